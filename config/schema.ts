@@ -3,6 +3,7 @@ import { dialectPart } from '../src/contracts/facts/dialect.ts'
 import { didYouMean } from '../src/contracts/facts/did-you-mean.ts'
 import { tenantName } from '../src/contracts/facts/messages.ts'
 import { canonicalName, DEFAULT_ENDPOINT } from '../src/contracts/facts/model-name.ts'
+import { VERDICT_SCHEMAS } from '../src/contracts/facts/verdict-fields.ts'
 import { TIERS } from '../src/contracts/ports/model.ts'
 import { COMPRESSIONS } from '../src/contracts/ports/topic.ts'
 import { ROUTED_TOPICS } from '../src/judging/engine/routes.ts'
@@ -288,6 +289,7 @@ const allSettings = z.strictObject({
   }),
   objectives: z.strictObject({ latency: duration }),
   clock: z.strictObject({ idleAfter: duration, atEnd: z.enum(['wall-pace', 'finish']), poll: wait }),
+  verdicts: z.strictObject({ schema: z.literal(VERDICT_SCHEMAS) }),
   cases: z.strictObject({
     maxOpen: count,
     overloadedAtDue: count,

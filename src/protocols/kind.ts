@@ -5,6 +5,7 @@ import type { Fence } from '../contracts/facts/fence.ts'
 import type { ReadingGuide } from '../contracts/facts/reading.ts'
 import type { SamplingRank } from '../contracts/facts/sampling-rank.ts'
 import type { Transcript, Verdict } from '../contracts/facts/verdict.ts'
+import type { VerdictConfidence } from '../contracts/facts/verdict-fields.ts'
 import type { Protocol } from '../judging/engine/script.ts'
 import type { Preset } from './preset.ts'
 
@@ -62,6 +63,8 @@ export interface ProtocolKind {
   make(parts: ProtocolParts): Protocol
   /** How sure a verdict is of its label, from 0 to 1; null where it does not say. Left out by a protocol without labels. */
   confidence?(verdict: ConfidenceBasis): number | null
+  /** What that rests on. */
+  readonly confidenceFrom?: NonNullable<VerdictConfidence['how']>
   /** Whether a verdict was a near thing, for people to look at; left out where its votes say so, or nothing does. */
   contested?(verdict: ConfidenceBasis): boolean
   /** The label for a subject with which something is wrong, and the one for a subject without; left out where there are none. */

@@ -10,7 +10,7 @@ import { TEXTS } from '../bystander/registry.ts'
 import { ARRIVAL, MINUTE, postOf, RULES, T0, thread } from '../contracts/samples.ts'
 import { openCase, type Stores, takeCase } from '../contracts/stores.ts'
 import { protocolNamed } from '../support/parts.ts'
-import { aVerdict } from '../support/verdicts.ts'
+import { aVerdict, WRITES } from '../support/verdicts.ts'
 
 const SAID = { subjectId: 'p1', protocol: 'rumor', label: 'good', against: 1, by: 'ann', why: 'Ticket 88.' }
 const AT = new Date(T0).toISOString()
@@ -33,7 +33,7 @@ async function reading() {
     decisions,
     outbox,
     limits: { maxMessageBytes: 1 << 20, maxAhead: 5 * MINUTE },
-    decide: decisionHandler({ ...context, decisions, threads, protocols, routes }),
+    decide: decisionHandler({ ...context, decisions, threads, protocols, routes, writes: WRITES }),
     store: { whenRecovered: async (work) => void (await work()), untilStored: async (work) => void (await work()) },
     reader: {
       start: async (given) => {

@@ -9,7 +9,7 @@ import type { LocalServer } from '../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { redisCases } from '../../src/store/case/redis.ts'
 import { redisRecovery } from '../../src/store/recovery/redis.ts'
-import { checkSchema, redisIncarnation, SCHEMA } from '../../src/store/redis/incarnation.ts'
+import { checkSchema, raiseForm, redisIncarnation } from '../../src/store/redis/incarnation.ts'
 import { keysUnder, memberOf, PUBLISHERS } from '../../src/store/redis/keys.ts'
 import { redisThreads } from '../../src/store/thread/redis.ts'
 import { redisMarks } from '../../src/store/thread/redis-marks.ts'
@@ -145,12 +145,34 @@ describe('an incarnation of the data', () => {
     await recovery.suspend()
     await recovery.createIncarnation(at(5))
     await checkSchema(client, keys)
-    await client.hset(keys.incarnation, 'schema', SCHEMA + 1)
+    await client.hset(keys.incarnation, 'schema', 3)
     await expect(checkSchema(client, keys)).rejects.toThrow(
-      /holds data in the form 2, and this version .* form 1\. Run the version that wrote them; or .* "gavel recover"/,
+      /holds data in the form 3, and this version .* form 2\. Run the version that wrote them; or .* "gavel recover"/,
     )
     await client.hdel(keys.incarnation, 'schema')
     await expect(checkSchema(client, keys)).rejects.toThrow('in the form 0')
+  })
+
+  it('rises to the form of schema 2 once no process of an earlier version raises the watermark', async () => {
+    const form = () => client.hget(keys.incarnation, 'schema')
+    const own = redisIncarnation(client, keys, 1)
+    await own.begin(new Map(), true)
+    // An earlier version raises the watermark, and tells of it nowhere else.
+    const earlier = () => client.hincrby(keys.incarnation, 'watermark', 1)
+    await earlier()
+    const beside = setInterval(() => void Promise.all([own.advance(), earlier()]), 10)
+    await expect(raiseForm(client, keys, 100)).rejects.toThrow(/verdicts\.schema: 1 beside them/)
+    clearInterval(beside)
+    expect(await form()).toBe('1')
+
+    const alone = setInterval(() => void own.advance(), 10)
+    await raiseForm(client, keys, 100)
+    clearInterval(alone)
+    expect(await form()).toBe('2')
+    // Data that are restored keep their form, whoever restores them.
+    await own.suspend()
+    await own.createIncarnation(at(5))
+    expect(await form()).toBe('2')
   })
 
   it('shows a running process that Redis lost writes that were acknowledged to it', async () => {

@@ -6,6 +6,7 @@ import { openAiServer } from '../../src/models/openai/model.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
 import { ARRIVAL, postOf, RULES, recordOf, thread } from '../contracts/samples.ts'
 import { asksIn, GATEWAY, memoryParts, noImages, noLibrary, protocolNamed } from '../support/parts.ts'
+import { WRITES } from '../support/verdicts.ts'
 
 const PLENTY = 1_000_000
 const limit = { default: { callsPerMinute: PLENTY, tokensPerMinute: PLENTY, inFlight: PLENTY } }
@@ -71,7 +72,7 @@ export async function askOnce(baseUrl: string, begin: () => Promise<void>): Prom
     library: noLibrary,
     clock: Date.now,
     report,
-    settings: { maxTakeovers: 20, handBack: 30_000, transcriptBytes: 900_000 },
+    settings: { maxTakeovers: 20, handBack: 30_000, transcriptBytes: 900_000, writes: WRITES },
   })
   const [staged] = asksIn(await work.advance(caseId))
   if (staged === undefined) throw new Error('no ask')

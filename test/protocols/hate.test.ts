@@ -304,6 +304,7 @@ describe('Algorithms 1 and 2', () => {
         rationale: 'weighed',
         decidedBy: 'judge',
         rounds: 2,
+        debated: { held: true, why: 'always' },
         evidence: { support: [], oppose: [], precedents: NAMES.flatMap((name) => [`${name}-1`, `${name}-2`]) },
         degraded: [],
       },
@@ -381,6 +382,7 @@ describe('the rows of the tables', () => {
       rationale: 'mild',
       decidedBy: 'judge',
       rounds: 0,
+      debated: { held: false, why: 'off' },
       evidence: { support: [], oppose: [], precedents: [] },
       degraded: [],
     })

@@ -138,7 +138,10 @@ describe('hate, before a planted model', () => {
     expect(alike.length).toBeLessThan(ITEMS - 20)
     for (const item of alike) expect(fewer[item]).toMatchObject({ label: agreed(item), decidedBy: 'consensus' })
     expect(alike.some((item) => fewer[item]?.label !== plain[item]?.label)).toBe(true)
-    for (const item of items.filter((one) => !alike.includes(one))) expect(fewer[item]).toEqual(plain[item])
+    for (const item of alike) expect(fewer[item]?.debated).toEqual({ held: false, why: 'unanimous' })
+    const contested = { held: true, why: 'contested' }
+    for (const item of items.filter((one) => !alike.includes(one)))
+      expect(fewer[item]).toEqual({ ...plain[item], debated: contested })
   })
 
   test('perspectives that know no other answer the same in one call', () => {

@@ -136,6 +136,9 @@ function sidesOf(comments: readonly Comment[], given: readonly number[], setting
   return { support, oppose }
 }
 
+/** Of a revision that keeps the decision before it. */
+const KEPT = { held: false, why: 'unchanged' }
+
 describe('the settings that are shipped', () => {
   test('are the paper’s M and temperature, a k that it does not give, and 20 comments a batch', () => {
     expect(shipped).toMatchObject({
@@ -414,6 +417,7 @@ describe('what is asked', () => {
       rationale: 'J',
       decidedBy: 'judge',
       rounds: 2,
+      debated: { held: true, why: 'contested' },
       evidence: { support: ['c3', 'c1'], oppose: ['c4', 'c2'], precedents: [] },
       degraded: [],
       models: { scorer: MODEL, debater: MODEL, judge: MODEL },
@@ -587,6 +591,20 @@ describe('agreement', () => {
     return { turns: asked.filter(({ ask }) => ask.stage === 'debate').length, label, decidedBy, rounds }
   }
 
+  test.each<[string, [unknown[], unknown[]], Partial<RumorSettings>, boolean, { held: boolean; why: string }]>([
+    ['agreed before it', [[fake()], [fake()]], {}, false, { held: false, why: 'unanimous' }],
+    ['differed', [[real()], [fake()]], {}, false, { held: true, why: 'contested' }],
+    ['are heard to the end', [[fake()], [fake()]], { stopAtConsensus: false }, false, { held: true, why: 'always' }],
+    ['have no rounds', [[real()], [fake()]], { rounds: 0 }, false, { held: false, why: 'off' }],
+    ['are spared for load', [[real()], [fake()]], { overloadedRounds: 0 }, true, { held: false, why: 'overload' }],
+  ])(
+    'the ruling says whether there was a debate, and why: both %s',
+    (_, [support, oppose], settings, load, debated) => {
+      const { conclusion } = run(made(settings), thread(2), cast({ support, oppose }), null, { overloaded: load })
+      expect(conclusion.ruling.debated).toEqual(debated)
+    },
+  )
+
   test('after the opinions ends the debate before it began', () => {
     expect(ending([fake()], [fake()])).toEqual({ turns: 0, label: 'rumor', decidedBy: 'consensus', rounds: 0 })
   })
@@ -727,7 +745,14 @@ describe('the ablations', () => {
     })
 
     test('its answer is the ruling', () => {
-      expect(conclusion.ruling).toMatchObject({ label: 'non-rumor', rationale: 'alone', rounds: 0, degraded: [] })
+      const debated = { held: false, why: 'off' }
+      expect(conclusion.ruling).toMatchObject({
+        label: 'non-rumor',
+        rationale: 'alone',
+        rounds: 0,
+        degraded: [],
+        debated,
+      })
       expect(conclusion.ruling.evidence).toMatchObject({ support: ['c1'], oppose: ['c2'] })
     })
 
@@ -1098,7 +1123,7 @@ describe('a later revision', () => {
   test('with nothing new asks nothing and rules the same', () => {
     const { asked, conclusion } = later(thread(4), [])
     expect(asked).toEqual([])
-    expect(conclusion.ruling).toEqual(first.conclusion.ruling)
+    expect(conclusion.ruling).toEqual({ ...first.conclusion.ruling, debated: KEPT })
     expect(carried(conclusion)).toEqual(carry)
   })
 
@@ -1109,6 +1134,7 @@ describe('a later revision', () => {
     expect(wordsOf(at(asked, 0, 0))).not.toMatch(/words \d/)
     expect(conclusion.ruling).toEqual({
       ...first.conclusion.ruling,
+      debated: KEPT,
       comments: { judged: 5, folded: 0, author: 0, cap: 0, load: 0 },
     })
   })
@@ -1279,7 +1305,7 @@ describe('a later revision', () => {
       const second = later(subject, [scores(-1), fake(), fake()])
       expect(second.conclusion.ruling.evidence.oppose).toContain(id)
       const third = run(made(), subject, [], carried(second.conclusion))
-      expect(third.conclusion.ruling).toEqual(second.conclusion.ruling)
+      expect(third.conclusion.ruling).toEqual({ ...second.conclusion.ruling, debated: KEPT })
     },
   )
 
@@ -1306,7 +1332,8 @@ describe('a later revision', () => {
     const before = run(made(settings), thread(4), cast({}))
     const { asked, conclusion } = run(made(settings), thread(4), cast({}), carried(before.conclusion))
     expect(asked.map(({ ask }) => ask.stage)).toEqual(stages)
-    expect(conclusion.ruling).toEqual(before.conclusion.ruling)
+    const debated = stages.includes('opinion') ? before.conclusion.ruling.debated : KEPT
+    expect(conclusion.ruling).toEqual({ ...before.conclusion.ruling, debated })
   })
 })
 
@@ -1355,7 +1382,7 @@ describe('copies of a comment', () => {
     const before = run(unfolded, subject, [scores(0.9, 0.9), no, fake(), fake()])
     const { asked, conclusion } = run(unfolded, subject, [], carried(before.conclusion))
     expect(asked).toEqual([])
-    expect(conclusion.ruling).toEqual(before.conclusion.ruling)
+    expect(conclusion.ruling).toEqual({ ...before.conclusion.ruling, debated: KEPT })
     expect(conclusion.ruling.scores).toEqual({ support: 2, oppose: 0 })
   })
 })
@@ -1507,14 +1534,14 @@ describe('under load', () => {
       const deep = run(made(), thread(40), cast(differing))
       const { asked, conclusion } = run(made(), thread(40), [], carried(deep.conclusion), overloaded)
       expect(asked).toEqual([])
-      expect(conclusion.ruling).toEqual(deep.conclusion.ruling)
+      expect(conclusion.ruling).toEqual({ ...deep.conclusion.ruling, debated: KEPT })
     })
 
     test('a debate cut short is kept while the load lasts, and still said to be so', () => {
       const short = under(thread(4))
       const { asked, conclusion } = under(thread(4), {}, carried(short.conclusion))
       expect(asked).toEqual([])
-      expect(conclusion.ruling).toEqual(short.conclusion.ruling)
+      expect(conclusion.ruling).toEqual({ ...short.conclusion.ruling, debated: KEPT })
       expect(carried(conclusion)).toEqual(carried(short.conclusion))
     })
 

@@ -319,6 +319,7 @@ describe('a text', () => {
       rationale: 'confirmation (dangerous goods or substances): because\nEvidence: “mix”; strict, round 2',
       decidedBy: 'arbiter',
       rounds: 2,
+      debated: { held: true, why: 'always' },
       evidence: { support: [], oppose: [], precedents: ['n1', 'n2', 'n3'] },
       degraded: [],
     })
@@ -853,6 +854,7 @@ describe('a failed ask', () => {
         rationale: '',
         decidedBy: 'none',
         rounds: 2,
+        debated: { held: true, why: 'always' },
         evidence: { support: [], oppose: [], precedents: ['n1', 'n2', 'n3'] },
         degraded: [`arbitrate failed: ${code} (why)`],
       })

@@ -266,6 +266,7 @@ describe('safety', () => {
     const { asked, conclusion } = judged([strict, loose, 0.3, 0.2], { furtherRounds: 'straddling' })
     expect(asked.filter(({ ask }) => ask.stage === 'strict')).toHaveLength(rounds)
     expect(conclusion.ruling.rounds).toBe(rounds)
+    expect(conclusion.ruling.debated).toEqual({ held: rounds > 1, why: rounds > 1 ? 'contested' : 'unanimous' })
     // Of one round no score has moved.
     const ruling = wordsOf(asked.at(-1)?.ask.messages ?? [])
     for (const words of ['strict debater: ', 'How their scores moved']) expect(ruling.includes(words)).toBe(rounds > 1)
@@ -544,6 +545,7 @@ describe('rumor', () => {
     const { asked, conclusion } = judged(over, thread('hm'))
     expect(calls(asked).slice(2)).toEqual(['1.0 opinion debater (alone)'])
     expect(conclusion.ruling).toMatchObject({ label: 'rumor', decidedBy: 'judge', rounds: 0 })
+    expect(conclusion.ruling.debated).toEqual({ held: false, why: 'no-sides' })
     expect(stages(judged(over, thread('yes')).asked)).toEqual(['stance', 'subjectivity', 'opinion', 'opinion'])
     expect(stages(judged({}, thread('hm')).asked).slice(2)).toEqual(['opinion', 'opinion'])
     const alone = wordsOf(asked[2]?.ask.messages ?? [])
@@ -562,6 +564,7 @@ describe('rumor', () => {
         const { asked, conclusion } = judged(over, thread(...texts))
         expect(calls(asked).slice(2)).toEqual(['1.0 opinion debater (alone)'])
         expect(conclusion.ruling).toMatchObject({ label: 'rumor', decidedBy: 'judge', rounds: 0, degraded: [] })
+        expect(conclusion.ruling.debated).toEqual({ held: false, why: 'one-sided' })
         const words = wordsOf(asked[2]?.ask.messages ?? [])
         for (const text of texts) expect(words.includes(`|${text}>`), text).toBe(text !== 'hm')
         expect(words).toContain('That speaks for neither.')

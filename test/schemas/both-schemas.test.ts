@@ -12,6 +12,8 @@ import type { VerdictProposal } from '../../src/contracts/facts/decision-message
 import { proposal } from '../../src/contracts/facts/decision-messages.ts'
 import { type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
 import type { RecordedTopic, SubjectRecord } from '../../src/contracts/ports/record.ts'
+import { decidedVerdict, overrules } from '../../src/judging/engine/decision-verdict.ts'
+import type { Protocol } from '../../src/judging/engine/script.ts'
 import { contractFiles, SCHEMAS } from '../../src/kit/contracts/all.ts'
 import { breaks } from '../../src/kit/contracts/compatible.ts'
 import type { JsonSchema } from '../../src/kit/contracts/json-schema.ts'
@@ -100,6 +102,26 @@ describe('2,000 verdicts of schemas 1 and 2 tell each reader what they told in s
       const again = againPlan(found, [{ name: 'rumor', subject: 'thread' }], filter)
       return { last, decided: [...found.decided], again, audit: audit.result() }
     }))
+
+  it('decisions, their withdrawal and proposals', () =>
+    sameOver((history) =>
+      history.flatMap((one) => {
+        const { protocol: name, tenant, subjectId: postId, revision } = one
+        const place = { partition: 0, offset: '17', timestamp: NOW }
+        const basis = { scope: `${name}~${postId}~r`, number: revision + 1, published: revision, isLive: true }
+        const on = { ...basis, machine: JSON.stringify(one) }
+        const protocol = { version: 1, promptsHash: 'p', settingsHash: 's' } as Protocol
+        const ref = { tenant, postId, kind: 'post' } as const
+        const said = { ref, protocol: name, place, same: '', against: revision, force: false, opinion: false }
+        const decision = { ...said, label: 'rumor', by: 'ann', why: 'Ticket 88.', withdraw: false }
+        return [decision, { ...decision, label: null, withdraw: true }].map((each) => ({
+          verdict: JSON.parse(
+            decidedVerdict(each, protocol, on, { schema: 1, gavel: '' })?.verdict ?? 'null',
+          ) as unknown,
+          overrules: overrules(each, on),
+        }))
+      }),
+    ))
 
   it('the publisher and webhooks', () =>
     sameOver((history) =>

@@ -1,4 +1,8 @@
 import { noComments, noUsage, type Verdict, verdictId } from '../../src/contracts/facts/verdict.ts'
+import type { VerdictForm } from '../../src/contracts/facts/verdict-fields.ts'
+
+/** How a process of a test writes verdicts. */
+export const WRITES: VerdictForm = { schema: 2, gavel: 'test' }
 
 /** A final verdict with little in it, decided at `at` (ISO 8601), which is also its every other time. */
 export function aVerdict(at: string, change: Partial<Verdict> & { crossKind?: boolean } = {}): Verdict {

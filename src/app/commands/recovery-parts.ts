@@ -43,14 +43,14 @@ export function recoveryParts(
   return closable(async (keep): Promise<RecoveryParts> => {
     const topics = topicsOf(settings)
     const times = keepTimes(settings)
-    const { client, keys, time, threads, cases, outbox, decisions, erasures, marks } = keep(
+    const { client, keys, time, threads, cases, outbox, decisions, erasures, marks, writes } = keep(
       await commandRedis(settings),
     )
     const clock = time.now
     const kafka = await connectKafka()
     // A version that knew of fewer topics may have run before.
     await makeTopics(kafka, settings, topics.posts)
-    const incarnation = redisIncarnation(client, keys)
+    const incarnation = redisIncarnation(client, keys, writes.schema)
     const store = redisRecovery(client, keys, { ...times, clock, allAgain })
     const secret = await (dryRun ? knownSecretOf : secretOf)(client, keys, settings.fences.key, (_, event) => {
       if ('advice' in event) waiting.say?.(event.advice)
@@ -72,14 +72,22 @@ export function recoveryParts(
       progress: () => groupProgress(kafka, settings.kafka.group, inputsOf(topics)),
       setProgress: (progress) => setOffsets(kafka, settings.kafka.group, progress),
       store: { ...store, end: store.forget, noteDeleted: erasures.note },
-      decide: decisionHandler({ decisions, threads, protocols, routes, clock, report: () => {} }),
+      decide: decisionHandler({ decisions, threads, protocols, routes, clock, report: () => {}, writes }),
       hold: {
         hold: incarnation.suspend,
         setRevisionsComplete: incarnation.setComplete,
         release: (progress) => incarnation.createIncarnation(positionsOf(progress)),
       },
-      input: inputOf(settings, topics, { ...changed, protocols, routes, samplingRank, clock, report: () => {} }),
-      retraction: retractionOf(protocols, clock),
+      input: inputOf(settings, topics, {
+        ...changed,
+        protocols,
+        routes,
+        samplingRank,
+        writes,
+        clock,
+        report: () => {},
+      }),
+      retraction: retractionOf(protocols, clock, writes),
       outage: outageOf,
       settings: { keep: times, checkpoints: settings.checkpoints },
     }

@@ -11,6 +11,7 @@ import { posts } from '../../../consumers/posts.ts'
 import { orphanLetters } from '../../../producers/dead-letter.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
 import { commentEraser } from '../../judging/engine/comment-erasure.ts'
 import { decisionHandler } from '../../judging/engine/decision-handler.ts'
 import { type OpenerSettings, openAllDue, opener, wakeUnpaused } from '../../judging/engine/open.ts'
@@ -18,6 +19,7 @@ import { subjectEraser } from '../../judging/engine/retraction.ts'
 import { threadRules } from '../../judging/threads/rules.ts'
 import { closable } from '../../operations/closable.ts'
 import type { ServiceParts } from './parts.ts'
+import { verdictForm } from './verdict-form.ts'
 
 /** How often to look for threads that became due for a protocol while it was off, in ms. */
 const WAKE_MS = 5_000
@@ -70,6 +72,8 @@ type EraserParts = Omit<Parameters<typeof commentEraser>[0], 'settings'>
 /** The stores that the input is written to and the parts that are asked about it. */
 export interface IntakeParts extends EraserParts, Pick<IntakeContext, 'outbox' | 'routes' | 'links' | 'report'> {
   readonly samplingRank: SamplingRank
+  /** How verdicts are written; absent: by the settings. */
+  readonly writes?: VerdictForm
   /** Only for posts from a data set: what a vision model saw in their images. */
   readonly descriptions?: ((post: ThreadRef) => readonly string[]) | undefined
 }
@@ -81,7 +85,8 @@ export function inputOf(
   parts: IntakeParts,
 ): IntakeInput {
   const { threads, outbox, routes, samplingRank, clock, report, descriptions = () => [], links } = parts
-  const { erase, eraseAsked } = subjectEraser({ ...parts, keepMemo: settings.memo.keep })
+  const { writes = verdictForm(settings) } = parts
+  const { erase, eraseAsked } = subjectEraser({ ...parts, keepMemo: settings.memo.keep, writes })
   return {
     handlers: new Map<string, TopicHandler>([
       [topics.posts, posts],
@@ -143,7 +148,7 @@ export function decisionsPart(
       clock,
       report,
       store: watch,
-      decide: decisionHandler({ decisions, threads, protocols, routes, clock, report }),
+      decide: decisionHandler({ decisions, threads, protocols, routes, clock, report, writes: verdictForm(settings) }),
       reader: groupReader({ kafka, settings: reading, clock, report: besideIntake(report, 'decisions') }),
     })
     await consumer.start()

@@ -13,6 +13,7 @@ import type { Lookups } from '../../models/lookups.ts'
 import { callsDrain } from '../../operations/closable.ts'
 import { bullQueues } from '../../store/queue/workers.ts'
 import type { ServiceParts } from './parts.ts'
+import { verdictForm } from './verdict-form.ts'
 
 interface JudgingParts extends Pick<ServiceParts, 'protocols' | 'cases' | 'gateway' | 'clock' | 'report'> {
   readonly library: Pick<Library, 'find' | 'embedder'>
@@ -24,7 +25,8 @@ interface JudgingParts extends Pick<ServiceParts, 'protocols' | 'cases' | 'gatew
 /** How a case's worker processes its jobs. */
 export function judgeOf(settings: Settings, { protocols, ...parts }: JudgingParts) {
   const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
-  return judge({ protocols: byName, ...parts, settings: settings.cases })
+  const writes = verdictForm(settings)
+  return judge({ protocols: byName, ...parts, settings: { ...settings.cases, writes } })
 }
 
 /** Judges cases in this process, gives jobs to cases that have none, and ends cases that no process works on. */
@@ -37,7 +39,8 @@ export function startJudging(settings: Settings, parts: JudgingParts & Pick<Serv
   const { pending } = work
   loops.start('reconciler', everyMs, reconciler({ cases, queues, pending, report, idleMs: reconcileAfter }))
   const worked = protocols.map(({ name }) => name)
-  const unworked = { protocols: worked, cases, queues, clock, report, settings: settings.cases }
+  const ending = { ...settings.cases, writes: verdictForm(settings) }
+  const unworked = { protocols: worked, cases, queues, clock, report, settings: ending }
   loops.start('unworked cases', everyMs, attendCases(unworked))
 }
 

@@ -7,6 +7,8 @@ import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Fence } from '../../contracts/facts/fence.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
+import type { Ruling } from '../../contracts/facts/verdict.ts'
+import { UNKNOWN_CONFIDENCE, type VerdictConfidence } from '../../contracts/facts/verdict-fields.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
 import type { ProtocolKind, ProtocolParts } from '../../protocols/kind.ts'
 import { fenceUnder, presetIn } from '../../protocols/preset.ts'
@@ -25,7 +27,8 @@ export function makeProtocols(
     if (given?.enabled !== true) return []
     try {
       const { prompts, ...parts } = filePartsOf(kind, given)
-      return [kind.make({ ...parts, fence: fenceUnder(presetIn(parts.settings), fence), samplingRank, prompts })]
+      const made = kind.make({ ...parts, fence: fenceUnder(presetIn(parts.settings), fence), samplingRank, prompts })
+      return [{ ...made, confidence: (ruling: Ruling) => confidenceOf(kind, ruling) }]
     } catch (error) {
       faults.push(...faultsIn(error, kind.name))
       return []
@@ -33,6 +36,11 @@ export function makeProtocols(
   })
   if (faults.length > 0) throw new OperatorError(`The protocols have faults:\n  ${faults.join('\n  ')}`)
   return made
+}
+
+function confidenceOf(kind: ProtocolKind, ruling: Ruling): VerdictConfidence {
+  const value = kind.confidence?.({ ...ruling, models: ruling.models ?? {} }) ?? null
+  return value === null ? UNKNOWN_CONFIDENCE : { value, how: kind.confidenceFrom ?? null }
 }
 
 /** What is wrong, a line each, with the setting or the file that it is in. */

@@ -12,13 +12,14 @@ import { redisFindings, refusalFor } from '../../store/redis/checks.ts'
 import { redisClock } from '../../store/redis/clock.ts'
 import { checkRedis, connect } from '../../store/redis/connect.ts'
 import { redisExporter } from '../../store/redis/exporter.ts'
-import { checkSchema, redisIncarnation } from '../../store/redis/incarnation.ts'
+import { checkSchema, raiseForm, redisIncarnation } from '../../store/redis/incarnation.ts'
 import { keysUnder } from '../../store/redis/keys.ts'
 import { sentinelWatch } from '../../store/redis/sentinel-watch.ts'
 import { secretOf } from '../../store/redis/shared-key.ts'
 import { redisStores } from '../../store/redis-stores.ts'
 import { keptImages } from '../../store/thread/redis.ts'
 import type { GatewayStores } from './gateway.ts'
+import { verdictForm } from './verdict-form.ts'
 
 /**
  * Redis for the service, and the stores in it: one fail-fast connection for intake, and retrying ones for the parts that
@@ -40,7 +41,9 @@ export function redisPart(settings: Settings, report: Report) {
     await time.sync()
     const keys = keysUnder(settings.redis.prefix)
     await checkSchema(failFast, keys)
-    const incarnation = redisIncarnation(failFast, keys)
+    const { schema } = settings.verdicts
+    if (schema === 2) await raiseForm(failFast, keys)
+    const incarnation = redisIncarnation(failFast, keys, schema)
     const sentinels = keep(sentinelWatch(settings.redis))
     const secret = () => secretOf(failFast, keys, settings.fences.key, report)
     const clients = { failFast, working, blocking }
@@ -77,9 +80,9 @@ export function commandRedis(settings: Settings) {
     const time = redisClock(client)
     await time.sync()
     const keys = keysUnder(settings.redis.prefix)
-    await checkSchema(client, keys)
+    const writes = verdictForm(settings, await checkSchema(client, keys))
     const clients = { failFast: client, working: client, blocking: client }
-    return { client, keys, time, ...redisStores(clients, keys, keepTimes(settings), time.now) }
+    return { client, keys, time, writes, ...redisStores(clients, keys, keepTimes(settings), time.now) }
   })
 }
 

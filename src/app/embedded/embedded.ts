@@ -28,6 +28,7 @@ import { startErasing, startJudging } from '../composition/judging.ts'
 import { protocolsOf } from '../composition/protocols.ts'
 import { hookingOf, webhooksPart } from '../composition/publication.ts'
 import { projectOf } from '../composition/record.ts'
+import { verdictForm } from '../composition/verdict-form.ts'
 import { embeddedDecisions } from './embedded-decisions.ts'
 
 /** How often an ask is tried, and the wait between tries, in ms. */
@@ -127,6 +128,7 @@ export function startEmbedded(
         recorded,
         clock,
         report,
+        writes: verdictForm(settings),
       }),
     )
     decided = take

@@ -4,6 +4,14 @@ import { z } from 'zod'
 
 /** The schemas of verdicts and proposals that are read. */
 export const VERDICT_SCHEMAS = [1, 2] as const
+export type VerdictSchema = (typeof VERDICT_SCHEMAS)[number]
+
+/** In which schema verdicts are written, and by which version of Gavel. */
+export interface VerdictForm {
+  readonly schema: VerdictSchema
+  /** As in package.json. */
+  readonly gavel: string
+}
 
 /** A value of a closed list, of this version or another one: a plain word. */
 export const word = z.string().regex(/^[a-z][a-z-]{0,39}$/)
@@ -34,12 +42,16 @@ const DEBATE_REASONS = [
   'none',
   'unknown',
 ] as const
+export type DebateReason = (typeof DEBATE_REASONS)[number]
+
 const debate = z.object({
   held: z.boolean().describe('Debaters answered one another: any turn of hate and rumor, a second round of safety.'),
   why: openList('Why there was a debate, or why none.', DEBATE_REASONS),
   chance: z.number().describe('Of a control: the chance with which it was drawn.').optional(),
   step: z.int().describe('Of overload: how much was spared.').optional(),
 })
+export type VerdictDebate = z.infer<typeof debate>
+
 /** What a confidence rests on. */
 const CONFIDENCE_BASES = ['perspectives', 'probability', 'logprobs', 'lane'] as const
 
@@ -47,6 +59,22 @@ const confidence = z.object({
   value: z.number().nullable().describe('From 0 to 1; null where nothing is known, which is not the same as sure.'),
   how: openList('What it rests on; null where there is none.', CONFIDENCE_BASES).nullable(),
 })
+export type VerdictConfidence = z.infer<typeof confidence>
+
+export const UNKNOWN_CONFIDENCE: VerdictConfidence = { value: null, how: null }
+
+/** The language of what no language is known of (BCP 47). */
+const UNDETERMINED = 'und'
+
+/** A language tag in its one spelling, as verdicts name it: `en`, `pt-BR`; `und` for what is none. */
+export function languageOf(tag: string | undefined): string {
+  try {
+    return Intl.getCanonicalLocales((tag ?? '').replaceAll('_', '-'))[0] ?? UNDETERMINED
+  } catch {
+    return UNDETERMINED
+  }
+}
+
 const SUBJECTS_OF_VERDICTS = ['post', 'comment', 'reply', 'asked'] as const
 
 /** The fields that a verdict of schema 2 has, and those that it may have. */

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import {
   type CaseRecord,
   type Journal,
@@ -20,10 +21,12 @@ import {
   type Turn,
   type Verdict,
 } from '../../contracts/facts/verdict.ts'
+import type { VerdictConfidence, VerdictForm } from '../../contracts/facts/verdict-fields.ts'
 import type { CaseEnd, LostCall } from '../../contracts/ports/cases.ts'
 import { proposalOf } from './decision-verdict.ts'
 import { faultsOf } from './faults.ts'
 import type { KeyedAsk } from './replay.ts'
+import { fillSchemaTwo, inForm } from './verdict-form.ts'
 
 // This writes an ended case down as a verdict and a transcript. Whether it may go out is decided in src/store/case/conclude.lua.
 
@@ -34,8 +37,11 @@ export interface EndedCase {
   readonly asked: readonly KeyedAsk[]
   readonly journal: Journal
   readonly lostCalls: readonly LostCall[]
+  /** How sure the ruling is of its label, where its protocol says so. */
+  readonly confidence?: VerdictConfidence | undefined
   /** ms since 1970 */
   readonly decidedAt: number
+  readonly writes: VerdictForm
 }
 
 /** The sampling key, or the way of ranking, was changed while the thread grew. */
@@ -48,17 +54,22 @@ function degradedComments({ comments }: Pick<CaseRecord, 'comments'>): string[] 
   return [...(rekeyed === true ? [REKEYED] : []), ...(missing > 0 ? [expired] : [])]
 }
 
+/** The language of a post, as it was judged. */
+const inLanguage = z.object({ post: z.object({ lang: z.string().optional() }) })
+
 export function verdictOf(ended: EndedCase): Verdict {
-  const { record, ruling, asked, journal, decidedAt } = ended
+  const { record, ruling, asked, journal, decidedAt, confidence, writes } = ended
   const entries = asked.flatMap(({ key }) => journal.get(key) ?? [])
   const usage = entries.map((entry) => entry.usage).reduce(addUsage, usageOf(ended.lostCalls))
   const { modelMs, heldMs } = criticalPath(asked, journal)
   const degraded = [...degradedComments(record), ...ruling.degraded]
-  const { models, comments, faults, ...decided } = bounded({ ...ruling, degraded })
-  return {
-    schema: 1,
+  const { models, comments, faults, debated, ...decided } = bounded({ ...ruling, degraded })
+  const lang = inLanguage.safeParse(record.subject).data?.post.lang
+  const made: Verdict = {
+    schema: 2,
     id: record.id,
     subjectId: record.subjectId,
+    ...fillSchemaTwo(record.kind, lang, { debated, confidence }),
     tenant: record.tenant,
     protocol: record.protocol,
     revision: record.revision,
@@ -77,7 +88,7 @@ export function verdictOf(ended: EndedCase): Verdict {
       ),
       ...models,
     },
-    versions: record.versions,
+    versions: { gavel: writes.gavel, ...record.versions },
     timing: {
       createdAt: iso(record.createdAt),
       receivedAt: iso(record.receivedAt),
@@ -87,6 +98,7 @@ export function verdictOf(ended: EndedCase): Verdict {
       overheadMs: Math.max(0, decidedAt - record.receivedAt - modelMs - heldMs),
     },
   }
+  return inForm(made, writes)
 }
 
 /** Bounds that keep a verdict far below the size limit of a broker's records, however long a script's texts are. */

@@ -1,6 +1,7 @@
 import type { DecisionMessage } from '../../contracts/facts/decision-messages.ts'
 import type { DeadLetterReason } from '../../contracts/facts/messages.ts'
 import type { SubjectKind } from '../../contracts/facts/thread.ts'
+import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { DecisionHandler, DecisionResult, DecisionStore, HumanDecision } from '../../contracts/ports/decisions.ts'
 import type { Report } from '../../contracts/ports/report.ts'
@@ -17,6 +18,7 @@ export interface DecisionContext {
   readonly routes: Pick<Router, 'of'>
   readonly clock: Clock
   readonly report: Report
+  readonly writes: VerdictForm
 }
 
 /** Carries out people's decisions. */
@@ -29,7 +31,7 @@ export function decisionHandler(context: DecisionContext): DecisionHandler {
     const scope = scopeOfSubject(decision, protocol)
     const decided = await context.decisions.decide(decision, scope, context.clock(), (on) => {
       overruled = overrules(decision, on)
-      return decidedVerdict(decision, protocol, on)
+      return decidedVerdict(decision, protocol, on, context.writes)
     })
     const { outcome } = decided
     if (outcome !== 'waiting')

@@ -10,6 +10,7 @@ import {
   verdictId,
   verdict as verdictSchema,
 } from '../../contracts/facts/verdict.ts'
+import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
 import type { OverridingVerdict, VerdictTexts } from '../../contracts/ports/cases.ts'
 import {
   type DecisionBasis,
@@ -19,6 +20,7 @@ import {
 } from '../../contracts/ports/decisions.ts'
 import { kindNamed } from './routes.ts'
 import type { Protocol } from './script.ts'
+import { fillSchemaTwo, inForm, pickSchemaTwo } from './verdict-form.ts'
 import { versionsOf } from './versions.ts'
 
 /** What the ids of a subject's verdicts by this protocol have before their number. */
@@ -35,9 +37,16 @@ export function scopeOfSubject(
  * The verdict that a decision brings about: the human's; or, where that is withdrawn, the machines' last ruling again. Null where
  * none is kept and the subject can be judged anew.
  */
-export function decidedVerdict(decision: HumanDecision, protocol: Protocol, on: DecisionBasis): LabelledVerdict | null {
-  const made = decision.withdraw ? restored(decision, protocol, on) : human(decision, protocol, on)
-  if (made === null) return null
+export function decidedVerdict(
+  decision: HumanDecision,
+  protocol: Protocol,
+  on: DecisionBasis,
+  writes: VerdictForm,
+): LabelledVerdict | null {
+  const basis = { ...on, ruling: on.machine === null ? null : rulingIn(on.machine), gavel: writes.gavel }
+  const decided = decision.withdraw ? restored(decision, protocol, basis) : human(decision, protocol, basis)
+  if (decided === null) return null
+  const made = inForm(decided, writes)
   const { protocol: name, tenant, subjectId, revision, final, label, scores, decidedBy, faults, usage, timing } = made
   const verdict: RulingSummary = {
     protocol: name,
@@ -58,7 +67,13 @@ export function decidedVerdict(decision: HumanDecision, protocol: Protocol, on: 
   return { label: made.label, verdict: JSON.stringify(made), transcript }
 }
 
-function human(decision: HumanDecision, protocol: Protocol, on: DecisionBasis): Verdict {
+/** The same with the machines' last ruling as it was read, and the version that writes. */
+interface VerdictBasis extends DecisionBasis {
+  readonly ruling: Verdict | VerdictProposal | null
+  readonly gavel: string
+}
+
+function human(decision: HumanDecision, protocol: Protocol, on: VerdictBasis): Verdict {
   const { label, why, by, place, against, force } = decision
   return {
     ...bare(decision, protocol, on),
@@ -74,8 +89,8 @@ function human(decision: HumanDecision, protocol: Protocol, on: DecisionBasis): 
   }
 }
 
-function restored(decision: HumanDecision, protocol: Protocol, on: DecisionBasis): Verdict | null {
-  const ruling = on.machine === null ? null : rulingIn(on.machine)
+function restored(decision: HumanDecision, protocol: Protocol, on: VerdictBasis): Verdict | null {
+  const { ruling } = on
   if (ruling === null && on.isLive) return null
   const { why, by, place } = decision
   const taken = bare(decision, protocol, on)
@@ -90,6 +105,9 @@ function restored(decision: HumanDecision, protocol: Protocol, on: DecisionBasis
     ruling
   return {
     ...taken,
+    // A ruling of schema 1 says nothing of its debate but how long it was.
+    debated: { held: rounds > 0, why: 'unknown' },
+    ...pickSchemaTwo(ruling),
     label,
     scores,
     rationale,
@@ -116,12 +134,13 @@ function rulingIn(json: string): Verdict | VerdictProposal | null {
 }
 
 /** A verdict with nothing in it. All its times are the decision's own, so that every process writes the same. */
-function bare({ ref, protocol: name, place }: HumanDecision, protocol: Protocol, on: DecisionBasis): Verdict {
+function bare({ ref, protocol: name, place }: HumanDecision, protocol: Protocol, on: VerdictBasis): Verdict {
   const at = new Date(place.timestamp).toISOString()
   return {
-    schema: 1,
+    schema: 2,
     id: `${on.scope}${on.number}`,
     subjectId: ref.postId,
+    ...fillSchemaTwo(ref.kind, on.ruling?.lang),
     tenant: ref.tenant,
     protocol: name,
     revision: on.number,
@@ -138,7 +157,7 @@ function bare({ ref, protocol: name, place }: HumanDecision, protocol: Protocol,
     counts: noComments(),
     usage: noUsage(),
     models: {},
-    versions: versionsOf(protocol),
+    versions: { gavel: on.gavel, ...versionsOf(protocol) },
     timing: { createdAt: at, receivedAt: at, openedAt: at, decidedAt: at, modelMs: 0, overheadMs: 0 },
   }
 }

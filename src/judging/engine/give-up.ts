@@ -1,4 +1,5 @@
 import { undecided } from '../../contracts/facts/verdict.ts'
+import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
 import { type CaseStore, StoreSuspended, type TakenCase } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import { type EndedCase, endOf } from './conclude.ts'
@@ -9,6 +10,7 @@ interface GiveUpParts {
   readonly clock: Clock
   /** Longest transcript, in bytes. */
   readonly transcriptBytes: number
+  readonly writes: VerdictForm
 }
 
 /**
@@ -17,7 +19,7 @@ interface GiveUpParts {
  * if `mayEnd` returns false, or if another worker was faster.
  */
 export async function giveUp(
-  { cases, clock, transcriptBytes }: GiveUpParts,
+  { cases, clock, transcriptBytes, writes }: GiveUpParts,
   caseId: string,
   why: string,
   mayEnd: (taken: TakenCase) => boolean = () => true,
@@ -35,6 +37,7 @@ export async function giveUp(
     ruling: { ...undecided(why), faults: ['ours'] },
     lostCalls: [...lostCalls, ...callsIn(journal)],
     decidedAt: clock(),
+    writes,
   }
   return cases.conclude(record, epoch, {
     ...endOf(ended, () => [], transcriptBytes),

@@ -1,5 +1,6 @@
 import type { JournalEntry } from '../../contracts/facts/case.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
+import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
 import { type CaseStore, CaseWithheld, StoreSuspended, type TakenCase } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Library } from '../../contracts/ports/library.ts'
@@ -33,6 +34,7 @@ export interface JudgeSettings {
   readonly handBack: number
   /** Longest transcript, in bytes. */
   readonly transcriptBytes: number
+  readonly writes: VerdictForm
 }
 
 interface JudgeParts {
@@ -166,8 +168,18 @@ async function conclude(
   const inTranscript = new Set(end.asked.map(({ key }) => key))
   // The transcript of a case that was given up lacks turns whose calls were made.
   const lostCalls = [...taken.lostCalls, ...callsIn(journal, inTranscript)]
-  const said = protocolOf(protocols, record)?.faithful === true ? faithfully(ruling, end.asked, journal) : ruling
-  const ended: EndedCase = { record, ruling: said, asked: end.asked, journal, lostCalls, decidedAt: clock() }
+  const protocol = protocolOf(protocols, record)
+  const said = protocol?.faithful === true ? faithfully(ruling, end.asked, journal) : ruling
+  const ended: EndedCase = {
+    record,
+    ruling: said,
+    asked: end.asked,
+    journal,
+    lostCalls,
+    confidence: protocol?.confidence?.(said),
+    decidedAt: clock(),
+    writes: settings.writes,
+  }
   // It may rest on what was learnt from others: the next revision would not know when that is deleted.
   const wasShown = [...journal.values()].some(({ shown }) => shown !== undefined)
   const won = await cases.conclude(record, epoch, {

@@ -2,6 +2,7 @@ import type { CaseRecord } from '../../contracts/facts/case.ts'
 import type { Outcome } from '../../contracts/facts/messages.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import { type Ruling, undecided, type Verdict, verdictId } from '../../contracts/facts/verdict.ts'
+import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Memo } from '../../contracts/ports/memo.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
@@ -21,9 +22,10 @@ export function subjectEraser(deps: {
   clock: Clock
   /** How long answers may stay in the memo, in ms. */
   keepMemo: number
+  writes: VerdictForm
 }) {
-  const { threads, memo, links, protocols, clock, keepMemo } = deps
-  const retract = retractionOf(protocols, clock)
+  const { threads, memo, links, protocols, clock, keepMemo, writes } = deps
+  const retract = retractionOf(protocols, clock, writes)
   return {
     /** Retracts its verdicts too. */
     async erase(ref: ThreadRef): Promise<Outcome> {
@@ -40,7 +42,7 @@ export function subjectEraser(deps: {
 }
 
 /** The retraction of a deleted post, by protocol. */
-export function retractionOf(protocols: readonly Protocol[], clock: Clock) {
+export function retractionOf(protocols: readonly Protocol[], clock: Clock, writes: VerdictForm) {
   return (ref: ThreadRef, name: string, revision: number, superseded: number) => {
     const protocol = protocols.find((one) => one.name === name)
     const id = (number: number) =>
@@ -52,7 +54,7 @@ export function retractionOf(protocols: readonly Protocol[], clock: Clock) {
         ...kindNamed(protocol, ref.kind),
       })
     const now = clock()
-    const { verdict, transcript } = retraction({
+    const of = {
       id: id(revision),
       protocol: name,
       tenant: ref.tenant,
@@ -65,16 +67,17 @@ export function retractionOf(protocols: readonly Protocol[], clock: Clock) {
       createdAt: now,
       receivedAt: now,
       openedAt: now,
-    })
+    }
+    const { verdict, transcript } = retraction(of, writes)
     return { caseId: verdict.id, verdict: JSON.stringify(verdict), transcript }
   }
 }
 
 /** A verdict that reports the deletion of its subject: the last revision, without label or content. */
-function retraction(record: Omit<CaseRecord, 'subject' | 'comments' | 'carry' | 'deadline' | 'overloaded'>): {
-  verdict: Verdict
-  transcript: string
-} {
+function retraction(
+  record: Omit<CaseRecord, 'subject' | 'comments' | 'carry' | 'deadline' | 'overloaded'>,
+  writes: VerdictForm,
+): { verdict: Verdict; transcript: string } {
   const bare: CaseRecord = {
     ...record,
     comments: { accepted: 0, cap: 0, late: 0, author: 0 },
@@ -91,6 +94,7 @@ function retraction(record: Omit<CaseRecord, 'subject' | 'comments' | 'carry' | 
     journal: new Map(),
     lostCalls: [],
     decidedAt: record.openedAt,
+    writes,
   }
   return { verdict: verdictOf(ended), transcript: transcriptOf(ended, () => [], Number.POSITIVE_INFINITY) }
 }

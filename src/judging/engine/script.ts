@@ -2,6 +2,7 @@ import type { AnswerOrFailure, Ask } from '../../contracts/facts/ask.ts'
 import type { UsedSteps } from '../../contracts/facts/steps.ts'
 import type { Post } from '../../contracts/facts/thread.ts'
 import type { Ruling, RulingSource, Versions } from '../../contracts/facts/verdict.ts'
+import type { VerdictConfidence } from '../../contracts/facts/verdict-fields.ts'
 
 type AnswersTo<Asks extends readonly Ask[]> = {
   -readonly [Index in keyof Asks]: Asks[Index] extends Ask<infer Answer> ? AnswerOrFailure<Answer> : never
@@ -67,6 +68,8 @@ export interface Protocol {
   readonly peopleLabels?: readonly string[]
   /** Ways in which it reaches a verdict by its settings, besides having none and a deletion; absent: any. */
   readonly decides?: readonly RulingSource[]
+  /** How sure a ruling is of its label; left out by a protocol that never says. */
+  confidence?(ruling: Ruling): VerdictConfidence
   /** By words that its models answer with, in small letters, the labels that these mean: for people who read a debate. */
   readonly meanings?: Readonly<Record<string, string>>
   /** By aspect the lowest and the highest score, of a protocol that gives scores instead of labels. */

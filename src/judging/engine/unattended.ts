@@ -1,3 +1,4 @@
+import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
 import type { CaseStore } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Report } from '../../contracts/ports/report.ts'
@@ -19,7 +20,7 @@ export function attendCases(deps: {
   queues: Pick<StageQueues, 'push' | 'drop'>
   clock: Clock
   report: Report
-  settings: { readonly handBack: number; readonly transcriptBytes: number }
+  settings: { readonly handBack: number; readonly transcriptBytes: number; readonly writes: VerdictForm }
 }) {
   const { protocols, cases, queues, clock, report, settings } = deps
   let deadlines = new Map<string, number>()
@@ -33,7 +34,7 @@ export function attendCases(deps: {
     let protocol = ''
     // This process does not have the script, so the transcript has no turns.
     const won = await giveUp(
-      { cases, clock, transcriptBytes: settings.transcriptBytes },
+      { cases, clock, transcriptBytes: settings.transcriptBytes, writes: settings.writes },
       id,
       'protocol-off',
       (taken) => {

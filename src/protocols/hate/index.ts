@@ -61,6 +61,7 @@ export const hate = {
     if (label === null || hate + nonHate === 0) return null
     return (label === 'hate' ? hate : nonHate) / (hate + nonHate)
   },
+  confidenceFrom: 'perspectives',
   votes: ({ scores: { hate = 0, nonHate = 0 } }: ConfidenceBasis) => [hate, nonHate],
   voices: (turns: readonly AnsweredTurn[]) =>
     answersBySpeaker(turns, 'perspective', labelIn, (answer, nth) => labelIn(nthIn(answer, nth))),

@@ -1,5 +1,6 @@
 import { failure } from '../../contracts/facts/ask.ts'
 import type { Snapshot } from '../../contracts/facts/thread.ts'
+import type { VerdictDebate } from '../../contracts/facts/verdict-fields.ts'
 import { round, type Script, type SubScript } from '../../judging/engine/script.ts'
 import { ABSTAIN } from './answers.ts'
 import { concluded, count, type HateDecision, nothingToJudge, type PerspectiveRound, undecided } from './conclusion.ts'
@@ -8,6 +9,8 @@ import { HateDebate } from './debate.ts'
 import { similarContexts } from './examples.ts'
 import type { HateSide } from './perspectives.ts'
 import { answersOf, type PerspectiveStance, stanceOf } from './stances.ts'
+
+const OFF: VerdictDebate = { held: false, why: 'off' }
 
 /** The base agent: no perspective, no similar contexts. */
 const ONE_AGENT: PerspectiveRound = { asked: 1, sided: 1, stances: [], examples: [] }
@@ -24,7 +27,9 @@ export function* predict({ post }: Snapshot, parts: HateParts): Script {
   const asked = yield* pre(context)
   if (decide === 'majority') return concluded(context, majority(asked), asked)
   const agreed = unanimous === 'decided' ? agreement(asked) : null
-  return concluded(context, agreed ?? (yield* dict(context, asked.stances)), asked)
+  if (agreed !== null) return concluded(context, agreed, asked)
+  const debated: VerdictDebate = { held: true, why: unanimous === 'decided' ? 'contested' : 'always' }
+  return concluded(context, { ...(yield* dict(context, asked.stances)), debated }, asked)
 }
 
 /**
@@ -81,7 +86,8 @@ function majority({ asked, stances }: PerspectiveRound): HateDecision {
   if (Math.max(hate, nonHate) * 2 <= asked)
     return undecided(`majority: ${hate} to ${nonHate}, neither more than half of ${asked}`)
   const label: HateSide = hate > nonHate ? 'hate' : 'non-hate'
-  return { label, rationale: reasonsFor(label, stances), decidedBy: 'majority', rounds: 0, wrong: [] }
+  const rationale = reasonsFor(label, stances)
+  return { label, rationale, decidedBy: 'majority', rounds: 0, debated: OFF, wrong: [] }
 }
 
 /**
@@ -93,7 +99,8 @@ function agreement({ asked, stances }: PerspectiveRound): HateDecision | null {
   if (first === undefined || stances.length < Math.max(2, asked)) return null
   if (stances.some(({ side, abstained }) => side !== first.side || abstained === true)) return null
   const rationale = reasonsFor(first.side, stances)
-  return { label: first.side, rationale, decidedBy: 'consensus', rounds: 0, wrong: [] }
+  const debated: VerdictDebate = { held: false, why: 'unanimous' }
+  return { label: first.side, rationale, decidedBy: 'consensus', rounds: 0, debated, wrong: [] }
 }
 
 function reasonsFor(label: HateSide, stances: readonly PerspectiveStance[]): string {
@@ -106,8 +113,8 @@ function* zeroShot({ ask, settings }: HateContext): SubScript<HateDecision> {
   const [reply] = yield* round([ask.zeroShot()])
   if (!reply.ok) return undecided(`zero-shot failed: ${failure(reply)}`)
   const { label, reason } = reply.answer
-  if (label !== ABSTAIN) return { label, rationale: reason, decidedBy: 'judge', rounds: 0, wrong: [] }
+  if (label !== ABSTAIN) return { label, rationale: reason, decidedBy: 'judge', rounds: 0, debated: OFF, wrong: [] }
   if (settings.abstentions === 'apart') return undecided('zero-shot abstained')
   const wrong = ['zero-shot abstained: filed under non-hate']
-  return { label: 'non-hate', rationale: reason, decidedBy: 'judge', rounds: 0, wrong }
+  return { label: 'non-hate', rationale: reason, decidedBy: 'judge', rounds: 0, debated: OFF, wrong }
 }

@@ -13,9 +13,10 @@ import { mostCommon } from './stance.ts'
 
 // This writes a decision down as a ruling: its counts, its evidence, and what the next revision may build on.
 
-/** A decision; its last three fields may be left out if there is nothing to say. */
+/** A decision; its last fields may be left out if there is nothing to say. */
 export type ReachedDecision = Pick<RumorDecision, 'label' | 'rationale' | 'decidedBy' | 'rounds'> &
-  Partial<Pick<RumorDecision, 'degraded' | 'again' | 'models'>>
+  Partial<Pick<RumorDecision, 'degraded' | 'again' | 'models'>> &
+  Pick<Ruling, 'debated'>
 
 export function undecided(...why: string[]): ReachedDecision & { degraded: string[] } {
   return { label: null, rationale: '', decidedBy: 'none', rounds: 0, degraded: why }
@@ -31,7 +32,8 @@ export function nothingToJudge(): Conclusion {
 
 /** The decision of the revision before, which stands: its evidence is what was debated then, also where a little has changed. */
 export function kept(context: RumorContext, found: ScoredThread, evidence: Evidence, before: RumorCarry): Conclusion {
-  const conclusion = concluded(context, found, evidence, before.decision)
+  const reached = { ...before.decision, debated: { held: false, why: 'unchanged' } }
+  const conclusion = concluded(context, found, evidence, reached)
   const { debated } = before
   if (before.evidence === evidence.hash || debated === undefined) return conclusion
   const idsOf = (side: typeof debated.support) => side.map(([id]) => id)
@@ -53,7 +55,7 @@ export function concluded(
   context: RumorContext,
   found: ScoredThread,
   evidence: Evidence,
-  reached: ReachedDecision,
+  { debated, ...reached }: ReachedDecision,
 ): Conclusion {
   const { thread, settings, parentOf } = context
   const { weighed, sides, full } = evidence
@@ -67,6 +69,7 @@ export function concluded(
   return {
     ruling: {
       ...rulingOf(decision, sides, weighed),
+      debated,
       degraded: [...context.limitations, ...found.limitations, ...evidence.limitations, ...decision.degraded],
       ...(sizeOf(sides) < sizeOf(full) ? { faults: ['ours'] } : {}),
       comments: countsOf(weighed, sides, found.unasked, settings),

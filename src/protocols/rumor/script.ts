@@ -1,5 +1,6 @@
 import { type Ask, failure } from '../../contracts/facts/ask.ts'
 import type { Snapshot } from '../../contracts/facts/thread.ts'
+import type { DebateReason, VerdictDebate } from '../../contracts/facts/verdict-fields.ts'
 import { round, type Script, type SubScript } from '../../judging/engine/script.ts'
 import type { View } from './answers.ts'
 import type { RumorCarry } from './carry.ts'
@@ -30,8 +31,12 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
   if (evidence.tooThin) return conclude(undecided(`no verdict on less than ${settings.minScored} of the comments`))
   if (before !== null && evidence.holds) return kept(context, found, evidence, before)
   const told = debaterPrompts(context, found, evidence)
-  if (isSpared(context, found, evidence))
-    return conclude(yield* single(ask.opinion('alone', told.both, { last: true })))
+  const spared = whySpared(context, found, evidence)
+  if (spared !== null)
+    return conclude({
+      ...(yield* single(ask.opinion('alone', told.both, { last: true }))),
+      debated: { held: false, why: spared },
+    })
 
   // Lines 10–11, equation 3: the first opinions h of D_p over P and of D_n over N.
   const debate = new RumorDebate(ask, told)
@@ -47,22 +52,22 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
   return conclude(debated(context, debate, reached))
 }
 
-/** Whether one agent is asked instead of a debate: by the settings, or where no two debaters would read comments of different sides. */
-function isSpared(context: RumorContext, found: ScoredThread, evidence: Evidence): boolean {
-  return !context.settings.debate || isUndisputed(context, found, evidence)
-}
-
-function isUndisputed(
+/**
+ * Why one agent is asked instead of a debate: by the settings, or where no two debaters would read comments of different sides. Null
+ * if there is a debate.
+ */
+function whySpared(
   { settings }: RumorContext,
   { asked, scores, unasked }: ScoredThread,
   { sides }: Evidence,
-): boolean {
+): DebateReason | null {
   const { support, oppose } = sides
-  if (sizeOf(sides) === 0) return settings.undisputed === 'alone'
+  if (!settings.debate) return 'off'
+  if (sizeOf(sides) === 0) return settings.undisputed === 'alone' ? 'no-sides' : null
   // A comment without a score may be of the other side.
   const isComplete = unasked.length === 0 && asked.every((utterance) => scores.has(utterance))
   const isOneSided = settings.stance && isComplete && (support.length === 0 || oppose.length === 0)
-  return isOneSided && settings.oneSided === 'alone'
+  return isOneSided && settings.oneSided === 'alone' ? 'one-sided' : null
 }
 
 /** Whether there is nothing left to debate. The paper debates for all M rounds. */
@@ -79,10 +84,20 @@ function debated(context: RumorContext, debate: RumorDebate, reached: ReachedDec
   return {
     ...reached,
     rounds,
+    debated: { held: rounds > 0, why: whyDebated(context, debate) },
     again: lost.length > 0 || cutShort,
     degraded: [...wrong, ...(reached.degraded ?? [])],
     models: { debater: model, ...reached.models },
   }
+}
+
+/** Why the debaters answered one another, or did not. */
+function whyDebated({ settings, depth }: RumorContext, debate: RumorDebate): DebateReason {
+  const { rounds, stopAtConsensus, undisputed, oneSided } = settings
+  if (debate.rounds > 0)
+    return stopAtConsensus || undisputed === 'alone' || oneSided === 'alone' ? 'contested' : 'always'
+  if (rounds === 0) return 'off'
+  return depth.rounds === 0 ? 'overload' : 'unanimous'
 }
 
 function consensus({ views: [support, oppose] }: RumorDebate): ReachedDecision {
@@ -111,10 +126,12 @@ function* vanilla({ thread, ask, settings, rankOf, tie, limitations }: RumorCont
   const all = weighed.comments.map(({ comment }) => comment)
   const shown = sample(all, settings.sampleSize, (comment) => comment, rankOf)
   const { degraded = [], models: _, ...reached } = yield* single(ask.vanilla(shown))
+  const debated: VerdictDebate = { held: false, why: 'off' }
   const { folded, author } = weighed
   return {
     ruling: {
       ...reached,
+      debated,
       scores: { support: 0, oppose: 0 },
       evidence: { support: [], oppose: [], precedents: [] },
       degraded: [...limitations, ...weighed.limitations, ...degraded],

@@ -75,6 +75,7 @@ export const safety: ProtocolKind = {
     if (label === null || final === undefined) return null
     return label === 'unsafe' ? final : 1 - final
   },
+  confidenceFrom: 'probability',
   /** At their last words the debaters stand on two sides of an even risk. */
   contested: ({ scores: { strict, loose } }) =>
     strict !== undefined && loose !== undefined && strict > 0.5 !== loose > 0.5,

@@ -5,6 +5,7 @@ import { describeOddFields } from '../../contracts/facts/odd-fields.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import type { Post, Snapshot } from '../../contracts/facts/thread.ts'
 import { type ChatMessage, type Ruling, undecided } from '../../contracts/facts/verdict.ts'
+import type { VerdictDebate } from '../../contracts/facts/verdict-fields.ts'
 import { round, type Script, type SubScript } from '../../judging/engine/script.ts'
 import type { Prompts } from '../prompts.ts'
 import { unreadParts, withheldUnlessHarmful } from '../truncation.ts'
@@ -65,6 +66,7 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
   const debate = {
     scores: lastScores(log),
     rounds: log.at(-1)?.round ?? 0,
+    debated: debateIn(log, settings),
     evidence: { support: [], oppose: [], precedents: precedents.map(({ id }) => id) },
   }
   if (!judged.ok) return { ruling: { ...undecided(...degraded, `arbitrate failed: ${failure(judged)}`), ...debate } }
@@ -167,6 +169,14 @@ function neighboursIn(found: AnswerOrFailure<SearchResult>, degraded: string[]):
     else if (withdrawn !== null) degraded.push(`precedents left out: ${withdrawn}`)
     return neighbours
   })
+}
+
+/** Whether the debaters answered one another in a second round, and why. */
+function debateIn(log: readonly SafetyTurn[], { rounds, furtherRounds }: SafetySettings): VerdictDebate {
+  if (log.length === 0 || rounds < 2) return { held: false, why: 'off' }
+  const held = (log.at(-1)?.round ?? 0) > 1
+  if (furtherRounds !== 'straddling') return { held, why: 'always' }
+  return { held, why: held ? 'contested' : 'unanimous' }
 }
 
 /** All turns, in order. A debater hears the other's last readable turn. */

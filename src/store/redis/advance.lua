@@ -28,6 +28,7 @@ for _, entry in ipairs(entries) do
   local pending = redis.call('XPENDING', outbox, group, entry.id, entry.id, 1, publisher)
   if #pending > 0 then handed[#handed + 1] = entry.id end
 end
+redis.call('HINCRBY', incarnation, 'told', 1)
 return {
   {
     id, tostring(redis.call('HINCRBY', incarnation, 'watermark', 1)), '', run_of(incarnation),

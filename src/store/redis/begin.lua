@@ -5,7 +5,7 @@
 --@key incarnation
 --@key marks
 --@arg fresh_id          of a new incarnation
---@arg schema            number of the form in which this version keeps data
+--@arg schema            number of the form of new data
 --@arg alone             1 if no other process consumes
 --@arg published         1 if the verdicts topic has ever held a record
 --@arg committed[].partition     TOPIC/PARTITION
@@ -38,6 +38,7 @@ end
 for _, position in ipairs(committed) do
   if is_behind(position) then redis.call('HSET', incarnation, 'at:' .. position.partition, position.offset) end
 end
+redis.call('HINCRBY', incarnation, 'told', 1)
 return {
   redis.call('HGET', incarnation, 'id'), tostring(redis.call('HINCRBY', incarnation, 'watermark', 1)), '', run,
   is_quiet(incarnation) and 1 or 0

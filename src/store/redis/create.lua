@@ -3,7 +3,7 @@
 --@include server-run
 --@key incarnation
 --@arg fresh_id
---@arg schema            number of the form in which this version keeps data
+--@arg schema            number of the form of data that have none yet
 --@arg suspended_run     the server's run when it was suspended; empty if that does not matter
 --@arg recovery          the name under which the caller suspended it; empty if that does not matter
 --@arg durable[].partition       TOPIC/PARTITION
@@ -11,6 +11,8 @@
 if recovery ~= '' and redis.call('HGET', incarnation, 'recovery') ~= recovery then return 2 end
 if suspended_run ~= '' and run_of(incarnation) ~= suspended_run then return 0 end
 local since = redis.call('HGET', incarnation, 'since')
+-- Whoever waits for the recovery may be of a version that can't read a later form.
+schema = redis.call('HGET', incarnation, 'schema') or schema
 redis.call('DEL', incarnation)
 redis.call('HSET', incarnation, 'id', fresh_id, 'schema', schema, 'watermark', 0)
 run_of(incarnation)

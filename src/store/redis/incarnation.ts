@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { printable } from '../../contracts/facts/printable.ts'
+import { VERDICT_SCHEMAS, type VerdictSchema } from '../../contracts/facts/verdict-fields.ts'
 import { type Keys, PUBLISHERS } from './keys.ts'
 import { script } from './script.ts'
 
@@ -47,27 +49,49 @@ const reply = z.tuple([z.string(), z.string(), z.string(), z.string(), z.number(
 const advanced = z.tuple([reply, z.array(z.string())])
 
 /**
- * The form in which this version keeps data in Redis. A version that keeps them otherwise has the next number, and takes
- * nothing over: what it needs comes from the topics.
+ * The forms in which this version keeps data in Redis: those of the form 2 may hold verdicts of schema 2, and are the same
+ * otherwise. A version that keeps them otherwise has the next number, and takes nothing over: what it needs comes from the topics.
  */
-export const SCHEMA = 1
+const FORMS: ReadonlySet<string> = new Set(VERDICT_SCHEMAS.map(String))
 
-/** Throws an `OperatorError` if Redis holds data in another form than this version's. */
-export async function checkSchema(client: Redis, { incarnation }: Keys): Promise<void> {
+/** The form of the data in Redis, the newest if there are none. Throws an `OperatorError` if it is another than this version's. */
+export async function checkSchema(client: Redis, { incarnation }: Keys): Promise<VerdictSchema> {
   const [id = null, schema = null] = await client.hmget(incarnation, 'id', 'schema')
-  if ((id === null && schema === null) || schema === String(SCHEMA)) return
+  if ((id === null && schema === null) || FORMS.has(schema ?? '')) return schema === '1' ? 1 : 2
   throw new OperatorError(
-    `Redis holds data in the form ${printable(schema ?? '0', 20)}, and this version of Gavel keeps them in the form ${SCHEMA}. Run the version that wrote them; or stop all processes, set another redis.prefix, and run "gavel recover": it restores revisions and threads from the topics.`,
+    `Redis holds data in the form ${printable(schema ?? '0', 20)}, and this version of Gavel keeps them in the form ${Math.max(...VERDICT_SCHEMAS)}. Run the version that wrote them; or stop all processes, set another redis.prefix, and run "gavel recover": it restores revisions and threads from the topics.`,
   )
 }
 
+/** Each process of a service raises the watermark at least this often, in ms. */
+const HEARTBEATS_MS = 3_000
+
 /**
- * Detects that Redis lost acknowledged data. The data have an incarnation id and a watermark that only rises. A process
+ * For a process that writes verdicts of schema 2: raises the form of data that were in the form 1, in which earlier versions start
+ * no more. Throws an `OperatorError`, with the form as it was, while a process of such a version raises the watermark.
+ */
+export async function raiseForm(client: Redis, { incarnation }: Keys, waitMs = HEARTBEATS_MS): Promise<void> {
+  const look = async () => {
+    const [schema, watermark, told] = await client.hmget(incarnation, 'schema', 'watermark', 'told')
+    return { schema, untold: Number(watermark) - Number(told) }
+  }
+  const before = await look()
+  if (before.schema !== '1') return
+  await sleep(waitMs)
+  if ((await look()).untold > before.untold)
+    throw new OperatorError(
+      'Processes of an earlier version run on this Redis, and can’t read verdicts of schema 2. Start this version with verdicts.schema: 1 beside them; once none of them is left, remove that setting and restart (docs/contracts.md#from-schema-1-to-2).',
+    )
+  await client.hset(incarnation, 'schema', 2)
+}
+
+/**
+ * Detects that Redis lost acknowledged data; new data get this form. The data have an incarnation id and a watermark that only rises. A process
  * knows of a loss if the id is gone (emptied; forgotten, if only the verdicts topic shows that), or if the data began the server's current run with a lower watermark than
  * the process has once read (an older dump, a replica that was behind). For 3 s after each start of a server nothing is
  * opened, concluded or published, so that a process that knows of a loss can report it first.
  */
-export function redisIncarnation(client: Redis, keys: Keys) {
+export function redisIncarnation(client: Redis, keys: Keys, form: VerdictSchema = 2) {
   const { incarnation, marks, outbox } = keys
   let token: FencingToken = { incarnationId: 'none', watermark: 0, serverRun: '' }
   let quiet = false
@@ -116,7 +140,7 @@ export function redisIncarnation(client: Redis, keys: Keys) {
             incarnation,
             marks,
             freshId: randomUUID(),
-            schema: SCHEMA,
+            schema: form,
             alone,
             published,
             committed: partitionsOf(committed),
@@ -158,7 +182,7 @@ export function redisIncarnation(client: Redis, keys: Keys) {
      * `OperatorError` if another process has suspended them since: it may be in the middle of its work.
      */
     createIncarnation: async (durable: Positions): Promise<boolean> => {
-      const fresh = { freshId: randomUUID(), schema: SCHEMA }
+      const fresh = { freshId: randomUUID(), schema: form }
       const given = { incarnation, ...fresh, suspendedRun, recovery, durable: partitionsOf(durable) }
       const created = await createIncarnation(client, given)
       if (created === 2)

@@ -47,8 +47,8 @@ export interface Keys {
   /** Hash: stream marks by partition. */
   readonly marks: string
   /**
-   * Hash: the incarnation of the data in Redis, and whether some were lost. Its fields: schema (`SCHEMA`), id (absent after
-   * a loss), watermark, run (the server's run id), end:RUN (the watermark at which that run ended), quiet (until when no
+   * Hash: the incarnation of the data in Redis, and whether some were lost. Its fields: schema (their form), id (absent after
+   * a loss), watermark, told (how often processes that read verdicts of schema 2 have raised it), run (the server's run id), end:RUN (the watermark at which that run ended), quiet (until when no
    * case is opened or concluded, ms), since (the Redis time, ms, from which on all published revisions are known: before
    * anything was accepted there were none), lost (why), and at:TOPIC/PARTITION (the next offset; everything before it is
    * durable here).

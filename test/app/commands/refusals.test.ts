@@ -16,6 +16,7 @@ import { ARRIVAL, postOf, RULES, recordOf, T0, thread } from '../../contracts/sa
 import { type Misbehaviour, startMisbehaving } from '../../support/misbehaving.ts'
 import { asksIn, GATEWAY, memoryParts, noImages, noLibrary, protocolNamed } from '../../support/parts.ts'
 import { type Expected, SERVER_ERRORS, type ServerError } from '../../support/server-errors.ts'
+import { WRITES } from '../../support/verdicts.ts'
 
 // Every row of the table of refusals (test/models/openai/refusals.test.ts: each is shown by one of these responses), as a server
 // sends it over HTTP, through the way of a service and through that of a command.
@@ -112,7 +113,7 @@ async function inService(row: ServerError, body: unknown) {
     library: noLibrary,
     clock,
     report: () => {},
-    settings: { maxTakeovers: 1_000, handBack: 30_000, transcriptBytes: 900_000 },
+    settings: { maxTakeovers: 1_000, handBack: 30_000, transcriptBytes: 900_000, writes: WRITES },
     holding: { deadline: 600_000, mostHeld: 6 * 3_600_000 },
   })
   const [asked] = asksIn(await work.advance(id))

@@ -18,6 +18,7 @@ import { memoryStores } from '../../../src/store/memory-stores.ts'
 import { ARRIVAL, HOUR, MINUTE, postOf, RULES, recordOf, said, T0, thread, unsaid } from '../../contracts/samples.ts'
 import { plainFence, plainRank } from '../../protocols/drive.ts'
 import { asksIn, GATEWAY, memoryParts, noImages, noLibrary } from '../../support/parts.ts'
+import { WRITES } from '../../support/verdicts.ts'
 
 const { enabled: _, ...shipped } = loadSettings({}).protocols.rumor as { enabled: boolean }
 const made = (settings: object = {}, samplingRank = plainRank): Protocol =>
@@ -111,7 +112,7 @@ function workerOf(protocol: Protocol | null, maxTakeovers = 20, remembers = fals
     library: noLibrary,
     clock: () => clock.now,
     report,
-    settings: { maxTakeovers, handBack: 30_000, transcriptBytes: 900_000 },
+    settings: { maxTakeovers, handBack: 30_000, transcriptBytes: 900_000, writes: WRITES },
   })
 }
 

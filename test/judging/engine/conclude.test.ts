@@ -5,6 +5,7 @@ import type { CaseRecord, JournalEntry } from '../../../src/contracts/facts/case
 import { noUsage, type Ruling, transcript } from '../../../src/contracts/facts/verdict.ts'
 import { type EndedCase, transcriptOf, verdictOf } from '../../../src/judging/engine/conclude.ts'
 import { callOf, HOUR, T0 } from '../../contracts/samples.ts'
+import { WRITES } from '../../support/verdicts.ts'
 
 const record: CaseRecord = {
   id: 'talk~p~r1',
@@ -65,6 +66,7 @@ function endedAfter(...rounds: readonly (readonly Said[])[]): EndedCase {
     journal: new Map(entries),
     lostCalls: [],
     decidedAt: T0 + 1_000,
+    writes: WRITES,
     ruling: {
       label: 'good',
       scores: {},
@@ -111,6 +113,36 @@ test('a verdict says how many comments of an earlier one had expired from their 
   const { degraded, faults } = verdictOf({ ...ended, record, ruling: { ...ended.ruling, degraded: [] } })
   expect(degraded).toEqual(['12 comments of an earlier verdict had expired from their topic, and were not read again'])
   expect(faults).toEqual(['ours'])
+})
+
+describe('a verdict of schema 2', () => {
+  const ended = endedAfter([{}])
+  const inLanguage = (lang?: string) => ({ ...ended.record, subject: { post: { text: 'So?', lang } } })
+
+  test('says what it judged, in which language, whether it was debated, how sure it is, and who wrote it', () => {
+    const debated = { held: true, why: 'contested' }
+    const confidence = { value: 0.8, how: 'perspectives' }
+    const given = { ...ended, record: inLanguage('pt_br'), ruling: { ...ended.ruling, debated }, confidence }
+    expect(verdictOf(given)).toMatchObject({ schema: 2, subjectKind: 'post', lang: 'pt-BR', debated, confidence })
+    expect(verdictOf(given).versions).toEqual({ ...ended.record.versions, gavel: 'test' })
+  })
+
+  test('says of what it does not know that it is not known, and leaves out what nothing fills', () => {
+    const bare = verdictOf({ ...ended, record: inLanguage() })
+    const unknown = { lang: 'und', debated: { held: false, why: 'none' }, confidence: { value: null, how: null } }
+    expect(bare).toMatchObject(unknown)
+    for (const field of ['postId', 'unverified', 'policy', 'clauses', 'story', 'veto', 'variant'])
+      expect(bare).not.toHaveProperty(field)
+    for (const lang of ['no language', '']) expect(verdictOf({ ...ended, record: inLanguage(lang) }).lang).toBe('und')
+    expect(verdictOf({ ...ended, record: { ...ended.record, subject: null } }).lang).toBe('und')
+  })
+
+  test('is without all of it where schema 1 is written, and says the same otherwise', () => {
+    const two = verdictOf(ended)
+    const one = verdictOf({ ...ended, writes: { schema: 1, gavel: 'test' } })
+    const { subjectKind: _, lang: __, debated: ___, confidence: ____, ...known } = two
+    expect(one).toEqual({ ...known, schema: 1, versions: ended.record.versions })
+  })
 })
 
 describe('the time of a verdict', () => {

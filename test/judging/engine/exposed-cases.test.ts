@@ -19,6 +19,7 @@ import { item, signal, wordEmbedder } from '../../contracts/library.ts'
 import { ARRIVAL, HOUR, MINUTE, postOf, RULES, recordOf, retractionOf, T0, thread } from '../../contracts/samples.ts'
 import { hookVerdicts, sentToReceiver } from '../../contracts/stores.ts'
 import { asksIn, GATEWAY, memoryParts, noImages, protocolNamed } from '../../support/parts.ts'
+import { WRITES } from '../../support/verdicts.ts'
 
 const SECRET = 'zebra in the fountain'
 const OTHER = 'giraffe in the fountain'
@@ -115,7 +116,7 @@ function worker(find: Library['find'] = library.find) {
     library: { embedder: library.embedder, find },
     clock: () => clock.now,
     report: () => {},
-    settings: { maxTakeovers: 20, handBack: 30_000, transcriptBytes: 900_000 },
+    settings: { maxTakeovers: 20, handBack: 30_000, transcriptBytes: 900_000, writes: WRITES },
   })
   const attempt = { number: 1, last: false, waitSeconds: 0, heldMs: 0, signal }
   return {

@@ -21,6 +21,7 @@ import { memoryQueues } from '../../../src/store/case/memory-stage-queues.ts'
 import { memoryStores } from '../../../src/store/memory-stores.ts'
 import { ARRIVAL, HOUR, postOf, RULES, recordOf, retractionOf, said, T0, thread } from '../../contracts/samples.ts'
 import { asksIn, GATEWAY, memoryParts, noImages, noLibrary, protocolNamed } from '../../support/parts.ts'
+import { WRITES } from '../../support/verdicts.ts'
 
 const missing = (): never => {
   throw new Error('no such case')
@@ -63,7 +64,7 @@ function* sentence(): Script {
 
 const protocolOf = (change: Partial<Protocol> = {}): Protocol => protocolNamed('talk', { script: sentence, ...change })
 
-const SETTINGS: JudgeSettings = { maxTakeovers: 20, handBack: 30_000, transcriptBytes: 900_000 }
+const SETTINGS: JudgeSettings = { maxTakeovers: 20, handBack: 30_000, transcriptBytes: 900_000, writes: WRITES }
 
 const reply = (text: string): ModelReply => ({
   text,
@@ -606,7 +607,7 @@ describe('a case of other versions', () => {
     for (const staged of await asksOf(before, id)) await before.answer(attempt(staged))
     await workOff(worker({ protocol: protocolOf({ version: 2, promptsHash: 'q' }) }), id)
     const { verdict: decided } = await only(published)
-    expect(decided.versions).toEqual({ script: 2, prompts: 'q', settings: 's' })
+    expect(decided.versions).toEqual({ gavel: 'test', script: 2, prompts: 'q', settings: 's' })
   })
 
   test('keeps the calls of the run that was thrown away on its bill', async () => {

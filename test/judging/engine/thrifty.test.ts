@@ -16,6 +16,7 @@ import { memoryStores } from '../../../src/store/memory-stores.ts'
 import { ARRIVAL, HOUR, MINUTE, postOf, RULES, recordOf, said, T0, thread } from '../../contracts/samples.ts'
 import { plainFence, plainRank } from '../../protocols/drive.ts'
 import { asksIn, GATEWAY, memoryParts, noLibrary } from '../../support/parts.ts'
+import { WRITES } from '../../support/verdicts.ts'
 
 // What the engine promises of every ask, for those of `preset: thrifty`: killed at any step, a case is judged as if nothing had
 // happened and pays for no answer twice; no tenant is answered with another's; a spent budget is never a benign label; a
@@ -198,7 +199,7 @@ function world(answers: Answers = {}, refuses: (nth: number) => boolean = () => 
           memo: { enabled: remembers, keep: HOUR, lease: MINUTE, patience: MINUTE, maxBytes: 10_000 },
         },
       }),
-      settings: { maxTakeovers: 100, handBack: 30_000, transcriptBytes: 900_000 },
+      settings: { maxTakeovers: 100, handBack: 30_000, transcriptBytes: 900_000, writes: WRITES },
     })
 
   async function open(

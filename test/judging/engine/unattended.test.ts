@@ -4,6 +4,7 @@ import { attendCases } from '../../../src/judging/engine/unattended.ts'
 import { memoryStores } from '../../../src/store/memory-stores.ts'
 import { ARRIVAL, callOf, endOf, entryOf, HOUR, postOf, RULES, T0, thread } from '../../contracts/samples.ts'
 import { openCase } from '../../contracts/stores.ts'
+import { WRITES } from '../../support/verdicts.ts'
 
 const p1 = thread('p1')
 const HAND_BACK = 30_000
@@ -33,7 +34,7 @@ const looking = (...protocols: string[]) =>
     },
     clock: () => now,
     report() {},
-    settings: { handBack: HAND_BACK, transcriptBytes: 100_000 },
+    settings: { handBack: HAND_BACK, transcriptBytes: 100_000, writes: WRITES },
   })
 
 test('a case of a protocol that is off ends after its deadline and the time to hand it back, and says why', async () => {

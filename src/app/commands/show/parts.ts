@@ -71,7 +71,7 @@ export function inspectionParts(
 /** The parts by which a person looks at open cases and puts them right. Throws an `OperatorError` if Redis is not reachable. */
 export function casesParts(settings: Settings) {
   return closable(async (keep) => {
-    const { client, keys, time, cases } = keep(await commandRedis(settings))
+    const { client, keys, time, cases, writes } = keep(await commandRedis(settings))
     const clock = time.now
     const secret = await knownSecretOf(client, keys, settings.fences.key)
     const { protocols } = protocolsOf(settings, secret)
@@ -84,6 +84,7 @@ export function casesParts(settings: Settings) {
       desk,
       clock,
       transcriptBytes: settings.cases.transcriptBytes,
+      writes,
       holding: settings.cases,
     }
   })
