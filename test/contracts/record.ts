@@ -8,6 +8,7 @@ import { contestedness } from '../../src/protocols/contestedness.ts'
 import { judgementsOf } from '../../src/record/judgements.ts'
 import { entriesOf } from '../../src/record/project.ts'
 import type { Costs } from '../../src/record/review-queue.ts'
+import { inSchemaTwo } from '../support/both-schemas.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 export const DAY = 86_400_000
@@ -120,6 +121,21 @@ export function recordContract(
       for await (const one of store.export()) all.push(JSON.stringify(one))
       return all.join('\n')
     }
+
+    it('has verdicts of both schemas whole, by what each says of its confidence, and words of later versions', async () => {
+      const later = { debated: { held: false, why: 'word-of-later' }, decidedBy: 'way-of-later', protocol: 'of-later' }
+      const sure = { confidence: { value: 0.9, how: 'lane' }, faults: ['weather'] }
+      const one = aVerdict(at(0), { models: { judge: 'a judge' } })
+      const two = inSchemaTwo(aVerdict(at(1), { subjectId: 'p2', models: { judge: 'a judge' } }))
+      const third = inSchemaTwo(aVerdict(at(2), { subjectId: 'p3', degraded: ['so'], ...later }))
+      const sent = [one, { ...two, ...sure }, third]
+      for (const verdict of sent) await topics.send('verdicts', verdict.subjectId, verdict)
+      for (const verdict of sent) expect((await store.verdict(verdict.id))?.verdict).toEqual(verdict)
+      expect((await store.size()).rows).toMatchObject({ verdicts: 3, unread: 0 })
+      // The contested verdict that is sure waits behind those that say nothing of it.
+      const queued = (await queue.list({}, 10, T0)).items.map(({ verdict }) => verdict)
+      expect(queued).toEqual([one.id, third.id, two.id])
+    })
 
     it('keeps each verdict of a subject as it was sent, the last of each protocol standing', async () => {
       const first = await topics.judged({ revision: 1, final: false }, 'a claim')

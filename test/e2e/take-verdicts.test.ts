@@ -9,8 +9,10 @@ import kafkajs from 'kafkajs'
 import { afterAll, expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { SCHEMAS } from '../../src/kit/contracts/all.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
+import { historyInOne } from '../support/both-schemas.ts'
 import { onServers } from '../support/on-servers.ts'
 import {
   clientOf,
@@ -107,12 +109,14 @@ it('takes revisions, repeats, retractions and what was not decided as docs/verdi
   await eventually(async () => changes.length >= 6, 60_000)
 
   // All of it once more, as after lost acknowledgements: the same bytes under the same keys.
-  const standing = await recordsOf(environment, 'verdicts')
-  const producer = clientOf(environment).producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
-  await producer.connect()
-  const messages = standing.map((value) => ({ key: (JSON.parse(value) as { subjectId: string }).subjectId, value }))
-  await producer.send({ topic: topicsOf(settingsOf(environment)).verdicts, messages })
-  await producer.disconnect()
+  const publish = async (records: readonly string[]) => {
+    const producer = clientOf(environment).producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
+    await producer.connect()
+    const messages = records.map((value) => ({ key: (JSON.parse(value) as { subjectId: string }).subjectId, value }))
+    await producer.send({ topic: topicsOf(settingsOf(environment)).verdicts, messages })
+    await producer.disconnect()
+  }
+  await publish(await recordsOf(environment, 'verdicts'))
   await sendAll({ type: 'post', id: 'p1', tenant: 'other', text: 'The bridge is open, says the mayor.' })
   await until(13)
   await eventually(async () => changes.length >= 7, 60_000)
@@ -149,6 +153,13 @@ it('takes revisions, repeats, retractions and what was not decided as docs/verdi
   await eventually(async () => again.length >= 7, 60_000)
   took(again)
 
+  // Of another version, which wrote schema 1.
+  const [older] = historyInOne(1) as [Verdict]
+  await publish([JSON.stringify(older)])
+  await eventually(async () => again.length >= 8, 60_000)
+  expect(again.at(-1)).toMatchObject({ subject: older.id.replace(/~r\d+$/, ''), revision: older.revision })
+  expect(new Set((await verdictsOf(environment)).map(({ schema }) => schema))).toEqual(new Set([1, 2]))
+
   await sendAll({ type: 'post', id: 'p3', text: 'No time.', createdAt: 'yesterday' })
   await eventually(async () => (await recordsOf(environment, 'deadLetters')).length > 0, 60_000)
   for (const [topic, file] of [
@@ -167,7 +178,7 @@ it('takes revisions, repeats, retractions and what was not decided as docs/verdi
     spawnSync('python3', args, { input, encoding: 'utf8', env: bareEnvironment({ PYTHONUTF8: '1' }) })
   const { status, stderr } = python(['-c', 'import jsonschema; jsonschema.Draft202012Validator'])
   if (status !== 0) return tell(`SKIPPED: the consumer in Python, for python3 has no jsonschema here: ${stderr ?? ''}`)
-  const lines = await recordsOf(environment, 'verdicts')
+  const lines = (await recordsOf(environment, 'verdicts')).filter((line) => !line.includes(older.timing.decidedAt))
   const file = example(join('docs', 'contracts.md'), 'take_verdicts.py')
   const all = python([file], lines.map((line) => `${line}\n`).join(''))
   expect(all.stderr).toBe('')
