@@ -138,17 +138,18 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./app/commands/review/list.ts'),
   },
   {
-    path: 'review claim',
+    path: 'review reserve',
+    formerly: 'claim',
     argument: '[item]',
     argumentIs: 'a verdict’s id, from "gavel review list"',
-    description: 'claims an item, by default the first, and shows its post and comments',
-    load: () => import('./app/commands/review/claim.ts'),
+    description: 'reserves an item, by default the first, and shows its post and comments',
+    load: () => import('./app/commands/review/reserve.ts'),
   },
   {
     path: 'review release',
     argument: '<item>',
     argumentIs: 'a verdict’s id, from "gavel review list"',
-    description: 'returns a claimed item',
+    description: 'returns a reserved item',
     load: () => import('./app/commands/review/release.ts'),
   },
   {

@@ -66,7 +66,7 @@ const program = new Commander('gavel')
 
 /** Declares a listed command to commander; one whose file was loaded gets its options and can be run. */
 function declare(listed: ListedCommand, command: Command | undefined): void {
-  const { path, argument, argumentIs, description, withoutSettings, hidden = false } = listed
+  const { path, formerly, argument, argumentIs, description, withoutSettings, hidden = false } = listed
   const names = path.split(' ')
   const group = names
     .slice(0, -1)
@@ -75,6 +75,7 @@ function declare(listed: ListedCommand, command: Command | undefined): void {
     .command(names.at(-1) ?? path, { hidden })
     .description(description)
     .exitOverride()
+  if (formerly !== undefined) declared.alias(formerly)
   if (argument !== undefined) declared.argument(argument, argumentIs)
   if (withoutSettings !== true) declared.addOption(configOption())
   if (command === undefined) return
@@ -128,7 +129,8 @@ async function perform(command: Command, declared: Commander): Promise<void> {
 try {
   const words = new Set(process.argv)
   for (const listed of COMMANDS) {
-    const isMeant = listed.path.split(' ').every((name) => words.has(name))
+    const names = listed.path.split(' ')
+    const isMeant = names.every((name, at) => words.has(name) || (at > 0 && words.has(listed.formerly ?? name)))
     declare(listed, isMeant ? (await listed.load?.())?.command : undefined)
   }
   await program.parseAsync()

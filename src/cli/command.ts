@@ -60,6 +60,8 @@ export interface Command<Options = object, Result = unknown> {
 export interface ListedCommand {
   /** Its name, behind that of its group: `library import`. */
   readonly path: string
+  /** The last word of its name in earlier versions, which is still understood. */
+  readonly formerly?: string
   /** Its argument, as commander writes it: `<file>`, `[ids...]`. */
   readonly argument?: string
   /** What its argument is, if the name does not say it. */

@@ -3,7 +3,7 @@ import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
 
 type Reader = Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'find' | 'search' | 'arrivals'>
-type Queue = Pick<ReviewQueue, 'list' | 'claim' | 'release'>
+type Queue = Pick<ReviewQueue, 'list' | 'reserve' | 'release'>
 
 const seen = new AsyncLocalStorage<Set<string>>()
 
@@ -61,7 +61,7 @@ export function auditedQueue(queue: Queue): Queue {
       note(...found.items.map(({ verdict }) => verdict))
       return found
     },
-    claim: (item, filter, until, now) => queue.claim(item, filter, until, now),
+    reserve: (item, filter, until, now) => queue.reserve(item, filter, until, now),
     release: (item, by, of, now) => queue.release(item, by, of, now),
   }
 }

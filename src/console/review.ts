@@ -17,14 +17,14 @@ import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words 
 import { whySection } from './why.ts'
 
 export interface ReviewParts {
-  readonly queue: Pick<ReviewQueue, 'list' | 'claim' | 'release'>
+  readonly queue: Pick<ReviewQueue, 'list' | 'reserve' | 'release'>
   readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
   readonly kinds: ProtocolGuides
   readonly blinds: BlindReviews
   readonly decisionDesk: DecisionDesk
   readonly clock: Clock
-  /** How long a claim keeps others away, in ms. */
-  readonly claimFor: number
+  /** How long a reservation keeps others away, in ms. */
+  readonly reserveFor: number
 }
 
 /** Items that a page of the queue lists, and among which the next one is looked for. */
@@ -53,21 +53,21 @@ class Decided {
 
 /** The queue of what people should look at, and one item of it after the other. No GET takes an item. */
 export function reviewPages(parts: ReviewParts): Page[] {
-  const { queue, clock, claimFor, blinds } = parts
+  const { queue, clock, reserveFor, blinds } = parts
   const decided = new Decided(clock)
   const once = new SubmittedForms()
   const filter = ({ by, tenants }: Session) => ({ for: by, tenants })
   /** Takes this item, or the next; a second opinion closes its subject to who gives it. */
-  const claim = async (id: string | null, session: Session): Promise<ReviewReservation> => {
+  const reserve = async (id: string | null, session: Session): Promise<ReviewReservation> => {
     const now = clock()
-    const claimed = await queue.claim(id, filter(session), now + claimFor, now)
-    if (claimed.outcome === 'claimed' && isBlind(claimed.item))
-      blinds.close(session.by, claimed.item.subject, now + claimFor)
-    return claimed
+    const reserved = await queue.reserve(id, filter(session), now + reserveFor, now)
+    if (reserved.outcome === 'reserved' && isBlind(reserved.item))
+      blinds.close(session.by, reserved.item.subject, now + reserveFor)
+    return reserved
   }
   const own = async (id: string, session: Session): Promise<ReviewItem | null> => {
     const { items } = await queue.list({ ...filter(session), verdict: id }, 1, clock())
-    return items.find(({ claim: held }) => held?.by === session.by) ?? null
+    return items.find(({ reservation: held }) => held?.by === session.by) ?? null
   }
   /** Gives one's own item back; a lead, anybody's. */
   const released = async (id: string, session: Session): Promise<void> => {
@@ -82,9 +82,9 @@ export function reviewPages(parts: ReviewParts): Page[] {
     const { items } = await queue.list(filter(session), LOOKED, clock())
     for (const { verdict } of items) {
       if (verdict === but || decided.isRecent(session.by, verdict)) continue
-      const claimed = await claim(verdict, session)
-      if (claimed.outcome === 'claimed') return { to: link('/review/item', { id: verdict, said: done }) }
-      if (claimed.outcome === 'many') return { to: link('/review', { said: 'many' }) }
+      const reserved = await reserve(verdict, session)
+      if (reserved.outcome === 'reserved') return { to: link('/review/item', { id: verdict, said: done }) }
+      if (reserved.outcome === 'many') return { to: link('/review', { said: 'many' }) }
     }
     return { to: link('/review', { said: done === '' ? 'none' : 'last' }) }
   }
@@ -107,10 +107,10 @@ export function reviewPages(parts: ReviewParts): Page[] {
       path: '/review/take',
       right: 'decide',
       async answer(asked) {
-        const claimed = await claim(idIn(asked), asked.session)
-        if (claimed.outcome !== 'claimed')
-          return { to: link('/review', { said: claimed.outcome === 'many' ? 'many' : 'gone' }) }
-        return { to: link('/review/item', { id: claimed.item.verdict }) }
+        const reserved = await reserve(idIn(asked), asked.session)
+        if (reserved.outcome !== 'reserved')
+          return { to: link('/review', { said: reserved.outcome === 'many' ? 'many' : 'gone' }) }
+        return { to: link('/review/item', { id: reserved.item.verdict }) }
       },
     },
     {
@@ -151,9 +151,9 @@ export function reviewPages(parts: ReviewParts): Page[] {
 
   async function decide(asked: PageCall): Promise<PageAnswer> {
     const { form, session, signal } = asked
-    const claimed = await claim(idIn(asked), session)
-    if (claimed.outcome !== 'claimed') return { to: link('/review', { said: 'gone' }) }
-    const { item } = claimed
+    const reserved = await reserve(idIn(asked), session)
+    if (reserved.outcome !== 'reserved') return { to: link('/review', { said: 'gone' }) }
+    const { item } = reserved
     const [label, why] = [form.get('label') ?? '', (form.get('why') ?? '').trim()]
     const again = (says: string): Promise<PageAnswer> => notDecided(says, item, { ...parts, session, label, why })
     if (!(parts.kinds.get(item.protocol)?.labels ?? []).includes(label)) return again(TEXTS.decide.missing)
@@ -206,7 +206,7 @@ ${waiting === 0 ? NOTHING : button('/review/next', TEXTS.review.next, { session,
       item,
     ) => html`<li class="row"><div class="row-head"><strong>${isBlind(item) ? TEXTS.review.second : words(item.label ?? TEXTS.row.noLabel, { most: 64 })}</strong> <span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> <span class="faint">${TEXTS.review.since}</span> ${moment(item.since)} <span class="faint">${reasonsOf(item)}</span></div>
 ${item.words === null ? html`<p class="row-words faint">${TEXTS.live.noWords}</p>` : html`<details class="hidden"><summary>${TEXTS.review.words}</summary><p class="row-words">${words(item.words, { most: 160, lang: item.lang ?? '' })}</p></details>`}
-${item.claim !== null && item.claim.by !== session.by ? html`<p class="faint">${TEXTS.review.held} ${words(item.claim.by, { most: 60 })}</p>${may(session.grants, 'overrule', item.subject.tenant) ? button('/review/release', TEXTS.review.releaseTheirs, { session, id: item.verdict }) : NOTHING}` : button('/review/take', TEXTS.review.take, { session, id: item.verdict })}</li>`,
+${item.reservation !== null && item.reservation.by !== session.by ? html`<p class="faint">${TEXTS.review.held} ${words(item.reservation.by, { most: 60 })}</p>${may(session.grants, 'overrule', item.subject.tenant) ? button('/review/release', TEXTS.review.releaseTheirs, { session, id: item.verdict }) : NOTHING}` : button('/review/take', TEXTS.review.take, { session, id: item.verdict })}</li>`,
   )}</ol>
 ${waiting > items.length ? html`<p>${TEXTS.review.further(waiting - items.length)}</p>` : NOTHING}
 <p class="faint">${TEXTS.review.keys}</p>`
@@ -237,7 +237,7 @@ async function itemBody(
   return html`<h1>${blind ? TEXTS.review.second : words(item.label ?? TEXTS.row.noLabel, { most: 64 })} <small>${TEXTS.verdict.by(item.protocol)}</small></h1>
 ${blind || file === null ? NOTHING : html`<p class="how">${findingOf(file.row.verdict, kind)} ${words(howDecided(file.row.verdict))}</p>`}
 ${notice(said)}${says === undefined ? NOTHING : html`<p class="notice" role="alert">${words(says, { most: 400 })}</p>`}
-<p><strong>${TEXTS.review.why}:</strong> ${reasonsOf(item)}. <span class="faint">${TEXTS.review.yours} ${moment(item.claim?.until)}</span></p>
+<p><strong>${TEXTS.review.why}:</strong> ${reasonsOf(item)}. <span class="faint">${TEXTS.review.yours} ${moment(item.reservation?.until)}</span></p>
 ${blind ? html`<p class="notice">${TEXTS.review.blind}</p>` : NOTHING}
 <div class="beside"><div>${thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : claimCard(thread.post)}
 ${blind || file === null ? NOTHING : [whySection(file, 2_000), html`<p><a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p>`, missingSection(file)]}</div>

@@ -128,14 +128,14 @@ export function mayTake(row: QueueRow, person: string, now: number): 'yes' | 'ta
   return row.holder !== null && row.holder !== person && (row.until ?? 0) > now ? 'taken' : 'yes'
 }
 
-/** Why a person can't claim this item, which they asked for by name; null if nothing is in the way. */
+/** Why a person can't reserve this item, which they asked for by name; null if nothing is in the way. */
 export function reservationConflict(row: QueueRow | undefined, person: string, now: number): ReviewReservation | null {
   const may = row === undefined ? 'yes' : mayTake(row, person, now)
   if (may === 'own') return { outcome: 'own' }
   return may === 'taken' ? { outcome: 'taken', by: row?.holder ?? '', until: row?.until ?? 0 } : null
 }
 
-/** Whether somebody has claimed this, and still has it. */
+/** Whether somebody has reserved this, and still has it. */
 export function holds({ holder, until }: QueueRow, person: string, now: number): boolean {
   return holder === person && (until ?? 0) > now
 }
@@ -203,6 +203,6 @@ export function itemOf(row: QueueRowWithSubject, score: number, now: number): Re
     // Blind: neither the label, nor what speaks against it.
     label: isBlind(row) ? null : label,
     reasons: isBlind(row) ? ['second-opinion'] : (reasons.split(' ') as LookReason[]),
-    claim: isHeld ? { by: holder, until } : null,
+    reservation: isHeld ? { by: holder, until } : null,
   }
 }

@@ -76,7 +76,7 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel show p1 --transcript': 'proof: pages',
   'npx gavel decide p1 --protocol rumor --label non-rumor --by ann --why "ticket 88"': 'proof: pages',
   'npx gavel cases list --state deferred': 'proof: pages',
-  'npx gavel review claim --by ann': 'proof: pages',
+  'npx gavel review reserve --by ann': 'proof: pages',
   'npx gavel console --as anna': 'proof: pages',
   'npx gavel verdicts --record --search "dam broken"': 'proof: pages',
   'npx gavel top --json | jq .stages': 'proof: pages',

@@ -88,7 +88,7 @@ it('nothing is shown or done if it can’t be noted', async () => {
     ])
   }
   expect(decided).toEqual([])
-  expect((await console.record.review.list({}, 10, 0)).items[0]?.claim).toBe(null)
+  expect((await console.record.review.list({}, 10, 0)).items[0]?.reservation).toBe(null)
   // Once in a while, however many there are.
   expect(console.reported).toEqual(['error: Error: Kafka is away'])
 })

@@ -162,7 +162,7 @@ export async function aConsole({
           blinds,
           decisionDesk: { decide },
           clock: () => now,
-          claimFor: 900_000,
+          reserveFor: 900_000,
         })),
     decisionPage({ record: shown, kinds, blinds, decisionDesk: { decide }, clock: () => now }),
   ]

@@ -148,9 +148,9 @@ it('a lead releases what another holds, a moderator does not', async () => {
   const { console } = await withTwoTenants()
   await console.judged({ verdict: { id: 'rumor~u~r1', subjectId: 'u', label: null, decidedBy: 'none' } })
   const now = Date.parse(at(20))
-  await console.record.review.claim('rumor~u~r1', { for: 'ben' }, now + 900_000, 0)
+  await console.record.review.reserve('rumor~u~r1', { for: 'ben' }, now + 900_000, 0)
   const holder = async () =>
-    (await console.record.review.list({}, 10, 0)).items.find(({ verdict }) => verdict === 'rumor~u~r1')?.claim?.by
+    (await console.record.review.list({}, 10, 0)).items.find(({ verdict }) => verdict === 'rumor~u~r1')?.reservation?.by
   for (const [by, role, held] of [
     ['anna', 'moderator', 'ben'],
     ['carl', 'lead', undefined],

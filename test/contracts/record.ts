@@ -665,7 +665,7 @@ export function recordContract(
             since: T0,
             words: 'none',
             lang: null,
-            claim: null,
+            reservation: null,
           },
         ])
       })
@@ -687,14 +687,14 @@ export function recordContract(
         expect(await listed()).toEqual([])
       })
 
-      it('keeps what was judged since a deletion that is read late, with who has claimed it', async () => {
+      it('keeps what was judged since a deletion that is read late, with who has reserved it', async () => {
         await topics.judged({}, 'a claim')
         await topics.judged({ revision: 3, seconds: 90 }, 'born again')
         await topics.judged({ protocol: 'hate', label: 'non-hate', ...decidedBy('ann'), revision: 1 }, 'a claim')
-        expect((await queue.claim(null, { for: 'ben' }, NOW + 60_000, NOW)).outcome).toBe('claimed')
+        expect((await queue.reserve(null, { for: 'ben' }, NOW + 60_000, NOW)).outcome).toBe('reserved')
         await topics.send('posts', 'p', { id: 'p', createdAt: at(0), deleted: true }, 60)
         const { items, waiting } = await queue.list({}, 9, NOW)
-        expect(items).toMatchObject([{ verdict: 'rumor~p~r3', claim: { by: 'ben' } }])
+        expect(items).toMatchObject([{ verdict: 'rumor~p~r3', reservation: { by: 'ben' } }])
         expect(waiting).toBe(1)
       })
 
@@ -734,7 +734,7 @@ export function recordContract(
         expect(waiting).toBe(700)
         const [first] = items
         if (first === undefined) throw new Error('nothing waits')
-        expect((await queue.claim(null, { for: 'ann' }, NOW + 60_000, NOW)).outcome).toBe('claimed')
+        expect((await queue.reserve(null, { for: 'ann' }, NOW + 60_000, NOW)).outcome).toBe('reserved')
         const bens = await queue.list({ for: 'ben' }, 50, NOW)
         expect(bens.items.map(({ verdict }) => verdict)).toEqual(all.items.slice(1, 51).map(({ verdict }) => verdict))
         expect(bens.waiting).toBe(699)
@@ -748,7 +748,7 @@ export function recordContract(
         await topics.judged({ protocol: 'hate', label: 'hate', scores: { hate: 3, nonHate: 2 } }, 'x')
         expect(await listed({ tenants: ['acme'] })).toEqual(['rumor@acme~p~r1 contested'])
         expect(await listed({ protocol: 'hate' })).toEqual(['hate~p~r1 contested'])
-        expect(await queue.claim('rumor~p~r1', { tenants: ['acme'], for: 'ann' }, NOW + 60_000, NOW)).toEqual({
+        expect(await queue.reserve('rumor~p~r1', { tenants: ['acme'], for: 'ann' }, NOW + 60_000, NOW)).toEqual({
           outcome: 'gone',
         })
         expect((await queue.state()).queue.toSorted((a, b) => (a.protocol < b.protocol ? -1 : 1))).toEqual([
@@ -760,33 +760,36 @@ export function recordContract(
       it('gives an item to one person for a while, and to the next when that is over', async () => {
         await topics.judged({ subjectId: 'a' }, 'x')
         await topics.judged({ subjectId: 'b', seconds: 1 }, 'x')
-        const claim = (item: string | null, by: string, now = NOW) => queue.claim(item, { for: by }, now + 60_000, now)
-        expect(await claim(null, 'ann')).toMatchObject({
-          outcome: 'claimed',
-          item: { verdict: 'rumor~a~r1', claim: { by: 'ann' } },
+        const reserve = (item: string | null, by: string, now = NOW) =>
+          queue.reserve(item, { for: by }, now + 60_000, now)
+        expect(await reserve(null, 'ann')).toMatchObject({
+          outcome: 'reserved',
+          item: { verdict: 'rumor~a~r1', reservation: { by: 'ann' } },
         })
-        expect(await claim('rumor~a~r1', 'ben')).toEqual({ outcome: 'taken', by: 'ann', until: NOW + 60_000 })
-        expect(await claim(null, 'ben')).toMatchObject({ outcome: 'claimed', item: { verdict: 'rumor~b~r1' } })
-        expect(await claim(null, 'cem')).toEqual({ outcome: 'gone' })
+        expect(await reserve('rumor~a~r1', 'ben')).toEqual({ outcome: 'taken', by: 'ann', until: NOW + 60_000 })
+        expect(await reserve(null, 'ben')).toMatchObject({ outcome: 'reserved', item: { verdict: 'rumor~b~r1' } })
+        expect(await reserve(null, 'cem')).toEqual({ outcome: 'gone' })
         expect(await listed({ for: 'cem' })).toEqual([])
         expect(await listed({ for: 'ann' })).toEqual(['rumor~a~r1 contested'])
-        expect(await claim('rumor~a~r1', 'ann', NOW + 30_000)).toMatchObject({ outcome: 'claimed' })
-        expect(await claim('rumor~a~r1', 'ben', NOW + 89_000)).toMatchObject({ outcome: 'taken' })
-        expect(await claim('rumor~a~r1', 'ben', NOW + 90_000)).toMatchObject({
-          outcome: 'claimed',
-          item: { claim: { by: 'ben' } },
+        expect(await reserve('rumor~a~r1', 'ann', NOW + 30_000)).toMatchObject({ outcome: 'reserved' })
+        expect(await reserve('rumor~a~r1', 'ben', NOW + 89_000)).toMatchObject({ outcome: 'taken' })
+        expect(await reserve('rumor~a~r1', 'ben', NOW + 90_000)).toMatchObject({
+          outcome: 'reserved',
+          item: { reservation: { by: 'ben' } },
         })
         expect(await queue.release('rumor~a~r1', 'ann', { anyone: false }, NOW + 90_000)).toBe(false)
         expect(await queue.release('rumor~a~r1', 'ann', { anyone: true }, NOW + 90_000)).toBe(true)
         expect(await queue.release('rumor~a~r1', 'ann', { anyone: true }, NOW + 90_000)).toBe(false)
-        expect(await claim('rumor~nowhere~r1', 'ann')).toEqual({ outcome: 'gone' })
+        expect(await reserve('rumor~nowhere~r1', 'ann')).toEqual({ outcome: 'gone' })
       })
 
       it('keeps a claim through the next revision, and loses it with the item', async () => {
         await topics.judged({}, 'x')
-        await queue.claim('rumor~p~r1', { for: 'ann' }, NOW + 60_000, NOW)
+        await queue.reserve('rumor~p~r1', { for: 'ann' }, NOW + 60_000, NOW)
         await topics.judged({ revision: 2, seconds: 5 }, 'x')
-        expect((await queue.list({}, 9, NOW)).items).toMatchObject([{ verdict: 'rumor~p~r2', claim: { by: 'ann' } }])
+        expect((await queue.list({}, 9, NOW)).items).toMatchObject([
+          { verdict: 'rumor~p~r2', reservation: { by: 'ann' } },
+        ])
         await topics.send('posts', 'p', { id: 'p', createdAt: at(0), deleted: true }, 60)
         expect(await listed()).toEqual([])
       })
@@ -795,25 +798,25 @@ export function recordContract(
         await stop()
         await start({ auditShare: 0, blindShare: 1 })
         await topics.judged({}, 'x')
-        await queue.claim('rumor~p~r1', { for: 'ann' }, NOW + 60_000, NOW)
+        await queue.reserve('rumor~p~r1', { for: 'ann' }, NOW + 60_000, NOW)
         await topics.judged(decidedBy('ann'), 'x')
-        expect((await queue.list({}, 9, NOW)).items).toMatchObject([{ verdict: 'rumor~p~r2', claim: null }])
-        expect(await queue.claim('rumor~p~r2', { for: 'ben' }, NOW + 1, NOW)).toMatchObject({ outcome: 'claimed' })
+        expect((await queue.list({}, 9, NOW)).items).toMatchObject([{ verdict: 'rumor~p~r2', reservation: null }])
+        expect(await queue.reserve('rumor~p~r2', { for: 'ben' }, NOW + 1, NOW)).toMatchObject({ outcome: 'reserved' })
       })
 
       it('lets nobody hold more than twenty, and counts one again that is renewed or given back', async () => {
         for (let n = 0; n < 23; n++) await topics.judged({ subjectId: `q${n}`, decidedBy: 'none', label: null }, 'x')
-        const claim = (by: string, n: number | null, now = NOW) =>
-          queue.claim(n === null ? null : `rumor~q${n}~r1`, { for: by }, NOW + 9, now)
-        for (let n = 0; n < 20; n++) expect((await claim('ann', n)).outcome).toBe('claimed')
-        expect(await claim('ann', 20)).toEqual({ outcome: 'many' })
-        expect((await claim('ann', 3)).outcome).toBe('claimed')
-        expect((await claim('ann', null)).outcome).toBe('claimed')
-        expect((await claim('ben', 20)).outcome).toBe('claimed')
+        const reserve = (by: string, n: number | null, now = NOW) =>
+          queue.reserve(n === null ? null : `rumor~q${n}~r1`, { for: by }, NOW + 9, now)
+        for (let n = 0; n < 20; n++) expect((await reserve('ann', n)).outcome).toBe('reserved')
+        expect(await reserve('ann', 20)).toEqual({ outcome: 'many' })
+        expect((await reserve('ann', 3)).outcome).toBe('reserved')
+        expect((await reserve('ann', null)).outcome).toBe('reserved')
+        expect((await reserve('ben', 20)).outcome).toBe('reserved')
         expect(await queue.release('rumor~q3~r1', 'ann', { anyone: false }, NOW)).toBe(true)
-        expect((await claim('ann', 21)).outcome).toBe('claimed')
-        expect((await claim('ann', 22)).outcome).toBe('many')
-        expect((await claim('ann', 22, NOW + 9)).outcome).toBe('claimed')
+        expect((await reserve('ann', 21)).outcome).toBe('reserved')
+        expect((await reserve('ann', 22)).outcome).toBe('many')
+        expect((await reserve('ann', 22, NOW + 9)).outcome).toBe('reserved')
       })
 
       it('lists one item alone', async () => {
@@ -840,8 +843,8 @@ export function recordContract(
         await topics.judged(decidedBy('ann'), 'x')
         await review('differs', 'rumor~p~r2')
         expect((await queue.list({}, 9, NOW)).items).toMatchObject([{ label: null, reasons: ['second-opinion'] }])
-        expect(await queue.claim('rumor~p~r2', { for: 'ann' }, NOW + 1, NOW)).toEqual({ outcome: 'own' })
-        expect(await queue.claim(null, { for: 'ann' }, NOW + 1, NOW)).toEqual({ outcome: 'gone' })
+        expect(await queue.reserve('rumor~p~r2', { for: 'ann' }, NOW + 1, NOW)).toEqual({ outcome: 'own' })
+        expect(await queue.reserve(null, { for: 'ann' }, NOW + 1, NOW)).toEqual({ outcome: 'gone' })
         const opinion = {
           subjectId: 'p',
           tenant: 'default',
@@ -891,7 +894,7 @@ export function recordContract(
       it('breaks on no name of a person, an item or a tenant', async () => {
         await topics.judged({}, 'x')
         for (const name of ["'; DROP TABLE queue;--", '', '\0', '__proto__', '\u202e', 'x'.repeat(10_000)]) {
-          expect(await queue.claim(name, { for: name, tenants: [name] }, NOW, NOW)).toEqual({ outcome: 'gone' })
+          expect(await queue.reserve(name, { for: name, tenants: [name] }, NOW, NOW)).toEqual({ outcome: 'gone' })
           expect(await queue.release(name, name, { anyone: false }, NOW)).toBe(false)
           expect(await listed({ tenants: [name], protocol: name })).toEqual([])
         }

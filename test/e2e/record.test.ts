@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
 import { command as exportRecord } from '../../src/app/commands/record/export.ts'
 import { command as rebuildRecord } from '../../src/app/commands/record/rebuild.ts'
-import { command as claim } from '../../src/app/commands/review/claim.ts'
 import { command as decide } from '../../src/app/commands/review/decide.ts'
 import { command as list } from '../../src/app/commands/review/list.ts'
+import { command as reserve } from '../../src/app/commands/review/reserve.ts'
 import { command as verdicts } from '../../src/app/commands/verdicts.ts'
 import type { Command } from '../../src/cli/command.ts'
 import type { Terminal } from '../../src/cli/terminal.ts'
@@ -167,7 +167,7 @@ describe('the record on real topics', () => {
     await eventually(async () => await isFinal((await waiting())?.verdict ?? ''), 120_000)
     const item = await waiting()
     const [of = '', label] = [item?.verdict, item?.label === 'rumor' ? 'non-rumor' : 'rumor']
-    expect(await run(claim, [of], { by: 'ann' })).toMatch(/ann’s until[\s\S]*sampled[\s\S]*bridge[\s\S]*I saw it/)
+    expect(await run(reserve, [of], { by: 'ann' })).toMatch(/ann’s until[\s\S]*sampled[\s\S]*bridge[\s\S]*I saw it/)
     const words = { label, by: 'ben', why: 'ticket 88' }
     expect(await run(decide, [of], words)).toMatch(/^ann has it until/)
     expect(await run(decide, [of], { ...words, by: 'ann' })).toMatch(/^rumor~q~r\d+ stands\.$/)

@@ -144,7 +144,7 @@ describe('in a clean clone with a local stack', { timeout: 15 * MINUTES }, () =>
       ])
       const item = async () =>
         /(\w+~[\w-]+~r\d+)/.exec(
-          (await run({ command: 'npx gavel review claim --by ann', prints: /~r\d/ })).out,
+          (await run({ command: 'npx gavel review reserve --by ann', prints: /~r\d/ })).out,
         )?.[1] ?? ''
       await run({
         command: 'npx gavel review release rumor~3lbw2k4~r2 --by ann',

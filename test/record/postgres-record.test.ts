@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, describe, expect, it } from 'vitest'
 import { folded, gramsOf } from '../../src/record/grams.ts'
-import { reviewClaims } from '../../src/record/postgres/claims.ts'
 import { type DatabaseAddress, database, type Sql } from '../../src/record/postgres/connection.ts'
 import { hashing } from '../../src/record/postgres/grams-key.ts'
 import { recordReads } from '../../src/record/postgres/reads.ts'
 import { postgresRecord, postgresRecordReader } from '../../src/record/postgres/record.ts'
 import { besides, putInPlace } from '../../src/record/postgres/replace.ts'
+import { reviewReservations } from '../../src/record/postgres/reservations.ts'
 import { metaOf } from '../../src/record/postgres/schema.ts'
 import { indexKeyOf } from '../../src/record/postgres/texts.ts'
 import { entriesOf } from '../../src/record/project.ts'
@@ -236,7 +236,7 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
       ...watched(db),
       snapshot: <R>(work: (sql: Sql) => Promise<R>) => db.snapshot((sql) => work(watched(sql))),
     }
-    const [reads, queue] = [recordReads(asked), reviewClaims(asked, {})]
+    const [reads, queue] = [recordReads(asked), reviewReservations(asked, {})]
     const answers = {
       verdict: async (id: string) => (await reads.verdict(id))?.verdict.id,
       find: async (id: string) => (await reads.find({ author: id }, 9)).map(({ verdict }) => verdict.id)[0],

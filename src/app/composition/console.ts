@@ -74,7 +74,7 @@ export function consolePart(
     const arriving = new RecordStream(record)
     const blinds = new BlindReviews(clock)
     const lists = { kinds, disturbing: new DisturbingSubjects(kinds) }
-    const { claimFor } = settings.review
+    const { claimFor: reserveFor } = settings.review
     loops.start('console arrivals', ARRIVALS_MS, () => arriving.poll())
     const closing = new AbortController()
     const printLink = () => {
@@ -104,7 +104,7 @@ export function consolePart(
           ? []
           : [
               decisionPage({ record, kinds, blinds, decisionDesk: decide, clock }),
-              ...reviewPages({ queue, record, kinds, blinds, decisionDesk: decide, clock, claimFor }),
+              ...reviewPages({ queue, record, kinds, blinds, decisionDesk: decide, clock, reserveFor }),
             ]),
       ],
     })

@@ -35,7 +35,7 @@ export interface ReviewItem {
   /** How its subject begins, and in which language it is. */
   readonly words: string | null
   readonly lang: string | null
-  readonly claim: { readonly by: string; readonly until: number } | null
+  readonly reservation: { readonly by: string; readonly until: number } | null
 }
 
 export interface QueueFilter {
@@ -43,21 +43,21 @@ export interface QueueFilter {
   readonly protocol?: string | undefined
   /** This item alone. */
   readonly verdict?: string
-  /** Items that this person may take: none claimed by somebody else, and no second opinion on a verdict of their own. */
+  /** Items that this person may take: none reserved by somebody else, and no second opinion on a verdict of their own. */
   readonly for?: string | undefined
 }
 
 /**
- * `claimed`: it is this person's until then, with what they must know of it; `taken`: somebody else's; `own`: a second opinion on
- * their own verdict; `many`: they hold `MOST_CLAIMS` others; `gone`: nothing like this waits.
+ * `reserved`: it is this person's until then, with what they must know of it; `taken`: somebody else's; `own`: a second opinion on
+ * their own verdict; `many`: they hold `MOST_RESERVATIONS` others; `gone`: nothing like this waits.
  */
 export type ReviewReservation =
-  | { readonly outcome: 'claimed'; readonly item: ReviewItem }
+  | { readonly outcome: 'reserved'; readonly item: ReviewItem }
   | { readonly outcome: 'taken'; readonly by: string; readonly until: number }
   | { readonly outcome: 'own' | 'many' | 'gone' }
 
 /** Most items that one person holds at once, so that nobody takes all that waits. */
-export const MOST_CLAIMS = 20
+export const MOST_RESERVATIONS = 20
 
 /** How the queue stands, and how people's verdicts compare, by protocol. */
 export interface ReviewState {
@@ -86,12 +86,12 @@ export interface Judgement {
   readonly opinions: readonly { readonly by: string; readonly label: string }[]
 }
 
-/** The review queue. It is made from the record; only claims are its own, and a rebuilt record has none. */
+/** The review queue. It is made from the record; only reservations are its own, and a rebuilt record has none. */
 export interface ReviewQueue {
   /** The dearest first, of equal ones the oldest; `waiting` counts all that fit. */
   list(filter: QueueFilter, most: number, now: number): Promise<{ items: readonly ReviewItem[]; waiting: number }>
-  /** Takes an item, or (null) the first that fits, for a while; a claim of one's own is renewed. */
-  claim(
+  /** Takes an item, or (null) the first that fits, for a while; a reservation of one's own is renewed. */
+  reserve(
     item: string | null,
     filter: QueueFilter & { readonly for: string },
     until: number,

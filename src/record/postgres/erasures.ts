@@ -42,7 +42,7 @@ export async function erase(writing: WritingStep, of: ThreadRef, at: number): Pr
   )
   counters.add('unread', -unread.length)
   await seals.shred(unread.map(({ k }) => k))
-  // What was judged since stays in the queue, whichever person has claimed it.
+  // What was judged since stays in the queue, whichever person has reserved it.
   const queued = await sql.rows<{ protocol: string }>(
     'SELECT protocol FROM queue WHERE s = ? UNION SELECT protocol FROM agreement WHERE s = ?',
     s,

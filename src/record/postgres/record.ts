@@ -1,10 +1,10 @@
 import type { RecordReader, RecordStore } from '../../contracts/ports/record.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
 import type { Costs } from '../review-queue.ts'
-import { reviewClaims } from './claims.ts'
 import { type Database, type DatabaseAddress, database } from './connection.ts'
 import { hashing } from './grams-key.ts'
 import { recordReads } from './reads.ts'
+import { reviewReservations } from './reservations.ts'
 import { KEY_PARTS, keyPart, type Meta, metaOf, prepared } from './schema.ts'
 import { RecordTables, STEPS, type TableSettings } from './tables.ts'
 
@@ -79,7 +79,7 @@ export async function postgresReviewQueue({
 }): Promise<ReviewQueue> {
   const db = database(address, READING)
   await opened(db, () => metaOf(db, address.schema))
-  return reviewClaims(db, costs)
+  return reviewReservations(db, costs)
 }
 
 async function opened(db: Database, first: () => Promise<Meta>): Promise<Meta> {

@@ -30,7 +30,7 @@ interface Standing {
 /** The first one counts, and how many there are matters little. */
 const MOST_OPINIONS = 10
 
-/** Writes anew what the queue has of all that was touched. Claims stay until a person decides. */
+/** Writes anew what the queue has of all that was touched. Reservations stay until a person decides. */
 export async function settle(writing: WritingStep): Promise<void> {
   const { sql, touched, draw, shares } = writing
   const pairs = [...touched].flatMap(([s, protocols]) => [...protocols].map((protocol) => [s, protocol] as const))

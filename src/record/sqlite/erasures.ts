@@ -61,7 +61,7 @@ export class RecordErasures {
       ),
       this.#sql.run('DELETE FROM unread WHERE subject = ? AND at <= ?', of.postId, at),
     )
-    // What was judged since stays in the queue, whichever person has claimed it.
+    // What was judged since stays in the queue, whichever person has reserved it.
     this.#queue.requeueAll(s)
     if (of.kind === 'post')
       for (const { reply } of this.#sql.all<{ reply: string }>(

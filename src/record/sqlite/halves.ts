@@ -2,15 +2,15 @@ import { extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
 import type { Costs } from '../review-queue.ts'
-import { Claims } from './claims.ts'
 import { RecordReads } from './reads.ts'
+import { Reservations } from './reservations.ts'
 import { RecordTables, type TableSettings } from './tables.ts'
 
 /** Which half of the record is asked, over which file. */
 export type ServedHalf =
   | { readonly half: 'tables'; readonly settings: TableSettings }
   | { readonly half: 'reads'; readonly path: string }
-  | { readonly half: 'claims'; readonly path: string; readonly costs: Costs }
+  | { readonly half: 'reservations'; readonly path: string; readonly costs: Costs }
 
 /** A call of one method; the answers come in the order of the calls. */
 export interface MethodCall {
@@ -23,7 +23,7 @@ export type MethodResult =
 
 /** Answers calls of a half, which opens its file at the first. */
 export function answering(served: ServedHalf): (asked: MethodCall) => MethodResult {
-  let half: RecordTables | RecordReads | Claims | undefined
+  let half: RecordTables | RecordReads | Reservations | undefined
   return ({ method, args }) => {
     try {
       half ??= halfOf(served)
@@ -37,9 +37,9 @@ export function answering(served: ServedHalf): (asked: MethodCall) => MethodResu
   }
 }
 
-function halfOf(served: ServedHalf): RecordTables | RecordReads | Claims {
+function halfOf(served: ServedHalf): RecordTables | RecordReads | Reservations {
   if (served.half === 'tables') return new RecordTables(served.settings)
-  return served.half === 'reads' ? new RecordReads(served.path) : new Claims(served)
+  return served.half === 'reads' ? new RecordReads(served.path) : new Reservations(served)
 }
 
 /** A half of the record, wherever it works. */

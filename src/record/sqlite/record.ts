@@ -3,9 +3,9 @@ import type { RecordReader, RecordStore } from '../../contracts/ports/record.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
 import { recordedRow, recordedVerdict, recordedWord } from '../record-rows.ts'
 import type { Costs } from '../review-queue.ts'
-import type { Claims } from './claims.ts'
 import { type ServedHalf, type StartHalf, threadHalf } from './halves.ts'
 import type { RecordReads, StoredSubject } from './reads.ts'
+import type { Reservations } from './reservations.ts'
 import { isInMemory } from './schema.ts'
 import type { RecordTables, TableSettings } from './tables.ts'
 
@@ -102,13 +102,13 @@ export async function sqliteReviewQueue(
   start: StartHalf = threadHalf,
 ): Promise<ReviewQueue> {
   if (!isInMemory(of.path) && !existsSync(of.path)) throw new Error(`unable to open ${of.path}`)
-  const claims = await opened<Claims>(start, { half: 'claims', ...of }, 'name')
+  const reservations = await opened<Reservations>(start, { half: 'reservations', ...of }, 'name')
   return {
-    list: (filter, most, now) => claims.ask('list', filter, most, now),
-    claim: (item, filter, until, now) => claims.ask('claim', item, filter, until, now),
-    release: (item, by, of, now) => claims.ask('release', item, by, of, now),
-    state: () => claims.ask('state'),
-    close: () => claims.close(),
+    list: (filter, most, now) => reservations.ask('list', filter, most, now),
+    reserve: (item, filter, until, now) => reservations.ask('reserve', item, filter, until, now),
+    release: (item, by, of, now) => reservations.ask('release', item, by, of, now),
+    state: () => reservations.ask('state'),
+    close: () => reservations.close(),
   }
 }
 

@@ -48,7 +48,7 @@ export class QueueTable {
     this.#touched.set(s, touched.add(protocol))
   }
 
-  /** Writes anew what was touched, each once however often it was. Claims stay until a person decides. */
+  /** Writes anew what was touched, each once however often it was. Reservations stay until a person decides. */
   settle(): void {
     for (const [s, protocols] of this.#touched) for (const protocol of protocols) this.#requeue(s, protocol)
     this.#touched.clear()

@@ -1,12 +1,14 @@
+import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { PROJECT } from '../../../config/load.ts'
 import { type DecideOptions, command as decideSubject } from '../../../src/app/commands/decide.ts'
 import { command as exportRecord } from '../../../src/app/commands/record/export.ts'
-import { command as claim } from '../../../src/app/commands/review/claim.ts'
 import { command as decide } from '../../../src/app/commands/review/decide.ts'
 import { command as list } from '../../../src/app/commands/review/list.ts'
 import { command as release } from '../../../src/app/commands/review/release.ts'
+import { command as reserve } from '../../../src/app/commands/review/reserve.ts'
 import { command as show } from '../../../src/app/commands/show/show.ts'
 import type { Command } from '../../../src/cli/command.ts'
 import type { RecordStore } from '../../../src/contracts/ports/record.ts'
@@ -14,6 +16,7 @@ import { command as stats } from '../../../src/lab/commands/review/stats.ts'
 import { ownGold } from '../../../src/lab/evaluation/own-gold.ts'
 import { recordStoreOf } from '../../../src/record/record-store.ts'
 import { at, feed } from '../../contracts/record.ts'
+import { bareEnvironment } from '../../support/bare-environment.ts'
 import { perform } from '../../support/commands.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 import { settingsOf, silent } from '../../support/pipeline.ts'
@@ -80,25 +83,41 @@ it('lists what waits, the dearest first, and for a person only what they may tak
   })
 })
 
-it('a claim shows the post, its comments and why it waits; another person sees who has it', async () => {
-  const taken = await run(claim, [], { by: 'ann' })
+it('reserves by the word that it had before, too, and says so in JSON under both names', async () => {
+  const helpOf = (word: string) =>
+    spawnSync(
+      process.execPath,
+      ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts'), 'review', word, '--help'],
+      { encoding: 'utf8', env: bareEnvironment({}) },
+    ).stdout
+  expect(helpOf('reserve')).toContain('gavel review reserve|claim')
+  expect(helpOf('claim')).toBe(helpOf('reserve'))
+  const taken = JSON.parse(await run(reserve, ['rumor~near~r1'], { by: 'ann', json: true })) as object
+  expect(taken).toMatchObject({ reservation: { by: 'ann' }, claim: { by: 'ann' } })
+  const listed = JSON.parse(await run(list, [], { most: 20, for: 'ann', json: true })) as object
+  expect(listed).toMatchObject({ reservation: { by: 'ann' }, claim: { by: 'ann' } })
+  expect(await run(release, ['rumor~near~r1'], { by: 'ann' })).toBe('Released.')
+})
+
+it('a reservation shows the post, its comments and why it waits; another person sees who has it', async () => {
+  const taken = await run(reserve, [], { by: 'ann' })
   expect(taken).toContain('rumor~near~r1 is ann’s until')
   expect(taken).toContain('Label: rumor. Why it waits: contested.')
   expect(taken).toContain('the judge says why')
   expect(taken).toContain('a harbour')
   expect(taken).toContain('I saw it')
-  expect(await run(claim, ['rumor~near~r1'], { by: 'ben' })).toMatch(/^ann has it until/)
+  expect(await run(reserve, ['rumor~near~r1'], { by: 'ben' })).toMatch(/^ann has it until/)
   expect(await run(release, ['rumor~near~r1'], { by: 'ben' })).toBe('This person has no such item.')
   expect(await run(release, ['rumor~near~r1'], { by: 'ann' })).toBe('Released.')
-  expect(await run(claim, ['rumor~near~r9'], { by: 'ben' })).toBe('No such item waits.')
+  expect(await run(reserve, ['rumor~near~r9'], { by: 'ben' })).toBe('No such item waits.')
 })
 
 it('a second opinion shows post and comments as the machine saw them, and nothing of what was decided', async () => {
-  const blind = await run(claim, ['rumor~blind~r2'], { by: 'ben' })
+  const blind = await run(reserve, ['rumor~blind~r2'], { by: 'ben' })
   expect(blind).toContain('a tower')
   expect(blind).toContain('it fell')
   for (const word of ['non-rumor', 'ticket', 'ann']) expect(blind).not.toContain(word)
-  expect(await run(claim, ['rumor~blind~r2'], { by: 'ann' })).toMatch(/verdict of their own/)
+  expect(await run(reserve, ['rumor~blind~r2'], { by: 'ann' })).toMatch(/verdict of their own/)
   await run(release, ['rumor~blind~r2'], { by: 'ben' })
 })
 
@@ -110,7 +129,7 @@ it('a second opinion is sent as one or not at all, also where the item has come 
     return result
   })
   const printed = vi.spyOn(decideSubject, 'print').mockImplementation(() => {})
-  expect(await run(claim, ['rumor~blind~r2'], { by: 'ben' })).toContain('--why "…" --opinion, or')
+  expect(await run(reserve, ['rumor~blind~r2'], { by: 'ben' })).toContain('--why "…" --opinion, or')
   const word = { label: 'rumor', by: 'ben', why: 'x' }
   expect(await run(decide, ['rumor~blind~r2'], word)).toContain('send it with --opinion')
   expect(asked).toEqual([])

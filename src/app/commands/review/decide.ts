@@ -32,16 +32,16 @@ export const command: Command<Options, { readonly asked: DecideOptions; readonly
     const now = Date.now()
     const queue = await reviewQueueOf(settings)
     try {
-      const claimed = await queue.claim(item, { for: options.by }, now + settings.review.claimFor, now)
-      if (claimed.outcome === 'taken')
+      const reserved = await queue.reserve(item, { for: options.by }, now + settings.review.claimFor, now)
+      if (reserved.outcome === 'taken')
         throw new OperatorError(
-          `${printable(claimed.by, 100)} has it until ${new Date(claimed.until).toISOString()}: only they decide on it.`,
+          `${printable(reserved.by, 100)} has it until ${new Date(reserved.until).toISOString()}: only they decide on it.`,
         )
-      if (claimed.outcome === 'own')
+      if (reserved.outcome === 'own')
         throw new OperatorError('It is a second opinion on a verdict of their own: somebody else has to give it.')
-      if (claimed.outcome !== 'claimed')
+      if (reserved.outcome !== 'reserved')
         throw new OperatorError('No such item waits. To decide all the same: "gavel decide".')
-      const { subject, protocol, revision, reasons } = claimed.item
+      const { subject, protocol, revision, reasons } = reserved.item
       // Not decided by the item's reasons alone: they may have changed since it was shown, and then a blind word would overrule.
       if (reasons.includes('second-opinion') && options.opinion !== true)
         throw new OperatorError('It is a second opinion, which changes no verdict: send it with --opinion.')

@@ -1,5 +1,7 @@
+import { printableJson } from '../../../cli/terminal.ts'
 import type { Verdict } from '../../../contracts/facts/verdict.ts'
 import type { RecordReader } from '../../../contracts/ports/record.ts'
+import type { ReviewItem } from '../../../contracts/ports/review.ts'
 import { heardBy } from '../record/heard.ts'
 
 /** What a person reads of an item before they decide. */
@@ -18,6 +20,11 @@ export async function textsOf(record: RecordReader, of: Verdict): Promise<ItemTe
     post: shown.filter((text) => text !== '').join('\n'),
     comments: comments.map(({ author = null, text }) => ({ author, text })),
   }
+}
+
+/** An item as JSON, with its reservation also under the name that it had before. */
+export function itemJson(item: ReviewItem, more: object = {}): string {
+  return printableJson(JSON.stringify({ ...item, claim: item.reservation, ...more }))
 }
 
 /** A time in words: minutes, hours or days. */

@@ -1,10 +1,10 @@
 import { Option } from 'commander'
 import type { Command } from '../../../cli/command.ts'
 import { positiveWhole, protocolName } from '../../../cli/options.ts'
-import { counted, printable, printableJson, table } from '../../../cli/terminal.ts'
+import { counted, printable, table } from '../../../cli/terminal.ts'
 import type { ReviewItem } from '../../../contracts/ports/review.ts'
 import { reviewQueueOf } from '../../../record/record-store.ts'
-import { ageOf } from './item.ts'
+import { ageOf, itemJson } from './item.ts'
 
 interface Options {
   readonly tenant?: string
@@ -24,7 +24,7 @@ export const command: Command<Options, Listed> = {
   options: [
     new Option('--tenant <name>', 'only this tenant'),
     new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
-    new Option('--for <name>', 'only items that this person may claim'),
+    new Option('--for <name>', 'only items that this person may reserve'),
     new Option('--most <items>', 'list at most this many').argParser(positiveWhole).default(20),
   ],
   json: true,
@@ -44,18 +44,18 @@ export const command: Command<Options, Listed> = {
     }
   },
   print({ items, waiting, at }, { json, terminal }) {
-    if (json) for (const item of items) terminal.out(printableJson(JSON.stringify(item)))
+    if (json) for (const item of items) terminal.out(itemJson(item))
     else if (items.length > 0)
       terminal.out(
         table(
-          ['item', 'label', 'why', 'score', 'age', 'claimed by', 'begins'],
+          ['item', 'label', 'why', 'score', 'age', 'reserved by', 'begins'],
           items.map((item) => [
             printable(item.verdict, 120),
             printable(item.label ?? '–', 40),
             item.reasons.join(', '),
             item.score.toFixed(2),
             ageOf(at - item.since),
-            printable(item.claim?.by ?? '', 60),
+            printable(item.reservation?.by ?? '', 60),
             printable((item.words ?? '').replaceAll(/\s+/g, ' '), 80),
           ]),
           { dispensable: ['begins', 'score'] },

@@ -8,11 +8,11 @@ interface Options {
   readonly force?: true
 }
 
-/** `gavel review release`: gives an item back before its claim lapses. */
+/** `gavel review release`: gives an item back before its reservation lapses. */
 export const command: Command<Options, boolean> = {
   options: [
-    new Option('--by <name>', 'who claimed it').makeOptionMandatory(),
-    new Option('--force', 'release it even if somebody else claimed it'),
+    new Option('--by <name>', 'who reserved it').makeOptionMandatory(),
+    new Option('--force', 'release it even if somebody else reserved it'),
   ],
   json: false,
   help: 'Example:\n  $ gavel review release rumor~3lbw2k4~r2 --by ann',

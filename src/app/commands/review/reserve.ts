@@ -1,11 +1,11 @@
 import { Option } from 'commander'
 import type { Command } from '../../../cli/command.ts'
 import { protocolName } from '../../../cli/options.ts'
-import { counted, printable, printableJson } from '../../../cli/terminal.ts'
+import { counted, printable } from '../../../cli/terminal.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
-import { MOST_CLAIMS, type ReviewItem } from '../../../contracts/ports/review.ts'
+import { MOST_RESERVATIONS, type ReviewItem } from '../../../contracts/ports/review.ts'
 import { recordReaderOf, reviewQueueOf } from '../../../record/record-store.ts'
-import { type ItemTexts, textsOf } from './item.ts'
+import { type ItemTexts, itemJson, textsOf } from './item.ts'
 
 interface Options {
   readonly by: string
@@ -23,15 +23,15 @@ interface Taken {
 /** Comments that are printed; the others are counted. */
 const COMMENTS = 30
 
-/** `gavel review claim`: takes an item for a while, and shows what there is to look at. */
+/** `gavel review reserve`: takes an item for a while, and shows what there is to look at. */
 export const command: Command<Options, Taken> = {
   options: [
-    new Option('--by <name>', 'who claims it').makeOptionMandatory(),
+    new Option('--by <name>', 'who reservations it').makeOptionMandatory(),
     new Option('--tenant <name>', 'only this tenant'),
     new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
   ],
   json: true,
-  help: 'Without an item: the first of "gavel review list" that nobody has claimed. A claim lapses after review.claimFor. See docs/review.md.\n\nExamples:\n  $ gavel review claim --by ann\n  $ gavel review claim rumor~3lbw2k4~r2 --by ann',
+  help: 'Without an item: the first of "gavel review list" that nobody has reserved. A reservation lapses after review.claimFor. See docs/review.md.\n\nExamples:\n  $ gavel review reserve --by ann\n  $ gavel review reserve rumor~3lbw2k4~r2 --by ann',
   async run({ args: [item], options: { by, tenant, protocol }, settings: read }) {
     const settings = read()
     const now = Date.now()
@@ -42,14 +42,14 @@ export const command: Command<Options, Taken> = {
         ...(tenant === undefined ? {} : { tenants: [tenant] }),
         protocol,
       }
-      const claimed = await queue.claim(item ?? null, filter, now + settings.review.claimFor, now)
-      if (claimed.outcome !== 'claimed') throw new OperatorError(refusal(claimed, item))
+      const reserved = await queue.reserve(item ?? null, filter, now + settings.review.claimFor, now)
+      if (reserved.outcome !== 'reserved') throw new OperatorError(refusal(reserved, item))
       const record = await recordReaderOf(settings)
       try {
-        const row = await record.verdict(claimed.item.verdict)
-        const isBlind = claimed.item.reasons.includes('second-opinion')
+        const row = await record.verdict(reserved.item.verdict)
+        const isBlind = reserved.item.reasons.includes('second-opinion')
         return {
-          item: claimed.item,
+          item: reserved.item,
           texts: row === null ? null : await textsOf(record, row.verdict),
           rationale: isBlind ? null : (row?.verdict.rationale ?? null),
         }
@@ -62,11 +62,11 @@ export const command: Command<Options, Taken> = {
   },
   print({ item, texts, rationale }, { json, terminal, options: { by } }) {
     if (json) {
-      terminal.out(printableJson(JSON.stringify({ ...item, ...texts, rationale })))
+      terminal.out(itemJson(item, { ...texts, rationale }))
       return
     }
     const isBlind = item.reasons.includes('second-opinion')
-    const until = new Date(item.claim?.until ?? 0).toISOString()
+    const until = new Date(item.reservation?.until ?? 0).toISOString()
     terminal.out(`${printable(item.verdict, 600)} is ${printable(by, 100)}’s until ${until}.`)
     if (isBlind) terminal.out('A second opinion: what was decided is not shown. Please do not look it up.')
     else {
@@ -87,12 +87,12 @@ export const command: Command<Options, Taken> = {
   },
 }
 
-function refusal(claimed: { outcome: string; by?: string; until?: number }, item: string | undefined): string {
-  if (claimed.outcome === 'taken')
-    return `${printable(claimed.by ?? '', 100)} has it until ${new Date(claimed.until ?? 0).toISOString()}.`
-  if (claimed.outcome === 'own')
+function refusal(reserved: { outcome: string; by?: string; until?: number }, item: string | undefined): string {
+  if (reserved.outcome === 'taken')
+    return `${printable(reserved.by ?? '', 100)} has it until ${new Date(reserved.until ?? 0).toISOString()}.`
+  if (reserved.outcome === 'own')
     return 'It is a second opinion on a verdict of their own: somebody else has to give it.'
-  if (claimed.outcome === 'many')
-    return `They have ${MOST_CLAIMS} items already. Decide them, or give some back with "gavel review release".`
+  if (reserved.outcome === 'many')
+    return `They have ${MOST_RESERVATIONS} items already. Decide them, or give some back with "gavel review release".`
   return item === undefined ? 'Nothing waits that this person may take.' : 'No such item waits.'
 }

@@ -1,5 +1,5 @@
 import {
-  MOST_CLAIMS,
+  MOST_RESERVATIONS,
   type QueueFilter,
   type ReviewReservation,
   type ReviewState,
@@ -35,8 +35,8 @@ function fits({ tenants, protocol, verdict }: QueueFilter) {
   return { sql: ['1 = 1', ...conditions].join(' AND '), values: [...(tenants ?? []), ...named] }
 }
 
-/** The queue, and who has claimed what of it, over a connection that writes claims alone. */
-export class Claims {
+/** The queue, and who has reserved what of it, over a connection that writes reservations alone. */
+export class Reservations {
   readonly #sql: Sql
   readonly #costs: ReturnType<typeof costsOf>
 
@@ -93,7 +93,7 @@ export class Claims {
     return all - others.filter((row) => mayTake(row, person, now) !== 'yes').length
   }
 
-  claim(
+  reserve(
     item: string | null,
     filter: QueueFilter & { readonly for: string },
     until: number,
@@ -106,8 +106,8 @@ export class Claims {
     }
     const wanted = item === null ? filter : { ...filter, verdict: item }
     for (let tries = 0; tries < MOST_TRIES; tries++)
-      for (const { row, score } of this.#best(wanted, MOST_CLAIMS, now)) {
-        if (!holds(row, filter.for, now) && this.#held(filter.for, now) >= MOST_CLAIMS) return { outcome: 'many' }
+      for (const { row, score } of this.#best(wanted, MOST_RESERVATIONS, now)) {
+        if (!holds(row, filter.for, now) && this.#held(filter.for, now) >= MOST_RESERVATIONS) return { outcome: 'many' }
         const { changes } = this.#sql.run(
           'UPDATE queue SET holder = ?, until = ? WHERE verdict = ? AND (holder IS NULL OR holder = ? OR until <= ?)',
           filter.for,
@@ -117,8 +117,8 @@ export class Claims {
           now,
         )
         if (Number(changes) === 0) continue
-        const claimed = itemOf(this.#withSubject(row), score, now)
-        return { outcome: 'claimed', item: { ...claimed, claim: { by: filter.for, until } } }
+        const reserved = itemOf(this.#withSubject(row), score, now)
+        return { outcome: 'reserved', item: { ...reserved, reservation: { by: filter.for, until } } }
       }
     return { outcome: 'gone' }
   }

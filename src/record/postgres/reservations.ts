@@ -1,5 +1,5 @@
 import {
-  MOST_CLAIMS,
+  MOST_RESERVATIONS,
   type QueueFilter,
   type ReviewItem,
   type ReviewQueue,
@@ -38,8 +38,8 @@ function fits({ tenants, protocol, verdict }: QueueFilter) {
   }
 }
 
-/** The queue, and who has claimed what of it. */
-export function reviewClaims(db: Database, costs: Costs): ReviewQueue {
+/** The queue, and who has reserved what of it. */
+export function reviewReservations(db: Database, costs: Costs): ReviewQueue {
   const dear = costsOf(costs)
   const rowsOf = (sql: Sql, filter: QueueFilter, order: string, limit: number) => {
     const { sql: fit, values } = fits(filter)
@@ -114,7 +114,7 @@ export function reviewClaims(db: Database, costs: Costs): ReviewQueue {
         const items = await itemsOf(sql, await bestOf(sql, filter, most, now), now)
         return { items, waiting: await waitingOf(sql, filter, now) }
       }),
-    async claim(item, filter, until, now) {
+    async reserve(item, filter, until, now) {
       const wanted = item === null ? filter : { ...filter, verdict: item }
       if (item !== null) {
         const [one] = await rowsOf(db, wanted, 'since', 1)
@@ -122,8 +122,8 @@ export function reviewClaims(db: Database, costs: Costs): ReviewQueue {
         if (refused !== null) return refused
       }
       for (let tries = 0; tries < MOST_TRIES; tries++)
-        for (const first of await bestOf(db, wanted, MOST_CLAIMS, now)) {
-          if (!holds(first.row, filter.for, now) && (await heldBy(filter.for, now)) >= MOST_CLAIMS)
+        for (const first of await bestOf(db, wanted, MOST_RESERVATIONS, now)) {
+          if (!holds(first.row, filter.for, now) && (await heldBy(filter.for, now)) >= MOST_RESERVATIONS)
             return { outcome: 'many' }
           const taken = await db.run(
             'UPDATE queue SET holder = ?, until = ? WHERE verdict = ? AND (holder IS NULL OR holder = ? OR until <= ?)',
@@ -133,9 +133,9 @@ export function reviewClaims(db: Database, costs: Costs): ReviewQueue {
             filter.for,
             now,
           )
-          const [claimed] = taken > 0 ? await itemsOf(db, [first], now) : []
-          if (claimed !== undefined)
-            return { outcome: 'claimed', item: { ...claimed, claim: { by: filter.for, until } } }
+          const [reserved] = taken > 0 ? await itemsOf(db, [first], now) : []
+          if (reserved !== undefined)
+            return { outcome: 'reserved', item: { ...reserved, reservation: { by: filter.for, until } } }
         }
       return { outcome: 'gone' }
     },
