@@ -11,7 +11,7 @@ const SHARED_KAFKA = join(import.meta.dirname, 'test', 'support', 'shared-kafka.
 
 /**
  * All tests, in two groups of which the second waits for the first. Real servers are started by the tests, and mostly waited
- * for: five files at a time keep two cores busy. Those that start nothing share what they have imported, most of their time.
+ * for: four files at a time keep two cores busy. Those that start nothing share what they have imported, most of their time.
  */
 export default defineConfig({
   test: {
@@ -31,7 +31,7 @@ export default defineConfig({
       {
         test: {
           ...SHARED,
-          name: { label: 'five at a time', color: 'cyan' },
+          name: { label: 'four at a time', color: 'cyan' },
           globalSetup: [SHARED_KAFKA],
           include: ['test/**/*.test.ts'],
           exclude: [...QUIET, ...FAST],

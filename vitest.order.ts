@@ -52,7 +52,7 @@ for (const file of LONGEST)
   if (!existsSync(join(import.meta.dirname, file))) throw new Error(`${file} is named here, and is not there`)
 
 /** How many files run at a time: most of the longest wait most of their time. */
-export const WORKERS = 5
+export const WORKERS = 4
 
 /**
  * Long files first. Those that share what they have imported come right after as many as leave one worker to them: they need the
