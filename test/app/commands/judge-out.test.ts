@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -46,9 +46,10 @@ async function judge(out: string, killAfterMs = Number.POSITIVE_INFINITY) {
   })
   const ended = once(child, 'exit')
   if (Number.isFinite(killAfterMs)) {
-    // From its first call on: before it there is nothing to lose.
+    // From its first call on, and once an answer is kept: before that there is nothing to lose.
     const calls = understudy.calls().length
-    while (understudy.calls().length === calls && child.exitCode === null) await sleep(10)
+    const isKept = () => (statSync(join(out, 'answers.jsonl'), { throwIfNoEntry: false })?.size ?? 0) > 0
+    while ((understudy.calls().length === calls || !isKept()) && child.exitCode === null) await sleep(10)
     await Promise.race([ended, sleep(killAfterMs)])
     child.kill('SIGKILL')
   }
