@@ -78,6 +78,7 @@ async function spending(
   const slot = {
     adaptive: { begin: () => () => {} } as unknown as AdaptiveLimit,
     times: { watch: () => () => {} },
+    // A slot has private members, which no call looks at.
   } as unknown as ModelSlot
   const asked = async (at: number): Promise<AskResult | Error> => {
     const context = askContext({

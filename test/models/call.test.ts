@@ -112,6 +112,7 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
     deadline,
     calls: told.calls,
   })
+  // A slot has private members, which no call looks at.
   const slot = { adaptive, times: { watch: () => () => {} } } as unknown as ModelSlot
   const choice = { chain: ['small'], remaining: ['small'], model: 'small' }
   const admission = { pass: { model: 'small' }, slot }

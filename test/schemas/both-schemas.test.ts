@@ -244,6 +244,7 @@ describe('all that a verdict says in either schema', () => {
         messages: [],
         read: [],
         at: NOW,
+        // Only what is printed of a subject without a thread.
       } as unknown as SubjectInspection
       printInspection(shown, {}, { terminal, meanings: new Map() })
       return lines.join('\n')
