@@ -9,6 +9,9 @@ const QUIET = ['apache-kafka', 'memory-kafka', 'limits', 'bullmq'].map((name) =>
 
 const SHARED_KAFKA = join(import.meta.dirname, 'test', 'support', 'shared-kafka.ts')
 
+/** What starts servers and processes is slow on a busy machine, in ms: only what hangs takes longer. */
+const HANGS_AFTER = 120_000
+
 /**
  * All tests, in two groups of which the second waits for the first. Real servers are started by the tests, and mostly waited
  * for: four files at a time keep two cores busy. Those that start nothing share what they have imported, most of their time.
@@ -37,7 +40,7 @@ export default defineConfig({
           exclude: [...QUIET, ...FAST],
           maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
-          testTimeout: 30_000,
+          testTimeout: HANGS_AFTER,
         },
       },
       {
@@ -47,7 +50,7 @@ export default defineConfig({
           include: QUIET,
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
-          testTimeout: 30_000,
+          testTimeout: HANGS_AFTER,
         },
       },
     ],

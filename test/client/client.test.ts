@@ -162,4 +162,4 @@ test('the example of docs/door.md runs as it stands there', async () => {
   writeFileSync(file, here)
   const { stdout } = await promisify(execFile)(process.execPath, [file])
   expect(stdout).toMatch(/^hate non-hate .+\n422 No such protocol: .+hate/)
-}, 60_000)
+})

@@ -255,10 +255,7 @@ describe('a reader of a group', { concurrent: true }, () => {
     await expect.poll(() => after.values(), AT_ONCE).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  it('goes on when its topic is made anew under it, with fewer partitions', { timeout: 60_000 }, async ({
-    skip,
-    expect,
-  }) => {
+  it('goes on when its topic is made anew under it, with fewer partitions', async ({ skip, expect }) => {
     if (server.kind !== 'apache') return skip(ONLY_APACHE)
     const topic = await madeTopic(3)
     for (const partition of [0, 1, 2]) await put(topic, partition, 'old', 'old')
@@ -276,10 +273,7 @@ describe('a reader of a group', { concurrent: true }, () => {
 })
 
 describe('a compacted topic', { concurrent: true }, () => {
-  it('is read past what compaction has left empty, by groups, commands and recoveries', { timeout: 60_000 }, async ({
-    skip,
-    expect,
-  }) => {
+  it('is read past what compaction has left empty, by groups, commands and recoveries', async ({ skip, expect }) => {
     if (server.kind !== 'apache') return skip(ONLY_APACHE)
     const config = { 'cleanup.policy': 'compact', 'segment.bytes': '1048576', 'min.cleanable.dirty.ratio': '0' }
     const topic = await madeTopic(1, { config })

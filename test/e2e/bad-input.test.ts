@@ -365,9 +365,10 @@ it('gives every message of a hostile stream its outcome, and every good post its
   expect(service.process.exitCode).toBe(0)
 })
 
-it('publishes dead letters that together exceed the broker’s limit, and the entries behind them', {
-  timeout: 60_000,
-}, async ({ stack, start }) => {
+it('publishes dead letters that together exceed the broker’s limit, and the entries behind them', async ({
+  stack,
+  start,
+}) => {
   const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s' })
   // They gather in the outbox, as they do while Kafka is away.
   const intake = await start(environment, 'intake,judge')

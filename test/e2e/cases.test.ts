@@ -50,7 +50,7 @@ async function list(...more: string[]): Promise<ListedCase[]> {
 }
 
 describe('gavel cases', () => {
-  it('lists open cases by state, tenant and protocol, with what each waits for', { timeout: 60_000 }, async () => {
+  it('lists open cases by state, tenant and protocol, with what each waits for', async () => {
     const all = await list()
     expect(all.map(({ id, tenant, state, overdue }) => [id, tenant, state, overdue]).sort()).toEqual([
       ['hate@acme~c~r1', 'acme', 'deferred', false],
@@ -69,9 +69,7 @@ describe('gavel cases', () => {
     expect(out).toMatch(/hate~a~r1.*deferred.*\d+ s: rate-limited: status 429/)
   })
 
-  it('ends a case without a label, whose verdict says so and whose calls are on the bill', {
-    timeout: 60_000,
-  }, async () => {
+  it('ends a case without a label, whose verdict says so and whose calls are on the bill', async () => {
     const { code, out } = await gavel('give-up', 'hate~a~r1', '--why', 'the model is gone')
     expect([code, out]).toEqual([0, 'hate~a~r1: ended without a label\n'])
     await eventually(async () => (await verdictsOf(environment)).length === 1, 20_000)
@@ -90,9 +88,7 @@ describe('gavel cases', () => {
     expect(again.said).toContain('No case was ended.')
   })
 
-  it('lets what is deferred be tried now: nothing is asked twice that was answered', { timeout: 60_000 }, async ({
-    stack,
-  }) => {
+  it('lets what is deferred be tried now: nothing is asked twice that was answered', async ({ stack }) => {
     stack.understudy?.behave({ faults: { rate: 0 } })
     expect((await gavel('retry', 'hate~b~r1')).out).toBe('hate~b~r1: 5 asks may be tried now\n')
     await eventually(async () => (await verdictsOf(environment)).some(({ id }) => id === 'hate~b~r1'), 20_000)

@@ -29,7 +29,7 @@ interface Judged {
   }[]
 }
 
-describe('the door in one process, without servers', { timeout: 60_000 }, () => {
+describe('the door in one process, without servers', () => {
   let understudy: Understudy
   let embedded: Awaited<ReturnType<typeof startEmbedded>>
   let base: string

@@ -156,7 +156,7 @@ describe('a service that is started without', () => {
     expect(said).not.toContain('hunter2')
     expect(code).toBe(1)
     // Whoever waits at a terminal should not have to wonder.
-    expect(Date.now() - began).toBeLessThan(12_000)
+    expect(Date.now() - began).toBeLessThan(30_000)
   })
 
   it.runIf(IN_PROOF)('an answer of what takes its connections to Redis says so too', async () => {
@@ -328,7 +328,7 @@ it('ends within its drain time on SIGTERM in mid-debate, and nothing is lost', {
   expect((await verdictsOf(environment)).filter(({ label }) => label === null)).toEqual([])
 })
 
-it.runIf(IN_PROOF)('is gone within its drain time also while Redis is away', { timeout: 60_000 }, async () => {
+it.runIf(IN_PROOF)('is gone within its drain time also while Redis is away', async () => {
   const environment = environmentOf()
   const service = await start(environment)
   await untilReady(service, 200, 15_000)

@@ -202,7 +202,7 @@ it.runIf(IN_PROOF)(
   },
 )
 
-it('marks of topics with another name hold nothing', { timeout: 60_000 }, async ({ start }) => {
+it('marks of topics with another name hold nothing', async ({ start }) => {
   const redis = new Redis(environment.REDIS_URL ?? '')
   const old = JSON.stringify({ newest: 1, second: 1, endSince: null, seenAt: 0 })
   await redis.hset(keysUnder(environment.GAVEL_REDIS_PREFIX ?? '').marks, {

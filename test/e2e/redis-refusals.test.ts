@@ -64,7 +64,7 @@ async function expectNamed(word: string, reason: string, end: () => Promise<unkn
   expect(await fault(reason)).toBe(0)
 }
 
-it('names a disk that is full, and goes on by itself', { timeout: 60_000 }, async () => {
+it('names a disk that is full, and goes on by itself', async () => {
   const disk = join(folder, 'disk')
   mkdirSync(disk)
   const [, before = ''] = (await admin.config('GET', 'dir')) as string[]
@@ -80,17 +80,17 @@ it('names a disk that is full, and goes on by itself', { timeout: 60_000 }, asyn
   await expectJudged(environment)
 })
 
-it('names missing replicas, and goes on by itself', { timeout: 60_000 }, async () => {
+it('names missing replicas, and goes on by itself', async () => {
   await admin.config('SET', 'min-replicas-to-write', '1')
   await expectNamed('NOREPLICAS', 'no-replicas', () => admin.config('SET', 'min-replicas-to-write', '0'))
 })
 
-it('names a replica in the place of a master', { timeout: 60_000 }, async () => {
+it('names a replica in the place of a master', async () => {
   await admin.call('REPLICAOF', '127.0.0.1', '1')
   await expectNamed('READONLY', 'read-only', () => admin.call('REPLICAOF', 'NO', 'ONE') as Promise<unknown>)
 })
 
-it('names a server that loads its data, also where its clients are kept waiting', { timeout: 60_000 }, async () => {
+it('names a server that loads its data, also where its clients are kept waiting', async () => {
   await admin.config('SET', 'key-load-delay', '50000', 'loading-process-events-interval-bytes', '1024')
   for (let n = 0; n < 100; n++) await admin.set(`filler-${n}`, 'x'.repeat(1_500))
   const loader = new Redis(redis.settings.REDIS_URL ?? '')

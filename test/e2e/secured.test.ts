@@ -10,6 +10,7 @@ import { checkBrokers } from '../../src/stream/client.ts'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
 import { perform } from '../support/commands.ts'
 import { expectJudged, finalOrRecovered, handful } from '../support/handful.ts'
+import { IN_PROOF } from '../support/in-proof.ts'
 import {
   environmentOn,
   eventually,
@@ -35,8 +36,8 @@ const SECRET = /canary4/
 let kafka: ApacheKafka | undefined
 let understudy: Understudy
 let redis: LocalServer | undefined
-let cluster: RedisServers
-let sentinel: RedisServers<RestartableServer>
+let cluster: RedisServers | undefined
+let sentinel: RedisServers<RestartableServer> | undefined
 const services: Service[] = []
 
 beforeAll(async () => {
@@ -55,8 +56,8 @@ beforeAll(async () => {
       tell(`Not tried: connections to Apache Kafka, which is not to be had: ${error.message}.`)
       return undefined
     }),
-    startRedisCluster(),
-    startRedisSentinel(REDIS_PASSWORD),
+    IN_PROOF ? startRedisCluster() : undefined,
+    IN_PROOF ? startRedisSentinel(REDIS_PASSWORD) : undefined,
     certificates === null ? undefined : startRedis({ say: tell, tls: certificates, args: users }),
   ])
 })
@@ -99,9 +100,9 @@ describe.concurrent('the service judges', () => {
     expect(service.log.join('\n')).not.toMatch(SECRET)
   })
 
-  it('on a cluster of Redis, with all keys on one of its masters', async ({ skip }) => {
+  it.runIf(IN_PROOF)('on a cluster of Redis, with all keys on one of its masters', async ({ skip }) => {
     if (kafka === undefined) return skip()
-    const environment = openOn(cluster.settings)
+    const environment = openOn(cluster?.settings ?? {})
     const service = await started(environment)
     await expectJudged(environment)
     await service.kill('SIGTERM')
@@ -116,21 +117,25 @@ describe.concurrent('the service judges', () => {
     }
   })
 
-  it('on after a failover by sentinels, what was there before and what comes meanwhile', async ({ skip }) => {
-    if (kafka === undefined) return skip()
-    const environment = openOn(sentinel.settings)
-    const service = await started(environment)
-    const [before, during] = [handful(), handful()]
-    await send(environment, before.file, 'gavel', { kind: 'flat-out' })
-    await eventually(async () => (await recordsOf(environment, 'verdicts')).length > 0, 20_000)
-    await sentinel.servers[0]?.kill()
-    await send(environment, during.file, 'gavel', { kind: 'flat-out' })
-    await finalOrRecovered(service, environment, before.ids.length + during.ids.length)
-    const subjects = new Set((await verdictsOf(environment)).map(({ subjectId }) => subjectId))
-    expect([...subjects].sort()).toEqual([...before.ids, ...during.ids].sort())
-    await service.kill('SIGTERM')
-    expect(service.log.join('\n')).not.toMatch(SECRET)
-  }, 120_000)
+  it.runIf(IN_PROOF)(
+    'on after a failover by sentinels, what was there before and what comes meanwhile',
+    async ({ skip }) => {
+      if (kafka === undefined) return skip()
+      const environment = openOn(sentinel?.settings ?? {})
+      const service = await started(environment)
+      const [before, during] = [handful(), handful()]
+      await send(environment, before.file, 'gavel', { kind: 'flat-out' })
+      await eventually(async () => (await recordsOf(environment, 'verdicts')).length > 0, 20_000)
+      await sentinel?.servers[0]?.kill()
+      await send(environment, during.file, 'gavel', { kind: 'flat-out' })
+      await finalOrRecovered(service, environment, before.ids.length + during.ids.length)
+      const subjects = new Set((await verdictsOf(environment)).map(({ subjectId }) => subjectId))
+      expect([...subjects].sort()).toEqual([...before.ids, ...during.ids].sort())
+      await service.kill('SIGTERM')
+      expect(service.log.join('\n')).not.toMatch(SECRET)
+    },
+    120_000,
+  )
 })
 
 describe.skipIf(certificates === null)('what does not let Gavel in', () => {

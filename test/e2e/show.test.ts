@@ -187,7 +187,7 @@ describe('gavel show', () => {
     }
   })
 
-  it('of a reply: is found without its kind where no post has its name', { timeout: 60_000 }, async () => {
+  it('of a reply: is found without its kind where no post has its name', async () => {
     const reply = { type: 'counterspeech', id: 'answers', hateSpeech: 'They are vermin.', text: 'They are neighbours.' }
     await say('answers', [{ ...reply, createdAt: '2025-03-01T10:00:00Z' }])
     const shown = await show('answers')
@@ -197,13 +197,13 @@ describe('gavel show', () => {
     expect((await show('judged')).subject).toMatchObject({ kind: 'post' })
   })
 
-  it('of one that never came: says so, and what was read', { timeout: 60_000 }, async () => {
+  it('of one that never came: says so, and what was read', async () => {
     const shown = await show('nobody')
     expect(shown).toMatchObject({ thread: null, cases: [], verdicts: [], messages: [] })
     expect(shown.standing).toMatch(/^It never came, as far as can be seen: no post .*all of them were read/)
   })
 
-  it('of one that could not be read: the dead letter and its reason', { timeout: 60_000 }, async () => {
+  it('of one that could not be read: the dead letter and its reason', async () => {
     await say('broken', [post('broken', { createdAt: 'yesterday' })])
     await eventually(async () => (await show('broken')).messages[0]?.outcome === 'dead-letter', 30_000)
     const shown = await show('broken')
@@ -213,7 +213,7 @@ describe('gavel show', () => {
     expect(shown.standing).toMatch(/^Nothing of it could be read: invalid: createdAt/)
   })
 
-  it('of one of another tenant: only where that tenant is named', { timeout: 60_000 }, async () => {
+  it('of one of another tenant: only where that tenant is named', async () => {
     await say('theirs', [post('theirs', { tenant: 'acme' })])
     await eventually(async () => (await show('theirs', '--tenant', 'acme')).thread !== null, 30_000)
     expect(await show('theirs')).toMatchObject({ thread: null, messages: [], verdicts: [] })
@@ -238,7 +238,7 @@ describe('gavel show', () => {
     }
   })
 
-  it('of one that Redis has forgotten: from the topics alone', { timeout: 60_000 }, async () => {
+  it('of one that Redis has forgotten: from the topics alone', async () => {
     const redis = new Redis(environment.REDIS_URL ?? '')
     const keys = keysUnder(environment.GAVEL_REDIS_PREFIX ?? '')
     const member = memberOf({ tenant: 'default', kind: 'post', postId: 'judged' })
@@ -257,7 +257,7 @@ describe('gavel show', () => {
     expect(shown.transcripts).toHaveLength(2)
   })
 
-  it('reads no more than requested', { timeout: 60_000 }, async () => {
+  it('reads no more than requested', async () => {
     const shown = await show('judged', '--most', '1')
     expect(shown.read.every(({ records }) => records <= 1)).toBe(true)
     const later = await show('judged', '--since', '2999-01-01T00:00:00Z')

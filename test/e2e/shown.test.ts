@@ -205,27 +205,28 @@ it.runIf(IN_PROOF)(
   },
 )
 
-it('is erased after Redis was emptied, too: a recovery notes what was deleted', { timeout: 120_000 }, async ({
-  redis,
-  split,
-}) => {
-  const gavel = await split('emptied', 3)
-  const { library, environment, sendAll } = gavel
-  const prefix = environment.GAVEL_REDIS_PREFIX
-  // Nobody judges: what is deleted waits.
-  const services = [await gavel.start('publish'), await gavel.start('intake')]
-  await sendAll({ type: 'post', id: 'p0', deleted: true })
-  await eventually(() => gavel.isDeleted(0), 30_000)
-  expect(filesWith(wordsOf(0), library)).not.toEqual([])
-  for (const service of services) await service.kill('SIGTERM')
-  const keys = await redis.keys(`{${prefix}}*`)
-  await redis.del(...keys)
-  expect(await gavel.isDeleted(0)).toBe(false)
-  const io = { terminal: silent, signal: new AbortController().signal }
-  expect(await recover(settingsOf(environment), { since: null, dryRun: false }, io)).toMatchObject({
-    outcomes: { deleted: 1 },
-  })
-  await gavel.start('judge')
-  await eventually(async () => filesWith(wordsOf(0), library).length === 0, 30_000)
-  expect(filesWith(wordsOf(1), library)).not.toEqual([])
-})
+it.runIf(IN_PROOF)(
+  'is erased after Redis was emptied, too: a recovery notes what was deleted',
+  { timeout: 120_000 },
+  async ({ redis, split }) => {
+    const gavel = await split('emptied', 3)
+    const { library, environment, sendAll } = gavel
+    const prefix = environment.GAVEL_REDIS_PREFIX
+    // Nobody judges: what is deleted waits.
+    const services = [await gavel.start('publish'), await gavel.start('intake')]
+    await sendAll({ type: 'post', id: 'p0', deleted: true })
+    await eventually(() => gavel.isDeleted(0), 30_000)
+    expect(filesWith(wordsOf(0), library)).not.toEqual([])
+    for (const service of services) await service.kill('SIGTERM')
+    const keys = await redis.keys(`{${prefix}}*`)
+    await redis.del(...keys)
+    expect(await gavel.isDeleted(0)).toBe(false)
+    const io = { terminal: silent, signal: new AbortController().signal }
+    expect(await recover(settingsOf(environment), { since: null, dryRun: false }, io)).toMatchObject({
+      outcomes: { deleted: 1 },
+    })
+    await gavel.start('judge')
+    await eventually(async () => filesWith(wordsOf(0), library).length === 0, 30_000)
+    expect(filesWith(wordsOf(1), library)).not.toEqual([])
+  },
+)

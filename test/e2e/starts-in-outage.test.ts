@@ -67,9 +67,7 @@ it('with --wait-for-dependencies a process waits, live and not ready, then works
   expect((await health(port, 'live')).status).toBe(200)
 })
 
-it('a process that waits for its dependencies says so, too, while what it reached is silent', {
-  timeout: 60_000,
-}, async ({ stack }) => {
+it('a process that waits for its dependencies says so, too, while what it reached is silent', async ({ stack }) => {
   const { environment, port, redisPort } = await withoutRedis(stack)
   const silent = createServer((socket) => socket.on('error', () => {}).resume())
   await new Promise<void>((resolve) => silent.listen(redisPort, '127.0.0.1', resolve))
@@ -83,7 +81,7 @@ it('a process that waits for its dependencies says so, too, while what it reache
   expect((await health(port, 'ready')).checks.redis).toContain('answers nothing')
 })
 
-it('a process that waits for its dependencies ends on SIGTERM', { timeout: 60_000 }, async ({ stack }) => {
+it('a process that waits for its dependencies ends on SIGTERM', async ({ stack }) => {
   const { environment, port } = await withoutRedis(stack)
   let ended: unknown
   const service = startService(environment, 'judge', undefined, ['--wait-for-dependencies'], (child) => {
@@ -98,7 +96,7 @@ it('a process that waits for its dependencies ends on SIGTERM', { timeout: 60_00
   expect(await isListening(port)).toBe(false)
 })
 
-it('without that option a process names at once what is missing', { timeout: 60_000 }, async ({ stack }) => {
+it('without that option a process names at once what is missing', async ({ stack }) => {
   const { environment, redisPort } = await withoutRedis(stack)
   await expect(startService(environment)).rejects.toThrow(`Redis does not answer at redis://127.0.0.1:${redisPort}`)
 })

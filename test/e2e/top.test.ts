@@ -13,6 +13,7 @@ import { startUnderstudy, type Understudy } from '../../src/kit/understudy/serve
 import type { ServiceState } from '../../src/operations/status/state.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
 import { commandIn } from '../support/command-in.ts'
+import { IN_PROOF } from '../support/in-proof.ts'
 import {
   environmentOn,
   eventually,
@@ -76,7 +77,7 @@ async function look(...more: string[]): Promise<ServiceState> {
 }
 
 describe('gavel top', () => {
-  it('with --json prints the state of the service once', { timeout: 30_000 }, async () => {
+  it('with --json prints the state of the service once', async () => {
     let now = await look()
     await eventually(
       async () => {
@@ -99,9 +100,7 @@ describe('gavel top', () => {
     expect(now.replicas[0]?.says?.models.map(({ model }) => model)).toContain('gpt-6-luna')
   })
 
-  it('where there is no terminal prints one look, and says which replica does not answer', {
-    timeout: 30_000,
-  }, async () => {
+  it('where there is no terminal prints one look, and says which replica does not answer', async () => {
     const args = ['top', '--replica', replica, 'http://127.0.0.1:1']
     const { code, out } = await commandIn(folder, args, environment)
     expect(code).toBe(0)
@@ -145,7 +144,7 @@ describe('gavel top', () => {
     context.skip()
   }
 
-  it('on a terminal draws anew until Ctrl-C, and leaves it as it was', { timeout: 60_000 }, async (context) => {
+  it('on a terminal draws anew until Ctrl-C, and leaves it as it was', async (context) => {
     skipWithoutTerminal(context)
     const { shows, screens, press, out: all } = onTerminal()
     await shows((screen) => new RegExp(`hate\\.perspective +0 +0 +${ASKS} `).test(screen))
@@ -157,7 +156,7 @@ describe('gavel top', () => {
     expect(out.trimEnd().endsWith('\u001b[?25h\u001b[?1049l')).toBe(true)
   })
 
-  it('may be started while both servers are away, and says so', { timeout: 60_000 }, async (context) => {
+  it.runIf(IN_PROOF)('may be started while both servers are away, and says so', async (context) => {
     skipWithoutTerminal(context)
     const nowhere = { REDIS_URL: 'redis://127.0.0.1:1', KAFKA_BROKERS: '127.0.0.1:1' }
     const { shows, press } = onTerminal(nowhere)
@@ -166,15 +165,19 @@ describe('gavel top', () => {
     expect(await press('q')).toBe(0)
   })
 
-  it('is there before a server is, and goes on once that comes', { timeout: 180_000 }, async (context) => {
-    skipWithoutTerminal(context)
-    await redis.kill()
-    const { shows, press } = onTerminal()
-    await shows((screen) => screen.includes('Redis does not answer'))
-    await redis.restart()
-    await shows((screen) => /open cases 3 /.test(screen) && !screen.includes('does not answer'), 60_000)
-    expect(await press('q')).toBe(0)
-  })
+  it.runIf(IN_PROOF)(
+    'is there before a server is, and goes on once that comes',
+    { timeout: 180_000 },
+    async (context) => {
+      skipWithoutTerminal(context)
+      await redis.kill()
+      const { shows, press } = onTerminal()
+      await shows((screen) => screen.includes('Redis does not answer'))
+      await redis.restart()
+      await shows((screen) => /open cases 3 /.test(screen) && !screen.includes('does not answer'), 60_000)
+      expect(await press('q')).toBe(0)
+    },
+  )
 
   it('survives an outage of each server, says which is away, and goes on when it is back; q ends it', {
     timeout: 180_000,

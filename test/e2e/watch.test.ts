@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, vi } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { freePort } from '../../src/kit/stack/servers/local-server.ts'
+import { IN_PROOF } from '../support/in-proof.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { environmentOn, eventually, protocolsOn, send, verdictsOf } from '../support/pipeline.ts'
@@ -11,7 +12,8 @@ import { environmentOn, eventually, protocolsOn, send, verdictsOf } from '../sup
 const LATENCY_MS = 5_000
 vi.setConfig({ testTimeout: 400_000 })
 
-const it = onServers({ latencyMs: LATENCY_MS }, 'memory').concurrent
+const inTurn = onServers({ latencyMs: LATENCY_MS }, 'memory')
+const it = inTurn.concurrent
 
 interface Line {
   readonly event: string
@@ -81,26 +83,28 @@ it('run --watch takes changed prompts, refuses bad ones and says why, and ends o
   expect(await metrics()).toMatch(/^gavel_reload_refused\{.*\} 0$/m)
 })
 
-it('run --watch --wait-for-dependencies takes what changes while it waits, such as the address that was wrong', async ({
-  stack,
-  start,
-}) => {
-  const file = join(ownFolder('watched'), 'gavel.yaml')
-  const { KAFKA_BROKERS: brokers = '', ...environment } = environmentOn(stack)
-  const settings = (at: string) => `kafka: { brokers: ["${at}"] }\n`
-  writeFileSync(file, settings(`127.0.0.1:${await freePort()}`))
-  const lines: string[] = []
-  const started = start(
-    environment,
-    undefined,
-    PROJECT,
-    ['--watch', '--wait-for-dependencies', '--config', file],
-    (child) => child.stderr?.on('data', (data) => lines.push(...String(data).split('\n').filter(Boolean))),
+inTurn
+  .runIf(IN_PROOF)
+  .concurrent(
+    'run --watch --wait-for-dependencies takes what changes while it waits, such as the address that was wrong',
+    async ({ stack, start }) => {
+      const file = join(ownFolder('watched'), 'gavel.yaml')
+      const { KAFKA_BROKERS: brokers = '', ...environment } = environmentOn(stack)
+      const settings = (at: string) => `kafka: { brokers: ["${at}"] }\n`
+      writeFileSync(file, settings(`127.0.0.1:${await freePort()}`))
+      const lines: string[] = []
+      const started = start(
+        environment,
+        undefined,
+        PROJECT,
+        ['--watch', '--wait-for-dependencies', '--config', file],
+        (child) => child.stderr?.on('data', (data) => lines.push(...String(data).split('\n').filter(Boolean))),
+      )
+      await eventually(async () => lines.some((line) => line.includes('"service:waiting"')), 60_000)
+      writeFileSync(file, 'kafka: { brokers: 7 }\n')
+      await eventually(async () => lines.some((line) => line.includes('"settings:refused"')), 60_000)
+      writeFileSync(file, settings(brokers))
+      await started
+      expect(saidBy(lines, 'settings:reloaded')[0]?.changed).toEqual(['kafka.brokers'])
+    },
   )
-  await eventually(async () => lines.some((line) => line.includes('"service:waiting"')), 60_000)
-  writeFileSync(file, 'kafka: { brokers: 7 }\n')
-  await eventually(async () => lines.some((line) => line.includes('"settings:refused"')), 60_000)
-  writeFileSync(file, settings(brokers))
-  await started
-  expect(saidBy(lines, 'settings:reloaded')[0]?.changed).toEqual(['kafka.brokers'])
-})

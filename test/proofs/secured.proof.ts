@@ -6,6 +6,7 @@ import { freePort } from '../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
 import { checkRedis, connect } from '../../src/store/redis/connect.ts'
+import '../e2e/secured.test.ts'
 import { makeCertificates } from '../support/certificates.ts'
 import { expectJudged, finalOrRecovered, handful } from '../support/handful.ts'
 import {

@@ -261,7 +261,7 @@ describe('all that a verdict says in either schema', () => {
     expect(printed(sure)).toContain('  confidence: 0.813 (word-of-later)\n')
   })
 
-  it('is taken by the consumer in Python of docs/contracts.md', { timeout: 30_000 }, () => {
+  it('is taken by the consumer in Python of docs/contracts.md', () => {
     const folder = ownFolder('python')
     copyFileSync(join(SCHEMAS, 'verdicts.schema.json'), join(folder, 'verdicts.schema.json'))
     const [, code = ''] =

@@ -114,5 +114,5 @@ describe('the fetchers of a consumer that has stopped', () => {
   it('end, though they were made anew after it', () => {
     const patches = JSON.stringify(join(PROJECT, 'src/stream/kafkajs-patches.ts'))
     expect(ends(`import { patchKafkaJs } from ${patches}\npatchKafkaJs()`)).toBe(true)
-  }, 30_000)
+  })
 })

@@ -29,7 +29,7 @@ export async function expectJudged(
   const { file, ids } = handful()
   const { skipped } = await send(environment, file, 'gavel', { kind: 'flat-out' })
   expect(skipped).toEqual([])
-  await allFinal(reader, ids.length, 30_000)
+  await allFinal(reader, ids.length, 60_000)
   const verdicts = await verdictsOf(reader)
   expect(new Set(verdicts.map(({ id }) => id)).size).toBe(verdicts.length)
   expect(verdicts.flatMap(({ subjectId, final }) => (final ? [subjectId] : [])).sort()).toEqual([...ids].sort())

@@ -186,15 +186,18 @@ function readOnce<Value>(schema: { parse(value: unknown): Value }): (json: strin
   }
 }
 
-/** Asks until the answer is yes, often at first; throws, with what `state` says, when `withinMs` have passed. */
+/** A busy machine is no failure: whatever is waited for has at least so long, in ms. */
+const PATIENCE_MS = 60_000
+
+/** Asks until the answer is yes, often at first; throws, with what `state` says, when `withinMs`, and patience, have passed. */
 export async function eventually(
   yes: () => Promise<boolean>,
   withinMs: number,
   state: () => string = () => '',
 ): Promise<void> {
-  const deadline = Date.now() + withinMs
+  const deadline = Date.now() + Math.max(withinMs, PATIENCE_MS)
   for (let pauseMs = 25; !(await yes()); pauseMs = Math.min(250, pauseMs * 1.5)) {
-    if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms; ${state()}`)
+    if (Date.now() > deadline) throw new Error(`not within ${Math.max(withinMs, PATIENCE_MS)} ms; ${state()}`)
     await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }

@@ -69,7 +69,7 @@ describe('a team’s own aspect', () => {
     )
     expect(file).toContain(`1. A reply is the better for having ${RULE}.`)
     expect(existsSync(join(folder, '.gavel/steps/relevance.md'))).toBe(false)
-  }, 60_000)
+  })
 
   it('joins the verdict by these steps, which names them and where they come from', async () => {
     const [with_, without] = [await verdictOn(`see ${RULE}`), await verdictOn('see nothing')]

@@ -56,7 +56,7 @@ describe('every command', () => {
     }
   })
 
-  it('is imported only if its name is on the command line', { timeout: 60_000 }, async () => {
+  it('is imported only if its name is on the command line', async () => {
     const loaded = async (...args: string[]) => {
       const code = `
         import { registerHooks } from 'node:module'

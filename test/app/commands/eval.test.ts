@@ -127,7 +127,7 @@ describe('gavel eval', () => {
     const page = readFileSync(join(out, 'report.md'), 'utf8')
     for (const { row } of evaluation.table) expect(page).toContain(`| ${row}`)
     expect(page).toContain(evaluation.summary[0])
-  }, 60_000)
+  })
 
   it('says first that no call was answered, has no figures then, and ends with exit code 1', async () => {
     const refusing = await startMisbehaving(() => ({ status: 400, body: { error: { message: 'not this one' } } }))
@@ -147,7 +147,7 @@ describe('gavel eval', () => {
     } finally {
       await refusing.close()
     }
-  }, 60_000)
+  })
 
   it('takes ids that are numbers as they are written, those beyond 2^53 too: none is taken for another', async () => {
     const ids = ['267081518403440641', '267081518403440642', '267081518403440643', '7', '7.0', '7e0']
@@ -160,7 +160,7 @@ describe('gavel eval', () => {
     const evaluation = JSON.parse(printed) as Evaluation
     expect(evaluation.counts).toMatchObject({ items: ids.length, unreadable: 0, refused: 0 })
     expect(evaluation.metrics.accuracy).toMatchObject({ value: 1 })
-  }, 60_000)
+  })
 
   it('ends with exit code 1 against a run that fared otherwise, and with 0 against itself', async () => {
     const out = join(folder, 'against')
@@ -176,7 +176,7 @@ describe('gavel eval', () => {
     expect(changed.code).toBe(1)
     expect(changed.out).toContain('comments: 7 before, 0 now')
     expect(changed.said).toContain('Changed since')
-  }, 60_000)
+  })
 
   it('shows what other settings would ask, asks nothing without --yes, and with it only that', async () => {
     const out = join(folder, 'what-if')
@@ -193,7 +193,7 @@ describe('gavel eval', () => {
     expect(understudy.calls().length).toBe(asked + 12)
     expect((JSON.parse(paid.out) as Evaluation).table[0]?.perItem.calls).toBe(6)
     expect(paid.said).not.toContain('Run it again with --yes')
-  }, 60_000)
+  })
 
   it('stops when its money is spent, keeps what was answered, and goes on with more', async () => {
     const out = join(folder, 'money')
@@ -203,7 +203,7 @@ describe('gavel eval', () => {
     expect(linesOf(join(out, 'answers.jsonl')).length).toBeGreaterThan(0)
     expect(existsSync(join(out, 'report.json'))).toBe(false)
     expect((await gavelEval([...HATE, '--rows', 'none', '--out', out])).code).toBe(0)
-  }, 60_000)
+  })
 
   it.each([
     [
@@ -240,7 +240,7 @@ describe('gavel eval', () => {
     const none = await gavelEval([...HATE, '--replay', folder])
     expect(none.code).toBe(1)
     expect(none.said).toContain('holds no answers')
-  }, 60_000)
+  })
 })
 
 describe('a paper’s table on an endpoint with one model', () => {
@@ -268,7 +268,7 @@ describe('a paper’s table on an endpoint with one model', () => {
     } finally {
       await mine.close()
     }
-  }, 60_000)
+  })
 
   it('is judged by a model of another endpoint that is declared, and asks nothing where that endpoint lacks it', async () => {
     const [mine, other] = [await startOneModel('mine'), await startOneModel('other')]
@@ -298,7 +298,7 @@ describe('a paper’s table on an endpoint with one model', () => {
       await mine.close()
       await other.close()
     }
-  }, 60_000)
+  })
 
   it('asks nothing where the endpoint lacks a model, and says what would help', async () => {
     const mine = await startOneModel('mine')
@@ -317,5 +317,5 @@ describe('a paper’s table on an endpoint with one model', () => {
     } finally {
       await mine.close()
     }
-  }, 60_000)
+  })
 })

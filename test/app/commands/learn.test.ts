@@ -430,7 +430,7 @@ describe('gavel learn', () => {
     return out.splice(0).map((line) => JSON.parse(line))
   }
 
-  it('goes from feedback to a precedent that the next case is shown, and back', { timeout: 60_000 }, async () => {
+  it('goes from feedback to a precedent that the next case is shown, and back', async () => {
     const knife = 'I will stab the cucumber for the salad with my big knife'
     const first = await judged('first', post('p1', knife), post('p2', 'a walk in the park'))
     const truth = other(first.labels.get('p1'))
@@ -608,7 +608,7 @@ describe('gavel learn', () => {
       }
     })
 
-    it('keeps what was proposed before it went away', { timeout: 60_000 }, async () => {
+    it('keeps what was proposed before it went away', async () => {
       const { path, given } = await many()
       let answered = 0
       const answer = () => {

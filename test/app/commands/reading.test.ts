@@ -50,10 +50,7 @@ function gavel(environment: Record<string, string>, args: readonly string[], fla
 }
 
 describe.concurrent('a command that reads a topic', () => {
-  it('follows one that is made after it: it waits, says so, and prints what comes', { timeout: 60_000 }, async ({
-    stack,
-    start,
-  }) => {
+  it('follows one that is made after it: it waits, says so, and prints what comes', async ({ stack, start }) => {
     const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s' })
     const { verdicts } = topicsOf(settingsOf(environment))
     const follower = gavel(environment, ['verdicts', '--follow'])
@@ -143,7 +140,7 @@ describe.concurrent('a command that reads a topic', () => {
     }
   })
 
-  it('reads one that is just being made', { timeout: 60_000 }, async ({ stack }) => {
+  it('reads one that is just being made', async ({ stack }) => {
     const environment = environmentOn(stack)
     const kafka = clientOf(environment)
     const admin = kafka.admin()

@@ -20,7 +20,7 @@ describe('a calibration', () => {
     }
     tell(`planted: gain claimed in ${claimed} of 20 seeds, rule named in ${found}`)
     expect(claimed).toBeGreaterThanOrEqual(18)
-  }, 60_000)
+  })
 
   it('claims a gain on ratings of pure noise in at most 3 of 25 seeds (of 100: npm run proof -- calibration)', async () => {
     let claimed = 0

@@ -183,7 +183,7 @@ describe('a comparison with an earlier run', () => {
       .filter((cell, at) => compare(runOf(cells[at] as EvaluationCell), runOf(cell), MARGIN).alarm)
     tell(`A/A: ${alarms.length} alarms in 20 pairs of runs`)
     expect(alarms.length).toBeLessThanOrEqual(2)
-  }, 60_000)
+  })
 
   it('finds a prompt that says the opposite, obeyed by the stand-in', async () => {
     const obeying = standIn((request) => {
