@@ -10,6 +10,9 @@ export function topicsOf(settings: Settings) {
     counterspeech: named('counterspeech'),
     feedback: named('feedback'),
     decisions: named('decisions'),
+    reach: named('reach'),
+    actions: named('actions'),
+    appeals: named('appeals'),
     decisionOutcomes: named('decision-outcomes'),
     verdicts: named('verdicts'),
     transcripts: named('transcripts'),
@@ -22,11 +25,11 @@ export function topicsOf(settings: Settings) {
 export type Topics = ReturnType<typeof topicsOf>
 
 /**
- * Topics whose records are kept without limit, whatever `kafka.retention` is: what people decided, and what became of it. A
- * recovery reads them whole.
+ * Topics whose records are kept without limit, whatever `kafka.retention` is: what people decided, what became of it, and what was
+ * done about it. A recovery reads the first two whole.
  */
-export function keptForGood({ decisions, decisionOutcomes }: Topics): string[] {
-  return [decisions, decisionOutcomes]
+export function keptForGood({ decisions, decisionOutcomes, actions }: Topics): string[] {
+  return [decisions, decisionOutcomes, actions]
 }
 
 /**

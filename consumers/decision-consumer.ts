@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deadLetterOf } from '../producers/dead-letter.ts'
 import { decisionMessage } from '../src/contracts/facts/decision-messages.ts'
-import type { DeadLetterReason, Outcome } from '../src/contracts/facts/messages.ts'
+import { type DeadLetterReason, type Outcome, subjectKeyOf } from '../src/contracts/facts/messages.ts'
 import type { ReadLimits } from '../src/contracts/facts/read-value.ts'
 import type { Outbox } from '../src/contracts/ports/cases.ts'
 import type { Clock } from '../src/contracts/ports/clock.ts'
@@ -109,13 +109,14 @@ async function handleDecision(context: DecisionContext, from: IncomingMessage): 
   const { decide, limits, clock } = context
   const read = readMessage(from, decisionMessage, limits, clock())
   if (!read.ok) return refuse(context, from, read.reason, read.detail)
-  if (from.key !== read.message.subjectId) return refuse(context, from, 'invalid', 'the key is not the subjectId')
+  if (from.key !== subjectKeyOf(read.message)) return refuse(context, from, 'invalid', WRONG_KEY)
   const decided = await decide(read.message, placeOf(from))
   if (decided.outcome === 'refused') return refuse(context, from, decided.reason ?? 'invalid', decided.why)
   if (decided.outcome === 'unknown') return refuse(context, from, 'unjudgeable', UNKNOWN, decided)
   return decided.outcome
 }
 
+const WRONG_KEY = 'the key is not the subjectId, or of a comment not its postId'
 const UNKNOWN = 'nothing is known of the subject; "force": true decides all the same'
 
 async function refuse(

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DecisionMessage } from '../src/contracts/facts/decision-messages.ts'
+import { subjectKeyOf } from '../src/contracts/facts/messages.ts'
 import type { DecisionDesk } from '../src/contracts/ports/decisions.ts'
 import { type DecisionStore, decisionName } from '../src/contracts/ports/decisions.ts'
 import type { PlacingWriter } from '../src/contracts/ports/topic.ts'
@@ -20,7 +21,7 @@ export function decisionsProducer(to: {
   const { writer, topic, told, waitMs } = to
   return {
     async decide(message, signal) {
-      const place = await writer.place({ topic, key: message.subjectId, value: written(message) })
+      const place = await writer.place({ topic, key: subjectKeyOf(message), value: written(message) })
       const of = decisionName({ partition: place.partition, offset: place.offset })
       for (let waited = 0; ; ) {
         // The decision is on its topic, even if its outcome can't be read now: the sender must not send it again.

@@ -3,12 +3,11 @@ import { jsonOf } from '../../src/contracts/facts/json-of.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import {
-  isCrossKind,
-  requestIn,
   transcript as transcriptSchema,
   type Verdict,
   verdict as verdictSchema,
 } from '../../src/contracts/facts/verdict.ts'
+import { isCrossKind, requestIn } from '../../src/contracts/facts/verdict-id.ts'
 import type { Answers } from '../../src/contracts/ports/answers.ts'
 import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
 import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'

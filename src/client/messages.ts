@@ -16,6 +16,21 @@ export interface Image {
   readonly url?: string
   /** The author's own words for it. */
   readonly alt?: string
+  /** Of its bytes, in hexadecimal digits. */
+  readonly sha256?: string
+  /** Its perceptual hash (PDQ), in hexadecimal digits. */
+  readonly pdq?: string
+}
+
+/** A video or an audio clip. Nobody looks at it or listens to it yet: nothing benign is said of a post that has one. */
+export interface Clip {
+  readonly kind: 'video' | 'audio'
+  /** What is said in it. */
+  readonly transcript?: string
+  /** Single pictures of it. */
+  readonly frames?: readonly Image[]
+  /** How long it is. */
+  readonly seconds?: number
 }
 
 /** A post's own content. It has a text, or media. */
@@ -25,7 +40,9 @@ export interface PostContent {
   readonly authorSince?: string
   /** A BCP 47 tag. */
   readonly lang?: string
-  readonly media?: readonly Image[]
+  readonly media?: readonly (Image | Clip)[]
+  /** How many people have seen it, or may have. */
+  readonly reach?: number
 }
 export interface CommentContent {
   readonly text: string
@@ -63,10 +80,18 @@ export type Post = PostIds & (PostContent | Deletion)
 export type Comment = CommentIds & (CommentContent | Deletion)
 export type Counterspeech = CounterspeechIds & (ReplyContent | Deletion)
 
-/** What a verdict's label should have been. */
-export interface Feedback {
-  readonly type: 'feedback'
+/** What something is said of. */
+interface About {
   readonly subjectId: string
+  /** By default what the protocol judges. */
+  readonly subjectKind?: 'post' | 'reply' | 'comment'
+  /** Of a comment: its post. */
+  readonly postId?: string
+}
+
+/** What a verdict's label should have been. */
+export interface Feedback extends About {
+  readonly type: 'feedback'
   readonly protocol: string
   readonly label: string
   readonly by: string
@@ -166,8 +191,7 @@ export interface Subject {
 }
 
 /** A person's verdict in place of the machines', or its withdrawal. */
-export type Decision = {
-  readonly subjectId: string
+export type Decision = About & {
   readonly protocol: string
   /** The revision that the person saw; 0 for none. */
   readonly against: number

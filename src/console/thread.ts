@@ -12,11 +12,12 @@ export const THREAD_PAGE = 50
 
 /** The post or reply as people read it: who, when, in which language, and what its images show. */
 export function claimCard(post: Post): SafeMarkup {
-  const { lang = '', author, authorSince, createdAt, hateSpeech, media = [] } = post
+  const { lang = '', author, authorSince, createdAt, hateSpeech, media = [], clips = [] } = post
   return html`<article class="claim"><h2>${hateSpeech === undefined ? TEXTS.verdict.claim : TEXTS.verdict.reply}</h2>
 ${when(hateSpeech, (said) => html`<p class="faint">${TEXTS.verdict.answers}</p><blockquote>${words(said)}</blockquote>`)}
 <div class="claim-words">${words(post.text, { lang })}</div>
 ${media.map((medium) => html`<p class="image"><span class="faint">${TEXTS.verdict.image}</span> ${words(shownIn(medium) ?? TEXTS.verdict.noImage, { most: 1_000 })}</p>`)}
+${clips.map(({ kind, transcript }) => html`<p class="image"><span class="faint">${TEXTS.verdict[kind]}</span> ${words(transcript ?? TEXTS.verdict.noWords, { most: 1_000 })}</p>`)}
 <p class="faint">${words(author ?? TEXTS.verdict.unknown, { most: 60 })} · ${moment(createdAt)}${lang === '' ? NOTHING : html` · ${words(lang, { most: 20 })}`}${when(authorSince, (since) => html` · ${TEXTS.verdict.joined} ${moment(since)}`)}</p></article>`
 }
 

@@ -113,6 +113,12 @@ const OPERATION: Operation = {
       properties: {
         subjectId: { type: 'string', description: 'The id of the post or reply.' },
         kind: { type: 'string', enum: ['post', 'reply'], description: 'Needed if the protocol does not decide it.' },
+        subjectKind: {
+          type: 'string',
+          enum: ['post', 'reply', 'comment'],
+          description: 'The same, by the word of verdicts.',
+        },
+        postId: { type: 'string', description: 'Of a comment: its post.' },
         protocol: { type: 'string', description: 'The protocol whose verdict it replaces.' },
         label: { type: 'string', description: 'The verdict: one of the labels of the protocol.' },
         withdraw: { type: 'boolean', const: true, description: 'In place of a label.' },

@@ -9,6 +9,7 @@ import {
   keyOf,
   type MessageType,
   postMessage,
+  subjectKeyOf,
 } from '../contracts/facts/messages.ts'
 import { faultIn, type ReadLimits, readValue } from '../contracts/facts/read-value.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
@@ -22,7 +23,10 @@ import { IGNORED, ignoredIn, unknownIn } from './unknown-fields.ts'
 
 /** What each type of message is read by, and which of its fields are sent on. */
 export const MESSAGE_TYPES = {
-  post: { schema: postMessage, fields: 'id tenant text author authorSince lang createdAt media deleted'.split(' ') },
+  post: {
+    schema: postMessage,
+    fields: 'id tenant text author authorSince lang createdAt media reach deleted'.split(' '),
+  },
   comment: {
     schema: commentMessage,
     fields: 'id postId tenant parentId text author authorSince createdAt deleted'.split(' '),
@@ -31,11 +35,15 @@ export const MESSAGE_TYPES = {
     schema: counterspeechMessage,
     fields: 'id tenant postId hateSpeech text createdAt deleted'.split(' '),
   },
-  feedback: { schema: feedbackMessage, fields: 'subjectId tenant protocol label by at note'.split(' ') },
+  feedback: {
+    schema: feedbackMessage,
+    fields: 'subjectId tenant subjectKind postId protocol label by at note'.split(' '),
+  },
 } as const satisfies Record<MessageType, { schema: z.ZodType<{ createdAt: number }>; fields: readonly string[] }>
 
 /** A person's verdict among messages. Who decides is the key's. */
-export const DECISION_FIELDS = 'subjectId tenant kind protocol label withdraw against why at force opinion'.split(' ')
+export const DECISION_FIELDS =
+  'subjectId tenant kind subjectKind postId protocol label withdraw against why at force opinion'.split(' ')
 
 const TYPES = [...Object.keys(MESSAGE_TYPES), 'decision']
 
@@ -167,7 +175,7 @@ function itemOf(bytes: Buffer, caller: Caller, { topics, decisionsTopic, limits 
     return { id, refused: new RequestRefused('too-large', `more than ${limits.maxMessageBytes} bytes`) }
   const record =
     type === 'decision'
-      ? { topic: decisionsTopic ?? '', key: String(message.subjectId), value }
+      ? { topic: decisionsTopic ?? '', key: subjectKeyOf(message), value }
       : { topic: topics[type], key: keyOf(type, message), value }
   return { id, record, ignored: unknownIn(given, ['type', ...fields]) }
 }

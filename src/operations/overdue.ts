@@ -1,4 +1,4 @@
-import { scopeOf } from '../contracts/facts/verdict.ts'
+import { scopeOf } from '../contracts/facts/verdict-id.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Events, Listener, OverduePlace, PartitionLag, Report } from '../contracts/ports/report.ts'
 

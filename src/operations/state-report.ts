@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { scopeOf } from '../contracts/facts/verdict.ts'
+import { scopeOf } from '../contracts/facts/verdict-id.ts'
 import type { CaseStore, Outbox } from '../contracts/ports/cases.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Erasures, WaitingErasures } from '../contracts/ports/erasures.ts'

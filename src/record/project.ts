@@ -1,5 +1,12 @@
 import { z } from 'zod'
-import { decisionMessage, decisionOutcome, proposal, review, subjectOf } from '../contracts/facts/decision-messages.ts'
+import {
+  decisionMessage,
+  decisionOutcome,
+  isOfOtherKind,
+  proposal,
+  review,
+  subjectOf,
+} from '../contracts/facts/decision-messages.ts'
 import { jsonOf } from '../contracts/facts/json-of.ts'
 import { parseMessage, withoutDeepFields } from '../contracts/facts/message-json.ts'
 import {
@@ -8,9 +15,11 @@ import {
   feedbackMessage,
   MESSAGE_FIELDS,
   postMessage,
+  subjectKeyOf,
 } from '../contracts/facts/messages.ts'
 import { type Post, type SubjectKind, shownIn, snapshot } from '../contracts/facts/thread.ts'
-import { scopeOf, streamedKindIn, transcript, type Verdict, verdict } from '../contracts/facts/verdict.ts'
+import { transcript, type Verdict, verdict } from '../contracts/facts/verdict.ts'
+import { scopeOf, streamedKindIn } from '../contracts/facts/verdict-id.ts'
 import {
   type Entry,
   type RecordedTopic,
@@ -184,8 +193,10 @@ function beginning(text: string): string {
   return text.slice(0, ROW_WORDS).replace(/[\ud800-\udbff]$/, '')
 }
 
-function wordsOf({ text, hateSpeech, media = [] }: Post): string[] {
-  return [text, hateSpeech ?? '', ...media.map((one) => shownIn(one) ?? '')].filter((words) => words !== '')
+function wordsOf({ text, hateSpeech, media = [], clips = [] }: Post): string[] {
+  const images = [...media, ...clips.flatMap(({ frames = [] }) => frames)].map((one) => shownIn(one) ?? '')
+  const heard = clips.map(({ transcript = '' }) => transcript)
+  return [text, hateSpeech ?? '', ...images, ...heard].filter((words) => words !== '')
 }
 
 function proposalEntries({ key, timestamp }: IncomingMessage, value: Buffer, { ofReplies }: ProjectContext): Entry[] {
@@ -217,11 +228,12 @@ function decisionEntries(
   { ofReplies, labels }: ProjectContext,
 ): Entry[] {
   const read = inputOf(decisionMessage, value)
-  if (read === null || key !== read.subjectId) return []
+  if (read === null || key !== subjectKeyOf(read)) return []
   const { createdAt: _, at, ...decision } = read
   const { protocol, label = null, by } = decision
   if (label !== null && labels.get(protocol)?.has(label) === false) return []
   const subject = subjectOf(decision, ofReplies.has(protocol) ? 'reply' : 'post')
+  if (subject === null) return unread(key, timestamp, value)
   const json = JSON.stringify({ ...decision, at: new Date(at).toISOString() })
   const id = `decision ${partition}@${offset}`
   return [{ what: 'said', said: 'decision', subject, id, protocol, label, by, at: timestamp, json }]
@@ -231,7 +243,7 @@ function decisionEntries(
 function outcomeEntries({ key, timestamp }: IncomingMessage, value: Buffer): Entry[] {
   const json = value.toString('utf8')
   const read = decisionOutcome.safeParse(jsonOf({ value: json }))
-  if (!read.success) return unread(key, timestamp, value)
+  if (!read.success || isOfOtherKind(read.data)) return unread(key, timestamp, value)
   const { tenant, kind, subjectId, protocol, outcome, of, label, by, at } = read.data
   const subject = { tenant, postId: subjectId, kind }
   if (outcome === 'deleted') return [{ what: 'deletion', subject, at: msOf(at, timestamp) }]
@@ -251,24 +263,27 @@ function reviewEntries({ key, timestamp }: IncomingMessage, value: Buffer): Entr
 }
 
 function feedbackEntries(
-  { partition, offset, timestamp }: IncomingMessage,
+  { key, partition, offset, timestamp }: IncomingMessage,
   value: Buffer,
   { ofReplies }: ProjectContext,
 ): Entry[] {
   const read = inputOf(feedbackMessage, value)
   if (read === null) return []
-  const { tenant, subjectId, protocol, label, by, at, note } = read
+  const { subjectKind, protocol, label, by, at, note } = read
+  const subject = subjectOf(read, ofReplies.has(protocol) ? 'reply' : 'post')
+  if (subject === null) return unread(key, timestamp, value)
   return [
     {
       what: 'said',
       said: 'feedback',
-      subject: { tenant, postId: subjectId, kind: ofReplies.has(protocol) ? 'reply' : 'post' },
+      subject,
+      isKindNamed: subjectKind !== undefined,
       id: `feedback ${partition}@${offset}`,
       protocol,
       label,
       by,
       at: timestamp,
-      json: JSON.stringify({ label, by, at: new Date(at).toISOString(), note }),
+      json: JSON.stringify({ subjectKind, label, by, at: new Date(at).toISOString(), note }),
     },
   ]
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Verdict } from '../contracts/facts/verdict.ts'
+import { readVerdictId, verdictScope } from '../contracts/facts/verdict-id.ts'
 
 /** An id that stands on the verdicts topic with several contents. */
 export interface ContestedId {
@@ -35,9 +36,8 @@ export function verdictAudit() {
     take({ id, tenant, subjectId, protocol, revision }: Verdict, record: string): void {
       records++
       // The id names protocol, tenant, kind and subject, and ends with the number.
-      const series = id.endsWith(`~r${revision}`)
-        ? id.slice(0, id.lastIndexOf('~r'))
-        : `${protocol}@${tenant}~${subjectId}`
+      const read = readVerdictId(id)
+      const series = read?.number === revision ? read.scope : verdictScope({ protocol, tenant, subjectId })
       last.set(series, Math.max(last.get(series) ?? 0, revision))
       const hash = createHash('sha256').update(record).digest('base64url').slice(0, 22)
       const known = several.get(id) ?? new Set([first.get(id) ?? hash])

@@ -4,9 +4,11 @@ import {
   type DecisionOutcome,
   decisionMessage,
   decisionOutcome,
+  isOfOtherKind,
   review,
   subjectOf,
 } from '../contracts/facts/decision-messages.ts'
+import { subjectKeyOf } from '../contracts/facts/messages.ts'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import { decisionName } from '../contracts/ports/decisions.ts'
 import type { PublishedEffect } from '../contracts/ports/recovery.ts'
@@ -61,7 +63,7 @@ export async function readDecisions(run: RecoveryRun, published: PublishedState)
   const told = new Set<string>()
   await everyRecord(run, topics.decisionOutcomes, (json) => {
     const read = decisionOutcome.safeParse(json)
-    if (!read.success) return
+    if (!read.success || isOfOtherKind(read.data)) return
     const { tenant, subjectId: postId, kind, protocol, ...outcome } = read.data
     const isExpired = Date.parse(outcome.at) < published.wholeSince
     const found = foundOf({ tenant, postId, kind }, protocol)
@@ -92,9 +94,10 @@ export async function readDecisions(run: RecoveryRun, published: PublishedState)
   await everyRecord(run, topics.decisions, (_, from) => {
     if (from.timestamp < remembered) return
     const read = readMessage(from, decisionMessage, run.input.context.limits, run.clock())
-    if (!read.ok || from.key !== read.message.subjectId) return
+    if (!read.ok || from.key !== subjectKeyOf(read.message)) return
     const { message } = read
     const ref = subjectOf(message, ofReplies.has(message.protocol) ? 'reply' : 'post')
+    if (ref === null) return
     foundOf(ref, message.protocol).decisions.push({ from: { ...from, value: null }, message })
   })
   const isDead = await readDeadLetters(run)

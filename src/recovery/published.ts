@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { VerdictProposal } from '../contracts/facts/decision-messages.ts'
 import { type Snapshot, snapshot, type ThreadRef } from '../contracts/facts/thread.ts'
-import { streamedKindIn, type Transcript, type Verdict } from '../contracts/facts/verdict.ts'
+import type { Transcript, Verdict } from '../contracts/facts/verdict.ts'
+import { streamedKindIn } from '../contracts/facts/verdict-id.ts'
 import type { Protocol } from '../judging/engine/script.ts'
 
 /** A protocol's last revision of a subject: all that a recovery keeps of it in memory. */

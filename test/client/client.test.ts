@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { startEmbedded } from '../../src/app/embedded/embedded.ts'
 import {
+  type Clip,
   type Comment,
   type Counterspeech,
   type Decision,
@@ -50,7 +51,7 @@ test('its types name the fields of the schemas by which the door reads, and no o
     true satisfies Same<Names<Comment>, Sent<CommentMessage> | 'type'>,
     true satisfies Same<Names<Counterspeech>, Sent<CounterspeechMessage> | 'type'>,
     true satisfies Same<Names<Feedback>, Exclude<Sent<FeedbackMessage>, 'createdAt'> | 'type'>,
-    true satisfies Same<keyof Image, keyof NonNullable<PostMessage['media']>[number]>,
+    true satisfies Same<Names<Image | Clip>, Names<NonNullable<PostMessage['media']>[number]>>,
     true satisfies Same<Names<Decision>, Exclude<Sent<DecisionMessage>, 'createdAt' | 'by'>>,
   ]
   expect(same).not.toContain(false)

@@ -14,6 +14,8 @@ import { aVerdict, WRITES } from '../support/verdicts.ts'
 
 const SAID = { subjectId: 'p1', protocol: 'rumor', label: 'good', against: 1, by: 'ann', why: 'Ticket 88.' }
 const AT = new Date(T0).toISOString()
+/** Of the same id as the post that is judged. */
+const COMMENT = { subjectKind: 'comment', postId: 'p9' }
 
 /** The consumer over stores in memory, in which rumor has judged p1. */
 async function reading() {
@@ -104,6 +106,10 @@ describe('what people decide', () => {
     ],
     ['names a label that is none', { ...SAID, label: 'worse' }, {}, 'invalid', /none of rumor's: good, bad/],
     ['names a kind that is not judged', { ...SAID, kind: 'reply' }, {}, 'invalid', /rumor judges no such subjects/],
+    ['names a comment', { ...SAID, ...COMMENT }, { key: 'p9' }, 'invalid', /rumor judges no such subjects/],
+    ['names a comment under the comment’s id', { ...SAID, ...COMMENT }, {}, 'invalid', /the key is not/],
+    ['names a comment without its post', { ...SAID, subjectKind: 'comment' }, {}, 'invalid', /beside its post/],
+    ['names a kind by its other word', { ...SAID, subjectKind: 'reply' }, {}, 'invalid', /rumor judges no such/],
     ['has neither label nor withdrawal', { ...SAID, label: undefined }, {}, 'invalid', /either a label or/],
     ['has both', { ...SAID, withdraw: true }, {}, 'invalid', /either a label or/],
     [

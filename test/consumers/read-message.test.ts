@@ -145,7 +145,8 @@ describe('a message is read', () => {
       'media.0.url',
     ],
     ['an image of nothing', { media: [{ kind: 'image' }] }, { media: [{ kind: 'image' }] }, 'media.0'],
-    ['a video', { media: [{ kind: 'video', url: 'https://x.org/a' }] }, {}, 'media.0'],
+    ['a medium of no known kind', { media: [{ kind: 'gifv', url: 'https://x.org/a' }] }, {}, 'media.0'],
+    ['a reach that is none', { reach: -1 }, {}, 'reach'],
     [
       'a text that is none beside an image',
       { text: { $ne: 1 }, media: [{ kind: 'image', alt: 'a fire' }] },
@@ -285,8 +286,8 @@ describe('a message is put aside', () => {
     ['an empty post', post({ text: '' }), 'invalid'],
     ['a text that is none', post({ text: { $ne: 1 } }), 'invalid'],
     [
-      'a video and nothing else',
-      post({ text: undefined, media: [{ kind: 'video', url: 'https://x.org/a' }] }),
+      'a medium of no known kind and nothing else',
+      post({ text: undefined, media: [{ kind: 'gifv', url: 'https://x.org/a' }] }),
       'invalid',
     ],
     ['a tenant with a colon', post({ tenant: 'a:b' }), 'invalid'],

@@ -1,7 +1,8 @@
 import type { CaseRecord, JournalEntry, ModelCall } from '../../src/contracts/facts/case.ts'
 import { samplingRanks } from '../../src/contracts/facts/sampling-rank.ts'
 import type { Comment, Post, SubjectKind, ThreadRef } from '../../src/contracts/facts/thread.ts'
-import { noUsage, verdictId } from '../../src/contracts/facts/verdict.ts'
+import { noUsage } from '../../src/contracts/facts/verdict.ts'
+import { verdictId } from '../../src/contracts/facts/verdict-id.ts'
 import type { OverridingVerdict } from '../../src/contracts/ports/cases.ts'
 import type { Arrival, CommentChange, ThreadRules, ThreadState } from '../../src/contracts/ports/threads.ts'
 

@@ -87,6 +87,17 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(comments).toEqual([said('c1', { cut }).comment])
       })
 
+      it('how far a post reaches, without which it is the same post', async () => {
+        const of = (text: string, reach?: number) => putPost(p1, { text, ...(reach !== undefined && { reach }) })
+        expect(await of('the bridge ,"reach":7}')).toBe('judged')
+        const first = await readThread(stores, p1)
+        for (const reach of [120, 0.5, 1e21]) expect(await of('the bridge ,"reach":7}', reach)).toBe('duplicate')
+        expect(await readThread(stores, p1)).toEqual({ ...first, post: { ...first.post, reach: 1e21 } })
+        expect(await of('the bridge ,"reach":8}', 1e21)).toBe('updated')
+        expect(await of('the bridge ,"reach":8}')).toBe('duplicate')
+        expect((await readThread(stores, p1)).post?.reach).toBeUndefined()
+      })
+
       describe('a large image', () => {
         const [bridge, harbor] = ['bridge', 'harbor'].map((what) => `data:image/png;base64,${what.repeat(5_000)}`) as [
           string,
@@ -108,6 +119,15 @@ export function threadStoreContract(name: string, make: MakeStores): void {
           expect(await shown(first)).toEqual([bridge, 'https://example.org/a.png', harbor, bridge])
           expect(await putPost(p1, { ...showing(harbor), text: 'Edited.' })).toBe('updated')
           expect(await shown(await readThread(stores, p1))).toEqual([harbor])
+        })
+
+        it('also in a clip, of which it takes no more room in a case', async () => {
+          const clips = [{ kind: 'video' as const, transcript: 'So it is.', frames: showing(bridge).media }]
+          await putPost(p1, { ...showing(bridge), clips })
+          const { post } = await readThread(stores, p1)
+          const [video] = post?.clips ?? []
+          expect(video).toEqual({ ...clips[0], frames: post?.media })
+          expect(await putPost(p1, { ...showing(bridge), clips })).toBe('duplicate')
         })
 
         it('and has none of it after a deletion, nor of another subject', async () => {

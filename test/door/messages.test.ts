@@ -64,6 +64,25 @@ describe('messages', () => {
       ['decisions', 'p1'],
       ['posts', 'p1'],
     ])
+    const comment = { subjectKind: 'comment', postId: 'p9' }
+    const feedback = { type: 'feedback', subjectId: 'c1', protocol: 'hate', label: 'hate', by: 'ann', at }
+    const named = [
+      { ...decision, at, ...comment },
+      { ...feedback, ...comment },
+      { ...feedback, subjectKind: 'comment' },
+    ]
+    const onComment = await ask('POST', '/v1/messages', named, as)
+    expect(onComment.body.items.map(({ status }: { status: string }) => status)).toEqual([
+      'acknowledged',
+      'acknowledged',
+      'refused',
+    ])
+    const sent = records.splice(2)
+    expect(sent.map(({ topic, key }) => [topic, key])).toEqual([
+      ['decisions', 'p9'],
+      ['feedback', 'p9'],
+    ])
+    for (const { value } of sent) expect(JSON.parse(String(value))).toMatchObject(comment)
     const { type: _, ...said } = decision
     expect(JSON.parse(String(records[0]?.value))).toEqual({ ...said, at, tenant: 'acme', by: 'acme-backend' })
     const without = await ask('POST', '/v1/messages', [{ ...decision, at }, POST])
@@ -117,10 +136,10 @@ describe('messages', () => {
 
   test('what is odd about optional fields is sent on, so that its verdict says so', async () => {
     const { ask, records } = testDoor()
-    const odd = { ...POST, media: [{ kind: 'video' }], author: { name: 'x' }, extra: 'no field' }
+    const odd = { ...POST, media: [{ kind: 'gif' }], reach: 'far', author: { name: 'x' }, extra: 'no field' }
     expect((await ask('POST', '/v1/messages', [odd])).status).toBe(200)
     const sent = JSON.parse(String(records[0]?.value))
-    expect([sent.media, sent.extra]).toEqual([[{ kind: 'video' }], undefined])
+    expect([sent.media, sent.reach, sent.extra]).toEqual([[{ kind: 'gif' }], 'far', undefined])
   })
 
   test('ids that are numbers keep their digits', async () => {

@@ -119,8 +119,17 @@ describe('safe', () => {
       told: /^describe \(image 1\) failed: refused/,
       say: lost('describe', new Failed('refused')),
     },
-    'a video': { media: [{ kind: 'video', url: 'https://x.example/a.mp4' }], told: /^media\.0: /, none: true },
-    'a video beside an image': {
+    'a video': {
+      media: [{ kind: 'video', seconds: 12, frames: [https(1)] }],
+      told: /^media\.0\.transcript: what is said and shown in this video was not read/,
+      nothing: true,
+    },
+    'an audio clip beside an image': {
+      media: [https(1), { kind: 'audio', transcript: 'Soup for all.' }],
+      told: /^media\.1\.transcript: what is said and shown in this audio was not read/,
+    },
+    'of a kind that nobody knows': { media: [{ kind: 'gifv' }], told: /^media\.0: /, none: true },
+    'of such a kind beside an image': {
       media: [https(1), { kind: 'gifv', url: 'https://x.example/a.gif' }],
       told: /^media\.1: /,
     },
@@ -225,7 +234,7 @@ describe('safe', () => {
     const post = read({ text: WORDS, media: [https(1), { kind: 'image', alt: 'a pot' }, https(3), { kind: 'video' }] })
     const why = withheld(ruled(post, { say: lost('describe', new Failed('refused'), 2) }))
     expect(why).toBe(
-      'no label: what was seen looks safe, but not all of it was: 2 of 3 images not seen; media.3: not an image, left out',
+      'no label: what was seen looks safe, but not all of it was: 2 of 3 images not seen; media.3.transcript: what is said and shown in this video was not read',
     )
   })
 
@@ -424,6 +433,8 @@ describe('non-hate', () => {
     ['a text that is none', { text: ['x'], media: [{ kind: 'image', alt: 'a pot' }] }],
     ['what its author says of an image, where that is no text', { text: WORDS, media: [{ ...https(1), alt: 7 }] }],
     ['what its author says of a video', { text: WORDS, media: [{ kind: 'video', alt: 'more words' }] }],
+    ['what is said in an audio clip', { text: WORDS, media: [{ kind: 'audio', transcript: 'more words' }] }],
+    ['what is said in a video, and nobody wrote down', { text: WORDS, media: [{ kind: 'video', frames: [https(1)] }] }],
     [
       'what its author says of the seventeenth image',
       { text: WORDS, media: Array.from({ length: 17 }, () => ({ kind: 'image', alt: 'more words' })) },

@@ -9,6 +9,7 @@ import { describe, expect, it, test } from 'vitest'
 import { parse } from 'yaml'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
+import { actionMessage, appealMessage, reachMessage } from '../../src/contracts/facts/action-messages.ts'
 import { auditEntry } from '../../src/contracts/facts/audit.ts'
 import { decisionMessage, decisionOutcome, proposal, review } from '../../src/contracts/facts/decision-messages.ts'
 import { parseMessage } from '../../src/contracts/facts/message-json.ts'
@@ -39,6 +40,9 @@ const TOPICS = {
   counterspeech: counterspeechMessage,
   feedback: feedbackMessage,
   decisions: decisionMessage,
+  reach: reachMessage,
+  actions: actionMessage,
+  appeals: appealMessage,
   'decision-outcomes': decisionOutcome,
   verdicts: verdict,
   transcripts: transcript,
@@ -47,7 +51,7 @@ const TOPICS = {
   audit: auditEntry,
   'dead-letters': deadLetter,
 }
-const WRITTEN = ['posts', 'comments', 'counterspeech', 'feedback', 'decisions'] as const
+const WRITTEN = ['posts', 'comments', 'counterspeech', 'feedback', 'decisions', 'reach', 'actions', 'appeals'] as const
 
 describe('the contracts as files', () => {
   it('are what the code says: else run "npm run schemas"', () => {
@@ -169,15 +173,24 @@ describe('a message that others write', () => {
   const words = or(fc.constantFrom('The bridge is closed', ' ', '٣', 'x'))
   const image = fc.record({
     kind: or(fc.constant('image')),
+    sha256: or(fc.constantFrom('a1'.repeat(32), 'A1'.repeat(32))),
+    pdq: fc.constantFrom(undefined, undefined, 'a1', '0f'.repeat(32)),
     url: or(fc.constantFrom('HTTPS://a.example/b.png', 'data:image/png;base64,AAAA', 'http://a.example/b.png')),
     alt: or(fc.constantFrom('a street', '')),
   })
+  const clip = fc.record({
+    kind: or(fc.constantFrom('video', 'audio')),
+    transcript: words,
+    frames: or(fc.array(image, { maxLength: 2 })),
+    seconds: or(fc.constantFrom(0, 12.5)),
+  })
+  const named = or(fc.constantFrom('remove', 'author', 'own-initiative'))
   const message = fc.record({
     id,
     postId: id,
     subjectId: id,
     parentId: id,
-    by: id,
+    by: or(fc.constantFrom('author', 'notifier', 'ann', 4711)),
     author: id,
     tenant: or(fc.constantFrom('acme', 'a b')),
     lang: or(fc.constantFrom('en', 'de-CH')),
@@ -196,7 +209,20 @@ describe('a message that others write', () => {
     force: or(fc.boolean()),
     opinion: or(fc.boolean()),
     kind: or(fc.constantFrom('post', 'reply')),
-    media: or(fc.array(image, { maxLength: 18 })),
+    subjectKind: fc.constantFrom(undefined, undefined, null, 'post', 'reply', 'comment', 'account'),
+    media: or(fc.oneof(fc.array(image, { maxLength: 18 }), fc.array(fc.oneof(image, clip), { maxLength: 2 }))),
+    reach: or(fc.constantFrom(0, 0.5, 120)),
+    verdictId: fc.constantFrom(undefined, undefined, null, 'rumor~p1~r1'),
+    actionId: fc.constantFrom(undefined, undefined, null, 'a1', 7),
+    what: named,
+    ground: named,
+    clause: named,
+    source: named,
+    contact: named,
+    since: or(time),
+    until: or(time),
+    decisionAt: or(time),
+    countries: or(fc.constantFrom(['DE', 'FR'], ['de'], [])),
     deleted: fc.constantFrom(undefined, undefined, undefined, false, null, true, 'true', 1),
   })
 
@@ -222,7 +248,7 @@ describe('a message that others write', () => {
     id: 'p1',
     postId: 'p1',
     subjectId: 'p1',
-    by: 'ann',
+    by: 'author',
     createdAt: '2026-05-01T10:00:00Z',
     at: '2026-05-01T10:00:00Z',
     text: 'words',
@@ -231,6 +257,11 @@ describe('a message that others write', () => {
     label: 'hate',
     against: 1,
     why: 'words',
+    reach: 120,
+    what: 'remove',
+    since: '2026-05-01T10:00:00Z',
+    source: 'notice',
+    contact: 'case 7',
   }
   const strict = fc.constantFrom('id', 'postId', 'subjectId', 'tenant', 'createdAt', 'deleted')
   test.each(WRITTEN)('with a strict field that is odd is refused by the schema of %s as by the code', (topic) => {

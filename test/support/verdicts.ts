@@ -1,5 +1,6 @@
-import { noComments, noUsage, type Verdict, verdictId } from '../../src/contracts/facts/verdict.ts'
+import { noComments, noUsage, type Verdict } from '../../src/contracts/facts/verdict.ts'
 import type { VerdictForm } from '../../src/contracts/facts/verdict-fields.ts'
+import { verdictId } from '../../src/contracts/facts/verdict-id.ts'
 
 /** How a process of a test writes verdicts. */
 export const WRITES: VerdictForm = { schema: 2, gavel: 'test' }

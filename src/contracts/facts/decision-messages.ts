@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { id, tenant } from './messages.ts'
-import { instant, readOptional } from './odd-fields.ts'
+import { aboutSubject, id, namesItsPost, tenant, WITHOUT_ITS_POST } from './messages.ts'
+import { instant, present } from './odd-fields.ts'
 import { STREAMED_KINDS, type SubjectKind, type ThreadRef } from './thread.ts'
-import { verdict, verdictId } from './verdict.ts'
+import { verdict } from './verdict.ts'
+import { schemaTwo } from './verdict-fields.ts'
 
 /** Longest reason of a decision, in characters: a longer one is refused, since cut words are not what a person said. */
 export const MAX_WHY_CHARS = 2_000
@@ -20,15 +21,12 @@ const why = z
  */
 export const decisionMessage = z
   .preprocess(
-    (value) => {
-      const read = readOptional(value, {})
-      if (typeof read !== 'object' || read === null || Array.isArray(read)) return read
-      return Object.fromEntries(Object.entries(read).filter(([, field]) => field !== null && field !== undefined))
-    },
+    present,
     z
       .object({
         subjectId: id.describe('The id of the post or reply, and the record’s key.'),
         tenant,
+        ...aboutSubject,
         kind: z
           .enum(STREAMED_KINDS)
           .describe('Post or reply; by default the kind that the protocol judges. Needed for hate on a reply.')
@@ -56,6 +54,11 @@ export const decisionMessage = z
         path: ['label'],
         error: 'a decision has either a label or "withdraw": true',
       })
+      .refine(namesItsPost, WITHOUT_ITS_POST)
+      .refine(({ kind, subjectKind }) => kind === undefined || (subjectKind ?? kind) === kind, {
+        path: ['subjectKind'],
+        error: 'another one than the kind',
+      })
       .refine(({ opinion, withdraw }) => opinion !== true || withdraw === undefined, {
         path: ['opinion'],
         error: 'a second opinion has a label',
@@ -76,6 +79,8 @@ export const decisionOutcome = z.object({
   subjectId: z.string().describe('The id of the post or reply, and the record’s key.'),
   tenant: z.string(),
   kind: z.enum(STREAMED_KINDS),
+  subjectKind: schemaTwo.subjectKind,
+  postId: schemaTwo.postId,
   protocol: z.string(),
   outcome: z.enum(DECISION_OUTCOMES),
   of: z.string().describe('The decision’s PARTITION@OFFSET on its topic; of a deletion, the last one’s.'),
@@ -85,6 +90,11 @@ export const decisionOutcome = z.object({
   at: z.string().describe('When, ISO 8601.'),
 })
 export type DecisionOutcome = z.infer<typeof decisionOutcome>
+
+/** Whether it is about a subject of a later version, such as a comment, and about no post or reply of the same id. */
+export function isOfOtherKind({ kind, subjectKind }: Pick<DecisionOutcome, 'kind' | 'subjectKind'>): boolean {
+  return subjectKind !== undefined && subjectKind !== kind
+}
 
 /**
  * A machine's ruling on a subject that has a human's verdict: a verdict without a revision, which nobody takes for one. The human
@@ -132,11 +142,6 @@ export const review = z.object({
 })
 export type Review = z.infer<typeof review>
 
-/** A proposal's id, and its case's: `rumor~POSTID~p3`. No verdict has it. */
-export function proposalId(of: Omit<Parameters<typeof verdictId>[0], 'revision'> & { proposal: number }): string {
-  return verdictId({ ...of, revision: of.proposal }).replace(/~r(\d+)$/, '~p$1')
-}
-
 /** The id of a request for review: one for each verdict, reason, and label or decision that speaks against it. */
 export function reviewId({ verdict, why, label, of }: Pick<Review, 'verdict' | 'why' | 'label' | 'of'>): string {
   return [verdict, why, of ?? label].filter((part) => part !== undefined).join('~')
@@ -147,10 +152,14 @@ export function decidableKind(kind: SubjectKind): (typeof STREAMED_KINDS)[number
   return kind === 'reply' ? 'reply' : 'post'
 }
 
-/** The subject of a decision, for a protocol whose own subjects are of this kind. */
+/**
+ * The subject of what somebody said, for a protocol whose own subjects are of this kind; null where it is a comment, which nobody
+ * judges by itself yet: it is no post of the same id.
+ */
 export function subjectOf(
-  decision: Pick<DecisionMessage, 'subjectId' | 'tenant' | 'kind'>,
+  said: Pick<DecisionMessage, 'subjectId' | 'tenant' | 'kind' | 'subjectKind'>,
   own: SubjectKind,
-): ThreadRef {
-  return { tenant: decision.tenant, postId: decision.subjectId, kind: decision.kind ?? own }
+): ThreadRef | null {
+  const kind = said.kind ?? said.subjectKind ?? own
+  return kind === 'comment' ? null : { tenant: said.tenant, postId: said.subjectId, kind }
 }

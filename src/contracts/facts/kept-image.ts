@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Post } from './thread.ts'
+import type { Medium, Post } from './thread.ts'
 
 /** The address of an image that is kept beside its post, up to its hash. Messages can't have it: theirs are https: or data:. */
 const SCHEME = 'kept:'
@@ -18,17 +18,25 @@ export interface PostWithImages {
  * megabyte. Equal images have equal addresses, and an edit that changes an image changes its address.
  */
 export function setAside(post: Post): PostWithImages {
-  if (post.media === undefined) return { post, images: [] }
+  const { media, clips } = post
   const images = new Map<string, string>()
-  const media = post.media.map((medium) => {
+  const aside = (medium: Medium): Medium => {
     const { url } = medium
     if (url === undefined || url.length <= LONGEST || !/^data:/i.test(url)) return medium
     const own = hash('sha256', url, 'base64url')
     images.set(own, url)
     return { ...medium, url: `${SCHEME}${own}` }
-  })
+  }
+  const without = {
+    ...(media === undefined ? {} : { media: media.map(aside) }),
+    ...(clips === undefined
+      ? {}
+      : {
+          clips: clips.map((one) => (one.frames === undefined ? one : { ...one, frames: one.frames.map(aside) })),
+        }),
+  }
   if (images.size === 0) return { post, images: [] }
-  return { post: { ...post, media }, images: [...images].map(([own, url]) => ({ hash: own, url })) }
+  return { post: { ...post, ...without }, images: [...images].map(([own, url]) => ({ hash: own, url })) }
 }
 
 /** The hash in the address of an image that is kept beside its post; null for any other address. */

@@ -1,7 +1,7 @@
 import { CLOSE_LIST, CLOSE_OBJECT, COLON, COMMA, JsonWalk, OPEN_LIST, OPEN_OBJECT, writtenFields } from './json-walk.ts'
 
 /** Fields in which a number is read as it was written: platforms number what they keep, and beyond 2^53 digits would be lost. */
-const AS_WRITTEN = ['id', 'postId', 'parentId', 'subjectId', 'author', 'by', 'text', 'hateSpeech'] as const
+const AS_WRITTEN = ['id', 'postId', 'parentId', 'subjectId', 'actionId', 'author', 'by', 'text', 'hateSpeech'] as const
 
 /**
  * The JSON of one message or one line of a file. A number in a field of {@link AS_WRITTEN} becomes the string of its

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import {
+  amount,
   author,
   instant,
   isContent,
@@ -15,6 +16,7 @@ import {
   since,
   words,
 } from './odd-fields.ts'
+import { CLIP_KINDS } from './thread.ts'
 
 /** Longest id, in bytes: long enough for AT URIs, short enough for Redis and Kafka keys. */
 const MAX_ID_BYTES = 512
@@ -43,10 +45,40 @@ const deleted = z
   .literal(true)
   .describe('It was deleted: its words are erased, and other fields of the message are ignored.')
 
+/** What people may say something of, by its kind; nobody judges comments by themselves yet. */
+const NAMED_KINDS = ['post', 'reply', 'comment'] as const
+
+/** The fields by which a message says what it is about, beside its `subjectId`. */
+export const aboutSubject = {
+  subjectKind: z
+    .enum(NAMED_KINDS)
+    .describe('What the subjectId names; by default what the protocol judges. Of a comment, postId is needed.')
+    .optional(),
+  postId: id.describe('Of a comment: its post, and the record’s key. Of anything else it is ignored.').optional(),
+}
+
+/** A subject as a message names it. */
+interface NamedSubject {
+  readonly subjectId?: unknown
+  readonly subjectKind?: unknown
+  readonly postId?: unknown
+}
+
+/** A comment is named beside its post: a refinement, and its error. */
+export const namesItsPost = ({ subjectKind, postId }: NamedSubject): boolean =>
+  subjectKind !== 'comment' || postId !== undefined
+export const WITHOUT_ITS_POST = { path: ['postId'], error: 'a comment is named beside its post' }
+
+/** Kafka's key of what is said of a subject: the post's id, by which it stays in order with what concerns the same post. */
+export function subjectKeyOf({ subjectId, subjectKind, postId }: NamedSubject): string {
+  return String(subjectKind === 'comment' ? postId : subjectId)
+}
+
 /** Every field of a message that is read, and those that identify an envelope. */
 export const MESSAGE_FIELDS: ReadonlySet<string> = new Set(
   `id postId subjectId parentId tenant text hateSpeech author authorSince by at lang createdAt media deleted protocol label note
-  against why withdraw force opinion kind type specversion payload schema op after before`.split(/\s+/),
+  against why withdraw force opinion kind subjectKind reach verdictId actionId decisionAt what ground clause since until
+  countries source contact type specversion payload schema op after before`.split(/\s+/),
 )
 
 /** What was odd about a message's optional fields. */
@@ -70,17 +102,29 @@ function arriving<Message extends z.ZodType>(optional: Readonly<Record<string, R
   }, message)
 }
 
-const medium = z.object({
+/** A hash of 256 bits. */
+const digest = z.string().meta({ pattern: '^[0-9A-Fa-f]{64}$' })
+
+const image = z.object({
   kind: z.literal('image'),
   url: z
     .string()
     .meta({ description: 'An https: or data: URL.', pattern: '^([Hh][Tt][Tt][Pp][Ss]://|[Dd][Aa][Tt][Aa]:)' })
     .optional(),
   alt: z.string().describe("The author's own words for it: a claim, never taken for a look at it.").optional(),
+  sha256: digest.describe('The SHA-256 of its bytes, in hexadecimal digits.').optional(),
+  pdq: digest.describe('Its perceptual hash (PDQ), in hexadecimal digits.').optional(),
+})
+
+const clip = z.object({
+  kind: z.enum(CLIP_KINDS).describe('Nobody watches or listens to it yet: no benign label is given beside it.'),
+  transcript: z.string().describe('What is said in it. Cut at threads.maxTextChars.').optional(),
+  frames: z.array(image).meta({ description: 'Single pictures of it.', maxItems: MAX_MEDIA }).optional(),
+  seconds: z.number().min(0).describe('How long it is.').optional(),
 })
 
 export const postMessage = arriving(
-  { text: words, author, authorSince: since, lang, media },
+  { text: words, author, authorSince: since, lang, media, reach: amount },
   z
     .object({
       id: id.describe("The post's id, and the record's key."),
@@ -90,7 +134,15 @@ export const postMessage = arriving(
       authorSince: authorSince.optional(),
       lang: z.string().meta({ description: 'Its language, a BCP 47 tag.', maxLength: MAX_LANG_CHARS }).optional(),
       createdAt,
-      media: z.array(medium).meta({ description: 'Its images.', maxItems: MAX_MEDIA }).optional(),
+      media: z
+        .array(z.union([image, clip]))
+        .meta({ description: 'Its images, videos and audio clips.', maxItems: MAX_MEDIA })
+        .optional(),
+      reach: z
+        .number()
+        .min(0)
+        .describe('How many people have seen it, or may have. No edit: it changes no verdict.')
+        .optional(),
       odd,
       deleted: deleted.optional(),
     })
@@ -161,19 +213,22 @@ export const counterspeechMessage = arriving(
 export const feedbackMessage = z
   .preprocess(
     (value) => readOptional(value, { note: words }),
-    z.object({
-      subjectId: id.describe("The verdict's subjectId."),
-      tenant,
-      protocol: z.string().min(1).max(64).describe("The verdict's protocol."),
-      label: z.string().min(1).max(64).describe('The label that it should have had.'),
-      by: id.describe('The person who gave it.'),
-      at: instant.describe('The time of the feedback, ISO 8601 with an offset.'),
-      note: z
-        .string()
-        .overwrite((note) => note.slice(0, MAX_NOTE_CHARS).toWellFormed())
-        .describe(`Why; the first ${MAX_NOTE_CHARS} characters are read.`)
-        .optional(),
-    }),
+    z
+      .object({
+        subjectId: id.describe("The verdict's subjectId."),
+        tenant,
+        ...aboutSubject,
+        protocol: z.string().min(1).max(64).describe("The verdict's protocol."),
+        label: z.string().min(1).max(64).describe('The label that it should have had.'),
+        by: id.describe('The person who gave it.'),
+        at: instant.describe('The time of the feedback, ISO 8601 with an offset.'),
+        note: z
+          .string()
+          .overwrite((note) => note.slice(0, MAX_NOTE_CHARS).toWellFormed())
+          .describe(`Why; the first ${MAX_NOTE_CHARS} characters are read.`)
+          .optional(),
+      })
+      .refine(namesItsPost, WITHOUT_ITS_POST),
   )
   .transform((feedback) => ({ ...feedback, createdAt: feedback.at }))
 
@@ -198,7 +253,7 @@ export function keyOf(type: MessageType, message: Readonly<Record<string, unknow
     case 'counterspeech':
       return String(message.postId ?? message.id)
     case 'feedback':
-      return String(message.subjectId)
+      return subjectKeyOf(message)
   }
 }
 

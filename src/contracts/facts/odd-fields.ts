@@ -13,14 +13,14 @@ export type OddField = z.infer<typeof oddField>
 /** Most odd fields of one message that are named; more are counted in the last one. */
 const MOST_NAMED = 20
 
-/** The words and pictures of a message: if one of these was left out, part of its content was not seen. */
+/** The words and media of a message: if one of these was left out, part of its content was not seen. */
 export function isContent({ field }: OddField): boolean {
-  return /^(text|hateSpeech|media)(\.|$)/.test(field)
+  return /^(text|hateSpeech|media)(\.|$)/.test(field) && !/\.(sha256|pdq|seconds)$/.test(field)
 }
 
-/** The words alone, an author's words about an image among them. */
+/** The words alone, an author's words about an image and what is said in a clip among them. */
 export function isWords({ field }: OddField): boolean {
-  return /^(text|hateSpeech)$|\.alt$/.test(field)
+  return /^(text|hateSpeech)$|\.(alt|transcript)$/.test(field)
 }
 
 /** Odd fields in words, for `degraded`. */
@@ -43,6 +43,7 @@ export function readOptional(value: unknown, fields: Readonly<Record<string, Rea
     ...given,
     tenant: given.tenant ?? undefined,
     postId: given.postId ?? undefined,
+    subjectKind: given.subjectKind ?? undefined,
     odd: undefined,
   }
   for (const [field, readField] of Object.entries(fields)) {
@@ -54,10 +55,16 @@ export function readOptional(value: unknown, fields: Readonly<Record<string, Rea
   return read
 }
 
-function bounded(odd: readonly OddField[]): OddField[] {
+/** A message that is taken whole: of its fields those that are not null. */
+export function present(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null && field !== undefined))
+}
+
+/** At most so many of them as are named; words come first, since on them depends what the rest may be called. */
+export function bounded(odd: readonly OddField[]): OddField[] {
   if (odd.length <= MOST_NAMED) return [...odd]
   const rank = (one: OddField) => (isWords(one) ? 0 : isContent(one) ? 1 : 2)
-  // The words first: on them depends what the rest may be called.
   const [next, ...rest] = odd.toSorted((a, b) => rank(a) - rank(b)).slice(MOST_NAMED - 1)
   const named = odd.toSorted((a, b) => rank(a) - rank(b)).slice(0, MOST_NAMED - 1)
   return next === undefined ? named : [...named, { ...next, why: `${next.why}; and ${rest.length} more` }]
@@ -151,23 +158,39 @@ export function optionalId(id: z.ZodType<string>): ReadField {
 /** Most entries of `media` that are read. */
 export const MAX_MEDIA = 16
 
-/** The images of a post. An image whose URL can't be read stays without one: nobody can look at it. */
-export const media: ReadField = (given, odd) => {
+/** How much of something there is: so many viewers, or seconds. */
+export const amount: ReadField = (given, odd) => {
+  if (typeof given === 'number' && Number.isFinite(given) && given >= 0) return given
+  odd('not a number from 0 on, left out')
+  return undefined
+}
+
+/** The media of a post. An image whose URL can't be read stays without one: nobody can look at it. */
+export const media: ReadField = (given, odd) => listOf(given, odd, mediumOf)
+
+/** The entries of a list that can be read, of at most {@link MAX_MEDIA}. */
+function listOf(given: unknown, odd: Parameters<ReadField>[1], read: ReadField): unknown {
   if (!Array.isArray(given)) {
     odd('not a list, left out')
     if (hasWords(given)) odd(WORDS_TOO, 'alt')
     return undefined
   }
-  const read = given.slice(0, MAX_MEDIA).flatMap((one: unknown, index) => {
+  const entries = given.slice(0, MAX_MEDIA).flatMap((one: unknown, index) => {
     if (one === null) return []
-    const image = imageOf(one, (why, at) => odd(why, at === undefined ? String(index) : `${index}.${at}`))
-    return image === undefined ? [] : [image]
+    const entry = read(one, (why, at) => odd(why, at === undefined ? String(index) : `${index}.${at}`))
+    return entry === undefined ? [] : [entry]
   })
   if (given.length > MAX_MEDIA) {
     odd(`${given.length - MAX_MEDIA} beyond the first ${MAX_MEDIA} left out`)
     if (given.slice(MAX_MEDIA).some(hasWords)) odd(WORDS_TOO, `${MAX_MEDIA}.alt`)
   }
-  return read.length === 0 ? undefined : read
+  return entries.length === 0 ? undefined : entries
+}
+
+const mediumOf: ReadField = (given, odd) => {
+  const kind = typeof given === 'object' && given !== null && 'kind' in given ? given.kind : undefined
+  if (kind !== 'video' && kind !== 'audio') return imageOf(given, odd)
+  return { kind, ...fieldsOf(given as Record<string, unknown>, odd, { transcript: words, frames, seconds: amount }) }
 }
 
 const imageOf: ReadField = (given, odd) => {
@@ -177,14 +200,35 @@ const imageOf: ReadField = (given, odd) => {
     return undefined
   }
   const { url, alt } = given as Record<string, unknown>
-  const address = url === undefined || url === null ? undefined : urlOf(url, (why) => odd(why, 'url'))
-  const said = alt === undefined || alt === null ? undefined : words(alt, (why) => odd(why, 'alt'))
   if (url === undefined && alt === undefined) odd('neither a url nor an alt text')
   return {
     kind: 'image',
-    ...(address === undefined ? {} : { url: address }),
-    ...(said === undefined ? {} : { alt: said }),
+    ...fieldsOf(given as Record<string, unknown>, odd, { url: urlOf, alt: words, sha256: digest, pdq: digest }),
   }
+}
+
+/** The fields of an entry; null is absent. */
+function fieldsOf(
+  given: Readonly<Record<string, unknown>>,
+  odd: Parameters<ReadField>[1],
+  fields: Readonly<Record<string, ReadField>>,
+): Readonly<Record<string, unknown>> {
+  const read = Object.entries(fields).flatMap(([field, readField]) => {
+    const one = entryOf(given, field) ?? undefined
+    const value =
+      one === undefined ? undefined : readField(one, (why, at) => odd(why, at === undefined ? field : `${field}.${at}`))
+    return value === undefined ? [] : [[field, value]]
+  })
+  return Object.fromEntries(read)
+}
+
+const frames: ReadField = (given, odd) => listOf(given, odd, imageOf)
+
+/** A hash of 256 bits, in hexadecimal digits. */
+const digest: ReadField = (given, odd) => {
+  if (typeof given === 'string' && /^[0-9a-f]{64}$/i.test(given)) return given.toLowerCase()
+  odd('not 64 hexadecimal digits, left out')
+  return undefined
 }
 
 /** What is left out as a whole may say something. */

@@ -16,6 +16,31 @@ export const STREAMED_KINDS = ['post', 'reply'] as const
 export const SUBJECT_KINDS = [...STREAMED_KINDS, 'asked'] as const
 export type SubjectKind = (typeof SUBJECT_KINDS)[number]
 
+/** The kinds of media that are no images: no protocol reads them yet. */
+export const CLIP_KINDS = ['video', 'audio'] as const
+
+const image = z.object({
+  kind: z.literal('image'),
+  url: z.string().optional(),
+  /** The author's description of the image. */
+  alt: z.string().optional(),
+  sha256: z.string().optional(),
+  pdq: z.string().optional(),
+  /** What a vision model saw, according to a data set; never from a message. */
+  description: z.string().optional(),
+  /** What intake left out of the author's description. */
+  cut: cutAway.optional(),
+})
+
+const clip = z.object({
+  kind: z.enum(CLIP_KINDS),
+  transcript: z.string().optional(),
+  /** What intake left out of the transcript. */
+  cut: cutAway.optional(),
+  frames: z.array(image).optional(),
+  seconds: z.number().optional(),
+})
+
 export const post = z.object({
   id: z.string(),
   text: z.string(),
@@ -26,31 +51,29 @@ export const post = z.object({
   lang: z.string().optional(),
   /** ms since 1970 */
   createdAt: z.number(),
-  media: z
-    .array(
-      z.object({
-        kind: z.literal('image'),
-        url: z.string().optional(),
-        /** The author's description of the image. */
-        alt: z.string().optional(),
-        /** What a vision model saw, according to a data set; never from a message. */
-        description: z.string().optional(),
-        /** What intake left out of the author's description. */
-        cut: cutAway.optional(),
-      }),
-    )
-    .optional(),
+  /** Its images. */
+  media: z.array(image).optional(),
+  /** Its videos and audio clips, apart from what protocols read: `odd` names each as not read. */
+  clips: z.array(clip).optional(),
   /** Counterspeech: the hate speech that the text replies to. */
   hateSpeech: z.string().optional(),
   /** What intake left out of `hateSpeech`. */
   hateSpeechCut: cutAway.optional(),
-  /** The fields of its message that were odd: left out, or read as they say. */
+  /** The fields of its message that were odd: left out, or read as they say; and the clips that nobody reads. */
   odd: z.array(oddField).optional(),
+  /** Last of what its message says: the store tells an edit without it. */
+  reach: z.number().optional(),
   /** Of kind `asked`: the protocols that are to judge it. */
   asked: z.array(z.string()).optional(),
 })
 export type Post = z.infer<typeof post>
 export type Medium = NonNullable<Post['media']>[number]
+export type Clip = NonNullable<Post['clips']>[number]
+
+/** Whether it has anything but words. */
+export function hasMedia({ media = [], clips = [] }: Pick<Post, 'media' | 'clips'>): boolean {
+  return media.length + clips.length > 0
+}
 
 /** The best known description of an image: a vision model's, else the author's. */
 export function shownIn({ description, alt }: Medium): string | undefined {

@@ -294,68 +294,6 @@ export const transcript = z.object({
 })
 export type Transcript = z.infer<typeof transcript>
 
-/**
- * The verdict's id, and the case's: `rumor~POSTID~r2`; outside the default tenant `rumor@TENANT~POSTID~r2`; where a protocol
- * that judges posts judges a reply as well, `hate/reply~REPLYID~r1`; of what was asked apart from the stream
- * `hate/asked~REQUEST~r1` (neither a protocol's name nor a tenant's holds `@`, `/` or `~`, so no two subjects share an id); of a
- * comment `hate/comment~POSTID~COMMENTID~r1`, in whose ids `~` and `%` are percent-encoded.
- */
-export function verdictId(of: {
-  protocol: string
-  tenant: string
-  subjectId: string
-  revision: number
-  /** Cross-kind: a reply among the subjects of a protocol that judges posts. */
-  crossKind?: boolean
-  asked?: boolean
-  /** Of a comment: its post. */
-  postId?: string
-}): string {
-  const { postId } = of
-  const kind = of.asked === true ? '/asked' : of.crossKind === true ? '/reply' : postId === undefined ? '' : '/comment'
-  const subjects = `${of.protocol}${kind}`
-  const scope = of.tenant === 'default' ? subjects : `${subjects}@${of.tenant}`
-  const subject = postId === undefined ? of.subjectId : [postId, of.subjectId].map(percentEncoded).join('~')
-  return `${scope}~${subject}~r${of.revision}`
-}
-
-/** An id beside another one in a verdict's id. */
-function percentEncoded(id: string): string {
-  return id.replaceAll('%', '%25').replaceAll('~', '%7E')
-}
-
-/** The protocol and the tenant that a verdict's or a case's id names. */
-export function scopeOf(id: string): { protocol: string; tenant: string } {
-  const [, protocol = '', tenant = 'default'] = /^([^~@/]*)(?:\/[a-z]+)?(?:@([^~]*))?~/.exec(id) ?? []
-  return { protocol, tenant }
-}
-
-/** The kind of subject that a verdict's or a case's id names beside its protocol, by its word; null for the protocol's own. */
-function kindIn(id: string): string | null {
-  return /^[^~@/]*\/([a-z]+)[@~]/.exec(id)?.[1] ?? null
-}
-
-/** Whether a verdict's id names a reply among the subjects of a protocol that judges posts. */
-export function isCrossKind(id: string): boolean {
-  return kindIn(id) === 'reply'
-}
-
-/**
- * The kind of the thread that a verdict, a proposal or a transcript is about, by its id; null where that is a subject of a later
- * version, such as a comment.
- */
-export function streamedKindIn(id: string, ofReplies: ReadonlySet<string>): 'post' | 'reply' | null {
-  const kind = kindIn(id)
-  if (kind === null) return ofReplies.has(scopeOf(id).protocol) ? 'reply' : 'post'
-  return kind === 'reply' ? 'reply' : null
-}
-
-/** The request apart from the stream that a verdict's or a case's id names, and whose it is; null for any other id. */
-export function requestIn(id: string): { protocol: string; tenant: string; request: string } | null {
-  const [, request] = /^[^~@/]*\/asked(?:@[^~]*)?~([^~]*)~r\d+$/.exec(id) ?? []
-  return request === undefined ? null : { ...scopeOf(id), request }
-}
-
 /** A ruling without a decision, and why. */
 export function undecided(...degraded: string[]): Ruling {
   return {

@@ -85,6 +85,8 @@ export interface NoteEntry {
   readonly what: 'said'
   readonly said: (typeof SAID)[number]
   readonly subject: ThreadRef
+  /** Of feedback: it names the kind of its subject itself. */
+  readonly isKindNamed?: boolean
   readonly id: string
   readonly protocol: string
   readonly label: string | null

@@ -1,4 +1,4 @@
-import type { DecisionMessage } from '../../contracts/facts/decision-messages.ts'
+import { type DecisionMessage, subjectOf } from '../../contracts/facts/decision-messages.ts'
 import type { DeadLetterReason } from '../../contracts/facts/messages.ts'
 import type { SubjectKind } from '../../contracts/facts/thread.ts'
 import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
@@ -69,8 +69,8 @@ async function decidable(
 }
 
 /** What a decision is about; null if its protocol judges nothing of the kind that it names. */
-function kindOf({ kind }: DecisionMessage, { subject }: Protocol): SubjectKind | null {
+function kindOf(message: DecisionMessage, { subject }: Protocol): SubjectKind | null {
   const own = subject === 'reply' ? 'reply' : 'post'
-  if (kind === undefined || kind === own) return own
-  return subject === 'post' ? kind : null
+  const kind = subjectOf(message, own)?.kind ?? null
+  return kind === own || subject === 'post' ? kind : null
 }

@@ -7,10 +7,10 @@ import {
   noUsage,
   type RulingSummary,
   type Verdict,
-  verdictId,
   verdict as verdictSchema,
 } from '../../contracts/facts/verdict.ts'
 import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
+import { proposalIdFor, verdictScope } from '../../contracts/facts/verdict-id.ts'
 import type { OverridingVerdict, VerdictTexts } from '../../contracts/ports/cases.ts'
 import {
   type DecisionBasis,
@@ -30,7 +30,7 @@ export function scopeOfSubject(
 ): string {
   const { tenant, postId: subjectId, kind } = ref
   const named = kindNamed(protocol, kind)
-  return verdictId({ protocol: name, tenant, subjectId, revision: 0, ...named }).slice(0, -1)
+  return verdictScope({ protocol: name, tenant, subjectId, ...named })
 }
 
 /**
@@ -165,7 +165,7 @@ function bare({ ref, protocol: name, place }: HumanDecision, protocol: Protocol,
 /** The same ruling as a proposal beneath a verdict that people brought about. It keeps its case's number, which is no verdict's then. */
 export function proposalOf(ruled: Verdict, above: OverridingVerdict, transcript: (id: string) => string): VerdictTexts {
   const { revision, supersedes: _, ...ruling } = ruled
-  const id = ruled.id.replace(/~r(\d+)$/, '~p$1')
+  const id = proposalIdFor(ruled.id)
   const differs = ruling.label !== null && ruling.label !== above.label
   const proposed: VerdictProposal = { ...ruling, id, proposal: revision, beneath: above.id, differs }
   return { verdict: JSON.stringify(proposed), transcript: transcript(id) }

@@ -1,7 +1,7 @@
 import type { CaseRecord } from '../../contracts/facts/case.ts'
 import { shareOf } from '../../contracts/facts/share.ts'
 import type { Post, Snapshot } from '../../contracts/facts/thread.ts'
-import { verdictId } from '../../contracts/facts/verdict.ts'
+import { verdictId } from '../../contracts/facts/verdict-id.ts'
 import type { ThreadState } from '../../contracts/ports/threads.ts'
 import type { CheckpointSettings } from '../threads/checkpoints.ts'
 import { kindNamed, seenBy } from './routes.ts'

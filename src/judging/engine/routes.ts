@@ -1,7 +1,7 @@
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { RANK_LIMIT, type SamplingRank } from '../../contracts/facts/sampling-rank.ts'
-import type { Post, SubjectKind, ThreadRef } from '../../contracts/facts/thread.ts'
-import { verdictId } from '../../contracts/facts/verdict.ts'
+import { hasMedia, type Post, type SubjectKind, type ThreadRef } from '../../contracts/facts/thread.ts'
+import { verdictId } from '../../contracts/facts/verdict-id.ts'
 import type { GivenVerdicts, Routes } from '../../contracts/ports/routes.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
 import type { Protocol } from './script.ts'
@@ -132,7 +132,7 @@ function leadsTo(protocol: Protocol, route: Route, ref: ThreadRef, post: Post): 
   if (!topics.includes(TOPIC_OF[ref.kind])) return false
   if (tenants !== undefined && !tenants.includes(ref.tenant)) return false
   if (langs !== undefined && !langs.some((lang) => speaks(post.lang ?? 'und', lang))) return false
-  return media === undefined || (media === 'with') === (post.media ?? []).length > 0
+  return media === undefined || (media === 'with') === hasMedia(post)
 }
 
 function speaks(lang: string, wanted: string): boolean {

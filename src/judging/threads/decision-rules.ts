@@ -1,3 +1,4 @@
+import { revisionIn } from '../../contracts/facts/verdict-id.ts'
 import type { OverridingVerdict } from '../../contracts/ports/cases.ts'
 import type { DecidedRevision, DecisionBasis, DecisionResult, HumanDecision } from '../../contracts/ports/decisions.ts'
 import type { MessagePlace } from '../../contracts/ports/threads.ts'
@@ -125,7 +126,7 @@ function carryOut(
     on,
   )
   const isJudged = withdraw && on.isLive && (id === null || isOpen)
-  const isLast = isOpen && id === null && before?.openId?.endsWith(`~r${before.revision}`) === true
+  const isLast = isOpen && id === null && revisionIn(before?.openId ?? '') === before?.revision
   if (!isJudged || isLast) return after
   const revision = after.revisions.get(protocol)
   // Judged anew, or once more after the case that ends beneath what took the place of the human verdict.

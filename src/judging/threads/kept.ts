@@ -1,6 +1,7 @@
 import { cut, type TextCut } from '../../contracts/facts/cut.ts'
 import type { CommentMessage, CounterspeechMessage, PostMessage } from '../../contracts/facts/messages.ts'
-import type { Comment, Medium, Post } from '../../contracts/facts/thread.ts'
+import { bounded, type OddField } from '../../contracts/facts/odd-fields.ts'
+import type { Clip, Comment, Medium, Post } from '../../contracts/facts/thread.ts'
 import type { ThreadRules } from '../../contracts/ports/threads.ts'
 import { placeholders } from './rules.ts'
 
@@ -18,10 +19,14 @@ export function messageKeeper(settings: { readonly maxTextChars: number; readonl
 
 /** A post as its thread keeps it; `described`: what a vision model saw in its images. */
 export function keptPost(
-  { id, text, author, authorSince, lang, createdAt, media, odd }: PostMessage,
+  { id, text, author, authorSince, lang, createdAt, media = [], odd = [], reach }: PostMessage,
   { maxTextChars: textChars, isPlaceholder }: Kept,
   described: readonly string[] = [],
 ): Post {
+  const images = media.filter((medium) => medium.kind === 'image')
+  const altChars = Math.min(textChars, MAX_ALT_CHARS.each, Math.floor(MAX_ALT_CHARS.all / images.length))
+  const clips = media.filter((medium) => medium.kind !== 'image')
+  const notRead = media.flatMap(({ kind }, at) => (kind === 'image' ? [] : [notReadIn(kind, at)]))
   return {
     id,
     ...shortened(text ?? '', textChars),
@@ -29,19 +34,16 @@ export function keptPost(
     ...(authorSince === undefined ? {} : { authorSince }),
     ...(lang === undefined ? {} : { lang }),
     createdAt,
-    ...(media === undefined
-      ? {}
-      : {
-          media: media.map((medium, at) =>
-            mediumOf(
-              medium,
-              described[at],
-              Math.min(textChars, MAX_ALT_CHARS.each, Math.floor(MAX_ALT_CHARS.all / media.length)),
-            ),
-          ),
-        }),
-    ...(odd === undefined ? {} : { odd }),
+    ...(images.length === 0 ? {} : { media: images.map((image, at) => mediumOf(image, described[at], altChars)) }),
+    ...(clips.length === 0 ? {} : { clips: clips.map((one) => clipOf(one, textChars)) }),
+    ...(odd.length + notRead.length === 0 ? {} : { odd: bounded([...odd, ...notRead]) }),
+    ...(reach === undefined ? {} : { reach }),
   }
+}
+
+/** Words and pictures that no protocol reads: no benign label is true of them. */
+function notReadIn(kind: Clip['kind'], at: number): OddField {
+  return { field: `media.${at}.transcript`, why: `what is said and shown in this ${kind} was not read` }
 }
 
 /**
@@ -50,8 +52,10 @@ export function keptPost(
  */
 const MAX_ALT_CHARS = { each: 4_000, all: 16_000 }
 
+type MessageMedium = NonNullable<PostMessage['media']>[number]
+
 function mediumOf(
-  { kind, url, alt }: NonNullable<PostMessage['media']>[number],
+  { kind, url, alt, sha256, pdq }: Extract<MessageMedium, { kind: 'image' }>,
   description: string | undefined,
   altChars: number,
 ): Medium {
@@ -62,6 +66,23 @@ function mediumOf(
     ...(url === undefined ? {} : { url }),
     ...(words === undefined ? {} : description === undefined ? { alt: text } : { description: text }),
     ...(cut === undefined ? {} : { cut }),
+    ...(sha256 === undefined ? {} : { sha256 }),
+    ...(pdq === undefined ? {} : { pdq }),
+  }
+}
+
+function clipOf(
+  { kind, transcript, frames, seconds }: Exclude<MessageMedium, { kind: 'image' }>,
+  textChars: number,
+): Clip {
+  const { text, cut } = shortened(transcript ?? '', textChars)
+  const altChars = Math.min(textChars, MAX_ALT_CHARS.each)
+  return {
+    kind,
+    ...(transcript === undefined ? {} : { transcript: text }),
+    ...(cut === undefined ? {} : { cut }),
+    ...(frames === undefined ? {} : { frames: frames.map((frame) => mediumOf(frame, undefined, altChars)) }),
+    ...(seconds === undefined ? {} : { seconds }),
   }
 }
 

@@ -21,8 +21,13 @@ export function takePost(
   rules: ThreadRules,
 ): ThreadStep<Extract<Outcome, 'judged' | 'updated' | 'duplicate' | 'deleted' | 'unrouted'>> {
   if (thread.status === 'deleted') return { thread, outcome: 'deleted' }
-  const same = thread.post !== null && JSON.stringify(thread.post) === JSON.stringify(post)
+  const { post: known } = thread
+  const same = known !== null && JSON.stringify(known) === JSON.stringify(post)
   if (same || takenBefore(thread.postPlace, arrival.place)) return { thread, outcome: 'duplicate' }
+  const postPlace = arrival.place === undefined ? thread.postPlace : laterPlace(thread.postPlace, arrival.place)
+  // Who has seen it is no edit.
+  if (known !== null && withoutReach(known) === withoutReach(post))
+    return { thread: { ...thread, post, postPlace }, outcome: 'duplicate' }
   const routed = route(thread, arrival)
   // Nothing is kept of a post that nobody judges, not even its position: when it arrives again, routes may have
   // changed.
@@ -30,12 +35,16 @@ export function takePost(
   const taken: Thread = {
     ...routed,
     post,
-    postPlace: arrival.place === undefined ? thread.postPlace : laterPlace(thread.postPlace, arrival.place),
+    postPlace,
     version: thread.version + 1,
     postVersion: thread.postVersion + 1,
   }
   if (thread.post !== null) return { thread: dueNow(taken, arrival.now), outcome: 'updated' }
   return { thread: start(taken, post, arrival, rules), outcome: 'judged' }
+}
+
+function withoutReach({ reach: _, ...post }: Post): string {
+  return JSON.stringify(post)
 }
 
 /** Which part of the thread is judged from now on: an edited post may be routed differently. */

@@ -29,10 +29,12 @@ export function contractFiles(): ReadonlyMap<string, string> {
   files.set(
     'asyncapi.json',
     asyncApi(version, loadSettings({}), ({ topic }, { required }) => {
-      // Of a topic's two messages one is the deletion.
-      const isDeletion = (one: unknown) => (one as { deleted?: boolean }).deleted === true
+      // Of a topic's several messages one may be the deletion; of the others each needs a field that the rest have not.
+      const isDeletion = (one: object) => (one as { deleted?: boolean }).deleted === true
       const deletes = required?.includes('deleted') === true
-      return (examples.get(topic) ?? []).filter((one) => isDeletion(one) === deletes)
+      const isOfForm = (one: object) =>
+        isDeletion(one) === deletes && (required ?? []).every((name) => Object.hasOwn(one, name))
+      return (examples.get(topic) ?? []).filter((one) => isOfForm(one as object))
     }),
   )
   return new Map([...files].map(([name, json]) => [name, `${JSON.stringify(json, null, 2)}\n`]))

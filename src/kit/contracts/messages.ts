@@ -1,6 +1,15 @@
 import type { z } from 'zod'
+import {
+  actionAppeal,
+  actionTaken,
+  actionWithdrawn,
+  reachMessage,
+  subjectAppeal,
+  verdictAppeal,
+} from '../../contracts/facts/action-messages.ts'
 import { auditEntry } from '../../contracts/facts/audit.ts'
 import { decisionMessage, decisionOutcome, proposal, review } from '../../contracts/facts/decision-messages.ts'
+import { entryOf } from '../../contracts/facts/entry-of.ts'
 import {
   commentMessage,
   counterspeechMessage,
@@ -29,7 +38,7 @@ export interface TopicContract {
 }
 
 /** Ids and names: a number is read as it is written. */
-const NUMBER_TOO = new Set(['id', 'postId', 'parentId', 'subjectId', 'by', 'author'])
+const NUMBER_TOO = new Set(['id', 'postId', 'parentId', 'subjectId', 'actionId', 'by', 'author'])
 
 /**
  * A message that others write and that is taken whole. Nothing valid by it becomes a dead letter, and no field of it is left out
@@ -67,14 +76,17 @@ function deletion(schema: z.ZodType, title: string): JsonSchema {
   }
 }
 
-/** A post has words or images. */
+/** A post has words or media; an image an address or words. */
 function post(): JsonSchema {
   const { properties = {}, ...rest } = living(postMessage, 'Post')
   const { media = {}, ...others } = properties
-  const image = { ...media.items, anyOf: [{ required: ['url'] }, { required: ['alt'] }] }
+  const [image = {}, clip = {}] = media.items?.anyOf ?? []
+  const { frames = {}, ...fields } = clip.properties ?? {}
+  const shown = { ...image, anyOf: [{ required: ['url'] }, { required: ['alt'] }] }
+  const played = { ...clip, properties: { ...fields, frames: { ...frames, items: shown } } }
   return {
     ...rest,
-    properties: { ...others, media: { ...media, items: image } },
+    properties: { ...others, media: { ...media, items: { anyOf: [shown, played] } } },
     anyOf: [
       { properties: { text: { type: 'string', minLength: 1 } }, required: ['text'] },
       { properties: { media: { type: 'array', minItems: 1 } }, required: ['media'] },
@@ -82,9 +94,34 @@ function post(): JsonSchema {
   }
 }
 
+/** Without the fields of the message's other forms. */
+function without(names: readonly string[], { properties, ...rest }: JsonSchema): JsonSchema {
+  return {
+    ...rest,
+    properties: { ...properties, ...Object.fromEntries(names.map((name) => [name, { type: 'null' }])) },
+  }
+}
+
+/** What is said of a comment names its post; by whichever word a decision has its kind, it is one. */
+function naming(said: JsonSchema): JsonSchema {
+  const kinds = entryOf(said.properties ?? {}, 'kind') === undefined ? [['post', 'reply']] : [['post'], ['reply'], []]
+  const ofComment = { subjectKind: { const: 'comment' }, postId: { type: ['string', 'number'] } }
+  const other = kinds.length === 1 ? {} : { kind: { type: 'null' } }
+  return {
+    ...said,
+    anyOf: [
+      ...kinds.map((words): JsonSchema => {
+        const own = words.length === 0 ? { type: 'null' } : { enum: words }
+        return { properties: { subjectKind: own, ...(words.length === 1 && { kind: own }) } }
+      }),
+      { properties: { ...ofComment, ...other }, required: ['subjectKind', 'postId'] },
+    ],
+  }
+}
+
 /** A decision gives a label, or withdraws one; an opinion gives a label. */
 function decision(title: string, gives: 'label' | 'withdraw'): JsonSchema {
-  const { required = [], properties = {}, ...rest } = living(decisionMessage, title)
+  const { required = [], properties = {}, ...rest } = naming(living(decisionMessage, title))
   const [given, other] = gives === 'label' ? (['label', 'withdraw'] as const) : (['withdraw', 'label'] as const)
   const { type: _, ...field } = properties[given] ?? {}
   return {
@@ -112,6 +149,9 @@ const SUBJECT_HEADERS = {
   'gavel-protocol': 'The protocol.',
   'gavel-tenant': "The subject's tenant.",
 }
+
+/** Of a topic that is there for what is to come. */
+const READ_LATER = 'It is there, and a later version reads it: nothing reads it yet.'
 
 /** Every topic, those that others write first. */
 export const TOPIC_CONTRACTS: readonly TopicContract[] = [
@@ -149,8 +189,8 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
     topic: 'feedback',
     side: 'written',
     description: 'People’s feedback on verdicts, for gavel learn.',
-    key: "The verdict's subjectId.",
-    messages: { feedback: living(feedbackMessage, 'Feedback') },
+    key: "The verdict's subjectId; of a comment its post's id.",
+    messages: { feedback: naming(living(feedbackMessage, 'Feedback')) },
     headers: {},
   },
   {
@@ -158,9 +198,41 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
     side: 'written',
     description:
       'Decisions of people: verdicts in place of the machines’, and their withdrawal. Whoever may write here may decide.',
-    key: 'The subjectId, so that all decisions on a subject are in order on one partition. Any other key is refused.',
+    key: 'The subjectId, of a comment its post’s id, so that all decisions on a subject are in order on one partition. Any other key is refused.',
     keptForGood: true,
     messages: { decision: decision('Decision', 'label'), withdrawal: decision('Withdrawal of a decision', 'withdraw') },
+    headers: {},
+  },
+  {
+    topic: 'reach',
+    side: 'written',
+    description: `How many people a post has reached. ${READ_LATER}`,
+    key: "The post's id.",
+    messages: { reach: living(reachMessage, 'Reach') },
+    headers: {},
+  },
+  {
+    topic: 'actions',
+    side: 'written',
+    description: `What was done about posts, replies and comments, and its withdrawal. ${READ_LATER}`,
+    key: 'The post’s id of a comment, else the subjectId; of a withdrawal, the key of its action.',
+    keptForGood: true,
+    messages: {
+      action: naming(without(['withdraw'], living(actionTaken, 'Action'))),
+      actionWithdrawal: living(actionWithdrawn, 'Withdrawal of an action'),
+    },
+    headers: {},
+  },
+  {
+    topic: 'appeals',
+    side: 'written',
+    description: `Objections of those who wrote or reported something. ${READ_LATER}`,
+    key: 'The key of what it is about.',
+    messages: {
+      appeal: naming(without(['verdictId', 'actionId'], living(subjectAppeal, 'Appeal about a subject'))),
+      verdictAppeal: without(['subjectId', 'actionId'], living(verdictAppeal, 'Appeal against a verdict')),
+      actionAppeal: without(['subjectId', 'verdictId'], living(actionAppeal, 'Appeal against an action')),
+    },
     headers: {},
   },
   {

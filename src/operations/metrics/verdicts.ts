@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
-import { FAULTS, RULED_BY, scopeOf, type VerdictSource } from '../../contracts/facts/verdict.ts'
+import { FAULTS, RULED_BY, type VerdictSource } from '../../contracts/facts/verdict.ts'
+import { scopeOf } from '../../contracts/facts/verdict-id.ts'
 import { PUBLISHED_KINDS } from '../../contracts/ports/report.ts'
 import { duration, type MeasuredDeployment, type MetricGroup } from './group.ts'
 

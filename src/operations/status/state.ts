@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { scopeOf } from '../../contracts/facts/verdict.ts'
+import { scopeOf } from '../../contracts/facts/verdict-id.ts'
 import type { CaseStore, Outbox } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { PartitionLag, UsedShare } from '../../contracts/ports/report.ts'

@@ -112,7 +112,8 @@ async function labels(
     if (value === null) continue
     const read = readValue(value, feedbackMessage, limits, clock())
     if (!read.ok) continue
-    const about = await verdictOf(read.message)
+    // A comment has no verdict of its own: a post of the same id is another subject.
+    const about = read.message.subjectKind === 'comment' ? null : await verdictOf(read.message)
     traced.push({ spans: [], events: [labelledEvent(gavel, read.message, about)] })
   }
   return traced

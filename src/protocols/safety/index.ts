@@ -1,7 +1,7 @@
 import { isBlank } from '../../contracts/facts/blank.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { ReadingGuide } from '../../contracts/facts/reading.ts'
-import { snapshot } from '../../contracts/facts/thread.ts'
+import { hasMedia, snapshot } from '../../contracts/facts/thread.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
 import type { ProtocolKind } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
@@ -87,7 +87,7 @@ export const safety: ProtocolKind = {
       version: VERSION,
       stages: ['describe', 'retrieve', 'brief', 'strict', 'loose', 'arbitrate'],
       subject: 'post',
-      accepts: ({ text, media = [], hateSpeech }) => hateSpeech === undefined && (!isBlank(text) || media.length > 0),
+      accepts: (post) => post.hateSpeech === undefined && (!isBlank(post.text) || hasMedia(post)),
       paper: { calls: 6, depth: 6, of: 'Aetheria: text, two rounds' },
       faithful: settings.preset === 'paper',
       labels: ['unsafe', 'safe'],

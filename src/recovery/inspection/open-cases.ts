@@ -1,4 +1,4 @@
-import { scopeOf } from '../../contracts/facts/verdict.ts'
+import { scopeOf } from '../../contracts/facts/verdict-id.ts'
 import type { CaseStore } from '../../contracts/ports/cases.ts'
 import type { JobDesk } from '../../contracts/ports/stage-queues.ts'
 import { type CaseParts, type InspectedCase, inspectCases } from './cases.ts'

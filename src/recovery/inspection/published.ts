@@ -1,7 +1,8 @@
 import { proposal, type Review, review, type VerdictProposal } from '../../contracts/facts/decision-messages.ts'
 import { jsonOf } from '../../contracts/facts/json-of.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import { streamedKindIn, type Transcript, transcript, type Verdict, verdict } from '../../contracts/facts/verdict.ts'
+import { type Transcript, transcript, type Verdict, verdict } from '../../contracts/facts/verdict.ts'
+import { streamedKindIn } from '../../contracts/facts/verdict-id.ts'
 import type { IncomingMessage } from '../../contracts/ports/topic.ts'
 import { type ReadBound, type ReadDeps, type ReadPart, readOwn } from './read.ts'
 

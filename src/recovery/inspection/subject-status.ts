@@ -1,4 +1,5 @@
-import { scopeOf, type Verdict } from '../../contracts/facts/verdict.ts'
+import type { Verdict } from '../../contracts/facts/verdict.ts'
+import { scopeOf } from '../../contracts/facts/verdict-id.ts'
 import { WITHHELD } from './cases.ts'
 import type { Inspection } from './inspection.ts'
 

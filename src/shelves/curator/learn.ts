@@ -1,7 +1,7 @@
 import type { Curation } from '../../contracts/facts/curation.ts'
 import type { FeedbackMessage } from '../../contracts/facts/messages.ts'
 import type { SubjectKind } from '../../contracts/facts/thread.ts'
-import { isCrossKind } from '../../contracts/facts/verdict.ts'
+import { isCrossKind } from '../../contracts/facts/verdict-id.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Library, Proposal, Proposer, Room } from '../../contracts/ports/library.ts'
 import type { Gateway } from '../../models/gateway.ts'
@@ -108,10 +108,11 @@ export function learner(deps: {
   }
 
   /** The outcome of feedback that can't be used whatever the verdict is, else null. */
-  function faultOf({ protocol: name, label }: FeedbackMessage): FeedbackOutcome | null {
+  function faultOf({ protocol: name, label, subjectKind }: FeedbackMessage): FeedbackOutcome | null {
     if (!known.has(name)) return { outcome: 'invalid', why: `protocol: there is none called ${name}` }
     const protocol = byName.get(name)
     if (protocol === undefined) return { outcome: 'refused', why: `${name} is switched off in the settings` }
+    if (subjectKind === 'comment') return { outcome: 'refused', why: `${name} judges no comments by themselves` }
     if (protocol.learns === undefined) return { outcome: 'refused', why: `${name} does not learn from feedback` }
     if (protocol.labels.includes(label)) return null
     return { outcome: 'invalid', why: `label: ${name} knows ${protocol.labels.join(', ')}` }

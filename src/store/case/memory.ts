@@ -1,4 +1,5 @@
 import { charactersIn } from '../../contracts/facts/characters-in.ts'
+import { proposalIdFor } from '../../contracts/facts/verdict-id.ts'
 import {
   type CaseEnd,
   type CaseRestart,
@@ -213,7 +214,7 @@ function putEnd(
   const stands = threads.find(ref)?.decided.get(protocol)?.stands ?? null
   const differs = stands !== null && label !== null && label !== above?.label
   if (differs && threads.step(ref, (thread) => askReview(thread, protocol, `differs ${label}`))) {
-    const asked = { protocol, why: 'differs', verdict: stands, proposal: id.replace(/~r(\d+)$/, '~p$1'), label }
+    const asked = { protocol, why: 'differs', verdict: stands, proposal: proposalIdFor(id), label }
     entries.put({ kind: 'review', review: reviewOf(ref, asked, clock()) })
   }
   return entry

@@ -1,5 +1,6 @@
 import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import { revisionIn } from '../../contracts/facts/verdict-id.ts'
 import type { Outbox, OutboxEntry } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import { publish } from '../../judging/threads/revisions.ts'
@@ -161,7 +162,7 @@ export function memoryOutbox(
     decided.delete(caseId)
     if (verdict === undefined) return
     const now = clock()
-    const number = isVerdict ? numberIn(caseId) : null
+    const number = isVerdict ? revisionIn(caseId) : null
     threads.step(verdict.ref, (thread) => ({ thread: publish(thread, { ...verdict, number, now }), outcome: null }))
   }
 
@@ -225,10 +226,4 @@ export function memoryOutbox(
       return times.length === 0 ? null : Math.min(...times)
     },
   }
-}
-
-/** The number at the end of a verdict's id, or a case's; null if there is none. */
-function numberIn(id: string): number | null {
-  const number = /~r(\d+)$/.exec(id)?.[1]
-  return number === undefined ? null : Number(number)
 }

@@ -7,7 +7,7 @@ import {
   type Review,
   reviewId,
 } from '../../contracts/facts/decision-messages.ts'
-import { requestIn } from '../../contracts/facts/verdict.ts'
+import { requestIn, revisionIn } from '../../contracts/facts/verdict-id.ts'
 import type { Outbox, OutboxEntry } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import { caseKeys, type Keys, PUBLISHERS, refOf, threadKeys } from '../redis/keys.ts'
@@ -104,7 +104,7 @@ function erasedEntries(client: Redis, keys: Keys, release: Release) {
       const read = erasedEntry.safeParse(JSON.parse(json))
       if (!read.success) return []
       const [at, caseId, protocol, member] = read.data
-      return [{ entry, at, caseId, of: { protocol, member, number: numberIn(caseId) } }]
+      return [{ entry, at, caseId, of: { protocol, member, number: String(revisionIn(caseId) ?? '') } }]
     })
 
   /** ms since 1970, by the clock of the scripts that note erased entries. */
@@ -318,14 +318,14 @@ async function entryOf([id, flat]: z.infer<typeof rows>[number]): Promise<Read[]
       entry: isVerdict
         ? { id, kind: 'verdict', caseId, verdict, transcript }
         : { id, kind: 'proposal', caseId, proposal: verdict, transcript },
-      of: { member, protocol, number: isVerdict ? numberIn(caseId) : '', shown: field.shown !== undefined },
+      of: {
+        member,
+        protocol,
+        number: isVerdict ? String(revisionIn(caseId) ?? '') : '',
+        shown: field.shown !== undefined,
+      },
     },
   ]
-}
-
-/** The number at the end of a verdict's id, or a case's. */
-function numberIn(id: string): string {
-  return /~r(\d+)$/.exec(id)?.[1] ?? ''
 }
 
 /** A request for a review, from an entry's fields. */

@@ -38,6 +38,12 @@ local known_post, n, stage, gone, last_place, over_author =
   unpack(redis.call('HMGET', thread, 'post', 'accepted', 'countStage', 'deleted', 'postPlace', 'overAuthor'))
 if gone then return 'deleted' end
 if known_post == post or was_taken(last_place, place) then return 'duplicate' end
+-- Its reach is its last field. Who has seen it is no edit; inside a text the quotes would be escaped.
+local function without_reach(json) return (string.gsub(json, ',"reach":[%d.e+-]+}$', '}')) end
+if known_post and without_reach(known_post) == without_reach(post) then
+  redis.call('HSET', thread, 'post', post, 'postPlace', later_place(last_place, place) or '')
+  return 'duplicate'
+end
 local expired = not known_post and is_forgotten(thread, revisions, decided)
 local late = {}
 if not known_post and threaded == '1' then

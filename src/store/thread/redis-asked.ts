@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { setAside } from '../../contracts/facts/kept-image.ts'
+import { verdictScope } from '../../contracts/facts/verdict-id.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
 import { fieldsOf } from '../recovery/redis-judge-again.ts'
 import { memberOf, PUBLISHERS, refOf, threadKeys } from '../redis/keys.ts'
@@ -116,7 +117,7 @@ export function threadAsked({
         lostPrefix: keys.lost(''),
         member,
         group: PUBLISHERS,
-        scope: `/asked${ref.tenant === 'default' ? '' : `@${ref.tenant}`}~${ref.postId}~r`,
+        scope: verdictScope({ protocol: '', tenant: ref.tenant, subjectId: ref.postId, asked: true }),
       })
       return dropped === 1
     },

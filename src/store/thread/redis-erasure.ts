@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { OUTCOMES } from '../../contracts/facts/messages.ts'
 import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import { otherRevision } from '../../contracts/facts/verdict-id.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
 import { erasureKeys, queueKeys } from '../erasure/redis.ts'
 import { askedAbout } from '../memo/redis.ts'
@@ -124,7 +125,7 @@ export function threadErasure({
       ...retractionOf(protocol, revision + 1, supersededBy(protocol, revision, { fields, numbers, decided })),
     }))
     const ids = retractions.flatMap(({ revision, caseId }) =>
-      latest(revision, ERASED_REVISIONS).map((number) => `${caseId.slice(0, caseId.lastIndexOf('~r') + 2)}${number}`),
+      latest(revision, ERASED_REVISIONS).map((number) => otherRevision(caseId, number)),
     )
     const ended = await deletePost(client, {
       ...threadKeys(keys, member),

@@ -189,6 +189,7 @@ describe('the learner', () => {
       say('known-1', 'hate', { protocol: 'hate' }),
       say('known-1', 'safe', { protocol: 'humor' }),
       say('known-1', 'safe', { tenant: 'another' }),
+      say('known-1', 'safe', { subjectKind: 'comment', postId: 'p' }),
     ])
     expect(learnt.map(({ outcome }) => outcome)).toEqual([
       'unjudgeable',
@@ -197,6 +198,7 @@ describe('the learner', () => {
       'refused',
       'invalid',
       'unjudgeable',
+      'refused',
     ])
     expect(learnt.map(whyOf)).toEqual([
       'no final verdict of safety on this subject is there',
@@ -205,6 +207,7 @@ describe('the learner', () => {
       'hate is switched off in the settings',
       'protocol: there is none called humor',
       'no final verdict of safety on this subject is there',
+      'safety judges no comments by themselves',
     ])
     expect(asked).toEqual([])
   })

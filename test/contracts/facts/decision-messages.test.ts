@@ -3,16 +3,18 @@ import {
   type DecisionOutcome,
   decisionMessage,
   decisionOutcome,
+  isOfOtherKind,
   MAX_WHY_CHARS,
   proposal,
-  proposalId,
   type Review,
   review,
   reviewId,
   subjectOf,
   type VerdictProposal,
 } from '../../../src/contracts/facts/decision-messages.ts'
-import { ruling, scopeOf, verdict } from '../../../src/contracts/facts/verdict.ts'
+import { subjectKeyOf } from '../../../src/contracts/facts/messages.ts'
+import { ruling, verdict } from '../../../src/contracts/facts/verdict.ts'
+import { proposalIdFor, scopeOf, verdictId } from '../../../src/contracts/facts/verdict-id.ts'
 import { labelsForPeople } from '../../../src/judging/engine/script.ts'
 import { aVerdict } from '../../support/verdicts.ts'
 
@@ -47,6 +49,11 @@ describe('a decision', () => {
     ['a revision as text', { against: '2' }],
     ['no revision', { against: null }],
     ['a kind that is none', { kind: 'comment' }],
+    ['a subject of a kind that is none', { subjectKind: 'account' }],
+    ['a comment without its post', { subjectKind: 'comment' }],
+    ['a comment whose post is none', { subjectKind: 'comment', postId: '' }],
+    ['a kind, and another one', { kind: 'post', subjectKind: 'reply' }],
+    ['a kind, and a comment', { kind: 'post', subjectKind: 'comment', postId: 'p1' }],
     ['a tenant that is none', { tenant: 'a/b' }],
     ['a time that is none', { at: 'yesterday' }],
   ])('is refused with %s', (_, change) => {
@@ -62,7 +69,23 @@ describe('a decision', () => {
   it('is about what its protocol judges, unless it says what', () => {
     const decision = decisionMessage.parse(DECISION)
     expect(subjectOf(decision, 'post')).toEqual({ tenant: 'default', postId: 'p1', kind: 'post' })
-    expect(subjectOf({ ...decision, kind: 'reply' }, 'post').kind).toBe('reply')
+    for (const said of [{ kind: 'reply' }, { subjectKind: 'reply' }] as const)
+      expect(subjectOf({ ...decision, ...said }, 'post')?.kind).toBe('reply')
+  })
+
+  it('about a comment is about no post of its id, and goes where its post’s messages go', () => {
+    const decision = decisionMessage.parse({ ...DECISION, subjectKind: 'comment', postId: 'p9' })
+    expect(subjectOf(decision, 'post')).toBeNull()
+    expect(subjectKeyOf(decision)).toBe('p9')
+    // Beside anything else it was ignored before comments could be named.
+    expect(subjectKeyOf(decisionMessage.parse({ ...DECISION, postId: 'p9' }))).toBe('p1')
+  })
+
+  it('has an outcome that names no other kind than its own, or is of a later version', () => {
+    const outcome = { kind: 'post' } as const
+    expect(
+      [undefined, 'post', 'reply', 'comment'].map((subjectKind) => isOfOtherKind({ ...outcome, subjectKind })),
+    ).toEqual([false, false, true, true])
   })
 })
 
@@ -81,7 +104,7 @@ describe('a proposal', () => {
     [{ tenant: 'acme' }, 'rumor@acme~p~r1~p3'],
     [{ tenant: 'acme', crossKind: true }, 'rumor/reply@acme~p~r1~p3'],
   ])('has an id that no verdict has, whatever its subject is called: %o', (scope, id) => {
-    expect(proposalId({ protocol: 'rumor', subjectId: 'p~r1', proposal: 3, ...scope })).toBe(id)
+    expect(proposalIdFor(verdictId({ protocol: 'rumor', subjectId: 'p~r1', revision: 3, ...scope }))).toBe(id)
     expect(scopeOf(id)).toEqual({ protocol: 'rumor', tenant: scope.tenant })
   })
 })

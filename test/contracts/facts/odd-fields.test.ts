@@ -9,7 +9,7 @@ import {
   feedbackMessage,
   postMessage,
 } from '../../../src/contracts/facts/messages.ts'
-import type { OddField } from '../../../src/contracts/facts/odd-fields.ts'
+import { isContent, isWords, type OddField } from '../../../src/contracts/facts/odd-fields.ts'
 
 // One odd field, and all else is read: messages made from the schemas, each with one field of another kind than it takes.
 
@@ -28,7 +28,11 @@ const BASES: Record<Kind, Record<string, unknown>> = {
     authorSince: AT,
     lang: 'en',
     createdAt: AT,
-    media: [{ kind: 'image', url: 'https://x.example/a.png', alt: 'a pot' }],
+    media: [
+      { kind: 'image', url: 'https://x.example/a.png', alt: 'a pot', sha256: 'a1'.repeat(32), pdq: '0F'.repeat(32) },
+      { kind: 'video', transcript: 'So it is.', frames: [{ kind: 'image', alt: 'a pot' }], seconds: 12.5 },
+    ],
+    reach: 120,
   },
   comment: {
     id: 'c',
@@ -79,14 +83,18 @@ const optionalOf = (kind: Kind) =>
 /** Of counterspeech `postId` links a reply to the post with which it is erased. */
 const isStrict = (field: string) => STRICT.includes(field)
 
-/** The paths of all optional fields, those of an image among them. */
+/** The paths of all optional fields, those of an image and a video among them. */
 const PATHS = KINDS.flatMap((kind) =>
   optionalOf(kind)
     .filter((field) => !isStrict(field))
     .flatMap((field) => {
-      const [first] = Array.isArray(BASES[kind][field]) ? (BASES[kind][field] as object[]) : []
-      const within = Object.keys(first ?? {}).filter((name) => name !== 'kind')
-      return [field, ...within.map((name) => `${field}.0.${name}`)].map((path) => [kind, path] as const)
+      const entries = Array.isArray(BASES[kind][field]) ? (BASES[kind][field] as object[]) : []
+      const within = entries.flatMap((entry, at) =>
+        Object.keys(entry)
+          .filter((name) => name !== 'kind')
+          .map((name) => `${field}.${at}.${name}`),
+      )
+      return [field, ...within].map((path) => [kind, path] as const)
     }),
 )
 
@@ -148,11 +156,18 @@ function expected(path: string, json: string): Verdict {
     case 'lang':
       return text !== undefined && (JSON.parse(json) as string).length <= 35 ? 'taken' : 'odd'
     case 'alt':
+    case 'transcript':
       return text !== undefined ? 'taken' : 'odd'
+    case 'reach':
+    case 'seconds':
+      return Number.isFinite(Number(json)) && Number(json) >= 0 && number !== undefined ? 'taken' : 'odd'
+    case 'frames':
     case 'media':
       return json === '[]' ? 'absent' : 'odd'
     case 'authorSince':
     case 'url':
+    case 'sha256':
+    case 'pdq':
       return 'odd'
     default:
       throw new Error(`what ${path} takes is not told here`)
@@ -176,7 +191,13 @@ test('the fields are those of the schemas, two hundred messages and more are mad
     'post lang',
     'post media',
     'post media.0.alt',
+    'post media.0.pdq',
+    'post media.0.sha256',
     'post media.0.url',
+    'post media.1.frames',
+    'post media.1.seconds',
+    'post media.1.transcript',
+    'post reach',
     'post text',
   ])
   for (const kind of KINDS) {
@@ -189,7 +210,7 @@ test('the fields are those of the schemas, two hundred messages and more are mad
   expect(ROWS.filter(([, path, , json]) => expected(path, json) === 'odd').length).toBeGreaterThanOrEqual(200)
 })
 
-test.each(ROWS)('a %s is read whose %s is this: %s', (kind, path, _what, json) => {
+test.each(ROWS)('a %s is read whose %s is this: %s', (kind, path, what, json) => {
   const [field = ''] = path.split('.')
   const whole = messageIn(SCHEMAS[kind], JSON.stringify(BASES[kind]))
   const message = messageIn(SCHEMAS[kind], withField(kind, path, json))
@@ -202,7 +223,9 @@ test.each(ROWS)('a %s is read whose %s is this: %s', (kind, path, _what, json) =
       name === path ||
       name.startsWith(`${path}.`) ||
       path.startsWith(`${name}.`) ||
-      path.startsWith(name.replace(/alt$/, '')),
+      path.startsWith(name.replace(/alt$/, '')) ||
+      // What is nested too deep takes the whole field with it.
+      (what.includes('deep') && name.startsWith(`${field}.`)),
   )
   expect(about).toEqual(named)
   expect(named.length).toBeLessThanOrEqual(20)
@@ -211,7 +234,7 @@ test.each(ROWS)('a %s is read whose %s is this: %s', (kind, path, _what, json) =
   else expect(named).toEqual([])
   if (become === 'absent') expect(message).toEqual({ ...whole, [field]: path === field ? undefined : message[field] })
   if (become === 'taken' && path === field && !json.includes('\\ud800'))
-    expect(message[field]).toBe(json.startsWith('"') ? JSON.parse(json) : json)
+    expect(message[field]).toBe(json.startsWith('"') ? JSON.parse(json) : field === 'reach' ? Number(json) : json)
   // What is too long, or no text, is not kept in any field but the text itself.
   if (become === 'odd') expect(JSON.stringify(message).length).toBeLessThan(10_000)
 })
@@ -327,6 +350,29 @@ describe('null is absent', () => {
         ),
       ).toEqual(plain)
   })
+})
+
+test('media have hashes in small letters; an odd one is no content that was not seen', () => {
+  const one = messageIn(postMessage, JSON.stringify(BASES.post))
+  expect(one.media).toMatchObject([
+    { sha256: 'a1'.repeat(32), pdq: '0f'.repeat(32) },
+    { kind: 'video', seconds: 12.5 },
+  ])
+  const image = { kind: 'image', alt: 'a pot', sha256: 'a1' }
+  const media = [
+    image,
+    { kind: 'audio', seconds: -1, transcript: 7, frames: [{ ...image, alt: 7 }, { kind: 'video' }] },
+  ]
+  const odd = messageIn(postMessage, JSON.stringify({ ...BASES.post, media })).odd ?? []
+  const named = (is: (one: OddField) => boolean) => odd.filter(is).map(({ field }) => field)
+  const content = ['media.1.transcript', 'media.1.frames.0.alt', 'media.1.frames.1']
+  expect(named(isContent)).toEqual(content)
+  expect(named(isWords)).toEqual(content.slice(0, 2))
+  expect(named(() => true).filter((field) => !content.includes(field))).toEqual([
+    'media.0.sha256',
+    'media.1.frames.0.sha256',
+    'media.1.seconds',
+  ])
 })
 
 test('a message can’t declare its own `odd`: that field is not read', () => {

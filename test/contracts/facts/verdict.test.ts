@@ -1,7 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { byTimeThenId, type Comment } from '../../../src/contracts/facts/thread.ts'
-import { addUsage, noUsage, scopeOf, streamedKindIn, verdict, verdictId } from '../../../src/contracts/facts/verdict.ts'
+import { addUsage, noUsage, verdict } from '../../../src/contracts/facts/verdict.ts'
+import {
+  isCrossKind,
+  otherRevision,
+  proposalIdFor,
+  readVerdictId,
+  requestIn,
+  revisionIn,
+  scopeOf,
+  streamedKindIn,
+  verdictId,
+  verdictScope,
+} from '../../../src/contracts/facts/verdict-id.ts'
+import { WRITTEN_IN_ONE } from '../../support/both-schemas.ts'
 import { aVerdict } from '../../support/verdicts.ts'
 
 const withoutAbsent = <Of extends { postId: string | undefined }>({ postId, ...of }: Of) => ({
@@ -52,6 +65,63 @@ describe('a verdict’s id', () => {
         expect(verdictId(a) === verdictId(b)).toBe(same)
       }),
     )
+  })
+
+  test('says what it was made of, whatever its ids hold; so does a proposal’s', () => {
+    const pieces = fc.array(fc.constantFrom('a', '~', '@', '/', '%', '%7E', '%25', '~r1', '~p1', '\n'), {
+      minLength: 1,
+      maxLength: 6,
+    })
+    const text = pieces.map((all) => all.join(''))
+    const base = { protocol: fc.constantFrom('rumor', 'hate'), tenant: fc.constantFrom('default', 'a.b') }
+    const ids = { subjectId: text, revision: fc.integer({ min: 0, max: 1_000 }) }
+    const of = fc.oneof(
+      fc.record({ ...base, ...ids }),
+      fc.record({ ...base, ...ids, crossKind: fc.constant(true) }),
+      fc.record({ ...base, ...ids, asked: fc.constant(true) }),
+      fc.record({ ...base, ...ids, postId: text }),
+    )
+    fc.assert(
+      fc.property(of, (made) => {
+        const { protocol, tenant, subjectId, revision } = made
+        const kind = 'crossKind' in made ? 'reply' : 'asked' in made ? 'asked' : 'postId' in made ? 'comment' : null
+        const post = 'postId' in made ? { postId: made.postId } : {}
+        const said = { protocol, tenant, kind, subjectId, ...post, scope: verdictScope(made), number: revision }
+        const id = verdictId(made)
+        expect(readVerdictId(id)).toEqual({ ...said, isProposal: false })
+        expect([revisionIn(id), scopeOf(id), isCrossKind(id)]).toEqual([
+          revision,
+          { protocol, tenant },
+          kind === 'reply',
+        ])
+        expect(otherRevision(id, 7)).toBe(verdictId({ ...made, revision: 7 }))
+        expect(requestIn(id)?.request ?? null).toBe(kind === 'asked' && !subjectId.includes('~') ? subjectId : null)
+        const scope = verdictScope(made).replace(/r$/, 'p')
+        expect(readVerdictId(proposalIdFor(id))).toEqual({ ...said, scope, isProposal: true })
+        expect(revisionIn(proposalIdFor(id))).toBeNull()
+      }),
+    )
+  })
+
+  test('of the last version that wrote schema 1 is made the same today', () => {
+    for (const { id, protocol, tenant, subjectId, revision } of WRITTEN_IN_ONE) {
+      const crossKind = isCrossKind(id)
+      expect(verdictId({ protocol, tenant, subjectId, revision, crossKind })).toBe(id)
+    }
+  })
+
+  test('is none where a part is missing, or a comment’s post', () => {
+    for (const id of [
+      '',
+      'rumor',
+      'rumor~p',
+      'rumor~r1',
+      'rumor~p~r',
+      'rumor~p~r1x',
+      'hate/comment~c~r1',
+      'hate/comment~p~c~d~r1',
+    ])
+      expect([id, readVerdictId(id), streamedKindIn(id, new Set())]).toEqual([id, null, null])
   })
 })
 

@@ -34,6 +34,7 @@ const steps: { arbitrary: fc.Arbitrary<Step>; weight: number }[] = [
       do: fc.constant('post'),
       thread,
       text: fc.nat({ max: 3 }),
+      reach: fc.nat({ max: 2 }),
       routing: fc.constantFrom('threaded', 'threaded', 'threaded', 'both', 'alone', 'nobody'),
       place,
     }),

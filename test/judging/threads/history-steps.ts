@@ -17,7 +17,10 @@ export interface ChangeStep {
 /** One step of a history: what happens to which of its threads. */
 export type Step =
   | { do: 'nothing' }
-  | OfThread<'post', { text: number; routing: 'threaded' | 'both' | 'alone' | 'nobody'; place: PlaceStep }>
+  | OfThread<
+      'post',
+      { text: number; reach?: number; routing: 'threaded' | 'both' | 'alone' | 'nobody'; place: PlaceStep }
+    >
   | OfThread<'comments', { changes: ChangeStep[] }>
   /** All ids at once. */
   | OfThread<'flood', { deleted: boolean }>

@@ -194,7 +194,11 @@ export function runOn(
       case 'post':
         return threads.putPost(
           ref,
-          postOf(ref, { text: `${step.text}`, createdAt: T0 + 3 * step.thread }),
+          postOf(ref, {
+            text: `${step.text}`,
+            createdAt: T0 + 3 * step.thread,
+            ...((step.reach ?? 0) > 0 && { reach: 10 ** (15 * (step.reach ?? 0)) + 0.5 }),
+          }),
           arrivalOf(step, clock.now),
           rules(),
         )

@@ -156,8 +156,11 @@ test('older transcripts and records that are none are passed over; labels of peo
   expect(accepted).toEqual([])
   const label = { protocol: 'rumor', label: 'non-rumor', by: 'ann', at: when }
   await handle(batchOf('feedback', { ...label, subjectId: 'p' }, 'no JSON', { ...label, subjectId: 'unknown' }))
+  // Of the same id as the post.
+  await handle(batchOf('feedback', { ...label, subjectId: 'p', subjectKind: 'comment', postId: 'q' }))
   expect(labels.map(({ traceId, attributes }) => [traceId !== undefined, attributes['gavel.verdict.id']])).toEqual([
     [true, 'rumor~p~r1'],
+    [false, undefined],
     [false, undefined],
   ])
 })

@@ -2,6 +2,7 @@ import { Option } from 'commander'
 import type { Command } from '../../../cli/command.ts'
 import { protocolName } from '../../../cli/options.ts'
 import { counted, printableJson } from '../../../cli/terminal.ts'
+import type { Medium, Post } from '../../../contracts/facts/thread.ts'
 import type { RecordReader, SubjectRecord } from '../../../contracts/ports/record.ts'
 import { judgementsOf } from '../../../record/judgements.ts'
 import { recordReaderOf } from '../../../record/record-store.ts'
@@ -67,7 +68,7 @@ async function goldLines(record: RecordReader, of: SubjectRecord, protocol: stri
   const heard = await heardBy(record, human)
   if (heard === null) return []
   const { tenant, postId } = of.subject
-  const { text, author, createdAt, media } = heard.post
+  const { text, author, createdAt, reach } = heard.post
   const { label, opinions, lang, audited } = judgement
   const post = {
     type: 'post',
@@ -77,7 +78,8 @@ async function goldLines(record: RecordReader, of: SubjectRecord, protocol: stri
     author,
     lang: lang ?? undefined,
     createdAt: isoOf(createdAt),
-    media: media?.flatMap(({ kind, url, alt }) => (url === undefined && alt === undefined ? [] : [{ kind, url, alt }])),
+    media: mediaIn(heard.post),
+    reach,
     label,
     labels: [label, ...opinions.map((one) => one.label)],
     slices: { drawn: audited ? 'audit' : 'chosen' },
@@ -93,6 +95,19 @@ async function goldLines(record: RecordReader, of: SubjectRecord, protocol: stri
     createdAt: isoOf(one.createdAt),
   }))
   return [post, ...comments]
+}
+
+/** A post's media, as a message has them. */
+function mediaIn({ media, clips = [] }: Post): object[] | undefined {
+  if (media === undefined && clips.length === 0) return undefined
+  const imagesOf = (images: readonly Medium[] = []) =>
+    images.flatMap(({ kind, url, alt, sha256, pdq }) =>
+      url === undefined && alt === undefined ? [] : [{ kind, url, alt, sha256, pdq }],
+    )
+  return [
+    ...imagesOf(media),
+    ...clips.map(({ cut: _, frames, ...one }) => ({ ...one, frames: frames && imagesOf(frames) })),
+  ]
 }
 
 const isoOf = (ms: number) => new Date(ms).toISOString()

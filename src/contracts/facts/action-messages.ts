@@ -1,0 +1,103 @@
+import { z } from 'zod'
+import { aboutSubject, id, namesItsPost, tenant, WITHOUT_ITS_POST } from './messages.ts'
+import { instant, present } from './odd-fields.ts'
+
+// How far posts reach, what platforms do about subjects, and who objects. The topics are there; a later version reads them.
+
+const at = instant.describe('When, ISO 8601 with an offset.')
+/** A word of the writer's own lists. */
+const named = z.string().min(1).max(200)
+/** Of another form of the same message. */
+const absent = z.undefined().optional()
+
+/** How many people a post has reached by now. */
+export const reachMessage = z.preprocess(
+  present,
+  z.object({
+    postId: id.describe('The post, and the record’s key.'),
+    tenant,
+    reach: z
+      .number()
+      .min(0)
+      .describe('How many people have seen it, or may have. It only rises: a lower one is ignored.'),
+    at,
+  }),
+)
+
+/** What was done about a subject. */
+export const actionTaken = z.object({
+  id: id.describe('The action’s own id, by which it is withdrawn and appealed against. A repeat has the same.'),
+  tenant,
+  withdraw: absent,
+  subjectId: id.describe('What it was done about.'),
+  ...aboutSubject,
+  protocol: z.string().min(1).max(64).describe('The protocol whose verdict it rests on.').optional(),
+  verdictId: z.string().min(1).describe('The verdict that it rests on.').optional(),
+  decisionAt: instant.describe('Of a person’s decision that it rests on: its at.').optional(),
+  what: named.describe('What was done, by a word of your own: remove, demote, label, suspend.'),
+  ground: named.describe('Why it may be done: a law or your terms, by a word of your own.').optional(),
+  clause: named.describe('The clause of the policy or the law.').optional(),
+  since: instant.describe('From when on, ISO 8601 with an offset.'),
+  until: instant.describe('Until when; left out where it has no end.').optional(),
+  countries: z
+    .array(z.string().regex(/^[A-Z]{2}$/))
+    .describe('Where, by ISO 3166-1 codes of two letters; left out where it is everywhere.')
+    .optional(),
+  source: named.describe('What led to it, by a word of your own: own-initiative, notice, trusted-flagger.'),
+  by: id.describe('Who did it.'),
+  at,
+})
+
+/** An action that is over before its time. */
+export const actionWithdrawn = z.object({
+  id: id.describe('The action’s id.'),
+  tenant,
+  withdraw: z.literal(true),
+  by: id.describe('Who withdraws it.'),
+  at,
+})
+
+export const actionMessage = z.preprocess(
+  present,
+  z.union([actionWithdrawn, actionTaken.refine(namesItsPost, WITHOUT_ITS_POST)]),
+)
+
+const appeal = {
+  id: id.describe('The appeal’s own id. A repeat has the same.'),
+  tenant,
+  by: z.enum(['author', 'notifier']).describe('Who appeals: who wrote it, or who reported it.'),
+  text: z
+    .string()
+    .overwrite((text) => text.toWellFormed())
+    .refine((text) => text.trim() !== '', 'is empty')
+    .meta({ pattern: '\\S', description: 'Their words.' }),
+  contact: z.string().min(1).max(512).describe('How you reach them: yours alone to read.'),
+  ground: named.describe('What they say is wrong, by a word of your own.').optional(),
+  at,
+}
+
+export const subjectAppeal = z.object({
+  ...appeal,
+  subjectId: id.describe('The post, reply or comment that it is about.'),
+  ...aboutSubject,
+  verdictId: absent,
+  actionId: absent,
+})
+export const verdictAppeal = z.object({
+  ...appeal,
+  verdictId: z.string().min(1).describe('The verdict that it is against.'),
+  subjectId: absent,
+  actionId: absent,
+})
+export const actionAppeal = z.object({
+  ...appeal,
+  actionId: id.describe('The action that it is against.'),
+  subjectId: absent,
+  verdictId: absent,
+})
+
+/** Somebody objects to what was decided or done. */
+export const appealMessage = z.preprocess(
+  present,
+  z.union([subjectAppeal.refine(namesItsPost, WITHOUT_ITS_POST), verdictAppeal, actionAppeal]),
+)
