@@ -36,7 +36,7 @@ export function missingSection(file: CaseFile): TemplatePart {
     const what = found.map(({ category, severity }) => (severity === undefined ? category : `${category}, ${severity}`))
     return TEXTS.filtered(model, stage, calls, what.join('; '))
   })
-  const causes = faults.flatMap((fault) => entryOf(TEXTS.missing.faults, fault) ?? [])
+  const causes = faults.map((fault) => entryOf(TEXTS.missing.faults, fault) ?? fault)
   const noted = [...refused, ...degraded].slice(0, 40)
   const list = (all: readonly TemplatePart[]) => html`<ul>${all.map((one) => html`<li>${one}</li>`)}</ul>`
   const isNothing = noted.length + left.length === 0

@@ -1,6 +1,7 @@
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { z } from 'zod'
 import { decisionMessage } from '../contracts/facts/decision-messages.ts'
+import { verdict } from '../contracts/facts/verdict.ts'
 import { MESSAGE_TYPES } from './messages.ts'
 import { PROBLEMS, type ProblemName } from './problem.ts'
 import type { DoorRoute, Schema } from './route.ts'
@@ -63,9 +64,23 @@ function components(): Record<string, Schema> {
   })
   return {
     ...Object.fromEntries(types),
+    Verdict: verdictSchema(),
     Message: { oneOf: types.map(([name]) => ({ $ref: `#/components/schemas/${name}` })) },
     Problem: PROBLEM,
   }
+}
+
+/** As on the topic, of either schema; later versions may add fields. */
+function verdictSchema(): Schema {
+  const { $schema: _, ...schema } = z.toJSONSchema(verdict, {
+    io: 'output',
+    target: 'draft-2020-12',
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => {
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+    },
+  })
+  return schema as Schema
 }
 
 const PROBLEM = {

@@ -12,7 +12,7 @@ const ANSWER: Schema = {
     done: { type: 'boolean' },
     verdicts: {
       type: 'array',
-      items: { type: 'object' },
+      items: { $ref: '#/components/schemas/Verdict' },
       description: 'As on the topic, with the id that you gave as `subject`.',
     },
     missing: { type: 'array', items: { type: 'string' }, description: 'Protocols whose verdict is to come.' },

@@ -167,7 +167,11 @@ const OPERATION: Operation = {
           description:
             'By protocol, the last revision that was opened, and the last that was published (0: none), which people decide against. What is opened beneath a human verdict is never published.',
         },
-        standing: { type: 'array', items: { type: 'object' }, description: 'Verdicts, as on the topic.' },
+        standing: {
+          type: 'array',
+          items: { $ref: '#/components/schemas/Verdict' },
+          description: 'Verdicts, as on the topic.',
+        },
         transcripts: { type: 'array', items: { type: 'object' } },
       },
     },

@@ -1,7 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
-import { MOST_ERASED, MOST_WORDS, type RecordedTopic, type RecordStore } from '../../src/contracts/ports/record.ts'
+import {
+  MOST_ERASED,
+  MOST_WORDS,
+  type RecordedTopic,
+  type RecordFilter,
+  type RecordStore,
+} from '../../src/contracts/ports/record.ts'
 import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
 import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
 import { contestedness } from '../../src/protocols/contestedness.ts'
@@ -9,6 +15,7 @@ import { judgementsOf } from '../../src/record/judgements.ts'
 import { entriesOf } from '../../src/record/project.ts'
 import type { Costs } from '../../src/record/review-queue.ts'
 import { inSchemaTwo } from '../support/both-schemas.ts'
+import { changesOf } from '../support/field-changes.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
 export const DAY = 86_400_000
@@ -135,6 +142,36 @@ export function recordContract(
       // The contested verdict that is sure waits behind those that say nothing of it.
       const queued = (await queue.list({}, 10, T0)).items.map(({ verdict }) => verdict)
       expect(queued).toEqual([one.id, third.id, two.id])
+    })
+
+    it('keeps each field of a verdict of either schema, whatever it says, and finds it by what it says', async () => {
+      const versions = { script: 1, prompts: 'a prompt', settings: '' }
+      const one = aVerdict(at(0), { models: { judge: 'a judge' }, faults: ['ours'], versions })
+      const all = [one, inSchemaTwo(one)].flatMap((sample) => [
+        sample,
+        ...changesOf(sample).flatMap(({ path, on }) => (path === 'id' ? [] : [on(sample)])),
+      ])
+      const sent = all.map((given, n): Verdict => ({ ...given, id: `rumor~v${n}~r1`, subjectId: `v${n}` }))
+      for (const verdict of sent) await topics.send('verdicts', verdict.subjectId, verdict)
+      for (const verdict of sent) expect((await store.verdict(verdict.id))?.verdict).toEqual(verdict)
+      const found: [RecordFilter, (verdict: Verdict) => boolean][] = [
+        [{ tenants: ['default'] }, ({ tenant }) => tenant === 'default'],
+        [{ protocol: one.protocol }, ({ protocol }) => protocol === one.protocol],
+        [{ label: one.label }, ({ label }) => label === one.label],
+        [{ label: null }, ({ label }) => label === null],
+        [{ degraded: true }, ({ degraded }) => degraded.length > 0],
+        [{ contested: true }, (verdict) => contestedness(verdict).contested],
+        [{ until: Date.parse(one.timing.decidedAt) }, ({ timing }) => timing.decidedAt < one.timing.decidedAt],
+        [{ model: 'a judge' }, ({ models }) => Object.values(models).includes('a judge')],
+        [{ prompts: one.versions.prompts }, ({ versions }) => versions.prompts === one.versions.prompts],
+        [{ fault: 'ours' }, ({ faults }) => faults.includes('ours')],
+      ]
+      for (const [filter, fits] of found) {
+        const rows = await store.find(filter, sent.length)
+        const ids = sent.filter(fits).map(({ id }) => id)
+        expect(rows.map(({ verdict }) => verdict.id).sort(), JSON.stringify(filter)).toEqual(ids.sort())
+        expect([ids.length > 0, ids.length < sent.length], JSON.stringify(filter)).toEqual([true, true])
+      }
     })
 
     it('keeps each verdict of a subject as it was sent, the last of each protocol standing', async () => {
@@ -1078,6 +1115,28 @@ export function recordContract(
       await topics.send('counterspeech', 'q', { id: 'q', createdAt: at(0), deleted: true }, 60)
       expect((await store.subject({ tenant: 'default', id: 'q', kind: 'reply' }))?.said).toEqual([])
       expect(await store.word('feedback 0@0')).toBeNull()
+    })
+
+    it('keeps what is said of a comment unread, until its post is deleted: it is about no post or reply of its id', async () => {
+      const said = { subjectId: 'p', protocol: 'hate', label: 'hate', by: 'ann', at: at(1) }
+      const comment = { ...said, subjectKind: 'comment', postId: 'q' }
+      await topics.judged({ subjectId: 'p', protocol: 'hate' }, 'a post')
+      await topics.send('feedback', 'q', comment, 1)
+      await topics.send('decisions', 'q', { ...comment, against: 1, why: 'Seen.' }, 1)
+      const outcome = { schema: 1, tenant: 'default', kind: 'post', outcome: 'stands', of: '0@1', revision: 1 }
+      await topics.send('decisionOutcomes', 'q', { ...comment, ...outcome }, 1)
+      expect((await store.size()).rows.unread).toBe(3)
+      expect((await store.subject({ tenant: 'default', id: 'p', kind: 'post' }))?.said).toEqual([])
+      await topics.send('posts', 'q', { id: 'q', createdAt: at(0), deleted: true }, 60)
+      expect((await store.size()).rows.unread).toBe(0)
+    })
+
+    it('keeps feedback with the kind that it names, whatever was judged of that id', async () => {
+      const feedback = { subjectId: 'p', protocol: 'hate', label: 'hate', by: 'ann', at: at(1) }
+      await topics.judged({ subjectId: 'p', protocol: 'hate' }, 'a post')
+      await topics.send('feedback', 'p', { ...feedback, subjectKind: 'reply' }, 1)
+      expect((await store.subject({ tenant: 'default', id: 'p', kind: 'post' }))?.said).toEqual([])
+      expect((await store.word('feedback 0@0'))?.message).toMatchObject({ subjectKind: 'reply', by: 'ann' })
     })
 
     it('keeps what people said of a verdict', async () => {
