@@ -19,7 +19,7 @@ export const PROJECT = root
  */
 export function loadSettings(environment: Readonly<Record<string, string | undefined>>, file?: string): Settings {
   const faults: string[] = []
-  const { tree: defaults } = settingsIn(join(PROJECT, 'config', 'gavel.yaml'), faults)
+  const defaults = shippedTree(faults)
   const { tree: overlay, lineOf } = file === undefined ? NO_FILE : settingsIn(file, faults)
   const merged = merge(defaults, overlay)
   const names = variablesOf(merged)
@@ -124,6 +124,20 @@ export function layeredFiles(folder: string, over: string, named: readonly strin
 /** Not hidden, and no note for people. */
 function isOwnFile(name: string): boolean {
   return !/^(\.|readme)/i.test(name)
+}
+
+/** The shipped settings, as they were last read. */
+let shipped: { readonly text: string; readonly tree: Tree } | undefined
+
+/** Reads the shipped settings, but parses them only where they have changed. Whoever sets something in them copies them. */
+function shippedTree(faults: string[]): Tree {
+  const file = join(PROJECT, 'config', 'gavel.yaml')
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : undefined
+  if (text !== undefined && text === shipped?.text) return shipped.tree
+  const before = faults.length
+  const { tree } = settingsIn(file, faults)
+  if (text !== undefined && faults.length === before) shipped = { text, tree }
+  return tree
 }
 
 function settingsIn(file: string, faults: string[]): SettingsFile {

@@ -30,19 +30,21 @@ interface Kind {
   readonly default?: unknown
 }
 
+/** The settings of the schema, each with its kind: made once, for it takes as long as the rest of a loading. */
+let ofSchema: readonly (readonly [readonly string[], Kind])[] | undefined
+
 /**
  * Every setting by its variable: those of the schema, mappings of names as a whole, and of these what the shipped settings
  * hold one by one.
  */
 export function variablesOf(defaults: Tree): ReadonlyMap<string, Variable> {
-  const schema = z.toJSONSchema(settingsSchema, { io: 'input', unrepresentable: 'any' }) as Kind
   const found = new Map<string, Variable>()
   for (const path of leaves(defaults)) {
     const value = get(defaults, path)
     found.set(variableOf(path), { path, read: (text) => fromText(text, kindOf(value)) })
   }
-  for (const [path, kind] of settingsIn(schema, []))
-    found.set(variableOf(path), { path, read: (text) => fromText(text, kind) })
+  ofSchema ??= settingsIn(z.toJSONSchema(settingsSchema, { io: 'input', unrepresentable: 'any' }) as Kind, [])
+  for (const [path, kind] of ofSchema) found.set(variableOf(path), { path, read: (text) => fromText(text, kind) })
   return found
 }
 
