@@ -20,6 +20,8 @@ export interface OnePrompt {
   readonly ask: 'zero-shot' | 'chain-of-thought' | 'self-consistency'
   /** How many chains of thought self-consistency draws. */
   readonly draws?: number
+  /** A label of the protocol that it may not answer. */
+  readonly without?: string
 }
 
 /** Raised whenever the script's rounds or its asks change shape. */
@@ -47,6 +49,7 @@ export function onePrompt(kind: ProtocolKind, how: OnePrompt): ProtocolKind {
         () => baselinePrompts(kind.name, parts.files('prompts/baseline'), preset),
       )
       if (judged.labels.length === 0) throw new Error(`${kind.name} has no labels that one prompt could choose from`)
+      const labels = judged.labels.filter((label) => label !== how.without)
       const protocol: Protocol = {
         name: kind.name,
         version: VERSION,
@@ -55,7 +58,7 @@ export function onePrompt(kind: ProtocolKind, how: OnePrompt): ProtocolKind {
         accepts: judged.accepts,
         paper: { calls: how.draws ?? 1, depth: 1, of: how.ask },
         faithful: true,
-        labels: judged.labels,
+        labels,
         promptsHash: prompts.hash,
         settingsHash: shortHash(preset === 'paper' ? [how, preset] : how),
         script: (subject) =>
@@ -64,7 +67,7 @@ export function onePrompt(kind: ProtocolKind, how: OnePrompt): ProtocolKind {
             samplingRank: parts.samplingRank,
             protocol: kind.name,
             prompts,
-            labels: judged.labels,
+            labels,
             how,
             preset,
           }),

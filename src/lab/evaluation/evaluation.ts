@@ -1,6 +1,8 @@
 import type { Format } from '../../data-files/formats.ts'
 import type { OwnReading } from '../../data-files/own-rows.ts'
 import type { CostCurve } from './curve-rows.ts'
+import { type DebateEffect, debateEffects } from './debate-effects.ts'
+import type { EqualCoverage } from './equal-coverage.ts'
 import type { GoldItem } from './gold-item.ts'
 import { type ItemOutcome, isWithoutExamples, NO_VERDICT } from './outcomes.ts'
 import type { AspectMeasure, Measure } from './presets/preset.ts'
@@ -67,6 +69,8 @@ export interface EvaluationCell {
   readonly kappaOfVotes: number | null
   /** How long its calls took, one after the other, in ms; null where no measure asks for it, or an answer's time is not known. */
   readonly tookMs: number | null
+  /** What its debates changed, in all and by cause; left out where it has none. */
+  readonly debates?: readonly DebateEffect[]
   /** What an item costs on average: answered calls, tokens of prompts and answers, US dollars by the settings' prices; calls in sequence. */
   readonly perItem: ItemOutcome['usage']
   /** What the paper prints, where the row is a paper's. */
@@ -97,6 +101,8 @@ export interface Evaluation {
   readonly table: readonly EvaluationCell[]
   /** What quality costs, by data set; of an evaluation with the rows of `thrifty`. */
   readonly costCurves?: readonly CostCurve[]
+  /** Accuracy of all rows where the first decides, and each row's coverage; left out where no row has labels. */
+  readonly equalCoverage?: readonly EqualCoverage[]
   /** What the numbers say and what they can't, a sentence each, the most telling first. */
   readonly summary: readonly string[]
 }
@@ -130,6 +136,7 @@ export function cellOf(input: CellInput, labels: readonly string[], seed: string
       outcomes,
       counts: countsOf(input),
     }
+  const debates = debateEffects(outcomes)
   const mean = (of: (usage: ItemOutcome['usage']) => number) =>
     outcomes.length === 0 ? 0 : outcomes.reduce((sum, { usage }) => sum + of(usage), 0) / outcomes.length
   return {
@@ -148,6 +155,7 @@ export function cellOf(input: CellInput, labels: readonly string[], seed: string
     aspects: ratings.size === 0 ? [] : ratingScores(outcomes, ratings, seed),
     repeats: labels.length === 0 ? null : repeatScores(outcomes, labels),
     kappaOfVotes: kappaOfVotes(outcomes),
+    ...(debates.length === 0 ? {} : { debates }),
     perItem: {
       calls: mean(({ calls }) => calls),
       tokens: mean(({ tokens }) => tokens),

@@ -6,14 +6,15 @@ import type { Format } from '../../data-files/formats.ts'
 import { LABELLED_FORMATS, type LabelledFormat, labelledItems } from '../../data-files/labelled-sets.ts'
 import { OWN_FORMATS, type OwnReading, textKeyOf } from '../../data-files/own-rows.ts'
 import { labelledThreads, THREAD_FORMATS, type ThreadFormat, type Veracity } from '../../data-files/thread-sets.ts'
+import { UNVERIFIED, type UnverifiedReading } from './decided.ts'
 import type { GoldItem, GoldProtocol } from './gold-item.ts'
 import { type LabelReading, ownGold } from './own-gold.ts'
 import { lengthOf } from './slices.ts'
 
 /** How data sets are read that can be read in more than one way. */
 export interface GoldOptions extends OwnReading, LabelReading {
-  /** What the rumor data sets' unverified claims count as; left out as they are by default. */
-  readonly unverified?: 'leave-out' | 'rumor' | 'non-rumor'
+  /** What the rumor data sets' unverified claims count as; by default they are left out. */
+  readonly unverified?: UnverifiedReading
   /**
    * What UnSmile's 악플/욕설 counts as where it stands alone: profanity at nobody's group. `hate` by default, by the criteria of
    * PREDICT (appendix D), and of the shipped perspective; the data set itself tells it from hate.
@@ -101,6 +102,8 @@ function readGold(
   const threads = THREAD_FORMATS.find((known) => known === format)
   if (threads !== undefined) {
     if (protocol.name !== 'rumor') throw notFor(format, protocol.name)
+    if (options.unverified === UNVERIFIED && !protocol.labels.includes(UNVERIFIED))
+      throw new OperatorError(`${protocol.name} has no label ${UNVERIFIED} under these settings.`)
     return threadGold(file, threads, bad, options)
   }
   const labelled = LABELLED_FORMATS.find((known) => known === format)

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { found } from '../../contracts/facts/library.ts'
 import { type CommentCounts, noComments, type Transcript, type Verdict } from '../../contracts/facts/verdict.ts'
+import type { DebateOutcome } from './before-debate.ts'
 import type { GoldItem } from './gold-item.ts'
 
 /** One item of a data set, as people labelled it and as it was judged. */
@@ -38,6 +39,8 @@ export interface ItemOutcome {
   /** Who said what, of an item that is judged other than people say: the beginning of its debate, each turn cut. */
   readonly debate?: readonly { readonly who: string; readonly says: string }[]
   readonly degraded: readonly string[]
+  /** What stood before its debate, and what the debate took; left out where its row has no debates. */
+  readonly debated?: DebateOutcome
   /** What became of the thread's comments. */
   readonly comments: CommentCounts
   /** Items of shelves that were passed over because they are this item, or nearly its text. */
@@ -55,10 +58,12 @@ export function outcomeOf(
     confidence,
     votes,
     voices = {},
+    debated = null,
   }: {
     readonly confidence: number | null
     readonly votes: readonly number[] | null
     readonly voices?: Readonly<Record<string, string>>
+    readonly debated?: DebateOutcome | null
   },
 ): ItemOutcome {
   const { label, scores, rationale, degraded, counts, usage } = verdict
@@ -78,6 +83,7 @@ export function outcomeOf(
     confidence: label === null ? null : confidence,
     ...(votes === null ? {} : { votes }),
     ...(Object.keys(voices).length === 0 ? {} : { voices }),
+    ...(debated === null ? {} : { debated }),
     ...(gold.label === null || gold.label === label ? {} : { debate: debateOf(transcript) }),
     usage: {
       calls: calls.length - unanswered.length,

@@ -1,4 +1,5 @@
 import { entryOf } from '../../contracts/facts/entry-of.ts'
+import { correctnessOf, isDecided } from './decided.ts'
 import type { ItemOutcome } from './outcomes.ts'
 import { humanCeiling, krippendorffAlpha } from './statistics/agreement.ts'
 import {
@@ -48,8 +49,9 @@ export interface LabelScores {
   readonly reach: number | null
   readonly accuracy: Estimate
   readonly macroF1: Estimate
-  /** Share of items that got a label. */
+  /** Share of items that got a label, and of those whose label decides: `unverified` does not. */
   readonly coverage: number | null
+  readonly decided: number | null
   readonly classes: readonly ClassEstimates[]
   readonly confusion: Confusion
   /** The only label that items have; null where they have several. */
@@ -70,7 +72,7 @@ export interface ClassEstimates {
 }
 
 export interface ConfidenceScores {
-  /** Items with a label and a confidence, on which the rest of this rests. */
+  /** Items with a confidence whose label can be right or wrong, on which the rest of this rests. */
   readonly items: number
   readonly calibrationError: number | null
   readonly reliability: readonly ReliabilityBin[]
@@ -129,6 +131,7 @@ export function labelScores(outcomes: readonly ItemOutcome[], labels: readonly s
     accuracy: estimate('no items', accuracyOf),
     macroF1: oneClass === null ? estimate('no items', macroF1Of) : noMacroF1(oneClass),
     coverage: coverageOf(confusion),
+    decided: items === 0 ? null : judged.filter(({ label }) => isDecided(label)).length / judged.length,
     classes: labels.map((label) => ({
       label,
       support: classScores(confusion, label).support,
@@ -174,7 +177,7 @@ function pairOf({ gold, label }: Judged) {
 
 function confidenceScores(judged: readonly Judged[]): ConfidenceScores | null {
   const items = judged.flatMap(({ gold, label, confidence }): ConfidentVerdict[] =>
-    label === null || confidence === null ? [] : [{ confidence, right: label === gold }],
+    confidence === null || correctnessOf(label, gold) === 'undecided' ? [] : [{ confidence, right: label === gold }],
   )
   if (items.length === 0) return null
   return {

@@ -2,6 +2,7 @@ import { readingOf } from '../../../cli/file-options.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { type BadLine, faultIn } from '../../../data-files/file-message.ts'
 import type { Format } from '../../../data-files/formats.ts'
+import { isDecided } from '../../evaluation/decided.ts'
 import type { DataSet } from '../../evaluation/evaluation.ts'
 import { type GoldOptions, goldOf } from '../../evaluation/gold.ts'
 import type { GoldProtocol } from '../../evaluation/gold-item.ts'
@@ -48,7 +49,9 @@ export async function dataSet(
       `${file} has no item to judge by: ${gold.length} subjects, none with a label or a rating.${format === 'gavel' ? ` ${hint}` : ''}`,
     )
   }
-  const items = sampleOf(gold, { name, labels: protocol.labels }, wanted)
+  // People need not use the label for what nobody knows.
+  const labels = protocol.labels.filter((label) => isDecided(label) || usable.some((item) => item.label === label))
+  const items = sampleOf(gold, { name, labels }, wanted)
   reasons.push(...Array.from({ length: usable.length - items.length }, () => 'not in the sample'))
   const leftOut = Object.fromEntries([...Map.groupBy(reasons, (why) => why)].map(([why, of]) => [why, of.length]))
   return { name, file, format, items, leftOut, unreadable, ratingsLeftOut, reading: readingOf(wanted) }

@@ -14,6 +14,7 @@ import { PRESETS } from '../../evaluation/presets/all.ts'
 import type { StandIns } from '../../evaluation/presets/stand-ins.ts'
 import { mainTable } from '../../evaluation/report/cells.ts'
 import { csvTable } from '../../evaluation/report/csv.ts'
+import { DEBATE_HEADING, DEBATE_NOTE, debateTable } from '../../evaluation/report/debate-table.ts'
 import { itemsPage, type Texts } from '../../evaluation/report/items.ts'
 import { latexTable } from '../../evaluation/report/latex.ts'
 import { comparisonTable, markdownReport } from '../../evaluation/report/markdown.ts'
@@ -143,11 +144,11 @@ function textsOf(sets: readonly DataSet[]): Texts {
 
 async function dataSetsOf(
   settings: Settings,
-  { kind, parts }: PlannedTable,
+  { kind, parts, preset }: PlannedTable,
   options: EvalOptions,
   bad: (why: string) => void,
 ): Promise<DataSet[]> {
-  const { labels, scales } = protocolOf(settings, kind)
+  const { labels, scales } = protocolOf(settings, kind, preset)
   const protocol = { name: kind.name, labels, scales }
   const names = dataNames(parts)
   const sets: DataSet[] = []
@@ -211,6 +212,16 @@ function printEvaluation(
       rows.map((cells) => cells.map((cell) => printable(cell, 80))),
     ),
   )
+  const debates = debateTable(evaluation)
+  if (debates !== null) {
+    terminal.out(`${DEBATE_HEADING}. ${DEBATE_NOTE}`)
+    terminal.out(
+      table(
+        debates.head,
+        debates.rows.map((cells) => cells.map((cell) => printable(cell, 80))),
+      ),
+    )
+  }
   for (const { data, table: savings } of savingsTables(evaluation)) {
     terminal.out(`${printable(data, 200)}: quality in points of macro-F1 (or ρ), less the best with a 95 % interval`)
     terminal.out(

@@ -15,6 +15,7 @@ import { openRecording, type Recording } from '../../../data-files/recordings.ts
 import { type Price, usdFor } from '../../../models/cost.ts'
 import { modelsOfEndpoints } from '../../../models/openai/models-of-endpoints.ts'
 import { costCurve, curveSays } from '../../evaluation/cost-curve.ts'
+import { equalCoverage } from '../../evaluation/equal-coverage.ts'
 import { type DataSet, type Evaluation, type EvaluationCell, metricsOf } from '../../evaluation/evaluation.ts'
 import { itemsWithoutExamples } from '../../evaluation/missing.ts'
 import { namedByAnswers, paperModelsOf, whoStoodIn } from '../../evaluation/presets/stand-ins.ts'
@@ -33,7 +34,7 @@ export async function judgeTable(
 ): Promise<Evaluation | null> {
   const { options, terminal, signal } = invocation
   const { seed, keepNearDuplicates = false, maxCost = Number.POSITIVE_INFINITY } = options
-  const { labels, learns = '' } = protocolOf(settings, table.kind)
+  const { labels, learns = '' } = protocolOf(settings, table.kind, table.preset)
   const parts = table.parts.flatMap(({ rows }, at) => (sets[at] === undefined ? [] : [{ data: sets[at], rows }]))
   const line = progressLine(terminal)
   const judge = async (recording: Recording, model: Model | null, reachable: Settings, { countMissing = false } = {}) =>
@@ -83,6 +84,7 @@ export async function judgeTable(
   const without = itemsWithoutExamples(cells)
   const [first] = [...named, ...table.absent]
   if (first === undefined) throw new OperatorError('There is nothing to judge: give --data.')
+  const coverage = equalCoverage(named, seed)
   const guards = keepNearDuplicates ? ' (guards off: cases may be shown near-duplicates of their own text)' : ''
   return {
     schema: 1,
@@ -94,6 +96,7 @@ export async function judgeTable(
     metrics: metricsOf(first),
     counts: first.counts,
     table: [...named, ...table.absent],
+    ...(coverage.length === 0 ? {} : { equalCoverage: coverage }),
     ...withCurves(named, summaryOf(named, sets, seed, { paper: preset === null ? null : { stoodIn } }), seed),
   }
 }

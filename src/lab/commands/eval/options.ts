@@ -6,6 +6,7 @@ import type { Tier } from '../../../contracts/ports/model.ts'
 import type { Contradictions } from '../../../data-files/contradictions.ts'
 import { FORMATS, type Format } from '../../../data-files/formats.ts'
 import type { OwnReading } from '../../../data-files/own-rows.ts'
+import { UNVERIFIED_READINGS, type UnverifiedReading } from '../../evaluation/decided.ts'
 import { BESIDE, type ExtraRows } from './rows.ts'
 
 export interface EvalOptions extends OwnReading {
@@ -24,7 +25,7 @@ export interface EvalOptions extends OwnReading {
   readonly seed: string
   readonly labelAs?: readonly StandIn[]
   readonly contradictions: Contradictions
-  readonly unverified: 'leave-out' | 'rumor' | 'non-rumor'
+  readonly unverified: UnverifiedReading
   readonly profanity: 'hate' | 'non-hate'
   readonly out?: string
   readonly report?: string
@@ -88,9 +89,7 @@ export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--balanced', 'the same number of items for each label'),
   new Option('--split <name>', "the data set's own split, or dev or test, drawn by the seed"),
   new Option('--seed <seed>', 'seed of samples and intervals').default('1'),
-  new Option('--unverified <as>', 'what unverified claims count as')
-    .choices(['leave-out', 'rumor', 'non-rumor'])
-    .default('leave-out'),
+  new Option('--unverified <as>', 'what unverified claims count as').choices(UNVERIFIED_READINGS).default('leave-out'),
   new Option('--profanity <as>', 'what profanity without a target counts as in UnSmile')
     .choices(['hate', 'non-hate'])
     .default('hate'),

@@ -11,6 +11,8 @@ import type { OwnReading } from '../../../data-files/own-rows.ts'
 import type { ConfidenceBasis, ProtocolKind } from '../../../protocols/kind.ts'
 import { argumentOf } from '../../../shelves/curator/feedback.ts'
 import { onePrompt } from '../../baselines/one-prompt.ts'
+import { debateOutcomeOf } from '../../evaluation/before-debate.ts'
+import { UNVERIFIED } from '../../evaluation/decided.ts'
 import type { GoldItem } from '../../evaluation/gold-item.ts'
 import { type ItemOutcome, outcomeOf, unjudged } from '../../evaluation/outcomes.ts'
 import type { RowPlan } from '../../evaluation/rows.ts'
@@ -96,7 +98,7 @@ export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJ
     keepNearDuplicates,
     secret: SECRET,
     shown,
-    kinds: [kindOf(kind, row, judging.draws)],
+    kinds: [kindOf(judging)],
     finalAge: row.finalAge ?? Number.POSITIVE_INFINITY,
     library: judging.library,
   }
@@ -108,7 +110,8 @@ export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJ
       const argument = transcript.parse(JSON.parse(json.transcript))
       const beside = saidBeside(kind, row, verdict)
       const voices = row.how.by === 'protocol' ? (kind.voices?.(argument.turns) ?? {}) : {}
-      outcomes.set(item.id, outcomeOf(item, verdict, argument, { ...beside, voices }))
+      const debated = row.how.by === 'protocol' ? debateOutcomeOf(verdict, argument, kind.name) : null
+      outcomes.set(item.id, outcomeOf(item, verdict, argument, { ...beside, voices, debated }))
       for (const named of Object.entries(verdict.models)) if (named[0] !== 'library') models.add(named[1])
       const argued = row.learns === true && item.label !== null ? argumentOf(argument) : null
       if (argued !== null && item.label !== null)
@@ -130,9 +133,11 @@ export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJ
   }
 }
 
-function kindOf(kind: ProtocolKind, { how }: RowPlan, draws: number): ProtocolKind {
-  if (how.by === 'one-prompt') return onePrompt(kind, { ask: how.ask })
-  if (how.by === 'self-consistency') return onePrompt(kind, { ask: 'self-consistency', draws })
+function kindOf({ kind, row: { how }, draws, data }: RowJudging): ProtocolKind {
+  // Offered where people say so too: else a baseline would withhold what it is there to answer.
+  const offered = data.items.some(({ label }) => label === UNVERIFIED) ? {} : { without: UNVERIFIED }
+  if (how.by === 'one-prompt') return onePrompt(kind, { ask: how.ask, ...offered })
+  if (how.by === 'self-consistency') return onePrompt(kind, { ask: 'self-consistency', draws, ...offered })
   return kind
 }
 

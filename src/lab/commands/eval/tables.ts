@@ -152,9 +152,11 @@ export function kindNamed(name: string): ProtocolKind {
   return kind
 }
 
-/** Fences and ids don't matter here: only what the protocol is. */
-export function protocolOf(settings: Settings, kind: ProtocolKind): Judges {
-  const [protocol] = protocolsOf(settings, 'labels', [kind]).protocols
+/** Fences and ids don't matter here: only what the protocol is, in a paper's table as the paper has it. */
+export function protocolOf(settings: Settings, kind: ProtocolKind, preset: PresetTable | null = null): Judges {
+  const own = entryOf(settings.protocols, kind.name)
+  const protocols = { ...settings.protocols, [kind.name]: { ...own, ...preset?.switches } }
+  const [protocol] = protocolsOf({ ...settings, protocols } as Settings, 'labels', [kind]).protocols
   if (protocol === undefined)
     throw new OperatorError(`${kind.name} is switched off in the settings (protocols.${kind.name}.enabled).`)
   return protocol

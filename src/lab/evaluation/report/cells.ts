@@ -1,3 +1,5 @@
+import { isDecided } from '../decided.ts'
+import type { EqualCoverage } from '../equal-coverage.ts'
 import { type Evaluation, type EvaluationCell, estimateOf } from '../evaluation.ts'
 import type { Measure, PresetTable } from '../presets/preset.ts'
 import { points, withInterval } from '../summary.ts'
@@ -13,11 +15,14 @@ export interface TextTable {
  * paper prints, in points as well. `preset` is the paper's table, if it is one; where its measures are by aspect, a row has a
  * line for each.
  */
-export function mainTable({ table, data }: Evaluation, preset: PresetTable | null): TextTable {
+export function mainTable(evaluation: Evaluation, preset: PresetTable | null): TextTable {
+  const { table, data, equalCoverage = [] } = evaluation
   const many = data.length > 1 || preset !== null
   const { aspects } = preset ?? {}
   const all = preset?.measures ?? ownMeasures(table)
   const measures = aspects === undefined ? all : [...new Set(all.map((measure) => measure.split(':')[0] ?? ''))]
+  // A paper's table has the paper's columns.
+  const [covered] = preset === null ? equalCoverage : []
   const printed = preset === null ? [] : measures.map((measure) => `paper: ${measure}`)
   const line = (cell: EvaluationCell, aspect: string | null, at: number) => {
     const named = measures.map((measure) => (aspect === null ? measure : `${measure}:${aspect}`) as Measure)
@@ -28,6 +33,7 @@ export function mainTable({ table, data }: Evaluation, preset: PresetTable | nul
       cell.why === null ? scoredIn(cell, aspect) : at === 0 ? `– (${cell.why})` : '–',
       ...named.map((measure) => estimateIn(cell, measure, table)),
       ...(preset === null ? [] : named.map((measure) => paperFigure(cell, measure, preset))),
+      ...(covered === undefined ? [] : coverageIn(equalCoverage, cell)),
       ...(cell.why === null ? costsOf(cell) : ['', '', '', '']),
     ]
   }
@@ -39,6 +45,7 @@ export function mainTable({ table, data }: Evaluation, preset: PresetTable | nul
       'items',
       ...measures,
       ...printed,
+      ...(covered === undefined ? [] : ['coverage', `accuracy where ${covered.where} decides`]),
       'no label',
       'calls',
       'tokens',
@@ -46,6 +53,12 @@ export function mainTable({ table, data }: Evaluation, preset: PresetTable | nul
     ],
     rows: table.flatMap((cell) => (aspects ?? [null]).map((aspect, at) => line(cell, aspect, at))),
   }
+}
+
+/** A row's coverage, and how right it is where the first row decides. */
+function coverageIn(all: readonly EqualCoverage[], { row, data, why }: EvaluationCell): string[] {
+  const of = all.find((one) => one.row === row && one.data === data)
+  return of === undefined || why !== null ? ['', ''] : [points(of.coverage), withInterval(of.accuracy)]
 }
 
 /** A row's name, with what tells it from the row of this name that it is not. */
@@ -70,11 +83,10 @@ function scoredIn({ counts, labels, aspects }: EvaluationCell, aspect: string | 
 
 function ownMeasures(table: readonly EvaluationCell[]): Measure[] {
   const labels = table.find((cell) => cell.labels !== null)?.labels
+  const classes = labels?.classes.filter(({ label, support }) => isDecided(label) || support > 0) ?? []
   const aspects = table.find((cell) => cell.aspects.length > 0)?.aspects ?? []
   return [
-    ...(labels == null
-      ? []
-      : (['accuracy', 'macroF1', ...labels.classes.map(({ label }) => `f1:${label}`)] as Measure[])),
+    ...(labels == null ? [] : (['accuracy', 'macroF1', ...classes.map(({ label }) => `f1:${label}`)] as Measure[])),
     ...aspects.flatMap(({ aspect }) => [`spearman:${aspect}`, `kendall:${aspect}`] as Measure[]),
   ]
 }

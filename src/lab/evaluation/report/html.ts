@@ -3,6 +3,7 @@ import type { PresetTable } from '../presets/preset.ts'
 import { bestCheaper } from '../summary.ts'
 import { countsSection } from './counts-section.ts'
 import { confidenceCurves } from './curves.ts'
+import { DEBATE_HEADING, DEBATE_NOTE, debateTable } from './debate-table.ts'
 import { disagreementSection } from './disagreements.ts'
 import type { Texts } from './items.ts'
 import type { ComparedData } from './markdown.ts'
@@ -53,6 +54,7 @@ ${others.length === 0 ? '' : html`<ul>${others.map((sentence) => html`<li>${fore
 <h2>Quality against cost</h2>
 ${sets.map(([data, cells]) => pictureOf(data, cells, { many: sets.length > 1, curve: evaluation.costCurves !== undefined }))}
 <p class="note">Upright lines are 95 % intervals; a point without one has none. ${table[0] === undefined ? '' : html`In color: ${foreign(table[0].row, 80)}.`}</p>
+${debateSection(evaluation)}
 ${savingsTables(evaluation).map(({ data, table }) => savingsSection(data, table))}
 ${mainSection(evaluation, preset)}
 ${compared.map(comparisonSection)}
@@ -70,6 +72,15 @@ function aboutRun({ protocol, preset, seed, data, table }: Evaluation): Markup {
     data.map(({ name, format, items }) => `${name} (${format}), ${items} items`).join('; '),
     600,
   )}.${models.length === 0 ? '' : html` Models: ${foreign(models.join(', '), 600)}.`}`
+}
+
+function debateSection(evaluation: Evaluation): Markup {
+  const table = debateTable(evaluation)
+  if (table === null) return html``
+  return html`
+<h2>${DEBATE_HEADING}</h2>
+${tableOf(table, DEBATE_HEADING)}
+<p class="note">${DEBATE_NOTE}</p>`
 }
 
 function pictureOf(
