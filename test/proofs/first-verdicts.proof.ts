@@ -6,11 +6,12 @@ import { loadSettings, PROJECT } from '../../config/load.ts'
 import { promptsOf } from '../../src/app/composition/make-protocols.ts'
 import type { Comment, Snapshot } from '../../src/contracts/facts/thread.ts'
 import { dueAt, firstDue } from '../../src/judging/threads/checkpoints.ts'
+import { isDecided, UNVERIFIED } from '../../src/lab/evaluation/decided.ts'
 import { rumor } from '../../src/protocols/rumor/index.ts'
 import { drive, plainFence, plainRank } from '../protocols/drive.ts'
 import { tell } from '../support/pipeline.ts'
 
-// How old a thread is when its first verdict comes, and what that costs, by the ages at which threads are judged: RumourEval's
+// How old a thread is when its first verdict comes, and its first that decides, and what that costs, by the ages at which threads are judged: RumourEval's
 // threads by their own times, every revision from what the one before left. Scores are people's stances, the debaters say what
 // their side says. Prints a table; docs/rumor.md has the row of the default.
 
@@ -83,6 +84,8 @@ function judged({ id, created_at, claim, comments: given }: Thread, ages: readon
     .sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1))
   let [carry, calls, revisions, seen]: [unknown, number, number, number] = [null, 0, 0, -1]
   const times = dueTimes(posted, comments, ages)
+  /** When a verdict with this kind of label came first, in minutes after the post. */
+  const came = new Map<'any' | 'decided' | 'unverified', number>()
   for (const now of times) {
     const come = comments.filter(({ createdAt }) => createdAt <= now)
     // Without news the service opens no case, except on the final snapshot.
@@ -104,10 +107,19 @@ function judged({ id, created_at, claim, comments: given }: Thread, ages: readon
       return { scores: scored }
     })
     carry = conclusion.carry
+    const { label } = conclusion.ruling
+    const kinds = ['any', isDecided(label) ? 'decided' : label === UNVERIFIED ? 'unverified' : 'any'] as const
+    for (const kind of kinds) if (!came.has(kind)) came.set(kind, (now - posted) / MINUTE)
     calls += asked.length
     revisions++
   }
-  return { first: ((times[0] ?? posted) - posted) / MINUTE, calls, revisions }
+  return {
+    first: came.get('any') ?? 0,
+    decided: came.get('decided'),
+    unverified: came.get('unverified'),
+    calls,
+    revisions,
+  }
 }
 
 test.skipIf(!existsSync(DATA))('what the ages of the checkpoints cost, over RumourEval’s threads', () => {
@@ -119,9 +131,17 @@ test.skipIf(!existsSync(DATA))('what the ages of the checkpoints cost, over Rumo
     const all = threads.map((one) => judged(one, given))
     const sum = (of: (one: (typeof all)[number]) => number) => all.reduce((total, one) => total + of(one), 0)
     const first = all.map((one) => one.first).sort((a, b) => a - b)
+    const times = (of: 'decided' | 'unverified') => all.map((one) => one[of] ?? Infinity).sort((a, b) => a - b)
+    /** Threads that never come to it come last. */
+    const clock = (of: readonly number[]) => {
+      const [median = Infinity, ever] = [of[Math.floor(of.length / 2)], of.filter(Number.isFinite)]
+      return `${median === Infinity ? 'never' : median.toFixed(1)} (${ever.length} of ${of.length} threads come to it)`
+    }
     return {
       ages,
       'first verdict, median (min)': first[Math.floor(first.length / 2)],
+      'first decided, median (min)': clock(times('decided')),
+      'first unverified, median (min)': clock(times('unverified')),
       'at the first age': `${Math.round((100 * all.filter((one) => one.first === (given[0] ?? 0) / MINUTE).length) / all.length)} %`,
       'verdicts a thread': (sum(({ revisions }) => revisions) / all.length).toFixed(2),
       'calls a thread': (sum(({ calls }) => calls) / all.length).toFixed(2),

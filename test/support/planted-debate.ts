@@ -33,7 +33,7 @@ export interface PlantedDebate {
 }
 
 /** From 0 to 1, by a hash of the item and of what is asked of it. */
-function drawn(id: string, what: string): number {
+export function drawn(id: string, what: string): number {
   return Number.parseInt(createHash('sha256').update(`${what} ${id}`).digest('hex').slice(0, 12), 16) / 2 ** 48
 }
 
@@ -63,7 +63,7 @@ function plantedItems(count: number, plant: DebatePlant): PlantedDebate[] {
 }
 
 /** The label that means hate, or the one that does not, whatever an answer's form calls them. */
-function labelIn(form: unknown, isHate: boolean): string {
+export function labelIn(form: unknown, isHate: boolean): string {
   const { label } = (form as { properties: { label: { enum: string[] } } }).properties
   const harmless = label.enum.find((name) => /^no[nt]/i.test(name))
   const harmful = label.enum.find((name) => name !== harmless && /hate/i.test(name))

@@ -111,9 +111,8 @@ async function costOf(
   }
 }
 
-/** The understudy, its answers padded; it answers by the name that it was asked by, so that prices are found. */
-function padded(asked: RecordedPrompt[]): Model {
-  const inner = understudyModel()
+/** The understudy, or another, its answers padded; it answers by the name that it was asked by, so that prices are found. */
+export function padded(asked: RecordedPrompt[], inner: Model = understudyModel()): Model {
   return {
     async complete(request) {
       asked.push({ model: request.model, messages: request.messages, answer: request.answer })
