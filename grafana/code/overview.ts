@@ -122,7 +122,7 @@ export const overview = () =>
           stat(
             {
               title: 'Overhead p95',
-              says: 'Latency less the critical path of model calls and less imposed holds: what Gavel itself took. Over a second something is queueing: see "Stages at a glance".',
+              says: 'Latency less the critical path of model calls and less imposed waits: what Gavel itself took. Over a second something is queueing: see "Stages at a glance".',
               unit: 's',
               decimals: 3,
             },
@@ -248,13 +248,13 @@ export const overview = () =>
           lines(
             {
               title: 'Where the time goes',
-              says: `Mean latency in two parts: Gavel's own (queueing, storage, publication), and models with imposed holds (Retry-After, budget). The larger one is where to look: "Stages at a glance" or "Call duration".`,
+              says: `Mean latency in two parts: Gavel's own (queueing, storage, publication), and models with imposed waits (Retry-After, budget). The larger one is where to look: "Stages at a glance" or "Call duration".`,
               unit: 's',
             },
             {
               'Gavel itself':
                 'sum(rate(gavel_verdict_overhead_seconds_sum{protocol=~"$protocol"}[$__rate_interval])) / sum(rate(gavel_verdict_overhead_seconds_count{protocol=~"$protocol"}[$__rate_interval]))',
-              'models and holds':
+              'models and waits':
                 'clamp_min(sum(rate(gavel_verdict_latency_seconds_sum{protocol=~"$protocol"}[$__rate_interval])) - sum(rate(gavel_verdict_overhead_seconds_sum{protocol=~"$protocol"}[$__rate_interval])), 0) / sum(rate(gavel_verdict_latency_seconds_count{protocol=~"$protocol"}[$__rate_interval]))',
             },
             { stacked: true },

@@ -41,7 +41,7 @@ export const stages = () =>
                 decimals: 0,
               },
               {
-                name: 'Held',
+                name: 'Deferred',
                 expr: 'max by (protocol, stage) (gavel_stage_jobs{protocol=~"$protocol|all", stage=~"$stage", state="delayed"})',
                 decimals: 0,
               },
@@ -102,15 +102,15 @@ export const stages = () =>
           ),
           lines(
             {
-              title: 'Jobs in work and held by stage',
-              says: 'In work: bounded by stages.*.concurrency and models.slots on each replica. Held (delayed): they wait for a Retry-After or a back-off. Many held: the endpoint throttles or fails.',
+              title: 'Jobs in work and deferred by stage',
+              says: 'In work: bounded by stages.*.concurrency and models.slots on each replica. Deferred (delayed): they wait for a Retry-After or a back-off. Many deferred: the endpoint throttles or fails.',
               unit: 'short',
               decimals: 0,
             },
             {
               '{{protocol}} {{stage}} in work':
                 'max by (protocol, stage) (gavel_stage_jobs{protocol=~"$protocol|all", stage=~"$stage", state="active"})',
-              '{{protocol}} {{stage}} held':
+              '{{protocol}} {{stage}} deferred':
                 'max by (protocol, stage) (gavel_stage_jobs{protocol=~"$protocol|all", stage=~"$stage", state="delayed"})',
             },
             { stacked: true },

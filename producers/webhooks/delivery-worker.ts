@@ -41,20 +41,20 @@ export function deliveryWorker(deps: {
   let isClosing = false
 
   /** Resolves to whether it was sent. */
-  async function deliver(claim: LeasedDelivery, takenAt: number): Promise<boolean> {
-    const receiver = entryOf(hooks, claim.hook)
+  async function deliver(delivery: LeasedDelivery, takenAt: number): Promise<boolean> {
+    const receiver = entryOf(hooks, delivery.hook)
     // A process that stood still sends nothing that another may have by now.
     if (receiver === undefined || clock() - takenAt > leaseMs - settings.timeout) return false
-    const tried = await send(receiver, { id: claim.id, body: claim.body, at: clock() })
-    const end = endOf(claim, tried, settings.retries, clock())
-    if (tried.status === GONE) gone.add(claim.hook)
+    const tried = await send(receiver, { id: delivery.id, body: delivery.body, at: clock() })
+    const end = endOf(delivery, tried, settings.retries, clock())
+    if (tried.status === GONE) gone.add(delivery.hook)
     const outcome = end === 'sent' ? 'sent' : 'again' in end ? 'failed' : 'parked'
-    if (!(await webhooks.settle(claim, end))) return false
+    if (!(await webhooks.settle(delivery, end))) return false
     report('webhook:tried', {
-      hook: claim.hook,
+      hook: delivery.hook,
       outcome,
       why: end === 'sent' ? '' : tried.why,
-      caseId: claim.verdictId,
+      caseId: delivery.verdictId,
     })
     return end === 'sent'
   }
@@ -66,13 +66,13 @@ export function deliveryWorker(deps: {
     const occupy = (places: number) => taken.set(hook, (taken.get(hook) ?? 0) + places)
     occupy(room)
     const takenAt = clock()
-    const claims = await webhooks.take(hook, room, leaseMs).catch((error: unknown) => {
+    const deliveries = await webhooks.take(hook, room, leaseMs).catch((error: unknown) => {
       occupy(-room)
       throw error
     })
-    occupy(claims.length - room)
-    for (const claim of claims) {
-      const one = deliver(claim, takenAt)
+    occupy(deliveries.length - room)
+    for (const delivery of deliveries) {
+      const one = deliver(delivery, takenAt)
         .finally(() => occupy(-1))
         // A receiver that takes what it is sent gets the next at once; one that fails does not before the next poll.
         .then((sent) => (sent ? fill(hook) : undefined))

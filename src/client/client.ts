@@ -72,7 +72,7 @@ export interface GavelClient {
   ): Promise<Judged>
   /** Stops the request, and erases its texts and verdicts. */
   erase(id: string, options?: RequestOptions): Promise<void>
-  /** What is on its way about a streamed post or reply, and what stands. */
+  /** What is on its way about a streamed post or reply, and its current verdicts. */
   subject(
     id: string,
     options?: RequestOptions & {

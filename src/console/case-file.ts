@@ -10,7 +10,7 @@ import type { Session } from './sessions.ts'
 /** All that a page shows of a verdict. */
 export interface CaseFile {
   readonly row: RecordedRow
-  readonly story: SubjectRecord
+  readonly subjectRecord: SubjectRecord
   /** What machines ruled: the verdict itself, or, of what a person decided or withdrew, the ruling beneath. */
   readonly ruled: Verdict
   /** The revision whose argument it rests on. */
@@ -39,21 +39,22 @@ export async function caseFile(
   const row = await record.verdict(id, session.tenants)
   if (row === null) return null
   const { verdict, subject } = row
-  const story = await record.subject({ tenant: subject.tenant, id: subject.postId, kind: subject.kind })
-  if (story === null) return null
-  const revision = (of: string | null | undefined) => story.verdicts.find((one) => one.verdict.id === of)?.verdict
+  const subjectRecord = await record.subject({ tenant: subject.tenant, id: subject.postId, kind: subject.kind })
+  if (subjectRecord === null) return null
+  const revision = (of: string | null | undefined) =>
+    subjectRecord.verdicts.find((one) => one.verdict.id === of)?.verdict
   const beneath = verdict.decision?.against ?? verdict.restored?.from
   const ruled = revision(beneath) ?? verdict
   const kind = kinds.get(verdict.protocol)
-  const earlier = story.verdicts
+  const earlier = subjectRecord.verdicts
     .map((one) => one.verdict)
     .filter(({ protocol, revision: number }) => protocol === ruled.protocol && number < ruled.revision)
     .sort((one, other) => other.revision - one.revision)
-  const own = story.deletedAt === null ? await readTranscript(record, beneath ?? verdict.id) : NONE
+  const own = subjectRecord.deletedAt === null ? await readTranscript(record, beneath ?? verdict.id) : NONE
   const { sent, ...argument } = await argumentOf(record, own.transcript, { ruled, earlier, kind })
   return {
     row,
-    story,
+    subjectRecord,
     ruled,
     kind,
     before: revision(verdict.supersedes) ?? null,
@@ -82,7 +83,7 @@ function threadIn(of: Transcript | null): Snapshot | null {
   return snapshot.safeParse(of?.subject).data ?? null
 }
 
-/** Most earlier revisions that are looked at for what stands from them. */
+/** Most earlier revisions that are looked at for the scores that still count. */
 const MOST_BACK = 8
 
 /**

@@ -24,17 +24,17 @@ export function decisionNotice(done: string | null): TemplatePart {
 }
 
 /** The form by which the person who is signed in decides in place of the machines, or takes that back. */
-export function decisionSection({ row, story, kind }: CaseFile, session: Session): TemplatePart {
+export function decisionSection({ row, subjectRecord, kind }: CaseFile, session: Session): TemplatePart {
   const { verdict, standing } = row
   const { token } = session
-  if (story.deletedAt !== null || kind === undefined || !standing) return NOTHING
+  if (subjectRecord.deletedAt !== null || kind === undefined || !standing) return NOTHING
   const isHuman = verdict.decidedBy === 'human' && mayWithdraw(verdict, session)
   return html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide.title}</h2>
 ${decisionForm({ id: verdict.id, token, labels: kind.labels, means: kind.reading?.labels, chosen: '', why: '', standing: verdict.label, by: session.by })}
 ${isHuman ? withdrawForm({ id: verdict.id, token }) : NOTHING}</section>`
 }
 
-/** Whether this person may take back what stands: their own decision, or, as a lead, anybody's. */
+/** Whether this person may take back what is current: their own decision, or, as a lead, anybody's. */
 export function mayWithdraw({ decision, tenant }: Verdict, { by, grants }: Session): boolean {
   return decision?.by === by || may(grants, 'overrule', tenant)
 }
@@ -50,7 +50,7 @@ export interface DecisionFields {
   readonly means?: Readonly<Record<string, string>> | undefined
   readonly chosen: string
   readonly why: string
-  /** The label that stands, where it is shown. */
+  /** The current label, where it is shown. */
   readonly standing?: string | null
   readonly by: string
   /** It was shown without what was decided: what is sent is an opinion, whatever has become of the verdict when it arrives. */

@@ -24,8 +24,8 @@ ${pairs(factsOf(file, kinds, saved))}
 
 /** What a saved file holds beyond its page, for who must show later what was decided on what: all of it, whole. */
 export function evidenceBody(file: CaseFile, kinds: ProtocolGuides): SafeMarkup {
-  const { row, story, sent, argued, thread } = file
-  const own = story.verdicts.filter(({ verdict }) => verdict.protocol === row.verdict.protocol)
+  const { row, subjectRecord, sent, argued, thread } = file
+  const own = subjectRecord.verdicts.filter(({ verdict }) => verdict.protocol === row.verdict.protocol)
   return html`${chainSection(own, kinds)}
 ${peopleSection(file)}
 ${[file.transcript, sent.argued?.transcript ?? null].map((one) => (one === null ? NOTHING : turnsSection(one)))}
@@ -103,8 +103,8 @@ function chainSection(own: readonly RecordedVerdict[], kinds: ProtocolGuides): S
   return html`<section aria-labelledby="chain"><h2 id="chain">${TEXTS.evidence.chain}</h2>${own.map(block)}</section>`
 }
 
-function peopleSection({ story, row }: CaseFile): SafeMarkup {
-  const said = story.said.filter(({ protocol }) => protocol === row.verdict.protocol)
+function peopleSection({ subjectRecord, row }: CaseFile): SafeMarkup {
+  const said = subjectRecord.said.filter(({ protocol }) => protocol === row.verdict.protocol)
   const none = html`<p>${TEXTS.evidence.noPeople}</p>`
   const block = ({ at, said: what, id, message }: RecordedWord): SafeMarkup =>
     html`<h3>${exact(at)}: ${words(id.startsWith(what) ? id : `${what} ${id}`, { most: 1_000 })}</h3><pre>${whole(JSON.stringify(message, null, 1))}</pre>`

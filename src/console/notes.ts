@@ -91,11 +91,11 @@ function evidenceOf({ evidence }: Verdict): ReadonlySet<string> {
 
 /** All that happened to a subject by one protocol, oldest first, as sentences, and what other protocols say of it. */
 export function timelineSection(
-  story: SubjectRecord,
+  subjectRecord: SubjectRecord,
   { verdict, kinds, posted }: { verdict: Verdict; kinds: ProtocolGuides; posted: Post | null },
 ): SafeMarkup {
-  const own = story.verdicts.filter((one) => one.verdict.protocol === verdict.protocol)
-  const said = story.said.filter(({ protocol }) => protocol === verdict.protocol)
+  const own = subjectRecord.verdicts.filter((one) => one.verdict.protocol === verdict.protocol)
+  const said = subjectRecord.said.filter(({ protocol }) => protocol === verdict.protocol)
   // Of a decision that became a verdict its verdict tells.
   const carriedOut = new Set(own.flatMap(({ verdict: one }) => one.decision?.of ?? one.restored?.of ?? []))
   const heard = new Set(said.flatMap(({ said: what, id }) => (what === 'outcome' ? [decisionOf(id)] : [])))
@@ -106,7 +106,7 @@ export function timelineSection(
       : [
           {
             at: posted.createdAt,
-            show: html`${TEXTS.story.posted} ${words(posted.author ?? TEXTS.verdict.unknown, { most: 60 })}.`,
+            show: html`${TEXTS.timeline.posted} ${words(posted.author ?? TEXTS.verdict.unknown, { most: 60 })}.`,
           },
         ]),
     ...own.map((one) => ({
@@ -117,7 +117,9 @@ export function timelineSection(
       .filter(({ said: what, id }) => !((what === 'decision' || what === 'outcome') && carriedOut.has(decisionOf(id))))
       .map((one) => ({ at: one.at, show: saidBy(one, heard) })),
   ]
-  const others = story.verdicts.filter(({ verdict: one, standing }) => standing && one.protocol !== verdict.protocol)
+  const others = subjectRecord.verdicts.filter(
+    ({ verdict: one, standing }) => standing && one.protocol !== verdict.protocol,
+  )
   return html`<section aria-labelledby="timeline"><h2 id="timeline">${TEXTS.verdict.timeline}</h2>
 <ol class="timeline">${events
     .sort((one, other) => one.at - other.at)
@@ -141,20 +143,20 @@ function ruled(
   const { before, shown, kinds } = of
   const number = TEXTS.verdict.revision(one.revision)
   const name = html`${badge(one, kinds)} (${one.id === shown.id ? html`<strong>${number}</strong>` : html`<a href="${link('/verdict', { id: one.id })}">${number}</a>`})`
-  const { story } = TEXTS
+  const { timeline } = TEXTS
   if (one.decision !== undefined)
-    return html`${words(one.decision.by, { most: 60 })} ${story.human} ${name}. ${whySaid(one.rationale)}`
+    return html`${words(one.decision.by, { most: 60 })} ${timeline.human} ${name}. ${whySaid(one.rationale)}`
   if (one.restored !== undefined)
-    return html`${words(one.restored.by, { most: 60 })} ${story.withdrew} ${name}. ${whySaid(one.restored.why)}`
+    return html`${words(one.restored.by, { most: 60 })} ${timeline.withdrew} ${name}. ${whySaid(one.restored.why)}`
   const isSame = before !== undefined && sayingOf(before) === sayingOf(one)
-  const was = before === undefined || isSame ? NOTHING : html`, ${story.before} ${badge(before, kinds)}`
-  return html`${before === undefined ? story.first : isSame ? story.still : story.again} ${name}${was}. ${words(howDecided(one))} ${story.by(one.counts.accepted, before?.counts.accepted ?? 0)}${one.final ? ` ${story.final}` : ''}`
+  const was = before === undefined || isSame ? NOTHING : html`, ${timeline.before} ${badge(before, kinds)}`
+  return html`${before === undefined ? timeline.first : isSame ? timeline.still : timeline.again} ${name}${was}. ${words(howDecided(one))} ${timeline.by(one.counts.accepted, before?.counts.accepted ?? 0)}${one.final ? ` ${timeline.final}` : ''}`
 }
 
 function whySaid(why: string | undefined): TemplatePart {
   return why === undefined || why === ''
     ? NOTHING
-    : html`<span class="faint">${TEXTS.story.why}</span> ${words(why, { most: 400 })}`
+    : html`<span class="faint">${TEXTS.timeline.why}</span> ${words(why, { most: 400 })}`
 }
 
 const message = z.object({
@@ -167,22 +169,22 @@ const message = z.object({
 })
 
 function saidBy({ said, id, label, by, message: sent }: RecordedWord, heard: ReadonlySet<string>): SafeMarkup {
-  const { story } = TEXTS
+  const { timeline } = TEXTS
   const { why, note, withdraw = false, opinion = false, against = 0, outcome = '' } = message.safeParse(sent).data ?? {}
   const who = words(by, { most: 60 })
   const what = html`<strong>${words(label ?? TEXTS.row.noLabel, { most: 64 })}</strong>`
   switch (said) {
     case 'decision':
-      if (opinion) return html`${who} ${story.opinion} ${what}. ${whySaid(why)}`
-      return html`${who} ${withdraw ? story.withdraws : html`${story.decided} ${what}`}. ${heard.has(decisionOf(id)) ? '' : story.unmade(against)} ${whySaid(why)}`
+      if (opinion) return html`${who} ${timeline.opinion} ${what}. ${whySaid(why)}`
+      return html`${who} ${withdraw ? timeline.withdraws : html`${timeline.decided} ${what}`}. ${heard.has(decisionOf(id)) ? '' : timeline.unmade(against)} ${whySaid(why)}`
     case 'outcome':
-      return html`${who}: ${what}. ${entryOf(story.outcomes, outcome) ?? ''}`
+      return html`${who}: ${what}. ${entryOf(timeline.outcomes, outcome) ?? ''}`
     case 'proposal':
-      return html`${story.proposal} ${what}; ${story.humanStands}.`
+      return html`${timeline.proposal} ${what}; ${timeline.humanStands}.`
     case 'review':
-      return html`${story.look} ${entryOf<string>(TEXTS.review.reasons, why ?? '') ?? words(why ?? '', { most: 60 })}.`
+      return html`${timeline.look} ${entryOf<string>(TEXTS.review.reasons, why ?? '') ?? words(why ?? '', { most: 60 })}.`
     case 'feedback':
-      return html`${who} ${story.feedback} ${what}. ${whySaid(note)}`
+      return html`${who} ${timeline.feedback} ${what}. ${whySaid(note)}`
   }
 }
 

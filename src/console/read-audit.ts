@@ -34,9 +34,9 @@ export function auditedRecord(record: Reader): Reader {
       return row
     },
     async subject(of) {
-      const story = await record.subject(of)
-      note(...(story?.verdicts ?? []).map(({ verdict }) => verdict.id))
-      return story
+      const subjectRecord = await record.subject(of)
+      note(...(subjectRecord?.verdicts ?? []).map(({ verdict }) => verdict.id))
+      return subjectRecord
     },
     async transcript(id) {
       note(id)

@@ -67,7 +67,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
   }
   const own = async (id: string, session: Session): Promise<ReviewItem | null> => {
     const { items } = await queue.list({ ...filter(session), verdict: id }, 1, clock())
-    return items.find(({ reservation: held }) => held?.by === session.by) ?? null
+    return items.find(({ reservation }) => reservation?.by === session.by) ?? null
   }
   /** Gives one's own item back; a lead, anybody's. */
   const released = async (id: string, session: Session): Promise<void> => {
@@ -206,7 +206,7 @@ ${waiting === 0 ? NOTHING : button('/review/next', TEXTS.review.next, { session,
       item,
     ) => html`<li class="row"><div class="row-head"><strong>${isBlind(item) ? TEXTS.review.second : words(item.label ?? TEXTS.row.noLabel, { most: 64 })}</strong> <span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> <span class="faint">${TEXTS.review.since}</span> ${moment(item.since)} <span class="faint">${reasonsOf(item)}</span></div>
 ${item.words === null ? html`<p class="row-words faint">${TEXTS.live.noWords}</p>` : html`<details class="hidden"><summary>${TEXTS.review.words}</summary><p class="row-words">${words(item.words, { most: 160, lang: item.lang ?? '' })}</p></details>`}
-${item.reservation !== null && item.reservation.by !== session.by ? html`<p class="faint">${TEXTS.review.held} ${words(item.reservation.by, { most: 60 })}</p>${may(session.grants, 'overrule', item.subject.tenant) ? button('/review/release', TEXTS.review.releaseTheirs, { session, id: item.verdict }) : NOTHING}` : button('/review/take', TEXTS.review.take, { session, id: item.verdict })}</li>`,
+${item.reservation !== null && item.reservation.by !== session.by ? html`<p class="faint">${TEXTS.review.reservedBy} ${words(item.reservation.by, { most: 60 })}</p>${may(session.grants, 'overrule', item.subject.tenant) ? button('/review/release', TEXTS.review.releaseTheirs, { session, id: item.verdict }) : NOTHING}` : button('/review/take', TEXTS.review.take, { session, id: item.verdict })}</li>`,
   )}</ol>
 ${waiting > items.length ? html`<p>${TEXTS.review.further(waiting - items.length)}</p>` : NOTHING}
 <p class="faint">${TEXTS.review.keys}</p>`

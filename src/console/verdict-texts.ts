@@ -157,7 +157,7 @@ export const VERDICT_TEXTS = {
   },
   filtered: (model: string, stage: string, calls: number, found: string) =>
     `A filter of ${model} refused ${calls === 1 ? 'one question' : `${calls} questions`} of ${stage}${found === '' ? '' : ` (${found})`}.`,
-  story: {
+  timeline: {
     posted: 'Posted by',
     first: 'First judged:',
     again: 'Judged again:',
@@ -175,11 +175,11 @@ export const VERDICT_TEXTS = {
     withdraws: 'asked to withdraw the decision of a person',
     opinion: 'gave a second opinion:',
     unmade: (revision: number) => `Made on revision ${revision}; no verdict has come of it so far.`,
-    outcomes: { stands: 'That decision stands.', withdrawn: 'That decision was withdrawn.' } as Readonly<
+    outcomes: { stands: 'That decision was carried out.', withdrawn: 'That decision was withdrawn.' } as Readonly<
       Record<string, string>
     >,
     proposal: 'A machine judged again and would say',
-    humanStands: 'the decision of the person stands',
+    humanStands: 'the decision of the person is still current',
     look: 'People are asked to look again:',
     feedback: 'sent feedback:',
     why: 'Why:',

@@ -67,9 +67,9 @@ export function verdictPages({ record, kinds, style, canDecide, blinds, clock, p
         const row = await record.verdict(query.get('id') ?? '', session.tenants)
         if (row === null || blinds.isClosed(session.by, row.subject)) return { news: null }
         const { tenant, postId: id, kind } = row.subject
-        const story = await record.subject({ tenant, id, kind })
-        if (story === null || storyOf(story) === query.get('seen')) return { news: null }
-        const isProposal = story.said.at(-1)?.said === 'proposal'
+        const subjectRecord = await record.subject({ tenant, id, kind })
+        if (subjectRecord === null || seenMark(subjectRecord) === query.get('seen')) return { news: null }
+        const isProposal = subjectRecord.said.at(-1)?.said === 'proposal'
         return { news: isProposal ? TEXTS.verdict.proposalCame : TEXTS.verdict.somethingCame }
       },
     },
@@ -82,7 +82,7 @@ export function verdictPages({ record, kinds, style, canDecide, blinds, clock, p
         if (file === null) return NOTHING_HERE
         if (isClosed(file, session)) return CLOSED
         const saved = { at: clock(), by: session.by, from: publicUrl }
-        const isGone = file.story.deletedAt !== null
+        const isGone = file.subjectRecord.deletedAt !== null
         const page = verdictBody(file, kinds, NOTHING)
         const body = isGone ? page : html`${evidenceHead(file, kinds, saved)}${page}${evidenceBody(file, kinds)}`
         return { file: toFile(fileTitle(file, saved.at), body, style), name: fileName(file.row.verdict) }
@@ -112,13 +112,13 @@ export function verdictPages({ record, kinds, style, canDecide, blinds, clock, p
 }
 
 /** Changes when something comes of a subject: what a page shows of it is older then. */
-function storyOf({ verdicts, said, deletedAt }: SubjectRecord): string {
+function seenMark({ verdicts, said, deletedAt }: SubjectRecord): string {
   return [verdicts.length, said.at(-1)?.id ?? '', said.at(-1)?.at ?? '', deletedAt ?? ''].join('.')
 }
 
 /** The place where a page's script shows that something has come since it was drawn. */
-function newsPlace({ row, story }: CaseFile): SafeMarkup {
-  const news = link('/verdict/news', { id: row.verdict.id, seen: storyOf(story) })
+function newsPlace({ row, subjectRecord }: CaseFile): SafeMarkup {
+  const news = link('/verdict/news', { id: row.verdict.id, seen: seenMark(subjectRecord) })
   return html`<p class="notice news" role="status" data-news="${news}" hidden><span></span> <a href="${link('/verdict', { id: row.verdict.id })}">${TEXTS.show}</a></p>`
 }
 
@@ -131,9 +131,9 @@ function fileTitle({ row: { verdict } }: CaseFile, at: number): string {
 }
 
 function verdictBody(file: CaseFile, kinds: ProtocolGuides, tools: TemplatePart): SafeMarkup {
-  const { row, story, ruled, argued, before, thread, debate, kind, transcript } = file
+  const { row, subjectRecord, ruled, argued, before, thread, debate, kind, transcript } = file
   const { verdict } = row
-  if (story.deletedAt !== null) return deletedBody(file)
+  if (subjectRecord.deletedAt !== null) return deletedBody(file)
   const { placeOf, shown } = placesIn(file)
   const nameOf = (id: string): TemplatePart => {
     const said = thread?.comments.find((comment) => comment.id === id)
@@ -155,7 +155,7 @@ ${benchSection(debate, kind, ruled.rationale)}
 ${thread === null ? NOTHING : commentsSection(thread, { verdictId: verdict.id, weighed: { marks: debate.marks, evidence: ruled.evidence, counts: sideCounts(file) }, shown, isDebated: isDebated(file) })}
 ${restSection(debate)}
 ${sinceSection({ verdict, before, kinds, nameOf })}
-${timelineSection(story, { verdict, kinds, posted: thread?.post ?? null })}
+${timelineSection(subjectRecord, { verdict, kinds, posted: thread?.post ?? null })}
 ${callsSection(ruled, transcript)}`
 }
 
@@ -175,10 +175,10 @@ function placesIn({ row, ruled, thread }: CaseFile) {
 }
 
 /** What it was found to be, what that means, how, and whether it may still change. */
-function headline({ row, story, kind }: CaseFile, kinds: ProtocolGuides): SafeMarkup {
+function headline({ row, subjectRecord, kind }: CaseFile, kinds: ProtocolGuides): SafeMarkup {
   const { verdict, standing, contested, conflicting, erased } = row
   const { final, decidedBy, protocol, revision, tenant, timing } = verdict
-  const own = story.verdicts.filter((one) => one.verdict.protocol === protocol)
+  const own = subjectRecord.verdicts.filter((one) => one.verdict.protocol === protocol)
   const newest = own.find((one) => one.standing)?.verdict
   const last = own.reduce((most, one) => Math.max(most, one.verdict.revision), revision)
   const other = own
@@ -188,7 +188,7 @@ function headline({ row, story, kind }: CaseFile, kinds: ProtocolGuides): SafeMa
     (late, one) => (late !== undefined && late.revision > one.revision ? late : one),
     undefined,
   )
-  const proposal = story.said.findLast((one) => one.said === 'proposal' && one.protocol === protocol)
+  const proposal = subjectRecord.said.findLast((one) => one.said === 'proposal' && one.protocol === protocol)
   return html`<header class="headline"><h1>${badge(verdict, kinds)} <small>${final ? TEXTS.verdict.final : TEXTS.verdict.forNow}</small></h1>
 <p class="how">${findingOf(verdict, kind)} ${words(howDecided(verdict))}${contested ? html` ${TEXTS.verdict.contested}` : NOTHING}${when(verdict.decision?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)}${when(was, (one) => html` ${words(TEXTS.verdict.was(sayingOf(one), one.revision), { most: 160 })}`)}</p>
 ${when(verdict.restored, ({ by, why }) => html`<p class="how">${words(TEXTS.verdict.withdrew(by), { most: 160 })} ${words(why, { most: 400 })}</p>`)}
@@ -207,9 +207,9 @@ function toolsOf({ row }: CaseFile, canDecide: boolean): SafeMarkup {
 }
 
 /** Of a deleted subject ids and times alone. */
-function deletedBody({ row: { verdict }, story }: CaseFile): SafeMarkup {
+function deletedBody({ row: { verdict }, subjectRecord }: CaseFile): SafeMarkup {
   return html`<h1>${TEXTS.verdict.title}</h1><p class="notice">${TEXTS.verdict.deleted}</p>
-<dl class="fields"><dt>${TEXTS.verdict.id}</dt><dd>${words(verdict.id, { most: 700 })}</dd><dt>${TEXTS.verdict.judged}</dt><dd>${moment(verdict.timing.decidedAt)}</dd><dt>${TEXTS.decidedBy.deleted?.(0) ?? ''}</dt><dd>${moment(story.deletedAt)}</dd></dl>`
+<dl class="fields"><dt>${TEXTS.verdict.id}</dt><dd>${words(verdict.id, { most: 700 })}</dd><dt>${TEXTS.verdict.judged}</dt><dd>${moment(verdict.timing.decidedAt)}</dd><dt>${TEXTS.decidedBy.deleted?.(0) ?? ''}</dt><dd>${moment(subjectRecord.deletedAt)}</dd></dl>`
 }
 
 /** What a saved verdict is called. */

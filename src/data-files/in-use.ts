@@ -8,10 +8,10 @@ import { OperatorError } from '../contracts/facts/errors.ts'
 const IN_USE = 'in-use'
 
 /**
- * Claims a folder for this process. Throws an `OperatorError` if another that is still there has it, or one on another host,
+ * Takes a folder into use for this process. Throws an `OperatorError` if another that is still there has it, or one on another host,
  * of which nobody here can tell. Returns what gives it back.
  */
-export async function claim(folder: string): Promise<() => Promise<void>> {
+export async function takeFolder(folder: string): Promise<() => Promise<void>> {
   const file = join(folder, IN_USE)
   const own = `${hostname()} ${process.pid}`
   if (!(await created(file, own))) {

@@ -14,7 +14,7 @@ import { found } from '../contracts/facts/library.ts'
 import { REMARKS } from '../contracts/facts/verdict.ts'
 import type { Library, Search, SubjectRef } from '../contracts/ports/library.ts'
 import type { Model, ModelReply, ModelRequest } from '../contracts/ports/model.ts'
-import { claim } from './in-use.ts'
+import { takeFolder } from './in-use.ts'
 import { linesOf } from './lines.ts'
 import { makeFolder } from './make-folder.ts'
 
@@ -139,7 +139,7 @@ export interface Recording {
 export async function openRecording(folder: string, { readOnly = false } = {}): Promise<Recording> {
   if (readOnly) return opened(folder, { readOnly })
   await makeFolder(folder)
-  const release = await claim(folder)
+  const release = await takeFolder(folder)
   try {
     const recording = await opened(folder, { readOnly })
     return { ...recording, close: () => recording.close().finally(release) }

@@ -87,7 +87,7 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
       problems: ['refused-content', 'model-unreadable', 'model-away', 'budget', ...DEBATED],
       async answer({ base, body, caller, charge, gone, closing, waiting, ifLate }) {
         const given = readAs(request, body)
-        const { comment, context } = commentIn(given)
+        const { comment, surroundings } = commentIn(given)
         const wanted = attributesIn(given.requestedAttributes, given.dropUnsupportedAttributes === true)
         const asked = given.languages ?? []
         checkLanguages(asked, parts.languages, wanted[0]?.name, 'requestedLanguages')
@@ -103,7 +103,7 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
         const isSplit = sentences.length > 1
         charge({ scoreCalls: parts.scorer.calls(comment) + (isSplit ? 1 : 0), debates: wantsDebate ? 1 : 0 })
         const whose = { tenant: caller.tenant, part: caller.id, remember, gone: gone(), signal: closing }
-        const scored = { text: comment, context, ...whose }
+        const scored = { text: comment, surroundings, ...whose }
         // The summary is asked for by itself, so that it is the same with spans and without.
         const [{ scores, model }, spans] = await waiting(
           Promise.all([parts.scorer.attributes(scored), isSplit ? parts.scorer.sentences(scored, sentences) : null]),
@@ -175,7 +175,10 @@ function readAs<Given>(schema: z.ZodType<Given>, body: Buffer): Given {
   throw new PerspectiveError('INVALID_REQUEST', `Invalid value at '${fault?.path.join('.')}': ${fault?.message}`)
 }
 
-function commentIn({ comment, context }: z.infer<typeof request>): { comment: string; context: readonly string[] } {
+function commentIn({ comment, context }: z.infer<typeof request>): {
+  comment: string
+  surroundings: readonly string[]
+} {
   const written = comment?.text ?? ''
   if (written.trim() === '') throw new PerspectiveError('COMMENT_EMPTY', 'Comment must be non-empty.')
   if (Buffer.byteLength(written) > MOST_BYTES)
@@ -184,7 +187,7 @@ function commentIn({ comment, context }: z.infer<typeof request>): { comment: st
   const before = [...(context?.entries ?? []), article, parentComment].flatMap((one) => (one?.text ? [one.text] : []))
   if (before.length > MOST_ENTRIES || Buffer.byteLength(before.join('')) > MOST_CONTEXT_BYTES)
     throw new PerspectiveError('INVALID_REQUEST', 'Context was too long.')
-  return { comment: written.toWellFormed(), context: before.map((one) => one.toWellFormed()) }
+  return { comment: written.toWellFormed(), surroundings: before.map((one) => one.toWellFormed()) }
 }
 
 interface RequestedAttribute {

@@ -4,6 +4,7 @@ import type { ChatMessage } from '../contracts/facts/verdict.ts'
 import { LargerThanLimit } from '../contracts/ports/call-limits.ts'
 import type { MemoEntry } from '../contracts/ports/memo.ts'
 import { type Admission, type AnsweredCall, beginCall, failCall, priceReply, readCall, requestOf } from './call.ts'
+import { NO_USE, reserve, settle, throwIfNotGranted } from './call-reservations.ts'
 import { type AskContext, type AskResult, CallDeferred, firstPrompt, type ModelPrompt } from './context.ts'
 import { acquirePass, chainOf, fallBack, firstChoice, type ModelChoice, throwIfFiltered } from './fallback.ts'
 import {
@@ -20,7 +21,6 @@ import type { ModelSlot } from './model-slots.ts'
 import type { GatewayState } from './parts.ts'
 import { type AskAnswers, askOf, frameOf, itemsOf, type KnownAnswers, settledOf } from './questions.ts'
 import { furtherPrompt, mergeAnswers } from './repair.ts'
-import { NO_USE, reserve, settle, throwIfNotGranted } from './reservations.ts'
 
 // The way of an ask to a model and back, from top to bottom. The steps are numbered in the order in which they act; each is
 // described in the file that it is imported from, 2 in breaker.ts and 6 in read-answer.ts as well; a repair passes 2, 4, 5 and 6 again. A step is given what it needs and returns what it found: the context of the ask
@@ -28,7 +28,7 @@ import { NO_USE, reserve, settle, throwIfNotGranted } from './reservations.ts'
 
 /** Answers an ask through the models of its role. */
 export async function ask(gateway: GatewayState, context: AskContext): Promise<AskResult> {
-  const { settings, images, hold, clock, report } = gateway
+  const { settings, images, outageDeferral, clock, report } = gateway
   const { protocol, caseId, askId } = context
   const beganAt = clock()
   const chain = chainOf(settings.roles, protocol, context.ask.role)
@@ -42,11 +42,12 @@ export async function ask(gateway: GatewayState, context: AskContext): Promise<A
     images.forget(askId)
     const { memoHits: hits } = settled.usage
     if (hits > 0) report('memo:hit', { protocol, stage: context.ask.stage, hits, ...saved, caseId })
-    if (!settled.memo) hold?.answered(chain, context, beganAt)
+    if (!settled.memo) outageDeferral?.answered(chain, context, beganAt)
     return settled
   } catch (thrown) {
-    // If none of them answers anybody, the ask is held.
-    const error = hold === null || chain.length === 0 ? thrown : hold.errorFor(thrown, chain, context)
+    // If none of them answers anybody, the ask waits until one does.
+    const error =
+      outageDeferral === null || chain.length === 0 ? thrown : outageDeferral.errorFor(thrown, chain, context)
     if (error instanceof RetryLaterError) images.release(askId)
     else images.forget(askId)
     throw error
@@ -165,7 +166,7 @@ export async function callModel(
 ): Promise<AnsweredCall> {
   let refused: ParameterRefused
   let use = NO_USE
-  // 4. Reservation: budgets and limits
+  // 4. Call reservation: budgets and limits
   const reservation = await reserve(gateway, context, choice.model, prompt)
   try {
     throwIfNotGranted(reservation)

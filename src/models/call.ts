@@ -8,6 +8,7 @@ import type { ModelReply, ModelRequest, Tier } from '../contracts/ports/model.ts
 import type { UnmeteredReason } from '../contracts/ports/report.ts'
 import type { CallEnd } from './adaptive.ts'
 import type { Pass, PassFailure } from './breaker.ts'
+import type { CallReservation, CallUse } from './call-reservations.ts'
 import type { AskContext, AskResult, ModelPrompt } from './context.ts'
 import { type Charge, chargeOf, spentOn } from './cost.ts'
 import { hasOthers, hasOthersApart, type ModelChoice } from './fallback.ts'
@@ -15,7 +16,6 @@ import { breakpointsIn, jsonSchema } from './format.ts'
 import type { ModelSlot } from './model-slots.ts'
 import type { GatewayState } from './parts.ts'
 import { readReply, withExpected } from './read-answer.ts'
-import type { CallUse, Reservation } from './reservations.ts'
 import { withThoughtsApart } from './thinking.ts'
 import { tierOf, timeoutOf } from './time-limits.ts'
 
@@ -29,7 +29,7 @@ export interface Admission {
 export interface CallInFlight {
   readonly pass: Pass
   readonly prompt: ModelPrompt
-  readonly reservation: Reservation
+  readonly reservation: CallReservation
   /** The tier that it asks for. */
   readonly tier: Tier | undefined
   /** Longest wait for its answer, in ms. */
@@ -71,7 +71,7 @@ export function beginCall(
   { protocol, signal, attempt, last, deadline }: AskContext,
   { pass, slot }: Admission,
   prompt: ModelPrompt,
-  reservation: Reservation,
+  reservation: CallReservation,
 ): CallInFlight {
   const { stage, role } = prompt.ask
   const startedAt = clock()
@@ -198,9 +198,9 @@ export function failCall(
   const refusal = error instanceof PermanentError ? error : undefined
   const outcome = outcomeOf(error)
   const isFree = FREE.has(outcome)
-  // A model that refuses is left alone only if another can be asked or the ask is held; otherwise each ask must fail with
+  // A model that refuses is left alone only if another can be asked or the ask waits for it; otherwise each ask must fail with
   // its name at once.
-  const operatorAction = hasOthers(choice) || gateway.settings.holds ? refusal?.operatorAction : undefined
+  const operatorAction = hasOthers(choice) || gateway.settings.defersInOutage ? refusal?.operatorAction : undefined
   endCall(gateway, context, flight, outcome, {
     again: error instanceof ParameterRefused,
     failure: { action: operatorAction, why: error instanceof Error ? error.message : '' },

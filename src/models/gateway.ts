@@ -6,7 +6,7 @@ import type { AskContext, AskResult } from './context.ts'
 import { unmeteredCalls } from './cost.ts'
 import { imageCache } from './image-cache.ts'
 import { leases } from './lease.ts'
-import { outageHold } from './model-outage.ts'
+import { outageDeferral } from './model-outage.ts'
 import { modelSlots } from './model-slots.ts'
 import type { GatewayParts, GatewayState } from './parts.ts'
 import { questionKeys } from './questions.ts'
@@ -50,7 +50,7 @@ export function gateway(parts: GatewayParts): Gateway {
     questionKeys: questionKeys(settings.secret, settings.thinkingOf),
     flights: singleFlight(),
     leases: leases({ memo, settings: settings.memo, clock, report }),
-    hold: settings.holds ? outageHold({ breakers, clock }) : null,
+    outageDeferral: settings.defersInOutage ? outageDeferral({ breakers, clock }) : null,
     thinkingRooms: thinkingRooms(settings, clock),
     spentBudgets: spentBudgets(report, clock, () => settings.whenSpent),
     unmeteredCalls: unmeteredCalls(report, clock),

@@ -5,7 +5,7 @@ import type { Report } from '../contracts/ports/report.ts'
 import { type BreakerSettings, breaker, withPass } from './breaker.ts'
 import { breakerReport } from './breaker-report.ts'
 import { type AskContext, ModelAvoided } from './context.ts'
-import { outageHold } from './model-outage.ts'
+import { outageDeferral } from './model-outage.ts'
 
 /** The role of the embedder, beside those of `models.roles`: its chain has no other model. */
 const EMBEDDER_ROLE = 'embedder'
@@ -24,8 +24,8 @@ interface EmbedderSettings {
 /** Lookups of the library, which have to wait where its embedder does not answer. */
 export interface Lookups {
   /**
-   * Makes a lookup, unless the embedder is left alone. One that it does not answer is held, as an ask is that no model of its
-   * chain answers (`Holding`).
+   * Makes a lookup, unless the embedder is left alone. One that it does not answer waits, as an ask does that no model of its
+   * chain answers (`OutageDeferral`).
    */
   lookUp<Found>(
     context: Pick<AskContext, 'caseId' | 'accountKey' | 'askId' | 'last' | 'deadline'>,
@@ -35,7 +35,7 @@ export interface Lookups {
   tick(): void
 }
 
-/** What holds lookups while the settings' embedder does not answer; null where it is part of the process. */
+/** What defers lookups while the settings' embedder does not answer; null where it is part of the process. */
 export function lookupsOf(
   settings: EmbedderSettings & {
     readonly breaker: BreakerSettings
@@ -60,7 +60,7 @@ export function lookups(deps: {
   const { embedder, endpoint, settings, clock, report } = deps
   const outages = breakerReport(report, clock, () => endpoint, 'library.embedder')
   const breakers = breaker({ settings, clock, changed: outages.changed })
-  const hold = outageHold({ breakers, clock })
+  const deferral = outageDeferral({ breakers, clock })
   const chain = [embedder]
   return {
     async lookUp(context, find) {
@@ -90,10 +90,10 @@ export function lookups(deps: {
           },
           accountKey,
         )
-        hold.answered(chain, context, began)
+        deferral.answered(chain, context, began)
         return found
       } catch (error) {
-        throw hold.errorFor(error, chain, context)
+        throw deferral.errorFor(error, chain, context)
       }
     },
     tick() {

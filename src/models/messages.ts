@@ -1,10 +1,10 @@
 import type { Ask } from '../contracts/facts/ask.ts'
 import type { ChatMessage } from '../contracts/facts/verdict.ts'
+import { tryReservation } from './call-reservations.ts'
 import { type AskContext, firstPrompt } from './context.ts'
 import { avoidedError } from './fallback.ts'
 import { withFormat } from './format.ts'
 import type { GatewayState } from './parts.ts'
-import { tryReservation } from './reservations.ts'
 
 /**
  * Returns the messages of the ask, or of a part of it, as sent to the model. Images are fetched only while it may be called and there is room for the call:

@@ -3,11 +3,11 @@ import type { Clock } from '../contracts/ports/clock.ts'
 import type { Breaker } from './breaker.ts'
 import { type AskContext, ModelAvoided } from './context.ts'
 
-/** Holds asks that no model of their chain answers. */
-export interface OutageHold {
+/** Defers asks that no model of their chain answers. */
+export interface OutageDeferral {
   /** Notes that a model of the chain answered an ask of this case, which began then, in ms since 1970. */
   answered(chain: readonly string[], context: Pick<AskContext, 'caseId' | 'askId'>, beganAt: number): void
-  /** The error to throw for this one: the same, or one by which the ask is held. */
+  /** The error to throw for this one: the same, or one by which the ask waits for its model. */
   errorFor(
     error: unknown,
     chain: readonly string[],
@@ -17,7 +17,7 @@ export interface OutageHold {
 
 /** An ask that the breaker has not stopped yet is tried again after this, in ms. */
 const SOON_MS = 1_000
-/** Held asks come back within this after the model may be called again, in ms: not all at once… */
+/** Waiting asks come back within this after the model may be called again, in ms: not all at once… */
 const SPREAD_MS = 30_000
 /** …and so many of them that each of a process has so long, in ms, up to the longer one: what they cost does not grow with them. */
 const SPREAD_EACH_MS = 50
@@ -32,20 +32,20 @@ const MOST_REFUSALS = 3
 const MOST_REMEMBERED = 10_000
 
 /**
- * Tells an ask that fails by its own doing from a model that answers nobody, and holds the latter, at no attempt's cost:
+ * Tells an ask that fails by its own doing from a model that answers nobody, and defers the latter, at no attempt's cost:
  * where the breakers block every model of the chain; where the account or the key is refused; where a permission or the
  * model is, or the last attempt got no answer, unless the chain has answered another case that asked later. The last attempt before
  * a case's deadline counts as its last, if the chain has answered at all.
  */
-export function outageHold(deps: {
+export function outageDeferral(deps: {
   breakers: Pick<Breaker, 'preferred' | 'outage'>
   clock: Clock
   random?: () => number
-}): OutageHold {
+}): OutageDeferral {
   const { breakers, clock, random = Math.random } = deps
   /** By ask: when it first failed, in ms since 1970, and how often it was refused. */
   const failing = new Map<string, { readonly since: number; refusals: number }>()
-  /** Held asks by when they last were, the longest ago first, in ms since 1970. */
+  /** Waiting asks by when they were last deferred, the longest ago first, in ms since 1970. */
   const waiting = new Map<string, number>()
   /** By chain: the last case that was answered and the last other one, and when they asked. */
   const answers = new Map<string, readonly { readonly caseId: string; readonly beganAt: number }[]>()
@@ -68,7 +68,7 @@ export function outageHold(deps: {
     return answers.has(chain.join())
   }
 
-  /** How many asks are held, this one with them. */
+  /** How many asks wait, this one with them. */
   function countWith(askId: string): number {
     const now = clock()
     waiting.delete(askId)
@@ -80,7 +80,7 @@ export function outageHold(deps: {
     return waiting.size
   }
 
-  function hold(
+  function deferral(
     {
       reason,
       why,
@@ -115,7 +115,7 @@ export function outageHold(deps: {
       if (error instanceof ModelAvoided) {
         const outage = breakers.outage(breakers.preferred(chain, 1).model)
         const why = outage === null || outage.why === '' ? error.message : `${error.message}: ${outage.why}`
-        return hold({ reason: outage?.reason ?? 'unreachable', why, askId, accountKey }, chain, error)
+        return deferral({ reason: outage?.reason ?? 'unreachable', why, askId, accountKey }, chain, error)
       }
       if (error instanceof PermanentError && error.operatorAction !== undefined) {
         const failure = failureOf(askId)
@@ -125,7 +125,7 @@ export function outageHold(deps: {
           mayBeItsOwn && failure.refusals >= MOST_REFUSALS && othersAnswered(chain, caseId, failure.since)
         return isItsOwn
           ? error
-          : hold({ reason: error.operatorAction, why: error.message, askId, accountKey }, chain, error)
+          : deferral({ reason: error.operatorAction, why: error.message, askId, accountKey }, chain, error)
       }
       const isSilence = error instanceof RetryLaterError && (error.code === 'unavailable' || error.code === 'timeout')
       if (!isSilence || !error.costsAttempt) return error
@@ -134,7 +134,7 @@ export function outageHold(deps: {
       // A model that has never answered in time may only be slower than cases are given.
       const isLast = last || (deadline - clock() <= LAST_MS && hasAnswered(chain))
       if (!isBlocked && (!isLast || othersAnswered(chain, caseId, since))) return error
-      return hold({ reason: 'unreachable', why: error.message, askId, accountKey }, chain, error)
+      return deferral({ reason: 'unreachable', why: error.message, askId, accountKey }, chain, error)
     },
   }
 }

@@ -10,7 +10,7 @@ import type { Breaker, BreakerSettings } from './breaker.ts'
 import type { Price, UnmeteredCalls } from './cost.ts'
 import type { ImageCache, ImageCacheSettings } from './image-cache.ts'
 import type { LeaseSettings, Leases } from './lease.ts'
-import type { OutageHold } from './model-outage.ts'
+import type { OutageDeferral } from './model-outage.ts'
 import type { ModelSlots, SlotSettings } from './model-slots.ts'
 import type { QuestionKeys } from './questions.ts'
 import type { QuestionFlights } from './single-flight.ts'
@@ -41,8 +41,8 @@ export interface GatewaySettings extends SlotSettings, TierSettings, ThinkingSet
   }
   /** Wait until a budget renews, or fail the ask. */
   readonly whenSpent: 'hold' | 'degrade'
-  /** Whether an ask that no model of its chain answers is held until one does; otherwise each fails with its name at once. */
-  readonly holds: boolean
+  /** Whether an ask that no model of its chain answers waits until one does; otherwise each fails with its name at once. */
+  readonly defersInOutage: boolean
 }
 
 export interface MemoSettings extends LeaseSettings {
@@ -72,8 +72,8 @@ export interface GatewayState extends GatewayParts {
   readonly flights: QuestionFlights
   readonly leases: Leases
   readonly breakers: Breaker
-  /** Null where asks are not held. */
-  readonly hold: OutageHold | null
+  /** Null where an ask never waits for its model. */
+  readonly outageDeferral: OutageDeferral | null
   readonly slots: ModelSlots
   readonly thinkingRooms: ThinkingRooms
   readonly spentBudgets: SpentBudgets

@@ -70,7 +70,7 @@ export function reloading(
     } satisfies Router as Router,
     now: () => settings,
     prompts: () => prompts,
-    /** Of this process, with the settings that are in force whenever it is asked. */
+    /** Of this process, with the settings that are current whenever it is asked. */
     identity: (roles: readonly string[]): Identity => ({
       ...identityOf(first, roles),
       get settings() {
@@ -91,7 +91,7 @@ export function reloading(
 }
 
 const NEEDS_RESTART =
-  'Nothing of the new settings is in force: these need a restart, one replica after the other. docs/reload.md'
+  'Nothing of the new settings is applied: these need a restart, one replica after the other. docs/reload.md'
 const STANDS = 'Nothing has changed: mend what is named, and reload again. docs/reload.md'
 
 function otherShapeOf(protocols: readonly Protocol[], next: Protocol): string[] {

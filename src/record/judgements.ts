@@ -2,7 +2,7 @@ import type { Verdict } from '../contracts/facts/verdict.ts'
 import type { SubjectRecord } from '../contracts/ports/record.ts'
 import type { Judgement } from '../contracts/ports/review.ts'
 
-/** People's standing verdicts on one subject. */
+/** People's current verdicts on one subject. */
 export function judgementsOf({ subject, lang, verdicts, said }: SubjectRecord): Judgement[] {
   return verdicts.flatMap(({ verdict: human, standing }) => {
     const { label, protocol, revision, decision } = human

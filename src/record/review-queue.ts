@@ -136,7 +136,7 @@ export function reservationConflict(row: QueueRow | undefined, person: string, n
 }
 
 /** Whether somebody has reserved this, and still has it. */
-export function holds({ holder, until }: QueueRow, person: string, now: number): boolean {
+export function hasReserved({ holder, until }: QueueRow, person: string, now: number): boolean {
   return holder === person && (until ?? 0) > now
 }
 
@@ -190,7 +190,7 @@ export function unionOf<Row extends QueueRow>(heaviest: readonly Row[], oldest: 
 
 export function itemOf(row: QueueRowWithSubject, score: number, now: number): ReviewItem {
   const { verdict, tenant, kind, subject, protocol, number, label, reasons, since, words, lang, holder, until } = row
-  const isHeld = holder !== null && until !== null && until > now
+  const isReserved = holder !== null && until !== null && until > now
   return {
     verdict,
     subject: { tenant, postId: subject, kind },
@@ -203,6 +203,6 @@ export function itemOf(row: QueueRowWithSubject, score: number, now: number): Re
     // Blind: neither the label, nor what speaks against it.
     label: isBlind(row) ? null : label,
     reasons: isBlind(row) ? ['second-opinion'] : (reasons.split(' ') as LookReason[]),
-    reservation: isHeld ? { by: holder, until } : null,
+    reservation: isReserved ? { by: holder, until } : null,
   }
 }

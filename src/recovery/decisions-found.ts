@@ -232,7 +232,7 @@ export async function repeatDecisions(
   return { waiting, carriedOut }
 }
 
-/** How many human verdicts stand. */
+/** How many human verdicts are current. */
 export function countStanding({ subjects }: DecisionsFound): number {
   return subjects.flatMap(({ carriedOut }) => carriedOut).filter(({ stands }) => stands).length
 }

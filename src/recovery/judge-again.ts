@@ -71,11 +71,11 @@ export interface AgainReport {
  * as overloaded.
  */
 const MOST_DUE = 200
-/** It looks at that, and at what is held, after this time, in ms, and after so many verdicts. */
+/** It looks at that, and at what waits for a model, after this time, in ms, and after so many verdicts. */
 const LOOK_AGAIN_MS = 1_000
 const LOOK_AGAIN_AFTER = 50
-/** Asks of a protocol are taken to be held for this long after they last were, in ms. */
-const HELD_MS = 60_000
+/** Asks of a protocol are taken to wait for a model for this long after they last did, in ms. */
+const AWAITING_MS = 60_000
 
 /**
  * Has subjects judged again whose last verdict has no label, each under its next revision: what the store still has is due at
@@ -244,7 +244,7 @@ function* portions(subjects: readonly AgainSubject[], rate: number): Generator<A
 }
 
 /**
- * Waits for the turn of the next verdicts, while many threads are due, and while asks of these protocols are held: what no
+ * Waits for the turn of the next verdicts, while many threads are due, and while asks of these protocols wait for a model: what no
  * model answers would only fill the places of cases.
  */
 function paced(
@@ -259,7 +259,7 @@ function paced(
     if (due > MOST_DUE) return { what: 'due', line: `${due} subjects are due: waiting until at most ${MOST_DUE} are …` }
     for (const protocol of protocols) {
       const until = await cases.unansweredUntil(protocol)
-      if (until !== null && clock() - until < HELD_MS)
+      if (until !== null && clock() - until < AWAITING_MS)
         return {
           what: protocol,
           line: `No model answers what ${protocol} asks ("gavel doctor" shows why): waiting until one has answered for a minute …`,

@@ -29,7 +29,7 @@ export interface RecoveryResult {
   readonly revisions: number
   /** Open cases that were dropped because their revision was already published. */
   readonly givenUp: number
-  /** Human verdicts that stand. */
+  /** Current human verdicts. */
   readonly standing: number
   /** Decisions that were carried out again, since nothing of them was published. */
   readonly decidedAgain: number

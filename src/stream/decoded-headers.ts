@@ -46,7 +46,7 @@ const DECODER = 'kafkajs/src/protocol/recordBatch/record/v0/decoder.js'
  * Reads headers in one pass, and of a record that has too many only the first few. kafkajs copies all headers before each
  * one, `{ ...headers, [key]: value }`: 6,000, in a record of 47 kB, take ten seconds, longer than a session, so that the same
  * batch is fetched again for good. It also takes a header named `constructor` for a second value of one that every object
- * inherits, and reads as many as a record claims to have, present or not. Only this format has headers. Call it before the
+ * inherits, and reads as many as a record says that it has, present or not. Only this format has headers. Call it before the
  * decoder of batches is loaded.
  */
 export function boundHeaders(): void {

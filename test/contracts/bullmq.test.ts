@@ -169,7 +169,7 @@ describe('in BullMQ', () => {
     const noted = notedWork((caseId) => [askOf(caseId, '0.0'), askOf(caseId, '0.1'), askOf(caseId, '0.2', 'judge')], {
       answer: async ({ stage }, { signal }) =>
         stage === 'judge'
-          ? { end: 'held', delayMs: 60_000 }
+          ? { end: 'deferred', delayMs: 60_000 }
           : new Promise((resolve) => signal.addEventListener('abort', () => resolve({ end: 'done' }))),
     })
     queues.work(noted.work)
@@ -232,7 +232,7 @@ describe('in BullMQ', () => {
     const first = queuesHere()
     const left = notedWork((caseId) => [askOf(caseId)], {
       answer: (_, { signal }) =>
-        new Promise((resolve) => signal.addEventListener('abort', () => resolve({ end: 'held', delayMs: 0 }))),
+        new Promise((resolve) => signal.addEventListener('abort', () => resolve({ end: 'deferred', delayMs: 0 }))),
     })
     first.work(left.work)
     await first.push(['c1'])
@@ -264,13 +264,13 @@ describe('in BullMQ', () => {
   it('each ask that has no answer is seen to wait: for a worker, for its time and why, or for a job', async () => {
     const queues = queuesHere()
     const asks = [askOf('c1', '0.0'), askOf('c1', '0.1'), askOf('c1', '0.2', 'judge')]
-    const held: number[] = []
+    const deferredMs: number[] = []
     const noted = notedWork(() => asks, {
       groups: together,
       answer: async ({ key, stage }, { signal, number, heldMs }) => {
         if (stage === 'judge') {
-          held.push(heldMs)
-          return { end: 'held', delayMs: 3_600_000, why: 'limited: the limit of m is reached' }
+          deferredMs.push(heldMs)
+          return { end: 'deferred', delayMs: 3_600_000, why: 'limited: the limit of m is reached' }
         }
         if (key === '0.0' && number === 1) return { end: 'again', why: 'timeout: no answer' }
         return new Promise((resolve) => signal.addEventListener('abort', () => resolve({ end: 'done' })))
@@ -294,14 +294,14 @@ describe('in BullMQ', () => {
     expect(asked()).toBe(1)
     expect(await desk.hurry(together(asks))).toBe(1)
     await expect.poll(asked, SOON).toBe(2)
-    expect(held[1], 'what it did not wait does not count as held').toBeLessThan(60_000)
+    expect(deferredMs[1], 'what it did not wait does not count as deferred').toBeLessThan(60_000)
     await desk.close()
   })
 
   it('a case whose asks’ jobs were all lost is found stranded, and goes on when it is pushed', async () => {
     const first = queuesHere()
     const noted = notedWork((caseId) => [askOf(caseId, '0.0'), askOf(caseId, '0.1'), askOf(caseId, '0.2', 'judge')], {
-      answer: async () => ({ end: 'held', delayMs: 3_600_000 }),
+      answer: async () => ({ end: 'deferred', delayMs: 3_600_000 }),
     })
     first.work(noted.work)
     await first.push(['c1'])
@@ -344,7 +344,7 @@ describe('in BullMQ', () => {
             clock.mockImplementation(() => real() + 320_000)
             // It fetches nothing more, so that it can't take up again itself what it puts off.
             wrong.close(1_000).then(closed.resolve, closed.reject)
-            return { end: 'held', delayMs: 200 }
+            return { end: 'deferred', delayMs: 200 }
           },
         }).work,
       )

@@ -91,7 +91,7 @@ export function decisionsContract(name: string, make: MakeStores): void {
       expect(await stores.decisions.told('0@1')).toBeNull()
     })
 
-    it('are written beside the machines’ last ruling, whether a human verdict is in force or not', async () => {
+    it('are written beside the machines’ last ruling, whether a human verdict is current or not', async () => {
       const ruled: (string | null)[] = []
       const see = (against: number) =>
         stores.decisions.decide(decision({ against }), SCOPE, T0, (on) => {
@@ -191,7 +191,7 @@ export function decisionsContract(name: string, make: MakeStores): void {
       expect(await published()).toEqual(['review rumor~p1~r5 edited', 'proposal rumor~p1~p6 beneath rumor~p1~r5'])
     })
 
-    it('stay in force when their subject is judged again, which makes a proposal', async () => {
+    it('stay current when their subject is judged again, which makes a proposal', async () => {
       await judged()
       await decide()
       await published()

@@ -196,7 +196,7 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
         async answer(_, { number, heldMs }) {
           await sleep(200)
           if (number === 1) return { end: 'again' }
-          return heldMs === 0 ? { end: 'held', delayMs: 300 } : { end: 'done' }
+          return heldMs === 0 ? { end: 'deferred', delayMs: 300 } : { end: 'done' }
         },
       })
       queues.work(noted.work)
@@ -210,7 +210,7 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
 
     it('holds an ask back for the given time, without using up an attempt, and adds the holds up', async () => {
       const noted = notedWork((caseId) => [askOf(caseId)], {
-        answer: async (_, { heldMs }) => (heldMs < 800 ? { end: 'held', delayMs: 200 } : { end: 'done' }),
+        answer: async (_, { heldMs }) => (heldMs < 800 ? { end: 'deferred', delayMs: 200 } : { end: 'done' }),
       })
       queues.work(noted.work)
       await queues.push(['c1'])
@@ -223,20 +223,20 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
         [1, 800],
       ])
       const times = noted.answered.map(({ at }) => at)
-      const held = (times.at(-1) ?? 0) - (times[0] ?? 0)
-      expect(held).toBeGreaterThanOrEqual(790)
+      const deferredMs = (times.at(-1) ?? 0) - (times[0] ?? 0)
+      expect(deferredMs).toBeGreaterThanOrEqual(790)
       // Not a matter of speed: a queue that waits in whole seconds takes four of them.
-      expect(held).toBeLessThan(2_500)
+      expect(deferredMs).toBeLessThan(2_500)
     })
 
-    it('answers the asks of a job side by side, each tried again and held by itself', async () => {
+    it('answers the asks of a job side by side, each tried again and deferred by itself', async () => {
       const slow = Promise.withResolvers<void>()
-      const keys = ['slow', 'held', 'fails', 'plain']
+      const keys = ['slow', 'deferred', 'fails', 'plain']
       const noted = notedWork((caseId) => keys.map((key) => askOf(caseId, key)), {
         groups: together,
         async answer({ key }, { number, heldMs }) {
           if (key === 'slow') await slow.promise
-          if (key === 'held' && heldMs === 0) return { end: 'held', delayMs: 50 }
+          if (key === 'deferred' && heldMs === 0) return { end: 'deferred', delayMs: 50 }
           if (key === 'fails' && number < ATTEMPTS) return { end: 'again' }
           return { end: 'done' }
         },
@@ -249,7 +249,7 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
       await expect.poll(() => triesOf('fails').length, SOON).toBe(ATTEMPTS)
       expect(triesOf('slow')).toEqual([[1, 0]])
       expect(triesOf('plain')).toEqual([[1, 0]])
-      expect(triesOf('held')).toEqual([
+      expect(triesOf('deferred')).toEqual([
         [1, 0],
         [1, 50],
       ])
@@ -269,7 +269,7 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
         groups: together,
         async answer({ key }, { heldMs }) {
           const delayMs = { a: 0, b: 100, c: 300 }[key] ?? 0
-          return heldMs < delayMs ? { end: 'held', delayMs } : { end: 'done' }
+          return heldMs < delayMs ? { end: 'deferred', delayMs } : { end: 'done' }
         },
       })
       queues.work(noted.work)
@@ -349,13 +349,13 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
       await expect.poll(() => noted.advanced.length, SOON).toBe(after + 1)
     })
 
-    it('calls no case stranded that waits, is advanced, is asked, is held or tries again', async () => {
+    it('calls no case stranded that waits, is advanced, is asked, is deferred or tries again', async () => {
       const gate = Promise.withResolvers<void>()
       await queues.push(['waits'])
       expect(await strandedIn(queues, ['waits', 'nobody’s'])).toEqual(['nobody’s'])
       const noted = notedWork((caseId) => [askOf(caseId)], {
         async answer({ caseId }) {
-          if (caseId === 'held') return { end: 'held', delayMs: 60_000 }
+          if (caseId === 'deferred') return { end: 'deferred', delayMs: 60_000 }
           if (caseId === 'tries again') return { end: 'again' }
           await gate.promise
           return { end: 'done' }
@@ -367,7 +367,7 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
         },
       })
       queues.work(noted.work)
-      await queues.push(['is advanced', 'is asked', 'held', 'tries again', 'comes later'])
+      await queues.push(['is advanced', 'is asked', 'deferred', 'tries again', 'comes later'])
       await expect.poll(() => noted.advanced.length, SOON).toBe(6)
       await expect.poll(() => noted.answered.length, SOON).toBeGreaterThanOrEqual(4)
       await sleep(100)
@@ -376,7 +376,7 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
           'waits',
           'is advanced',
           'is asked',
-          'held',
+          'deferred',
           'tries again',
           'comes later',
           'nobody’s',
@@ -444,7 +444,7 @@ export function stageQueuesContract(name: string, make: () => Promise<StageQueue
           new Promise((resolve) => {
             signal.addEventListener('abort', () => {
               abortedAt = performance.now()
-              resolve({ end: 'held', delayMs: 0 })
+              resolve({ end: 'deferred', delayMs: 0 })
             })
           }),
       })

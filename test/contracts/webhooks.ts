@@ -143,7 +143,7 @@ export function webhookContract(name: string, make: (keepMs?: number) => Promise
       expect(await bodies()).toEqual(['body of p1 r2', 'body of p2 r2'])
     })
 
-    it('lose their content when their subject is deleted, waiting, claimed and parked, and the next goes out', async () => {
+    it('lose their content when their subject is deleted, waiting, leased and parked, and the next goes out', async () => {
       await store.webhooks.put([delivery('p1', 1), delivery('p2', 1), delivery('p3', 1)])
       const park = (await take()).find(({ body }) => body === 'body of p1 r1')
       await store.webhooks.settle({ id: park?.id ?? '', token: park?.token ?? '' }, { park: 'status 500' })

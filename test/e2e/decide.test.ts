@@ -172,7 +172,10 @@ it('a person has the last word, through late comments, a kill and an edit, until
   const before = await of('q')
   await service.kill('SIGKILL')
   await client.flushall()
-  expect(await gavel('recover')).toMatchObject({ code: 0, out: expect.stringContaining('1 human verdict stand again') })
+  expect(await gavel('recover')).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('1 human verdict made current again'),
+  })
   service = await start(environment)
   await sendLines([comment('q', '10:03')])
   await eventually(

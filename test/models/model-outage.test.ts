@@ -8,7 +8,7 @@ import {
 } from '../../src/contracts/facts/errors.ts'
 import { type Breaker, breaker } from '../../src/models/breaker.ts'
 import { ModelAvoided } from '../../src/models/context.ts'
-import { outageHold } from '../../src/models/model-outage.ts'
+import { outageDeferral } from '../../src/models/model-outage.ts'
 import { GATEWAY } from '../support/parts.ts'
 
 const CHAIN = ['small', 'large']
@@ -16,17 +16,17 @@ const CHAIN = ['small', 'large']
 function setUp() {
   let now = 1_000_000
   const breakers = breaker({ settings: GATEWAY.breaker, clock: () => now, random: () => 0 })
-  const held = outageHold({ breakers, clock: () => now, random: () => 0.5 })
+  const deferral = outageDeferral({ breakers, clock: () => now, random: () => 0.5 })
   const errorFor = (error: unknown, { caseId = 'c', last = false, chain = CHAIN, leftMs = 600_000 } = {}) => {
     now += 1_000
-    return held.errorFor(error, chain, { caseId, askId: `${caseId}/0/0.0`, last, deadline: now + leftMs })
+    return deferral.errorFor(error, chain, { caseId, askId: `${caseId}/0/0.0`, last, deadline: now + leftMs })
   }
   const answered = (caseId: string, beganAt = now) =>
-    held.answered(CHAIN, { caseId, askId: `${caseId}/0/0.0` }, beganAt)
+    deferral.answered(CHAIN, { caseId, askId: `${caseId}/0/0.0` }, beganAt)
   const refuse = (model: string, mend: OperatorAction) => {
     for (let n = 0; n < 10 && breakers.outage(model) === null; n++) leave(breakers, model, mend)
   }
-  return { breakers, held, errorFor, answered, refuse, now: () => now, pass: (ms: number) => (now += ms) }
+  return { breakers, deferral, errorFor, answered, refuse, now: () => now, pass: (ms: number) => (now += ms) }
 }
 
 function leave(breakers: Breaker, model: string, mend: OperatorAction): void {
@@ -37,13 +37,13 @@ function leave(breakers: Breaker, model: string, mend: OperatorAction): void {
 const refused = (operatorAction: OperatorAction) =>
   new PermanentError('rejected', `status 400: ${operatorAction}`, { operatorAction })
 const silent = (code: 'unavailable' | 'timeout' = 'unavailable') => new RetryLaterError(code, 'status 503')
-const heldFor = (reason: OutageReason) => ({ name: 'RetryLaterError', costsAttempt: false, awaits: reason })
+const waitsFor = (reason: OutageReason) => ({ name: 'RetryLaterError', costsAttempt: false, awaits: reason })
 
 describe('an ask that no model of its chain answers', () => {
-  test.each(OPERATOR_ACTIONS)('is held at no attempt’s cost, where the operator has to mend it (%s)', (mend) => {
+  test.each(OPERATOR_ACTIONS)('is deferred at no attempt’s cost, where the operator has to mend it (%s)', (mend) => {
     const { errorFor } = setUp()
     for (let n = 0; n < 20; n++)
-      expect(errorFor(refused(mend))).toMatchObject({ ...heldFor(mend), message: `status 400: ${mend}` })
+      expect(errorFor(refused(mend))).toMatchObject({ ...waitsFor(mend), message: `status 400: ${mend}` })
   })
 
   test('comes back soon as long as the models may be called, and not all at once after that', () => {
@@ -52,13 +52,13 @@ describe('an ask that no model of its chain answers', () => {
     for (const model of CHAIN) refuse(model, 'quota')
     // The probe comes after 10 s, less the second that has passed.
     expect(errorFor(new ModelAvoided('unavailable', 'no model'))).toMatchObject({
-      ...heldFor('quota'),
+      ...waitsFor('quota'),
       message: 'no model: status 429',
       delayMs: 9_000 * 1.5,
     })
   })
 
-  test('comes back the later the more are held, up to a minute: so they cost no more together', () => {
+  test('comes back the later the more wait, up to a minute: so they cost no more together', () => {
     const { errorFor, refuse, answered, pass } = setUp()
     for (const model of CHAIN) refuse(model, 'quota')
     const avoided = new ModelAvoided('unavailable', 'no model')
@@ -73,22 +73,22 @@ describe('an ask that no model of its chain answers', () => {
     expect(errorFor(avoided, { caseId: 'c2999' })).toMatchObject({ delayMs: 9_000 * 1.5 })
   })
 
-  test('is held by a breaker that is open for silence, with that for a reason', () => {
+  test('is deferred by a breaker that is open for silence, with that for a reason', () => {
     const { errorFor } = setUp()
-    expect(errorFor(new ModelAvoided('unavailable', 'no model'))).toMatchObject(heldFor('unreachable'))
+    expect(errorFor(new ModelAvoided('unavailable', 'no model'))).toMatchObject(waitsFor('unreachable'))
   })
 
-  test('is held where the failed call was the one by which the last model was left alone', () => {
+  test('is deferred where the failed call was the one by which the last model was left alone', () => {
     const { errorFor, refuse } = setUp()
     refuse('large', 'key')
     expect(errorFor(silent())).toMatchObject({ costsAttempt: true, awaits: undefined })
     refuse('small', 'key')
-    expect(errorFor(silent())).toMatchObject(heldFor('unreachable'))
+    expect(errorFor(silent())).toMatchObject(waitsFor('unreachable'))
   })
 })
 
 describe('an ask that may have failed by its own doing', () => {
-  test('is not held for an image whose host is silent: nobody holds a verdict up by a host of their own', () => {
+  test('is not deferred for an image whose host is silent: nobody holds a verdict up by a host of their own', () => {
     const { errorFor } = setUp()
     const error = new RetryLaterError('image', 'no image within 20000 ms')
     for (const last of [false, true]) expect(errorFor(error, { last })).toBe(error)
@@ -97,7 +97,7 @@ describe('an ask that may have failed by its own doing', () => {
   test.each(['permission', 'model'] as const)('fails when others are answered that asked later (%s)', (mend) => {
     const { errorFor, answered } = setUp()
     for (let n = 0; n < 2; n++) {
-      expect(errorFor(refused(mend))).toMatchObject(heldFor(mend))
+      expect(errorFor(refused(mend))).toMatchObject(waitsFor(mend))
       answered('another')
     }
     const error = refused(mend)
@@ -110,7 +110,7 @@ describe('an ask that may have failed by its own doing', () => {
       const { errorFor, answered, now } = setUp()
       const before = now()
       for (let n = 0; n < 10; n++) {
-        expect(errorFor(refused(mend))).toMatchObject(heldFor(mend))
+        expect(errorFor(refused(mend))).toMatchObject(waitsFor(mend))
         answered('another', before)
       }
     },
@@ -119,17 +119,17 @@ describe('an ask that may have failed by its own doing', () => {
   test.each(['quota', 'key'] as const)('does not where no question can be the cause (%s)', (mend) => {
     const { errorFor, answered } = setUp()
     for (let n = 0; n < 10; n++) {
-      expect(errorFor(refused(mend))).toMatchObject(heldFor(mend))
+      expect(errorFor(refused(mend))).toMatchObject(waitsFor(mend))
       answered('another')
     }
   })
 
   test.each(['unavailable', 'timeout'] as const)(
-    'costs attempts, and its last is held only while nobody else is answered (%s)',
+    'costs attempts, and its last is deferred only while nobody else is answered (%s)',
     (code) => {
       const { errorFor, answered } = setUp()
       expect(errorFor(silent(code))).toMatchObject({ costsAttempt: true })
-      expect(errorFor(silent(code), { last: true })).toMatchObject(heldFor('unreachable'))
+      expect(errorFor(silent(code), { last: true })).toMatchObject(waitsFor('unreachable'))
       answered('another')
       const error = silent(code)
       expect(errorFor(error, { last: true })).toBe(error)
@@ -137,7 +137,7 @@ describe('an ask that may have failed by its own doing', () => {
   )
 
   test.each(['unavailable', 'timeout'] as const)(
-    'is held at its case’s deadline as at its last attempt: a call that hangs may be the only one that it has (%s)',
+    'is deferred at its case’s deadline as at its last attempt: a call that hangs may be the only one that it has (%s)',
     (code) => {
       const { errorFor, answered } = setUp()
       const never = silent(code)
@@ -145,7 +145,7 @@ describe('an ask that may have failed by its own doing', () => {
       answered('an earlier one')
       answered('c')
       expect(errorFor(silent(code))).toMatchObject({ costsAttempt: true })
-      expect(errorFor(silent(code), { leftMs: 1_000 })).toMatchObject(heldFor('unreachable'))
+      expect(errorFor(silent(code), { leftMs: 1_000 })).toMatchObject(waitsFor('unreachable'))
       answered('another')
       const error = silent(code)
       expect(errorFor(error, { leftMs: 1_000 })).toBe(error)
@@ -157,7 +157,7 @@ describe('an ask that may have failed by its own doing', () => {
     errorFor(silent())
     answered('another')
     answered('c')
-    expect(errorFor(silent(), { last: true })).toMatchObject(heldFor('unreachable'))
+    expect(errorFor(silent(), { last: true })).toMatchObject(waitsFor('unreachable'))
   })
 })
 
@@ -177,7 +177,7 @@ describe('what is remembered of failures and answers', () => {
   test('is each ask’s own count of refusals, and three of them', () => {
     const { errorFor, answered, pass } = setUp()
     for (let n = 0; n < 2; n++) {
-      for (const caseId of ['c', 'd']) expect(errorFor(refused('model'), { caseId })).toMatchObject(heldFor('model'))
+      for (const caseId of ['c', 'd']) expect(errorFor(refused('model'), { caseId })).toMatchObject(waitsFor('model'))
       pass(1)
       answered('another')
     }
@@ -191,16 +191,16 @@ describe('what is remembered of failures and answers', () => {
     const { errorFor, answered } = setUp()
     errorFor(silent())
     answered('another')
-    expect(errorFor(silent(), { last: true })).toMatchObject(heldFor('unreachable'))
+    expect(errorFor(silent(), { last: true })).toMatchObject(waitsFor('unreachable'))
   })
 
   test('is not an answer to another ask of the same case, nor does that hide another case’s', () => {
-    const { held, errorFor, answered, now, pass } = setUp()
-    const ownOther = () => held.answered(CHAIN, { caseId: 'c', askId: 'c/0/0.1' }, now())
+    const { deferral, errorFor, answered, now, pass } = setUp()
+    const ownOther = () => deferral.answered(CHAIN, { caseId: 'c', askId: 'c/0/0.1' }, now())
     errorFor(silent())
     pass(1)
     ownOther()
-    expect(errorFor(silent(), { last: true })).toMatchObject(heldFor('unreachable'))
+    expect(errorFor(silent(), { last: true })).toMatchObject(waitsFor('unreachable'))
     answered('another')
     ownOther()
     const error = silent()
@@ -213,13 +213,13 @@ describe('what is remembered of failures and answers', () => {
     pass(1)
     answered('another')
     answered('c')
-    expect(errorFor(silent(), { last: true })).toMatchObject(heldFor('unreachable'))
+    expect(errorFor(silent(), { last: true })).toMatchObject(waitsFor('unreachable'))
   })
 })
 
 describe('how an ask is deferred', () => {
   const blocked = (away: ReturnType<Breaker['outage']>) =>
-    outageHold({
+    outageDeferral({
       breakers: { preferred: () => ({ model: 'small', retryInMs: 100_000 }), outage: () => away },
       clock: () => 0,
       random: () => 0.5,

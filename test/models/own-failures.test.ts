@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type End, simulateHeld } from './held-simulation.ts'
+import { type End, simulateOutage } from './outage-simulation.ts'
 
 // One account's questions fail whenever they are asked, as at an endpoint whose firewall refuses what they quote; others', of
 // which one comes every 20 s, are answered whenever they are asked.
@@ -11,7 +11,7 @@ function simulate(asks: number, end: End) {
   const isOwn = (ask: number) => ask < asks
   const beginsAt = (ask: number) => (isOwn(ask) ? ask * 0.05 : 20 + (ask - asks) * EVERY_S)
   const waited: number[] = []
-  const totals = simulateHeld({
+  const totals = simulateOutage({
     asks: asks + OTHERS,
     seconds: 1_800,
     begins: beginsAt,
@@ -35,7 +35,7 @@ test.each<[string, End, number]>([
 ])('one account whose questions are %s (%s, %d asks) keeps nobody else from the model for long', (_, end, asks) => {
   const { waited, calls } = simulate(asks, end)
   expect(waited).toHaveLength(OTHERS)
-  // A cool-down, the time within which held asks come back, and calls of the account's that hang in all slots.
+  // A cool-down, the time within which waiting asks come back, and calls of the account's that hang in all slots.
   expect(waited[0]).toBeLessThan(30 + 30 + 2 * 60)
   expect(waited[OTHERS / 2]).toBeLessThan(60)
   expect(calls).toBeLessThan(OTHERS + 20 * asks)

@@ -36,7 +36,7 @@ const ref = { tenant: 'acme', postId: 'p', kind: 'post' } as const
 
 it('takes protocols, routes, limits and budgets anew, and knows the protocols that cases were opened with', () => {
   const { write, reload, told, hate, routes, now, settings, identity } = reloaded('protocols: { hate: { rounds: 1 } }')
-  const live = gatewaySettings(settings, 'secret', { holds: true, now })
+  const live = gatewaySettings(settings, 'secret', { defersInOutage: true, now })
   const budgets: BudgetSettings = budgetSettings(settings, now)
   const before = versionsOf(hate())
   const fingerprint = identity([]).settings

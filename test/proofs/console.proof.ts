@@ -58,7 +58,7 @@ async function overrule(page: Page, own: string): Promise<void> {
   await page.keyboard.press('w')
   await page.keyboard.type('Confirmed by the fire service, ticket 88')
   await page.keyboard.press('Control+Enter')
-  await page.getByRole('status').filter({ hasText: 'Decided: this verdict stands' }).waitFor(LONG)
+  await page.getByRole('status').filter({ hasText: 'Decided: this verdict is current' }).waitFor(LONG)
 }
 
 /** One item of the queue after the other, without a mouse. */

@@ -210,7 +210,7 @@ describe('what people decide, through kill -9 of every role', () => {
     kills += fleet.size
     const before = await last()
     await client.flushall()
-    expect(await gavel('recover')).toContain('4 human verdicts stand again')
+    expect(await gavel('recover')).toContain('4 human verdicts made current again')
     for (const role of ROLES) await start(role)
     const humans = ['p2', 'p3', 'p4', 'p5']
     const known = new Set((await read('proposals', proposal)).map(({ id }) => id))

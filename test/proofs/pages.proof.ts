@@ -151,12 +151,12 @@ describe('in a clean clone with a local stack', { timeout: 15 * MINUTES }, () =>
         with: { 'rumor~3lbw2k4~r2': await item() },
         prints: '',
       })
-      const claimed = await item()
-      const [protocol = ''] = claimed.split('~')
+      const reserved = await item()
+      const [protocol = ''] = reserved.split('~')
       await run({
         command:
           'npx gavel review decide rumor~3lbw2k4~r2 --label non-rumor --by ann --why "Confirmed by the city, ticket 88"',
-        with: { 'rumor~3lbw2k4~r2': claimed, 'non-rumor': protocol === 'safety' ? 'safe' : `non-${protocol}` },
+        with: { 'rumor~3lbw2k4~r2': reserved, 'non-rumor': protocol === 'safety' ? 'safe' : `non-${protocol}` },
         prints: 'stands.',
       })
       await run({ command: 'npx gavel review stats --protocol hate', prints: 'human verdict' })

@@ -712,7 +712,7 @@ describe('the protocol', () => {
     })
   })
 
-  test('has a hash of its prompts that changes with the steps in force', () => {
+  test('has a hash of its prompts that changes with the current steps', () => {
     const first = made()
     const other = { 'steps/gpt-x': { 'coherence.md': '1. Other.' } }
     expect(made().promptsHash).toBe(first.promptsHash)

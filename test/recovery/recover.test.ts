@@ -188,7 +188,7 @@ describe('a recovery', () => {
       put('verdicts', verdictOn('p', NOW - 2 * HOUR))
     })
 
-    it('restores verdicts in force, with the open requests, before messages are read again', async () => {
+    it('restores current verdicts, with the open requests, before messages are read again', async () => {
       decision(0)
       put('verdicts', decided(0, 2))
       put('outcomes', outcome(0, 2))
@@ -333,7 +333,7 @@ describe('a recovery', () => {
       expect(steps.filter((step) => step.startsWith('decide'))).toEqual([])
     })
 
-    it('counts a decision as carried out if its verdict is in force or withdrawn, and not otherwise', async () => {
+    it('counts a decision as carried out if its verdict is current or withdrawn, and not otherwise', async () => {
       for (const [offset, label] of ['good', 'bad', 'good', 'bad'].entries()) decision(offset, label, offset)
       const ends = [{ outcome: 'noted' }, { outcome: 'late', last: 3 }, { outcome: 'stands', verdict: null }] as const
       let at = 0

@@ -83,7 +83,7 @@ export const GATEWAY: GatewaySettings = {
   minTimeout: null,
   roles: { default: ['m'] },
   onFiltered: 'stop',
-  holds: false,
+  defersInOutage: false,
   endpointOf: () => 'default',
   thinkingOf: () => ({ tokens: 0, effort: null }),
   thinkingTokens: 16_384,

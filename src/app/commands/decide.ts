@@ -74,7 +74,7 @@ export const command: Command<DecideOptions, DecideReport> = {
       .default(200_000),
   ],
   json: true,
-  help: 'The verdict is in force until it is withdrawn or its subject is deleted. This needs a running service (role intake). See docs/decisions.md.\n\nExamples:\n  $ gavel decide 3lbw2k4 --protocol rumor --label non-rumor --by ann --why "Confirmed by the city, ticket 88"\n  $ gavel decide 3lbw2k4 --protocol rumor --withdraw --by ben --why "Wrong post"',
+  help: 'The verdict is current until it is withdrawn or its subject is deleted. This needs a running service (role intake). See docs/decisions.md.\n\nExamples:\n  $ gavel decide 3lbw2k4 --protocol rumor --label non-rumor --by ann --why "Confirmed by the city, ticket 88"\n  $ gavel decide 3lbw2k4 --protocol rumor --withdraw --by ben --why "Wrong post"',
   async run({ args: [id = ''], options, settings: read, terminal, signal, misused }) {
     const { protocol: name, label, withdraw = false, tenant, why, by, force = false, opinion = false } = options
     if (!tenantName.safeParse(tenant).success) misused(`--tenant: ${TENANT_RULE}.`)
@@ -146,7 +146,7 @@ function failureOf(decided: DecisionReceipt['decided'], of: string, against: num
   if (['stands', 'withdrawn', 'noted'].includes(decided.outcome)) return null
   if (decided.outcome === 'late')
     return withdraw
-      ? `Not withdrawn: no human verdict of that revision is in force; the last revision is ${decided.last}. Look at it with "gavel show".`
+      ? `Not withdrawn: no human verdict of that revision is current; the last revision is ${decided.last}. Look at it with "gavel show".`
       : `Not decided: against revision ${against}, and the last one is ${decided.last}. Look at it with "gavel show", and decide again, or with --force.`
   if (decided.outcome === 'refused') return `Refused: ${decided.why}.`
   if (decided.outcome === 'deleted') return 'Refused: the subject was deleted.'

@@ -131,8 +131,7 @@ export function tellRecovered(done: RecoverResult, options: { json: boolean }, i
     `${counted(done.subjects, 'subject')} with verdicts, ${done.over} of them expired; ${counted(done.revisions, 'revision')} ${would}restored`,
   )
   if (done.givenUp > 0) terminal.out(`${counted(done.givenUp, 'open case')} dropped: already published`)
-  if (done.standing > 0)
-    terminal.out(`${counted(done.standing, 'human verdict')} ${done.dryRun ? 'would stand' : 'stand'} again`)
+  if (done.standing > 0) terminal.out(`${counted(done.standing, 'human verdict')} ${would}made current again`)
   if (done.decidedAgain > 0)
     terminal.out(
       `${counted(done.decidedAgain, 'decision')} ${would}carried out again: nothing of ${done.decidedAgain === 1 ? 'it' : 'them'} was published`,

@@ -27,8 +27,8 @@ export function gatewayOf(
     /** Used instead of the model that the settings name. */
     model?: Model | undefined
     loadImage?: LoadImage | undefined
-    /** Whether asks that no model of their chain answers are held: in a service. */
-    holds?: boolean
+    /** Whether asks that no model of their chain answers wait until one does: in a service. */
+    defersInOutage?: boolean
     /** The settings as they are now, where limits and budgets can change. */
     now?: () => Settings
   },
@@ -45,7 +45,10 @@ export function gatewayOf(
 export function gatewaySettings(
   settings: Settings,
   secret: string,
-  { holds = false, now = () => settings }: { readonly holds?: boolean; readonly now?: () => Settings } = {},
+  {
+    defersInOutage = false,
+    now = () => settings,
+  }: { readonly defersInOutage?: boolean; readonly now?: () => Settings } = {},
 ): GatewaySettings {
   const { models, breaker, memo, images, endpoints } = settings
   const dialectOf = dialectLookup(settings)
@@ -55,7 +58,7 @@ export function gatewaySettings(
     memo,
     images,
     secret,
-    holds,
+    defersInOutage,
     get limits() {
       return now().limits
     },

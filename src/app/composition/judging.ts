@@ -17,7 +17,7 @@ import { verdictForm } from './verdict-form.ts'
 
 interface JudgingParts extends Pick<ServiceParts, 'protocols' | 'cases' | 'gateway' | 'clock' | 'report'> {
   readonly library: Pick<Library, 'find' | 'embedder'>
-  readonly holding?: DeadlineSettings
+  readonly deadlineSettings?: DeadlineSettings
   readonly lookups?: Pick<Lookups, 'lookUp'>
   readonly answers?: Pick<Answers, 'onDropped'>
 }
@@ -32,7 +32,7 @@ export function judgeOf(settings: Settings, { protocols, ...parts }: JudgingPart
 /** Judges cases in this process, gives jobs to cases that have none, and ends cases that no process works on. */
 export function startJudging(settings: Settings, parts: JudgingParts & Pick<ServiceParts, 'queues' | 'loops'>): void {
   const { protocols, cases, queues, clock, report, loops } = parts
-  const work = judgeOf(settings, { ...parts, holding: settings.cases })
+  const work = judgeOf(settings, { ...parts, deadlineSettings: settings.cases })
   queues.work(work)
   const { reconcileAfter } = settings.cases
   const everyMs = Math.max(500, reconcileAfter / 3)

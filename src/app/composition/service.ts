@@ -52,7 +52,7 @@ export interface App {
   readonly gateway: Gateway
   /** Takes what can be replaced of the settings and prompts as they are now; what came of it is reported. */
   reload(): void
-  /** The settings as they are in force. */
+  /** The current settings. */
   settings(): Settings
   /** Stops intake, lets calls in flight end within the drain time, and closes everything, last opened first. */
   stop(): Promise<void>
@@ -167,7 +167,7 @@ async function assemble(
   listen(behindReport(report, clock))
   const stores = redisGatewayStores(settings, redis, now)
   const library = keep(libraryOf(settings, clock, erasures))
-  const gateway = gatewayOf(settings, { stores, secret, clock, report, model, holds: true, now })
+  const gateway = gatewayOf(settings, { stores, secret, clock, report, model, defersInOutage: true, now })
   const lookups = lookupsOf(settings, { clock, report })
 
   const happening = activity()

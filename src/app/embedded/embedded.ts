@@ -75,7 +75,7 @@ export function startEmbedded(
     const record = keep(await sqliteRecord(kept, sameThreadHalf))
     const [named, project] = [recordedTopics(topics), projectOf(settings)]
     const ends = new Map<string, number>()
-    /** Takes a message into the record, by which GET /v1/subjects tells what stands. */
+    /** Takes a message into the record, by which GET /v1/subjects tells the current verdicts. */
     async function recorded(topic: string, message: KeyedValue): Promise<void> {
       const of = named.get(topic)
       if (of === undefined) return

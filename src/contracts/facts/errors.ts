@@ -87,7 +87,7 @@ export class RetryLaterError extends Error {
    * a limit, the breaker, a question already in flight, a stop).
    */
   readonly costsAttempt: boolean
-  /** Set if the ask is held until a model of its chain answers again, by why none does: that does not count towards its case's deadline. */
+  /** Set if the ask waits until a model of its chain answers again, by why none does: that wait does not count towards its case's deadline. */
   readonly awaits: OutageReason | undefined
   constructor(
     code: FailureCode,

@@ -8,7 +8,7 @@ export const RIGHTS = {
   see: 'viewer',
   /** Take an item of the queue, decide, take back what one decided oneself. */
   decide: 'moderator',
-  /** Take back what others decided, and release what they hold. */
+  /** Take back what others decided, and release what they reserved. */
   overrule: 'lead',
   /** What waits where in the service, and what is wrong with it: names of topics, servers and tenants. */
   operate: 'admin',

@@ -7,7 +7,7 @@ import { schemaTwo, VERDICT_SCHEMAS, versionsOfSchemaTwo, word } from './verdict
 export const RULED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none', 'deleted'] as const
 export type RulingSource = (typeof RULED_BY)[number]
 
-/** All ways to a verdict. No script can claim to be a person. */
+/** All ways to a verdict. No script can pass for a person. */
 export const DECIDED_BY = [...RULED_BY, 'single', 'lane', 'veto', 'human'] as const
 export type VerdictSource = (typeof DECIDED_BY)[number]
 

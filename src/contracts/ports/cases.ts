@@ -144,11 +144,11 @@ export interface CaseStore {
    */
   idle(idleMs: number, limit: number, skip?: number): Promise<string[]>
   /**
-   * Notes that asks of the protocol are held at this time, ms since 1970: no model of their chain answers. An earlier time
+   * Notes that asks of the protocol wait for a model at this time, ms since 1970: none of their chain answers. An earlier time
    * than the noted one changes nothing.
    */
   noteUnanswered(protocol: string, at: number): Promise<void>
-  /** When asks of the protocol were last held; null if none ever was. */
+  /** When asks of the protocol last waited for a model; null if none ever did. */
   unansweredUntil(protocol: string): Promise<number | null>
   /** The number of open cases, without unworked ones. */
   countOpen(): Promise<number>

@@ -2,6 +2,6 @@
  * Fetches an image (https or data URL) and returns it as a data URL, so that no model endpoint fetches for us. Throws
  * `PermanentError('image')` if it is not an image, too large, gone, or at an address that is not public — checked after
  * resolution, at every redirect, before anything is sent there — and `RetryLaterError('image')` if trying again may help:
- * a stranger's host that is silent is no model that is away, for which asks would be held.
+ * a stranger's host that is silent is no model that is away, for which asks would wait.
  */
 export type LoadImage = (url: string, signal: AbortSignal) => Promise<string>

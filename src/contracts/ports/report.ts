@@ -274,7 +274,7 @@ export interface Events {
   'record:resumed': Record<string, never>
   /** The record missed messages that the topics no longer have. */
   'record:holes': { holes: number; advice: string }
-  /** The settings and prompts were read again and are in force: what changed, by its path, and their fingerprints. */
+  /** The settings and prompts were read again and are current: what changed, by its path, and their fingerprints. */
   'settings:reloaded': { changed: readonly string[]; settings: string; prompts: string }
   /** They were read again and nothing of them was taken: they have faults, or differ where a restart alone can change them. */
   'settings:refused': { why: string; advice: string }

@@ -49,14 +49,14 @@ export interface QueueFilter {
 
 /**
  * `reserved`: it is this person's until then, with what they must know of it; `taken`: somebody else's; `own`: a second opinion on
- * their own verdict; `many`: they hold `MOST_RESERVATIONS` others; `gone`: nothing like this waits.
+ * their own verdict; `many`: they have reserved `MOST_RESERVATIONS` others; `gone`: nothing like this waits.
  */
 export type ReviewReservation =
   | { readonly outcome: 'reserved'; readonly item: ReviewItem }
   | { readonly outcome: 'taken'; readonly by: string; readonly until: number }
   | { readonly outcome: 'own' | 'many' | 'gone' }
 
-/** Most items that one person holds at once, so that nobody takes all that waits. */
+/** Most items that one person reserves at once, so that nobody takes all that waits. */
 export const MOST_RESERVATIONS = 20
 
 /** How the queue stands, and how people's verdicts compare, by protocol. */

@@ -51,12 +51,12 @@ export type AttemptEnd =
   /** `advance`: nothing of the case's round is open any more, or the case has restarted; it must be advanced now. */
   | { readonly end: 'done'; readonly outcome: AskOutcome; readonly advance: boolean }
   | { readonly end: 'again'; readonly why?: string }
-  | { readonly end: 'held'; readonly delayMs: number; readonly why?: string }
+  | { readonly end: 'deferred'; readonly delayMs: number; readonly why?: string }
 
 export interface Work {
   /** Advances a case to its next round or its end. `share` is whose share of the service it uses, where that is known. */
   advance(caseId: string, share?: string): Promise<Advance>
-  /** Makes an attempt at an ask. `again` costs one, `held` does not. */
+  /** Makes an attempt at an ask. `again` costs one, `deferred` does not. */
   answer(attempt: Attempt): Promise<AttemptEnd>
 }
 

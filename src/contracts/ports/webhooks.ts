@@ -62,7 +62,7 @@ export interface Webhooks {
   /** Heads of the hook's lanes that are due, for this process alone during the lease. */
   take(hook: string, limit: number, leaseMs: number): Promise<readonly LeasedDelivery[]>
   /** False, with nothing done, if the lease has passed to another. */
-  settle(claim: Pick<LeasedDelivery, 'id' | 'token'>, end: TryEnd): Promise<boolean>
+  settle(delivery: Pick<LeasedDelivery, 'id' | 'token'>, end: TryEnd): Promise<boolean>
   /** Longest parked first. */
   parked(limit: number): Promise<readonly ParkedDelivery[]>
   /** `superseded`: its lane has something newer that was sent, is queued or parked. `erased`: its content is gone. */

@@ -41,8 +41,8 @@ export interface ScoringSettings {
 /** A text to be scored, and for whom. */
 export interface TextToScore {
   readonly text: string
-  /** What it answers, the oldest first. */
-  readonly context?: readonly string[]
+  /** What it answers, the oldest first: shown to the model, and not scored. */
+  readonly surroundings?: readonly string[]
   /** What belongs to it, as https or data addresses: a role that sees is asked then. For categories alone. */
   readonly images?: readonly string[]
   readonly tenant: string
@@ -190,8 +190,8 @@ export function scorer(parts: {
     return { ...score, scores }
   }
 
-  const contextOf = ({ context = [] }: TextToScore) =>
-    context.map((text, at) => fence('context', text, at + 1)).join('\n\n')
+  const surroundingsOf = ({ surroundings = [] }: TextToScore) =>
+    surroundings.map((text, at) => fence('context', text, at + 1)).join('\n\n')
 
   return {
     withinMs: settings.timeout,
@@ -200,7 +200,7 @@ export function scorer(parts: {
       scoreAll(given, (piece) => {
         const messages = prompts
           .get('perspective')
-          .render({ context: contextOf(piece), text: fence('text', piece.text) })
+          .render({ context: surroundingsOf(piece), text: fence('text', piece.text) })
         return score(piece, messages, attributesAnswer)
       }),
     sentences: (given, parts) => {
@@ -209,7 +209,7 @@ export function scorer(parts: {
         { kind: 'text', text: given.text.slice(begin, end) },
       ])
       const sentences = fence.list('sentences', lines)
-      const messages = prompts.get('sentences').render({ context: contextOf(given), sentences })
+      const messages = prompts.get('sentences').render({ context: surroundingsOf(given), sentences })
       return score(given, messages, sentencesAnswer(parts.length), TOKENS + parts.length * TOKENS_A_SENTENCE)
     },
     categories: (given) =>

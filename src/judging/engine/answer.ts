@@ -24,7 +24,7 @@ export interface AnswerParts extends FindQuestionParts {
   readonly library: Pick<Library, 'find' | 'embedder'>
   /** Absent where nobody asks apart from the stream. */
   readonly answers?: Pick<Answers, 'onDropped'>
-  /** Absent where no lookup is held. */
+  /** Absent where lookups never wait. */
   readonly lookups?: Pick<Lookups, 'lookUp'>
   readonly pace: Pick<Pacing, 'countAsk'>
   readonly large: LargeCases
@@ -46,7 +46,8 @@ export async function answer(parts: AnswerParts, attempt: Attempt): Promise<Atte
   const { answering, large, scripts, clock, report } = parts
   const { protocol, stage, caseId, run, key } = attempt
   const id = `${caseId}/${run}/${key}`
-  if (answering.has(id)) return { end: 'held', delayMs: ANSWERING_MS, why: 'an earlier attempt at it is still running' }
+  if (answering.has(id))
+    return { end: 'deferred', delayMs: ANSWERING_MS, why: 'an earlier attempt at it is still running' }
   answering.add(id)
   const startedAt = clock()
   report('ask:started', { protocol, stage, waitSeconds: attempt.waitSeconds, caseId, key })
@@ -68,7 +69,7 @@ export async function answer(parts: AnswerParts, attempt: Attempt): Promise<Atte
 
 function noRoom(): AttemptEnd {
   const delayMs = LARGE_MS * (1 + Math.random())
-  return { end: 'held', delayMs, why: 'other large threads are being judged' }
+  return { end: 'deferred', delayMs, why: 'other large threads are being judged' }
 }
 
 /** For an ask of a request apart from the stream: aborts when that was dropped. */
@@ -109,7 +110,7 @@ async function answerFound(
       scripts.forget(caseId)
       return null
     }
-    if (isHeld(error)) deadline = await deadlines.hold(found.record)
+    if (waitsForModel(error)) deadline = await deadlines.extend(found.record)
     const failure = failedAttempt(error, attempt, { deadline, now: clock() })
     if (failure.next === 'throw') throw error
     if (failure.next === 'fail') return await write(failure.settled)
@@ -213,6 +214,6 @@ function entryOf(
   }
 }
 
-function isHeld(error: unknown): boolean {
+function waitsForModel(error: unknown): boolean {
   return error instanceof RetryLaterError && error.awaits !== undefined
 }

@@ -2,7 +2,7 @@ import type { CaseRecord } from '../../contracts/facts/case.ts'
 import type { CaseStore } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 
-/** How long a case may take, and for how long its asks may be held besides, in ms. */
+/** How long a case may take, and for how long its asks may wait for a model besides, in ms. */
 export interface DeadlineSettings {
   readonly deadline: number
   readonly mostHeld: number
@@ -14,7 +14,7 @@ export interface DeadlineSettings {
  */
 export const MOST_DEADLINES = 4
 
-/** How long a case can be open at most, in ms: its deadline put off for what was deleted, and its asks held. */
+/** How long a case can be open at most, in ms: its deadline put off for what was deleted, and its asks waiting for a model. */
 export function longestCaseMs({ deadline, mostHeld }: DeadlineSettings): number {
   return MOST_DEADLINES * deadline + mostHeld
 }
@@ -22,8 +22,8 @@ export function longestCaseMs({ deadline, mostHeld }: DeadlineSettings): number 
 type Timed = Pick<CaseRecord, 'protocol' | 'openedAt' | 'deadline'>
 
 /**
- * A case's deadline, where asks of its protocol were last held then, in ms since 1970: as if it had been opened at that
- * time, but no later than `mostHeld` after its opening. So what was held has all its time again when a model answers.
+ * A case's deadline, where asks of its protocol last waited for a model then, in ms since 1970: as if it had been opened at
+ * that time, but no later than `mostHeld` after its opening. So what waited has all its time again when a model answers.
  */
 export function extendedDeadline(
   { openedAt, deadline }: Omit<Timed, 'protocol'>,
@@ -34,25 +34,25 @@ export function extendedDeadline(
   return Math.max(deadline, Math.min(unansweredUntil, openedAt + mostHeld) + longest)
 }
 
-/** A process notes this often that asks of a protocol are held, in ms. */
+/** A process notes this often that asks of a protocol wait for a model, in ms. */
 const NOTE_MS = 1_000
-/** Only within this of a case's own deadline is it looked up whether its asks were held, in ms. */
+/** Only within this of a case's own deadline is it looked up whether its asks have waited for a model, in ms. */
 const NEAR_MS = 120_000
 
 /** The deadlines of cases, in ms since 1970. */
 export interface Deadlines {
   of(record: Timed): Promise<number>
-  /** Notes that an ask of this case is held now, and returns the deadline that follows. */
-  hold(record: Timed): Promise<number>
+  /** Notes that an ask of this case waits for a model now, and returns the deadline that follows. */
+  extend(record: Timed): Promise<number>
 }
 
-/** Where nothing is held. */
+/** Where no ask waits for a model. */
 export const FIXED_DEADLINES: Deadlines = {
   of: async ({ deadline }) => deadline,
-  hold: async ({ deadline }) => deadline,
+  extend: async ({ deadline }) => deadline,
 }
 
-/** The deadlines of cases whose asks may be held, in any process. */
+/** The deadlines of cases whose asks may wait for a model, in any process. */
 export function deadlines(deps: {
   cases: Pick<CaseStore, 'noteUnanswered' | 'unansweredUntil'>
   clock: Clock
@@ -67,7 +67,7 @@ export function deadlines(deps: {
       // A note from before the clock was set back lies ahead.
       return extendedDeadline(record, until === null ? null : Math.min(until, clock()), settings)
     },
-    async hold(record) {
+    async extend(record) {
       const now = clock()
       if (Math.abs(now - (noted.get(record.protocol) ?? 0)) >= NOTE_MS) {
         await cases.noteUnanswered(record.protocol, now)

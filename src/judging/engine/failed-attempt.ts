@@ -25,7 +25,7 @@ export function failedAttempt(
     return { next: 'fail', settled: failed('deadline', detail) }
   }
   const why = `${retry.code}: ${retry.message}`
-  if (!retry.costsAttempt) return { next: 'retry', end: { end: 'held', delayMs, why } }
+  if (!retry.costsAttempt) return { next: 'retry', end: { end: 'deferred', delayMs, why } }
   if (last) return { next: 'fail', settled: failed(retry.code, retry.message) }
   return { next: 'retry', end: { end: 'again', why } }
 }
@@ -41,7 +41,7 @@ const IMPOSED: ReadonlySet<string> = new Set<FailureCode>(['rate-limited', 'unav
 /**
  * How long to wait before the next try, in ms. A wait imposed by an endpoint costs no attempt, so it lasts at least
  * half as long as the ask has waited so far (`heldMs`): however short the imposed waits are, an ask is tried some
- * twenty times, not millions of times. One that is held until a model answers again waits as long as the hold asks for.
+ * twenty times, not millions of times. One that waits for its model waits as long as the error asks for.
  */
 export function waitOf({ code, delayMs = 0, costsAttempt, awaits }: RetryLaterError, heldMs: number): number {
   return costsAttempt || awaits !== undefined || !IMPOSED.has(code)

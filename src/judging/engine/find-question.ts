@@ -113,7 +113,9 @@ async function inStore(parts: FindQuestionParts, staged: StagedAsk): Promise<Ope
     const why = 'its case has other versions than the process that took it'
     // For a while a process with the case's own versions may answer it; then the case restarts here.
     const isLeft = isAskLeftToOtherVersion(record, protocol, clock(), settings.handBack)
-    return isLeft ? { end: 'held', delayMs: OTHER_VERSION_MS, why } : { end: 'done', outcome: 'retry', advance: true }
+    return isLeft
+      ? { end: 'deferred', delayMs: OTHER_VERSION_MS, why }
+      : { end: 'done', outcome: 'retry', advance: true }
   }
   await prepared(protocol, record.subject)
   const { replayState, progress } = replayCase(protocol, taken, undefined, parts)

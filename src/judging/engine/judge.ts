@@ -45,8 +45,8 @@ interface JudgeParts {
   readonly clock: Clock
   readonly report: Report
   readonly settings: JudgeSettings
-  /** Set in a service, where asks that no model of their chain answers are held, and lookups. */
-  readonly holding?: DeadlineSettings
+  /** Set in a service, where asks wait that no model of their chain answers, and lookups. */
+  readonly deadlineSettings?: DeadlineSettings
   readonly lookups?: Pick<Lookups, 'lookUp'>
 }
 
@@ -65,8 +65,8 @@ interface JudgeContext extends JudgeParts {
 export function judge(parts: JudgeParts): Work & { readonly pending: PendingAsks } {
   const scripts = waitingScripts(parts.clock)
   const context = { ...parts, scripts, pace: pacing(scripts, parts.clock), large: largeCases(parts.cases) }
-  const { holding } = parts
-  const caseDeadlines = holding === undefined ? FIXED_DEADLINES : deadlines({ ...parts, settings: holding })
+  const { deadlineSettings: settings } = parts
+  const caseDeadlines = settings === undefined ? FIXED_DEADLINES : deadlines({ ...parts, settings })
   const answering: AnswerParts = { ...context, deadlines: caseDeadlines, answering: new Set(), beingFound: new Map() }
   return {
     advance: (caseId, share = caseId) =>

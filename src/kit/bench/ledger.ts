@@ -11,7 +11,7 @@ export interface Ledger {
   readonly failed: number
   /** Calls that no transcript knows: answered or cut off, never journaled. */
   readonly orphans: readonly CallRecord[]
-  /** Calls that a transcript claims and the model never saw. */
+  /** Calls that a transcript names and the model never saw. */
   readonly invented: readonly string[]
   /** Calls that stand in transcripts more than once. */
   readonly claimedTwice: readonly string[]
@@ -23,10 +23,10 @@ export interface Ledger {
 
 /** Recounts every call from both sides. */
 export function ledgerOf(log: readonly CallRecord[], transcripts: readonly Transcript[]): Ledger {
-  const claims = transcripts.flatMap(({ turns }) => turns.flatMap(({ calls }) => calls))
-  const claimed = new Map(claims.map(({ id, outcome }) => [id, outcome]))
+  const named = transcripts.flatMap(({ turns }) => turns.flatMap(({ calls }) => calls))
+  const outcomesById = new Map(named.map(({ id, outcome }) => [id, outcome]))
   const seen = new Set(log.map(({ call }) => call))
-  const outcomeOf = ({ call }: CallRecord) => claimed.get(call ?? '')
+  const outcomeOf = ({ call }: CallRecord) => outcomesById.get(call ?? '')
   const known = log.filter((record) => outcomeOf(record) !== undefined)
   const outcomes = new Map<string, Map<string, number>>()
   for (const record of log) {
@@ -41,8 +41,8 @@ export function ledgerOf(log: readonly CallRecord[], transcripts: readonly Trans
     journaled: known.filter((record) => outcomeOf(record) === 'answered').length,
     failed: known.filter((record) => outcomeOf(record) !== 'answered').length,
     orphans: log.filter((record) => outcomeOf(record) === undefined),
-    invented: [...claimed.keys()].filter((id) => !seen.has(id)),
-    claimedTwice: [...Map.groupBy(claims, ({ id }) => id)].flatMap(([id, same]) => (same.length > 1 ? [id] : [])),
+    invented: [...outcomesById.keys()].filter((id) => !seen.has(id)),
+    claimedTwice: [...Map.groupBy(named, ({ id }) => id)].flatMap(([id, same]) => (same.length > 1 ? [id] : [])),
     outcomes,
     tokens: known
       .filter(({ status, fault }) => status === 'answered' && fault !== 'html')

@@ -86,7 +86,7 @@ export function timedGateway(redis: ReturnType<typeof connect>, settings: Settin
       ['reserve', 'settle'],
     ),
     budgets: timed('budgets', redisBudgets(redis, keys.under, budgetSettings(settings)), ['reserve', 'settle']),
-    settings: gatewaySettings(settings, 'bench', { holds: true }),
+    settings: gatewaySettings(settings, 'bench', { defersInOutage: true }),
     clock: Date.now,
     report,
   })

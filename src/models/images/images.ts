@@ -98,7 +98,7 @@ function dataUrlBytes(url: string, maxBytes: number): Buffer {
 }
 
 /**
- * Formats are recognised by their bytes: the type that a server or a data URL gives is only a claim. SVG is refused,
+ * Formats are recognised by their bytes: the type that a server or a data URL gives proves nothing. SVG is refused,
  * since it can contain scripts.
  */
 const FORMATS: readonly { type: string; begins(bytes: Buffer): boolean; ends(bytes: Buffer): boolean }[] = [

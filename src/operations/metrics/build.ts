@@ -39,7 +39,7 @@ export function buildMetrics(
   })
   const refused = new Gauge({
     name: 'gavel_reload_refused',
-    help: '1 while what was read last is not in force; 0 otherwise.',
+    help: '1 while what was read last is not current; 0 otherwise.',
     registers,
   })
   new Gauge({

@@ -25,7 +25,7 @@ export const recordMetrics: MetricGroup = (registry) => {
   const since = ofReview('oldest_seconds', 'For how long the oldest of them has waited.', 'protocol')
   const agreement = ofReview(
     'verdicts',
-    'Human verdicts in force, by whether the machine’s ruling, or a blind second opinion, has the same label.',
+    'Current human verdicts, by whether the machine’s ruling, or a blind second opinion, has the same label.',
     'protocol',
     'beside',
     'agrees',

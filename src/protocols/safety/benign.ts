@@ -6,7 +6,7 @@ import type { SafetySettings } from './settings.ts'
 
 /**
  * What the label `safe` needs and this case lacks, in words; `unsafe` needs none of it. It needs every word read
- * (`partlyRead`), and, by `unseen`: every image seen by a vision model, for an author's words about an image are a claim;
+ * (`partlyRead`), and, by `unseen`: every image seen by a vision model, for an author's words about an image prove nothing;
  * everything that came with the post; the brief and every turn that the settings ask for; and no question refused by an endpoint's
  * filter (`withheldIfFiltered`).
  */

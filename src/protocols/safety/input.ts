@@ -10,7 +10,7 @@ export interface Picture {
   /** From 1, in the post's order. */
   readonly number: number
   readonly url: string | null
-  /** The author's description of it: a claim, like the text. */
+  /** The author's description of it: as unproven as the text. */
   readonly alt: string | null
   /** What the vision model saw; null if it has not looked, or could not. */
   readonly description: string | null
@@ -63,7 +63,7 @@ function pictureIn({ number, alt, description }: Picture, fence: Fence): string 
   return alt === null ? seen : `${seen}\n${captioned(number, alt, fence)}`
 }
 
-/** The author's words for an image, marked as a claim. */
+/** The author's words for an image, marked as theirs. */
 export function captioned(number: number, alt: string, fence: Fence): string {
   return `What the author says image ${number} shows, which nobody has checked:\n${fence('alt', alt, number)}`
 }

@@ -9,7 +9,7 @@ import {
   type Costs,
   costsOf,
   FIRST_RANKED,
-  holds,
+  hasReserved,
   isSettled,
   itemOf,
   MOST_RANKED,
@@ -75,7 +75,7 @@ export function reviewReservations(db: Database, costs: Costs): ReviewQueue {
     return (all?.n ?? 0) - others.filter((row) => mayTake(row, person, now) !== 'yes').length
   }
 
-  async function heldBy(person: string, now: number): Promise<number> {
+  async function countReserved(person: string, now: number): Promise<number> {
     const [held] = await db.rows<{ n: number }>(
       'SELECT count(*) AS n FROM queue WHERE holder = ? AND until > ?',
       person,
@@ -123,7 +123,7 @@ export function reviewReservations(db: Database, costs: Costs): ReviewQueue {
       }
       for (let tries = 0; tries < MOST_TRIES; tries++)
         for (const first of await bestOf(db, wanted, MOST_RESERVATIONS, now)) {
-          if (!holds(first.row, filter.for, now) && (await heldBy(filter.for, now)) >= MOST_RESERVATIONS)
+          if (!hasReserved(first.row, filter.for, now) && (await countReserved(filter.for, now)) >= MOST_RESERVATIONS)
             return { outcome: 'many' }
           const taken = await db.run(
             'UPDATE queue SET holder = ?, until = ? WHERE verdict = ? AND (holder IS NULL OR holder = ? OR until <= ?)',

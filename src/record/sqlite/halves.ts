@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
 import type { Costs } from '../review-queue.ts'
 import { RecordReads } from './reads.ts'
-import { Reservations } from './reservations.ts'
+import { ReviewReservations } from './reservations.ts'
 import { RecordTables, type TableSettings } from './tables.ts'
 
 /** Which half of the record is asked, over which file. */
@@ -23,7 +23,7 @@ export type MethodResult =
 
 /** Answers calls of a half, which opens its file at the first. */
 export function answering(served: ServedHalf): (asked: MethodCall) => MethodResult {
-  let half: RecordTables | RecordReads | Reservations | undefined
+  let half: RecordTables | RecordReads | ReviewReservations | undefined
   return ({ method, args }) => {
     try {
       half ??= halfOf(served)
@@ -37,9 +37,9 @@ export function answering(served: ServedHalf): (asked: MethodCall) => MethodResu
   }
 }
 
-function halfOf(served: ServedHalf): RecordTables | RecordReads | Reservations {
+function halfOf(served: ServedHalf): RecordTables | RecordReads | ReviewReservations {
   if (served.half === 'tables') return new RecordTables(served.settings)
-  return served.half === 'reads' ? new RecordReads(served.path) : new Reservations(served)
+  return served.half === 'reads' ? new RecordReads(served.path) : new ReviewReservations(served)
 }
 
 /** A half of the record, wherever it works. */

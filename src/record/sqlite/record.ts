@@ -5,7 +5,7 @@ import { recordedRow, recordedVerdict, recordedWord } from '../record-rows.ts'
 import type { Costs } from '../review-queue.ts'
 import { type ServedHalf, type StartHalf, threadHalf } from './halves.ts'
 import type { RecordReads, StoredSubject } from './reads.ts'
-import type { Reservations } from './reservations.ts'
+import type { ReviewReservations } from './reservations.ts'
 import { isInMemory } from './schema.ts'
 import type { RecordTables, TableSettings } from './tables.ts'
 
@@ -102,7 +102,7 @@ export async function sqliteReviewQueue(
   start: StartHalf = threadHalf,
 ): Promise<ReviewQueue> {
   if (!isInMemory(of.path) && !existsSync(of.path)) throw new Error(`unable to open ${of.path}`)
-  const reservations = await opened<Reservations>(start, { half: 'reservations', ...of }, 'name')
+  const reservations = await opened<ReviewReservations>(start, { half: 'reservations', ...of }, 'name')
   return {
     list: (filter, most, now) => reservations.ask('list', filter, most, now),
     reserve: (item, filter, until, now) => reservations.ask('reserve', item, filter, until, now),

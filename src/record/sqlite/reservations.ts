@@ -8,7 +8,7 @@ import {
   type Costs,
   costsOf,
   FIRST_RANKED,
-  holds,
+  hasReserved,
   isSettled,
   itemOf,
   MOST_RANKED,
@@ -36,7 +36,7 @@ function fits({ tenants, protocol, verdict }: QueueFilter) {
 }
 
 /** The queue, and who has reserved what of it, over a connection that writes reservations alone. */
-export class Reservations {
+export class ReviewReservations {
   readonly #sql: Sql
   readonly #costs: ReturnType<typeof costsOf>
 
@@ -107,7 +107,8 @@ export class Reservations {
     const wanted = item === null ? filter : { ...filter, verdict: item }
     for (let tries = 0; tries < MOST_TRIES; tries++)
       for (const { row, score } of this.#best(wanted, MOST_RESERVATIONS, now)) {
-        if (!holds(row, filter.for, now) && this.#held(filter.for, now) >= MOST_RESERVATIONS) return { outcome: 'many' }
+        if (!hasReserved(row, filter.for, now) && this.#countReserved(filter.for, now) >= MOST_RESERVATIONS)
+          return { outcome: 'many' }
         const { changes } = this.#sql.run(
           'UPDATE queue SET holder = ?, until = ? WHERE verdict = ? AND (holder IS NULL OR holder = ? OR until <= ?)',
           filter.for,
@@ -123,9 +124,13 @@ export class Reservations {
     return { outcome: 'gone' }
   }
 
-  #held(by: string, now: number): number {
-    const held = this.#sql.get<{ n: number }>('SELECT count(*) AS n FROM queue WHERE holder = ? AND until > ?', by, now)
-    return held?.n ?? 0
+  #countReserved(by: string, now: number): number {
+    const reserved = this.#sql.get<{ n: number }>(
+      'SELECT count(*) AS n FROM queue WHERE holder = ? AND until > ?',
+      by,
+      now,
+    )
+    return reserved?.n ?? 0
   }
 
   release(item: string, by: string, { anyone }: { readonly anyone: boolean }, now: number): boolean {

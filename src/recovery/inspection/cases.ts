@@ -23,7 +23,7 @@ export interface InspectedCase {
   /** It was shown content of a subject that was deleted since, and waits to begin again without it. */
   readonly withheld: boolean
   readonly openedAt: number
-  /** With the time for which its asks were held. */
+  /** With the time for which its asks waited for a model. */
   readonly deadline: number
   /** How often a worker took it over; once for each round where nobody died. */
   readonly takeovers: number
@@ -65,9 +65,9 @@ export type ShownWait = AskWait & {
 
 export interface CaseParts {
   readonly cases: Pick<CaseStore, 'unpublished' | 'unansweredUntil' | 'isWithheld'>
-  readonly holding: DeadlineSettings
+  readonly deadlineSettings: DeadlineSettings
   readonly protocols: ReadonlyMap<string, Protocol>
-  /** What asks wait for, by the jobs that hold them. */
+  /** What asks wait for, by the jobs that have them. */
   readonly waits: (groups: readonly AskGroup[]) => Promise<AskWait[]>
 }
 
@@ -83,13 +83,13 @@ export async function inspectCases(parts: CaseParts, ids: readonly string[]): Pr
 }
 
 async function shownCase(
-  { cases, holding, protocols, waits }: CaseParts,
+  { cases, deadlineSettings, protocols, waits }: CaseParts,
   found: UnpublishedCase,
   withheld: boolean,
 ): Promise<InspectedCase> {
   const { record, epoch, journal, lostCalls, concluded } = found
   const { id, protocol, revision, final, openedAt } = record
-  const deadline = extendedDeadline(record, await cases.unansweredUntil(protocol), holding)
+  const deadline = extendedDeadline(record, await cases.unansweredUntil(protocol), deadlineSettings)
   const { state, note } = concluded ? { state: null, note: null } : stateOf(protocols.get(protocol), found)
   const groups = state?.at === 'round' ? groupsOf(found, state) : []
   const open = new Map(state?.at === 'round' ? state.open.map((one) => [one.key, one]) : [])

@@ -79,7 +79,7 @@ export function memoryQueues(deps: {
         signal: stopping.signal,
       })
       if (end.end === 'done' || closing) return
-      if (end.end === 'held') {
+      if (end.end === 'deferred') {
         heldMs += end.delayMs
         readyAt = clock() + end.delayMs
         await rest(end.delayMs)

@@ -1,4 +1,4 @@
--- Notes when asks of a protocol were last held as no model answered, unless the data are not the caller's: an emptied
+-- Notes when asks of a protocol last waited for a model, unless the data are not the caller's: an emptied
 -- Redis must stay one that nothing was written to.
 --@key unanswered
 --@key incarnation

@@ -1,5 +1,5 @@
 -- Removes a group's consumers that have nothing pending and have been idle for this long; returns how many. A consumer's pending
--- entries are removed with it, and could not be claimed any more: so check and removal are one step.
+-- entries are removed with it, and could not be adopted any more: so check and removal are one step.
 --@key stream
 --@arg group
 --@arg idle              ms

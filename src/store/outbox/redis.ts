@@ -219,7 +219,7 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
       const reply = await withGroup(() =>
         client.call('XAUTOCLAIM', keys.outbox, PUBLISHERS, publisher, idleMs, '0', 'COUNT', limit),
       )
-      return handOut(await claimedEntries(reply))
+      return handOut(await adoptedEntries(reply))
     },
     async stillToSend(entries, tried) {
       const left = await erased.without([...entries])
@@ -279,7 +279,7 @@ interface VerdictOf {
 const rows = z.array(z.tuple([z.string(), z.array(z.string()).nullable()]))
 /** The one stream's name and its entries: RESP3's map, flattened. */
 const readReply = z.tuple([z.string(), rows])
-const claimReply = z.tuple([z.string(), rows]).rest(z.unknown())
+const adoptReply = z.tuple([z.string(), rows]).rest(z.unknown())
 
 type Read = { readonly entry: OutboxEntry; readonly of: VerdictOf | null }
 const NONE: ReadonlySet<string> = new Set()
@@ -290,8 +290,8 @@ async function readEntries(reply: unknown): Promise<Read[]> {
 }
 
 /** What XAUTOCLAIM returned. */
-async function claimedEntries(reply: unknown): Promise<Read[]> {
-  return entriesOf(claimReply.parse(reply)[1])
+async function adoptedEntries(reply: unknown): Promise<Read[]> {
+  return entriesOf(adoptReply.parse(reply)[1])
 }
 
 async function entriesOf(all: z.infer<typeof rows>): Promise<Read[]> {
@@ -299,7 +299,7 @@ async function entriesOf(all: z.infer<typeof rows>): Promise<Read[]> {
 }
 
 async function entryOf([id, flat]: z.infer<typeof rows>[number]): Promise<Read[]> {
-  // Claimed by a publisher, and deleted from the stream.
+  // Adopted by a publisher, and deleted from the stream.
   if (flat === null) return []
   const field = Object.fromEntries(pairs(flat))
   if (field.kind === 'dead-letter')

@@ -70,7 +70,7 @@ export function bullJobDesk(deps: {
   }
 }
 
-/** What is left of its wait is not waited for, and does not count as held: the next wait goes by how long an ask was held. */
+/** What is left of its wait is not waited for, and does not count as deferred: the next wait goes by how long an ask was deferred. */
 function hurriedAsk(ask: OpenAsk, now: number): OpenAsk {
   return { ...ask, readyAt: now, heldMs: Math.max(0, ask.heldMs - (ask.readyAt - now)) }
 }

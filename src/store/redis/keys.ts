@@ -19,7 +19,7 @@ export interface Keys {
   readonly open: string
   /** Sorted set like `open`: cases of protocols that no process works on; they take no places. */
   readonly unworked: string
-  /** Hash: when asks of each protocol were last held, as no model of their chain answered, ms. */
+  /** Hash: when asks of each protocol last waited for a model of their chain, ms. */
   readonly unanswered: string
   /** Stream: outbox entries that wait for Kafka. */
   readonly outbox: string

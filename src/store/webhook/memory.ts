@@ -70,20 +70,20 @@ export function memoryWebhooks(
       }
     },
     async take(hook, limit, leaseMs) {
-      const claimed: LeasedDelivery[] = []
+      const leased: LeasedDelivery[] = []
       for (const lane of new Set(waiting().flatMap((one) => (one.of.hook === hook ? [one.lane] : [])))) {
         let head = headOf(lane)
         while (head !== undefined && head.body === null && head.at <= clock()) {
           all.delete(head.id)
           head = headOf(lane)
         }
-        if (claimed.length >= limit || head === undefined || head.body === null || head.at > clock()) continue
+        if (leased.length >= limit || head === undefined || head.body === null || head.at > clock()) continue
         head.token = randomUUID()
         head.at = clock() + leaseMs
         const { id, token, tries, body, of } = head
-        claimed.push({ id, token, hook, verdictId: of.verdictId, body, tries })
+        leased.push({ id, token, hook, verdictId: of.verdictId, body, tries })
       }
-      return claimed
+      return leased
     },
     async settle({ id, token }, end) {
       const one = kept().find((some) => some.id === id)

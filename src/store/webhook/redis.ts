@@ -74,8 +74,8 @@ export function redisWebhooks(client: Redis, keys: Keys, keepMs = KEEP_DELIVERY_
     },
     async take(hook, limit, leaseMs) {
       const token = randomUUID()
-      const claimed = taken.parse(await takeDue(client, { root, hook, limit, lease: leaseMs, token }))
-      return claimed.map(([id, verdictId, body, tries]) => ({ id, token, hook, verdictId, body, tries }))
+      const leased = taken.parse(await takeDue(client, { root, hook, limit, lease: leaseMs, token }))
+      return leased.map(([id, verdictId, body, tries]) => ({ id, token, hook, verdictId, body, tries }))
     },
     async settle({ id, token }, end) {
       const again = typeof end === 'object' && 'again' in end ? end.again : null

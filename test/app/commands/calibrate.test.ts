@@ -57,7 +57,7 @@ describe('gavel calibrate', () => {
     const { code, said } = await gavelCalibrate(args)
     expect(code, said).toBe(0)
     expect(said).toContain('Items: 16 for drafts, 24 for selection, 20 unseen.')
-    expect(said).toContain('The unseen items answer 10 statements: with fewer than 20 no gain can be claimed.')
+    expect(said).toContain('The unseen items answer 10 statements: with fewer than 20 no gain can be shown.')
     expect(said).toMatch(/The raters' agreement is -?\d\.\d\d/)
     // 2 × 6 drafts and 3 × 3 × 2 refinements, each scored on 24 items, and both steps on the 20 unseen ones.
     expect(said).toMatch(
@@ -145,7 +145,7 @@ describe('gavel calibrate', () => {
     expect(said).toMatch(expected)
   })
 
-  it('asks nothing where no gain could be claimed, where steps could not be written, and for sizes that are none', async () => {
+  it('asks nothing where no gain could be shown, where steps could not be written, and for sizes that are none', async () => {
     const few = ratingsFile('few.jsonl', 60)
     const calls = understudy.calls().length
     const ended = async (...args: string[]) => {

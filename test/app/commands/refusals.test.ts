@@ -98,7 +98,7 @@ async function inService(row: ServerError, body: unknown) {
   const [id = ''] = await stores.threads.open(state, opening)
   const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = server.settings
   const model = openAiServer({ baseUrl, apiKey, answerFormat: 'json_schema' })
-  const settings = { ...GATEWAY, callTimeout: 10_000, holds: true }
+  const settings = { ...GATEWAY, callTimeout: 10_000, defersInOutage: true }
   const work = judge({
     protocols: new Map([['talk', protocolNamed('talk', { script: oneQuestion })]]),
     cases: stores.cases,
@@ -114,7 +114,7 @@ async function inService(row: ServerError, body: unknown) {
     clock,
     report: () => {},
     settings: { maxTakeovers: 1_000, handBack: 30_000, transcriptBytes: 900_000, writes: WRITES },
-    holding: { deadline: 600_000, mostHeld: 6 * 3_600_000 },
+    deadlineSettings: { deadline: 600_000, mostHeld: 6 * 3_600_000 },
   })
   const [asked] = asksIn(await work.advance(id))
   if (asked === undefined) throw new Error('nothing was asked')
@@ -131,13 +131,13 @@ async function inService(row: ServerError, body: unknown) {
       signal: new AbortController().signal,
     })
     ends.push(end)
-    now += end.end === 'held' ? end.delayMs : 1_000
+    now += end.end === 'deferred' ? end.delayMs : 1_000
     return end.end
   }
   const first = await attempt()
   if (first !== 'done') {
     // The operator mends it after half an hour, thrice the case's deadline; the rest is over after one more try.
-    if (isTheOperators(is)) while (now < T0 + 1_800_000) expect(await attempt(true)).toBe('held')
+    if (isTheOperators(is)) while (now < T0 + 1_800_000) expect(await attempt(true)).toBe('deferred')
     refusal = null
     while (ends.at(-1)?.end !== 'done' && ends.length < 1_000) await attempt()
   }
@@ -161,7 +161,7 @@ describe('every row of the table of refusals', () => {
       fc.asyncProperty(rows, async ({ row, wrap }) => {
         const [, , body, is] = row
         const { first, verdict: decided } = await inService(row, wrap(body))
-        if (isTheOperators(is)) expect(first).toBe('held')
+        if (isTheOperators(is)) expect(first).toBe('deferred')
         expect(first === 'done').toBe(ENDS.has(is))
         if (ENDS.has(is)) {
           expect(decided).toMatchObject({ label: null, faults: [is === 'content' ? 'evidence' : 'model'] })

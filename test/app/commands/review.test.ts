@@ -150,7 +150,7 @@ it('says how far people agree with machines and with one another', async () => {
     expect.objectContaining({ beside: 'machine', part: 'label', value: 'non-rumor', verdicts: 2, agreeing: 0 }),
   )
   expect(await run(stats, [], { tenant: 'acme' })).toBe(
-    'No human verdict in the record is in force, so there is nothing to compare.',
+    'No human verdict in the record is current, so there is nothing to compare.',
   )
 })
 

@@ -25,11 +25,11 @@ test('a hold that one process notes is the others’ as well, but another protoc
   const one = deadlines({ cases, clock: () => now, settings: SETTINGS })
   const other = deadlines({ cases, clock: () => now, settings: SETTINGS })
   expect(await other.of(CASE)).toBe(10_600)
-  expect(await one.hold(CASE)).toBe(12_600)
+  expect(await one.extend(CASE)).toBe(12_600)
   expect(await other.of(CASE)).toBe(12_600)
   expect(await other.of({ ...CASE, protocol: 'hate' })).toBe(10_600)
   now += 500
-  expect(await one.hold(CASE)).toBe(13_100)
+  expect(await one.extend(CASE)).toBe(13_100)
 })
 
 test('a clock that is set back stops no process from noting what it holds, and gives no case more than it has', async () => {
@@ -41,9 +41,9 @@ test('a clock that is set back stops no process from noting what it holds, and g
     await cases.noteUnanswered(protocol, at)
   }
   const one = deadlines({ cases: { ...cases, noteUnanswered }, clock: () => now, settings: SETTINGS })
-  await one.hold(CASE)
+  await one.extend(CASE)
   now = 12_000
-  expect(await one.hold(CASE)).toBe(12_600)
+  expect(await one.extend(CASE)).toBe(12_600)
   expect(noted).toEqual([2e9, 12_000])
   expect(await one.of(CASE)).toBe(12_600)
 })
@@ -58,8 +58,8 @@ test('a hold is noted once a second for each protocol', async () => {
   const of = deadlines({ cases, clock: () => now, settings: SETTINGS })
   for (const step of [0, 500, 499, 1]) {
     now += step
-    await of.hold(CASE)
-    await of.hold({ ...CASE, protocol: 'hate' })
+    await of.extend(CASE)
+    await of.extend({ ...CASE, protocol: 'hate' })
   }
   expect(noted).toEqual(['rumor 12000', 'hate 12000', 'rumor 13000', 'hate 13000'])
 })

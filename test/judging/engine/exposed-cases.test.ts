@@ -179,7 +179,7 @@ describe('a case that was shown a subject that is deleted', () => {
     await remove()
     // Here it is known from memory, elsewhere it is read from the store.
     for (const one of [mine, worker()])
-      expect(await one.answerOne(brief)).toMatchObject({ end: 'held', delayMs: expect.any(Number) })
+      expect(await one.answerOne(brief)).toMatchObject({ end: 'deferred', delayMs: expect.any(Number) })
     expect(await mine.go(id)).toBe('later')
     expect(asked).toEqual(['what stands alone'])
 
@@ -305,7 +305,7 @@ describe('a case that was shown a subject that is deleted', () => {
     await mine.go(id, 1)
     const [look] = asksIn(await mine.advance(id))
     if (look === undefined) throw new Error('no lookup')
-    expect(await mine.answerOne(look)).toMatchObject({ end: 'held' })
+    expect(await mine.answerOne(look)).toMatchObject({ end: 'deferred' })
     expect(await mine.go(id)).toBe('done')
     expect(looks).toEqual([3, 2])
     expect(asked).not.toContain(BRIEF)
@@ -458,7 +458,7 @@ describe('what is told of a case that was shown something', () => {
     waits: async () => [],
     clock: () => clock.now,
     desk: { stranded: async () => [] },
-    holding: { deadline: 10 * MINUTE, mostHeld: HOUR },
+    deadlineSettings: { deadline: 10 * MINUTE, mostHeld: HOUR },
   })
   const list = () =>
     listCases(parts(), {}, { most: 10, signal, progress() {} }).then(({ cases }) => cases.map(({ state }) => state))

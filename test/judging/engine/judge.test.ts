@@ -119,7 +119,7 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
       return said
     },
   }
-  const held = lookups({
+  const deferring = lookups({
     embedder: 'e',
     endpoint: 'default',
     settings: GATEWAY.breaker,
@@ -131,18 +131,18 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
       protocol?: Protocol
       cases?: CaseStore
       settings?: Partial<JudgeSettings>
-      holding?: DeadlineSettings
+      deadlineSettings?: DeadlineSettings
     } = {},
   ) =>
     judge({
-      ...(over.holding === undefined ? {} : { holding: over.holding, lookups: held }),
+      ...(over.deadlineSettings === undefined ? {} : { deadlineSettings: over.deadlineSettings, lookups: deferring }),
       protocols: new Map([['talk', over.protocol ?? parts.protocol ?? protocolOf()]]),
       cases: over.cases ?? stores.cases,
       gateway: gateway({
         model,
         loadImage: noImages,
         ...memoryParts(() => clock.now),
-        settings: { ...GATEWAY, holds: over.holding !== undefined },
+        settings: { ...GATEWAY, defersInOutage: over.deadlineSettings !== undefined },
         clock: () => clock.now,
         report,
       }),
@@ -323,7 +323,7 @@ describe('a case on its way', () => {
       made.advance(other.caseId),
     ])
     expect(own).toMatchObject({ end: 'done' })
-    expect(ofOther).toMatchObject({ end: 'held', why: 'other large threads are being judged' })
+    expect(ofOther).toMatchObject({ end: 'deferred', why: 'other large threads are being judged' })
     expect(otherCase).toMatchObject({ next: 'later' })
     expect(await made.answer(attempt(other))).toMatchObject({ end: 'done' })
     await workOff(made, id)
@@ -377,7 +377,7 @@ describe('a case on its way', () => {
     const [one, other] = await Promise.all([work.answer(attempt(first)), work.answer(attempt(first))])
     expect([one, other]).toEqual([
       { end: 'done', outcome: 'answered', advance: false },
-      { end: 'held', delayMs: 1_000, why: expect.any(String) },
+      { end: 'deferred', delayMs: 1_000, why: expect.any(String) },
     ])
     expect(await work.answer(attempt(first))).toEqual({ end: 'done', outcome: 'stale', advance: false })
     expect(requests).toHaveLength(1)
@@ -681,13 +681,13 @@ describe('a case of other versions', () => {
     expect((await only(published)).verdict).toMatchObject({ label: 'good', degraded: [] })
   })
 
-  test('has its asks held by a worker of another version, at no attempt’s cost', async () => {
+  test('has its asks deferred by a worker of another version, at no attempt’s cost', async () => {
     const { worker, id, requests } = await caseOf()
     const [first] = await asksOf(worker(), id)
     if (first === undefined) throw new Error('no ask')
     const other = worker({ protocol: protocolOf({ version: 2 }) })
     expect(await other.answer(attempt(first, { last: true }))).toEqual({
-      end: 'held',
+      end: 'deferred',
       delayMs: expect.any(Number),
       why: expect.stringMatching(/other versions/),
     })
@@ -706,13 +706,13 @@ describe('a case of other versions', () => {
     expect((await only(published)).verdict.versions.script).toBe(2)
   })
 
-  test('and newer is nobody’s here: its asks are held for ever, and nothing is said of what it waits for', async () => {
+  test('and newer is nobody’s here: its asks are deferred for ever, and nothing is said of what it waits for', async () => {
     const { worker, id, clock } = await caseOf()
     const newer = worker({ protocol: protocolOf({ version: 2 }) })
     const [first] = await asksOf(newer, id)
     if (first === undefined) throw new Error('no ask')
     clock.now += 10 * SETTINGS.handBack
-    expect((await worker().answer(attempt(first))).end).toBe('held')
+    expect((await worker().answer(attempt(first))).end).toBe('deferred')
     expect(await worker().pending(id)).toBeNull()
   })
 })
@@ -738,11 +738,14 @@ describe('what goes wrong on the way', () => {
     const work = worker()
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
-    expect(await work.answer(attempt(first, { number: 5, last: true }))).toMatchObject({ end: 'held', delayMs: 7_000 })
+    expect(await work.answer(attempt(first, { number: 5, last: true }))).toMatchObject({
+      end: 'deferred',
+      delayMs: 7_000,
+    })
     expect((await cases.peek(id))?.journal.size).toBe(0)
   })
 
-  test('waits that an endpoint imposes grow with the time held, so that the tries of an ask are few', async () => {
+  test('waits that an endpoint imposes grow with the time deferred, so that the tries of an ask are few', async () => {
     const { worker, id } = await caseOf({
       model: () => new RetryLaterError('rate-limited', 'status 429', { delayMs: 0.01, costsAttempt: false }),
     })
@@ -752,7 +755,7 @@ describe('what goes wrong on the way', () => {
     let [heldMs, tries] = [0, 0]
     for (; heldMs < 600_000; tries++) {
       const end = await work.answer(attempt(first, { heldMs }))
-      if (end.end !== 'held') throw new Error('it was not held')
+      if (end.end !== 'deferred') throw new Error('it was not deferred')
       heldMs += end.delayMs
     }
     expect(tries).toBeGreaterThan(5)
@@ -766,7 +769,7 @@ describe('what goes wrong on the way', () => {
     const work = worker()
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
-    expect(await work.answer(attempt(first, { heldMs: 60_000 }))).toMatchObject({ end: 'held', delayMs: 5 })
+    expect(await work.answer(attempt(first, { heldMs: 60_000 }))).toMatchObject({ end: 'deferred', delayMs: 5 })
   })
 
   test.each([
@@ -823,19 +826,19 @@ describe('what goes wrong on the way', () => {
       const mended = { is: false }
       const model: Model = (request) => (mended.is ? echo(request) : refusal())
       const { worker, id, clock, published, cases, requests } = await caseOf({ model }, TIMES)
-      const holding = worker({ holding: CASE })
-      const asks = await asksOf(holding, id)
+      const waiting = worker({ deadlineSettings: CASE })
+      const asks = await asksOf(waiting, id)
       for (let minute = 0; minute < 30; minute++) {
         clock.now += 60_000
         for (const staged of asks)
-          expect(await holding.answer(attempt(staged, { last: true, heldMs: 60_000 * minute }))).toMatchObject({
-            end: 'held',
+          expect(await waiting.answer(attempt(staged, { last: true, heldMs: 60_000 * minute }))).toMatchObject({
+            end: 'deferred',
             why: expect.stringContaining('operator'),
           })
       }
       mended.is = true
       clock.now += 60_000
-      await workOff(worker({ holding: CASE }), id)
+      await workOff(worker({ deadlineSettings: CASE }), id)
       const { verdict: decided } = await only(published)
       expect(decided).toMatchObject({ label: 'good', degraded: [], usage: { calls: requests.length } })
       // The model was left alone, but for a probe a minute.
@@ -843,18 +846,18 @@ describe('what goes wrong on the way', () => {
       expect(await cases.unansweredUntil('talk')).toBeGreaterThanOrEqual(T0 + 30 * 60_000)
     })
 
-    test('it is held no longer than the settings say, and then it is the operator’s fault', async () => {
+    test('it waits no longer than the settings say, and then it is the operator’s fault', async () => {
       const { worker, id, clock, published } = await caseOf({ model: refusal }, TIMES)
-      const holding = worker({ holding: { ...CASE, mostHeld: 1_200_000 } })
-      const asks = await asksOf(holding, id)
+      const waiting = worker({ deadlineSettings: { ...CASE, mostHeld: 1_200_000 } })
+      const asks = await asksOf(waiting, id)
       const ends = []
       for (let minute = 0; minute < 40; minute++) {
         clock.now += 60_000
-        ends.push((await holding.answer(attempt(asks[0] as StagedAsk))).end)
+        ends.push((await waiting.answer(attempt(asks[0] as StagedAsk))).end)
       }
       expect(ends.indexOf('done')).toBe(29)
-      for (const staged of asks.slice(1)) await holding.answer(attempt(staged))
-      await workOff(holding, id)
+      for (const staged of asks.slice(1)) await waiting.answer(attempt(staged))
+      await workOff(waiting, id)
       const { verdict: decided } = await only(published)
       expect(decided).toMatchObject({ label: null, degraded: ['word failed: deadline'], faults: ['ours'] })
     })
@@ -868,7 +871,7 @@ describe('what goes wrong on the way', () => {
     })
   })
 
-  test('an attempt that is stopped is held for somebody else, and its call is not forgotten', async () => {
+  test('an attempt that is stopped is deferred for somebody else, and its call is not forgotten', async () => {
     const stopping = new AbortController()
     const { worker, id, cases } = await caseOf({
       model: () => {
@@ -880,7 +883,7 @@ describe('what goes wrong on the way', () => {
     const [first] = await asksOf(work, id)
     if (first === undefined) throw new Error('no ask')
     const end = await work.answer(attempt(first, { last: true, signal: stopping.signal }))
-    expect(end).toMatchObject({ end: 'held', delayMs: 0 })
+    expect(end).toMatchObject({ end: 'deferred', delayMs: 0 })
     expect((await cases.peek(id))?.lostCalls).toMatchObject([{ key: '0.0', outcome: 'aborted' }])
   })
 
@@ -1135,7 +1138,7 @@ describe('a look into the library', () => {
     expect(argued.turns).toMatchObject([{ ms: 10_000 }])
   })
 
-  test('is held in a service where the embedder’s account is refused, and has failed in a command', async () => {
+  test('waits in a service where the embedder’s account is refused, and has failed in a command', async () => {
     const library: Pick<Library, 'find' | 'embedder'> = {
       embedder: 'e',
       find: async () => {
@@ -1143,11 +1146,11 @@ describe('a look into the library', () => {
       },
     }
     const { worker, id, clock, events } = await caseOf({ protocol: protocolOf({ script: looking }), library })
-    const holding = worker({ holding: { deadline: 600_000, mostHeld: 3_600_000 } })
-    const [staged] = await asksOf(holding, id)
+    const waiting = worker({ deadlineSettings: { deadline: 600_000, mostHeld: 3_600_000 } })
+    const [staged] = await asksOf(waiting, id)
     if (staged === undefined) throw new Error('nothing was asked')
     for (let n = 0; n < 12; n++) {
-      expect(await holding.answer(attempt(staged, { last: true }))).toMatchObject({ end: 'held' })
+      expect(await waiting.answer(attempt(staged, { last: true }))).toMatchObject({ end: 'deferred' })
       clock.now += 1_000
     }
     // It is left alone, and told as a model is.

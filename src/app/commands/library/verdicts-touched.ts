@@ -80,10 +80,10 @@ export function touchedLine({
 /** Prints how many there are, and how many of them are current. */
 export function tellCount(touched: readonly TouchedVerdict[], { terminal }: Pick<Invocation, 'terminal'>): void {
   const subjects = new Set(touched.map(subjectKey)).size
-  const standing = touched.filter(({ stands }) => stands).length
+  const current = touched.filter(({ stands }) => stands).length
   terminal.say(
     touched.length === 0
       ? 'No verdict that can be read rests on it.'
-      : `${touched.length} verdicts on ${subjects} subjects rest on it; ${standing} of them are current.`,
+      : `${touched.length} verdicts on ${subjects} subjects rest on it; ${current} of them are current.`,
   )
 }

@@ -58,7 +58,7 @@ export const command: Command<Options, number> = {
 }
 
 /**
- * A subject with people's standing verdict of this protocol as its label, as lines that `gavel eval --data` reads: the post as the
+ * A subject with people's current verdict of this protocol as its label, as lines that `gavel eval --data` reads: the post as the
  * machine saw it, then its comments. Nothing where people have not decided, or its words are not in the record.
  */
 async function goldLines(record: RecordReader, of: SubjectRecord, protocol: string): Promise<object[]> {

@@ -26,7 +26,7 @@ const COMMENTS = 30
 /** `gavel review reserve`: takes an item for a while, and shows what there is to look at. */
 export const command: Command<Options, Taken> = {
   options: [
-    new Option('--by <name>', 'who reservations it').makeOptionMandatory(),
+    new Option('--by <name>', 'who reserves it').makeOptionMandatory(),
     new Option('--tenant <name>', 'only this tenant'),
     new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
   ],

@@ -60,7 +60,7 @@ export function inspectionParts(
       ofReplies: new Set(protocols.filter(({ subject }) => subject === 'reply').map(({ name }) => name)),
       cases: {
         cases,
-        holding: settings.cases,
+        deadlineSettings: settings.cases,
         protocols: new Map(protocols.map((protocol) => [protocol.name, protocol])),
         waits: desk.waits,
       },
@@ -85,7 +85,7 @@ export function casesParts(settings: Settings) {
       clock,
       transcriptBytes: settings.cases.transcriptBytes,
       writes,
-      holding: settings.cases,
+      deadlineSettings: settings.cases,
     }
   })
 }

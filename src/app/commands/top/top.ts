@@ -62,10 +62,10 @@ export const command: Command<TopOptions, ServiceState | null> = {
       await parts.close()
     }
   },
-  print(standing, { json, terminal }) {
-    if (standing === null) return
-    if (json) terminal.out(JSON.stringify(standing))
-    else for (const line of screenLines(standing, null, PLAIN)) terminal.out(line)
+  print(state, { json, terminal }) {
+    if (state === null) return
+    if (json) terminal.out(JSON.stringify(state))
+    else for (const line of screenLines(state, null, PLAIN)) terminal.out(line)
   },
 }
 

@@ -238,7 +238,7 @@ function planLines(
     ...(leftOut === 0 ? [] : [`${leftOut} ratings were left out: missing, or outside the scale.`]),
     ...agreed,
     ...(test.length > 0 && unseen < FEWEST_UNITS
-      ? [`The unseen items answer ${unseen} statements: with fewer than ${FEWEST_UNITS} no gain can be claimed.`]
+      ? [`The unseen items answer ${unseen} statements: with fewer than ${FEWEST_UNITS} no gain can be shown.`]
       : []),
     `At most ${drafts} drafts, ${refinements} refinements and ${scores} scores, and repairs of unreadable answers: about ${tokens} tokens, $${usd.toFixed(2)}, ${secondsAtOneSecond} s with a model of one second.`,
     ...(unpriced.length === 0

@@ -35,7 +35,7 @@ export const command: Command<Options, ReviewStats> = {
   print({ agreement, protocols }, { json, terminal }) {
     if (json) terminal.out(printableJson(JSON.stringify({ agreement, protocols })))
     else if (agreement.length === 0)
-      terminal.say('No human verdict in the record is in force, so there is nothing to compare.')
+      terminal.say('No human verdict in the record is current, so there is nothing to compare.')
     else {
       terminal.out(
         table(

@@ -12,7 +12,7 @@ import { longestCallMs, tierOf } from './time-limits.ts'
 // src/store/limit decides.
 
 /** The room that budgets and limits granted to one call, or why there is none. */
-export interface Reservation {
+export interface CallReservation {
   readonly callId: string
   /** An upper bound of what the call can use. */
   readonly atMost: Amount
@@ -41,7 +41,7 @@ export async function reserve(
   context: AskContext,
   model: string,
   { ask, messages, thinkingTokens }: ModelPrompt,
-): Promise<Reservation> {
+): Promise<CallReservation> {
   const { settings, clock } = gateway
   if (context.deadline <= clock()) throw new PermanentError('deadline', "the case's deadline has passed")
   const callId = randomUUID()
@@ -63,7 +63,7 @@ export async function reserve(
 }
 
 /** Throws the first error if a budget or limit has not granted the call: it refused, or its store failed. */
-export function throwIfNotGranted({ errors }: Reservation): void {
+export function throwIfNotGranted({ errors }: CallReservation): void {
   if (errors.length > 0) throw errors[0]
 }
 
@@ -74,7 +74,7 @@ export function throwIfNotGranted({ errors }: Reservation): void {
 export function settle(
   { limits, budgets, report }: GatewayState,
   { caseId }: AskContext,
-  { callId, ticket, money }: Reservation,
+  { callId, ticket, money }: CallReservation,
   { spent, counted }: CallUse,
 ): void {
   const failed = (where: 'limits' | 'budgets') => (error: unknown) => report('error', { where, error, caseId, callId })

@@ -1,7 +1,7 @@
 import { PermanentError, RetryLaterError } from '../../src/contracts/facts/errors.ts'
 import { breaker, type Pass } from '../../src/models/breaker.ts'
 import { ModelAvoided } from '../../src/models/context.ts'
-import { outageHold } from '../../src/models/model-outage.ts'
+import { outageDeferral } from '../../src/models/model-outage.ts'
 import { GATEWAY } from '../support/parts.ts'
 
 /** How a model ends a call. */
@@ -26,7 +26,7 @@ const ENDS = {
  * A process with `asks` asks, each of its own case, that are tried as a stage's queue would, by simulated time: what became of
  * them after `seconds`, and what that cost.
  */
-export function simulateHeld(given: {
+export function simulateOutage(given: {
   readonly asks: number
   readonly seconds: number
   readonly chain?: readonly string[]
@@ -45,7 +45,7 @@ export function simulateHeld(given: {
     return seed / 2_147_483_648
   }
   const breakers = breaker({ settings: GATEWAY.breaker, clock: () => now, random })
-  const held = outageHold({ breakers, clock: () => now, random })
+  const deferral = outageDeferral({ breakers, clock: () => now, random })
   const totals = { answered: 0, failed: 0, tries: 0, calls: 0, lastAnswered: 0 }
   const start = now
   const later: { at: number; run: () => void }[] = []
@@ -85,7 +85,7 @@ export function simulateHeld(given: {
     }
     const beganAt = now
     const next = (thrown: unknown) => {
-      const error = held.errorFor(thrown, chain, context)
+      const error = deferral.errorFor(thrown, chain, context)
       if (error instanceof RetryLaterError && !error.costsAttempt)
         return after(error.delayMs ?? 0, () => inSlot(() => attempt(ask, tries)))
       if (error instanceof RetryLaterError && !context.last)
@@ -98,7 +98,7 @@ export function simulateHeld(given: {
       if (end === 'answers')
         return after(answerMs, () => {
           breakers.note(pass, 'answered', { accountKey: context.accountKey })
-          held.answered(chain, context, beganAt)
+          deferral.answered(chain, context, beganAt)
           totals.answered++
           totals.lastAnswered = (now - start) / 1_000
           leaveSlot()
@@ -130,5 +130,5 @@ export function simulateHeld(given: {
     now = one.at
     one.run()
   }
-  return { ...totals, held: asks - totals.answered - totals.failed }
+  return { ...totals, waiting: asks - totals.answered - totals.failed }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type End, simulateHeld } from './held-simulation.ts'
+import { type End, simulateOutage } from './outage-simulation.ts'
 
 /** Whether the nth call is one of this share. */
 const sometimes = (share: number) => {
@@ -14,7 +14,7 @@ test.each<[string, End]>([
 ])(
   'a thousand asks that wait while the model %s cost some forty tries a second, few calls, and are all answered',
   (_, end) => {
-    const { answered, failed, tries, calls, lastAnswered } = simulateHeld({
+    const { answered, failed, tries, calls, lastAnswered } = simulateOutage({
       asks: 1_000,
       seconds: 900,
       ends: (__, seconds) => (seconds < 300 ? end : 'answers'),
@@ -28,7 +28,7 @@ test.each<[string, End]>([
 
 test('an endpoint that answers one call in twenty ends no ask, and answers all when it is well again', () => {
   const isAnswered = sometimes(0.05)
-  const { answered, failed } = simulateHeld({
+  const { answered, failed } = simulateOutage({
     asks: 300,
     seconds: 1_200,
     begins: (ask: number) => ask,
@@ -39,7 +39,7 @@ test('an endpoint that answers one call in twenty ends no ask, and answers all w
 
 test('one of four keys without quota costs asks no more than its share', () => {
   const isRefused = sometimes(0.25)
-  const { answered, calls, lastAnswered } = simulateHeld({
+  const { answered, calls, lastAnswered } = simulateOutage({
     asks: 600,
     seconds: 400,
     begins: (ask: number) => ask / 5,
@@ -50,8 +50,8 @@ test('one of four keys without quota costs asks no more than its share', () => {
   expect(lastAnswered).toBeLessThan(140)
 })
 
-test('quota gone for the first of a chain holds nothing, and the first is asked for it now and then', () => {
-  const { answered, failed, tries, calls } = simulateHeld({
+test('quota gone for the first of a chain defers nothing, and the first is asked for it now and then', () => {
+  const { answered, failed, tries, calls } = simulateOutage({
     asks: 500,
     seconds: 300,
     chain: ['small', 'large'],
@@ -66,9 +66,9 @@ test.each<[string, End]>([
   ['fails', 'fails'],
   ['is told that there is no such model', 'model'],
 ])(
-  'after an outage that held them all, a question that always %s ends by its own doing, and no other does',
+  'after an outage that deferred them all, a question that always %s ends by its own doing, and no other does',
   (_, end) => {
-    const { answered, failed } = simulateHeld({
+    const { answered, failed } = simulateOutage({
       asks: 300,
       seconds: 1_200,
       begins: (ask: number) => ask / 2,
