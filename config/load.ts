@@ -51,7 +51,7 @@ export function loadSettings(environment: Readonly<Record<string, string | undef
     faults.push(
       ...checked.error.issues
         .map((issue) =>
-          told(issue, {
+          describeIssue(issue, {
             schema: settingsSchema,
             defaults,
             file,
@@ -157,7 +157,7 @@ function settingsIn(file: string, faults: string[]): SettingsFile {
 }
 
 /** The place and the spelling by which one fault of the settings is named. */
-interface ToldBy {
+interface IssueContext {
   readonly schema: z.ZodType
   /** The shipped settings: what names there are in mappings that are not the schema's. */
   readonly defaults: Tree
@@ -169,7 +169,10 @@ interface ToldBy {
 }
 
 /** A fault in words: the setting's path, what is wrong, what was probably meant, and where it was set. */
-function told(issue: z.core.$ZodIssue, by: ToldBy): { readonly text: string; readonly line: number | undefined } {
+function describeIssue(
+  issue: z.core.$ZodIssue,
+  by: IssueContext,
+): { readonly text: string; readonly line: number | undefined } {
   const path = issue.path.map(String)
   const unknown = issue.code === 'unrecognized_keys' ? issue.keys : []
   const known = new Set([...namesAt(by.schema, path), ...Object.keys(treeAt(by.defaults, path))])

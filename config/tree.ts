@@ -70,7 +70,7 @@ export function readYaml(text: string): ReadYaml {
   const lineCounter = new LineCounter()
   const document = parseDocument(text, { logLevel: 'silent', uniqueKeys: false, lineCounter })
   const faults = [...document.errors, ...document.warnings, ...repeatedKeys(document, lineCounter)]
-  if (faults.length > 0) return { ok: false, faults: faults.map(said) }
+  if (faults.length > 0) return { ok: false, faults: faults.map(describeFault) }
   try {
     const value: unknown = document.toJS()
     return { ok: true, value: isTree(value) ? treeOf(value) : value }
@@ -112,7 +112,7 @@ function repeatedKeys(document: Document.Parsed, lines: LineCounter) {
 }
 
 /** YAML's messages quote what they are about. */
-function said(error: {
+function describeFault(error: {
   readonly code: string
   readonly linePos?: readonly { line: number; col: number }[] | undefined
 }) {

@@ -156,9 +156,9 @@ async function take(
     return outbox.done([entry])
   }
   const [verdicts, letters, answers, decisions] = publishing.queues
-  const isSaid = entry.kind === 'review' || entry.kind === 'outcome'
+  const isOfPeople = entry.kind === 'review' || entry.kind === 'outcome'
   const ruled = pending.answer === undefined ? verdicts : answers
-  const queue = entry.kind === 'dead-letter' ? letters : isSaid ? decisions : ruled
+  const queue = entry.kind === 'dead-letter' ? letters : isOfPeople ? decisions : ruled
   queue.pending.push({ ...pending, ...state, isWithheld: false })
   queue.wake()
 }

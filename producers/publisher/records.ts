@@ -100,9 +100,9 @@ function decisionOf(
   entry: Extract<OutboxEntry, { kind: 'review' | 'outcome' }>,
   topics: PublishedTopics,
 ): PendingEntry {
-  const said = entry.kind === 'review' ? entry.review : entry.outcome
+  const message = entry.kind === 'review' ? entry.review : entry.outcome
   const topic = entry.kind === 'review' ? topics.reviews : topics.decisionOutcomes
-  const record = { topic, key: said.subjectId, value: JSON.stringify(said), headers: subjectHeaders(said) }
+  const record = { topic, key: message.subjectId, value: JSON.stringify(message), headers: subjectHeaders(message) }
   return { entry, records: [record], sent: new Set() }
 }
 

@@ -5,7 +5,7 @@ import { TEXTS } from './texts.ts'
 import { html, NOTHING, type SafeMarkup, type TemplatePart, when, words } from './view.ts'
 
 /** Longest text of one turn in a page, in characters. */
-const MOST_SAID = 4_000
+const LONGEST_SPEECH = 4_000
 
 /** What an argument is shown with. */
 export interface ArgumentParts {
@@ -40,7 +40,7 @@ ${sides.map((speech, side) => html`<div class="speech ${side === 0 ? 'one' : 'ot
 function speechBlock(speech: Speech, { kind, placeOf, debate, comments }: ArgumentParts): TemplatePart {
   if (speech.failed !== null) return html`<p class="lost">${TEXTS.verdict.failed(speech.failed)}</p>`
   return [
-    html`<div class="said">${words(speech.text, { most: MOST_SAID })}</div>`,
+    html`<div class="said">${words(speech.text, { most: LONGEST_SPEECH })}</div>`,
     html`<p class="takes">${when(speech.says, (says) => meaning(says, kind))}${when(speech.score, (score) => html` <span class="risk">${TEXTS.verdict.score} ${score}</span>`)}</p>`,
     speech.quotes.length === 0
       ? NOTHING
@@ -72,13 +72,13 @@ function shownRow(parts: ArgumentParts): SafeMarkup {
 /** What decided, and by which rule; its words are left out where the rationale above them is the same. */
 export function benchSection({ judge }: DebateView, kind: ProtocolGuide | undefined, rationale: string): TemplatePart {
   if (judge === null) return NOTHING
-  const isSaid = rationale.includes(judge.text)
-  if (isSaid && judge.rule === null && judge.score === null && judge.lists.length === 0 && judge.failed === null)
+  const isQuoted = rationale.includes(judge.text)
+  if (isQuoted && judge.rule === null && judge.score === null && judge.lists.length === 0 && judge.failed === null)
     return NOTHING
   const { text, says, score, rule, lists, failed } = judge
   return html`<section aria-labelledby="bench" class="bench"><h2 id="bench">${TEXTS.verdict.bench}</h2>
 ${failed === null ? NOTHING : html`<p class="lost">${TEXTS.verdict.failed(failed)}</p>`}
-${isSaid ? NOTHING : html`<div class="said">${words(text, { most: MOST_SAID })}</div>`}
+${isQuoted ? NOTHING : html`<div class="said">${words(text, { most: LONGEST_SPEECH })}</div>`}
 <p class="takes">${when(says, (one) => meaning(one, kind))}${when(score, (one) => html` <span class="risk">${TEXTS.verdict.score} ${one}</span>`)}${when(rule, (one) => html` · ${TEXTS.verdict.rule}: <strong>${words(one, { most: 64 })}</strong>`)}</p>
 ${lists.length === 0 ? NOTHING : html`<ul class="lists">${lists.slice(0, 20).map((one) => html`<li>${words(one, { most: 400 })}</li>`)}</ul>`}</section>`
 }

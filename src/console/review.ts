@@ -177,10 +177,10 @@ function isBlind({ reasons }: ReviewItem): boolean {
   return reasons.includes('second-opinion')
 }
 
-const SAID = ['gone', 'none', 'many', 'done', 'last', 'back'] as const
+const NOTICES = ['gone', 'none', 'many', 'done', 'last', 'back'] as const
 
 function notice(said: string | null): TemplatePart {
-  const name = SAID.find((one) => one === said)
+  const name = NOTICES.find((one) => one === said)
   return name === undefined ? NOTHING : html`<p class="notice" role="status">${TEXTS.review[name]}</p>`
 }
 

@@ -43,7 +43,7 @@ export function signIn(parts: SignInParts) {
   const { way, page } = parts
   if (way.way === 'link') return byLink({ ...parts, print: way.print })
   if (way.way === 'oidc') return atProvider({ ...parts, provider: way.provider })
-  return async (): Promise<Response> => page(200, TEXTS.signIn.title, said(TEXTS.signIn.proxy))
+  return async (): Promise<Response> => page(200, TEXTS.signIn.title, paragraph(TEXTS.signIn.proxy))
 }
 
 /**
@@ -130,11 +130,11 @@ export function saidByProxy(
   people: readonly NamedGrant[],
 ): { readonly by: string; readonly grants: readonly Grant[] } | { readonly refused: SafeMarkup } {
   const family = from.address.includes(':') ? 'ipv6' : 'ipv4'
-  if (!peers.check(from.address, family)) return { refused: said(TEXTS.signIn.notTheProxy) }
+  if (!peers.check(from.address, family)) return { refused: paragraph(TEXTS.signIn.notTheProxy) }
   const [named, ...others] = from.header(person)
   const listed = from.header(groups)
   const by = (named ?? '').trim()
-  if (by === '' || others.length > 0 || listed.length > 1) return { refused: said(TEXTS.signIn.proxySilent) }
+  if (by === '' || others.length > 0 || listed.length > 1) return { refused: paragraph(TEXTS.signIn.proxySilent) }
   const who = { by, groups: (listed[0] ?? '').split(',').map((one) => one.trim()) }
   const grants = grantsOf(who, people)
   return isAllowed(who, grants) ? { by, grants } : { refused: nobody(by) }
@@ -169,16 +169,16 @@ function button(secret: string): SafeMarkup {
 }
 
 function explained(says: string, print: (() => void) | null): SafeMarkup {
-  return html`${said(says)}
+  return html`${paragraph(says)}
     ${print === null ? NOTHING : html`<form method="post" action="/sign-in/print"><button>${TEXTS.signIn.another}</button></form>`}`
 }
 
-function said(says: string): SafeMarkup {
+function paragraph(says: string): SafeMarkup {
   return html`<h1>${TEXTS.signIn.title}</h1><p>${says}</p>`
 }
 
 function again(says: string): SafeMarkup {
-  return html`${said(says)}<p><a class="button" href="/sign-in/start">${TEXTS.signIn.atProvider}</a></p>`
+  return html`${paragraph(says)}<p><a class="button" href="/sign-in/start">${TEXTS.signIn.atProvider}</a></p>`
 }
 
 function nobody(by: string): SafeMarkup {

@@ -12,7 +12,7 @@ export function whySection(file: CaseFile, most = 6_000): TemplatePart {
   const isHuman = verdict.decidedBy === 'human'
   // Scores in place of a label stand in the headline.
   const tells = verdict.decidedBy === 'scores' ? [] : (kind?.reading?.tells?.(verdict.scores, verdict.label) ?? [])
-  const facts = isHuman ? [] : [...tells, ...ruleSays(judge?.rule, kind)]
+  const facts = isHuman ? [] : [...tells, ...ruleMeanings(judge?.rule, kind)]
   if (verdict.rationale === '' && facts.length === 0) return NOTHING
   const title = isHuman ? TEXTS.verdict.whyHuman : TEXTS.verdict.why
   return html`<section aria-labelledby="why" class="why"><h2 id="why">${title}</h2>
@@ -30,14 +30,14 @@ function strongest({ kind, ruled, thread, debate: { marks } }: CaseFile): Templa
   const sizeOf = (id: string) => Math.abs(marks.get(id)?.score ?? 0)
   return [ruled.evidence.support, ruled.evidence.oppose].map((side, at): TemplatePart => {
     const [first] = side.toSorted((one, other) => sizeOf(other) - sizeOf(one))
-    const said = thread.comments.find(({ id }) => id === first)
+    const comment = thread.comments.find(({ id }) => id === first)
     const mark = marks.get(first ?? '')
-    if (said === undefined || mark === undefined) return NOTHING
-    return html`<p><span class="faint">${TEXTS.verdict.strongest[at] ?? ''}</span> “${words(said.text, { most: MOST_QUOTED })}” <span class="faint">${words(said.author ?? TEXTS.verdict.unknown, { most: 60 })}</span> ${scoreBar(mark.score)}</p>`
+    if (comment === undefined || mark === undefined) return NOTHING
+    return html`<p><span class="faint">${TEXTS.verdict.strongest[at] ?? ''}</span> “${words(comment.text, { most: MOST_QUOTED })}” <span class="faint">${words(comment.author ?? TEXTS.verdict.unknown, { most: 60 })}</span> ${scoreBar(mark.score)}</p>`
   })
 }
 
-function ruleSays(rule: string | null | undefined, kind: CaseFile['kind']): string[] {
+function ruleMeanings(rule: string | null | undefined, kind: CaseFile['kind']): string[] {
   const means = entryOf(kind?.reading?.rules ?? {}, rule ?? '')
   return means === undefined || rule === null || rule === undefined ? [] : [TEXTS.verdict.ruleSays(rule, means)]
 }

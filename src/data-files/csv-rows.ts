@@ -56,15 +56,15 @@ export async function* csvRows(
 ): AsyncGenerator<CsvRow> {
   const source = linesToParse(lines)
   const first = await source.first()
-  const told = /^sep=(.)$/i.exec(first?.text.trim() ?? '')?.[1]
-  if (told !== undefined) source.skip()
+  const separator = /^sep=(.)$/i.exec(first?.text.trim() ?? '')?.[1]
+  if (separator !== undefined) source.skip()
   await source.skipRemarks((line) => namesAll(line, columns, named))
   const top = await source.first()
   // Columns can't be called by what can't be read.
   if (top?.isWhole === false) throw new OperatorError(`${file}:${top.line} ${NOT_UTF8}.`)
   const delimiter =
     named === undefined
-      ? (told ?? delimiterOf(top?.text.slice(0, LONGEST_HEADER) ?? '', columns))
+      ? (separator ?? delimiterOf(top?.text.slice(0, LONGEST_HEADER) ?? '', columns))
       : (entryOf(NAMES, named) ?? named)
   let header: string[] | null = null
   /** Of rows that don't fit, until one does. */
@@ -241,11 +241,11 @@ function isNamed(column: string, name: string): boolean {
 
 /** The columns' names: those that are needed as they are asked for, others that stand there twice with their number. */
 function headerOf(file: string, fields: readonly string[], { needed, known = [], hint }: Columns): string[] {
-  const said = printable(fields.join(', '), 200)
+  const shown = printable(fields.join(', '), 200)
   const missing = needed.filter((name) => !fields.some((field) => isNamed(field, name)))
   if (missing.length > 0)
     throw new OperatorError(
-      `${file} has no column ${missing.map((name) => `"${name}"`).join(' and ')}, but: ${said}.${hint === undefined ? '' : ` ${hint}`} If the first row names no columns, put one above it that does.`,
+      `${file} has no column ${missing.map((name) => `"${name}"`).join(' and ')}, but: ${shown}.${hint === undefined ? '' : ` ${hint}`} If the first row names no columns, put one above it that does.`,
     )
   const names = fields.map((field) => {
     const wanted = [...needed, ...known]
@@ -255,7 +255,7 @@ function headerOf(file: string, fields: readonly string[], { needed, known = [],
   })
   const twice = [...needed, ...known].find((name) => names.filter((one) => one === name).length > 1)
   if (twice !== undefined)
-    throw new OperatorError(`${file} has the column "${twice}" twice: ${said}. Rename one of them.`)
+    throw new OperatorError(`${file} has the column "${twice}" twice: ${shown}. Rename one of them.`)
   return names.map((name, at) => {
     const before = names.slice(0, at).filter((one) => one === name).length
     return before === 0 ? name : `${name} (${before + 1})`

@@ -50,7 +50,7 @@ export async function* recordsOf(
     const all = chained(first, lines)
     if (reading.shape !== 'table' && begins === '[') yield* withFields(file, () => listRecords(file, all), columns, bad)
     else if (reading.shape === 'json' || begins === '{' || (reading.shape === undefined && NAMED_JSON.test(file)))
-      yield* withFields(file, (told) => lineRecords(file, all, told), columns, bad)
+      yield* withFields(file, (reportBad) => lineRecords(file, all, reportBad), columns, bad)
     else yield* csvRows(file, all, reading, columns, bad)
   } finally {
     await lines.return(undefined)
@@ -70,11 +70,11 @@ async function* withFields(
   const [only, ...others] = needed
   const wanted = unless === undefined ? needed : [...needed, unless]
   let deferred: (FileRecord | BadLine)[] | null = needed.length === 0 ? null : []
-  const told = (line: BadLine) => {
+  const reportBad = (line: BadLine) => {
     if (deferred === null) bad(line)
     else deferred.push(line)
   }
-  for await (const { line, json: read } of itemsOf(told)) {
+  for await (const { line, json: read } of itemsOf(reportBad)) {
     const json = typeof read === 'string' && only !== undefined && others.length === 0 ? { [only]: read } : read
     if (deferred !== null && wanted.some((name) => isObject(json) && Object.hasOwn(json, name))) {
       for (const before of deferred)

@@ -56,7 +56,7 @@ export async function* ownRows(
     [hateSpeechField ?? 'hateSpeech', 'hateSpeech'],
   ] as const
   const met = new Map<string, number>()
-  let saidOnce = false
+  let isReported = false
   for await (const { line, json, isRow } of recordsOf(file, reading, columns, bad)) {
     if (typeof json !== 'object' || json === null || Array.isArray(json)) {
       bad({ line, why: 'is no JSON object' })
@@ -69,8 +69,8 @@ export async function* ownRows(
       bad({ line, why: unclear })
       continue
     }
-    if (!saidOnce && typeIn(fields) === 'comment') {
-      saidOnce = true
+    if (!isReported && typeIn(fields) === 'comment') {
+      isReported = true
       bad({ line, why: 'has no "type": lines with a postId count as comments, here and below', read: true })
     }
     yield { line, json: asMessage(fields, line, met), ...(isRow === true ? { isRow } : {}) }

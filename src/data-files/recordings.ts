@@ -262,7 +262,7 @@ function codeOf(failed: string): FailureCode {
 /** What tells a question from others: all that the model is sent, and which draw it is. */
 export function digestOf(asked: Question): string {
   const { model, messages, temperature, maxTokens, answer, draw, probabilities, thinkingTokens, effort } = asked
-  const told = messages.map(({ role, content, images = [] }) => [role, content, images])
+  const sent = messages.map(({ role, content, images = [] }) => [role, content, images])
   const wanted = [
     ...(probabilities === true ? ['probabilities'] : []),
     ...(thinkingTokens === undefined && effort === undefined
@@ -271,7 +271,7 @@ export function digestOf(asked: Question): string {
   ]
   const canonical = JSON.stringify([
     model,
-    told,
+    sent,
     temperature,
     maxTokens,
     answer.name,
@@ -290,7 +290,7 @@ function digestOfLookup(wanted: Search, subject: SubjectRef): string {
 function questionOf(request: ModelRequest, repeat: string): Question {
   const { model, messages, temperature, maxTokens, answer, probabilities, thinkingTokens, effort } = request
   const draw = [repeat, request.draw ?? ''].filter((part) => part !== '').join(' ')
-  const told = messages.map(({ role, content, images = [] }) => ({
+  const sent = messages.map(({ role, content, images = [] }) => ({
     role,
     content,
     ...(images.length > 0 && {
@@ -299,7 +299,7 @@ function questionOf(request: ModelRequest, repeat: string): Question {
   }))
   return {
     model,
-    messages: told,
+    messages: sent,
     temperature,
     maxTokens,
     answer,

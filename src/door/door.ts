@@ -118,7 +118,7 @@ export function door(parts: DoorParts): Door {
       if (isOurs && !request.signal.aborted) report('error', { where: 'door', error })
       const refused = isOurs ? new RequestRefused('failed', 'something went wrong here') : error
       response = refuse(refused, id)
-      told(route.path, response.status, refused, id, holder.id)
+      note(route.path, response.status, refused, id, holder.id)
     }
     room.free(holder.tenant, held)
     const waitedMs = time.waitedMs()
@@ -129,7 +129,7 @@ export function door(parts: DoorParts): Door {
     return response
   }
 
-  function told(route: string, status: number, { problem }: RequestRefused, requestId: string, key: string): void {
+  function note(route: string, status: number, { problem }: RequestRefused, requestId: string, key: string): void {
     report('door:refused', { requestId, route, status, problem, key })
   }
 
@@ -138,7 +138,7 @@ export function door(parts: DoorParts): Door {
     const id = requestId(headers)
     const response = refusal(refused, id)
     report('door:answered', { route: NO_ROUTE, outcome: outcomeOf(response.status), ownSeconds: 0, waitSeconds: 0 })
-    told(NO_ROUTE, response.status, refused, id, '')
+    note(NO_ROUTE, response.status, refused, id, '')
     return response
   }
 

@@ -30,7 +30,7 @@ export interface TimeOfCall {
   /** The answer is given up so many ms from now, and half a second. */
   within(ms: number): void
   /** The client's answer if the route's is given up from now on. */
-  ifLate(says: () => Response | RequestRefused): void
+  ifLate(answerLate: () => Response | RequestRefused): void
   /** Time that passes in this is another's and not the door's own: a model's, or until a verdict is there. */
   waiting<Result>(work: Promise<Result>): Promise<Result>
   /** The last so many ms of waiting were the door's own: what it waited for was there. */
@@ -52,7 +52,7 @@ export function answerTimes(isAway: (dependency: Dependency) => boolean) {
   return (needs: Dependency | undefined, client: AbortSignal): AnswerTime => {
     const over = Promise.withResolvers<Response>()
     let gone: AbortController | undefined
-    let says = (): Response | RequestRefused => unanswered(needs ?? 'redis', 'has not answered in time')
+    let answerLate = (): Response | RequestRefused => unanswered(needs ?? 'redis', 'has not answered in time')
     let timer: NodeJS.Timeout | undefined
     let waited = 0
     let waitingSince: number | null = null
@@ -63,9 +63,9 @@ export function answerTimes(isAway: (dependency: Dependency) => boolean) {
       if (isAnswered) return
       isGivenUp = true
       gone?.abort(GIVEN_UP)
-      const said = says()
-      if (said instanceof RequestRefused) over.reject(said)
-      else over.resolve(said)
+      const late = answerLate()
+      if (late instanceof RequestRefused) over.reject(late)
+      else over.resolve(late)
     }
 
     const ofCall: TimeOfCall = {
@@ -90,7 +90,7 @@ export function answerTimes(isAway: (dependency: Dependency) => boolean) {
         timer = setTimeout(() => setImmediate(giveUp), ms + SPARE_MS)
       },
       ifLate(now) {
-        says = now
+        answerLate = now
       },
       async waiting(work) {
         waitingSince = performance.now()

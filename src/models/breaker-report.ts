@@ -24,13 +24,13 @@ export function breakerReport(
   setting?: string,
 ): BreakerReport {
   /** Models that were reported as unavailable: why, since when, and since when they are called again, in ms since 1970. */
-  const told = new Map<string, { readonly reason: OutageReason; readonly since: number; until: number | null }>()
+  const reported = new Map<string, { readonly reason: OutageReason; readonly since: number; until: number | null }>()
 
   function poll(): void {
     const now = clock()
-    for (const [model, { reason, since, until }] of told) {
+    for (const [model, { reason, since, until }] of reported) {
       if (until === null || Math.abs(now - until) < STEADY_MS) continue
-      told.delete(model)
+      reported.delete(model)
       const [from, to] = [new Date(since).toISOString(), new Date(until).toISOString()]
       const afterSeconds = Math.max(0, Math.round((until - since) / 1000))
       report('model:answers', { model, reason, since: from, until: to, afterSeconds })
@@ -41,14 +41,14 @@ export function breakerReport(
     changed({ model, to, outage: { reason, why, since } }) {
       report('breaker:changed', { model, to, reason })
       poll()
-      const known = told.get(model)
+      const known = reported.get(model)
       if (to === 'closed') {
         if (known !== undefined) known.until = clock()
         return
       }
       if (known !== undefined) known.until = null
       if (known?.reason === reason) return
-      told.set(model, { reason, since: known?.since ?? since, until: null })
+      reported.set(model, { reason, since: known?.since ?? since, until: null })
       report('model:away', { model, reason, why, advice: remedyFor(reason, namesOf(endpointOf(model)), setting) })
     },
     poll,

@@ -41,16 +41,16 @@ export async function dependenciesAnswer(
     ready: async () => ({ ok: false, checks: missing ?? {}, process: identity }),
   })
   try {
-    for (let saidAt = Number.NEGATIVE_INFINITY; missing !== null; ) {
-      if (performance.now() - saidAt >= SAY_MS) {
+    for (let reportedAt = Number.NEGATIVE_INFINITY; missing !== null; ) {
+      if (performance.now() - reportedAt >= SAY_MS) {
         log('service:waiting', { for: missing, httpPort: http.port })
-        saidAt = performance.now()
+        reportedAt = performance.now()
       }
       const next: Promise<Missing> = missing === NO_ANSWER_YET ? first : sleep(TRY_MS).then(() => missingOf(settings))
       const found = await Promise.race([next, stop])
       if (found === 'stopped') return false
       // What is missing is news, and said at once.
-      if (missing === NO_ANSWER_YET) saidAt = Number.NEGATIVE_INFINITY
+      if (missing === NO_ANSWER_YET) reportedAt = Number.NEGATIVE_INFINITY
       missing = found
     }
     return true
@@ -61,7 +61,7 @@ export async function dependenciesAnswer(
 
 async function missingOf(settings: Settings): Promise<Missing> {
   const checks = { redis: redisAnswers(settings), kafka: checkBrokers(settings.kafka) }
-  const said = await Promise.all(
+  const faults = await Promise.all(
     Object.entries(checks).map(([name, check]) =>
       check.then(
         () => [],
@@ -69,7 +69,7 @@ async function missingOf(settings: Settings): Promise<Missing> {
       ),
     ),
   )
-  const missing = said.flat()
+  const missing = faults.flat()
   return missing.length === 0 ? null : Object.fromEntries(missing)
 }
 

@@ -102,7 +102,7 @@ export function logListener(
     traced && identity !== undefined && typeof caseId === 'string'
       ? { trace_id: traceIdOf(identity.gavel, caseId) }
       : {}
-  const told = new Map<string, { at: number; silent: number }>()
+  const logged = new Map<string, { at: number; silent: number }>()
   const bursts = new Map<keyof Events, { readonly since: number; lines: number; silent: number }>()
   const outages = outageLines(now)
   const tell = (lines: readonly OutageLine[]) => {
@@ -111,13 +111,13 @@ export function logListener(
 
   /** Null if the same error was logged a moment ago; else how many were left out since. */
   function repeats(key: string, quietMs: number): number | null {
-    const before = told.get(key)
+    const before = logged.get(key)
     if (before !== undefined && now() - before.at < quietMs) {
       before.silent++
       return null
     }
-    told.set(key, { at: now(), silent: 0 })
-    if (told.size > 1_000) told.clear()
+    logged.set(key, { at: now(), silent: 0 })
+    if (logged.size > 1_000) logged.clear()
     return before?.silent ?? 0
   }
 

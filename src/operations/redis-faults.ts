@@ -17,14 +17,14 @@ export function redisSettingsWatch(deps: {
 }) {
   const { find, report } = deps
   let found = deps.first
-  let told = ''
+  let reported = ''
 
   function tell(): void {
     const faults = [...new Set(found.flatMap(({ fault }) => fault ?? []))]
     report('redis:faults', { of: 'settings', faults })
     const advice = textOf('broken') ?? ''
-    if (advice === told) return
-    told = advice
+    if (advice === reported) return
+    reported = advice
     if (advice === '') report('redis:safe', {})
     else report('redis:unsafe', { faults, advice })
   }

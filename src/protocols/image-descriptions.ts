@@ -12,12 +12,12 @@ export function wordsOf({ text, media = [] }: Post): string {
  * same, and how many images nobody has looked at. Empty where it has none.
  */
 export function describeImages({ media = [] }: Post): string {
-  const told = media.filter(isDescribed).length
-  const unseen = media.length - told
-  const last = told === 1 ? 'the last "[image: …]" is' : `the last ${told} "[image: …]" are`
+  const described = media.filter(isDescribed).length
+  const unseen = media.length - described
+  const last = described === 1 ? 'the last "[image: …]" is' : `the last ${described} "[image: …]" are`
   const left = unseen === 1 ? 'an image' : `${unseen} images`
   return [
-    ...(told === 0 ? [] : [`\nIn it, ${last} what an image is said to show, which nobody has checked.`]),
+    ...(described === 0 ? [] : [`\nIn it, ${last} what an image is said to show, which nobody has checked.`]),
     ...(unseen === 0
       ? []
       : [`\nThe post also has ${left} that nobody has looked at: take that neither for nor against.`]),

@@ -10,11 +10,11 @@ export function answersBySpeaker(
   alone: (answer: unknown) => string | undefined,
   ofNth: (answer: unknown, nth: number, name: string) => string | undefined,
 ): Record<string, string> {
-  const said = turns
+  const spoken = turns
     .filter((turn) => turn.stage === stage)
     .flatMap(({ role, answer }) => {
       const names = /\((.*)\)$/.exec(role)?.[1]?.split(', ') ?? []
       return names.map((name, nth) => [name, names.length === 1 ? alone(answer) : ofNth(answer, nth, name)] as const)
     })
-  return Object.fromEntries(said.filter((one): one is readonly [string, string] => one[1] !== undefined))
+  return Object.fromEntries(spoken.filter((one): one is readonly [string, string] => one[1] !== undefined))
 }

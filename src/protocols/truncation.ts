@@ -15,16 +15,16 @@ export function unreadParts(
   blocks: readonly { readonly kind: string; readonly text: string }[],
   fence: Fence,
 ): string[] {
-  const said = (what: string, { left, of }: TextCut) => `${what}: ${left} of ${of} characters not read`
+  const cutText = (what: string, { left, of }: TextCut) => `${what}: ${left} of ${of} characters not read`
   return [
-    ...(cut === undefined ? [] : [said('text', cut)]),
-    ...(hateSpeechCut === undefined ? [] : [said('hate speech', hateSpeechCut)]),
+    ...(cut === undefined ? [] : [cutText('text', cut)]),
+    ...(hateSpeechCut === undefined ? [] : [cutText('hate speech', hateSpeechCut)]),
     ...media.flatMap((medium, index) =>
-      medium.cut === undefined ? [] : [said(`what the author says of image ${index + 1}`, medium.cut)],
+      medium.cut === undefined ? [] : [cutText(`what the author says of image ${index + 1}`, medium.cut)],
     ),
     ...blocks.flatMap(({ kind, text }) => {
       const left = fence.unread(kind, text)
-      return left === 0 ? [] : [said(`${kind} in prompts`, { left, of: text.length })]
+      return left === 0 ? [] : [cutText(`${kind} in prompts`, { left, of: text.length })]
     }),
   ]
 }

@@ -274,10 +274,10 @@ function paced(
     if (waitMs > 0) await sleep(waitMs, undefined, { signal })
     asked += verdicts
     if (performance.now() - looked < LOOK_AGAIN_MS && asked < LOOK_AGAIN_AFTER) return
-    let told = ''
+    let lastWhy = ''
     for (let why = await whyWait(); why !== null; why = await whyWait()) {
-      if (told !== why.what) say(why.line)
-      told = why.what
+      if (lastWhy !== why.what) say(why.line)
+      lastWhy = why.what
       await sleep(LOOK_AGAIN_MS, undefined, { signal })
     }
     ;[looked, asked] = [performance.now(), 0]

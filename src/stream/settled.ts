@@ -19,13 +19,13 @@ interface SettleLimits {
 async function onceSettled<Value>(ask: () => Promise<Value>, limits: SettleLimits): Promise<Value> {
   const { withinMs, signal, waiting } = limits
   const deadline = performance.now() + withinMs
-  for (let told = false; ; told = true) {
+  for (let isReported = false; ; isReported = true) {
     try {
       return await ask()
     } catch (error) {
       const why = unsettled(error)
       if (why === null || performance.now() > deadline) throw error
-      if (!told) waiting?.(why)
+      if (!isReported) waiting?.(why)
       await sleep(ASK_AGAIN_MS, undefined, signal === undefined ? {} : { signal })
       signal?.throwIfAborted()
     }

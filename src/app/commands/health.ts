@@ -42,7 +42,7 @@ export const command: Command<Options, Answer> = {
   },
   print({ status, checks }, { json, terminal }) {
     if (json) terminal.out(JSON.stringify({ status, checks }))
-    else for (const [name, said] of Object.entries(checks)) terminal.out(`${name}: ${said}`)
+    else for (const [name, state] of Object.entries(checks)) terminal.out(`${name}: ${state}`)
     if (status !== 'ok') throw new OperatorError(`The service is ${status}.`)
   },
 }

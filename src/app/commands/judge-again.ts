@@ -182,7 +182,7 @@ function tellAsked({ dryRun, plan, outcomes, shortened }: AgainReport, terminal:
   if (changed > 0) terminal.out(`${changed} whose threads were changing: run this again for them`)
 }
 
-const TOLD_EVERY = 10_000
+const PROGRESS_EVERY = 10_000
 
 /** Shows how far each reading is. */
 function reading(terminal: Terminal): (what: string, messages: number) => void {
@@ -190,6 +190,7 @@ function reading(terminal: Terminal): (what: string, messages: number) => void {
   return (what, messages) => {
     const now = (counts.get(what) ?? 0) + messages
     counts.set(what, now)
-    if (Math.floor(now / TOLD_EVERY) > Math.floor((now - messages) / TOLD_EVERY)) terminal.progress(`${what}: ${now}`)
+    if (Math.floor(now / PROGRESS_EVERY) > Math.floor((now - messages) / PROGRESS_EVERY))
+      terminal.progress(`${what}: ${now}`)
   }
 }

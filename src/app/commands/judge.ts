@@ -149,7 +149,7 @@ export async function judgeFile(
   const { terminal, signal } = io
   const counts = { verdicts: 0, undecided: 0, failed: 0, refused: 0, unrouted: 0 }
   const protocols = options.protocol === undefined ? enabledIn(settings) : [options.protocol]
-  const told = (why: string, width: number) => printable(why.replaceAll(file, options.called ?? file), width)
+  const shortened = (why: string, width: number) => printable(why.replaceAll(file, options.called ?? file), width)
   const kinds = PROTOCOLS.filter(({ name }) => protocols.includes(name))
   const meanings = meaningsOf(settings)
   const shown = judgedTable()
@@ -190,13 +190,13 @@ export async function judgeFile(
             refused: (why) =>
               once(() => {
                 counts.refused++
-                terminal.say(told(why, 400))
+                terminal.say(shortened(why, 400))
               }),
-            corrected: (why) => once(() => terminal.say(told(why, 400))),
+            corrected: (why) => once(() => terminal.say(shortened(why, 400))),
             unrouted(count) {
               counts.unrouted += count
             },
-            failed: (why) => terminal.say(told(why, 300)),
+            failed: (why) => terminal.say(shortened(why, 300)),
             left: progress.left,
           })
         }

@@ -168,8 +168,8 @@ export function hasThought({ reply, room }: RoleCheck): boolean {
 function wouldThinkLess(settings: Settings, name: string, role: RoleCheck | undefined): boolean {
   if (role === undefined || role.why !== null) return false
   const { effort, temperature, thinkingTokens } = dialectLookup(settings)(name)
-  const isTold = effort !== null || temperature === 'never' || thinkingTokens > 0
-  return !isTold && (hasThought(role) || role.reply?.remarks?.includes('temperature') === true)
+  const isSet = effort !== null || temperature === 'never' || thinkingTokens > 0
+  return !isSet && (hasThought(role) || role.reply?.remarks?.includes('temperature') === true)
 }
 
 /** Asks the same with the effort `none`, at the temperature of the question. */

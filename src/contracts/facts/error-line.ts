@@ -19,9 +19,9 @@ export function machineFault(error: unknown): string | null {
   if (!(error instanceof Error)) return null
   const { name, code, path } = error as Error & { readonly code?: unknown; readonly path?: unknown }
   if (name === 'RecordFull') return `The record cannot be written: ${describeError(error).message}. Free space first.`
-  const says = typeof code === 'string' ? entryOf(MACHINE_FAULTS, code) : undefined
-  if (says === undefined) return null
-  return typeof path === 'string' ? `${path}: ${says}` : says
+  const meaning = typeof code === 'string' ? entryOf(MACHINE_FAULTS, code) : undefined
+  if (meaning === undefined) return null
+  return typeof path === 'string' ? `${path}: ${meaning}` : meaning
 }
 const MACHINE_FAULTS: Readonly<Record<string, string>> = {
   ENOSPC: 'No space is left on the disk. Free some first.',

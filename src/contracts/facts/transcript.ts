@@ -44,8 +44,8 @@ export function fitted(transcript: Transcript, maxBytes: number): string {
   }
   for (let longest = 25_600; longest >= SHORTEST; longest /= 4) {
     if (leastAt(longest) > maxBytes) continue
-    const said = [`texts longer than ${longest} characters were shortened to stay under ${maxBytes} bytes`]
-    const text = JSON.stringify({ ...transcript, cut: said }, (name, value: unknown) =>
+    const notes = [`texts longer than ${longest} characters were shortened to stay under ${maxBytes} bytes`]
+    const text = JSON.stringify({ ...transcript, cut: notes }, (name, value: unknown) =>
       typeof value === 'string' && value.length > longest && !IDS.has(name)
         ? cutSqueezed(texts.get(value) ?? squeeze(value), longest).text
         : value,
@@ -53,6 +53,6 @@ export function fitted(transcript: Transcript, maxBytes: number): string {
     if (Buffer.byteLength(text) <= maxBytes) return text
   }
   const subject = '[cut: too large]'
-  const said = [`the subject and the turns were left out to stay under ${maxBytes} bytes`]
-  return JSON.stringify({ ...transcript, subject, turns: [], cut: said })
+  const notes = [`the subject and the turns were left out to stay under ${maxBytes} bytes`]
+  return JSON.stringify({ ...transcript, subject, turns: [], cut: notes })
 }

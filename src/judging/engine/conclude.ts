@@ -308,7 +308,7 @@ function iso(ms: number): string {
 }
 
 /** A tier is no part of how a paper asks. */
-const SAID: Readonly<Record<Exclude<Remark, 'tier'>, (model: string) => string>> = {
+const REMARK_TEXTS: Readonly<Record<Exclude<Remark, 'tier'>, (model: string) => string>> = {
   temperature: (model) => `${model} took no temperature as the paper sets it`,
   'log-probabilities': (model) => `${model} gave no log-probabilities`,
   'thinking-room': (model) => `${model} was given more room for its thoughts after an answer was cut off`,
@@ -317,14 +317,14 @@ const SAID: Readonly<Record<Exclude<Remark, 'tier'>, (model: string) => string>>
 /** A ruling that is to be a paper's, with what its models were asked in another way than the paper's: once for each model. */
 export function faithfully(ruling: Ruling, asked: readonly { readonly key: string }[], journal: Journal): Ruling {
   const entries = asked.flatMap(({ key }) => journal.get(key) ?? [])
-  const said = entries.flatMap(({ remarks = [], model }) =>
-    remarks.flatMap((remark) => (remark === 'tier' ? [] : [SAID[remark](model || 'the model')])),
+  const texts = entries.flatMap(({ remarks = [], model }) =>
+    remarks.flatMap((remark) => (remark === 'tier' ? [] : [REMARK_TEXTS[remark](model || 'the model')])),
   )
-  if (said.length === 0) return ruling
+  if (texts.length === 0) return ruling
   const found = new Set([...(ruling.faults ?? []), 'model'])
   return {
     ...ruling,
-    degraded: [...ruling.degraded, ...new Set(said)],
+    degraded: [...ruling.degraded, ...new Set(texts)],
     faults: FAULTS.filter((fault) => found.has(fault)),
   }
 }

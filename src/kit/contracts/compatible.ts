@@ -8,9 +8,9 @@ import type { JsonSchema } from './json-schema.ts'
  * Throws at a keyword that it can't compare.
  */
 export function breaks(released: JsonSchema, current: JsonSchema, side: 'written' | 'read'): string[] {
-  const told = (how: string) => (one: Refusal) => `${one.path || 'the message'}: ${one.why} ${how}`
-  const earlier = refused(released, current, '').map(told(side === 'written' ? 'is taken no longer' : EARLIER))
-  const later = side === 'written' ? [] : refused(current, released, '').map(told('was never given before'))
+  const described = (how: string) => (one: Refusal) => `${one.path || 'the message'}: ${one.why} ${how}`
+  const earlier = refused(released, current, '').map(described(side === 'written' ? 'is taken no longer' : EARLIER))
+  const later = side === 'written' ? [] : refused(current, released, '').map(described('was never given before'))
   return [...gone(released, current, '').map((path) => `${path || 'the message'} is gone`), ...later, ...earlier]
 }
 

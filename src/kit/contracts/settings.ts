@@ -44,7 +44,7 @@ function withComments(
   above: string,
 ): JsonSchema {
   let heard = above
-  const said = new Map<string, { comment: string; value: unknown }>()
+  const known = new Map<string, { comment: string; value: unknown }>()
   for (const [at, { key, value }] of map.items.entries()) {
     if (!isScalar(key)) continue
     const name = String(key.value)
@@ -52,12 +52,12 @@ function withComments(
     const own = commentAbove(lines, line)
     if (own !== '') heard = own
     const shared = !isMap(value) && ((at === 0 && above !== '') || isNamed(heard, name))
-    said.set(name, { comment: own !== '' || shared ? heard : '', value })
+    known.set(name, { comment: own !== '' || shared ? heard : '', value })
   }
   return {
     ...schema,
     properties: mapped(schema.properties ?? {}, (setting, name) => {
-      const { comment = '', value } = said.get(name) ?? {}
+      const { comment = '', value } = known.get(name) ?? {}
       const description = comment === '' ? {} : { description: comment }
       if (isMap(value) && setting.properties !== undefined)
         return { ...description, ...withComments(setting, value, lines, text, comment) }

@@ -65,7 +65,7 @@ function riskOf(text: string): Risk {
 
 /** An image's description. The understudy has no eyes: it repeats the author's words about the image, and marks them as such. */
 function description({ sections, images }: ReceivedQuestion, schema: LooseSchema): PlayedAnswer {
-  const told = ofKind(sections().fences, /alt|caption|image/)
+  const captions = ofKind(sections().fences, /alt|caption|image/)
     .map(({ text }) => text.trim())
     .filter((text) => text !== '')
   const [colour] = images.map(colourOf).filter((one) => one !== null)
@@ -76,7 +76,10 @@ function description({ sections, images }: ReceivedQuestion, schema: LooseSchema
       : `A plain ${colour} image, which is all that the understudy can see of any`
   // Without eyes it would have to say no to every image, and nothing with one could be tried out with it.
   const looked = property(schema, 'seen') === undefined ? {} : { seen: images.length === 0 ? 'no' : 'yes' }
-  return { ...looked, description: told.length === 0 ? `${seen}.` : `${seen}. Its author says: ${told.join(' ')}` }
+  return {
+    ...looked,
+    description: captions.length === 0 ? `${seen}.` : `${seen}. Its author says: ${captions.join(' ')}`,
+  }
 }
 
 /** The supporter's brief: the kinds of words in the input, and of each precedent that was shown. */

@@ -54,11 +54,11 @@ export function lean(claim: CueReading, comment: CueReading): Leaning[] {
   const denying = isDenial(claim)
   const light = comment.count('joke') > 0 ? 0.4 : 1
   const cues = comment.cues.filter((cue, index) => isFirst(cue, index, comment.cues))
-  const said = cues.map((cue) => assertion(cue, claim, denying))
-  const side = Math.sign(said.reduce((one, other) => one + other, 0)) || (denying ? 0 : 1)
+  const assertions = cues.map((cue) => assertion(cue, claim, denying))
+  const side = Math.sign(assertions.reduce((one, other) => one + other, 0)) || (denying ? 0 : 1)
   const leanings: Leaning[] = []
   for (const [index, cue] of cues.entries()) {
-    const signed = light * ((said[index] ?? 0) + side * testimony(cue) + attitude(cue, claim))
+    const signed = light * ((assertions[index] ?? 0) + side * testimony(cue) + attitude(cue, claim))
     if (signed !== 0) leanings.push({ cue, for: Math.max(0, signed), against: Math.max(0, -signed) })
   }
   return leanings

@@ -127,8 +127,8 @@ function joined(items: readonly RatedItem[]): RatedItem[] {
 }
 
 function digestOf(items: readonly RatedItem[]): string {
-  const told = items
+  const lines = items
     .map(({ hateSpeech, counterspeech, ratings }) => JSON.stringify([hateSpeech, counterspeech, ratings]))
     .sort()
-  return createHash('sha256').update(told.join('\n')).digest('hex').slice(0, 16)
+  return createHash('sha256').update(lines.join('\n')).digest('hex').slice(0, 16)
 }

@@ -20,7 +20,7 @@ export interface StepsProvenance {
 
 /** A file of calibrated steps: a comment with their origin and their agreement, then the steps. */
 export function stepsFile(provenance: StepsProvenance, { best }: CalibrationCourse, gain: Gain | null): string {
-  const told = (value: number | null) => (value === null ? 'none' : value.toFixed(4))
+  const numberText = (value: number | null) => (value === null ? 'none' : value.toFixed(4))
   return withStepsHeader(
     [
       ['aspect', provenance.aspect],
@@ -30,12 +30,12 @@ export function stepsFile(provenance: StepsProvenance, { best }: CalibrationCour
       ['ratings', provenance.ratings],
       ['seed', provenance.seed],
       ['from', best.from],
-      ['spearman on selection', `${told(best.agreement.spearman)} (${best.agreement.items} items)`],
+      ['spearman on selection', `${numberText(best.agreement.spearman)} (${best.agreement.items} items)`],
       ...(gain === null
         ? ([['spearman on test', 'there was no test part (paper)']] as const)
         : ([
-            ['spearman on test', `${told(gain.now.spearman)} (${gain.now.items} items)`],
-            ['before on test', told(gain.before.spearman)],
+            ['spearman on test', `${numberText(gain.now.spearman)} (${gain.now.items} items)`],
+            ['before on test', numberText(gain.before.spearman)],
           ] as const)),
       ['date', provenance.date],
       ['version', provenance.version],

@@ -11,8 +11,8 @@ export function byGoldStances(items: readonly GoldItem[]): ItemOutcome[] | null 
   return items.map((item) => {
     const { support = 0, deny = 0 } = item.stances ?? {}
     const label = deny > support ? 'rumor' : support > deny ? 'non-rumor' : null
-    const said = `${deny} comments deny it, ${support} support it`
+    const counts = `${deny} comments deny it, ${support} support it`
     const { degraded: _, ...rest } = unjudged(item)
-    return { ...rest, label, rationale: said, degraded: label === null ? ['as many deny as support'] : [] }
+    return { ...rest, label, rationale: counts, degraded: label === null ? ['as many deny as support'] : [] }
   })
 }

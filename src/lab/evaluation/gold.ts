@@ -156,7 +156,7 @@ async function* textGold(
 ): AsyncGenerator<GoldItem> {
   for await (const item of labelledItems(file, format, bad, options)) {
     const { line, id, text, label: given, annotations = [], unlabelled, slices } = item
-    const said = annotations.flatMap((one) => read(one, unlabelled, options) ?? [])
+    const labels = annotations.flatMap((one) => read(one, unlabelled, options) ?? [])
     const label = read(given, unlabelled, options)
     const gold = {
       line,
@@ -166,7 +166,7 @@ async function* textGold(
       text,
       textKey: textKeyOf(text),
       slices: { length: lengthOf(text), ...slices },
-      ...(said.length === 0 ? {} : { annotations: said }),
+      ...(labels.length === 0 ? {} : { annotations: labels }),
     }
     yield label === null ? { ...gold, why: 'not rated' } : gold
   }

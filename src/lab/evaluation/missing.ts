@@ -10,8 +10,8 @@ const LONGEST_REASON = 120
  * missing. Items are counted once, in however many rows they lacked something.
  */
 export function whatIsMissing(cells: readonly EvaluationCell[]): string | null {
-  const said = [withoutExamples(cells), degradedShare(cells)].filter((one) => one !== null)
-  return said.length === 0 ? null : `Missing: ${said.join('; ')}.`
+  const notes = [withoutExamples(cells), degradedShare(cells)].filter((one) => one !== null)
+  return notes.length === 0 ? null : `Missing: ${notes.join('; ')}.`
 }
 
 /** `200 of 200 items without examples`; null where all had some, or none were wanted. */

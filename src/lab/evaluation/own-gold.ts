@@ -141,7 +141,7 @@ function itemOf({
     ...(ratings == null ? {} : { ratings }),
     ...(split == null ? {} : { split }),
   }
-  const most = label ?? mostSaid(labels ?? [])
+  const most = label ?? mostFrequent(labels ?? [])
   if (why !== undefined) return { ...item, label: null, why }
   if (most !== undefined) return { ...item, label: most }
   if (ratings != null && Object.keys(ratings).length > 0) return { ...item, label: null }
@@ -162,11 +162,11 @@ function labelsFault(foreign: ReadonlyMap<string, number>, { name, labels }: Gol
   const [label, line] = first
   const has = `${line} has the label "${printable(label, 80)}"`
   if (labels.length === 0) return `${has}; ${name} has none.`
-  const said = `${has}; those of ${name} are ${labels.join(', ')}. Translate it: --label-as "${printable(label, 80)}=${labels[0]}".`
-  if (others.length === 0) return said
+  const message = `${has}; those of ${name} are ${labels.join(', ')}. Translate it: --label-as "${printable(label, 80)}=${labels[0]}".`
+  if (others.length === 0) return message
   const named = others.slice(0, NAMED_LABELS).map(([one]) => `"${printable(one, 80)}"`)
   const more = others.length - named.length
-  return `${said} So for ${named.join(', ')}${more > 0 ? ` and ${more} more (is --label-field the label?)` : ''}; with nothing after the =, items with that label are left out.`
+  return `${message} So for ${named.join(', ')}${more > 0 ? ` and ${more} more (is --label-field the label?)` : ''}; with nothing after the =, items with that label are left out.`
 }
 
 function aspectFault({ ratings }: Pick<Labelled, 'ratings'>, { name, scales = {} }: GoldProtocol): string | undefined {
@@ -177,7 +177,7 @@ function aspectFault({ ratings }: Pick<Labelled, 'ratings'>, { name, scales = {}
 }
 
 /** The label that more annotators gave than any other. */
-function mostSaid(annotations: readonly string[]): string | undefined {
+function mostFrequent(annotations: readonly string[]): string | undefined {
   const counts = [...Map.groupBy(annotations, (label) => label)].map(([label, of]) => ({ label, count: of.length }))
   const [first, second] = counts.sort((one, other) => other.count - one.count)
   return first === undefined || first.count === second?.count ? undefined : first.label

@@ -58,7 +58,7 @@ function balancedOf(ranked: readonly GoldItem[], { name, labels }: Sampled, size
   const each = size === undefined ? Math.min(...counts.map(({ count }) => count)) : size / labels.length
   const tooFew = counts.filter(({ count }) => count < Math.max(each, 1))
   if (tooFew.length > 0)
-    throw new OperatorError(`${name} has ${told(tooFew)}; ${Math.max(each, 1)} a class were asked for.`)
+    throw new OperatorError(`${name} has ${countsText(tooFew)}; ${Math.max(each, 1)} a class were asked for.`)
   const taken = new Map(labels.map((label) => [label, 0]))
   return ranked.filter(({ label }) => {
     const so = label === null ? undefined : taken.get(label)
@@ -114,7 +114,7 @@ function countsOf(items: readonly GoldItem[], labels: readonly string[]) {
   return labels.map((label) => ({ label, count: items.filter((item) => item.label === label).length }))
 }
 
-function told(counts: ReturnType<typeof countsOf>): string {
+function countsText(counts: ReturnType<typeof countsOf>): string {
   return counts.map(({ label, count }) => `${count} ${label}`).join(' and ')
 }
 

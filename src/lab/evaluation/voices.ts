@@ -13,14 +13,14 @@ export function agreementOfVoices(
   row: Pick<EvaluationCell, 'outcomes'>,
   other: Pick<EvaluationCell, 'outcomes'>,
 ): VoiceAgreement[] {
-  const said = new Map(other.outcomes.map(({ id, voices }) => [id, voices ?? {}]))
+  const others = new Map(other.outcomes.map(({ id, voices }) => [id, voices ?? {}]))
   const counts = new Map<string, { same: number; of: number }>()
   for (const { id, voices = {} } of row.outcomes)
-    for (const [name, says] of Object.entries(voices)) {
-      const before = entryOf(said.get(id) ?? {}, name)
+    for (const [name, label] of Object.entries(voices)) {
+      const before = entryOf(others.get(id) ?? {}, name)
       if (before === undefined) continue
       const { same, of } = counts.get(name) ?? { same: 0, of: 0 }
-      counts.set(name, { same: same + (before === says ? 1 : 0), of: of + 1 })
+      counts.set(name, { same: same + (before === label ? 1 : 0), of: of + 1 })
     }
   return [...counts].map(([name, count]) => ({ name, ...count }))
 }

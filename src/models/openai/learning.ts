@@ -56,7 +56,7 @@ export function learning(deps: {
 }) {
   const { told, now, learnt } = deps
   const models = new Map<string, Known>()
-  const said = new Set<string>()
+  const reported = new Set<string>()
 
   function knownOf(model: string): Known {
     const known = models.get(model) ?? { learnt: {}, at: 0, tookImages: Number.NEGATIVE_INFINITY, finding: null }
@@ -76,8 +76,8 @@ export function learning(deps: {
     known.at = now()
     for (const lesson of lessonsOf(model, changes)) {
       const key = JSON.stringify(lesson)
-      if (said.has(key)) continue
-      said.add(key)
+      if (reported.has(key)) continue
+      reported.add(key)
       learnt(lesson)
     }
   }
@@ -245,8 +245,8 @@ function lessonsOf(model: string, changes: DialectPart): DialectLesson[] {
     ([key, { parameter, words }]) => {
       const value = changes[key]
       if (value === undefined) return []
-      const said = typeof value === 'string' ? value : JSON.stringify(value)
-      return [{ model, parameter, lesson: words(value), setting: `${key}: ${said}` }]
+      const text = typeof value === 'string' ? value : JSON.stringify(value)
+      return [{ model, parameter, lesson: words(value), setting: `${key}: ${text}` }]
     },
   )
 }

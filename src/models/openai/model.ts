@@ -142,7 +142,7 @@ function replyOf(data: unknown, asked: () => string): ModelReply {
   const [choice] = read.data.choices ?? []
   if (choice?.error) throw failureOf({ status: 200, json: choice.error, text: '' }, asked)
   const { refusal } = choice?.message ?? {}
-  const { text, thoughts } = saidIn(choice?.message ?? null)
+  const { text, thoughts } = textIn(choice?.message ?? null)
   const found = filteredIn(read.data, choice)
   const finish = isGuarded(read.data) ? 'content-filter' : finishOf(choice?.finish_reason ?? null, refusal)
   const probabilities = numberProbabilities(choice?.logprobs)
@@ -157,7 +157,7 @@ function replyOf(data: unknown, asked: () => string): ModelReply {
 }
 
 /** The text of a message, and the thoughts before it, wherever they stand. */
-function saidIn(said: z.infer<typeof message> | null): { text: string | null; thoughts: string } {
+function textIn(said: z.infer<typeof message> | null): { text: string | null; thoughts: string } {
   const { content: written = null, reasoning_content: beside, reasoning } = said ?? {}
   const parts = typeof written === 'string' || written === null ? [] : written
   const text = parts.length === 0 ? written : parts.map((one) => (isThought(one) ? '' : one.text)).join('')

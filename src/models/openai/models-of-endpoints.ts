@@ -75,14 +75,14 @@ export function dialectOf(name: string, settings: AllEndpointSettings): Dialect 
   const { endpoint, model } = placeOf(name, settings.endpoints)
   const { baseUrl, answerFormat } = entryOf(settings.endpoints, endpoint) ?? settings.openai
   const host = URL.canParse(baseUrl) ? new URL(baseUrl).hostname : ''
-  return toldDialect({ model, endpoint, host, form: answerFormat }, settings.models.dialects)
+  return knownDialect({ model, endpoint, host, form: answerFormat }, settings.models.dialects)
 }
 
 /** Weaker ways to ask for an answer's form come later. */
 const FORMS = ['json_schema', 'json_object', 'text'] as const
 
 /** A model's dialect: by the shipped rows, then by the settings' patterns, in their order. */
-function toldDialect(
+function knownDialect(
   at: {
     /** The model's name at its endpoint. */
     readonly model: string
@@ -99,8 +99,8 @@ function toldDialect(
   const set = Object.entries(settings).flatMap(([pattern, takes]) =>
     [`${at.endpoint}/${at.model}`, ...ownNames(at.model)].some((one) => fits(pattern, one)) ? [takes] : [],
   )
-  const told: Dialect = Object.assign({}, PLAIN, ...known, ...set)
-  return { ...told, form: FORMS[Math.max(FORMS.indexOf(told.form), FORMS.indexOf(at.form))] ?? 'text' }
+  const dialect: Dialect = Object.assign({}, PLAIN, ...known, ...set)
+  return { ...dialect, form: FORMS[Math.max(FORMS.indexOf(dialect.form), FORMS.indexOf(at.form))] ?? 'text' }
 }
 
 /** A model's name, and what stands behind its maker's: `openai/gpt-5-mini` is `gpt-5-mini`. */

@@ -5,7 +5,7 @@ import { kindOfStatus, REFUSALS, type RefusalRow } from './refusal-table.ts'
 import { type RefusedParameter, refusedParameter } from './refused-parameter.ts'
 
 /** The content of an error response, wherever the server has put it. */
-interface Said {
+interface RefusalText {
   readonly status: number
   /** Lower case. */
   readonly codes: ReadonlySet<string>
@@ -61,7 +61,7 @@ export function failureOf(
   response: { readonly status: number; readonly json: unknown; readonly text: string; readonly retryAfterMs?: number },
   asked: () => string,
 ): Error {
-  const said = saidIn(response.status, response.json ?? response.text)
+  const said = refusalText(response.status, response.json ?? response.text)
   let words: string | undefined
   const isEchoed = (text: string) => {
     words ??= bare(asked())
@@ -86,7 +86,11 @@ const IMAGES: RefusedParameter = { trait: 'images', words: '' }
 
 function errorOf(
   { kind, operatorAction }: Pick<RefusalRow, 'kind' | 'operatorAction'>,
-  { why, delayMs, filtered }: Pick<Said, 'filtered'> & { readonly why: string; readonly delayMs: number | undefined },
+  {
+    why,
+    delayMs,
+    filtered,
+  }: Pick<RefusalText, 'filtered'> & { readonly why: string; readonly delayMs: number | undefined },
 ): Error {
   const wait = delayMs === undefined ? {} : { delayMs, costsAttempt: false }
   switch (kind) {
@@ -119,19 +123,19 @@ const PROBLEMS = {
   model: 'there is no such model',
 } as const
 
-function rowFor(said: Said, isEchoed: (text: string) => boolean): RefusalRow | undefined {
+function rowFor(said: RefusalText, isEchoed: (text: string) => boolean): RefusalRow | undefined {
   return REFUSALS.find(
     ({ status, codes = [], words }) =>
       (status === undefined || status.includes(said.status)) &&
       (codes.some((code) => said.codes.has(code)) ||
-        (words !== undefined && said.words.some((text) => isSaid(words, text, isEchoed)))),
+        (words !== undefined && said.words.some((text) => isMatched(words, text, isEchoed)))),
   )
 }
 
 /** Most places in one text that are looked at. */
 const MAX_FOUND = 20
 
-function isSaid(words: RegExp, text: string, isEchoed: (text: string) => boolean): boolean {
+function isMatched(words: RegExp, text: string, isEchoed: (text: string) => boolean): boolean {
   if (!words.test(text)) return false
   return [...text.matchAll(new RegExp(words.source, 'gi'))].slice(0, MAX_FOUND).some(([one]) => !isEchoed(one))
 }
@@ -142,7 +146,7 @@ function bare(text: string): string {
 }
 
 /** Codes, words and categories of a response, from any place where servers put them. */
-function saidIn(status: number, body: unknown): Said {
+function refusalText(status: number, body: unknown): RefusalText {
   const codes = new Set<string>()
   const words: string[] = []
   const filtered: FilterRefusal[] = []

@@ -58,14 +58,14 @@ function isTaken(when: Dialect['temperature'], { effort }: Dialect): boolean {
 function messagesOf(request: ModelRequest, dialect: Dialect): Body['messages'] {
   const { messages } = request
   const { system, form } = dialect
-  const told = messages.filter(({ role }) => role === 'system').map(({ content }) => content)
+  const instructions = messages.filter(({ role }) => role === 'system').map(({ content }) => content)
   const rest = messages.filter(({ role }) => role !== 'system')
   const first = rest.findIndex(({ role }) => role === 'user')
   const folded =
-    system !== 'user' || told.length === 0
+    system !== 'user' || instructions.length === 0
       ? messages
       : rest.map((message, at) =>
-          at === first ? { ...message, content: [...told, message.content].join('\n\n') } : message,
+          at === first ? { ...message, content: [...instructions, message.content].join('\n\n') } : message,
         )
   const marks = breakpointsOf(request, dialect)
   return withJson(folded, form).map((message, at) => messageOf(message, dialect, marks.get(at)))

@@ -41,11 +41,11 @@ export function readUsage(response: Readonly<Record<string, unknown>>): Reported
   if (!read.success || read.data.prompt_tokens + read.data.completion_tokens === 0)
     return { promptTokens: 0, cachedTokens: 0, completionTokens: 0, ...named, unreported: true }
 
-  const { prompt_tokens: sent, completion_tokens: wrote, total_tokens: total, ...said } = read.data
-  const details = said.prompt_tokens_details
-  const cached = details?.cached_tokens ?? said.prompt_cache_hit_tokens ?? said.cache_read_input_tokens ?? 0
-  const saved = details?.cache_write_tokens ?? details?.cache_creation_tokens ?? said.cache_creation_input_tokens ?? 0
-  const thought = said.completion_tokens_details?.reasoning_tokens ?? said.reasoning_tokens ?? 0
+  const { prompt_tokens: sent, completion_tokens: wrote, total_tokens: total, ...rest } = read.data
+  const details = rest.prompt_tokens_details
+  const cached = details?.cached_tokens ?? rest.prompt_cache_hit_tokens ?? rest.cache_read_input_tokens ?? 0
+  const saved = details?.cache_write_tokens ?? details?.cache_creation_tokens ?? rest.cache_creation_input_tokens ?? 0
+  const thought = rest.completion_tokens_details?.reasoning_tokens ?? rest.reasoning_tokens ?? 0
 
   const prompt = cached + saved > sent ? sent + cached + saved : sent
   const beside = Math.max(0, (total ?? 0) - prompt - wrote, thought > wrote ? thought : 0)

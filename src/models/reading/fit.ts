@@ -83,12 +83,12 @@ function valuesOf(named: readonly { name: string; content: unknown }[], { inner,
 
 const MARKS = /^[\s"'“”‘’*_`]+|[\s"'“”‘’*_`.!。！]+$/gu
 /** Longest text that can stand for a choice or a number. */
-const LONGEST_SAID = 200
+const LONGEST_TEXT = 200
 const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu
 
 /** The one choice with the same letters. A question mark is a doubt, a slash means two choices: neither is removed. */
 function choiceIn(said: string, choices: readonly unknown[]): unknown {
-  if (said.length > LONGEST_SAID) return undefined
+  if (said.length > LONGEST_TEXT) return undefined
   const letters = (text: string) =>
     narrow(text)
       .replace(UNSEEN, '')
@@ -106,7 +106,7 @@ const COMMA = /^([+-]?\d{1,17}),(\d{1,2})$|^([+-]?0),(\d{1,17})$/
 const SHARE = new RegExp(`^(${DECIMAL})\\s?(?:%|(?:/|out of|of)\\s?(${DECIMAL}))$`)
 
 function numberIn(said: string, { minimum, maximum }: Json): number | undefined {
-  if (said.length > LONGEST_SAID) return undefined
+  if (said.length > LONGEST_TEXT) return undefined
   const text = narrow(said).replace(UNSEEN, '').toLowerCase().replace(MARKS, '').replace('\u2212', '-')
   if (PLAIN.test(text)) return Number(text)
   const [, whole, decimals, zero, more] = COMMA.exec(text) ?? []

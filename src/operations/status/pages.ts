@@ -69,24 +69,24 @@ function wrongOn(page: string): { what: string; runbook: string }[] {
     samplesOf(page, metric).flatMap(({ labels, value }) => (is(value) ? [{ labels, value }] : []))
   const one = (value: number) => value === 1
   return [
-    ...where('gavel_state_lost', one).map(() => told('Redis lost data: gavel recover', 'GavelStateLost')),
-    ...where('gavel_redis_fault', one).map(({ labels }) => told(`Redis: ${labels.reason}`, 'GavelRedisFault')),
+    ...where('gavel_state_lost', one).map(() => trouble('Redis lost data: gavel recover', 'GavelStateLost')),
+    ...where('gavel_redis_fault', one).map(({ labels }) => trouble(`Redis: ${labels.reason}`, 'GavelRedisFault')),
     ...where('gavel_role_away', (value) => value === 2).map(({ labels }) =>
-      told(`no model for ${labels.role} (${labels.reason})`, 'GavelNoModel'),
+      trouble(`no model for ${labels.role} (${labels.reason})`, 'GavelNoModel'),
     ),
     ...where('gavel_intake_paused_by', one).map(({ labels }) =>
-      told(`intake paused (${labels.reason})`, 'GavelIntakePaused'),
+      trouble(`intake paused (${labels.reason})`, 'GavelIntakePaused'),
     ),
     ...where('gavel_publication_held', one).map(({ labels }) =>
-      told(`Kafka takes no ${labels.what}`, 'GavelPublicationHeld'),
+      trouble(`Kafka takes no ${labels.what}`, 'GavelPublicationHeld'),
     ),
     ...where('gavel_consumer_down_seconds', (value) => value > CONSUMER_SECONDS).map(({ value }) =>
-      told(`no Kafka consumer for ${Math.round(value)} s`, 'GavelConsumerDown'),
+      trouble(`no Kafka consumer for ${Math.round(value)} s`, 'GavelConsumerDown'),
     ),
   ]
 }
 
-function told(what: string, runbook: string) {
+function trouble(what: string, runbook: string) {
   return { what, runbook }
 }
 

@@ -53,7 +53,7 @@ export function tracing(deps: TracingDeps): HandleBatch {
   let held = false
   const tellWaiting = () =>
     report('traces:waiting', { oldest: waiting.size === 0 ? null : Math.min(...waiting.values()) })
-  const told = (sent: ExportOutcome) => {
+  const reportSent = (sent: ExportOutcome) => {
     if (held !== (sent.end === 'again')) report('traces:held', { held: !held, why: sent.why })
     held = sent.end === 'again'
   }
@@ -68,7 +68,7 @@ export function tracing(deps: TracingDeps): HandleBatch {
           batch.topic === topics.transcripts
             ? some.flatMap((message) => tracedCase(deps, message))
             : await labels(deps, some)
-        await delivered(deps, traced, heartbeat, told)
+        await delivered(deps, traced, heartbeat, reportSent)
         await heartbeat()
       }
     } finally {
@@ -124,7 +124,7 @@ async function delivered(
   deps: TracingDeps,
   traced: readonly Traced[],
   heartbeat: Heartbeat,
-  told: (sent: ExportOutcome) => void,
+  reportSent: (sent: ExportOutcome) => void,
 ): Promise<void> {
   const { sink, report } = deps
   const requests: ((signal: AbortSignal) => Promise<ExportOutcome>)[] = [
@@ -132,7 +132,7 @@ async function delivered(
     ...parts(traced.map(({ events }) => events)).map((some) => (signal: AbortSignal) => sink.sendEvents(some, signal)),
   ]
   for (const request of requests) {
-    const sent = await untilAnswered(deps, request, heartbeat, told)
+    const sent = await untilAnswered(deps, request, heartbeat, reportSent)
     if (sent.end === 'accepted') {
       if (sent.rejected > 0) report('traces:rejected', { count: sent.rejected, why: sent.why })
       continue
@@ -140,8 +140,8 @@ async function delivered(
     // Who of them it is that the collector can't take is found by halves.
     if (traced.length > 1) {
       const half = Math.ceil(traced.length / 2)
-      await delivered(deps, traced.slice(0, half), heartbeat, told)
-      await delivered(deps, traced.slice(half), heartbeat, told)
+      await delivered(deps, traced.slice(0, half), heartbeat, reportSent)
+      await delivered(deps, traced.slice(half), heartbeat, reportSent)
       return
     }
     report('traces:rejected', {
@@ -170,12 +170,12 @@ async function untilAnswered(
   { stopping, wait = realWait }: TracingDeps,
   request: (signal: AbortSignal) => Promise<ExportOutcome>,
   heartbeat: Heartbeat,
-  told: (sent: ExportOutcome) => void,
+  reportSent: (sent: ExportOutcome) => void,
 ): Promise<Exclude<ExportOutcome, { end: 'again' }>> {
   for (let waitMs = AGAIN_MS.first; ; waitMs = Math.min(AGAIN_MS.max, 2 * waitMs)) {
     stopping.throwIfAborted()
     const sent = await beating(request(stopping), heartbeat, wait)
-    told(sent)
+    reportSent(sent)
     if (sent.end !== 'again') return sent
     const leastMs = Math.max(waitMs, Math.min(sent.delayMs, MOST_DELAY_MS))
     // Not all readers at once when it is back.

@@ -37,13 +37,13 @@ export function kept(context: RumorContext, found: ScoredThread, evidence: Evide
   const { debated } = before
   if (before.evidence === evidence.hash || debated === undefined) return conclusion
   const idsOf = (side: typeof debated.support) => side.map(([id]) => id)
-  const says = 'the debate of an earlier revision stands: little of its evidence has changed since'
+  const note = 'the debate of an earlier revision stands: little of its evidence has changed since'
   const { ruling, carry } = conclusion
   return {
     ruling: {
       ...ruling,
       evidence: { support: idsOf(debated.support), oppose: idsOf(debated.oppose), precedents: [] },
-      degraded: [...ruling.degraded, says],
+      degraded: [...ruling.degraded, note],
     },
     // What the decision may quote, and what the next change is measured by, is what was debated.
     carry: { ...(carry as RumorCarry), evidence: before.evidence, shown: before.shown, debated } satisfies RumorCarry,

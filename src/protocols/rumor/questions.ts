@@ -139,7 +139,7 @@ export function questions(post: Post, parts: QuestionParts): RumorQuestions {
     maxTokens,
     ...formUnder(settings.preset),
   })
-  const argument = (reply: View) => fence('argument', said(reply))
+  const argument = (reply: View) => fence('argument', replyText(reply))
   const stanceTokens = (comments: number) => tokensForStances(comments, settings)
   const view = viewIn(turned)
   const offered = inOrder(FAKE_REAL, turned).join(', ')
@@ -251,7 +251,7 @@ function tokensForStances(comments: number, { preset, answerTokens }: RumorSetti
 }
 
 /** A view as the other debater and the judge read it. */
-function said(reply: View): string {
+function replyText(reply: View): string {
   return `${reply.reasoning}\nAnswer: ${reply.answer}`
 }
 

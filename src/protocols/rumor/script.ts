@@ -30,16 +30,16 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
   const conclude = (reached: ReachedDecision) => concluded(context, found, evidence, reached)
   if (evidence.tooThin) return conclude(undecided(`no verdict on less than ${settings.minScored} of the comments`))
   if (before !== null && evidence.holds) return kept(context, found, evidence, before)
-  const told = debaterPrompts(context, found, evidence)
+  const prompts = debaterPrompts(context, found, evidence)
   const spared = whySpared(context, found, evidence)
   if (spared !== null)
     return conclude({
-      ...(yield* single(ask.opinion('alone', told.both, { last: true }))),
+      ...(yield* single(ask.opinion('alone', prompts.both, { last: true }))),
       debated: { held: false, why: spared },
     })
 
   // Lines 10–11, equation 3: the first opinions h of D_p over P and of D_n over N.
-  const debate = new RumorDebate(ask, told)
+  const debate = new RumorDebate(ask, prompts)
   debate.hear(yield* round(debate.opinions({ last: depth.rounds === 0 })))
   if (debate.unopened.length > 0) return conclude(undecided(...debate.unopened))
 
@@ -48,7 +48,7 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
     debate.hear(yield* round(debate.turns({ last: debate.rounds + 1 === depth.rounds })))
 
   // Lines 17–21, equation 5: what both debaters answer, or else what the judge J answers.
-  const reached = debate.agreed ? consensus(debate) : yield* single(ask.judge(...debate.views, told.judge))
+  const reached = debate.agreed ? consensus(debate) : yield* single(ask.judge(...debate.views, prompts.judge))
   return conclude(debated(context, debate, reached))
 }
 

@@ -28,10 +28,10 @@ function dormantStanding(thread: Inspection['thread']): string {
 }
 
 /** The last verdict of each protocol: `rumor~p~r1 says rumor`. */
-function lastSaid(verdicts: readonly Verdict[]): string {
-  return verdicts.map(saidBy).join(', ')
+function lastVerdicts(verdicts: readonly Verdict[]): string {
+  return verdicts.map(verdictText).join(', ')
 }
-function saidBy({ id, label, decidedBy, decision }: Verdict): string {
+function verdictText({ id, label, decidedBy, decision }: Verdict): string {
   if (decision !== undefined) return `${id} says ${label}, which ${decision.by} decided`
   if (label !== null) return `${id} says ${label}`
   return decidedBy === 'scores' ? `${id} has scores` : `${id} says no label (${decidedBy})`
@@ -78,7 +78,7 @@ function forgottenStanding(one: Inspection): string {
   const last = lastOfEach(one)
   if (last.length > 0) {
     const howLong = last.every(({ final }) => final) ? ' for good' : ''
-    return `Judged${howLong}, and since forgotten by Redis: ${lastSaid(last)}.`
+    return `Judged${howLong}, and since forgotten by Redis: ${lastVerdicts(last)}.`
   }
   const dead = messages.filter(({ outcome }) => outcome === 'dead-letter')
   if (dead.length > 0 && dead.length === messages.length)
@@ -114,7 +114,7 @@ function storedStanding(one: Inspection, thread: NonNullable<Inspection['thread'
       ? numbers.length === 0
         ? ''
         : 'Judged before; the verdict is not among the records read. '
-      : `Judged: ${lastSaid(last)}. `
+      : `Judged: ${lastVerdicts(last)}. `
   if (thread.dueSince !== null) {
     const waiting = Math.max(0, Math.round((one.at - thread.dueSince) / 1000))
     return `${judged}It is due since ${clockTime(thread.dueSince)} (${waiting} s), and waits for a case to be opened.`

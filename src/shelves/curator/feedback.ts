@@ -57,8 +57,8 @@ export interface VerdictArgument {
 export function argumentOf({ verdictId, subject, turns }: Transcript): VerdictArgument | null {
   const read = snapshot.safeParse(subject)
   if (!read.success) return null
-  const told = turns.map(({ stage, role, answer, failed }) => {
+  const turnsShown = turns.map(({ stage, role, answer, failed }) => {
     return { stage, role, answer, failed }
   })
-  return { verdictId, subject: read.data, turns: told }
+  return { verdictId, subject: read.data, turns: turnsShown }
 }

@@ -67,8 +67,10 @@ export function learner(deps: {
       })
 
     const readable = settle(feedback, faultOf)
-    const said = newest(readable)
-    const last = settle(readable, (one) => (said.get(authorSubjectKey(one)) === one ? null : { outcome: 'superseded' }))
+    const latest = newest(readable)
+    const last = settle(readable, (one) =>
+      latest.get(authorSubjectKey(one)) === one ? null : { outcome: 'superseded' },
+    )
 
     const verdicts = await judged.verdicts(new Set(last.map(subjectKey)), signal)
     if (signal.aborted) return outcomes()
@@ -162,13 +164,13 @@ function authorSubjectOf({ provenance }: Proposal): string {
 
 /** Each author's newest feedback on each subject, by `authorSubjectKey`; of several at the same time the last in the list. */
 function newest(feedback: readonly FeedbackMessage[]): ReadonlyMap<string, FeedbackMessage> {
-  const said = new Map<string, FeedbackMessage>()
+  const latest = new Map<string, FeedbackMessage>()
   for (const one of feedback) {
     const key = authorSubjectKey(one)
-    const before = said.get(key)
-    if (before === undefined || before.at <= one.at) said.set(key, one)
+    const before = latest.get(key)
+    if (before === undefined || before.at <= one.at) latest.set(key, one)
   }
-  return said
+  return latest
 }
 
 /** Works on `atOnce` items at a time. After the first that throws no other is started; those that run end before it is thrown. */

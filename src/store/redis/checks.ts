@@ -289,12 +289,12 @@ async function database(client: Redis | Cluster, settings: CheckSettings): Promi
     await client.select(number)
     return null
   } catch (error) {
-    const said = error instanceof Error ? error.message : 'no answer'
+    const reason = error instanceof Error ? error.message : 'no answer'
     return {
       what: 'Redis',
       state: 'broken',
       fault: 'database',
-      detail: `has no database ${number} to use: ${said}`,
+      detail: `has no database ${number} to use: ${reason}`,
       todo: 'Set the number at the end of REDIS_URL to one below its setting databases.',
     }
   }

@@ -39,11 +39,11 @@ export const command: Command<object, readonly Retried[]> = {
   print(all, { json, terminal }) {
     for (const one of all)
       if (json) terminal.out(JSON.stringify(one))
-      else terminal.out(`${printable(one.id, 200)}: ${told(one)}`)
+      else terminal.out(`${printable(one.id, 200)}: ${describeRetried(one)}`)
   },
 }
 
-function told({ asks, revived }: Retried): string {
+function describeRetried({ asks, revived }: Retried): string {
   if (asks === null) return 'not open; "gavel show" with its post’s id shows its outcome'
   if (revived) return 'had no job, and has one now'
   return asks === 0

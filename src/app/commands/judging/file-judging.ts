@@ -139,12 +139,12 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
     )
     for (const bad of skipped) (bad.read === true ? io.corrected : io.refused)(faultIn(file, bad))
     const left = async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY))
-    let toldAt = Number.NEGATIVE_INFINITY
+    let reportedAt = Number.NEGATIVE_INFINITY
     while (!stopped()) {
       await taking.noteEnds()
       await opener.openDue()
-      if (io.left !== undefined && performance.now() - toldAt >= TOLD_EVERY_MS) {
-        toldAt = performance.now()
+      if (io.left !== undefined && performance.now() - reportedAt >= REPORT_EVERY_MS) {
+        reportedAt = performance.now()
         io.left(await left())
       }
       const entries = await outbox.next('judge', 100, 20)
@@ -160,7 +160,7 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
 }
 
 /** How often the remaining work is reported, in ms. */
-const TOLD_EVERY_MS = 500
+const REPORT_EVERY_MS = 500
 
 function reportingTo(io: FileJudgingIo): Report {
   return (name, event) => {

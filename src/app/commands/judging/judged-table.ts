@@ -56,8 +56,8 @@ export function judgedTable() {
 }
 
 function postCell({ id, words, comments }: Row): TableCell {
-  const said = words === '' ? [] : [wrapped(printable(words, 96), 36)]
-  return [printable(id, 36), ...said, ...(comments === 0 ? [] : [counted(comments, 'comment')])].join('\n')
+  const lines = words === '' ? [] : [wrapped(printable(words, 96), 36)]
+  return [printable(id, 36), ...lines, ...(comments === 0 ? [] : [counted(comments, 'comment')])].join('\n')
 }
 
 function cellOf(verdict: Verdict | undefined): TableCell {

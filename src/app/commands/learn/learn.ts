@@ -11,7 +11,7 @@ interface Options {
 }
 
 /** Most reasons that are printed. */
-const REASONS_TOLD = 10
+const REASONS_SHOWN = 10
 
 /** `gavel learn`: turns people's feedback on verdicts into proposals for the shelves. */
 export const command: Command<Options, LearningTally> = {
@@ -33,10 +33,10 @@ export const command: Command<Options, LearningTally> = {
   },
   print(done, { json, terminal, signal }) {
     terminal.out(json ? printableJson(JSON.stringify(done)) : countsLine(done))
-    for (const { why, messages, first } of done.reasons.slice(0, REASONS_TOLD))
+    for (const { why, messages, first } of done.reasons.slice(0, REASONS_SHOWN))
       terminal.say(`${messages} ×  ${printable(why, 160)}  (first: ${printable(first, 120)})`)
-    if (done.reasons.length > REASONS_TOLD)
-      terminal.say(`… and ${counted(done.reasons.length - REASONS_TOLD, 'more reason')}.`)
+    if (done.reasons.length > REASONS_SHOWN)
+      terminal.say(`… and ${counted(done.reasons.length - REASONS_SHOWN, 'more reason')}.`)
     if (done.left > 0 || signal.aborted) terminal.say('Stopped before the end. Run it again to continue.')
     if (done.proposed > 0)
       terminal.say('Proposals wait until somebody approves them: "gavel learn list --state waiting".')

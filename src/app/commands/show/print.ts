@@ -112,7 +112,7 @@ function peopleIn({ decision, restored }: Verdict): string[] {
 
 /** What machines said beneath it, and what it is to be looked at for. */
 function beneathIn({ proposals, reviews }: Inspection): string[] {
-  const said = proposals.map(({ id, label, differs, beneath }) =>
+  const proposed = proposals.map(({ id, label, differs, beneath }) =>
     printable(`${id} says ${label ?? 'no label'}${differs ? ', which differs' : ''}, beneath ${beneath}`, 400),
   )
   const asked = reviews.map(({ why, verdict, label, by, at }) =>
@@ -121,7 +121,7 @@ function beneathIn({ proposals, reviews }: Inspection): string[] {
       400,
     ),
   )
-  return [...lastOf(said), ...lastOf(asked)]
+  return [...lastOf(proposed), ...lastOf(asked)]
 }
 
 const lastOf = (lines: readonly string[]) =>

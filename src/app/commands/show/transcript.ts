@@ -7,7 +7,7 @@ import { scopeOf } from '../../../contracts/facts/verdict-id.ts'
 import { WITHHELD } from '../../../recovery/inspection/cases.ts'
 import type { Inspection } from '../../../recovery/inspection/inspection.ts'
 
-const MOST_SAID = 20_000
+const LONGEST_LINE = 20_000
 /** Of a comment beside its score, and of a neighbour beside its label. */
 const MOST_OF_A_TEXT = 160
 
@@ -45,7 +45,7 @@ export function printDebates({ transcripts, cases, deleted }: Inspection, minute
         `  ${heading(Number(key.split('.')[0]), stage, label === null ? role : `${role} (${label})`)}  [${printable(model, 60) || 'no model'}, ${Math.round(ms)} ms]`,
       )
       if (failed !== null) out(`    failed: ${failed.code} (${printable(failed.detail, 300)})`)
-      else for (const line of saidIn(answer, raw, meaningsIn(minutes, id))) out(`    ${line}`)
+      else for (const line of answerLines(answer, raw, meaningsIn(minutes, id))) out(`    ${line}`)
     }
     for (const { key, stage, role, label } of waits)
       out(
@@ -70,7 +70,7 @@ export function printTranscript({ verdictId, ...transcript }: Transcript, minute
     if (minutes.prompts) for (const message of turn.messages) printMessage(message, out)
     if (turn.failed !== undefined) out(`    failed: ${turn.failed.code} (${printable(turn.failed.detail, 300)})`)
     else
-      for (const line of scoresIn(turn, words) ?? foundIn(turn) ?? saidIn(turn.answer, turn.raw, meanings))
+      for (const line of scoresIn(turn, words) ?? foundIn(turn) ?? answerLines(turn.answer, turn.raw, meanings))
         out(`    ${line}`)
   }
 }
@@ -103,7 +103,7 @@ function scoresIn({ answer, about = [] }: Turn, words: ReadonlyMap<string, strin
     const sign = score > 0 ? '+' : ''
     return [
       `${`${sign}${score.toFixed(2)}`.padStart(5)}  ${said}  (${printable(id, 60)})`,
-      ...(reason === undefined ? [] : [`       ${printable(reason, MOST_SAID)}`]),
+      ...(reason === undefined ? [] : [`       ${printable(reason, LONGEST_LINE)}`]),
     ]
   })
 }
@@ -137,16 +137,16 @@ function printMessage(message: RecordedMessage, out: (line: string) => void): vo
     return
   }
   for (const [index, line] of message.content.split('\n').entries())
-    out(`    > ${index === 0 ? `${message.role}: ` : ''}${printable(line, MOST_SAID)}`)
+    out(`    > ${index === 0 ? `${message.role}: ` : ''}${printable(line, LONGEST_LINE)}`)
 }
 
 /** An answer field by field where it is an object, else as it was written. */
-function saidIn(answer: unknown, raw: string | null, meanings: Readonly<Record<string, string>>): string[] {
+function answerLines(answer: unknown, raw: string | null, meanings: Readonly<Record<string, string>>): string[] {
   const read = answer ?? parsed(raw)
   if (!isObject(read)) return linesOf(raw ?? asJson(answer))
   return Object.entries(read).flatMap(([name, value]) => {
     const rows = rowsOf(value)
-    if (rows.length > 1) return [`${printable(name, 60)}:`, ...rows.map((row) => `  ${printable(row, MOST_SAID)}`)]
+    if (rows.length > 1) return [`${printable(name, 60)}:`, ...rows.map((row) => `  ${printable(row, LONGEST_LINE)}`)]
     const [first = '', ...rest] = linesOf(inWords(value))
     const means = typeof value === 'string' ? entryOf(meanings, value.trim().toLowerCase()) : undefined
     const label = means === undefined ? '' : ` (the label ${means})`
@@ -182,7 +182,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function linesOf(text: string): string[] {
-  return text.split('\n').map((line) => printable(line, MOST_SAID))
+  return text.split('\n').map((line) => printable(line, LONGEST_LINE))
 }
 
 function parsed(raw: string | null): unknown {

@@ -8,7 +8,7 @@ interface Retried {
   readonly became: Awaited<ReturnType<Webhooks['retry']>>
 }
 
-const TOLD = {
+const OUTCOMES = {
   queued: 'is tried again now',
   superseded: 'stays: its receiver was sent, or will be sent, a newer verdict on the same subject',
   erased: 'stays: its subject was deleted, and its content with it',
@@ -31,6 +31,6 @@ export const command: Command<object, readonly Retried[]> = {
     }
   },
   print(all, { json, terminal }) {
-    for (const one of all) terminal.out(json ? JSON.stringify(one) : `${printable(one.id, 80)} ${TOLD[one.became]}`)
+    for (const one of all) terminal.out(json ? JSON.stringify(one) : `${printable(one.id, 80)} ${OUTCOMES[one.became]}`)
   },
 }

@@ -85,8 +85,8 @@ export function askingFor(
     }
   }
   async function stepsOf(ask: Ask<{ readonly steps: string[] }>): Promise<string | null> {
-    const said = await answered(ask)
-    const text = said === null ? '' : calibration.textOf(said.steps)
+    const reply = await answered(ask)
+    const text = reply === null ? '' : calibration.textOf(reply.steps)
     return text === '' ? null : text
   }
 
@@ -99,7 +99,9 @@ export function askingFor(
       const key = JSON.stringify([steps, item.id])
       const known =
         scores.get(key) ??
-        answered(calibration.score(steps, item)).then((said) => (said === null ? null : (said.expected ?? said.score)))
+        answered(calibration.score(steps, item)).then((reply) =>
+          reply === null ? null : (reply.expected ?? reply.score),
+        )
       scores.set(key, known)
       return known
     },

@@ -34,8 +34,8 @@ export function costOf(
   const refinements = sizes.iterations * sizes.keep * sizes.refinements
   const { selection, test } = parts
   // The steps of before and the best score the unseen part; where there is none, those of before score all.
-  const told = test.length === 0 ? selection.length : 2 * test.length
-  const scores = (drafts + refinements) * selection.length + told
+  const measured = test.length === 0 ? selection.length : 2 * test.length
+  const scores = (drafts + refinements) * selection.length + measured
   const scorePrompt = meanScorePrompt(calibration, selection)
   const longest = Math.max(...sizes.fewShot)
   const stepsPrompt = promptTokens(calibration.draft(parts.development.slice(0, longest), { temperature: 0, draw: '' }))

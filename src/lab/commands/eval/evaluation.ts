@@ -72,7 +72,7 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
     .map(({ data, rows }) => data.items.length * rows.reduce((sum, row) => sum + repeatsOf(row), 0))
     .reduce((sum, verdicts) => sum + verdicts, 0)
   /** Every row reads the file; what is wrong with it is said once. */
-  const said = new Set<string>()
+  const refusals = new Set<string>()
   let done = 0
 
   const learning = learningRows(settings, { kind, shelf: plan.shelf, model: recording.model(meter?.model ?? null) })
@@ -144,8 +144,8 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
       tookMs = tookMs === null || judged.tookMs === null ? null : tookMs + judged.tookMs
       await learnFrom(row, set, judged.cases)
     }
-    for (const why of refused) if (!said.has(why)) io.say(why)
-    for (const why of refused) said.add(why)
+    for (const why of refused) if (!refusals.has(why)) io.say(why)
+    for (const why of refused) refusals.add(why)
     return cellOf(
       {
         ...input,

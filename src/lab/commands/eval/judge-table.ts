@@ -111,8 +111,8 @@ function withCurves(
   if (!cells.some(({ row }) => row === THRIFTY)) return { summary: [...first, ...others] }
   const sets = [...Map.groupBy(cells, ({ data }) => data).values()]
   const costCurves = sets.flatMap((of) => costCurve(of, seed) ?? [])
-  const says = costCurves.map((curve) => curveSays(curve, sets.length > 1))
-  return { costCurves, summary: [...first, ...says, ...others] }
+  const curveTexts = costCurves.map((curve) => curveSays(curve, sets.length > 1))
+  return { costCurves, summary: [...first, ...curveTexts, ...others] }
 }
 
 /**

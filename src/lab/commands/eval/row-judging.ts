@@ -108,7 +108,7 @@ export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJ
       const item = gold.get(verdict.subjectId)
       if (item === undefined) throw new Error(`a verdict on ${verdict.subjectId}, which nobody asked for`)
       const argument = transcript.parse(JSON.parse(json.transcript))
-      const beside = saidBeside(kind, row, verdict)
+      const beside = outcomeDetails(kind, row, verdict)
       const voices = row.how.by === 'protocol' ? (kind.voices?.(argument.turns) ?? {}) : {}
       const debated = row.how.by === 'protocol' ? debateOutcomeOf(verdict, argument, kind.name) : null
       outcomes.set(item.id, outcomeOf(item, verdict, argument, { ...beside, voices, debated }))
@@ -142,7 +142,11 @@ function kindOf({ kind, row: { how }, draws, data }: RowJudging): ProtocolKind {
 }
 
 /** The parts of a verdict beside its label: how sure it is, and how its voters voted. */
-function saidBeside(kind: ProtocolKind, { how }: RowPlan, verdict: ConfidenceBasis): Parameters<typeof outcomeOf>[3] {
+function outcomeDetails(
+  kind: ProtocolKind,
+  { how }: RowPlan,
+  verdict: ConfidenceBasis,
+): Parameters<typeof outcomeOf>[3] {
   if (how.by === 'self-consistency') return { confidence: verdict.scores.agreement ?? null, votes: null }
   if (how.by !== 'protocol') return { confidence: null, votes: null }
   return { confidence: kind.confidence?.(verdict) ?? null, votes: kind.votes?.(verdict) ?? null }

@@ -63,10 +63,10 @@ function intervalOf(interval: PeopleAgreement['interval']): string {
 
 function wordsOf({ protocol, beside, drawn, alpha, macroF1 }: ProtocolAgreement): string[] {
   const of = `${protocol}, people and ${beside === 'machine' ? 'machines' : 'people'}, ${drawn}`
-  const said = (name: string, one: ProtocolAgreement['alpha']) =>
+  const text = (name: string, one: ProtocolAgreement['alpha']) =>
     `${of}: ${name} ${one.value === null ? `– (${one.why})` : one.value.toFixed(3)}${one.interval === null ? (one.value === null ? '' : ` (${one.why})`) : ` (${intervalOf(one.interval)})`}`
   return [
-    said('Krippendorff’s alpha', alpha),
-    ...(macroF1 === null ? [] : [said('macro-F1 with people’s labels as gold', macroF1)]),
+    text('Krippendorff’s alpha', alpha),
+    ...(macroF1 === null ? [] : [text('macro-F1 with people’s labels as gold', macroF1)]),
   ]
 }

@@ -71,18 +71,18 @@ export async function readTexts(
 
 /** Tells of bad lines, the first of them one by one. */
 export function badLines(file: string, say: (line: string) => void): { tell(line: BadLine): void; end(): void } {
-  let told = 0
+  let faults = 0
   return {
     tell(line) {
-      if (line.read !== true) told++
-      if (told <= MOST_TOLD) say(faultIn(file, line))
+      if (line.read !== true) faults++
+      if (faults <= MOST_SHOWN) say(faultIn(file, line))
     },
     end() {
-      if (told > MOST_TOLD) say(`${file}: ${told} lines were left out in all.`)
+      if (faults > MOST_SHOWN) say(`${file}: ${faults} lines were left out in all.`)
     },
   }
 }
-const MOST_TOLD = 10
+const MOST_SHOWN = 10
 
 function named(labels: ReadonlyMap<string, number>): string {
   const shown = [...labels].sort(([, one], [, other]) => other - one).slice(0, 5)

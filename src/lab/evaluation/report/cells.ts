@@ -63,13 +63,13 @@ function coverageIn(all: readonly EqualCoverage[], { row, data, why }: Evaluatio
 
 /** A row's name, with what tells it from the row of this name that it is not. */
 function nameOf({ row, draws, counts: { wantedExamples, withoutExamples } }: EvaluationCell): string {
-  const said = [
+  const notes = [
     ...(draws === null ? [] : [`${draws} draws`]),
     ...(withoutExamples === 0
       ? []
       : [`without examples${withoutExamples === wantedExamples ? '' : `: ${withoutExamples} of ${wantedExamples}`}`]),
   ]
-  return said.length === 0 ? row : `${row} (${said.join(', ')})`
+  return notes.length === 0 ? row : `${row} (${notes.join(', ')})`
 }
 
 /** The items that a line's figures rest on: of ratings those that got a score. */

@@ -17,7 +17,7 @@ export function countsSection({ data, table }: Evaluation): Markup {
 <h2>What was shown, and what was left out</h2>
 <ul>${data.map(
     ({ name, format, items, leftOut, unreadable }) =>
-      html`<li>${foreign(name, 120)} (${format}): ${items} items judged, ${unreadable} lines unreadable, ${said(leftOut)}.</li>`,
+      html`<li>${foreign(name, 120)} (${format}): ${items} items judged, ${unreadable} lines unreadable, ${leftOutText(leftOut)}.</li>`,
   )}</ul>
 ${tableOf(
   {
@@ -39,7 +39,7 @@ ${tableOf(
 ${judged.slice(0, 1).map(degradedBy)}`
 }
 
-function said(leftOut: Readonly<Record<string, number>>): string {
+function leftOutText(leftOut: Readonly<Record<string, number>>): string {
   const reasons = Object.entries(leftOut).map(([why, count]) => `${count} ${why}`)
   return reasons.length === 0 ? 'none left out' : `left out ${reasons.join(', ')}`
 }

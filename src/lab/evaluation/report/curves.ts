@@ -34,10 +34,10 @@ function reliabilityCurve({ reliability }: ConfidenceScores, single: boolean): M
       high: (interval?.high ?? accuracy) * 100,
     }
   })
-  const says = bins.map(
+  const binTexts = bins.map(
     ({ items, sure, right }) => `${items} items ${sure.toFixed(0)} % sure, ${right.toFixed(0)} % right`,
   )
-  return figure('Reliability: % right, by how sure the verdicts are', `Reliability: ${says.join('; ')}`, {
+  return figure('Reliability: % right, by how sure the verdicts are', `Reliability: ${binTexts.join('; ')}`, {
     ...MARGINS,
     x: {
       domain: [0, 100],

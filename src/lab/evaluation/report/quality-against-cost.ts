@@ -73,8 +73,8 @@ function picture(cells: readonly EvaluationCell[], measure: Measure, cost: Cost)
   if (shown.length === 0)
     return html`<div><p class="note">No row has a quality and a cost in ${cost.unit}.</p>${note}</div>`
   const title = `${quality} against ${cost.unit}`
-  const says = shown.map((point) => `${point.name} ${point.quality.toFixed(1)} for ${costText(point.cost)}`)
-  return html`<div>${figure(title, `${title}: ${says.join('; ')}`, options(shown, cost.unit))}${note}</div>`
+  const pointTexts = shown.map((point) => `${point.name} ${point.quality.toFixed(1)} for ${costText(point.cost)}`)
+  return html`<div>${figure(title, `${title}: ${pointTexts.join('; ')}`, options(shown, cost.unit))}${note}</div>`
 }
 
 function pointOf(cell: EvaluationCell, measure: Measure, cost: Cost, first: boolean) {
