@@ -34,6 +34,7 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npm run test:fast': 'proof: readme',
   'npm test': 'not: it would run itself',
   'npm run proof -- attacks': 'not: it is a proof of its own',
+  'npm run proof -- cost-by-cause': 'not: it is a proof of its own',
   'npm run chaos -- --seeds 1-20': 'not: it is the one seed below, twenty times',
   'npm test -- test/protocols/safety.test.ts': 'test',
   "npm test -- test/protocols/safety.test.ts -t 'of the arbiter'": 'test',
