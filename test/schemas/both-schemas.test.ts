@@ -6,7 +6,6 @@ import { describe, expect, it, test } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { pendingOf } from '../../producers/publisher/records.ts'
 import { deliveriesOf } from '../../producers/webhooks/matching.ts'
-import { printInspection } from '../../src/app/commands/show/print.ts'
 import { verdictLine } from '../../src/app/commands/verdict-line.ts'
 import type { VerdictProposal } from '../../src/contracts/facts/decision-messages.ts'
 import { proposal } from '../../src/contracts/facts/decision-messages.ts'
@@ -21,7 +20,6 @@ import { judgementsOf } from '../../src/record/judgements.ts'
 import { entriesOf } from '../../src/record/project.ts'
 import { againPlan } from '../../src/recovery/again-plan.ts'
 import { verdictAudit } from '../../src/recovery/audit.ts'
-import type { SubjectInspection } from '../../src/recovery/inspection/subject-status.ts'
 import { publishedRevisions } from '../../src/recovery/published.ts'
 import { aConsole } from '../console/console-for-tests.ts'
 import { aTranscript, CONTEXT, incoming } from '../contracts/record.ts'
@@ -30,6 +28,7 @@ import { historyInBoth, historyInOne, inSchemaTwo, knownToBoth, WRITTEN_IN_ONE }
 import { ownFolder } from '../support/own-folder.ts'
 import { tell } from '../support/pipeline.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
+import { linesOfShown } from '../support/shown-verdict.ts'
 
 const COUNT = 2_000
 const ONE = historyInOne(COUNT)
@@ -229,26 +228,8 @@ describe('all that a verdict says in either schema', () => {
   })
 
   it('is shown by gavel show', () => {
-    const printed = (one: Verdict) => {
-      const lines: string[] = []
-      const terminal = { out: (line: unknown) => void lines.push(String(line)), say() {}, progress() {} }
-      const shown = {
-        subject: { kind: 'post', postId: one.subjectId, tenant: one.tenant },
-        standing: '',
-        deleted: false,
-        thread: null,
-        cases: [],
-        verdicts: [{ verdict: one, publishedAt: NOW, partition: 0, offset: '1', records: 1 }],
-        proposals: [],
-        reviews: [],
-        messages: [],
-        read: [],
-        at: NOW,
-        // Only what is printed of a subject without a thread.
-      } as unknown as SubjectInspection
-      printInspection(shown, {}, { terminal, meanings: new Map() })
-      return lines.join('\n')
-    }
+    const printed = (one: Verdict) =>
+      linesOfShown({ kind: 'post', postId: one.subjectId, tenant: one.tenant }, one, NOW).join('\n')
     const [first] = WRITTEN_IN_ONE as readonly [Verdict]
     const added = '  debate: held (control)\n  language: pt-BR\n'
     expect(printed(inSchemaTwo(first)).replace(added, '')).toBe(printed(first))

@@ -6,7 +6,6 @@ import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { pendingOf } from '../../producers/publisher/records.ts'
 import { deliveriesOf } from '../../producers/webhooks/matching.ts'
-import { printInspection } from '../../src/app/commands/show/print.ts'
 import { verdictLine } from '../../src/app/commands/verdict-line.ts'
 import { gavelClient } from '../../src/client/client.ts'
 import { ruled, type Transcript, type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
@@ -20,7 +19,6 @@ import { judgementsOf } from '../../src/record/judgements.ts'
 import { entriesOf } from '../../src/record/project.ts'
 import { againPlan } from '../../src/recovery/again-plan.ts'
 import { verdictAudit } from '../../src/recovery/audit.ts'
-import type { SubjectInspection } from '../../src/recovery/inspection/subject-status.ts'
 import { publishedRevisions } from '../../src/recovery/published.ts'
 import { aConsole } from '../console/console-for-tests.ts'
 import { aTranscript, CONTEXT, incoming } from '../contracts/record.ts'
@@ -30,6 +28,7 @@ import { inSchemaTwo, WRITTEN_IN_ONE } from '../support/both-schemas.ts'
 import { changesOf, fieldsOf, withField } from '../support/field-changes.ts'
 import { tell } from '../support/pipeline.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
+import { linesOfShown } from '../support/shown-verdict.ts'
 
 // Each reader of verdicts, and the fields that it goes by: no other changes its answer, and without one of them it answers
 // otherwise, or refuses. So a reader that loses a field, or looks for it under another name, fails here.
@@ -315,6 +314,7 @@ const READERS: Readonly<Record<string, Reader>> = {
             { ...own, standing: false },
           ],
         }
+        // Only the verdicts beneath are read of it.
         return [judgementsOf(known), judgementsOf(beneath as unknown as SubjectRecord)]
       })
     },
@@ -374,26 +374,7 @@ const READERS: Readonly<Record<string, Reader>> = {
     ],
   },
   'gavel show': {
-    answers: each((one) => {
-      const lines: string[] = []
-      const terminal = { out: (line: unknown) => void lines.push(String(line)), say() {}, progress() {} }
-      const shown = {
-        subject: REF,
-        standing: '',
-        deleted: false,
-        thread: null,
-        cases: [],
-        verdicts: [{ verdict: one, publishedAt: NOW, partition: 0, offset: '1', records: 1 }],
-        proposals: [],
-        reviews: [],
-        messages: [],
-        read: [],
-        at: NOW,
-        // Only what is printed of a subject without a thread.
-      } as unknown as SubjectInspection
-      printInspection(shown, {}, { terminal, meanings: new Map() })
-      return lines
-    }),
+    answers: each((one) => linesOfShown(REF, one, NOW)),
     fields: [
       'confidence.how',
       'confidence.value',
@@ -426,6 +407,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   traces: {
     answers: each((one) => {
       const summary = ruled.parse({ ...one, heldMs: 0, lostCalls: [] })
+      // The subject is whatever the transcript itself does not tell.
       const transcript = { ...aTranscript(one.id, 'a claim'), verdict: summary, turns: [] } as unknown as Transcript
       const traced = [
         spansOf('g', transcript as TraceableTranscript, NOW),

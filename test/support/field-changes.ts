@@ -71,6 +71,7 @@ export function changesOf(one: Verdict): FieldChange[] {
       if (JSON.stringify(other) === JSON.stringify(value)) return []
       const on = (given: Verdict) => {
         const own = fieldsOf(given).find((field) => field.path === path)?.value
+        // A changed field may be none of this schema: that is what is tried.
         return withField({ ...given }, path, othersOf(path, own)[nth]) as unknown as Verdict
       }
       return verdictSchema.safeParse(on(one)).success ? [{ path, on }] : []

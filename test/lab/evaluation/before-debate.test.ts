@@ -15,6 +15,7 @@ function outcome(
   const debated = { held: true, why: 'contested' }
   return debateOutcomeOf(
     { label: null, scores: {}, debated, ...verdict } as Verdict,
+    // Only its turns are read.
     { turns: whole } as unknown as Transcript,
     protocol,
   )

@@ -75,6 +75,7 @@ describe('what an unverified verdict counts as', () => {
     const [own, baseline] = equalCoverage(cells, '1')
     expect(own).toMatchObject({ row: 'rumor', where: 'rumor', coverage: 1 / 2, items: 2, accuracy: { value: 1 / 2 } })
     expect(baseline).toMatchObject({ row: 'zero-shot', where: 'rumor', coverage: 1, items: 2, accuracy: { value: 1 } })
+    // Only what the main table is made of.
     const whole = { table: cells, data: [data], equalCoverage: [own, baseline] } as unknown as Evaluation
     const { head, rows } = mainTable(whole, null)
     const at = head.indexOf('coverage')
@@ -93,6 +94,7 @@ describe('what an unverified verdict counts as', () => {
       ['rumor', 'rumor'],
     ])
     expect(three.labels).toMatchObject({ accuracy: { value: 2 / 3 }, decided: 2 / 3 })
+    // Only what the main table is made of.
     expect(mainTable({ table: [three], data: [data] } as unknown as Evaluation, null).head).toContain('f1:unverified')
   })
 
