@@ -440,6 +440,12 @@ describe('non-hate', () => {
       { text: WORDS, media: Array.from({ length: 17 }, () => ({ kind: 'image', alt: 'more words' })) },
     ],
     [
+      'what is said in the seventeenth, a video',
+      { text: WORDS, media: [...Array.from({ length: 16 }, () => https(1)), { kind: 'video', transcript: 'more' }] },
+    ],
+    ['what is said in a video that stands in no list', { text: WORDS, media: { kind: 'video', transcript: 'more' } }],
+    ['what is written down of a clip of no known kind', { text: WORDS, media: [{ kind: 'gifv', transcript: 'more' }] }],
+    [
       'what its author says of an image that stands in no list',
       { text: WORDS, media: { kind: 'image', alt: 'words' } },
     ],

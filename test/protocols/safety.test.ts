@@ -1099,6 +1099,12 @@ describe('what comes first', () => {
     expect(texts.map((text) => labels({ order: 'lot' }, { text, id: 'a copy' }))).toEqual(drawn)
     const pictured = texts.map((text) => labels({ order: 'lot' }, { text, media: [image(undefined, 'a sign')] }))
     expect(pictured).not.toEqual(drawn)
+    // Hashes of the same images draw no other lot.
+    const hashes = { sha256: 'a1'.repeat(32), pdq: '0f'.repeat(32) }
+    const hashed = texts.map((text) =>
+      labels({ order: 'lot' }, { text, media: [{ ...image(undefined, 'a sign'), ...hashes }] }),
+    )
+    expect(hashed).toEqual(pictured)
     for (const text of texts.slice(0, 10))
       for (const over of [{ order: 'fixed' }, { order: 'lot', preset: 'paper' }] as const)
         expect(labels(over, { text })).toBe('"unsafe","safe"')

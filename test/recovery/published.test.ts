@@ -141,6 +141,14 @@ describe('a verdict has something new before it', () => {
     expect(nothingNew(before, seenIn(thread('a', 'b')), false)).toBe(true)
   })
 
+  it('but not where more people have seen the post by now', () => {
+    const seen = (reach: number): Snapshot => ({ ...thread('a', 'b'), post: { ...thread().post, reach } })
+    for (const sealed of [false, true]) {
+      expect(nothingNew(before, seenIn(seen(120)), sealed)).toBe(true)
+      expect(nothingNew(seenIn(seen(120)), seenIn(seen(9_000)), sealed)).toBe(true)
+    }
+  })
+
   it('where nobody knows what it saw', () => {
     expect(nothingNew(null, before, false)).toBe(false)
     expect(nothingNew(null, before, true)).toBe(false)

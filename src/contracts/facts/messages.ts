@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   amount,
   author,
+  CLIP_KINDS,
   instant,
   isContent,
   lang,
@@ -16,7 +17,6 @@ import {
   since,
   words,
 } from './odd-fields.ts'
-import { CLIP_KINDS } from './thread.ts'
 
 /** Longest id, in bytes: long enough for AT URIs, short enough for Redis and Kafka keys. */
 const MAX_ID_BYTES = 512
@@ -118,7 +118,10 @@ const image = z.object({
 
 const clip = z.object({
   kind: z.enum(CLIP_KINDS).describe('Nobody watches or listens to it yet: no benign label is given beside it.'),
-  transcript: z.string().describe('What is said in it. Cut at threads.maxTextChars.').optional(),
+  transcript: z
+    .string()
+    .describe('What is said in it. Cut at threads.maxTextChars, which all clips of a post share.')
+    .optional(),
   frames: z.array(image).meta({ description: 'Single pictures of it.', maxItems: MAX_MEDIA }).optional(),
   seconds: z.number().min(0).describe('How long it is.').optional(),
 })

@@ -2,6 +2,9 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { entryOf } from './entry-of.ts'
 
+/** The kinds of media that are no images: no protocol reads them yet. */
+export const CLIP_KINDS = ['video', 'audio'] as const
+
 /** An optional field of a message that was not what it should be: it was left out, or read in the way that `why` describes. */
 export const oddField = z.object({
   /** Its path: `author`, `media.2.url`. */
@@ -189,9 +192,11 @@ function listOf(given: unknown, odd: Parameters<ReadField>[1], read: ReadField):
 
 const mediumOf: ReadField = (given, odd) => {
   const kind = typeof given === 'object' && given !== null && 'kind' in given ? given.kind : undefined
-  if (kind !== 'video' && kind !== 'audio') return imageOf(given, odd)
+  if (!isClip(kind)) return imageOf(given, odd)
   return { kind, ...fieldsOf(given as Record<string, unknown>, odd, { transcript: words, frames, seconds: amount }) }
 }
+
+const isClip = (kind: unknown) => CLIP_KINDS.some((one) => one === kind)
 
 const imageOf: ReadField = (given, odd) => {
   if (typeof given !== 'object' || given === null || !('kind' in given) || given.kind !== 'image') {
@@ -237,9 +242,13 @@ const WORDS_TOO = 'words left out with it'
 function hasWords(given: unknown): boolean {
   if (typeof given === 'string') return !/^([a-z]{2,10}:\/\/|data:)\S*$/i.test(given.trim()) && given.trim() !== ''
   if (typeof given !== 'object' || given === null) return false
-  if ('alt' in given) return given.alt !== null && given.alt !== ''
-  // An entry of another kind, such as a video, holds no words. A value that is no entry at all may hold some.
-  return !('kind' in given && typeof given.kind === 'string')
+  const { kind, alt, transcript } = given as Record<string, unknown>
+  // Something is said in a clip, whether or not it was written down.
+  if (isClip(kind)) return true
+  if (alt !== undefined || transcript !== undefined)
+    return [alt, transcript].some((text) => text != null && text !== '')
+  // An entry of another kind holds no words. A value that is no entry at all may hold some.
+  return typeof kind !== 'string'
 }
 
 const urlOf: ReadField = (given, odd) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { isBlank } from './blank.ts'
 import { cutAway } from './cut.ts'
-import { oddField } from './odd-fields.ts'
+import { CLIP_KINDS, oddField } from './odd-fields.ts'
 
 /** Identifies a thread: post ids are unique only within a tenant, and counterspeech has ids of its own. */
 export interface ThreadRef {
@@ -15,9 +15,6 @@ export const STREAMED_KINDS = ['post', 'reply'] as const
 /** `asked` is one request to judge a post or reply apart from the stream; its id is the request's. */
 export const SUBJECT_KINDS = [...STREAMED_KINDS, 'asked'] as const
 export type SubjectKind = (typeof SUBJECT_KINDS)[number]
-
-/** The kinds of media that are no images: no protocol reads them yet. */
-export const CLIP_KINDS = ['video', 'audio'] as const
 
 const image = z.object({
   kind: z.literal('image'),
@@ -69,6 +66,11 @@ export const post = z.object({
 export type Post = z.infer<typeof post>
 export type Medium = NonNullable<Post['media']>[number]
 export type Clip = NonNullable<Post['clips']>[number]
+
+/** What of a post is judged, in any order of time the same: who has seen it is no edit. */
+export function withoutReach({ reach: _, ...judged }: Post): Omit<Post, 'reach'> {
+  return judged
+}
 
 /** Whether it has anything but words. */
 export function hasMedia({ media = [], clips = [] }: Pick<Post, 'media' | 'clips'>): boolean {

@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import type { Ask } from '../../contracts/facts/ask.ts'
 import type { CaseRecord, Journal, JournalEntry } from '../../contracts/facts/case.ts'
 import { weightedSlots } from '../../contracts/facts/slots.ts'
-import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import { type Snapshot, type ThreadRef, withoutReach } from '../../contracts/facts/thread.ts'
 import { noUsage } from '../../contracts/facts/verdict.ts'
 import { verdictId } from '../../contracts/facts/verdict-id.ts'
 import type { CaseStore, LostCall, UnpublishedCase } from '../../contracts/ports/cases.ts'
@@ -106,7 +106,7 @@ export function commentEraser(deps: {
   /** Whether the thread holds nothing now that the case does not. */
   function isCurrent({ subject }: CaseRecord, protocol: Protocol, state: ThreadState): boolean {
     if (state.post === null) return false
-    return JSON.stringify(snapshotOf(protocol, state, state.post, settings).subject) === JSON.stringify(subject)
+    return judgedOf(snapshotOf(protocol, state, state.post, settings).subject) === judgedOf(subject)
   }
 
   async function eraseOpen(state: ThreadState, deleted: ReadonlySet<string>): Promise<boolean> {
@@ -184,6 +184,12 @@ export function isOver({ takenBack }: Pick<CaseRecord, 'takenBack'>): boolean {
 /** Whether it has waited because comments were taken back again and again: a verdict that it lacks is owed. */
 export function hasWaited({ takenBack }: Pick<CaseRecord, 'takenBack'>): boolean {
   return (takenBack?.restarts ?? 0) > RESTARTS_AT_ONCE
+}
+
+/** What of a snapshot is judged. */
+function judgedOf(subject: unknown): string {
+  const { post } = (subject ?? {}) as Partial<Snapshot>
+  return JSON.stringify({ ...(subject as object), ...(post === undefined ? {} : { post: withoutReach(post) }) })
 }
 
 function holds(subject: unknown, deleted: ReadonlySet<string>): boolean {

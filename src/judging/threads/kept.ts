@@ -24,8 +24,12 @@ export function keptPost(
   described: readonly string[] = [],
 ): Post {
   const images = media.filter((medium) => medium.kind === 'image')
-  const altChars = Math.min(textChars, MAX_ALT_CHARS.each, Math.floor(MAX_ALT_CHARS.all / images.length))
+  const altChars = altCharsOf(images.length, textChars)
   const clips = media.filter((medium) => medium.kind !== 'image')
+  const most = {
+    transcript: Math.max(FEWEST_CHARS, Math.floor(textChars / clips.length)),
+    alt: altCharsOf(clips.flatMap(({ frames = [] }) => frames).length, textChars),
+  }
   const notRead = media.flatMap(({ kind }, at) => (kind === 'image' ? [] : [notReadIn(kind, at)]))
   return {
     id,
@@ -35,7 +39,7 @@ export function keptPost(
     ...(lang === undefined ? {} : { lang }),
     createdAt,
     ...(images.length === 0 ? {} : { media: images.map((image, at) => mediumOf(image, described[at], altChars)) }),
-    ...(clips.length === 0 ? {} : { clips: clips.map((one) => clipOf(one, textChars)) }),
+    ...(clips.length === 0 ? {} : { clips: clips.map((one) => clipOf(one, most)) }),
     ...(odd.length + notRead.length === 0 ? {} : { odd: bounded([...odd, ...notRead]) }),
     ...(reach === undefined ? {} : { reach }),
   }
@@ -51,6 +55,13 @@ function notReadIn(kind: Clip['kind'], at: number): OddField {
  * are cleaned in one piece with its text: of many each may be shorter.
  */
 const MAX_ALT_CHARS = { each: 4_000, all: 16_000 }
+
+/** What a cut may leave of a text at least. */
+const FEWEST_CHARS = 100
+
+function altCharsOf(images: number, textChars: number): number {
+  return Math.max(FEWEST_CHARS, Math.min(textChars, MAX_ALT_CHARS.each, Math.floor(MAX_ALT_CHARS.all / images)))
+}
 
 type MessageMedium = NonNullable<PostMessage['media']>[number]
 
@@ -71,17 +82,17 @@ function mediumOf(
   }
 }
 
+/** A clip with so many characters of its words: all clips of a post together may be no longer than texts are. */
 function clipOf(
   { kind, transcript, frames, seconds }: Exclude<MessageMedium, { kind: 'image' }>,
-  textChars: number,
+  most: { readonly transcript: number; readonly alt: number },
 ): Clip {
-  const { text, cut } = shortened(transcript ?? '', textChars)
-  const altChars = Math.min(textChars, MAX_ALT_CHARS.each)
+  const { text, cut } = shortened(transcript ?? '', most.transcript)
   return {
     kind,
     ...(transcript === undefined ? {} : { transcript: text }),
     ...(cut === undefined ? {} : { cut }),
-    ...(frames === undefined ? {} : { frames: frames.map((frame) => mediumOf(frame, undefined, altChars)) }),
+    ...(frames === undefined ? {} : { frames: frames.map((frame) => mediumOf(frame, undefined, most.alt)) }),
     ...(seconds === undefined ? {} : { seconds }),
   }
 }

@@ -1,5 +1,5 @@
 import type { Outcome } from '../../contracts/facts/messages.ts'
-import type { Post } from '../../contracts/facts/thread.ts'
+import { type Post, withoutReach } from '../../contracts/facts/thread.ts'
 import type { Arrival, ThreadRules } from '../../contracts/ports/threads.ts'
 import {
   atOnce,
@@ -26,7 +26,7 @@ export function takePost(
   if (same || takenBefore(thread.postPlace, arrival.place)) return { thread, outcome: 'duplicate' }
   const postPlace = arrival.place === undefined ? thread.postPlace : laterPlace(thread.postPlace, arrival.place)
   // Who has seen it is no edit.
-  if (known !== null && withoutReach(known) === withoutReach(post))
+  if (known !== null && JSON.stringify(withoutReach(known)) === JSON.stringify(withoutReach(post)))
     return { thread: { ...thread, post, postPlace }, outcome: 'duplicate' }
   const routed = route(thread, arrival)
   // Nothing is kept of a post that nobody judges, not even its position: when it arrives again, routes may have
@@ -41,10 +41,6 @@ export function takePost(
   }
   if (thread.post !== null) return { thread: dueNow(taken, arrival.now), outcome: 'updated' }
   return { thread: start(taken, post, arrival, rules), outcome: 'judged' }
-}
-
-function withoutReach({ reach: _, ...post }: Post): string {
-  return JSON.stringify(post)
 }
 
 /** Which part of the thread is judged from now on: an edited post may be routed differently. */

@@ -88,7 +88,7 @@ export function questions(
   const { settings, prompts, fence } = parts
   // Only for the question that shows it: an image in a post's message may be most of a megabyte.
   const isReportTurned = () =>
-    settings.order === 'lot' && isTurned(parts.samplingRank, JSON.stringify([post.text, post.media ?? []]))
+    settings.order === 'lot' && isTurned(parts.samplingRank, JSON.stringify([post.text, withoutHashes(post)]))
   const render = (name: keyof typeof SAFETY_PROMPTS, values?: Record<string, string>) =>
     prompts.get(name).render(values)
   const system = render('system')
@@ -283,6 +283,11 @@ function turnsIn(log: readonly SafetyTurn[], fence: Fence): string {
       return [`${who}, risk score ${said.score}: `, { kind: 'argument', text: said.reasoning }]
     }),
   )
+}
+
+/** The images as models see them: a hash of one may come later than the image, and whoever sends it could draw lots by it. */
+function withoutHashes({ media = [] }: Post) {
+  return media.map(({ sha256: _, pdq: __, ...shown }) => shown)
 }
 
 function paperTurnsIn(log: readonly SafetyTurn[], fence: Fence): string[] {

@@ -330,6 +330,8 @@ describe('an open case of a thread, of which a comment is deleted', () => {
     const state = await stateOf()
     expect(state.revisions.get('rumor')?.seen).toBeLessThan(state.version)
     await remove('c11')
+    // Who has seen the post is nothing to judge.
+    await stores.threads.putPost(ref, postOf(ref, { reach: 120 }), ARRIVAL, RULES)
     await remove('c2')
     const after = await stateOf()
     expect(after.revisions.get('rumor')?.seen).toBe(after.version)
