@@ -255,7 +255,7 @@ function outcomeEntries({ key, timestamp }: IncomingMessage, value: Buffer): Ent
 function reviewEntries({ key, timestamp }: IncomingMessage, value: Buffer): Entry[] {
   const json = value.toString('utf8')
   const read = review.safeParse(jsonOf({ value: json }))
-  if (!read.success) return unread(key, timestamp, value)
+  if (!read.success || isOfOtherKind(read.data)) return unread(key, timestamp, value)
   const { id, tenant, kind, subjectId, protocol, label = null, by = '', at } = read.data
   const subject = { tenant, postId: subjectId, kind }
   const asked = { id: `review ${id}`, protocol, label, by, at: msOf(at, timestamp), json }

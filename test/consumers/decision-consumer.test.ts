@@ -92,6 +92,14 @@ describe('what people decide', () => {
     expect(reports.map((line) => line.includes('"overrules":true'))).toEqual([true, false])
   })
 
+  it('says in which language the post was that a person decided on, also where no ruling of machines is kept', async () => {
+    const { send, entries, threads } = await reading()
+    await threads.putPost(thread('p1'), postOf(thread('p1'), { lang: 'pt_br' }), { ...ARRIVAL, atOnce: true }, RULES)
+    await send({ ...SAID, label: 'bad' })
+    const verdicts = (await entries()).flatMap((entry) => (entry.kind === 'verdict' ? [JSON.parse(entry.verdict)] : []))
+    expect(verdicts.map(({ id, lang }: Verdict) => [id, lang])).toEqual([['rumor~p1~r2', 'pt-BR']])
+  })
+
   it.each<[string, object | string, Partial<IncomingMessage>, string, RegExp]>([
     ['is no JSON', '{', {}, 'not-json', /JSON/],
     ['is a tombstone', SAID, { value: null }, 'invalid', /no value/],

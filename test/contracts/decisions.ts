@@ -91,6 +91,20 @@ export function decisionsContract(name: string, make: MakeStores): void {
       expect(await stores.decisions.told('0@1')).toBeNull()
     })
 
+    it('are answered by messages that name their subject as verdicts do', async () => {
+      await judged()
+      await decide({ against: 7 })
+      await decide()
+      const told = (await stores.outbox.next('the publisher', 100, 10)).flatMap((entry): object[] =>
+        entry.kind === 'outcome' ? [entry.outcome] : entry.kind === 'review' ? [entry.review] : [],
+      )
+      const named = { subjectId: 'p1', tenant: 'default', kind: 'post', subjectKind: 'post' }
+      expect(told).toMatchObject([
+        { ...named, why: 'refused' },
+        { ...named, outcome: 'stands' },
+      ])
+    })
+
     it('are written beside the machines’ last ruling, whether a human verdict is current or not', async () => {
       const ruled: (string | null)[] = []
       const see = (against: number) =>

@@ -645,8 +645,9 @@ export function recordContract(
         await topics.send('decisions', 'p', decided, 4)
         await topics.send('decisions', 'p', { ...decided, label: 'hoax' }, 4)
         await topics.send('reviews', 'p', { ...reviewed, schema: 2 }, 4)
+        await topics.send('reviews', 'p', { ...reviewed, subjectKind: 'comment', postId: 'q' }, 4)
         await topics.send('decisionOutcomes', 'p', { ...outcome, outcome: 'postponed', of: '0@0' }, 4)
-        expect((await store.size()).rows).toMatchObject({ said: 0, unread: 2 })
+        expect((await store.size()).rows).toMatchObject({ said: 0, unread: 3 })
       })
     })
 

@@ -653,7 +653,7 @@ describe('a forecast', () => {
 })
 
 describe('a message with a dead letter', () => {
-  const letterOf = (topic: string, offset: string, timestamp: number) =>
+  const letterOf = (topic: string, offset: string, timestamp: number, reason = 'unjudgeable') =>
     put('dead-letters', {
       schema: 1,
       topic,
@@ -661,7 +661,7 @@ describe('a message with a dead letter', () => {
       offset,
       key: 'k',
       headers: {},
-      reason: 'unjudgeable',
+      reason,
       detail: 'x',
       raw: '',
       rawBytes: 0,
@@ -674,6 +674,13 @@ describe('a message with a dead letter', () => {
     put('posts', { id: 'bad' }, NOW - HOUR)
     for (const offset of ['0', '1']) letterOf('posts', offset, NOW - HOUR)
     expect(await recoverStore(runOf())).toMatchObject({ messages: 2, outcomes: {} })
+    expect(await stores.threads.read(thread('p'))).toBeNull()
+  })
+
+  it('is not taken again either where only a later version knows the reason', async () => {
+    put('posts', { id: 'p', text: 'just now', createdAt: at(NOW - HOUR) }, NOW - HOUR)
+    letterOf('posts', '0', NOW - HOUR, 'word-of-later')
+    expect(await recoverStore(runOf())).toMatchObject({ messages: 1, outcomes: {} })
     expect(await stores.threads.read(thread('p'))).toBeNull()
   })
 

@@ -5,12 +5,13 @@ import { PROJECT } from '../../config/load.ts'
 import { contractFiles } from '../../src/kit/contracts/all.ts'
 import { breaks } from '../../src/kit/contracts/compatible.ts'
 import type { JsonSchema } from '../../src/kit/contracts/json-schema.ts'
+import { TOPIC_CONTRACTS } from '../../src/kit/contracts/messages.ts'
 
 // The schemas of the last release. As long as there is none: copy config/schemas/*.schema.json there with a change that is meant.
 const RELEASED = join(PROJECT, 'test', 'schemas', 'released')
 
-const WRITTEN = ['posts', 'comments', 'counterspeech', 'feedback', 'decisions', 'line', 'settings']
-const sideOf = (file: string) => (WRITTEN.includes(file.replace('.schema.json', '')) ? 'written' : 'read')
+const READ = TOPIC_CONTRACTS.filter(({ side }) => side === 'read').map(({ topic }) => topic)
+const sideOf = (file: string) => (READ.includes(file.replace('.schema.json', '')) ? 'read' : 'written')
 // Those of verdicts before schema 2 are in a folder of their own: test/schemas/both-schemas.test.ts.
 const files = readdirSync(RELEASED).filter((file) => file.endsWith('.schema.json'))
 const released = (file: string): JsonSchema => JSON.parse(readFileSync(join(RELEASED, file), 'utf8'))
@@ -95,24 +96,24 @@ describe('is a break', () => {
     ],
     [
       'a new word in a closed list',
-      'dead-letters',
-      '/properties/reason',
+      'decision-outcomes',
+      '/properties/outcome',
       (at) => void (at.enum as string[]).push('odd'),
-      'reason: the value "odd" was never given before',
+      'outcome: the value "odd" was never given before',
     ],
     [
       'a word that is gone from it',
-      'dead-letters',
-      '/properties/reason',
+      'decision-outcomes',
+      '/properties/outcome',
       (at) => void (at.enum as string[]).shift(),
-      'reason "not-json" is gone',
+      'outcome "stands" is gone',
     ],
     [
       'a list that is open now',
-      'dead-letters',
-      '/properties/reason',
+      'decision-outcomes',
+      '/properties/outcome',
       without('enum'),
-      'reason: a value that is not in the list was never given before',
+      'outcome: a value that is not in the list was never given before',
     ],
     [
       'a word of another form',
@@ -219,6 +220,27 @@ describe('is a break', () => {
       '/oneOf/0/anyOf',
       (all) => void (all as unknown as unknown[]).pop(),
       'text: the type null is taken no longer',
+    ],
+    [
+      'a shorter word of an action',
+      'actions',
+      '/oneOf/0/properties/what',
+      set({ maxLength: 50 }),
+      'what: what is above maxLength 50 is taken no longer',
+    ],
+    [
+      'an appeal that must name a ground',
+      'appeals',
+      '/oneOf/0/required',
+      (all) => void (all as unknown as string[]).push('ground'),
+      'ground: a message without it is taken no longer',
+    ],
+    [
+      'no fraction of a reach',
+      'reach',
+      '/properties/reach',
+      set({ type: 'integer' }),
+      'reach: the type number is taken no longer',
     ],
     [
       'a closed list where any text was',

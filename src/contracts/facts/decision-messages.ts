@@ -92,7 +92,7 @@ export const decisionOutcome = z.object({
 export type DecisionOutcome = z.infer<typeof decisionOutcome>
 
 /** Whether it is about a subject of a later version, such as a comment, and about no post or reply of the same id. */
-export function isOfOtherKind({ kind, subjectKind }: Pick<DecisionOutcome, 'kind' | 'subjectKind'>): boolean {
+export function isOfOtherKind({ kind, subjectKind }: Pick<DecisionOutcome | Review, 'kind' | 'subjectKind'>): boolean {
   return subjectKind !== undefined && subjectKind !== kind
 }
 
@@ -122,6 +122,8 @@ export const review = z.object({
   subjectId: z.string().describe('The id of the post or reply, and the record’s key.'),
   tenant: z.string(),
   kind: z.enum(STREAMED_KINDS),
+  subjectKind: schemaTwo.subjectKind,
+  postId: schemaTwo.postId,
   protocol: z.string(),
   why: z
     .string()
@@ -147,9 +149,10 @@ export function reviewId({ verdict, why, label, of }: Pick<Review, 'verdict' | '
   return [verdict, why, of ?? label].filter((part) => part !== undefined).join('~')
 }
 
-/** The kind of what people decide on: nobody decides on what was asked apart from the stream. */
-export function decidableKind(kind: SubjectKind): (typeof STREAMED_KINDS)[number] {
-  return kind === 'reply' ? 'reply' : 'post'
+/** A subject as outcomes and reviews name it, by the word of verdicts too. Nobody decides on what was asked apart from the stream. */
+export function namedSubject({ tenant, postId: subjectId, kind }: ThreadRef) {
+  const decidable = kind === 'reply' ? 'reply' : 'post'
+  return { subjectId, tenant, kind: decidable, subjectKind: decidable } as const
 }
 
 /**

@@ -17,6 +17,7 @@ import {
   since,
   words,
 } from './odd-fields.ts'
+import { openList } from './verdict-fields.ts'
 
 /** Longest id, in bytes: long enough for AT URIs, short enough for Redis and Kafka keys. */
 const MAX_ID_BYTES = 512
@@ -302,7 +303,7 @@ export const deadLetter = z.object({
   headers: z
     .record(z.string(), z.string())
     .describe("At most the first 32 of the message's headers, each name and value cut to 256 characters."),
-  reason: z.enum(DEAD_LETTER_REASONS),
+  reason: openList('Why it is one.', DEAD_LETTER_REASONS),
   detail: z.string().describe('The reason in words.'),
   raw: z.string().describe("The message's bytes, as base64: at most 256 KiB of them."),
   rawBytes: z.number().int().describe('How many bytes the whole message has.'),

@@ -17,7 +17,7 @@ export interface VerdictForm {
 export const word = z.string().regex(/^[a-z][a-z-]{0,39}$/)
 
 /** Lists that a later version may add words to. */
-const openList = (description: string, examples: readonly string[]) =>
+export const openList = (description: string, examples: readonly string[]) =>
   word.meta({ description: `${description} A later version may add words.`, examples: [...examples] })
 
 /**

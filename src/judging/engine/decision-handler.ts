@@ -26,12 +26,12 @@ export function decisionHandler(context: DecisionContext): DecisionHandler {
   return async (message, place) => {
     const found = await decidable(context, message, place)
     if ('outcome' in found) return found
-    const { protocol, decision } = found
+    const { protocol, decision, lang } = found
     let overruled = false
     const scope = scopeOfSubject(decision, protocol)
     const decided = await context.decisions.decide(decision, scope, context.clock(), (on) => {
       overruled = overrules(decision, on)
-      return decidedVerdict(decision, protocol, on, context.writes)
+      return decidedVerdict(decision, protocol, { ...on, lang }, context.writes)
     })
     const { outcome } = decided
     if (outcome !== 'waiting')
@@ -44,12 +44,14 @@ export function decisionHandler(context: DecisionContext): DecisionHandler {
   }
 }
 
-/** The decision with its protocol, or why it is none. */
+/** The decision with its protocol and the post's language, or why it is none. */
 async function decidable(
   { protocols, threads, routes }: DecisionContext,
   message: DecisionMessage,
   place: HumanDecision['place'],
-): Promise<{ readonly protocol: Protocol; readonly decision: HumanDecision } | DecisionResult> {
+): Promise<
+  { readonly protocol: Protocol; readonly decision: HumanDecision; readonly lang?: string | undefined } | DecisionResult
+> {
   const refused = (reason: DeadLetterReason, why: string): DecisionResult => ({ outcome: 'refused', reason, why })
   const protocol = protocols.find(({ name }) => name === message.protocol)
   if (protocol === undefined) return refused('invalid', 'protocol: no protocol of this name is on')
@@ -65,7 +67,9 @@ async function decidable(
     state.post === null ||
     state.revisions.has(protocol.name) ||
     routes.of(decision.ref, state.post, state.revisions).includes(protocol)
-  return isJudged ? { protocol, decision } : refused('unjudgeable', `${protocol.name} does not judge this subject`)
+  return isJudged
+    ? { protocol, decision, lang: state?.post?.lang }
+    : refused('unjudgeable', `${protocol.name} does not judge this subject`)
 }
 
 /** What a decision is about; null if its protocol judges nothing of the kind that it names. */

@@ -40,10 +40,12 @@ export function scopeOfSubject(
 export function decidedVerdict(
   decision: HumanDecision,
   protocol: Protocol,
-  on: DecisionBasis,
+  on: DecisionBasis & { readonly lang?: string | undefined },
   writes: VerdictForm,
 ): LabelledVerdict | null {
-  const basis = { ...on, ruling: on.machine === null ? null : rulingIn(on.machine), gavel: writes.gavel }
+  const ruling = on.machine === null ? null : rulingIn(on.machine)
+  // Of a post that is no longer there only the machines' ruling may tell it.
+  const basis = { ...on, ruling, lang: on.lang ?? ruling?.lang, gavel: writes.gavel }
   const decided = decision.withdraw ? restored(decision, protocol, basis) : human(decision, protocol, basis)
   if (decided === null) return null
   const made = inForm(decided, writes)
@@ -67,8 +69,9 @@ export function decidedVerdict(
   return { label: made.label, verdict: JSON.stringify(made), transcript }
 }
 
-/** The same with the machines' last ruling as it was read, and the version that writes. */
+/** The same with the machines' last ruling as it was read, the post's language, and the version that writes. */
 interface VerdictBasis extends DecisionBasis {
+  readonly lang: string | undefined
   readonly ruling: Verdict | VerdictProposal | null
   readonly gavel: string
 }
@@ -118,7 +121,8 @@ function restored(decision: HumanDecision, protocol: Protocol, on: VerdictBasis)
     faults,
     counts,
     models,
-    versions,
+    // Machines' rulings of schema 1 do not say by which version of Gavel.
+    versions: { gavel: on.gavel, ...versions },
     steps,
     filtered: ruling.filtered,
     final: ruling.final,
@@ -140,7 +144,7 @@ function bare({ ref, protocol: name, place }: HumanDecision, protocol: Protocol,
     schema: 2,
     id: `${on.scope}${on.number}`,
     subjectId: ref.postId,
-    ...fillSchemaTwo(ref.kind, on.ruling?.lang),
+    ...fillSchemaTwo(ref.kind, on.lang),
     tenant: ref.tenant,
     protocol: name,
     revision: on.number,

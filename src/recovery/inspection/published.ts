@@ -1,4 +1,10 @@
-import { proposal, type Review, review, type VerdictProposal } from '../../contracts/facts/decision-messages.ts'
+import {
+  isOfOtherKind,
+  proposal,
+  type Review,
+  review,
+  type VerdictProposal,
+} from '../../contracts/facts/decision-messages.ts'
 import { jsonOf } from '../../contracts/facts/json-of.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../contracts/facts/verdict.ts'
@@ -73,8 +79,8 @@ export async function readBeneath(
   return { proposals: [...proposals.values()], reviews: [...reviews.values()], read: read.flat() }
 }
 
-const isOf = ({ tenant, kind }: Pick<Review, 'tenant' | 'kind'>, subject: ThreadRef) =>
-  tenant === subject.tenant && kind === subject.kind
+const isOf = (asked: Review, { tenant, kind }: ThreadRef) =>
+  asked.tenant === tenant && asked.kind === kind && !isOfOtherKind(asked)
 
 function ownOf(record: IncomingMessage, subject: ThreadRef, ofReplies: ReadonlySet<string>): Verdict | null {
   const read = verdict.safeParse(jsonOf(record))

@@ -1,4 +1,4 @@
-import { type DecisionOutcome, decidableKind, type Review, reviewId } from '../../contracts/facts/decision-messages.ts'
+import { type DecisionOutcome, namedSubject, type Review, reviewId } from '../../contracts/facts/decision-messages.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import {
   type DecidedRevision,
@@ -72,16 +72,14 @@ export function memoryDecisions(threads: ThreadTable, cases: CaseTable, entries:
 
 /** A request for a review of a subject. */
 export function reviewOf(
-  { tenant, postId: subjectId, kind }: ThreadRef,
+  ref: ThreadRef,
   asked: Pick<Review, 'protocol' | 'why' | 'verdict' | 'proposal' | 'label' | 'of' | 'by'>,
   at: number,
 ): Review {
   return {
     schema: 1,
     id: reviewId(asked),
-    subjectId,
-    tenant,
-    kind: decidableKind(kind),
+    ...namedSubject(ref),
     ...asked,
     at: new Date(at).toISOString(),
   }
@@ -89,7 +87,7 @@ export function reviewOf(
 
 /** What became of a decision. */
 export function outcomeOf(
-  { tenant, postId: subjectId, kind }: ThreadRef,
+  ref: ThreadRef,
   protocol: string,
   { of, by, label, revision }: Pick<DecidedRevision, 'of' | 'by' | 'label' | 'revision'>,
   outcome: DecisionOutcome['outcome'],
@@ -98,9 +96,7 @@ export function outcomeOf(
   const when = new Date(at).toISOString()
   return {
     schema: 1,
-    subjectId,
-    tenant,
-    kind: decidableKind(kind),
+    ...namedSubject(ref),
     protocol,
     outcome,
     of,

@@ -2,8 +2,8 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import {
   type DecisionOutcome,
-  decidableKind,
   decisionOutcome,
+  namedSubject,
   type Review,
   reviewId,
 } from '../../contracts/facts/decision-messages.ts'
@@ -332,7 +332,7 @@ async function entryOf([id, flat]: z.infer<typeof rows>[number]): Promise<Read[]
 function reviewOf(field: Readonly<Record<string, string | undefined>>): Review {
   const { protocol = '', why = '', verdict = '', proposal, label, of, by } = field
   const said = Object.entries({ proposal, label, of, by }).filter(([, text]) => text !== undefined && text !== '')
-  const asked = { ...subjectOf(field.member), protocol, why, verdict, ...Object.fromEntries(said) }
+  const asked = { ...namedSubject(refOf(field.member ?? '')), protocol, why, verdict, ...Object.fromEntries(said) }
   return { schema: 1, id: reviewId(asked), ...asked, at: timeOf(field.at) }
 }
 
@@ -340,7 +340,7 @@ function outcomeOf(field: Readonly<Record<string, string | undefined>>): Decisio
   const { protocol = '', outcome, of = '', revision = '0', label = '', by = '' } = field
   return decisionOutcome.parse({
     schema: 1,
-    ...subjectOf(field.member),
+    ...namedSubject(refOf(field.member ?? '')),
     protocol,
     outcome,
     of,
@@ -349,11 +349,6 @@ function outcomeOf(field: Readonly<Record<string, string | undefined>>): Decisio
     by,
     at: timeOf(field.at),
   })
-}
-
-function subjectOf(member = '') {
-  const { tenant, postId: subjectId, kind } = refOf(member)
-  return { subjectId, tenant, kind: decidableKind(kind) }
 }
 
 function timeOf(ms = '0'): string {

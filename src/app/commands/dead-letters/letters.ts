@@ -51,7 +51,7 @@ export function among(
 ): (letter: DeadLetter) => boolean {
   const topics = topic?.map((name) => topicsOf(settings)[name])
   return (letter) =>
-    (reason?.includes(letter.reason) ?? true) &&
+    (reason?.some((one) => one === letter.reason) ?? true) &&
     (topics?.includes(letter.topic) ?? true) &&
     (since === undefined || Date.parse(letter.at) >= since) &&
     (until === undefined || Date.parse(letter.at) < until) &&
