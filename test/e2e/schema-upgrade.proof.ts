@@ -67,11 +67,30 @@ async function start(environment: Record<string, string>, which: 'earlier' | 1 |
   return service
 }
 
-async function sendPosts(environment: Record<string, string>, name: string, count: number): Promise<string[]> {
+/** Ids that hold what ids of verdicts are made of. */
+const ODD_IDS = ['~r2', '~p1', '~', '%7E', '% \n', 'ü'.repeat(200)]
+const oddId = (n: number) => `${ODD_IDS[n % ODD_IDS.length]}${n}${ODD_IDS[(n * 5) % ODD_IDS.length]}`
+/** What only this version keeps of a post. */
+const VIDEO = { kind: 'video', transcript: 'They are all gone', frames: [{ kind: 'image', alt: 'a mast' }] }
+
+async function sendPosts(
+  environment: Record<string, string>,
+  name: string,
+  count: number,
+  idOf = (n: number) => `${name}-${n}`,
+): Promise<string[]> {
   const file = join(folder, `${name}.jsonl`)
-  const posts = Array.from({ length: count }, (_, n) => `${name}-${n}`)
+  const posts = Array.from({ length: count }, (_, n) => idOf(n))
+  const createdAt = '2025-03-01T10:00:00Z'
   const lines = posts.flatMap((id, n) => [
-    { type: 'post', id, text: `The mast ${n} of ${name} has fallen.`, lang: 'en', createdAt: '2025-03-01T10:00:00Z' },
+    {
+      type: 'post',
+      id,
+      text: `The mast ${n} of ${name} has fallen.`,
+      lang: 'en',
+      createdAt,
+      ...(idOf === oddId ? { media: [VIDEO], reach: n } : {}),
+    },
     { type: 'comment', id: `${id}-c`, postId: id, text: `It is true of ${n}.`, createdAt: '2025-03-01T10:01:00Z' },
   ])
   writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
@@ -116,7 +135,7 @@ describe.skipIf(!isThere)('the version before schema 2', () => {
     const posts = await sendPosts(environment, 'before', 20)
     await eventually(async () => (await verdictsOf(environment)).length > 0, 60_000)
     const other = await start(environment, second)
-    posts.push(...(await sendPosts(environment, 'beside', 60)))
+    posts.push(...(await sendPosts(environment, 'beside', 60)), ...(await sendPosts(environment, 'odd', 24, oddId)))
     await untilFinal(environment, posts.length)
     await one.kill('SIGTERM')
     posts.push(...(await sendPosts(environment, 'after', 20)))

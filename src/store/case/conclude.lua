@@ -1,6 +1,7 @@
 -- Ends a case and puts its verdict into the outbox. Returns 0, with nothing done, unless the caller took the case last, its
 -- fencing token is valid, and the case may go out. A case that a person's decision came before ends as a proposal: with nothing
 -- done, the verdict above it and its label are returned if the caller does not know that, and `verdict` if that is so no more.
+--@include case-id
 --@include decided
 --@include open-counts
 --@include fencing
@@ -33,7 +34,7 @@ if is_withheld(case, owners) then return 0 end
 local human, top, said = unpack(redis.call('HMGET', decided, 'id:' .. protocol, 'top:' .. protocol, 'label:' .. protocol))
 said = said or ''
 local last = redis.call('HGET', thread, 'rev:' .. protocol)
-local number = string.match(id, '~r(%d+)$')
+local number = number_in(id)
 -- Beneath a verdict that stands; or with a number that is behind the one that was published again when it was taken back.
 local is_beneath = top and (human or (last and number and tonumber(number) < tonumber(last)))
 if is_beneath and beneath ~= top then return { top, said } end
@@ -63,7 +64,7 @@ if human or not is_beneath then
 end
 if human and label ~= '' and label ~= said then
   ask_review(outbox, decided, { member = member, protocol = protocol, why = 'differs', verdict = human,
-    proposal = string.gsub(id, '~r(%d+)$', '~p%1'), label = label, at = string.format('%.0f', redis_now()) }, 'differs ' .. label)
+    proposal = proposal_id(id), label = label, at = string.format('%.0f', redis_now()) }, 'differs ' .. label)
 end
 if carry == '' then redis.call('HDEL', thread, 'carry:' .. protocol)
 else redis.call('HSET', thread, 'carry:' .. protocol, carry) end

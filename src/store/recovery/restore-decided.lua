@@ -1,6 +1,7 @@
 -- Puts what people decided of a subject beside its thread again, unless that or a later decision is known. Returns how much of it
 -- was not known: nothing of a subject that was deleted. An open case that would end as a proposal which was published is dropped,
 -- as it would end with other content under the same id; its subject is due at once.
+--@include case-id
 --@include decided
 --@include place
 --@include due-now
@@ -55,7 +56,7 @@ for _, one in ipairs(all) do
       one.revision, 'seen:' .. protocol, -1, 'final:' .. protocol, 1)
   end
   local id = redis.call('HGET', thread, 'open:' .. protocol)
-  local case_number = id and tonumber(string.match(id, '~r(%d+)$'))
+  local case_number = id and tonumber(number_in(id))
   if case_number and case_number <= tonumber(one.proposal) and redis.call('HGET', case_prefix .. id, 'status') == 'open' then
     drop_case(open, unworked, prefixes, member, id)
     redis.call('HDEL', thread, 'open:' .. protocol, 'again:' .. protocol)

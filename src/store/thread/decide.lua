@@ -2,6 +2,7 @@
 -- handled before, at this place or, where an acknowledgement was lost, at another, `deleted`, `unknown` (nothing is known of the subject), `waiting` (a verdict is on its way out), `noted` (a second
 -- opinion), `late` with the number of the verdict that it was to be against, `changed` with what the caller needs to write the
 -- verdict, or `stands` or `withdrawn` with the id of the verdict that was put into the outbox, if one was.
+--@include case-id
 --@include decided
 --@include fencing
 --@include place
@@ -118,7 +119,7 @@ if verdict ~= '' then
 end
 if withdraw == '1' and is_live and (verdict == '' or is_open) then
   -- Judged anew, or once more after the case that ends beneath what took the place of the human verdict.
-  local is_last = is_open and verdict == '' and string.match(open_id, '~r(%d+)$') == thread_number
+  local is_last = is_open and verdict == '' and number_in(open_id) == thread_number
   if not is_last then
     redis.call('HSET', thread, 'seen:' .. protocol, -1)
     if is_open then redis.call('HSET', thread, 'again:' .. protocol, 1) else due_now(thread, due, member, now) end

@@ -1,7 +1,10 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import type { Redis } from 'ioredis'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { proposalIdFor, revisionIn, verdictId } from '../../../src/contracts/facts/verdict-id.ts'
 import { script } from '../../../src/store/redis/script.ts'
 import { includedFile, readScript, SCRIPTS } from '../../../src/store/redis/script-file.ts'
 import { functionsOf, nameFaults } from '../../support/lua-names.ts'
@@ -61,6 +64,54 @@ describe('each script', () => {
     const code = [textOf(name), ...files.filter((file) => includesOf(file).includes(name)).map(textOf)].join('\n')
     for (const one of functionsOf(textOf(name)))
       expect(code.split(new RegExp(`\\b${one}\\(`)).length, one).toBeGreaterThan(2)
+  })
+})
+
+describe('ids of cases and of verdicts, whatever the ids in them hold', () => {
+  it('are read by scripts as elsewhere', async () => {
+    const words = fc.constantFrom(
+      'a',
+      '~',
+      '%',
+      '%7E',
+      '%1',
+      '~r1',
+      '~r2',
+      '~p1',
+      ' ',
+      '\n',
+      '\0',
+      'ü',
+      '~r',
+      'x'.repeat(256),
+    )
+    const id = fc.array(words, { minLength: 1, maxLength: 6 }).map((all) => all.join(''))
+    const of = fc.record({
+      subjectId: id,
+      postId: fc.option(id, { nil: undefined }),
+      tenant: fc.constantFrom('default', 'a.b'),
+      crossKind: fc.boolean(),
+      revision: fc.integer({ min: 1, max: 2_000_000_000 }),
+    })
+    const caseIds = fc
+      .sample(of, { numRuns: 300, seed: 61 })
+      .map(({ postId, ...all }) => verdictId({ protocol: 'hate', ...all, ...(postId === undefined ? {} : { postId }) }))
+    const both = script('a', { keys: [], args: ['all[]'] }, (name) =>
+      name === 'a'
+        ? `--@include case-id
+--@arg all[]
+local read = {}
+for i, id in ipairs(all) do read[i] = { number_in(id) or '', proposal_id(id) } end
+return read`
+        : textOf(name),
+    )
+    // What is no such id has no number.
+    const others = caseIds.flatMap((one) => [`${one}\n`, `${one} `, proposalIdFor(one)])
+    expect(await both(client, { all: caseIds })).toEqual(
+      caseIds.map((one) => [String(revisionIn(one)), proposalIdFor(one)]),
+    )
+    for (const [number] of z.array(z.array(z.unknown())).parse(await both(client, { all: others })))
+      expect(number).toBe('')
   })
 })
 
