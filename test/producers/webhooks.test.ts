@@ -77,6 +77,8 @@ describe('a message to a receiver', () => {
     const to = (address: string): Receiver => ({ url: address, secrets: SECRETS, allowPrivate: false })
     for (const address of [url, `https://127.0.0.1:${port}/`, `https://[::1]:${port}/`, `https://2130706433:${port}/`])
       expect(await send(to(address), MESSAGE)).toMatchObject({ status: 'refused' })
+    const azure = webhookSender({ timeout: 1_000, lookup: async () => ['168.63.129.16'] })
+    expect(await azure(to('https://platform.example/'), MESSAGE)).toMatchObject({ status: 'refused' })
     expect(await looked(to(`https://rebound.example:${port}/`), MESSAGE)).toMatchObject({ status: 'refused' })
     expect(await send(to(`https://localhost:${port}/`), MESSAGE)).toMatchObject({ status: 'refused' })
     expect(received).toEqual([])

@@ -126,6 +126,11 @@ for (const [network, prefix] of [
   ['198.51.100.0', 24],
   ['203.0.113.0', 24],
   ['224.0.0.0', 3],
+  // Public by their numbers, and yet answered by the platform on which Gavel runs (their documents, 2026-11): Azure's host, with
+  // its agents and names; IBM Cloud's services and its endpoints for private networks.
+  ['168.63.129.16', 32],
+  ['161.26.0.0', 16],
+  ['166.8.0.0', 14],
 ] as const)
   NOT_PUBLIC.addSubnet(network, prefix, 'ipv4')
 for (const [network, prefix] of [

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { PermanentError, RetryLaterError } from '../../../src/contracts/facts/errors.ts'
 import { type ImageSettings, imageLoader } from '../../../src/models/images/images.ts'
+import { isPublic } from '../../../src/models/images/pinned-request.ts'
 
 /** A pair made for these tests alone, for `images.test` and `other.test`, good from 2020 to 2120. */
 const KEY = `-----BEGIN PRIVATE KEY-----
@@ -277,6 +278,10 @@ describe('an address that is not public', () => {
     '0.0.0.0',
     '10.1.2.3',
     '100.64.0.1',
+    '161.26.0.10',
+    '166.8.0.1',
+    '166.11.255.255',
+    '168.63.129.16',
     '100.127.255.255',
     '127.0.0.1',
     '127.255.255.255',
@@ -354,6 +359,26 @@ describe('an address that is not public', () => {
 
   test('another port than 443 is refused', async () => {
     expect(await guarded('https://images.example:8443/a.png', ['93.184.215.14'])).toBe(REFUSED)
+  test.each([
+    ['Amazon', ['169.254.169.254', '169.254.170.2', 'fd00:ec2::254']],
+    ['Google', ['169.254.169.254', 'fd20:ce::254']],
+    ['Azure', ['169.254.169.254', '168.63.129.16']],
+    ['Alibaba', ['100.100.100.200']],
+    ['Oracle', ['169.254.169.254', '192.0.0.192', 'fd00:c1::a9fe:a9fe']],
+    ['Tencent', ['169.254.0.23']],
+    ['Scaleway', ['169.254.42.42', 'fd00:42::42']],
+    ['OpenStack', ['169.254.169.254', 'fe80::a9fe:a9fe']],
+  ])('of a cloud’s own services is refused, public by its number or not: %s', async (_cloud, addresses) => {
+    for (const address of addresses) expect(await guarded('https://images.example/a.png', [address])).toBe(REFUSED)
+  })
+
+  test.each(['168.63.129.15', '168.63.129.17', '161.25.255.255', '161.27.0.0', '166.7.255.255', '166.12.0.0'])(
+    'a public one beside a cloud’s own is not refused: %s',
+    (address) => {
+      expect(isPublic(address)).toBe(true)
+    },
+  )
+
     expect(await guarded('https://images.example:22/a.png', ['2606:2800:21f:cb07:6820:80da:af6b:8b2c'])).toBe(REFUSED)
   })
 
