@@ -242,6 +242,7 @@ const allSettings = z.strictObject({
     .refine(({ coolDown, maxCoolDown }) => coolDown <= maxCoolDown, 'coolDown is longer than maxCoolDown'),
   images: z.strictObject({
     maxBytes: count.max(20 * 2 ** 20, 'at most 20 MiB: it is held in memory while a model looks at it'),
+    maxPixels: count,
     timeout: wait,
     maxRedirects: z.int().min(0).max(10),
     keepFor: duration,

@@ -75,7 +75,7 @@ export const PROBLEMS = {
   image: {
     status: 422,
     title: 'An image can not be looked at',
-    todo: 'Send a picture at a public https address or in a data address, of at most images.maxBytes, to a model of the role describer that takes images.',
+    todo: 'Send a picture at a public https address or in a data address, of at most images.maxBytes and images.maxPixels, to a model of the role describer that takes images.',
   },
   'none-accepted': { status: 422, title: 'None of the messages was accepted', todo: 'Each item has its error.' },
   protocol: {

@@ -61,7 +61,13 @@ export const WAYS: readonly { name: string; most: number; read: (text: string) =
 
 export const ALL: readonly WorstCase[] = [...ORDINARY, ...TEXTS, ...ANSWERS]
 
-const loader = imageLoader({ maxBytes: 2 ** 20, timeout: 1, maxRedirects: 0, lookup: async () => [] })
+const loader = imageLoader({
+  maxBytes: 2 ** 20,
+  maxPixels: 2 ** 24,
+  timeout: 1,
+  maxRedirects: 0,
+  lookup: async () => [],
+})
 const load = (url: string) => void loader(url, AbortSignal.abort()).catch(() => undefined)
 const told = (name: string) =>
   JSON.stringify({ id: 'i', postId: 'p', createdAt: '2026-01-01T00:00:00Z', text: 't', author: name })

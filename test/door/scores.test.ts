@@ -17,7 +17,9 @@ import type { SendOutcome } from '../../src/door/sending.ts'
 import { serveDoor } from '../../src/door/server/door-server.ts'
 import { answer as understudy } from '../../src/kit/understudy/answer.ts'
 import type { AskContext, AskResult } from '../../src/models/context.ts'
+import { imageLoader } from '../../src/models/images/images.ts'
 import { readPrompts } from '../../src/protocols/prompts.ts'
+import { png } from '../support/pictures.ts'
 import { NOW, testDoor } from './door-for-tests.ts'
 
 /** The understudy in place of gateway and model. */
@@ -338,6 +340,28 @@ describe('moderations', () => {
       type: 'authentication_error',
     })
   })
+})
+
+test('an image of more pixels than its model’s server may have to hold is refused, before that is asked', async () => {
+  const load = imageLoader(loadSettings({}).images)
+  const answered: AskContext[] = []
+  const { ask } = scoringDoor(async (context) => {
+    for (const { images = [] } of context.ask.messages)
+      for (const url of images) await load(url, new AbortController().signal)
+    answered.push(context)
+    return answering(context)
+  })
+  const shown = async (width: number, height: number) => {
+    const url = `data:image/png;base64,${png(width, height).toString('base64')}`
+    return ask('POST', '/v1/moderations', { input: [{ type: 'image_url', image_url: { url } }] })
+  }
+  expect((await shown(8_000, 6_000)).status).toBe(200)
+  expect(answered).toHaveLength(1)
+  expect(await shown(10_000, 6_000)).toMatchObject({
+    status: 422,
+    body: { error: { code: 'image', message: expect.stringContaining('too large') } },
+  })
+  expect(answered).toHaveLength(1)
 })
 
 test('the discovery document leads Google’s clients back to where it was asked for', async () => {

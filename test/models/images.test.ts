@@ -14,11 +14,12 @@ import { imageLoader } from '../../src/models/images/images.ts'
 import type { GatewayParts, GatewaySettings } from '../../src/models/parts.ts'
 import { makeCertificates } from '../support/certificates.ts'
 import { GATEWAY, memoryParts } from '../support/parts.ts'
+import { png } from '../support/pictures.ts'
 
 // When an image is fetched, and how often: counted by the server that it is fetched from.
 
 const certificates = makeCertificates()
-const PNG = Buffer.from('\x89PNG\r\n\x1a\n words \0\0\0\0IEND\xae\x42\x60\x82', 'latin1')
+const PNG = png(1, 1)
 const fetched: string[] = []
 /** Fetches of this test at the same time, and the most there were. */
 let open = { now: 0, most: 0 }
@@ -83,6 +84,7 @@ function setUp(
   const parts = memoryParts(() => now, budgets)
   const load = imageLoader({
     maxBytes: 1_000,
+    maxPixels: 1_000,
     timeout: 5_000,
     maxRedirects: 0,
     lookup: async () => ['127.0.0.1'],
@@ -241,7 +243,7 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
     await old.put(describing('/a'))
     expect(fetched.splice(0)).toEqual(['/a', '/a'])
     // Room for two images of four.
-    const small = setUp({ memo, images: { ...GATEWAY.images, keepBytes: 130 } }, [busy(), busy(), busy(), busy()])
+    const small = setUp({ memo, images: { ...GATEWAY.images, keepBytes: 300 } }, [busy(), busy(), busy(), busy()])
     for (const one of ['/1', '/2', '/3', '/4']) await small.put(describing(one), { askId: one })
     expect(fetched.splice(0)).toEqual(['/1', '/2', '/3', '/4'])
     for (const one of ['/4', '/3', '/2', '/1']) expect(await small.put(describing(one), { askId: one })).toEqual(ANSWER)
@@ -361,10 +363,10 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
   })
 
   test('is not fetched while those of asks that wait for their calls take all of keepBytes', async () => {
-    const longest = 60
+    const longest = 110
     const held = Promise.withResolvers<void>()
     const waiting = setUp(
-      { memo, images: { ...GATEWAY.images, keepBytes: 190, maxBytes: longest } },
+      { memo, images: { ...GATEWAY.images, keepBytes: 400, maxBytes: longest } },
       [],
       {},
       () => held.promise,

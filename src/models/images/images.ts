@@ -2,10 +2,13 @@ import type { IncomingMessage } from 'node:http'
 import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts'
 import type { LoadImage } from '../../contracts/ports/images.ts'
 import { AddressUnreachable, isPublic, pinnedRequest, type Reach } from './pinned-request.ts'
+import { gifParts, jpegParts, pixelsOf, pngParts, webpParts } from './pixels.ts'
 
 export interface ImageSettings extends Omit<Reach, 'mayReach'> {
   /** Longest image, in bytes. */
   readonly maxBytes: number
+  /** Most pixels of an image, all its frames counted. */
+  readonly maxPixels: number
   /** Limit for the whole fetch, including redirects, in ms. */
   readonly timeout: number
   readonly maxRedirects: number
@@ -16,11 +19,11 @@ export interface ImageSettings extends Omit<Reach, 'mayReach'> {
 /** Fetches images from the public internet, and from nowhere else. */
 export function imageLoader(settings: ImageSettings): LoadImage {
   return async (url, signal) => {
-    if (/^data:/i.test(url)) return asDataUrl(dataUrlBytes(url, settings.maxBytes))
+    if (/^data:/i.test(url)) return asDataUrl(dataUrlBytes(url, settings.maxBytes), settings.maxPixels)
     const timeout = AbortSignal.timeout(settings.timeout)
     const stop = AbortSignal.any([signal, timeout])
     try {
-      return asDataUrl(await fetched(url, settings, stop))
+      return asDataUrl(await fetched(url, settings, stop), settings.maxPixels)
     } catch (error) {
       throw translated(error, { stopped: signal.aborted, timedOut: timeout.aborted, settings })
     }
@@ -101,33 +104,46 @@ function dataUrlBytes(url: string, maxBytes: number): Buffer {
  * Formats are recognised by their bytes: the type that a server or a data URL gives proves nothing. SVG is refused,
  * since it can contain scripts.
  */
-const FORMATS: readonly { type: string; begins(bytes: Buffer): boolean; ends(bytes: Buffer): boolean }[] = [
+const FORMATS: readonly {
+  readonly type: string
+  begins(bytes: Buffer): boolean
+  ends(bytes: Buffer): boolean
+  readonly parts: typeof pngParts
+}[] = [
   {
     type: 'image/png',
     begins: (bytes) => bytes.indexOf('\x89PNG\r\n\x1a\n', 0, 'latin1') === 0,
     ends: (bytes) => bytes.includes('IEND\xae\x42\x60\x82', 8, 'latin1'),
+    parts: pngParts,
   },
   {
     type: 'image/jpeg',
     begins: (bytes) => bytes.indexOf('\xff\xd8\xff', 0, 'latin1') === 0,
     ends: (bytes) => bytes.includes('\xff\xd9', 3, 'latin1'),
+    parts: jpegParts,
   },
   {
     type: 'image/gif',
     begins: (bytes) => /^GIF8[79]a$/.test(bytes.toString('latin1', 0, 6)),
     ends: (bytes) => bytes.includes(0x3b, -16),
+    parts: gifParts,
   },
   {
     type: 'image/webp',
     begins: (bytes) => /^RIFF.{4}WEBP$/s.test(bytes.toString('latin1', 0, 12)),
     ends: (bytes) => bytes.readUInt32LE(4) + 8 <= bytes.length,
+    parts: webpParts,
   },
 ]
 
-function asDataUrl(bytes: Buffer): string {
+/** Some kilobytes can unfold to gigabytes in the model's server: the size that they state is bounded before they go there. */
+function asDataUrl(bytes: Buffer, maxPixels: number): string {
   const format = FORMATS.find(({ begins }) => begins(bytes))
   if (format === undefined) throw imageError('not a PNG, JPEG, GIF or WebP image')
   if (!format.ends(bytes)) throw imageError('a truncated image')
+  const pixels = pixelsOf(format.parts(bytes))
+  if (pixels === 0) throw imageError('an image that names no size')
+  if (pixels > maxPixels) throw imageError(`more than ${maxPixels} pixels, all frames counted`)
   return `data:${format.type};base64,${bytes.toString('base64')}`
 }
 

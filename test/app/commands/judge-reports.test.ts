@@ -6,6 +6,7 @@ import { judgeFile } from '../../../src/app/commands/judge.ts'
 import { type Verdict, verdict } from '../../../src/contracts/facts/verdict.ts'
 import { type Misbehaviour, startMisbehaving } from '../../support/misbehaving.ts'
 import { ownFolder } from '../../support/own-folder.ts'
+import { png } from '../../support/pictures.ts'
 
 // Public reports of tools of this kind, as small inputs of our own: each kind with its right outcome.
 
@@ -73,6 +74,7 @@ const comment = (id: string, postId: string, change: object = {}) => ({
 const HATE = 'Lowtiders are vermin, drive them out of every street'
 const PIXEL =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+const asPng = (width: number, height: number) => `data:image/png;base64,${png(width, height).toString('base64')}`
 const image = (url = PIXEL, change: object = {}) => ({ kind: 'image', url, ...change })
 
 const azure = (category: string, severity: string) => ({
@@ -133,6 +135,7 @@ describe('an image that nobody looked at is never safe', () => {
     ],
     ['in another format', { media: [image('data:image/heic;base64,AAAAGGZ0eXBoZWlj')] }, NORMAL],
     ['AVIF', { media: [image('data:image/avif;base64,AAAAGGZ0eXBhdmlm')] }, NORMAL],
+    ['of more pixels than its model’s server may have to hold', { media: [image(asPng(65_535, 65_535))] }, NORMAL],
     ['on a host that is gone', { media: [image('https://no.such.host.invalid/x.png')] }, NORMAL],
     ['the ninth of nine', { media: Array.from({ length: 9 }, () => image()) }, NORMAL],
     ['the seventeenth', { media: Array.from({ length: 17 }, () => image()) }, NORMAL],

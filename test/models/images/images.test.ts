@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { PermanentError, RetryLaterError } from '../../../src/contracts/facts/errors.ts'
 import { type ImageSettings, imageLoader } from '../../../src/models/images/images.ts'
 import { isPublic } from '../../../src/models/images/pinned-request.ts'
+import { gif, jpeg, jpegHeader, png, WEBP_CHUNKS, webp } from '../../support/pictures.ts'
 
 /** A pair made for these tests alone, for `images.test` and `other.test`, good from 2020 to 2120. */
 const KEY = `-----BEGIN PRIVATE KEY-----
@@ -26,14 +27,10 @@ dDAPBgNVHRMBAf8EBTADAQH/MB0GA1UdDgQWBBQP0SWHjUA45GKmgFsCKl0ee1zc
 Vma1gAIgA68f5MIJqPuDjny6ELylE22dMnIJ8NIAAl/D+fgAuAY=
 -----END CERTIFICATE-----`
 
-const PNG = Buffer.concat([
-  Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
-  Buffer.alloc(32, 1),
-  Buffer.from('\0\0\0\0IEND\xae\x42\x60\x82', 'latin1'),
-])
-const JPEG = Buffer.from('\xff\xd8\xff\xe0 words \xff\xd9', 'latin1')
-const GIF = Buffer.from('GIF89a words ;', 'latin1')
-const WEBP = Buffer.concat([Buffer.from('RIFF\x0c\0\0\0WEBP', 'latin1'), Buffer.alloc(8)])
+const PNG = png(1, 1)
+const JPEG = jpeg(jpegHeader(1, 1))
+const GIF = gif(1, 1)
+const WEBP = webp(WEBP_CHUNKS.lossy(1, 1))
 const dataUrl = (bytes: Buffer, type: string) => `data:${type};base64,${bytes.toString('base64')}`
 
 type Respond = (response: ServerResponse, request: IncomingMessage) => void
@@ -61,7 +58,7 @@ afterAll(() => {
 })
 
 const never = new AbortController().signal
-const settings: ImageSettings = { maxBytes: 1000, timeout: 2_000, maxRedirects: 3 }
+const settings: ImageSettings = { maxBytes: 1000, maxPixels: 10_000, timeout: 2_000, maxRedirects: 3 }
 /** `images.test` and `other.test` are the local server, which counts as public; everything else is looked at as it is. */
 const local = (over: Partial<ImageSettings> = {}): ImageSettings => ({
   ...settings,
@@ -278,13 +275,13 @@ describe('an address that is not public', () => {
     '0.0.0.0',
     '10.1.2.3',
     '100.64.0.1',
+    '100.127.255.255',
+    '127.0.0.1',
+    '127.255.255.255',
     '161.26.0.10',
     '166.8.0.1',
     '166.11.255.255',
     '168.63.129.16',
-    '100.127.255.255',
-    '127.0.0.1',
-    '127.255.255.255',
     '169.254.169.254',
     '172.16.0.1',
     '172.31.255.255',
@@ -359,6 +356,9 @@ describe('an address that is not public', () => {
 
   test('another port than 443 is refused', async () => {
     expect(await guarded('https://images.example:8443/a.png', ['93.184.215.14'])).toBe(REFUSED)
+    expect(await guarded('https://images.example:22/a.png', ['2606:2800:21f:cb07:6820:80da:af6b:8b2c'])).toBe(REFUSED)
+  })
+
   test.each([
     ['Amazon', ['169.254.169.254', '169.254.170.2', 'fd00:ec2::254']],
     ['Google', ['169.254.169.254', 'fd20:ce::254']],
@@ -378,9 +378,6 @@ describe('an address that is not public', () => {
       expect(isPublic(address)).toBe(true)
     },
   )
-
-    expect(await guarded('https://images.example:22/a.png', ['2606:2800:21f:cb07:6820:80da:af6b:8b2c'])).toBe(REFUSED)
-  })
 
   test('a public one is not: the fetch goes on to it', async () => {
     const stop = new AbortController()
@@ -516,6 +513,38 @@ describe('what may help later', () => {
   })
 })
 
+describe('an image of more pixels than a model’s server may have to hold', () => {
+  const { lossy, canvas, frame } = WEBP_CHUNKS
+  const size = { width: 50, height: 50 }
+  test.each<[string, Buffer, Buffer]>([
+    ['a PNG', png(100, 100), png(100, 101)],
+    ['an APNG', png(50, 50, { claimed: 4, frames: 4 }), png(50, 50, { claimed: 5, frames: 5 })],
+    ['a JPEG', jpeg(jpegHeader(100, 100)), jpeg(jpegHeader(101, 100))],
+    ['a GIF', gif(50, 50, [size, size, size, size]), gif(50, 50, [size, size, size, size, size])],
+    ['a WebP', webp(lossy(100, 100)), webp(canvas(1, 1), frame({ width: 101, height: 100 }))],
+  ])(
+    '%s is refused, however few bytes it has, and one with as many as are allowed is not',
+    async (_what, most, more) => {
+      const refused = 'permanent image: more than 10000 pixels, all frames counted'
+      paths.set('/most', (response) => response.end(most))
+      paths.set('/more', (response) => response.end(more))
+      expect(await failureOf(load(at('/most')))).toBe('none')
+      expect(await failureOf(load(at('/more')))).toBe(refused)
+      expect(await failureOf(load(dataUrl(most, 'image/png')))).toBe('none')
+      expect(await failureOf(load(dataUrl(more, 'image/png')))).toBe(refused)
+    },
+  )
+
+  test.each([
+    ['a PNG', png(0, 1)],
+    ['a JPEG', jpeg()],
+    ['a GIF', gif(0, 0)],
+    ['a WebP', webp()],
+  ])('%s that names no size is refused', async (_what, image) => {
+    expect(await failureOf(load(dataUrl(image, 'image/png')))).toBe('permanent image: an image that names no size')
+  })
+})
+
 describe('a data URL', () => {
   test('comes back under the type that its bytes are', async () => {
     expect(await load(dataUrl(PNG, 'image/jpeg'))).toBe(dataUrl(PNG, 'image/png'))
@@ -553,6 +582,14 @@ describe('a data URL', () => {
   ])('that is cut short is refused: %s', async (type, bytes) => {
     expect(await failureOf(load(dataUrl(bytes.subarray(0, -2), type)))).toBe('permanent image: a truncated image')
   })
+
+  test.each(['heic', 'mif1', 'avif', 'avis'])(
+    'in a container of ISO media is refused, whatever its size: %s',
+    async (brand) => {
+      const image = Buffer.from(`\0\0\0\x18ftyp${brand}\0\0\0\0${brand}mif1`, 'latin1')
+      expect(await failureOf(load(dataUrl(image, 'image/png')))).toMatch(/not a PNG, JPEG, GIF or WebP image/)
+    },
+  )
 
   test('that is no image is refused', async () => {
     const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>')

@@ -1,0 +1,128 @@
+/** A part of an image that states a size, or counts a frame. Where it says nothing of one, that is 0. */
+interface ImagePart {
+  readonly width?: number
+  readonly height?: number
+  /** Frames up to here. */
+  readonly frames?: number
+}
+
+/**
+ * The pixels that an image has once it is decoded: its largest width times its largest height times its frames. 0 if it names no
+ * size. The whole image is read once, from part to part, since a frame may be larger than the header says, and a header may name
+ * fewer frames than follow. Nothing is decompressed.
+ */
+export function pixelsOf(parts: Iterable<ImagePart>): number {
+  const most = { width: 0, height: 0, frames: 1 }
+  for (const { width = 0, height = 0, frames = 0 } of parts) {
+    most.width = Math.max(most.width, width)
+    most.height = Math.max(most.height, height)
+    most.frames = Math.max(most.frames, frames)
+  }
+  return most.width * most.height * most.frames
+}
+
+/** Decoders take the size from IHDR, which comes first. A frame of an APNG lies within it. */
+export function* pngParts(png: Buffer): Generator<ImagePart> {
+  if (nameAt(png, 12) !== 'IHDR') return
+  yield { width: big(png, 16, 4), height: big(png, 20, 4) }
+  let frames = 0
+  for (let at = 8; at < png.length; at += 12 + big(png, at, 4)) {
+    const name = nameAt(png, at + 4)
+    if (name === 'IEND') return
+    if (name === 'acTL') yield { frames: big(png, at + 8, 4) }
+    if (name === 'fcTL') yield { frames: ++frames }
+  }
+}
+
+/** Markers that no length follows: stuffing, TEM, restarts and SOI. */
+const isBare = (marker: number) => marker <= 0x01 || (marker >= 0xd0 && marker <= 0xd8)
+/** SOF0 to SOF15, among which DHT, JPG and DAC have their numbers. */
+const isFrameHeader = (marker: number) => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)
+const [FILL, START_OF_SCAN, END_OF_IMAGE] = [0xff, 0xda, 0xd9]
+
+/** Its headers, up to the first scan. Like decoders it looks for the next marker where a segment ends. */
+export function* jpegParts(jpeg: Buffer): Generator<ImagePart> {
+  for (let at = jpeg.indexOf(FILL, 2); at !== -1; ) {
+    const marker = big(jpeg, at + 1, 1)
+    if (marker === START_OF_SCAN || marker === END_OF_IMAGE) return
+    if (isFrameHeader(marker)) yield { width: big(jpeg, at + 7, 2), height: big(jpeg, at + 5, 2) }
+    const next = marker === FILL ? at + 1 : at + 2 + (isBare(marker) ? 0 : big(jpeg, at + 2, 2))
+    at = jpeg.indexOf(FILL, next)
+  }
+}
+
+const [GIF_FRAME, GIF_EXTENSION, GIF_END] = [0x2c, 0x21, 0x3b]
+
+/** Its screen, and every frame: decoders enlarge the screen for a frame that does not fit. */
+export function* gifParts(gif: Buffer): Generator<ImagePart> {
+  yield { width: little(gif, 6, 2), height: little(gif, 8, 2) }
+  let frames = 0
+  let at = 13 + colours(gif, 10)
+  while (at < gif.length) {
+    const kind = gif[at]
+    if (kind === GIF_END) return
+    if (kind === GIF_FRAME) {
+      const [left, top] = [little(gif, at + 1, 2), little(gif, at + 3, 2)]
+      yield { width: left + little(gif, at + 5, 2), height: top + little(gif, at + 7, 2), frames: ++frames }
+      at = afterBlocks(gif, at + 11 + colours(gif, at + 9))
+    } else if (kind === GIF_EXTENSION) at = afterBlocks(gif, at + 2)
+    else at++
+  }
+}
+
+/** The bytes of the table of colours that these flags tell of. */
+function colours(gif: Buffer, at: number): number {
+  const flags = little(gif, at, 1)
+  return flags & 0x80 ? 3 * 2 ** ((flags & 7) + 1) : 0
+}
+
+function afterBlocks(gif: Buffer, first: number): number {
+  let at = first
+  for (let length = little(gif, at, 1); length > 0; length = little(gif, at, 1)) at += 1 + length
+  return at + 1
+}
+
+/** The size of its canvas and its bitstreams, and every frame of an animation. */
+export function* webpParts(webp: Buffer): Generator<ImagePart> {
+  let frames = 0
+  for (let at = 12; at < webp.length; at += 8 + 2 * Math.ceil(little(webp, at + 4, 4) / 2)) {
+    const inside = at + 8
+    switch (nameAt(webp, at)) {
+      case 'VP8X':
+        yield { width: 1 + little(webp, inside + 4, 3), height: 1 + little(webp, inside + 7, 3) }
+        break
+      case 'ANMF':
+        yield {
+          width: 2 * little(webp, inside, 3) + 1 + little(webp, inside + 6, 3),
+          height: 2 * little(webp, inside + 3, 3) + 1 + little(webp, inside + 9, 3),
+          frames: ++frames,
+        }
+        break
+      case 'VP8 ':
+        yield { width: little(webp, inside + 6, 2) & 0x3fff, height: little(webp, inside + 8, 2) & 0x3fff }
+        break
+      case 'VP8L': {
+        const sizes = little(webp, inside + 1, 4)
+        yield { width: 1 + (sizes & 0x3fff), height: 1 + ((sizes >>> 14) & 0x3fff) }
+      }
+    }
+  }
+}
+
+function nameAt(image: Buffer, at: number): string {
+  return image.toString('latin1', at, at + 4)
+}
+
+/** The number in so many bytes, the most significant first. Bytes behind the end are 0. */
+function big(image: Buffer, at: number, bytes: number): number {
+  let number = 0
+  for (let nth = 0; nth < bytes; nth++) number = number * 256 + (image[at + nth] ?? 0)
+  return number
+}
+
+/** The same, the least significant first. */
+function little(image: Buffer, at: number, bytes: number): number {
+  let number = 0
+  for (let nth = bytes - 1; nth >= 0; nth--) number = number * 256 + (image[at + nth] ?? 0)
+  return number
+}
