@@ -30,6 +30,8 @@ export interface Columns {
 const DELIMITERS = [',', '\t', ';', '|'] as const
 const NAMES: Readonly<Record<string, string>> = { tab: '\t', comma: ',', semicolon: ';', pipe: '|', space: ' ' }
 const LONGEST_RECORD = 4 * 1024 * 1024
+/** Most columns of a table: each of its rows becomes an object with as many fields. */
+const MOST_COLUMNS = 2_000
 /** Most of a first row that is looked at to find the delimiter, in characters. */
 const LONGEST_HEADER = 65_536
 /** Rows that are broken so that those after them had to be found anew; with more of them the file is another one. */
@@ -142,12 +144,12 @@ function rowOf(header: readonly string[], fields: readonly string[]): Record<str
 
 /** Lines on their way into a parser: those that it has made no record of yet can be fed again. */
 function linesToParse(lines: AsyncIterator<TextLine>) {
-  /** To be fed, and fed without having become a record. */
+  /** To be fed, the next one last, for an array gives up its last element at once; and fed without having become a record. */
   let waiting: TextLine[] = []
   let fed: TextLine[] = []
   let last = 0
   async function next(): Promise<TextLine | undefined> {
-    const queued = waiting.shift()
+    const queued = waiting.pop()
     if (queued !== undefined) return queued
     const read = await lines.next()
     return read.done === true ? undefined : read.value
@@ -157,29 +159,29 @@ function linesToParse(lines: AsyncIterator<TextLine>) {
     async first(): Promise<TextLine | undefined> {
       for (let line = await next(); line !== undefined; line = await next())
         if (line.text.trim() !== '') {
-          waiting.unshift(line)
+          waiting.push(line)
           return line
         }
       return undefined
     },
     skip() {
-      last = waiting.shift()?.line ?? last
+      last = waiting.pop()?.line ?? last
     },
     /** Skips lines that begin with `#`, where the next line names the columns. */
     async skipRemarks(namesColumns: (line: string) => boolean) {
       const passed: TextLine[] = []
       for (let line = await next(); line !== undefined; line = await next()) {
         if (namesColumns(line.text)) {
-          waiting.unshift(line)
+          waiting.push(line)
           return
         }
         passed.push(line)
         if (!/^(#|\s*$)/.test(line.text)) break
       }
-      waiting.unshift(...passed)
+      waiting = waiting.concat(passed.reverse())
     },
     /** The number of the line before the first that will be fed. */
-    start: () => (waiting[0]?.line ?? last + 1) - 1,
+    start: () => (waiting.at(-1)?.line ?? last + 1) - 1,
     async *feed() {
       for (let line = await next(); line !== undefined; line = await next()) {
         fed.push(line)
@@ -195,7 +197,7 @@ function linesToParse(lines: AsyncIterator<TextLine>) {
     },
     /** Feeds these lines again, and then those that were fed and became no record. */
     putBack(again: readonly TextLine[]) {
-      waiting = [...again, ...fed, ...waiting]
+      waiting = waiting.concat(fed.reverse(), again.toReversed())
       fed = []
     },
   }
@@ -241,23 +243,35 @@ function isNamed(column: string, name: string): boolean {
 
 /** The columns' names: those that are needed as they are asked for, others that stand there twice with their number. */
 function headerOf(file: string, fields: readonly string[], { needed, known = [], hint }: Columns): string[] {
+  mustBeFewColumns(file, fields)
   const shown = printable(fields.join(', '), 200)
   const missing = needed.filter((name) => !fields.some((field) => isNamed(field, name)))
   if (missing.length > 0)
     throw new OperatorError(
       `${file} has no column ${missing.map((name) => `"${name}"`).join(' and ')}, but: ${shown}.${hint === undefined ? '' : ` ${hint}`} If the first row names no columns, put one above it that does.`,
     )
+  const wanted = [...needed, ...known]
+  const written = new Set(fields.map((field) => field.trim()))
   const names = fields.map((field) => {
-    const wanted = [...needed, ...known]
     const exact = wanted.find((name) => name === field.trim())
-    const other = wanted.find((name) => isNamed(field, name) && !fields.some((one) => one.trim() === name))
+    const other = wanted.find((name) => isNamed(field, name) && !written.has(name))
     return exact ?? other ?? field.trim()
   })
-  const twice = [...needed, ...known].find((name) => names.filter((one) => one === name).length > 1)
+  const twice = wanted.find((name) => names.filter((one) => one === name).length > 1)
   if (twice !== undefined)
     throw new OperatorError(`${file} has the column "${twice}" twice: ${shown}. Rename one of them.`)
-  return names.map((name, at) => {
-    const before = names.slice(0, at).filter((one) => one === name).length
-    return before === 0 ? name : `${name} (${before + 1})`
+  const seen = new Map<string, number>()
+  return names.map((name) => {
+    const nth = (seen.get(name) ?? 0) + 1
+    seen.set(name, nth)
+    return nth === 1 ? name : `${name} (${nth})`
   })
+}
+
+/** Throws an `OperatorError` where a first row names more columns than are read. */
+export function mustBeFewColumns(file: string, columns: readonly string[]): void {
+  if (columns.length > MOST_COLUMNS)
+    throw new OperatorError(
+      `${file} names ${columns.length} columns in its first row, and at most ${MOST_COLUMNS} are read: leave out those that nobody needs.`,
+    )
 }

@@ -1,5 +1,6 @@
 import { OperatorError } from '../contracts/facts/errors.ts'
 import { printable } from '../contracts/facts/printable.ts'
+import { mustBeFewColumns } from './csv-rows.ts'
 import type { BadLine } from './file-message.ts'
 import { type FileReading, numberedLines } from './text-lines.ts'
 
@@ -39,6 +40,7 @@ export async function* tsvRows(
 }
 
 function checkColumns(file: string, names: readonly string[], needed: TsvForm['columns']): void {
+  mustBeFewColumns(file, names)
   const missing = needed.find((oneOf) => !oneOf.some((name) => names.includes(name)))
   if (missing !== undefined)
     throw new OperatorError(

@@ -94,6 +94,42 @@ export function counted(run: () => unknown): Work {
   return work
 }
 
+/** Elements of lists that are copied, moved or looked at one by one until `run` is done. */
+export async function elementsTouched(run: () => Promise<unknown>): Promise<number> {
+  let touched = 0
+  const whole = (['shift', 'unshift', 'splice', 'slice', 'filter', 'concat'] as const).map((name) =>
+    replaced(
+      Array.prototype,
+      name,
+      (original) =>
+        function (this: unknown[], ...given: unknown[]): unknown {
+          const made: unknown = original.apply(this, given)
+          touched += Math.max(this.length, Array.isArray(made) ? made.length : 0)
+          return made
+        },
+    ),
+  )
+  const oneByOne = (['some', 'every', 'find', 'findIndex'] as const).map((name) =>
+    replaced(
+      Array.prototype,
+      name,
+      (original) =>
+        function (this: unknown[], is: (...of: unknown[]) => unknown, of?: unknown): unknown {
+          return original.call(this, (...one: unknown[]) => {
+            touched++
+            return is.apply(of, one)
+          })
+        },
+    ),
+  )
+  try {
+    await run()
+  } finally {
+    for (const undo of [...whole, ...oneByOne]) undo()
+  }
+  return touched
+}
+
 /** Puts another function in the place of one; the result puts the first one back. */
 function replaced<Owner extends object, Name extends keyof Owner>(
   owner: Owner,

@@ -5,6 +5,8 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
 import { recordsOf } from '../../../src/data-files/file-records.ts'
 import type { FileReading } from '../../../src/data-files/text-lines.ts'
+import { tsvRows } from '../../../src/data-files/tsv-rows.ts'
+import { elementsTouched } from '../../bystander/counted.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-files-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -240,5 +242,45 @@ describe('a file', () => {
     ],
   ])('that %s is refused in one line', async (_, bytes, expected, reading) => {
     expect(await refusal(bytes, reading)).toMatch(expected)
+  })
+})
+
+describe('a table costs in proportion to its length', () => {
+  const line = `${'x'.repeat(1_000)},y\n`
+  it.each<[string, (count: number) => string]>([
+    ['columns of one name', (count) => `text,label${',x'.repeat(count)}\n`],
+    ['columns of different names', (count) => `text,label,${Array.from({ length: count }, (_, nth) => `x${nth}`)}\n`],
+    ['a needed column again and again in other cases', (count) => `label${',TEXT'.repeat(count)}\n`],
+    ['remarks above its first row', (count) => `${'# words\n'.repeat(count)}text,label\n`],
+    ['remarks above no first row', (count) => `${'# words\n'.repeat(count)}x,y\n`],
+    ['lines behind a quotation that is never closed', (count) => `text,label\n"open,y\n${line.repeat(count)}`],
+  ])('%s', async (_what, table) => {
+    const work = (count: number) => elementsTouched(() => read(table(count)).catch(() => 'refused'))
+    const once = await work(900)
+    expect(await work(1_800)).toBeLessThanOrEqual(2.2 * once)
+  })
+})
+
+describe('a table of more columns than are read is refused in one line', () => {
+  const columns = (count: number, by: string) => Array.from({ length: count }, (_, nth) => `x${nth}`).join(by)
+  it('with commas', async () => {
+    expect(await refusal(`text,label,${columns(1_998, ',')}\n`)).toBe('nothing')
+    expect(await refusal(`text,label,${columns(1_999, ',')}\n`)).toBe(
+      'OperatorError: /%FILE% names 2001 columns in its first row, and at most 2000 are read: leave out those that nobody needs.'.replace(
+        '%FILE%',
+        String(files),
+      ),
+    )
+  })
+
+  it('with tabs', async () => {
+    const rows = async (count: number) => {
+      const file = fileOf(`${columns(count, '\t')}\n`)
+      const read: unknown[] = []
+      for await (const row of tsvRows(file, { columns: [['x0']], quotes: 'none' }, () => {})) read.push(row)
+      return read
+    }
+    expect(await rows(2_000)).toEqual([])
+    await expect(rows(2_001)).rejects.toThrow(/names 2001 columns in its first row, and at most 2000 are read/)
   })
 })
