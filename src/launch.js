@@ -31,11 +31,20 @@ const child = spawn(program, args, { stdio: ['inherit', 'inherit', 'inherit', 'i
 // Signals go on as messages, for a terminal's reach the child by themselves: it must tell one Ctrl-C that came both ways from
 // two (src/platform/stop-requests.ts). npm sends what the terminal has sent us already: within this time, in ms, it is the same one.
 const SAME_SIGNAL_MS = 500
+// A command that computes reads neither signal nor message: after the second request to stop it is killed, unless it ends by then.
+const ENDS_WITHIN_MS = 500
+const STOPPED_TWICE = 130
 let last = Number.NEGATIVE_INFINITY
+let requests = 0
+let killed = false
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
   process.on(signal, () => {
     if (performance.now() - last < SAME_SIGNAL_MS) return
     last = performance.now()
     if (child.connected) child.send(signal, () => {}) // it may be ending just now
+    if (signal === 'SIGHUP' || ++requests < 2) return
+    setTimeout(() => {
+      killed = child.kill('SIGKILL')
+    }, ENDS_WITHIN_MS)
   })
-child.on('exit', (code, signal) => process.exit(code ?? 128 + constants.signals[signal]))
+child.on('exit', (code, signal) => process.exit(killed ? STOPPED_TWICE : (code ?? 128 + constants.signals[signal])))

@@ -124,6 +124,35 @@ describe('gavel run with model calls in flight', () => {
     })
 })
 
+describe('a command that computes, and so hears nothing', () => {
+  /** As soon as the command could be stopped its event loop stands still, for ever. */
+  const computing = join(folder, 'computing.mjs')
+  beforeAll(() =>
+    writeFileSync(
+      computing,
+      `if (/main\\.[jt]s$/.test(process.argv[1] ?? '')) process.on('newListener', (name) => {
+        if (name !== 'SIGHUP') return
+        process.stdout.write('computing')
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
+      })`,
+    ),
+  )
+  const where = noTerminal ? 'plain' : 'terminal'
+  it.each<[string, 'terminal' | 'plain', (running: Running) => unknown]>([
+    ['Ctrl-C', where, noTerminal ? (running) => signalGroup(running, 'SIGINT') : press],
+    ['SIGTERM to the launcher', 'plain', ({ child }) => child.kill('SIGTERM')],
+  ])('goes on at the first %s, and ends at the second one', async (_what, on, stop) => {
+    const running = start([...LAUNCHER, 'produce', file], on, { NODE_OPTIONS: `--import=${computing}` })
+    await eventually(async () => running.output().includes('computing'), 20_000, running.output)
+    const ended = running.ended.then((code) => `ended: ${code}`)
+    const within = (ms: number) => Promise.race([ended, pause(ms).then(() => 'goes on')])
+    stop(running)
+    expect(await within(LONGER_MS)).toBe('goes on')
+    stop(running)
+    expect(await within(10_000)).toBe('ended: 130')
+  })
+})
+
 describe('a Ctrl-C', () => {
   const where = noTerminal ? 'plain' : 'terminal'
   const interrupt = noTerminal ? (running: Running) => signalGroup(running, 'SIGINT') : press

@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest'
@@ -112,9 +114,9 @@ describe('gavel top', () => {
   })
 
   /** It on a terminal of its own: what it has drawn, and its keyboard. */
-  function onTerminal(more: Readonly<Record<string, string>> = {}) {
+  function onTerminal(more: Readonly<Record<string, string>> = {}, of = replica) {
     const main = `${process.execPath} --disable-warning=TimeoutNegativeWarning ${join(PROJECT, 'src', 'main.ts')}`
-    const child = spawn(SCRIPT, ['-qefc', `exec ${main} top --every 300ms --replica ${replica}`, '/dev/null'], {
+    const child = spawn(SCRIPT, ['-qefc', `exec ${main} top --every 300ms --replica ${of}`, '/dev/null'], {
       cwd: folder,
       env: bareEnvironment({ TERM: 'xterm', ...environment, ...more }),
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -131,8 +133,12 @@ describe('gavel top', () => {
         waitMs,
         () => JSON.stringify(screens().at(-2)),
       )
-    const press = async (key: string) => {
-      child.stdin.write(key)
+    const press = async (...keys: readonly string[]) => {
+      for (const [nth, key] of keys.entries()) {
+        // Two signals at once are one.
+        if (nth > 0) await new Promise((resolve) => setTimeout(resolve, 150))
+        child.stdin.write(key)
+      }
       const [code] = await ended
       return code
     }
@@ -154,6 +160,20 @@ describe('gavel top', () => {
     const out = all()
     expect(out.startsWith('\u001b[?1049h\u001b[?25l')).toBe(true)
     expect(out.trimEnd().endsWith('\u001b[?25h\u001b[?1049l')).toBe(true)
+  })
+
+  it('ends at once at the second Ctrl-C, whatever it waits for, and leaves the terminal as it was', async (context) => {
+    skipWithoutTerminal(context)
+    const asked = Promise.withResolvers<void>()
+    const silent = createServer(() => asked.resolve())
+    silent.listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    const { press, out: all } = onTerminal({}, `http://127.0.0.1:${(silent.address() as AddressInfo).port}`)
+    await asked.promise
+    expect(await press('\u0003', '\u0003')).toBe(130)
+    expect(all().trimEnd().endsWith('\u001b[?25h\u001b[?1049l')).toBe(true)
+    silent.closeAllConnections()
+    silent.close()
   })
 
   it.runIf(IN_PROOF)('may be started while both servers are away, and says so', async (context) => {

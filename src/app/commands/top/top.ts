@@ -109,11 +109,15 @@ function openScreen(out: NodeJS.WriteStream): Screen | null {
 /** Ctrl-C, as a keyboard that is read key by key sends it. */
 const INTERRUPT = '\u0003'
 
-/** Calls `quit` when somebody presses q or Ctrl-C, until it is closed. Where nobody sits at a keyboard nothing is read. */
+/**
+ * Calls `quit` when somebody presses q, until it is closed. Ctrl-C is the signal that it is elsewhere, so that the second one ends
+ * the process. Where nobody sits at a keyboard nothing is read.
+ */
 function quitKeys(keyboard: NodeJS.ReadStream, quit: () => void): { close(): void } {
   if (!keyboard.isTTY) return { close() {} }
   const pressed = (keys: Buffer) => {
-    if (/[qQ]/.test(keys.toString()) || keys.includes(INTERRUPT)) quit()
+    if (/[qQ]/.test(keys.toString())) quit()
+    if (keys.includes(INTERRUPT)) process.kill(process.pid, 'SIGINT')
   }
   const close = () => {
     process.off('exit', close)
