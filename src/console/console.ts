@@ -20,7 +20,7 @@ import {
 import { isFormOf, type Session, type Sessions } from './sessions.ts'
 import { saidByProxy, signIn, type Way } from './sign-in.ts'
 import { TEXTS } from './texts.ts'
-import { html, type SafeMarkup, words } from './view.ts'
+import { html, idIn, type SafeMarkup, words } from './view.ts'
 
 export interface Asset {
   readonly name: string
@@ -144,7 +144,7 @@ export function consoleOf(parts: ConsoleParts) {
     }
     const asked = { ...rest, session: within(signedIn, right) }
     const isForm = method === 'POST'
-    const about = isForm ? [rest.form.get('id') ?? ''].filter((id) => id !== '') : []
+    const about = isForm ? [idIn(rest.form)].filter((id) => id !== '') : []
     if (isForm && !(await noted({ session: signedIn, what: 'did', page: path, verdicts: about })))
       return told(503, TEXTS.wrong.undone, signedIn)
     const { made: answer, verdicts } = await auditReads((): Promise<PageAnswer> | PageAnswer => found.answer(asked))

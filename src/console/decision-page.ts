@@ -10,7 +10,7 @@ import { type DONE, decisionForm, mayWithdraw, SubmittedForms } from './decision
 import type { ProtocolGuides } from './kinds.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { TEXTS } from './texts.ts'
-import { html, link, NOTHING, words } from './view.ts'
+import { html, idIn, link, NOTHING, words } from './view.ts'
 
 /** Decides, or withdraws, as the person who is signed in: no field of the form names that person. */
 export function decisionPage(parts: {
@@ -29,7 +29,7 @@ export function decisionPage(parts: {
   }
 
   async function decided({ form, session, signal }: PageCall): Promise<PageAnswer> {
-    const id = form.get('id') ?? ''
+    const id = idIn(form)
     const row = await parts.record.verdict(id, session.tenants)
     if (row === null)
       return {

@@ -3,7 +3,7 @@ import type { RecordedRow, RecordFilter } from '../contracts/ports/record.ts'
 import { howDecided, type ProtocolGuides, sayingOf, toneOf } from './kinds.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
-import { html, link, moment, NOTHING, type SafeMarkup, shown, type TemplatePart, words } from './view.ts'
+import { carriedId, html, link, moment, NOTHING, type SafeMarkup, shown, type TemplatePart, words } from './view.ts'
 
 /** What an address asks for, as far as this session may see it: a tenant of others finds nothing. */
 export function filterOf(query: URLSearchParams, { tenants }: Session): RecordFilter {
@@ -51,6 +51,7 @@ const MOST_OF_WORDS = 160
 
 /** A verdict in a list, as plain words: what a page shows, and what its script is sent. */
 export interface RowData {
+  /** Carried, as the subject's. */
   readonly id: string
   readonly href: string
   /** ISO 8601. */
@@ -80,7 +81,7 @@ export function rowData(row: RecordedRow, { kinds, disturbing }: Lists): RowData
   const decided = howDecided(verdict)
   const flags = [row.contested ? TEXTS.live.contested : '', verdict.degraded.length > 0 ? TEXTS.live.degraded : '']
   return {
-    id,
+    id: carriedId(id),
     protocol: TEXTS.verdict.by(protocol),
     at: timing.decidedAt,
     href: link('/verdict', { id }),
@@ -91,7 +92,7 @@ export function rowData(row: RecordedRow, { kinds, disturbing }: Lists): RowData
     hidden: said === null ? null : disturbing.because(row),
     lang: lang ?? '',
     of: [shown(author ?? '', 60), shown(lang ?? '', 20), tenant, ...flags].filter((one) => one !== '').join(' · '),
-    subject: verdict.subjectId,
+    subject: carriedId(verdict.subjectId),
   }
 }
 

@@ -1,11 +1,11 @@
-import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
+import { PLACE_IN_RECORD, type RecordedRow, type RecordReader } from '../contracts/ports/record.ts'
 import type { BlindReviews } from './blind-review.ts'
 import { box, field, filterOf, type Lists, options, rowData, rowsOf, rowTemplate } from './lists.ts'
 import type { Page, PageAnswer } from './page.ts'
 import type { Session } from './sessions.ts'
 import type { RecordStream, StreamEvent } from './stream.ts'
 import { TEXTS } from './texts.ts'
-import { html, link, NOTHING, type SafeMarkup } from './view.ts'
+import { carriedId, html, link, NOTHING, type SafeMarkup } from './view.ts'
 
 // This sends live pages what stream.ts tells them, and ends those that take nothing any more.
 
@@ -56,11 +56,13 @@ export function livePages({ record, arriving, blinds, kinds, disturbing, streams
       right: 'see',
       isCostly: true,
       async answer({ query, session, lastEventId, signal, told }): Promise<PageAnswer> {
+        const after = lastEventId ?? query.get('after') ?? ''
+        // It is repeated in the events of what comes next.
+        if (after !== '' && !PLACE_IN_RECORD.test(after)) return { title: '', body: NOTHING, status: 400 }
         if (!(await told([]))) return { title: '', body: NOTHING, status: 503 }
         const own = open.get(session.ended) ?? 0
         if (opened >= streams || own >= MOST_OF_ONE) return { title: '', body: NOTHING, status: 503 }
         const filter = filterOf(query, session)
-        const after = lastEventId ?? query.get('after')
         opened++
         open.set(session.ended, own + 1)
         const left = () => {
@@ -199,7 +201,7 @@ function eventsOf(lists: Lists): (told: StreamEvent) => string {
 
 function fieldsOf(told: Exclude<StreamEvent, { event: 'row' }>) {
   if (told.event === 'far') return { left: told.left }
-  return told.event === 'anew' ? {} : { tenant: told.subject.tenant, subject: told.subject.id }
+  return told.event === 'anew' ? {} : { tenant: told.subject.tenant, subject: carriedId(told.subject.id) }
 }
 
 /** `at`: the place in the record that its stream goes on from; `last`: the cursor of older rows. */

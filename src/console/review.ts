@@ -13,7 +13,7 @@ import type { Page, PageAnswer, PageCall } from './page.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { claimCard, commentsSection, shownComments } from './thread.ts'
-import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
+import { carriedId, html, idIn, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
 import { whySection } from './why.ts'
 
 export interface ReviewParts {
@@ -88,7 +88,6 @@ export function reviewPages(parts: ReviewParts): Page[] {
     }
     return { to: link('/review', { said: done === '' ? 'none' : 'last' }) }
   }
-  const idIn = ({ form }: PageCall) => form.get('id') ?? ''
   return [
     {
       method: 'GET',
@@ -107,7 +106,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
       path: '/review/take',
       right: 'decide',
       async answer(asked) {
-        const reserved = await reserve(idIn(asked), asked.session)
+        const reserved = await reserve(idIn(asked.form), asked.session)
         if (reserved.outcome !== 'reserved')
           return { to: link('/review', { said: reserved.outcome === 'many' ? 'many' : 'gone' }) }
         return { to: link('/review/item', { id: reserved.item.verdict }) }
@@ -118,7 +117,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
       path: '/review/release',
       right: 'decide',
       async answer(asked) {
-        await released(idIn(asked), asked.session)
+        await released(idIn(asked.form), asked.session)
         return { to: link('/review', { said: 'back' }) }
       },
     },
@@ -127,8 +126,8 @@ export function reviewPages(parts: ReviewParts): Page[] {
       path: '/review/skip',
       right: 'decide',
       async answer(asked) {
-        await released(idIn(asked), asked.session)
-        return next(asked.session, '', idIn(asked))
+        await released(idIn(asked.form), asked.session)
+        return next(asked.session, '', idIn(asked.form))
       },
     },
     {
@@ -151,7 +150,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
 
   async function decide(asked: PageCall): Promise<PageAnswer> {
     const { form, session, signal } = asked
-    const reserved = await reserve(idIn(asked), session)
+    const reserved = await reserve(idIn(asked.form), session)
     if (reserved.outcome !== 'reserved') return { to: link('/review', { said: 'gone' }) }
     const { item } = reserved
     const [label, why] = [form.get('label') ?? '', (form.get('why') ?? '').trim()]
@@ -190,7 +189,7 @@ function button(
   of: { session: Session; id?: string; press?: string; main?: boolean },
 ): SafeMarkup {
   const { session, id = '', press = '', main = false } = of
-  return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${session.token}"><input type="hidden" name="id" value="${id}"><button class="${main ? 'main' : 'other'}" data-press="${press}">${says}</button></form>`
+  return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${session.token}"><input type="hidden" name="id" value="${carriedId(id)}"><button class="${main ? 'main' : 'other'}" data-press="${press}">${says}</button></form>`
 }
 
 function listBody(

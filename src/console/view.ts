@@ -72,6 +72,20 @@ export function moment(at: number | string | null | undefined): SafeMarkup {
   return html`<time datetime="${iso}">${iso.slice(0, 16).replace('T', ' ')} UTC</time>`
 }
 
+/** An id as an attribute or a form carries it: parsers of HTML change NUL and CR, and forms change LF. */
+export function carriedId(id: string): string {
+  return encodeURIComponent(id.toWellFormed())
+}
+
+/** The id that a form carries; empty where it carries none that can be read. */
+export function idIn(form: URLSearchParams): string {
+  try {
+    return decodeURIComponent(form.get('id') ?? '')
+  } catch {
+    return ''
+  }
+}
+
 /** A path with its query; what is empty is left out. */
 export function link(path: string, query: Readonly<Record<string, string | undefined>>): string {
   const given = Object.entries(query).filter((one): one is [string, string] => one[1] !== undefined && one[1] !== '')

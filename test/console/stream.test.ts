@@ -146,6 +146,22 @@ async function deleteMany({ record }: Awaited<ReturnType<typeof aConsole>>, coun
   await record.apply({ topic: 'posts', partition: 0, from, next: from + count, entries })
 }
 
+it.each(['x\nevent: row\ndata: {}\n', `${'a'.repeat(33)}/1`, 'a/-1', 'a/1/2', 'a/1x', 'nowhere'])(
+  'a page goes on at a place of the record, and at nothing else: %j',
+  async (after) => {
+    const console = await aConsole()
+    const cookie = await console.signedIn()
+    const named = await console.ask(`/live/stream?${new URLSearchParams({ after })}`, { headers: { cookie } })
+    expect(named.status).toBe(400)
+    if (!after.includes('\n'))
+      expect((await console.ask('/live/stream', { headers: { cookie, 'last-event-id': after } })).status).toBe(400)
+    expect(console.arriving.listening).toBe(0)
+    const elsewhere = await console.ask('/live/stream?after=0123456789ab/7', { headers: { cookie } })
+    expect(elsewhere.status).toBe(200)
+    await elsewhere.body?.cancel()
+  },
+)
+
 it('a page that comes back behind more deletions than are named is told to load itself anew, at a place from where it goes on', async () => {
   const console = await aConsole()
   const heard: StreamEvent[] = []

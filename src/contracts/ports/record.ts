@@ -211,13 +211,16 @@ export interface RecordedRow extends RecordedVerdict {
 /** Most deleted subjects that are named at once: no page shows more rows. */
 export const MOST_ERASED = 200
 
+/** The name of the record's file, as it was drawn, and how far it was read. */
+export const PLACE_IN_RECORD = /^[0-9a-f]{1,32}\/\d{1,15}$/
+
 /** The rows that came into the record since a place in it. */
 export interface Arrivals {
   /** Standing verdicts, first come first, each once the words that it is about are there; again where they were erased. */
   readonly rows: readonly RecordedRow[]
   /** Subjects that were deleted; null if they are more than `MOST_ERASED`: a page that shows rows reads them anew. */
   readonly erased: readonly ThreadRef[] | null
-  /** Where to go on. */
+  /** Where to go on, as {@link PLACE_IN_RECORD} has it. */
   readonly at: string
   /** How many more have come, counted up to 10,000. */
   readonly left: number
