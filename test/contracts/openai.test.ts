@@ -388,6 +388,7 @@ describe('the OpenAI model', () => {
 
   it.each([
     ['no model', { ...completion(), model: undefined }, { model: 'unknown', ...NO_USAGE }],
+    ['no visible model', { ...completion(), model: '\u0000\u202e\n' }, { model: 'unknown', ...NO_USAGE }],
     ['no finish reason', choice({ content: 'hm' }, undefined as unknown as string), NO_USAGE],
     ['a finish reason of its own', choice({ content: 'hm' }, 'eos'), NO_USAGE],
     ['an empty refusal', choice({ content: 'hm', refusal: '' }), NO_USAGE],
@@ -573,6 +574,13 @@ describe('an endpoint that means harm', () => {
     const reply = await model.complete(requestOf())
     expect(reply.finish).toBe('length')
     expect(reply.text).toMatch(/^(?:😀){65536}$/u)
+  })
+
+  it('can put nothing into its model’s name that a terminal, a page or a line would obey', async () => {
+    const { model } = await endpoint(
+      json(200, completion({ model: ' \u001b[2J\u0000gpt\r\nx\u202e\u2028y\u200b\ud800' })),
+    )
+    expect((await model.complete(requestOf())).model).toBe('[2J gpt x y\ufffd')
   })
 
   it('can name neither its model nor its error at length, and repeat nothing there', async () => {

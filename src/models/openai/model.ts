@@ -4,6 +4,7 @@ import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts'
 import type { FilterRefusal } from '../../contracts/facts/filtered.ts'
 import { firstOf } from '../../contracts/facts/first-of.ts'
+import { printable } from '../../contracts/facts/printable.ts'
 import type { Model, ModelReply } from '../../contracts/ports/model.ts'
 import { PLAIN } from './dialects.ts'
 import { Endpoint } from './endpoint.ts'
@@ -62,9 +63,12 @@ const message = z.object({
   function_call: called.nullish().catch(null),
 })
 
+/** A model whose server does not name it. */
+const UNKNOWN = 'unknown'
+
 /** The responses of compatible servers, parsed leniently: most fields may be missing. */
 const completion = z.looseObject({
-  model: z.string().catch('unknown'),
+  model: z.string().catch(UNKNOWN),
   choices: firstOf(
     1,
     z.looseObject({
@@ -151,7 +155,7 @@ function replyOf(data: unknown, asked: () => string): ModelReply {
     ...(thoughts === '' ? {} : { thoughts: thoughts.slice(0, MAX_TEXT_CHARS).toWellFormed() }),
     ...finished(finish, { hasMessage: choice?.message != null, isCut: (text ?? '').length > MAX_TEXT_CHARS, found }),
     probabilities,
-    model: read.data.model.slice(0, MAX_NAME_CHARS),
+    model: printable(read.data.model.slice(0, MAX_NAME_CHARS), MAX_NAME_CHARS) || UNKNOWN,
     ...readUsage(read.data),
   }
 }
@@ -217,7 +221,7 @@ function resultsOf(one: unknown): unknown {
   return typeof one === 'object' && one !== null && 'content_filter_results' in one ? one.content_filter_results : null
 }
 
-/** Longest model name that a verdict repeats, in characters. */
+/** Longest model name that verdicts and traces repeat, in characters. It is the server's word: no control character stays in it. */
 const MAX_NAME_CHARS = 128
 
 /** Throws what the call has failed with, if the server's reason is that it could not answer. */
