@@ -50,6 +50,7 @@ const scorer: Protocol = {
   stages: ['score'],
   subject: 'reply',
   accepts: () => true,
+  mostCalls: () => 1,
   paper: { calls: 1, depth: 1, of: 'nothing' },
   labels: [],
   promptsHash: '',

@@ -26,6 +26,7 @@ export const volume: ProtocolKind = {
     stages: ['listen'],
     subject: 'post',
     accepts: ({ text }) => text !== '',
+    mostCalls: () => 1,
     paper: { calls: 1, depth: 1, of: 'no paper' },
     labels: ['loud', 'quiet'],
     promptsHash: 'one question',

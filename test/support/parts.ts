@@ -20,6 +20,7 @@ export function protocolNamed(name: string, change: Partial<Protocol> = {}): Pro
     stages: ['word', 'end'],
     subject: 'thread',
     accepts: () => true,
+    mostCalls: () => 0,
     paper: { calls: 0, depth: 0, of: 'no paper' },
     labels: ['good'],
     promptsHash: 'p',

@@ -60,6 +60,11 @@ export interface Protocol {
   /** Whether it contains something to judge. */
   accepts(post: Post): boolean
   /**
+   * Most calls of models that its script asks for, over a post and at most so many comments, whatever is answered. A call that is
+   * retried, or made to another model instead, is one.
+   */
+  mostCalls(post: Post, comments: number): number
+  /**
    * What its paper spends on one subject, for comparison in the bench: model calls, and how many must wait for another.
    */
   readonly paper: { readonly calls: number; readonly depth: number; readonly of: string }

@@ -56,6 +56,7 @@ export function onePrompt(kind: ProtocolKind, how: OnePrompt): ProtocolKind {
         stages: [how.ask],
         subject: judged.subject,
         accepts: judged.accepts,
+        mostCalls: () => how.draws ?? 1,
         paper: { calls: how.draws ?? 1, depth: 1, of: how.ask },
         faithful: true,
         labels,

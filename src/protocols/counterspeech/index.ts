@@ -11,7 +11,7 @@ import { aspectAnswerIn, scoreIn } from './answers.ts'
 import { readAspects, scalesOf, UNIFIED } from './aspects.ts'
 import { CALIBRATION_PROMPTS, stepsCalibration } from './calibration.ts'
 import { COUNTERSPEECH_PROMPTS } from './questions.ts'
-import { autoCsEval } from './script.ts'
+import { autoCsEval, mostCalls } from './script.ts'
 import { counterspeechSettings } from './settings.ts'
 import { stepsFrom } from './steps.ts'
 
@@ -51,6 +51,7 @@ export const counterspeech = {
       stages: ['steps', 'score'],
       subject: 'reply',
       accepts: ({ text, hateSpeech }) => !isBlank(text) && !isBlank(hateSpeech ?? ''),
+      mostCalls: () => mostCalls(settings, aspects.list.length),
       paper: { calls: 4, depth: 1, of: 'Auto-CSEval: four aspects' },
       faithful: settings.preset === 'paper',
       labels: [],

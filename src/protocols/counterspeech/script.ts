@@ -54,6 +54,18 @@ export function* autoCsEval(
   return conclusion(readable(scored, answers, 'score', degraded), parts.aspects, steps.used, degraded)
 }
 
+/** Most calls that {@link autoCsEval} asks for, with so many aspects. */
+export function mostCalls(settings: CounterspeechSettings, aspects: number): number {
+  const batchSize = batchSizeIn(settings)
+  const scored = Math.ceil(aspects / batchSize) + (batchSize === 1 ? 0 : aspects)
+  return scored + (settings.steps === 'model-written' ? aspects : 0)
+}
+
+/** A call has the probabilities of one number alone. */
+function batchSizeIn({ score, batchSize }: CounterspeechSettings): number {
+  return score === 'weighted' ? 1 : batchSize
+}
+
 /** G-EVAL's first round. An aspect whose steps are lost is not scored: without them it would be another method. */
 function* writtenSteps(
   ask: CounterspeechQuestions,
@@ -80,8 +92,7 @@ function* scores(
 ): SubScript<AnswerOrFailure<AspectScore>[]> {
   const { ask, pair, settings, degraded } = how
   const alone = ({ aspect, steps }: AspectSteps) => ask.score(aspect, steps, pair)
-  // A call has the probabilities of one number alone.
-  const batchSize = settings.score === 'weighted' ? 1 : settings.batchSize
+  const batchSize = batchSizeIn(settings)
   if (batchSize === 1) return [...(yield* round(wanted.map(alone)))]
   const batches = chunks(wanted, batchSize)
   // The one that is left over is asked as one.

@@ -12,7 +12,7 @@ import { labelIn, nthIn } from './answers.ts'
 import { shelvesOf } from './examples.ts'
 import { meaningsOf, readPerspectives } from './perspectives.ts'
 import { HATE_PROMPTS } from './questions.ts'
-import { predict } from './script.ts'
+import { mostCalls, predict } from './script.ts'
 import { hateSettings, readHateSettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
@@ -77,6 +77,7 @@ export const hate = {
       stages: ['retrieve', 'perspective', 'debate', 'judge'],
       subject: 'post',
       accepts: (post) => post.hateSpeech === undefined && wordsOf(post) !== '',
+      mostCalls: () => mostCalls(settings, perspectives.list.length),
       paper: { calls: 10, depth: 6, of: 'PREDICT: five perspectives, two rounds, judge' },
       faithful: settings.preset === 'paper',
       labels: ['hate', 'non-hate'],

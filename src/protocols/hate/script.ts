@@ -8,7 +8,8 @@ import { type HateContext, type HateParts, hateContext } from './context.ts'
 import { HateDebate } from './debate.ts'
 import { similarContexts } from './examples.ts'
 import type { HateSide } from './perspectives.ts'
-import { answersOf, type PerspectiveStance, stanceOf } from './stances.ts'
+import type { HateSettings } from './settings.ts'
+import { answersOf, mostStanceCalls, type PerspectiveStance, stanceOf } from './stances.ts'
 
 const OFF: VerdictDebate = { held: false, why: 'off' }
 
@@ -30,6 +31,14 @@ export function* predict({ post }: Snapshot, parts: HateParts): Script {
   if (agreed !== null) return concluded(context, agreed, asked)
   const debated: VerdictDebate = { held: true, why: unanimous === 'decided' ? 'contested' : 'always' }
   return concluded(context, { ...(yield* dict(context, asked.stances)), debated }, asked)
+}
+
+/** Most calls that {@link predict} asks for, with so many perspectives. */
+export function mostCalls(settings: HateSettings, perspectives: number): number {
+  if (settings.decide === 'zero-shot') return 1
+  const votes = mostStanceCalls(settings, perspectives)
+  // Each debater speaks once a round, and the judge once.
+  return settings.decide === 'majority' ? votes : votes + 2 * settings.rounds + 1
 }
 
 /**

@@ -80,6 +80,12 @@ export function* answersOf(
   return answers
 }
 
+/** Most calls that {@link answersOf} asks for. */
+export function mostStanceCalls(settings: HateSettings, perspectives: number): number {
+  const batchSize = batchSizeIn(settings)
+  return Math.ceil(perspectives / batchSize) + (batchSize === 1 ? 0 : perspectives)
+}
+
 /** Without criteria there is nothing that distinguishes annotators in one question. */
 function batchSizeIn({ show, batchSize }: HateSettings): number {
   return show === 'examples' ? 1 : batchSize

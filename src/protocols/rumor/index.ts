@@ -7,7 +7,7 @@ import { shortHash } from '../short-hash.ts'
 import { rumorCarry, withoutComments } from './carry.ts'
 import { readAhead } from './near-identical.ts'
 import { RUMOR_PROMPTS } from './questions.ts'
-import { s2mad } from './script.ts'
+import { mostCalls, s2mad } from './script.ts'
 import { rumorSettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds, its asks or its carry change shape. */
@@ -73,6 +73,7 @@ export const rumor = {
       stages: ['stance', 'subjectivity', 'opinion', 'debate', 'judge'],
       subject: 'thread',
       accepts: () => true,
+      mostCalls: (_, comments) => mostCalls(settings, comments),
       paper: { calls: 47, depth: 5, of: 'S2MAD: 40 comments, two rounds, no judge' },
       faithful: settings.preset === 'paper',
       labels: ['rumor', 'non-rumor'],

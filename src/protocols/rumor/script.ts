@@ -11,7 +11,9 @@ import { RumorDebate } from './debate.ts'
 import { debaterPrompts } from './debater-prompts.ts'
 import { type Evidence, evidenceOf, type ScoredThread, scored, sizeOf } from './evidence.ts'
 import { claimOf } from './questions.ts'
+import type { RumorSettings } from './settings.ts'
 import { sample } from './sides.ts'
+import { mostStanceCalls } from './stance.ts'
 
 /**
  * S2MAD, Algorithm 1, line by line: separates the comments by stance, has two debaters form their first opinion on one side each,
@@ -50,6 +52,15 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
   // Lines 17–21, equation 5: what both debaters answer, or else what the judge J answers.
   const reached = debate.agreed ? consensus(debate) : yield* single(ask.judge(...debate.views, prompts.judge))
   return conclude(debated(context, debate, reached))
+}
+
+/** Most calls that {@link s2mad} asks for, over so many comments. */
+export function mostCalls(settings: RumorSettings, comments: number): number {
+  if (settings.decide === 'vanilla') return 1
+  const stances = settings.stance ? mostStanceCalls(settings, comments) : 0
+  const kind = settings.promptKind === 'auto' ? 1 : 0
+  // Two first opinions, two turns a round, and the judge; or one opinion.
+  return stances + kind + (settings.debate ? 2 + 2 * settings.rounds + 1 : 1)
 }
 
 /**

@@ -103,6 +103,17 @@ export function* stances(
   }
 }
 
+/** Most calls for which {@link stances} asks about so many comments, the claim's subjectivity aside. */
+export function mostStanceCalls(
+  { batchSize, oneScorer, splitQuestions }: Pick<RumorSettings, 'batchSize' | 'oneScorer' | 'splitQuestions'>,
+  comments: number,
+): number {
+  const batches = Math.ceil(comments / batchSize)
+  if (batchSize === 1) return oneScorer ? 2 * batches : batches
+  // Batches of √n, of their roots and so on to single comments are fewer than two for each comment.
+  return 2 * batches + Math.min(splitQuestions, 2 * comments)
+}
+
 /** The claim's subjectivity out of an answer about stances; undefined where it was not answered. */
 function kindOf(reply: AnswerOrFailure<unknown> | undefined): AnswerOrFailure<unknown> | undefined {
   if (reply?.ok !== true) return undefined

@@ -9,7 +9,7 @@ import { shortHash } from '../short-hash.ts'
 import { withheldIfFiltered } from '../truncation.ts'
 import { CURATOR_PROMPTS, safetyCuration } from './curation.ts'
 import { SAFETY_PROMPTS } from './questions.ts'
-import { aetheria } from './script.ts'
+import { aetheria, mostCalls } from './script.ts'
 import { safetySettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
@@ -88,6 +88,7 @@ export const safety: ProtocolKind = {
       stages: ['describe', 'retrieve', 'brief', 'strict', 'loose', 'arbitrate'],
       subject: 'post',
       accepts: (post) => post.hateSpeech === undefined && (!isBlank(post.text) || hasMedia(post)),
+      mostCalls: (post) => mostCalls(post, settings),
       paper: { calls: 6, depth: 6, of: 'Aetheria: text, two rounds' },
       faithful: settings.preset === 'paper',
       labels: ['unsafe', 'safe'],

@@ -86,6 +86,15 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
   return { ruling: withheldUnlessHarmful(ruling, 'unsafe', missing) }
 }
 
+/** Most calls that {@link aetheria} asks for. */
+export function mostCalls(post: Post, settings: SafetySettings): number {
+  const { images, maxImages, supporter, strict, loose, rounds } = settings
+  const looks = images ? toDescribe(picturesOf(post, maxImages)).length : 0
+  const turns = rounds * (Number(strict) + Number(loose))
+  const rulings = strict && loose && asksSmallFirst(post, settings) ? 2 : 1
+  return looks + Number(supporter) + turns + rulings
+}
+
 const NO_BRIEF = 'There is no brief.'
 
 /**
@@ -112,9 +121,7 @@ function* described(
     if (visible.length > 0) degraded.push(`images are off: ${visible.length} not looked at`)
     return pictures.map((picture) => ({ ...picture, description: null }))
   }
-  const seen = pictures.flatMap((picture) =>
-    picture.url === null || picture.description !== null ? [] : [{ ...picture, url: picture.url }],
-  )
+  const seen = toDescribe(pictures)
   const answers = yield* round(seen.map((picture) => ask.describe(picture)))
   const descriptions = new Map<number, string>()
   for (const [index, { number }] of seen.entries()) {
@@ -129,6 +136,13 @@ function* described(
     ...picture,
     description: descriptions.get(picture.number) ?? picture.description,
   }))
+}
+
+/** Those that have a URL and no description. */
+function toDescribe(pictures: readonly Picture[]) {
+  return pictures.flatMap((picture) =>
+    picture.url === null || picture.description !== null ? [] : [{ ...picture, url: picture.url }],
+  )
 }
 
 /** The supporter's brief, and the precedents that it compares with. */

@@ -1,0 +1,156 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { loadSettings } from '../../config/load.ts'
+import { makeProtocols } from '../../src/app/composition/make-protocols.ts'
+import { keptAnswer } from '../../src/contracts/facts/ask.ts'
+import type { Post, Snapshot } from '../../src/contracts/facts/thread.ts'
+import type { Protocol } from '../../src/judging/engine/script.ts'
+import { fill } from '../../src/kit/understudy/json-schema.ts'
+import { type Asked, By, drive, Failed, plainFence, plainRank, type Replies } from './drive.ts'
+
+// What a question may cost is charged before it is asked: no answer may lead a script beyond its bound.
+
+const { protocols } = loadSettings({})
+
+function made(name: string, over: object): Protocol {
+  const given = { [name]: { ...protocols[name], enabled: true, ...over } }
+  const [protocol] = makeProtocols(given as typeof protocols, plainFence, plainRank)
+  if (protocol === undefined) throw new Error(`no protocol ${name}`)
+  return protocol
+}
+
+function threadOf(name: string, { images = 0, comments = 0, over = {} as Partial<Post> } = {}): Snapshot {
+  return {
+    post: {
+      id: 'p',
+      text: 'They are back.',
+      createdAt: 0,
+      ...(name === 'counterspeech' && { hateSpeech: 'They lie.' }),
+      ...(images > 0 && {
+        media: Array.from({ length: images }, (_, at) => ({ kind: 'image' as const, url: `https://x.example/${at}` })),
+      }),
+      ...over,
+    },
+    comments: Array.from({ length: comments }, (_, at) => ({ id: `c${at}`, text: `${at} is so.`, createdAt: at })),
+    leftOut: 0,
+  }
+}
+
+/** How many calls a script asks for, and how many it may. */
+function callsOf(protocol: Protocol, subject: Snapshot, replies: Replies): { asked: number; most: number } {
+  const { asked } = drive(protocol.script(subject, null), replies)
+  return {
+    asked: asked.filter(({ ask }) => ask.lookup === undefined).length,
+    most: protocol.mostCalls(subject.post, subject.comments.length),
+  }
+}
+
+const yes = fc.boolean()
+const SETTINGS: Readonly<Record<string, fc.Arbitrary<object>>> = {
+  rumor: fc.record({
+    batchSize: fc.constantFrom(1, 2, 5, 20),
+    oneScorer: yes,
+    splitQuestions: fc.constantFrom(0, 3, 60, 10_000),
+    rounds: fc.integer({ min: 0, max: 3 }),
+    stopAtConsensus: yes,
+    stance: yes,
+    debate: yes,
+    promptKind: fc.constantFrom('auto', 'objective'),
+    subjectivity: fc.constantFrom('apart', 'with-stances'),
+    undisputed: fc.constantFrom('debated', 'alone'),
+    oneSided: fc.constantFrom('debated', 'alone'),
+    decide: fc.constantFrom('debate', 'debate', 'vanilla'),
+    minScored: fc.constantFrom(0, 0.25),
+  }),
+  hate: fc.record({
+    batchSize: fc.constantFrom(1, 2, 5),
+    show: fc.constantFrom('both', 'criteria', 'examples'),
+    rounds: fc.integer({ min: 1, max: 2 }),
+    decide: fc.constantFrom('debate', 'debate', 'majority', 'zero-shot'),
+    unanimous: fc.constantFrom('debated', 'decided'),
+    preset: fc.constantFrom('none', 'paper', 'thrifty'),
+  }),
+  safety: fc.record({
+    rounds: fc.integer({ min: 1, max: 3 }),
+    images: yes,
+    maxImages: fc.integer({ min: 1, max: 3 }),
+    supporter: yes,
+    retrieval: yes,
+    strict: yes,
+    loose: yes,
+    models: fc.constantFrom('by-role', 'all-small'),
+    imageArbiter: fc.constantFrom('by-role', 'small-first'),
+    furtherRounds: fc.constantFrom('held', 'straddling'),
+  }),
+  counterspeech: fc.record({
+    batchSize: fc.constantFrom(1, 3, 4),
+    steps: fc.constantFrom('zero-shot', 'model-written', 'shipped'),
+    score: fc.constantFrom('answered', 'weighted'),
+  }),
+}
+const CODES = ['refused', 'content-filter', 'unreadable', 'rejected', 'unavailable', 'timeout', 'left out']
+
+/** An answer of one of two models that fits, perhaps without some of what was asked, or a failure; by a number. */
+function anything({ ask, order }: Asked, choice: number): unknown {
+  if (ask.lookup !== undefined || choice % 3 === 0) return new Failed(CODES[choice % CODES.length])
+  const filled = fill(z.toJSONSchema(ask.answer, { io: 'input' }), { seed: choice + order })
+  const some = ask.batch && { scores: [{ comment: 1 + (choice % ask.batch.count), reason: 'r', score: 0.5 }] }
+  const view = { reasoning: 'r', answer: choice % 2 === 0 ? 'Fake' : 'Real' }
+  const fitting = [view, some, filled].find((one) => keptAnswer(ask).safeParse(one).success)
+  return fitting === undefined ? new Failed() : new By(choice % 5 === 0 ? 'another' : 'one', fitting)
+}
+
+describe.each(Object.entries(SETTINGS))('%s', (name, settings) => {
+  test('asks for no more calls than it says, whatever is answered', () => {
+    fc.assert(
+      fc.property(
+        settings,
+        fc.record({ images: fc.integer({ min: 0, max: 4 }), comments: fc.integer({ min: 0, max: 45 }) }),
+        fc.array(fc.nat({ max: 10_000 }), { minLength: 1, maxLength: 40 }),
+        (over, size, choices) => {
+          let nth = 0
+          const replies = (asked: Asked) => anything(asked, choices[nth++ % choices.length] ?? 0)
+          const { asked, most } = callsOf(made(name, over), threadOf(name, size), replies)
+          expect(asked).toBeLessThanOrEqual(most)
+        },
+      ),
+      { numRuns: 100 },
+    )
+  })
+})
+
+/** Debaters who never agree; what else is asked fails, or is answered by anything that fits. */
+const atOdds = (asked: Asked) => {
+  const { ask, order } = asked
+  const view = { reasoning: 'r', answer: ask.label === 'oppose' ? 'Fake' : 'Real' }
+  return ask.answer.safeParse(view).success ? view : anything(asked, 3 * order + 1)
+}
+const refusing = () => new Failed('content-filter')
+const descriptions = {
+  over: { media: [{ kind: 'image' as const, url: 'https://x.example/1', description: 'A bridge.' }] },
+}
+
+test.each<[string, object, Parameters<typeof threadOf>[1], Replies, number]>([
+  ['rumor', {}, {}, atOdds, 8],
+  ['rumor', { rounds: 3, promptKind: 'objective' }, {}, atOdds, 9],
+  ['rumor', { batchSize: 1, oneScorer: false }, { comments: 7 }, atOdds, 7 + 8],
+  ['rumor', { debate: false }, {}, atOdds, 2],
+  ['rumor', { decide: 'vanilla' }, { comments: 7 }, atOdds, 1],
+  ['hate', {}, {}, atOdds, 8],
+  ['hate', { rounds: 1 }, {}, atOdds, 6],
+  ['hate', { batchSize: 3 }, {}, refusing, 1 + 3 + 5],
+  ['hate', { decide: 'majority' }, {}, atOdds, 3],
+  ['hate', { decide: 'zero-shot' }, {}, atOdds, 1],
+  ['safety', {}, {}, atOdds, 6],
+  ['safety', { maxImages: 2 }, { images: 3 }, atOdds, 2 + 6],
+  ['safety', { images: false }, { images: 3 }, atOdds, 6],
+  ['safety', {}, descriptions, atOdds, 6],
+  ['safety', { rounds: 3, supporter: false, loose: false }, {}, atOdds, 4],
+  ['counterspeech', {}, {}, atOdds, 4],
+  ['counterspeech', { steps: 'model-written' }, {}, atOdds, 8],
+  ['counterspeech', { batchSize: 4 }, {}, refusing, 1 + 4],
+  ['counterspeech', { batchSize: 4, score: 'weighted' }, {}, refusing, 4],
+])('%s under %o asks for all that it says of %o', (name, over, size, replies, calls) => {
+  expect(callsOf(made(name, over), threadOf(name, size), replies)).toEqual({ asked: calls, most: calls })
+})
