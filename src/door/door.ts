@@ -78,12 +78,9 @@ export function door(parts: DoorParts): Door {
       const query = new URLSearchParams(queryOf(request.url))
       const caller = route.scope === null ? NOBODY : who.identify(route, request.headers, query, from.address)
       // The first unit is charged before the body is read, the rest once the request's parts are known.
-      const first = requestUnits({})
-      const charge = (parts: ChargedParts) => who.charge(caller, requestUnits(parts) - first)
-      if (route.scope !== null) {
-        who.charge(caller, first)
-        countIn(from, caller)
-      }
+      const chargeRest = route.scope === null ? null : who.admit(caller)
+      const charge = (parts: ChargedParts) => chargeRest?.(requestUnits(parts))
+      if (route.scope !== null) countIn(from, caller)
       if (route.takesBody) checkBodyHeaders(request.headers)
       if (route.needs !== undefined) time.ofCall.checkAnswers(route.needs.dependency)
       holder = caller

@@ -53,7 +53,7 @@ export function callers({ keys, rate, openAs, clock }: KeyParts) {
       const caller = knownCaller(route, headers, query)
       if (caller !== null) return caller
       // Good keys are found before this: nobody is shut out by another who guesses.
-      const seconds = wrong.take(address, WRONG, 1, clock())
+      const seconds = wrong.take(address, WRONG, { units: 1, own: 0 }, clock())
       if (seconds !== null)
         throw new RequestRefused('rate', 'too many wrong keys came from this address', { retryAfter: seconds })
       throw unknownKey()
@@ -62,14 +62,28 @@ export function callers({ keys, rate, openAs, clock }: KeyParts) {
     identifyAgain(route: KeyRequirement, headers: Headers, query: URLSearchParams): void {
       if (knownCaller(route, headers, query) === null) throw unknownKey()
     },
-    /** Counts so many units of a request. Throws the problem of a rate that is reached. */
-    charge(caller: Caller, units: number): void {
-      if (units <= 0) return
-      const seconds = used.take(caller.id, caller.rate, units, clock())
-      if (seconds !== null)
-        throw new RequestRefused('rate', `the key may send ${caller.rate.perSecond} a second`, { retryAfter: seconds })
+    /**
+     * Lets a request in if its key has a unit left, and charges that unit. What it returns charges the request's other units,
+     * once they are known. Both throw the problem of a rate that is reached.
+     */
+    admit({ id, rate }: Caller): (units: number) => void {
+      const take = (units: number, own: number) => {
+        const seconds = used.take(id, rate, { units, own }, clock())
+        if (seconds !== null) throw rateReached(rate, seconds)
+      }
+      take(1, 0)
+      return (units) => {
+        if (units > 1) take(units - 1, 1)
+      }
     },
   }
+}
+
+function rateReached({ perSecond, burst }: KeyRate, retryAfter: number): RequestRefused {
+  const unit = 'one for each message, and for each call of a model that may be made'
+  return new RequestRefused('rate', `the key has ${perSecond} units a second, ${burst} at once: ${unit}`, {
+    retryAfter,
+  })
 }
 
 type KeyRequirement = Pick<DoorRoute, 'scope' | 'orScope' | 'googleKeys'>
@@ -87,8 +101,11 @@ function keyIn(headers: Headers, query: URLSearchParams | null): string | null {
 
 /** Token buckets by name. */
 interface Rates {
-  /** Takes so much at this rate; null if there was room, else for how many seconds there is none. */
-  take(name: string, rate: KeyRate, cost: number, now: number): number | null
+  /**
+   * Takes so many units, however many there are, if one is left beside the `own` that the same request took before; null then, else
+   * in how many seconds there is one.
+   */
+  take(name: string, rate: KeyRate, cost: { readonly units: number; readonly own: number }, now: number): number | null
 }
 
 interface Bucket {
@@ -97,23 +114,23 @@ interface Bucket {
 }
 
 /**
- * Buckets of this many names at most; of others the one that was used longest ago is forgotten. What costs more than a burst
- * is let in when the bucket is full, and is owed.
+ * Buckets of this many names at most; of others the one that was used longest ago is forgotten. What costs more than is left is let
+ * in, and owed: the next waits until a unit is there. So a request may cost more than a burst, and small ones keep no large one out.
  */
 function rates(mostNames: number): Rates {
   const buckets = new Map<string, Bucket>()
   return {
-    take(name, { perSecond, burst }, cost, now) {
+    take(name, { perSecond, burst }, { units, own }, now) {
       const before = buckets.get(name) ?? { tokens: burst, at: now }
       const tokens = Math.min(burst, before.tokens + (Math.max(0, now - before.at) / 1000) * perSecond)
-      const needed = Math.min(cost, burst)
+      const isLetIn = tokens + own >= 1
       buckets.delete(name)
-      buckets.set(name, { tokens: tokens >= needed ? tokens - cost : tokens, at: now })
+      buckets.set(name, { tokens: isLetIn ? tokens - units : tokens, at: now })
       for (const oldest of buckets.keys()) {
         if (buckets.size <= mostNames) break
         buckets.delete(oldest)
       }
-      return tokens >= needed ? null : (needed - tokens) / perSecond
+      return isLetIn ? null : (1 - tokens) / perSecond
     },
   }
 }

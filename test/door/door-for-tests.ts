@@ -20,6 +20,8 @@ export interface TestDoorOptions {
   readonly pressure?: () => string | null
   readonly write?: (records: readonly OutgoingMessage[]) => Promise<void>
   readonly timeoutMs?: number
+  /** The time by which rates are counted and keys expire. */
+  readonly clock?: () => number
   readonly isAway?: (dependency: Dependency) => boolean
 }
 
@@ -68,7 +70,7 @@ export function testDoor(options: TestDoorOptions = {}) {
     isAway: options.isAway ?? (() => false),
     closing: closing.signal,
     version: '0.0.0',
-    clock: () => NOW,
+    clock: options.clock ?? (() => NOW),
     report: (name, event) => void events.push([name, event]),
   })
   const from = { address: '127.0.0.1', host: 'localhost:8420', isKnownHost: true, countFor: () => true }

@@ -158,8 +158,9 @@ describe('messages', () => {
   test('each counts towards the rate of the key', async () => {
     const { ask } = testDoor({ rate: { perSecond: 1, burst: 4 } })
     expect((await ask('POST', '/v1/messages', [POST, POST, POST])).status).toBe(200)
-    const { status, headers } = await ask('POST', '/v1/messages', [POST, POST])
-    expect([status, headers.get('retry-after')]).toEqual([429, '1'])
+    expect((await ask('POST', '/v1/messages', [POST, POST])).status).toBe(200)
+    const { status, headers } = await ask('POST', '/v1/messages', [POST])
+    expect([status, headers.get('retry-after')]).toEqual([429, '2'])
   })
 
   test('are turned away while intake is paused', async () => {
