@@ -39,7 +39,8 @@ export function documentOf(
     info: {
       title: 'Gavel',
       version,
-      description: 'Judges live social content by structured debate. Every error is a problem (RFC 9457) with advice.',
+      description:
+        'Judges live social content by structured debate. Every error is a problem (RFC 9457) with advice. The rate of a key counts units: one for each message of a request, for each image at /v1/moderations, and for each call of a model that may be made for it, at least one. A request is let in if a unit is left; what it takes beyond is owed, and the next waits (429, Retry-After).',
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
     servers: [{ url: '/' }],

@@ -10,10 +10,10 @@ import type {
 } from '../contracts/ports/answers.ts'
 import { StoreSuspended } from '../contracts/ports/cases.ts'
 import type { Report } from '../contracts/ports/report.ts'
+import type { DebatedComment, DebateStarter } from './debates.ts'
 import { unanswered } from './in-time.ts'
 import { type JudgeRequest, MOST_WAIT, type ReadingParts, wantedOf } from './judge-body.ts'
 import { ERASE, JUDGE, JUDGEMENT } from './judge-operations.ts'
-import type { DebateStarter } from './perspective.ts'
 import { RequestRefused } from './problem.ts'
 import { type DoorCall, type DoorRoute, json, STORE_MS } from './route.ts'
 import type { RecordSender } from './sending.ts'
@@ -58,7 +58,7 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
           throw new RequestRefused('scope', 'stream: the key has not the scope send')
         call.within(1_000 * wanted.wait)
         if (wanted.stream) call.checkAnswers('kafka')
-        call.charge({ messages: 1 + wanted.comments.length })
+        call.charge({ messages: 1 + wanted.comments.length, calls: parts.asking.mostCalls(tenant, wanted) })
         const pressure = parts.pressure()
         if (pressure !== null)
           throw new RequestRefused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
@@ -134,21 +134,29 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
 
 /** Has a text debated whose verdicts go to the tenant's webhooks, and are kept like those of a request. */
 export function debateOf(parts: Pick<JudgeParts, 'asking' | 'kept' | 'pressure' | 'clock' | 'report'>): DebateStarter {
-  return async (tenant, { text, language }, protocols) => {
-    const pressure = parts.pressure()
-    if (pressure !== null) throw new RequestRefused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
+  const postOf = (tenant: string, { text, language }: DebatedComment) => {
     const createdAt = new Date(parts.clock()).toISOString()
     const id = `text-${randomBytes(9).toString('base64url')}`
-    const message = postMessage.parse({
-      id,
-      tenant,
-      text,
-      createdAt,
-      ...(language !== undefined && { lang: language }),
-    })
-    const asked = { post: parts.kept.post(message), comments: [], protocols, webhook: true }
-    const { id: request, until, protocols: judges } = await askedOf(parts, tenant, asked)
-    return { id: request, until: new Date(until).toISOString(), protocols: judges }
+    const lang = language === undefined ? {} : { lang: language }
+    return parts.kept.post(postMessage.parse({ id, tenant, text, createdAt, ...lang }))
+  }
+  return {
+    mostCalls(tenant, comment, protocols) {
+      // Routes may go by the language, which may be known only once it is scored.
+      return parts.asking.mostCalls(tenant, {
+        post: postOf(tenant, comment),
+        comments: [],
+        protocols: protocols ?? 'any',
+      })
+    },
+    async start(tenant, comment, protocols) {
+      const pressure = parts.pressure()
+      if (pressure !== null)
+        throw new RequestRefused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
+      const asked = { post: postOf(tenant, comment), comments: [], protocols, webhook: true }
+      const { id, until, protocols: judges } = await askedOf(parts, tenant, asked)
+      return { id, until: new Date(until).toISOString(), protocols: judges }
+    },
   }
 }
 

@@ -45,9 +45,15 @@ export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationPart
     refuse,
     async answer({ body, caller, charge, gone, closing, waiting }) {
       const inputs = inputsIn(body)
-      charge({ scoreCalls: inputs.reduce((sum, { text }) => sum + scorer.calls(text), 0) })
-      const whose = { tenant: caller.tenant, part: caller.id, remember: true, gone: gone(), signal: closing }
       const pause = pauses()
+      let [calls, shown] = [0, 0]
+      for (const { text, images = [] } of inputs) {
+        calls += scorer.calls(text)
+        shown += images.length
+        await pause(Buffer.byteLength(text))
+      }
+      charge({ calls, images: shown })
+      const whose = { tenant: caller.tenant, part: caller.id, remember: true, gone: gone(), signal: closing }
       const asked: ReturnType<TextScorer['categories']>[] = []
       for (const input of inputs) {
         const score = scorer.categories({ ...input, ...whose })

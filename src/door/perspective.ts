@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import { jsonOf } from './body.ts'
+import type { DebateStarter } from './debates.ts'
 import { unanswered } from './in-time.ts'
 import { noScore } from './no-score.ts'
 import { headersOf, PROBLEMS, RequestRefused } from './problem.ts'
@@ -56,13 +57,6 @@ const suggestion = request.extend({
     .nullish(),
 })
 
-/** Has the comment debated by the named protocols, or by those that the routes choose; its verdicts go to the tenant's webhooks. */
-export type DebateStarter = (
-  tenant: string,
-  comment: { readonly text: string; readonly language: string | undefined },
-  protocols: readonly string[] | null,
-) => Promise<{ readonly id: string; readonly until: string; readonly protocols: readonly string[] }>
-
 /** An error of Perspective's own, by the type that its clients look at. */
 class PerspectiveError extends RequestRefused {
   readonly errorType: string
@@ -101,7 +95,12 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
         const sentences = given.spanAnnotations === true ? sentencesOf(comment) : []
         // One sentence is the whole comment.
         const isSplit = sentences.length > 1
-        charge({ scoreCalls: parts.scorer.calls(comment) + (isSplit ? 1 : 0), debates: wantsDebate ? 1 : 0 })
+        const protocols = Array.isArray(given.debate) ? given.debate : null
+        const scoreCalls = parts.scorer.calls(comment) + (isSplit ? 1 : 0)
+        const debateCalls = wantsDebate
+          ? parts.debate.mostCalls(caller.tenant, { text: comment, language: asked[0] }, protocols)
+          : 0
+        charge({ messages: wantsDebate ? 1 : 0, calls: scoreCalls + debateCalls })
         const whose = { tenant: caller.tenant, part: caller.id, remember, gone: gone(), signal: closing }
         const scored = { text: comment, surroundings, ...whose }
         // The summary is asked for by itself, so that it is the same with spans and without.
@@ -123,10 +122,11 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
         })
         gone().throwIfAborted()
         const language = asked[0] ?? detected[0]
-        const protocols = Array.isArray(given.debate) ? given.debate : null
         if (wantsDebate)
           ifLate(() => unanswered('redis', 'has not answered in time: whether the debate was begun is not known'))
-        const debate = wantsDebate ? await parts.debate(caller.tenant, { text: comment, language }, protocols) : null
+        const debate = wantsDebate
+          ? await parts.debate.start(caller.tenant, { text: comment, language }, protocols)
+          : null
         return json(200, {
           attributeScores: Object.fromEntries(attributeScores),
           languages: asked.length > 0 ? asked : detected,
@@ -147,7 +147,7 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
       operation: SUGGEST,
       needs: { dependency: 'kafka', withinMs: parts.sending.withinMs },
       problems: ['kafka-away', 'back-pressure'],
-      async answer({ body, caller }) {
+      async answer({ body, caller, charge }) {
         const given = readAs(suggestion, body)
         const { comment } = commentIn(given)
         const at = new Date(parts.clock()).toISOString()
@@ -160,6 +160,7 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
           const message = { subjectId, tenant: caller.tenant, protocol: 'score', label, by: caller.by, at }
           return { topic: parts.feedbackTopic, key: subjectId, value: JSON.stringify(message) }
         })
+        charge({ messages: records.length })
         const became = await parts.sending.send(caller.tenant, records)
         if (became.includes('refused')) throw new RequestRefused('too-large', "Kafka's topic does not take it")
         return json(200, given.clientToken == null ? {} : { clientToken: given.clientToken })

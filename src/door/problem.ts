@@ -94,7 +94,11 @@ export const PROBLEMS = {
     todo: 'It can be judged by another model alone.',
   },
   headers: { status: 431, title: 'The headers are too large', todo: 'Send at most 8 KiB of them.' },
-  rate: { status: 429, title: 'Too many requests', todo: 'Wait for Retry-After.' },
+  rate: {
+    status: 429,
+    title: 'Too many requests',
+    todo: 'Wait for Retry-After, or use a key with a higher rate: gavel keys create --rate.',
+  },
   'back-pressure': {
     status: 429,
     title: 'There is more to do than can be done',

@@ -61,6 +61,7 @@ function judgingDoor(
     isAway: (dependency) => dependency === options.away,
     routes: judgeRoutes({
       asking: {
+        mostCalls: () => 0,
         async ask(tenant, one) {
           await options.takes
           if (options.fails !== undefined) throw options.fails

@@ -1,5 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { loadSettings } from '../../config/load.ts'
+import { makeProtocols } from '../../src/app/composition/make-protocols.ts'
+import { judgeRoutes } from '../../src/door/judge.ts'
+import { router } from '../../src/judging/engine/routes.ts'
+import { verdictRequests } from '../../src/judging/engine/verdict-requests.ts'
+import { messageKeeper } from '../../src/judging/threads/kept.ts'
+import { memoryStores } from '../../src/store/memory-stores.ts'
+import { HOUR, RULES } from '../contracts/samples.ts'
+import { plainFence, plainRank } from '../protocols/drive.ts'
 import { NOW, POST, type TestDoorOptions, testDoor } from './door-for-tests.ts'
 
 interface Rate {
@@ -106,5 +115,63 @@ describe('the rate of a key', () => {
       }),
       { numRuns: 60 },
     )
+  })
+})
+
+/** Questions to the protocols of the settings. */
+function askingRoutes() {
+  const settings = loadSettings({})
+  const { threads, answers } = memoryStores(() => NOW)
+  const protocols = makeProtocols(settings.protocols, plainFence, plainRank)
+  const kept = messageKeeper(settings.threads)
+  return judgeRoutes({
+    asking: verdictRequests({
+      threads,
+      answers,
+      protocols,
+      routes: router(protocols, {}, plainRank),
+      rules: RULES,
+      clock: () => NOW,
+      wake: () => {},
+      memo: { forget: async () => 0 },
+      settings: { keepAnswers: HOUR, keepMemo: HOUR },
+    }),
+    answers,
+    sending: { withinMs: 1_000, send: async (_, all) => all.map(() => 'acknowledged' as const) },
+    topics: { post: 'posts', comment: 'comments', counterspeech: 'counterspeech', feedback: 'feedback' },
+    limits: settings.intake,
+    items: 100,
+    kept,
+    waiting: 9_999,
+    waitingPerTenant: 9_999,
+    pressure: () => null,
+    clock: () => NOW,
+    report: () => {},
+  })
+}
+
+/** How many units such a question takes: of a burst, so many are missing afterwards. */
+async function unitsOf(question: object): Promise<number> {
+  const { post } = ratedDoor({ perSecond: 1, burst: 1 }, { routes: askingRoutes() })
+  expect((await post('/v1/judge', { wait: 0, ...question })).status).toBe(202)
+  const { status, retryAfter } = await post('/v1/judge', { wait: 0, ...question })
+  return status === 429 ? retryAfter : 0
+}
+
+describe('a question', () => {
+  const text = 'The bridge is closed.'
+  const media = Array.from({ length: 8 }, (_, nth) => ({ kind: 'image', url: `https://images.example/${nth}.png` }))
+
+  test('takes a unit for each message, and for each call that its protocols may make', async () => {
+    // rumor 8, hate 8, safety 6, and one for each image.
+    expect(await unitsOf({ post: { text } })).toBe(1 + 8 + 8 + 6)
+    expect(await unitsOf({ post: { text, media } })).toBe(1 + 8 + 8 + 6 + 8)
+    expect(await unitsOf({ post: { text }, protocols: ['hate'] })).toBe(1 + 8)
+    expect(await unitsOf({ reply: { text: 'They do not.', hateSpeech: 'They lie.' } })).toBe(1 + 4)
+  })
+
+  test('that is as dear as can be by default comes as often at once as may wait for a tenant', async () => {
+    const { door } = loadSettings({})
+    expect(door.rate.burst).toBeGreaterThanOrEqual(door.waitingPerTenant * (await unitsOf({ post: { text, media } })))
   })
 })

@@ -7,9 +7,10 @@ import { loadFiles, loadSettings } from '../../config/load.ts'
 import { scoringPart } from '../../src/app/composition/door.ts'
 import { PermanentError, RetryLaterError } from '../../src/contracts/facts/errors.ts'
 import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
+import type { DebateStarter } from '../../src/door/debates.ts'
 import { discoveryRoute } from '../../src/door/discovery.ts'
 import { moderationsRoute } from '../../src/door/moderations.ts'
-import { type DebateStarter, perspectiveRoutes } from '../../src/door/perspective.ts'
+import { perspectiveRoutes } from '../../src/door/perspective.ts'
 import { RequestRefused } from '../../src/door/problem.ts'
 import { attributesAnswer, categoriesAnswer, sentencesAnswer } from '../../src/door/scoring/attributes.ts'
 import { SCORE_PROMPTS, SCORING_VERSION } from '../../src/door/scoring/score-text.ts'
@@ -39,7 +40,7 @@ function scoringDoor(
 ) {
   const asked: AskContext[] = []
   const sent: OutgoingMessage[] = []
-  const debates: Parameters<DebateStarter>[] = []
+  const debates: Parameters<DebateStarter['start']>[] = []
   const gateway = {
     async ask(context: AskContext) {
       asked.push(context)
@@ -60,10 +61,13 @@ function scoringDoor(
           },
         },
         feedbackTopic: 'feedback',
-        async debate(...order) {
-          debates.push(order)
-          if (order[2]?.includes('none')) throw new RequestRefused('protocol', 'none is unknown')
-          return { id: 'a'.repeat(32), until: '2026-01-02T01:00:00.000Z', protocols: ['hate'] }
+        debate: {
+          mostCalls: (_tenant, _comment, protocols) => 8 * (protocols?.length ?? 3),
+          async start(...order) {
+            debates.push(order)
+            if (order[2]?.includes('none')) throw new RequestRefused('protocol', 'none is unknown')
+            return { id: 'a'.repeat(32), until: '2026-01-02T01:00:00.000Z', protocols: ['hate'] }
+          },
         },
         languages: settings.door.scores.languages,
         clock: () => NOW,
@@ -301,6 +305,54 @@ test('comments:suggestscore becomes feedback by the key’s owner', async () => 
   expect(String(sent[0]?.value)).not.toContain('idiot')
   const refused = await scoringDoor(answering, 'refused').ask('POST', '/v1alpha1/comments:suggestscore', body)
   expect(refused.status).toBe(413)
+})
+
+describe('towards the rate of its key', () => {
+  /** How many units a request takes, and the calls that it makes. */
+  async function unitsOf(path: string, body: object): Promise<{ units: number; calls: number }> {
+    const { ask, asked, keyOf } = scoringDoor()
+    const rate = { perSecond: 1, burst: 1 }
+    const key = { authorization: `Bearer ${keyOf('acme', ['judge', 'send'], { rate })}` }
+    expect((await ask('POST', path, body, key)).status).toBe(200)
+    const { headers } = await ask('POST', path, body, key)
+    return { units: Number(headers.get('retry-after')), calls: asked.length }
+  }
+  const image = { type: 'image_url', image_url: { url: 'https://x.example/a.png' } }
+  const scored = { comment: RUDE, requestedAttributes: { TOXICITY: {} } }
+  // A prompt has a space between two brackets: the text is longer there, and fills more pieces.
+  const brackets = '<< '.repeat(3_500)
+
+  test.each<[string, string, object, { units: number; calls: number }]>([
+    ['a text', '/v1/moderations', { input: 'Well.' }, { units: 1, calls: 1 }],
+    [
+      'a text with three images, each of them',
+      '/v1/moderations',
+      { input: [{ type: 'text', text: 'Well.' }, image, image, image] },
+      { units: 4, calls: 1 },
+    ],
+    ['a text that prompts make longer, all its pieces', '/v1/moderations', { input: brackets }, { units: 2, calls: 2 }],
+    [
+      'six suggested scores, the message of each',
+      '/v1alpha1/comments:suggestscore',
+      {
+        comment: RUDE,
+        attributeScores: {
+          TOXICITY: {},
+          SEVERE_TOXICITY: {},
+          IDENTITY_ATTACK: {},
+          INSULT: {},
+          PROFANITY: {},
+          THREAT: {},
+        },
+      },
+      { units: 6, calls: 0 },
+    ],
+    ['a score', ANALYZE, scored, { units: 1, calls: 1 }],
+    ['a score and a debate by one protocol', ANALYZE, { ...scored, debate: ['hate'] }, { units: 1 + 1 + 8, calls: 1 }],
+    ['a score and a debate by any', ANALYZE, { ...scored, debate: true }, { units: 1 + 1 + 24, calls: 1 }],
+  ])('counts %s', async (_, path, body, expected) => {
+    expect(await unitsOf(path, body)).toEqual(expected)
+  })
 })
 
 describe('moderations', () => {

@@ -23,6 +23,14 @@ export type VerdictRequestOutcome =
 
 /** Has posts judged that a client asks about. Each is a request of its own: asked again, it is another one. */
 export interface VerdictRequests {
+  /**
+   * Most calls of models that judging it may take, retries of a call aside; 0 if nothing judges it. `any`: by all that may be asked
+   * about such a post.
+   */
+  mostCalls(
+    tenant: string,
+    asked: Pick<VerdictRequest, 'post' | 'comments'> & { readonly protocols: VerdictRequest['protocols'] | 'any' },
+  ): number
   /** Resolves when it is durable. Throws `StoreSuspended` while the store can't be trusted. */
   ask(tenant: string, asked: VerdictRequest): Promise<VerdictRequestOutcome>
   /** Its client has gone and has no address of it: calls made for it alone are stopped, and nothing is kept. */

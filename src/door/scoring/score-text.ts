@@ -81,7 +81,7 @@ export interface ModelScores<Answer> {
 export interface TextScorer {
   /** Longest time for one score, in ms. */
   readonly withinMs: number
-  /** How many calls it takes to score this text. */
+  /** How many calls it takes to score this text, retries aside. */
   calls(text: string): number
   attributes(text: TextToScore): Promise<ModelScores<z.infer<typeof attributesAnswer>>>
   /** The attributes of each of these parts of the text, in their order. */
@@ -176,6 +176,9 @@ export function scorer(parts: {
       ? [text]
       : piecesOf(text, Math.floor(0.6 * text.length)).flatMap(whole)
 
+  /** A text in pieces, each of which one question shows whole. */
+  const shownPieces = (text: string) => piecesOf(text, most).flatMap(whole)
+
   /** Nothing of a text goes unread: it is as bad as the worst of its pieces. */
   async function scoreAll<Answer extends Readonly<Record<string, unknown>>>(
     given: TextToScore,
@@ -183,8 +186,7 @@ export function scorer(parts: {
   ): Promise<ModelScores<Answer>> {
     // Images belong to the text as a whole: they are shown once.
     const { images: _, ...written } = given
-    const pieces = piecesOf(given.text, most).flatMap(whole)
-    const [first, ...others] = pieces.map((text, nth) => ({ ...(nth === 0 ? given : written), text }))
+    const [first, ...others] = shownPieces(given.text).map((text, nth) => ({ ...(nth === 0 ? given : written), text }))
     const [score, ...more] = await Promise.all([ask(first ?? given), ...others.map(ask)])
     const scores = more.reduce((worst, { scores }) => highest(worst, scores), score.scores)
     return { ...score, scores }
@@ -195,7 +197,7 @@ export function scorer(parts: {
 
   return {
     withinMs: settings.timeout,
-    calls: (text) => piecesOf(text, most).length,
+    calls: (text) => shownPieces(text).length,
     attributes: (given) =>
       scoreAll(given, (piece) => {
         const messages = prompts

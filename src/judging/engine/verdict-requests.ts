@@ -25,8 +25,15 @@ export function verdictRequests(deps: {
   const { threads, memo, answers, rules, clock, settings, wake } = deps
 
   return {
+    mostCalls(tenant, { post, comments, protocols }) {
+      const judges =
+        protocols === 'any'
+          ? deps.protocols.filter((one) => mayBeAsked(one, post))
+          : judgesOf(deps, subjectOf(tenant, post), { post, comments, protocols }).judges
+      return judges.reduce((sum, judge) => sum + judge.mostCalls(post, comments.length), 0)
+    },
     async ask(tenant, { post, comments, protocols, webhook }) {
-      const subject: ThreadRef = { tenant, postId: post.id, kind: post.hateSpeech === undefined ? 'post' : 'reply' }
+      const subject = subjectOf(tenant, post)
       const { judges, unjudged } = judgesOf(deps, subject, { post, comments, protocols })
       if (unjudged.length > 0 || judges.length === 0) {
         const judging = deps.protocols.filter((one) => mayBeAsked(one, post)).map(({ name }) => name)
@@ -59,6 +66,10 @@ export function verdictRequests(deps: {
       return true
     },
   }
+}
+
+function subjectOf(tenant: string, { id, hateSpeech }: Post): ThreadRef {
+  return { tenant, postId: id, kind: hateSpeech === undefined ? 'post' : 'reply' }
 }
 
 /** The protocols that are to judge it, and those of the named ones that can't. */

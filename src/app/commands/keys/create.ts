@@ -32,7 +32,9 @@ export const command: Command<Options, Created> = {
       .argParser(listOf(SCOPES, 'scopes'))
       .default(['send', 'judge', 'read']),
     new Option('--by <name>', 'the person or tool that uses it, as named in decisions (default: the tenant)'),
-    new Option('--rate <n>', 'messages and requests a second (default: door.rate)').argParser(positive),
+    new Option('--rate <n>', 'units a second: messages, and calls of models at most (default: door.rate)').argParser(
+      positive,
+    ),
     new Option('--burst <n>', 'most of them at once (default: ten times the rate)').argParser(positive),
     new Option('--expires <duration>', 'its lifetime, such as 90d (default: until revoked)').argParser(durationMs),
   ],
