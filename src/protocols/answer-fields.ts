@@ -37,6 +37,19 @@ export function wholeScore(min: number, max: number): z.ZodType<number> {
   return z.preprocess(nearest, z.int().min(min).max(max))
 }
 
+/**
+ * How probable a model holds its answer to be right, from 0 to 1; null where it gives no such number. The answer counts without
+ * it: nobody is asked again for how sure they are.
+ */
+export const probability: z.ZodType<number | null> = z.preprocess(
+  (value) => {
+    const read = boundedScore(0, 1).safeParse(value)
+    return read.success ? read.data : null
+  },
+  // Shown as the number that is wanted.
+  z.any().meta({ type: 'number', minimum: 0, maximum: 1 }),
+)
+
 function isNear(value: unknown, min: number, max: number): value is number {
   return typeof value === 'number' && value >= min - ROUNDING && value <= max + ROUNDING
 }

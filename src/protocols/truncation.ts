@@ -60,7 +60,8 @@ export function withheldUnlessHarmful(ruling: Ruling, harmful: string, missing: 
   const { label, degraded } = ruling
   if (missing.length === 0 || label === null || label === harmful) return ruling
   const why = `no label: what was seen looks ${label}, but not all of it was: ${missing.join('; ')}`
-  return { ...ruling, label: null, decidedBy: 'none', degraded: [...degraded, why] }
+  const { confidence: _, ...rest } = ruling
+  return { ...rest, label: null, decidedBy: 'none', degraded: [...degraded, why] }
 }
 
 /**

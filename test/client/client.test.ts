@@ -162,5 +162,5 @@ test('the example of docs/door.md runs as it stands there', async () => {
   expect(here).not.toContain('8420')
   writeFileSync(file, here)
   const { stdout } = await promisify(execFile)(process.execPath, [file])
-  expect(stdout).toMatch(/^hate non-hate .+\n422 No such protocol: .+hate/)
+  expect(stdout).toMatch(/^hate non-hate [\s\S]+\n422 No such protocol: .+hate/)
 })

@@ -1,9 +1,9 @@
 import type { z } from 'zod'
 import type { ModelReply } from '../../src/contracts/ports/model.ts'
 import { scoreOn, stepsAnswer } from '../../src/protocols/counterspeech/answers.ts'
-import { judgeAnswer, stanceAnswer as perspectiveAnswer, turnAnswer } from '../../src/protocols/hate/answers.ts'
+import { judgementIn, stanceAnswer as perspectiveAnswer, turnAnswer } from '../../src/protocols/hate/answers.ts'
 import { stanceAnswer, stanceBatchAnswer, subjectivityAnswer, view } from '../../src/protocols/rumor/answers.ts'
-import { assessment, briefAnswer, description, report } from '../../src/protocols/safety/answers.ts'
+import { assessment, briefAnswer, description, paperReport } from '../../src/protocols/safety/answers.ts'
 
 /** The answers that stages ask for, by the name that the rows below use. */
 export const SCHEMAS = {
@@ -13,9 +13,9 @@ export const SCHEMAS = {
   subjectivity: subjectivityAnswer,
   perspective: perspectiveAnswer(['Not Hate Speech', 'Hate Speech']),
   turn: turnAnswer,
-  hate: judgeAnswer,
+  hate: judgementIn({ paper: true, turned: false }),
   risk: assessment,
-  report,
+  report: paperReport,
   brief: briefAnswer(2),
   description,
   coherence: scoreOn(1, 5),

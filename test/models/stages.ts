@@ -7,7 +7,7 @@ import { undecided } from '../../src/contracts/facts/verdict.ts'
 import { round, type Script } from '../../src/judging/engine/script.ts'
 import { readPrompts } from '../../src/protocols/prompts.ts'
 import { CURATOR_PROMPTS, safetyCuration } from '../../src/protocols/safety/curation.ts'
-import type { Asked, Replies } from '../protocols/drive.ts'
+import { type Asked, EVERY_DEBATE, type Replies } from '../protocols/drive.ts'
 
 // Every question that is put to a model, over words that strangers and models chose.
 
@@ -19,7 +19,10 @@ function made(name: string, over: object = {}): (words: Words) => Script {
   const subject = name === 'counterspeech' ? reply : snapshot
   // What comes first goes by a hash of the text: here other words must change nothing else.
   const order = name === 'counterspeech' ? {} : { order: 'fixed' }
-  const given = { ...settings.protocols, [name]: { ...settings.protocols[name], enabled: true, ...order, ...over } }
+  // Every question is asked, and in every form.
+  const debated = { ...EVERY_DEBATE[name], ...(name === 'hate' ? { exits: true } : {}) }
+  const own = { ...settings.protocols[name], enabled: true, ...order, ...debated, ...over }
+  const given = { ...settings.protocols, [name]: own }
   const protocol = makeProtocols(given as typeof settings.protocols, fence, samplingRanks('key')).find(
     (one) => one.name === name,
   )
@@ -106,7 +109,7 @@ const hateReplies =
       }))
       return { shelves, weak: null }
     }
-    if (ask.stage === 'debate') return { argument: words.argument }
+    if (ask.stage === 'debate') return { argument: words.argument, holds: 'yes' }
     if (ask.stage === 'judge') return { reason: words.reason, label: 'hate' }
     const label = ['Offensive', 'Hate Speech', 'Hateful'].find(
       (one) => ask.answer.safeParse({ reason: 'r', label: one }).success,

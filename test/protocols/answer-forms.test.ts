@@ -17,12 +17,12 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     subjectivity: ['reason', 'answer'],
     opinion: ['reasoning', 'answer'],
     debate: ['reasoning', 'answer'],
-    judge: ['reasoning', 'answer'],
+    judge: ['reasoning', 'answer', 'probability'],
   },
   hate: {
     perspective: ['reason', 'label'],
-    debate: ['argument'],
-    judge: ['reason', 'label'],
+    debate: ['argument', 'holds'],
+    judge: ['reason', 'label', 'probability'],
   },
   safety: {
     describe: ['seen', 'description'],
@@ -36,7 +36,7 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     ],
     strict: ['reasoning', 'score'],
     loose: ['reasoning', 'score'],
-    arbitrate: ['reasoning', 'evidence', 'rule', 'categories', 'score', 'label'],
+    arbitrate: ['reasoning', 'evidence', 'rule', 'categories', 'score', 'label', 'probability'],
   },
   counterspeech: {
     score: ['reasoning', 'score'],
@@ -45,7 +45,14 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>
 }
 
 /** Where the papers' form is another. */
-const PAPER_FIELDS: typeof FIELDS = { safety: { describe: ['description'] } }
+const PAPER_FIELDS: typeof FIELDS = {
+  rumor: { judge: ['reasoning', 'answer'] },
+  hate: { debate: ['argument'], judge: ['reason', 'label'] },
+  safety: {
+    describe: ['description'],
+    arbitrate: ['reasoning', 'evidence', 'rule', 'categories', 'score', 'label'],
+  },
+}
 
 /** What a reason of two or three sentences takes, with its score, in tokens. */
 const REASON_TOKENS = 60
@@ -173,7 +180,7 @@ const forms = (asks: readonly Ask[]) =>
 /** The settings that lead to every stage between them. */
 const WAYS: Readonly<Record<string, readonly object[]>> = {
   rumor: [{}, { preset: 'paper' }],
-  hate: [{}, { preset: 'paper' }],
+  hate: [{ debateWhen: 'always' }, { preset: 'paper' }],
   safety: [{}, { preset: 'paper' }],
   counterspeech: [{ steps: 'model-written' }, {}, { preset: 'paper', steps: 'model-written' }],
 }

@@ -10,14 +10,18 @@ import { hate } from '../../src/protocols/hate/index.ts'
 import { safety } from '../../src/protocols/safety/index.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
 import { intakeContext } from '../support/intake-context.ts'
-import { type Asked, drive, Failed, plainFence, plainRank, type Replies } from './drive.ts'
+import { type Asked, drive, EVERY_DEBATE, Failed, plainFence, plainRank, type Replies } from './drive.ts'
 
 // What a benign label needs: nothing that nobody saw or heard is called safe, or no hate.
 
 const { protocols } = loadSettings({})
 const made = (kind: typeof safety | typeof hate, over: object) => {
   const { enabled: _, ...shipped } = protocols[kind.name] ?? {}
-  const given = { settings: { ...shipped, ...over }, prompts: promptsOf(kind.name), files: loadFiles }
+  const given = {
+    settings: { ...shipped, ...EVERY_DEBATE[kind.name], ...over },
+    prompts: promptsOf(kind.name),
+    files: loadFiles,
+  }
   return kind.make({ ...given, fence: plainFence, samplingRank: plainRank })
 }
 

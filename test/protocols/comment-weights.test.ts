@@ -16,7 +16,7 @@ import { rumor } from '../../src/protocols/rumor/index.ts'
 import { misspeltAlike, sameWords } from '../../src/protocols/rumor/near-identical.ts'
 import type { RumorSettings } from '../../src/protocols/rumor/settings.ts'
 import { tell } from '../support/pipeline.ts'
-import { drive, plainRank } from './drive.ts'
+import { drive, EVERY_DEBATE, plainRank } from './drive.ts'
 
 const { enabled: _, ...shipped } = loadSettings({}).protocols.rumor as unknown as RumorSettings & { enabled: boolean }
 const made = (settings: Partial<RumorSettings> = {}) =>
@@ -457,7 +457,13 @@ async function threadsOf(file: string, format: 'gavel' | 'rumoureval2017', most:
 }
 
 describe('what each switch saves', () => {
-  const off = { foldNearIdentical: false, perAuthor: null, stopAtConsensus: false, batchSize: 1 }
+  const off: Partial<RumorSettings> = {
+    ...EVERY_DEBATE.rumor,
+    foldNearIdentical: false,
+    perAuthor: null,
+    stopAtConsensus: false,
+    batchSize: 1,
+  }
   const rows: [string, Partial<RumorSettings>, PinnedContext][] = [
     ['preset paper', { preset: 'paper' }, { overloaded: false }],
     ['all off', off, { overloaded: false }],
@@ -465,6 +471,7 @@ describe('what each switch saves', () => {
     ['batchSize 20', { ...off, batchSize: 20 }, { overloaded: false }],
     ['foldNearIdentical', { ...off, foldNearIdentical: true }, { overloaded: false }],
     ['perAuthor 3', { ...off, perAuthor: 3 }, { overloaded: false }],
+    ['debateWhen contested', { ...off, debateWhen: 'contested' }, { overloaded: false }],
     ['overloadedRounds 1', { ...off, overloadedK: null, overloadedComments: null }, { overloaded: true }],
     ['overloadedK 8', { ...off, overloadedRounds: null, overloadedComments: null }, { overloaded: true }],
     ['overloadedComments 20', { ...off, overloadedRounds: null, overloadedK: null }, { overloaded: true }],
@@ -503,5 +510,6 @@ describe('what each switch saves', () => {
     for (const [row] of rows) expect(calls(row), row).toBeLessThanOrEqual(calls('all off'))
     expect(calls('as shipped')).toBeLessThan(calls('all off') / 2)
     expect(calls('as shipped, under load')).toBeLessThanOrEqual(calls('as shipped'))
+    expect(calls('debateWhen contested')).toBeLessThan(calls('all off'))
   })
 })

@@ -6,7 +6,7 @@ function confidence(name: string, verdict: ConfidenceBasis): number | null | und
   return PROTOCOLS.find((kind) => kind.name === name)?.confidence?.(verdict)
 }
 
-describe('how sure a verdict is of its label', () => {
+describe('how sure a verdict of schema 1 is of its label', () => {
   it.each<[string, string | null, Record<string, number>, number | null]>([
     ['four of five on its side', 'hate', { hate: 4, nonHate: 1 }, 0.8],
     ['one of five on its side', 'hate', { hate: 1, nonHate: 4 }, 0.2],
@@ -16,24 +16,19 @@ describe('how sure a verdict is of its label', () => {
     ['no scores', 'hate', {}, null],
     ['no label', null, { hate: 2, nonHate: 2 }, null],
   ])('hate, the share of the perspectives: %s', (_, label, scores, share) => {
-    for (const decidedBy of ['judge', 'majority'] as const)
+    for (const decidedBy of ['consensus', 'majority'] as const)
       expect(confidence('hate', { label, scores, decidedBy, models: {} })).toBe(share)
+    // A judge's label is not theirs.
+    expect(confidence('hate', { label, scores, decidedBy: 'judge', models: {} })).toBeNull()
   })
 
-  it.each<[string, string | null, Record<string, number>, number | null]>([
-    ['unsafe at 0.75', 'unsafe', { strict: 1, loose: 0.25, final: 0.75 }, 0.75],
-    ['safe at 0.25', 'safe', { strict: 1, loose: 0.25, final: 0.25 }, 0.75],
-    ['safe in spite of 0.75', 'safe', { final: 0.75 }, 0.25],
-    ['no score of the arbiter', 'unsafe', { strict: 1, loose: 1 }, null],
-    ['no label', null, { final: 0.75 }, null],
-  ])('safety, the arbiter’s risk score: %s', (_, label, scores, sure) => {
-    expect(confidence('safety', { label, scores, decidedBy: 'arbiter', models: {} })).toBe(sure)
-  })
-
-  it('rumor does not say', () => {
-    const scores = { support: 3, oppose: 0 }
+  it('rumor and safety do not say: a risk is no confidence', () => {
     for (const decidedBy of ['consensus', 'judge'] as const)
-      expect(confidence('rumor', { label: 'rumor', scores, decidedBy, models: {} })).toBeNull()
+      expect(
+        confidence('rumor', { label: 'rumor', scores: { support: 3, oppose: 0 }, decidedBy, models: {} }),
+      ).toBeNull()
+    const scores = { strict: 1, loose: 0.25, final: 0.75 }
+    expect(confidence('safety', { label: 'unsafe', scores, decidedBy: 'arbiter', models: {} })).toBeNull()
   })
 
   it('counterspeech has no labels to be sure of', () => {

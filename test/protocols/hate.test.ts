@@ -21,7 +21,11 @@ const defaults: HateSettings = {
   examples: 3,
   rounds: 2,
   batchSize: 1,
-  unanimous: 'debated',
+  // Its debates are tested here; when there is one, and how it may end early, in hate-debates.test.ts.
+  debateWhen: 'always',
+  controlShare: 0,
+  exits: false,
+  endsAtEcho: false,
   history: 'algorithm',
   order: 'fixed',
   opens: 'non-hate',
@@ -305,6 +309,7 @@ describe('Algorithms 1 and 2', () => {
         decidedBy: 'judge',
         rounds: 2,
         debated: { held: true, why: 'always' },
+        confidence: { value: null, how: null },
         evidence: { support: [], oppose: [], precedents: NAMES.flatMap((name) => [`${name}-1`, `${name}-2`]) },
         degraded: [],
       },
@@ -1281,14 +1286,17 @@ describe('the prompts carry every point of the paper’s', () => {
     for (const name of Object.keys(points).filter((each) => each !== 'system' && !each.startsWith('debater')))
       expect(text(name)).not.toMatch(/\{"/)
     for (const name of ['perspective', 'perspective-criteria', 'perspective-examples', 'zero-shot', 'judge'])
-      expect(text(name)).toMatch(/(reasons?|sentence)[^.]*, then (give )?the label(: \{\{labels\}\})?\.$/)
+      expect(text(name)).toMatch(
+        /(reasons?|sentence)[^.]*, then (give )?the label(: \{\{labels\}\})?\.( Last, give the probability .*)?$/,
+      )
   })
 
   test('every answer schema has the reasons before the label', () => {
     const { asked } = run(made(), cast({}))
     for (const { ask } of asked.slice(1)) {
       const keys = Object.keys((ask.answer.toJSONSchema() as { properties: object }).properties)
-      expect(keys).toEqual(ask.stage === 'debate' ? ['argument'] : ['reason', 'label'])
+      const label = ask.stage === 'judge' ? ['label', 'probability'] : ['label']
+      expect(keys).toEqual(ask.stage === 'debate' ? ['argument'] : ['reason', ...label])
     }
   })
 

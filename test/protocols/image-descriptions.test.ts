@@ -3,7 +3,7 @@ import { loadSettings } from '../../config/load.ts'
 import { makeProtocols } from '../../src/app/composition/make-protocols.ts'
 import type { Post } from '../../src/contracts/facts/thread.ts'
 import { describeImages } from '../../src/protocols/image-descriptions.ts'
-import { drive, Failed, plainFence, plainRank, wordsOf } from './drive.ts'
+import { drive, EVERY_DEBATE, Failed, plainFence, plainRank, wordsOf } from './drive.ts'
 
 const post = (...alts: (string | undefined)[]): Post => ({
   id: 'p',
@@ -27,7 +27,7 @@ test('an author can’t pass words of the text off as an image’s: it is said h
 test.each(['hate', 'rumor'])('%s says so after the words themselves', (name) => {
   const { protocols } = loadSettings({})
   const [made] = makeProtocols(
-    { [name]: { ...protocols[name], enabled: true } } as typeof protocols,
+    { [name]: { ...protocols[name], enabled: true, ...EVERY_DEBATE[name] } } as typeof protocols,
     plainFence,
     plainRank,
   )

@@ -65,6 +65,7 @@ function reply({ ask, order }: Asked): unknown {
     { reason: 'r', label: 'Hateful' },
     { reason: 'r', label: 'hate' },
     { argument: 'a' },
+    { argument: 'a', holds: 'yes' },
     { seen: 'yes', description: 'd' },
     { summary: 's', precedents: [], patterns: 'none' },
     { reasoning: 'r', evidence: [], rule: 'default-safe', categories: [], score: 0.5, label: 'safe' },
@@ -88,9 +89,9 @@ const asksOf = (name: Name, over: object) =>
 const WAYS: Record<Name, readonly object[]> = {
   rumor: [{}, { promptKind: 'subjective' }, { debate: false }, { stance: false }, { decide: 'vanilla' }],
   hate: [
-    {},
+    { debateWhen: 'always' },
     { perspectives: ['kold'] },
-    { history: 'code' },
+    { history: 'code', debateWhen: 'always', exits: false },
     { show: 'criteria' },
     { show: 'examples' },
     { decide: 'zero-shot' },
@@ -231,10 +232,10 @@ test('so it does of a post with an image, which a small arbiter rules on first',
   const event = join(ownFolder('twice'), 'twice.jsonl')
   writeFileSync(event, `${JSON.stringify(row)}\n`.repeat(2))
   const [first, second] = (await verdictsOf('safety', 'thrifty', {}, event, 'airbench-both')).verdicts
-  // Brief, strict, loose, and one ruling by the model of both debaters.
-  expect(first).toMatchObject({ label: 'safe', usage: { calls: 4 } })
+  // Strict, loose, and one ruling by the model of both debaters.
+  expect(first).toMatchObject({ label: 'safe', usage: { calls: 3 } })
   expect(Object.keys(first?.models ?? {})).not.toContain('arbiter')
-  expect(second).toMatchObject({ label: 'safe', usage: { calls: 0, memoHits: 4 } })
+  expect(second).toMatchObject({ label: 'safe', usage: { calls: 0, memoHits: 3 } })
 })
 
 test('steps that the model writes (G-EVAL) are written once, and then the same for every reply, also under `paper`', async () => {

@@ -20,11 +20,17 @@ const drawsOf =
   (name) =>
     seededRandom(`planted ${item} ${name}`).unit()
 
+/** Every debate is held, without a gate and controls. */
+const DEBATED = { debateWhen: 'always', controlShare: 0 }
+const TO_THE_END = { exits: false, endsAtEcho: false }
+
 const known = new Map<string, Protocol>()
 
 function made(name: string, over: object): Protocol {
   const key = JSON.stringify([name, over])
-  const settings = { [name]: { ...protocols[name], enabled: true, ...over } } as typeof protocols
+  const settings = {
+    [name]: { ...protocols[name], enabled: true, ...(name === 'counterspeech' ? {} : DEBATED), ...over },
+  } as typeof protocols
   const protocol = known.get(key) ?? makeProtocols(settings, plainFence, plainRank)[0]
   if (protocol === undefined) throw new Error(`no protocol ${name}`)
   known.set(key, protocol)
@@ -78,7 +84,7 @@ describe('rumor, before a planted model', () => {
     if (ask.stage === 'subjectivity') return kind
     const turns = ask.messages.filter(({ role }) => role === 'assistant').length
     const isFake = draw(`${ask.stage === 'judge' ? 'judge' : shown.join()} ${turns} ${ask.draw ?? ''}`) < 0.5
-    return { reasoning: 'r', answer: isFake ? 'Fake' : 'Real' }
+    return { reasoning: `r${turns} ${ask.label}`, answer: isFake ? 'Fake' : 'Real' }
   }
   const all = items.map((item) => {
     const [subject, answer] = [thread(item), answering(item)]
@@ -90,17 +96,19 @@ describe('rumor, before a planted model', () => {
     return [support, oppose].filter((side) => side.length > 0).length
   }
 
-  test.each(Object.entries(rumorSettings.savings))('%s', (row, switches) => {
+  const gates = { 'one opinion without two sides': { debateWhen: 'contested', unverified: false, minSideAuthors: 1 } }
+
+  test.each(Object.entries({ ...rumorSettings.savings, ...gates }))('%s', (row, switches) => {
     const others = all.map((judge) => judge(switches))
     const changed = items.filter((at) => others[at]?.conclusion.ruling.label !== plain[at]?.conclusion.ruling.label)
     const calls = (of: typeof plain) => of.reduce((sum, { asked }) => sum + asked.length, 0)
-    const may = row.includes('one side') ? 1 : row.includes('no comment') ? 0 : null
-    for (const at of changed) expect(sidesOf(at)).toBe(may)
-    if (may === null) expect(changed).toEqual([])
-    else expect(changed.length).toBeGreaterThan(0)
-    // Elsewhere it is the same ruling, word for word.
-    for (const at of items.filter((one) => sidesOf(one) !== may))
-      expect(others[at]?.conclusion.ruling).toEqual(plain[at]?.conclusion.ruling)
+    const may = row.includes('two sides') ? [0, 1] : []
+    for (const at of changed) expect(may).toContain(sidesOf(at))
+    expect(changed.length > 0).toBe(may.length > 0)
+    // Elsewhere it is the same ruling, word for word, except for why it was debated.
+    const rulingOf = (of: typeof plain, at: number) => ({ ...of[at]?.conclusion.ruling, debated: null })
+    for (const at of items.filter((one) => !may.includes(sidesOf(one))))
+      expect(rulingOf(others, at)).toEqual(rulingOf(plain, at))
     expect(calls(others)).toBeLessThanOrEqual(calls(plain))
     for (const { conclusion } of others) expect(conclusion.ruling.label).not.toBeNull()
   })
@@ -122,7 +130,7 @@ describe('hate, before a planted model', () => {
     return fitting(asked, stances[0], Object.fromEntries(stances.map((one, at) => [`annotator${at + 1}`, one])))
   }
   const rulings = (over: object) =>
-    items.map((item) => judged('hate', over, subjectOf(item), answering(item)).conclusion.ruling)
+    items.map((item) => judged('hate', { ...TO_THE_END, ...over }, subjectOf(item), answering(item)).conclusion.ruling)
   const plain = rulings({})
   /** The perspectives' own side, where all have the same; else null. */
   const agreed = (item: number) => {
@@ -132,7 +140,7 @@ describe('hate, before a planted model', () => {
   }
 
   test('no debate where all perspectives agree changes labels there alone, to what they say', () => {
-    const fewer = rulings({ unanimous: 'decided' })
+    const fewer = rulings({ debateWhen: 'contested' })
     const alike = items.filter((item) => agreed(item) !== null)
     expect(alike.length).toBeGreaterThan(20)
     expect(alike.length).toBeLessThan(ITEMS - 20)
@@ -175,7 +183,8 @@ describe('safety, before a planted model', () => {
     }
   }
   const smallOf = (draw: Draw) => ({
-    score: scoreOf(draw, 'small', 0),
+    score: 0.5,
+    probability: scoreOf(draw, 'small', 0),
     ...(draw('small label') < 0.5 ? { rule: 'confirmation', label: 'unsafe' } : { rule: 'exoneration', label: 'safe' }),
   })
   const labels = (over: object, of = subject) =>
@@ -190,11 +199,11 @@ describe('safety, before a planted model', () => {
     const [large, small] = [labels({}, pictured), labels({ imageArbiter: 'small-first' }, pictured)]
     const decides = items.filter((item) => {
       const draw = drawsOf(item)
-      const { label, score } = smallOf(draw)
+      const { label, probability } = smallOf(draw)
       const last = (['strict', 'loose'] as const).map((stage) => scoreOf(draw, stage, 1))
       return label === 'unsafe'
-        ? score >= 0.7 && last.every((one) => one > 0.5)
-        : score <= 0.2 && last.every((one) => one < 0.5)
+        ? probability >= 0.7 && last.every((one) => one > 0.5)
+        : probability >= 0.8 && last.every((one) => one < 0.5)
     })
     expect(decides.length).toBeGreaterThan(5)
     for (const item of items)
@@ -205,7 +214,7 @@ describe('safety, before a planted model', () => {
   })
 
   test('a second round is missed only where the first left both on one side', () => {
-    const fewer = labels({ furtherRounds: 'straddling' })
+    const fewer = labels({ debateWhen: 'contested' })
     const changed = items.filter((item) => fewer[item] !== plain[item])
     expect(changed.length).toBeGreaterThan(0)
     for (const item of changed) {

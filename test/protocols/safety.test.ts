@@ -28,7 +28,10 @@ const defaults: SafetySettings = {
   models: 'by-role',
   textArbiter: 'by-role',
   imageArbiter: 'by-role',
-  furtherRounds: 'held',
+  // Whole debates are tested here; when there is a second round in thrifty.test.ts.
+  debateWhen: 'always',
+  controlShare: 0,
+  brief: 'always',
   order: 'fixed',
   scoreFallback: 'none',
   partlyRead: 'undecided',
@@ -174,7 +177,8 @@ Precedent 1 (judged: unsafe). Key cues: K1a; K1b. Differences: D1
 Precedent 2 (judged: safe). Key cues: K2a; K2b. Differences: D2
 Precedent 3 (judged: unsafe). Key cues: K3a; K3b. Differences: D3
 Patterns: P>`
-const NO_BRIEF = 'There is no brief.'
+/** Said before a brief, and only where there is one. */
+const BACKGROUND = 'Background for both debaters'
 
 const inStage = (asked: readonly Asked[], stage: string) => asked.filter(({ ask }) => ask.stage === stage)
 const messagesOf = (asked: readonly Asked[], stage: string, turn = 0): readonly ChatMessage[] => {
@@ -320,6 +324,7 @@ describe('a text', () => {
       decidedBy: 'arbiter',
       rounds: 2,
       debated: { held: true, why: 'always' },
+      confidence: { value: null, how: null },
       evidence: { support: [], oppose: [], precedents: ['n1', 'n2', 'n3'] },
       degraded: [],
     })
@@ -675,8 +680,8 @@ describe('the switches of Table 3', () => {
   test('without the supporter: neither lookup nor brief', () => {
     const { asked, ruling } = run({ supporter: false })
     expect(asked.map(({ ask }) => ask.stage)).toEqual(['strict', 'loose', 'strict', 'loose', 'arbitrate'])
-    expect(messagesOf(asked, 'strict')[1]).toEqual(user('strict', { input, brief: NO_BRIEF, opponent: NOBODY_YET }))
-    expect(shownIn(asked, 'arbitrate')).toContain(NO_BRIEF)
+    expect(messagesOf(asked, 'strict')[1]).toEqual(user('strict', { input, brief: '', opponent: NOBODY_YET }))
+    expect(shownIn(asked, 'arbitrate')).not.toContain(BACKGROUND)
     expect(ruling.degraded).toEqual([])
   })
 
@@ -797,7 +802,7 @@ describe('a failed ask', () => {
 
   test('of brief: debated without one, and no precedent stands as evidence', () => {
     const { asked, ruling } = run({}, { brief: failed })
-    for (const stage of ['strict', 'loose', 'arbitrate']) expect(shownIn(asked, stage)).toContain(NO_BRIEF)
+    for (const stage of ['strict', 'loose', 'arbitrate']) expect(shownIn(asked, stage)).not.toContain(BACKGROUND)
     expect(ruling).toMatchObject({ label: 'unsafe', evidence: { precedents: [] } })
     expect(ruling.degraded).toEqual(['brief failed: unreadable (score: too_big); debated without one'])
   })
@@ -1019,7 +1024,7 @@ describe('the prompts carry every point of the paper’s', () => {
       /real and could be acted upon/,
     ],
     turn: [
-      /Check what your opponent said against the post, the brief and your own previous assessment/,
+      /Check what your opponent said against the post, any brief and your own previous assessment/,
       /rebut what does not hold, and concede what does/,
       /stay, rise or fall, but only as your role allows, and for a reason that you give/,
       /\{\{opponent\}\}/,
@@ -1044,7 +1049,7 @@ describe('the prompts carry every point of the paper’s', () => {
   }
   test.each(Object.entries(points))('%s', (name, wanted) => {
     const [known, spoken, both, debated, missing, claimed, images] = Array(7).fill('yes')
-    const whole = `${text(name, { known, spoken, both, debated, missing, claimed, images })}\n${text(name)}`
+    const whole = `${text(name, { brief: 'B', known, spoken, both, debated, missing, claimed, images })}\n${text(name)}`
     for (const point of wanted) expect(whole).toMatch(point)
   })
 
@@ -1053,7 +1058,7 @@ describe('the prompts carry every point of the paper’s', () => {
     ['loose', /Give your analysis, and then a risk score/],
     [
       'arbitrate',
-      /Give your reasoning,.*; the evidence.*; the rule, by its name;.*; a final risk score .* below 0\.5 if safe and above 0\.5 if unsafe, .*; and the label that the rule gives\./,
+      /Give your reasoning,.*; the evidence.*; the rule, by its name;.*; a final risk score .* below 0\.5 if safe and above 0\.5 if unsafe, .*; the label that the rule gives; and the probability that this label is right/,
     ],
   ])('%s asks for the reasons before score and label', (name, order) => {
     expect(text(name)).toMatch(order)

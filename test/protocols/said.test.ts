@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { z } from 'zod'
 import { readAnswer } from '../../src/models/read-answer.ts'
-import { assessment, briefAnswer, report } from '../../src/protocols/safety/answers.ts'
+import { assessment, briefAnswer, paperReport as report } from '../../src/protocols/safety/answers.ts'
 import { lessonAnswer } from '../../src/protocols/safety/curation.ts'
 
 /** What the gateway makes of this answer; 'unreadable' where it asks once more. */

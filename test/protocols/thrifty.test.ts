@@ -14,10 +14,19 @@ import { type Asked, calls, drive, Failed, plainFence, plainRank, type Replies, 
 // What `preset: thrifty` changes, switch by switch: fewer calls, and the same needs of a benign label.
 
 const { protocols } = loadSettings({})
+/** Every debate is held, and to its end, where a test does not say otherwise. */
+const FIXED = {
+  order: 'fixed',
+  debateWhen: 'always',
+  controlShare: 0,
+  exits: false,
+  endsAtEcho: false,
+  brief: 'always',
+}
 const made = (name: string, over: object = {}): Protocol => {
   const { shape } = PROTOCOLS.find((kind) => kind.name === name)?.settings ?? { shape: {} }
-  const order = 'order' in shape ? { order: 'fixed' } : {}
-  const given = { [name]: { ...protocols[name], enabled: true, ...order, ...over } }
+  const fixed = Object.entries(FIXED).filter(([key]) => key in shape)
+  const given = { [name]: { ...protocols[name], enabled: true, ...Object.fromEntries(fixed), ...over } }
   const [protocol] = makeProtocols(given as typeof protocols, plainFence, plainRank)
   if (protocol === undefined) throw new Error(`no protocol ${name}`)
   return protocol
@@ -108,7 +117,7 @@ describe('hate, where all perspectives agree', () => {
   const NOT = { reason: 'N', label: 'Not hateful' }
   const DONT = { reason: 'D', label: "I don't know" }
   const judged = (stances: readonly unknown[], over: object = {}, subject = post()) =>
-    drive(made('hate', { unanimous: 'decided', ...over }).script(subject, null), ({ ask, order }) =>
+    drive(made('hate', { debateWhen: 'contested', ...over }).script(subject, null), ({ ask, order }) =>
       ask.stage === 'perspective'
         ? stances[order]
         : ask.stage === 'judge'
@@ -132,7 +141,7 @@ describe('hate, where all perspectives agree', () => {
     ['one could not tell, and is filed under the side of the others', [NOT, NOT, DONT], { abstentions: 'else' }],
     ['one failed', [NOT, NOT, new Failed()], {}],
     ['there is but one', [NOT], { perspectives: ['un-strategy'] }],
-    ['the switch is off', [NOT, NOT, NOT], { unanimous: 'debated' }],
+    ['the switch is off', [NOT, NOT, NOT], { debateWhen: 'always' }],
   ])('and a debate is held where %s', (_, stances, over) => {
     const { asked, conclusion } = judged(stances, over)
     expect(stages(asked).slice(stances.length)).toEqual(['debate', 'debate', 'debate', 'debate', 'judge'])
@@ -254,19 +263,19 @@ describe('safety', () => {
   })
 
   test.each([
-    [0.2, 0.1, 1],
-    [0.9, 0.6, 1],
-    [0.6, 0.4, 2],
-    [0.4, 0.6, 2],
-    [0.5, 0.1, 2],
-    [0.9, 0.5, 2],
-    [new Failed(), 0.1, 2],
-    [0.1, new Failed(), 2],
-  ])('where strict says %s and loose %s holds %i rounds', (strict, loose, rounds) => {
-    const { asked, conclusion } = judged([strict, loose, 0.3, 0.2], { furtherRounds: 'straddling' })
+    [0.2, 0.1, 1, 'unanimous'],
+    [0.9, 0.6, 1, 'unanimous'],
+    [0.6, 0.4, 2, 'contested'],
+    [0.4, 0.6, 2, 'contested'],
+    [0.5, 0.1, 2, 'close'],
+    [0.9, 0.5, 2, 'close'],
+    [new Failed(), 0.1, 2, 'close'],
+    [0.1, new Failed(), 2, 'close'],
+  ])('where strict says %s and loose %s holds %i rounds: %s', (strict, loose, rounds, why) => {
+    const { asked, conclusion } = judged([strict, loose, 0.3, 0.2], { debateWhen: 'contested' })
     expect(asked.filter(({ ask }) => ask.stage === 'strict')).toHaveLength(rounds)
     expect(conclusion.ruling.rounds).toBe(rounds)
-    expect(conclusion.ruling.debated).toEqual({ held: rounds > 1, why: rounds > 1 ? 'contested' : 'unanimous' })
+    expect(conclusion.ruling.debated).toEqual({ held: rounds > 1, why })
     // Of one round no score has moved.
     const ruling = wordsOf(asked.at(-1)?.ask.messages ?? [])
     for (const words of ['strict debater: ', 'How their scores moved']) expect(ruling.includes(words)).toBe(rounds > 1)
@@ -277,8 +286,8 @@ describe('safety', () => {
   describe('a small arbiter first, of posts with images', () => {
     const over = { imageArbiter: 'small-first' }
     const image = { kind: 'image' as const, url: 'https://images.example/1.png' }
-    const SAFE = { ...report, score: 0.1 }
-    const UNSAFE = { ...report, rule: 'confirmation', score: 0.9, label: 'unsafe' }
+    const SAFE = { ...report, score: 0.1, probability: 0.9 }
+    const UNSAFE = { ...report, rule: 'confirmation', score: 0.9, label: 'unsafe', probability: 0.9 }
     type Given = { turns?: readonly unknown[]; small?: unknown; large?: unknown; settings?: object; media?: object[] }
     const ruled = ({ turns = [0.1, 0.2, 0.1, 0.2], small = SAFE, large = UNSAFE, settings = {}, ...rest }: Given) => {
       const left = [...turns]
@@ -295,9 +304,9 @@ describe('safety', () => {
 
     test.each([
       [0.2, 0.1, SAFE],
-      [0.4, 0.4, { ...SAFE, score: 0.2 }],
+      [0.4, 0.4, { ...SAFE, score: 0.4, probability: 0.8 }],
       [0.9, 0.6, UNSAFE],
-      [0.6, 0.6, { ...UNSAFE, score: 0.7 }],
+      [0.6, 0.6, { ...UNSAFE, score: 0.6, probability: 0.7 }],
     ])('is not followed by another where strict ended at %s, loose at %s, and it is sure of the same', (...given) => {
       const [strict, loose, small] = given
       const { asked, conclusion } = ruled({ turns: [0.3, 0.7, strict, loose], small, large: new Failed() })
@@ -308,9 +317,9 @@ describe('safety', () => {
     })
 
     test.each([
-      ['it is not sure enough that it is safe', 0.1, 0.1, { ...SAFE, score: 0.25 }],
-      ['it is not sure enough of the harm', 0.9, 0.9, { ...UNSAFE, score: 0.65 }],
-      ['its score is of the other label', 0.1, 0.1, { ...SAFE, score: 0.9 }],
+      ['it is not sure enough that it is safe', 0.1, 0.1, { ...SAFE, probability: 0.79 }],
+      ['it is not sure enough of the harm', 0.9, 0.9, { ...UNSAFE, probability: 0.69 }],
+      ['it does not say how sure it is', 0.1, 0.1, { ...SAFE, probability: undefined }],
       ['it finds safe what both debaters find a risk', 0.9, 0.9, SAFE],
       ['it finds unsafe what neither debater finds a risk', 0.1, 0.1, UNSAFE],
       ['it failed', 0.1, 0.1, new Failed()],
@@ -340,7 +349,7 @@ describe('safety', () => {
     })
 
     test('is asked the arbiter’s question, and the arbiter is asked as if there were no other', () => {
-      const [small, large] = ruled({ small: { ...SAFE, score: 0.5 } }).asked.slice(-2)
+      const [small, large] = ruled({ small: { ...SAFE, probability: 0.5 } }).asked.slice(-2)
       const [alone] = ruled({ settings: { imageArbiter: 'by-role' } }).asked.slice(-1)
       if (small === undefined || large === undefined || alone === undefined) throw new Error('not asked')
       expect(withFormat(large.ask)).toEqual(withFormat(alone.ask))
@@ -361,13 +370,13 @@ describe('safety', () => {
 
   test('holds the third round as well only where the second straddles', () => {
     const rounds = (...scores: number[]) =>
-      judged(scores, { furtherRounds: 'straddling', rounds: 3 }).conclusion.ruling.rounds
+      judged(scores, { debateWhen: 'contested', rounds: 3 }).conclusion.ruling.rounds
     expect(rounds(0.6, 0.4, 0.3, 0.2)).toBe(2)
     expect(rounds(0.6, 0.4, 0.6, 0.4, 0.6, 0.4)).toBe(3)
   })
 
   test('holds every round where but one side speaks', () => {
-    const { conclusion } = judged([0.1, 0.1], { furtherRounds: 'straddling', loose: false })
+    const { conclusion } = judged([0.1, 0.1], { debateWhen: 'contested', loose: false })
     expect(conclusion.ruling).toMatchObject({ rounds: 2, label: 'safe' })
   })
 
@@ -540,20 +549,20 @@ describe('rumor', () => {
     })
   })
 
-  test('one opinion decides where no comment takes a side, and two debate where one does', () => {
-    const over = { undisputed: 'alone' }
+  test('one opinion decides where no comment takes a side, and two debate where each side has one', () => {
+    const over = { debateWhen: 'contested', unverified: false, minSideAuthors: 1 }
     const { asked, conclusion } = judged(over, thread('hm'))
     expect(calls(asked).slice(2)).toEqual(['1.0 opinion debater (alone)'])
-    expect(conclusion.ruling).toMatchObject({ label: 'rumor', decidedBy: 'judge', rounds: 0 })
+    expect(conclusion.ruling).toMatchObject({ label: 'rumor', decidedBy: 'single', rounds: 0 })
     expect(conclusion.ruling.debated).toEqual({ held: false, why: 'no-sides' })
-    expect(stages(judged(over, thread('yes')).asked)).toEqual(['stance', 'subjectivity', 'opinion', 'opinion'])
+    expect(stages(judged(over, thread('yes', 'no')).asked)).toEqual(['stance', 'subjectivity', 'opinion', 'opinion'])
     expect(stages(judged({}, thread('hm')).asked).slice(2)).toEqual(['opinion', 'opinion'])
     const alone = wordsOf(asked[2]?.ask.messages ?? [])
     expect(alone).toBe(wordsOf(judged({}, thread('hm')).asked[2]?.ask.messages ?? []))
   })
 
   describe('one opinion where all comments take one side', () => {
-    const over = { oneSided: 'alone' }
+    const over = { debateWhen: 'contested', minSideAuthors: 1 }
 
     test.each([
       ['support', ['yes 1', 'yes 2', 'hm'], 'for every valid point that raises doubt.'],
@@ -563,7 +572,7 @@ describe('rumor', () => {
       (_, texts, told) => {
         const { asked, conclusion } = judged(over, thread(...texts))
         expect(calls(asked).slice(2)).toEqual(['1.0 opinion debater (alone)'])
-        expect(conclusion.ruling).toMatchObject({ label: 'rumor', decidedBy: 'judge', rounds: 0, degraded: [] })
+        expect(conclusion.ruling).toMatchObject({ label: 'rumor', decidedBy: 'single', rounds: 0, degraded: [] })
         expect(conclusion.ruling.debated).toEqual({ held: false, why: 'one-sided' })
         const words = wordsOf(asked[2]?.ask.messages ?? [])
         for (const text of texts) expect(words.includes(`|${text}>`), text).toBe(text !== 'hm')
@@ -576,7 +585,6 @@ describe('rumor', () => {
 
     test.each([
       ['comments take both sides', ['yes', 'no'], over],
-      ['no comment takes a side', ['hm'], over],
       ['sides are drawn and not found', ['yes'], { ...over, stance: false }],
       ['the switch is off', ['yes'], {}],
     ])('is none where %s', (_, texts, settings) => {
@@ -728,6 +736,7 @@ describe('rumor', () => {
   test('a change is Jaccard’s distance by words, and whole where what matters most is another', () => {
     const of = (support: string[], oppose: string[], rest: Partial<DebatedComments> = {}): DebatedComments => ({
       kind: 'objective',
+      gate: 'contested',
       lead: 1,
       support: support.map((words, at) => [`s${at}`, words]),
       oppose: oppose.map((words, at) => [`o${at}`, words]),
@@ -743,6 +752,7 @@ describe('rumor', () => {
     expect(changeOf(of(['a', 'b'], []), before)).toBe(1)
     expect(changeOf(before, { ...before, lead: -1 })).toBe(1)
     expect(changeOf(before, { ...before, kind: 'subjective' })).toBe(1)
+    expect(changeOf(before, { ...before, gate: 'one-sided' })).toBe(1)
     expect(changeOf(of([], []), of([], []))).toBe(0)
   })
 })

@@ -6,13 +6,13 @@ import type { Post, Snapshot } from '../../src/contracts/facts/thread.ts'
 import type { Protocol } from '../../src/judging/engine/script.ts'
 import { shortened } from '../../src/judging/threads/kept.ts'
 import { cutIn, partlyReadComments } from '../../src/protocols/truncation.ts'
-import { type Asked, drive, plainFence, plainRank, wordsOf } from './drive.ts'
+import { type Asked, drive, EVERY_DEBATE, plainFence, plainRank, wordsOf } from './drive.ts'
 
 const settings = loadSettings({})
 const fence = fences('a key', settings.fences)
 
 function made(name: string, over: object = {}, by = fence): Protocol {
-  const own = { ...settings.protocols[name], enabled: true, ...over }
+  const own = { ...settings.protocols[name], enabled: true, ...EVERY_DEBATE[name], ...over }
   const [protocol] = makeProtocols({ [name]: own } as typeof settings.protocols, by, plainRank)
   if (protocol === undefined) throw new Error(`no protocol ${name}`)
   return protocol

@@ -28,7 +28,7 @@ export function kindOf(name: string): ProtocolKind {
 }
 
 const LABELS: Readonly<Record<string, readonly string[]>> = {
-  rumor: ['rumor', 'non-rumor'],
+  rumor: ['rumor', 'non-rumor', 'unverified'],
   hate: ['hate', 'non-hate'],
   safety: ['unsafe', 'safe'],
   counterspeech: [],

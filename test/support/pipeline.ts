@@ -125,6 +125,15 @@ export function clientOf(environment: Record<string, string>) {
   return new kafkajs.Kafka({ clientId: 'test', brokers, logLevel: kafkajs.logLevel.NOTHING })
 }
 
+/** Every debate is held, and to its end: for tests of debates under load. */
+export const EVERY_DEBATE_HELD = {
+  GAVEL_PROTOCOLS_RUMOR_DEBATE_WHEN: 'always',
+  GAVEL_PROTOCOLS_HATE_DEBATE_WHEN: 'always',
+  GAVEL_PROTOCOLS_HATE_EXITS: 'false',
+  GAVEL_PROTOCOLS_SAFETY_DEBATE_WHEN: 'always',
+  GAVEL_PROTOCOLS_SAFETY_BRIEF: 'always',
+}
+
 /** PREDICT's perspectives in place of the shipped ones: each shows examples of a shelf of its own. */
 export const PERSPECTIVES_WITH_SHELVES = {
   GAVEL_PROTOCOLS_HATE_PERSPECTIVES: 'k-haters,k-mhas,kodoli,kold,unsmile',

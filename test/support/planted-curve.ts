@@ -11,7 +11,7 @@ import type { RowPlan } from '../../src/lab/evaluation/rows.ts'
 import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
 import { hate } from '../../src/protocols/hate/index.ts'
 import type { ProtocolKind } from '../../src/protocols/kind.ts'
-import { plainFence, plainRank } from '../protocols/drive.ts'
+import { EVERY_DEBATE, plainFence, plainRank } from '../protocols/drive.ts'
 
 // A planted model, by which it is known which row of hate's is the cheapest that is as good as the best: it is right with a known
 // probability by an item's difficulty, and its perspectives agree by a known rule.
@@ -73,7 +73,7 @@ function answering(item: PlantedItem): (ask: Ask) => unknown {
       if (!together) return named(sides[asked++] as string)
       return Object.fromEntries(sides.map((side, at) => [`annotator${at + 1}`, named(side)]))
     }
-    if (ask.stage === 'debate') return { argument: 'a' }
+    if (ask.stage === 'debate') return { argument: 'a', holds: 'yes' }
     if (ask.stage === 'judge') {
       const { hard, hardAfterOneCall } = RIGHT.judge
       const [first = ''] = sidesOf(item, false)
@@ -126,8 +126,11 @@ export function plantedCells(seed: string, count: number): { cells: EvaluationCe
     items: items.map(({ id, gold }, line) => ({ id, line, unit: id, slices: {}, label: gold })),
   }
   const { enabled: _, ...given } = settings.protocols.hate as Record<string, unknown> & { enabled: boolean }
-  const cells = rowsBeside(hate, { labels: LABELS, subject: 'post' }, 'thrifty').map((row) => {
-    const switches = row.how.by === 'protocol' ? row.how.switches : {}
+  const gate: RowPlan = { name: RIGHT_ROW, how: { by: 'protocol', switches: { debateWhen: 'contested' } } }
+  const cells = [...rowsBeside(hate, { labels: LABELS, subject: 'post' }, 'thrifty'), gate].map((row) => {
+    const own = row.how.by === 'protocol' ? row.how.switches : {}
+    // Without its gate the first row debates all, and the curve shows what the gate and each saving are worth.
+    const switches = { ...EVERY_DEBATE.hate, ...(row.name === 'thrifty' ? { debateWhen: 'contested' } : {}), ...own }
     const protocol = kindOf(row).make({
       settings: { ...given, ...switches },
       prompts: promptsOf('hate'),

@@ -48,7 +48,11 @@ const MOST_ROUNDS = 30
 
 /** One question for each role that the settings' protocols ask, one for the role that scores texts at the door, and for each other role that has a chain of its own. */
 export function roleQuestions(settings: Settings): RoleQuestion[] {
-  const protocols = makeProtocols(settings.protocols, fences('doctor', settings.fences), samplingRanks('doctor'))
+  const protocols = makeProtocols(
+    askingAll(settings.protocols),
+    fences('doctor', settings.fences),
+    samplingRanks('doctor'),
+  )
   const { roles } = settings.models
   const asked = protocols.flatMap((protocol) =>
     [...firstAsks(protocol)].map(([role, ask]) => ({
@@ -68,6 +72,17 @@ export function roleQuestions(settings: Settings): RoleQuestion[] {
     known.has(role) || role === 'default' ? [] : [{ role, ask: tiny(PLAIN), models }],
   )
   return [...asked, score, ...others]
+}
+
+/** The same, with every debate and every brief: else some of their roles would have no question. */
+function askingAll(protocols: Settings['protocols']): Settings['protocols'] {
+  const every = Object.entries({ debateWhen: 'always', brief: 'always', controlShare: 0 })
+  return Object.fromEntries(
+    Object.entries(protocols).map(([name, own]) => [
+      name,
+      { ...own, ...Object.fromEntries(every.filter(([key]) => Object.hasOwn(own, key))) },
+    ]),
+  ) as Settings['protocols']
 }
 
 const PLAIN: Ask = {

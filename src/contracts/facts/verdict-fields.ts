@@ -48,6 +48,11 @@ const debate = z.object({
   held: z.boolean().describe('Debaters answered one another: any turn of hate and rumor, a second round of safety.'),
   why: openList('Why there was a debate, or why none.', DEBATE_REASONS),
   chance: z.number().describe('Of a control: the chance with which it was drawn.').optional(),
+  without: z
+    .string()
+    .nullable()
+    .describe('Of a control: the label that was reached before the debate, and would have been published without it.')
+    .optional(),
   step: z.int().describe('Of overload: how much was spared.').optional(),
 })
 export type VerdictDebate = z.infer<typeof debate>
@@ -62,6 +67,11 @@ const confidence = z.object({
 export type VerdictConfidence = z.infer<typeof confidence>
 
 export const UNKNOWN_CONFIDENCE: VerdictConfidence = { value: null, how: null }
+
+/** What somebody says of how sure they are; null where they do not say. */
+export function statedConfidence(value: number | null): VerdictConfidence {
+  return value === null ? UNKNOWN_CONFIDENCE : { value, how: 'probability' }
+}
 
 /** The language of what no language is known of (BCP 47). */
 const UNDETERMINED = 'und'

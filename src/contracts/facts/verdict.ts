@@ -4,11 +4,11 @@ import { stepsUsed } from './steps.ts'
 import { schemaTwo, VERDICT_SCHEMAS, versionsOfSchemaTwo, word } from './verdict-fields.ts'
 
 /** How machines reach a ruling; a deletion rules as well. */
-export const RULED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'none', 'deleted'] as const
+export const RULED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'single', 'none', 'deleted'] as const
 export type RulingSource = (typeof RULED_BY)[number]
 
 /** All ways to a verdict. No script can pass for a person. */
-export const DECIDED_BY = [...RULED_BY, 'single', 'lane', 'veto', 'human'] as const
+export const DECIDED_BY = [...RULED_BY, 'lane', 'veto', 'human'] as const
 export type VerdictSource = (typeof DECIDED_BY)[number]
 
 /**
@@ -91,6 +91,8 @@ export const ruling = z.object({
   decidedBy: z.enum(RULED_BY),
   rounds: z.number().int().describe('How many rounds the debate had.'),
   debated: schemaTwo.debated,
+  confidence: schemaTwo.confidence,
+  unverified: schemaTwo.unverified,
   evidence: z.object({
     support: z.array(z.string()).describe('Ids of the comments that support the claim.'),
     oppose: z.array(z.string()).describe('Ids of those that oppose it.'),

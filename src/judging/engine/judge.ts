@@ -176,7 +176,7 @@ async function conclude(
     asked: end.asked,
     journal,
     lostCalls,
-    confidence: protocol?.confidence?.(said),
+    confidence: said.confidence ?? protocol?.confidence?.(said),
     decidedAt: clock(),
     writes: settings.writes,
   }

@@ -43,6 +43,8 @@ export interface PinnedContext {
   readonly tenant?: string
   /** More is due than can be judged in time. */
   readonly overloaded: boolean
+  /** No checkpoint is left: what the subject lacks now, no later revision is sure to bring. Left out where that is not known. */
+  readonly final?: boolean
 }
 
 /** A protocol as the engine sees it. The engine never asks which one it is. */

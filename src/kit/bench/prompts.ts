@@ -14,7 +14,7 @@ import { type PromptShares, promptShares, type RecordedPrompt, TOKEN } from './p
 /** What verdicts of a protocol take in one way of asking, mean over verdicts. */
 export interface PromptCost {
   readonly protocol: string
-  /** `default`, `thrifty`, `paper`, or a single saving. */
+  /** `default`, `debate always`, `thrifty`, `paper`, or a single saving. */
   readonly way: string
   readonly verdicts: number
   readonly calls: number
@@ -26,7 +26,7 @@ export interface PromptCost {
 }
 
 /**
- * What a verdict of each protocol costs by default, under each preset and with each saving alone: a file's subjects, each judged once
+ * What a verdict of each protocol costs by default, with every debate, under each preset and with each saving alone: a file's subjects, each judged once
  * with all its comments, by the understudy in this process, its texts as long as models write them. Nothing is remembered from
  * one verdict to the next.
  */
@@ -61,6 +61,7 @@ function waysOf({ settings, savings = {} }: ProtocolKind): (readonly [way: strin
   if (!('preset' in settings.shape)) return [['default', {}]]
   return [
     ['default', { preset: 'none' }],
+    ...('debateWhen' in settings.shape ? [['debate always', { preset: 'none', debateWhen: 'always' }] as const] : []),
     ['thrifty', { preset: 'thrifty' }],
     ...Object.entries(savings).map(([saving, switches]) => [saving, { preset: 'none', ...switches }] as const),
     ['paper', { preset: 'paper' }],

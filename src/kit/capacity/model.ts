@@ -120,7 +120,7 @@ export const COSTS: Readonly<
   >
 > = {
   counterspeech: { calls: 4, depth: 1, tokens: 3_931, usdPerThousand: 0.76 },
-  hate: { calls: 8, depth: 6, tokens: 5_572, usdPerThousand: 0.72 },
-  rumor: { calls: 5.1, depth: 2.5, tokens: 4_396, usdPerThousand: 0.87 },
-  safety: { calls: 6.1, depth: 6.1, tokens: 9_503, usdPerThousand: 4.8 },
+  hate: { calls: 3.6, depth: 1.6, tokens: 3_165, usdPerThousand: 0.39 },
+  rumor: { calls: 3.9, depth: 1.9, tokens: 3_692, usdPerThousand: 0.69 },
+  safety: { calls: 3.2, depth: 3.2, tokens: 4_075, usdPerThousand: 3.4 },
 }

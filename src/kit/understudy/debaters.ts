@@ -4,16 +4,20 @@ import type { ReceivedQuestion } from './question.ts'
 import { balance, sideOf, sum, type Weight, weighClaim, weighComments } from './weigh.ts'
 
 /** A debater's or judge's answer. */
-type Opinion = { readonly reasoning: string; readonly answer: 'Real' | 'Fake' }
+type Opinion = {
+  readonly reasoning: string
+  readonly answer: 'Real' | 'Fake' | 'Unverified'
+  readonly probability?: number
+}
 
 /** How much heavier the other side must be for a debater to yield, by the debate round; later rounds as the last. */
 const YIELDS_AT = [1.8, 0.6]
 
 /** What the understudy weighs of rumor's `Fake` or `Real`, by what the question holds rather than by its stage's name. */
-export function verdict(question: ReceivedQuestion): Opinion {
+export function verdict(question: ReceivedQuestion, mayAbstain: boolean): Opinion {
   const given = argumentsOf(question.fences).length
   if (question.replies.length > 0 && given > 0) return turn(question)
-  return given > 0 ? judgement(question) : opinion(question)
+  return given > 0 ? judgement(question, mayAbstain) : opinion(question)
 }
 
 /** A first opinion: the claim's own words, and those of the comments that this debater was shown. */
@@ -33,14 +37,22 @@ function turn({ fences, replies }: ReceivedQuestion): Opinion {
   if (sideOf(own) === sideOf(other)) return stated(own, 'The other side holds the same.')
   const gap = tenths(Math.abs(balance(other)) - Math.abs(balance(own)))
   const enough = YIELDS_AT[Math.min(replies.length, YIELDS_AT.length) - 1] ?? Number.POSITIVE_INFINITY
-  if (gap < enough) return stated(own, 'The other side does not outweigh mine by enough.')
+  const still = replies.length > 1 ? 'still ' : ''
+  if (gap < enough) return stated(own, `The other side ${still}does not outweigh mine by enough.`)
   return stated(sum(own, other), `The other side outweighs mine by ${gap.toFixed(1)}: I yield.`)
 }
 
-/** The judge: both last replies laid on one scale. */
-function judgement({ fences }: ReceivedQuestion): Opinion {
+/** Where both sides weigh nearly the same, a judge that may finds neither shown. */
+const TORN_BELOW = 0.5
+
+/** The judge: both last replies laid on one scale, and its lean the surer, the more of the weight is on one side. */
+function judgement({ fences }: ReceivedQuestion, mayAbstain: boolean): Opinion {
   const both = argumentsOf(fences).map(weightIn)
-  return stated(both.reduce(sum, { for: 0, against: 0 }), `${both.length} arguments on one scale.`)
+  const weight = both.reduce(sum, { for: 0, against: 0 })
+  const lean = Math.abs(balance(weight))
+  const reached = stated(weight, `${both.length} arguments on one scale.`)
+  const probability = tenths(0.5 + lean / (2 * Math.max(1, weight.for + weight.against)))
+  return { ...reached, probability, ...(mayAbstain && lean < TORN_BELOW && { answer: 'Unverified' as const }) }
 }
 
 const WEIGHT = /weight (\d{1,4}\.\d) for, (\d{1,4}\.\d) against/g

@@ -2,6 +2,7 @@ import { affirmedCues, type ConductReading, readConduct, weightOf, wordsOf } fro
 import type { Conduct } from './conduct-words.ts'
 import type { Cue } from './cues.ts'
 import type { Sections } from './fences.ts'
+import { hash } from './hash.ts'
 import { type LooseSchema, properties, property } from './json-schema.ts'
 import type { ReceivedQuestion } from './question.ts'
 import { because, choices, ofKind, subjectOf, type UnderstudyRole } from './role.ts'
@@ -11,10 +12,10 @@ import { shared } from './terms.ts'
 export const hate: UnderstudyRole = (question, schema) => {
   const labels = labelsOf(schema)
   if (labels) return labels.unsure === undefined ? judgement(question, labels) : annotation(question, labels)
-  if (property(schema, 'argument')) return turn(question)
+  if (property(schema, 'argument')) return turn(question, property(schema, 'holds') !== undefined)
   const each = properties(schema).flatMap(([name, inner]) => {
     const own = labelsOf(inner)
-    return own === undefined ? [] : [[name, annotation(question, own)] as const]
+    return own === undefined ? [] : [[name, annotation(question, own, name)] as const]
   })
   return each.length === 0 ? undefined : Object.fromEntries(each)
 }
@@ -69,32 +70,51 @@ type Hostility = {
 }
 
 /** What a text's hostile words weigh. Words that are quoted count little, those that their targets take up not at all. */
-function hostility({ own, quoted }: ConductReading, weights: Weights): Hostility {
+function hostility({ own, quoted }: ConductReading, weights: Weights, literal = false): Hostility {
   const said = affirmedCues(own, HOSTILE)
   const passedOn = affirmedCues(quoted, HOSTILE)
-  const reports = affirmedCues(own, ['report']).length > 0
-  const reclaimed = said.some(({ kind }) => kind === 'coded') && affirmedCues(own, ['reclaiming']).length > 0
+  const reports = !literal && affirmedCues(own, ['report']).length > 0
+  const reclaimed =
+    !literal && said.some(({ kind }) => kind === 'coded') && affirmedCues(own, ['reclaiming']).length > 0
   const counted = reclaimed ? said.filter(({ kind }) => kind !== 'coded') : said
   const aimed = counted.some(({ kind }) => AIMED.includes(kind)) && affirmedCues(own, ['group']).length > 0 ? 0.4 : 0
   const voiced = weightOf(counted, weights) + aimed
   return {
-    weight: hundredths((reports ? voiced * 0.4 : voiced) + weightOf(passedOn, weights) * (reports ? 0 : 0.3)),
+    weight: hundredths(
+      (reports ? voiced * 0.4 : voiced) + weightOf(passedOn, weights) * (literal ? 1 : reports ? 0 : 0.3),
+    ),
     cues: [...said, ...passedOn],
-    excuse: reclaimed ? 'reclaimed' : reports || passedOn.length > 0 ? 'quoted' : null,
+    excuse: reclaimed ? 'reclaimed' : !literal && (reports || passedOn.length > 0) ? 'quoted' : null,
   }
 }
 
-/** One perspective's label. Those that ask for offence rather than hate count insults and swearing for more. */
-function annotation({ sections }: ReceivedQuestion, labels: Labels) {
+/**
+ * How perspectives of the set for platforms differ: by where hate begins for them, and the strictest takes words at the letter, whoever's
+ * they are. Those of the paper differ by their labels.
+ */
+const TEMPERS = [
+  { above: 0.3, literal: true },
+  { above: 0.5, literal: false },
+  { above: 0.7, literal: false },
+] as const
+const PLATFORMS = /^hateful$/i
+
+/**
+ * One perspective's label. Those that ask for offence rather than hate count insults and swearing for more. Each has a temper, by what
+ * it is asked, so that perspectives differ on texts that are a near thing.
+ */
+function annotation({ sections }: ReceivedQuestion, labels: Labels, name = '') {
   const asked = sections()
   const text = subjectOf(asked.fences)
   const reading = readConduct(text)
   if (reading.empty) return because('It has no word that could be counted.', { label: labels.unsure })
-  const found = hostility(reading, /offen/i.test(labels.hate) ? ANY_OFFENCE : ONLY_HATE)
+  const drawn = hash(`${asked.outside.join('\n')}${name}`) % TEMPERS.length
+  const temper = PLATFORMS.test(labels.hate) ? TEMPERS[drawn] : undefined
+  const found = hostility(reading, /offen/i.test(labels.hate) ? ANY_OFFENCE : ONLY_HATE, temper?.literal)
   const likeness = pull(text, asked, labels)
   const beside = likeness === 0 ? '' : `, and a like example is ${likeness > 0 ? labels.hate : labels.other}`
   return because(`${capital(grounds(found))}${beside}.`, {
-    label: found.weight + likeness > HATEFUL_ABOVE ? labels.hate : labels.other,
+    label: found.weight + likeness > (temper?.above ?? HATEFUL_ABOVE) ? labels.hate : labels.other,
   })
 }
 
@@ -116,11 +136,13 @@ const SIDE =
 const AGREES = /^I agree with the (hate|non-hate) side/
 
 /** A debater's sentence: its side's view first, later a rebuttal, or agreement where the words say otherwise too plainly. */
-function turn({ sections, replies }: ReceivedQuestion) {
+function turn({ sections, replies }: ReceivedQuestion, mayGiveUp: boolean) {
   const { fences, outside } = sections()
   const found = hostility(readConduct(subjectOf(fences)), BETWEEN)
   const side = outside.join('\n').match(SIDE)?.[1]?.toLowerCase()
   const forHate = side === undefined ? found.weight > HATEFUL_ABOVE : side.startsWith('hate')
+  const isHopeless = forHate ? found.weight < 0.15 : found.weight >= 1
+  if (mayGiveUp && isHopeless) return argued(`Nothing can honestly be said for my side: ${grounds(found)}`, 'no')
   if (replies.length > 0 && !forHate && found.weight >= 1)
     return argued(`I agree with the hate side: ${grounds(found)}`)
   if (replies.length > 0 && forHate && found.weight < 0.3)
@@ -131,8 +153,8 @@ function turn({ sections, replies }: ReceivedQuestion) {
   return argued(`${opening} text is ${view}, ${speaksFor ? 'for it has' : 'though it has'} ${grounds(found)}`)
 }
 
-function argued(sentence: string) {
-  return because(`${sentence}.`, { argument: `${sentence}.` })
+function argued(sentence: string, holds: 'yes' | 'no' = 'yes') {
+  return because(`${sentence}.`, { argument: `${sentence}.`, holds })
 }
 
 /** The judge: the text's own words, and who of the debaters came over in the end. */
@@ -148,6 +170,7 @@ function judgement({ sections }: ReceivedQuestion, labels: Labels) {
   const hateful = found.weight + joined > HATEFUL_ABOVE
   return because(`${capital(grounds(found))}, after ${history.length} arguments.`, {
     label: hateful ? labels.hate : labels.other,
+    probability: hundredths(Math.min(0.99, 0.5 + Math.abs(found.weight + joined - HATEFUL_ABOVE))),
   })
 }
 

@@ -10,8 +10,8 @@ import { isSubjective, lean, stance } from './weigh.ts'
 export const rumor: UnderstudyRole = (question, schema) => {
   const options = choices(schema, 'answer')
   if (options.includes('Real') && options.includes('Fake')) {
-    const { reasoning, answer } = verdict(question)
-    return because(reasoning, { answer })
+    const { reasoning, ...said } = verdict(question, options.includes('Unverified'))
+    return because(reasoning, said)
   }
   if (question.stage?.includes('subjectiv')) return subjectivity(question)
   if (!question.stage?.includes('stance')) return undefined

@@ -31,7 +31,7 @@ const HARM = {
   threat: 0.5,
   hazard: 0.22,
   dehumanising: 0.3,
-  coded: 0.3,
+  coded: 0.4,
   evasion: 0.25,
   exclusion: 0.2,
   stereotype: 0.15,
@@ -144,6 +144,7 @@ function ruling({ sections }: ReceivedQuestion, schema: LooseSchema): PlayedAnsw
     categories: allowed.length === 0 ? named : named.length > 0 ? allowed.slice(0, 1) : [],
     score,
     label: score >= 0.5 ? 'unsafe' : 'safe',
+    probability: Math.max(score, clamp(1 - score)),
   })
 }
 

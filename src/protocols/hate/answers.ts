@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
-import { said } from '../answer-fields.ts'
+import { probability, said } from '../answer-fields.ts'
 
 /** What a perspective or the base agent answers if it can't tell: no stance, and no label. */
 export const ABSTAIN = "I don't know"
@@ -40,7 +40,9 @@ const LABELS = ['non-hate', 'hate'] as const
 
 const zeroShotOf = (labels: readonly (typeof LABELS)[number][]) =>
   z.object({ reason: said, label: z.enum([...labels, ABSTAIN]) })
-const judgementOf = (labels: readonly (typeof LABELS)[number][]) => z.object({ reason: said, label: z.enum(labels) })
+const paperJudgementOf = (labels: readonly (typeof LABELS)[number][]) =>
+  z.object({ reason: said, label: z.enum(labels) })
+const judgementOf = (labels: readonly (typeof LABELS)[number][]) => paperJudgementOf(labels).extend({ probability })
 
 /** What the base agent of Table 1 answers. */
 export const zeroShotAnswer = zeroShotOf(LABELS)
@@ -48,16 +50,29 @@ const turnedZeroShot = zeroShotOf(LABELS.toReversed())
 
 /** One turn of the debate. */
 export const turnAnswer = z.object({ argument: said })
+/** The same with a way out: `holds` is `no` where the debater finds nothing that can honestly be said for its side. */
+export const honestTurn = turnAnswer.extend({ holds: z.enum(['yes', 'no']) })
+export type HateArgument = z.infer<typeof turnAnswer> & Partial<z.infer<typeof honestTurn>>
 
-/** The outcome of Algorithm 2, line 20. */
-export const judgeAnswer = judgementOf(LABELS)
+/** The outcome of Algorithm 2, line 20, and how probable the judge holds it to be right. */
+const judgeAnswer = judgementOf(LABELS)
 const turnedJudgement = judgementOf(LABELS.toReversed())
+/** Under `paper` nobody asks for a probability. */
+const paperJudgement = paperJudgementOf(LABELS)
+export type HateJudgement = z.infer<typeof paperJudgement> & Partial<z.infer<typeof judgeAnswer>>
 
 /** The same answers, offered in the reverse order where it is turned. */
 export function zeroShotIn(turned: boolean): typeof zeroShotAnswer {
   return turned ? turnedZeroShot : zeroShotAnswer
 }
 
-export function judgementIn(turned: boolean): typeof judgeAnswer {
+export function judgementIn({
+  paper,
+  turned,
+}: {
+  readonly paper: boolean
+  readonly turned: boolean
+}): z.ZodType<HateJudgement> {
+  if (paper) return paperJudgement
   return turned ? turnedJudgement : judgeAnswer
 }

@@ -2,6 +2,7 @@ import type { Fence } from '../../contracts/facts/fence.ts'
 import { describeOddFields } from '../../contracts/facts/odd-fields.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import { isDescribed, type Post } from '../../contracts/facts/thread.ts'
+import { isControl } from '../control.ts'
 import { describeImages, wordsOf } from '../image-descriptions.ts'
 import { inOrder, isTurned } from '../order.ts'
 import type { Prompts } from '../prompts.ts'
@@ -29,6 +30,8 @@ export interface HateContext {
   readonly lastFirst: boolean
   /** The sides, the one that opens the debate first. */
   readonly sides: readonly HateSide[]
+  /** It is debated also where its perspectives agree, to see what that changes. */
+  readonly isControl: boolean
   /** Parts of the text that no model reads, in words. */
   readonly unread: readonly string[]
   /** What was left out or failed, in words; grows as the case goes on. */
@@ -59,7 +62,9 @@ export function hateContext(post: Post, parts: HateParts): HateContext | null {
     }),
     // By a draw of its own: else the order of annotators and that of labels would go together.
     lastFirst: settings.order === 'lot' && isTurned(parts.samplingRank, `annotators\0${text}`),
-    sides: inOrder(SIDES, settings.opens === 'lot' && turned),
+    // And by another: who speaks first also speaks before last.
+    sides: inOrder(SIDES, settings.opens === 'lot' && isTurned(parts.samplingRank, `debaters\0${text}`)),
+    isControl: isControl(parts.samplingRank, 'hate', text, settings.controlShare),
     degraded: [...describeOddFields(post.odd), ...unseen, ...unread],
   }
 }

@@ -1,5 +1,6 @@
 import type { ReadingGuide } from '../../contracts/facts/reading.ts'
 import { snapshot } from '../../contracts/facts/thread.ts'
+import type { RulingSource } from '../../contracts/facts/verdict.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
 import { both } from '../faults.ts'
 import { wordsOf } from '../image-descriptions.ts'
@@ -13,10 +14,10 @@ import { shelvesOf } from './examples.ts'
 import { meaningsOf, readPerspectives } from './perspectives.ts'
 import { HATE_PROMPTS } from './questions.ts'
 import { mostCalls, predict } from './script.ts'
-import { hateSettings, readHateSettings } from './settings.ts'
+import { type HateSettings, hateSettings, readHateSettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
-const VERSION = 5
+const VERSION = 6
 
 /** PREDICT (hate speech, seen from several perspectives) as a protocol of the engine. */
 export const hate = {
@@ -55,10 +56,16 @@ export const hate = {
     'examples alone': { show: 'examples' },
     'majority of the perspectives': { decide: 'majority' },
     'base agent': { decide: 'zero-shot' },
+    'debate also where all agree': { debateWhen: 'always' },
+    'debaters without a way out': { exits: false },
   },
-  /** The share, among the perspectives that took a side, of those on the verdict's side; null if none took one. */
-  confidence({ label, scores: { hate = 0, nonHate = 0 } }: ConfidenceBasis) {
-    if (label === null || hate + nonHate === 0) return null
+  /**
+   * Of a verdict before schema 2: where perspectives decided, the share of those on its side among all that took one. A judge's
+   * label is not theirs.
+   */
+  confidence({ label, decidedBy, scores: { hate = 0, nonHate = 0 } }: ConfidenceBasis) {
+    const theirs = decidedBy === 'consensus' || decidedBy === 'majority'
+    if (label === null || !theirs || hate + nonHate === 0) return null
     return (label === 'hate' ? hate : nonHate) / (hate + nonHate)
   },
   confidenceFrom: 'perspectives',
@@ -81,7 +88,7 @@ export const hate = {
       paper: { calls: 10, depth: 6, of: 'PREDICT: five perspectives, two rounds, judge' },
       faithful: settings.preset === 'paper',
       labels: ['hate', 'non-hate'],
-      decides: [settings.decide === 'majority' ? 'majority' : 'judge'],
+      decides: decidesIn(settings),
       shelves: shelvesOf(perspectives.list, settings),
       shelfLabels: perspectives.shelfLabels,
       meanings: meaningsOf(perspectives.list),
@@ -96,4 +103,9 @@ export const hate = {
     }
     return protocol
   },
+}
+
+function decidesIn({ decide, debateWhen }: HateSettings): readonly RulingSource[] {
+  if (decide === 'majority') return ['majority']
+  return decide === 'debate' && debateWhen === 'contested' ? ['consensus', 'judge'] : ['judge']
 }

@@ -7,7 +7,9 @@ import { formUnder } from '../preset.ts'
 import { inTurns, type Prompts } from '../prompts.ts'
 import {
   ABSTAIN,
-  type judgeAnswer,
+  type HateArgument,
+  type HateJudgement,
+  honestTurn,
   judgementIn,
   type StanceAnswer,
   stanceBatchAnswer,
@@ -29,12 +31,12 @@ export const HATE_PROMPTS = {
   'zero-shot': ['text', 'platforms?'],
   'debater-non-hate': ['rules', 'text'],
   'debater-hate': ['rules', 'text'],
-  'round-1-non-hate': ['argument?', 'heard?', 'missing?', 'reference', 'reasons?'],
-  'round-1-hate': ['argument', 'heard?', 'missing?', 'reference', 'reasons?'],
-  'round-2-non-hate': ['argument', 'heard?', 'own?'],
-  'round-2-hate': ['argument', 'heard?', 'own?'],
-  judge: ['history', 'missing?', 'text', 'labels?', 'platforms?'],
-  'judge-memories': ['memories', 'missing?', 'text', 'labels?', 'platforms?'],
+  'round-1-non-hate': ['argument?', 'heard?', 'missing?', 'reference', 'reasons?', 'exit?', 'gaveUp?'],
+  'round-1-hate': ['argument', 'heard?', 'missing?', 'reference', 'reasons?', 'exit?', 'gaveUp?'],
+  'round-2-non-hate': ['argument', 'heard?', 'own?', 'exit?'],
+  'round-2-hate': ['argument', 'heard?', 'own?', 'exit?'],
+  judge: ['history', 'missing?', 'text', 'labels?', 'platforms?', 'gaveUp?'],
+  'judge-memories': ['memories', 'missing?', 'text', 'labels?', 'platforms?', 'gaveUp?'],
 } as const
 
 /** A labelled text from a perspective's shelf, with the perspective's own name for its label. */
@@ -51,7 +53,7 @@ interface Shown {
 }
 
 /** What a debater said, or null if the turn failed. */
-export type Argument = z.infer<typeof turnAnswer> | null
+export type Argument = HateArgument | null
 
 /** One turn of the debate: what the speaker had heard of the other before it, and what it said. */
 export interface HateTurn {
@@ -60,6 +62,8 @@ export interface HateTurn {
   /** Undefined for the first speaker. */
   readonly heard: Argument | undefined
   readonly argument: Argument
+  /** It says nearly word for word what was said before. */
+  readonly echo?: true
 }
 
 /** The reasons of those who took a side, by side. */
@@ -72,14 +76,14 @@ export interface HateQuestions {
   perspectives(asked: readonly Shown[]): Ask<Readonly<Record<string, StanceAnswer>>>
   zeroShot(): Ask<z.infer<typeof zeroShotAnswer>>
   /** Round 1: from the side's own reference; the hate side has heard the non-hate side. */
-  argue(side: HateSide, heard: Argument | undefined, references: References): Ask<z.infer<typeof turnAnswer>>
+  argue(side: HateSide, heard: Argument | undefined, references: References): Ask<HateArgument>
   /**
    * Round 2: after its own turn, refutes or agrees with what it heard. In Algorithm 2 it no longer sees its reference;
    * in the published code it still sees all of round 1.
    */
-  respond(own: HateTurn, heard: Argument, references: References): Ask<z.infer<typeof turnAnswer>>
+  respond(own: HateTurn, heard: Argument, references: References): Ask<HateArgument>
   /** In Algorithm 2, over the history H (who said what, in order); in the published code, over each side's memory. */
-  judge(turns: readonly HateTurn[], references: References): Ask<z.infer<typeof judgeAnswer>>
+  judge(turns: readonly HateTurn[], references: References): Ask<HateJudgement>
 }
 
 const SHOWN = { both: 'perspective', criteria: 'perspective-criteria', examples: 'perspective-examples' } as const
@@ -127,7 +131,7 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
     ...asked('debate', 'debater'),
     label: side,
     messages: inTurns([...render(`debater-${side}`, { rules, text }), ...told]),
-    answer: turnAnswer,
+    answer: settings.exits ? honestTurn : turnAnswer,
   })
   const argument = (said: Argument) => (said === null ? (paper ? LOST : MISSING) : fence('argument', said.argument))
   const several = (kind: string, texts: readonly Labelled[]) =>
@@ -141,15 +145,17 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
       argument: heard === undefined ? '' : argument(heard),
       heard: heard ? YES : '',
       missing: heard === null ? YES : '',
+      exit: settings.exits ? YES : '',
+      gaveUp: heard?.holds === 'no' ? YES : '',
     })
   const memory = (side: HateSide, turns: readonly HateTurn[], references: References) =>
     [
       `${SPEAKER[side]}, its reference:\n${reference(references[side])}`,
       ...turns
         .filter((turn) => turn.side === side)
-        .flatMap(({ round, heard, argument: given }) => [
+        .flatMap(({ round, heard, argument: given, echo }) => [
           ...(heard === undefined ? [] : [`${SPEAKER[side]}, round ${round}, heard:\n${argument(heard)}`]),
-          `${SPEAKER[side]}, round ${round}, said:\n${argument(given)}`,
+          `${SPEAKER[side]}, round ${round}, said${noteOn({ argument: given, echo })}:\n${argument(given)}`,
         ]),
     ].join('\n\n')
 
@@ -191,11 +197,12 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
         argument: argument(heard),
         heard: heard === null ? '' : YES,
         own: own.argument === null ? '' : YES,
+        exit: settings.exits ? YES : '',
       })
       return turn(own.side, [...begun, ...spoken(own.argument), ...answered])
     },
     judge: (turns, references) => {
-      const who = ({ side, round }: HateTurn) => `${SPEAKER[side]}, round ${round}:`
+      const who = (turn: HateTurn) => `${SPEAKER[turn.side]}, round ${turn.round}${noteOn(turn)}:`
       const history = () =>
         paper
           ? turns.map((one) => `${who(one)}\n${argument(one.argument)}`).join('\n\n')
@@ -211,7 +218,8 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
           .map((side) => memory(side, turns, references))
           .join('\n\n')
       const missing = turns.some((turn) => turn.argument === null) ? YES : ''
-      const told = { text, missing, labels: choice(inOrder(SIDES, turned)), platforms }
+      const gaveUp = turns.some(({ argument: given }) => given?.holds === 'no') ? YES : ''
+      const told = { text, missing, gaveUp, labels: choice(inOrder(SIDES, turned)), platforms }
       return {
         ...asked('judge', 'judge'),
         messages: [
@@ -220,7 +228,7 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
             ? render('judge-memories', { memories: memories(), ...told })
             : render('judge', { history: history(), ...told })),
         ],
-        answer: judgementIn(turned),
+        answer: judgementIn({ paper, turned }),
       }
     },
   }
@@ -262,6 +270,12 @@ function list(fence: Fence, kind: string, texts: readonly Labelled[]): string {
     return [`${at + 1}${label === undefined ? '' : ` (${label})`}: `, { kind, text }]
   })
   return fence.list(`${kind}s`, items)
+}
+
+/** What the judge should know of a turn beside its words: that a debater gives up, or that something said twice is no second reason. */
+function noteOn({ argument, echo }: Pick<HateTurn, 'argument'> & { readonly echo?: true | undefined }): string {
+  if (argument?.holds === 'no') return ' (gives up its side)'
+  return echo ? ' (repeats an earlier turn)' : ''
 }
 
 /** A debater's own turn in its conversation; empty if the turn failed. */

@@ -1,7 +1,8 @@
 import { failure } from '../../contracts/facts/ask.ts'
 import type { Snapshot } from '../../contracts/facts/thread.ts'
-import type { VerdictDebate } from '../../contracts/facts/verdict-fields.ts'
+import { statedConfidence, type VerdictDebate } from '../../contracts/facts/verdict-fields.ts'
 import { round, type Script, type SubScript } from '../../judging/engine/script.ts'
+import { controlled } from '../control.ts'
 import { ABSTAIN } from './answers.ts'
 import { concluded, count, type HateDecision, nothingToJudge, type PerspectiveRound, undecided } from './conclusion.ts'
 import { type HateContext, type HateParts, hateContext } from './context.ts'
@@ -23,14 +24,24 @@ const ONE_AGENT: PerspectiveRound = { asked: 1, sided: 1, stances: [], examples:
 export function* predict({ post }: Snapshot, parts: HateParts): Script {
   const context = hateContext(post, parts)
   if (context === null) return nothingToJudge()
-  const { decide, unanimous } = context.settings
+  const { decide, debateWhen } = context.settings
   if (decide === 'zero-shot') return concluded(context, yield* zeroShot(context), ONE_AGENT)
   const asked = yield* pre(context)
   if (decide === 'majority') return concluded(context, majority(asked), asked)
-  const agreed = unanimous === 'decided' ? agreement(asked) : null
-  if (agreed !== null) return concluded(context, agreed, asked)
-  const debated: VerdictDebate = { held: true, why: unanimous === 'decided' ? 'contested' : 'always' }
+  const agreed = debateWhen === 'contested' ? agreement(asked) : null
+  if (agreed !== null) return concluded(context, yield* spared(context, asked, agreed), asked)
+  const debated: VerdictDebate = { held: true, why: debateWhen === 'contested' ? 'contested' : 'always' }
   return concluded(context, { ...(yield* dict(context, asked.stances)), debated }, asked)
+}
+
+/** What the perspectives agree on, without a debate; a control is debated all the same, and what that decides stands. */
+function* spared(context: HateContext, { stances }: PerspectiveRound, agreed: HateDecision): SubScript<HateDecision> {
+  if (!context.isControl) return agreed
+  const second = yield* dict(context, stances)
+  // A debate that came to nothing changes nothing.
+  if (second.label === null || second.wrong.length > 0) return agreed
+  const drawn = { chance: context.settings.controlShare, without: agreed.label }
+  return { ...second, debated: controlled({ held: true }, drawn) }
 }
 
 /** Most calls that {@link predict} asks for, with so many perspectives. */
@@ -67,25 +78,27 @@ function* dict(
   const reasonsOf = (side: HateSide) => stances.filter((stance) => stance.side === side).map(({ reason }) => reason)
   const references = { 'non-hate': reasonsOf('non-hate'), hate: reasonsOf('hate') }
   // Lines 2–4: the history H, and a debater for each side.
-  const debate = new HateDebate(ask, references)
+  const debate = new HateDebate(ask, references, settings)
 
   // Round 1, lines 7–10: arguments, each from its own reference.
   const opening = yield* debate.argues(first)
   const reply = yield* debate.argues(second, opening)
 
   // Round 2, lines 13–16: refute or agree.
-  if (settings.rounds === 2) {
+  if (settings.rounds === 2 && !debate.isOver) {
     const response = yield* debate.responds(opening, reply)
-    yield* debate.responds(reply, response)
+    if (!debate.isOver) yield* debate.responds(reply, response)
   }
 
   // Lines 18–20: the judge's outcome.
   const [judged] = yield* round([ask.judge(debate.history, references)])
   const { lost } = debate
-  const ended = { rounds: settings.rounds, lostTurns: lost.length }
-  if (!judged.ok) return { ...undecided(...lost, `judge failed: ${failure(judged)}`), rounds: settings.rounds }
-  const { label, reason } = judged.answer
-  return { ...ended, label, rationale: reason, decidedBy: 'judge', wrong: lost }
+  const wrong = [...lost, ...debate.echoes]
+  const rounds = debate.history.at(-1)?.round ?? 0
+  if (!judged.ok) return { ...undecided(...wrong, `judge failed: ${failure(judged)}`), rounds }
+  const { label, reason, probability = null } = judged.answer
+  const confidence = statedConfidence(probability)
+  return { label, rationale: reason, decidedBy: 'judge', rounds, confidence, lostTurns: lost.length, wrong }
 }
 
 /** Tables 1 and 2, majority voting (section 4.3): the side that more than half of all those asked voted for. */
@@ -96,7 +109,8 @@ function majority({ asked, stances }: PerspectiveRound): HateDecision {
     return undecided(`majority: ${hate} to ${nonHate}, neither more than half of ${asked}`)
   const label: HateSide = hate > nonHate ? 'hate' : 'non-hate'
   const rationale = reasonsFor(label, stances)
-  return { label, rationale, decidedBy: 'majority', rounds: 0, debated: OFF, wrong: [] }
+  const confidence = { value: Math.max(hate, nonHate) / (hate + nonHate), how: 'perspectives' }
+  return { label, rationale, decidedBy: 'majority', rounds: 0, debated: OFF, confidence, wrong: [] }
 }
 
 /**
@@ -109,7 +123,8 @@ function agreement({ asked, stances }: PerspectiveRound): HateDecision | null {
   if (stances.some(({ side, abstained }) => side !== first.side || abstained === true)) return null
   const rationale = reasonsFor(first.side, stances)
   const debated: VerdictDebate = { held: false, why: 'unanimous' }
-  return { label: first.side, rationale, decidedBy: 'consensus', rounds: 0, debated, wrong: [] }
+  const confidence = { value: 1, how: 'perspectives' }
+  return { label: first.side, rationale, decidedBy: 'consensus', rounds: 0, debated, confidence, wrong: [] }
 }
 
 function reasonsFor(label: HateSide, stances: readonly PerspectiveStance[]): string {

@@ -17,11 +17,10 @@ export const hateSettings = defineSettings({
   // Three similar contexts (section 3.1).
   examples: departure(z.int().min(1).max(50), 3),
   batchSize: saving(z.int().min(1).max(10), { name: 'perspectives in one call', off: 1, on: 5 }),
-  unanimous: saving(z.enum(['debated', 'decided']), {
-    name: 'no debate where all perspectives agree',
-    off: 'debated',
-    on: 'decided',
-  }),
+  debateWhen: departure(z.enum(['contested', 'always']), 'always'),
+  controlShare: departure(z.number().min(0).max(1), 0),
+  exits: departure(z.boolean(), false),
+  endsAtEcho: departure(z.boolean(), false),
   rounds: asSet(z.int().min(1).max(2)),
   history: asSet(z.enum(['algorithm', 'code'])),
   order: departure(z.enum(['lot', 'fixed']), 'fixed'),

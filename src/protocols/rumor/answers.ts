@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { boundedScore } from '../answer-fields.ts'
+import { boundedScore, probability } from '../answer-fields.ts'
+import { inOrder } from '../order.ts'
 
 /** Equation 1: the range of a stance score. In the paper 0 is for what contradicts common knowledge; by default also for what takes no side. */
 const score = boundedScore(-1, 1)
@@ -104,10 +105,38 @@ const viewOf = (offered: readonly (typeof FAKE_REAL)[number][]) =>
 export const subjectivityAnswer = subjectivityOf(YES_NO)
 const turnedSubjectivity = subjectivityOf(YES_NO.toReversed())
 
-/** A debater's or the judge's view of the claim. */
+/** A debater's view of the claim, and under `paper` the judge's. */
 export const view = viewOf(FAKE_REAL)
 export type View = z.infer<typeof view>
 const turnedView = viewOf(FAKE_REAL.toReversed())
+
+/** What a judge may answer beside the debaters' answers: the debate showed neither. */
+const UNVERIFIED = 'Unverified'
+export type JudgeAnswer = View['answer'] | typeof UNVERIFIED
+
+/** What the judge decides, and how probable it holds that to be right; undefined where it was not asked for that. */
+export interface Judgement {
+  readonly reasoning: string
+  readonly answer: JudgeAnswer
+  readonly probability?: number | null
+}
+
+/** What the judge is offered, the third answer last. */
+export function judgeAnswers(turned: boolean, unverified: boolean): readonly JudgeAnswer[] {
+  return [...inOrder(FAKE_REAL, turned), ...(unverified ? ([UNVERIFIED] as const) : [])]
+}
+
+/** The judge's form; made once for each, since forms are described once each. */
+export function judgementIn(turned: boolean, unverified: boolean): z.ZodType<Judgement> {
+  const key = `${turned} ${unverified}`
+  const known = judgements.get(key)
+  if (known !== undefined) return known
+  const answer = z.enum(judgeAnswers(turned, unverified))
+  const made = z.object({ reasoning: z.string(), answer, probability })
+  judgements.set(key, made)
+  return made
+}
+const judgements = new Map<string, z.ZodType<Judgement>>()
 
 /** The same answers, offered in the reverse order where it is turned. */
 export function subjectivityIn(turned: boolean): typeof subjectivityAnswer {

@@ -5,13 +5,21 @@ import { ruling } from '../../contracts/facts/verdict.ts'
 import { debated } from './material-change.ts'
 import type { Utterance } from './near-identical.ts'
 import type { ParentOf } from './parents.ts'
-import { claimOf, type PromptKind } from './questions.ts'
+import { type PromptKind, toldOf } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
 import type { Sides } from './sides.ts'
 import type { StanceScore } from './stance.ts'
 import type { TimeOf } from './times.ts'
 
-const decision = ruling.pick({ label: true, rationale: true, decidedBy: true, rounds: true }).extend({
+const CARRIED = {
+  label: true,
+  rationale: true,
+  decidedBy: true,
+  rounds: true,
+  confidence: true,
+  unverified: true,
+} as const
+const decision = ruling.pick(CARRIED).extend({
   /** What went wrong before this decision, in words. */
   degraded: z.array(z.string()),
   /** Overload or a lost turn cut the debate short: it is repeated at the next revision without overload. */
@@ -53,7 +61,7 @@ export function remembered(
 ): { scores: Map<Utterance, StanceScore>; kind: PromptKind | null } {
   const scores = new Map<Utterance, StanceScore>()
   const fixed = promptKind === 'auto' ? null : promptKind
-  if (before === null || !reuseScores || before.claim !== digest(claimOf(post))) return { scores, kind: fixed }
+  if (before === null || !reuseScores || before.claim !== claimHash(post)) return { scores, kind: fixed }
   const known = new Map(before.scores.map(([text, value, model]) => [text, { value, model }]))
   for (const utterance of utterances) {
     const [first] = utterance.comments.flatMap(
@@ -108,21 +116,24 @@ function keyOf(comment: Comment, folded: boolean, parentOf: ParentOf): string {
   return digest(JSON.stringify([folded ? null : id, text, parentOf(comment)?.text ?? null]))
 }
 
-/** What the debaters are shown, as one hash. */
+/**
+ * What debaters and judge are told, as one hash: the claim and its kind, each side's comments with what they answer and their
+ * times, the band of the counts, and by what the gate lets them debate.
+ */
 export function evidenceHash(
   post: Post,
   { support, oppose }: Sides,
-  kind: PromptKind,
+  told: { readonly kind: PromptKind; readonly gate: string; readonly band: string },
   { parentOf, timeOf }: { readonly parentOf: ParentOf; readonly timeOf: TimeOf },
 ): string {
   const shown = [support, oppose].map((side) =>
     side.map((comment) => [comment.text, parentOf(comment)?.text ?? null, timeOf(comment) ?? null]),
   )
-  return digest(JSON.stringify([claimOf(post), kind, ...shown]))
+  return digest(JSON.stringify([toldOf(post), told.kind, told.gate, told.band, ...shown]))
 }
 
 export function claimHash(post: Post): string {
-  return digest(claimOf(post))
+  return digest(toldOf(post))
 }
 
 function digest(text: string): string {

@@ -14,7 +14,10 @@ import { mostCommon } from './stance.ts'
 // This writes a decision down as a ruling: its counts, its evidence, and what the next revision may build on.
 
 /** A decision; its last fields may be left out if there is nothing to say. */
-export type ReachedDecision = Pick<RumorDecision, 'label' | 'rationale' | 'decidedBy' | 'rounds'> &
+export type ReachedDecision = Pick<
+  RumorDecision,
+  'label' | 'rationale' | 'decidedBy' | 'rounds' | 'confidence' | 'unverified'
+> &
   Partial<Pick<RumorDecision, 'degraded' | 'again' | 'models'>> &
   Pick<Ruling, 'debated'>
 
@@ -60,6 +63,7 @@ export function concluded(
   const { thread, settings, parentOf } = context
   const { weighed, sides, full } = evidence
   const scorer = mostCommon([...found.scores.values()].map(({ model }) => model))
+  const bare = thread.comments.length === 0 && reached.decidedBy !== 'scores'
   const decision: RumorDecision = {
     ...reached,
     degraded: reached.degraded ?? [],
@@ -70,14 +74,20 @@ export function concluded(
     ruling: {
       ...rulingOf(decision, sides, weighed),
       debated,
-      degraded: [...context.limitations, ...found.limitations, ...evidence.limitations, ...decision.degraded],
+      degraded: [
+        ...(bare ? ['no comments: judged on the claim alone'] : []),
+        ...context.limitations,
+        ...found.limitations,
+        ...evidence.limitations,
+        ...decision.degraded,
+      ],
       ...(sizeOf(sides) < sizeOf(full) ? { faults: ['ours'] } : {}),
       comments: countsOf(weighed, sides, found.unasked, settings),
     },
     carry: {
       under: context.under,
       claim: claimHash(thread.post),
-      kind: found.kindFailed ? null : found.kind,
+      kind: found.kindUnknown ? null : found.kind,
       scores: carriedScores(found.scores, settings, parentOf),
       evidence: evidence.hash,
       shown: withParents([...sides.support, ...sides.oppose], parentOf),
@@ -88,7 +98,7 @@ export function concluded(
 }
 
 function rulingOf(
-  { label, rationale, decidedBy, rounds, models }: RumorDecision,
+  { label, rationale, decidedBy, rounds, models, confidence, unverified }: RumorDecision,
   { support, oppose }: Sides,
   { comments }: WeighedComments,
 ): Omit<Ruling, 'degraded'> {
@@ -99,6 +109,8 @@ function rulingOf(
     decidedBy,
     rounds,
     models,
+    confidence,
+    unverified,
     scores: {
       support: comments.filter(({ score }) => score !== null && score > 0).length,
       oppose: comments.filter(({ score }) => score !== null && score < 0).length,

@@ -2,6 +2,7 @@ import type { Fence } from '../../contracts/facts/fence.ts'
 import { describeOddFields } from '../../contracts/facts/odd-fields.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import { type Comment, isDescribed, type Snapshot } from '../../contracts/facts/thread.ts'
+import { isControl } from '../control.ts'
 import { isTurned } from '../order.ts'
 import type { Prompts } from '../prompts.ts'
 import { oddInComments, partlyReadComments, unreadParts } from '../truncation.ts'
@@ -21,6 +22,8 @@ export interface RumorParts {
   /** Script, prompts and settings, as one name: what a carry was made under. */
   readonly under: string
   readonly overloaded: boolean
+  /** No checkpoint of the thread is left. */
+  readonly final: boolean
   readonly tenant: string
 }
 
@@ -44,6 +47,8 @@ export interface RumorContext extends RumorParts {
   readonly tie: Tie
   /** Whether what is otherwise second comes first. */
   readonly turned: boolean
+  /** It is debated whatever the gate says, to see what that changes. */
+  readonly isControl: boolean
   /** What the thread lacks, in words. */
   readonly limitations: readonly string[]
 }
@@ -66,6 +71,8 @@ export function rumorContext(thread: Snapshot, before: RumorCarry | null, parts:
     depth: depthOf(settings, parts.overloaded),
     ask: questions(post, { ...parts, ...beside }),
     tie: tieOf(settings, rankOf),
+    isControl:
+      !parts.overloaded && isControl(samplingRank, 'rumor', `${parts.tenant}/${post.id}`, settings.controlShare),
     limitations: lacking(thread, parts.fence),
   }
 }
@@ -75,7 +82,6 @@ function lacking({ post, comments, leftOut, overAuthor = 0, tookBack = 0 }: Snap
   return [
     ...describeOddFields(post.odd),
     ...oddInComments(comments),
-    ...(comments.length === 0 ? ['no comments: judged on the claim alone'] : []),
     ...(undescribed ? ['images without a description left out: this protocol reads words only'] : []),
     ...(leftOut > 0 ? [`${leftOut} comments beyond the cap left out, by a fixed sample`] : []),
     ...(overAuthor > 0 ? [`${overAuthor} comments left out: per-author limit reached`] : []),

@@ -1,5 +1,6 @@
 import { type AnswerOrFailure, type Ask, failure } from '../../contracts/facts/ask.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
+import { isEcho } from '../echo.ts'
 import type { View } from './answers.ts'
 import type { RumorQuestions, RumorSide } from './questions.ts'
 
@@ -22,6 +23,8 @@ export class RumorDebate {
   /** Turns that failed, in words; and first opinions, without which there is no debate. */
   readonly lost: string[] = []
   readonly unopened: string[] = []
+  /** Turns that say nearly word for word what was said before, in words. */
+  readonly echoes: string[] = []
   readonly #ask: RumorQuestions
   readonly #debaters: Both<Debater>
   /** The words of the other that each has seen before the turn that is asked for. */
@@ -57,6 +60,7 @@ export class RumorDebate {
 
   /** Takes the replies in. After a failed one a debater keeps its last readable view. */
   hear(replies: Both<AnswerOrFailure<View>>): void {
+    const earlier = this.#debaters.flatMap(({ side, view }) => (view === null ? [] : [{ side, view }]))
     for (const [at, debater] of this.#debaters.entries()) {
       const reply = replies[at as 0 | 1]
       if (!reply.ok) {
@@ -66,6 +70,7 @@ export class RumorDebate {
         continue
       }
       const said: ChatMessage = { role: 'assistant', content: JSON.stringify(reply.answer) }
+      this.#notice(debater.side, reply.answer, earlier)
       debater.conversation = [...debater.conversation, ...this.#told[at as 0 | 1], said]
       debater.view = reply.answer
       debater.model = reply.model
@@ -88,6 +93,15 @@ export class RumorDebate {
   /** The model that spoke last for the opposing side. */
   get model(): string {
     return this.#debaters[1].model
+  }
+
+  #notice(side: RumorSide, { reasoning }: View, earlier: readonly { side: RumorSide; view: View }[]): void {
+    const [echoed] = earlier.filter(({ view }) => isEcho(reasoning, [view.reasoning]))
+    if (echoed === undefined) return
+    const whose = echoed.side === side ? 'its own turn before' : "the other side's turn before"
+    this.echoes.push(
+      `the debate ended at an echo: the turn of the ${side} side (round ${this.rounds}) repeats ${whose}`,
+    )
   }
 
   #readTheSame(): boolean {

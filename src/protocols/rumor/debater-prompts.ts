@@ -1,15 +1,15 @@
 import type { Comment } from '../../contracts/facts/thread.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
 import { inOrder } from '../order.ts'
-import type { WeighedComments } from './comment-weights.ts'
 import type { RumorContext } from './context.ts'
 import { type Evidence, type ScoredThread, sizeOf } from './evidence.ts'
 import type { RumorQuestions, RumorSide } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
 import type { Sides } from './sides.ts'
+import type { ToldCounts } from './told-counts.ts'
 
 /** The parts of the thread that debaters and judge see. */
-interface DebaterPrompts extends Readonly<Record<RumorSide | 'both', ChatMessage[]>> {
+export interface DebaterPrompts extends Readonly<Record<RumorSide | 'both', ChatMessage[]>> {
   readonly judge: Parameters<RumorQuestions['judge']>[2]
 }
 
@@ -17,21 +17,21 @@ interface DebaterPrompts extends Readonly<Record<RumorSide | 'both', ChatMessage
 export function debaterPrompts(
   context: RumorContext,
   { kind }: ScoredThread,
-  { weighed, sides }: Evidence,
+  { counts: told, sides }: Evidence,
 ): DebaterPrompts {
   const { ask, settings } = context
-  const counts = countsIn(weighed, settings)
+  const counts = countsIn(told, settings)
   const isUndisputed = sizeOf(sides) === 0 && settings.preset !== 'paper'
   const oneSided = settings.counts && settings.stance && !isUndisputed
   const shown = (...of: readonly RumorSide[]) =>
-    isUndisputed ? '' : of.map((side) => sideIn(context, side, sides[side], weighed)).join('\n\n')
+    isUndisputed ? '' : of.map((side) => sideIn(context, side, sides[side], told)).join('\n\n')
   const opening = (side: RumorSide) => ask.opening(kind, { comments: shown(side), counts, oneSided, lacking: '' })
   const lacking = settings.stance ? lackingIn(sides) : ''
   return {
     support: opening('support'),
     oppose: opening('oppose'),
     both: ask.opening(kind, { comments: shown('support', 'oppose'), counts, oneSided: false, lacking }),
-    judge: { kind, counts, oneSided, comments: strongest(context, sides, weighed) },
+    judge: { kind, counts, oneSided, comments: strongest(context, sides, told) },
   }
 }
 
@@ -43,24 +43,23 @@ function lackingIn({ support, oppose }: Sides): string {
 
 /** How many comments take which side, in words; empty where that is not said, or nobody asked for their stance. */
 function countsIn(
-  { comments }: WeighedComments,
+  { support, oppose, neither }: ToldCounts,
   { counts, stance, foldNearIdentical, perAuthor }: RumorSettings,
 ): string {
-  if (!counts || !stance || comments.length === 0) return ''
-  const of = (sign: number) => signed(comments, sign)
+  if (!counts || !stance || support + oppose + neither === 0) return ''
   const rules = [
     ...(foldNearIdentical ? ['near-copies once'] : []),
     ...(perAuthor === null ? [] : [`at most ${perAuthor} per author`]),
   ]
   const by = rules.length === 0 ? '' : ` (${rules.join(', ')})`
-  return `Comments counted${by}: ${of(1)} for the claim, ${of(-1)} against it, ${of(0)} neither (shown to nobody). Numbers tell what people believe, not what is true.`
+  return `Comments counted${by}: ${support} for the claim, ${oppose} against it, ${neither} neither (shown to nobody). Numbers tell what people believe, not what is true.`
 }
 
 /** What the judge is shown of the comments: the strongest of each side, as many as the settings say; empty if none. */
-function strongest(context: RumorContext, sides: Sides, weighed: WeighedComments): string {
+function strongest(context: RumorContext, sides: Sides, told: ToldCounts): string {
   const { judgeComments: most } = context.settings
   if (most === 0) return ''
-  const shown = (side: RumorSide) => sideIn(context, side, sides[side].slice(0, most), weighed)
+  const shown = (side: RumorSide) => sideIn(context, side, sides[side].slice(0, most), told)
   return inOrder<RumorSide>(['support', 'oppose'], context.turned).map(shown).join('\n\n')
 }
 
@@ -69,13 +68,10 @@ function sideIn(
   { ask, settings }: RumorContext,
   side: RumorSide,
   comments: readonly Comment[],
-  weighed: WeighedComments,
+  told: ToldCounts,
 ): string {
   if (comments.length > 0 || !settings.stance || settings.preset === 'paper')
-    return ask.comments(
-      heading(side, settings, comments.length, signed(weighed.comments, side === 'support' ? 1 : -1)),
-      comments,
-    )
+    return ask.comments(heading(side, settings, comments.length, told[side]), comments)
   return `No comment was sorted as ${side === 'support' ? 'supporting' : 'opposing'} the claim. That speaks for neither.`
 }
 
@@ -86,9 +82,4 @@ function heading(side: RumorSide, { stance, preset, counts }: RumorSettings, sho
   // A debater who knows how many there are would take those that it sees for all of them.
   const some = counts && shown < all ? `the ${shown} strongest of ${all}, ` : ''
   return `Comments that ${sided}, as a model sorted them, perhaps wrongly, ${some}strongest first`
-}
-
-/** How many comments have a score of this sign. */
-function signed(comments: WeighedComments['comments'], sign: number): number {
-  return comments.filter(({ score }) => Math.sign(score ?? 0) === sign).length
 }

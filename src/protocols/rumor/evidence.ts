@@ -4,12 +4,14 @@ import type { SubScript } from '../../judging/engine/script.ts'
 import { claimHash, evidenceHash, remembered } from './carry.ts'
 import { capsOf, utterancesOf, type WeighedComments, weighComments } from './comment-weights.ts'
 import type { RumorContext } from './context.ts'
+import { type Gate, gateOf, sparesOpinions } from './gate.ts'
 import { changeOf, type DebatedComments, debatedOf } from './material-change.ts'
 import type { Utterance } from './near-identical.ts'
 import type { PromptKind } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
 import { halve, type Sides, sample, separate } from './sides.ts'
 import { kindIn, type StanceScore, stances } from './stance.ts'
+import { bandOf, leadIn, type ToldCounts } from './told-counts.ts'
 
 // This decides which comments are asked about, whether the decision of the revision before holds, and how few scores are too
 // few for a label.
@@ -26,8 +28,8 @@ export interface ScoredThread {
   /** Those that were left out under load. */
   readonly unasked: readonly Utterance[]
   readonly kind: PromptKind
-  /** Whether the claim's subjectivity was asked about in vain. */
-  readonly kindFailed: boolean
+  /** Whether the claim's subjectivity is not known: it was asked about in vain, or need not be known. */
+  readonly kindUnknown: boolean
   readonly limitations: readonly string[]
 }
 
@@ -43,7 +45,8 @@ export function* scored(context: RumorContext): SubScript<ScoredThread> {
   const unscored = settings.stance ? utterances.filter((utterance) => !known.scores.has(utterance)) : []
   const wanted = sample(unscored, depth.comments, firstOf, rankOf)
   const unasked = unscored.filter((utterance) => !wanted.includes(utterance))
-  const askKind = settings.promptKind === 'auto' && known.kind === null
+  const needsKind = utterances.length > 0 || !sparesOpinions(context)
+  const askKind = settings.promptKind === 'auto' && known.kind === null && needsKind
   const { scores, beside, degraded } = yield* stances(
     wanted,
     known.scores,
@@ -63,13 +66,16 @@ export function* scored(context: RumorContext): SubScript<ScoredThread> {
     kind,
     limitations,
     asked: [...known.scores.keys(), ...wanted],
-    kindFailed: subjectivity?.ok === false,
+    kindUnknown: subjectivity?.ok === false || (!askKind && known.kind === null && settings.promptKind === 'auto'),
   }
 }
 
 /** The comments that count, and which of them the debaters are shown. */
 export interface Evidence {
   readonly weighed: WeighedComments
+  /** How many of them take which side. */
+  readonly counts: ToldCounts
+  readonly gate: Gate
   /** Equation 2, by the settings. */
   readonly full: Sides
   /** The same, or fewer under load. */
@@ -101,9 +107,13 @@ export function evidenceOf(context: RumorContext, found: ScoredThread): Evidence
           sampleSize,
           rankOf,
         )
-  const hashOf = (sides: Sides) => evidenceHash(context.thread.post, sides, kind, context)
-  const lead = Math.sign(weighed.comments.reduce((sum, { score }) => sum + Math.sign(score ?? 0), 0))
-  const debatedIn = (sides: Sides) => debatedOf(sides, { kind, lead, parentOf: context.parentOf })
+  const counts = countsOf(weighed)
+  const unscored = found.utterances.filter((utterance) => !scores.has(utterance)).map(firstOf)
+  const gate = gateOf(context, weighed, unscored)
+  const told = { kind, gate: gate.why, band: settings.counts && settings.stance ? bandOf(counts) : '' }
+  const hashOf = (sides: Sides) => evidenceHash(context.thread.post, sides, told, context)
+  const lead = leadIn(counts)
+  const debatedIn = (sides: Sides) => debatedOf(sides, { kind, gate: gate.why, lead, parentOf: context.parentOf })
   const isNearly = (sides: Sides) =>
     settings.materialChange > 0 &&
     before?.debated !== undefined &&
@@ -122,6 +132,8 @@ export function evidenceOf(context: RumorContext, found: ScoredThread): Evidence
   const share = scoredShare(found.asked, scores, settings)
   return {
     weighed,
+    counts,
+    gate,
     full,
     sides,
     hash: hashOf(sides),
@@ -138,6 +150,11 @@ export function evidenceOf(context: RumorContext, found: ScoredThread): Evidence
         : []),
     ],
   }
+}
+
+function countsOf({ comments }: WeighedComments): ToldCounts {
+  const of = (sign: number) => comments.filter(({ score }) => Math.sign(score ?? 0) === sign).length
+  return { support: of(1), oppose: of(-1), neither: of(0) }
 }
 
 /**

@@ -11,7 +11,7 @@ import { mostCalls, s2mad } from './script.ts'
 import { rumorSettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds, its asks or its carry change shape. */
-const VERSION = 6
+const VERSION = 7
 
 /** S2MAD (rumors in breaking events) as a protocol of the engine. */
 export const rumor = {
@@ -21,10 +21,11 @@ export const rumor = {
     labels: {
       rumor: 'Taken for a rumor: what it says seems unfounded.',
       'non-rumor': 'Not taken for a rumor. That does not make it true.',
+      unverified: 'Not decided: too few people said anything either way, or what they said shows neither.',
     },
     tells: ({ support = 0, oppose = 0 }, label) => [
       support + oppose === 0
-        ? 'None of its comments takes a side: none of them speaks for this label.'
+        ? 'None of its comments takes a side: none of them speaks for any label.'
         : `Of its comments, ${support} support what it says and ${oppose} oppose it.`,
       ...((label === 'rumor' && support > oppose) || (label === 'non-rumor' && oppose > support)
         ? ['The label goes against that count: the argument says why.']
@@ -55,9 +56,11 @@ export const rumor = {
     'opinions and judge, no debate': { rounds: 0 },
     'one round of debate': { rounds: 1 },
     'one agent, no debate': { debate: false },
+    'debate whatever the comments say': { debateWhen: 'always' },
+    'one opinion instead of unverified': { unverified: false },
     'one prompt over all comments': { decide: 'vanilla' },
   },
-  /** Debaters and judge choose a label without saying how sure they are. */
+  /** A verdict before schema 2 does not say. */
   confidence: () => null,
   /** A judge was asked: the debaters never agreed. Where one agent alone gave an opinion, nobody differed. */
   contested: ({ decidedBy, models }: ConfidenceBasis) => decidedBy === 'judge' && 'judge' in models,
@@ -76,8 +79,8 @@ export const rumor = {
       mostCalls: (_, comments) => mostCalls(settings, comments),
       paper: { calls: 47, depth: 5, of: 'S2MAD: 40 comments, two rounds, no judge' },
       faithful: settings.preset === 'paper',
-      labels: ['rumor', 'non-rumor'],
-      decides: ['consensus', 'judge'],
+      labels: ['rumor', 'non-rumor', ...(settings.unverified ? ['unverified'] : [])],
+      decides: ['consensus', 'judge', 'single', ...(settings.unverified ? (['scores'] as const) : [])],
       meanings: { fake: 'rumor', real: 'non-rumor' },
       promptsHash: prompts.hash,
       settingsHash,
@@ -102,6 +105,7 @@ export const rumor = {
           samplingRank,
           under,
           overloaded: context?.overloaded === true,
+          final: context?.final === true,
           tenant: context?.tenant ?? '',
         })
       },

@@ -10,6 +10,8 @@ const shown = z.tuple([z.string(), z.string()])
 /** The evidence of a debate, without its words. */
 export const debated = z.object({
   kind: z.enum(['subjective', 'objective']),
+  /** By what there was a debate, or why none. */
+  gate: z.string(),
   support: z.array(shown),
   oppose: z.array(shown),
   /** Which side more comments took, of all that count: 1 for the claim, -1 against it, 0 neither. */
@@ -19,27 +21,27 @@ export type DebatedComments = z.infer<typeof debated>
 
 export function debatedOf(
   { support, oppose }: Sides,
-  { kind, lead, parentOf }: Pick<DebatedComments, 'kind' | 'lead'> & { readonly parentOf: ParentOf },
+  { kind, gate, lead, parentOf }: Omit<DebatedComments, 'support' | 'oppose'> & { readonly parentOf: ParentOf },
 ): DebatedComments {
   const named = (side: readonly Comment[]) =>
     side.map((comment): [string, string] => {
       const words = JSON.stringify([comment.text, parentOf(comment)?.text ?? null])
       return [comment.id, hash('sha256', words, 'base64url').slice(0, 16)]
     })
-  return { kind, support: named(support), oppose: named(oppose), lead }
+  return { kind, gate, support: named(support), oppose: named(oppose), lead }
 }
 
 /**
  * How much of the evidence has changed, 0 to 1: of all comments that either debate shows, the share that not both show on the
  * same side (Jaccard's distance). It is 1, whatever the share, where the claim's kind is another, where a side had comments and has
- * none, or the other way round, and where another side leads.
+ * none, or the other way round, where another side leads of all comments that count, and where the gate says something else.
  */
 export function changeOf(before: DebatedComments, now: DebatedComments): number {
   const sides = [
     [before.support, now.support],
     [before.oppose, now.oppose],
   ] as const
-  const turned = before.kind !== now.kind || before.lead !== now.lead
+  const turned = before.kind !== now.kind || before.gate !== now.gate || before.lead !== now.lead
   if (turned || sides.some(([one, other]) => (one.length === 0) !== (other.length === 0))) return 1
   let [both, either] = [0, 0]
   for (const [one, other] of sides) {

@@ -9,6 +9,9 @@ import { formUnder } from '../preset.ts'
 import { inTurns, type Prompts } from '../prompts.ts'
 import {
   FAKE_REAL,
+  type Judgement,
+  judgeAnswers,
+  judgementIn,
   type Stance,
   type StanceBatchAnswer,
   type StancesAndKind,
@@ -44,6 +47,7 @@ export const RUMOR_PROMPTS = {
     'counts?',
     'comments?',
     'answers?',
+    'unverified?',
   ],
   vanilla: ['claim', 'comments', 'answers?'],
 } as const
@@ -85,7 +89,7 @@ export interface RumorQuestions {
     support: View,
     oppose: View,
     told: { kind: PromptKind; counts: string; comments: string; oneSided: boolean },
-  ): Ask<View>
+  ): Ask<Judgement>
   /** Table 1, a model by itself: claim and comments in one prompt, without stance and sides. */
   vanilla(comments: readonly Comment[]): Ask<View>
   /** A side's comments as text for its prompt; the text states it if there are none. */
@@ -223,10 +227,11 @@ export function questions(post: Post, parts: QuestionParts): RumorQuestions {
           oneSided: yesIf(oneSided),
           counts,
           comments,
-          answers: offered,
+          answers: judgeAnswers(turned, settings.unverified).join(', '),
+          unverified: yesIf(settings.unverified),
         }),
       ],
-      answer: view,
+      answer: settings.preset === 'paper' ? view : judgementIn(turned, settings.unverified),
     }),
     vanilla: (comments) => ({
       ...asked('opinion', 'debater', settings.answerTokens),
@@ -282,3 +287,8 @@ function parentIn(parent: Comment | undefined, fence: Fence): string {
 
 /** What the post claims. */
 export const claimOf = wordsOf
+
+/** All that questions tell of the post. */
+export function toldOf(post: Post): string {
+  return claimOf(post) + describeImages(post)
+}

@@ -1,15 +1,16 @@
 import { type Ask, failure } from '../../contracts/facts/ask.ts'
 import type { Snapshot } from '../../contracts/facts/thread.ts'
-import type { DebateReason, VerdictDebate } from '../../contracts/facts/verdict-fields.ts'
+import { type DebateReason, statedConfidence, type VerdictDebate } from '../../contracts/facts/verdict-fields.ts'
 import { round, type Script, type SubScript } from '../../judging/engine/script.ts'
-import type { View } from './answers.ts'
+import { controlled } from '../control.ts'
+import type { Judgement, View } from './answers.ts'
 import type { RumorCarry } from './carry.ts'
 import { utterancesOf, weighComments } from './comment-weights.ts'
 import { concluded, kept, nothingToJudge, type ReachedDecision, undecided } from './conclusion.ts'
 import { type RumorContext, type RumorParts, rumorContext } from './context.ts'
 import { RumorDebate } from './debate.ts'
-import { debaterPrompts } from './debater-prompts.ts'
-import { type Evidence, evidenceOf, type ScoredThread, scored, sizeOf } from './evidence.ts'
+import { type DebaterPrompts, debaterPrompts } from './debater-prompts.ts'
+import { type Evidence, evidenceOf, scored } from './evidence.ts'
 import { claimOf } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
 import { sample } from './sides.ts'
@@ -21,7 +22,7 @@ import { mostStanceCalls } from './stance.ts'
  */
 export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: RumorParts): Script {
   const context = rumorContext(thread, before, parts)
-  const { ask, settings, depth } = context
+  const { settings } = context
   if (claimOf(thread.post) === '') return nothingToJudge()
   if (settings.decide === 'vanilla') return yield* vanilla(context)
 
@@ -31,27 +32,61 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
   const evidence = evidenceOf(context, found)
   const conclude = (reached: ReachedDecision) => concluded(context, found, evidence, reached)
   if (evidence.tooThin) return conclude(undecided(`no verdict on less than ${settings.minScored} of the comments`))
-  if (before !== null && evidence.holds) return kept(context, found, evidence, before)
+  // What rests on scores alone costs nothing, and says by now that it is final.
+  if (before !== null && evidence.holds && before.decision.decidedBy !== 'scores')
+    return kept(context, found, evidence, before)
   const prompts = debaterPrompts(context, found, evidence)
-  const spared = whySpared(context, found, evidence)
-  if (spared !== null)
-    return conclude({
-      ...(yield* single(ask.opinion('alone', prompts.both, { last: true }))),
-      debated: { held: false, why: spared },
-    })
+  return conclude(yield* decided(context, evidence, prompts))
+}
 
+/** What follows from the gate: no opinion, one, or a debate. A control is asked both ways, and what its debate decides stands. */
+function* decided(context: RumorContext, evidence: Evidence, prompts: DebaterPrompts): SubScript<ReachedDecision> {
+  const { ask, settings, isControl } = context
+  const { why } = evidence.gate
+  if (why === 'always' || why === 'contested') return yield* argued(context, prompts, why)
+  const spared: ReachedDecision = isUnverified(context, evidence)
+    ? unverified(context)
+    : { ...(yield* single(ask.opinion('alone', prompts.both, { last: true }))), again: !evidence.gate.isSure }
+  const reached = { ...spared, debated: { held: false, why } }
+  if (!isControl || why === 'off') return reached
+  const second = yield* argued(context, prompts, why)
+  // A debate that came to nothing changes nothing.
+  if (second.label === null || second.debated === undefined) return reached
+  const drawn = { chance: settings.controlShare, without: reached.label }
+  return { ...second, debated: controlled(second.debated, drawn) }
+}
+
+/** Whether nobody is asked for an opinion: nobody takes a side, and no comment without a score could change that. */
+function isUnverified({ settings }: RumorContext, { gate }: Evidence): boolean {
+  return settings.unverified && gate.why === 'no-sides' && gate.isSure
+}
+
+/** Too few people have said anything either way: perhaps they still will. */
+function unverified({ settings: { minSideAuthors: least }, final }: RumorContext): ReachedDecision {
+  return {
+    label: 'unverified',
+    unverified: { reason: final ? 'no-evidence' : 'early' },
+    rationale: `Fewer than ${least} people support the claim, and fewer than ${least} oppose it.`,
+    decidedBy: 'scores',
+    rounds: 0,
+  }
+}
+
+/** The debate, and the judge where it ends without agreement. */
+function* argued(context: RumorContext, prompts: DebaterPrompts, why: DebateReason): SubScript<ReachedDecision> {
+  const { ask, depth } = context
   // Lines 10–11, equation 3: the first opinions h of D_p over P and of D_n over N.
   const debate = new RumorDebate(ask, prompts)
   debate.hear(yield* round(debate.opinions({ last: depth.rounds === 0 })))
-  if (debate.unopened.length > 0) return conclude(undecided(...debate.unopened))
+  if (debate.unopened.length > 0) return undecided(...debate.unopened)
 
   // Lines 13–16, equation 4: at most M rounds, in which each answers the other's last reply.
   while (debate.rounds < depth.rounds && !isOver(context, debate))
     debate.hear(yield* round(debate.turns({ last: debate.rounds + 1 === depth.rounds })))
 
   // Lines 17–21, equation 5: what both debaters answer, or else what the judge J answers.
-  const reached = debate.agreed ? consensus(debate) : yield* single(ask.judge(...debate.views, prompts.judge))
-  return conclude(debated(context, debate, reached))
+  const reached = debate.agreed ? consensus(debate) : yield* judged(ask.judge(...debate.views, prompts.judge))
+  return debated(context, debate, why, reached)
 }
 
 /** Most calls that {@link s2mad} asks for, over so many comments. */
@@ -59,43 +94,36 @@ export function mostCalls(settings: RumorSettings, comments: number): number {
   if (settings.decide === 'vanilla') return 1
   const stances = settings.stance ? mostStanceCalls(settings, comments) : 0
   const kind = settings.promptKind === 'auto' ? 1 : 0
-  // Two first opinions, two turns a round, and the judge; or one opinion.
-  return stances + kind + (settings.debate ? 2 + 2 * settings.rounds + 1 : 1)
-}
-
-/**
- * Why one agent is asked instead of a debate: by the settings, or where no two debaters would read comments of different sides. Null
- * if there is a debate.
- */
-function whySpared(
-  { settings }: RumorContext,
-  { asked, scores, unasked }: ScoredThread,
-  { sides }: Evidence,
-): DebateReason | null {
-  const { support, oppose } = sides
-  if (!settings.debate) return 'off'
-  if (sizeOf(sides) === 0) return settings.undisputed === 'alone' ? 'no-sides' : null
-  // A comment without a score may be of the other side.
-  const isComplete = unasked.length === 0 && asked.every((utterance) => scores.has(utterance))
-  const isOneSided = settings.stance && isComplete && (support.length === 0 || oppose.length === 0)
-  return isOneSided && settings.oneSided === 'alone' ? 'one-sided' : null
+  if (!settings.debate) return stances + kind + 1
+  // One opinion, where a control is asked both ways; then two first opinions, two turns a round, and the judge.
+  const spared = settings.debateWhen === 'contested' && settings.controlShare > 0 ? 1 : 0
+  return stances + kind + spared + 2 + 2 * settings.rounds + 1
 }
 
 /** Whether there is nothing left to debate. The paper debates for all M rounds. */
 function isOver({ settings }: RumorContext, debate: RumorDebate): boolean {
-  return settings.stopAtConsensus && debate.agreed
+  return (settings.stopAtConsensus && debate.agreed) || (settings.endsAtEcho && debate.echoes.length > 0)
 }
 
 /** The decision of a debate, with the turns and rounds that it lacked. */
-function debated(context: RumorContext, debate: RumorDebate, reached: ReachedDecision): ReachedDecision {
-  const { rounds, lost, model } = debate
-  const most = context.settings.rounds
+function debated(
+  context: RumorContext,
+  debate: RumorDebate,
+  why: DebateReason,
+  reached: ReachedDecision,
+): ReachedDecision {
+  const { rounds, lost, echoes, model } = debate
+  const { rounds: most, endsAtEcho } = context.settings
   const cutShort = rounds < most && !isOver(context, debate)
-  const wrong = [...lost, ...(cutShort ? [`under load: ${rounds} of ${most} rounds of debate`] : [])]
+  const wrong = [
+    ...lost,
+    ...(endsAtEcho ? echoes : []),
+    ...(cutShort ? [`under load: ${rounds} of ${most} rounds of debate`] : []),
+  ]
   return {
     ...reached,
     rounds,
-    debated: { held: rounds > 0, why: whyDebated(context, debate) },
+    debated: { held: rounds > 0, why: whyDebated(context, debate, why) },
     again: lost.length > 0 || cutShort,
     degraded: [...wrong, ...(reached.degraded ?? [])],
     models: { debater: model, ...reached.models },
@@ -103,28 +131,37 @@ function debated(context: RumorContext, debate: RumorDebate, reached: ReachedDec
 }
 
 /** Why the debaters answered one another, or did not. */
-function whyDebated({ settings, depth }: RumorContext, debate: RumorDebate): DebateReason {
-  const { rounds, stopAtConsensus, undisputed, oneSided } = settings
-  if (debate.rounds > 0)
-    return stopAtConsensus || undisputed === 'alone' || oneSided === 'alone' ? 'contested' : 'always'
-  if (rounds === 0) return 'off'
+function whyDebated({ settings, depth }: RumorContext, debate: RumorDebate, why: DebateReason): DebateReason {
+  if (debate.rounds > 0) return why
+  if (settings.rounds === 0) return 'off'
   return depth.rounds === 0 ? 'overload' : 'unanimous'
 }
 
 function consensus({ views: [support, oppose] }: RumorDebate): ReachedDecision {
   const rationale = `Both debaters: ${support.answer}. On the supporting side: ${support.reasoning} On the opposing side: ${oppose.reasoning}`
-  return { label: labelOf(support), rationale, decidedBy: 'consensus', rounds: 0 }
+  return { label: LABELS[support.answer], rationale, decidedBy: 'consensus', rounds: 0 }
 }
 
-/** One agent's answer as the decision: the judge's (equation 5), or a single agent's (Table 2, "w/o Debate"). */
+/** Equation 5: the judge's answer. Where it finds that neither was shown, it is sure of no label. */
+function* judged(question: Ask<Judgement>): SubScript<ReachedDecision> {
+  const [judgement] = yield* round([question])
+  if (!judgement.ok) return undecided(`judge failed: ${failure(judgement)}`)
+  const { answer, model } = judgement
+  const { reasoning: rationale, probability: value = null } = answer
+  const reached = { rationale, decidedBy: 'judge', rounds: 0, models: { [question.role]: model } } as const
+  if (answer.answer === 'Unverified') return { ...reached, label: 'unverified', unverified: { reason: 'torn' } }
+  return { ...reached, label: LABELS[answer.answer], confidence: statedConfidence(value) }
+}
+
+/** A single agent's answer as the decision (Table 2, "w/o Debate"). */
 function* single(question: Ask<View>): SubScript<ReachedDecision> {
   const [only] = yield* round([question])
   if (!only.ok) return undecided(`${question.stage} failed: ${failure(only)}`)
   const { answer, model } = only
   return {
-    label: labelOf(answer),
+    label: LABELS[answer.answer],
     rationale: answer.reasoning,
-    decidedBy: 'judge',
+    decidedBy: 'single',
     rounds: 0,
     models: { [question.role]: model },
   }
@@ -151,6 +188,4 @@ function* vanilla({ thread, ask, settings, rankOf, tie, limitations }: RumorCont
   }
 }
 
-function labelOf(of: View): 'rumor' | 'non-rumor' {
-  return of.answer === 'Fake' ? 'rumor' : 'non-rumor'
-}
+const LABELS = { Fake: 'rumor', Real: 'non-rumor' } as const

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { boundedScore, said, saidList } from '../answer-fields.ts'
+import { boundedScore, probability, said, saidList } from '../answer-fields.ts'
 import type { Preset } from '../preset.ts'
 
 /** 0 is no risk, 1 extreme risk. */
@@ -91,27 +91,39 @@ const RULES = ['exoneration', 'confirmation', 'default-safe'] as const
 
 const LABELS = ['unsafe', 'safe'] as const
 
-const reportOf = (labels: readonly (typeof LABELS)[number][]) =>
-  z
-    .object({
-      reasoning: said,
-      evidence: saidList(z.array(said)),
-      rule: z.enum(RULES),
-      categories: saidList(z.array(z.string())),
-      score: riskScore,
-      label: z.enum(labels),
-    })
-    .refine(({ rule, label }) => (rule === 'confirmation') === (label === 'unsafe'), {
-      path: ['label'],
-      error: 'rule and label contradict each other',
-    })
+const fieldsOf = (labels: readonly (typeof LABELS)[number][]) =>
+  z.object({
+    reasoning: said,
+    evidence: saidList(z.array(said)),
+    rule: z.enum(RULES),
+    categories: saidList(z.array(z.string())),
+    score: riskScore,
+    label: z.enum(labels),
+  })
+export type SafetyReport = z.infer<ReturnType<typeof fieldsOf>> & {
+  /** How probable the arbiter holds its label to be right, which its risk score does not tell; under `paper` nobody asks. */
+  readonly probability?: number | null
+}
 
 /** The rule decides the label: only a confirmed risk is unsafe. An answer whose label contradicts its rule is unreadable. */
-export const report = reportOf(LABELS)
-const turnedReport = reportOf(LABELS.toReversed())
+const ruled = <Report extends SafetyReport>(report: z.ZodType<Report>) =>
+  report.refine(({ rule, label }) => (rule === 'confirmation') === (label === 'unsafe'), {
+    path: ['label'],
+    error: 'rule and label contradict each other',
+  })
 
-/** The same answer, its labels offered in the reverse order where it is turned. */
-export function reportIn(turned: boolean): typeof report {
+export const paperReport = ruled(fieldsOf(LABELS))
+export const report = ruled(fieldsOf(LABELS).extend({ probability }))
+const turnedReport = ruled(fieldsOf(LABELS.toReversed()).extend({ probability }))
+
+/** The arbiter's form, its labels offered in the reverse order where it is turned. */
+export function reportIn({
+  paper,
+  turned,
+}: {
+  readonly paper: boolean
+  readonly turned: boolean
+}): z.ZodType<SafetyReport> {
+  if (paper) return paperReport
   return turned ? turnedReport : report
 }
-export type SafetyReport = z.infer<typeof report>

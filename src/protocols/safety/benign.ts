@@ -44,7 +44,7 @@ function unseenImages({ media = [] }: Post, pictures: readonly Picture[]): strin
 function lostTurns(settings: SafetySettings, log: readonly SafetyTurn[]): string[] {
   const sides: readonly SafetySide[] = (['strict', 'loose'] as const).filter((side) => settings[side])
   // A further round that was not held, since the one before left nothing open, is no loss.
-  const rounds = settings.furtherRounds === 'straddling' ? (log.at(-1)?.round ?? 0) : settings.rounds
+  const rounds = settings.debateWhen === 'contested' ? (log.at(-1)?.round ?? 0) : settings.rounds
   const asked = rounds * sides.length
   const heard = log.filter(({ said }) => said !== null).length
   return heard === asked ? [] : [`${asked - heard} of ${asked} turns of the debate lost`]

@@ -13,7 +13,7 @@ import { aetheria, mostCalls } from './script.ts'
 import { safetySettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
-const VERSION = 5
+const VERSION = 6
 
 /** Aetheria (content safety of posts and their images) as a protocol of the engine. */
 export const safety: ProtocolKind = {
@@ -67,15 +67,13 @@ export const safety: ProtocolKind = {
     'without images': { images: false, unseen: 'judged' },
     'all large models': { models: 'all-large' },
     'all small models': { models: 'all-small' },
+    'debate whatever the scores': { debateWhen: 'always' },
+    'brief also without precedents': { brief: 'always' },
     'one round': { rounds: 1 },
     'three rounds': { rounds: 3 },
   },
-  /** The arbiter's risk score for `unsafe`, and 1 minus it for `safe`; null where there is no such score. */
-  confidence({ label, scores: { final } }) {
-    if (label === null || final === undefined) return null
-    return label === 'unsafe' ? final : 1 - final
-  },
-  confidenceFrom: 'probability',
+  /** A verdict before schema 2 has a risk score alone, which does not tell how sure the arbiter was. */
+  confidence: () => null,
   /** At their last words the debaters stand on two sides of an even risk. */
   contested: ({ scores: { strict, loose } }) =>
     strict !== undefined && loose !== undefined && strict > 0.5 !== loose > 0.5,

@@ -81,14 +81,18 @@ export interface SafetyQuestions {
 /** The value of a place that only decides about a section. */
 const YES = 'yes'
 
+/** By what draws about a post are made: copies of it are drawn alike. */
+export function drawnBy(post: Post): string {
+  return JSON.stringify([post.text, withoutHashes(post)])
+}
+
 export function questions(
   post: Post,
   parts: { settings: SafetySettings; prompts: Prompts; fence: Fence; samplingRank: SamplingRank },
 ): SafetyQuestions {
   const { settings, prompts, fence } = parts
   // Only for the question that shows it: an image in a post's message may be most of a megabyte.
-  const isReportTurned = () =>
-    settings.order === 'lot' && isTurned(parts.samplingRank, JSON.stringify([post.text, withoutHashes(post)]))
+  const isReportTurned = () => settings.order === 'lot' && isTurned(parts.samplingRank, drawnBy(post))
   const render = (name: keyof typeof SAFETY_PROMPTS, values?: Record<string, string>) =>
     prompts.get(name).render(values)
   const system = render('system')
@@ -115,7 +119,7 @@ export function questions(
         missing: log.some(({ said }) => said === null) ? YES : '',
       }),
     ],
-    answer: reportIn(isReportTurned()),
+    answer: reportIn({ paper: settings.preset === 'paper', turned: isReportTurned() }),
   })
 
   return {

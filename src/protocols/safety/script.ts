@@ -4,25 +4,17 @@ import { type Neighbour, type SearchResult, withdrawnIn } from '../../contracts/
 import { describeOddFields } from '../../contracts/facts/odd-fields.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import type { Post, Snapshot } from '../../contracts/facts/thread.ts'
-import { type ChatMessage, type Ruling, undecided } from '../../contracts/facts/verdict.ts'
-import type { VerdictDebate } from '../../contracts/facts/verdict-fields.ts'
+import { type Ruling, undecided } from '../../contracts/facts/verdict.ts'
+import { statedConfidence, type VerdictDebate } from '../../contracts/facts/verdict-fields.ts'
 import { round, type Script, type SubScript } from '../../judging/engine/script.ts'
+import { controlled, isControl } from '../control.ts'
 import type { Prompts } from '../prompts.ts'
 import { unreadParts, withheldUnlessHarmful } from '../truncation.ts'
-import type { Assessment, SafetyReport } from './answers.ts'
+import type { SafetyReport } from './answers.ts'
 import { missingForSafe } from './benign.ts'
+import { debateIn, isOneSided, lastRound, lastScores, MIDDLE, SafetyDebate } from './debate.ts'
 import { blocksOf, inputOf, modalityOf, type Picture, picturesOf, wordsOf } from './input.ts'
-import {
-  aloneIn,
-  briefIn,
-  type Grounds,
-  type Opponent,
-  opponentIn,
-  questions,
-  type SafetyQuestions,
-  type SafetySide,
-  type SafetyTurn,
-} from './questions.ts'
+import { briefIn, drawnBy, type Grounds, questions, type SafetyQuestions, type SafetyTurn } from './questions.ts'
 import type { SafetySettings } from './settings.ts'
 
 interface Parts {
@@ -56,21 +48,19 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
     lost: briefLost,
   } = settings.supporter
     ? yield* briefed(input, words, ask, parts, degraded)
-    : { brief: NO_BRIEF, precedents: [], lost: false }
+    : { brief: noBrief(settings), precedents: [], lost: false }
 
-  // Debate: N rounds of strict, then loose (sections 3.2.3 and 3.2.4).
-  const log = yield* debated({ input, brief }, ask, parts, degraded)
-
-  // Arbiter: the hierarchical adjudication protocol (section 3.2.5).
-  const judged = yield* arbitrated({ input, brief }, log, ask, { post, settings }, degraded)
+  // Debate, rounds of strict, then loose (sections 3.2.3 and 3.2.4), and arbiter: the hierarchical protocol (section 3.2.5).
+  const argued = yield* debatedAndRuled({ input, brief }, ask, parts, post, degraded)
+  const { log, judged } = argued
   const debate = {
     scores: lastScores(log),
     rounds: log.at(-1)?.round ?? 0,
-    debated: debateIn(log, settings),
+    debated: argued.debated,
     evidence: { support: [], oppose: [], precedents: precedents.map(({ id }) => id) },
   }
   if (!judged.ok) return { ruling: { ...undecided(...degraded, `arbitrate failed: ${failure(judged)}`), ...debate } }
-  const { label, score: final } = judged.answer
+  const { label, score: final, probability = null } = judged.answer
   if (label === 'safe' ? final > MIDDLE : final < MIDDLE)
     degraded.push(`arbitrate: the score ${final} contradicts the label ${label}`)
   const scores = { ...debate.scores, final }
@@ -80,6 +70,7 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
     scores,
     rationale: rationale(judged.answer),
     decidedBy: 'arbiter',
+    confidence: statedConfidence(probability),
     degraded,
   }
   const missing = missingForSafe(settings, { post, unread, pictures, log, briefLost })
@@ -92,10 +83,53 @@ export function mostCalls(post: Post, settings: SafetySettings): number {
   const looks = images ? toDescribe(picturesOf(post, maxImages)).length : 0
   const turns = rounds * (Number(strict) + Number(loose))
   const rulings = strict && loose && asksSmallFirst(post, settings) ? 2 : 1
-  return looks + Number(supporter) + turns + rulings
+  // A control is ruled on both before its further rounds and after them.
+  const times = settings.debateWhen === 'contested' && settings.controlShare > 0 && rounds > 1 ? 2 : 1
+  return looks + Number(supporter) + turns + rulings * times
 }
 
-const NO_BRIEF = 'There is no brief.'
+interface Argued {
+  readonly log: readonly SafetyTurn[]
+  readonly judged: AnswerOrFailure<SafetyReport>
+  readonly debated: VerdictDebate
+}
+
+/**
+ * The debate and the arbiter's ruling. A control, which needs no further round, has them all the same once it was ruled on, and
+ * what the arbiter rules then stands.
+ */
+function* debatedAndRuled(
+  grounds: Grounds,
+  ask: SafetyQuestions,
+  parts: Parts,
+  post: Post,
+  degraded: string[],
+): SubScript<Argued> {
+  const { settings, samplingRank } = parts
+  const debate = new SafetyDebate(grounds, ask, parts, degraded)
+  yield* debate.argues(settings.debateWhen === 'contested')
+  const { log } = debate
+  const judged = yield* arbitrated(grounds, log, ask, { post, settings }, degraded)
+  const debated = debateIn(log, settings)
+  const first = { log: [...log], judged, debated }
+  if (
+    debated.why !== 'unanimous' ||
+    !judged.ok ||
+    !isControl(samplingRank, 'safety', drawnBy(post), settings.controlShare)
+  )
+    return first
+  yield* debate.argues(false)
+  const again = yield* arbitrated(grounds, log, ask, { post, settings }, degraded)
+  // A debate that came to nothing changes nothing.
+  if (!again.ok || log.some(({ said }) => said === null)) return first
+  const drawn = { chance: settings.controlShare, without: judged.answer.label }
+  return { log, judged: again, debated: controlled({ held: true }, drawn) }
+}
+
+/** In place of a brief: words under `paper`, else nothing. */
+function noBrief({ preset }: SafetySettings): string {
+  return preset === 'paper' ? 'There is no brief.' : ''
+}
 
 /**
  * Has all images that have a URL and no description described, in one round; an image that could not be looked at stays
@@ -158,10 +192,13 @@ function* briefed(
     const [found] = yield* round([ask.retrieve(words)])
     nearest.push(...neighboursIn(found, degraded))
   }
+  // Without precedents it could only say the post once more. "w/o RAG Retrieval" is a brief without them all the same.
+  if (nearest.length === 0 && settings.retrieval && settings.brief === 'with-precedents')
+    return { brief: noBrief(settings), precedents: [], lost: false }
   const [written] = yield* round([ask.brief(input, nearest)])
   if (!written.ok) {
     degraded.push(`brief failed: ${failure(written)}; debated without one`)
-    return { brief: NO_BRIEF, precedents: [], lost: true }
+    return { brief: noBrief(settings), precedents: [], lost: true }
   }
   const spokenOf = new Set(written.answer.precedents.map(({ precedent }) => precedent))
   const precedents = nearest.filter((_, index) => spokenOf.has(index + 1))
@@ -183,34 +220,6 @@ function neighboursIn(found: AnswerOrFailure<SearchResult>, degraded: string[]):
     else if (withdrawn !== null) degraded.push(`precedents left out: ${withdrawn}`)
     return neighbours
   })
-}
-
-/** Whether the debaters answered one another in a second round, and why. */
-function debateIn(log: readonly SafetyTurn[], { rounds, furtherRounds }: SafetySettings): VerdictDebate {
-  if (log.length === 0 || rounds < 2) return { held: false, why: 'off' }
-  const held = (log.at(-1)?.round ?? 0) > 1
-  if (furtherRounds !== 'straddling') return { held, why: 'always' }
-  return { held, why: held ? 'contested' : 'unanimous' }
-}
-
-/** All turns, in order. A debater hears the other's last readable turn. */
-function* debated(grounds: Grounds, ask: SafetyQuestions, parts: Parts, degraded: string[]): SubScript<SafetyTurn[]> {
-  const { settings, fence } = parts
-  const sides = (['strict', 'loose'] as const).filter((side) => settings[side])
-  const conversations: Record<SafetySide, ChatMessage[]> = { strict: [], loose: [] }
-  const log: SafetyTurn[] = []
-  for (let n = 1; n <= settings.rounds; n++) {
-    for (const side of sides) {
-      const heard = opponent(side, log, settings, fence)
-      const before = conversations[side]
-      const asked = before.length === 0 ? ask.opening(side, grounds, heard) : [...before, ...ask.next(heard)]
-      const [reply] = yield* round([ask.turn(side, asked, n === settings.rounds)])
-      if (reply.ok) conversations[side] = [...asked, { role: 'assistant', content: JSON.stringify(reply.answer) }]
-      log.push(turnOf(n, side, reply, log, settings, degraded))
-    }
-    if (settings.furtherRounds === 'straddling' && isOneSided(log.slice(-sides.length))) break
-  }
-  return log
 }
 
 /**
@@ -238,71 +247,14 @@ function asksSmallFirst(post: Post, { imageArbiter, models }: SafetySettings): b
   return imageArbiter === 'small-first' && models === 'by-role' && modalityOf(post) !== 'text'
 }
 
-/** The scores from which on a small arbiter's ruling on images stands. `safe` needs more, for a miss is the worse error. */
-const CERTAIN = { safe: 0.2, unsafe: 0.7 } as const
+/** The probability from which on a small arbiter's ruling on images stands. `safe` needs more, for a miss is the worse error. */
+const CERTAIN = { safe: 0.8, unsafe: 0.7 } as const
 
-/** Whether a ruling has a score far from the middle, and is of the side on which both debaters are. */
-function isCertain({ label, score }: SafetyReport, round: readonly SafetyTurn[]): boolean {
+/** Whether a small arbiter is sure enough, and is of the side on which both debaters are. Who does not say is not sure. */
+function isCertain({ label, probability }: SafetyReport, round: readonly SafetyTurn[]): boolean {
   const scores = round.flatMap(({ said }) => said?.score ?? [])
-  return label === 'safe'
-    ? score <= CERTAIN.safe && scores.every((one) => one < MIDDLE)
-    : score >= CERTAIN.unsafe && scores.every((one) => one > MIDDLE)
-}
-
-function lastRound(log: readonly SafetyTurn[]): readonly SafetyTurn[] {
-  return log.filter(({ round }) => round === log.at(-1)?.round)
-}
-
-/** The score that neither label has. */
-const MIDDLE = 0.5
-
-/** Whether both debaters spoke, and both scores lie on the same side of the middle. One at the middle lies on neither. */
-function isOneSided(round: readonly SafetyTurn[]): boolean {
-  const scores = round.flatMap(({ said }) => said?.score ?? [])
-  if (scores.length < 2) return false
-  return scores.every((score) => score < MIDDLE) || scores.every((score) => score > MIDDLE)
-}
-
-function turnOf(
-  n: number,
-  side: SafetySide,
-  reply: AnswerOrFailure<Assessment>,
-  log: readonly SafetyTurn[],
-  settings: SafetySettings,
-  degraded: string[],
-): SafetyTurn {
-  if (reply.ok) return { round: n, side, said: reply.answer, standIn: null }
-  const standIn = settings.scoreFallback === 'paper' && reply.code === 'unreadable' ? lastScore(side, log) : null
-  const instead = standIn === null ? 'it has no score' : `${standIn} stands in for its score`
-  degraded.push(`round ${n} (${side}) failed: ${failure(reply)}; ${instead}`)
-  return { round: n, side, said: null, standIn }
-}
-
-/** The paper's fallback: 0.5 in the first round, then the previous score. */
-function lastScore(side: SafetySide, log: readonly SafetyTurn[]): number {
-  const scores = log.flatMap((turn) => (turn.side === side ? [turn.said?.score ?? turn.standIn] : []))
-  return scores.findLast((score) => score !== null) ?? 0.5
-}
-
-function opponent(side: SafetySide, log: readonly SafetyTurn[], settings: SafetySettings, fence: Fence): Opponent {
-  const other = side === 'strict' ? 'loose' : 'strict'
-  const silent = (words: string): Opponent => ({ words, spoken: false })
-  if (!settings[other]) return silent(aloneIn(other, settings))
-  const turns = log.filter((turn) => turn.side === other)
-  const last = turns.findLast(({ said }) => said !== null)?.said
-  const isKnown = settings.preset !== 'paper' && turns.at(-1)?.said === null
-  if (last) return { words: opponentIn(other, last, fence, isKnown), spoken: true }
-  if (turns.length === 0) return silent(`The ${other} debater has not spoken yet: you open the debate.`)
-  return silent(
-    settings.preset === 'paper'
-      ? `What the ${other} debater said could not be had.`
-      : `What the ${other} debater said did not arrive.`,
-  )
-}
-
-/** The last readable score of each debater; a debater without one is left out. */
-function lastScores(log: readonly SafetyTurn[]): Record<string, number> {
-  return Object.fromEntries(log.flatMap(({ side, said }) => (said === null ? [] : [[side, said.score]])))
+  const isTheirs = scores.every((one) => (label === 'safe' ? one < MIDDLE : one > MIDDLE))
+  return isTheirs && (probability ?? 0) >= CERTAIN[label]
 }
 
 function rationale({ rule, categories, reasoning, evidence }: SafetyReport): string {

@@ -13,6 +13,7 @@ import type { ServerDialect } from '../../../src/kit/understudy/dialects/dialect
 import { startUnderstudy, type Understudy } from '../../../src/kit/understudy/server.ts'
 import type { DialectLesson } from '../../../src/models/openai/learning.ts'
 import { modelsOfEndpoints } from '../../../src/models/openai/models-of-endpoints.ts'
+import { EVERY_DEBATE } from '../../protocols/drive.ts'
 import { noLibrary } from '../../support/parts.ts'
 
 const running: Understudy[] = []
@@ -299,7 +300,12 @@ describe('explicit cache breakpoints', () => {
   const prices = { 'here/gpt-6-luna': { prompt: 1, cached: 0.1, cacheWrite: 1.25, completion: 0 } }
   const models: Partial<Settings['models']> = { roles: { default: ['here/gpt-6-luna'] }, prices }
   const usageOf = async (dialects: Settings['models']['dialects']) =>
-    (await judged('openai-since', 'safety', posts, { models: { ...models, dialects } })).verdict.usage
+    (await judged('openai-since', 'safety', posts, { models: { ...models, dialects }, change: inTwoRounds })).verdict
+      .usage
+  const inTwoRounds = (settings: Settings) => ({
+    ...settings,
+    protocols: { ...settings.protocols, safety: { ...settings.protocols.safety, ...EVERY_DEBATE.safety } },
+  })
 
   test("keep what safety's debaters hear again, and nothing else", async () => {
     const told = await usageOf({})

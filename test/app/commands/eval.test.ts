@@ -36,8 +36,12 @@ interface How {
 }
 
 /** `gavel eval` with these arguments, in a process of its own. */
+/** Every post is debated, and to the end: so there is much to kill, to pay and to keep. */
+const EVERY_DEBATE = { GAVEL_PROTOCOLS_HATE_DEBATE_WHEN: 'always', GAVEL_PROTOCOLS_HATE_EXITS: 'false' }
+
 function gavelEval(args: readonly string[], { killAfterMs, offline = false }: How = {}) {
-  return commandIn(folder, ['eval', ...args], offline ? {} : understudy.settings, {
+  const settings = { ...EVERY_DEBATE, ...(offline ? {} : understudy.settings) }
+  return commandIn(folder, ['eval', ...args], settings, {
     ...(offline ? { flags: ['--import', NO_NETWORK] } : {}),
     ...(killAfterMs === undefined ? {} : { kill: { calls: () => understudy.calls().length, afterMs: killAfterMs } }),
   })

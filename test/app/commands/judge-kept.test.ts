@@ -21,12 +21,15 @@ beforeAll(async () => {
 })
 afterAll(() => understudy.close())
 
+/** Each post is asked about eight times. */
+const EVERY_DEBATE = { GAVEL_PROTOCOLS_HATE_DEBATE_WHEN: 'always', GAVEL_PROTOCOLS_HATE_EXITS: 'false' }
+
 /** `gavel judge` as a person types it, in the folder of the posts. */
 function judge(args: readonly string[], input = '') {
   const flags = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts'), 'judge']
   const child = spawn(process.execPath, [...flags, ...args], {
     cwd: folder,
-    env: bareEnvironment({ ...understudy.settings, GAVEL_MODELS_SLOTS: '8' }),
+    env: bareEnvironment({ ...understudy.settings, ...EVERY_DEBATE, GAVEL_MODELS_SLOTS: '8' }),
   })
   child.stdin.end(input)
   let [printed, said] = ['', '']

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { loadSettings } from '../../../config/load.ts'
 import { judgeFile } from '../../../src/app/commands/judge.ts'
 import { type Verdict, verdict } from '../../../src/contracts/facts/verdict.ts'
+import { EVERY_DEBATE } from '../../protocols/drive.ts'
 import { type Misbehaviour, startMisbehaving } from '../../support/misbehaving.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 import { png } from '../../support/pictures.ts'
@@ -15,6 +16,13 @@ const NORMAL: Misbehaviour = () => null
 let files = 0
 
 /** Judges these lines against a model server that misbehaves; resolves to the last verdict by subject. */
+/** Every question is asked. */
+const debating = ({ protocols }: ReturnType<typeof loadSettings>) => ({
+  protocols: Object.fromEntries(
+    Object.entries(protocols).map(([name, own]) => [name, { ...own, ...EVERY_DEBATE[name] }]),
+  ),
+})
+
 async function judged(
   protocol: string,
   lines: readonly object[],
@@ -257,7 +265,7 @@ describe('a filter is evidence', () => {
       for (const stage of names) {
         const misbehave: Misbehaviour = ({ text }) =>
           text.includes(`Answer format (${stage})`) ? azure('violence', 'low') : null
-        const { verdicts } = await judged(protocol, [post('p', { text: 'Bring soup tonight' })], misbehave)
+        const { verdicts } = await judged(protocol, [post('p', { text: 'Bring soup tonight' })], misbehave, debating)
         expect(verdicts.get('p')).toMatchObject({ label: null, filtered: [{ stage }] })
       }
   })
@@ -448,16 +456,18 @@ describe('before an endpoint that can’t answer', () => {
   test('it ends if one role’s only model is dead, and earlier verdicts stay', async () => {
     const judge: Misbehaviour = ({ model }) =>
       model === 'gone' ? { status: 404, body: body('no', 'model_not_found') } : null
-    const roles = ({ models }: ReturnType<typeof loadSettings>) => ({
-      models: { ...models, roles: { default: ['small'], judge: ['gone'] } },
+    const roles = (settings: ReturnType<typeof loadSettings>) => ({
+      ...debating(settings),
+      models: { ...settings.models, roles: { default: ['small'], judge: ['gone'] } },
     })
     const printed: string[] = []
     await expect(judged('hate', [post('p'), post('q')], judge, roles, printed)).rejects.toThrow(
       /The model gone cannot be asked/,
     )
     expect(printed).toEqual([])
-    const chained = ({ models }: ReturnType<typeof loadSettings>) => ({
-      models: { ...models, roles: { default: ['small'], judge: ['gone', 'small'] } },
+    const chained = (settings: ReturnType<typeof loadSettings>) => ({
+      ...debating(settings),
+      models: { ...settings.models, roles: { default: ['small'], judge: ['gone', 'small'] } },
     })
     const { verdicts } = await judged('hate', [post('p', { text: HATE })], judge, chained)
     expect(verdicts.get('p')?.label).toBe('hate')

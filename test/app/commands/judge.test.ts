@@ -102,9 +102,10 @@ test('judges the sample event: a verdict on every post, one a line, with whom to
   const made = verdicts.filter(({ subjectId }) => /-p(?:\d|1[0-2]|18)$/.test(subjectId))
   const rumors = made.filter(({ label }) => label === 'rumor').map(({ subjectId }) => subjectId)
   expect(rumors.toSorted()).toEqual(['calvera-p3', 'calvera-p4', 'calvera-p5', 'calvera-p9'])
-  for (const { final, label, models } of verdicts) {
+  for (const { final, label, decidedBy, models } of verdicts) {
     expect(final).toBe(true)
-    if (label !== null) expect(Object.values(models).join()).toContain('understudy')
+    // Who has no sides to tell of is asked nothing.
+    if (label !== null && decidedBy !== 'scores') expect(Object.values(models).join()).toContain('understudy')
   }
   expect(ended.said.at(-1)).toBe('2 subjects skipped: nothing for rumor to judge.')
 })
@@ -264,22 +265,16 @@ test.for([
   expect(ended.said.filter((said) => said.endsWith('; left out'))).toHaveLength(leftOut.length)
 })
 
-test.for(['rumor', 'hate', 'safety'])(
-  'judges by %s a text of 100,000 characters, cut where it is fenced',
-  async (protocol) => {
-    const long = 'They bring nothing but trouble. '.repeat(3_125)
-    const ended = await judged(fileOf(post('long', { text: long })), '--protocol', protocol, '--json', '--transcript')
-    const { verdict: decided, transcript: argued } = JSON.parse(ended.out[0] ?? '') as Record<string, unknown>
-    const { label, degraded } = verdict.parse(decided)
-    // The debaters of a rumor weigh what they read; of the rest nobody says that it is harmless.
-    if (protocol === 'rumor') expect(label).not.toBeNull()
-    else {
-      expect(label).toBe(protocol === 'hate' ? 'hate' : null)
-      expect(degraded).toContainEqual(expect.stringMatching(/^text: \d+ of 100000 characters not read$/))
-    }
-    expect(JSON.stringify(transcript.parse(argued).turns)).toMatch(/\[cut: \d+ more characters\]/)
-  },
-)
+test.for(['hate', 'safety'])('judges by %s a text of 100,000 characters, cut where it is fenced', async (protocol) => {
+  const long = 'They bring nothing but trouble. '.repeat(3_125)
+  const ended = await judged(fileOf(post('long', { text: long })), '--protocol', protocol, '--json', '--transcript')
+  const { verdict: decided, transcript: argued } = JSON.parse(ended.out[0] ?? '') as Record<string, unknown>
+  const { label, degraded } = verdict.parse(decided)
+  // Of what nobody read, nobody says that it is harmless.
+  expect(label).toBe(protocol === 'hate' ? 'hate' : null)
+  expect(degraded).toContainEqual(expect.stringMatching(/^text: \d+ of 100000 characters not read$/))
+  expect(JSON.stringify(transcript.parse(argued).turns)).toMatch(/\[cut: \d+ more characters\]/)
+})
 
 test('judges counterspeech, and says of the posts beside it that they are none of its subjects', async () => {
   const reply = {

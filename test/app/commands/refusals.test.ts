@@ -13,6 +13,7 @@ import { gateway } from '../../../src/models/gateway.ts'
 import { openAiServer } from '../../../src/models/openai/model.ts'
 import { memoryStores } from '../../../src/store/memory-stores.ts'
 import { ARRIVAL, postOf, RULES, recordOf, T0, thread } from '../../contracts/samples.ts'
+import { EVERY_DEBATE } from '../../protocols/drive.ts'
 import { type Misbehaviour, startMisbehaving } from '../../support/misbehaving.ts'
 import { asksIn, GATEWAY, memoryParts, noImages, noLibrary, protocolNamed } from '../../support/parts.ts'
 import { type Expected, SERVER_ERRORS, type ServerError } from '../../support/server-errors.ts'
@@ -176,7 +177,12 @@ describe('every row of the table of refusals', () => {
     timeout: 240_000,
   }, async () => {
     const loaded = loadSettings(server.settings)
-    const settings = { ...loaded, stages: { default: { concurrency: 16, attempts: 3, backoff: 1 } } } as typeof loaded
+    const rumor = { ...loaded.protocols.rumor, ...EVERY_DEBATE.rumor }
+    const settings = {
+      ...loaded,
+      protocols: { ...loaded.protocols, rumor },
+      stages: { default: { concurrency: 16, attempts: 3, backoff: 1 } },
+    } as typeof loaded
     await fc.assert(
       fc.asyncProperty(rows, async ({ row, wrap }) => {
         const [, status, body, is, waitMs = 0] = row

@@ -25,6 +25,7 @@ import { WRITES } from '../../support/verdicts.ts'
 const IMAGE = [{ kind: 'image' as const, url: 'https://images.example/1.png' }]
 const AGREED = ['Not hateful', 'Not hateful', 'Not hateful']
 const ruling = (score: number, label = 'safe') => ({
+  probability: 1 - score,
   reasoning: 'r',
   evidence: [],
   rule: 'exoneration',
@@ -61,32 +62,31 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
   'safety, a text on which both debaters agree': {
     protocol: 'safety',
-    asks: ['brief small', 'strict small', 'loose small', 'arbitrate small'],
+    asks: ['strict small', 'loose small', 'arbitrate small'],
   },
   'safety, a text whose scores straddle 0.5': {
     protocol: 'safety',
     answers: { scores: { strict: 0.6, loose: 0.4 } },
-    asks: [...['brief', 'strict', 'loose', 'strict', 'loose', 'arbitrate'].map((stage) => `${stage} small`)],
+    asks: [...['strict', 'loose', 'strict', 'loose', 'arbitrate'].map((stage) => `${stage} small`)],
   },
   'safety, an image of which the small arbiter is sure': {
     protocol: 'safety',
     post: { media: IMAGE },
-    asks: ['describe large', 'brief small', 'strict small', 'loose small', 'arbitrate small'],
-    spared: [4],
+    asks: ['describe large', 'strict small', 'loose small', 'arbitrate small'],
+    spared: [3],
   },
   'safety, an image of which it is not': {
     protocol: 'safety',
     post: { media: IMAGE },
     answers: { small: ruling(0.4) },
-    asks: ['describe large', 'brief small', 'strict small', 'loose small', 'arbitrate small', 'arbitrate large'],
-    spared: [4],
+    asks: ['describe large', 'strict small', 'loose small', 'arbitrate small', 'arbitrate large'],
+    spared: [3],
   },
   'counterspeech, four aspects': {
     protocol: 'counterspeech',
     post: { hateSpeech: 'They lie.' },
     asks: ['score small'],
   },
-  'rumor, without comments': { protocol: 'rumor', asks: ['subjectivity small', 'opinion small'] },
   'rumor, of comments that take one side': {
     protocol: 'rumor',
     comments: ['yes 1', 'yes 2'],
@@ -94,7 +94,7 @@ const WAYS: Readonly<Record<string, Way>> = {
   },
   'rumor, of comments that take both': {
     protocol: 'rumor',
-    comments: ['yes 1', 'no 2'],
+    comments: ['yes 1', 'yes 2', 'no 3', 'no 4'],
     asks: ['stance small', 'opinion small', 'opinion small', ...DEBATE, 'judge small'],
   },
 }
@@ -108,10 +108,12 @@ function answerTo({ model, messages }: ModelRequest, { labels = AGREED, scores, 
       return Object.fromEntries(labels.map((label, at) => [`annotator${at + 1}`, { reason: `r${at}`, label }]))
     case 'debate':
       return asked.includes('"argument"')
-        ? { argument: `${asked.length}` }
-        : { reasoning: 'v', answer: sideIn(messages) }
+        ? { argument: unlike(messages), holds: 'yes' }
+        : { reasoning: unlike(messages), answer: sideIn(messages) }
     case 'judge':
-      return asked.includes('"Real"') ? { reasoning: 'j', answer: 'Real' } : { reason: 'j', label: 'non-hate' }
+      return asked.includes('"Real"')
+        ? { reasoning: 'j', answer: 'Real', probability: 0.8 }
+        : { reason: 'j', label: 'non-hate' }
     case 'describe':
       return { seen: 'yes', description: 'A river.' }
     case 'brief':
@@ -126,7 +128,9 @@ function answerTo({ model, messages }: ModelRequest, { labels = AGREED, scores, 
       return { relevance: one, aggressiveness: one, coherence: one, suitableness: one }
     }
     case 'stance': {
-      const value = (text: string) => (text.startsWith('yes') ? 0.5 : -0.5)
+      // No two are as strong: ties are broken by lot, for each post another.
+      const strength = (text: string) => 0.5 + Number(text.replace(/\D/g, '')) / 100
+      const value = (text: string) => strength(text) * (text.startsWith('yes') ? 1 : -1)
       return {
         subjectivity: { reason: 'r', answer: 'No' },
         scores: shown.map((text, at) => ({ comment: at + 1, score: value(text) })),
@@ -135,9 +139,12 @@ function answerTo({ model, messages }: ModelRequest, { labels = AGREED, scores, 
     case 'subjectivity':
       return { reason: 'r', answer: 'No' }
     default:
-      return { reasoning: 'v', answer: sideIn(messages) }
+      return { reasoning: unlike(messages), answer: sideIn(messages) }
   }
 }
+
+/** Words that are no echo of another turn's. */
+const unlike = (messages: ModelRequest['messages']) => 'word '.repeat(JSON.stringify(messages).length % 97)
 
 /** Debaters never agree. */
 const sideIn = (messages: ModelRequest['messages']) =>

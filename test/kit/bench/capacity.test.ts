@@ -35,8 +35,8 @@ test('numbers of protocols are those of the page of costs, and every protocol of
 })
 
 test('judges are as many as calls times latency need slots, or verdicts need processors', () => {
-  // 80 posts of 8 calls of a second are 640 slots at work.
-  expect(sizesFor({ ...load, postsPerSecond: 80 })).toMatchObject({ replicas: { judge: 11 }, judgeBound: 'slots' })
+  // 175 posts of 3.6 calls of a second are 630 slots at work.
+  expect(sizesFor({ ...load, postsPerSecond: 175 })).toMatchObject({ replicas: { judge: 11 }, judgeBound: 'slots' })
   const fast = { ...load, postsPerSecond: 1000, latency: 0.001 }
   expect(sizesFor(fast)).toMatchObject({
     replicas: { judge: Math.ceil(MEASURED.nodeMsPerVerdict / 0.8) },
@@ -53,7 +53,7 @@ test('a thread is judged again at each count that it reaches and at each age, fo
   const rumor = { ...load, protocols: [{ name: 'rumor', subject: 'thread' as const }] }
   const [quiet, busy] = [sizesFor(rumor), sizesFor({ ...rumor, commentsPerPost: 30 })]
   expect([quiet.verdictsPerSecond, busy.verdictsPerSecond]).toEqual([4, 6])
-  expect(busy.callsPerSecond).toBeCloseTo(5.1 + 5 * MEASURED.laterRevisionCalls)
+  expect(busy.callsPerSecond).toBeCloseTo(3.9 + 5 * MEASURED.laterRevisionCalls)
 })
 
 test('intake has at most as many replicas as there are partitions, and says if it would need more', () => {

@@ -8,6 +8,7 @@ import type { ProtocolKind } from '../../../src/protocols/kind.ts'
 import { sameWords } from '../../../src/protocols/rumor/near-identical.ts'
 import { parentsIn } from '../../../src/protocols/rumor/parents.ts'
 import { libraryOf } from '../../../src/shelves/lancedb/library.ts'
+import { EVERY_DEBATE } from '../../protocols/drive.ts'
 import {
   dataSetOf,
   evaluated,
@@ -122,9 +123,9 @@ describe('what the model is shown', () => {
       JSON.stringify(answer.schema).includes('"hate"') ? { label: 'non-hate' } : { ...one, ...each },
     )
     const [whole, saved, together] = await evaluated('hate', data, model, [
-      rowBy('hate'),
-      rowBy('no debate where all agree', { unanimous: 'decided' }),
-      rowBy('in one call', { batchSize: 5, unanimous: 'decided' }),
+      rowBy('hate', EVERY_DEBATE.hate),
+      rowBy('no debate where all agree', { debateWhen: 'contested', controlShare: 0 }),
+      rowBy('in one call', { batchSize: 5, debateWhen: 'contested', controlShare: 0 }),
     ])
     expect(model.shown).toHaveLength(4 * 8 + 4)
     expect((whole as EvaluationCell).perItem).toMatchObject({ calls: 8, sequence: 6 })

@@ -4,12 +4,12 @@ import { describe, expect, it } from 'vitest'
 import type { ModelRequest } from '../../../src/contracts/ports/model.ts'
 import type { EvaluationCell } from '../../../src/lab/evaluation/evaluation.ts'
 import type { RowPlan } from '../../../src/lab/evaluation/rows.ts'
-import { dataSetOf, evaluated, scratch, standIn } from '../../support/evaluating.ts'
+import { EVERY_DEBATE } from '../../protocols/drive.ts'
+import { dataSetOf, evaluated, rowBy, scratch, standIn } from '../../support/evaluating.ts'
 
 // Small models take what is offered first. The slice "first in the form" shows of any model whether it does.
 
 const ITEMS = 24
-const PROTOCOL: RowPlan = { name: 'the protocol', how: { by: 'protocol', switches: {} } }
 const ZERO: RowPlan = { name: 'zero-shot', how: { by: 'one-prompt', ask: 'zero-shot' } }
 
 function fileOf(label: string): string {
@@ -47,7 +47,9 @@ describe('the slice of what comes first in the form', () => {
     ['safety', 'safe', ['safe', 'unsafe']],
     ['rumor', 'rumor', ['Fake', 'Real']],
   ] as const)('is what the last form of %s offers first, of each half of the items one', async (name, gold, labels) => {
-    const cells = await evaluated(name, await dataSetOf(fileOf(gold), 'gavel', name), taking(), [PROTOCOL])
+    const cells = await evaluated(name, await dataSetOf(fileOf(gold), 'gavel', name), taking(), [
+      rowBy(name, EVERY_DEBATE[name]),
+    ])
     const { outcomes } = cells[0] as EvaluationCell
     const firsts = outcomes.map(({ slices }) => slices['first in the form'])
     expect(outcomes).toHaveLength(ITEMS)
