@@ -82,7 +82,7 @@ export const verdicts = () =>
           lines(
             {
               title: 'Verdicts by how they were decided',
-              says: `Consensus, judge, arbiter, majority, scores, or none. Many by the judge: debaters do not agree, which costs calls. Many by none: answers can't be read or deadlines pass.`,
+              says: `Consensus, judge, arbiter, majority, single (one opinion), scores, or none. Many by the judge: debaters do not agree, which costs calls. Many by none: answers can't be read or deadlines pass.`,
               unit: 'suffix:/s',
               w: 6,
             },
@@ -91,6 +91,19 @@ export const verdicts = () =>
                 'sum by (protocol, decided_by) (rate(gavel_verdicts_total{protocol=~"$protocol"}[$__rate_interval]))',
             },
             { stacked: true },
+          ),
+          lines(
+            {
+              title: 'Controls that the debate changed',
+              says: 'Share of the controls of a day whose debate changed the label: subjects that are debated though nothing calls for it (controlShare). High: the gate misses debates that matter, or debates break what was right; gavel eval tells which.',
+              unit: 'percentunit',
+              w: 6,
+            },
+            {
+              '{{protocol}}':
+                'sum by (protocol) (increase(gavel_controls_total{protocol=~"$protocol", outcome="changed"}[1d])) / clamp_min(sum by (protocol) (increase(gavel_controls_total{protocol=~"$protocol"}[1d])), 1)',
+            },
+            { max: 1 },
           ),
         ],
       },

@@ -47,12 +47,13 @@ function meansOf(label: string | null, kind: ProtocolGuide | undefined): string 
 
 /** What a verdict means, in a sentence: its label, or, where it has scores in its place, these. */
 export function findingOf({ label, decidedBy, scores }: Labelled, kind: ProtocolGuide | undefined): string {
-  if (decidedBy !== 'scores') return meansOf(label, kind)
+  if (decidedBy !== 'scores' || label !== null) return meansOf(label, kind)
   return (kind?.reading?.tells?.(scores, label) ?? []).join(' ')
 }
 
 /** How a verdict came about, in words; a way of another version by its own. */
-export function howDecided({ decidedBy, rounds }: Pick<Verdict, 'decidedBy' | 'rounds'>): string {
+export function howDecided({ decidedBy, rounds, label }: Pick<Verdict, 'decidedBy' | 'rounds' | 'label'>): string {
+  if (decidedBy === 'scores' && label !== null) return TEXTS.unasked
   return entryOf(TEXTS.decidedBy, decidedBy)?.(rounds) ?? shown(decidedBy, 64)
 }
 

@@ -209,7 +209,7 @@ ${turns.slice(0, MOST_CALLS).map((turn) => html`<tr><td>${words(turn.stage, { mo
 const MOST_CALLS = 100
 
 /** When it came, opened and was decided, by which models, under which versions. */
-function tookList({ timing, models, versions, debated, confidence, lang }: Verdict): SafeMarkup {
+function tookList({ timing, models, versions, debated, unverified, confidence, lang }: Verdict): SafeMarkup {
   const { took } = TEXTS.verdict
   const byRole = Object.entries(models).map(([role, model]) => `${role} ${model}`)
   const all: readonly (readonly [string, TemplatePart])[] = [
@@ -220,6 +220,7 @@ function tookList({ timing, models, versions, debated, confidence, lang }: Verdi
     [took.beside, TEXTS.verdict.seconds(seconds(timing.overheadMs))],
     [took.models, words(byRole.join(', '), { most: 1_000 })],
     ...(debated === undefined ? [] : [[took.debate, took.debated(debated)] as const]),
+    ...(unverified === undefined ? [] : [[took.unverified, unverified.reason] as const]),
     ...(confidence === undefined ? [] : [[took.confidence, took.sure(confidence)] as const]),
     ...(lang === undefined ? [] : [[took.language, words(lang, { most: 40 })] as const]),
     ...(versions.gavel === undefined ? [] : [[took.gavel, words(versions.gavel, { most: 40 })] as const]),

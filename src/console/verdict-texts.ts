@@ -2,16 +2,19 @@
 export const VERDICT_TEXTS = {
   decidedBy: {
     consensus: (rounds: number) =>
-      rounds === 0 ? 'Both sides agreed from the start.' : `Both sides agreed after ${inRounds(rounds)}.`,
+      rounds === 0 ? 'All agreed from the start.' : `Both sides agreed after ${inRounds(rounds)}.`,
     judge: (rounds: number) =>
       rounds === 0 ? 'A judge decided.' : `A judge decided after ${inRounds(rounds)} of debate.`,
     arbiter: (rounds: number) => `The arbiter ruled after ${inRounds(rounds)} of debate.`,
     majority: () => 'More than half of the perspectives agreed.',
     scores: () => 'It was scored, aspect by aspect.',
+    single: () => 'One opinion was asked for, without a debate.',
     none: () => 'Nothing could be decided.',
     deleted: () => 'The subject was deleted.',
     human: () => 'Decided',
   } as Readonly<Record<string, (rounds: number) => string>>,
+  /** Of a label that rests on the comments' scores alone. */
+  unasked: 'Nobody was asked for an opinion.',
   verdict: {
     title: 'Verdict',
     by: (protocol: string) => `protocol ${protocol}`,
@@ -103,7 +106,9 @@ export const VERDICT_TEXTS = {
       beside: 'Outside models',
       models: 'Models',
       debate: 'Debate',
-      debated: ({ held, why }: { held: boolean; why: string }) => `${held ? 'held' : 'none'} (${why})`,
+      debated: ({ held, why, without }: { held: boolean; why: string; without?: string | null | undefined }) =>
+        `${held ? 'held' : 'none'} (${why})${without === undefined ? '' : `; without it: ${without ?? 'no label'}`}`,
+      unverified: 'Unverified because',
       confidence: 'Confidence',
       sure: ({ value, how }: { value: number | null; how: string | null }) =>
         value === null ? 'not known' : `${Math.round(value * 100) / 100}${how === null ? '' : ` (${how})`}`,

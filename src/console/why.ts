@@ -11,7 +11,10 @@ export function whySection(file: CaseFile, most = 6_000): TemplatePart {
   const { judge } = debate
   const isHuman = verdict.decidedBy === 'human'
   // Scores in place of a label stand in the headline.
-  const tells = verdict.decidedBy === 'scores' ? [] : (kind?.reading?.tells?.(verdict.scores, verdict.label) ?? [])
+  const tells =
+    verdict.decidedBy === 'scores' && verdict.label === null
+      ? []
+      : (kind?.reading?.tells?.(verdict.scores, verdict.label) ?? [])
   const facts = isHuman ? [] : [...tells, ...ruleMeanings(judge?.rule, kind)]
   if (verdict.rationale === '' && facts.length === 0) return NOTHING
   const title = isHuman ? TEXTS.verdict.whyHuman : TEXTS.verdict.why

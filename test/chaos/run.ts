@@ -486,7 +486,11 @@ const SETTINGS = {
   door: { openOnLoopback: true },
   drain: `${DRAIN_MS}ms`,
   // Without precedents, which take a library.
-  protocols: { safety: { retrieval: false, rounds: 1 }, hate: { show: 'criteria', rounds: 1 } },
+  protocols: {
+    rumor: { debateWhen: 'always' },
+    safety: { retrieval: false, rounds: 1 },
+    hate: { show: 'criteria', rounds: 1, debateWhen: 'always' },
+  },
   routes: {
     rumor: [{ langs: ['und', RULES.hateful] }],
     hate: [{ langs: [RULES.hateful] }],

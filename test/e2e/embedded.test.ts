@@ -12,7 +12,7 @@ import { changeKeys } from '../../src/door/server/key-file.ts'
 import { findOnPath, runCommand } from '../../src/kit/stack/servers/command.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
 import { ownFolder } from '../support/own-folder.ts'
-import { tell } from '../support/pipeline.ts'
+import { EVERY_DEBATE_HELD, tell } from '../support/pipeline.ts'
 
 const SOON = { timeout: 30_000, interval: 50 }
 const AT = '2026-01-01T10:00:00Z'
@@ -179,7 +179,12 @@ describe('the door in one process, without servers', () => {
     const { key, kept } = newApiKey({ tenant: 'poor', scopes: ['judge'], by: 'ann', createdAt: AT, expiresAt: null })
     const keys = join(ownFolder('door-budgets'), 'keys.json')
     await changeKeys(keys, () => ({ keys: [kept], result: null }))
-    const settings = loadSettings({ ...understudy.settings, GAVEL_DOOR_PORT: '0', GAVEL_DOOR_KEYS: keys })
+    const settings = loadSettings({
+      ...understudy.settings,
+      ...EVERY_DEBATE_HELD,
+      GAVEL_DOOR_PORT: '0',
+      GAVEL_DOOR_KEYS: keys,
+    })
     // Room for one debate, and not for two.
     const budgets = { ...settings.budgets, whenSpent, tenants: { poor: { tokens: 8_000, usd: null, per: 1e12 } } }
     const own = await startEmbedded({ ...settings, budgets }, { report: () => {} })

@@ -8,7 +8,6 @@ import { ledgerOf } from '../../src/kit/bench/ledger.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { repeats } from '../support/ledger.ts'
 import {
-  EVERY_DEBATE_HELD,
   environmentOn,
   eventually,
   PERSPECTIVES_WITH_SHELVES,
@@ -89,7 +88,6 @@ export async function judgeOneStream(size: Size): Promise<void> {
   const environment = environmentOn(stack, {
     ...protocolsOn(...PROTOCOLS.map(({ name }) => name)),
     ...PERSPECTIVES_WITH_SHELVES,
-    ...EVERY_DEBATE_HELD,
     GAVEL_CASES_DEADLINE: '5m',
   })
   const folder = mkdtempSync(join(tmpdir(), 'gavel-stream-'))

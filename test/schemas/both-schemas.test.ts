@@ -231,7 +231,7 @@ describe('all that a verdict says in either schema', () => {
     const printed = (one: Verdict) =>
       linesOfShown({ kind: 'post', postId: one.subjectId, tenant: one.tenant }, one, NOW).join('\n')
     const [first] = WRITTEN_IN_ONE as readonly [Verdict]
-    const added = '  debate: held (control)\n  language: pt-BR\n'
+    const added = '  debate: held (control); without it: non-rumor\n  unverified: torn\n  language: pt-BR\n'
     expect(printed(inSchemaTwo(first)).replace(added, '')).toBe(printed(first))
     const sure = {
       ...inSchemaTwo(first),

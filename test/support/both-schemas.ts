@@ -22,7 +22,7 @@ export const WRITTEN_IN_ONE: readonly Verdict[] = readFileSync(
 const ADDED = {
   subjectKind: 'post',
   lang: 'pt-BR',
-  debated: { held: true, why: 'control', chance: 0.05 },
+  debated: { held: true, why: 'control', chance: 0.05, without: 'non-rumor' },
   unverified: { reason: 'torn' },
   policy: { name: 'house', version: '3', hash: 'c0ffee' },
   clauses: [{ id: 'h2', quote: 'a word of it' }],

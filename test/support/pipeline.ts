@@ -46,6 +46,7 @@ export function environmentOn(
   return {
     ...settings,
     ...protocolsOn('rumor'),
+    ...EVERY_DEBATE_HELD,
     GAVEL_LIBRARY_PATH: join(tmpdir(), name),
     GAVEL_KAFKA_TOPIC_PREFIX: `${name}.`,
     GAVEL_KAFKA_GROUP: name,
@@ -125,7 +126,7 @@ export function clientOf(environment: Record<string, string>) {
   return new kafkajs.Kafka({ clientId: 'test', brokers, logLevel: kafkajs.logLevel.NOTHING })
 }
 
-/** Every debate is held, and to its end: for tests of debates under load. */
+/** Every debate is held, and to its end: what is tested through servers is questions under load, and most posts there have no comments. */
 export const EVERY_DEBATE_HELD = {
   GAVEL_PROTOCOLS_RUMOR_DEBATE_WHEN: 'always',
   GAVEL_PROTOCOLS_HATE_DEBATE_WHEN: 'always',

@@ -9,10 +9,12 @@ export function outcome({ label, scores, decidedBy }: Pick<Verdict, 'label' | 's
   return decidedBy === 'none' ? 'no label' : `${(scores.unified ?? Number.NaN).toFixed(2)}`
 }
 
-export function how({ decidedBy, rounds }: Pick<Verdict, 'decidedBy' | 'rounds'>): string {
+export function how({ decidedBy, rounds, label }: Pick<Verdict, 'decidedBy' | 'rounds' | 'label'>): string {
   if (decidedBy === 'none') return 'not decided'
   const debated = rounds === 0 ? '' : `, ${counted(rounds, 'round')}`
-  if (decidedBy === 'consensus') return `debaters agreed${debated}`
+  if (decidedBy === 'consensus') return rounds === 0 ? 'all agreed' : `debaters agreed${debated}`
+  if (decidedBy === 'single') return 'by one opinion'
+  if (decidedBy === 'scores' && label !== null) return 'nobody asked'
   return `by ${decidedBy}${debated}`
 }
 

@@ -224,7 +224,15 @@ export const NO_LABEL = 'none'
 
 /** A label that a protocol gives, or the word for none; a list of all, and the one that was probably meant, for any other. */
 export function labelName(text: string): string {
-  const known = [...PROTOCOLS.flatMap(({ labels }) => (labels === undefined ? [] : Object.values(labels))), NO_LABEL]
+  const known = [
+    ...new Set(
+      PROTOCOLS.flatMap(({ labels, reading }) => [
+        ...Object.values(labels ?? {}),
+        ...Object.keys(reading?.labels ?? {}),
+      ]),
+    ),
+    NO_LABEL,
+  ]
   if (known.includes(text)) return text
   throw new InvalidArgumentError(`labels are ${known.join(', ')}.${didYouMean(text, known)}`)
 }

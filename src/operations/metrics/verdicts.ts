@@ -76,6 +76,12 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
     buckets: [0, 1, 2, 3, 5],
     registers,
   })
+  const controls = new Counter({
+    name: 'gavel_controls_total',
+    help: 'Published verdicts that were debated as controls (controlShare), by whether the debate changed the label.',
+    labelNames: ['protocol', 'outcome'],
+    registers,
+  })
   const publicationHeld = new Gauge({
     name: 'gavel_publication_held',
     help: '1 while records wait in this process because Kafka does not accept them.',
@@ -89,6 +95,7 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
     latency.zero({ protocol })
     overhead.zero({ protocol })
     rounds.zero({ protocol })
+    for (const outcome of ['changed', 'unchanged']) controls.inc({ protocol, outcome }, 0)
     for (const event of CASE_EVENTS) cases.inc({ protocol, event }, 0)
     for (const series of verdictsOf(one)) verdicts.inc(series, 0)
     for (const in_time of ['true', 'false']) objective.inc({ protocol, in_time }, 0)
@@ -116,6 +123,9 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
       latency.observe({ protocol }, duration(latencySeconds))
       overhead.observe({ protocol }, duration(overheadSeconds))
       rounds.observe({ protocol }, verdict.rounds)
+      const { debated } = verdict
+      if (debated?.why === 'control')
+        controls.inc({ protocol, outcome: debated.without === label ? 'unchanged' : 'changed' })
     },
     'publication:held': ({ what, held }) => publicationHeld.set({ what }, held ? 1 : 0),
   }

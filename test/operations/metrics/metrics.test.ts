@@ -188,6 +188,23 @@ it('counts a verdict as in time by the objective, and by the first of its faults
   ])
 })
 
+it('counts a control by whether its debate changed the label, and nothing that was debated for another reason', async () => {
+  const { listen, valuesOf } = metrics()
+  const publish = (label: string | null, debated: object) => {
+    const verdict = { protocol: 'rumor', label, decidedBy: 'judge', degraded: [], faults: [], rounds: 1, debated }
+    listen('verdict:published', { verdict, latencySeconds: 1, overheadSeconds: 0 } as never)
+  }
+  publish('rumor', { held: true, why: 'control', chance: 0.02, without: 'unverified' })
+  publish('rumor', { held: true, why: 'control', chance: 0.02, without: 'rumor' })
+  publish('rumor', { held: true, why: 'control', chance: 0.02, without: 'rumor' })
+  publish('rumor', { held: true, why: 'contested' })
+  publish('rumor', { held: false, why: 'one-sided' })
+  expect(await valuesOf('gavel_controls_total')).toEqual([
+    '{protocol="rumor",outcome="changed"} 1',
+    '{protocol="rumor",outcome="unchanged"} 2',
+  ])
+})
+
 it('has no series of what is not known: before this process exports the shared state, and when it does no more', async () => {
   const { listen, valuesOf } = metrics()
   const shared = [

@@ -87,13 +87,21 @@ function verdictIn(one: ShownVerdict, meanings: Minutes['meanings'], offsets: bo
 }
 
 /** Whether there was a debate, how sure the verdict is, and of which language: what verdicts say since schema 2, word for word. */
-function sinceSchemaTwo({ debated, confidence, lang }: Verdict): string[] {
+function sinceSchemaTwo({ debated, unverified, confidence, lang }: Verdict): string[] {
   const { value = null, how = null } = confidence ?? {}
   return [
-    ...(debated === undefined ? [] : [`debate: ${debated.held ? 'held' : 'none'} (${debated.why})`]),
+    ...(debated === undefined
+      ? []
+      : [`debate: ${debated.held ? 'held' : 'none'} (${debated.why})${withoutIt(debated)}`]),
+    ...(unverified === undefined ? [] : [`unverified: ${unverified.reason}`]),
     ...(value === null ? [] : [`confidence: ${Math.round(value * 1000) / 1000}${how === null ? '' : ` (${how})`}`]),
     ...(lang === undefined ? [] : [`language: ${printable(lang, 40)}`]),
   ]
+}
+
+/** Of a control: the label that its debate replaced, or confirmed. */
+function withoutIt({ without }: NonNullable<Verdict['debated']>): string {
+  return without === undefined ? '' : `; without it: ${printable(without ?? 'no label', 60)}`
 }
 
 /** Who brought it about, if a person did. */
