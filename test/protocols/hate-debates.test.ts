@@ -161,7 +161,7 @@ describe('an echo', () => {
   ] as const)('of %s ends the debate, is named, and adds nothing', (whose, side, turns, held, round) => {
     const { asked, conclusion } = judged(CONTESTED, turns)
     expect(debate(asked)).toHaveLength(held)
-    expect(conclusion.ruling).toMatchObject({ rounds: round, decidedBy: 'judge' })
+    expect(conclusion.ruling).toMatchObject({ rounds: round, decidedBy: 'judge', faults: ['model'] })
     expect(conclusion.ruling.degraded.filter((why) => why.includes('echo'))).toEqual([
       `the debate ended at an echo: the turn of the ${side} side (round ${round}) repeats ${whose === 'its own turn' ? whose : "the other side's turn"}`,
     ])

@@ -9,7 +9,10 @@ import type { PerspectiveStance } from './stances.ts'
 // This writes a decision down as a ruling. What the label `non-hate` lacks is decided in benign.ts.
 
 /** The deciding rule and its result; `wrong`: the failures, in words. */
-export type HateDecision = Pick<Ruling, 'label' | 'rationale' | 'decidedBy' | 'rounds' | 'debated' | 'confidence'> & {
+export type HateDecision = Pick<
+  Ruling,
+  'label' | 'rationale' | 'decidedBy' | 'rounds' | 'debated' | 'confidence' | 'faults'
+> & {
   readonly wrong: readonly string[]
   /** Turns of the debate that got no answer. */
   readonly lostTurns?: number

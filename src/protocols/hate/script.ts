@@ -12,6 +12,9 @@ import type { HateSide } from './perspectives.ts'
 import type { HateSettings } from './settings.ts'
 import { answersOf, mostStanceCalls, type PerspectiveStance, stanceOf } from './stances.ts'
 
+/** A model that repeats itself, or another, is at fault. */
+const ECHOED: Pick<HateDecision, 'faults'> = { faults: ['model'] }
+
 const OFF: VerdictDebate = { held: false, why: 'off' }
 
 /** The base agent: no perspective, no similar contexts. */
@@ -98,7 +101,8 @@ function* dict(
   if (!judged.ok) return { ...undecided(...wrong, `judge failed: ${failure(judged)}`), rounds }
   const { label, reason, probability = null } = judged.answer
   const confidence = statedConfidence(probability)
-  return { label, rationale: reason, decidedBy: 'judge', rounds, confidence, lostTurns: lost.length, wrong }
+  const ended = { rounds, confidence, lostTurns: lost.length, wrong, ...(debate.echoes.length > 0 && ECHOED) }
+  return { ...ended, label, rationale: reason, decidedBy: 'judge' }
 }
 
 /** Tables 1 and 2, majority voting (section 4.3): the side that more than half of all those asked voted for. */

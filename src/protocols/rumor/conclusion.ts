@@ -19,7 +19,7 @@ export type ReachedDecision = Pick<
   'label' | 'rationale' | 'decidedBy' | 'rounds' | 'confidence' | 'unverified'
 > &
   Partial<Pick<RumorDecision, 'degraded' | 'again' | 'models'>> &
-  Pick<Ruling, 'debated'>
+  Pick<Ruling, 'debated' | 'faults'>
 
 export function undecided(...why: string[]): ReachedDecision & { degraded: string[] } {
   return { label: null, rationale: '', decidedBy: 'none', rounds: 0, degraded: why }
@@ -58,11 +58,12 @@ export function concluded(
   context: RumorContext,
   found: ScoredThread,
   evidence: Evidence,
-  { debated, ...reached }: ReachedDecision,
+  { debated, faults = [], ...reached }: ReachedDecision,
 ): Conclusion {
   const { thread, settings, parentOf } = context
   const { weighed, sides, full } = evidence
   const scorer = mostCommon([...found.scores.values()].map(({ model }) => model))
+  const all = [...faults, ...(sizeOf(sides) < sizeOf(full) ? (['ours'] as const) : [])]
   const bare = thread.comments.length === 0 && reached.decidedBy !== 'scores'
   const decision: RumorDecision = {
     ...reached,
@@ -81,7 +82,7 @@ export function concluded(
         ...evidence.limitations,
         ...decision.degraded,
       ],
-      ...(sizeOf(sides) < sizeOf(full) ? { faults: ['ours'] } : {}),
+      ...(all.length === 0 ? {} : { faults: all }),
       comments: countsOf(weighed, sides, found.unasked, settings),
     },
     carry: {

@@ -125,6 +125,8 @@ function debated(
     rounds,
     debated: { held: rounds > 0, why: whyDebated(context, debate, why) },
     again: lost.length > 0 || cutShort,
+    // A model that repeats itself, or another, is at fault.
+    faults: endsAtEcho && echoes.length > 0 ? ['model'] : [],
     degraded: [...wrong, ...(reached.degraded ?? [])],
     models: { debater: model, ...reached.models },
   }

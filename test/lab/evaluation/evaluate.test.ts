@@ -120,7 +120,7 @@ describe('what the model is shown', () => {
     const one = { reason: 'r', label: 'Not hateful' }
     const each = { annotator1: one, annotator2: one, annotator3: one }
     const model = standIn(({ answer }) =>
-      JSON.stringify(answer.schema).includes('"hate"') ? { label: 'non-hate' } : { ...one, ...each },
+      JSON.stringify(answer.schema).includes('"hate"') ? { label: 'non-hate', probability: 0.8 } : { ...one, ...each },
     )
     const [whole, saved, together] = await evaluated('hate', data, model, [
       rowBy('hate', EVERY_DEBATE.hate),
@@ -129,6 +129,9 @@ describe('what the model is shown', () => {
     ])
     expect(model.shown).toHaveLength(4 * 8 + 4)
     expect((whole as EvaluationCell).perItem).toMatchObject({ calls: 8, sequence: 6 })
+    // After a debate the judge says how sure it is; without one the perspectives are.
+    const sure = (cell: EvaluationCell | undefined) => cell?.outcomes.map(({ confidence }) => confidence)
+    expect([sure(whole), sure(saved)]).toEqual([Array(4).fill(0.8), Array(4).fill(1)])
     expect((saved as EvaluationCell).perItem).toMatchObject({ calls: 3, sequence: 1 })
     expect(Object.keys((saved as EvaluationCell).outcomes[0]?.voices ?? {})).toEqual([
       'council-of-europe',

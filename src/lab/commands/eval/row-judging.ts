@@ -2,7 +2,7 @@ import type { Settings } from '../../../../config/schema.ts'
 import { type FileJudging, judgeFileSubjects } from '../../../app/commands/judging/file-judging.ts'
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
-import { transcript } from '../../../contracts/facts/verdict.ts'
+import { transcript, type Verdict } from '../../../contracts/facts/verdict.ts'
 import type { Library } from '../../../contracts/ports/library.ts'
 import type { Model } from '../../../contracts/ports/model.ts'
 import type { BadLine, FileMessage } from '../../../data-files/file-message.ts'
@@ -145,11 +145,13 @@ function kindOf({ kind, row: { how }, draws, data }: RowJudging): ProtocolKind {
 function outcomeDetails(
   kind: ProtocolKind,
   { how }: RowPlan,
-  verdict: ConfidenceBasis,
+  verdict: ConfidenceBasis & Pick<Verdict, 'confidence'>,
 ): Parameters<typeof outcomeOf>[3] {
   if (how.by === 'self-consistency') return { confidence: verdict.scores.agreement ?? null, votes: null }
   if (how.by !== 'protocol') return { confidence: null, votes: null }
-  return { confidence: kind.confidence?.(verdict) ?? null, votes: kind.votes?.(verdict) ?? null }
+  const { confidence: stated } = verdict
+  const confidence = stated === undefined ? (kind.confidence?.(verdict) ?? null) : stated.value
+  return { confidence, votes: kind.votes?.(verdict) ?? null }
 }
 
 /** The settings under which a row is judged. */
