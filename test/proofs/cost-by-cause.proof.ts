@@ -19,13 +19,6 @@ import { agreeingOn } from '../support/planted-agreement.ts'
 const DATA = join(PROJECT, '..', 'shared', 'data')
 const AGREEMENTS = [0.6, 0.8, 0.95]
 
-/** A debate is held only where there is something to debate. */
-const CONTESTED: Readonly<Record<string, object>> = {
-  hate: { unanimous: 'decided' },
-  rumor: { undisputed: 'alone', oneSided: 'alone' },
-  safety: { furtherRounds: 'straddling' },
-}
-
 interface Run {
   readonly protocol: string
   readonly file: string
@@ -48,7 +41,7 @@ const RUNS: readonly Run[] = [
 
 async function verdictsOf({ protocol, file, format, agreement }: Run): Promise<Verdict[]> {
   const given = loadSettings({})
-  const own = { ...entryOf(given.protocols, protocol), ...CONTESTED[protocol], enabled: true }
+  const own = { ...entryOf(given.protocols, protocol), enabled: true }
   const settings = {
     ...given,
     memo: { ...given.memo, enabled: false },

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { EvaluationCell } from '../../src/lab/evaluation/evaluation.ts'
+import { EVERY_DEBATE } from '../protocols/drive.ts'
 import { dataSetOf, evaluated, rowBy, scratch, standIn, textIn } from './evaluating.ts'
 
 // A planted model of hate's debates: it is known of each item what the perspectives say, and what the judge makes of it.
@@ -89,8 +90,8 @@ function planted(items: ReadonlyMap<string, PlantedDebate>) {
 
 /** When there is a debate: for every item, where the perspectives disagree, or never. */
 const GATES = {
-  always: { unanimous: 'debated' },
-  contested: { unanimous: 'decided' },
+  always: EVERY_DEBATE.hate,
+  contested: { ...EVERY_DEBATE.hate, debateWhen: 'contested' },
   never: { decide: 'majority' },
 }
 
