@@ -5,6 +5,7 @@ import { didYouMean } from '../src/contracts/facts/did-you-mean.ts'
 import { entryOf } from '../src/contracts/facts/entry-of.ts'
 import { OperatorError } from '../src/contracts/facts/errors.ts'
 import { root } from '../src/platform/package-folder.js'
+import { insteadOf } from './replaced.ts'
 import { type Settings, settingsSchema } from './schema.ts'
 import { get, isTree, linesOfSettings, mappingOf, merge, set, type Tree, treeOf, withPaths } from './tree.ts'
 import { isOfKubernetes, textOf, variablesOf, withFiles } from './variables.ts'
@@ -32,7 +33,12 @@ export function loadSettings(environment: Readonly<Record<string, string | undef
   const given = [...variables].filter(([variable, value]) => !isOfKubernetes(variable, value))
   for (const [variable] of given)
     if (variable.startsWith('GAVEL_') && !names.has(variable))
-      faults.push(`${variable}: no setting has this name.${didYouMean(variable, names.keys())}`.replace(/\.$/, ''))
+      faults.push(
+        `${variable}: no setting has this name.${insteadOf(variable) || didYouMean(variable, names.keys())}`.replace(
+          /\.$/,
+          '',
+        ),
+      )
   // A mapping as a whole before what it holds, so that the more exact variable counts.
   const settings = given
     .flatMap(([variable, text]) => {
@@ -176,8 +182,9 @@ function describeIssue(
   const path = issue.path.map(String)
   const unknown = issue.code === 'unrecognized_keys' ? issue.keys : []
   const known = new Set([...namesAt(by.schema, path), ...Object.keys(treeAt(by.defaults, path))])
-  const names = unknown.map((key) => didYouMean(key, known)).join('')
-  const meant = issue.code === 'invalid_value' ? didYouMean(wordIn(issue.input), issue.values.map(String)) : names
+  const names = new Set(unknown.map((key) => insteadOf([...path, key].join('.')) || didYouMean(key, known)))
+  const meant =
+    issue.code === 'invalid_value' ? didYouMean(wordIn(issue.input), issue.values.map(String)) : [...names].join('')
   const variable = longest(path, by.variableAt)
   const line = longest([...path, ...unknown.slice(0, 1)], by.lineAt)
   const inFile = line === undefined ? '' : ` (${by.file}, line ${line})`

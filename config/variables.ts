@@ -54,7 +54,7 @@ function settingsIn(kind: Kind, path: readonly string[]): [readonly string[], Ki
 }
 
 /** `http.port` → `GAVEL_HTTP_PORT`, `clock.atEnd` → `GAVEL_CLOCK_AT_END`. */
-function variableOf(path: readonly string[]): string {
+export function variableOf(path: readonly string[]): string {
   const given = GIVEN_NAMES.get(path.join('.'))
   if (given !== undefined) return given
   const snake = path.map((part) => part.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replace(/[^A-Za-z0-9]/g, '_'))

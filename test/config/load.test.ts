@@ -251,6 +251,32 @@ describe('faults', () => {
     expect(loadSettings({ GAVEL_HTTP_PORT: '1234' }).http.port).toBe(1234)
   })
 
+  test('that are no more are named with what takes their place, in a file and as a variable', () => {
+    const gone = [
+      ['rumor', 'undisputed: alone', 'UNDISPUTED'],
+      ['rumor', 'oneSided: debated', 'ONE_SIDED'],
+      ['hate', 'unanimous: decided', 'UNANIMOUS'],
+      ['safety', 'furtherRounds: straddling', 'FURTHER_ROUNDS'],
+    ] as const
+    for (const [protocol, setting, variable] of gone) {
+      const file = overlay(`protocols:\n  ${protocol}:\n    ${setting}`)
+      const [key] = setting.split(':')
+      expect(faultsOf({}, file)).toEqual([
+        `protocols.${protocol}: Unrecognized key: "${key}". Set "debateWhen" instead. (${file}, line 3)`,
+      ])
+      const prefix = `GAVEL_PROTOCOLS_${protocol.toUpperCase()}`
+      expect(faultsOf({ [`${prefix}_${variable}`]: 'x' })).toEqual([
+        `${prefix}_${variable}: no setting has this name. Set "${prefix}_DEBATE_WHEN" instead`,
+      ])
+    }
+    const both = overlay('protocols: { rumor: { undisputed: alone, oneSided: alone } }')
+    expect(
+      faultsOf({}, both)
+        .join()
+        .match(/Set "debateWhen" instead/g),
+    ).toHaveLength(1)
+  })
+
   test('are none for a secret in a file; its line end does not count', () => {
     const file = join(folder, 'secret')
     writeFileSync(file, ' a key with spaces \n')
