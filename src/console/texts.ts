@@ -154,6 +154,7 @@ export const TEXTS = {
     reasons: {
       undecided: 'the machines gave no label',
       contested: 'the result was narrow',
+      single: 'one opinion decided, without a debate, and the thread has many comments',
       degraded: 'something was left out when it was judged',
       refused: 'somebody decided on a revision that was no longer the last',
       disputed: 'a second opinion has another label',

@@ -30,10 +30,13 @@ export const DOUBT: { readonly [Reason in LookReason]: number } = {
   undecided: 0.5,
   contested: 0.4,
   edited: 0.3,
+  single: 0.3,
   degraded: 0.25,
   sampled: 0.05,
   'second-opinion': 0.05,
 }
+/** From how many comments on somebody should look where one opinion decided: nobody spoke for the other side. */
+const MANY_COMMENTS = 20
 /** How sure a label is taken to be that says nothing of it: an unknown confidence is no high one. */
 const EVEN_CHANCE = 0.5
 const ASKED: ReadonlySet<string> = new Set(['refused', 'disputed', 'differs', 'edited'])
@@ -61,6 +64,7 @@ export function lookAt(
   } else {
     if (decidedBy === 'none') reasons.add('undecided')
     if (contested) reasons.add('contested')
+    if (decidedBy === 'single' && accepted >= MANY_COMMENTS) reasons.add('single')
     if (degraded && label !== null) reasons.add('degraded')
     if (drawn) reasons.add('sampled')
   }

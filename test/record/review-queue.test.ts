@@ -48,6 +48,16 @@ it('doubts add up without passing one, and reach with the comments', () => {
   expect(lookAt({ ...near, confidence: -3, accepted: -1 }, [], 0)?.weight).toBe(1)
 })
 
+it('one opinion is looked at where many comment, whatever it says of itself; a debate or few comments are not', () => {
+  const single = { ...CLEAR, decidedBy: 'single', accepted: 20 }
+  expect(lookAt(single, [], 0)?.reasons).toEqual(['single'])
+  expect(lookAt({ ...single, confidence: 1 }, [], 0)?.reasons).toEqual(['single'])
+  expect(lookAt({ ...single, accepted: 19 }, [], 0)).toBeNull()
+  expect(lookAt({ ...single, decidedBy: 'judge' }, [], 0)).toBeNull()
+  // The more comment, the sooner.
+  expect(lookAt({ ...single, accepted: 400 }, [], 0)?.weight).toBeGreaterThan(lookAt(single, [], 0)?.weight ?? 0)
+})
+
 it('what was asked counts once a reason, from the first time on; unknown reasons don’t', () => {
   const asked = [
     { why: 'edited', at: 50 },

@@ -1,13 +1,14 @@
 import type { ThreadRef } from '../facts/thread.ts'
 
 /**
- * Why people should look at a verdict. `undecided`: no label; `contested`: a near thing; `degraded`: made from less than its protocol
- * wants; `refused`, `disputed`, `differs`, `edited`: by a request for review of this verdict; `sampled`: drawn for audit;
+ * Why people should look at a verdict. `undecided`: no label; `contested`: a near thing; `single`: one opinion, without a debate, on a
+ * thread with many comments; `degraded`: made from less than its protocol wants; `refused`, `disputed`, `differs`, `edited`: by a request for review of this verdict; `sampled`: drawn for audit;
  * `second-opinion`: a person's verdict, drawn to be judged once more by somebody who does not see it.
  */
 export const LOOK_REASONS = [
   'undecided',
   'contested',
+  'single',
   'degraded',
   'refused',
   'disputed',
