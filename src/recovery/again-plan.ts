@@ -5,7 +5,7 @@ import type { AgainRequest, KnownRevision } from '../contracts/ports/judge-again
 import type { Protocol } from '../judging/engine/script.ts'
 import type { LastRevision, PublishedSubject } from './published.ts'
 
-/** Which verdicts without a label are judged again; all that are set must hold. Times are those of the decision, ms since 1970. */
+/** Which verdicts are judged again, of those without a label, or of those that are `unverified`; all that are set must hold. Times are those of the decision, ms since 1970. */
 export interface AgainFilter {
   readonly since: number | null
   readonly until: number | null
@@ -14,6 +14,8 @@ export interface AgainFilter {
   readonly fault: Fault | null
   /** A part of one of the sentences in `degraded`, in any case. */
   readonly reason: string | null
+  /** Those with the label `unverified`; else those without a label. */
+  readonly unverified?: boolean | undefined
 }
 
 /** A subject with verdicts to be judged again. */
@@ -38,7 +40,7 @@ export interface AgainPlan {
     /** By the mean of the protocol's verdicts that decided something; null if there is none to go by. */
     readonly costUsd: number | null
   }[]
-  /** Why they have no label: the commonest first. */
+  /** Why they have no label, or none but `unverified`: the commonest first. */
   readonly byReason: readonly { readonly reason: string; readonly verdicts: number }[]
   /** Verdicts that fit, of protocols that are off: they stay as they are. */
   readonly off: number
@@ -46,7 +48,7 @@ export interface AgainPlan {
   readonly looked: number
 }
 
-/** The last verdicts of their subjects that decided nothing and that the filter fits, the oldest decision first. */
+/** The last verdicts of their subjects that the filter fits, the oldest decision first. */
 export function againPlan(
   published: {
     readonly subjects: ReadonlyMap<string, PublishedSubject>
@@ -102,7 +104,7 @@ export function againPlan(
 }
 
 function fits({ undecided, decidedAt, protocol }: LastRevision, filter: AgainFilter): boolean {
-  if (undecided === null) return false
+  if (undecided === null || undecided.isUnverified !== (filter.unverified === true)) return false
   const { since, until, fault, reason } = filter
   if (since !== null && !(decidedAt >= since)) return false
   if (until !== null && !(decidedAt <= until)) return false

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { VerdictProposal } from '../contracts/facts/decision-messages.ts'
 import { type Snapshot, snapshot, type ThreadRef, withoutReach } from '../contracts/facts/thread.ts'
 import type { Transcript, Verdict } from '../contracts/facts/verdict.ts'
+import { UNVERIFIED } from '../contracts/facts/verdict-fields.ts'
 import { streamedKindIn } from '../contracts/facts/verdict-id.ts'
 import type { Protocol } from '../judging/engine/script.ts'
 
@@ -21,7 +22,7 @@ export interface LastRevision {
   readonly decidedAt: number
   /** Its protocol reads comments. */
   readonly ofThreads: boolean
-  /** Nothing was decided: why, in words and by whose fault, and how many comments it had; null of any other verdict. */
+  /** It has no label, or `unverified`: why, in words and by whose fault, and how many comments it had; null of any other verdict. */
   readonly undecided: UndecidedVerdict | null
   /** Hash of its record. */
   readonly content: string
@@ -48,6 +49,8 @@ export interface PublishedDecision {
 }
 
 export interface UndecidedVerdict {
+  /** It has the label `unverified`; else it has none. */
+  readonly isUnverified: boolean
   readonly degraded: readonly string[]
   readonly faults: readonly string[]
   readonly comments: number
@@ -163,10 +166,7 @@ export function publishedRevisions(
         openedAt: Date.parse(verdict.timing.openedAt),
         decidedAt: Date.parse(verdict.timing.decidedAt),
         ofThreads: ofThreads.has(protocol),
-        undecided:
-          decidedBy === 'none'
-            ? { degraded: verdict.degraded.map(once), faults: verdict.faults, comments: verdict.counts.accepted }
-            : null,
+        undecided: undecidedIn(verdict, once),
         content,
         contested: false,
         sawBy: verdict.id,
@@ -277,6 +277,18 @@ export function nothingNew(before: SeenHashes | null, now: SeenHashes, sealed: b
   if (before === null) return false
   if (sealed && before.post !== null) return before.post === now.post
   return before.all === null ? before.comments === now.comments : before.all === now.all
+}
+
+/** Why a verdict decided nothing; null if it did. */
+function undecidedIn(
+  { label, decidedBy, unverified, degraded, faults, counts }: Verdict,
+  once: (sentence: string) => string,
+): UndecidedVerdict | null {
+  const isUnverified = label === UNVERIFIED && decidedBy !== 'human'
+  if (decidedBy !== 'none' && !isUnverified) return null
+  // A verdict of schema 1 has no reason.
+  const why = isUnverified ? [`${UNVERIFIED}: ${unverified?.reason ?? 'unknown'}`] : []
+  return { isUnverified, degraded: [...why, ...degraded].map(once), faults, comments: counts.accepted }
 }
 
 function hashOf(value: unknown): string {

@@ -19,6 +19,7 @@ export interface JudgeAgainOptions {
   readonly tenant?: string
   readonly fault?: Fault
   readonly reason?: string
+  readonly unverified?: boolean
   readonly rate: number
   readonly dryRun?: boolean
 }
@@ -26,7 +27,7 @@ export interface JudgeAgainOptions {
 /** Verdicts asked for a second, if nothing else is said. */
 const RATE = 5
 
-/** `gavel judge-again`: has the services judge again what ended without a label. */
+/** `gavel judge-again`: has the services judge again what ended without a label, or as unverified. */
 export const command: Command<JudgeAgainOptions, AgainReport> = {
   options: [
     new Option('--since <time>', 'only verdicts decided at or after this time (ISO 8601)').argParser(time),
@@ -35,8 +36,9 @@ export const command: Command<JudgeAgainOptions, AgainReport> = {
     new Option('--tenant <name>', 'only this tenant'),
     new Option('--fault <whose>', 'only verdicts with this fault').choices(FAULTS),
     new Option('--reason <text>', 'only verdicts with this text in one of the reasons in "degraded"'),
+    new Option('--unverified', 'verdicts with the label unverified, instead of those without a label'),
     new Option('--rate <n>', 'verdicts a second').argParser(positive).default(RATE),
-    new Option('--dry-run', 'only print what would be judged again, why it has no label, and the cost'),
+    new Option('--dry-run', 'only print what would be judged again, why, and the cost'),
   ],
   json: true,
   help: [
@@ -61,7 +63,7 @@ export const command: Command<JudgeAgainOptions, AgainReport> = {
 /** Asks for the verdicts that the options name; what was found is said first. */
 export async function runAgain(
   settings: Settings,
-  { since, until, protocol, tenant, fault, reason, rate, dryRun = false }: JudgeAgainOptions,
+  { since, until, protocol, tenant, fault, reason, unverified, rate, dryRun = false }: JudgeAgainOptions,
   { json, terminal, signal }: { json: boolean; terminal: Terminal; signal: AbortSignal },
 ): Promise<AgainReport> {
   const filter: AgainFilter = {
@@ -71,6 +73,7 @@ export async function runAgain(
     tenant: tenant ?? null,
     fault: fault ?? null,
     reason: reason ?? null,
+    unverified,
   }
   if (protocol !== undefined) mustExist(settings, protocol)
   let [looked, verdicts] = [0, 0]
@@ -125,20 +128,21 @@ export function tellPlan(
   tell: (line: string | Drawing) => void,
 ): void {
   const { subjects, verdicts, byProtocol, byReason, off, looked } = plan
-  const { since, until, tenant } = filter
+  const { since, until, tenant, unverified } = filter
+  const which = unverified ? 'labelled unverified' : 'without a label'
   // As they were understood: a time without a zone is this machine's.
   if (since !== null || until !== null)
     tell(
       `Decided ${[since === null ? '' : `from ${iso(since)}`, until === null ? '' : `to ${iso(until)}`].join(' ').trim()}:`,
     )
-  if (off > 0) tell(`${counted(off, 'verdict')} without a label of protocols that are off: left as they are`)
+  if (off > 0) tell(`${counted(off, 'verdict')} ${which} of protocols that are off: left as they are`)
   if (verdicts === 0) {
     const of = tenant === null ? '' : ` of tenant ${printable(tenant, 100)}`
-    tell(`No last verdict without a label fits; the verdicts topic has ${counted(looked, 'subject')}${of}.`)
+    tell(`No last verdict ${which} fits; the verdicts topic has ${counted(looked, 'subject')}${of}.`)
     return
   }
   tell(
-    `${counted(verdicts, 'verdict')} without a label, of ${counted(subjects.length, 'subject')}; at ${rate} a second in ${lasts(verdicts / rate)}`,
+    `${counted(verdicts, 'verdict')} ${which}, of ${counted(subjects.length, 'subject')}; at ${rate} a second in ${lasts(verdicts / rate)}`,
   )
   for (const { protocol, verdicts: own, costUsd } of byProtocol)
     tell(`  ${printable(protocol, 100)}: ${own}, ${priceOf(costUsd)}`)

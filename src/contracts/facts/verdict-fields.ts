@@ -73,6 +73,9 @@ export function statedConfidence(value: number | null): VerdictConfidence {
   return value === null ? UNKNOWN_CONFIDENCE : { value, how: 'probability' }
 }
 
+/** The label of a claim for which nothing is shown either way. It is no decision, and no failure to reach one. */
+export const UNVERIFIED = 'unverified'
+
 /** The language of what no language is known of (BCP 47). */
 const UNDETERMINED = 'und'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { Transcript, Verdict } from '../../contracts/facts/verdict.ts'
-import { UNVERIFIED } from './decided.ts'
+import { UNVERIFIED } from '../../contracts/facts/verdict-fields.ts'
 
 type Turns = Transcript['turns']
 type Scores = Verdict['scores']
@@ -67,9 +67,6 @@ function isRepeated(turn: Turn, at: number, turns: Turns): boolean {
   return isScored(turn) && turns.findIndex(({ stage }) => stage === turn.stage) < at
 }
 
-/** Of a control: the label that would have been published without the debate. */
-const control = z.object({ without: z.string().nullable() })
-
 /**
  * The debate of a verdict. A verdict for which nothing was asked after the answer before a debate has that answer. Null for a protocol
  * without debates.
@@ -81,13 +78,14 @@ export function debateOutcomeOf(
 ): DebateOutcome | null {
   const division = entryOf(DIVISIONS, protocol)
   if (division === undefined) return null
-  const drawn = control.safeParse(debated)
-  const before = turns.filter((turn) => division.isBefore(turn, turns, drawn.success))
+  // Of a control: the label that would have been published without the debate.
+  const without = debated?.without
+  const before = turns.filter((turn) => division.isBefore(turn, turns, without !== undefined))
   const after = turns.filter((turn) => !before.includes(turn))
   const sum = (of: (usage: Turn['usage']) => number) => after.reduce((total, { usage }) => total + of(usage), 0)
   return {
     why: debated?.why ?? 'unknown',
-    before: drawn.success ? drawn.data.without : after.length === 0 ? label : division.answer(before, scores),
+    before: without !== undefined ? without : after.length === 0 ? label : division.answer(before, scores),
     usage: {
       calls: sum(({ calls }) => calls),
       tokens: sum(({ promptTokens, completionTokens }) => promptTokens + completionTokens),

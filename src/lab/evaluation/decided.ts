@@ -1,5 +1,4 @@
-/** The label of a claim for which nothing is shown either way. It is no decision, and no failure to reach one. */
-export const UNVERIFIED = 'unverified'
+import { UNVERIFIED } from '../../contracts/facts/verdict-fields.ts'
 
 /** What a data set's unverified claims count as. `unverified`: they are labelled so, which takes a protocol that has this label. */
 export const UNVERIFIED_READINGS = ['leave-out', 'rumor', 'non-rumor', UNVERIFIED] as const

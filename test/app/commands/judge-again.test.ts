@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { command, tellPlan } from '../../../src/app/commands/judge-again.ts'
+import type { Verdict } from '../../../src/contracts/facts/verdict.ts'
 import { type AgainFilter, type AgainPlan, againPlan } from '../../../src/recovery/again-plan.ts'
+import { publishedRevisions } from '../../../src/recovery/published.ts'
+import { aVerdict } from '../../support/verdicts.ts'
 
 const FILTER: AgainFilter = { since: null, until: null, protocol: null, tenant: null, fault: null, reason: null }
 const NOTHING = againPlan({ subjects: new Map(), meanCostDecided: () => null }, [], FILTER)
@@ -35,6 +38,36 @@ describe('what a run would ask for', () => {
     expect(priced(0.001)).toContain('less than $0.01')
     expect(priced(0)).toMatch(/unknown price: .* cost nothing, as where models\.prices lacks the model/)
     expect(priced(null)).toContain('unknown price: no verdict of it on the topic decided anything')
+  })
+})
+
+describe('--unverified', () => {
+  const published = publishedRevisions([{ name: 'rumor', subject: 'thread' }])
+  const torn = { label: 'unverified', unverified: { reason: 'torn' } }
+  const verdicts: Readonly<Record<string, Partial<Verdict>>> = {
+    labelled: {},
+    none: { label: null, decidedBy: 'none', degraded: ['judge failed: unreadable'] },
+    torn,
+    early: { label: 'unverified', unverified: { reason: 'early' }, decidedBy: 'scores' },
+    byPerson: { ...torn, decidedBy: 'human' },
+  }
+  for (const [subjectId, change] of Object.entries(verdicts))
+    published.take(aVerdict('2026-01-31T12:00:00Z', { ...change, subjectId, schema: 2 }))
+  const plan = (filter: Partial<AgainFilter>) =>
+    againPlan(published, [{ name: 'rumor', subject: 'thread' }], { ...FILTER, ...filter })
+  const subjects = (filter: Partial<AgainFilter>) => plan(filter).subjects.map(({ ref }) => ref.postId)
+
+  it('asks for what the machines left unverified, in the place of what has no label', () => {
+    expect(subjects({})).toEqual(['none'])
+    expect(subjects({ unverified: true })).toEqual(['torn', 'early'])
+    expect(subjects({ unverified: true, reason: 'unverified: torn' })).toEqual(['torn'])
+  })
+
+  it('says so, and why', () => {
+    const said = told(plan({ unverified: true }), { unverified: true })
+    expect(said).toContain('2 verdicts labelled unverified, of 2 subjects')
+    expect(said).toMatch(/unverified: early │ 1 .*\n.*unverified: torn {2}│ 1 /)
+    expect(told({}, { unverified: true })).toContain('No last verdict labelled unverified fits')
   })
 })
 
