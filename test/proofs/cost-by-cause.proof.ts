@@ -13,7 +13,8 @@ import { tell } from '../support/pipeline.ts'
 import { agreeingOn } from '../support/planted-agreement.ts'
 
 // What verdicts cost by why there was a debate, or none: public data sets, each subject judged once with all its comments, by the
-// understudy with texts as long as a model's; a debate is held only where the answers before it are contested. How often hate's perspectives agree is planted; the rest is the understudy's.
+// understudy with texts as long as a model's. A debate is held only where the answers before it are contested, or as a control.
+// How often hate's perspectives agree is planted; the rest is the understudy's.
 // Prints the table of docs/cost.md.
 
 const DATA = join(PROJECT, '..', 'shared', 'data')

@@ -300,15 +300,18 @@ describe('what prompts tell is what decisions are keyed by', () => {
     expect(next.conclusion.ruling.debated).toEqual({ held: false, why: 'unchanged' })
   })
 
-  test('a second author of the other side does, also where neither debater is shown more', () => {
-    const settings = { k: 1 }
-    const said = [...by(40, 'a', 'yes'), 'b0: no it stands']
-    const first = judged(thread(...said), { settings, spoken })
-    expect(first.conclusion.ruling.debated?.why).toBe('one-sided')
-    const next = judged(thread(...said, 'b1: no late'), { settings, spoken, carry: carried(first) })
-    expect(next.conclusion.ruling.evidence).toEqual(first.conclusion.ruling.evidence)
-    expect(next.conclusion.ruling.debated?.why).toBe('contested')
-  })
+  test.each([0, 0.25])(
+    'a second author of the other side does, also where neither debater is shown more (%j)',
+    (materialChange) => {
+      const settings = { k: 1, materialChange }
+      const said = [...by(40, 'a', 'yes'), 'b0: no it stands']
+      const first = judged(thread(...said), { settings, spoken })
+      expect(first.conclusion.ruling.debated?.why).toBe('one-sided')
+      const next = judged(thread(...said, 'b1: no late'), { settings, spoken, carry: carried(first) })
+      expect(next.conclusion.ruling.evidence).toEqual(first.conclusion.ruling.evidence)
+      expect(next.conclusion.ruling.debated?.why).toBe('contested')
+    },
+  )
 
   test('an image more that nobody has looked at does, since every question tells of it', () => {
     const first = judged(thread(...BEFORE), { spoken })
