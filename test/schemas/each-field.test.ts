@@ -119,9 +119,11 @@ const FILTERED = {
   filtered: [{ stage: 'describe', model: 'm', calls: 1, found: [{ category: 'sexual', severity: 'high' }] }],
 }
 /** One of each kind that there is, in schema 1 as it was written, and in schema 2 with every field. */
-const IN_ONE = WRITTEN_IN_ONE.filter(({ id }) => KINDS.includes(id)).map((one) =>
-  one.id === 'safety~p3~r1' ? verdict.parse({ ...one, ...FILTERED }) : one,
-)
+const IN_ONE = WRITTEN_IN_ONE.filter(({ id }) => KINDS.includes(id)).map((one) => {
+  if (one.id === 'safety~p3~r1') return verdict.parse({ ...one, ...FILTERED })
+  // Where its perspectives decided, their share is its confidence, which the review queue goes by.
+  return one.id === 'hate~p1~r1' ? verdict.parse({ ...one, decidedBy: 'majority', degraded: ['so'] }) : one
+})
 const SAMPLES = { 1: IN_ONE, 2: IN_ONE.map(inSchemaTwo) } as const
 
 const pathsOf = (samples: readonly Verdict[]) => [
@@ -382,6 +384,7 @@ const READERS: Readonly<Record<string, Reader>> = {
       'counts.judged',
       'debated.held',
       'debated.why',
+      'debated.without',
       'decidedBy',
       'decision.against',
       'decision.by',
@@ -401,6 +404,7 @@ const READERS: Readonly<Record<string, Reader>> = {
       'timing.overheadMs',
       'usage.calls',
       'usage.costUsd',
+      'unverified.reason',
       ...LEFT_OUT,
     ],
   },
@@ -458,6 +462,7 @@ const READERS: Readonly<Record<string, Reader>> = {
       'counts.accepted',
       'debated.held',
       'debated.why',
+      'debated.without',
       'decidedBy',
       'decision.by',
       'degraded',
@@ -487,6 +492,7 @@ const READERS: Readonly<Record<string, Reader>> = {
       'versions.prompts',
       'versions.script',
       'versions.settings',
+      'unverified.reason',
       ...LEFT_OUT,
     ],
   },
