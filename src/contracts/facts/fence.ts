@@ -1,3 +1,4 @@
+import { asRead } from './as-read.ts'
 import { cut } from './cut.ts'
 import { digests } from './digests.ts'
 import { hmac } from './hmac.ts'
@@ -24,8 +25,8 @@ export interface Fence {
   /** How many characters of the text its block leaves out. */
   unread(kind: string, text: string): number
   /**
-   * The same for what is sent under the preset `paper`, which stays as it was: nonces of hexadecimal digits. A model reads
-   * decimal ones three at a time, and pays a fifth less for a block.
+   * The same for what is sent under the preset `paper`, which stays as it was: texts as they were written, and nonces of
+   * hexadecimal digits. A model reads decimal ones three at a time, and pays a fifth less for a block.
    */
   paper(): Fence
 }
@@ -50,11 +51,11 @@ export function fences(key: string, bounds: FenceBounds | number): Fence {
   const keyed = hmac(key)
   const made = new Map<string, Block>()
   let characters = 0
-  const block = (kind: string, text: string, digest: string): Block => {
+  const block = (kind: string, text: string, digest: string, form: TextForm): Block => {
     const place = Number.parseInt(digest.slice(NONCE_DIGITS, NONCE_DIGITS + 8), 16) / 2 ** 32
     const most =
       kind === CONTEXT ? Math.min(CONTEXT_CHARS, maxCommentChars) : MANY.has(kind) ? maxCommentChars : maxChars
-    const kept = cut(neutralized(text), most, place)
+    const kept = cut(neutralized(form === 'read' ? asRead(kind, text) : text), most, place)
     return { digest, body: kept.text, left: kept.left }
   }
   const ofKind = new Map<string, (text: string) => string>()
@@ -63,13 +64,14 @@ export function fences(key: string, bounds: FenceBounds | number): Fence {
     ofKind.set(kind, known)
     return known
   }
-  const blockOf = (kind: string, text: string): Block => {
+  const blockOf = (form: TextForm, kind: string, text: string): Block => {
     // A text is fenced for each ask about it and for the transcript, usually within a short time.
     const long = text.length > KEPT_AS_WRITTEN
-    const id = long ? digestOf(kind)(text) : `${kind}\0${text}`
+    const whole = long ? digestOf(kind)(text) : `${kind}\0${text}`
+    const id = `${form} ${whole}`
     const known = made.get(id)
     if (known !== undefined) return known
-    const fresh = block(kind, text, long ? id : keyed(id, 'hex'))
+    const fresh = block(kind, text, long ? whole : keyed(whole, 'hex'), form)
     made.set(id, fresh)
     characters += id.length + fresh.body.length
     for (const [oldest, { body }] of made) {
@@ -79,20 +81,20 @@ export function fences(key: string, bounds: FenceBounds | number): Fence {
     }
     return fresh
   }
-  const unread = (kind: string, text: string) => blockOf(kind, text).left
-  const withNonces = (nonceOf: (digest: string) => string) => {
+  const withNonces = (form: TextForm, nonceOf: (digest: string) => string) => {
+    const unread = (kind: string, text: string) => blockOf(form, kind, text).left
     const enclosed = (label: string, body: string, digest: string) => {
       const nonce = nonceOf(digest)
       return `<<${label}:${nonce}>>\n${body}\n<<end:${nonce}>>`
     }
     const fence = (kind: string, text: string, item?: number) => {
-      const { digest, body } = blockOf(kind, text)
+      const { digest, body } = blockOf(form, kind, text)
       return enclosed(item === undefined ? kind : `${kind} ${item}`, body, digest)
     }
     const list = (kind: string, items: readonly ListItem[]) => {
       const lines = items.map((item) =>
         item
-          .map((part) => (typeof part === 'string' ? part : JSON.stringify(blockOf(part.kind, part.text).body)))
+          .map((part) => (typeof part === 'string' ? part : JSON.stringify(blockOf(form, part.kind, part.text).body)))
           .join(''),
       )
       const body = lines.join('\n')
@@ -101,11 +103,14 @@ export function fences(key: string, bounds: FenceBounds | number): Fence {
     return Object.assign(fence, { list, unread })
   }
   const hexadecimal: Fence = Object.assign(
-    withNonces((digest) => digest.slice(0, NONCE_DIGITS)),
+    withNonces('written', (digest) => digest.slice(0, NONCE_DIGITS)),
     { paper: () => hexadecimal },
   )
-  return Object.assign(withNonces(decimal), { paper: () => hexadecimal })
+  return Object.assign(withNonces('read', decimal), { paper: () => hexadecimal })
 }
+
+/** As a person reads it, or as it was written. */
+type TextForm = 'read' | 'written'
 
 interface Block {
   readonly digest: string

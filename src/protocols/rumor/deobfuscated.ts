@@ -1,3 +1,4 @@
+import { withoutEntities } from '../../contracts/facts/entities.ts'
 import { normalized } from '../../contracts/facts/normalized.ts'
 import { bare, DECORATED_WORDS, MOST_READ, plainly, shortKey, wordsOf } from './words.ts'
 
@@ -28,8 +29,6 @@ export function deobfuscated(text: string): DeobfuscatedText {
   return { keys: [`${keyOf(beginning)} … ${keyOf(end)}`], words: [...beginning, ...end] }
 }
 
-const ENTITY = /&(?:amp;){0,9}(#x[0-9a-f]{1,6}|#\d{1,7}|amp|lt|gt|quot|apos|nbsp);/gi
-const NAMED = new Map(Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' }))
 const TAG = /<(\/?[a-z][a-z0-9]{0,20})(?:[\s/][^<>]{0,300})?>/gi
 /** Tags between which there is no word. */
 const BREAK = /^\/?(?:br|hr|p|div|li|ul|ol|t[dhr]|h[1-6]|blockquote)$/i
@@ -43,16 +42,9 @@ const POINTS =
 
 /** The text as a reader is shown it, without piles and points. */
 function asShown(text: string): string {
-  let shown = text
-  if (shown.includes('&')) shown = shown.replace(ENTITY, (_whole, name: string) => entity(name.toLowerCase()))
+  let shown = withoutEntities(text)
   if (shown.includes('<')) shown = shown.replace(TAG, (_whole, name: string) => (BREAK.test(name) ? ' ' : ''))
   return ASCII.test(shown) ? shown : normalized(shown, 'NFKD').replace(PILED, '').replace(POINTS, '')
-}
-
-function entity(name: string): string {
-  if (!name.startsWith('#')) return NAMED.get(name) ?? ''
-  const code = name.startsWith('#x') ? Number.parseInt(name.slice(2), 16) : Number(name.slice(1))
-  return code > 0x10_ffff ? '' : String.fromCodePoint(code)
 }
 
 const ASCII = /^[\n\r\t -~]*$/

@@ -25,7 +25,7 @@ import {
 import { noParents, type ParentOf, withParents } from './parents.ts'
 import type { RumorSettings } from './settings.ts'
 import { stancesWithSubjectivity } from './stance-with-subjectivity.ts'
-import { noTimes, type TimeOf } from './times.ts'
+import { noTimes, postedOn, type TimeOf } from './times.ts'
 
 /** The prompt files of this protocol and the placeholders in each. */
 export const RUMOR_PROMPTS = {
@@ -134,6 +134,8 @@ function batchOf(
 export function questions(post: Post, parts: QuestionParts): RumorQuestions {
   const { settings, prompts, fence, parentOf = noParents, timeOf = noTimes, turned = false } = parts
   const claim = `${fence('claim', claimOf(post))}${settings.preset === 'paper' ? '' : describeImages(post)}`
+  // Those who judge it may have to know when it was said; a comment's stance does not hang on that.
+  const dated = `${claim}${settings.times ? postedOn(post) : ''}`
   const system = prompts.get('system').render()
   const render = (name: keyof typeof RUMOR_PROMPTS, values: Record<string, string>) => prompts.get(name).render(values)
   const asked = (stage: string, role: string, maxTokens: number) => ({
@@ -197,7 +199,7 @@ export function questions(post: Post, parts: QuestionParts): RumorQuestions {
     }),
     opening: (kind, { oneSided, lacking, ...told }) => {
       const also = { oneSided: yesIf(oneSided), answers: offered }
-      return [...system, ...render(`opinion-${kind}`, { claim, lacking, ...told, ...also })]
+      return [...system, ...render(`opinion-${kind}`, { claim: dated, lacking, ...told, ...also })]
     },
     opinion: (label, messages, { last }) => ({
       ...asked('opinion', 'debater', settings.answerTokens),
@@ -219,7 +221,7 @@ export function questions(post: Post, parts: QuestionParts): RumorQuestions {
       messages: [
         ...system,
         ...render('judge', {
-          claim,
+          claim: dated,
           supportArgument: argument(support),
           opposeArgument: argument(oppose),
           supportFirst: yesIf(!turned),
@@ -238,7 +240,7 @@ export function questions(post: Post, parts: QuestionParts): RumorQuestions {
       label: 'vanilla',
       messages: [
         ...system,
-        ...render('vanilla', { claim, comments: ask.comments('Comments', comments), answers: offered }),
+        ...render('vanilla', { claim: dated, comments: ask.comments('Comments', comments), answers: offered }),
       ],
       answer: view,
     }),
@@ -290,5 +292,5 @@ export const claimOf = wordsOf
 
 /** All that questions tell of the post. */
 export function toldOf(post: Post): string {
-  return claimOf(post) + describeImages(post)
+  return claimOf(post) + describeImages(post) + postedOn(post)
 }

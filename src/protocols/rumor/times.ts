@@ -1,9 +1,17 @@
-import type { Comment, Snapshot } from '../../contracts/facts/thread.ts'
+import type { Comment, Post, Snapshot } from '../../contracts/facts/thread.ts'
 
 /** When a comment was written, in words, counted from the post; undefined where that is not said. */
 export type TimeOf = (comment: Comment) => string | undefined
 
 export const noTimes: TimeOf = () => undefined
+
+/** Posts before this are of files without times, which count from the beginning. */
+const FIRST_POSTS = Date.UTC(2000)
+
+/** The day of the post, in words; empty where its time is not known. A day is enough, so that copies of a day are asked the same. */
+export function postedOn({ createdAt }: Post): string {
+  return createdAt < FIRST_POSTS ? '' : `\nIt was posted on ${new Date(createdAt).toISOString().slice(0, 10)} (UTC).`
+}
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND

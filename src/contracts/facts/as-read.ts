@@ -1,0 +1,25 @@
+import { withoutEntities } from './entities.ts'
+
+/** A link, and its host. */
+const LINK = /https?:\/\/([^\s/?#"'<>]{1,253})[^\s"'<>]*/gi
+/** Whom a comment is addressed to, at its beginning. An email address is none. */
+const ADDRESSED = /^\s*(?:@[\p{L}\p{N}_][\p{L}\p{N}_.-]{0,63}(?=[\s,:]|$)[\s,:]*){1,50}/u
+
+/** Kinds of text of which a prompt has many, of which links and mentions are a third. */
+const MARKED: ReadonlySet<string> = new Set(['comment', 'parent'])
+
+/**
+ * A text as a person would read it: without HTML's entities. In a comment, a link is a mark with its host, and those whom it is
+ * addressed to are a mark with their number: what they say is seen beside it, and their names tell nothing of the claim.
+ */
+export function asRead(kind: string, text: string): string {
+  const plain = withoutEntities(text)
+  if (!MARKED.has(kind)) return plain
+  const linked = plain.includes('://') ? plain.replace(LINK, (_whole, host: string) => `[link: ${host}]`) : plain
+  return linked.trimStart().startsWith('@') ? linked.replace(ADDRESSED, addressed) : linked
+}
+
+function addressed(names: string): string {
+  const count = names.match(/@/g)?.length ?? 0
+  return count === 1 ? '[to somebody] ' : `[to ${count} people] `
+}
