@@ -1,7 +1,11 @@
 import { withoutEntities } from './entities.ts'
 
-/** A link, and its host. */
-const LINK = /https?:\/\/([^\s/?#"'<>]{1,253})[^\s"'<>]*/gi
+/**
+ * A link, and its host, which stands after any `@`: a name before that may pose as one. Only ASCII goes on a link, so that words
+ * of a script without spaces stay beside it, and what may end a sentence does not end it.
+ */
+const LINK =
+  /https?:\/\/(?:[^\s\/?#\\"'<>]{0,500}@)?([\p{L}\p{M}\p{N}._\-]{0,252}[\p{L}\p{N}])(?:[[!-~]--["'<>]]*[[!-~]--["'<>.,;:!?\)\]]])?/giv
 /** Whom a comment is addressed to, at its beginning. An email address is none. */
 const ADDRESSED = /^\s*(?:@[\p{L}\p{N}_][\p{L}\p{N}_.-]{0,63}(?=[\s,:]|$)[\s,:]*){1,50}/u
 
