@@ -1760,10 +1760,10 @@ describe('what debaters and judge are told of the thread', () => {
     { id: 'e', text: 'late', createdAt: 3 * 24 * 60 * MINUTE },
   ]
   const values = { yes: 0.9, 'yes indeed': 0.5, early: 0.4, late: 0.3, moon: 0, 'moon 2': 0 }
-  const told = (over: Partial<RumorSettings> = {}, given: readonly Comment[] = comments) => {
+  const told = (over: Partial<RumorSettings> = {}, given: readonly Comment[] = comments, under = post) => {
     const { asked, conclusion } = run(
       made(over),
-      thread(given),
+      { ...thread(given), post: under },
       cast({ scores: values, support: [real()], oppose: [fake()] }),
     )
     const of = (stage: string, label?: string) =>
@@ -1818,6 +1818,60 @@ describe('what debaters and judge are told of the thread', () => {
     const also = told({}, neutral)
     expect(also.of('judge')).toContain('2 neither (shown to nobody)')
     expect((also.conclusion.carry as { evidence: string }).evidence).toBe(evidence(comments))
+  })
+
+  test('debaters and judge are told the day of the post and about how old its account was; who scores a comment is not', () => {
+    const posted = Date.UTC(2026, 2, 1, 23, 59)
+    const day = 24 * 60 * MINUTE
+    const since = (authorSince?: number, over: Partial<RumorSettings> = {}) => {
+      const moved = comments.map((one) => ({ ...one, createdAt: posted + one.createdAt }))
+      const dated = { ...post, createdAt: posted, ...(authorSince === undefined ? {} : { authorSince }) }
+      return told(over, moved, dated).of
+    }
+    const told1 = 'It was posted on 2026-03-01 (UTC)'
+    for (const stage of ['opinion', 'judge'])
+      for (const [authorSince, words] of [
+        [undefined, `${told1}.`],
+        [posted + 1, `${told1}.`],
+        [posted - 7 * day + 1, `${told1}, by an account less than a week old.`],
+        [posted - 7 * day, `${told1}, by an account less than a year old.`],
+        [posted - 365 * day, `${told1}, by an account a year or more old.`],
+      ] as const)
+        expect(since(authorSince)(stage)).toContain(`${CLAIM}>\n${words}`)
+    expect(since()('stance')).not.toContain('posted on')
+    for (const over of [{ times: false }, { preset: 'paper' }] as const)
+      for (const stage of ['stance', 'opinion', 'judge']) expect(since(posted, over)(stage)).not.toContain('posted on')
+    expect(told().of('judge')).not.toContain('posted on')
+  })
+
+  test('a comment by the author of the post is marked where times are told; a comment of nobody, on a post of nobody, is not', () => {
+    const own = comments.map((one) => (one.id === 'b' ? { ...one, author: 'ann' } : { ...one, author: 'bob' }))
+    const by = (author?: string, over: Partial<RumorSettings> = {}, given: readonly Comment[] = own) =>
+      told(over, given, { ...post, ...(author === undefined ? {} : { author }) }).of('opinion', 'support')
+    expect(by('ann')).toContain('(3 min, by the author of the post): <comment 2|yes indeed>')
+    expect(by('ann').match(/the author of the post/g)).toHaveLength(1)
+    for (const words of [
+      by('cid'),
+      by(undefined, {}, comments),
+      by('ann', { times: false }),
+      by('ann', { preset: 'paper' }),
+    ])
+      expect(words).not.toContain('the author of the post')
+  })
+
+  test('whatever is told of the post itself is part of the evidence', () => {
+    const evidence = (change: Partial<Post>) =>
+      (told({}, comments, { ...post, ...change }).conclusion.carry as { evidence: string }).evidence
+    const createdAt = Date.UTC(2026, 2, 1)
+    const [plain, dated, aged, old, next] = [
+      {},
+      { createdAt },
+      { createdAt, authorSince: createdAt - 1 },
+      { createdAt, authorSince: 0 },
+      { createdAt: Date.UTC(2026, 2, 2) },
+    ].map(evidence)
+    expect(new Set([plain, dated, aged, old, next]).size).toBe(5)
+    expect(evidence({ createdAt: createdAt + MINUTE })).toBe(dated)
   })
 
   test('a file without times has none', () => {

@@ -1053,6 +1053,28 @@ describe('the prompts carry every point of the paper’s', () => {
     for (const point of wanted) expect(whole).toMatch(point)
   })
 
+  test('the policy stands in every question, each line by its name and what breaks it; those who argue and rule go by its lines', () => {
+    // What the panel looks at is a list as well.
+    const policy = (words: string) => [...words.matchAll(/^- (?!what )([a-z -]+): \S+ \S+/gm)].map(([, name]) => name)
+    const lines = policy(text('system'))
+    expect(lines).toHaveLength(12)
+    for (const line of ['violence', 'hate', 'minors', 'self-harm', 'misinformation']) expect(lines).toContain(line)
+    const media: Media = [image(URL_A, 'a shelf')]
+    const { asked } = run({}, {}, { media })
+    const stages = new Set(asked.filter(({ ask }) => ask.lookup === undefined).map(({ ask }) => ask.stage))
+    expect([...stages].sort()).toEqual(['arbitrate', 'brief', 'describe', 'loose', 'strict'])
+    for (const { ask } of asked.filter(({ ask }) => ask.lookup === undefined))
+      expect(policy(wordsOf(ask.messages))).toEqual(lines)
+    for (const [name, by] of Object.entries({
+      strict: /Name each by the policy's line/,
+      loose: /breaks the policy's line/,
+      arbitrate: /violation, of one of the policy's lines[\s\S]*by their lines or in another word/,
+    }))
+      expect(text(name)).toMatch(by)
+    for (const { ask } of run({ preset: 'paper' }, {}, { media }).asked)
+      expect(policy(wordsOf(ask.messages))).toEqual([])
+  })
+
   test.each([
     ['strict', /Give your analysis, and then a risk score/],
     ['loose', /Give your analysis, and then a risk score/],

@@ -8,6 +8,7 @@ import { said } from '../../protocols/answer-fields.ts'
 import { both } from '../../protocols/faults.ts'
 import type { ProtocolKind, ProtocolParts } from '../../protocols/kind.ts'
 import { inOrder, isTurned } from '../../protocols/order.ts'
+import { postedOn } from '../../protocols/posted-on.ts'
 import { formUnder, type Preset, presetIn } from '../../protocols/preset.ts'
 import { type Prompts, readPrompts } from '../../protocols/prompts.ts'
 import { shortHash } from '../../protocols/short-hash.ts'
@@ -25,7 +26,7 @@ export interface OnePrompt {
 }
 
 /** Raised whenever the script's rounds or its asks change shape. */
-const VERSION = 2
+const VERSION = 3
 
 /** Most comments shown: as many as S2MAD's ablation without stance samples. */
 const MOST_COMMENTS = 40
@@ -80,7 +81,12 @@ export function onePrompt(kind: ProtocolKind, how: OnePrompt): ProtocolKind {
 
 function baselinePrompts(protocol: string, files: ReadonlyMap<string, string>, preset: Preset): Prompts {
   const named = new Map([...files].map(([name, text]) => [name.replace(/\.md$/, ''), text]))
-  const places = { system: [], [protocol]: ['content'], 'zero-shot': ['labels'], 'chain-of-thought': ['labels'] }
+  const places = {
+    system: [],
+    [protocol]: ['content', 'posted?'],
+    'zero-shot': ['labels'],
+    'chain-of-thought': ['labels'],
+  }
   const own = new Map([...named].filter(([name]) => Object.hasOwn(places, name.replace(/\.paper$/, ''))))
   return readPrompts(own, places, preset)
 }
@@ -154,7 +160,9 @@ function contentOf(post: Post, comments: readonly Comment[], { fence, prompts, p
     ...images,
     ...(preset === 'paper' ? commentBlocks : commentList)(comments, fence),
   ]
-  return textOf(prompts.get(protocol).render({ content: blocks.join('\n') }))
+  return textOf(
+    prompts.get(protocol).render({ content: blocks.join('\n'), posted: preset === 'paper' ? '' : postedOn(post) }),
+  )
 }
 
 function commentList(comments: readonly Comment[], fence: Fence): string[] {

@@ -5,6 +5,7 @@ import type { Comment, Post } from '../../contracts/facts/thread.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
 import { describeImages, wordsOf } from '../image-descriptions.ts'
 import { inOrder } from '../order.ts'
+import { postedOn } from '../posted-on.ts'
 import { formUnder } from '../preset.ts'
 import { inTurns, type Prompts } from '../prompts.ts'
 import {
@@ -25,7 +26,7 @@ import {
 import { noParents, type ParentOf, withParents } from './parents.ts'
 import type { RumorSettings } from './settings.ts'
 import { stancesWithSubjectivity } from './stance-with-subjectivity.ts'
-import { noTimes, postedOn, type TimeOf } from './times.ts'
+import { noTimes, type TimeOf } from './times.ts'
 
 /** The prompt files of this protocol and the placeholders in each. */
 export const RUMOR_PROMPTS = {

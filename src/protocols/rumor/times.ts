@@ -1,17 +1,12 @@
-import type { Comment, Post, Snapshot } from '../../contracts/facts/thread.ts'
+import type { Comment, Snapshot } from '../../contracts/facts/thread.ts'
 
-/** When a comment was written, in words, counted from the post; undefined where that is not said. */
+/**
+ * When a comment was written, in words, counted from the post, and whether the post's author wrote it; undefined where the time
+ * is not known.
+ */
 export type TimeOf = (comment: Comment) => string | undefined
 
 export const noTimes: TimeOf = () => undefined
-
-/** Posts before this are of files without times, which count from the beginning. */
-const FIRST_POSTS = Date.UTC(2000)
-
-/** The day of the post, in words; empty where its time is not known. A day is enough, so that copies of a day are asked the same. */
-export function postedOn({ createdAt }: Post): string {
-  return createdAt < FIRST_POSTS ? '' : `\nIt was posted on ${new Date(createdAt).toISOString().slice(0, 10)} (UTC).`
-}
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND
@@ -24,7 +19,10 @@ const DAY = 24 * HOUR
  */
 export function timesIn({ post, comments }: Snapshot): TimeOf {
   const since = ({ createdAt }: Comment) => createdAt - post.createdAt
-  return comments.some((comment) => since(comment) >= SECOND) ? (comment) => inWords(since(comment)) : noTimes
+  const by = ({ author }: Comment) =>
+    author !== undefined && author === post.author ? ', by the author of the post' : ''
+  if (!comments.some((comment) => since(comment) >= SECOND)) return noTimes
+  return (comment) => inWords(since(comment)) + by(comment)
 }
 
 function inWords(ms: number): string {

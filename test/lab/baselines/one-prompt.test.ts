@@ -82,7 +82,8 @@ describe('one prompt', () => {
     const { cells, shown } = await judged('rumor', lines, [ZERO], () => ({ label: 'rumor' }))
     const text = textIn(shown[0] as ModelRequest)
     expect(text.match(/said word\d+/g)).toHaveLength(40)
-    expect(text).toContain('the dam broke')
+    // Of the facts beside it, a model by itself has those that the debaters have.
+    expect(text).toMatch(/\nthe dam broke\n<<end:.*\nIt was posted on 2025-01-01 \(UTC\)\.\n/s)
     expect(text).toMatch(/<<comments:(\d{16})>>\n1: "said word\d+"\n2: [\s\S]*\n40: "said word\d+"\n<<end:\1>>/)
     expect(cells[0].counts).toMatchObject({ comments: 60, commentsJudged: 40, commentsLeftOut: { cap: 20 } })
     expect(cells[0].outcomes[0]?.degraded).toEqual(['20 comments left out, by a fixed sample'])
