@@ -17,6 +17,9 @@ export interface FileMessage {
   readonly descriptions?: readonly string[]
 }
 
+/** Items whose data set has no time stand a second apart from here on. No post was written then: questions name no such day. */
+export const UNDATED = Date.UTC(1990, 0, 1)
+
 /** What is wrong with a line, by its number in the file. */
 export interface BadLine {
   readonly line: number

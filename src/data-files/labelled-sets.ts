@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { type BadLine, type FileMessage, message } from './file-message.ts'
+import { type BadLine, type FileMessage, message, UNDATED } from './file-message.ts'
 import { recordsOf } from './file-records.ts'
 import { kHaters, kMhas, kold, unsmile } from './korean-sets.ts'
 import type { FileReading } from './text-lines.ts'
@@ -184,10 +184,7 @@ function wordsOf({ text, image }: TextSample): string {
   return [...(text === '' ? [] : [text]), ...seen].join('\n')
 }
 
-/** The data sets say nothing of time: their posts stand a second apart from here on. */
-const FIRST_POST = Date.UTC(2024, 0, 1)
-
-/** A labelled data set's texts as posts, a second apart. */
+/** A labelled data set's texts as posts, a second apart: the data sets say nothing of time. */
 export async function* samplePosts(
   file: string,
   format: LabelledFormat,
@@ -196,7 +193,7 @@ export async function* samplePosts(
 ): AsyncGenerator<FileMessage> {
   for await (const { line, id, sample } of samples(file, format, bad, reading)) {
     const { text, image, lang } = sample
-    const post = message('post', id, line, FIRST_POST + line * 1000, {
+    const post = message('post', id, line, UNDATED + line * 1000, {
       id,
       ...(text === '' ? {} : { text }),
       ...(lang === undefined ? {} : { lang }),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import { normalized } from '../contracts/facts/normalized.ts'
-import type { BadLine } from './file-message.ts'
+import { type BadLine, UNDATED } from './file-message.ts'
 import { type FileRecord, recordsOf } from './file-records.ts'
 import { type FileReading, numberedLines } from './text-lines.ts'
 
@@ -133,9 +133,6 @@ function ofCseval(row: Fields): Fields {
   }
 }
 
-/** Items without a time stand a second apart from here on. */
-const FIRST = Date.UTC(2024, 0, 1)
-
 function asMessage(fields: Fields, line: number, met: Map<string, number>): Fields {
   const { hateSpeech, text, media } = fields
   const type = typeIn(fields)
@@ -143,7 +140,7 @@ function asMessage(fields: Fields, line: number, met: Map<string, number>): Fiel
   if (type === 'feedback') return { type, ...fields }
   const words = typeof text === 'string' ? text : JSON.stringify(media ?? null)
   const id = fields.id ?? idOf(type === 'counterspeech' ? JSON.stringify([hateSpeech, words]) : words, met)
-  const createdAt = new Date(FIRST + line * 1000).toISOString()
+  const createdAt = new Date(UNDATED + line * 1000).toISOString()
   return { type, createdAt, ...fields, id }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type BadLine, type FileMessage, message } from './file-message.ts'
+import { type BadLine, type FileMessage, message, UNDATED } from './file-message.ts'
 import { recordsOf } from './file-records.ts'
 import { type ConversationTree, labelsBeside, readTrees } from './rumor-trees.ts'
 import type { FileReading } from './text-lines.ts'
@@ -196,11 +196,9 @@ async function* labelledTrees(
     })
 }
 
-/** The data sets have delays and no times: their threads begin a second apart from here on. */
-const FIRST_TREE = Date.UTC(2020, 0, 1)
-
+/** The data sets have delays and no times: their threads begin a second apart. */
 function treeMessages({ line, id, claim, comments }: ConversationTree, at: number, lang: string): Timed[] {
-  const posted = FIRST_TREE + at * 1000
+  const posted = UNDATED + at * 1000
   return [
     message('post', id, line, posted, { id, text: claim, lang }),
     ...comments.map(({ line: own, index, parent, delay, text }) =>
@@ -228,7 +226,7 @@ function covid19(json: unknown, line: number, say: (why: string) => void): Timed
   if (!read.success) return null
   const { id, claim, comments } = read.data
   const given = comments.map(({ t }) => (TWEETED.test(t) ? Date.parse(t) : Number.NaN))
-  const known = given.find((time) => Number.isFinite(time)) ?? Date.UTC(2020, 0, 1)
+  const known = given.find((time) => Number.isFinite(time)) ?? UNDATED
   const times: number[] = []
   for (const [index, time] of given.entries()) {
     times.push(Number.isFinite(time) ? time : (times.at(-1) ?? known))

@@ -196,7 +196,7 @@ it.each([
 )
 
 describe('Twitter-COVID19 and Weibo-COVID19', () => {
-  const START = Date.UTC(2020, 0, 1)
+  const START = Date.UTC(1990, 0, 1)
   const at = (seconds: number) => new Date(START + seconds * 1000).toISOString()
   const brief = ({ messages }: Read) =>
     messages.map(({ type, key, line, value: { id, parentId, text, createdAt } }) =>

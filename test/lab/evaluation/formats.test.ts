@@ -9,6 +9,7 @@ import type { OutgoingMessage } from '../../../src/contracts/ports/topic.ts'
 import type { BadLine, FileMessage } from '../../../src/data-files/file-message.ts'
 import { FORMATS, type Format, fileMessages, sourceIdOf } from '../../../src/data-files/formats.ts'
 import { LABELLED_FORMATS, type LabelledFormat, labelledItems } from '../../../src/data-files/labelled-sets.ts'
+import { postedOn } from '../../../src/protocols/posted-on.ts'
 
 let folder: string
 beforeAll(() => {
@@ -241,12 +242,15 @@ describe('a data set of labelled texts', () => {
         type: 'post',
         key: got[0]?.value.id,
         line: 1,
-        createdAt: Date.UTC(2024, 0, 1) + 1_000,
-        value: { id: expect.any(String) as string, ...value, createdAt: '2024-01-01T00:00:01.000Z' },
+        createdAt: Date.UTC(1990, 0, 1) + 1_000,
+        value: { id: expect.any(String) as string, ...value, createdAt: '1990-01-01T00:00:01.000Z' },
         ...(descriptions === undefined ? {} : { descriptions }),
       },
     ])
-    expect(postMessage.safeParse(got[0]?.value).success).toBe(true)
+    const taken = postMessage.safeParse(got[0]?.value)
+    expect(taken.success).toBe(true)
+    // The data set has no times, so that no question names a day.
+    expect(postedOn({ id: 'p', text: 't', createdAt: taken.data?.createdAt ?? Date.now() })).toBe('')
   })
 
   it.each(JSON_FORMATS)('%s is a text with its label a line', async (format) => {
