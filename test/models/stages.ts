@@ -231,7 +231,7 @@ export const OTHERWISE: readonly Stage[] = [
     places: ['text', 'alt', 'comment'],
   },
   {
-    name: 'hate, by the set for platforms',
+    name: 'hate, by the three readings',
     script: made('hate', {}),
     replies: hateReplies,
     places: ['text', 'reason', 'argument'],

@@ -9,6 +9,7 @@ import type { Post, Snapshot } from '../../src/contracts/facts/thread.ts'
 import type { ChatMessage } from '../../src/contracts/facts/verdict.ts'
 import type { Protocol } from '../../src/judging/engine/script.ts'
 import { hate } from '../../src/protocols/hate/index.ts'
+import { readPerspectives } from '../../src/protocols/hate/perspectives.ts'
 import type { HateSettings } from '../../src/protocols/hate/settings.ts'
 import { read } from '../models/fenced-blocks.ts'
 import { type Asked, calls, drive, Failed, filled, plainFence, plainRank, type Replies, wordsOf } from './drive.ts'
@@ -39,14 +40,16 @@ const defaults: HateSettings = {
 
 const prompts = promptsOf('hate')
 const NAMES = ['k-haters', 'k-mhas', 'kodoli', 'kold', 'unsmile'] as const
-const PLATFORM: readonly string[] = ['council-of-europe', 'platform-rules', 'un-strategy']
+const READINGS = ['as-worded', 'as-meant', 'as-received'] as const
+const RULES: readonly string[] = ['council-of-europe', 'platform-rules', 'un-strategy']
+const PLATFORM: readonly string[] = [...READINGS, ...RULES]
 const SHELVES = [...NAMES]
 /** Their files alone, however many more are shipped. */
 const shipped: ReadonlyMap<string, string> = new Map(
   [...loadFiles('perspectives')].filter(([file]) => [...NAMES, ...PLATFORM].includes(file.replace(/\.yaml$/, ''))),
 )
 
-/** The folder's perspectives but for the set for platforms, which the tests of it name. */
+/** The folder's perspectives but for the sets for platforms, which the tests of them name. */
 const inFolder = (files: ReadonlyMap<string, string>) => {
   const names = [...files.keys()].flatMap((file) => /^([a-z0-9][a-z0-9-]*)\.ya?ml$/.exec(file)?.[1] ?? [])
   return [...new Set(names)].filter((name) => !PLATFORM.includes(name)).sort()
@@ -1184,7 +1187,7 @@ describe('faults in perspective files', () => {
 
   test('no file at all; files of another kind are not looked at', () => {
     expect(faultsOf({ 'notes.md': 'x' }, { perspectives: [] })).toEqual(
-      PLATFORM.map((name) => `${name}.yaml: the file is missing, and the setting perspectives names it`),
+      READINGS.map((name) => `${name}.yaml: the file is missing, and the setting perspectives names it`),
     )
     expect(faultsOf({ 'notes.md': 'x', 'a.yml': good })).toEqual([])
   })
@@ -1381,7 +1384,7 @@ describe('the perspectives carry every deciding point of the appendices', () => 
   })
 })
 
-describe('the set for platforms', () => {
+describe('the sets for platforms', () => {
   const set = loadFiles('perspectives')
   const platform = (over: Partial<HateSettings> = {}) => made({ perspectives: [], ...over }, set)
   const replies: Replies = ({ ask }) => {
@@ -1389,35 +1392,42 @@ describe('the set for platforms', () => {
     return ask.stage === 'debate' ? { argument: 'A' } : { reason: 'weighed', label: 'non-hate' }
   }
 
-  test('is asked where no perspectives are listed, by criteria alone: no look into the library, and nothing amiss', () => {
+  test('the three readings are asked where no perspectives are listed, by criteria alone: no look into the library, and nothing amiss', () => {
     const { asked, conclusion } = run(platform(), replies)
-    expect(asked.filter(({ round }) => round === 0).map(({ ask }) => ask.label)).toEqual([...PLATFORM])
+    expect(asked.filter(({ round }) => round === 0).map(({ ask }) => ask.label)).toEqual([...READINGS])
     expect(asked.filter(({ ask }) => ask.lookup !== undefined)).toEqual([])
     expect(platform().shelves).toEqual([])
     expect(conclusion.ruling).toMatchObject({ label: 'non-hate', scores: { hate: 0, nonHate: 3 }, degraded: [] })
   })
 
-  test('is not asked beside others that are listed, nor under `paper`', () => {
+  test('are not asked beside others that are listed, nor under `paper`', () => {
     const names = (over: Partial<HateSettings>) =>
       drive(platform(over).script(item(), null), cast({})).asked.flatMap(({ ask }) =>
         ask.stage === 'perspective' ? ask.label : [],
       )
     expect(names({ perspectives: ['kold'] })).toEqual(['kold'])
+    const { asked } = run(platform({ perspectives: [...RULES] }), replies)
+    expect(asked.flatMap(({ ask }) => (ask.stage === 'perspective' ? ask.label : []))).toEqual(RULES)
     expect(names({ preset: 'paper' })).toEqual(['k-haters', 'k-mhas', 'kold', 'kodoli', 'unsmile'])
   })
 
-  test('says what its words mean before either list of criteria, and which label wins after both', () => {
-    for (const order of ['fixed', 'lot'] as const)
+  test('say what their words mean before either list of criteria, and which label wins after both', () => {
+    for (const [order, perspectives] of [
+      ['fixed', []],
+      ['lot', []],
+      ['fixed', [...RULES]],
+      ['lot', [...RULES]],
+    ] as const)
       for (const text of ['one text', 'another', 'a third', 'a fourth']) {
-        const { asked } = run(platform({ order }), replies, item(text))
+        const { asked } = run(platform({ order, perspectives: [...perspectives] }), replies, item(text))
         for (const { ask } of asked.filter(({ round }) => round === 0))
           expect(wordsOf(ask.messages)).toMatch(
-            /Criteria of the labels:\n[^-\n]*(characteristics|identity)[^\n]*\n(Not hateful|Hateful):\n[\s\S]*\n(Not hateful|Hateful):\n[\s\S]*\nWhere points of both labels fit: [^\n]*\n\nThe text to label:/,
+            /Criteria of the labels:\n[^-\n]*(characteristics|identity|such trait)[^\n]*\n(Not hateful|Hateful):\n[\s\S]*\n(Not hateful|Hateful):\n[\s\S]*\nWhere points of both labels fit: [^\n]*\n\nThe text to label:/,
           )
       }
   })
 
-  test('is what the judge goes by where it is asked, and not beside other perspectives', () => {
+  test('bring what the judge goes by where they are asked, and not beside other perspectives', () => {
     type Labels = { label: { enum: string[] } }
     const others = cast({}) as (asked: Asked) => unknown
     const says = (perspectives: string[], over: Partial<HateSettings> = {}) =>
@@ -1431,11 +1441,12 @@ describe('the set for platforms', () => {
         .map(({ ask }) => /A text is hateful if/.test(wordsOf(ask.messages)))
     expect(says([])).toEqual([true])
     expect(says(['un-strategy', 'platform-rules'])).toEqual([true])
+    expect(says(['as-meant', 'as-worded'])).toEqual([true])
     expect(says(['un-strategy', 'platform-rules', 'kold'])).toEqual([false])
     expect(says([], { preset: 'paper' })).toEqual([false])
   })
 
-  test.each(PLATFORM)('%s says whom it protects, and what is no hate', (name) => {
+  test.each(RULES)('%s says whom it protects, and what is no hate', (name) => {
     const words = set.get(`${name}.yaml`) ?? ''
     expect(words).toMatch(/^#[\s\S]*(United Nations|CM\/Rec\(2022\)16|Community Standards)/)
     for (const protectedFor of [/religio/, /ethnic/, /disabilit/, /sexual orientation/, /gender identity/, /migra/])
@@ -1457,6 +1468,33 @@ describe('the set for platforms', () => {
     )
     for (const hate of [/slur/, /harm/, /question/, /spelt|misspelt/]) expect(hateful).toMatch(hate)
     expect(hateful).not.toMatch(/profanity/i)
+  })
+
+  test("the readings ask one question, the judge's, each by what it looks at, and share no point", () => {
+    const [, question = ''] = /(A text is hateful if [^.]*\.)/.exec(text('judge', { platforms: 'yes' })) ?? []
+    expect(question).toMatch(/religion.*not for their job/)
+    const own = {
+      'as-worded': /by the letter/,
+      'as-meant': /for its speaker/,
+      'as-received': /for those whom it is about/,
+    }
+    const all = readPerspectives(set, READINGS).list
+    for (const { terms = '' } of all) expect(terms.startsWith(question)).toBe(true)
+    for (const one of READINGS)
+      expect(all.filter(({ terms = '' }) => own[one].test(terms)).map(({ name }) => name)).toEqual([one])
+    const points = all.flatMap(({ labels }) => labels.flatMap(({ criteria: those }) => those))
+    expect(new Set(points).size).toBe(points.length)
+    for (const { labels } of all)
+      expect(labels.map(({ name, means }) => `${name}: ${means}`)).toEqual(['Not hateful: non-hate', 'Hateful: hate'])
+  })
+
+  test('the readings fit into one call, which is one more way to ask them', () => {
+    const each = Object.fromEntries([1, 2, 3].map((nth) => [`annotator${nth}`, { reason: 'r', label: 'Not hateful' }]))
+    const { asked, conclusion } = run(platform({ batchSize: 3, debateWhen: 'contested' }), () => each)
+    expect(asked.map(({ ask }) => ask.label)).toEqual([READINGS.join(', ')])
+    const words = wordsOf(asked[0]?.ask.messages ?? [])
+    for (const nth of [1, 2, 3]) expect(words).toContain(`Annotator ${nth}, criteria of the labels:`)
+    expect(conclusion.ruling).toMatchObject({ label: 'non-hate', decidedBy: 'consensus' })
   })
 })
 

@@ -12,7 +12,7 @@ import { type Asked, drive, plainFence, plainRank } from './drive.ts'
 const { protocols } = loadSettings({})
 const ITEMS = 150
 /** The perspectives of hate that are asked by default. */
-const PERSPECTIVES = ['council-of-europe', 'platform-rules', 'un-strategy']
+const PERSPECTIVES = ['as-worded', 'as-meant', 'as-received']
 
 type Draw = (name: string) => number
 const drawsOf =

@@ -165,7 +165,7 @@ describe('hate, several perspectives in one call', () => {
 
   test('have what each is shown alone, and each answer is the one of its number', () => {
     const { asked, conclusion } = judged(() => each('Hateful', 'Hateful', 'Not hateful'))
-    expect(calls(asked)).toEqual(['0.0 perspective perspective (council-of-europe, platform-rules, un-strategy)'])
+    expect(calls(asked)).toEqual(['0.0 perspective perspective (as-worded, as-meant, as-received)'])
     const words = wordsOf(asked[0]?.ask.messages ?? [])
     for (const { ask } of judged(() => ({ reason: 'r', label: 'Hateful' }), { batchSize: 1 }).asked) {
       const [, criteria = ''] = /Criteria of the labels:\n([\s\S]*?)\n\nThe text/.exec(wordsOf(ask.messages)) ?? []
@@ -187,7 +187,7 @@ describe('hate, several perspectives in one call', () => {
       const [{ ask }] = asked as [Asked]
       const [first] = ask.label?.split(', ') ?? []
       // The last one asked is of another side than the verdict.
-      expect(conclusion.ruling.rationale.includes('UN Strategy')).toBe(first === 'un-strategy')
+      expect(conclusion.ruling.rationale.includes('As received')).toBe(first === 'as-received')
       return `${first} ${wordsOf(withFormat(ask)).includes('["Hateful"')}`
     })
     expect(new Set(drawn).size).toBe(4)
@@ -200,7 +200,7 @@ describe('hate, several perspectives in one call', () => {
         batchSize: 2,
       },
     )
-    expect(asked.map(({ ask }) => ask.label)).toEqual(['council-of-europe, platform-rules', 'un-strategy'])
+    expect(asked.map(({ ask }) => ask.label)).toEqual(['as-worded, as-meant', 'as-received'])
   })
 
   test.each(['unreadable', 'refused', 'content-filter', 'rejected'])(

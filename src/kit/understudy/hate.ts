@@ -89,7 +89,7 @@ function hostility({ own, quoted }: ConductReading, weights: Weights, literal = 
 }
 
 /**
- * How perspectives of the set for platforms differ: by where hate begins for them, and the strictest takes words at the letter, whoever's
+ * How perspectives of the sets for platforms differ: by where hate begins for them, and the strictest takes words at the letter, whoever's
  * they are. Those of the paper differ by their labels.
  */
 const TEMPERS = [

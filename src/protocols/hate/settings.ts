@@ -1,8 +1,12 @@
 import { z } from 'zod'
 import { asSet, atLeastPaperTokenCap, defineSettings, departure, saving } from '../preset.ts'
 
-/** The set for platforms: attacks on people for what they are, and nothing else. */
-const PLATFORM_PERSPECTIVES: readonly string[] = ['council-of-europe', 'platform-rules', 'un-strategy']
+/** Three readings of one question: does it attack people for what they are, and nothing else? */
+const READINGS: readonly string[] = ['as-worded', 'as-meant', 'as-received']
+/** The same question by the words of three published rules. */
+const PUBLISHED_RULES: readonly string[] = ['council-of-europe', 'platform-rules', 'un-strategy']
+/** The sets for platforms: those that mean this by hateful. */
+const PLATFORM_PERSPECTIVES: readonly string[] = [...READINGS, ...PUBLISHED_RULES]
 /** The perspectives of the paper, its data sets A to E. */
 const PAPER_PERSPECTIVES: readonly string[] = ['k-haters', 'k-mhas', 'kold', 'kodoli', 'unsmile']
 
@@ -36,17 +40,17 @@ export const hateSettings = defineSettings({
 })
 export type HateSettings = ReturnType<typeof hateSettings.parse>
 
-/** Settings that were given, as their preset has them. Where no perspectives are listed, the set for platforms is asked. */
+/** Settings that were given, as their preset has them. Where no perspectives are listed, the three readings are asked. */
 export function readHateSettings(given: unknown): HateSettings {
   const settings = hateSettings.parse(given)
-  return { ...settings, perspectives: orElse(settings.perspectives, PLATFORM_PERSPECTIVES) }
+  return { ...settings, perspectives: orElse(settings.perspectives, READINGS) }
 }
 
 function orElse(listed: string[], others: readonly string[]): string[] {
   return listed.length === 0 ? [...others] : listed
 }
 
-/** Whether the set for platforms is asked, or some of it. Other perspectives may mean something else by hateful. */
+/** Whether sets for platforms are asked, or some of them. Other perspectives may mean something else by hateful. */
 export function asksForPlatforms({ perspectives }: HateSettings): boolean {
   return perspectives.every((name) => PLATFORM_PERSPECTIVES.includes(name))
 }

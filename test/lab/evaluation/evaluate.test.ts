@@ -134,9 +134,9 @@ describe('what the model is shown', () => {
     expect([sure(whole), sure(saved)]).toEqual([Array(4).fill(0.8), Array(4).fill(1)])
     expect((saved as EvaluationCell).perItem).toMatchObject({ calls: 3, sequence: 1 })
     expect(Object.keys((saved as EvaluationCell).outcomes[0]?.voices ?? {})).toEqual([
-      'council-of-europe',
-      'platform-rules',
-      'un-strategy',
+      'as-worded',
+      'as-meant',
+      'as-received',
     ])
     for (const [at, { voices, label }] of (together as EvaluationCell).outcomes.entries()) {
       expect(voices).toEqual((whole as EvaluationCell).outcomes[at]?.voices)
