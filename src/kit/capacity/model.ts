@@ -120,7 +120,7 @@ export const COSTS: Readonly<
   >
 > = {
   counterspeech: { calls: 4, depth: 1, tokens: 3_931, usdPerThousand: 0.76 },
-  hate: { calls: 3.6, depth: 1.6, tokens: 3_165, usdPerThousand: 0.39 },
-  rumor: { calls: 3.9, depth: 1.9, tokens: 3_692, usdPerThousand: 0.69 },
-  safety: { calls: 3.2, depth: 3.2, tokens: 4_075, usdPerThousand: 3.4 },
+  hate: { calls: 3.6, depth: 1.6, tokens: 2_999, usdPerThousand: 0.37 },
+  rumor: { calls: 3.9, depth: 1.9, tokens: 4_006, usdPerThousand: 0.73 },
+  safety: { calls: 3.2, depth: 3.2, tokens: 4_842, usdPerThousand: 3.68 },
 }
