@@ -1,3 +1,4 @@
+import { authorOf } from '../contracts/facts/author.ts'
 import { type Comment, type Post, type Snapshot, shownIn } from '../contracts/facts/thread.ts'
 import type { Verdict } from '../contracts/facts/verdict.ts'
 import type { DebateView } from './debate.ts'
@@ -83,7 +84,7 @@ function bySides(
   const column = (ids: readonly string[], name: 'one' | 'other') => {
     const own = new Set(ids)
     const said = comments.filter(({ id }) => own.has(id))
-    const authors = said.flatMap(({ author }) => author ?? [])
+    const authors = said.flatMap((comment) => authorOf(comment) ?? [])
     const by =
       authors.length < said.length || said.length === 0 ? '' : `, ${TEXTS.verdict.byAuthors(new Set(authors).size)}`
     const title =

@@ -1,4 +1,5 @@
 import type { Ask } from '../contracts/facts/ask.ts'
+import { authorOf } from '../contracts/facts/author.ts'
 import type { JournalEntry, ModelCall } from '../contracts/facts/case.ts'
 import { RetryLaterError, type Trial } from '../contracts/facts/errors.ts'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
@@ -67,10 +68,12 @@ export type AskResult = Pick<
 
 /** The context of an attempt that begins. */
 export function askContext({ calls, ...given }: GivenAsk): AskContext {
-  const { caseId, author, subject, signal, cancelled } = given
+  const { caseId, subject, signal, cancelled } = given
+  const author = authorOf(given)
   const stopping = new AbortController()
   return {
     ...given,
+    author,
     accountKey: author === undefined ? `case ${caseId}` : `by ${subject.tenant}/${author}`,
     addCall: (call) => void calls.push(call),
     signal: cancelled === undefined ? signal : AbortSignal.any([signal, stopping.signal]),

@@ -32,7 +32,7 @@ async function debated(console: Awaited<ReturnType<typeof aConsole>>, label: str
       counts: { accepted: 4, judged: 4, leftOut },
     },
     comments: [
-      { id: 'c1', text: 'so I heard', author: 'lou' },
+      { id: 'c1', text: 'so I heard', author: 'lou\u200b' },
       { id: 'c2', text: 'I saw the cracks myself', author: 'lou' },
       { id: 'c3', text: 'the port says it is closed for paint', author: 'port' },
       { id: 'c4', text: 'I take it back', author: 'kai' },

@@ -450,6 +450,18 @@ export function threadStoreContract(name: string, make: MakeStores): void {
           expect(await readThread(stores, p1)).toMatchObject({ accepted: 13, overAuthor: 7 })
         })
 
+        it('no more than that under names that look the same, as each was given', async () => {
+          await putPost()
+          const names = ['x', 'x\u200b', '\u202ex\u202c', 'x\u00ad', '\u2066x\u2069', 'x ']
+          await put(
+            [...names, 'X'].map((author, at) => said(`v${at}`, { author })),
+            rules,
+          )
+          const authors = (await readThread(stores, p1)).comments.flatMap(({ author }) => author ?? [])
+          expect(names.filter((name) => authors.includes(name))).toHaveLength(3)
+          expect(authors).toHaveLength(4)
+        })
+
         it('the same ones in whatever order and batches they came, also beside a cap', async () => {
           const all = [...of('x', 12), ...of('y', 4), ...Array.from({ length: 5 }, (_, at) => said(`nobody${at}`))]
           const capped = { ...rules, maxComments: 8 }

@@ -309,7 +309,12 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
     expect(await put(describing('/1'), { askId: '/1', author: 'mallory' })).toEqual(ANSWER)
     pass(1)
     await slow
-    for (const one of ['/2', '/3']) expect(await put(describing(one), { askId: one, author: 'mallory' })).toBe('image')
+    for (const [one, author] of [
+      ['/2', 'mallory'],
+      ['/3', 'mallory'],
+      ['/6', 'mal\u200blory'],
+    ] as const)
+      expect(await put(describing(one), { askId: one, author })).toBe('image')
     expect(await put(describing('/4'), { askId: '/4', author: 'ann' })).toEqual(ANSWER)
     expect(fetched).toEqual(['/slow', '/1', '/4'])
     pass(60_000)

@@ -364,6 +364,20 @@ describe('one author', () => {
     expect(weighed).toMatchObject({ folded: 0, author: 1 })
   })
 
+  test('has no more weight by fifty names that look the same, and each is named as it looks', () => {
+    const hidden = ['\u200b', '\u200d', '\u2060', '\u202e', '\u2066', '\ufeff', '\u00ad']
+    const fifty = Array.from({ length: 50 }, (_, at): Comment => {
+      const author = `x${(hidden[at % 7] ?? '').repeat(Math.floor(at / 7))}`
+      return { id: `x${at}`, text: `words ${at}`, createdAt: at, author }
+    })
+    const weighed = weighedAs([...fifty, ...by('X', 'a')])
+    expect(ids(weighed)).toEqual(['X0', 'x0', 'x1', 'x2'])
+    expect(weighed).toMatchObject({ author: 47, limitations: ['author x: 50 comments, at most 3 weighed'] })
+    // Nor do those count for more who name nobody.
+    const nobodys = by(undefined, ...Array.from({ length: 40 }, (_, at) => `nobody ${at}`))
+    expect(ids(weighedAs([...fifty, ...nobodys]))).toHaveLength(3 + 20)
+  })
+
   test('is told from another, and nobody is told from nobody', () => {
     expect(ids(weighedAs([...by('x', 'a', 'b'), ...by('y', 'c', 'd')]))).toHaveLength(4)
     expect(ids(weighedAs(by(undefined, ...nine)))).toHaveLength(9)

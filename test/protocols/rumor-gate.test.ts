@@ -228,6 +228,17 @@ describe('who would own the gate', () => {
     expect(forced.asked.length).toBeLessThanOrEqual(9)
   })
 
+  test('by many names that look the same: they are one account', () => {
+    const said = (word: string, name: string, at: number): Comment => ({
+      id: `${word}${at}`,
+      text: `${word} ${at}`,
+      author: `${name}${'\u200b'.repeat(at)}`,
+      createdAt: at,
+    })
+    const named = [0, 1, 2].flatMap((at) => [said('yes', 'a', at), said('no', 'b', at)])
+    expect(judged({ ...thread(), comments: named }).conclusion.ruling.debated?.why).toBe('no-sides')
+  })
+
   test('by one named account in a thread of unnamed ones: it ends the debate, and its verdict', () => {
     expect(why('yes 1', 'yes 2', 'no 1', 'no 2')).toBe('contested')
     expect(why('yes 1', 'yes 2', 'no 1', 'no 2', 'x: hm')).toBe('no-sides')

@@ -944,6 +944,15 @@ describe('a failed ask', () => {
     },
   )
 
+  test('spoils few batches: what one account says is asked about together, by whatever names that look the same', () => {
+    const comments = thread(6).comments.map((one, at) => ({
+      ...one,
+      author: at % 2 === 0 ? `x${'\u200b'.repeat(at)}` : `a${at}`,
+    }))
+    const { asked } = run(made({ batchSize: 3 }), thread(0, { comments }), cast({}))
+    expect(asked[0]?.ask.about).toEqual(comments.filter((_, at) => at % 2 === 0).map(({ id }) => id))
+  })
+
   test('that comes of no single comment is not looked for in ever smaller batches', () => {
     // One of two batches is split to find out; none of its parts gets through.
     for (const code of ['rejected', 'unavailable', 'timeout']) {
@@ -986,12 +995,15 @@ describe('a failed ask', () => {
     expect(conclusion.ruling.label).toBeNull()
   })
 
-  test('of one account’s many comments is no lack of evidence', () => {
+  test.each([
+    ['', ''],
+    [', by whatever names that look the same', '\u200b'],
+  ])('of one account’s many comments is no lack of evidence%s', (_, hidden) => {
     const own = (n: number, author: string) =>
       Array.from({ length: n }, (_, at) => ({
         id: `${author}${at}`,
         text: `${author} says ${at}`,
-        author,
+        author: `${author}${hidden.repeat(at)}`,
         createdAt: at,
       }))
     const honest = ['a', 'b', 'c', 'd', 'e', 'f'].flatMap((author) => own(1, author))

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
+import { visibleName } from './author.ts'
 import { entryOf } from './entry-of.ts'
 
 /** The kinds of media that are no images: no protocol reads them yet. */
@@ -81,13 +82,14 @@ const IDS = ['id', 'did', 'uid', 'user_id', 'username', 'acct', 'handle', 'scree
 
 /**
  * Who wrote it. An author that is too long, or no text, is one author all the same: an object by its id, all else by the
- * hash of what was given. No limit of an author is lifted by an odd name. What holds nothing names nobody.
+ * hash of what was given. No limit of an author is lifted by an odd name, or by what is invisible in it. What holds nothing
+ * names nobody.
  */
 export const author: ReadField = (given, odd) => {
   if (typeof given === 'string') {
-    const name = given.toWellFormed()
+    const name = nameIn(given)
     if (name === '') return undefined
-    if (Buffer.byteLength(name) <= MAX_NAME_BYTES) return name
+    if (isShort(name)) return name
     odd(`longer than ${MAX_NAME_BYTES} bytes, its hash stands for it`)
     return hashed(name)
   }
@@ -98,8 +100,18 @@ export const author: ReadField = (given, odd) => {
   // An account's other fields change from one comment to the next.
   const id = idIn(given)
   odd(`not a text, its ${id === undefined ? 'hash' : 'id'} stands for it`)
-  if (id !== undefined && Buffer.byteLength(id) <= MAX_NAME_BYTES) return id
-  return hashed(JSON.stringify(id ?? given, inOrder))
+  if (id !== undefined && isShort(id)) return id
+  return hashed(visibleName(JSON.stringify(id ?? given, inOrder)))
+}
+
+/** A name as it was given; of a longer one than stands for itself only what readers see of it. */
+function nameIn(given: string): string {
+  const name = given.toWellFormed()
+  return isShort(name) ? name : visibleName(name)
+}
+
+function isShort(name: string): boolean {
+  return Buffer.byteLength(name) <= MAX_NAME_BYTES
 }
 
 function idIn(given: unknown): string | undefined {
@@ -108,7 +120,7 @@ function idIn(given: unknown): string | undefined {
   const id = IDS.map((field) => entryOf(known, field)).find(
     (one) => typeof one === 'number' || (typeof one === 'string' && one !== ''),
   )
-  return id === undefined ? undefined : String(id).toWellFormed()
+  return id === undefined ? undefined : nameIn(String(id))
 }
 
 /** Writers of JSON differ in the order of an object's fields, and the same author may come in several. */

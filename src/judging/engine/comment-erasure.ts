@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { setImmediate as others } from 'node:timers/promises'
 import type { z } from 'zod'
 import type { Ask } from '../../contracts/facts/ask.ts'
+import { authorOf } from '../../contracts/facts/author.ts'
 import type { CaseRecord, Journal, JournalEntry } from '../../contracts/facts/case.ts'
 import { weightedSlots } from '../../contracts/facts/slots.ts'
 import { type Snapshot, type ThreadRef, withoutReach } from '../../contracts/facts/thread.ts'
@@ -218,12 +219,16 @@ function filtered(
   const all = commentsOf(subject)
   const stay = all.filter(({ id }) => !deleted.has(id))
   const by = new Map(Object.entries(takenBack?.by ?? {}))
-  for (const { id, author } of all) {
-    if (author === undefined || !deleted.has(id)) continue
+  for (const one of all) {
+    const author = authorOf(one)
+    if (author === undefined || !deleted.has(one.id)) continue
     const hashed = hashOf(author)
     by.set(hashed, (by.get(hashed) ?? 0) + 1)
   }
-  const heard = stay.filter(({ author }) => author === undefined || (by.get(hashOf(author)) ?? 0) <= MOST_TAKEN_BACK)
+  const heard = stay.filter((one) => {
+    const author = authorOf(one)
+    return author === undefined || (by.get(hashOf(author)) ?? 0) <= MOST_TAKEN_BACK
+  })
   const gone = all.length - stay.length
   const leftOut = stay.length - heard.length
   const { tookBack = 0 } = (subject ?? {}) as { tookBack?: number }

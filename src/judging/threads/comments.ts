@@ -1,3 +1,4 @@
+import { authorOf } from '../../contracts/facts/author.ts'
 import type { Outcome } from '../../contracts/facts/messages.ts'
 import { RANK_LIMIT } from '../../contracts/facts/sampling-rank.ts'
 import { type Comment, TOMBSTONES } from '../../contracts/facts/thread.ts'
@@ -204,18 +205,19 @@ function rankOfDeleted(rank: number, known: boolean): number {
  */
 function makeRoom(
   sample: Sample,
-  { id, author }: Comment,
+  added: Comment,
   rank: number,
   { maxPerAuthor, maxUnnamed }: Pick<ThreadRules, 'maxPerAuthor' | 'maxUnnamed'>,
 ): 'within-share' | 'in-place-of-another' | 'left-out' {
+  const author = authorOf(added)
   const most = author === undefined ? maxUnnamed : maxPerAuthor
   if (most === null) return 'within-share'
   const own = [...sample.comments].flatMap(([key, comment]) =>
-    comment !== null && comment.author === author ? [key] : [],
+    comment !== null && authorOf(comment) === author ? [key] : [],
   )
   if (own.length < most) return 'within-share'
   const last = byRank(sample, own).at(-1)
-  if (last === undefined || isBefore([sample.ranks.get(last) ?? 0, last], [rank, id])) return 'left-out'
+  if (last === undefined || isBefore([sample.ranks.get(last) ?? 0, last], [rank, added.id])) return 'left-out'
   leaveOut(sample, last)
   return 'in-place-of-another'
 }

@@ -1,3 +1,4 @@
+import { visibleName } from '../../contracts/facts/author.ts'
 import { normalized } from '../../contracts/facts/normalized.ts'
 import { type SamplingRank, samplingKeyVersion } from '../../contracts/facts/sampling-rank.ts'
 import type { ThreadRules } from '../../contracts/ports/threads.ts'
@@ -27,16 +28,15 @@ export function threadRules(
 
 /**
  * Whether a name is one of these placeholders for an author, whatever its case, its width, what is invisible in it, and
- * the marks of a user before it (`@`, `u/`).
+ * the marks of a user before it (`@`, `u/`). A name that shows nothing is one.
  */
 export function placeholders(names: readonly string[]): (author: string) => boolean {
-  const known = new Set(names.map(plain))
+  const known = new Set(['', ...names.map(plain)])
   return (author) => known.has(plain(author))
 }
 
 function plain(name: string): string {
-  return normalized(name, 'NFKC')
-    .replace(/\p{Default_Ignorable_Code_Point}/gu, '')
+  return normalized(visibleName(name), 'NFKC')
     .trim()
     .toLowerCase()
     .replace(/^(@|\/?u\/)/, '')

@@ -1,3 +1,4 @@
+import { authorOf } from '../../contracts/facts/author.ts'
 import { normalized } from '../../contracts/facts/normalized.ts'
 import { byTimeThenId, type Comment } from '../../contracts/facts/thread.ts'
 import { misspeltAlike, sameWords, type Utterance } from './near-identical.ts'
@@ -47,7 +48,7 @@ type Caps = Pick<RumorSettings, 'perAuthor' | 'unnamed'>
  */
 export function capsOf(comments: readonly Comment[], { perAuthor, unnamed }: Caps): (author?: string) => number {
   const most = perAuthor ?? Number.POSITIVE_INFINITY
-  const authors = Map.groupBy(comments, ({ author }) => author)
+  const authors = Map.groupBy(comments, authorOf)
   const named = [...authors].reduce(
     (sum, [author, own]) => sum + (author === undefined ? 0 : Math.min(most, own.length)),
     0,
@@ -73,7 +74,7 @@ export function weighComments(
   )
   const written = Map.groupBy(
     groups.flatMap(({ comments }) => comments),
-    ({ author }) => author,
+    authorOf,
   )
   const capOf = capsOf([...written.values()].flat(), { perAuthor, unnamed })
   const spoken = new Map<string | undefined, number>()
@@ -82,20 +83,22 @@ export function weighComments(
   const copies: { count: number; voice: Comment }[] = []
   let [folded, beyond] = [0, 0]
   for (const { comments, score } of strongestFirst) {
-    const voice = comments.find(({ author }) => (spoken.get(author) ?? 0) < capOf(author))
+    const voice = comments.find((one) => (spoken.get(authorOf(one)) ?? 0) < capOf(authorOf(one)))
     if (voice === undefined) {
       beyond += comments.length
-      for (const { author } of comments) silenced.add(author)
+      for (const comment of comments) silenced.add(authorOf(comment))
       continue
     }
     voices.push({ comment: voice, score })
     folded += comments.length - 1
-    spoken.set(voice.author, (spoken.get(voice.author) ?? 0) + 1)
+    const author = authorOf(voice)
+    spoken.set(author, (spoken.get(author) ?? 0) + 1)
     if (comments.length > 1) copies.push({ count: comments.length, voice })
   }
-  const authors = [...silenced].flatMap((author) =>
-    author === undefined ? [] : [{ author, wrote: written.get(author)?.length ?? 0 }],
-  )
+  const authors = [...silenced].flatMap((author) => {
+    const [first, ...others] = written.get(author) ?? []
+    return first?.author === undefined ? [] : [{ author: first.author, wrote: 1 + others.length }]
+  })
   const nameless = written.get(undefined)?.length ?? 0
   return {
     comments: voices.sort((a, b) => byTimeThenId(a.comment, b.comment)),

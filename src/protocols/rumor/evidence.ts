@@ -1,4 +1,5 @@
 import type { AnswerOrFailure } from '../../contracts/facts/ask.ts'
+import { authorOf } from '../../contracts/facts/author.ts'
 import type { Comment } from '../../contracts/facts/thread.ts'
 import type { SubScript } from '../../judging/engine/script.ts'
 import { claimHash, evidenceHash, remembered } from './carry.ts'
@@ -167,7 +168,7 @@ function scoredShare(
   settings: RumorSettings,
 ): { scored: number; asked: number } {
   const capOf = capsOf(all.map(firstOf), settings)
-  const byAuthor = [...Map.groupBy(all, (utterance) => firstOf(utterance).author)]
+  const byAuthor = [...Map.groupBy(all, (utterance) => authorOf(firstOf(utterance)))]
   return byAuthor.reduce(
     (sum, [author, own]) => {
       const scored = Math.min(own.filter((utterance) => scores.has(utterance)).length, capOf(author))

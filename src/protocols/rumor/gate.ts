@@ -1,3 +1,4 @@
+import { authorOf } from '../../contracts/facts/author.ts'
 import type { Comment } from '../../contracts/facts/thread.ts'
 import type { DebateReason } from '../../contracts/facts/verdict-fields.ts'
 import type { WeighedComments } from './comment-weights.ts'
@@ -28,8 +29,7 @@ export function gateOf(
   // Without stances, sides are drawn and not found.
   if (settings.debateWhen === 'always' || !settings.stance) return { why: 'always', isSure: true }
   const isNamed = thread.comments.some(({ author }) => author !== undefined)
-  const authorsOf = (some: readonly Comment[]) =>
-    isNamed ? new Set(some.map(({ author }) => author)).size : some.length
+  const authorsOf = (some: readonly Comment[]) => (isNamed ? new Set(some.map(authorOf)).size : some.length)
   const sides = ([1, -1] as const).map((sign) =>
     comments.filter(({ score }) => Math.sign(score ?? 0) === sign).map(({ comment }) => comment),
   )

@@ -1,4 +1,5 @@
 import { type AnswerOrFailure, type Ask, failure } from '../../contracts/facts/ask.ts'
+import { authorOf } from '../../contracts/facts/author.ts'
 import type { FailureCode } from '../../contracts/facts/errors.ts'
 import type { Comment } from '../../contracts/facts/thread.ts'
 import { round, type SubScript } from '../../judging/engine/script.ts'
@@ -171,7 +172,7 @@ function inTurn<Item>(lists: readonly (readonly Item[])[]): Item[] {
 /** The batch with each author's comments together, so that one account's spoil few parts of it; the most busy first. */
 function byAuthor(batch: readonly Utterance[]): Utterance[] {
   const [nobodys, named] = [[], []] as [Utterance[][], Utterance[][]]
-  for (const [author, own] of Map.groupBy(batch, ({ comments: [first] }) => first?.author))
+  for (const [author, own] of Map.groupBy(batch, ({ comments: [first] }) => authorOf(first ?? {})))
     (author === undefined ? nobodys : named).push(own)
   return [...named.sort((a, b) => b.length - a.length), ...nobodys].flat()
 }

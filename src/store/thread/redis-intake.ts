@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
+import { authorOf } from '../../contracts/facts/author.ts'
 import { setAside } from '../../contracts/facts/kept-image.ts'
 import { OUTCOMES } from '../../contracts/facts/messages.ts'
 import { RANK_LIMIT } from '../../contracts/facts/sampling-rank.ts'
@@ -191,7 +192,8 @@ function changeOf(change: CommentChange, rankOf: (id: string) => number, withOri
 
 /** A comment as its thread keeps it, and the hash of its author, empty if it names none. */
 export function keptOf({ id: _, ...kept }: Comment): { json: string; author: string } {
-  const author = kept.author === undefined ? '' : authorHash(kept.author)
+  const name = authorOf(kept)
+  const author = name === undefined ? '' : authorHash(name)
   // The scripts expect the hash at the beginning.
   return { json: JSON.stringify({ by: author, ...kept }), author }
 }

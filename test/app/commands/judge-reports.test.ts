@@ -387,18 +387,25 @@ describe('who counts in a thread', () => {
       ...(author === undefined ? {} : { author }),
     })
 
-  test.each([['[deleted]'], ['  [Deleted] '], ['ghost'], ['Удалённый аккаунт'], ['已注销用户'], [''], [undefined]])(
-    'thirty people who are all called %j are not one, and share a cap',
-    async (author) => {
-      const nobody = Array.from({ length: 30 }, (_, at) => says(`d${at}`, author, at))
-      const named = ['ann', 'ben', 'eve'].map((name, at) => says(name, name, 100 + at))
-      const { verdicts } = await judged('rumor', [post('p', { text: 'the bridge is down' }), ...nobody, ...named])
-      const one = verdicts.get('p')
-      expect(one?.counts).toMatchObject({ judged: 23, leftOut: { author: 10 } })
-      expect(one?.evidence.oppose).toHaveLength(20)
-      expect(one?.degraded).toContain('30 comments without an author: at most 20 weighed')
-    },
-  )
+  test.each([
+    ['[deleted]'],
+    ['  [Deleted] '],
+    ['ghost'],
+    ['Удалённый аккаунт'],
+    ['已注销用户'],
+    [''],
+    [undefined],
+    ['\u200b'],
+    ['\u202e[dele\u00adted]'],
+  ])('thirty people who are all called %j are not one, and share a cap', async (author) => {
+    const nobody = Array.from({ length: 30 }, (_, at) => says(`d${at}`, author, at))
+    const named = ['ann', 'ben', 'eve'].map((name, at) => says(name, name, 100 + at))
+    const { verdicts } = await judged('rumor', [post('p', { text: 'the bridge is down' }), ...nobody, ...named])
+    const one = verdicts.get('p')
+    expect(one?.counts).toMatchObject({ judged: 23, leftOut: { author: 10 } })
+    expect(one?.evidence.oppose).toHaveLength(20)
+    expect(one?.degraded).toContain('30 comments without an author: at most 20 weighed')
+  })
 
   test('and nobody gains by an odd name: it is one author, whatever it is', async () => {
     const odd = Array.from({ length: 10 }, (_, at) => ({ ...says(`o${at}`, undefined, at), author: { is: 'me' } }))

@@ -459,7 +459,7 @@ describe('an odd author is one author', () => {
     long('a'),
     long('b'),
     JSON.stringify('é'.repeat(257)),
-    JSON.stringify(`${'é'.repeat(257)} `),
+    JSON.stringify(`${'é'.repeat(257)}!`),
     '{"a":1}',
     '{"a":2}',
     '["ana"]',
@@ -475,6 +475,16 @@ describe('an odd author is one author', () => {
       expect(messageIn(commentMessage, withField('comment', 'author', json)).author).toBe(authorOf(json))
     }
     expect(authorOf('{ "a" : 1 }')).toBe(authorOf('{"a":1}'))
+  })
+
+  test.each([
+    ['by what is invisible in a long name', long('a'), long('\u200ba\u202e ')],
+    ['by a name that is long for what is invisible in it', `"a${'\u2060'.repeat(400)}"`, `"a${'\u200b'.repeat(700)}"`],
+    ['by such an id', `{"id":"${'x'.repeat(600)}"}`, `{"id":"${'x'.repeat(600)}\u200b"}`],
+    ['by an id that is long for it', '{"id":"x"}', `{"id":"x${'\u200b'.repeat(300)}"}`],
+    ['in an object without an id', '{"a":"x"}', '{"a":"x\u200b"}'],
+  ])('and no other %s', (_, one, other) => {
+    expect(authorOf(other)).toBe(authorOf(one))
   })
 
   test('and nobody where it holds nothing', () => {

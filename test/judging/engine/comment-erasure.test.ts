@@ -355,9 +355,16 @@ describe('an open case of a thread, of which a comment is deleted', () => {
     expect(requests.length).toBeLessThanOrEqual(2 * alone)
   })
 
-  it('leaves an author out who takes back more than three of its comments, and accounts for the others', async () => {
+  it.each([
+    ['leaves an author out who takes back more than three of its comments, and accounts for the others', ''],
+    ['leaves it out by its name as it looks', '\u200b'],
+  ])('%s', async (_, hidden) => {
     const mine = Array.from({ length: 6 }, (_, nth) =>
-      said(`m${nth}`, { text: `mine of number ${nth}`, author: 'mallory', createdAt: T0 + 100 + nth }),
+      said(`m${nth}`, {
+        text: `mine of number ${nth}`,
+        author: `mallory${hidden.repeat(nth)}`,
+        createdAt: T0 + 100 + nth,
+      }),
     )
     await stores.threads.putComments(ref, mine, T0, RULES)
     const id = await open()

@@ -22,7 +22,7 @@ const change = fc.record({
   deleted: sometimes(4),
   id: fc.nat({ max: 23 }),
   text: fc.nat({ max: 2 }),
-  author: fc.constantFrom(null, 'x', 'x', 'y', 'z'),
+  author: fc.constantFrom(null, 'x', 'x', 'x\u200b', 'y', 'z'),
   time: fc.constantFrom('early', 'early', 'early', 'edge', 'beyond'),
   place,
 })

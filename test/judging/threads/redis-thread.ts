@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
+import { authorOf } from '../../../src/contracts/facts/author.ts'
 import type { Comment, ThreadRef } from '../../../src/contracts/facts/thread.ts'
 import type { MessagePlace, ThreadRules, ThreadStatus } from '../../../src/contracts/ports/threads.ts'
 import type { Thread } from '../../../src/judging/threads/thread.ts'
@@ -17,9 +18,9 @@ export function plain(
   if (thread === null) return null
   const { ref: _, comments, ranks, orphans, revisions, decided, absent, ...rest } = thread
   const byAuthor = [...comments].flatMap(([id, comment]) =>
-    comment === null || (comment.author === undefined ? maxUnnamed : maxPerAuthor) === null
+    comment === null || (authorOf(comment) === undefined ? maxUnnamed : maxPerAuthor) === null
       ? []
-      : [indexed(comment.author, ranks.get(id) ?? 0, id)],
+      : [indexed(authorOf(comment), ranks.get(id) ?? 0, id)],
   )
   const all: Plain = {
     ...rest,
