@@ -7,6 +7,7 @@ import type { PinnedContext } from '../../src/judging/engine/script.ts'
 import { rumor } from '../../src/protocols/rumor/index.ts'
 import type { RumorSettings } from '../../src/protocols/rumor/settings.ts'
 import { bandOf } from '../../src/protocols/rumor/told-counts.ts'
+import { lookAt } from '../../src/record/review-queue.ts'
 import { type Asked, calls, drive, Failed, MODEL, plainFence, plainRank, wordsOf } from './drive.ts'
 
 // When a thread is debated by default, and what its prompts tell against what its next revision is keyed by.
@@ -42,8 +43,8 @@ const cast =
     )
     const strength = spoken.strength ?? (() => 0.5)
     const of = (text: string) => strength(text) * (text.startsWith('yes') ? 1 : text.startsWith('no') ? -1 : 0)
-    if (ask.stage === 'stance')
-      return { scores: shown.map((text, at) => ({ comment: at + 1, reason: 'r', score: of(text) })) }
+    const scores = shown.map((text, at) => ({ comment: at + 1, reason: 'r', score: of(text) }))
+    if (ask.stage === 'stance') return ask.label === undefined ? scores[0] : { scores }
     if (ask.stage === 'subjectivity') return { reason: 'r', answer: 'No' }
     if (ask.stage === 'judge') return spoken.judge ?? { reasoning: 'J', answer: 'Real', probability: 0.7 }
     if (ask.label === 'alone') return spoken.opinion ?? { reasoning: 'alone', answer: 'Fake' }
@@ -242,6 +243,70 @@ describe('who would own the gate', () => {
   test('by one named account in a thread of unnamed ones: it ends the debate, and its verdict', () => {
     expect(why('yes 1', 'yes 2', 'no 1', 'no 2')).toBe('contested')
     expect(why('yes 1', 'yes 2', 'no 1', 'no 2', 'x: hm')).toBe('no-sides')
+  })
+})
+
+describe('comments without an author', () => {
+  const note = (all: string, without: string) =>
+    `comments without an author make the difference: ${all}, ${without} without them`
+  const degraded = (subject: Snapshot, given: Parameters<typeof judged>[1] = {}) =>
+    judged(subject, given).conclusion.ruling.degraded
+  const many = (count: number, word: string) => Array.from({ length: count }, (_, at) => `${word} ${at}`)
+  const [YES, NO] = [by(3, 'a', 'yes'), by(2, 'b', 'no')]
+  const postedBy = (author: string, subject: Snapshot): Snapshot => ({ ...subject, post: { ...subject.post, author } })
+
+  test('that turn the label are named beside it, and it waits for review', () => {
+    const { ruling } = judged(thread(...YES, ...many(20, 'no'))).conclusion
+    expect(ruling).toMatchObject({ label: 'rumor', decidedBy: 'single', scores: { support: 3, oppose: 20 } })
+    expect(ruling.degraded).toEqual([note('3 support and 20 oppose', '3 and 0')])
+    const { label, decidedBy, degraded } = ruling
+    const rest = { contested: false, confidence: null, accepted: 23, decidedAt: 0, drawn: false }
+    const current = { id: 'rumor~p~r1', label, decidedBy, degraded: degraded.length > 0, ...rest }
+    expect(lookAt(current, [], 0)?.reasons).toEqual(['degraded'])
+  })
+
+  test.each<[string, string[], [all: string, without: string]]>([
+    [
+      'are all of the other side, which does not lead',
+      [...YES, ...many(2, 'no')],
+      ['3 support and 2 oppose', '3 and 0'],
+    ],
+    ['are all that support it', [...by(3, 'b', 'no'), ...many(2, 'yes')], ['2 support and 3 oppose', '0 and 3']],
+    ['make a draw of a lead', [...YES, ...NO, 'no 1'], ['3 support and 3 oppose', '3 and 2']],
+    ['make a lead of a draw', [...by(2, 'a', 'yes'), ...NO, 'no 1'], ['2 support and 3 oppose', '2 and 2']],
+  ])('are named where they %s', (_, said, [all, without]) => {
+    expect(degraded(thread(...said))).toEqual([note(all, without)])
+  })
+
+  test.each<[string, string[]]>([
+    ['add to the side that leads', [...YES, ...NO, ...many(9, 'yes')]],
+    ['leave another in the lead', [...by(4, 'a', 'yes'), ...NO, 'no 1']],
+    ['take no side', [...YES, ...many(20, 'hm')]],
+    ['are not there', YES],
+    ['say what a named one says', ['no it stands', 'b0: no, it stands', 'b1: no way', ...by(2, 'a', 'yes')]],
+    ['decide nothing, for there is no side', ['a: yes', ...many(9, 'no')]],
+  ])('are not where they %s', (_, said) => {
+    expect(degraded(thread(...said)).join()).not.toContain('without an author')
+  })
+
+  test('are as good as others where nobody is named, and are named where only their post has an author', () => {
+    const nobody = thread(...many(3, 'yes'), ...many(2, 'no'))
+    expect(degraded(nobody)).toEqual([])
+    expect(degraded(postedBy('lou', nobody))).toEqual([note('3 support and 2 oppose', '0 and 0')])
+  })
+
+  test.each<Partial<RumorSettings>>([{ preset: 'paper' }, { unnamed: null }, { stance: false }])(
+    'are trusted under %j',
+    (settings) => {
+      expect(degraded(thread(...YES, ...many(20, 'no')), { settings })).toEqual([])
+    },
+  )
+
+  test('are named again where the decision of the revision before stands', () => {
+    const subject = thread(...YES, ...many(20, 'no'))
+    const next = judged(subject, { carry: carried(judged(subject)) }).conclusion.ruling
+    expect(next.debated).toEqual({ held: false, why: 'unchanged' })
+    expect(next.degraded).toEqual([note('3 support and 20 oppose', '3 and 0')])
   })
 })
 

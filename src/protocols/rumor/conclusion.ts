@@ -64,7 +64,8 @@ export function concluded(
   const { weighed, sides, full } = evidence
   const scorer = mostCommon([...found.scores.values()].map(({ model }) => model))
   const all = [...faults, ...(sizeOf(sides) < sizeOf(full) ? (['ours'] as const) : [])]
-  const bare = thread.comments.length === 0 && reached.decidedBy !== 'scores'
+  // What is decided by scores alone rests on no comment.
+  const restsOnComments = reached.decidedBy !== 'scores'
   const decision: RumorDecision = {
     ...reached,
     degraded: reached.degraded ?? [],
@@ -76,10 +77,11 @@ export function concluded(
       ...rulingOf(decision, sides, weighed),
       debated,
       degraded: [
-        ...(bare ? ['no comments: judged on the claim alone'] : []),
+        ...(restsOnComments && thread.comments.length === 0 ? ['no comments: judged on the claim alone'] : []),
         ...context.limitations,
         ...found.limitations,
         ...evidence.limitations,
+        ...(restsOnComments ? evidence.ofUnnamed : []),
         ...decision.degraded,
       ],
       ...(all.length === 0 ? {} : { faults: all }),

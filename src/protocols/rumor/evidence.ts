@@ -3,7 +3,7 @@ import { authorOf } from '../../contracts/facts/author.ts'
 import type { Comment } from '../../contracts/facts/thread.ts'
 import type { SubScript } from '../../judging/engine/script.ts'
 import { claimHash, evidenceHash, remembered } from './carry.ts'
-import { capsOf, utterancesOf, type WeighedComments, weighComments } from './comment-weights.ts'
+import { capsOf, type ScoredUtterance, utterancesOf, type WeighedComments, weighComments } from './comment-weights.ts'
 import type { RumorContext } from './context.ts'
 import { type Gate, gateOf, sparesOpinions } from './gate.ts'
 import { changeOf, type DebatedComments, debatedOf } from './material-change.ts'
@@ -76,6 +76,8 @@ export interface Evidence {
   readonly weighed: WeighedComments
   /** How many of them take which side. */
   readonly counts: ToldCounts
+  /** That comments without an author decide which side leads, or is there at all, in words; empty if they do not. */
+  readonly ofUnnamed: readonly string[]
   readonly gate: Gate
   /** Equation 2, by the settings. */
   readonly full: Sides
@@ -134,6 +136,7 @@ export function evidenceOf(context: RumorContext, found: ScoredThread): Evidence
   return {
     weighed,
     counts,
+    ofUnnamed: ofUnnamed(context, scoredUtterances, counts),
     gate,
     full,
     sides,
@@ -156,6 +159,30 @@ export function evidenceOf(context: RumorContext, found: ScoredThread): Evidence
 function countsOf({ comments }: WeighedComments): ToldCounts {
   const of = (sign: number) => comments.filter(({ score }) => Math.sign(score ?? 0) === sign).length
   return { support: of(1), oppose: of(-1), neither: of(0) }
+}
+
+/**
+ * Whether without all comments that name no author another side would lead, or a side would be empty, in words: anybody may
+ * write as nobody, as often as they like. Where nobody is named, not even who wrote the post, names say nothing.
+ */
+function ofUnnamed(
+  { settings, tie, thread: { post, comments } }: RumorContext,
+  scored: readonly ScoredUtterance[],
+  counts: ToldCounts,
+): string[] {
+  const isNamed = ({ author }: Pick<Comment, 'author'>) => author !== undefined
+  if (settings.unnamed === null || comments.every(isNamed)) return []
+  if (!isNamed(post) && !comments.some(isNamed)) return []
+  const named = scored.flatMap(({ utterance, score }) => {
+    const theirs = utterance.comments.filter(isNamed)
+    return theirs.length === 0 ? [] : [{ utterance: { ...utterance, comments: theirs }, score }]
+  })
+  const without = countsOf(weighComments(named, settings, tie))
+  const isEmptied = (side: 'support' | 'oppose') => counts[side] > 0 && without[side] === 0
+  if (leadIn(counts) === leadIn(without) && !isEmptied('support') && !isEmptied('oppose')) return []
+  return [
+    `comments without an author make the difference: ${counts.support} support and ${counts.oppose} oppose, ${without.support} and ${without.oppose} without them`,
+  ]
 }
 
 /**
