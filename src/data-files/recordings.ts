@@ -11,6 +11,7 @@ import {
 } from '../contracts/facts/errors.ts'
 import { filtered } from '../contracts/facts/filtered.ts'
 import { found } from '../contracts/facts/library.ts'
+import { estimateTokens } from '../contracts/facts/token-estimate.ts'
 import { REMARKS } from '../contracts/facts/verdict.ts'
 import type { Library, Search, SubjectRef } from '../contracts/ports/library.ts'
 import type { Model, ModelReply, ModelRequest } from '../contracts/ports/model.ts'
@@ -104,8 +105,8 @@ export interface MissingRecording {
   readonly what: string
   /** Empty for a lookup. */
   readonly model: string
-  /** Characters of its messages. */
-  readonly characters: number
+  /** Tokens of its messages, about. */
+  readonly promptTokens: number
 }
 
 export interface Recording {
@@ -212,11 +213,11 @@ async function opened(folder: string, { readOnly }: { readonly readOnly: boolean
         if (inner === null) {
           const failed = failures.get(digest)
           if (failed !== undefined) throw new PermanentError(codeOf(failed), `failed when it was recorded: ${failed}`)
-          const characters = asked.messages.reduce((sum, { content }) => sum + content.length, 0)
+          const promptTokens = asked.messages.reduce((sum, { content }) => sum + estimateTokens(content), 0)
           missing.set(digest, {
             what: `a question of ${asked.answer.name} to ${asked.model}`,
             model: asked.model,
-            characters,
+            promptTokens,
           })
           throw new PermanentError('rejected', `the recording in ${folder} has no answer to question ${digest}`)
         }
@@ -232,7 +233,7 @@ async function opened(folder: string, { readOnly }: { readonly readOnly: boolean
         const known = lookups.get(digest)
         if (replaying) {
           if (known !== undefined) return known
-          missing.set(digest, { what: `a lookup in ${wanted.shelves.join(', ')}`, model: '', characters: 0 })
+          missing.set(digest, { what: `a lookup in ${wanted.shelves.join(', ')}`, model: '', promptTokens: 0 })
           throw new PermanentError('library', `the recording in ${folder} has no lookup ${digest}`)
         }
         const now = await inner.find(wanted, subject, signal)

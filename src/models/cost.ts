@@ -1,6 +1,7 @@
 import type { Ask } from '../contracts/facts/ask.ts'
 import type { ModelCall } from '../contracts/facts/case.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
+import { estimateTokens } from '../contracts/facts/token-estimate.ts'
 import type { ChatMessage } from '../contracts/facts/verdict.ts'
 import type { Amount } from '../contracts/ports/budgets.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
@@ -100,25 +101,18 @@ export function spentOn({ promptTokens, completionTokens, costUsd, estimated }: 
   return estimated === undefined ? { tokens: promptTokens + completionTokens, usd: costUsd } : atMost
 }
 
-/** Bytes of a token: four in English, two to three in Korean, Arabic and Chinese. */
-const TOKEN_BYTES = 3
 /** About what an image of a usual size counts as. */
 const IMAGE_TOKENS = 1_000
 
 function estimateOf({ text, thoughts = '', finish }: ModelReply, { messages, mostWritten }: CallBounds) {
-  const sent = messages.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0)
+  const sent = messages.reduce((sum, { content }) => sum + estimateTokens(content), 0)
   // An answer that ended for length has used all that it was allowed, thoughts that nobody sees among it.
-  const wrote =
-    finish === 'length' ? mostWritten : tokensOf(Buffer.byteLength(text ?? '') + Buffer.byteLength(thoughts))
+  const wrote = finish === 'length' ? mostWritten : estimateTokens(text ?? '') + estimateTokens(thoughts)
   return {
-    promptTokens: tokensOf(sent) + imagesIn(messages) * IMAGE_TOKENS,
+    promptTokens: sent + imagesIn(messages) * IMAGE_TOKENS,
     cachedTokens: 0,
     completionTokens: wrote,
   }
-}
-
-function tokensOf(bytes: number): number {
-  return Math.ceil(bytes / TOKEN_BYTES)
 }
 
 function imagesIn(messages: readonly ChatMessage[]): number {

@@ -162,9 +162,18 @@ describe('budgets', () => {
     expect([answered.length, used?.tokens]).toEqual([10, limit.tokens])
     expect(reported).toEqual([{ model: 'small', why }])
     const { estimated, costUsd, completionTokens } = usageOf(ledger)
-    expect([estimated, completionTokens]).toEqual([10, 100])
+    expect([estimated, completionTokens]).toEqual([10, 140])
     expect(costUsd).toBeGreaterThan(10 * 10 * 1e-5)
     expect(costUsd).toBeLessThan(10 * BOUND.usd)
+  })
+
+  test('hold where each byte that is sent is a token, and all is written that may be', async () => {
+    const prompt = MESSAGES.reduce((sum, { content }) => sum + Buffer.byteLength(content), 0)
+    const usage = { prompt_tokens: prompt, completion_tokens: ask.maxTokens }
+    const limit = 5 * BOUND.tokens
+    const { answered, used } = await spending({ complete: saying(usage) }, 30, { tokens: limit, usd: null })
+    expect(used?.tokens).toBe(answered.length * (prompt + ask.maxTokens))
+    expect(used?.tokens).toBeLessThanOrEqual(limit)
   })
 
   test('hold in dollars too, where an answer costs five times what its question does', async () => {

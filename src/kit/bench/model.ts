@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { estimateTokens } from '../../contracts/facts/token-estimate.ts'
 import type { Model, ModelRequest } from '../../contracts/ports/model.ts'
-import { answered, contentOf, MODEL } from '../understudy/answer.ts'
+import { contentOf, MODEL } from '../understudy/answer.ts'
 import type { LooseSchema } from '../understudy/json-schema.ts'
 import { readQuestion } from '../understudy/question.ts'
 
@@ -14,39 +15,27 @@ export function benchModel(latencyMs: number): Model {
     async complete(request) {
       if (latencyMs > 0) await sleep(latencyMs, undefined, { signal: request.signal })
       const text = benchAnswer(request)
-      const characters = request.messages.reduce((sum, { content }) => sum + content.length, 0)
-      return {
-        text,
-        finish: 'stop',
-        model: 'bench',
-        promptTokens: Math.ceil(characters / CHARACTERS_A_TOKEN),
-        cachedTokens: 0,
-        completionTokens: Math.ceil(text.length / CHARACTERS_A_TOKEN),
-      }
+      return { text, finish: 'stop', model: 'bench', cachedTokens: 0, ...tokensOf(request, text) }
     },
   }
 }
 
-/** The understudy inside this process: answers at once from word lists, and counts tokens as it does over HTTP. */
+/** The understudy inside this process: answers at once from word lists. Its tokens are those of the texts' scripts. */
 export function understudyModel(): Model {
   return {
     async complete(request) {
-      const question = questionOf(request)
-      const { content, usage } = answered(question, contentOf(question))
-      return {
-        text: content,
-        finish: 'stop',
-        model: MODEL,
-        promptTokens: usage.prompt_tokens,
-        cachedTokens: 0,
-        completionTokens: usage.completion_tokens,
-      }
+      const text = contentOf(questionOf(request))
+      return { text, finish: 'stop', model: MODEL, cachedTokens: 0, ...tokensOf(request, text) }
     },
   }
 }
 
-/** A rule of thumb for English. */
-const CHARACTERS_A_TOKEN = 4
+function tokensOf({ messages }: Pick<ModelRequest, 'messages'>, text: string) {
+  return {
+    promptTokens: messages.reduce((sum, { content }) => sum + estimateTokens(content), 0),
+    completionTokens: estimateTokens(text),
+  }
+}
 
 /** The answer of the bench's model to a question. */
 export function benchAnswer(request: Pick<ModelRequest, 'messages' | 'answer'>): string {

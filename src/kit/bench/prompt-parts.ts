@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { estimateTokens } from '../../contracts/facts/token-estimate.ts'
 import type { ModelRequest } from '../../contracts/ports/model.ts'
 import { FORM_NAME } from '../../models/openai/request-body.ts'
 
@@ -21,24 +22,24 @@ export interface PromptShares {
   readonly system: number
 }
 
-/** Characters of a token, about, in English. */
-export const TOKEN = 4
-const BLOCK = { ours: 16 * TOKEN, theirs: 128 * TOKEN, least: 1_024 * TOKEN }
+/** Sizes of caches, in tokens. */
+const BLOCK = { ours: 16, theirs: 128, least: 1_024 }
 const FENCE = /^<<(end:)?[^>]*>>$/
 const FORM = /^Answer format \([^)]*\): \{/
 
 /** By characters, in the order in which they were asked; each is found by all that come after it. */
 export function promptShares(asked: readonly RecordedPrompt[]): PromptShares {
   const [ours, theirs] = [new Set<string>(), new Set<string>()]
+  const charactersIn = charactersOf(asked)
   const sum = { all: 0, inBlocks: 0, fromThousand: 0, texts: 0, fences: 0, form: 0, system: 0 }
   for (const { model, messages, answer } of asked) {
     const words = messages.map(({ role, content }) => `${role}\n${content}`).join('\n')
     sum.all += messages.reduce((total, { content }) => total + content.length, 0)
-    sum.inBlocks += known(ours, model, words, BLOCK.ours)
+    sum.inBlocks += known(ours, model, words, charactersIn(BLOCK.ours))
     const schema = `${FORM_NAME}${JSON.stringify(answer.schema)}`
-    const found = known(theirs, model, `${schema}${words}`, BLOCK.theirs)
+    const found = known(theirs, model, `${schema}${words}`, charactersIn(BLOCK.theirs))
     // Of the schema nothing is paid as a prompt's words.
-    if (found >= BLOCK.least) sum.fromThousand += Math.max(0, found - schema.length)
+    if (found >= charactersIn(BLOCK.least)) sum.fromThousand += Math.max(0, found - schema.length)
     for (const { role, content } of messages) {
       if (role === 'system') sum.system += content.length
       else if (role === 'user') for (const [part, length] of partsOf(content)) sum[part] += length
@@ -54,6 +55,14 @@ export function promptShares(asked: readonly RecordedPrompt[]): PromptShares {
     form: share(form),
     system: share(system),
   }
+}
+
+/** The characters of so many tokens, on average over the prompts. */
+function charactersOf(asked: readonly RecordedPrompt[]): (tokens: number) => number {
+  const contents = asked.flatMap(({ messages }) => messages.map(({ content }) => content))
+  const tokens = contents.reduce((sum, content) => sum + estimateTokens(content), 0)
+  const characters = contents.reduce((sum, content) => sum + content.length, 0)
+  return (of) => Math.max(1, Math.round((of * characters) / Math.max(1, tokens)))
 }
 
 /** How many characters of the text, in whole blocks from its beginning, were in an earlier one; all of its blocks are known from now on. */

@@ -1,6 +1,7 @@
 import type { Settings } from '../../../config/schema.ts'
 import { judgeFileSubjects } from '../../app/commands/judging/file-judging.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
+import { estimateTokens } from '../../contracts/facts/token-estimate.ts'
 import { transcript } from '../../contracts/facts/verdict.ts'
 import type { Model } from '../../contracts/ports/model.ts'
 import type { BadLine, FileMessage } from '../../data-files/file-message.ts'
@@ -9,7 +10,7 @@ import type { ProtocolKind } from '../../protocols/kind.ts'
 import { PROTOCOLS } from '../../protocols/registry.ts'
 import { understudyModel } from './model.ts'
 import { paddedAnswer } from './padded-answers.ts'
-import { type PromptShares, promptShares, type RecordedPrompt, TOKEN } from './prompt-parts.ts'
+import { type PromptShares, promptShares, type RecordedPrompt } from './prompt-parts.ts'
 
 /** What verdicts of a protocol take in one way of asking, mean over verdicts. */
 export interface PromptCost {
@@ -119,7 +120,7 @@ export function padded(asked: RecordedPrompt[], inner: Model = understudyModel()
       asked.push({ model: request.model, messages: request.messages, answer: request.answer })
       const reply = await inner.complete(request)
       const text = paddedAnswer(reply.text ?? '')
-      return { ...reply, text, model: request.model, completionTokens: Math.ceil(text.length / TOKEN) }
+      return { ...reply, text, model: request.model, completionTokens: estimateTokens(text) }
     },
   }
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { loadSettings, PROJECT } from '../../../config/load.ts'
+import { estimateTokens } from '../../../src/contracts/facts/token-estimate.ts'
 import { paddedAnswer } from '../../../src/kit/bench/padded-answers.ts'
 import { promptShares, type RecordedPrompt } from '../../../src/kit/bench/prompt-parts.ts'
 import { promptsBench, promptsTable } from '../../../src/kit/bench/prompts.ts'
@@ -24,11 +25,14 @@ describe('the part of prompts that caches would serve', () => {
     const long = words('abcdefg', 10_000)
     const [one, same, other] = [asked(long, 'x'), asked(long, 'y'), asked(`z${long}`, 'x')]
     const all = 2 * 10_001
+    const characters = (tokens: number) =>
+      Math.round((tokens * all) / (2 * (estimateTokens(long) + estimateTokens('x'))))
+    const [ours, theirs] = [characters(16), characters(128)]
     expect(promptShares([one, other])).toMatchObject({ inBlocks: 0, fromThousand: 0 })
-    expect(promptShares([one, same]).inBlocks).toBeCloseTo((Math.floor(10_007 / 64) * 64) / all, 5)
+    expect(promptShares([one, same]).inBlocks).toBeCloseTo((Math.floor(10_007 / ours) * ours) / all, 5)
     expect(promptShares([one, { ...same, model: 'n' }])).toMatchObject({ inBlocks: 0, fromThousand: 0 })
-    // Its schema and the one name of all schemas stand before the words: 512 characters a step.
-    const found = (Math.floor((10_007 + 8) / 512) * 512 - 8) / all
+    // Its schema and the one name of all schemas stand before the words: 128 tokens a step.
+    const found = (Math.floor((10_007 + 8) / theirs) * theirs - 8) / all
     expect(promptShares([one, same]).fromThousand).toBeCloseTo(found, 5)
     expect(promptShares([one, { ...same, answer: { name: 'b', schema: {} } }]).fromThousand).toBeCloseTo(found, 5)
     expect(promptShares([one, { ...same, answer: { name: 'a', schema: { b: 1 } } }]).fromThousand).toBe(0)

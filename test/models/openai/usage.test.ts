@@ -264,14 +264,14 @@ describe('usage that can be no number of tokens', () => {
     mostTokens: 2000,
   }
 
-  it('is estimated by bytes a token, and marked', () => {
+  it('is estimated by its characters, and marked', () => {
     const { charge, unmetered } = chargeOf(reply({ unreported: true }), PRICE, asked)
-    // 600 bytes and an image; 30 bytes: 1200 × 1.10 + 10 × 5.30 = 1320 + 53
+    // 600 small letters and an image, 30 small letters: 1072 × 1.10 + 4 × 5.30 = 1179.2 + 21.2
     expect(charge).toEqual({
-      promptTokens: 1200,
+      promptTokens: 1072,
       cachedTokens: 0,
-      completionTokens: 10,
-      costUsd: 0.001373,
+      completionTokens: 4,
+      costUsd: 0.0012004,
       estimated: 1,
     })
     expect(unmetered).toBe('missing')
@@ -279,7 +279,7 @@ describe('usage that can be no number of tokens', () => {
 
   it('is estimated with the thoughts that came beside the answer', () => {
     const { charge } = chargeOf(reply({ unreported: true, thoughts: 'z'.repeat(300) }), PRICE, asked)
-    expect(charge.completionTokens).toBe(110)
+    expect(charge.completionTokens).toBe(40)
   })
 
   it('is estimated by all that was allowed where the answer ended for length', () => {

@@ -1,6 +1,7 @@
 import type { Ask } from '../../../contracts/facts/ask.ts'
 import type { Calibration } from '../../../contracts/facts/calibration.ts'
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
+import { estimateTokens } from '../../../contracts/facts/token-estimate.ts'
 import { type Price, usdFor } from '../../../models/cost.ts'
 import type { CalibrationSizes } from '../../calibration/calibrate.ts'
 import type { RatingParts } from '../../calibration/parts.ts'
@@ -19,7 +20,6 @@ export interface CalibrationCost {
   readonly secondsAtOneSecond: number
 }
 
-const CHARACTERS_PER_TOKEN = 4
 /** A score comes with a few sentences, steps are a page. */
 const ANSWER_TOKENS = { score: 120, steps: 400 }
 
@@ -57,13 +57,12 @@ export function costOf(
 
 /** Tokens of a score's question on average over the items, with steps as long as those of today or as a page, whichever is more. */
 function meanScorePrompt(calibration: Calibration, items: RatingParts['selection']): number {
-  const page = 'x'.repeat(ANSWER_TOKENS.steps * CHARACTERS_PER_TOKEN)
   const { stepsNow = '' } = calibration
-  const steps = stepsNow.length > page.length ? stepsNow : page
-  const all = items.map((item) => promptTokens(calibration.score(steps, item)))
+  const longer = Math.max(0, ANSWER_TOKENS.steps - estimateTokens(stepsNow))
+  const all = items.map((item) => longer + promptTokens(calibration.score(stepsNow, item)))
   return Math.ceil(all.reduce((sum, tokens) => sum + tokens, 0) / Math.max(1, all.length))
 }
 
 function promptTokens({ messages }: Ask): number {
-  return Math.ceil(messages.reduce((sum, { content }) => sum + content.length, 0) / CHARACTERS_PER_TOKEN)
+  return messages.reduce((sum, { content }) => sum + estimateTokens(content), 0)
 }

@@ -179,9 +179,6 @@ function progressLine(terminal: Terminal, clock: () => number = Date.now): (so: 
   }
 }
 
-/** Characters that a token of a prompt has on average. */
-const CHARACTERS_PER_TOKEN = 4
-
 /** What other settings would have asked that is not recorded, and about what it costs. */
 function whatWouldBeAsked(
   { missing, meanCompletionTokens }: Pick<Recording, 'missing' | 'meanCompletionTokens'>,
@@ -190,8 +187,8 @@ function whatWouldBeAsked(
 ): string {
   if (missing.size === 0) return 'Every question is answered already: nothing would be asked.'
   const questions = [...missing.values()]
-  const usd = questions.reduce((sum, { model, characters }) => {
-    const tokens = { prompt: characters / CHARACTERS_PER_TOKEN, completion: meanCompletionTokens() }
+  const usd = questions.reduce((sum, { model, promptTokens }) => {
+    const tokens = { prompt: promptTokens, completion: meanCompletionTokens() }
     return sum + usdFor(tokens, entryOf(prices, model))
   }, 0)
   const kinds = [...Map.groupBy(questions, ({ what }) => what)].map(([what, of]) => `  ${of.length} times ${what}`)
