@@ -266,6 +266,7 @@ const allSettings = z.strictObject({
     resumeAtShare: z.number().min(0).max(1),
     pauseAtMemory: z.number().gt(0).max(1),
   }),
+  shares: z.strictObject({ tenant: z.number().gt(0).max(1) }),
   threads: z
     .strictObject({
       maxComments: z.int().min(1).max(10_000),

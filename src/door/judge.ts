@@ -28,6 +28,9 @@ export interface JudgeParts extends ReadingParts, WaiterLimits {
   readonly report: Report
 }
 
+/** After so many seconds a tenant that holds its share may ask again: its questions go with their last verdicts. */
+const OVER_SHARE_SECONDS = 5
+
 /** `POST /v1/judge` and what it answers later: verdicts on what a client asks, apart from the stream. */
 export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
   const waiters = waitersOf(parts)
@@ -48,6 +51,7 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
         'protocol',
         'waiting',
         'back-pressure',
+        'over-share',
         'kafka-away',
         'store-away',
       ],
@@ -172,6 +176,10 @@ async function askedOf(
       return outcome
     case 'deleted':
       throw new RequestRefused('deleted', 'the subject of this id was deleted')
+    case 'over-share':
+      throw new RequestRefused('over-share', 'what this tenant asked and was answered holds its share of the store', {
+        retryAfter: OVER_SHARE_SECONDS,
+      })
     case 'paused':
       throw new RequestRefused('protocol-paused', `paused: ${outcome.protocols.join(', ')}`)
     case 'unjudged':

@@ -104,6 +104,11 @@ export const PROBLEMS = {
     title: 'There is more to do than can be done',
     todo: 'Wait for Retry-After.',
   },
+  'over-share': {
+    status: 429,
+    title: 'This tenant holds its share of the store',
+    todo: 'Wait for Retry-After, ask for less at a time, or erase answers that were read: DELETE /v1/judgements/{id}.',
+  },
   waiting: {
     status: 429,
     title: 'Too many requests wait already',

@@ -8,13 +8,14 @@ import type { StreamMark, StreamMarks, ThreadStore } from '../contracts/ports/th
 import type { Webhooks } from '../contracts/ports/webhooks.ts'
 import { askAgain, revive, turnAt } from '../judging/threads/judge-again.ts'
 import { memoryAnswers } from './answer/memory.ts'
+import { keptBytes } from './answer/memory-kept.ts'
 import { memoryCases } from './case/memory.ts'
 import type { CaseTable } from './case/memory-table.ts'
 import { memoryDecisions } from './decision/memory.ts'
 import { memoryErasures } from './erasure/memory.ts'
 import { memoryOutbox, outboxEntries } from './outbox/memory.ts'
 import { memoryThreads } from './thread/memory.ts'
-import { type ThreadTable, threadTable } from './thread/memory-table.ts'
+import { nameOf, type ThreadTable, threadTable } from './thread/memory-table.ts'
 import { memoryWebhooks } from './webhook/memory.ts'
 
 /**
@@ -38,16 +39,20 @@ export function memoryStores(
   const cases: CaseTable = new Map()
   const entries = outboxEntries(clock)
   const erasures = memoryErasures(cases, clock)
-  const answers = memoryAnswers(clock)
+  const kept = keptBytes()
+  const answers = memoryAnswers(clock, kept)
   const webhooks = memoryWebhooks(clock, ({ ref, from: { entry, caseId } }) => {
     const kept = cases.get(caseId)
     if (entries.has(entry) && (kept === undefined || !erasures.isWithheld(kept))) return 'whole'
     return (threads.find(ref)?.status ?? 'deleted') === 'deleted' ? 'nothing' : 'bare'
   })
   return {
-    threads: memoryThreads(threads, cases, entries, erasures, answers, webhooks),
+    threads: memoryThreads(threads, cases, entries, erasures, answers, webhooks, kept),
     cases: memoryCases(cases, threads, entries, erasures, clock),
-    outbox: memoryOutbox(entries, cases, threads, erasures, clock),
+    outbox: memoryOutbox(entries, cases, threads, erasures, clock, {
+      isAnswered: answers.isComplete,
+      forget: (ref) => kept.forget(ref.tenant, nameOf(ref)),
+    }),
     marks: memoryMarks(),
     erasures,
     judgeAgain: memoryJudgeAgain(threads),

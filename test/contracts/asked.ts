@@ -1,6 +1,7 @@
+import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
-import { askedThread } from '../../src/judging/threads/asked.ts'
+import { askedThread, requestBytes } from '../../src/judging/threads/asked.ts'
 import { ARRIVAL, endOf, HOUR, postOf, RULES, retractionOf, said, T0, thread } from './samples.ts'
 import {
   concludeCase,
@@ -15,11 +16,14 @@ import {
 
 const AT_ONCE = 0
 const ASKED = thread('q-1', 'acme', 'asked')
+const PROTOCOLS = ['rumor', 'hate']
 
 /** What any stores promise of requests to judge something apart from the stream. */
 export function askedContract(name: string, make: MakeStores): void {
   describe(`requests ${name}`, () => {
     let stores: Stores
+    /** Bytes of the question that was put last. */
+    let own = 0
     beforeEach(async () => {
       stores = await make()
     })
@@ -27,16 +31,25 @@ export function askedContract(name: string, make: MakeStores): void {
 
     const put = (
       ref: ThreadRef = ASKED,
-      change: { subject?: ThreadRef; webhook?: boolean; rules?: object; keep?: number } = {},
+      change: {
+        subject?: ThreadRef
+        webhook?: boolean
+        rules?: object
+        keep?: number
+        most?: number
+        now?: number
+      } = {},
     ) => {
-      const { subject = thread('p1', ref.tenant), webhook = false, rules = {}, keep = HOUR } = change
+      const { subject = thread('p1', ref.tenant), webhook = false, rules = {}, keep = HOUR, most = null } = change
+      const { now = T0 } = change
       const { comment: first } = said('c1', { createdAt: T0 + 90 * 24 * HOUR, text: 'the words of c1' })
       const { comment: second } = said('c2', { author: 'someone', createdAt: T0 - HOUR })
       const post = postOf(subject, { asked: ['rumor', 'hate'] })
       const given = { post, comments: [first, second], postOnly: false }
       const asked = askedThread(ref, given, T0, { ...RULES, ...rules })
-      const kept = { subject, protocols: ['rumor', 'hate'], webhook, until: T0 + keep }
-      return stores.threads.putAsked({ thread: asked, ...kept }, T0)
+      own = requestBytes(asked, PROTOCOLS)
+      const kept = { subject, protocols: PROTOCOLS, webhook, until: now + keep, most }
+      return stores.threads.putAsked({ thread: asked, ...kept }, now)
     }
     const answer = (protocol: string, words = 'so it is', ref = ASKED) =>
       stores.answers.put({
@@ -246,6 +259,93 @@ export function askedContract(name: string, make: MakeStores): void {
       await stores.threads.eraseLeft(p3, { openIds: [], without: () => null, caseId: () => 'none', now: T0 })
       expect(await left()).toEqual(['1: bare'])
       expect(await traces('words to be sent')).toEqual([])
+    })
+
+    /** Whether exactly so many bytes are held by the tenant: one more than fits is refused, and what fits is not. */
+    async function expectHeld(bytes: number, { tenant = 'acme', now = T0 } = {}) {
+      const probe = thread('probe', tenant, 'asked')
+      expect(await put(probe, { most: bytes + own - 1, now })).toBe('over-share')
+      expect(await stores.threads.read(probe)).toBeNull()
+      expect(await put(probe, { most: bytes + own, now })).toBe('asked')
+      await stores.threads.dropAsked(probe)
+    }
+    /** From its opening to its publication, with the answer in between, as a publisher does it. */
+    async function judge(ref: ThreadRef, protocol: string, words: string) {
+      const record = await openCase(stores, ref, { protocol, final: true })
+      await concludeCase(stores, record)
+      const entries = await stores.outbox.next('one', 9, 0)
+      await answer(protocol, words, ref)
+      await stores.outbox.done(entries)
+    }
+    const answerBytes = (words: string) => Buffer.byteLength(JSON.stringify({ words }) + '{"turns":[]}')
+
+    it('holds a question until its last verdict, and its answer for as long as that can be read', async () => {
+      await put()
+      await expectHeld(own)
+      await expectHeld(0, { tenant: 'other' })
+      await judge(ASKED, 'rumor', 'so it is')
+      await expectHeld(own + answerBytes('so it is'))
+      expect(await readThread(stores, ASKED)).toMatchObject({ post: { id: 'p1' } })
+      await judge(ASKED, 'hate', 'ö')
+      // Nobody reads the question again.
+      expect(await stores.threads.read(ASKED)).toBeNull()
+      expect(await traces('the words of c1')).toEqual([])
+      await expectHeld(answerBytes('so it is') + answerBytes('ö'))
+      await answer('hate', 'longer')
+      await expectHeld(answerBytes('so it is') + answerBytes('longer'))
+      expect((await read())?.verdicts.size).toBe(2)
+      await expectHeld(answerBytes('so it is') + answerBytes('longer'), { now: T0 + HOUR - 1 })
+      await expectHeld(0, { now: T0 + HOUR })
+    })
+
+    it('holds as much as what is there, whatever happens', async () => {
+      const step = fc.record({
+        what: fc.constantFrom('ask', 'judge', 'answer', 'drop'),
+        request: fc.integer({ min: 1, max: 3 }),
+        protocol: fc.constantFrom(...PROTOCOLS),
+        words: fc.string({ unit: 'grapheme', maxLength: 20 }),
+      })
+      let runs = 0
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
+          const tenant = `t${++runs}`
+          const [questions, answers] = [new Map<number, Set<string>>(), new Map<number, Map<string, number>>()]
+          let [bytes, nth] = [0, 0]
+          const ids = new Map<number, string>()
+          for (const { what, request, protocol, words } of steps) {
+            const ref = thread(ids.get(request) ?? 'unknown', tenant, 'asked')
+            if (what === 'ask') {
+              ids.set(request, `q-${++nth}-${runs}`)
+              // What was asked before is still held, under a name that nobody has.
+              for (const [one, judged] of [...questions]) if (one === request) questions.set(-nth, judged)
+              for (const [one, said] of [...answers]) if (one === request) answers.set(-nth, said)
+              expect(await put(thread(ids.get(request) ?? '', tenant, 'asked'))).toBe('asked')
+              questions.set(request, new Set())
+              answers.set(request, new Map())
+              bytes = own
+            } else if (what === 'judge' && questions.get(request)?.has(protocol) === false) {
+              await judge(ref, protocol, words)
+              questions.get(request)?.add(protocol)
+              answers.get(request)?.set(protocol, answerBytes(words))
+              const isLast = PROTOCOLS.every((one) => answers.get(request)?.has(one))
+              if (isLast) questions.delete(request)
+            } else if (what === 'answer' && answers.has(request)) {
+              await answer(protocol, words, ref)
+              answers.get(request)?.set(protocol, answerBytes(words))
+            } else if (what === 'drop') {
+              await stores.threads.dropAsked(ref)
+              questions.delete(request)
+              answers.delete(request)
+            }
+          }
+          const answered = [...answers.values()].flatMap((said) => [...said.values()])
+          await expectHeld(
+            answered.reduce((sum, one) => sum + one, questions.size * bytes),
+            { tenant },
+          )
+        }),
+        { numRuns: 25 },
+      )
     })
 
     it('counts its cases as those of its tenant, whose turn it takes', async () => {

@@ -304,6 +304,7 @@ describe('a refusal', () => {
   test.each([
     [{ kind: 'deleted' }, 409, 'deleted'],
     [{ kind: 'paused', protocols: ['hate'] }, 409, 'protocol-paused'],
+    [{ kind: 'over-share' }, 429, 'over-share'],
     [{ kind: 'unjudged', protocols: [], judging: ['hate'] }, 422, 'protocol'],
   ] as const)('says of %o what it is', async (outcome, status, problem) => {
     const { ask } = judgingDoor({ outcome })

@@ -85,7 +85,13 @@ async function decide(postId: string, { reason = 10, argument = 10 } = {}, chang
 async function answer(request: string): Promise<string> {
   const ref = thread(request, 'acme', 'asked')
   const asked = askedThread(ref, { post: postOf(thread('p1')), comments: [], postOnly: true }, T0, RULES)
-  const of = { subject: thread('p1', 'acme'), protocols: ['rumor'], webhook: false, until: Date.now() + 60_000 }
+  const of = {
+    subject: thread('p1', 'acme'),
+    protocols: ['rumor'],
+    webhook: false,
+    until: Date.now() + 60_000,
+    most: null,
+  }
   await stores.threads.putAsked({ thread: asked, ...of }, Date.now())
   return conclude(ref, {})
 }

@@ -38,6 +38,7 @@ import { version } from '../../platform/package-folder.js'
 import { readPrompts } from '../../protocols/prompts.ts'
 import { recordAt } from '../../record/record-store.ts'
 import { DEFAULT_TENANT } from '../../shelves/names.ts'
+import { mostMemory } from '../../store/redis/checks.ts'
 import { groupAdmin } from '../../stream/group-admin.ts'
 import { withTimeout } from '../../stream/with-timeout.ts'
 import { openerOf } from './intake.ts'
@@ -48,13 +49,15 @@ import type { ServiceParts } from './parts.ts'
 const [KEYS_MS, PRESSURE_MS] = [2_000, 500]
 /** How often Redis and Kafka are asked whether they answer, in ms. */
 const ANSWERS_MS = 500
+/** How often Redis is asked how much it may hold, in ms. */
+const LIMIT_MS = 10_000
 /** How long the door waits for what comes of a decision, in ms. */
 const DECISION_WAIT_MS = 15_000
 
 /** The door of a service, on its Kafka and Redis, and the record of its machine. */
 export function servedDoor(
   settings: Settings,
-  parts: Omit<Parameters<typeof askingPart>[1], 'answers'> &
+  parts: Omit<Parameters<typeof askingPart>[1], 'answers' | 'mostKept'> &
     Pick<Parameters<typeof doorPart>[1], 'signals'> &
     Pick<ServiceParts, 'redis' | 'kafka' | 'topics' | 'gateway'> & { redisAnswers: AnswerWatch; secret: string },
 ) {
@@ -66,6 +69,10 @@ export function servedDoor(
     const kafkaAnswers = kafkaWatch(() => asker.ask((admin) => admin.fetchTopicMetadata({ topics: [topics.posts] })))
     const away = { redis: redisAnswers, kafka: kafkaAnswers }
     loops.start('door dependencies', ANSWERS_MS, () => Promise.all([redisAnswers.poll(), kafkaAnswers.poll()]))
+    let most = await mostMemory(redis.failFast)
+    loops.start('store limit', LIMIT_MS, async () => {
+      most = await mostMemory(redis.failFast)
+    })
     const { told } = redis.decisions
     const placing: PlacingWriter = {
       place: (record) => withTimeout(settings.door.produceTimeout, writer.place(record)),
@@ -79,7 +86,11 @@ export function servedDoor(
         clock,
         report,
         isAway: (dependency) => away[dependency].away !== null,
-        asking: askingPart(settings, { ...judging, answers: redis.answers }),
+        asking: askingPart(settings, {
+          ...judging,
+          answers: redis.answers,
+          mostKept: () => (most === null ? null : most * settings.intake.pauseAtMemory * settings.shares.tenant),
+        }),
         answers: redis.answers,
         scoring: scoringPart(settings, { gateway, secret, clock }),
         subjects: { threads, cases, decisions: redis.decisions, record: keep(recordAt(settings)).now },
@@ -186,9 +197,11 @@ export function askingPart(
   parts: Parameters<typeof openerOf>[1] &
     Pick<ServiceParts, 'memo' | 'answers' | 'protocols' | 'samplingRank' | 'loops'> & {
       watch: Pick<RedisGuard, 'problem'>
+      /** Bytes that the requests of one tenant may hold; null: no limit. */
+      mostKept: () => number | null
     },
 ): VerdictRequests {
-  const { memo, answers, protocols, samplingRank, watch, loops, ...stream } = parts
+  const { memo, answers, protocols, samplingRank, watch, loops, mostKept, ...stream } = parts
   const opener = openerOf(settings, { ...stream, onlyAsked: true })
   const mayOpen = () => watch.problem === null
   const opening = loops.start('opener requests', settings.clock.poll, () => openAllDue(opener, mayOpen))
@@ -202,6 +215,7 @@ export function askingPart(
     clock,
     rules: threadRules(settings, samplingRank),
     settings: { keepAnswers: settings.door.keepAnswers, keepMemo: settings.memo.keep },
+    mostKept,
     wake: () => opening.wake(),
   })
 }

@@ -117,7 +117,17 @@ export function startEmbedded(
     keep(taking)
     loops.start('stream marks', MARKS_MS, taking.noteEnds)
     const watch = { problem: null }
-    const asking = askingPart(settings, { ...stream, memo, answers, protocols, samplingRank, watch, loops })
+    const asking = askingPart(settings, {
+      ...stream,
+      memo,
+      answers,
+      protocols,
+      samplingRank,
+      watch,
+      loops,
+      // Its one user is whoever runs this process.
+      mostKept: () => null,
+    })
     const { decisionDesk, take } = keep(
       await embeddedDecisions(settings, topics.decisions, {
         decisions,

@@ -192,6 +192,8 @@ export interface RequestThread {
   readonly webhook: boolean
   /** Until when its answer can be read, ms since 1970. */
   readonly until: number
+  /** Bytes that its tenant's requests may hold with this one; null: no limit. */
+  readonly most: number | null
 }
 
 export interface ThreadStore {
@@ -247,9 +249,10 @@ export interface ThreadStore {
   unlinkReplies(post: ThreadRef, replies: readonly ThreadRef[]): Promise<void>
   /**
    * Writes the thread of a request whole, due at once, and the answer that it will have, in one step; nothing of it, if the
-   * stream's subject has been deleted. Throws `StoreSuspended` while the store can't be trusted.
+   * stream's subject has been deleted, or its tenant's requests would hold more than they may. After its last verdict nothing
+   * is kept of it but the answer. Throws `StoreSuspended` while the store can't be trusted.
    */
-  putAsked(asked: RequestThread, now: number): Promise<'asked' | 'deleted'>
+  putAsked(asked: RequestThread, now: number): Promise<'asked' | 'deleted' | 'over-share'>
   /**
    * Erases a request's thread with its cases, their journals and unpublished verdicts, and its answer, of which it is known until
    * then that it was erased. False if nothing is known of the request. Repeatable.

@@ -19,10 +19,12 @@ export function verdictRequests(deps: {
   readonly clock: Clock
   /** How long an answer can be read, and what was asked about a request is found in the memo, in ms. */
   readonly settings: { readonly keepAnswers: number; readonly keepMemo: number }
+  /** Bytes that the requests of one tenant may hold; null: no limit. */
+  readonly mostKept: () => number | null
   /** Opens what is due, once something was asked. */
   readonly wake: () => void
 }): VerdictRequests {
-  const { threads, memo, answers, rules, clock, settings, wake } = deps
+  const { threads, memo, answers, rules, clock, settings, mostKept, wake } = deps
 
   return {
     mostCalls(tenant, { post, comments, protocols }) {
@@ -49,8 +51,9 @@ export function verdictRequests(deps: {
       const asked = { post: { ...post, asked: names }, comments: postOnly ? [] : comments, postOnly }
       const until = now + settings.keepAnswers
       const thread = askedThread(ref, asked, now, rules)
-      const put = await threads.putAsked({ thread, subject, protocols: names, webhook, until }, now)
-      if (put === 'deleted') return { kind: 'deleted' }
+      const most = mostKept()
+      const put = await threads.putAsked({ thread, subject, protocols: names, webhook, until, most }, now)
+      if (put !== 'asked') return { kind: put }
       wake()
       return { kind: 'asked', id: ref.postId, until, protocols: names } satisfies VerdictRequestOutcome
     },

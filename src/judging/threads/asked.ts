@@ -1,3 +1,4 @@
+import { setAside } from '../../contracts/facts/kept-image.ts'
 import type { Comment, Post, ThreadRef } from '../../contracts/facts/thread.ts'
 import type { RememberedThread, ThreadRules } from '../../contracts/ports/threads.ts'
 import { takeComments } from './comments.ts'
@@ -21,6 +22,20 @@ export function askedThread(
   const { thread } = takePost(newThread(ref), { post, arrival }, rules)
   const changes = comments.map((comment) => ({ kind: 'said' as const, comment, origin: noOrigin }))
   return { ...takeComments(thread, { changes, now }, rules).thread, post, postOnly }
+}
+
+/**
+ * How many bytes a request holds until its last verdict: its words once, and once more in the case of each protocol; its images
+ * once.
+ */
+export function requestBytes(
+  { post, comments }: Pick<RememberedThread, 'post' | 'comments'>,
+  protocols: readonly string[],
+): number {
+  const { post: words, images } = setAside(post)
+  const copies = 1 + protocols.length
+  const own = copies * Buffer.byteLength(JSON.stringify([words, [...comments.values()]]))
+  return images.reduce((sum, { url }) => sum + url.length, own)
 }
 
 /** Only comments whose post is missing are asked where they came from. */

@@ -2,6 +2,7 @@ import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import type { Answers, VerdictAnswer } from '../../contracts/ports/answers.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import { nameOf } from '../thread/memory-table.ts'
+import type { KeptBytes } from './memory-kept.ts'
 import { answerWaiters } from './waiters.ts'
 
 // The twin of redis.ts and the Lua beside it: test/contracts/asked.ts holds both to the same promises.
@@ -12,15 +13,26 @@ export interface AnswerTable {
     ref: ThreadRef,
     answer: Pick<VerdictAnswer, 'subjectId' | 'protocols' | 'opened' | 'until'> & { hook: boolean },
   ): void
+  /** Whether every protocol that was asked has answered. */
+  isComplete(ref: ThreadRef): boolean
   /** Erases what was answered; false if nothing is known of it. */
   erase(ref: ThreadRef): boolean
+}
+
+/** The name of an answer in the account of what its tenant holds. */
+function partOf(ref: ThreadRef): string {
+  return `answer ${nameOf(ref)}`
+}
+
+function bytesIn(text: string): number {
+  return Buffer.byteLength(text)
 }
 
 /** For so long after its answer a case may still end whose verdict a webhook is to hear of, in ms. */
 const HOOKED_MS = 86_400_000
 
 /** Answers in memory. */
-export function memoryAnswers(clock: Clock): Answers & AnswerTable {
+export function memoryAnswers(clock: Clock, kept: KeptBytes): Answers & AnswerTable {
   const answers = new Map<string, VerdictAnswer>()
   /** Requests that a webhook is to hear of, and until when their answers can be read. */
   const hooked = new Map<string, number>()
@@ -41,7 +53,12 @@ export function memoryAnswers(clock: Clock): Answers & AnswerTable {
       if (hook) hooked.set(nameOf(ref), answer.until)
       answers.set(nameOf(ref), { ...answer, verdicts: new Map(), transcripts: new Map(), erased: false })
     },
+    isComplete(ref) {
+      const answer = find(ref)
+      return answer?.erased === false && answer.protocols.every((name) => answer.verdicts.has(name))
+    },
     erase(ref) {
+      kept.forget(ref.tenant, partOf(ref))
       hooked.delete(nameOf(ref))
       const answer = find(ref)
       if (answer === null) return false
@@ -56,6 +73,8 @@ export function memoryAnswers(clock: Clock): Answers & AnswerTable {
       const ref = refOf(tenant, request)
       const answer = find(ref)
       if (answer?.erased === false) {
+        const before = [answer.verdicts, answer.transcripts].map((texts) => texts.get(protocol) ?? '').join('')
+        kept.add(tenant, partOf(ref), bytesIn(verdict + transcript) - bytesIn(before), answer.until)
         answers.set(nameOf(ref), {
           ...answer,
           verdicts: new Map(answer.verdicts).set(protocol, verdict),

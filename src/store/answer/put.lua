@@ -1,17 +1,23 @@
 -- Adds a verdict to the answer to a request, and announces it. Returns whether it is kept, not if the request was erased or its answer is
 -- forgotten; whether its client wants it by webhook; and whether it was announced, which Redis may not allow; each as 1 or 0.
+--@include kept-bytes
 --@key answers
 --@key thread            of the request
+--@key kept_bytes
+--@key kept_ends
 --@arg protocol
 --@arg verdict           JSON
 --@arg transcript        JSON
 --@arg channel
 --@arg request
-local opened, gone, hook = unpack(redis.call('HMGET', answers, 'opened', 'erased', 'hook'))
+--@arg part              of what its tenant holds
+local opened, gone, hook, ends = unpack(redis.call('HMGET', answers, 'opened', 'erased', 'hook', 'until'))
 if gone then return { 0, 0, 1 } end
 -- A case may take longer than its answer can be read: a webhook hears of it all the same.
 local is_hooked = (hook or redis.call('HEXISTS', thread, 'hook') == 1) and 1 or 0
 if not opened then return { 0, is_hooked, 1 } end
+local before = redis.call('HSTRLEN', answers, 'verdict:' .. protocol) + redis.call('HSTRLEN', answers, 'transcript:' .. protocol)
+add_kept(kept_bytes, kept_ends, part, #verdict + #transcript - before, ends)
 redis.call('HSET', answers, 'verdict:' .. protocol, verdict, 'transcript:' .. protocol, transcript)
 local announced = redis.pcall('PUBLISH', channel, request)
 return { 1, is_hooked, type(announced) == 'number' and 1 or 0 }

@@ -3,6 +3,7 @@
 --@include due-now
 --@include awaiting
 --@include decided
+--@include kept-bytes
 --@key outbox
 --@key due
 --@key thread
@@ -16,22 +17,37 @@
 --@key revisions
 --@key erased
 --@key decided
+--@key answers           of the request, if it was asked
+--@key kept_bytes
+--@key kept_ends
 --@arg entry             its id in the stream
 --@arg group             the outbox's consumer group
 --@arg id                the case's; empty if the entry is no verdict
 --@arg number            of the verdict that was published; empty if it is a proposal
 --@arg protocol
 --@arg member
+--@arg is_asked          1 if it was asked apart from the stream
 --@arg keep_journal      ms; so the next two
 --@arg keep_after_final
 --@arg keep_tombstone
 --@arg now               wall time, ms
+-- Whether every protocol that was asked has answered: nobody reads the question any more.
+local function is_answered()
+  local protocols = redis.call('HGET', answers, 'protocols')
+  if not protocols then return false end
+  for _, asked in ipairs(cjson.decode(protocols)) do
+    if redis.call('HEXISTS', answers, 'verdict:' .. asked) == 0 then return false end
+  end
+  return true
+end
 redis.call('XACK', outbox, group, entry)
 redis.call('XDEL', outbox, entry)
 redis.call('HDEL', erased, entry)
 if id == '' then return 1 end
 if redis.call('HGET', case, 'status') == 'open' then return 0 end
-for _, key in ipairs({ case, journal, lost }) do redis.call('PEXPIRE', key, keep_journal) end
+-- Each case of a request has a copy of its words.
+if is_asked == '1' then redis.call('DEL', case, journal, lost)
+else for _, key in ipairs({ case, journal, lost }) do redis.call('PEXPIRE', key, keep_journal) end end
 -- The thread's own number may be that of a later case.
 if number ~= '' and redis.call('HEXISTS', thread, 'rev:' .. protocol) == 1 then
   if tonumber(number) > tonumber(redis.call('HGET', revisions, protocol) or '0') then
@@ -62,8 +78,12 @@ if was_decided or was_open then
 end
 if redis.call('HEXISTS', thread, 'deleted') == 1 then return 1 end
 local is_busy = is_due(due, member) or is_awaiting(thread)
-if redis.call('HEXISTS', thread, 'final') == 1 and not is_busy then
+if is_asked == '1' and not is_busy and is_answered() then
+  redis.call('DEL', thread, comments, sample, authors, images)
+  forget_kept(kept_bytes, kept_ends, member)
+elseif redis.call('HEXISTS', thread, 'final') == 1 and not is_busy then
   for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PEXPIRE', key, keep_after_final) end
+  if is_asked == '1' then expire_kept(kept_bytes, kept_ends, member, now + keep_after_final) end
 else
   for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PERSIST', key) end
 end

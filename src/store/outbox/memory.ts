@@ -4,6 +4,7 @@ import { revisionIn } from '../../contracts/facts/verdict-id.ts'
 import type { Outbox, OutboxEntry } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import { publish } from '../../judging/threads/revisions.ts'
+import type { Thread } from '../../judging/threads/thread.ts'
 import { type CaseTable, threadOf } from '../case/memory-table.ts'
 import type { MemoryErasures } from '../erasure/memory.ts'
 import type { ThreadTable } from '../thread/memory-table.ts'
@@ -122,6 +123,16 @@ export function outboxEntries(clock: Clock): OutboxEntries {
   return entries
 }
 
+/** Whether anything is still to be judged of a thread. */
+function isBusy(thread: Thread | null): boolean {
+  if (thread === null) return false
+  return (
+    thread.due !== null ||
+    thread.dormantFor.length > 0 ||
+    [...thread.revisions.values()].some(({ openId }) => openId !== null)
+  )
+}
+
 /** The outbox in memory. */
 export function memoryOutbox(
   entries: OutboxEntries,
@@ -129,6 +140,7 @@ export function memoryOutbox(
   threads: ThreadTable,
   erasures: Pick<MemoryErasures, 'isWithheld'>,
   clock: Clock,
+  requests: { isAnswered(ref: ThreadRef): boolean; forget(ref: ThreadRef): void },
 ): Outbox {
   const { waiting, inHand, followers, decided } = entries
 
@@ -164,6 +176,9 @@ export function memoryOutbox(
     const now = clock()
     const number = isVerdict ? revisionIn(caseId) : null
     threads.step(verdict.ref, (thread) => ({ thread: publish(thread, { ...verdict, number, now }), outcome: null }))
+    if (verdict.ref.kind !== 'asked' || !requests.isAnswered(verdict.ref) || isBusy(threads.find(verdict.ref))) return
+    threads.step(verdict.ref, () => ({ thread: null, outcome: null }))
+    requests.forget(verdict.ref)
   }
 
   /** Null if its publisher is not to send it. */

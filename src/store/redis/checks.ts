@@ -324,10 +324,29 @@ export async function memoryShare(client: Redis): Promise<number> {
   )
 }
 
+/**
+ * How many bytes Redis may hold: its `maxmemory`, or where none is set its machine's memory; of a cluster the smallest master's, for
+ * all keys are on one. Null if the server tells neither.
+ */
+export async function mostMemory(client: Redis): Promise<number | null> {
+  const limits = await Promise.all(serversOf(client).map(async (server) => limitOf(await server.info('memory'))))
+  const known = limits.filter((limit) => limit > 0)
+  return known.length === 0 ? null : Math.min(...known)
+}
+
+function limitOf(info: string): number {
+  const number = numbersIn(info)
+  // Without a limit of its own Redis grows until the machine has no more, and is then killed.
+  return number('maxmemory') || number('total_system_memory')
+}
+
 /** The same by one server's `INFO memory`. */
 export function shareOf(info: string): number {
-  const number = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
-  // Without a limit of its own Redis grows until the machine has no more, and is then killed.
-  const most = number('maxmemory') || number('total_system_memory')
+  const number = numbersIn(info)
+  const most = limitOf(info)
   return most === 0 ? 0 : (number('used_memory') - number('mem_not_counted_for_evict')) / most
+}
+
+function numbersIn(info: string): (name: string) => number {
+  return (name) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
 }

@@ -111,6 +111,10 @@ export interface Keys {
    * (its verdicts go to webhooks), and by protocol verdict: and transcript:; of an erased one only erased, protocols and times.
    */
   answers(member: string): string
+  /** Hash: how many bytes a tenant's questions hold, by part (include/kept-bytes.lua), and the sum under the empty name. */
+  keptBytes(tenant: string): string
+  /** Sorted set: those parts that expire by themselves, by when, ms. */
+  keptEnds(tenant: string): string
   /** List: the trace contexts that its newest messages came with. */
   traces(member: string): string
 }
@@ -155,6 +159,8 @@ export function keysUnder(prefix: string): Keys {
     replies: (member) => `${root}:replies:${member}`,
     requests: (member) => `${root}:requests:${member}`,
     answers: (member) => `${root}:answers:${member}`,
+    keptBytes: (tenant) => `${root}:kept/bytes:${tenant}`,
+    keptEnds: (tenant) => `${root}:kept/ends:${tenant}`,
     traces: (member) => `${root}:traces:${member}`,
   }
 }
@@ -176,6 +182,16 @@ export function threadKeys(keys: Keys, member: string) {
     revisions: keys.revisions(member),
     decided: keys.decided(member),
   }
+}
+
+/** The name of an answer in the account of what its tenant holds; the question's is its member. */
+export function answerPart(member: string): string {
+  return `answer ${member}`
+}
+
+/** The account of what a tenant's questions hold. */
+export function keptKeys(keys: Keys, { tenant }: Pick<ThreadRef, 'tenant'>) {
+  return { keptBytes: keys.keptBytes(tenant), keptEnds: keys.keptEnds(tenant) }
 }
 
 /** The outbox's consumer group. */

@@ -3,7 +3,7 @@ import { setAside } from '../../contracts/facts/kept-image.ts'
 import { shareOf } from '../../contracts/facts/share.ts'
 import { COMMENT_CHARACTERS, type ThreadRef } from '../../contracts/facts/thread.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
-import { putAsked } from '../../judging/threads/asked.ts'
+import { putAsked, requestBytes } from '../../judging/threads/asked.ts'
 import { takeComments } from '../../judging/threads/comments.ts'
 import { askReview, restoredOnTheWay } from '../../judging/threads/decision-rules.ts'
 import { deletePost, expireOrphans } from '../../judging/threads/ending.ts'
@@ -13,6 +13,7 @@ import { eraseCarries } from '../../judging/threads/revisions.ts'
 import { stateOf, wake } from '../../judging/threads/thread.ts'
 import { takeTurns } from '../../judging/threads/turns.ts'
 import type { AnswerTable } from '../answer/memory.ts'
+import type { KeptBytes } from '../answer/memory-kept.ts'
 import { type CaseTable, openedCase } from '../case/memory-table.ts'
 import { outcomeOf, reviewOf } from '../decision/memory.ts'
 import type { MemoryErasures } from '../erasure/memory.ts'
@@ -32,6 +33,7 @@ export function memoryThreads(
   erasures: Pick<MemoryErasures, 'noteNow'>,
   answers: AnswerTable,
   webhooks: { forget(ref: ThreadRef): void; strip(ref: ThreadRef): void },
+  kept: KeptBytes,
 ): ThreadStore {
   const requests = new Map<string, Map<string, ThreadRef>>()
   const replies = new Map<string, Map<string, ThreadRef>>()
@@ -48,7 +50,7 @@ export function memoryThreads(
   }
 
   const store: ThreadStore = {
-    ...memoryRequests({ threads, requests, answers, webhooks, withdrawCase }),
+    ...memoryRequests({ threads, requests, answers, webhooks, kept, withdrawCase }),
     async putPost(ref, post, arrival, rules) {
       const outcome = threads.step(ref, (thread) => takePost(thread, { post, arrival }, rules))
       if (outcome === 'updated') askAboutEdit(threads, entries, ref, arrival.now)
@@ -196,6 +198,7 @@ function memoryRequests({
   requests,
   answers,
   webhooks,
+  kept,
   withdrawCase,
 }: {
   threads: ThreadTable
@@ -203,11 +206,16 @@ function memoryRequests({
   requests: Map<string, Map<string, ThreadRef>>
   answers: AnswerTable
   webhooks: { forget(ref: ThreadRef): void }
+  kept: KeptBytes
   withdrawCase(openId: string | null): boolean
 }): Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'askedAbout' | 'unlinkAsked'> {
   return {
-    async putAsked({ thread, subject, protocols, webhook, until }, now) {
+    async putAsked({ thread, subject, protocols, webhook, until, most }, now) {
       if (threads.find(subject)?.status === 'deleted') return 'deleted'
+      const { tenant } = thread.ref
+      const bytes = requestBytes(thread, protocols)
+      if (most !== null && kept.sum(tenant, now) + bytes > most) return 'over-share'
+      kept.add(tenant, nameOf(thread.ref), bytes, null)
       threads.step(thread.ref, () => ({ thread: putAsked(thread, now), outcome: null }))
       answers.begin(thread.ref, { subjectId: subject.postId, protocols, opened: now, until, hook: webhook })
       requests.set(nameOf(subject), new Map(requests.get(nameOf(subject))).set(nameOf(thread.ref), thread.ref))
@@ -215,6 +223,7 @@ function memoryRequests({
     },
     async dropAsked(ref) {
       const known = threads.find(ref)
+      kept.forget(ref.tenant, nameOf(ref))
       for (const { openId } of known?.revisions.values() ?? []) withdrawCase(openId)
       threads.step(ref, () => ({ thread: null, outcome: null }))
       for (const [subject, some] of requests) if (some.delete(nameOf(ref)) && some.size === 0) requests.delete(subject)

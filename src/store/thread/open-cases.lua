@@ -3,6 +3,7 @@
 --@include open-counts
 --@include awaiting
 --@include fencing
+--@include kept-bytes
 --@key thread
 --@key due
 --@key open
@@ -15,6 +16,8 @@
 --@key paused
 --@key incarnation
 --@key decided
+--@key kept_bytes
+--@key kept_ends
 --@arg member
 --@arg version           the thread's version as it was read
 --@arg generation        likewise its generation
@@ -99,6 +102,7 @@ if final == '1' then
   redis.call('HSET', thread, 'final', 1)
   if not (is_due(due, member) or is_awaiting(thread)) then
     for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PEXPIRE', key, keep) end
+    expire_kept(kept_bytes, kept_ends, member, now + keep)
   end
 end
 return opened

@@ -1,7 +1,9 @@
 -- Writes the thread of a request, due at once, and the answer that it will have. Returns `asked`; `deleted` if the stream's subject
--- of its id was deleted, and `suspended` if the data are not those that the caller knows, both with nothing done.
+-- of its id was deleted, `over-share` if its tenant would hold more than its share, and `suspended` if the data are not those that
+-- the caller knows, each with nothing done.
 --@include due
 --@include fencing
+--@include kept-bytes
 --@key thread
 --@key comments
 --@key images
@@ -10,9 +12,13 @@
 --@key requests          what was asked under that subject's id
 --@key due
 --@key incarnation
+--@key kept_bytes
+--@key kept_ends
 --@arg member
 --@arg now               wall time, ms
 --@arg keep              how long the answer can be read, ms
+--@arg bytes           of the question, as it is kept
+--@arg most            bytes that its tenant may hold; empty: no limit
 --@arg keep_asked     how long it is known what was asked under that id, ms
 --@arg fields[].name     of the thread's hash
 --@arg fields[].value
@@ -27,6 +33,8 @@
 --@arg server_run
 if not holds(incarnation, incarnation_id, watermark, server_run) then return 'suspended' end
 if redis.call('HEXISTS', subject, 'deleted') == 1 then return 'deleted' end
+if most ~= '' and kept_sum(kept_bytes, kept_ends, now) + tonumber(bytes) > tonumber(most) then return 'over-share' end
+add_kept(kept_bytes, kept_ends, member, bytes, '')
 for _, field in ipairs(fields) do redis.call('HSET', thread, field.name, field.value) end
 for _, image in ipairs(aside) do redis.call('HSET', images, image.hash, image.url) end
 redis.call('HSET', thread, 'generation', 1, 'dueSince', now)

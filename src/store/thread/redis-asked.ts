@@ -2,19 +2,33 @@ import { z } from 'zod'
 import { setAside } from '../../contracts/facts/kept-image.ts'
 import { verdictScope } from '../../contracts/facts/verdict-id.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
+import { requestBytes } from '../../judging/threads/asked.ts'
 import { fieldsOf } from '../recovery/redis-judge-again.ts'
-import { memberOf, PUBLISHERS, refOf, threadKeys } from '../redis/keys.ts'
+import { answerPart, keptKeys, memberOf, PUBLISHERS, refOf, threadKeys } from '../redis/keys.ts'
 import { script } from '../redis/script.ts'
 import { hookContent } from '../webhook/redis.ts'
 import type { ThreadContext } from './redis-context.ts'
 import { keptOf, notSuspended } from './redis-intake.ts'
 
 const putAsked = script('thread/put-asked', {
-  keys: ['thread', 'comments', 'images', 'answers', 'subject', 'requests', 'due', 'incarnation'],
+  keys: [
+    'thread',
+    'comments',
+    'images',
+    'answers',
+    'subject',
+    'requests',
+    'due',
+    'incarnation',
+    'keptBytes',
+    'keptEnds',
+  ],
   args: [
     'member',
     'now',
     'keep',
+    'bytes',
+    'most',
     'keepAsked',
 
     'fields[].name',
@@ -44,11 +58,13 @@ const dropAsked = script('thread/drop-asked', {
     'unworked',
     'outbox',
     'erased',
+    'keptBytes',
+    'keptEnds',
     'casePrefix',
     'journalPrefix',
     'lostPrefix',
   ],
-  args: ['member', 'group', 'scope'],
+  args: ['member', 'answer', 'group', 'scope'],
 })
 
 /** How long it is known what was asked under the id of a stream's subject, in ms: as long as anything of it may be kept. */
@@ -62,7 +78,7 @@ export function threadAsked({
   token,
 }: ThreadContext): Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'askedAbout' | 'unlinkAsked'> {
   return {
-    async putAsked({ thread: given, subject, protocols, webhook, until }, now) {
+    async putAsked({ thread: given, subject, protocols, webhook, until, most }, now) {
       const { post, images: aside } = setAside(given.post)
       const thread = { ...given, post }
       const member = memberOf(thread.ref)
@@ -83,8 +99,11 @@ export function threadAsked({
         requests: keys.requests(askedUnder),
         due: keys.due,
         incarnation: keys.incarnation,
+        ...keptKeys(keys, thread.ref),
         member,
         now,
+        bytes: requestBytes(given, protocols),
+        most,
         keep: Math.max(1, until - now),
         keepAsked: settings.keepAskedMs ?? KEEP_REQUESTS_MS,
         fields: Object.entries({ ...fieldsOf(thread), ...hook }).map(([name, value]) => ({ name, value })),
@@ -92,7 +111,7 @@ export function threadAsked({
         answer: Object.entries(answer).map(([name, value]) => ({ name, value })),
         ...token(),
       })
-      return z.enum(['asked', 'deleted']).parse(notSuspended(put))
+      return z.enum(['asked', 'deleted', 'over-share']).parse(notSuspended(put))
     },
     async dropAsked(ref) {
       const member = memberOf(ref)
@@ -112,10 +131,12 @@ export function threadAsked({
         unworked: keys.unworked,
         outbox: keys.outbox,
         erased: keys.erased,
+        ...keptKeys(keys, ref),
         casePrefix: keys.case(''),
         journalPrefix: keys.journal(''),
         lostPrefix: keys.lost(''),
         member,
+        answer: answerPart(member),
         group: PUBLISHERS,
         scope: verdictScope({ protocol: '', tenant: ref.tenant, subjectId: ref.postId, asked: true }),
       })

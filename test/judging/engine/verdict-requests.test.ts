@@ -22,12 +22,14 @@ let stores: ReturnType<typeof memoryStores>
 let opened: string[]
 let forgotten: ThreadRef[]
 let told: string[]
+let mostKept: number | null
 
 beforeEach(() => {
   stores = memoryStores(() => T0)
   opened = []
   forgotten = []
   told = []
+  mostKept = null
 })
 
 function setUp(onlyAsked = false) {
@@ -67,6 +69,7 @@ function setUp(onlyAsked = false) {
     memo: { forget: async (ref) => forgotten.push(ref) },
     answers: { tellDropped: async (id) => void told.push(id) },
     settings: { keepAnswers: HOUR, keepMemo: HOUR },
+    mostKept: () => mostKept,
   })
   const ask = (asked: Partial<VerdictRequest> = {}, tenant = 'acme') =>
     door.ask(tenant, { post: postOf(thread('p1')), comments: [], protocols: null, webhook: false, ...asked })
@@ -74,6 +77,16 @@ function setUp(onlyAsked = false) {
 }
 
 describe('what is asked', () => {
+  test('is refused where its tenant would hold more than it may, and nobody else', async () => {
+    const { ask, openDue } = setUp()
+    mostKept = 2_000
+    const outcomes = [await ask(), await ask({ post: postOf(thread('p2'), { text: 'so it is '.repeat(300) }) })]
+    expect(outcomes).toMatchObject([{ kind: 'asked' }, { kind: 'over-share' }])
+    expect(await ask({}, 'other')).toMatchObject({ kind: 'asked' })
+    await openDue()
+    expect(opened.filter((id) => id.startsWith('rumor/'))).toHaveLength(2)
+  })
+
   test('is judged at once and finally, by those that the routes choose, however late its comments were said', async () => {
     const { ask, openDue, recordOf } = setUp()
     const { comment } = said('c1', { createdAt: T0 + 9 * HOUR })
