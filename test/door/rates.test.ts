@@ -132,6 +132,7 @@ function askingRoutes() {
       routes: router(protocols, {}, plainRank),
       rules: RULES,
       clock: () => NOW,
+      mostKept: () => null,
       wake: () => {},
       memo: { forget: async () => 0 },
       settings: { keepAnswers: HOUR, keepMemo: HOUR },

@@ -119,8 +119,8 @@ export const COSTS: Readonly<
     { readonly calls: number; readonly depth: number; readonly tokens: number; readonly usdPerThousand: number }
   >
 > = {
-  counterspeech: { calls: 4, depth: 1, tokens: 3_931, usdPerThousand: 0.76 },
-  hate: { calls: 3.6, depth: 1.6, tokens: 2_999, usdPerThousand: 0.37 },
-  rumor: { calls: 3.9, depth: 1.9, tokens: 4_006, usdPerThousand: 0.73 },
-  safety: { calls: 3.2, depth: 3.2, tokens: 4_842, usdPerThousand: 3.68 },
+  counterspeech: { calls: 4, depth: 1, tokens: 3_950, usdPerThousand: 0.84 },
+  hate: { calls: 3.6, depth: 1.6, tokens: 2_896, usdPerThousand: 0.37 },
+  rumor: { calls: 3.9, depth: 1.9, tokens: 4_366, usdPerThousand: 0.83 },
+  safety: { calls: 3.2, depth: 3.2, tokens: 4_816, usdPerThousand: 3.95 },
 }
