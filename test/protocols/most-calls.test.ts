@@ -58,8 +58,11 @@ const SETTINGS: Readonly<Record<string, fc.Arbitrary<object>>> = {
     debate: yes,
     promptKind: fc.constantFrom('auto', 'objective'),
     subjectivity: fc.constantFrom('apart', 'with-stances'),
-    undisputed: fc.constantFrom('debated', 'alone'),
-    oneSided: fc.constantFrom('debated', 'alone'),
+    debateWhen: fc.constantFrom('contested', 'always'),
+    minSideAuthors: fc.integer({ min: 1, max: 3 }),
+    unverified: yes,
+    controlShare: fc.constantFrom(0, 1),
+    endsAtEcho: yes,
     decide: fc.constantFrom('debate', 'debate', 'vanilla'),
     minScored: fc.constantFrom(0, 0.25),
   }),
@@ -68,7 +71,10 @@ const SETTINGS: Readonly<Record<string, fc.Arbitrary<object>>> = {
     show: fc.constantFrom('both', 'criteria', 'examples'),
     rounds: fc.integer({ min: 1, max: 2 }),
     decide: fc.constantFrom('debate', 'debate', 'majority', 'zero-shot'),
-    unanimous: fc.constantFrom('debated', 'decided'),
+    debateWhen: fc.constantFrom('contested', 'always'),
+    controlShare: fc.constantFrom(0, 1),
+    exits: yes,
+    endsAtEcho: yes,
     preset: fc.constantFrom('none', 'paper', 'thrifty'),
   }),
   safety: fc.record({
@@ -81,7 +87,9 @@ const SETTINGS: Readonly<Record<string, fc.Arbitrary<object>>> = {
     loose: yes,
     models: fc.constantFrom('by-role', 'all-small'),
     imageArbiter: fc.constantFrom('by-role', 'small-first'),
-    furtherRounds: fc.constantFrom('held', 'straddling'),
+    debateWhen: fc.constantFrom('contested', 'always'),
+    controlShare: fc.constantFrom(0, 1),
+    brief: fc.constantFrom('with-precedents', 'always'),
   }),
   counterspeech: fc.record({
     batchSize: fc.constantFrom(1, 3, 4),
@@ -126,27 +134,40 @@ const atOdds = (asked: Asked) => {
   const view = { reasoning: 'r', answer: ask.label === 'oppose' ? 'Fake' : 'Real' }
   return ask.answer.safeParse(view).success ? view : anything(asked, 3 * order + 1)
 }
+/** The same, where every debater is calm, and says so: nothing is contested. */
+const calm = (asked: Asked) => {
+  const turn = { reasoning: `r${asked.order}`, score: 0.1 }
+  return asked.ask.answer.safeParse(turn).success ? turn : atOdds(asked)
+}
+/** Every debate is held to its end. */
+const HELD = {
+  rumor: { debateWhen: 'always', endsAtEcho: false },
+  hate: { debateWhen: 'always', exits: false, endsAtEcho: false },
+  safety: { debateWhen: 'always', brief: 'always' },
+}
 const refusing = () => new Failed('content-filter')
 const descriptions = {
   over: { media: [{ kind: 'image' as const, url: 'https://x.example/1', description: 'A bridge.' }] },
 }
 
 test.each<[string, object, Parameters<typeof threadOf>[1], Replies, number]>([
-  ['rumor', {}, {}, atOdds, 8],
-  ['rumor', { rounds: 3, promptKind: 'objective' }, {}, atOdds, 9],
-  ['rumor', { batchSize: 1, oneScorer: false }, { comments: 7 }, atOdds, 7 + 8],
+  ['rumor', HELD.rumor, {}, atOdds, 8],
+  ['rumor', { controlShare: 1, unverified: false, endsAtEcho: false }, {}, atOdds, 1 + 8],
+  ['rumor', { ...HELD.rumor, rounds: 3, promptKind: 'objective' }, {}, atOdds, 9],
+  ['rumor', { ...HELD.rumor, batchSize: 1, oneScorer: false }, { comments: 7 }, atOdds, 7 + 8],
   ['rumor', { debate: false }, {}, atOdds, 2],
   ['rumor', { decide: 'vanilla' }, { comments: 7 }, atOdds, 1],
-  ['hate', {}, {}, atOdds, 8],
-  ['hate', { rounds: 1 }, {}, atOdds, 6],
-  ['hate', { batchSize: 3 }, {}, refusing, 1 + 3 + 5],
+  ['hate', HELD.hate, {}, atOdds, 8],
+  ['hate', { ...HELD.hate, rounds: 1 }, {}, atOdds, 6],
+  ['hate', { ...HELD.hate, batchSize: 3 }, {}, refusing, 1 + 3 + 5],
   ['hate', { decide: 'majority' }, {}, atOdds, 3],
   ['hate', { decide: 'zero-shot' }, {}, atOdds, 1],
-  ['safety', {}, {}, atOdds, 6],
-  ['safety', { maxImages: 2 }, { images: 3 }, atOdds, 2 + 6],
-  ['safety', { images: false }, { images: 3 }, atOdds, 6],
-  ['safety', {}, descriptions, atOdds, 6],
-  ['safety', { rounds: 3, supporter: false, loose: false }, {}, atOdds, 4],
+  ['safety', HELD.safety, {}, atOdds, 6],
+  ['safety', { controlShare: 1, brief: 'always' }, {}, calm, 6 + 1],
+  ['safety', { ...HELD.safety, maxImages: 2 }, { images: 3 }, atOdds, 2 + 6],
+  ['safety', { ...HELD.safety, images: false }, { images: 3 }, atOdds, 6],
+  ['safety', HELD.safety, descriptions, atOdds, 6],
+  ['safety', { ...HELD.safety, rounds: 3, supporter: false, loose: false }, {}, atOdds, 4],
   ['counterspeech', {}, {}, atOdds, 4],
   ['counterspeech', { steps: 'model-written' }, {}, atOdds, 8],
   ['counterspeech', { batchSize: 4 }, {}, refusing, 1 + 4],

@@ -262,7 +262,8 @@ describe('comments without an author', () => {
     const { label, decidedBy, degraded } = ruling
     const rest = { contested: false, confidence: null, accepted: 23, decidedAt: 0, drawn: false }
     const current = { id: 'rumor~p~r1', label, decidedBy, degraded: degraded.length > 0, ...rest }
-    expect(lookAt(current, [], 0)?.reasons).toEqual(['degraded'])
+    expect(lookAt(current, [], 0)?.reasons).toEqual(['single', 'degraded'])
+    expect(lookAt({ ...current, degraded: false }, [], 0)?.reasons).toEqual(['single'])
   })
 
   test.each<[string, string[], [all: string, without: string]]>([

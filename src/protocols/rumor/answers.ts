@@ -115,7 +115,7 @@ const UNVERIFIED = 'Unverified'
 export type JudgeAnswer = View['answer'] | typeof UNVERIFIED
 
 /** What the judge decides, and how probable it holds that to be right; undefined where it was not asked for that. */
-export interface Judgement {
+export interface RumorJudgement {
   readonly reasoning: string
   readonly answer: JudgeAnswer
   readonly probability?: number | null
@@ -127,7 +127,7 @@ export function judgeAnswers(turned: boolean, unverified: boolean): readonly Jud
 }
 
 /** The judge's form; made once for each, since forms are described once each. */
-export function judgementIn(turned: boolean, unverified: boolean): z.ZodType<Judgement> {
+export function judgementIn(turned: boolean, unverified: boolean): z.ZodType<RumorJudgement> {
   const key = `${turned} ${unverified}`
   const known = judgements.get(key)
   if (known !== undefined) return known
@@ -136,7 +136,7 @@ export function judgementIn(turned: boolean, unverified: boolean): z.ZodType<Jud
   judgements.set(key, made)
   return made
 }
-const judgements = new Map<string, z.ZodType<Judgement>>()
+const judgements = new Map<string, z.ZodType<RumorJudgement>>()
 
 /** The same answers, offered in the reverse order where it is turned. */
 export function subjectivityIn(turned: boolean): typeof subjectivityAnswer {

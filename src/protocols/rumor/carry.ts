@@ -5,7 +5,7 @@ import { ruling } from '../../contracts/facts/verdict.ts'
 import { debated } from './material-change.ts'
 import type { Utterance } from './near-identical.ts'
 import type { ParentOf } from './parents.ts'
-import { type PromptKind, toldOf } from './questions.ts'
+import { describePost, type PromptKind } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
 import type { Sides } from './sides.ts'
 import type { StanceScore } from './stance.ts'
@@ -129,11 +129,11 @@ export function evidenceHash(
   const shown = [support, oppose].map((side) =>
     side.map((comment) => [comment.text, parentOf(comment)?.text ?? null, timeOf(comment) ?? null]),
   )
-  return digest(JSON.stringify([toldOf(post), told.kind, told.gate, told.band, ...shown]))
+  return digest(JSON.stringify([describePost(post), told.kind, told.gate, told.band, ...shown]))
 }
 
 export function claimHash(post: Post): string {
-  return digest(toldOf(post))
+  return digest(describePost(post))
 }
 
 function digest(text: string): string {

@@ -10,9 +10,9 @@ import { formUnder } from '../preset.ts'
 import { inTurns, type Prompts } from '../prompts.ts'
 import {
   FAKE_REAL,
-  type Judgement,
   judgeAnswers,
   judgementIn,
+  type RumorJudgement,
   type Stance,
   type StanceBatchAnswer,
   type StancesAndKind,
@@ -90,7 +90,7 @@ export interface RumorQuestions {
     support: View,
     oppose: View,
     told: { kind: PromptKind; counts: string; comments: string; oneSided: boolean },
-  ): Ask<Judgement>
+  ): Ask<RumorJudgement>
   /** Table 1, a model by itself: claim and comments in one prompt, without stance and sides. */
   vanilla(comments: readonly Comment[]): Ask<View>
   /** A side's comments as text for its prompt; the text states it if there are none. */
@@ -292,6 +292,6 @@ function parentIn(parent: Comment | undefined, fence: Fence): string {
 export const claimOf = wordsOf
 
 /** All that questions tell of the post. */
-export function toldOf(post: Post): string {
+export function describePost(post: Post): string {
   return claimOf(post) + describeImages(post) + postedOn(post)
 }

@@ -3,7 +3,7 @@ import type { Snapshot } from '../../contracts/facts/thread.ts'
 import { type DebateReason, statedConfidence, type VerdictDebate } from '../../contracts/facts/verdict-fields.ts'
 import { round, type Script, type SubScript } from '../../judging/engine/script.ts'
 import { controlled } from '../control.ts'
-import type { Judgement, View } from './answers.ts'
+import type { RumorJudgement, View } from './answers.ts'
 import type { RumorCarry } from './carry.ts'
 import { utterancesOf, weighComments } from './comment-weights.ts'
 import { concluded, kept, nothingToJudge, type ReachedDecision, undecided } from './conclusion.ts'
@@ -145,7 +145,7 @@ function consensus({ views: [support, oppose] }: RumorDebate): ReachedDecision {
 }
 
 /** Equation 5: the judge's answer. Where it finds that neither was shown, it is sure of no label. */
-function* judged(question: Ask<Judgement>): SubScript<ReachedDecision> {
+function* judged(question: Ask<RumorJudgement>): SubScript<ReachedDecision> {
   const [judgement] = yield* round([question])
   if (!judgement.ok) return undecided(`judge failed: ${failure(judgement)}`)
   const { answer, model } = judgement
