@@ -71,7 +71,7 @@ export interface PreferredModel {
  */
 export interface Breaker {
   /**
-   * Returns a pass to call this model. It must be given back in every case: {@link withPass} does that. While the model is tried
+   * Returns a pass to call this model. It must be given back in every case: {@link withPass} does that for a lookup, `acquirePass` (fallback.ts) for an ask. While the model is tried
    * again, who has had a call fail waits until those have had their turn who wait and have not: what one account's questions
    * bring about reveals nothing about the model, and must not keep it from being tried with another's.
    */
