@@ -113,7 +113,7 @@ export interface Keys {
   answers(member: string): string
   /** Hash: how many bytes a tenant's questions hold, by part (include/kept-bytes.lua), and the sum under the empty name. */
   keptBytes(tenant: string): string
-  /** Sorted set: those parts that expire by themselves, by when, ms. */
+  /** Sorted set: those parts by when they expire, ms. */
   keptEnds(tenant: string): string
   /** List: the trace contexts that its newest messages came with. */
   traces(member: string): string

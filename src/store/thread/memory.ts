@@ -214,7 +214,8 @@ function memoryRequests({
       if (threads.find(subject)?.status === 'deleted') return 'deleted'
       const { tenant } = thread.ref
       const bytes = requestBytes(thread, protocols)
-      if (most !== null && kept.sum(tenant, now) + bytes > most) return 'over-share'
+      const held = kept.sum(tenant, now)
+      if (most !== null && held + bytes > most) return 'over-share'
       kept.add(tenant, nameOf(thread.ref), bytes, null)
       threads.step(thread.ref, () => ({ thread: putAsked(thread, now), outcome: null }))
       answers.begin(thread.ref, { subjectId: subject.postId, protocols, opened: now, until, hook: webhook })

@@ -33,8 +33,10 @@
 --@arg server_run
 if not holds(incarnation, incarnation_id, watermark, server_run) then return 'suspended' end
 if redis.call('HEXISTS', subject, 'deleted') == 1 then return 'deleted' end
-if most ~= '' and kept_sum(kept_bytes, kept_ends, now) + tonumber(bytes) > tonumber(most) then return 'over-share' end
-add_kept(kept_bytes, kept_ends, member, bytes, '')
+local held = kept_sum(kept_bytes, kept_ends, now)
+if most ~= '' and held + tonumber(bytes) > tonumber(most) then return 'over-share' end
+-- Should nobody say that it has ended, as a process of an earlier version does not, it is counted no longer than it is known.
+add_kept(kept_bytes, kept_ends, member, bytes, now + keep_asked)
 for _, field in ipairs(fields) do redis.call('HSET', thread, field.name, field.value) end
 for _, image in ipairs(aside) do redis.call('HSET', images, image.hash, image.url) end
 redis.call('HSET', thread, 'generation', 1, 'dueSince', now)
