@@ -145,7 +145,7 @@ describe('a debater who finds nothing that can honestly be said for its side', (
     const { asked } = judged(CONTESTED)
     for (const { ask } of asked.filter((one) => one.ask.stage === 'debate')) {
       expect(wordsOf(ask.messages)).not.toMatch(/In your view|You are of another opinion/)
-      expect(wordsOf(ask.messages)).toMatch(/nothing can honestly be said for your side/)
+      expect(wordsOf(ask.messages)).toMatch(/nothing for your side( any more)? that you would hold to be sound/)
     }
     const forced = judged(CONTESTED, {}, { settings: { exits: false } })
     for (const { ask } of forced.asked.filter((one) => one.ask.stage === 'debate'))
@@ -173,7 +173,17 @@ describe('an echo', () => {
     expect(debate(judged(CONTESTED, { 'non-hate': [first, first] }).asked)).toEqual(['non-hate', 'hate', 'non-hate'])
   })
 
-  test('is nearly word for word, in any script', () => {
+  test('is word for word, in any script; another word may say the opposite', () => {
+    for (const [one, other] of [
+      ['The text is hateful because it attacks them.', 'The text is harmless because it attacks them.'],
+      [
+        'The claim is true because the police have confirmed it.',
+        'The claim is fake because the police have confirmed it.',
+      ],
+      ['The text is not hateful, for it asks.', 'The text is now hateful, for it asks.'],
+    ] as const)
+      expect(isEcho(one, [other])).toBe(false)
+
     expect(isEcho('Nothing in it is hateful.', ['nothing in it is hateful'])).toBe(true)
     expect(isEcho('I agree with the other side: it is a plain threat.', ['It is a plain threat.'])).toBe(false)
     expect(isEcho('그것은 혐오 표현이 아니다', ['그것은 혐오 표현이 아니다.'])).toBe(true)

@@ -29,8 +29,8 @@ export const HATE_PROMPTS = {
   'perspective-criteria': ['criteria', 'text', 'labels?'],
   'perspective-examples': ['examples', 'text', 'labels?'],
   'zero-shot': ['text', 'platforms?'],
-  'debater-non-hate': ['rules', 'text'],
-  'debater-hate': ['rules', 'text'],
+  'debater-non-hate': ['rules', 'text', 'platforms?'],
+  'debater-hate': ['rules', 'text', 'platforms?'],
   'round-1-non-hate': ['argument?', 'heard?', 'missing?', 'reference', 'reasons?', 'exit?', 'gaveUp?'],
   'round-1-hate': ['argument', 'heard?', 'missing?', 'reference', 'reasons?', 'exit?', 'gaveUp?'],
   'round-2-non-hate': ['argument', 'heard?', 'own?', 'exit?'],
@@ -130,7 +130,7 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
   const turn = (side: HateSide, told: readonly ChatMessage[]) => ({
     ...asked('debate', 'debater'),
     label: side,
-    messages: inTurns([...render(`debater-${side}`, { rules, text }), ...told]),
+    messages: inTurns([...render(`debater-${side}`, { rules, text, platforms }), ...told]),
     answer: settings.exits ? honestTurn : turnAnswer,
   })
   const argument = (said: Argument) => (said === null ? (paper ? LOST : MISSING) : fence('argument', said.argument))
