@@ -60,8 +60,11 @@ export function withheldUnlessHarmful(ruling: Ruling, harmful: string, missing: 
   const { label, degraded } = ruling
   if (missing.length === 0 || label === null || label === harmful) return ruling
   const why = `no label: what was seen looks ${label}, but not all of it was: ${missing.join('; ')}`
-  const { confidence: _, ...rest } = ruling
-  return { ...rest, label: null, decidedBy: 'none', degraded: [...degraded, why] }
+  const { confidence: _, debated, ...rest } = ruling
+  // Without the debate of a control it would have been withheld, too.
+  const without = debated?.without === undefined || debated.without === harmful ? {} : { without: null }
+  const withheld: Ruling = { ...rest, label: null, decidedBy: 'none', degraded: [...degraded, why] }
+  return debated === undefined ? withheld : { ...withheld, debated: { ...debated, ...without } }
 }
 
 /**

@@ -69,6 +69,44 @@ const judged = (
 const stages = (asked: readonly Asked[]) => asked.map(({ ask }) => ask.stage)
 const carried = ({ conclusion }: ReturnType<typeof judged>) => JSON.parse(JSON.stringify(conclusion.carry)) as unknown
 
+describe('what could own the gate', () => {
+  test('not whoever says first what others will say', () => {
+    const others = ['s0: yes', 's1: yes so', 'y: no it stands', 'z: no that is false', 'w: no way']
+    const first = ['x: no it stands', 'x: no that is false', 'x: no way']
+    for (const said of [others, [...first, ...others]])
+      expect(judged(thread(...said)).conclusion.ruling.debated?.why).toBe('contested')
+  })
+
+  test('not load: what it leaves out brings no debate, and no label where nobody takes a side', () => {
+    const context = { overloaded: true }
+    const settings = { overloadedComments: 20 }
+    const many = (count: number, words: string) =>
+      Array.from({ length: count }, (_, at) => `u${words}${at}: ${words} ${at * 7919}`)
+    const calm = judged(thread(...many(60, 'hm')), { settings, context })
+    expect([calm.conclusion.ruling.label, stages(calm.asked).includes('opinion')]).toEqual(['unverified', false])
+    const sided = judged(thread(...many(30, 'yes'), ...many(30, 'hm')), { settings, context })
+    expect(sided.conclusion.ruling.decidedBy).toBe('single')
+    expect(JSON.parse(JSON.stringify(sided.conclusion.carry)).decision.again).toBe(true)
+  })
+
+  test('not comments that nobody can score: at the end a thread without sides is unverified all the same', () => {
+    const refused = (asked: Asked) =>
+      asked.ask.stage === 'stance' && !wordsOf(asked.ask.messages.slice(-1)).includes('hm')
+        ? new Failed('content-filter')
+        : cast()(asked)
+    const run = (final: boolean) =>
+      drive(
+        made({ batchSize: 1, minScored: 0 }).script(thread('a: hm', 'b: x1', 'c: x2'), null, {
+          overloaded: false,
+          final,
+        }),
+        refused,
+      )
+    expect(run(true).conclusion.ruling).toMatchObject({ label: 'unverified', unverified: { reason: 'no-evidence' } })
+    expect(run(false).conclusion.ruling.decidedBy).toBe('single')
+  })
+})
+
 describe('a thread without sides', () => {
   test('without comments is unverified, without one call', () => {
     const { asked, conclusion } = judged(thread())
@@ -285,9 +323,21 @@ describe('comments without an author', () => {
     ['take no side', [...YES, ...many(20, 'hm')]],
     ['are not there', YES],
     ['say what a named one says', ['no it stands', 'b0: no, it stands', 'b1: no way', ...by(2, 'a', 'yes')]],
-    ['decide nothing, for there is no side', ['a: yes', ...many(9, 'no')]],
   ])('are not where they %s', (_, said) => {
     expect(degraded(thread(...said)).join()).not.toContain('without an author')
+  })
+
+  test('are named where they would make a side, were each somebody else’s, also in a verdict by scores alone', () => {
+    const said = thread('a: hm', ...many(20, 'no'))
+    const {
+      label,
+      decidedBy,
+      rationale,
+      degraded: notes,
+    } = judged(said, { context: { final: true } }).conclusion.ruling
+    expect([label, decidedBy]).toEqual(['unverified', 'scores'])
+    expect(rationale).toContain('Fewer than 2 authors')
+    expect(notes).toContain('comments without an author count as one author of each side: 0 support and 20 oppose')
   })
 
   test('are as good as others where nobody is named, and are named where only their post has an author', () => {

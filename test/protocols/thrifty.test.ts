@@ -592,7 +592,7 @@ describe('rumor', () => {
       expect(stages(asked).filter((stage) => stage === 'opinion')).toHaveLength(2)
     })
 
-    test('is none where a comment has no score, or was not asked about: it may be of the other side', () => {
+    test('is none where a comment has no score: it may be of the other side; what load left out costs no debate', () => {
       const leftOut = cast(({ ask }) =>
         ask.stage === 'stance' && ask.label?.startsWith('batch')
           ? { scores: [{ comment: 1, reason: 'r', score: 0.5 }] }
@@ -607,7 +607,8 @@ describe('rumor', () => {
         protocol.script(thread('yes 1', 'yes 2'), null, { overloaded: true, tenant: '' }),
         cast(),
       )
-      expect(stages(overloaded.asked).filter((stage) => stage === 'opinion')).toHaveLength(2)
+      expect(stages(overloaded.asked).filter((stage) => stage === 'opinion')).toHaveLength(1)
+      expect(JSON.parse(JSON.stringify(overloaded.conclusion.carry)).decision.again).toBe(true)
     })
 
     test('is followed by a debate once the other side has a comment, whatever share of the evidence that is', () => {

@@ -1,7 +1,7 @@
 import { normalized } from './normalized.ts'
 
 /** What no reader sees: ignorable characters (zero-width, bidi marks, tags, fillers), controls, anchors of annotations. */
-const UNSEEN = /[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]|[^\P{Cc}\s]/gu
+const UNSEEN = /[\p{Default_Ignorable_Code_Point}\ufff9-\ufffc\u{1d159}\u{16fe4}]|[^\P{Cc}\s]/gu
 /** White space, and the blank of Braille. */
 const BLANKS = /[\s\u2800]+/gu
 /** Names as most are. */

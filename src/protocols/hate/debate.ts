@@ -50,7 +50,8 @@ export class HateDebate {
   }
 
   #repeats({ side, round }: Omit<HateTurn, 'argument'>, argument: Argument): boolean {
-    if (!this.#endsAtEcho || argument === null) return false
+    // Who gives up may say so in the other's words.
+    if (!this.#endsAtEcho || argument === null || argument.holds === 'no') return false
     const echoed = this.history.find((turn) => isEcho(argument.argument, [turn.argument?.argument ?? '']))
     if (echoed === undefined) return false
     const whose = echoed.side === side ? 'its own' : "the other side's"

@@ -42,7 +42,7 @@ function* spared(context: HateContext, { stances }: PerspectiveRound, agreed: Ha
   if (!context.isControl) return agreed
   const second = yield* dict(context, stances)
   // A debate that came to nothing changes nothing.
-  if (second.label === null || second.wrong.length > 0) return agreed
+  if (second.label === null || (second.lostTurns ?? 0) > 0) return agreed
   const drawn = { chance: context.settings.controlShare, without: agreed.label }
   return { ...second, debated: controlled({ held: true }, drawn) }
 }

@@ -60,7 +60,7 @@ export function capsOf(comments: readonly Comment[], { perAuthor, unnamed }: Cap
 /**
  * Keeps repetition from adding weight: near-identical comments of one side count once, and of one author's comments the
  * strongest, as many as `capsOf` allows, so that a few empty words don't displace what the author has to say. A group is
- * represented by its first comment whose author is not yet at the cap, the strongest first, then the earliest.
+ * represented by its first comment whose author has not spoken yet, else is not yet at the cap, the strongest first, then the earliest.
  */
 export function weighComments(
   scoredUtterances: readonly ScoredUtterance[],
@@ -83,7 +83,10 @@ export function weighComments(
   const copies: { count: number; voice: Comment }[] = []
   let [folded, beyond] = [0, 0]
   for (const { comments, score } of strongestFirst) {
-    const voice = comments.find((one) => (spoken.get(authorOf(one)) ?? 0) < capOf(authorOf(one)))
+    // Rather somebody who has not spoken yet: else whoever says first what others will say could silence them.
+    const voice =
+      comments.find((one) => !spoken.has(authorOf(one))) ??
+      comments.find((one) => (spoken.get(authorOf(one)) ?? 0) < capOf(authorOf(one)))
     if (voice === undefined) {
       beyond += comments.length
       for (const comment of comments) silenced.add(authorOf(comment))

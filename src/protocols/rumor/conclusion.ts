@@ -81,7 +81,7 @@ export function concluded(
         ...context.limitations,
         ...found.limitations,
         ...evidence.limitations,
-        ...(restsOnComments ? evidence.ofUnnamed : []),
+        ...(restsOnComments ? evidence.ofUnnamed : withoutNames(evidence)),
         ...decision.degraded,
       ],
       ...(all.length === 0 ? {} : { faults: all }),
@@ -98,6 +98,12 @@ export function concluded(
       ...(evidence.debated === undefined ? {} : { debated: evidence.debated }),
     } satisfies RumorCarry,
   }
+}
+
+/** What a verdict by scores alone says, where comments without an author would make a side if each were somebody else's. */
+function withoutNames({ gate, counts: { support, oppose } }: Evidence): string[] {
+  if (!gate.lacksNames) return []
+  return [`comments without an author count as one author of each side: ${support} support and ${oppose} oppose`]
 }
 
 function rulingOf(

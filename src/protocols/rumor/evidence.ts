@@ -111,8 +111,10 @@ export function evidenceOf(context: RumorContext, found: ScoredThread): Evidence
           rankOf,
         )
   const counts = countsOf(weighed)
-  const unscored = found.utterances.filter((utterance) => !scores.has(utterance)).map(firstOf)
-  const gate = gateOf(context, weighed, unscored)
+  const gate = gateOf(context, weighed, {
+    failed: found.asked.filter((utterance) => !scores.has(utterance)).map(firstOf),
+    unasked: found.unasked.map(firstOf),
+  })
   const told = { kind, gate: gate.why, band: settings.counts && settings.stance ? bandOf(counts) : '' }
   const hashOf = (sides: Sides) => evidenceHash(context.thread.post, sides, told, context)
   const lead = leadIn(counts)

@@ -44,9 +44,10 @@ function* decided(context: RumorContext, evidence: Evidence, prompts: DebaterPro
   const { ask, settings, isControl } = context
   const { why } = evidence.gate
   if (why === 'always' || why === 'contested') return yield* argued(context, prompts, why)
-  const spared: ReachedDecision = isUnverified(context, evidence)
+  const alone = isUnverified(context, evidence)
     ? unverified(context)
-    : { ...(yield* single(ask.opinion('alone', prompts.both, { last: true }))), again: !evidence.gate.isSure }
+    : yield* single(ask.opinion('alone', prompts.both, { last: true }))
+  const spared: ReachedDecision = { ...alone, again: !evidence.gate.isSure }
   const reached = { ...spared, debated: { held: false, why } }
   if (!isControl || why === 'off') return reached
   const second = yield* argued(context, prompts, why)
@@ -56,9 +57,9 @@ function* decided(context: RumorContext, evidence: Evidence, prompts: DebaterPro
   return { ...second, debated: controlled(second.debated, drawn) }
 }
 
-/** Whether nobody is asked for an opinion: nobody takes a side, and no comment without a score could change that. */
-function isUnverified({ settings }: RumorContext, { gate }: Evidence): boolean {
-  return settings.unverified && gate.why === 'no-sides' && gate.isSure
+/** Whether nobody is asked for an opinion: nobody takes a side, and no comment that was asked about in vain could change that, or will. */
+function isUnverified({ settings, final }: RumorContext, { gate }: Evidence): boolean {
+  return settings.unverified && gate.why === 'no-sides' && (!gate.mayTurn || final)
 }
 
 /** Too few people have said anything either way: perhaps they still will. */
@@ -66,7 +67,7 @@ function unverified({ settings: { minSideAuthors: least }, final }: RumorContext
   return {
     label: 'unverified',
     unverified: { reason: final ? 'no-evidence' : 'early' },
-    rationale: `Fewer than ${least} people support the claim, and fewer than ${least} oppose it.`,
+    rationale: `Fewer than ${least} authors support the claim, and fewer than ${least} oppose it.`,
     decidedBy: 'scores',
     rounds: 0,
   }
@@ -112,21 +113,19 @@ function debated(
   why: DebateReason,
   reached: ReachedDecision,
 ): ReachedDecision {
-  const { rounds, lost, echoes, model } = debate
+  const { rounds, lost, model } = debate
   const { rounds: most, endsAtEcho } = context.settings
+  // Who agrees may say so in the other's words.
+  const echoes = endsAtEcho && !debate.agreed ? debate.echoes : []
   const cutShort = rounds < most && !isOver(context, debate)
-  const wrong = [
-    ...lost,
-    ...(endsAtEcho ? echoes : []),
-    ...(cutShort ? [`under load: ${rounds} of ${most} rounds of debate`] : []),
-  ]
+  const wrong = [...lost, ...echoes, ...(cutShort ? [`under load: ${rounds} of ${most} rounds of debate`] : [])]
   return {
     ...reached,
     rounds,
     debated: { held: rounds > 0, why: whyDebated(context, debate, why) },
     again: lost.length > 0 || cutShort,
     // A model that repeats itself, or another, is at fault.
-    faults: endsAtEcho && echoes.length > 0 ? ['model'] : [],
+    faults: echoes.length > 0 ? ['model'] : [],
     degraded: [...wrong, ...(reached.degraded ?? [])],
     models: { debater: model, ...reached.models },
   }

@@ -1,3 +1,4 @@
+import { authorOf } from '../../contracts/facts/author.ts'
 import type { Comment, Snapshot } from '../../contracts/facts/thread.ts'
 
 /**
@@ -20,7 +21,7 @@ const DAY = 24 * HOUR
 export function timesIn({ post, comments }: Snapshot): TimeOf {
   const since = ({ createdAt }: Comment) => createdAt - post.createdAt
   const by = ({ author }: Comment) =>
-    author !== undefined && author === post.author ? ', by the author of the post' : ''
+    author !== undefined && authorOf({ author }) === authorOf(post) ? ', by the author of the post' : ''
   if (!comments.some((comment) => since(comment) >= SECOND)) return noTimes
   return (comment) => inWords(since(comment)) + by(comment)
 }

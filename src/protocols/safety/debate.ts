@@ -50,19 +50,23 @@ export class SafetyDebate {
     this.#degraded = degraded
   }
 
-  /** The rounds that are left; `untilOneSided`: none follows one after which both debaters are on the same side of 0.5. */
-  *argues(untilOneSided: boolean): SubScript<void> {
+  /** The rounds that are left, what fails in them into `degraded`; `untilOneSided`: none follows one after which both debaters are on the same side of 0.5. */
+  *argues(untilOneSided: boolean, degraded = this.#degraded): SubScript<void> {
     const { settings } = this.#parts
     const sides = (['strict', 'loose'] as const).filter((side) => settings[side])
     for (let n = (this.log.at(-1)?.round ?? 0) + 1; n <= settings.rounds; n++) {
       // Mostly nothing follows then: to have the opening cached would cost more than it saves.
-      for (const side of sides) yield* this.#turn(n, side, n === settings.rounds || untilOneSided)
+      for (const side of sides) yield* this.#turn(n, side, { isLast: n === settings.rounds || untilOneSided, degraded })
       if (untilOneSided && isOneSided(lastRound(this.log))) break
     }
   }
 
   /** One turn. A debater hears the other's last readable one. */
-  *#turn(n: number, side: SafetySide, isLast: boolean): SubScript<void> {
+  *#turn(
+    n: number,
+    side: SafetySide,
+    { isLast, degraded }: { readonly isLast: boolean; readonly degraded: string[] },
+  ): SubScript<void> {
     const { settings, fence } = this.#parts
     const heard = opponent(side, this.log, settings, fence)
     const before = this.#conversations[side]
@@ -70,7 +74,7 @@ export class SafetyDebate {
       before.length === 0 ? this.#ask.opening(side, this.#grounds, heard) : [...before, ...this.#ask.next(heard)]
     const [reply] = yield* round([this.#ask.turn(side, asked, isLast)])
     if (reply.ok) this.#conversations[side] = [...asked, { role: 'assistant', content: JSON.stringify(reply.answer) }]
-    this.log.push(turnOf(n, side, reply, this.log, settings, this.#degraded))
+    this.log.push(turnOf(n, side, reply, this.log, settings, degraded))
   }
 }
 

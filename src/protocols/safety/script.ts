@@ -118,10 +118,12 @@ function* debatedAndRuled(
     !isControl(samplingRank, 'safety', drawnBy(post), settings.controlShare)
   )
     return first
-  yield* debate.argues(false)
-  const again = yield* arbitrated(grounds, log, ask, { post, settings }, degraded)
+  const wrong: string[] = []
+  yield* debate.argues(false, wrong)
+  const again = yield* arbitrated(grounds, log, ask, { post, settings }, wrong)
   // A debate that came to nothing changes nothing.
   if (!again.ok || log.some(({ said }) => said === null)) return first
+  degraded.push(...wrong)
   const drawn = { chance: settings.controlShare, without: judged.answer.label }
   return { log, judged: again, debated: controlled({ held: true }, drawn) }
 }

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { loadSettings, PROJECT } from '../../../config/load.ts'
+import { asRead } from '../../../src/contracts/facts/as-read.ts'
 import { compare } from '../../../src/lab/evaluation/against.ts'
 import type { EvaluationCell } from '../../../src/lab/evaluation/evaluation.ts'
 import type { ProtocolKind } from '../../../src/protocols/kind.ts'
@@ -82,7 +83,9 @@ describe('what the model is shown', () => {
       const all = scored.join('\n')
       const longestOf = (text: string) =>
         text.split(/[\s<>|[\]:"\\]+/).sort((one, other) => other.length - one.length)[0] ?? ''
-      const unseen = chosen.flatMap(({ comments: of }) => of).filter(({ text }) => !all.includes(longestOf(text)))
+      const unseen = chosen
+        .flatMap(({ comments: of }) => of)
+        .filter(({ text }) => !all.includes(longestOf(asRead('comment', text))))
       expect(unseen.length).toBeLessThanOrEqual(commentsLeftOut.folded ?? 0)
       tell(
         `RumourEval: ${blocks.length} comments shown, ${commentsLeftOut.folded} folded, ${unseen.length} unseen words`,
