@@ -62,7 +62,7 @@ export interface HateTurn {
   /** Undefined for the first speaker. */
   readonly heard: Argument | undefined
   readonly argument: Argument
-  /** It says nearly word for word what was said before. */
+  /** It says word for word what was said before. */
   readonly echo?: true
 }
 

@@ -23,7 +23,7 @@ export class RumorDebate {
   /** Turns that failed, in words; and first opinions, without which there is no debate. */
   readonly lost: string[] = []
   readonly unopened: string[] = []
-  /** Turns that say nearly word for word what was said before, in words. */
+  /** Turns that say word for word what was said before, in words. */
   readonly echoes: string[] = []
   readonly #ask: RumorQuestions
   readonly #debaters: Both<Debater>
