@@ -4,6 +4,8 @@ import { normalized } from './normalized.ts'
 const UNSEEN = /[\p{Default_Ignorable_Code_Point}\ufff9-\ufffc\u{1d159}\u{16fe4}]|[^\P{Cc}\s]/gu
 /** White space, and the blank of Braille. */
 const BLANKS = /[\s\u2800]+/gu
+/** A longer name, in characters, is nobody's: its accents stay as they are, for to order them costs most. */
+const LONGEST = 2_000
 /** Names as most are. */
 const PLAIN = /^[!-~]*$/
 
@@ -13,7 +15,8 @@ const PLAIN = /^[!-~]*$/
  */
 export function visibleName(name: string): string {
   if (PLAIN.test(name)) return name
-  return normalized(name.replace(UNSEEN, ''), 'NFC').replace(BLANKS, ' ').trim()
+  const seen = name.replace(UNSEEN, '').replace(BLANKS, ' ').trim()
+  return seen.length > LONGEST ? seen : normalized(seen, 'NFC')
 }
 
 /**
