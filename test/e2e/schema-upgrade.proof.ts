@@ -11,6 +11,7 @@ import { recordReaderOf } from '../../src/record/record-store.ts'
 import { perform } from '../support/commands.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
+  EVERY_DEBATE_HELD,
   environmentOn,
   eventually,
   protocolsOn,
@@ -61,10 +62,20 @@ const environmentOf = () =>
   })
 /** A process of the earlier version, or of this one, that writes this schema: by default the setting’s. */
 async function start(environment: Record<string, string>, which: 'earlier' | 1 | 2, roles = ROLES): Promise<Service> {
-  const own = which === 1 ? { ...environment, GAVEL_VERDICTS_SCHEMA: '1' } : environment
+  const own =
+    which === 1
+      ? { ...environment, GAVEL_VERDICTS_SCHEMA: '1' }
+      : which === 'earlier'
+        ? knownThen(environment)
+        : environment
   const service = await startService(own, roles, which === 'earlier' ? earlier : PROJECT)
   services.push(service)
   return service
+}
+
+/** Without the settings that the earlier version does not know: it holds every debate. */
+function knownThen(environment: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !(name in EVERY_DEBATE_HELD)))
 }
 
 /** Ids that hold what ids of verdicts are made of. */
