@@ -9,6 +9,7 @@ import { type Asked, calls, drive, Failed, plainFence, plainRank, wordsOf } from
 
 // When a text is debated by default, and how its debate may end before the second round.
 
+// The settings' type knows each protocol's own only as a record; the schema has checked them.
 const { enabled: _, ...shipped } = loadSettings({}).protocols.hate as unknown as HateSettings & { enabled: boolean }
 const made = (settings: Partial<HateSettings> = {}) =>
   hate.make({

@@ -12,6 +12,7 @@ import { type Asked, calls, drive, Failed, MODEL, plainFence, plainRank, wordsOf
 
 // When a thread is debated by default, and what its prompts tell against what its next revision is keyed by.
 
+// The settings' type knows each protocol's own only as a record; the schema has checked them.
 const { enabled: _, ...shipped } = loadSettings({}).protocols.rumor as unknown as RumorSettings & { enabled: boolean }
 /** No thread is drawn as a control, unless a test says so. */
 const made = (settings: Partial<RumorSettings> = {}) =>
