@@ -1,11 +1,16 @@
+import { writeFileSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { countAsk } from './ask.ts'
+import { MAP, withMentions } from './mentions.ts'
 import { CONCEPTS } from './names.ts'
 import { countPost } from './post.ts'
 import { countOwners, countRooms } from './rooms.ts'
 import { sizes } from './sizes.ts'
 
-// How large the code is, how its rooms hang together, and how long the way of an ask: npm run counts.
+// How large the code is, how its rooms hang together, and how long the way of an ask: npm run counts. It also writes the lists of
+// files in ARCHITECTURE.md.
+
+writeFileSync(MAP, withMentions().current)
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
 for (const { part, files, lines } of sizes())

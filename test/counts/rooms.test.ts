@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
 import { describe, expect, it } from 'vitest'
+import { withMentions } from './mentions.ts'
 import { countOwners, countRooms } from './rooms.ts'
 
 interface Rule {
@@ -34,5 +35,10 @@ describe('the rooms', () => {
     const owners = countOwners().map(({ concept, owners }) => [concept, owners.size] as const)
     expect(owners.filter(([, count]) => count < 1 || count > 2)).toEqual([])
     expect(owners).toHaveLength(7)
+  })
+
+  it('have every file that names a webhook or a memo in the lists of ARCHITECTURE.md (npm run counts writes them)', () => {
+    const { written, current } = withMentions()
+    expect(written).toBe(current)
   })
 })
