@@ -1422,7 +1422,7 @@ describe('the sets for platforms', () => {
         const { asked } = run(platform({ order, perspectives: [...perspectives] }), replies, item(text))
         for (const { ask } of asked.filter(({ round }) => round === 0))
           expect(wordsOf(ask.messages)).toMatch(
-            /Criteria of the labels:\n[^-\n]*(characteristics|identity|such trait)[^\n]*\n(Not hateful|Hateful):\n[\s\S]*\n(Not hateful|Hateful):\n[\s\S]*\nWhere points of both labels fit: [^\n]*\n\nThe text to label:/,
+            /Criteria of the labels:\n[^-\n]*(characteristics|identity|trait like these)[^\n]*\n(Not hateful|Hateful):\n[\s\S]*\n(Not hateful|Hateful):\n[\s\S]*\nWhere points of both labels fit: [^\n]*\n\nThe text to label:/,
           )
       }
   })
@@ -1512,15 +1512,27 @@ describe('what comes first', () => {
     }
   }
 
-  test('is one way for half of all texts, in criteria, labels and the judge’s form, and the other for the rest', () => {
+  test('is one way for half of all texts, in criteria and labels, and the other for the rest', () => {
     const turned = texts.filter((about) => shown({ order: 'lot' }, about).label === 'Offensive')
     expect(turned.length).toBeGreaterThan(10)
     expect(turned.length).toBeLessThan(30)
     for (const about of texts) {
-      const [side, judged] = turned.includes(about) ? ['Offensive', 'hate'] : ['Not Offensive', 'non-hate']
+      const side = turned.includes(about) ? 'Offensive' : 'Not Offensive'
       const last = "I don't know"
-      expect(shown({ order: 'lot' }, about)).toEqual({ criteria: side, label: side, last, judged, opens: 'non-hate' })
+      expect(shown({ order: 'lot' }, about)).toMatchObject({ criteria: side, label: side, last, opens: 'non-hate' })
     }
+  })
+
+  test('is drawn for each perspective and for the judge by itself, so that no text leans to one side at all', () => {
+    const drawn = texts.map((about) => {
+      const { asked } = run(made({ order: 'lot' }), cast({}), item(about))
+      const [kold, second, third] = asked
+        .filter(({ ask }) => ask.stage === 'perspective')
+        .map(({ ask }) => choices(ask.answer)?.[0] ?? '')
+        .map((label) => label.startsWith('Not') || label === 'clean')
+      return [kold, second, third, choices(asked.at(-1)?.ask.answer)?.[0] === 'non-hate'].join()
+    })
+    expect(new Set(drawn).size).toBeGreaterThan(8)
   })
 
   test('is the same for the same text, and the paper’s where it is fixed or under `paper`', () => {

@@ -1606,7 +1606,7 @@ describe('the vanilla question of Table 1', () => {
   const comments = thread(['I saw it.', 'It stands.']).comments
 
   test('holds the claim and the comments in one prompt, without stance, sides or points to look at', () => {
-    expect(ask().vanilla(comments).messages).toEqual([
+    expect(ask().vanilla(comments, 2).messages).toEqual([
       system,
       {
         role: 'user',
@@ -1620,12 +1620,17 @@ describe('the vanilla question of Table 1', () => {
     ])
   })
 
+  test('says how many there are where a part is shown', () => {
+    expect(wordsOf(ask().vanilla(comments, 44).messages)).toContain('\n\nComments, 2 of 44 by a draw:\n<comment 1|')
+    expect(wordsOf(ask({ preset: 'paper' }).vanilla(comments, 44).messages)).not.toContain('2 of 44')
+  })
+
   test('says so where there are no comments', () => {
-    expect(wordsOf(ask().vanilla([]).messages)).toContain('\n\nComments: there are none.\n\n')
+    expect(wordsOf(ask().vanilla([], 0).messages)).toContain('\n\nComments: there are none.\n\n')
   })
 
   test('is put to the debater’s model, once, reasons first', () => {
-    const one = ask({ answerTokens: 321 }).vanilla(comments)
+    const one = ask({ answerTokens: 321 }).vanilla(comments, 2)
     expect(one).toMatchObject({
       stage: 'opinion',
       role: 'debater',
@@ -2002,7 +2007,7 @@ describe('the prompts carry every point of the paper’s', () => {
   const rule = [
     /^Above 0, up to 1: the claim, or a main point of it, is true\./m,
     /^Below 0, down to -1: the claim, or a main point of it, is false or made up\./m,
-    /^0: neither\. Such are an open question, .*, or a request for a source; a feeling or a remark .*; another subject;/m,
+    /^0: neither\. Such are an open question, .*, or a request for a source; a report .* unconfirmed; a feeling or a remark .*; another subject;/m,
     /^0: .*0 as well if it seriously asserts something plainly impossible; to call the claim impossible is to deny it/m,
     /irony, a joke or a question that plainly means yes or no counts as that/,
     /speaks of the words that it answers, .* agrees with what they say of the claim, it takes their side; .* the opposite side; otherwise it scores 0/,

@@ -188,7 +188,8 @@ describe('hate, several perspectives in one call', () => {
       const [first] = ask.label?.split(', ') ?? []
       // The last one asked is of another side than the verdict.
       expect(conclusion.ruling.rationale.includes('As received')).toBe(first === 'as-received')
-      return `${first} ${wordsOf(withFormat(ask)).includes('["Hateful"')}`
+      const [, offered] = /annotator1[^[]*\["([^"]*)"/.exec(wordsOf(withFormat(ask))) ?? []
+      return `${first} ${offered}`
     })
     expect(new Set(drawn).size).toBe(4)
   })

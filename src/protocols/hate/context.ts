@@ -58,6 +58,8 @@ export function hateContext(post: Post, parts: HateParts): HateContext | null {
     ask: questions(text, {
       ...parts,
       turned: settings.order === 'lot' && turned,
+      turnedFor: (perspective) =>
+        settings.order === 'lot' && isTurned(parts.samplingRank, `labels\0${perspective}\0${text}`),
       images: settings.preset === 'paper' ? '' : describeImages(post),
     }),
     // By a draw of its own: else the order of annotators and that of labels would go together.

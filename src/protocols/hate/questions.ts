@@ -108,12 +108,14 @@ interface QuestionParts {
   readonly fence: Fence
   /** Whether what is otherwise second comes first. */
   readonly turned: boolean
+  /** The same of one perspective's labels, each by a draw of its own: else all three would lean to one label together. */
+  turnedFor(perspective: string): boolean
   /** What is said of the post's images, after its words. */
   readonly images: string
 }
 
 export function questions(words: string, parts: QuestionParts): HateQuestions {
-  const { settings, prompts, fence, turned } = parts
+  const { settings, prompts, fence, turned, turnedFor } = parts
   const paper = settings.preset === 'paper'
   const text = `${fence('text', words)}${parts.images}`
   const system = prompts.get('system').render()
@@ -161,7 +163,8 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
 
   return {
     perspective: (perspective, similar) => {
-      const offered = inOrder(perspective.labels, turned)
+      const isTurned = turnedFor(perspective.name)
+      const offered = inOrder(perspective.labels, isTurned)
       const values = {
         criteria: criteriaOf(perspective, offered, { paper }),
         examples: several('example', similar),
@@ -173,7 +176,7 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
         ...asked('perspective', 'perspective'),
         label: perspective.name,
         messages: [...system, ...render(SHOWN[settings.show], values)],
-        answer: turned ? perspective.turnedAnswer : perspective.answer,
+        answer: isTurned ? perspective.turnedAnswer : perspective.answer,
       }
     },
     perspectives: (all) => ({
@@ -182,7 +185,9 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
       maxTokens: settings.answerTokens * all.length,
       label: all.map(({ perspective }) => perspective.name).join(', '),
       messages: [...system, ...render('perspectives', { ...annotatorsIn(all, parts), text })],
-      answer: stanceBatchAnswer(all.map(({ perspective: one }) => (turned ? one.turnedAnswer : one.answer))),
+      answer: stanceBatchAnswer(
+        all.map(({ perspective: one }) => (turnedFor(one.name) ? one.turnedAnswer : one.answer)),
+      ),
     }),
     zeroShot: () => ({
       ...asked('perspective', 'perspective'),
@@ -235,13 +240,13 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
 }
 
 /** Each perspective under its number, with what it would be shown alone; and how many they are. */
-function annotatorsIn(all: readonly Shown[], { settings, prompts, fence, turned }: QuestionParts) {
+function annotatorsIn(all: readonly Shown[], { settings, prompts, fence, turnedFor }: QuestionParts) {
   const annotators = all
     .map(({ perspective, similar }, at) => {
       const shown = settings.show === 'both' ? similar : []
       const values = {
         number: String(at + 1),
-        criteria: criteriaOf(perspective, inOrder(perspective.labels, turned), { paper: false }),
+        criteria: criteriaOf(perspective, inOrder(perspective.labels, turnedFor(perspective.name)), { paper: false }),
         examples: list(fence, 'example', shown),
         similar: shown.length > 0 ? YES : '',
       }

@@ -91,8 +91,8 @@ export interface RumorQuestions {
     oppose: View,
     told: { kind: PromptKind; counts: string; comments: string; oneSided: boolean },
   ): Ask<RumorJudgement>
-  /** Table 1, a model by itself: claim and comments in one prompt, without stance and sides. */
-  vanilla(comments: readonly Comment[]): Ask<View>
+  /** Table 1, a model by itself: claim and comments in one prompt, without stance and sides; `count`: how many there are, shown or not. */
+  vanilla(comments: readonly Comment[], count: number): Ask<View>
   /** A side's comments as text for its prompt; the text states it if there are none. */
   comments(heading: string, comments: readonly Comment[]): string
 }
@@ -236,12 +236,16 @@ export function questions(post: Post, parts: QuestionParts): RumorQuestions {
       ],
       answer: settings.preset === 'paper' ? view : judgementIn(turned, settings.unverified),
     }),
-    vanilla: (comments) => ({
+    vanilla: (comments, count) => ({
       ...asked('opinion', 'debater', settings.answerTokens),
       label: 'vanilla',
       messages: [
         ...system,
-        ...render('vanilla', { claim: dated, comments: ask.comments('Comments', comments), answers: offered }),
+        ...render('vanilla', {
+          claim: dated,
+          comments: ask.comments(headingOf(comments, count, settings), comments),
+          answers: offered,
+        }),
       ],
       answer: view,
     }),
@@ -251,6 +255,11 @@ export function questions(post: Post, parts: QuestionParts): RumorQuestions {
         : `${heading}${comments.some(timeOf) ? ', with the time since the post' : ''}:\n${listed(comments, timeOf)}`,
   }
   return ask
+}
+
+/** A part of the comments is named as one. */
+function headingOf({ length }: readonly Comment[], count: number, { preset }: RumorSettings): string {
+  return preset === 'paper' || length === count ? 'Comments' : `Comments, ${length} of ${count} by a draw`
 }
 
 /** The longest answer about the stance of so many comments. */

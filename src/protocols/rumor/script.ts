@@ -174,7 +174,7 @@ function* vanilla({ thread, ask, settings, rankOf, tie, limitations }: RumorCont
   const weighed = weighComments(unheard, settings, tie)
   const all = weighed.comments.map(({ comment }) => comment)
   const shown = sample(all, settings.sampleSize, (comment) => comment, rankOf)
-  const { degraded = [], models: _, ...reached } = yield* single(ask.vanilla(shown))
+  const { degraded = [], models: _, ...reached } = yield* single(ask.vanilla(shown, all.length))
   const debated: VerdictDebate = { held: false, why: 'off' }
   const { folded, author } = weighed
   return {
