@@ -36,8 +36,8 @@ export function firstChoice(
 }
 
 /**
- * Gives the turn to the next model, after this one failed. Throws the error where another would not help (a limit, a budget, a wait of
- * at most `LONG_WAIT_MS`), or none may be called now.
+ * Gives the turn to the next model, after this one failed. Throws the error where another would not help (a limit, a budget, a named
+ * wait of at most `LONG_WAIT_MS`), or none may be called now.
  */
 export function fallBack(
   { settings, breakers }: GatewayState,
@@ -102,5 +102,7 @@ function anotherMayDoBetter(error: unknown, onFiltered: GatewaySettings['onFilte
   if (error instanceof CallDeferred) return error instanceof ModelAvoided
   if (error instanceof PermanentError)
     return error.code === FILTERED ? onFiltered === 'next' : error.elsewhere !== undefined
-  return error instanceof RetryLaterError && (error.delayMs ?? 0) > LONG_WAIT_MS
+  // Nobody knows how long a busy one will be that names no wait.
+  if (!(error instanceof RetryLaterError)) return false
+  return error.delayMs === undefined ? error.code === 'rate-limited' : error.delayMs > LONG_WAIT_MS
 }

@@ -43,15 +43,15 @@ export function outageDeferral(deps: {
   random?: () => number
 }): OutageDeferral {
   const { breakers, clock, random = Math.random } = deps
-  /** By ask: when it first failed, in ms since 1970, and how often it was refused. */
-  const failing = new Map<string, { readonly since: number; refusals: number }>()
+  /** By ask: when it first failed, and when it last found its model busy, in ms since 1970; and how often it was refused. */
+  const failing = new Map<string, { readonly since: number; busyAt: number; refusals: number }>()
   /** Waiting asks by when they were last deferred, the longest ago first, in ms since 1970. */
   const waiting = new Map<string, number>()
   /** By chain: the last case that was answered and the last other one, and when they asked. */
   const answers = new Map<string, readonly { readonly caseId: string; readonly beganAt: number }[]>()
 
   function failureOf(askId: string) {
-    const known = failing.get(askId) ?? { since: clock(), refusals: 0 }
+    const known = failing.get(askId) ?? { since: clock(), busyAt: clock(), refusals: 0 }
     failing.set(askId, known)
     for (const oldest of failing.keys()) {
       if (failing.size <= MOST_REMEMBERED) break
@@ -102,6 +102,21 @@ export function outageDeferral(deps: {
     })
   }
 
+  /** A busy model is waited for; the wait does not grow once another case has been answered since this ask was last turned away. */
+  function busyError(
+    error: RetryLaterError,
+    chain: readonly string[],
+    { caseId, askId }: { caseId: string; askId: string },
+  ) {
+    const failure = failureOf(askId)
+    const worksForOthers = othersAnswered(chain, caseId, failure.busyAt)
+    failure.busyAt = clock()
+    if (!worksForOthers) return error
+    const { code, message, delayMs, costsAttempt } = error
+    const wait = delayMs === undefined ? {} : { delayMs }
+    return new RetryLaterError(code, message, { ...wait, costsAttempt, grows: false, cause: error })
+  }
+
   return {
     answered(chain, { caseId, askId }, beganAt) {
       failing.delete(askId)
@@ -127,6 +142,8 @@ export function outageDeferral(deps: {
           ? error
           : deferral({ reason: error.operatorAction, why: error.message, askId, accountKey }, chain, error)
       }
+      if (error instanceof RetryLaterError && error.code === 'rate-limited')
+        return busyError(error, chain, { caseId, askId })
       const isSilence = error instanceof RetryLaterError && (error.code === 'unavailable' || error.code === 'timeout')
       if (!isSilence || !error.costsAttempt) return error
       const { since } = failureOf(askId)

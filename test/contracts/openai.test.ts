@@ -136,6 +136,8 @@ describe('the OpenAI model', () => {
     ['Retry-After of more than OpenAI’s client heeds', { 'retry-after': '86400' }, 86_400_000],
     ['Retry-After of a fraction', { 'retry-after': '0.5' }, 500],
     ['retry-after-ms before Retry-After', { 'retry-after': '9', 'retry-after-ms': '1250' }, 1_250],
+    ['Retry-After before a reset', { 'retry-after': '9', 'x-ratelimit-reset-requests': '2s' }, 9_000],
+    ['the reset of a limit', { 'x-ratelimit-reset-requests': '6m0s' }, 360_000],
   ])('waits as it is told: %s', async (_, headers, delayMs) => {
     const { model } = await endpoint(json(429, { error: { message: 'slow down' } }, headers))
     expect(await retryOf(model)).toMatchObject({ code: 'rate-limited', delayMs, costsAttempt: false })
@@ -209,9 +211,9 @@ describe('the OpenAI model', () => {
     ['no time at all', { 'retry-after': 'soon' }],
     ['nothing', { 'retry-after': '' }],
     ['not to wait: else it would ask on and on', { 'retry-after': '0' }],
-  ])('counts a 429 as an attempt, with the queue’s own back-off, where it is told %s', async (_, headers) => {
+  ])('waits at no attempt’s cost, however long, where it is told %s', async (_, headers) => {
     const { model } = await endpoint(json(429, {}, headers))
-    expect(await retryOf(model)).toMatchObject({ code: 'rate-limited', delayMs: undefined, costsAttempt: true })
+    expect(await retryOf(model)).toMatchObject({ code: 'rate-limited', delayMs: undefined, costsAttempt: false })
   })
 
   it.each([

@@ -105,6 +105,11 @@ describe('another model of the chain is asked at once', () => {
     ['the first is not there', elsewhere('model'), 'operator'],
     ['the question is too long for the first', elsewhere('question'), 'rejected'],
     ['the first is to be left alone for long', wait(60_000), 'rate-limited'],
+    [
+      'the first is busy for nobody knows how long',
+      new RetryLaterError('rate-limited', 'status 429', { costsAttempt: false }),
+      'rate-limited',
+    ],
   ])('where %s', async (_, error, outcome) => {
     const { put, requests, calls } = setUp([error, reply({ model: 'large-2026' })])
     expect(await put()).toMatchObject({ answer: FAKE, model: 'large-2026', usage: { calls: 1 } })

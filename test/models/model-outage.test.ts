@@ -173,6 +173,27 @@ test.each([
   expect(errorFor(error, { last: true })).toBe(error)
 })
 
+describe('a busy model', () => {
+  const busy = (delayMs?: number) =>
+    new RetryLaterError('rate-limited', 'status 429', {
+      ...(delayMs === undefined ? {} : { delayMs }),
+      costsAttempt: false,
+    })
+
+  test('is waited for longer and longer, unless it has answered another case since it last turned this ask away', () => {
+    const { errorFor, answered, pass } = setUp()
+    const grows = (error = busy()) => (errorFor(error) as RetryLaterError).grows
+    expect(grows()).toBe(true)
+    pass(1)
+    answered('another')
+    // It had been answered before that; what it answers later counts.
+    expect([grows(busy(7)), grows()]).toEqual([false, true])
+    pass(1)
+    answered('another')
+    expect(errorFor(busy(7))).toMatchObject({ grows: false, delayMs: 7, code: 'rate-limited', costsAttempt: false })
+  })
+})
+
 describe('what is remembered of failures and answers', () => {
   test('is each ask’s own count of refusals, and three of them', () => {
     const { errorFor, answered, pass } = setUp()

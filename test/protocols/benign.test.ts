@@ -343,9 +343,17 @@ describe('non-hate', () => {
   const counts = Object.entries(failures).flatMap(([how, reply]) =>
     [0, 1, 2, 3, 4, 5].map((count) => [count, how, reply] as const),
   )
-  test.each(counts)('needs more than half of the perspectives: %i of 5 %s', (count, _, reply) => {
+  test.each(counts)('needs more than half of the perspectives: %i of 5 %s', (count, how, reply) => {
     const stance = first(count, reply)
     const ruling = ruled({ stance })
+    // Where none answered there is no debate, whatever a judge would say.
+    const allLost = how === 'fail' && count === 5
+    if (allLost) {
+      for (const over of [{}, { unheard: 'judged' }])
+        expect(withheld(ruled({ stance, label: 'hate', over }))).toBe('no perspective answered: nothing was debated')
+      expect(ruled({ stance, over: { preset: 'paper' } })).toMatchObject({ label: 'non-hate', decidedBy: 'judge' })
+      return
+    }
     if (count <= 2) expect(ruling).toMatchObject({ label: 'non-hate', decidedBy: 'judge' })
     else
       expect(withheld(ruling)).toBe(

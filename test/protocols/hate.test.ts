@@ -715,11 +715,15 @@ describe('a failed ask', () => {
     expect(conclusion.ruling.scores).toEqual({ hate: 4, nonHate: 0 })
   })
 
-  test('of every perspective: the debate still runs, on the text alone', () => {
+  test('of every perspective: nothing is debated and no label comes of it, but under `paper`', () => {
     const { asked, conclusion } = run(made(), cast({ stances: failed }))
-    expect(asked).toHaveLength(11)
-    expect(conclusion.ruling).toMatchObject({ label: 'hate', scores: { hate: 0, nonHate: 0 }, decidedBy: 'judge' })
-    expect(conclusion.ruling.degraded).toHaveLength(5)
+    expect(asked.filter(({ ask }) => ask.stage !== 'perspective' && ask.lookup === undefined)).toEqual([])
+    expect(conclusion.ruling).toMatchObject({ label: null, scores: { hate: 0, nonHate: 0 }, decidedBy: 'none' })
+    expect(conclusion.ruling.degraded).toHaveLength(6)
+    expect(conclusion.ruling.degraded.at(-1)).toBe('no perspective answered: nothing was debated')
+    const paper = run(made({ preset: 'paper' }), cast({ stances: failed }))
+    expect(paper.asked).toHaveLength(11)
+    expect(paper.conclusion.ruling).toMatchObject({ label: 'hate', decidedBy: 'judge' })
   })
 
   test('of four perspectives: one vote is no majority of five, and three are', () => {

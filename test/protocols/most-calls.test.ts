@@ -146,6 +146,8 @@ const HELD = {
   safety: { debateWhen: 'always', brief: 'always' },
 }
 const refusing = () => new Failed('content-filter')
+/** Each alone is answered. */
+const refusingSeveral: Replies = (asked) => (asked.ask.label?.includes(', ') ? refusing() : atOdds(asked))
 const descriptions = {
   over: { media: [{ kind: 'image' as const, url: 'https://x.example/1', description: 'A bridge.' }] },
 }
@@ -159,7 +161,7 @@ test.each<[string, object, Parameters<typeof threadOf>[1], Replies, number]>([
   ['rumor', { decide: 'vanilla' }, { comments: 7 }, atOdds, 1],
   ['hate', HELD.hate, {}, atOdds, 8],
   ['hate', { ...HELD.hate, rounds: 1 }, {}, atOdds, 6],
-  ['hate', { ...HELD.hate, batchSize: 3 }, {}, refusing, 1 + 3 + 5],
+  ['hate', { ...HELD.hate, batchSize: 3 }, {}, refusingSeveral, 1 + 3 + 5],
   ['hate', { decide: 'majority' }, {}, atOdds, 3],
   ['hate', { decide: 'zero-shot' }, {}, atOdds, 1],
   ['safety', HELD.safety, {}, atOdds, 6],

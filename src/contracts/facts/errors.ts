@@ -83,22 +83,25 @@ export class RetryLaterError extends Error {
   /** Shortest wait before the next try, in ms; undefined: the queue's back-off decides. */
   readonly delayMs: number | undefined
   /**
-   * False if the wait costs no attempt: the other side imposed it (Retry-After), or one of our own rules did (a budget,
+   * False if the wait costs no attempt: the other side is busy, or imposed it (Retry-After), or one of our own rules did (a budget,
    * a limit, the breaker, a question already in flight, a stop).
    */
   readonly costsAttempt: boolean
   /** Set if the ask waits until a model of its chain answers again, by why none does: that wait does not count towards its case's deadline. */
   readonly awaits: OutageReason | undefined
+  /** Whether the wait grows with how long the ask has waited; not where others are answered meanwhile. */
+  readonly grows: boolean
   constructor(
     code: FailureCode,
     message: string,
-    wait: { delayMs?: number; costsAttempt?: boolean; awaits?: OutageReason; cause?: unknown } = {},
+    wait: { delayMs?: number; costsAttempt?: boolean; awaits?: OutageReason; grows?: boolean; cause?: unknown } = {},
   ) {
     super(message, wait.cause === undefined ? undefined : { cause: wait.cause })
     this.code = code
     this.delayMs = wait.delayMs
     this.costsAttempt = wait.costsAttempt ?? true
     this.awaits = wait.awaits
+    this.grows = wait.grows ?? true
   }
 }
 

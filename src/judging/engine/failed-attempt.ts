@@ -34,17 +34,22 @@ function failed(code: FailureCode, detail: string): AskResult {
   return { answer: null, failed: { code, detail }, raw: null, model: '', usage: noUsage(), ms: 0, memo: false }
 }
 
-/** Shortest wait that an endpoint can impose, in ms. */
-const LEAST_WAIT_MS = 100
+/** Shortest wait that an endpoint can impose, and that of a busy one that names none, in ms. */
+const [LEAST_WAIT_MS, BUSY_WAIT_MS] = [100, 1_000] as const
 const IMPOSED: ReadonlySet<string> = new Set<FailureCode>(['rate-limited', 'unavailable'])
 
 /**
  * How long to wait before the next try, in ms. A wait imposed by an endpoint costs no attempt, so it lasts at least
  * half as long as the ask has waited so far (`heldMs`): however short the imposed waits are, an ask is tried some
- * twenty times, not millions of times. One that waits for its model waits as long as the error asks for.
+ * twenty times, not millions of times. It does not grow where the endpoint answers others meanwhile. An ask that waits for its model
+ * waits as long as the error asks for. A busy endpoint that names no wait is asked after one to two seconds at first, by lot.
  */
-export function waitOf({ code, delayMs = 0, costsAttempt, awaits }: RetryLaterError, heldMs: number): number {
-  return costsAttempt || awaits !== undefined || !IMPOSED.has(code)
-    ? delayMs
-    : Math.max(delayMs, LEAST_WAIT_MS, heldMs / 2)
+export function waitOf(
+  { code, delayMs, costsAttempt, awaits, grows }: RetryLaterError,
+  heldMs: number,
+  random: () => number = Math.random,
+): number {
+  if (costsAttempt || awaits !== undefined || !IMPOSED.has(code)) return delayMs ?? 0
+  const least = delayMs ?? (code === 'rate-limited' ? BUSY_WAIT_MS * (1 + random()) : 0)
+  return Math.max(least, LEAST_WAIT_MS, grows ? heldMs / 2 : 0)
 }

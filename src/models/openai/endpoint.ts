@@ -8,6 +8,7 @@ import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts
 import { excessOf } from '../../contracts/facts/json-walk.ts'
 import { completionOf, isEventStream } from './event-stream.ts'
 import { failureOf } from './refusals.ts'
+import { resetIn } from './reset-times.ts'
 
 export interface EndpointSettings<Body> {
   readonly baseUrl: string
@@ -116,7 +117,7 @@ export class Endpoint<Body extends object = object> {
     const json = await read(text ?? '', this.#settings.maxParts)
     if (succeeded(response) && !isError(json)) return json ?? null
     const { statusCode: status = 0, headers } = response
-    const retryAfterMs = retryAfter(headers)
+    const retryAfterMs = retryAfter(headers) ?? (status === 429 ? resetIn(headers) : undefined)
     const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
     throw failureOf({ status, json, text: text ?? '', ...wait }, () => JSON.stringify(body))
   }

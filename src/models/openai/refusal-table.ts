@@ -293,10 +293,13 @@ export function kindOfStatus(status: number): Pick<RefusalRow, 'kind' | 'operato
   if (status === 404) return { kind: 'operator', operatorAction: 'model' }
   if (status === 413) return { kind: 'too-long' }
   if (status === 429 || status === 498) return { kind: 'load' }
-  // An error in a response of status 200 that names no other.
-  if (status >= 500 || status === 408 || status === 409 || (status >= 200 && status < 300)) return { kind: 'outage' }
-  return { kind: 'question' }
+  // An error in a response of status 200 that names no other is the server's, as is a status that says nothing of the question (TGI:
+  // 424), until the server answers others.
+  return { kind: OF_REQUESTS.has(status) || (status >= 300 && status < 400) ? 'question' : 'outage' }
 }
+
+/** Statuses of a request that no server takes however often it is sent. */
+const OF_REQUESTS: ReadonlySet<number> = new Set([400, 405, 406, 411, 414, 415, 416, 417, 422, 431, 451])
 
 /** Why a finished answer is none: the closed list of what servers say in `finish_reason`, lower case. */
 export const FINISHES: Readonly<Record<string, 'content' | 'refusal' | 'length' | 'load' | 'outage' | 'too-long'>> = {

@@ -3,6 +3,7 @@ import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts
 import type { FilterRefusal } from '../../contracts/facts/filtered.ts'
 import { kindOfStatus, REFUSALS, type RefusalRow } from './refusal-table.ts'
 import { type RefusedParameter, refusedParameter } from './refused-parameter.ts'
+import { resetIn } from './reset-times.ts'
 
 /** The content of an error response, wherever the server has put it. */
 interface RefusalText {
@@ -15,6 +16,8 @@ interface RefusalText {
   readonly parameters: readonly string[]
   /** The error's own code, if it is a known one. */
   readonly name: string | undefined
+  /** When a limit is renewed, by headers that the body repeats of a server behind this one, in ms from now. */
+  readonly resetMs: number | undefined
 }
 
 /** Codes that a message may repeat. Any other may be the question, or the key, in a server that repeats what it was sent. */
@@ -69,7 +72,7 @@ export function failureOf(
   }
   const why = `status ${response.status}${said.name === undefined ? '' : ` (${said.name})`}`
   const row = rowFor(said, isEchoed)
-  const delayMs = response.retryAfterMs ?? waitIn(said.words)
+  const delayMs = response.retryAfterMs ?? waitIn(said.words) ?? said.resetMs
   const error = errorOf(row ?? kindOfStatus(said.status), { why, delayMs, filtered: said.filtered })
   const parameter =
     row?.kind === 'no-images'
@@ -104,7 +107,8 @@ function errorOf(
     case 'question':
       return new PermanentError('rejected', why)
     case 'load':
-      return new RetryLaterError('rate-limited', why, wait)
+      // It works and is busy: however often it says so, the question was not at fault.
+      return new RetryLaterError('rate-limited', why, { ...wait, costsAttempt: false })
     case 'outage':
       return new RetryLaterError('unavailable', why, wait)
     case 'operator': {
@@ -152,6 +156,7 @@ function refusalText(status: number, body: unknown): RefusalText {
   const filtered: FilterRefusal[] = []
   const parameters: string[] = []
   let [inner, name]: [number | undefined, string | undefined] = [undefined, undefined]
+  let resetMs: number | undefined
   const see = (value: unknown, field: string, depth: number) => {
     if (field === 'param' || field === 'loc') parameters.push(...pathsIn(value))
     if (depth > MAX_DEPTH || words.length >= MAX_TEXTS || ECHOES.has(field)) return
@@ -174,6 +179,10 @@ function refusalText(status: number, body: unknown): RefusalText {
       return
     }
     if (typeof value !== 'object' || value === null) return
+    if (field === 'headers') {
+      resetMs ??= resetIn(value)
+      return
+    }
     for (const [key, one] of Object.entries(value).slice(0, 100)) {
       if (/^content_filter_results?$/.test(key)) filtered.push(...categoriesIn(one))
       else if (key === 'reasons' || key === 'categories') {
@@ -197,6 +206,7 @@ function refusalText(status: number, body: unknown): RefusalText {
     filtered,
     parameters,
     name,
+    resetMs,
   }
 }
 

@@ -26,10 +26,11 @@ export function nothingToJudge(): Conclusion {
   return { ruling: rulingOf([], [], [], undecided('no words to judge')) }
 }
 
-/** How many perspectives were asked, and took a side; their stances, and the examples that they were shown. */
+/** How many perspectives were asked, took a side, and got no answer; their stances, and the examples that they were shown. */
 export interface PerspectiveRound {
   readonly asked: number
   readonly sided: number
+  readonly lost: number
   readonly stances: readonly PerspectiveStance[]
   readonly examples: readonly Example[]
 }

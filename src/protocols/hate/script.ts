@@ -18,7 +18,7 @@ const ECHOED: Pick<HateDecision, 'faults'> = { faults: ['model'] }
 const OFF: VerdictDebate = { held: false, why: 'off' }
 
 /** The base agent: no perspective, no similar contexts. */
-const ONE_AGENT: PerspectiveRound = { asked: 1, sided: 1, stances: [], examples: [] }
+const ONE_AGENT: PerspectiveRound = { asked: 1, sided: 1, lost: 0, stances: [], examples: [] }
 
 /**
  * PREDICT: five perspectives take a stance on the text, each by its criteria and similar contexts (PRE, Algorithm 1); two
@@ -27,10 +27,13 @@ const ONE_AGENT: PerspectiveRound = { asked: 1, sided: 1, stances: [], examples:
 export function* predict({ post }: Snapshot, parts: HateParts): Script {
   const context = hateContext(post, parts)
   if (context === null) return nothingToJudge()
-  const { decide, debateWhen } = context.settings
+  const { decide, debateWhen, preset } = context.settings
   if (decide === 'zero-shot') return concluded(context, yield* zeroShot(context), ONE_AGENT)
   const asked = yield* pre(context)
   if (decide === 'majority') return concluded(context, majority(asked), asked)
+  // Nobody has read the text: a debate would have no references, and its label no ground.
+  if (preset !== 'paper' && asked.lost === asked.asked)
+    return concluded(context, undecided('no perspective answered: nothing was debated'), asked)
   const agreed = debateWhen === 'contested' ? agreement(asked) : null
   if (agreed !== null) return concluded(context, yield* spared(context, asked, agreed), asked)
   const debated: VerdictDebate = { held: true, why: debateWhen === 'contested' ? 'contested' : 'always' }
@@ -67,7 +70,8 @@ function* pre(context: HateContext): SubScript<PerspectiveRound> {
   const answers = yield* answersOf(context, similar)
   // Lines 12–17: R goes to h_Ref or to nh_Ref, by S.
   const stances = perspectives.flatMap((one) => stanceOf(context, one, answers.get(one)))
-  return { asked: perspectives.length, sided: stances.length, stances, examples: [...similar.values()].flat() }
+  const lost = perspectives.filter((one) => answers.get(one)?.ok !== true).length
+  return { asked: perspectives.length, sided: stances.length, lost, stances, examples: [...similar.values()].flat() }
 }
 
 /**

@@ -10,6 +10,7 @@ import type { ModelReply, ModelRequest } from '../../../src/contracts/ports/mode
 import type { Events, Report } from '../../../src/contracts/ports/report.ts'
 import type { Attempt, StagedAsk, Work } from '../../../src/contracts/ports/stage-queues.ts'
 import type { DeadlineSettings } from '../../../src/judging/engine/deadline.ts'
+import { waitOf } from '../../../src/judging/engine/failed-attempt.ts'
 import { generations } from '../../../src/judging/engine/generations.ts'
 import { type JudgeSettings, judge } from '../../../src/judging/engine/judge.ts'
 import { reconciler } from '../../../src/judging/engine/reconcile.ts'
@@ -760,6 +761,14 @@ describe('what goes wrong on the way', () => {
     }
     expect(tries).toBeGreaterThan(5)
     expect(tries).toBeLessThan(30)
+  })
+
+  test('a busy endpoint that names no wait is asked after one to two seconds, and later on if others are not answered', () => {
+    const wait = (heldMs: number, over: { grows?: boolean; delayMs?: number } = {}) =>
+      waitOf(new RetryLaterError('rate-limited', 'status 429', { costsAttempt: false, ...over }), heldMs, () => 0.5)
+    expect([0, 1_000, 60_000].map((heldMs) => wait(heldMs))).toEqual([1_500, 1_500, 30_000])
+    expect(wait(60_000, { grows: false })).toBe(1_500)
+    expect([wait(0, { delayMs: 7 }), wait(60_000, { delayMs: 7, grows: false })]).toEqual([100, 100])
   })
 
   test('a wait of our own, for a limit, is as long as it has to be', async () => {
