@@ -30,6 +30,15 @@ export function boundedScore(min: number, max: number): z.ZodType<number> {
   )
 }
 
+/**
+ * Why the scores of one answer can't be read together: one of them is a number that only another scale has, so that those that could be
+ * on either mean something else, too. null where there is none.
+ */
+export function otherScale(scores: readonly unknown[], min: number, max: number): string | null {
+  const beyond = scores.find((score) => typeof score === 'number' && !isNear(score, min, max))
+  return beyond === undefined ? null : `a score of ${beyond} is on another scale: from ${min} to ${max} is asked for`
+}
+
 /** A whole number on a scale from `min` to `max`; 4.0000001 is 4, 4.5 can't be read. */
 export function wholeScore(min: number, max: number): z.ZodType<number> {
   const nearest = (value: unknown) =>

@@ -787,7 +787,6 @@ describe('an answer about a batch', () => {
 
   test.each<[string, unknown]>([
     ['a score of null', entry(2, { score: null })],
-    ['a score beyond the scale', entry(2, { score: 7 })],
     ['a score in words', entry(2, { score: 'high' })],
     ['no score', { comment: 2, reason: 'r' }],
     ['no reason', { comment: 2, score: 0.5 }],
@@ -804,8 +803,20 @@ describe('an answer about a batch', () => {
     expect(read(entry(1, { score: given }))).toMatchObject({ readable: true, answer: { scores: [{ score: meant }] } })
   })
 
-  test('takes no score for the end of its scale that is further off', () => {
-    expect(numbersIn(read(entry(1), entry(2, { score: 1.00001 })))).toEqual([1])
+  test.each([1.00001, 7, 85, -3])(
+    'is refused as a whole where a score, %d, is one of another scale, for the others are, too',
+    (score) => {
+      expect(numbersIn(read(entry(1), entry(2, { score }), entry(3, { score: null })))).toBe(
+        `scores: a score of ${score} is on another scale: from -1 to 1 is asked for`,
+      )
+    },
+  )
+
+  test('a thousand answers on the right scale are read', () => {
+    for (let n = 0; n < 1_000; n++) {
+      const score = (at: number) => Math.round(Math.sin(n * 3 + at) * 100) / 100
+      expect(numbersIn(read(...[1, 2, 3].map((at) => entry(at, { score: score(at) }))))).toEqual([1, 2, 3])
+    }
   })
 
   test.each<[string, unknown[]]>([
