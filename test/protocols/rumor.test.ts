@@ -1230,6 +1230,13 @@ describe('a later revision', () => {
     expect(run(made(), pictured('a whole arch'), cast({}), carried(before.conclusion)).asked).toHaveLength(4)
   })
 
+  test('asks no stance again where only the day of the post was corrected, but decides anew: debaters are told it', () => {
+    const on = (day: number) => ({ ...thread(4), post: { ...post, createdAt: Date.UTC(2025, 2, day) } })
+    const before = run(made({ times: true }), on(1), cast({}))
+    const { asked } = run(made({ times: true }), on(2), cast({}), carried(before.conclusion))
+    expect(asked.map(({ ask }) => ask.stage)).toEqual(['opinion', 'opinion'])
+  })
+
   test('tries again what was left without a score', () => {
     const before = run(made({ batchSize: 2 }), thread(4), [
       new Failed(),

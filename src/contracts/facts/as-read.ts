@@ -19,8 +19,19 @@ const MARKED: ReadonlySet<string> = new Set(['comment', 'parent'])
 export function asRead(kind: string, text: string): string {
   const plain = withoutEntities(text)
   if (!MARKED.has(kind)) return plain
-  const linked = plain.includes('://') ? plain.replace(LINK, (_whole, host: string) => `[link: ${host}]`) : plain
+  const linked = plain.includes('://') ? plain.replace(LINK, markOf) : plain
   return linked.trimStart().startsWith('@') ? linked.replace(ADDRESSED, addressed) : linked
+}
+
+/** Longest authority of a link that is looked through for a name that poses as its host. */
+const MOST_AUTHORITY = 3_000
+
+/** A link's mark. Where more before an `@` may come than was read, nobody knows its host, and none is named. */
+function markOf(link: string, host: string, at: number, text: string): string {
+  const begin = at + link.indexOf('://') + 3
+  const [authority = ''] = /^[^\s/?#\\<>]*/.exec(text.slice(begin, begin + MOST_AUTHORITY)) ?? []
+  const isPosed = authority.length === MOST_AUTHORITY || !authority.slice(authority.lastIndexOf('@') + 1).startsWith(host)
+  return isPosed ? '[link]' : `[link: ${host}]`
 }
 
 function addressed(names: string): string {

@@ -33,6 +33,7 @@ export type RumorDecision = z.infer<typeof decision>
 export const rumorCarry = z.object({
   /** Script, prompts and settings that this was made under. */
   under: z.string(),
+  /** What was claimed, and after a dot when and by whom. */
   claim: z.string(),
   /** Null if it could not be determined. */
   kind: z.enum(['subjective', 'objective']).nullable(),
@@ -47,7 +48,7 @@ export const rumorCarry = z.object({
 })
 export type RumorCarry = z.infer<typeof rumorCarry>
 
-/** Scores and kind from the previous revision, if the claim is the same. */
+/** Scores and kind from the previous revision, if the claim's words are the same: no stance hangs on when it was posted. */
 export function remembered(
   post: Post,
   utterances: readonly Utterance[],
@@ -61,7 +62,7 @@ export function remembered(
 ): { scores: Map<Utterance, StanceScore>; kind: PromptKind | null } {
   const scores = new Map<Utterance, StanceScore>()
   const fixed = promptKind === 'auto' ? null : promptKind
-  if (before === null || !reuseScores || before.claim !== claimHash(post)) return { scores, kind: fixed }
+  if (before === null || !reuseScores || wordsIn(before.claim) !== wordsIn(claimHash(post))) return { scores, kind: fixed }
   const known = new Map(before.scores.map(([text, value, model]) => [text, { value, model }]))
   for (const utterance of utterances) {
     const [first] = utterance.comments.flatMap(
@@ -129,11 +130,17 @@ export function evidenceHash(
   const shown = [support, oppose].map((side) =>
     side.map((comment) => [comment.text, parentOf(comment)?.text ?? null, timeOf(comment) ?? null]),
   )
-  return digest(JSON.stringify([describePost(post), told.kind, told.gate, told.band, ...shown]))
+  const { words, posted } = describePost(post)
+  return digest(JSON.stringify([words + posted, told.kind, told.gate, told.band, ...shown]))
 }
 
 export function claimHash(post: Post): string {
-  return digest(describePost(post))
+  const { words, posted } = describePost(post)
+  return `${digest(words)}.${digest(posted)}`
+}
+
+function wordsIn(claim: string): string {
+  return claim.split('.', 1)[0] ?? ''
 }
 
 function digest(text: string): string {

@@ -301,6 +301,6 @@ function parentIn(parent: Comment | undefined, fence: Fence): string {
 export const claimOf = wordsOf
 
 /** All that questions tell of the post. */
-export function describePost(post: Post): string {
-  return claimOf(post) + describeImages(post) + postedOn(post)
+export function describePost(post: Post): { readonly words: string; readonly posted: string } {
+  return { words: claimOf(post) + describeImages(post), posted: postedOn(post) }
 }

@@ -16,6 +16,8 @@ describe('a text as it is read', () => {
     ['a link before an ending', 'https://naver.example:80/x에서 봤다', '[link: naver.example]에서 봤다'],
     ['a host behind a name that poses as one', 'https://news.example@evil.example/x', '[link: evil.example]'],
     ['a host before a sign that ends it for browsers', 'http://evil.example\\@news.example', '[link: evil.example]'],
+    ['a host behind a quote', 'https://news.example"x@evil.example/x', '[link]"x@evil.example/x'],
+    ['a host behind a name that is too long', `https://news.example${'a'.repeat(4_000)}@evil.example`, '[link]'],
     ['no link', 'http:// and http://@@@', 'http:// and http://@@@'],
     ['one who is addressed', '@ann no, it stands', '[to somebody] no, it stands'],
     ['several who are', '@ann @bob.b, @c_d: no', '[to 3 people] no'],
