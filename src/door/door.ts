@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { setImmediate as nextTurnOfLoop } from 'node:timers/promises'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { ApiKey } from '../contracts/facts/api-key.ts'
 import { didYouMean } from '../contracts/facts/did-you-mean.ts'
+import { fairSlots } from '../contracts/facts/slots.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { DoorOutcome, Report } from '../contracts/ports/report.ts'
 import { bodyOf, bodyRoom, CLOSE, checkBodyHeaders } from './body.ts'
@@ -9,8 +11,9 @@ import { documentOf } from './document.ts'
 import { answerTimes, type Dependency } from './in-time.ts'
 import { callers } from './keys.ts'
 import { PROBLEM_NAMES, PROBLEMS, type ProblemName, RequestRefused, refusal } from './problem.ts'
-import { type ChargedParts, requestUnits } from './request-units.ts'
+import { answerUnits, type ChargedParts, requestUnits } from './request-units.ts'
 import { type Caller, type DoorRoute, json, type KeyRate } from './route.ts'
+import { staticAnswer } from './static-answer.ts'
 
 /** Whence a request comes, as the server has seen it. */
 export interface DoorClient {
@@ -59,6 +62,7 @@ export function door(parts: DoorParts): Door {
   const app = new OpenAPIHono<Env>()
   const document = documentOf(app, parts.routes, parts.version)
   const room = bodyRoom(settings.bodies)
+  const inTurn = answerTurns()
   const timeOf = answerTimes(parts.isAway)
   const who = callers({ keys: parts.keys, rate: settings.rate, openAs: parts.openAs, clock: parts.clock })
 
@@ -91,9 +95,10 @@ export function door(parts: DoorParts): Door {
       const body = route.takesBody ? await bodyOf(request, settings.bodyBytes, hold) : Buffer.alloc(0)
       began = performance.now()
       if (route.needs?.withinMs !== undefined) time.ofCall.within(route.needs.withinMs)
-      return await route.answer({
+      const answered = await route.answer({
         id,
         caller,
+        headers: request.headers,
         body,
         query,
         param,
@@ -103,9 +108,12 @@ export function door(parts: DoorParts): Door {
         },
         base: settings.publicUrl === '' ? `http://${from.host}` : settings.publicUrl.replace(/\/+$/, ''),
         ...time.ofCall,
+        inTurn: inTurn(caller, time.ofCall.gone),
         closing,
         signal: () => AbortSignal.any([time.ofCall.gone(), closing]),
       })
+      if (route.scope !== null) who.owe(caller, answerUnits(answered))
+      return answered
     }
     let response: Response
     try {
@@ -166,7 +174,8 @@ export function door(parts: DoorParts): Door {
     document,
     async fetch(request, from) {
       const response = await checked(request, from)
-      for (const [name, value] of Object.entries(ALWAYS)) response.headers.set(name, value)
+      for (const [name, value] of Object.entries(ALWAYS))
+        if (!response.headers.has(name)) response.headers.set(name, value)
       if (closing.aborted) response.headers.set('connection', 'close')
       return allowed(response, request, settings.origins)
     },
@@ -181,6 +190,21 @@ export function door(parts: DoorParts): Door {
       return new Response(null, { status: 204, headers: PREFLIGHT })
     return app.fetch(request, { from })
   }
+}
+
+/** Large answers that are made at a time, of one tenant and by one key: callers take turns. */
+const TURNS = { all: 4, each: 2, ofPart: 2 }
+
+/** What does a caller's work in its turn, unless the caller has gone before. */
+function answerTurns() {
+  const turns = fairSlots(TURNS)
+  return ({ tenant, id }: Caller, gone: () => AbortSignal) =>
+    <Result>(work: () => Promise<Result>) =>
+      turns.run({ name: tenant, part: id }, gone(), async () => {
+        // What others have asked for meanwhile comes in between.
+        await nextTurnOfLoop()
+        return await work()
+      })
 }
 
 const NOBODY: Caller = { id: '', tenant: '', scopes: new Set(), by: '', rate: { perSecond: 1, burst: 1 } }
@@ -263,17 +287,14 @@ function nearest(asked: string, paths: readonly string[]): string {
 /** Routes that say what the door is. */
 function openRoutes(document: () => object): DoorRoute[] {
   const open = { method: 'GET', scope: null, problems: [] } as const
-  let written: string | undefined
+  const described = staticAnswer('application/json', () => `${JSON.stringify(document())}\n`)
   const response = { status: 200, description: '', schema: {} }
   return [
     {
       ...open,
       path: '/openapi.json',
       operation: { operationId: 'document', summary: 'This document', response },
-      answer() {
-        written ??= `${JSON.stringify(document())}\n`
-        return new Response(written, { headers: { 'content-type': 'application/json' } })
-      },
+      answer: ({ headers }) => described(headers),
     },
     {
       ...open,

@@ -92,9 +92,11 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
         call.within(1_000 * wait)
         const done = waiters.enter(caller.tenant, wait > 0)
         try {
-          const withTranscripts = query.get('transcript') === 'true'
-          const answer = await complete(parts, call, id, wait, withTranscripts)
-          return said(call, id, answer, { withTranscripts })
+          const answer = await complete(parts, call, id, wait)
+          if (query.get('transcript') !== 'true') return said(call, id, answer)
+          return await call.inTurn(async () =>
+            said(call, id, await complete(parts, call, id, 0, true), { withTranscripts: true }),
+          )
         } finally {
           done()
         }
@@ -278,7 +280,7 @@ function said(
   call: DoorCall,
   id: string,
   answer: VerdictAnswer,
-  { withTranscripts = false, ignored = [] }: { withTranscripts?: boolean; ignored?: readonly string[] },
+  { withTranscripts = false, ignored = [] }: { withTranscripts?: boolean; ignored?: readonly string[] } = {},
 ): Response {
   const verdicts = [...answer.verdicts.values()].map((text) => ({ ...JSON.parse(text), subject: answer.subjectId }))
   const missing = answer.protocols.filter((name) => !answer.verdicts.has(name))

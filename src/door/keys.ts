@@ -76,11 +76,15 @@ export function callers({ keys, rate, openAs, clock }: KeyParts) {
         if (units > 1) take(units - 1, 1)
       }
     },
+    /** Charges what was answered: it is owed, and the next request waits until it is paid. */
+    owe({ id, rate }: Caller, units: number): void {
+      if (units > 0) used.take(id, rate, { units, own: Number.POSITIVE_INFINITY }, clock())
+    },
   }
 }
 
 function rateReached({ perSecond, burst }: KeyRate, retryAfter: number): RequestRefused {
-  const unit = 'one for each message, and for each call of a model that may be made'
+  const unit = 'one for each message, for each call of a model that may be made, and for each 16 KiB of answers'
   return new RequestRefused('rate', `the key has ${perSecond} units a second, ${burst} at once: ${unit}`, {
     retryAfter,
   })

@@ -12,3 +12,11 @@ export interface ChargedParts {
 export function requestUnits({ messages = 0, calls = 0, images = 0 }: ChargedParts): number {
   return Math.max(1, messages + calls + images)
 }
+
+/** Bytes of an answer that cost a unit. */
+const UNIT_BYTES = 16_384
+
+/** How many units of its key's rate an answer costs beside its request. */
+export function answerUnits({ headers }: Response): number {
+  return Math.floor(Number(headers.get('content-length') ?? 0) / UNIT_BYTES)
+}

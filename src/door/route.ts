@@ -24,6 +24,7 @@ export interface DoorCall extends TimeOfCall {
   /** Of the request: on its answer, in its problem, in the log. */
   readonly id: string
   readonly caller: Caller
+  readonly headers: Headers
   readonly body: Buffer
   readonly query: URLSearchParams
   /** What stands in the path for `{name}`, decoded. */
@@ -32,6 +33,11 @@ export interface DoorCall extends TimeOfCall {
   readonly base: string
   /** Aborts when nobody waits any more, or the door is about to close. Made where it is asked for: it outlives short collections. */
   signal(): AbortSignal
+  /**
+   * Does work that takes long for a large answer: callers take turns, so that nobody who asks for a thousand keeps the others waiting. Rejects
+   * if the caller has gone before its turn.
+   */
+  inTurn<Result>(work: () => Promise<Result>): Promise<Result>
   /** Aborts when the door is about to close. */
   readonly closing: AbortSignal
   /** Charges the key for the whole request, once: the door has charged the first unit before. Throws the problem of a rate that is reached. */
@@ -91,8 +97,9 @@ export interface DoorRoute {
 
 /** An answer in JSON. */
 export function json(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Response {
-  return new Response(`${JSON.stringify(body)}\n`, {
+  const bytes = Buffer.from(`${JSON.stringify(body)}\n`)
+  return new Response(bytes, {
     status,
-    headers: { 'content-type': 'application/json', ...headers },
+    headers: { 'content-type': 'application/json', 'content-length': String(bytes.length), ...headers },
   })
 }

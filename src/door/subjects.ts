@@ -44,7 +44,9 @@ export function subjectsRoute(parts: SubjectParts): DoorRoute {
             record?.subject({ tenant: ref.tenant, id, kind }) ?? null,
           ])
           if (status === null && recorded === null) continue
-          return json(200, await shown({ ref, status, state, recorded, record }, wants.transcript))
+          const known = { ref, status, state, recorded, record }
+          if (!wants.transcript) return json(200, await shown(known, false))
+          return await call.inTurn(async () => json(200, await shown(known, true)))
         }
       } catch (error) {
         if (error instanceof RequestRefused) throw error

@@ -1,0 +1,127 @@
+import { gunzipSync } from 'node:zlib'
+import { describe, expect, it } from 'vitest'
+import { type DoorRoute, json } from '../../src/door/route.ts'
+import { testDoor } from './door-for-tests.ts'
+
+const OPERATION = { operationId: 'large', summary: 'A large answer', response: { status: 200, description: 'It' } }
+
+/** A route whose answers have so many bytes, and are made when they are let in, one after the other. */
+function largeAnswers(bytes = 10) {
+  const made: string[] = []
+  const waiting: (() => void)[] = []
+  const route: DoorRoute = {
+    method: 'GET',
+    path: '/large',
+    scope: 'read',
+    operation: OPERATION,
+    problems: [],
+    answer: (call) =>
+      call.inTurn(async () => {
+        made.push(call.caller.tenant)
+        await new Promise<void>((resolve) => waiting.push(resolve))
+        return json(200, 'x'.repeat(bytes))
+      }),
+  }
+  const letIn = async () => {
+    for (let n = 0; n < 3; n++) await new Promise((resolve) => setImmediate(resolve))
+    waiting.shift()?.()
+  }
+  return { route, made, letIn }
+}
+
+function setUp(bytes?: number, more: Partial<Parameters<typeof testDoor>[0]> = {}) {
+  const large = largeAnswers(bytes)
+  const door = testDoor({ ...more, routes: [large.route] })
+  const [acme, other] = [door.keyOf('acme', ['read']), door.keyOf('other', ['read'])]
+  const get = (key: string, signal?: AbortSignal) =>
+    door.fetch(
+      new Request('http://localhost/large', { headers: { authorization: `Bearer ${key}` }, signal: signal ?? null }),
+      door.from,
+    )
+  return { ...large, ...door, acme, other, get }
+}
+
+describe('large answers', () => {
+  it('are made in turn: who asks for a thousand keeps nobody else waiting', async () => {
+    const { made, letIn, get, acme, other } = setUp()
+    const flood = Array.from({ length: 200 }, () => get(acme))
+    await letIn()
+    const asked = get(other)
+    let isThere = false
+    void asked.then(() => {
+      isThere = true
+    })
+    for (let n = 0; n < 20 && !isThere; n++) await letIn()
+    expect((await asked).status).toBe(200)
+    expect(made.indexOf('other')).toBeLessThan(6)
+    expect(made.length).toBeLessThan(30)
+    for (let n = 0; n < 220; n++) await letIn()
+    expect((await Promise.all(flood)).every(({ status }) => status === 200)).toBe(true)
+  })
+
+  it('are not made for a caller who has left', async () => {
+    const { made, letIn, get, acme } = setUp()
+    const first = [get(acme), get(acme)]
+    const leaving = new AbortController()
+    const left = Array.from({ length: 50 }, () => get(acme, leaving.signal))
+    for (let n = 0; n < 3; n++) await new Promise((resolve) => setImmediate(resolve))
+    leaving.abort()
+    for (let n = 0; n < 60; n++) await letIn()
+    await Promise.allSettled([...first, ...left])
+    expect(made).toEqual(['acme', 'acme'])
+  })
+
+  it('cost a unit of rate for each 16 KiB, which is owed: bytes a second are bounded', async () => {
+    let now = 1_000_000
+    const { letIn, get, acme, other } = setUp(20 * 16_384, { rate: { perSecond: 10, burst: 5 }, clock: () => now })
+    const answered = async (key: string) => {
+      const response = get(key)
+      for (let n = 0; n < 3; n++) await letIn()
+      return (await response).status
+    }
+    expect(await answered(acme)).toBe(200)
+    expect(await answered(acme)).toBe(429)
+    expect(await answered(other)).toBe(200)
+    now += 1_600
+    expect(await answered(acme)).toBe(429)
+    now += 200
+    expect(await answered(acme)).toBe(200)
+  })
+})
+
+describe('the document', () => {
+  const document = async (headers: Record<string, string> = {}) => {
+    const { fetch, from } = testDoor()
+    const get = (more: Record<string, string>) =>
+      fetch(new Request('http://localhost/openapi.json', { headers: more }), from)
+    const plain = await get({})
+    return {
+      plain,
+      again: await get({ ...headers, 'if-none-match': headers['if-none-match'] ?? plain.headers.get('etag') ?? '' }),
+      get,
+    }
+  }
+
+  it('has a tag, by which who has it gets none', async () => {
+    const { plain, again, get } = await document()
+    expect(plain.headers.get('etag')).toMatch(/^W\/"[\w-]{22}"$/)
+    expect([again.status, await again.text()]).toEqual([304, ''])
+    expect((await get({ 'if-none-match': '"other"' })).status).toBe(200)
+    expect((await get({ 'if-none-match': '"other", *' })).status).toBe(304)
+  })
+
+  it('is compressed for who takes that, with a length', async () => {
+    const { plain, get } = await document()
+    const text = await plain.text()
+    expect(Number(plain.headers.get('content-length'))).toBe(Buffer.byteLength(text))
+    for (const accepts of ['gzip', 'br, gzip;q=0.5', '*']) {
+      const small = await get({ 'accept-encoding': accepts })
+      expect(small.headers.get('content-encoding')).toBe('gzip')
+      const bytes = Buffer.from(await small.arrayBuffer())
+      expect(bytes.length).toBeLessThan(text.length / 4)
+      expect(gunzipSync(bytes).toString()).toBe(text)
+    }
+    for (const accepts of ['br', 'gzip;q=0', 'gzip; q=0.000', 'xgzip'])
+      expect((await get({ 'accept-encoding': accepts })).headers.get('content-encoding')).toBeNull()
+  })
+})
