@@ -30,7 +30,8 @@ const MOST_AUTHORITY = 3_000
 function markOf(link: string, host: string, at: number, text: string): string {
   const begin = at + link.indexOf('://') + 3
   const [authority = ''] = /^[^\s/?#\\<>]*/.exec(text.slice(begin, begin + MOST_AUTHORITY)) ?? []
-  const isPosed = authority.length === MOST_AUTHORITY || !authority.slice(authority.lastIndexOf('@') + 1).startsWith(host)
+  const isPosed =
+    authority.length === MOST_AUTHORITY || !authority.slice(authority.lastIndexOf('@') + 1).startsWith(host)
   return isPosed ? '[link]' : `[link: ${host}]`
 }
 

@@ -62,7 +62,8 @@ export function remembered(
 ): { scores: Map<Utterance, StanceScore>; kind: PromptKind | null } {
   const scores = new Map<Utterance, StanceScore>()
   const fixed = promptKind === 'auto' ? null : promptKind
-  if (before === null || !reuseScores || wordsIn(before.claim) !== wordsIn(claimHash(post))) return { scores, kind: fixed }
+  if (before === null || !reuseScores || wordsIn(before.claim) !== wordsIn(claimHash(post)))
+    return { scores, kind: fixed }
   const known = new Map(before.scores.map(([text, value, model]) => [text, { value, model }]))
   for (const utterance of utterances) {
     const [first] = utterance.comments.flatMap(
