@@ -9,10 +9,13 @@ export function isControl(rank: SamplingRank, protocol: string, subject: string,
   return rank(`control of ${protocol}`, subject) < share * RANK_LIMIT
 }
 
-/** A control's debate in its verdict: `without` is the label that stood before it. */
+/**
+ * A control's debate in its verdict. `without` is the label that stood before it; a debate that came to nothing has none, since that
+ * label still stands.
+ */
 export function controlled(
   { held }: Pick<VerdictDebate, 'held'>,
-  { chance, without }: { readonly chance: number; readonly without: string | null },
+  { chance, without }: { readonly chance: number; readonly without?: string | null },
 ): VerdictDebate {
-  return { held, why: 'control', chance, without }
+  return { held, why: 'control', chance, ...(without === undefined ? {} : { without }) }
 }

@@ -67,20 +67,27 @@ export function withheldUnlessHarmful(ruling: Ruling, harmful: string, missing: 
   return debated === undefined ? withheld : { ...withheld, debated: { ...debated, ...without } }
 }
 
+/** How many questions of a script an endpoint's filter has refused so far. */
+export class FilterRefusals {
+  count = 0
+}
+
 /**
  * The script, without its benign label if an endpoint's filter refused one of its questions, also where another model
  * answered it then. That refusal is evidence: it shows that something in the post may be harmful, and never which label
- * the post has.
+ * the post has. The script takes back from `refusals` those to questions on which its ruling does not rest.
  */
-export function* withheldIfFiltered(script: Script, harmful: string): Script {
-  let refused = 0
+export function* withheldIfFiltered(script: Script, harmful: string, refusals: FilterRefusals): Script {
   let step = script.next()
   while (!step.done) {
     const answers = yield step.value
-    refused += answers.filter((answer) => (answer.ok ? answer.filtered === true : answer.code === FILTERED)).length
+    refusals.count += answers.filter((answer) =>
+      answer.ok ? answer.filtered === true : answer.code === FILTERED,
+    ).length
     step = script.next(answers)
   }
-  const missing = refused === 0 ? [] : [`an endpoint's filter refused ${refused} questions about it`]
+  const { count } = refusals
+  const missing = count === 0 ? [] : [`an endpoint's filter refused ${count} questions about it`]
   return { ...step.value, ruling: withheldUnlessHarmful(step.value.ruling, harmful, missing) }
 }
 

@@ -77,13 +77,27 @@ describe('perspectives that agree', () => {
     })
   })
 
-  test('decide also as a control whose debate comes to nothing', () => {
+  const AGREED = { label: 'non-hate', decidedBy: 'consensus', degraded: [] }
+
+  test('decide also as a control whose debate comes to nothing, which the verdict says', () => {
     const lost = judged([NOT, NOT, NOT], {}, { settings: { controlShare: 1 }, judge: new Failed() })
-    expect(lost.conclusion.ruling).toMatchObject({
-      label: 'non-hate',
-      decidedBy: 'consensus',
-      debated: { why: 'unanimous' },
-    })
+    expect(lost.conclusion.ruling).toMatchObject(AGREED)
+    expect(lost.conclusion.ruling.debated).toEqual({ held: true, why: 'control', chance: 1 })
+    const mute = judged(
+      [NOT, NOT, NOT],
+      { hate: [new Failed(), turn('It is plain.')] },
+      { settings: { controlShare: 1 } },
+    )
+    expect(mute.conclusion.ruling).toMatchObject(AGREED)
+    expect(mute.conclusion.ruling.debated).toEqual({ held: true, why: 'control', chance: 1 })
+  })
+
+  test('decide also where a filter refused a question of that debate, on which the verdict does not rest', () => {
+    const judge = new Failed('content-filter')
+    const { asked, conclusion } = judged([NOT, NOT, NOT], {}, { settings: { controlShare: 1 }, judge })
+    expect(debate(asked)).toHaveLength(4)
+    expect(conclusion.ruling).toMatchObject(AGREED)
+    expect(judged(CONTESTED, {}, { judge }).conclusion.ruling).toMatchObject({ label: null, decidedBy: 'none' })
   })
 })
 

@@ -284,6 +284,15 @@ describe('safety', () => {
     expect(conclusion.ruling.label).toBe(lost ? null : 'safe')
   })
 
+  test.each([
+    ['lost', new Failed()],
+    ['refused by a filter', new Failed('content-filter')],
+  ])('a control whose second round is %s has the ruling on its first, and says that there was a second', (_, last) => {
+    const { conclusion } = judged([0.2, 0.1, 0.2, last], { debateWhen: 'contested', controlShare: 1 })
+    expect(conclusion.ruling).toMatchObject({ label: 'safe', rounds: 1, degraded: [] })
+    expect(conclusion.ruling.debated).toEqual({ held: true, why: 'control', chance: 1 })
+  })
+
   describe('a small arbiter first, of posts with images', () => {
     const over = { imageArbiter: 'small-first' }
     const image = { kind: 'image' as const, url: 'https://images.example/1.png' }

@@ -21,7 +21,7 @@ export const openList = (description: string, examples: readonly string[]) =>
   word.meta({ description: `${description} A later version may add words.`, examples: [...examples] })
 
 /**
- * Why there was a debate, or none. Held: `always`, no setting spares one; `contested`, those asked before it differed; `control`,
+ * Why there was a debate, or none. Held: `always`, no setting spares one; `contested`, there were two sides, or might be; `control`,
  * drawn by chance; `close`. Spared: `unanimous`, all of one mind; `one-sided`, `no-sides`, the comments leave nothing to dispute;
  * `unchanged`, the debate of an earlier revision stands; `off`, by the settings or for want of one in the protocol; `overload`;
  * `lane`, `veto`, decided before; `none`, nothing could be judged, or no machine did; `unknown`, restored from schema 1.
@@ -51,7 +51,9 @@ const debate = z.object({
   without: z
     .string()
     .nullable()
-    .describe('Of a control: the label that was reached before the debate, and would have been published without it.')
+    .describe(
+      'Of a control: the label that was reached before the debate, and would have been published without it; left out if the debate came to nothing, and that label stands.',
+    )
     .optional(),
   step: z.int().describe('Of overload: how much was spared.').optional(),
 })

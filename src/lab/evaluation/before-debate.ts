@@ -78,14 +78,16 @@ export function debateOutcomeOf(
 ): DebateOutcome | null {
   const division = entryOf(DIVISIONS, protocol)
   if (division === undefined) return null
-  // Of a control: the label that would have been published without the debate.
-  const without = debated?.without
-  const before = turns.filter((turn) => division.isBefore(turn, turns, without !== undefined))
+  const isControl = debated?.why === 'control'
+  const before = turns.filter((turn) => division.isBefore(turn, turns, isControl))
   const after = turns.filter((turn) => !before.includes(turn))
+  // Of a control: the label that would have been published without the debate, which stands where the debate came to nothing.
+  const without = debated?.without
+  const stands = isControl || after.length === 0
   const sum = (of: (usage: Turn['usage']) => number) => after.reduce((total, { usage }) => total + of(usage), 0)
   return {
     why: debated?.why ?? 'unknown',
-    before: without !== undefined ? without : after.length === 0 ? label : division.answer(before, scores),
+    before: without !== undefined ? without : stands ? label : division.answer(before, scores),
     usage: {
       calls: sum(({ calls }) => calls),
       tokens: sum(({ promptTokens, completionTokens }) => promptTokens + completionTokens),

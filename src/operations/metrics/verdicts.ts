@@ -124,7 +124,8 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
       overhead.observe({ protocol }, duration(overheadSeconds))
       rounds.observe({ protocol }, verdict.rounds)
       const { debated } = verdict
-      if (debated?.why === 'control')
+      // A debate that came to nothing shows nothing.
+      if (debated?.why === 'control' && debated.without !== undefined)
         controls.inc({ protocol, outcome: debated.without === label ? 'unchanged' : 'changed' })
     },
     'publication:held': ({ what, held }) => publicationHeld.set({ what }, held ? 1 : 0),

@@ -6,7 +6,7 @@ import { isControl } from '../control.ts'
 import { describeImages, wordsOf } from '../image-descriptions.ts'
 import { inOrder, isTurned } from '../order.ts'
 import type { Prompts } from '../prompts.ts'
-import { unreadParts } from '../truncation.ts'
+import { type FilterRefusals, unreadParts } from '../truncation.ts'
 import { type HateSide, type Perspective, SIDES } from './perspectives.ts'
 import { type HateQuestions, questions } from './questions.ts'
 import type { HateSettings } from './settings.ts'
@@ -17,6 +17,7 @@ export interface HateParts {
   readonly prompts: Prompts
   readonly fence: Fence
   readonly samplingRank: SamplingRank
+  readonly refusals: FilterRefusals
 }
 
 /** What is judged, and how it is asked about. */
@@ -32,6 +33,7 @@ export interface HateContext {
   readonly sides: readonly HateSide[]
   /** It is debated also where its perspectives agree, to see what that changes. */
   readonly isControl: boolean
+  readonly refusals: FilterRefusals
   /** Parts of the text that no model reads, in words. */
   readonly unread: readonly string[]
   /** What was left out or failed, in words; grows as the case goes on. */
@@ -40,7 +42,7 @@ export interface HateContext {
 
 /** The post as this protocol reads it; null if it has no words. */
 export function hateContext(post: Post, parts: HateParts): HateContext | null {
-  const { settings, perspectives, fence } = parts
+  const { settings, perspectives, fence, refusals } = parts
   const text = wordsOf(post)
   if (text === '') return null
   const turned = isTurned(parts.samplingRank, text)
@@ -54,6 +56,7 @@ export function hateContext(post: Post, parts: HateParts): HateContext | null {
     text,
     settings,
     perspectives,
+    refusals,
     unread,
     ask: questions(text, {
       ...parts,

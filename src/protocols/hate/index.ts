@@ -8,7 +8,7 @@ import type { AnsweredTurn, ConfidenceBasis, ProtocolParts } from '../kind.ts'
 import { answersBySpeaker } from '../per-speaker-answers.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
-import { withheldIfFiltered } from '../truncation.ts'
+import { FilterRefusals, withheldIfFiltered } from '../truncation.ts'
 import { labelIn, nthIn } from './answers.ts'
 import { shelvesOf } from './examples.ts'
 import { meaningsOf, readPerspectives } from './perspectives.ts'
@@ -96,9 +96,10 @@ export const hate = {
       // Draws affect what is asked: workers with another key have other settings.
       settingsHash: shortHash([settings, samplingRank('hate', '')]),
       script(subject) {
-        const parts = { settings, perspectives: perspectives.list, prompts, fence, samplingRank }
+        const refusals = new FilterRefusals()
+        const parts = { settings, perspectives: perspectives.list, prompts, fence, samplingRank, refusals }
         const script = predict(snapshot.parse(subject), parts)
-        return settings.unheard === 'judged' ? script : withheldIfFiltered(script, 'hate')
+        return settings.unheard === 'judged' ? script : withheldIfFiltered(script, 'hate', refusals)
       },
     }
     return protocol

@@ -42,12 +42,16 @@ export function* predict({ post }: Snapshot, parts: HateParts): Script {
 
 /** What the perspectives agree on, without a debate; a control is debated all the same, and what that decides stands. */
 function* spared(context: HateContext, { stances }: PerspectiveRound, agreed: HateDecision): SubScript<HateDecision> {
-  if (!context.isControl) return agreed
+  const { isControl, settings, refusals } = context
+  if (!isControl) return agreed
+  const { count: refused } = refusals
   const second = yield* dict(context, stances)
+  const chance = settings.controlShare
+  if (second.label !== null && (second.lostTurns ?? 0) === 0)
+    return { ...second, debated: controlled({ held: true }, { chance, without: agreed.label }) }
   // A debate that came to nothing changes nothing.
-  if (second.label === null || (second.lostTurns ?? 0) > 0) return agreed
-  const drawn = { chance: context.settings.controlShare, without: agreed.label }
-  return { ...second, debated: controlled({ held: true }, drawn) }
+  refusals.count = refused
+  return { ...agreed, debated: controlled({ held: true }, { chance }) }
 }
 
 /** Most calls that {@link predict} asks for, with so many perspectives. */

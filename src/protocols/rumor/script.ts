@@ -51,10 +51,11 @@ function* decided(context: RumorContext, evidence: Evidence, prompts: DebaterPro
   const reached = { ...spared, debated: { held: false, why } }
   if (!isControl || why === 'off') return reached
   const second = yield* argued(context, prompts, why)
+  const { debated: held = { held: false } } = second
+  const chance = settings.controlShare
   // A debate that came to nothing changes nothing.
-  if (second.label === null || second.debated === undefined) return reached
-  const drawn = { chance: settings.controlShare, without: reached.label }
-  return { ...second, debated: controlled(second.debated, drawn) }
+  if (second.label === null) return { ...reached, debated: controlled(held, { chance }) }
+  return { ...second, debated: controlled(held, { chance, without: reached.label }) }
 }
 
 /** Whether nobody is asked for an opinion: nobody takes a side, and no comment that was asked about in vain could change that, or will. */

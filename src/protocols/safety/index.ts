@@ -6,7 +6,7 @@ import type { Protocol } from '../../judging/engine/script.ts'
 import type { ProtocolKind } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
-import { withheldIfFiltered } from '../truncation.ts'
+import { FilterRefusals, withheldIfFiltered } from '../truncation.ts'
 import { CURATOR_PROMPTS, safetyCuration } from './curation.ts'
 import { SAFETY_PROMPTS } from './questions.ts'
 import { aetheria, mostCalls } from './script.ts'
@@ -97,8 +97,9 @@ export const safety: ProtocolKind = {
       // Draws affect what is asked: workers with another key have other settings.
       settingsHash: shortHash([settings, samplingRank('safety', '')]),
       script(subject) {
-        const script = aetheria(snapshot.parse(subject), { settings, prompts, fence, samplingRank })
-        return settings.unseen === 'judged' ? script : withheldIfFiltered(script, 'unsafe')
+        const refusals = new FilterRefusals()
+        const script = aetheria(snapshot.parse(subject), { settings, prompts, fence, samplingRank, refusals })
+        return settings.unseen === 'judged' ? script : withheldIfFiltered(script, 'unsafe', refusals)
       },
     }
     return protocol

@@ -9,7 +9,7 @@ import { statedConfidence, type VerdictDebate } from '../../contracts/facts/verd
 import { round, type Script, type SubScript } from '../../judging/engine/script.ts'
 import { controlled, isControl } from '../control.ts'
 import type { Prompts } from '../prompts.ts'
-import { unreadParts, withheldUnlessHarmful } from '../truncation.ts'
+import { type FilterRefusals, unreadParts, withheldUnlessHarmful } from '../truncation.ts'
 import type { SafetyReport } from './answers.ts'
 import { missingForSafe } from './benign.ts'
 import { debateIn, isOneSided, lastRound, lastScores, MIDDLE, SafetyDebate } from './debate.ts'
@@ -22,6 +22,7 @@ interface Parts {
   readonly prompts: Prompts
   readonly fence: Fence
   readonly samplingRank: SamplingRank
+  readonly refusals: FilterRefusals
 }
 
 /**
@@ -105,7 +106,7 @@ function* debatedAndRuled(
   post: Post,
   degraded: string[],
 ): SubScript<Argued> {
-  const { settings, samplingRank } = parts
+  const { settings, samplingRank, refusals } = parts
   const debate = new SafetyDebate(grounds, ask, parts, degraded)
   yield* debate.argues(settings.debateWhen === 'contested')
   const { log } = debate
@@ -118,14 +119,18 @@ function* debatedAndRuled(
     !isControl(samplingRank, 'safety', drawnBy(post), settings.controlShare)
   )
     return first
+  const { count: refused } = refusals
   const wrong: string[] = []
   yield* debate.argues(false, wrong)
   const again = yield* arbitrated(grounds, log, ask, { post, settings }, wrong)
+  const chance = settings.controlShare
   // A debate that came to nothing changes nothing.
-  if (!again.ok || log.some(({ said }) => said === null)) return first
+  if (!again.ok || log.some(({ said }) => said === null)) {
+    refusals.count = refused
+    return { ...first, debated: controlled({ held: true }, { chance }) }
+  }
   degraded.push(...wrong)
-  const drawn = { chance: settings.controlShare, without: judged.answer.label }
-  return { log, judged: again, debated: controlled({ held: true }, drawn) }
+  return { log, judged: again, debated: controlled({ held: true }, { chance, without: judged.answer.label }) }
 }
 
 /** In place of a brief: words under `paper`, else nothing. */

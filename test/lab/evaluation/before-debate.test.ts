@@ -75,6 +75,13 @@ describe('the answer before a debate', () => {
       before: 'unsafe',
       usage: { calls: 3, tokens: 330, costUsd: expect.closeTo(0.003) },
     })
+    const nothing = { debated: { held: true, why: 'control', chance: 0.02 } }
+    expect(outcome('rumor', [alone, ...debate], { scores, label: 'non-rumor', ...nothing })).toEqual({
+      why: 'control',
+      before: 'non-rumor',
+      usage,
+    })
+    expect(outcome('rumor', debate, { label: 'unverified', ...nothing })?.before).toBe('unverified')
   })
 
   it('of safety is the side on which the first scores lie on average, and the arbiter comes after', () => {

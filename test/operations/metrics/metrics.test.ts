@@ -197,6 +197,7 @@ it('counts a control by whether its debate changed the label, and nothing that w
   publish('rumor', { held: true, why: 'control', chance: 0.02, without: 'unverified' })
   publish('rumor', { held: true, why: 'control', chance: 0.02, without: 'rumor' })
   publish('rumor', { held: true, why: 'control', chance: 0.02, without: 'rumor' })
+  publish('rumor', { held: true, why: 'control', chance: 0.02 })
   publish('rumor', { held: true, why: 'contested' })
   publish('rumor', { held: false, why: 'one-sided' })
   expect(await valuesOf('gavel_controls_total')).toEqual([
