@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { offScale, scaleName, scales } from '../contracts/facts/scales.ts'
 
 /**
  * A text that is not empty. Empty reasons would be no reasons, and would leave an empty entry wherever they are quoted.
@@ -26,7 +27,7 @@ const ROUNDING = 1e-6
 export function boundedScore(min: number, max: number): z.ZodType<number> {
   return z.preprocess(
     (value) => (isNear(value, min, max) ? clamped(value, min, max) : value),
-    z.number().min(min).max(max),
+    onScale(z.number().min(min, offScale(min, max)).max(max, offScale(min, max)), min, max),
   )
 }
 
@@ -39,16 +40,22 @@ export function otherScale(scores: readonly unknown[], min: number, max: number)
   return beyond === undefined ? null : `a score of ${beyond} is on another scale: from ${min} to ${max} is asked for`
 }
 
+function onScale(number: z.ZodNumber, min: number, max: number): z.ZodNumber {
+  return number.register(scales, { scale: scaleName(min, max) })
+}
+
 /** A whole number on a scale from `min` to `max`; 4.0000001 is 4, 4.5 can't be read. */
 export function wholeScore(min: number, max: number): z.ZodType<number> {
   const nearest = (value: unknown) =>
     typeof value === 'number' && Math.abs(value - Math.round(value)) <= ROUNDING ? Math.round(value) : value
-  return z.preprocess(nearest, z.int().min(min).max(max))
+  const wrong = offScale(min, max)
+  const whole = z.int({ error: ({ input }) => (typeof input === 'number' ? wrong : undefined) })
+  return z.preprocess(nearest, onScale(whole.min(min, wrong).max(max, wrong), min, max))
 }
 
 /**
  * How probable a model holds its answer to be right, from 0 to 1; null where it gives no such number. The answer counts without
- * it: nobody is asked again for how sure they are.
+ * it: nobody is asked again for how sure they are, unless that shows that the scores beside it are on another scale.
  */
 export const probability: z.ZodType<number | null> = z.preprocess(
   (value) => {
@@ -56,7 +63,10 @@ export const probability: z.ZodType<number | null> = z.preprocess(
     return read.success ? read.data : null
   },
   // Shown as the number that is wanted.
-  z.any().meta({ type: 'number', minimum: 0, maximum: 1 }),
+  z
+    .any()
+    .meta({ type: 'number', minimum: 0, maximum: 1 })
+    .register(scales, { scale: scaleName(0, 1), aside: true }),
 )
 
 function isNear(value: unknown, min: number, max: number): value is number {

@@ -533,7 +533,7 @@ const LISTS: Row[] = [
     `{"scores":[${item(1, 0.5)},${item('"1"', -0.5)}]}`,
     'unreadable',
   ],
-  ['one score of a batch out of range', 'batch', `{"scores":[${item(1, 0.5)},${item(2, 5)}]}`, FIRST_ALONE],
+  ['one score of a batch out of range', 'batch', `{"scores":[${item(1, 0.5)},${item(2, 5)}]}`, 'unreadable'],
   ['a comment without its score', 'batch', `{"scores":[${item(1, 0.5)},{"comment":2,"reason":"r"}]}`, FIRST_ALONE],
   ['a batch with dots for the rest', 'batch', `{"scores":[${item(1, 0.5)}, ...]}`, 'unreadable'],
   [

@@ -803,11 +803,11 @@ describe('an answer about a batch', () => {
     expect(read(entry(1, { score: given }))).toMatchObject({ readable: true, answer: { scores: [{ score: meant }] } })
   })
 
-  test.each([1.00001, 7, 85, -3])(
-    'is refused as a whole where a score, %d, is one of another scale, for the others are, too',
+  test.each([1.00001, 7, 85, -3, '40'])(
+    'is refused as a whole where a score, %j, is one of another scale, for the others are, too',
     (score) => {
       expect(numbersIn(read(entry(1), entry(2, { score }), entry(3, { score: null })))).toBe(
-        `scores: a score of ${score} is on another scale: from -1 to 1 is asked for`,
+        'scores.1.score: not on its scale, -1 to 1',
       )
     },
   )

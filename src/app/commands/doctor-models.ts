@@ -4,14 +4,16 @@ import { counted } from '../../cli/terminal.ts'
 import type { Finding } from '../../contracts/facts/finding.ts'
 import { placeOf, remedyFor } from '../../contracts/facts/model-name.ts'
 import { printable } from '../../contracts/facts/printable.ts'
+import { OFF_SCALE } from '../../contracts/facts/scales.ts'
 import { sameModel } from '../../contracts/facts/steps.ts'
 import { OF_HUNDRED } from '../../door/scoring/attributes.ts'
 import { NO_IMAGES } from '../../models/openai/learning.ts'
+import { OTHER_SCALE } from '../../models/openai/model.ts'
 import { endpointOf } from '../../models/openai/models-of-endpoints.ts'
 import { contextFindings } from './doctor-context.ts'
 import { dialectFindings } from './doctor-dialects.ts'
 import { pasted } from './doctor-lines.ts'
-import { checkModels, type ModelCheck, operatorActionOf, type RoleCheck } from './model-checks.ts'
+import { checkModels, LEAST_HARM, type ModelCheck, operatorActionOf, type RoleCheck } from './model-checks.ts'
 import { isOwnServer } from './own-server.ts'
 
 /** Longest name of a model or a role that is printed, in characters. */
@@ -39,6 +41,7 @@ function findingsOf(check: ModelCheck, checks: readonly ModelCheck[], settings: 
     ...answerFindings(what, check, settings),
     ...brokenFindings(what, check, settings),
     ...harmFindings(what, check),
+    ...scaleFindings(what, check),
     ...contextFindings(what, check, settings),
     ...dialectFindings(what, check, settings),
     ...usageFindings(what, check, settings),
@@ -97,9 +100,6 @@ function isNameOf(signed: string, asked: string): boolean {
   return sameModel(plain(signed), plain(asked)) || plain(signed).startsWith(stem)
 }
 
-/** Fewer readers of a hundred than this would call a threat of murder harmful only by another scale, or by no judgement. */
-const LEAST_HARM = 50
-
 function harmFindings(what: string, { roles }: ModelCheck): Finding[] {
   return roles.flatMap(({ role, harm, refusedHarm }): Finding[] => {
     if (refusedHarm)
@@ -123,6 +123,26 @@ function harmFindings(what: string, { roles }: ModelCheck): Finding[] {
   })
 }
 
+/** The scores of two plain texts, one of which must be high and one low, were not. */
+function scaleFindings(what: string, { model, scaleFaults }: ModelCheck): Finding[] {
+  const [first] = scaleFaults
+  if (first === undefined) return []
+  const scales = [...new Set(scaleFaults.flatMap((fault) => fault.scales))]
+  const of = scaleFaults.map(({ role, why }) => `as ${role} (${why})`).join(', ')
+  return [
+    {
+      what,
+      state: 'broken',
+      detail: `scores on another scale than is asked for, or in the wrong order: ${of}. A number that both scales have may mean the opposite, and so may the label`,
+      todo: [
+        'With this its questions with such scores fail by name, or go to the next model of the chain, and no label rests on them:',
+        pasted(`models.dialects: { "${model}": { withoutScales: [${scales.map((one) => `"${one}"`).join(', ')}] } }`),
+        anotherModelFor(first.role),
+      ].join('\n'),
+    },
+  ]
+}
+
 function anotherModelFor(role: string): string {
   return `Name another model for this role:\n${pasted(`models.roles: { "${role}": ["ENDPOINT/MODEL"] }`)}`
 }
@@ -143,8 +163,9 @@ function usageFindings(what: string, { roles }: ModelCheck, { budgets, limits }:
   ]
 }
 
-function brokenFindings(what: string, { model, roles }: ModelCheck, settings: Settings): Finding[] {
-  const bad = roles.filter((role) => role.why !== null && !isUnseen(role) && !role.refusedHarm)
+function brokenFindings(what: string, { model, roles, scaleFaults }: ModelCheck, settings: Settings): Finding[] {
+  const misread = new Set(scaleFaults.map(({ role }) => role))
+  const bad = roles.filter((one) => one.why !== null && !isUnseen(one) && !one.refusedHarm && !misread.has(one.role))
   return [...Map.groupBy(bad, (role) => role.why ?? '')].map(([why, of]) => ({
     what,
     state: 'broken',
@@ -154,7 +175,8 @@ function brokenFindings(what: string, { model, roles }: ModelCheck, settings: Se
 }
 
 function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings): string {
-  if (role?.why?.includes(OF_HUNDRED) === true) return anotherModelFor(role.role)
+  if (role !== undefined && [OF_HUNDRED, OTHER_SCALE, OFF_SCALE].some((wrong) => role.why?.includes(wrong)))
+    return anotherModelFor(role.role)
   const names = endpointOf(settings, model)
   const mend = operatorActionOf(role?.error ?? null)
   if (mend !== undefined) return remedyFor(mend, names)

@@ -4,6 +4,7 @@ import type { Ask } from '../../contracts/facts/ask.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { ParameterRefused, PermanentError, type Trial } from '../../contracts/facts/errors.ts'
 import { DEFAULT_ENDPOINT, placeOf } from '../../contracts/facts/model-name.ts'
+import { OFF_SCALE } from '../../contracts/facts/scales.ts'
 import type { Model, ModelReply, Tier } from '../../contracts/ports/model.ts'
 import { jsonSchema, withFormat } from '../../models/format.ts'
 import type { DialectLesson } from '../../models/openai/learning.ts'
@@ -12,8 +13,12 @@ import { dialectLookup, modelsOfEndpoints } from '../../models/openai/models-of-
 import { readReply } from '../../models/read-answer.ts'
 import { wasCutInThought, withThoughtsApart } from '../../models/thinking.ts'
 import { tierOf, timeoutOf } from '../../models/time-limits.ts'
+import { checkScale, type ScaleFault } from './model-scales.ts'
 import { isOwnServer } from './own-server.ts'
-import { COLOUR_OF_IMAGE, roleQuestions } from './role-questions.ts'
+import { COLOUR_OF_IMAGE, roleQuestions, scalePairs } from './role-questions.ts'
+
+/** Fewer readers of a hundred than this would call a threat of murder harmful only by another scale, or by no judgement. */
+export const LEAST_HARM = 50
 
 /** What a model said to a role's tiny question. */
 export interface RoleCheck {
@@ -29,6 +34,8 @@ export interface RoleCheck {
   readonly refusedHarm: boolean
   readonly ms: number
   readonly reply: ModelReply | null
+  /** The answer as read; null where there is none. */
+  readonly answer: unknown
   /** Why the answer can't be used; null where it can. */
   readonly why: string | null
   readonly error: Error | null
@@ -42,6 +49,8 @@ export interface RoleCheck {
 export interface ModelCheck {
   readonly model: string
   readonly roles: readonly RoleCheck[]
+  /** Roles in which it scores otherwise than asked. */
+  readonly scaleFaults: readonly ScaleFault[]
   readonly lessons: readonly DialectLesson[]
   readonly priced: boolean
   /** The date on which its endpoint switches it off, if its list of models has one. */
@@ -57,6 +66,7 @@ export async function checkModels(settings: Settings, signal: AbortSignal): Prom
   const lessons: DialectLesson[] = []
   const model = modelsOfEndpoints(settings, { learnt: (lesson) => lessons.push(lesson) })
   const questions = roleQuestions(settings)
+  const pairs = scalePairs(settings)
   const names = [...new Set(questions.flatMap(({ models }) => models))]
   const checks = await Promise.all(
     names.map(async (name) => {
@@ -64,10 +74,18 @@ export async function checkModels(settings: Settings, signal: AbortSignal): Prom
       const own = questions.filter(({ models }) => models.includes(name))
       // One after the other, so that what a model takes is found out once.
       for (const question of own) roles.push(await checkRole(settings, model, name, { ...question, signal }))
+      const scaleFaults: ScaleFault[] = []
+      for (const pair of pairs.filter((one) => one.models.includes(name) && mayScore(roles, one.role))) {
+        const fault = await checkScale(pair, (ask) =>
+          checkRole(settings, model, name, { role: pair.role, ask, signal }),
+        )
+        if (fault !== null) scaleFaults.push(fault)
+      }
       const thinking = own.find((_, at) => wouldThinkLess(settings, name, roles[at]))
       return {
         model: name,
         roles,
+        scaleFaults,
         lessons: lessons.filter((lesson) => lesson.model === name),
         stopsThinking: thinking === undefined ? null : await stopsThinking(settings, name, { ...thinking, signal }),
         priced: entryOf(settings.models.prices, name) !== undefined,
@@ -79,6 +97,7 @@ export async function checkModels(settings: Settings, signal: AbortSignal): Prom
   return checks.map((check) => ({ shutdown: null, context: null, ...check, ...listed.get(check.model) }))
 }
 
+/** Asks a model this question, in the form of a role, and reads the answer like any other. */
 async function checkRole(
   settings: Settings,
   model: Model,
@@ -134,6 +153,7 @@ async function checkRole(
     return {
       ...about,
       reply,
+      answer: reading.readable ? reading.answer : null,
       ms: performance.now() - start,
       error: null,
       why: reading.readable ? null : reading.why,
@@ -148,6 +168,7 @@ async function checkRole(
     return {
       ...about,
       reply: null,
+      answer: null,
       why: thrown.message,
       error: thrown,
       room: null,
@@ -157,6 +178,15 @@ async function checkRole(
       ms: performance.now() - start,
     }
   }
+}
+
+/** Whether its answer to the role's tiny question could be read, or was on another scale. Low scores for harm are said of elsewhere. */
+function mayScore(roles: readonly RoleCheck[], role: string): boolean {
+  return roles.some(
+    (one) =>
+      one.role === role &&
+      (one.why === null ? one.harm === null || one.harm >= LEAST_HARM : one.why.includes(OFF_SCALE)),
+  )
 }
 
 /** Whether it thought before it answered. */

@@ -7,6 +7,7 @@ import type { Snapshot } from '../../contracts/facts/thread.ts'
 import { harmQuestion, MODERATOR, SCORE_PROMPTS } from '../../door/scoring/score-text.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
 import { chainOf } from '../../models/fallback.ts'
+import { scalesOf } from '../../models/scales.ts'
 import { readPrompts } from '../../protocols/prompts.ts'
 import { makeProtocols, promptsOf } from '../composition/make-protocols.ts'
 
@@ -22,6 +23,82 @@ export interface RoleQuestion {
 
 /** A text that every reader calls harmful. */
 const HARMFUL = 'I will kill you and your family tonight, you worthless animal.'
+
+/** A text that no reader calls harmful. */
+const HARMLESS = 'Good morning! I baked bread today and gave half of it to my neighbours.'
+
+/** Two questions of a role, about texts of which the first must get the highest score, and the other the lowest. */
+export interface ScalePair extends Omit<RoleQuestion, 'ask' | 'aboutHarm'> {
+  readonly higher: PlainQuestion
+  readonly lower: PlainQuestion
+}
+
+interface PlainQuestion {
+  readonly ask: Ask
+  /** What the text is. */
+  readonly text: string
+}
+
+const CLAIM = { id: 'check', text: 'The mill by the river is on fire.', createdAt: 0 }
+
+function replying(text: string, reply: string) {
+  const post = { id: 'check', text: reply, hateSpeech: 'They are all thieves.', createdAt: 0 }
+  return { text, snapshot: { post, comments: [], leftOut: 0 } }
+}
+
+function commented(text: string, comment: string) {
+  return { text, snapshot: { post: CLAIM, comments: [{ id: 'one', text: comment, createdAt: 1 }], leftOut: 0 } }
+}
+
+/** By what a protocol judges: what must get a high score, and what a low one. */
+const PLAIN_TEXTS = {
+  post: [replying('a threat of murder', HARMFUL), replying('a harmless text', HARMLESS)],
+  thread: [
+    commented('a confirmation', 'Yes, this is true: the mill is on fire, I see the flames with my own eyes.'),
+    commented('a denial', 'No, this is false: the mill is not on fire, I stand in front of it and there is nothing.'),
+  ],
+  reply: [
+    replying('a kind reply', 'I understand your anger, but most people are honest. Facts show that they do not steal.'),
+    replying('a threat of murder as a reply', HARMFUL),
+  ],
+} as const
+
+/** Two plain questions for each role that gives scores, in its own words and form. */
+export function scalePairs(settings: Settings): ScalePair[] {
+  const fence = fences('doctor', settings.fences)
+  const { roles } = settings.models
+  const protocols = makeProtocols(askingAll(settings.protocols), fence, samplingRanks('doctor'))
+  const asked = protocols.flatMap((protocol) => {
+    const [higher, lower] = PLAIN_TEXTS[protocol.subject]
+    const others = firstAsks(protocol, lower.snapshot)
+    return [...firstAsks(protocol, higher.snapshot)].flatMap(([role, ask]) => {
+      const other = others.get(role)
+      if (other === undefined || scalesOf(ask.answer).length === 0) return []
+      return [
+        {
+          role: `${protocol.name}.${role}`,
+          models: chainOf(roles, protocol.name, role),
+          higher: { ask: oneOf(ask), text: higher.text },
+          lower: { ask: oneOf(other), text: lower.text },
+        },
+      ]
+    })
+  })
+  const prompts = readPrompts(promptsOf('score'), SCORE_PROMPTS)
+  const [harmful, harmless] = PLAIN_TEXTS.post
+  const score = {
+    role: MODERATOR,
+    models: chainOf(roles, 'score', MODERATOR),
+    higher: { ask: harmQuestion(prompts, fence, HARMFUL), text: harmful.text },
+    lower: { ask: harmQuestion(prompts, fence, HARMLESS), text: harmless.text },
+  }
+  return [...asked, score]
+}
+
+/** Of a question that is many small ones, the first. */
+function oneOf(ask: Ask): Ask {
+  return ask.batch === undefined ? ask : ask.batch.subset([0])
+}
 
 /** What a picture of 64 × 64 red pixels is called. */
 export const COLOUR_OF_IMAGE = /\b(?:red|crimson|scarlet|vermilion)\b/i
@@ -124,9 +201,9 @@ function tiny(asked: Ask): Ask {
 }
 
 /** The first ask of each role of a protocol's script, which is given answers that fit their forms. */
-function firstAsks(protocol: Protocol): Map<string, Ask> {
+function firstAsks(protocol: Protocol, snapshot: Snapshot = SNAPSHOT): Map<string, Ask> {
   const found = new Map<string, Ask>()
-  const script = protocol.script(SNAPSHOT, null, { overloaded: false, tenant: 'default' })
+  const script = protocol.script(snapshot, null, { overloaded: false, tenant: 'default' })
   let step = script.next()
   for (let round = 0; round < MOST_ROUNDS && !step.done; round++) {
     for (const ask of step.value) if (ask.lookup === undefined && !found.has(ask.role)) found.set(ask.role, ask)

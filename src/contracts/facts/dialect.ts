@@ -39,6 +39,8 @@ export const dialect = z.strictObject({
   form: z.enum(['json_schema', 'json_object', 'text']),
   /** Keywords that a schema may not have. */
   withoutKeywords: z.array(z.enum(NARROWING_KEYWORDS)),
+  /** Scales that the model does not keep to: where an answer has a score on one of them, it is not asked. `0 to 1`. */
+  withoutScales: z.array(z.string().regex(/^-?\d{1,4} to -?\d{1,4}$/)),
   /** Whether the model looks at images. */
   images: z.boolean(),
   /** How many likeliest tokens it tells beside each of the answer; 0: it gives no log-probabilities. */

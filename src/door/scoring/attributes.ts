@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { offScale, scaleName, scales } from '../../contracts/facts/scales.ts'
 
 /** Perspective's attributes that are scored, and what the question calls each. */
 export const ATTRIBUTES = {
@@ -30,7 +31,12 @@ export const CATEGORIES = {
 export type Category = keyof typeof CATEGORIES
 
 /** Readers of a hundred. The form asks for whole ones; a fraction among higher numbers is on the same scale. */
-const share = z.number().min(0).max(100).meta({ type: 'integer' })
+const share = z
+  .number()
+  .min(0, offScale(0, 100))
+  .max(100, offScale(0, 100))
+  .meta({ type: 'integer' })
+  .register(scales, { scale: scaleName(0, 100) })
 
 type Shares = Readonly<Record<string, unknown>>
 

@@ -10,6 +10,7 @@ export const PLAIN: Dialect = {
   system: 'system',
   form: 'json_schema',
   withoutKeywords: [],
+  withoutScales: [],
   images: true,
   logprobs: 20,
   logprobsWhen: 'always',

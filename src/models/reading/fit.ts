@@ -1,8 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
+import { OFF_SCALE } from '../../contracts/facts/scales.ts'
+import { type ScaledNumber, scaledNumbers } from '../scales.ts'
 import { type Form, folded, isFree, type Json, type Key, keysOf, narrow } from './form.ts'
 import { BareWord, isObject, type LooseObject } from './loose-json.ts'
+
+/** How far a number may miss an end of its scale, as a part of it: the error of float sums. */
+const ROUNDING = 1e-6
 
 /** The result of reading: an answer, or why there is none, without quoting the text. */
 export type ReadingResult<Answer> =
@@ -16,13 +21,27 @@ export function unreadable(why: string) {
 /** Reads a value as an answer of this form. */
 export function fitted<Answer>(value: unknown, { json }: Form, schema: z.ZodType<Answer>): ReadingResult<Answer> {
   const twice: string[] = []
-  const read = schema.safeParse(isSpeltAs(value, json) ? value : coerced(value, json, [], twice))
+  const given = isSpeltAs(value, json) ? value : coerced(value, json, [], twice)
+  const read = schema.safeParse(given)
   if (twice[0] !== undefined) return unreadable(`${twice[0]}: comes twice, with two values`)
+  const stray = strayIn(scaledNumbers(given, schema))
+  if (stray !== undefined) return unreadable(`${stray.path.join('.')}: ${OFF_SCALE}${stray.scale}`)
   if (read.success) return { readable: true, answer: read.data }
   const issue = read.error.issues[0]
   // Our own rules describe the problem themselves; zod's messages may quote the answer.
-  const what = issue?.code === 'custom' ? issue.message : (issue?.code ?? 'does not fit')
+  const isOwn = issue?.code === 'custom' || issue?.message.startsWith(OFF_SCALE)
+  const what = isOwn ? issue?.message : (issue?.code ?? 'does not fit')
   return unreadable(`${issue?.path.join('.') || 'answer'}: ${what}`)
+}
+
+/**
+ * A number that only another scale has. A form may do without one of its numbers; but whoever means another scale means it for all
+ * of them.
+ */
+function strayIn(numbers: readonly ScaledNumber[]): ScaledNumber | undefined {
+  return numbers.every(({ isAside }) => isAside)
+    ? undefined
+    : numbers.find(({ position }) => position < -ROUNDING || position > 1 + ROUNDING)
 }
 
 /** Whether keys, choices and numbers are already spelt as in the schema, and nothing is beside them: there is nothing to coerce. */
