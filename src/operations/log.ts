@@ -34,6 +34,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'settings:reloaded': 'info',
   'settings:refused': 'error',
   'settings:fixed': 'error',
+  'loop:lagged': 'warn',
   'traces:held': 'warn',
   'traces:rejected': 'warn',
   error: 'error',

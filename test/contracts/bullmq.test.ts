@@ -398,3 +398,45 @@ describe('in BullMQ', () => {
     expect(noted.answered.map(({ attempt }) => attempt.number)).toEqual([1])
   })
 })
+
+/** Lets nothing else run for so long, in ms. */
+function occupyLoop(ms: number): void {
+  const until = performance.now() + ms
+  while (performance.now() < until);
+}
+
+describe('an event loop that lags', () => {
+  it('lets no lock lapse: locks hold as long as it lags, and fewer slots are taken, which is said', {
+    timeout: 30_000,
+  }, async () => {
+    const said: Events['loop:lagged'][] = []
+    let lapsed = 0
+    const report: Report = (name, event) => {
+      if (name === 'job:lapsed') lapsed++
+      if (name === 'loop:lagged') said.push(event as Events['loop:lagged'])
+    }
+    const queues = makeQueues(freshPrefix(), { queues: { lock: 400, stalledCheck: 60_000 } }, 0, report)
+    let answered = 0
+    const { work } = notedWork((caseId) => [askOf(caseId, '0.0'), askOf(caseId, '0.1')], {
+      async answer() {
+        await sleep(4_000)
+        answered++
+        return { end: 'done' }
+      },
+    })
+    queues.work(work)
+    const occupy = async (times: number) => {
+      for (let n = 0; n < times; n++) {
+        await sleep(300)
+        occupyLoop(600)
+      }
+    }
+    await occupy(2)
+    await vi.waitFor(() => expect(said.at(-1)?.share).toBeLessThan(1), SOON)
+    await queues.push(['c'])
+    await occupy(6)
+    await vi.waitFor(() => expect(answered).toBeGreaterThan(0), SOON)
+    expect(lapsed).toBe(0)
+    await queues.close(GRACE_MS)
+  })
+})

@@ -205,6 +205,8 @@ export interface Events {
   'job:stalled': { queue: string }
   /** A worker could not renew the locks of jobs that it is still running: others may run them, too. */
   'job:lapsed': ManyIds & { queue: string; jobs: number }
+  /** The event loop lags: from now on this process takes this part of its slots. 1: it takes them all again. */
+  'loop:lagged': { share: number; lagMs: number }
   /** An endpoint's filter refused a question, or stopped its answer. */
   'call:filtered': Ids & { protocol: string; stage: string; model: string; found: readonly FilterRefusal[] }
   /** A call to a model ended. */

@@ -33,6 +33,8 @@ export interface BenchPlan {
 export interface BenchReport {
   readonly verdicts: number
   readonly lost: number
+  /** Not judged when a phase was stopped after five minutes. */
+  readonly unfinished: number
   readonly duplicates: number
   readonly seconds: number
   readonly verdictsPerSecond: number
@@ -66,6 +68,8 @@ export interface BenchReport {
 interface Seen {
   readonly ticks: readonly Tick[]
   readonly lost: number
+  /** Not judged when a phase was stopped after five minutes. */
+  readonly unfinished: number
   readonly duplicates: number
   readonly depths: readonly number[]
   /** Redis's processor time, in ms. */
@@ -183,6 +187,7 @@ export async function bench(
   return {
     verdicts: verdicts.length,
     lost: phases.reduce((total, { lost }) => total + lost, 0),
+    unfinished: phases.reduce((total, { unfinished }) => total + unfinished, 0),
     duplicates: phases.reduce((total, { duplicates }) => total + duplicates, 0),
     seconds: round((performance.now() - started) / 1000),
     verdictsPerSecond: round(verdictsPerSecond),
@@ -209,10 +214,13 @@ async function runPhase(
   options: Parameters<typeof serve>[1] & { expected: number },
   { say, signal }: { say: (line: string) => void; signal: AbortSignal },
 ): Promise<Seen> {
-  const { ticks, kafka, settings, redis } = await serve(environment, options, signal)
+  const { ticks, kafka, settings, redis, isCutOff } = await serve(environment, options, signal)
   const troubles = sum(ticks, (tick) => tick.troubles)
   if (troubles > 0) say(`  ${troubles} troubles were reported; GAVEL_LOG_LEVEL=info tells them`)
-  return { ticks, redisCpuMs: redis.cpuMs, ...(await countOnTopic(kafka, settings, options.expected, signal)) }
+  const { missing, ...counted } = await countOnTopic(kafka, settings, options.expected, signal)
+  if (isCutOff) say(`  stopped after five minutes: ${missing} subjects were not judged by then`)
+  const apart = isCutOff ? { lost: 0, unfinished: missing } : { lost: missing, unfinished: 0 }
+  return { ticks, redisCpuMs: redis.cpuMs, ...counted, ...apart }
 }
 
 async function countOnTopic(kafka: Kafka, settings: Settings, expected: number, signal: AbortSignal) {
@@ -224,7 +232,7 @@ async function countOnTopic(kafka: Kafka, settings: Settings, expected: number, 
     subjects.add(subjectId)
   })
   const depths = await depthsOnTopic(kafka, settings, signal)
-  return { lost: expected - subjects.size, duplicates: ids.length - new Set(ids).size, depths }
+  return { missing: expected - subjects.size, duplicates: ids.length - new Set(ids).size, depths }
 }
 
 /** Rounds with model calls, of the first verdicts' transcripts. */

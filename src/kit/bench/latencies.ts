@@ -18,6 +18,8 @@ export interface LatencyRow {
   readonly latencyMs: number
   readonly verdicts: number
   readonly lost: number
+  /** Not judged when the row was stopped after five minutes. */
+  readonly unfinished: number
   readonly callsPerVerdict: number
   readonly verdictsPerSecond: number
   /** Processor time, in ms. */
@@ -68,7 +70,8 @@ export async function latenciesBench(
     rows.push({
       latencyMs,
       verdicts: published.length,
-      lost: verdicts - published.length,
+      lost: seen.isCutOff ? 0 : verdicts - published.length,
+      unfinished: seen.isCutOff ? verdicts - published.length : 0,
       callsPerVerdict: round(calls),
       verdictsPerSecond: round(rateBetween(seen.ticks, verdicts)),
       cpuMs: { node: round(sum(seen.ticks, ({ cpuMs }) => cpuMs) / count), redis: round(seen.redis.cpuMs / count) },
@@ -85,8 +88,8 @@ export async function latenciesBench(
 /** The report for people. */
 export function latenciesTable({ rows }: { readonly rows: readonly LatencyRow[] }): string {
   const lines = rows.map(
-    ({ latencyMs, verdictsPerSecond, cpuMs, roundTrips, kibToRedis, lapsedLocks, lost }) =>
-      `${latencyMs} ms a call: ${verdictsPerSecond} verdicts a second; a verdict: ${cpuMs.node} ms of Node, ${cpuMs.redis} ms of Redis, ${roundTrips} round trips, ${kibToRedis} KiB to Redis; ${lapsedLocks} lapsed locks, ${lost} lost`,
+    ({ latencyMs, verdictsPerSecond, cpuMs, roundTrips, kibToRedis, lapsedLocks, lost, unfinished }) =>
+      `${latencyMs} ms a call: ${verdictsPerSecond} verdicts a second; a verdict: ${cpuMs.node} ms of Node, ${cpuMs.redis} ms of Redis, ${roundTrips} round trips, ${kibToRedis} KiB to Redis; ${lapsedLocks} lapsed locks, ${lost} lost${unfinished === 0 ? '' : `, ${unfinished} unfinished when it was stopped after five minutes`}`,
   )
   return lines.join('\n')
 }

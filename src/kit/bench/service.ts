@@ -24,6 +24,8 @@ export interface ServiceRun {
   readonly settings: Settings
   /** What Redis did meanwhile. */
   readonly redis: RedisWork
+  /** It was stopped before it was done: what it had not published was not lost. */
+  readonly isCutOff: boolean
 }
 
 interface RedisWork {
@@ -86,8 +88,8 @@ export async function serve(
       const pace = { kind: 'rate', perSecond: options.live.perSecond } as const
       await sendAll(kafka, settings, options.live.messages, pace, signal)
     }
-    await finished(worker, () => options.done(ticks), signal)
-    return { ticks, kafka, settings, redis: less(await redisWork(redis), before) }
+    const isDone = await finished(worker, () => options.done(ticks), signal)
+    return { isCutOff: !isDone, ticks, kafka, settings, redis: less(await redisWork(redis), before) }
   } finally {
     await gone(worker)
     redis.disconnect()
@@ -159,14 +161,16 @@ export function ready(worker: ChildProcess, onTick: (tick: Tick) => void): Promi
   })
 }
 
-async function finished(worker: ChildProcess, done: () => boolean, signal: AbortSignal): Promise<void> {
+/** Resolves to false if it took too long. */
+async function finished(worker: ChildProcess, done: () => boolean, signal: AbortSignal): Promise<boolean> {
   const deadline = Date.now() + LONGEST_PHASE_MS
   while (!done()) {
     if (signal.aborted) throw new OperatorError('Stopped before the end.')
     if (worker.exitCode !== null) throw new OperatorError(`The service under load ended with ${worker.exitCode}.`)
-    if (Date.now() > deadline) return
+    if (Date.now() > deadline) return false
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
+  return true
 }
 
 export async function gone(worker: ChildProcess): Promise<void> {

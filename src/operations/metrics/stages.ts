@@ -47,6 +47,13 @@ export const stageMetrics: MetricGroup = (registry, { protocols }) => {
     registers,
   })
 
+  const share = new Gauge({
+    name: 'gavel_slots_share',
+    help: 'The part of its slots that this process takes; below 1 while its event loop lags, so that locks are renewed in time.',
+    registers,
+  })
+  share.set(1)
+
   for (const counter of [stalled, lapsed]) counter.inc({ queue: 'cases' }, 0)
   for (const { name: protocol, stages } of protocols)
     for (const stage of stages) lapsed.inc({ queue: `${protocol}.${stage}` }, 0)
@@ -59,6 +66,7 @@ export const stageMetrics: MetricGroup = (registry, { protocols }) => {
       if (!here) for (const gauge of [stageJobs, stageOldest]) gauge.reset()
     },
     'job:stalled': ({ queue }) => stalled.inc({ queue }),
+    'loop:lagged': (change) => share.set(change.share),
     'job:lapsed': ({ queue, jobs }) => lapsed.inc({ queue }, jobs),
     'stage:backlog': ({ stage, protocol, states, oldestWaitingSeconds }) => {
       for (const [state, jobs] of Object.entries(states)) stageJobs.set({ stage, protocol, state }, jobs)

@@ -5,6 +5,7 @@ import type { Clock } from '../../contracts/ports/clock.ts'
 import { casesNamed, type Report } from '../../contracts/ports/report.ts'
 import type { StageQueues, Work } from '../../contracts/ports/stage-queues.ts'
 import { backlogOf } from './backlog.ts'
+import { type LoopLag, loopLag, watchLoop } from './loop-lag.ts'
 import { runAsks, runCase } from './run-jobs.ts'
 import {
   type AskJob,
@@ -60,6 +61,22 @@ export function bullQueues(deps: {
   }
 }
 
+/** A worker whose locks follow the lag of the event loop. */
+class LagAwareWorker<Data> extends Worker<Data> {
+  lag: LoopLag | undefined
+
+  override extendJobLocks(jobIds: string[], tokens: string[], duration: number): Promise<string[]> {
+    return super.extendJobLocks(jobIds, tokens, Math.max(duration, this.lag?.lockMs ?? 0))
+  }
+
+  /** For jobs that are taken from now on. */
+  follow(lag: LoopLag, concurrency: number): void {
+    this.lag = lag
+    this.opts.lockDuration = lag.lockMs
+    this.concurrency = Math.ceil(lag.share * concurrency)
+  }
+}
+
 /** The case that a job is for. */
 function caseOf(data: unknown): { caseId?: string } {
   const { caseId } = (data ?? {}) as { readonly caseId?: unknown }
@@ -79,6 +96,9 @@ function queueWorkers(deps: {
   const workers: Worker[] = []
   const draining = new AbortController()
   const stopping = new AbortController()
+  const lag = loopLag(settings.queues.lock, (change) => report('loop:lagged', change))
+  const following: (() => void)[] = []
+  let watch: ReturnType<typeof watchLoop> | undefined
 
   /** A worker whose fetch fails asks again at once, thousands of times a second: it is made to pause. */
   function rest(worker: Worker): void {
@@ -101,7 +121,7 @@ function queueWorkers(deps: {
       if (id !== undefined && caseId !== undefined) running.set(id, caseId)
       await run(job, token).finally(() => id !== undefined && running.delete(id))
     }
-    const worker = new Worker<Data>(name, noted, {
+    const worker = new LagAwareWorker<Data>(name, noted, {
       connection,
       prefix: settings.prefix,
       concurrency,
@@ -121,16 +141,27 @@ function queueWorkers(deps: {
     worker.on('stalled', () => report('job:stalled', { queue: name }))
     worker.on('failed', (job, error) => report('error', { where: `worker ${name}`, error, ...caseOf(job?.data) }))
     workers.push(worker)
+    following.push(() => worker.follow(lag, concurrency))
   }
 
   return {
     start(work: Work): void {
       const parts = { ...deps, work }
+      watch = watchLoop(lag, () => {
+        for (const follow of following) follow()
+      })
       const signals = { draining: draining.signal, stopping: stopping.signal }
       startWorker<CaseJob>(queues.cases.name, settings.cases.concurrency, (job, token) => runCase(parts, job, token))
       for (const { queue, ...stage } of queues.asks.values()) {
         const { concurrency, perAuthor: ofPart = Math.ceil(concurrency / 2) } = stageSettings(settings, stage)
-        const run = { ...signals, slots: fairSlots({ all: concurrency, each: concurrency, ofPart }) }
+        const limits = {
+          get all() {
+            return Math.ceil(lag.share * concurrency)
+          },
+          each: concurrency,
+          ofPart,
+        }
+        const run = { ...signals, slots: fairSlots(limits) }
         startWorker<AskJob>(queue.name, concurrency, (job, token) => runAsks(parts, run, job, token))
       }
     },
@@ -143,6 +174,7 @@ function queueWorkers(deps: {
       const abort = setTimeout(() => stopping.abort(new Error('the service is stopping')), graceMs)
       const force = new Promise<void>((resolve) => setTimeout(resolve, graceMs + FORCE_AFTER_MS).unref())
       await Promise.race([gone, force])
+      watch?.close()
       clearTimeout(abort)
       // A worker that does not stop is abandoned: the locks of its jobs expire, and other workers run them again.
       for (const { name } of there)

@@ -1,0 +1,62 @@
+/** How this process copes with an event loop that lags, so that it renews its jobs' locks in time. */
+export interface LoopLag {
+  /** How long a lock holds now, in ms. */
+  readonly lockMs: number
+  /** The part of its slots that it takes now, above 0 to 1. */
+  readonly share: number
+  /** Takes in the loop's longest delay since the last time, in ms. */
+  note(worstMs: number): void
+}
+
+/** What changed: the part of the slots that are taken from now on, and the delay that was the cause. */
+export interface ShareChange {
+  readonly share: number
+  readonly lagMs: number
+}
+
+/** A lock holds for so many of the loop's longest recent delays, and never longer than this, in ms. */
+const [LAGS_A_LOCK, LONGEST_LOCK_MS] = [8, 120_000]
+/** Each time, the longest recent delay counts so much less. */
+const FADES = 0.98
+/** At a delay beyond this part of the set lock the slots are halved; while it is far below, they come back step by step. */
+const [TOO_LONG, SHORT] = [1 / 8, 1 / 32]
+const [LEAST_SHARE, STEP] = [1 / 16, 1 / 64]
+
+/**
+ * A lock is renewed by a timer, which a busy loop runs late: locks hold as long as the delays demand, and fewer slots bring the
+ * delays down. `lockMs`: the lock as it is set.
+ */
+export function loopLag(lockMs: number, changed: (change: ShareChange) => void): LoopLag {
+  let recentMs = 0
+  let share = 1
+  return {
+    get lockMs() {
+      return Math.max(lockMs, Math.min(LONGEST_LOCK_MS, Math.ceil(LAGS_A_LOCK * recentMs)))
+    },
+    get share() {
+      return share
+    },
+    note(worstMs) {
+      recentMs = Math.max(worstMs, FADES * recentMs)
+      const before = share
+      if (worstMs > TOO_LONG * lockMs) share = Math.max(LEAST_SHARE, share / 2)
+      else if (recentMs < SHORT * lockMs) share = Math.min(1, share + STEP)
+      if (share < before || (share === 1 && before < 1)) changed({ share, lagMs: Math.round(recentMs) })
+    },
+  }
+}
+
+/** How often the loop's delay is looked at, in ms. */
+const LOOK_MS = 100
+
+/** Watches this process's event loop until `close`, by how late a timer of its own runs. */
+export function watchLoop(lag: LoopLag, noted: () => void): { close(): void } {
+  let last = performance.now()
+  const timer = setInterval(() => {
+    const now = performance.now()
+    lag.note(Math.max(0, now - last - LOOK_MS))
+    last = now
+    noted()
+  }, LOOK_MS).unref()
+  return { close: () => clearInterval(timer) }
+}
