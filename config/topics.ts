@@ -32,6 +32,11 @@ export function keptForGood({ decisions, decisionOutcomes, actions }: Topics): s
   return [decisions, decisionOutcomes, actions]
 }
 
+/** The topic that takes the records with which a broker is tried. */
+export function scratchTopicOf({ kafka: { topicPrefix } }: Pick<Settings, 'kafka'>): string {
+  return `${topicPrefix}scratch`
+}
+
 /**
  * The consumer groups beside `kafka.group`, which reads what is judged: one's offsets say nothing of another's. The record has a
  * group for each store, by the store's name.

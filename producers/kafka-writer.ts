@@ -7,6 +7,7 @@ import {
   RefusedRecord,
   type TopicWriter,
 } from '../src/contracts/ports/topic.ts'
+import { brokerRefusal, isTooLarge } from '../src/stream/broker-refusals.ts'
 import { NoAnswer, withTimeout } from '../src/stream/with-timeout.ts'
 
 const { CompressionTypes } = kafkajs
@@ -22,7 +23,7 @@ const TYPES: Record<Compression, number> = {
  * Most bytes of records in one request. The records of a partition are sent as one batch, and a broker accepts batches
  * up to 1 MiB by default: a larger backlog would be refused as a whole, again and again.
  */
-const REQUEST_BYTES = 900_000
+export const REQUEST_BYTES = 900_000
 
 /**
  * A request without a response for this long was sent on a connection that died unnoticed; kafkajs would retry on the
@@ -80,7 +81,9 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
         if (producer === own) producer = undefined
         void own.then((dead) => dead.disconnect()).catch(() => undefined)
       }
-      if (isRefusal(error))
+      const refusal = brokerRefusal(error, { topics: [...new Set(request.map(({ topic }) => topic))], compression })
+      if (refusal !== null) throw refusal
+      if (isTooLarge(error))
         throw new RefusedRecord(error instanceof Error ? error.message : 'refused', { cause: error })
       throw error
     }
@@ -109,21 +112,6 @@ async function again<T>(send: () => Promise<T>): Promise<T> {
       if (!mayPass || times === AGAIN.times) throw error
       await sleep(waitMs)
     }
-}
-
-/** Errors by which a broker refuses this record, rather than the topic or every record. */
-const OF_THE_RECORD = new Set([
-  'MESSAGE_TOO_LARGE',
-  'RECORD_LIST_TOO_LARGE',
-  'INVALID_RECORD',
-  'INVALID_TIMESTAMP',
-  'UNSUPPORTED_FOR_MESSAGE_FORMAT',
-])
-
-function isRefusal(error: unknown): boolean {
-  for (let one = error; one instanceof Error; one = one.cause)
-    if ('type' in one && typeof one.type === 'string' && OF_THE_RECORD.has(one.type)) return true
-  return false
 }
 
 /** The records in order, in requests that a broker accepts; a record that is too large by itself is sent alone. */

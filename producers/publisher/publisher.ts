@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { BrokerRefused } from '../../src/contracts/facts/broker-refusal.ts'
 import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
 import { casesNamed, type PublishedKind } from '../../src/contracts/ports/report.ts'
 import { caseIdsOf, charactersIn, type PendingEntry, pendingOf } from './records.ts'
@@ -20,6 +21,8 @@ const LAST_SENT_AT_ONCE = 1_000
 const MOST_IN_HAND = { entries: 5_000, characters: 32_000_000 }
 /** Wait before entries whose sending failed are sent again, in ms. */
 const RETRY_MS = 1_000
+/** What no retry mends is tried with one entry, after waits that double up to this, in ms: whoever mends it sees it go on. */
+const LONGEST_RETRY_MS = 15_000
 /** Longest wait for the first entry, in ms; it bounds how long a stop takes. */
 const WAIT_MS = 500
 /** An entry is adopted when the publisher that took it has sent no heartbeat for it for this long, in ms. */
@@ -49,6 +52,8 @@ interface Queue {
   readonly pending: InHand[]
   /** The last sending failed: a topic accepts nothing. */
   isBlocked: boolean
+  /** What no retry mends, and how long to wait before it is tried again, in ms; null while topics take all that they are sent. */
+  closed: { readonly refusal: BrokerRefused; readonly waitMs: number } | null
   /** Called when there is something to send, or to stop for. */
   wake: () => void
 }
@@ -59,6 +64,8 @@ interface Publishing extends SendingContext {
   readonly name: string
   readonly queues: readonly [verdicts: Queue, letters: Queue, answers: Queue, decisions: Queue]
   isStopping: boolean
+  /** Aborted with that: nobody waits any longer. */
+  readonly stopping: AbortController
 }
 
 /**
@@ -66,11 +73,12 @@ interface Publishing extends SendingContext {
  * same id. Adopts entries that a dead publisher left behind. Verdicts, dead letters and what is said of decisions wait for their
  * topics separately; verdicts on what was asked apart from the stream wait for none, and go to their answers.
  * A record that a broker permanently refuses is shortened if possible, and otherwise becomes a `refused` dead letter; a
- * topic that accepts nothing is retried without end.
+ * topic that accepts nothing is retried without end. What a broker refuses until a setting is changed closes the gate, and is
+ * tried again, more and more seldom, until it has been changed.
  */
 export function publisher(given: SendingContext & { readonly name: string }) {
   const queues = [queueOf('verdict'), queueOf('dead-letter'), queueOf('answer'), queueOf('decision')] as const
-  const publishing: Publishing = { ...given, queues, isStopping: false }
+  const publishing: Publishing = { ...given, queues, isStopping: false, stopping: new AbortController() }
   let running: Promise<unknown> = Promise.resolve()
   return {
     start() {
@@ -82,6 +90,7 @@ export function publisher(given: SendingContext & { readonly name: string }) {
     /** Tries once more to send what has been decided so far, then ends; failures are reported. */
     async close() {
       publishing.isStopping = true
+      publishing.stopping.abort()
       for (const { wake } of publishing.queues) wake()
       await running
       await sendLast(publishing)
@@ -90,7 +99,7 @@ export function publisher(given: SendingContext & { readonly name: string }) {
 }
 
 function queueOf(what: Queue['what']): Queue {
-  return { what, pending: [], isBlocked: false, wake: () => {} }
+  return { what, pending: [], isBlocked: false, closed: null, wake: () => {} }
 }
 
 /** Takes entries from the outbox until it is asked to stop, while there is room for them. */
@@ -166,21 +175,53 @@ async function take(
 /** Sends what is queued until it is asked to stop. */
 async function sendQueued(publishing: Publishing, queue: Queue): Promise<void> {
   while (!publishing.isStopping) {
-    if (queue.pending.length === 0)
+    if (queue.pending.length === 0 && queue.closed !== null) await tryWithoutEntry(publishing, queue)
+    else if (queue.pending.length === 0)
       await new Promise<void>((resolve) => {
         queue.wake = resolve
       })
     else
       try {
-        const most = queue.what === 'dead-letter' ? lettersAtOnce(queue) : SENT_AT_ONCE
+        const asUsual = queue.what === 'dead-letter' ? lettersAtOnce(queue) : SENT_AT_ONCE
+        const most = queue.closed === null ? asUsual : 1
         const sent = await sendFirst(publishing, queue, most)
         if (sent === 0 && queue.pending[0]?.isWithheld && !publishing.isStopping) await sleep(WAIT_MS)
       } catch (error) {
         const late = casesNamed(caseIdsOf(queue.pending.slice(0, SENT_AT_ONCE)))
-        publishing.report('error', { where: 'publisher', error, ...late })
-        if (!publishing.isStopping) await sleep(RETRY_MS)
+        if (queue.closed === null) publishing.report('error', { where: 'publisher', error, ...late })
+        if (!publishing.isStopping) await pause(publishing, queue.closed?.waitMs ?? RETRY_MS)
       }
   }
+}
+
+async function pause({ stopping }: Publishing, ms: number): Promise<void> {
+  await sleep(ms, undefined, { signal: stopping.signal }).catch(() => {})
+}
+
+/** What was refused is gone, perhaps erased: whether the next would be is seen by a record of nobody's. */
+async function tryWithoutEntry(publishing: Publishing, queue: Queue): Promise<void> {
+  const { tryTopic = async () => null, report } = publishing
+  const [topic = ''] = queue.closed?.refusal.topics ?? []
+  await pause(publishing, queue.closed?.waitMs ?? 0)
+  if (publishing.isStopping || queue.pending.length > 0) return
+  try {
+    const refusal = await tryTopic(topic)
+    if (refusal === null) noteOpen(publishing, queue)
+    else noteClosed(publishing, queue, refusal)
+  } catch (error) {
+    report('error', { where: 'publisher', error })
+  }
+}
+
+function noteClosed({ gate }: Publishing, queue: Queue, refusal: BrokerRefused): void {
+  const before = queue.closed?.waitMs
+  queue.closed = { refusal, waitMs: before === undefined ? RETRY_MS : Math.min(LONGEST_RETRY_MS, 2 * before) }
+  if (queue.what !== 'answer') gate?.close(queue.what, refusal)
+}
+
+function noteOpen({ gate }: Publishing, queue: Queue): void {
+  queue.closed = null
+  if (queue.what !== 'answer') gate?.open(queue.what)
 }
 
 /** Sends the first `most` entries of a queue, and removes them from the outbox; resolves to how many it were. */
@@ -193,9 +234,13 @@ async function sendFirst(publishing: Publishing, queue: Queue, most: number): Pr
     else await sendEntries(publishing, first, { atOnce: !queue.isBlocked })
     if (queue.what === 'verdict') await hookVerdicts(publishing, first)
   } catch (error) {
+    if (error instanceof BrokerRefused) noteClosed(publishing, queue, error)
     noteBlocked(publishing, queue, error instanceof Error ? error.message : String(error), first)
     throw error
   }
+  const { topics: refused = [] } = queue.closed?.refusal ?? {}
+  // What goes elsewhere shows nothing.
+  if (first.some(({ records }) => records.some(({ topic }) => refused.includes(topic)))) noteOpen(publishing, queue)
   noteBlocked(publishing, queue, null, first)
   await outbox.done(first.map(({ entry }) => entry))
   const sent = new Set<PendingEntry>(first)

@@ -1,7 +1,9 @@
+import { BrokerRefused } from '../../src/contracts/facts/broker-refusal.ts'
 import { shortenedTranscript } from '../../src/contracts/facts/transcript.ts'
 import type { Answers } from '../../src/contracts/ports/answers.ts'
 import type { Outbox, OutboxEntry } from '../../src/contracts/ports/cases.ts'
 import type { Clock } from '../../src/contracts/ports/clock.ts'
+import type { PublicationGate } from '../../src/contracts/ports/publication.ts'
 import type { Report } from '../../src/contracts/ports/report.ts'
 import { type OutgoingMessage, RefusedRecord, type TopicWriter } from '../../src/contracts/ports/topic.ts'
 import { deadLetterOf, shortenedLetter } from '../dead-letter.ts'
@@ -20,6 +22,10 @@ export interface SendingContext {
   readonly hook?: (published: readonly PublishedVerdict[]) => Promise<void>
   /** Whether a protocol judges replies. */
   readonly judgesReplies?: (protocol: string) => boolean
+  /** Told of what a broker refuses until a setting is changed. */
+  readonly gate?: PublicationGate
+  /** The refusal of even a small record of this topic; null if the broker takes it. Absent where no topic has a limit. */
+  readonly tryTopic?: (topic: string) => Promise<BrokerRefused | null>
   readonly topics: PublishedTopics
   /** The trace context of a verdict's records, where traces are sent. */
   readonly traceparentOf?: TraceparentOf | undefined
@@ -32,7 +38,7 @@ const SMALLEST_BYTES = 512
 
 /**
  * Sends entries, and marks in each the records that are on their topic. A record that a broker permanently refuses is
- * shortened if possible, and otherwise becomes a dead letter. With `atOnce` everything is first sent in one request;
+ * shortened if possible, and otherwise becomes a dead letter; rejects with a `BrokerRefused` if it is no fault of the record. With `atOnce` everything is first sent in one request;
  * otherwise topic by topic, so that acknowledged records are not sent again. Rejects if a topic accepts nothing.
  */
 export async function sendEntries(
@@ -50,7 +56,8 @@ export async function sendEntries(
       for (const { one, record } of unsent) one.sent.add(record)
       return
     } catch (error) {
-      if (!(error instanceof RefusedRecord)) throw error
+      // By themselves the topics show which of them is refused.
+      if (!(error instanceof RefusedRecord || error instanceof BrokerRefused)) throw error
     }
   }
   for (const topic of new Set(unsent.map(({ record }) => record.topic)))
@@ -122,6 +129,8 @@ async function sendShortened(
       if (!(error instanceof RefusedRecord)) throw error
     }
   }
+  const ofAll = (await context.tryTopic?.(record.topic)) ?? null
+  if (ofAll !== null) throw ofAll
   // A topic that refuses even the shortest dead letter refuses them all: the topic is at fault, not the letter.
   if (entry.kind === 'dead-letter' && shortened(topics, entry, record, SMALLEST_BYTES) !== null) throw refusal
   await putDeadLetter(context, record, refusal.message, entry)

@@ -32,6 +32,8 @@ interface Watched {
   readonly kafka?: Pick<AnswerWatch, 'away'>
   /** Since when there is no Kafka consumer, ms since 1970; null if there is one, or this process has no need of any. */
   readonly downSince: () => number | null
+  /** Why a broker refuses what is published until a setting is changed; null if it does not. */
+  readonly publication: () => string | null
   /** What is wrong with the stored data, or Redis's settings; null if nothing is. */
   readonly problem: () => string | null
   /** What keeps the record from being written, in words; null if nothing does. Absent where this process keeps none. */
@@ -50,7 +52,7 @@ interface Watched {
  * end, leaves it live. Ready means that it works.
  */
 export function healthOf(watched: Watched) {
-  const { redis, kafka, downSince, problem, record, risk, isStopping, loops, clock, process } = watched
+  const { redis, kafka, publication, downSince, problem, record, risk, isStopping, loops, clock, process } = watched
   let redisAwayAt = Number.NEGATIVE_INFINITY
 
   /** What keeps Redis from answering, in words; null if it answers. */
@@ -87,13 +89,21 @@ export function healthOf(watched: Watched) {
     async ready(): Promise<Health> {
       if (isStopping()) return { ok: false, checks: STOPPING, process }
       const away = await redisAway()
+      const closed = publication()
       return {
-        ok: away === null && problem() === null && downSince() === null && (record?.() ?? null) === null,
+        ok:
+          away === null &&
+          problem() === null &&
+          downSince() === null &&
+          (record?.() ?? null) === null &&
+          // The door goes on answering what needs no topic.
+          (closed === null || kafka !== undefined),
         checks: {
           redis: away ?? redisHere(),
           consumer: consumer(),
           ...(kafka === undefined ? {} : { kafka: kafka.away ?? 'answers' }),
           ...(record === undefined ? {} : { record: record() ?? 'kept' }),
+          ...(closed === null ? {} : { publication: closed }),
         },
         process,
       }

@@ -21,6 +21,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'sentinels:answer': 'info',
   'case:fenced': 'info',
   'case:revived': 'warn',
+  'publication:closed': 'error',
   'publication:held': 'error',
   'budget:spent': 'warn',
   'budget:renewed': 'warn',
@@ -172,8 +173,10 @@ export function logListener(
     if (silent === null) return
     // What ends is no error.
     const ends =
-      (name === 'publication:held' || name === 'traces:held') &&
-      !(event as Events['publication:held' | 'traces:held']).held
+      name === 'publication:closed'
+        ? !(event as Events['publication:closed']).closed
+        : (name === 'publication:held' || name === 'traces:held') &&
+          !(event as Events['publication:held' | 'traces:held']).held
     const alsoTimes = silent > 0 ? { alsoTimes: silent } : {}
     const trace = traceOf('caseId' in event ? event.caseId : undefined)
     log[ends ? 'info' : loudness]({ event: name, ...shortened(event), ...trace, ...alsoTimes })

@@ -61,11 +61,15 @@ function connectionTo({ brokers, tls, sasl }: KafkaSettings) {
   }
 }
 
+const TIMESTAMP_TYPE = 'message.timestamp.type'
+
 export interface TopicPlan {
   readonly name: string
   readonly partitions: number
   /** -1: without limit. */
   readonly retentionMs: number
+  /** Settings beside these. */
+  readonly own?: readonly { readonly name: string; readonly value: string }[]
 }
 
 /**
@@ -87,7 +91,7 @@ export async function ensureTopics(
   try {
     await admin.createTopics({
       waitForLeaders: false,
-      topics: absent.map(({ name, partitions, retentionMs }) => ({
+      topics: absent.map(({ name, partitions, retentionMs, own = [] }) => ({
         topic: name,
         numPartitions: partitions,
         replicationFactor: replication,
@@ -100,7 +104,10 @@ export async function ensureTopics(
                 { name: 'cleanup.policy', value: 'delete' },
               ]
             : []),
-          { name: 'message.timestamp.type', value: 'LogAppendTime' },
+          ...(own.some(({ name }) => name === TIMESTAMP_TYPE)
+            ? []
+            : [{ name: TIMESTAMP_TYPE, value: 'LogAppendTime' }]),
+          ...own,
         ],
       })),
     })

@@ -14,6 +14,7 @@ function setUp() {
     problem: null as string | null,
     refusal: null as string | null,
     risk: null as string | null,
+    closed: null as string | null,
     run: null as { loop: string; ms: number } | null,
     isStopping: false,
   }
@@ -23,6 +24,7 @@ function setUp() {
       () => world.refusal,
     ),
     downSince: () => world.downSince,
+    publication: () => world.closed,
     problem: () => world.problem,
     risk: () => world.risk,
     isStopping: () => world.isStopping,

@@ -1,8 +1,6 @@
 import { resolve } from 'node:path'
-import type { Admin } from 'kafkajs'
 import { unpricedFinding } from '../../../config/models.ts'
 import type { Settings } from '../../../config/schema.ts'
-import { keptForGood, topicsOf } from '../../../config/topics.ts'
 import type { Command } from '../../cli/command.ts'
 import { counted, paragraph, printable } from '../../cli/terminal.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
@@ -17,15 +15,13 @@ import { libraryOf } from '../../shelves/lancedb/library.ts'
 import { whyNotLoaded } from '../../shelves/lancedb/open-tables.ts'
 import { configurationFindings, redisFindings as findingsOfRedis } from '../../store/redis/checks.ts'
 import { checkRedis, connect, redisAddresses } from '../../store/redis/connect.ts'
-import { offsetFindings, topicFindings } from '../../stream/checks.ts'
-import { checkBrokers, kafkaClient } from '../../stream/client.ts'
 import { makeProtocols } from '../composition/make-protocols.ts'
+import { broken, withTimeout } from './doctor-findings.ts'
+import { kafkaFindings } from './doctor-kafka.ts'
 import { FIRST, hasSetting, isPasted } from './doctor-lines.ts'
 import { modelFindings } from './doctor-models.ts'
 import { recordFindings } from './doctor-record.ts'
 import { otherModels } from './paper-models.ts'
-
-const WAIT_MS = 10_000
 
 /** `gavel doctor`: checks everything that a running service needs. Ends with an `OperatorError` if something is broken. */
 export const command: Command<object, readonly Finding[]> = {
@@ -258,71 +254,6 @@ async function redisFindings(settings: Settings): Promise<Finding[]> {
   }
 }
 
-async function kafkaFindings(settings: Settings): Promise<Finding[]> {
-  const { brokers, clientId, sasl, tls } = settings.kafka
-  if (brokers.length === 0)
-    return [
-      {
-        what: 'Kafka',
-        state: 'broken',
-        detail: 'is not set',
-        todo: 'Set KAFKA_BROKERS, or start local servers with "gavel stack".',
-      },
-    ]
-  let admin: Admin | undefined
-  try {
-    await checkBrokers(settings.kafka)
-    admin = kafkaClient(settings.kafka, clientId, () => {}).admin({ retry: { retries: 1 } })
-    await withTimeout(admin.connect())
-    const cluster = await withTimeout(admin.describeCluster())
-    const present = new Set(await withTimeout(admin.listTopics()))
-    const topics = topicsOf(settings)
-    const there = Object.values(topics).filter((topic) => present.has(topic))
-    const absent = Object.values(topics).filter((topic) => !present.has(topic))
-    const limits = { brokers: cluster.brokers.length, keepTombstoneMs: settings.threads.keepTombstone }
-    return [
-      { what: 'Kafka', state: 'ok', detail: `${cluster.brokers.length} brokers` },
-      ...(sasl.mechanism === 'plain' && !tls.enabled
-        ? [
-            {
-              what: 'Kafka',
-              state: 'warning',
-              detail: 'receives the password unencrypted',
-              todo: 'Set kafka.tls.enabled to true and use a TLS port, or set kafka.sasl.mechanism to scram-sha-512.',
-            } as const,
-          ]
-        : []),
-      absent.length === 0
-        ? { what: 'topics', state: 'ok', detail: 'all exist' }
-        : {
-            what: 'topics',
-            state: 'warning',
-            detail: `absent: ${absent.join(', ')}`,
-            todo: '"gavel run" creates them at startup if permitted.',
-          },
-      ...(await withTimeout(
-        topicFindings(
-          admin,
-          {
-            all: there,
-            verdicts: topics.verdicts,
-            keptForGood: keptForGood(topics),
-            audit: { name: topics.audit, keepMs: settings.console.auditKeep },
-          },
-          limits,
-        ),
-      )),
-      ...(await withTimeout(
-        offsetFindings(admin, { ...limits, brokers: cluster.brokers.map(({ nodeId }) => nodeId) }),
-      )),
-    ]
-  } catch (error) {
-    return [broken('Kafka', error, 'Check KAFKA_BROKERS, and that the brokers are running.')]
-  } finally {
-    await admin?.disconnect().catch(() => undefined)
-  }
-}
-
 async function modelsAnswer(settings: Settings, signal: AbortSignal): Promise<Finding[]> {
   try {
     return await modelFindings(settings, signal)
@@ -339,19 +270,4 @@ function paperFindings(settings: Settings): Finding[] {
     detail: line,
     todo: "Set models.roles and library.embedder to the paper's, if they are still available.",
   }))
-}
-
-function broken(what: string, error: unknown, todo: string): Finding {
-  // The message already names the remedy.
-  if (error instanceof OperatorError) return { what, state: 'broken', detail: error.message }
-  const detail = error instanceof Error ? (error.message.split('\n', 1)[0] ?? error.name) : 'failed'
-  return { what, state: 'broken', detail: detail.replace(/\/\/[^@\s]*@/g, '//…@'), todo }
-}
-
-async function withTimeout<Result>(work: Promise<Result>): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${WAIT_MS / 1000} s`)), WAIT_MS)
-  })
-  return Promise.race([work, late]).finally(() => clearTimeout(timer))
 }

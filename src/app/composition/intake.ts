@@ -119,14 +119,15 @@ export function openerOf(
     partitions,
     streamClock = settings.clock,
     onlyAsked = false,
+    gate,
     ...parts
   }: Omit<Parameters<typeof opener>[0], 'settings' | 'orphanLetter'> &
-    Pick<OpenerSettings, 'partitions' | 'onlyAsked'> & { streamClock?: OpenerSettings['clock'] | undefined },
+    Pick<OpenerSettings, 'partitions' | 'onlyAsked' | 'gate'> & { streamClock?: OpenerSettings['clock'] | undefined },
 ) {
   const { checkpoints, cases } = settings
   return opener({
     ...parts,
-    settings: { checkpoints, cases, clock: streamClock, partitions, onlyAsked },
+    settings: { checkpoints, cases, clock: streamClock, partitions, onlyAsked, gate },
     orphanLetter: orphanLetters(parts.report),
   })
 }

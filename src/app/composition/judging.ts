@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Settings } from '../../../config/schema.ts'
 import type { Answers } from '../../contracts/ports/answers.ts'
 import type { Library } from '../../contracts/ports/library.ts'
+import type { PublicationGate } from '../../contracts/ports/publication.ts'
 import type { DeadlineSettings } from '../../judging/engine/deadline.ts'
 import { erasureLoop } from '../../judging/engine/erasure-loop.ts'
 import { shownCaseCleaner } from '../../judging/engine/exposed-cases.ts'
@@ -20,6 +21,7 @@ interface JudgingParts extends Pick<ServiceParts, 'protocols' | 'cases' | 'gatew
   readonly deadlineSettings?: DeadlineSettings
   readonly lookups?: Pick<Lookups, 'lookUp'>
   readonly answers?: Pick<Answers, 'onDropped'>
+  readonly gate?: Pick<PublicationGate, 'closed'>
 }
 
 /** How a case's worker processes its jobs. */

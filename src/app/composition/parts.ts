@@ -7,6 +7,7 @@ import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Erasures } from '../../contracts/ports/erasures.ts'
 import type { Library } from '../../contracts/ports/library.ts'
 import type { Memo } from '../../contracts/ports/memo.ts'
+import type { PublicationGate } from '../../contracts/ports/publication.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { StageQueues } from '../../contracts/ports/stage-queues.ts'
 import type { StreamMarks, ThreadStore } from '../../contracts/ports/threads.ts'
@@ -34,6 +35,7 @@ export interface ServiceParts {
   readonly library: Library
   readonly gateway: Gateway
   readonly queues: StageQueues
+  readonly gate: PublicationGate
   readonly watch: RedisGuard
   readonly loops: Loops
   readonly clock: Clock

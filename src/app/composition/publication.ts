@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import type { Settings } from '../../../config/schema.ts'
 import { groupsOf } from '../../../config/topics.ts'
 import { besideIntake, groupReader } from '../../../consumers/group-reader.ts'
+import { tryTopics } from '../../../producers/broker-trial.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { publisher } from '../../../producers/publisher/publisher.ts'
 import type { TraceparentOf } from '../../../producers/publisher/records.ts'
@@ -20,6 +21,7 @@ import { version } from '../../platform/package-folder.js'
 import { fencedOutbox } from '../../store/outbox/redis-fenced.ts'
 import { beginAtEnds } from '../../stream/offsets.ts'
 import { webhookSender } from '../../stream/webhook-sender.ts'
+import { trialOf } from './gate.ts'
 import type { ServiceParts } from './parts.ts'
 
 /**
@@ -28,9 +30,9 @@ import type { ServiceParts } from './parts.ts'
  */
 export function publicationPart(
   settings: Settings,
-  parts: Pick<ServiceParts, 'redis' | 'protocols' | 'kafka' | 'topics' | 'loops' | 'clock' | 'report'>,
+  parts: Pick<ServiceParts, 'redis' | 'protocols' | 'kafka' | 'topics' | 'gate' | 'loops' | 'clock' | 'report'>,
 ) {
-  const { redis, protocols, kafka, topics, loops, clock, report } = parts
+  const { redis, protocols, kafka, topics, gate, loops, clock, report } = parts
   return closable(async (keep) => {
     // Before anything is published: what comes from now on has a trace.
     if (settings.traces.endpoint !== '')
@@ -43,7 +45,9 @@ export function publicationPart(
     keep(webhooksPart(settings, { webhooks, loops, clock, report }))
     const hooking = hookingOf(settings, webhooks, protocols)
     const traceparentOf = traceparents(settings)
-    keep(publisher({ outbox, writer, answers, ...hooking, topics, name, traceparentOf, clock, report })).start()
+    const tryTopic = async (topic: string) => (await tryTopics(kafka, [topic], trialOf(settings, topic))).refusal
+    const sending = { outbox, writer, answers, ...hooking, gate, tryTopic, topics, name, traceparentOf, clock, report }
+    keep(publisher(sending)).start()
     return {}
   })
 }

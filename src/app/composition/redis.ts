@@ -5,9 +5,11 @@ import { limitLeaseMs } from '../../models/time-limits.ts'
 import { budgetSettings } from '../../operations/capacity.ts'
 import { closable } from '../../operations/closable.ts'
 import { keepTimes } from '../../operations/keep-times.ts'
+import { TOLD_MS } from '../../operations/publication-gate.ts'
 import { redisBudgets } from '../../store/budget/redis.ts'
 import { redisLimits } from '../../store/limit/redis.ts'
 import { redisMemo } from '../../store/memo/redis.ts'
+import { redisClosure } from '../../store/outbox/redis-closure.ts'
 import { redisFindings, refusalFor } from '../../store/redis/checks.ts'
 import { redisClock } from '../../store/redis/clock.ts'
 import { checkRedis, connect } from '../../store/redis/connect.ts'
@@ -63,6 +65,7 @@ export function redisPart(settings: Settings, report: Report) {
       findings,
       find: () => redisFindings(failFast, settings.redis),
       exporter: redisExporter(failFast, keys),
+      closure: redisClosure(failFast, keys, incarnation.token, TOLD_MS),
       ...stores,
     }
   })

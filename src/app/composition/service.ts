@@ -33,6 +33,7 @@ import { checkBrokers, kafkaClient } from '../../stream/client.ts'
 import { groupProgress, hasHeldRecords, positionsOf } from '../../stream/offsets.ts'
 import { watchPartitions } from '../../stream/partitions.ts'
 import { servedDoor } from './door.ts'
+import { gatePart } from './gate.ts'
 import { gatewayOf } from './gateway.ts'
 import { decisionsPart, intakePart, openerOf } from './intake.ts'
 import { queuesPart, startErasing, startJudging } from './judging.ts'
@@ -173,19 +174,20 @@ async function assemble(
   const happening = activity()
   listen(happening.listen)
   const loops = namedLoops(report, happening)
-  if (roles.includes('publish'))
-    keep(await publicationPart(settings, { redis, protocols, kafka, topics, loops, clock, report }))
+  const publishing = { redis, kafka, topics, loops, clock, report }
+  const gate = await gatePart(settings, publishing, { publishes: roles.includes('publish') })
+  if (roles.includes('publish')) keep(await publicationPart(settings, { ...publishing, protocols, gate }))
   const { queues } = keep(queuesPart(settings, { redis, protocols, clock, report }))
   const partitions = await watchPartitions(kafka, [topics.posts, topics.comments])
   const stream = { threads, marks, cases, queues, clock, report, partitions: partitions.now }
-  const opener = openerOf(settings, { routes, links: redis.links, ...stream })
+  const opener = openerOf(settings, { routes, links: redis.links, gate, ...stream })
 
   const { watch, redisAnswers, redisSettings, sentinels } = startRedisWatches(settings, { redis, loops, report })
   loops.start('clock', 1_000, time.sync)
   loops.start('partitions', PARTITIONS_MS, partitions.poll)
   const { memo } = stores
   if (roles.includes('judge')) {
-    const judging = { protocols, cases, gateway, library, queues, loops, clock, report }
+    const judging = { protocols, cases, gateway, library, queues, gate, loops, clock, report }
     const looking = lookups === null ? {} : { lookups }
     startJudging(settings, { ...judging, ...looking, answers: redis.answers })
     startErasing(settings, { ...judging, threads, erasures, memo })
@@ -248,6 +250,7 @@ async function assemble(
       isStopping,
       ...(door === null ? {} : { kafka: door.kafkaAnswers }),
       downSince: () => downSince(),
+      publication: () => gate.closed,
       problem: () => watch.problem ?? sentinels.problem ?? redisSettings.problem,
       ...(record === null ? {} : { record: record.problem }),
       risk: () => redisSettings.risk,

@@ -87,14 +87,23 @@ export class RetryLaterError extends Error {
    * a limit, the breaker, a question already in flight, a stop).
    */
   readonly costsAttempt: boolean
-  /** Set if the ask waits until a model of its chain answers again, by why none does: that wait does not count towards its case's deadline. */
-  readonly awaits: OutageReason | undefined
+  /**
+   * Set if the ask waits until a model of its chain answers again, by why none does, or until its verdict can be published: that
+   * wait does not count towards its case's deadline.
+   */
+  readonly awaits: OutageReason | 'publication' | undefined
   /** Whether the wait grows with how long the ask has waited; not where others are answered meanwhile. */
   readonly grows: boolean
   constructor(
     code: FailureCode,
     message: string,
-    wait: { delayMs?: number; costsAttempt?: boolean; awaits?: OutageReason; grows?: boolean; cause?: unknown } = {},
+    wait: {
+      delayMs?: number
+      costsAttempt?: boolean
+      awaits?: OutageReason | 'publication'
+      grows?: boolean
+      cause?: unknown
+    } = {},
   ) {
     super(message, wait.cause === undefined ? undefined : { cause: wait.cause })
     this.code = code

@@ -1,3 +1,4 @@
+import type { RefusedSetting } from '../facts/broker-refusal.ts'
 import type { DialectTrait } from '../facts/dialect.ts'
 import type { CallOutcome, OutageReason } from '../facts/errors.ts'
 import type { FilterRefusal } from '../facts/filtered.ts'
@@ -131,6 +132,8 @@ export interface PartitionLag {
 /** The kinds of published records: proposals go with verdicts; what asks for reviews, and what became of decisions, by itself. */
 export const PUBLISHED_KINDS = ['verdict', 'dead-letter', 'decision'] as const
 export type PublishedKind = (typeof PUBLISHED_KINDS)[number]
+/** What a broker refused: records of a kind that this process publishes, or the record with which it is tried at the start. */
+export type RefusedKind = PublishedKind | 'trial'
 
 /** How many calls to a model this process may have in flight now, by what the model has been seen to bear. */
 export interface ModelCapacity {
@@ -335,6 +338,8 @@ export interface Events {
   'state:exported': { here: boolean }
   /** A loop of this process was started, or one of its runs has succeeded. */
   'loop:succeeded': { loop: ErrorPlace }
+  /** A broker refuses records until a setting is changed; or it takes them again. `advice` names the setting. */
+  'publication:closed': { what: RefusedKind; setting: RefusedSetting; closed: boolean; advice: string }
   /** Records wait because the broker accepts none for their topic; or publication resumed. */
   'publication:held': ManyIds & { what: PublishedKind; held: boolean; why: string }
   /** An operation outside of any one message or ask failed, and will be retried. */

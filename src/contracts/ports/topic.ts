@@ -96,17 +96,14 @@ export interface OutgoingMessage {
   readonly headers?: Readonly<Record<string, string | Buffer | (string | Buffer)[]>>
 }
 
-/**
- * A broker permanently refuses one of these records: it is too large or against the topic's rules. Others may have been
- * written.
- */
+/** A broker permanently refuses one of these records, because it is too large. Others may have been written. */
 export class RefusedRecord extends Error {
   override readonly name = 'RefusedRecord'
 }
 
 /**
  * Resolves when every record has been acknowledged by all in-sync replicas; rejects if that is not known, with a
- * `RefusedRecord` if it never will be.
+ * `RefusedRecord` if one of them never will be, or with a `BrokerRefused` if none will before a setting is changed.
  */
 export interface TopicWriter {
   send(records: readonly OutgoingMessage[]): Promise<void>

@@ -1,8 +1,10 @@
 import type { Ask } from '../../contracts/facts/ask.ts'
 import type { CaseRecord, Journal } from '../../contracts/facts/case.ts'
 import { RetryLaterError } from '../../contracts/facts/errors.ts'
+import { requestIn } from '../../contracts/facts/verdict-id.ts'
 import type { CaseStore } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
+import type { PublicationGate } from '../../contracts/ports/publication.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { AttemptEnd, StagedAsk } from '../../contracts/ports/stage-queues.ts'
 import { prepared } from './prepared.ts'
@@ -32,6 +34,8 @@ export interface FindQuestionParts {
   readonly beingFound: Map<string, Promise<void>>
   readonly clock: Clock
   readonly report: Report
+  /** Absent where nothing is published. */
+  readonly gate?: Pick<PublicationGate, 'closed'>
   readonly settings: { readonly maxTakeovers: number; readonly handBack: number }
 }
 
@@ -46,6 +50,20 @@ export function withheld(): RetryLaterError {
   })
 }
 const WITHHELD_MS = 500
+
+/** Nobody pays for a verdict that can't be published. What was asked apart from the stream is on no topic. */
+function unlessClosed(gate: FindQuestionParts['gate'], caseId: string): void {
+  const why = gate?.closed ?? null
+  if (why === null || requestIn(caseId) !== null) return
+  const delayMs = CLOSED_MS * (1 + Math.random())
+  throw new RetryLaterError('operator', `its verdict can't be published: ${why}`, {
+    delayMs,
+    costsAttempt: false,
+    awaits: 'publication',
+  })
+}
+/** An ask is tried again after this, in ms, or up to twice as long: thousands may wait. */
+const CLOSED_MS = 4_000
 
 /** An ask that has waited for longer, in ms, for a slot, images or limits, is looked at again before it is sent. */
 const FRESH_MS = 50
@@ -129,7 +147,7 @@ async function inStore(parts: FindQuestionParts, staged: StagedAsk): Promise<Ope
 }
 
 function openQuestion(
-  { protocols, cases, clock }: FindQuestionParts,
+  { protocols, cases, gate, clock }: FindQuestionParts,
   { caseId, run, key }: StagedAsk,
   found: Pick<OpenQuestion, 'record' | 'answersInRound'> & {
     readonly asked: KeyedAsk
@@ -155,6 +173,7 @@ function openQuestion(
       const [mustWait, isStillOpen] = await Promise.all([isWithheld, isAsked])
       if (!isStillOpen) throw new QuestionClosed()
       if (mustWait) throw withheld()
+      unlessClosed(gate, caseId)
     },
   }
 }

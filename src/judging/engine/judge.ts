@@ -4,6 +4,7 @@ import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
 import { type CaseStore, CaseWithheld, StoreSuspended, type TakenCase } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Library } from '../../contracts/ports/library.ts'
+import type { PublicationGate } from '../../contracts/ports/publication.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { Advance, Work } from '../../contracts/ports/stage-queues.ts'
 import { withFormat } from '../../models/format.ts'
@@ -48,6 +49,7 @@ interface JudgeParts {
   /** Set in a service, where asks wait that no model of their chain answers, and lookups. */
   readonly deadlineSettings?: DeadlineSettings
   readonly lookups?: Pick<Lookups, 'lookUp'>
+  readonly gate?: Pick<PublicationGate, 'closed'>
 }
 
 /** What a case is advanced with: the parts, and what this process has in memory. */

@@ -3,6 +3,7 @@ import { weightedSlots } from '../../contracts/facts/slots.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import type { CaseStore } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
+import type { PublicationGate } from '../../contracts/ports/publication.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { StageQueues } from '../../contracts/ports/stage-queues.ts'
 import type {
@@ -41,6 +42,8 @@ export interface OpenerSettings {
   readonly partitions: (() => StreamPartitions) | null
   /** Opens what was asked apart from the stream, and leaves the rest to other openers. */
   readonly onlyAsked?: boolean
+  /** While it is closed, nothing is opened but what was asked apart from the stream: nobody pays for what can't be published. */
+  readonly gate?: Pick<PublicationGate, 'closed'> | undefined
 }
 
 /** Threads opened in one pass. */
@@ -173,7 +176,10 @@ export function opener(deps: {
       const [wall, skipped] = [clock(), backoff.count()]
       // A due time of 0 or less means "at once", whatever the stream's time is.
       const due = await threads.due(Math.max(streamNow, 0), LOOKED_AT + skipped + putOff, settings.cases.maxOpen)
-      const mine = settings.onlyAsked === true ? due.filter(({ kind }) => kind === 'asked') : due
+      const mine =
+        settings.onlyAsked === true || (settings.gate?.closed ?? null) !== null
+          ? due.filter(({ kind }) => kind === 'asked')
+          : due
       const weighed = await weighAll(mine.filter((ref) => !backoff.has(ref, wall)))
       const { large = [], small = [] } = Object.groupBy(weighed, ({ weight }) => (weight < LARGE ? 'small' : 'large'))
       const [first, last] = [

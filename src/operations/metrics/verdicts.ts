@@ -89,6 +89,13 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
     registers,
   })
 
+  const publicationClosed = new Gauge({
+    name: 'gavel_publication_closed',
+    help: '1 while a broker refuses what this process publishes until a setting is changed: compression, size, acks, rights, policy, timestamps.',
+    labelNames: ['what', 'setting'],
+    registers,
+  })
+
   for (const what of PUBLISHED_KINDS) publicationHeld.set({ what }, 0)
   for (const one of protocols) {
     const { name: protocol } = one
@@ -128,6 +135,7 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
       if (debated?.why === 'control' && debated.without !== undefined)
         controls.inc({ protocol, outcome: debated.without === label ? 'unchanged' : 'changed' })
     },
+    'publication:closed': ({ what, setting, closed }) => publicationClosed.set({ what, setting }, closed ? 1 : 0),
     'publication:held': ({ what, held }) => publicationHeld.set({ what }, held ? 1 : 0),
   }
 }

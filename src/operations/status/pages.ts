@@ -77,6 +77,9 @@ function wrongOn(page: string): { what: string; runbook: string }[] {
     ...where('gavel_intake_paused_by', one).map(({ labels }) =>
       trouble(`intake paused (${labels.reason})`, 'GavelIntakePaused'),
     ),
+    ...where('gavel_publication_closed', one).map(({ labels }) =>
+      trouble(`Kafka refuses what is published: ${labels.setting} (${labels.what})`, 'GavelPublicationClosed'),
+    ),
     ...where('gavel_publication_held', one).map(({ labels }) =>
       trouble(`Kafka takes no ${labels.what}`, 'GavelPublicationHeld'),
     ),

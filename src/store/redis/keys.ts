@@ -23,6 +23,8 @@ export interface Keys {
   readonly unanswered: string
   /** Stream: outbox entries that wait for Kafka. */
   readonly outbox: string
+  /** String: why a broker refuses what is published, where a process has said so within seconds. */
+  readonly closure: string
   /**
    * Hash: outbox entries that were erased while a publisher had them, as JSON: [the publisher's last heartbeat for it,
    * ms; case id; protocol; thread member].
@@ -128,6 +130,7 @@ export function keysUnder(prefix: string): Keys {
     unworked: `${root}:unworked`,
     unanswered: `${root}:unanswered`,
     outbox: `${root}:outbox`,
+    closure: `${root}:outbox/closed`,
     erased: `${root}:outbox/erased`,
     deletedOwners: `${root}:erasures/owners`,
     shelfErasures: `${root}:erasures/shelves`,

@@ -1,0 +1,155 @@
+import type { Admin } from 'kafkajs'
+import type { Settings } from '../../../config/schema.ts'
+import { inputsOf, keptForGood, type Topics, topicsOf } from '../../../config/topics.ts'
+import { tryBroker, tryTopics } from '../../../producers/broker-trial.ts'
+import { REQUEST_BYTES } from '../../../producers/kafka-writer.ts'
+import type { Finding } from '../../contracts/facts/finding.ts'
+import { offsetFindings, topicFindings } from '../../stream/checks.ts'
+import { checkBrokers, type KafkaClient, kafkaClient } from '../../stream/client.ts'
+import { authorisedOperations } from '../../stream/own-requests.ts'
+import { trialOf } from '../composition/gate.ts'
+import { broken, withTimeout } from './doctor-findings.ts'
+
+/** Whether Kafka answers, and takes and keeps what Gavel writes. */
+export async function kafkaFindings(settings: Settings): Promise<Finding[]> {
+  const { brokers, clientId, sasl, tls } = settings.kafka
+  if (brokers.length === 0)
+    return [
+      {
+        what: 'Kafka',
+        state: 'broken',
+        detail: 'is not set',
+        todo: 'Set KAFKA_BROKERS, or start local servers with "gavel stack".',
+      },
+    ]
+  let admin: Admin | undefined
+  try {
+    await checkBrokers(settings.kafka)
+    const kafka = kafkaClient(settings.kafka, clientId, () => {})
+    admin = kafka.admin({ retry: { retries: 1 } })
+    await withTimeout(admin.connect())
+    const cluster = await withTimeout(admin.describeCluster())
+    const present = new Set(await withTimeout(admin.listTopics()))
+    const topics = topicsOf(settings)
+    const there = Object.values(topics).filter((topic) => present.has(topic))
+    const absent = Object.values(topics).filter((topic) => !present.has(topic))
+    const limits = { brokers: cluster.brokers.length, keepTombstoneMs: settings.threads.keepTombstone }
+    return [
+      { what: 'Kafka', state: 'ok', detail: `${cluster.brokers.length} brokers` },
+      ...(sasl.mechanism === 'plain' && !tls.enabled
+        ? [
+            {
+              what: 'Kafka',
+              state: 'warning',
+              detail: 'receives the password unencrypted',
+              todo: 'Set kafka.tls.enabled to true and use a TLS port, or set kafka.sasl.mechanism to scram-sha-512.',
+            } as const,
+          ]
+        : []),
+      absent.length === 0
+        ? { what: 'topics', state: 'ok', detail: 'all exist' }
+        : {
+            what: 'topics',
+            state: 'warning',
+            detail: `absent: ${absent.join(', ')}`,
+            todo: '"gavel run" creates them at startup if permitted.',
+          },
+      ...(await withTimeout(rightsFindings(kafka, settings, there))),
+      ...(await withTimeout(publicationFindings(kafka, settings, there))),
+      ...(await withTimeout(
+        topicFindings(
+          admin,
+          {
+            all: there,
+            verdicts: topics.verdicts,
+            keptForGood: keptForGood(topics),
+            audit: { name: topics.audit, keepMs: settings.console.auditKeep },
+          },
+          limits,
+        ),
+      )),
+      ...(await withTimeout(
+        offsetFindings(admin, { ...limits, brokers: cluster.brokers.map(({ nodeId }) => nodeId) }),
+      )),
+    ]
+  } catch (error) {
+    return [broken('Kafka', error, 'Check KAFKA_BROKERS, and that the brokers are running.')]
+  } finally {
+    await admin?.disconnect().catch(() => undefined)
+  }
+}
+
+/** Whether a broker takes what Gavel publishes: by a record of nobody's, by the topics' limits, and by the user's rights. */
+async function publicationFindings(
+  kafka: KafkaClient,
+  settings: Settings,
+  there: readonly string[],
+): Promise<Finding[]> {
+  const topics = topicsOf(settings)
+  const what = 'publication'
+  const { compression } = settings.kafka
+  const trial = trialOf(settings, topics.verdicts)
+  const written = outputsOf(topics).filter((topic) => there.includes(topic))
+  const { refusal } = await tryTopics(kafka, written, trial)
+  if (refusal !== null) return [{ what, state: 'broken', detail: refusal.message }]
+  const { untried, unread, takesLargest } = await tryBroker(kafka, trial, { largest: true })
+  if (untried !== null)
+    return [
+      {
+        what,
+        state: 'warning',
+        detail: `could not be tried: ${untried}`,
+        todo: `Create the topic ${trial.scratch} with the settings of ${topics.verdicts}, and give the user the rights Read, Write and Describe on it: gavel writes records of nobody's to it.`,
+      },
+    ]
+  const tried = `a record by kafka.compression ${compression} and acks=all`
+  return [
+    unread === null
+      ? { what, state: 'ok', detail: `${tried} was written to ${trial.scratch} and read back` }
+      : {
+          what,
+          state: 'warning',
+          detail: `${tried} was written to ${trial.scratch}, and not read back: ${unread}`,
+          todo: `Give the user the right Read on ${trial.scratch}. If it has that, the broker changes records: set kafka.compression to gzip.`,
+        },
+    ...(takesLargest === false
+      ? [
+          {
+            what,
+            state: 'warning',
+            detail: `records of ${REQUEST_BYTES} bytes are refused: longer transcripts are shortened, and longer verdicts become dead letters`,
+            todo: "Set the topics' max.message.bytes (the broker's message.max.bytes) to 1048588, Kafka's default, or more.",
+          } as const,
+        ]
+      : []),
+  ]
+}
+
+/** Whether the user may read and write where Gavel does, by the broker's own word. */
+async function rightsFindings(kafka: KafkaClient, settings: Settings, there: readonly string[]): Promise<Finding[]> {
+  const topics = topicsOf(settings)
+  const what = 'rights on topics'
+  const rights = await authorisedOperations(kafka, there)
+  if (rights === null) {
+    const detail = 'the broker does not tell which operations are authorised'
+    return [{ what, state: 'ok', detail: `${detail}; only the trial of publication shows them` }]
+  }
+  const lacks = (operation: 'read' | 'write', names: readonly string[]) => {
+    const barred = names.filter((topic) => rights.get(topic)?.has(operation) === false)
+    return barred.length === 0 ? [] : [`may not ${operation} ${barred.join(', ')}`]
+  }
+  const lacking = [...lacks('read', [...inputsOf(topics), topics.decisions]), ...lacks('write', outputsOf(topics))]
+  if (lacking.length === 0) return [{ what, state: 'ok', detail: 'the user may read and write where Gavel does' }]
+  return [
+    {
+      what,
+      state: 'broken',
+      detail: `the user ${lacking.join(', and ')}`,
+      todo: 'Give kafka.sasl.username (or the client certificate) the rights Read or Write, and Describe, on them: docs/connections.md.',
+    },
+  ]
+}
+
+function outputsOf({ verdicts, transcripts, proposals, reviews, decisionOutcomes, deadLetters }: Topics): string[] {
+  return [verdicts, transcripts, proposals, reviews, decisionOutcomes, deadLetters]
+}

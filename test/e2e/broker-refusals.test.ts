@@ -1,0 +1,165 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import kafkajs, { type Admin } from 'kafkajs'
+import { afterAll, expect } from 'vitest'
+import { command as doctor } from '../../src/app/commands/doctor.ts'
+import { sumOf } from '../../src/operations/metrics/samples.ts'
+import { invocation } from '../support/commands.ts'
+import { onServers } from '../support/on-servers.ts'
+import { ownFolder } from '../support/own-folder.ts'
+import {
+  environmentOn,
+  eventually,
+  recordsOf,
+  type Service,
+  send,
+  settingsOf,
+  silent,
+  verdictsOf,
+} from '../support/pipeline.ts'
+import { type RefusingKafka, refusingKafka } from '../support/refusing-kafka.ts'
+
+const it = onServers({ latencyMs: 20 })
+let kafka: RefusingKafka
+let admin: Admin
+it.beforeAll(async ({ stack }) => {
+  const brokers = [stack.settings.KAFKA_BROKERS ?? '']
+  kafka = await refusingKafka(brokers[0] ?? '')
+  admin = new kafkajs.Kafka({ brokers, logLevel: kafkajs.logLevel.NOTHING }).admin()
+  await admin.connect()
+})
+afterAll(async () => {
+  await admin?.disconnect()
+  await kafka?.close()
+})
+
+const folder = ownFolder('broker-refusals')
+let files = 0
+async function sendPosts(environment: Record<string, string>, ids: readonly string[]) {
+  const file = join(folder, `${++files}.jsonl`)
+  const line = (id: string) =>
+    JSON.stringify({ type: 'post', id, createdAt: '2025-03-01T10:00:00Z', text: `The dam above ${id} has burst.` })
+  writeFileSync(file, `${ids.map(line).join('\n')}\n`)
+  await send(environment, file, 'gavel', { kind: 'flat-out' })
+}
+
+const topicOf = (environment: Record<string, string>, name: string) => `${environment.GAVEL_KAFKA_TOPIC_PREFIX}${name}`
+
+/** A limit of a topic, as an operator sets it. */
+const limitTo = (topic: string, bytes: number) =>
+  admin.alterConfigs({
+    validateOnly: false,
+    resources: [
+      {
+        type: kafkajs.ConfigResourceTypes.TOPIC,
+        name: topic,
+        configEntries: [{ name: 'max.message.bytes', value: String(bytes) }],
+      },
+    ],
+  })
+
+const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs
+const ofTopic = (resourceName: string) => ({
+  resourceType: AclResourceTypes.TOPIC,
+  resourcePatternType: ResourcePatternTypes.LITERAL,
+  resourceName,
+})
+/** Everybody may read a topic, and nobody may write to it. */
+const readOnly = (topic: string) =>
+  admin.createAcls({
+    acl: [AclOperationTypes.READ, AclOperationTypes.DESCRIBE, AclOperationTypes.DESCRIBE_CONFIGS].map((operation) => ({
+      ...ofTopic(topic),
+      principal: 'User:*',
+      host: '*',
+      operation,
+      permissionType: AclPermissionTypes.ALLOW,
+    })),
+  })
+const withoutRules = (topic: string) =>
+  admin.deleteAcls({
+    filters: [{ ...ofTopic(topic), operation: AclOperationTypes.ANY, permissionType: AclPermissionTypes.ANY }],
+  })
+
+interface Kind {
+  readonly setting: string
+  /** What doctor, health and log name. */
+  readonly names: string
+  begin(environment: Record<string, string>): Promise<unknown>
+  end(environment: Record<string, string>): Promise<unknown>
+}
+
+/** A proxy that takes everything but this from producers. */
+const proxied = (code: number, concerns: Parameters<RefusingKafka['refuse']>[0]) => ({
+  begin: async () => kafka.refuse((request) => (concerns?.(request) ? code : 0)),
+  end: async () => kafka.refuse(null),
+})
+const KINDS: readonly Kind[] = [
+  {
+    setting: 'compression',
+    names: 'kafka.compression',
+    ...proxied(43, ({ codecs }) => Number(codecs.some((codec) => codec > 1))),
+  },
+  { setting: 'acks', names: 'acks=all', ...proxied(21, ({ acks }) => Number(acks === -1)) },
+  {
+    setting: 'size',
+    names: 'max.message.bytes',
+    begin: (environment) => limitTo(topicOf(environment, 'verdicts'), 700),
+    end: (environment) => limitTo(topicOf(environment, 'verdicts'), 1_048_588),
+  },
+  {
+    setting: 'rights',
+    names: 'rights',
+    begin: (environment) => readOnly(topicOf(environment, 'verdicts')),
+    end: (environment) => withoutRules(topicOf(environment, 'verdicts')),
+  },
+]
+
+let environment: Record<string, string>
+/** Others send as the broker takes it. */
+let beside: Record<string, string>
+let service: Service
+it.beforeAll(async ({ stack, startForFile }) => {
+  const through = { settings: { ...stack.settings, KAFKA_BROKERS: kafka.address } }
+  environment = environmentOn(through, { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_KAFKA_COMPRESSION: 'lz4' })
+  beside = { ...environment, KAFKA_BROKERS: stack.settings.KAFKA_BROKERS ?? '' }
+  service = await startForFile(environment)
+})
+
+async function page(path: string) {
+  const response = await fetch(`http://127.0.0.1:${service.httpPort}${path}`)
+  return { status: response.status, text: await response.text() }
+}
+const sample = async (name: string, labels: Record<string, string> = {}) =>
+  sumOf((await page('/metrics')).text, name, labels)
+const lines = () => service.log.slice(-10).join('\n')
+
+it.for(KINDS)('a refusal by $setting is named and not paid for, and what waits goes on by itself', async (kind) => {
+  const { setting, names } = kind
+  const ids = ['first', 'second', 'third', 'fourth'].map((nth) => `${nth}-${setting}`)
+  const subjects = async () =>
+    [...new Set((await verdictsOf(beside)).map(({ subjectId }) => subjectId))].filter((id) => id.endsWith(setting))
+  await kind.begin(environment)
+  try {
+    await sendPosts(beside, ids.slice(0, 1))
+    await eventually(async () => (await sample('gavel_publication_closed', { setting })) === 1, 10_000, lines)
+    const paid = await sample('gavel_model_calls_total')
+    expect(paid).toBeGreaterThan(0)
+    expect(await page('/health/ready')).toMatchObject({ status: 503, text: expect.stringContaining(names) })
+    const closed = service.log.filter((line) => line.includes('"publication:closed"') && line.includes('"closed":true'))
+    expect(closed.at(-1)).toContain(names)
+    await sendPosts(beside, ids.slice(1))
+    await eventually(async () => (await sample('gavel_backlog', { what: 'due-threads' })) === 3, 10_000, lines)
+    const io = { terminal: silent, signal: new AbortController().signal }
+    const found = await doctor.run(invocation(settingsOf(environment), [], {}, io))
+    const broken = found.filter(({ state, detail }) => state === 'broken' && detail.includes(names))
+    expect(broken.map(({ what }) => what)).toContain('publication')
+    expect(await sample('gavel_model_calls_total')).toBe(paid)
+  } finally {
+    await kind.end(environment)
+  }
+  await eventually(async () => (await subjects()).length === ids.length, 30_000, lines)
+  expect((await subjects()).sort()).toEqual(ids.toSorted())
+  expect(await recordsOf(beside, 'deadLetters')).toEqual([])
+  await eventually(async () => (await page('/health/ready')).status === 200, 10_000, lines)
+  expect(await sample('gavel_publication_closed')).toBe(0)
+})
