@@ -607,12 +607,15 @@ export const overview = () =>
           lines(
             {
               title: 'Publication',
-              says: '1 while records wait in a replica because Kafka does not accept them, by kind. Nothing is lost: they stay in the outbox.',
+              says: '1 while records wait in a replica because Kafka does not accept them, by kind; with the setting to change where no retry mends it. Nothing is lost: they stay in the outbox.',
               unit: 'short',
               w: 6,
-              runbooks: ['GavelPublicationHeld'],
+              runbooks: ['GavelPublicationHeld', 'GavelPublicationClosed'],
             },
-            { '{{what}} {{instance}}': 'gavel_publication_held' },
+            {
+              '{{what}} {{instance}}': 'gavel_publication_held',
+              '{{what}} {{setting}} {{instance}}': 'gavel_publication_closed',
+            },
             { max: 1 },
           ),
           lines(
