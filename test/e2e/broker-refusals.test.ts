@@ -1,10 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Admin } from 'kafkajs'
 import { afterAll, expect } from 'vitest'
 import { command as doctor } from '../../src/app/commands/doctor.ts'
 import { sumOf } from '../../src/operations/metrics/samples.ts'
 import { invocation } from '../support/commands.ts'
+import { IN_PROOF } from '../support/in-proof.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
@@ -125,12 +127,12 @@ it.beforeAll(async ({ stack, startForFile }) => {
   service = await startForFile(environment)
 })
 
-async function page(path: string) {
-  const response = await fetch(`http://127.0.0.1:${service.httpPort}${path}`)
+async function page(path: string, of = service) {
+  const response = await fetch(`http://127.0.0.1:${of.httpPort}${path}`)
   return { status: response.status, text: await response.text() }
 }
-const sample = async (name: string, labels: Record<string, string> = {}) =>
-  sumOf((await page('/metrics')).text, name, labels)
+const sample = async (name: string, labels: Record<string, string> = {}, of = service) =>
+  sumOf((await page('/metrics', of)).text, name, labels)
 const lines = () => service.log.slice(-10).join('\n')
 
 it.for(KINDS)('a refusal by $setting is named and not paid for, and what waits goes on by itself', async (kind) => {
@@ -162,4 +164,114 @@ it.for(KINDS)('a refusal by $setting is named and not paid for, and what waits g
   expect(await recordsOf(beside, 'deadLetters')).toEqual([])
   await eventually(async () => (await page('/health/ready')).status === 200, 10_000, lines)
   expect(await sample('gavel_publication_closed')).toBe(0)
+})
+
+/** What an outcome of the rest takes minutes to show, and seldom fails. */
+const proof = it.runIf(IN_PROOF)
+const COMPRESSION = KINDS.find(({ setting }) => setting === 'compression') as Kind
+const own = (changes: Record<string, string> = {}) => {
+  const { GAVEL_KAFKA_COMPRESSION = '', KAFKA_BROKERS = '' } = environment
+  const fresh = environmentOn({ settings: environment }, { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_KAFKA_COMPRESSION })
+  return { ...fresh, KAFKA_BROKERS, ...changes }
+}
+const direct = (of: Record<string, string>) => ({ ...of, KAFKA_BROKERS: beside.KAFKA_BROKERS ?? '' })
+const published = async (of: Record<string, string>) =>
+  new Set((await verdictsOf(direct(of))).map(({ subjectId }) => subjectId)).size
+
+proof(
+  'a process that starts while its broker refuses pays for nothing, and begins by itself',
+  async ({ stack, start }) => {
+    const of = own()
+    const before = stack.understudy?.calls().length
+    await COMPRESSION.begin(of)
+    const late = await start(of)
+    try {
+      expect(await page('/health/ready', late)).toMatchObject({
+        status: 503,
+        text: expect.stringContaining('kafka.compression'),
+      })
+      expect(await sample('gavel_publication_closed', { what: 'trial', setting: 'compression' }, late)).toBe(1)
+      await sendPosts(direct(of), ['one', 'two'])
+      await eventually(async () => (await sample('gavel_backlog', { what: 'due-threads' }, late)) === 2, 20_000)
+      expect(stack.understudy?.calls().length).toBe(before)
+    } finally {
+      await COMPRESSION.end(of)
+    }
+    await eventually(
+      async () => (await published(of)) === 2,
+      60_000,
+      () => late.log.slice(-10).join('\n'),
+    )
+  },
+)
+
+proof.for(KINDS)(
+  'cases in progress make no call once $setting is refused, and lose nothing',
+  { timeout: 180_000 },
+  async (kind, { stack, start }) => {
+    const of = own()
+    const busy = await start(of)
+    stack.understudy?.behave({ latencyMs: 400 })
+    try {
+      await kind.begin(of)
+      await sendPosts(
+        direct(of),
+        Array.from({ length: 40 }, (_, nth) => `busy-${nth}`),
+      )
+      let metrics = ''
+      await eventually(
+        async () => {
+          metrics = (await page('/metrics', busy)).text
+          return sumOf(metrics, 'gavel_publication_closed', { setting: kind.setting }) === 1
+        },
+        30_000,
+        () => busy.log.slice(-10).join('\n'),
+      )
+      const inFlight = sumOf(metrics, 'gavel_model_slots', { state: 'busy' }) ?? 0
+      const ended = sumOf(metrics, 'gavel_model_calls_total') ?? 0
+      // Longer than calls take, and waiting asks wait.
+      await sleep(10_000)
+      expect(await sample('gavel_model_calls_total', {}, busy)).toBeLessThanOrEqual(ended + inFlight)
+      expect(await sample('gavel_model_slots', { state: 'busy' }, busy)).toBe(0)
+    } finally {
+      await kind.end(of)
+      stack.understudy?.behave({ latencyMs: 20 })
+    }
+    await eventually(
+      async () => (await published(of)) === 40,
+      90_000,
+      () => busy.log.slice(-10).join('\n'),
+    )
+    // Each as without a refusal.
+    const asAlways = { degraded: ['no comments: judged on the claim alone'], isDecided: true }
+    const verdicts = await verdictsOf(direct(of))
+    expect(verdicts.map(({ degraded, label }) => ({ degraded, isDecided: label !== null }))).toEqual(
+      verdicts.map(() => asAlways),
+    )
+    expect(await recordsOf(direct(of), 'deadLetters')).toEqual([])
+  },
+)
+
+proof('a process that judges stops for one that publishes elsewhere', async ({ stack, start }) => {
+  const of = own()
+  const publishes = await start(of, 'publish')
+  const judges = await start(of, 'intake,judge')
+  await COMPRESSION.begin(of)
+  try {
+    await sendPosts(direct(of), ['one'])
+    await eventually(
+      async () => (await page('/health/ready', judges)).text.includes('kafka.compression'),
+      30_000,
+      () => publishes.log.slice(-10).join('\n'),
+    )
+    const paid = stack.understudy?.calls().length
+    await sendPosts(direct(of), ['two', 'three'])
+    const isDue = async (one: Service) => (await sample('gavel_backlog', { what: 'due-threads' }, one)) === 2
+    // One of them tells what all share.
+    await eventually(async () => (await isDue(judges)) || isDue(publishes), 20_000)
+    expect(stack.understudy?.calls().length).toBe(paid)
+  } finally {
+    await COMPRESSION.end(of)
+  }
+  await eventually(async () => (await published(of)) === 3, 60_000)
 })

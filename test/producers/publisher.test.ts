@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { publisher } from '../../producers/publisher/publisher.ts'
+import type { SendingContext } from '../../producers/publisher/send-entries.ts'
+import { BrokerRefused } from '../../src/contracts/facts/broker-refusal.ts'
 import { type DeadLetter, deadLetter } from '../../src/contracts/facts/messages.ts'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import { noComments, noUsage, transcript, undecided } from '../../src/contracts/facts/verdict.ts'
@@ -472,6 +474,94 @@ describe('a topic that takes nothing', () => {
     expect(await stores.outbox.size()).toBe(1)
     limits = {}
     await expect.poll(() => letters().length, SOON).toBe(1)
+  })
+})
+
+describe('what a broker refuses until a setting is changed', () => {
+  const rights = new BrokerRefused('rights', ['verdicts'], 'give Write on verdicts')
+  let tries: string[][]
+  let gate: string[]
+  function startRefused(broker: { refuses: () => boolean; tryTopic?: SendingContext['tryTopic'] }): void {
+    const { refuses, tryTopic = async () => null } = broker
+    own = publisher({
+      outbox: stores.outbox,
+      writer: {
+        async send(records) {
+          tries.push(records.map(({ topic, key }) => `${topic} ${key}`))
+          if (refuses() && records.some(({ topic }) => topic === 'verdicts')) throw rights
+          return writer.send(records)
+        },
+        close: async () => {},
+      },
+      gate: {
+        closed: null,
+        close: (what, { setting }) => void gate.push(`${what} ${setting}`),
+        open: (what) => void gate.push(`${what} open`),
+      },
+      tryTopic,
+      answers: stores.answers,
+      clock: Date.now,
+      report: (name, event) => {
+        if (name === 'message:dead') told['message:dead'].push(event as Events['message:dead'])
+      },
+      name: 'one',
+      topics,
+    })
+    own.start()
+  }
+  beforeEach(() => {
+    tries = []
+    gate = []
+  })
+
+  test('is tried with one entry, and all go on once one is taken', async () => {
+    let refuses = true
+    for (const id of ['p1', 'p2', 'p3']) await decide(id)
+    startRefused({ refuses: () => refuses })
+    await expect.poll(() => gate.length, SOON).toBeGreaterThan(1)
+    expect(new Set(gate)).toEqual(new Set(['verdict rights']))
+    // All of the first request, and then of one subject.
+    expect(new Set(tries.slice(-2).flat())).toEqual(new Set(['verdicts p1']))
+    refuses = false
+    await expect.poll(() => on('verdicts').map(({ key }) => key), SOON).toEqual(['p1', 'p2', 'p3'])
+    expect(gate.at(-1)).toBe('verdict open')
+    expect(told['message:dead']).toEqual([])
+    await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
+  })
+
+  test('stays closed where what it has tried goes to another topic', async () => {
+    await decide('p1')
+    await stores.outbox.putDeadLetters([{ key: 'k', letter: letterOf('QUJD') }])
+    startRefused({ refuses: () => true })
+    await expect.poll(() => letters().length, SOON).toBe(1)
+    await expect.poll(() => gate.length, SOON).toBeGreaterThan(0)
+    expect(gate).not.toContain('verdict open')
+    expect(gate).not.toContain('dead-letter open')
+  })
+
+  test('opens by a trial where nothing of it is left', async () => {
+    let tried = 0
+    await decide('p1')
+    const trial = async () => (++tried < 2 ? rights : null)
+    startRefused({ refuses: () => true, tryTopic: trial })
+    await expect.poll(() => gate.length, SOON).toBe(1)
+    stores.outbox.stillToSend = async () => ({ sendable: [], withheld: [] })
+    await expect.poll(() => gate.at(-1), { timeout: 15_000 }).toBe('verdict open')
+    expect(tried).toBe(2)
+    expect(on('verdicts')).toEqual([])
+  })
+
+  test('is even a small record, which is too large: no verdict becomes a dead letter', async () => {
+    limits.verdicts = 20
+    await decide('p1')
+    const raiseIt = new BrokerRefused('size', ['verdicts'], 'raise it')
+    const trial = async (topic: string) => ((limits[topic] ?? 1e6) < 1_024 ? raiseIt : null)
+    startRefused({ refuses: () => false, tryTopic: trial })
+    await expect.poll(() => gate[0], SOON).toBe('verdict size')
+    limits = {}
+    await expect.poll(() => on('verdicts').length, SOON).toBe(1)
+    expect(gate.at(-1)).toBe('verdict open')
+    expect(told['message:dead']).toEqual([])
   })
 })
 

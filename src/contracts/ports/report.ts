@@ -87,6 +87,7 @@ export const REDIS_FAULTS = [
   'split-accepted',
   'database',
   'rights',
+  'scripts',
   'out-of-memory',
   'disk',
   'no-replicas',

@@ -3,7 +3,7 @@ import type { Finding } from '../../contracts/facts/finding.ts'
 import type { RedisFault } from '../../contracts/ports/report.ts'
 import { accessTo, databaseOf, type RedisSettings, sentinelConnections, serversOf } from './connect.ts'
 import { keysUnder } from './keys.ts'
-import { deniedCommands } from './permissions.ts'
+import { deniedCommands, undeclaredRefusal } from './permissions.ts'
 import { pairs } from './script.ts'
 
 /** A finding about Redis. A warning with a fault is one that the settings accept. */
@@ -47,7 +47,7 @@ export async function redisFindings(client: Redis, settings: CheckSettings): Pro
       ...(await replicaFindings(server, settings)),
     ]),
   )
-  const ofUser = await Promise.all([database(client, settings), rights(client, settings)])
+  const ofUser = await Promise.all([database(client, settings), rights(client, settings), undeclared(client, settings)])
   return [...found.flat(), ...ofUser].filter((one) => one !== null)
 }
 
@@ -310,6 +310,19 @@ async function rights(client: Redis, { prefix }: CheckSettings): Promise<RedisFi
     fault: 'rights',
     detail: `refuses its user commands${scripts} that Gavel needs on keys under {${prefix}}: ${denied.join(', ')}`,
     todo: `Give it these rights: ACL SETUSER NAME ~{${prefix}}:* +@all -@admin -@dangerous +info (docs/connections.md).`,
+  }
+}
+
+/** Scripts of Gavel and of BullMQ build names of keys from what they read. */
+async function undeclared(client: Redis, { prefix }: CheckSettings): Promise<RedisFinding | null> {
+  const says = await undeclaredRefusal(client, keysUnder(prefix))
+  if (says === null) return null
+  return {
+    what: 'Redis',
+    state: 'broken',
+    fault: 'scripts',
+    detail: `refuses scripts that build the names of keys, as Gavel's and BullMQ's do: ${says}`,
+    todo: 'Start Dragonfly with --default_lua_flags=allow-undeclared-keys, or use another server (docs/connections.md).',
   }
 }
 

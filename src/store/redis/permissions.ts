@@ -5,6 +5,8 @@ import { script } from './script.ts'
 
 const tryCommands = script('redis/permissions', { keys: ['probe'], args: ['commands[]'] })
 
+const readUndeclared = script('redis/undeclared', { keys: ['probe'], args: ['other'] })
+
 /**
  * The commands of Gavel's and BullMQ's scripts, and those that are sent by themselves, each in a form that changes
  * nothing but the key that it is tried on.
@@ -91,6 +93,17 @@ export const COMMANDS = [
 
 /** Not allowed in a script: it may block. */
 const BLOCKING = 'BZPOPMIN'
+
+/** Dragonfly: "script tried accessing undeclared key"; ElastiCache: "keys that were not declared". */
+const UNDECLARED = /undeclared|not declared/i
+
+/** What the server says to a script that reads a key which its call does not name; null if it lets it, or fails otherwise. */
+export async function undeclaredRefusal(client: Redis, keys: Pick<Keys, 'under'>): Promise<string | null> {
+  return readUndeclared(client, { probe: keys.under('probe'), other: keys.under('probe/other') }).then(
+    () => null,
+    (error: unknown) => (error instanceof Error && UNDECLARED.test(error.message) ? error.message : null),
+  )
+}
 
 /** The commands that the user of this connection lacks the right to, on Gavel's keys. Leaves nothing behind. */
 export async function deniedCommands(client: Redis, keys: Pick<Keys, 'under'>): Promise<string[]> {

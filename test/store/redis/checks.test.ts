@@ -14,7 +14,8 @@ import {
   refusalFor,
 } from '../../../src/store/redis/checks.ts'
 import { connect } from '../../../src/store/redis/connect.ts'
-import { COMMANDS } from '../../../src/store/redis/permissions.ts'
+import { keysUnder } from '../../../src/store/redis/keys.ts'
+import { COMMANDS, undeclaredRefusal } from '../../../src/store/redis/permissions.ts'
 import { SCRIPTS } from '../../../src/store/redis/script-file.ts'
 import { invocation } from '../../support/commands.ts'
 import { eventually, settingsOf, silent, tell } from '../../support/pipeline.ts'
@@ -210,6 +211,28 @@ describe('the checks of doctor alone, which need more rights than the service', 
       await sentinels.close()
     }
   })
+})
+
+it.each([
+  'ERR script tried accessing undeclared key, key: {test-checks}:probe/other',
+  'ERR Script attempted to access keys that were not declared',
+])('a server that takes no script which builds names of keys is told apart: %s', async (says) => {
+  const client = connect(settingsAt(url), () => {}, 'fail-fast')
+  try {
+    expect(await undeclaredRefusal(client, keysUnder(PREFIX))).toBeNull()
+    const refused = Object.assign(Object.create(client) as typeof client, {
+      evalsha: (sha: string, count: number, ...given: string[]) =>
+        given.some((one) => one.endsWith('/other'))
+          ? Promise.reject(new Error(says))
+          : client.evalsha(sha, count, ...given),
+    })
+    expect(await undeclaredRefusal(refused, keysUnder(PREFIX))).toBe(says)
+    const found = (await redisFindings(refused, settingsAt(url))).filter(({ fault }) => fault === 'scripts')
+    expect(found).toEqual([expect.objectContaining({ state: 'broken', detail: expect.stringContaining(says) })])
+    expect(refusalFor(found)).toContain('--default_lua_flags=allow-undeclared-keys')
+  } finally {
+    client.disconnect()
+  }
 })
 
 it('every command of a script, ours or BullMQ’s, is tried', () => {

@@ -1,0 +1,1 @@
+import './broker-refusals.test.ts'
