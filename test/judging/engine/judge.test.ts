@@ -133,9 +133,11 @@ async function caseOf(parts: Parts = {}, change: Partial<CaseRecord> = {}) {
       cases?: CaseStore
       settings?: Partial<JudgeSettings>
       deadlineSettings?: DeadlineSettings
+      gate?: { closed: string | null }
     } = {},
   ) =>
     judge({
+      ...(over.gate === undefined ? {} : { gate: over.gate }),
       ...(over.deadlineSettings === undefined ? {} : { deadlineSettings: over.deadlineSettings, lookups: deferring }),
       protocols: new Map([['talk', over.protocol ?? parts.protocol ?? protocolOf()]]),
       cases: over.cases ?? stores.cases,
@@ -853,6 +855,27 @@ describe('what goes wrong on the way', () => {
       // The model was left alone, but for a probe a minute.
       expect(requests.length).toBeLessThan(2 + 31 + 10)
       expect(await cases.unansweredUntil('talk')).toBeGreaterThanOrEqual(T0 + 30 * 60_000)
+    })
+
+    test('no call is made while its verdict can’t be published, and no time passes for it', async () => {
+      const { worker, id, clock, requests, published } = await caseOf({}, TIMES)
+      const gate = { closed: null as string | null }
+      const work = worker({ deadlineSettings: CASE, gate })
+      const [first, second] = await asksOf(work, id)
+      expect(await work.answer(attempt(first as StagedAsk))).toMatchObject({ end: 'done' })
+      gate.closed = 'set kafka.compression'
+      for (let minute = 0; minute < 30; minute++) {
+        expect(await work.answer(attempt(second as StagedAsk, { last: true }))).toMatchObject({
+          end: 'deferred',
+          why: expect.stringContaining('set kafka.compression'),
+        })
+        clock.now += 60_000
+      }
+      expect(requests).toHaveLength(1)
+      gate.closed = null
+      await workOff(work, id)
+      const { verdict: decided } = await only(published)
+      expect(decided).toMatchObject({ label: 'good', degraded: [], usage: { calls: 3 } })
     })
 
     test('it waits no longer than the settings say, and then it is the operator’s fault', async () => {

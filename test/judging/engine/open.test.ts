@@ -7,6 +7,7 @@ import type { StreamPartitions } from '../../../src/contracts/ports/threads.ts'
 import { opener } from '../../../src/judging/engine/open.ts'
 import { type Route, router } from '../../../src/judging/engine/routes.ts'
 import type { Protocol } from '../../../src/judging/engine/script.ts'
+import { askedThread } from '../../../src/judging/threads/asked.ts'
 import { memoryStores } from '../../../src/store/memory-stores.ts'
 import { endOf, HOUR, MINUTE, postOf, RULES, said, T0, thread } from '../../contracts/samples.ts'
 import { protocolNamed } from '../../support/parts.ts'
@@ -27,6 +28,7 @@ let marks: Map<string, number>
 let opened: string[]
 let wall: number
 let troubles: string[]
+let gate: { closed: string | null }
 
 beforeEach(() => {
   stores = memoryStores(() => T0)
@@ -35,6 +37,7 @@ beforeEach(() => {
   opened = []
   wall = T0 + 24 * HOUR
   troubles = []
+  gate = { closed: null }
 })
 
 function setUp(
@@ -75,6 +78,7 @@ function setUp(
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
       cases: { maxOpen, overloadedAtDue, deadline: HOUR },
       partitions: partitions === null ? null : () => partitions,
+      gate,
     },
     orphanLetter({ offset, raw }) {
       if (raw === BAD) throw new RangeError('Invalid time value')
@@ -589,6 +593,23 @@ test('opens the threads of others before those of one account that floods, and a
   expect(ofBystanders()).toHaveLength(3)
   while ((await openDue()) > 0);
   expect(opened).toHaveLength(303)
+})
+
+test('opens nothing of the stream while it can’t be published, and all of it afterwards', async () => {
+  const { put, openAll } = setUp([safety])
+  for (const id of ['p1', 'p2']) await put(thread(id))
+  const asked = askedThread(
+    thread('q1', 'acme', 'asked'),
+    { post: postOf(thread('p9'), { asked: ['safety'] }), comments: [], postOnly: true },
+    T0,
+    rules,
+  )
+  const of = { subject: thread('p9', 'acme'), protocols: ['safety'], webhook: false, until: wall + HOUR, most: null }
+  await stores.threads.putAsked({ thread: asked, ...of }, T0)
+  gate.closed = 'set kafka.compression'
+  expect(await openAll()).toEqual([expect.stringContaining('q1')])
+  gate.closed = null
+  expect(await openAll()).toHaveLength(2)
 })
 
 test('opens others before large threads, however many of these are due, and a few of them at a time', async () => {
