@@ -209,7 +209,9 @@ proof.for(KINDS)(
   'cases in progress make no call once $setting is refused, and lose nothing',
   { timeout: 180_000 },
   async (kind, { stack, start }) => {
-    const of = own()
+    // So many calls may be on their way when it closes.
+    const slots = 2
+    const of = own({ GAVEL_MODELS_SLOTS: String(slots) })
     const busy = await start(of)
     stack.understudy?.behave({ latencyMs: 400 })
     try {
@@ -227,11 +229,10 @@ proof.for(KINDS)(
         30_000,
         () => busy.log.slice(-10).join('\n'),
       )
-      const inFlight = sumOf(metrics, 'gavel_model_slots', { state: 'busy' }) ?? 0
       const ended = sumOf(metrics, 'gavel_model_calls_total') ?? 0
       // Longer than calls take, and waiting asks wait.
       await sleep(10_000)
-      expect(await sample('gavel_model_calls_total', {}, busy)).toBeLessThanOrEqual(ended + inFlight)
+      expect(await sample('gavel_model_calls_total', {}, busy)).toBeLessThanOrEqual(ended + slots)
       expect(await sample('gavel_model_slots', { state: 'busy' }, busy)).toBe(0)
     } finally {
       await kind.end(of)
