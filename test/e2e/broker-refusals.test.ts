@@ -5,7 +5,7 @@ import kafkajs, { type Admin } from 'kafkajs'
 import { afterAll, expect } from 'vitest'
 import { command as doctor } from '../../src/app/commands/doctor.ts'
 import { sumOf } from '../../src/operations/metrics/samples.ts'
-import { invocation } from '../support/commands.ts'
+import { invocation, performWords } from '../support/commands.ts'
 import { IN_PROOF } from '../support/in-proof.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
@@ -155,6 +155,9 @@ it.for(KINDS)('a refusal by $setting is named and not paid for, and what waits g
     const found = await doctor.run(invocation(settingsOf(environment), [], {}, io))
     const broken = found.filter(({ state, detail }) => state === 'broken' && detail.includes(names))
     expect(broken.map(({ what }) => what)).toContain('publication')
+    const top = ['top', '--json', '--replica', `http://127.0.0.1:${service.httpPort}`]
+    const { out } = await performWords(top, settingsOf(environment))
+    expect(out.join()).toContain(`Kafka refuses what is published: ${setting} (verdict)`)
     expect(await sample('gavel_model_calls_total')).toBe(paid)
   } finally {
     await kind.end(environment)
