@@ -44,6 +44,7 @@ export function scratchTopicOf({ kafka: { topicPrefix } }: Pick<Settings, 'kafka
 export function groupsOf({ kafka: { group } }: Pick<Settings, 'kafka'>) {
   return {
     decisions: `${group}-decisions`,
+    reach: `${group}-reach`,
     traces: `${group}-traces`,
     record: (name: string) => `${group}-record-${name}`,
   }

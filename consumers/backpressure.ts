@@ -8,9 +8,9 @@ import type { TopicReader } from '../src/contracts/ports/topic.ts'
 export interface BackpressureSettings {
   /** Most threads due and not yet opened. */
   readonly pauseAtDue: number
-  /** Most verdicts and dead letters that have not been published. */
+  /** Most verdicts and dead letters that have not been published: above it, no case opens either. */
   readonly pauseAtOutbox: number
-  /** Longest time, in ms, that a due thread, an unpublished verdict or a waiting ask may be old. */
+  /** Longest time, in ms, that an unpublished verdict may be old while cases open; and what waits, while the door takes more. */
   readonly pauseAtAge: number
   readonly resumeAtShare: number
 }
@@ -46,7 +46,7 @@ export function pressureWatch(
   }
 }
 
-/** Pauses intake under pressure, so that depth and age of the backlog stay bounded; what was not read yet waits in Kafka. */
+/** Pauses intake under pressure, so that the store does not fill; what was not read yet waits in Kafka. */
 export function backpressure(deps: {
   reader: Pick<TopicReader, 'setPaused'>
   signals: readonly (() => Promise<PressureSignal>)[]
@@ -65,16 +65,38 @@ export function backpressure(deps: {
   }
 }
 
-/** The depths and ages that intake is paused for. */
+/** Keeps the opening of cases waiting while their verdicts would: what is read meanwhile waits in the order in which it is due. */
+export function openingGate(deps: {
+  signals: readonly (() => Promise<PressureSignal>)[]
+  settings: Pick<BackpressureSettings, 'resumeAtShare'>
+  report: Report
+}) {
+  const { signals, settings, report } = deps
+  const pressure = pressureWatch(signals, settings)
+  return {
+    mayOpen: () => pressure.why() === null,
+    async poll(): Promise<void> {
+      const before = pressure.why()
+      await pressure.poll()
+      const reason = pressure.why()
+      if (before === null && reason !== null) report('opening:paused', { signals: pressure.kinds(), reason })
+      if (before !== null && reason === null) report('opening:resumed', {})
+    },
+  }
+}
+
+/** By what waits for it: the depths and ages for which intake pauses, cases do not open, and the door takes no question. */
 export function backlogSignals(deps: {
   countDue: () => Promise<number>
   nextDueAgeMs: () => Promise<number>
   outbox: Pick<Outbox, 'size' | 'oldest'>
   stages: () => readonly StageBacklog[]
+  /** What is wrong with the store: nothing more is written to it then. */
+  store: readonly (() => Promise<PressureSignal>)[]
   clock: Clock
   settings: BackpressureSettings
-}): (() => Promise<PressureSignal>)[] {
-  const { countDue, nextDueAgeMs, outbox, stages, clock, settings } = deps
+}): Record<'intake' | 'opening' | 'door', readonly (() => Promise<PressureSignal>)[]> {
+  const { countDue, nextDueAgeMs, outbox, stages, store, clock, settings } = deps
   const depth = (by: PressureSignal['by'], count: number, most: number, what: string): PressureSignal => ({
     by,
     share: count / most,
@@ -85,26 +107,28 @@ export function backlogSignals(deps: {
     share: ms / settings.pauseAtAge,
     says: `${what} has waited ${Math.round(ms / 1000)} s`,
   })
-  return [
-    async () => depth('due-depth', await countDue(), settings.pauseAtDue, 'threads due'),
-    async () => depth('outbox-depth', await outbox.size(), settings.pauseAtOutbox, 'verdicts unpublished'),
-    async () => age('due-age', await nextDueAgeMs(), 'the next due thread'),
-    async () => {
-      const oldest = await outbox.oldest()
-      return age('outbox-age', oldest === null ? 0 : Math.max(0, clock() - oldest), 'the oldest unpublished verdict')
-    },
-    async () => {
-      const oldest = stages().reduce<StageBacklog | undefined>(
-        (worst, stage) => (stage.oldestWaitingSeconds > (worst?.oldestWaitingSeconds ?? 0) ? stage : worst),
-        undefined,
-      )
-      return age(
-        'stage-age',
-        (oldest?.oldestWaitingSeconds ?? 0) * 1000,
-        `the oldest job of ${oldest?.stage ?? 'any stage'}`,
-      )
-    },
-  ]
+  const dueDepth = async () => depth('due-depth', await countDue(), settings.pauseAtDue, 'threads due')
+  const outboxDepth = async () =>
+    depth('outbox-depth', await outbox.size(), settings.pauseAtOutbox, 'verdicts unpublished')
+  const outboxAge = async () => {
+    const oldest = await outbox.oldest()
+    return age('outbox-age', oldest === null ? 0 : Math.max(0, clock() - oldest), 'the oldest unpublished verdict')
+  }
+  const dueAge = async () => age('due-age', await nextDueAgeMs(), 'the next due thread')
+  const stageAge = async () => {
+    const oldest = stages().reduce<StageBacklog | undefined>(
+      (worst, stage) => (stage.oldestWaitingSeconds > (worst?.oldestWaitingSeconds ?? 0) ? stage : worst),
+      undefined,
+    )
+    const ms = (oldest?.oldestWaitingSeconds ?? 0) * 1000
+    return age('stage-age', ms, `the oldest job of ${oldest?.stage ?? 'any stage'}`)
+  }
+  return {
+    // Not for the age of what is judged: what spreads would lie unread behind it.
+    intake: [dueDepth, outboxDepth, ...store],
+    opening: [outboxDepth, outboxAge],
+    door: [dueDepth, outboxDepth, dueAge, outboxAge, stageAge, ...store],
+  }
 }
 
 /**

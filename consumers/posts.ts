@@ -4,6 +4,7 @@ import type { JudgingProtocol } from '../src/contracts/ports/routes.ts'
 import type { Arrival, ThreadStore } from '../src/contracts/ports/threads.ts'
 import type { BackgroundRunner, Heartbeat } from '../src/contracts/ports/topic.ts'
 import { type CheckpointSettings, firstDue } from '../src/judging/threads/checkpoints.ts'
+import { aheadByProtocols, aheadByReach } from '../src/judging/threads/head-start.ts'
 import { keptPost } from '../src/judging/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
 import { placeOf, type ValidMessage } from './read-message.ts'
@@ -181,13 +182,15 @@ function* pages<Item>(all: readonly Item[], size: number): Generator<readonly It
 /** What the routes of a post mean for its thread. */
 export function arrivalOf(
   routed: readonly JudgingProtocol[],
-  { createdAt }: Post,
+  { createdAt, reach }: Post,
   checkpoints: CheckpointSettings,
   now: number,
 ): Arrival {
   return {
     firstDue: firstDue(createdAt, checkpoints),
     now,
+    reachAhead: aheadByReach(reach),
+    protocolAhead: aheadByProtocols(routed),
     threaded: routed.some(({ subject }) => subject === 'thread'),
     atOnce: routed.some(({ subject }) => subject !== 'thread'),
   }

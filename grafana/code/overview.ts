@@ -88,7 +88,7 @@ export const overview = () =>
           stat(
             {
               title: 'Intake',
-              says: 'Paused: the backlog in Redis is at its limit, and Kafka holds the rest. Goes on by itself; if not, see "Backlog" for what is deep, threads or outbox.',
+              says: 'Paused: Redis, the outbox or the number of due threads is at its limit, and Kafka holds the rest. Goes on by itself; if not, see "Backlog" for what is deep, threads or outbox.',
               unit: 'none',
               runbooks: ['GavelIntakePaused'],
             },
@@ -394,12 +394,12 @@ export const overview = () =>
           lines(
             {
               title: 'Intake paused by',
-              says: '1 while a replica has paused its intake, for each of the reasons: what is too deep, too old or too full. Again and again by one of them: that part is too narrow for the stream.',
+              says: '1 while a replica has paused its intake, for each of the reasons: what is too deep or too full. Again and again by one of them: that part is too narrow for the stream. Opening: no case opens, because verdicts pile up in the outbox.',
               unit: 'short',
               w: 6,
               runbooks: ['GavelIntakePaused'],
             },
-            { '{{reason}}': 'max by (reason) (gavel_intake_paused_by)' },
+            { '{{reason}}': 'max by (reason) (gavel_intake_paused_by)', opening: 'max(gavel_opening_paused)' },
             { max: 1 },
           ),
           lines(

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { ageOfNextDue, backlogSignals, backpressure } from '../../consumers/backpressure.ts'
+import { ageOfNextDue, backlogSignals, backpressure, openingGate, pressureWatch } from '../../consumers/backpressure.ts'
+import type { Report } from '../../src/contracts/ports/report.ts'
 import type { StageBacklog } from '../../src/contracts/ports/stage-queues.ts'
 import type { ThreadState } from '../../src/contracts/ports/threads.ts'
 
@@ -11,25 +12,28 @@ function setUp() {
   const world = { due: 0, nextDueAgeMs: 0, outbox: 0, outboxAgeMs: 0, stages: [] as StageBacklog[], away: false }
   const said: string[] = []
   const paused: boolean[] = []
-  const press = backpressure({
-    reader: { setPaused: (value) => void paused.push(value) },
-    signals: backlogSignals({
-      async countDue() {
-        if (world.away) throw new Error('Redis is away')
-        return world.due
-      },
-      nextDueAgeMs: async () => world.nextDueAgeMs,
-      outbox: { size: async () => world.outbox, oldest: async () => NOW - world.outboxAgeMs },
-      clock: () => NOW,
-      stages: () => world.stages,
-      settings: SETTINGS,
-    }),
-    settings: SETTINGS,
-    report: (name, event) => {
-      if (name.startsWith('intake:')) said.push(`${name} ${'reason' in event ? event.reason : ''}`.trim())
+  const signals = backlogSignals({
+    async countDue() {
+      if (world.away) throw new Error('Redis is away')
+      return world.due
     },
+    nextDueAgeMs: async () => world.nextDueAgeMs,
+    outbox: { size: async () => world.outbox, oldest: async () => NOW - world.outboxAgeMs },
+    clock: () => NOW,
+    stages: () => world.stages,
+    store: [],
+    settings: SETTINGS,
   })
-  return { world, said, press, isPaused: () => paused.at(-1) }
+  const report: Report = (name, event) => void said.push(`${name} ${'reason' in event ? event.reason : ''}`.trim())
+  const reader = { setPaused: (value: boolean) => void paused.push(value) }
+  const press = backpressure({ reader, signals: signals.intake, settings: SETTINGS, report })
+  const gate = openingGate({ signals: signals.opening, settings: SETTINGS, report })
+  const door = pressureWatch(signals.door, SETTINGS)
+  const waits = async () => {
+    await Promise.all([press(), gate.poll(), door.poll()])
+    return { intake: paused.at(-1), opening: !gate.mayOpen(), door: door.why() !== null }
+  }
+  return { world, said, press, waits, isPaused: () => paused.at(-1) }
 }
 const waiting = (seconds: number): StageBacklog => ({
   protocol: 'rumor',
@@ -38,41 +42,50 @@ const waiting = (seconds: number): StageBacklog => ({
   oldestWaitingSeconds: seconds,
 })
 
-it.each<[string, (much: number) => Partial<ReturnType<typeof setUp>['world']>, string]>([
-  ['too many threads are due', (much) => ({ due: 100 * much }), '102 threads due'],
-  ['too many verdicts are unpublished', (much) => ({ outbox: 50 * much }), '51 verdicts unpublished'],
+type Waits = Awaited<ReturnType<ReturnType<typeof setUp>['waits']>>
+
+it.each<[string, (much: number) => Partial<ReturnType<typeof setUp>['world']>, Partial<Waits>, string]>([
+  ['too many threads are due', (much) => ({ due: 100 * much }), { intake: true, door: true }, '102 threads due'],
+  [
+    'too many verdicts are unpublished',
+    (much) => ({ outbox: 50 * much }),
+    { intake: true, opening: true, door: true },
+    '51 verdicts unpublished',
+  ],
   [
     'a verdict has waited for Kafka for too long',
     (much) => ({ outboxAgeMs: 60_000 * much }),
+    { opening: true, door: true },
     'the oldest unpublished verdict has waited 61 s',
   ],
-  [
-    'the next thread has been due for too long',
-    (much) => ({ nextDueAgeMs: 60_000 * much }),
-    'the next due thread has waited 61 s',
-  ],
+  ['the next thread has been due for too long', (much) => ({ nextDueAgeMs: 60_000 * much }), { door: true }, ''],
   [
     'a stage has kept an ask waiting for too long',
     (much) => ({ stages: [waiting(1), waiting(60 * much)] }),
-    'the oldest job of stance has waited 61 s',
+    { door: true },
+    '',
   ],
-])('pauses while %s, says so, and goes on by itself at half of that', async (_, measured, reason) => {
-  const { world, said, press, isPaused } = setUp()
-  Object.assign(world, measured(1))
-  await press()
-  expect(isPaused()).toBe(false)
-  Object.assign(world, measured(1.02))
-  await press()
-  expect(isPaused()).toBe(true)
-  Object.assign(world, measured(0.6))
-  await press()
-  expect(isPaused()).toBe(true)
-  Object.assign(world, measured(0.4))
-  await press()
-  expect(isPaused()).toBe(false)
-  expect(said).toEqual([expect.stringContaining('intake:paused'), 'intake:resumed'])
-  expect(said[0]).toContain(reason)
-})
+])(
+  'while %s what must wait does, says so, and goes on by itself at half of that',
+  async (_, measured, wait, reason) => {
+    const { world, said, waits } = setUp()
+    const none: Waits = { intake: false, opening: false, door: false }
+    for (const [much, expected] of [
+      [1, none],
+      [1.02, { ...none, ...wait }],
+      [0.6, { ...none, ...wait }],
+      [0.4, none],
+    ] as const) {
+      Object.assign(world, measured(much))
+      expect(await waits(), `${much}`).toEqual(expected)
+    }
+    const those = [...(wait.intake === true ? ['intake'] : []), ...(wait.opening === true ? ['opening'] : [])]
+    expect(said).toEqual([
+      ...those.map((one) => expect.stringMatching(new RegExp(`^${one}:paused .*${reason}`))),
+      ...those.map((one) => `${one}:resumed`),
+    ])
+  },
+)
 
 it('stays as it is while the backlog can not be measured', async () => {
   const { world, press, isPaused } = setUp()

@@ -5,6 +5,7 @@ import { keptHash } from '../../src/contracts/facts/kept-image.ts'
 import { samplingRanks } from '../../src/contracts/facts/sampling-rank.ts'
 import type { Post, ThreadRef } from '../../src/contracts/facts/thread.ts'
 import type { CommentChange, Origin, ThreadRules } from '../../src/contracts/ports/threads.ts'
+import { aheadByReach } from '../../src/judging/threads/head-start.ts'
 import {
   ARRIVAL,
   callOf,
@@ -438,14 +439,14 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const rules: ThreadRules = { ...RULES, maxPerAuthor: 3 }
         const of = (author: string, count: number) =>
           Array.from({ length: count }, (_, index) => said(`${author}${index}`, { author }))
-        const byRank = (ids: readonly string[]) => ids.toSorted((a, b) => RULES.rank(p1, a) - RULES.rank(p1, b))
+        const byUrgency = (ids: readonly string[]) => ids.toSorted((a, b) => RULES.rank(p1, a) - RULES.rank(p1, b))
 
         it('the comments with the smallest ranks, and counts the others', async () => {
           await putPost()
           expect(await put([...of('x', 10), ...of('y', 2), said('nobody')], rules)).toEqual(
             Array.from({ length: 13 }, () => 'judged'),
           )
-          const share = byRank(of('x', 10).map(({ comment: { id } }) => id)).slice(0, 3)
+          const share = byUrgency(of('x', 10).map(({ comment: { id } }) => id)).slice(0, 3)
           expect(new Set(await kept())).toEqual(new Set([...share, 'y0', 'y1', 'nobody']))
           expect(await readThread(stores, p1)).toMatchObject({ accepted: 13, overAuthor: 7 })
         })
@@ -838,6 +839,81 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await stores.threads.due(T0, 10)).toEqual([zebra, ape, checkpoint])
         await stores.threads.putPost(zebra, postOf(zebra, { text: 'edited' }), { ...ARRIVAL, now: T0 + 3 }, RULES)
         expect(await stores.threads.due(AT_ONCE, 10), 'an edit does not cost its turn').toEqual([zebra, ape])
+      })
+
+      describe('and within a tenant come first', () => {
+        const alone = { ...ARRIVAL, threaded: false, atOnce: true }
+        const [early, wide, later] = [thread('early'), thread('wide'), thread('later')]
+        const put = (ref: ThreadRef, now: number, reach?: number) =>
+          stores.threads.putPost(
+            ref,
+            postOf(ref, reach === undefined ? {} : { reach }),
+            { ...alone, now, reachAhead: aheadByReach(reach) },
+            RULES,
+          )
+        const order = () => stores.threads.due(AT_ONCE, 10)
+
+        it('posts that reach many, though they came last', async () => {
+          await put(early, T0)
+          await put(later, T0 + 1, 10)
+          await put(wide, T0 + 2, 1_000)
+          expect(await order()).toEqual([wide, later, early])
+        })
+
+        it('a post whose reach has risen, by a message of its own or by its own again, and never falls', async () => {
+          await put(early, T0, 5)
+          await put(wide, T0 + 1)
+          const before = await readThread(stores, wide)
+          expect(await stores.threads.raiseReach(wide, aheadByReach(6), HOUR)).toBe('updated')
+          expect(await order()).toEqual([wide, early])
+          expect(await stores.threads.raiseReach(wide, aheadByReach(2), HOUR)).toBe('duplicate')
+          expect(await put(wide, T0 + 2, 1)).toBe('duplicate')
+          expect(await order(), 'a lower reach').toEqual([wide, early])
+          const { post: _, ...state } = await readThread(stores, wide)
+          expect(state, 'no edit').toEqual({ ...before, post: undefined })
+          expect(await put(early, T0 + 3, 100)).toBe('duplicate')
+          expect(await order()).toEqual([early, wide])
+        })
+
+        it('a post whose reach was said before it came', async () => {
+          expect(await stores.threads.raiseReach(wide, aheadByReach(50), HOUR)).toBe('updated')
+          expect(await stores.threads.raiseReach(wide, aheadByReach(50), HOUR)).toBe('duplicate')
+          expect(await stores.threads.read(wide)).toBeNull()
+          await put(early, T0, 5)
+          await put(wide, T0 + 1)
+          expect(await order()).toEqual([wide, early])
+        })
+
+        it('no post that was deleted', async () => {
+          await put(wide, T0)
+          await stores.threads.deletePost(wide, retractionOf(wide))
+          expect(await stores.threads.raiseReach(wide, aheadByReach(50), HOUR)).toBe('deleted')
+          expect(await order()).toEqual([])
+        })
+
+        it('those that the stream has made due, once they have their places', async () => {
+          const clocked = { ...ARRIVAL, firstDue: T0, reachAhead: aheadByReach(100) }
+          await stores.threads.putPost(wide, postOf(wide), clocked, RULES)
+          await stores.threads.putPost(later, postOf(later), { ...clocked, firstDue: T0 + HOUR }, RULES)
+          await put(early, T0, 10)
+          await stores.threads.orderDue(T0, T0 + 5, 10)
+          expect(await order()).toEqual([wide, early])
+          expect(await stores.threads.due(T0 + HOUR, 10)).toEqual([wide, early, later])
+        })
+
+        it('those that have waited for long, whatever others reach', async () => {
+          await put(early, T0)
+          await put(wide, T0 + aheadByReach(1e12) + 1, 1e12)
+          expect(await order()).toEqual([early, wide])
+        })
+
+        it('but before other tenants’ threads none for its reach', async () => {
+          const other = thread('other', quiet)
+          await put(other, T0)
+          await put(wide, T0 + 1, 1e6)
+          await put(early, T0 + 2)
+          expect(await order()).toEqual([other, wide, early])
+        })
       })
 
       it('only for what is due', async () => {

@@ -109,7 +109,8 @@ export function doorPart(
     writer: Pick<TopicWriter, 'send'>
     topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech' | 'feedback' | 'decisions'>
     /** What intake is paused by. */
-    signals: readonly (() => Promise<PressureSignal>)[]
+    /** What messages of the stream are refused for, and what questions are. */
+    signals: Record<'intake' | 'door', readonly (() => Promise<PressureSignal>)[]>
     /** Takes what is to be judged apart from the stream, and keeps the answers. */
     asking: VerdictRequests
     answers: Answers
@@ -132,8 +133,11 @@ export function doorPart(
     // Where nobody needs a key one may be made later all the same.
     const keys = openKeyFile(settings.door.keys, clock, { mayCome: settings.door.openOnLoopback, report })
     loops.start('keys', KEYS_MS, keys.poll)
-    const pressure = pressureWatch(signals, settings.intake)
-    loops.start('door backlog', PRESSURE_MS, pressure.poll)
+    const [pressure, messages] = [
+      pressureWatch(signals.door, settings.intake),
+      pressureWatch(signals.intake, settings.intake),
+    ]
+    loops.start('door backlog', PRESSURE_MS, () => Promise.all([pressure.poll(), messages.poll()]))
     const closing = new AbortController()
     const given = {
       sending: sending({ writer, timeoutMs: settings.door.produceTimeout, report }),
@@ -150,7 +154,11 @@ export function doorPart(
     const { fetch } = door({
       settings: settings.door,
       routes: [
-        messagesRoute({ ...given, decisionsTopic: decisionDesk === null ? null : topics.decisions }),
+        messagesRoute({
+          ...given,
+          pressure: messages.why,
+          decisionsTopic: decisionDesk === null ? null : topics.decisions,
+        }),
         ...judgeRoutes(judging),
         subjectsRoute({ ...subjects, report }),
         ...(decisionDesk === null

@@ -1,13 +1,14 @@
 import type { Settings } from '../../../config/schema.ts'
 import { groupsOf, inputsOf, type Topics } from '../../../config/topics.ts'
 import { backgroundErasures } from '../../../consumers/background-erasures.ts'
-import { backpressure, type PressureSignal } from '../../../consumers/backpressure.ts'
+import { backpressure, openingGate, type PressureSignal } from '../../../consumers/backpressure.ts'
 import { comments } from '../../../consumers/comments.ts'
 import { counterspeech } from '../../../consumers/counterspeech.ts'
 import { decisionsConsumer } from '../../../consumers/decision-consumer.ts'
 import { besideIntake, groupReader } from '../../../consumers/group-reader.ts'
 import { type IntakeContext, type IntakeInput, intake, type TopicHandler } from '../../../consumers/intake.ts'
 import { posts } from '../../../consumers/posts.ts'
+import { reachConsumer } from '../../../consumers/reach.ts'
 import { orphanLetters } from '../../../producers/dead-letter.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
@@ -39,18 +40,19 @@ export function intakePart(
   parts: IntakeParts &
     Pick<ServiceParts, 'marks' | 'kafka' | 'topics' | 'watch' | 'loops'> & {
       opener: OpenerLoop
-      /** What intake is paused by. */
-      signals: readonly (() => Promise<PressureSignal>)[]
+      /** What intake is paused by, and what the opening of cases waits for. */
+      signals: Record<'intake' | 'opening', readonly (() => Promise<PressureSignal>)[]>
     },
 ) {
   const { marks, kafka, topics, opener, watch, signals, loops, threads, protocols, clock, report } = parts
   return closable(async (keep) => {
     const { poll, idleAfter } = settings.clock
     // What is taken here wakes it; what comes due by the clock alone, or elsewhere, waits a moment longer in a quiet time.
+    const gate = openingGate({ signals: signals.opening, settings: settings.intake, report })
     const opening = loops.start(
       'opener',
       poll,
-      () => openAllDue(opener, () => watch.problem === null),
+      () => openAllDue(opener, () => watch.problem === null && gate.mayOpen()),
       QUIET_POLLS * poll,
     )
     loops.start('protocols that were off', WAKE_MS, wakeUnpaused({ threads, protocols, clock }))
@@ -61,8 +63,9 @@ export function intakePart(
     keep(taking)
     // A partition's end must be confirmed anew before the partition can count as idle.
     loops.start('stream marks', MARKS_MS, taking.noteEnds, Math.max(MARKS_MS, Math.min(QUIET_MARKS_MS, idleAfter / 2)))
-    const press = backpressure({ reader, signals, settings: settings.intake, report })
-    loops.start('backpressure', PRESSURE_MS, press, QUIET_PRESSURE_MS)
+    const press = backpressure({ reader, signals: signals.intake, settings: settings.intake, report })
+    const look = () => Promise.all([press(), gate.poll()])
+    loops.start('backpressure', PRESSURE_MS, look, QUIET_PRESSURE_MS)
     return { downSince: () => taking.downSince }
   })
 }
@@ -132,6 +135,30 @@ export function openerOf(
   })
 }
 export type OpenerLoop = ReturnType<typeof openerOf>
+
+/** Reads how far posts reach. */
+export function reachPart(
+  settings: Settings,
+  parts: Pick<ServiceParts, 'redis' | 'kafka' | 'topics' | 'watch' | 'clock' | 'report'>,
+) {
+  const { redis, kafka, topics, watch, clock, report } = parts
+  return closable(async (keep) => {
+    const reading = { ...settings.kafka, group: groupsOf(settings).reach, topics: [topics.reach] }
+    const consumer = reachConsumer({
+      threads: redis.threads,
+      outbox: redis.outbox,
+      limits: settings.intake,
+      keepMs: settings.threads.orphanWait,
+      clock,
+      report,
+      store: watch,
+      reader: groupReader({ kafka, settings: reading, clock, report: besideIntake(report) }),
+    })
+    await consumer.start()
+    keep(consumer)
+    return {}
+  })
+}
 
 /** Reads what people decide, and carries it out. */
 export function decisionsPart(

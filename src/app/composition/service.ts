@@ -35,7 +35,7 @@ import { watchPartitions } from '../../stream/partitions.ts'
 import { servedDoor } from './door.ts'
 import { gatePart } from './gate.ts'
 import { gatewayOf } from './gateway.ts'
-import { decisionsPart, intakePart, openerOf } from './intake.ts'
+import { decisionsPart, intakePart, openerOf, reachPart } from './intake.ts'
 import { queuesPart, startErasing, startJudging } from './judging.ts'
 import { protocolsOf } from './protocols.ts'
 import { publicationPart } from './publication.ts'
@@ -217,8 +217,9 @@ async function assemble(
   )
   const { countDue } = opener
   const backlog = { countDue, nextDueAgeMs, outbox, stages: state.backlog, clock, settings: settings.intake }
-  const signals = [...backlogSignals(backlog), watch.pressure, redisSettings.pressure]
+  const signals = backlogSignals({ ...backlog, store: [watch.pressure, redisSettings.pressure] })
   if (roles.includes('intake')) {
+    keep(await reachPart(settings, { redis, kafka, topics, watch, clock, report }))
     keep(await decisionsPart(settings, { redis, kafka, topics, protocols, routes, watch, clock, report }))
     const subjects = { threads, cases, queues, protocols, routes, outbox, memo, samplingRank, links: redis.links }
     const reading = { kafka, topics, marks, opener, watch, signals, loops, clock, report }

@@ -147,7 +147,7 @@ export function startEmbedded(
       await doorPart(settings, {
         writer,
         topics,
-        signals: [],
+        signals: { intake: [], door: [] },
         asking,
         answers,
         scoring,

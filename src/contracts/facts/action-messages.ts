@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { aboutSubject, id, namesItsPost, tenant, WITHOUT_ITS_POST } from './messages.ts'
 import { instant, present } from './odd-fields.ts'
 
-// How far posts reach, what platforms do about subjects, and who objects. The topics are there; a later version reads them.
+// How far posts reach, what platforms do about subjects, and who objects. Of these a later version reads all but the first.
 
 const at = instant.describe('When, ISO 8601 with an offset.')
 /** A word of the writer's own lists. */

@@ -64,7 +64,7 @@ export type UnmeteredReason = (typeof UNMETERED)[number]
 export const ASK_OUTCOMES = ['answered', 'failed', 'retry', 'stale'] as const
 export type AskOutcome = (typeof ASK_OUTCOMES)[number]
 
-/** Why intake is paused. */
+/** Why intake is paused, no case opens, or the door takes no question. */
 export const PRESSURE_KINDS = [
   'due-depth',
   'outbox-depth',
@@ -190,6 +190,9 @@ export interface Events {
   /** Fetching was paused because of the backlog, or resumed. */
   'intake:paused': { signals: readonly PressureKind[]; reason: string }
   'intake:resumed': Record<string, never>
+  /** No case opens while verdicts pile up; what comes meanwhile waits in the store. Or cases open again. */
+  'opening:paused': { signals: readonly PressureKind[]; reason: string }
+  'opening:resumed': Record<string, never>
   'case:opened': { caseId: string; protocol: string; final: boolean }
   'case:concluded': { caseId: string; protocol: string; rounds: number }
   /** A worker found that another has taken its case over; its result was discarded, and `why` is the reason in words. */

@@ -5,6 +5,8 @@ export interface JudgingProtocol {
   readonly name: string
   /** A thread is judged at its checkpoints; a post or reply by itself, at once. */
   readonly subject: 'thread' | 'post' | 'reply'
+  /** What a late or wrong verdict of it costs beside others' (src/judging/threads/head-start.ts), from 1 on; 1 where it does not say. */
+  readonly lateCost?: number
 }
 
 /** Names of the protocols that have already given a verdict on a subject. */

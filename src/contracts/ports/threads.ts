@@ -69,6 +69,9 @@ export interface Arrival {
   readonly atOnce: boolean
   /** The post's position in its topic, if known. */
   readonly place?: MessagePlace
+  /** How many ms older it counts among its tenant's due threads, for its reach and for the protocols that judge it; absent: 0. */
+  readonly reachAhead?: number
+  readonly protocolAhead?: number
 }
 
 /**
@@ -203,6 +206,11 @@ export interface ThreadStore {
    * (src/contracts/facts/kept-image.ts).
    */
   putPost(ref: ThreadRef, post: Post, put: Arrival, rules: ThreadRules): Promise<Outcome>
+  /**
+   * A post has reached more people: among its tenant's due threads it counts as so many ms older (`reachAhead` of `Arrival`).
+   * Less than is known changes nothing. It is no edit; and it is remembered for `keepMs` for a post that has not come yet.
+   */
+  raiseReach(ref: ThreadRef, reachAhead: number, keepMs: number): Promise<Outcome>
   /** Outcomes in the order of `changes`. A comment in a forgotten thread is `late`, and nothing of it is kept. */
   putComments(ref: ThreadRef, changes: readonly CommentChange[], now: number, rules: ThreadRules): Promise<Outcome[]>
   /**
@@ -263,12 +271,15 @@ export interface ThreadStore {
   unlinkAsked(subject: ThreadRef, requests: readonly ThreadRef[]): Promise<void>
   /**
    * Threads whose due time is at or before `until` (stream time). Tenants take turns: the tenant with the fewest open
-   * cases is next, counting each returned thread as one, with its earliest thread. `maxOpen` is the most cases that one
+   * cases is next, counting each returned thread as one, with its earliest thread; each counts as older than it is by its
+   * head start (`Arrival`), which tells nothing between tenants. `maxOpen` is the most cases that one
    * tenant may have open; no more threads are returned than there is room for. If a tenant has them all, an extra eighth
    * is reserved for the others. No tenant gets more than `TENANT_SHARE` (src/contracts/facts/thread.ts) times the free slots, and a tenant without
    * an open case always gets one. So no tenant waits for another's cases to end, even stuck ones.
    */
   due(until: number, limit: number, maxOpen?: number): Promise<ThreadRef[]>
+  /** Gives threads that are due by the stream's time, so many at most, their places among those that are due at once. */
+  orderDue(until: number, now: number, most: number): Promise<void>
   read(ref: ThreadRef): Promise<ThreadState | null>
   /** An image that was set aside from the thread's post as it is now, a data: address; null if it has none of this hash. */
   keptImage(ref: ThreadRef, hash: string): Promise<string | null>

@@ -56,6 +56,8 @@ const LARGE_IN_A_PASS = 2
 const MOST_PUT_OFF = 1_000
 /** Threads of one share opened in a pass: a thread that becomes due meanwhile waits for no more. */
 const OF_SHARE_IN_A_PASS = 16
+/** Threads that are due by the stream's time and get their places among the others in a pass: few enough not to block Redis. */
+const ORDERED_IN_A_PASS = 500
 /** Due threads among which shares take turns: who has so many due at once holds up others who have few. */
 const LOOKED_AT = 512
 /** Comments of threads that are opened, or erased from, at a time, as many as one may keep: each is read and written whole. */
@@ -174,6 +176,7 @@ export function opener(deps: {
     async openDue(): Promise<number> {
       const streamNow = await now()
       const [wall, skipped] = [clock(), backoff.count()]
+      await threads.orderDue(streamNow, wall, ORDERED_IN_A_PASS)
       // A due time of 0 or less means "at once", whatever the stream's time is.
       const due = await threads.due(Math.max(streamNow, 0), LOOKED_AT + skipped + putOff, settings.cases.maxOpen)
       const mine =

@@ -59,6 +59,8 @@ export interface Protocol {
    * arrives and when it is edited; `reply`: counterspeech, when it arrives.
    */
   readonly subject: 'thread' | 'post' | 'reply'
+  /** What a late or wrong verdict costs beside those of other protocols, from 1 on: due work is in this order. Absent: 1. */
+  readonly lateCost?: number
   /** Whether it contains something to judge. */
   accepts(post: Post): boolean
   /**

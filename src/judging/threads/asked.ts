@@ -2,6 +2,7 @@ import { setAside } from '../../contracts/facts/kept-image.ts'
 import type { Comment, Post, ThreadRef } from '../../contracts/facts/thread.ts'
 import type { RememberedThread, ThreadRules } from '../../contracts/ports/threads.ts'
 import { takeComments } from './comments.ts'
+import { ASKED_AHEAD } from './head-start.ts'
 import { takePost } from './post.ts'
 import { atOnce, newThread, type Thread } from './thread.ts'
 
@@ -46,5 +47,6 @@ function noOrigin(): never {
 /** The thread as its store first has it: due at once. */
 export function putAsked({ postOnly, ...asked }: RememberedThread, now: number): Thread {
   const status = postOnly ? 'post-only' : 'threaded'
-  return { ...newThread(asked.ref), ...asked, status, due: atOnce(now), dueSince: now, generation: 1 }
+  const thread = { ...newThread(asked.ref), ...asked, status, reachAhead: ASKED_AHEAD } as const
+  return { ...thread, due: atOnce(thread, now), dueSince: now, generation: 1 }
 }

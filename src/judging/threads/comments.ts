@@ -216,7 +216,7 @@ function makeRoom(
     comment !== null && authorOf(comment) === author ? [key] : [],
   )
   if (own.length < most) return 'within-share'
-  const last = byRank(sample, own).at(-1)
+  const last = byUrgency(sample, own).at(-1)
   if (last === undefined || isBefore([sample.ranks.get(last) ?? 0, last], [rank, added.id])) return 'left-out'
   leaveOut(sample, last)
   return 'in-place-of-another'
@@ -226,7 +226,7 @@ function makeRoom(
  * Drops comments beyond `maxComments`, and tombstones beyond what is kept for that many comments: those with the largest ranks.
  */
 function trim(sample: Sample, maxComments: number): void {
-  const ids = byRank(sample, sample.comments.keys())
+  const ids = byUrgency(sample, sample.comments.keys())
   const isDeleted = (id: string) => sample.comments.get(id) === null
   const over = ids.filter((id) => !isDeleted(id)).slice(maxComments)
   for (const id of [...over, ...ids.filter(isDeleted).slice(TOMBSTONES * maxComments)]) leaveOut(sample, id)
@@ -244,7 +244,7 @@ function leaveOut({ comments, ranks, orphans }: Sample, id: string): void {
   if (origin !== undefined) orphans.set(id, unseen(origin))
 }
 
-function byRank({ ranks }: Sample, ids: Iterable<string>): string[] {
+function byUrgency({ ranks }: Sample, ids: Iterable<string>): string[] {
   return [...ids].sort((a, b) => (isBefore([ranks.get(a) ?? 0, a], [ranks.get(b) ?? 0, b]) ? -1 : 1))
 }
 

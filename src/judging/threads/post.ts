@@ -10,6 +10,7 @@ import {
   type Thread,
   type ThreadStep,
   takenBefore,
+  withHeadStart,
 } from './thread.ts'
 
 // The twin of src/store/thread/put-post.lua: a change here is a change there. Random histories compare them (test/judging/threads).
@@ -25,15 +26,17 @@ export function takePost(
   const same = known !== null && JSON.stringify(known) === JSON.stringify(post)
   if (same || takenBefore(thread.postPlace, arrival.place)) return { thread, outcome: 'duplicate' }
   const postPlace = arrival.place === undefined ? thread.postPlace : laterPlace(thread.postPlace, arrival.place)
+  const { reachAhead = 0, protocolAhead = 0 } = arrival
+  const headStart = { reachAhead: Math.max(thread.reachAhead, reachAhead), protocolAhead }
   // Who has seen it is no edit.
   if (known !== null && JSON.stringify(withoutReach(known)) === JSON.stringify(withoutReach(post)))
-    return { thread: { ...thread, post, postPlace }, outcome: 'duplicate' }
+    return { thread: withHeadStart({ ...thread, post, postPlace }, headStart), outcome: 'duplicate' }
   const routed = route(thread, arrival)
   // Nothing is kept of a post that nobody judges, not even its position: when it arrives again, routes may have
   // changed.
   if (routed.status === 'unrouted') return { thread: routed, outcome: 'unrouted' }
   const taken: Thread = {
-    ...routed,
+    ...withHeadStart(routed, headStart),
     post,
     postPlace,
     version: thread.version + 1,
@@ -64,7 +67,7 @@ function withoutComments(thread: Thread): Thread {
 /** The post arrives for the first time: comments that waited for it join it. */
 function start(thread: Thread, post: Post, { threaded, atOnce: alone, firstDue, now }: Arrival, rules: ThreadRules) {
   const due: Thread = alone
-    ? { ...thread, due: atOnce(now), dueSince: thread.dueSince ?? now }
+    ? { ...thread, due: atOnce(thread, now), dueSince: thread.dueSince ?? now }
     : { ...thread, due: firstDue }
   if (!threaded) return { ...due, orphans: new Map() }
   return passCounts(

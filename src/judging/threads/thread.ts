@@ -28,6 +28,9 @@ export interface Thread extends MessageThread {
    */
   readonly due: number | null
   readonly dueSince: number | null
+  /** How many ms older it counts among due threads, for its reach and for its protocols (head-start.ts). */
+  readonly reachAhead: number
+  readonly protocolAhead: number
   readonly generation: number
   readonly observedGeneration: number
   readonly nextAge: number | null
@@ -83,6 +86,8 @@ export function newThread(ref: ThreadRef): Thread {
     deletions: 0,
     due: null,
     dueSince: null,
+    reachAhead: 0,
+    protocolAhead: 0,
     generation: 0,
     observedGeneration: 0,
     nextAge: null,
@@ -146,9 +151,40 @@ export function takenBefore(last: MessagePlace | undefined, place: MessagePlace 
   return Number(place.offset) <= Number(last.offset) && place.timestamp <= last.timestamp
 }
 
-/** A due time below all stream times; these sort by when the threads became due. `now` is wall time, ms. */
-export function atOnce(now: number): number {
-  return now - 1e15
+/** A due time below all stream times; these sort by when the threads became due, less their head starts. `now` is wall time, ms. */
+export function atOnce({ reachAhead, protocolAhead }: HeadStart, now: number): number {
+  return now - 1e15 - reachAhead - protocolAhead
+}
+
+/** When a thread with this due time became due, in the same numbers. */
+export function dueWithoutHeadStart(due: number, { reachAhead, protocolAhead }: HeadStart): number {
+  return due < 0 ? due + reachAhead + protocolAhead : due
+}
+
+type HeadStart = Pick<Thread, 'reachAhead' | 'protocolAhead'>
+
+/** Gives the thread this head start; if it is due at once, it moves among those that are. */
+export function withHeadStart(thread: Thread, { reachAhead, protocolAhead }: HeadStart): Thread {
+  const { due } = thread
+  const later = thread.reachAhead + thread.protocolAhead - reachAhead - protocolAhead
+  return { ...thread, reachAhead, protocolAhead, due: due === null || due >= 0 ? due : due + later }
+}
+
+/** A post has reached more people than is known. */
+export function raiseReach(
+  thread: Thread,
+  reachAhead: number,
+): ThreadStep<'updated' | 'duplicate' | 'deleted' | 'early'> {
+  if (thread.status === 'deleted') return { thread, outcome: 'deleted' }
+  if (thread.post === null) return { thread, outcome: 'early' }
+  if (reachAhead <= thread.reachAhead) return { thread, outcome: 'duplicate' }
+  return { thread: withHeadStart(thread, { ...thread, reachAhead }), outcome: 'updated' }
+}
+
+/** A thread that is due by the stream's time has its place among those that are due at once. */
+export function orderDue(thread: Thread, until: number, now: number): Thread {
+  const { due } = thread
+  return due === null || due < 0 || due > until ? thread : { ...thread, due: atOnce(thread, now) }
 }
 
 /**
@@ -158,7 +194,7 @@ export function atOnce(now: number): number {
 export function dueNow(thread: Thread, now: number): Thread {
   return {
     ...thread,
-    due: Math.min(atOnce(now), thread.due ?? Number.POSITIVE_INFINITY),
+    due: Math.min(atOnce(thread, now), thread.due ?? Number.POSITIVE_INFINITY),
     dueSince: thread.dueSince ?? now,
     generation: thread.generation + 1,
   }

@@ -3,8 +3,17 @@ import { TENANT_SHARE } from '../../contracts/facts/thread.ts'
 
 // The twin of src/store/thread/take-turns.lua: a change here is a change there. Random histories compare them (test/judging/threads).
 
+/** A due thread: its place in its tenant's order, and when it became due. */
+interface DueThread {
+  readonly ref: ThreadRef
+  readonly at: number
+  readonly since: number
+}
+
 /** A tenant with threads that are due. */
 interface WaitingThreads {
+  /** When the next of them became due: without head start, for it tells nothing between tenants. */
+  readonly since: number
   /** In the order in which they are due. */
   readonly refs: readonly ThreadRef[]
   /** Cases that the tenant has open, plus its threads that have been taken. */
@@ -13,12 +22,12 @@ interface WaitingThreads {
 }
 
 /**
- * Whose turn it is among the due threads: repeatedly, the tenant with the fewest open cases, with its earliest thread;
+ * Whose turn it is among the due threads: repeatedly, the tenant with the fewest open cases, with its first thread;
  * each thread taken counts as one open case. On a tie, the tenant that had fewer at first goes first, then the one
- * whose earliest thread is earliest.
+ * whose first thread has been due for longest.
  */
 export function takeTurns(
-  due: readonly { readonly ref: ThreadRef; readonly at: number }[],
+  due: readonly DueThread[],
   openOf: ReadonlyMap<string, number>,
   { limit, maxOpen }: { limit: number; maxOpen: number },
 ): ThreadRef[] {
@@ -62,14 +71,16 @@ export function sharesTakeTurns<One extends { readonly ref: ThreadRef; readonly 
   return inOrder.flatMap(({ ref }) => ofTenant.get(ref.tenant)?.next().value?.one ?? [])
 }
 
-function waitingTenants(
-  due: readonly { readonly ref: ThreadRef; readonly at: number }[],
-  openOf: ReadonlyMap<string, number>,
-): WaitingThreads[] {
+function waitingTenants(due: readonly DueThread[], openOf: ReadonlyMap<string, number>): WaitingThreads[] {
   const inOrder = due.toSorted((a, b) => a.at - b.at)
   return [...Map.groupBy(inOrder, ({ ref }) => ref.tenant)]
-    .map(([tenant, waiting]) => ({ refs: waiting.map(({ ref }) => ref), open: openOf.get(tenant) ?? 0, taken: 0 }))
-    .sort((a, b) => a.open - b.open)
+    .map(([tenant, waiting]) => ({
+      refs: waiting.map(({ ref }) => ref),
+      since: waiting[0]?.since ?? 0,
+      open: openOf.get(tenant) ?? 0,
+      taken: 0,
+    }))
+    .sort((a, b) => a.open - b.open || a.since - b.since)
 }
 
 function nextTurn(tenants: readonly WaitingThreads[]): [number, WaitingThreads | undefined] {

@@ -206,7 +206,8 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
   {
     topic: 'reach',
     side: 'written',
-    description: `How many people a post has reached. ${READ_LATER}`,
+    description:
+      'How many people a post has reached. Due work of a tenant is in the order of it; it is no edit, and brings no new verdict.',
     key: "The post's id.",
     messages: { reach: living(reachMessage, 'Reach') },
     headers: {},

@@ -32,7 +32,7 @@ interface Sampled {
 export function sampleOf(items: readonly GoldItem[], sampled: Sampled, options: SampleOptions): GoldItem[] {
   const { seed, size, balanced = false } = options
   const usable = splitOf(items, sampled, options).filter(({ why }) => why === undefined)
-  const ranked = byRank(usable, ({ id }) => id, seed)
+  const ranked = byUrgency(usable, ({ id }) => id, seed)
   if (balanced) return batchOf(balancedOf(ranked, sampled, size), options.batch)
   if (size !== undefined && size > ranked.length)
     throw new OperatorError(`${sampled.name} has ${counted(ranked.length)}; ${size} were asked for.`)
@@ -92,13 +92,13 @@ function drawSplit(items: readonly GoldItem[], seed: string | number, devShare: 
   const units = [...Map.groupBy(items, ({ unit }) => unit)]
   const dev: GoldItem[] = []
   const test: GoldItem[] = []
-  for (const [, of] of byRank(units, ([unit]) => unit, `split ${seed}`))
+  for (const [, of] of byUrgency(units, ([unit]) => unit, `split ${seed}`))
     (dev.length + of.length <= items.length * devShare ? dev : test).push(...of)
   return { dev, test, units: units.length }
 }
 
 /** The elements by a random number that is seeded with the seed and the element's name. */
-function byRank<Element>(
+function byUrgency<Element>(
   elements: readonly Element[],
   nameOf: (one: Element) => string,
   seed: string | number,

@@ -42,6 +42,11 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
     registers,
   })
   const paused = new Gauge({ name: 'gavel_intake_paused', help: '1 while intake is paused by the backlog.', registers })
+  const openingPaused = new Gauge({
+    name: 'gavel_opening_paused',
+    help: '1 while no case opens, because verdicts pile up in the outbox.',
+    registers,
+  })
   const pausedBy = new Gauge({
     name: 'gavel_intake_paused_by',
     help: '1 while intake is paused, for each of the reasons for which it was.',
@@ -75,6 +80,8 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
       paused.set(0)
       resume()
     },
+    'opening:paused': () => openingPaused.set(1),
+    'opening:resumed': () => openingPaused.set(0),
     'kafka:lag': ({ partitions }) => {
       for (const gauge of [lagMessages, lagSeconds]) gauge.reset()
       for (const { topic, partition, messages: behind, seconds } of partitions ?? []) {

@@ -83,6 +83,7 @@ export const hate = {
       version: VERSION,
       stages: ['retrieve', 'perspective', 'debate', 'judge'],
       subject: 'post',
+      lateCost: 2,
       accepts: (post) => post.hateSpeech === undefined && wordsOf(post) !== '',
       mostCalls: () => mostCalls(settings, perspectives.list.length),
       paper: { calls: 10, depth: 6, of: 'PREDICT: five perspectives, two rounds, judge' },

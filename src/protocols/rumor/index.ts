@@ -75,6 +75,7 @@ export const rumor = {
       version: VERSION,
       stages: ['stance', 'subjectivity', 'opinion', 'debate', 'judge'],
       subject: 'thread',
+      lateCost: 2,
       accepts: () => true,
       mostCalls: (_, comments) => mostCalls(settings, comments),
       paper: { calls: 47, depth: 5, of: 'S2MAD: 40 comments, two rounds, no judge' },

@@ -50,7 +50,7 @@ export function separate(
 
 /** Table 2, "w/o Stance": at most `size` comments, drawn at random, cut into two halves. */
 export function halve(comments: readonly Comment[], size: number, rankOf: (comment: Comment) => number): Sides {
-  const drawn = byRank(comments, (comment) => comment, rankOf).slice(0, size)
+  const drawn = byUrgency(comments, (comment) => comment, rankOf).slice(0, size)
   const middle = Math.ceil(drawn.length / 2)
   return { support: drawn.slice(0, middle), oppose: drawn.slice(middle) }
 }
@@ -63,11 +63,11 @@ export function sample<Item>(
   rankOf: (comment: Comment) => number,
 ): readonly Item[] {
   if (items.length <= size) return items
-  const sampled = new Set(byRank(items, commentOf, rankOf).slice(0, size))
+  const sampled = new Set(byUrgency(items, commentOf, rankOf).slice(0, size))
   return items.filter((item) => sampled.has(item))
 }
 
-function byRank<Item>(
+function byUrgency<Item>(
   items: readonly Item[],
   commentOf: (item: Item) => Comment,
   rankOf: (comment: Comment) => number,

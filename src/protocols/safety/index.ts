@@ -85,6 +85,7 @@ export const safety: ProtocolKind = {
       version: VERSION,
       stages: ['describe', 'retrieve', 'brief', 'strict', 'loose', 'arbitrate'],
       subject: 'post',
+      lateCost: 4,
       accepts: (post) => post.hateSpeech === undefined && (!isBlank(post.text) || hasMedia(post)),
       mostCalls: (post) => mostCalls(post, settings),
       paper: { calls: 6, depth: 6, of: 'Aetheria: text, two rounds' },

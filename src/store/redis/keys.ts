@@ -100,6 +100,8 @@ export interface Keys {
   revisions(member: string): string
   /** Hash: what people decided of a subject (include/decided.lua). It outlives the thread. */
   decided(member: string): string
+  /** String: how large a head start a post has for its reach (ms), of which that was said before it came. */
+  early(member: string): string
   /** String: what came of a decision, by its PARTITION@OFFSET, for clients that wait for that. */
   told(of: string): string
   /** Set: the runs that read a forgotten thread's messages, to judge it again; nothing was said or deleted in it since. */
@@ -157,6 +159,7 @@ export function keysUnder(prefix: string): Keys {
     orphans: (member) => `${root}:orphans:${member}`,
     revisions: (member) => `${root}:revisions:${member}`,
     decided: (member) => `${root}:decided:${member}`,
+    early: (member) => `${root}:early-reach:${member}`,
     told: (of) => `${root}:decisions/told:${of}`,
     watched: (member) => `${root}:judge-again/watching:${member}`,
     replies: (member) => `${root}:replies:${member}`,

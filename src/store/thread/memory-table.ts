@@ -1,5 +1,5 @@
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import { newThread, type Thread, type ThreadStep } from '../../judging/threads/thread.ts'
+import { dueWithoutHeadStart, newThread, type Thread, type ThreadStep } from '../../judging/threads/thread.ts'
 
 /** All threads by name, and the due ones. */
 export interface ThreadTable {
@@ -7,7 +7,8 @@ export interface ThreadTable {
   find(ref: ThreadRef): Thread | null
   /** Applies a rule to the thread (an empty one if there is none) and keeps the result. */
   step<Outcome>(ref: ThreadRef, rule: (thread: Thread) => ThreadStep<Outcome, Thread | null>): Outcome
-  due(): readonly { readonly ref: ThreadRef; readonly at: number }[]
+  /** `since`: when it is due, without its head start. */
+  due(): readonly { readonly ref: ThreadRef; readonly at: number; readonly since: number }[]
 }
 
 export function nameOf({ kind, tenant, postId }: ThreadRef): string {
@@ -16,13 +17,13 @@ export function nameOf({ kind, tenant, postId }: ThreadRef): string {
 
 export function threadTable(): ThreadTable {
   const threads = new Map<string, Thread>()
-  const due = new Map<string, { ref: ThreadRef; at: number }>()
+  const due = new Map<string, { ref: ThreadRef; at: number; since: number }>()
 
   function put(name: string, thread: Thread | null): void {
     if (thread === null) threads.delete(name)
     else threads.set(name, thread)
     if (thread === null || thread.due === null) due.delete(name)
-    else due.set(name, { ref: thread.ref, at: thread.due })
+    else due.set(name, { ref: thread.ref, at: thread.due, since: dueWithoutHeadStart(thread.due, thread) })
   }
 
   return {

@@ -10,7 +10,7 @@ import { deletePost, expireOrphans } from '../../judging/threads/ending.ts'
 import { openCases } from '../../judging/threads/opening-rules.ts'
 import { takePost } from '../../judging/threads/post.ts'
 import { eraseCarries } from '../../judging/threads/revisions.ts'
-import { stateOf, wake } from '../../judging/threads/thread.ts'
+import { orderDue, raiseReach, stateOf, wake } from '../../judging/threads/thread.ts'
 import { takeTurns } from '../../judging/threads/turns.ts'
 import type { AnswerTable } from '../answer/memory.ts'
 import type { KeptBytes } from '../answer/memory-kept.ts'
@@ -38,6 +38,8 @@ export function memoryThreads(
   const requests = new Map<string, Map<string, ThreadRef>>()
   const replies = new Map<string, Map<string, ThreadRef>>()
   const paused = new Set<string>()
+  /** How far posts reach that have not come yet. */
+  const early = new Map<string, number>()
   /** By protocol (paused, or off in some process): the threads that wait for it. */
   const dormant = new Map<string, Map<string, ThreadRef>>()
 
@@ -52,9 +54,19 @@ export function memoryThreads(
   const store: ThreadStore = {
     ...memoryRequests({ threads, requests, answers, webhooks, kept, withdrawCase }),
     async putPost(ref, post, arrival, rules) {
-      const outcome = threads.step(ref, (thread) => takePost(thread, { post, arrival }, rules))
+      const said = Math.max(arrival.reachAhead ?? 0, early.get(nameOf(ref)) ?? 0)
+      const put = { post, arrival: { ...arrival, reachAhead: said } }
+      const outcome = threads.step(ref, (thread) => takePost(thread, put, rules))
+      if (outcome === 'judged') early.delete(nameOf(ref))
       if (outcome === 'updated') askAboutEdit(threads, entries, ref, arrival.now)
       return outcome
+    },
+    async raiseReach(ref, reachAhead) {
+      const outcome = threads.step(ref, (thread) => raiseReach(thread, reachAhead))
+      if (outcome !== 'early') return outcome
+      const known = early.get(nameOf(ref)) ?? 0
+      early.set(nameOf(ref), Math.max(known, reachAhead))
+      return reachAhead > known ? 'updated' : 'duplicate'
     },
     async putComments(ref, changes, now, rules) {
       return threads.step(ref, (thread) => takeComments(thread, { changes, now }, rules))
@@ -99,6 +111,11 @@ export function memoryThreads(
       const counts = new Map([...openOf].map(([tenant, some]) => [tenant, some.length]))
       const due = threads.due().filter(({ at }) => at <= until)
       return takeTurns(due, counts, { limit, maxOpen })
+    },
+    async orderDue(until, now) {
+      for (const { ref, at } of threads.due())
+        if (at >= 0 && at <= until)
+          threads.step(ref, (thread) => ({ thread: orderDue(thread, until, now), outcome: null }))
     },
     countDue: async (until) => threads.due().filter(({ at }) => at <= until).length,
 

@@ -16,6 +16,7 @@
 --@key incarnation
 --@key decided
 --@key outbox
+--@key early             how far a post reaches of which that was said before it came
 --@arg member
 --@arg post              JSON
 --@arg aside[].hash      images that are kept beside it
@@ -29,19 +30,27 @@
 --@arg threaded          1 if some protocol reads the post with its comments
 --@arg judged_at_once    1 if some protocol judges the post by itself
 --@arg keep              how long a thread that nobody judges is remembered, ms
+--@arg reach_ahead       its head start among due threads, ms: for its reach
+--@arg protocol_ahead    likewise for the protocols that judge it
 --@arg place             where the post stands in its topic; empty if unknown
 --@arg incarnation_id
 --@arg watermark
 --@arg server_run
 if not has_reached(incarnation, incarnation_id, watermark, server_run) then return 'suspended' end
-local known_post, n, stage, gone, last_place, over_author =
-  unpack(redis.call('HMGET', thread, 'post', 'accepted', 'countStage', 'deleted', 'postPlace', 'overAuthor'))
+local known_post, n, stage, gone, last_place, over_author, by_reach =
+  unpack(redis.call('HMGET', thread, 'post', 'accepted', 'countStage', 'deleted', 'postPlace', 'overAuthor', 'reachAhead'))
 if gone then return 'deleted' end
 if known_post == post or was_taken(last_place, place) then return 'duplicate' end
+-- How far it reaches only rises.
+local function has_head_start()
+  local said = not known_post and redis.call('GETDEL', early) or '0'
+  set_head_start(thread, due, member, math.max(tonumber(by_reach or '0'), tonumber(said), tonumber(reach_ahead)), protocol_ahead)
+end
 -- Its reach is its last field. Who has seen it is no edit; inside a text the quotes would be escaped.
 local function without_reach(json) return (string.gsub(json, ',"reach":[%d.e+-]+}$', '}')) end
 if known_post and without_reach(known_post) == without_reach(post) then
   redis.call('HSET', thread, 'post', post, 'postPlace', later_place(last_place, place) or '')
+  has_head_start()
   return 'duplicate'
 end
 local expired = not known_post and is_forgotten(thread, revisions, decided)
@@ -85,6 +94,7 @@ end
 redis.call('DEL', images)
 for _, image in ipairs(aside) do redis.call('HSET', images, image.hash, image.url) end
 redis.call('HSET', thread, 'post', post, 'createdAt', created_at, 'share', share, 'postPlace', later_place(last_place, place) or '')
+has_head_start()
 redis.call('HINCRBY', thread, 'version', 1)
 redis.call('HINCRBY', thread, 'postVersion', 1)
 if threaded == '0' then redis.call('HSET', thread, 'postOnly', 1, 'accepted', 0, 'countStage', 0)
@@ -98,7 +108,7 @@ if known_post then
 end
 if threaded == '1' then redis.call('HSET', thread, 'nextAge', first_due) end
 if judged_at_once == '1' then
-  set_due(due, member, at_once(now))
+  set_due(due, member, at_once(due, member, now))
   redis.call('HSETNX', thread, 'dueSince', now)
 else set_due(due, member, first_due) end
 redis.call('DEL', orphans)

@@ -3,6 +3,7 @@ import { setAside } from '../../contracts/facts/kept-image.ts'
 import { verdictScope } from '../../contracts/facts/verdict-id.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
 import { requestBytes } from '../../judging/threads/asked.ts'
+import { ASKED_AHEAD } from '../../judging/threads/head-start.ts'
 import { fieldsOf } from '../recovery/redis-judge-again.ts'
 import { answerPart, keptKeys, memberOf, PUBLISHERS, refOf, threadKeys } from '../redis/keys.ts'
 import { script } from '../redis/script.ts'
@@ -106,7 +107,10 @@ export function threadAsked({
         most,
         keep: Math.max(1, until - now),
         keepAsked: settings.keepAskedMs ?? KEEP_REQUESTS_MS,
-        fields: Object.entries({ ...fieldsOf(thread), ...hook }).map(([name, value]) => ({ name, value })),
+        fields: Object.entries({ ...fieldsOf(thread), reachAhead: ASKED_AHEAD, ...hook }).map(([name, value]) => ({
+          name,
+          value,
+        })),
         said,
         answer: Object.entries(answer).map(([name, value]) => ({ name, value })),
         ...token(),

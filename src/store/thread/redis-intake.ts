@@ -19,7 +19,7 @@ import type { ThreadContext } from './redis-context.ts'
 export const THREAD = ['thread', 'comments', 'sample', 'authors', 'orphans', 'revisions'] as const
 
 const putPost = script('thread/put-post', {
-  keys: [...THREAD, 'images', 'due', 'incarnation', 'decided', 'outbox'],
+  keys: [...THREAD, 'images', 'due', 'incarnation', 'decided', 'outbox', 'early'],
   args: [
     'member',
     'post',
@@ -34,9 +34,15 @@ const putPost = script('thread/put-post', {
     'threaded',
     'judgedAtOnce',
     'keep',
+    'reachAhead',
+    'protocolAhead',
     'place',
     ...TOKEN,
   ],
+})
+const raiseReach = script('thread/raise-reach', {
+  keys: ['thread', 'early', 'due', 'incarnation'],
+  args: ['member', 'reachAhead', 'keep', ...TOKEN],
 })
 const putComments = script('thread/put-comments', {
   keys: [...THREAD, 'images', 'due', 'incarnation', 'watched', 'decided'],
@@ -90,7 +96,7 @@ export function threadIntake({
   keys,
   settings,
   token,
-}: ThreadContext): Pick<ThreadStore, 'putPost' | 'putComments' | 'expireOrphans'> {
+}: ThreadContext): Pick<ThreadStore, 'putPost' | 'raiseReach' | 'putComments' | 'expireOrphans'> {
   return {
     async putPost(ref, value, put, rules) {
       const member = memberOf(ref)
@@ -102,6 +108,7 @@ export function threadIntake({
             due: keys.due,
             incarnation: keys.incarnation,
             outbox: keys.outbox,
+            early: keys.early(member),
             member,
             post: JSON.stringify(post),
             aside: images,
@@ -114,11 +121,25 @@ export function threadIntake({
             threaded: put.threaded,
             judgedAtOnce: put.atOnce,
             keep: settings.keepTombstoneMs,
+            reachAhead: put.reachAhead ?? 0,
+            protocolAhead: put.protocolAhead ?? 0,
             place: placeOf(put.place),
             ...token(),
           }),
         ),
       )
+    },
+
+    async raiseReach(ref, reachAhead, keepMs) {
+      const member = memberOf(ref)
+      const touched = {
+        thread: keys.thread(member),
+        early: keys.early(member),
+        due: keys.due,
+        incarnation: keys.incarnation,
+      }
+      const given = { ...touched, member, reachAhead, keep: keepMs, ...token() }
+      return outcome.parse(notSuspended(await raiseReach(client, given)))
     },
 
     async putComments(ref, changes, now, rules) {

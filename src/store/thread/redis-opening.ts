@@ -51,6 +51,7 @@ const takeTurns = script('thread/take-turns', {
   keys: ['due', 'open'],
   args: ['untilTime', 'limit', 'maxOpen', 'share'],
 })
+const orderDue = script('thread/order-due', { keys: ['due'], args: ['untilTime', 'now', 'most'] })
 const countDue = script('thread/count-due', { keys: ['due'], args: ['untilTime'] })
 const wake = script('thread/wake', { keys: ['dormant', 'due', 'threadPrefix'], args: ['limit', 'now', 'protocol'] })
 
@@ -59,7 +60,7 @@ const UNBOUNDED = 1e15
 /** Threads woken in one step: enough to be fast, few enough not to block Redis. */
 const WOKEN_AT_ONCE = 500
 
-type Opening = Pick<ThreadStore, 'due' | 'countDue' | 'open' | 'paused' | 'pause' | 'resume' | 'wake'>
+type Opening = Pick<ThreadStore, 'due' | 'orderDue' | 'countDue' | 'open' | 'paused' | 'pause' | 'resume' | 'wake'>
 
 /** Finds due threads, and opens cases on them. */
 export function threadOpening({ client, keys, settings, token }: ThreadContext): Opening {
@@ -80,6 +81,9 @@ export function threadOpening({ client, keys, settings, token }: ThreadContext):
         .array(z.string())
         .parse(await takeTurns(client, given))
         .map(refOf)
+    },
+    async orderDue(until, now, most) {
+      await orderDue(client, { due: keys.due, untilTime: scoreOf(until), now, most })
     },
     countDue: async (until) => z.number().parse(await countDue(client, { due: keys.due, untilTime: scoreOf(until) })),
 

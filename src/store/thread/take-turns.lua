@@ -1,5 +1,5 @@
 -- Chooses among the threads that are due; returns their members. Tenants take turns: the next is the one with the fewest open
--- cases, counting each thread chosen here as one; among equals, the one whose earliest thread is due first. It changes
+-- cases, counting each thread chosen here as one; among equals, the one whose first thread has been due for longest. It changes
 -- nothing.
 --@include open-counts
 --@key due

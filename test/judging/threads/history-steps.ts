@@ -21,6 +21,8 @@ export type Step =
       'post',
       { text: number; reach?: number; routing: 'threaded' | 'both' | 'alone' | 'nobody'; place: PlaceStep }
     >
+  | OfThread<'reach', { reach: number }>
+  | { do: 'order due' }
   | OfThread<'comments', { changes: ChangeStep[] }>
   /** All ids at once. */
   | OfThread<'flood', { deleted: boolean }>

@@ -91,6 +91,8 @@ function fields(hash: Record<string, string>): Plain {
     postVersion: number('postVersion'),
     deletions: number('deletions'),
     dueSince: orNull('dueSince'),
+    reachAhead: number('reachAhead'),
+    protocolAhead: number('protocolAhead'),
     generation: number('generation'),
     observedGeneration: number('observedGeneration'),
     nextAge: orNull('nextAge'),

@@ -7,6 +7,7 @@ import type {
   ThreadRules,
   ThreadState,
 } from '../../../src/contracts/ports/threads.ts'
+import { aheadByProtocols, aheadByReach } from '../../../src/judging/threads/head-start.ts'
 import {
   callOf,
   endOf,
@@ -202,6 +203,8 @@ export function runOn(
           arrivalOf(step, clock.now),
           rules(),
         )
+      case 'reach':
+        return threads.raiseReach(ref, aheadByReach(10 ** (2 * step.reach)), HOUR)
       case 'comments':
         return threads.putComments(
           ref,
@@ -256,6 +259,8 @@ export function runOn(
         return threads.resume(step.protocol, clock.now)
       case 'wake':
         return threads.wake(step.protocol, clock.now)
+      case 'order due':
+        return threads.orderDue(clock.now + 2 * HOUR, clock.now, 100)
       case 'part': {
         const { back, unworked } = await cases.partitionByProtocol(step.worked)
         return { back: back.sort(), unworked: unworked.sort() }
@@ -289,9 +294,11 @@ function placeOf(place: PlaceStep): { place: MessagePlace } | object {
 }
 
 function arrivalOf(step: Extract<Step, { do: 'post' }>, now: number): Arrival {
-  const { routing, place } = step
+  const { routing, place, reach = 0 } = step
   return {
     now,
+    reachAhead: aheadByReach(reach),
+    protocolAhead: aheadByProtocols([{ lateCost: routing === 'both' ? 4 : 1 }]),
     firstDue: T0 + 15 * MINUTE + step.thread,
     ...placeOf(place),
     threaded: routing === 'threaded' || routing === 'both',

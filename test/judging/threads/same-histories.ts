@@ -70,7 +70,9 @@ async function runBoth(client: Redis, rules: HistoryRules, steps: readonly Step[
     // Where these throw: `+` is what the rules made, `-` what Redis did.
     const [said, expected] = [await inMemory(step), await onRedis(step)]
     // Which of two threads that are due at the same time is first, nobody promises.
-    const inTurn = new Set(table.due().map(({ at }) => at)).size === table.due().length
+    const inTurn = (['at', 'since'] as const).every(
+      (time) => new Set(table.due().map((one) => one[time])).size === table.due().length,
+    )
     if (step.do !== 'due' || inTurn) deepStrictEqual(said, expected)
     ends.push(...endsOf(step, said))
     await Promise.all(

@@ -8,7 +8,7 @@ local function expiring_with(thread)
 end
 -- Makes a thread due at once, and raises its generation. It no longer expires, nor does anything that it would be judged by.
 local function due_now(thread, due, member, now)
-  due_by(due, member, at_once(now))
+  due_by(due, member, at_once(due, member, now))
   redis.call('HSETNX', thread, 'dueSince', now)
   redis.call('HINCRBY', thread, 'generation', 1)
   redis.call('PERSIST', thread)
