@@ -10,6 +10,7 @@ import { ROUTED_TOPICS } from '../src/judging/engine/routes.ts'
 import { PROTOCOLS, protocolsSettings } from '../src/protocols/registry.ts'
 import { console as consoleSettings } from './console.ts'
 import { door, webhooks } from './door.ts'
+import { overload, overloadedAtDue } from './overload.ts'
 import { record, review } from './record.ts'
 import { ascending, byName, count, duration, TLS_IS_OFF, tls, tlsFiles, wait } from './values.ts'
 
@@ -294,7 +295,8 @@ const allSettings = z.strictObject({
   verdicts: z.strictObject({ schema: z.literal(VERDICT_SCHEMAS) }),
   cases: z.strictObject({
     maxOpen: count,
-    overloadedAtDue: count,
+    overload,
+    overloadedAtDue,
     concurrency: count,
     deadline: duration,
     mostHeld: duration,

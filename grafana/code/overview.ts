@@ -404,6 +404,17 @@ export const overview = () =>
           ),
           lines(
             {
+              title: 'Spared under load',
+              says: 'The step of cases.overload that is in force: 1 one opinion in place of a debate, 2 a sample of the comments, 3 what has a verdict waits. More is due than can be judged: more models, more workers, or fewer posts (routes.sample).',
+              unit: 'short',
+              w: 6,
+              runbooks: ['GavelIntakePaused'],
+            },
+            { step: 'max(gavel_overload_step)' },
+            { max: 3 },
+          ),
+          lines(
+            {
               title: 'Consumer down',
               says: 'How long each replica has been without a working Kafka consumer; it makes itself a new one. Climbing: Kafka, or the network to it.',
               unit: 's',

@@ -12,6 +12,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'intake:resumed': 'info',
   'opening:paused': 'warn',
   'opening:resumed': 'info',
+  'overload:step': 'warn',
   'store:lost': 'error',
   'store:recovered': 'info',
   'store:full': 'error',
@@ -53,6 +54,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'service:behind': 'warn',
   'service:caught-up': 'warn',
   'service:short-drain': 'info',
+  'settings:replaced': 'warn',
   'service:stopping': 'info',
   'service:stopped': 'info',
 }

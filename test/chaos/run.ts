@@ -480,7 +480,12 @@ const SETTINGS = {
   },
   checkpoints: { counts: [4], ages: [], finalAge: `${RULES.finalAge}ms` },
   clock: { idleAfter: '5s', atEnd: 'finish' },
-  cases: { maxOpen: 48, overloadedAtDue: 1_000, deadline: '3m', reconcileAfter: '5s' },
+  cases: {
+    maxOpen: 48,
+    overload: { single: { atDue: 1_000 }, sample: { atDue: 1_000 } },
+    deadline: '3m',
+    reconcileAfter: '5s',
+  },
   stages: { default: { attempts: 8 }, describe: { attempts: 2, concurrency: 64, backoff: '500ms' } },
   http: { port: 0 },
   door: { openOnLoopback: true },

@@ -896,9 +896,19 @@ export function threadStoreContract(name: string, make: MakeStores): void {
           await stores.threads.putPost(wide, postOf(wide), clocked, RULES)
           await stores.threads.putPost(later, postOf(later), { ...clocked, firstDue: T0 + HOUR }, RULES)
           await put(early, T0, 10)
-          await stores.threads.orderDue(T0, T0 + 5, 10)
+          await stores.threads.orderDue(T0, T0 + 5, 10, 0)
           expect(await order()).toEqual([wide, early])
           expect(await stores.threads.due(T0 + HOUR, 10)).toEqual([wide, early, later])
+        })
+
+        it('those that nobody has judged, before those that are due again by their age alone', async () => {
+          const clocked = { ...ARRIVAL, firstDue: T0 }
+          for (const ref of [early, later]) await stores.threads.putPost(ref, postOf(ref), clocked, RULES)
+          await openCase(stores, early)
+          await publishAll(stores)
+          await stores.threads.orderDue(FOREVER, T0 + HOUR, 10, HOUR)
+          const [first] = await stores.threads.due(AT_ONCE, 1)
+          expect(first).toEqual(later)
         })
 
         it('those that have waited for long, whatever others reach', async () => {

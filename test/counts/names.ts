@@ -8,7 +8,7 @@ export const CONCEPTS: Readonly<Record<string, { readonly has: readonly string[]
     'threads.maxComments': { has: ['maxComments', 'cap'], had: ['keptComments'] },
     'threads.maxPerAuthor': { has: ['maxPerAuthor', 'overAuthor'], had: ['crowd'] },
     'checkpoints.finalAge': { has: ['finalAge'], had: [] },
-    'cases.overloadedAtDue': { has: ['overloaded', 'overloadedAtDue'], had: ['pressedAtDue', 'pressedRounds'] },
+    'cases.overload': { has: ['overload', 'overloaded', 'step'], had: ['pressedAtDue', 'pressedRounds'] },
     'cases.deadline': { has: ['deadline'], had: ['caseDeadlineMs'] },
     'threads.keepAfterFinal': { has: ['keepAfterFinal'], had: ['keepThread'] },
     'threads.keepTombstone': { has: ['keepTombstone'], had: ['keepRevisions', 'keepOwners'] },

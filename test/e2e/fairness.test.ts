@@ -82,7 +82,7 @@ it('asks about twenty small threads before it has asked all about one of four hu
     GAVEL_CHECKPOINTS_AGES: '12h',
     GAVEL_CLOCK_IDLE_AFTER: '1s',
     GAVEL_PROTOCOLS_RUMOR_FOLD_NEAR_IDENTICAL: 'false',
-    GAVEL_PROTOCOLS_RUMOR_OVERLOADED_COMMENTS: '1000',
+    GAVEL_CASES_OVERLOAD_SAMPLE_COMMENTS: '1000',
   })
   const threadOf = (id: string, at: number, comments: number) => [
     {

@@ -126,7 +126,8 @@ it('a tenant’s verdicts are byte for byte the same beside others that flood, g
       // Judged once, at its end, and in full whatever the load.
       GAVEL_CHECKPOINTS_COUNTS: '100000',
       GAVEL_CHECKPOINTS_AGES: '12h',
-      GAVEL_CASES_OVERLOADED_AT_DUE: '1000000',
+      GAVEL_CASES_OVERLOAD_SINGLE_AT_DUE: '1000000',
+      GAVEL_CASES_OVERLOAD_SAMPLE_AT_DUE: '1000000',
       GAVEL_LIBRARY_PATH: library,
       GAVEL_FENCES_KEY: 'the key of this test alone',
       GAVEL_CLOCK_IDLE_AFTER: '3s',

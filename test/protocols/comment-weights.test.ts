@@ -19,9 +19,10 @@ import { tell } from '../support/pipeline.ts'
 import { drive, EVERY_DEBATE, plainRank } from './drive.ts'
 
 const { enabled: _, ...shipped } = loadSettings({}).protocols.rumor as unknown as RumorSettings & { enabled: boolean }
+const SPARED = { overloadedRounds: 1, overloadedK: 8, overloadedComments: 20 }
 const made = (settings: Partial<RumorSettings> = {}) =>
   rumor.make({
-    settings: { ...shipped, ...settings },
+    settings: { ...shipped, ...SPARED, ...settings },
     prompts: promptsOf('rumor'),
     fence: fences('key', 4000),
     samplingRank: plainRank,

@@ -37,9 +37,11 @@ const noFiles = () => new Map<string, string>()
 const DEBATED = { debateWhen: 'always', controlShare: 0, endsAtEcho: false } as const
 
 type Rumor = ReturnType<typeof rumor.make>
+/** What is spared under load, as earlier versions shipped it. */
+const SPARED = { overloadedRounds: 1, overloadedK: 8, overloadedComments: 20 }
 const made = (settings: Partial<RumorSettings> = {}, files = prompts): Rumor =>
   rumor.make({
-    settings: { ...shipped, order: 'fixed', ...DEBATED, ...settings },
+    settings: { ...shipped, ...SPARED, order: 'fixed', ...DEBATED, ...settings },
     prompts: files,
     fence: plainFence,
     samplingRank: plainRank,
@@ -172,9 +174,6 @@ describe('the settings that are shipped', () => {
       perAuthor: 3,
       unnamed: 20,
       splitQuestions: 60,
-      overloadedRounds: 1,
-      overloadedK: 8,
-      overloadedComments: 20,
     })
   })
 
@@ -1540,6 +1539,22 @@ describe('under load', () => {
     expect(conclusion.ruling.evidence.support).toHaveLength(3)
     expect(conclusion.ruling.evidence.oppose).toHaveLength(3)
     expect(conclusion.ruling.degraded).toHaveLength(1)
+  })
+
+  test('the first step spares rounds, and the second comments too', () => {
+    const stagesIn = (step: number) => {
+      const { asked } = run(made({ overloadedRounds: 0 }), thread(100), cast(differing), null, {
+        overloaded: true,
+        step,
+      })
+      return ['stance', 'debate'].map((stage) => asked.filter(({ ask }) => ask.stage === stage).length)
+    }
+    expect([0, 1, 2, 3].map(stagesIn)).toEqual([
+      [5, 4],
+      [5, 0],
+      [1, 0],
+      [1, 0],
+    ])
   })
 
   test('nothing is said where nothing was left out', () => {

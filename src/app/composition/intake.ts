@@ -19,6 +19,7 @@ import { type OpenerSettings, openAllDue, opener, wakeUnpaused } from '../../jud
 import { subjectEraser } from '../../judging/engine/retraction.ts'
 import { threadRules } from '../../judging/threads/rules.ts'
 import { closable } from '../../operations/closable.ts'
+import { overloadSteps } from './overload.ts'
 import type { ServiceParts } from './parts.ts'
 import { verdictForm } from './verdict-form.ts'
 
@@ -130,7 +131,14 @@ export function openerOf(
   const { checkpoints, cases } = settings
   return opener({
     ...parts,
-    settings: { checkpoints, cases, clock: streamClock, partitions, onlyAsked, gate },
+    settings: {
+      checkpoints,
+      cases: { ...cases, overload: overloadSteps(cases) },
+      clock: streamClock,
+      partitions,
+      onlyAsked,
+        gate,
+    },
     orphanLetter: orphanLetters(parts.report),
   })
 }

@@ -6,6 +6,7 @@ import type { Protocol } from '../../judging/engine/script.ts'
 import type { ProtocolKind } from '../../protocols/kind.ts'
 import { shortHash } from '../../protocols/short-hash.ts'
 import { makeProtocols } from './make-protocols.ts'
+import { withSpares } from './overload.ts'
 
 /**
  * The enabled protocols, of these kinds if they are given, the sampling that uses the same secret, and the routes to the
@@ -13,7 +14,7 @@ import { makeProtocols } from './make-protocols.ts'
  */
 export function protocolsOf(settings: Settings, secret: string, kinds?: readonly ProtocolKind[]) {
   const samplingRank = samplingRanks(secret)
-  const protocols = makeProtocols(settings.protocols, fences(secret, settings.fences), samplingRank, kinds)
+  const protocols = makeProtocols(withSpares(settings, kinds), fences(secret, settings.fences), samplingRank, kinds)
   return {
     protocols,
     samplingRank,

@@ -37,6 +37,7 @@ import { gatePart } from './gate.ts'
 import { gatewayOf } from './gateway.ts'
 import { decisionsPart, intakePart, openerOf, reachPart } from './intake.ts'
 import { queuesPart, startErasing, startJudging } from './judging.ts'
+import { replacedSettings } from './overload.ts'
 import { protocolsOf } from './protocols.ts'
 import { publicationPart } from './publication.ts'
 import { recordPart } from './record.ts'
@@ -90,6 +91,7 @@ export async function startApp(
   if (exposed !== null) report('service:exposed', exposed)
   const short = roles.includes('judge') ? shortDrain(settings) : null
   if (short !== null) report('service:short-drain', short)
+  for (const [setting, now] of replacedSettings(settings)) report('settings:replaced', { setting, now })
   report('service:started', { roles, httpPort })
   return {
     httpPort,

@@ -34,6 +34,8 @@ export const caseRecord = z.object({
   }),
   /** Opened under overload: more was due than could be judged in time. */
   overloaded: z.boolean(),
+  /** The step of load that was in force (src/contracts/facts/overload.ts); absent of none, and of a case of an earlier version. */
+  step: z.int().optional(),
   /** What the previous revision handed on, if anything. */
   carry: z.unknown(),
   versions,

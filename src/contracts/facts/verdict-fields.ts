@@ -55,7 +55,10 @@ const debate = z.object({
       'Of a control: the label that was reached before the debate, and would have been published without it; left out if the debate came to nothing, and that label stands.',
     )
     .optional(),
-  step: z.int().describe('Of overload: how much was spared.').optional(),
+  step: z
+    .int()
+    .describe('Of a case that was opened under load: the step in force. 1 single, 2 sample, 3 hold (cases.overload).')
+    .optional(),
 })
 export type VerdictDebate = z.infer<typeof debate>
 

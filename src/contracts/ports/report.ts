@@ -193,6 +193,8 @@ export interface Events {
   /** No case opens while verdicts pile up; what comes meanwhile waits in the store. Or cases open again. */
   'opening:paused': { signals: readonly PressureKind[]; reason: string }
   'opening:resumed': Record<string, never>
+  /** So much is due that less is asked of each case, or is no longer: the step of cases.overload, 0 for none. */
+  'overload:step': { step: number }
   'case:opened': { caseId: string; protocol: string; final: boolean }
   'case:concluded': { caseId: string; protocol: string; rounds: number }
   /** A worker found that another has taken its case over; its result was discarded, and `why` is the reason in words. */
@@ -382,6 +384,8 @@ export interface Events {
   'service:unpriced': { detail: string; advice: string }
   /** At a stop, calls in flight are cut off before they would time out: their answers are paid and lost. */
   'service:short-drain': { drainMs: number; callTimeoutMs: number; advice: string }
+  /** A setting is set by a name that it had in an earlier version; it is read. */
+  'settings:replaced': { setting: string; now: string }
   'service:stopping': { reason: string }
   'service:stopped': Record<string, never>
 }

@@ -278,8 +278,11 @@ export interface ThreadStore {
    * an open case always gets one. So no tenant waits for another's cases to end, even stuck ones.
    */
   due(until: number, limit: number, maxOpen?: number): Promise<ThreadRef[]>
-  /** Gives threads that are due by the stream's time, so many at most, their places among those that are due at once. */
-  orderDue(until: number, now: number, most: number): Promise<void>
+  /**
+   * Gives threads that are due by the stream's time, so many at most, their places among those that are due at once; those that a
+   * protocol has judged before count as `putBackMs` younger.
+   */
+  orderDue(until: number, now: number, most: number, putBackMs: number): Promise<void>
   read(ref: ThreadRef): Promise<ThreadState | null>
   /** An image that was set aside from the thread's post as it is now, a data: address; null if it has none of this hash. */
   keptImage(ref: ThreadRef, hash: string): Promise<string | null>

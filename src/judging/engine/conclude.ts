@@ -8,6 +8,7 @@ import {
 } from '../../contracts/facts/case.ts'
 import { cut } from '../../contracts/facts/cut.ts'
 import type { FilteredQuestions } from '../../contracts/facts/filtered.ts'
+import { stepOf } from '../../contracts/facts/overload.ts'
 import { fitted } from '../../contracts/facts/transcript.ts'
 import {
   addUsage,
@@ -21,12 +22,12 @@ import {
   type Turn,
   type Verdict,
 } from '../../contracts/facts/verdict.ts'
-import type { VerdictConfidence, VerdictForm } from '../../contracts/facts/verdict-fields.ts'
+import type { VerdictConfidence, VerdictDebate, VerdictForm } from '../../contracts/facts/verdict-fields.ts'
 import type { CaseEnd, LostCall } from '../../contracts/ports/cases.ts'
 import { proposalOf } from './decision-verdict.ts'
 import { faultsOf } from './faults.ts'
 import type { KeyedAsk } from './replay.ts'
-import { fillSchemaTwo, inForm } from './verdict-form.ts'
+import { fillSchemaTwo, inForm, NO_DEBATE } from './verdict-form.ts'
 
 // This writes an ended case down as a verdict and a transcript. Whether it may go out is decided in src/store/case/conclude.lua.
 
@@ -54,6 +55,12 @@ function degradedComments({ comments }: Pick<CaseRecord, 'comments'>): string[] 
   return [...(rekeyed === true ? [REKEYED] : []), ...(missing > 0 ? [expired] : [])]
 }
 
+/** Whether there was a debate, and the step of load in which its case was opened, if one was in force. */
+function debatedIn(record: CaseRecord, debated: VerdictDebate = NO_DEBATE): VerdictDebate {
+  const step = stepOf(record)
+  return step === 0 ? debated : { ...debated, step }
+}
+
 /** The language of a post, as it was judged. */
 const inLanguage = z.object({ post: z.object({ lang: z.string().optional() }) })
 
@@ -69,7 +76,7 @@ export function verdictOf(ended: EndedCase): Verdict {
     schema: 2,
     id: record.id,
     subjectId: record.subjectId,
-    ...fillSchemaTwo(record.kind, lang, { debated, confidence }),
+    ...fillSchemaTwo(record.kind, lang, { debated: debatedIn(record, debated), confidence }),
     tenant: record.tenant,
     protocol: record.protocol,
     revision: record.revision,

@@ -26,11 +26,12 @@ export function newCase(
     readonly openedAt: number
     /** The thread's last age checkpoint has passed. */
     readonly atFinalAge: boolean
-    readonly overloaded: boolean
+    /** Of load, 0 for none. */
+    readonly step: number
     readonly settings: CaseTimes
   },
 ): CaseRecord {
-  const { openedAt, atFinalAge, overloaded, settings } = opening
+  const { openedAt, atFinalAge, step, settings } = opening
   const { tenant, postId, kind } = state.ref
   const before = state.revisions.get(protocol.name)
   const revision = (before?.revision ?? state.base) + 1
@@ -49,7 +50,8 @@ export function newCase(
     share: shareOf(tenant, kind, post),
     supersedes: before === undefined ? null : id(before.published ?? before.revision),
     ...snapshotOf(protocol, state, post, settings),
-    overloaded,
+    overloaded: step > 0,
+    ...(step > 0 ? { step } : {}),
     carry: before?.carry ?? null,
     versions: versionsOf(protocol),
     createdAt: post.createdAt,

@@ -1,3 +1,4 @@
+import { type OverloadSteps, spares, stepAt } from '../../contracts/facts/overload.ts'
 import { shareOf } from '../../contracts/facts/share.ts'
 import { weightedSlots } from '../../contracts/facts/slots.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
@@ -33,8 +34,8 @@ export interface OpenerSettings {
      * wait in the store.
      */
     readonly maxOpen: number
-    /** If more threads than this are due, cases open as overloaded: protocols may then ask less. */
-    readonly overloadedAtDue: number
+    /** From how many due threads on less is asked, step by step. */
+    readonly overload: OverloadSteps
     /** How long a case may take, in ms. */
     readonly deadline: number
   }
@@ -86,6 +87,15 @@ export function opener(deps: {
   /** How many of these are large. */
   let putOff = 0
 
+  /** The step of load in the last pass. */
+  let step = 0
+
+  function setStep(to: number): number {
+    if (to !== step) report('overload:step', { step: to })
+    step = to
+    return step
+  }
+
   async function now(): Promise<number> {
     const known = await marks.read()
     const { there, awaited } = settings.partitions?.() ?? { there: new Set(known.keys()), awaited: new Set<string>() }
@@ -107,7 +117,7 @@ export function opener(deps: {
     }
   }
 
-  async function openThread(ref: ThreadRef, streamNow: number, { paused, overloaded }: Moment): Promise<Opened[]> {
+  async function openThread(ref: ThreadRef, streamNow: number, { paused, step }: Moment): Promise<Opened[]> {
     const state = await threads.read(ref)
     if (state === null || state.post === null) {
       await threads.expireOrphans(ref, orphanLetter)
@@ -141,7 +151,7 @@ export function opener(deps: {
     const linked = links.length === 0 ? {} : { links: [...links] }
     const opening = ready.map((protocol) => ({
       record: {
-        ...newCase(protocol, state, post, { openedAt: clock(), atFinalAge: checkpoint.final, overloaded, settings }),
+        ...newCase(protocol, state, post, { openedAt: clock(), atFinalAge: checkpoint.final, step, settings }),
         ...linked,
       },
       seen: versionSeenBy(protocol, state),
@@ -176,7 +186,8 @@ export function opener(deps: {
     async openDue(): Promise<number> {
       const streamNow = await now()
       const [wall, skipped] = [clock(), backoff.count()]
-      await threads.orderDue(streamNow, wall, ORDERED_IN_A_PASS)
+      const { putBack } = settings.cases.overload.hold
+      await threads.orderDue(streamNow, wall, ORDERED_IN_A_PASS, spares(step, 'hold') ? putBack : 0)
       // A due time of 0 or less means "at once", whatever the stream's time is.
       const due = await threads.due(Math.max(streamNow, 0), LOOKED_AT + skipped + putOff, settings.cases.maxOpen)
       const mine =
@@ -192,9 +203,10 @@ export function opener(deps: {
       const opening = new Set([...first, ...last])
       left = new Map(weighed.filter((one) => !opening.has(one)).map((one) => [nameOf(one.ref), one]))
       putOff = Math.min(MOST_PUT_OFF, large.length)
+      if (due.length === 0) setStep(0)
       if (opening.size === 0) return 0
       const [paused, count] = await Promise.all([threads.paused(), threads.countDue(Math.max(streamNow, 0))])
-      const moment = { paused, overloaded: count > settings.cases.overloadedAtDue }
+      const moment = { paused, step: setStep(stepAt(count, settings.cases.overload)) }
       return (await openAll(first, streamNow, moment)) + (await openAll(last, streamNow, moment))
     },
   }
@@ -255,7 +267,8 @@ export type Opener = ReturnType<typeof opener>
 /** What applies to all threads that are opened together. */
 interface Moment {
   readonly paused: ReadonlySet<string>
-  readonly overloaded: boolean
+  /** Of load, 0 for none. */
+  readonly step: number
 }
 
 /**

@@ -31,8 +31,8 @@ export interface ScriptProgress {
 }
 
 /** A case's script, as every process starts it. */
-export function scriptOf(protocol: Protocol, { subject, carry, overloaded, tenant, final }: CaseRecord): Script {
-  return protocol.script(subject, carry, { overloaded, tenant, final })
+export function scriptOf(protocol: Protocol, { subject, carry, overloaded, step, tenant, final }: CaseRecord): Script {
+  return protocol.script(subject, carry, { overloaded, step, tenant, final })
 }
 
 /** Starts a script; it waits before its first round. */

@@ -76,7 +76,7 @@ export function retractionOf(protocols: readonly Protocol[], clock: Clock, write
 
 /** A verdict that reports the deletion of its subject: the last revision, without label or content. */
 function retraction(
-  record: Omit<CaseRecord, 'subject' | 'comments' | 'carry' | 'deadline' | 'overloaded'>,
+  record: Omit<CaseRecord, 'subject' | 'comments' | 'carry' | 'deadline' | 'overloaded' | 'step'>,
   writes: VerdictForm,
 ): { verdict: Verdict; transcript: string } {
   const bare: CaseRecord = {

@@ -43,6 +43,8 @@ export interface PinnedContext {
   readonly tenant?: string
   /** More is due than can be judged in time. */
   readonly overloaded: boolean
+  /** The step of load in which it was opened, where one is known (`stepOf` in overload.ts). */
+  readonly step?: number | undefined
   /** No checkpoint is left: what the subject lacks now, no later revision is sure to bring. Left out where that is not known. */
   readonly final?: boolean
 }

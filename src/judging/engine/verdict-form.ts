@@ -21,7 +21,7 @@ export function inForm(made: Verdict, { schema }: VerdictForm): Verdict {
 }
 
 /** There was nothing to debate, or no machine that could have. */
-const NO_DEBATE: VerdictDebate = { held: false, why: 'none' }
+export const NO_DEBATE: VerdictDebate = { held: false, why: 'none' }
 
 /** What a verdict of schema 2 always says, as far as it is known. */
 export function fillSchemaTwo(

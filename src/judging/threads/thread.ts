@@ -181,10 +181,15 @@ export function raiseReach(
   return { thread: withHeadStart(thread, { ...thread, reachAhead }), outcome: 'updated' }
 }
 
-/** A thread that is due by the stream's time has its place among those that are due at once. */
-export function orderDue(thread: Thread, until: number, now: number): Thread {
-  const { due } = thread
-  return due === null || due < 0 || due > until ? thread : { ...thread, due: atOnce(thread, now) }
+/** A thread that is due by the stream's time has its place among those that are due at once; later, if it was judged before. */
+export function orderDue(
+  thread: Thread,
+  until: number,
+  { now, putBackMs }: { now: number; putBackMs: number },
+): Thread {
+  const { due, revisions } = thread
+  if (due === null || due < 0 || due > until) return thread
+  return { ...thread, due: atOnce(thread, now) + (revisions.size > 0 ? putBackMs : 0) }
 }
 
 /**

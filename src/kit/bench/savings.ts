@@ -2,8 +2,10 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { Settings } from '../../../config/schema.ts'
 import { memoryService } from '../../app/commands/judging/memory-service.ts'
 import { filePartsOf } from '../../app/composition/make-protocols.ts'
+import { withSpares } from '../../app/composition/overload.ts'
 import { type Drawing, table } from '../../cli/terminal.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
+import { inOneStep } from '../../contracts/facts/overload.ts'
 import { addUsage, noUsage, verdict } from '../../contracts/facts/verdict.ts'
 import type { Outbox } from '../../contracts/ports/cases.ts'
 import type { Report } from '../../contracts/ports/report.ts'
@@ -115,7 +117,7 @@ const NUMBERS = new Set(['temperature', 'answerTokens'])
 
 /** Every switch that the preset `paper` changes, on as it is set and off as in the paper; and the memo. */
 function savingsOf(settings: Settings): Saving[] {
-  const { settings: given } = filePartsOf({ name: 'rumor' }, settings.protocols.rumor ?? { enabled: false })
+  const { settings: given } = filePartsOf({ name: 'rumor' }, withSpares(settings).rumor ?? { enabled: false })
   const under = (preset: Preset) => new Map<string, unknown>(Object.entries(rumorSettings.parse({ ...given, preset })))
   const [on, off] = [under('none'), under('paper')]
   const departures = rumorSettings.setByPaper
@@ -151,7 +153,11 @@ async function judged(settings: Settings, messages: readonly FileMessage[], way:
   const changed: Settings = {
     ...settings,
     memo: { ...settings.memo, enabled: way.memo ?? false },
-    cases: { ...settings.cases, overloadedAtDue: way.overloaded ? 0 : Number.POSITIVE_INFINITY },
+    cases: {
+      ...settings.cases,
+      overload: inOneStep(settings.cases.overload, way.overloaded ? 0 : null),
+      overloadedAtDue: undefined,
+    },
     protocols: { rumor: { ...settings.protocols.rumor, enabled: true, preset: 'none', ...way.rumor } },
   }
   const topics = memoryTopics()

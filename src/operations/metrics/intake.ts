@@ -47,6 +47,11 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
     help: '1 while no case opens, because verdicts pile up in the outbox.',
     registers,
   })
+  const overload = new Gauge({
+    name: 'gavel_overload_step',
+    help: 'The step of cases.overload that is in force: 0 none, 1 single, 2 sample, 3 hold.',
+    registers,
+  })
   const pausedBy = new Gauge({
     name: 'gavel_intake_paused_by',
     help: '1 while intake is paused, for each of the reasons for which it was.',
@@ -82,6 +87,7 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
     },
     'opening:paused': () => openingPaused.set(1),
     'opening:resumed': () => openingPaused.set(0),
+    'overload:step': ({ step }) => overload.set(step),
     'kafka:lag': ({ partitions }) => {
       for (const gauge of [lagMessages, lagSeconds]) gauge.reset()
       for (const { topic, partition, messages: behind, seconds } of partitions ?? []) {

@@ -1,5 +1,6 @@
 import type { Fence } from '../../contracts/facts/fence.ts'
 import { describeOddFields } from '../../contracts/facts/odd-fields.ts'
+import { spares } from '../../contracts/facts/overload.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import { type Comment, isDescribed, type Snapshot } from '../../contracts/facts/thread.ts'
 import { isControl } from '../control.ts'
@@ -21,7 +22,8 @@ export interface RumorParts {
   readonly samplingRank: SamplingRank
   /** Script, prompts and settings, as one name: what a carry was made under. */
   readonly under: string
-  readonly overloaded: boolean
+  /** Of load, 0 for none. */
+  readonly step: number
   /** No checkpoint of the thread is left. */
   readonly final: boolean
   readonly tenant: string
@@ -68,11 +70,11 @@ export function rumorContext(thread: Snapshot, before: RumorCarry | null, parts:
     thread,
     before,
     rankOf,
-    depth: depthOf(settings, parts.overloaded),
+    depth: depthOf(settings, parts.step),
     ask: questions(post, { ...parts, ...beside }),
     tie: tieOf(settings, rankOf),
     isControl:
-      !parts.overloaded && isControl(samplingRank, 'rumor', `${parts.tenant}/${post.id}`, settings.controlShare),
+      parts.step === 0 && isControl(samplingRank, 'rumor', `${parts.tenant}/${post.id}`, settings.controlShare),
     limitations: lacking(thread, parts.fence),
   }
 }
@@ -91,14 +93,15 @@ function lacking({ post, comments, leftOut, overAuthor = 0, tookBack = 0 }: Snap
   ]
 }
 
-/** The depth of the settings, reduced if the case was opened under overload. */
-function depthOf(settings: RumorSettings, overloaded: boolean): Depth {
-  const { rounds, k, sampleSize, overloadedRounds, overloadedK, overloadedComments } = settings
-  const atMost = (full: number, limit: number | null) => (overloaded && limit !== null ? Math.min(full, limit) : full)
+/** The depth of the settings, reduced by the step of load in which the case was opened. */
+function depthOf(settings: RumorSettings, step: number): Depth {
+  const { rounds, k, sampleSize, overloadedRounds = null, overloadedK = null, overloadedComments = null } = settings
+  const atMost = (what: 'single' | 'sample', full: number, limit: number | null) =>
+    spares(step, what) && limit !== null ? Math.min(full, limit) : full
   return {
-    rounds: atMost(rounds, overloadedRounds),
-    k: atMost(k, overloadedK),
-    sampleSize: atMost(sampleSize, overloadedK === null ? null : 2 * overloadedK),
-    comments: atMost(Number.POSITIVE_INFINITY, overloadedComments),
+    rounds: atMost('single', rounds, overloadedRounds),
+    k: atMost('sample', k, overloadedK),
+    sampleSize: atMost('sample', sampleSize, overloadedK === null ? null : 2 * overloadedK),
+    comments: atMost('sample', Number.POSITIVE_INFINITY, overloadedComments),
   }
 }

@@ -39,7 +39,7 @@ export interface ScoredThread {
  * claim is subjective, in one round.
  */
 export function* scored(context: RumorContext): SubScript<ScoredThread> {
-  const { settings, depth, ask, parentOf, rankOf, overloaded } = context
+  const { settings, depth, ask, parentOf, rankOf, step } = context
   const { post, comments } = context.thread
   const utterances = utterancesOf(comments, settings, parentOf)
   const known = remembered(post, utterances, context.before, settings, parentOf)
@@ -52,7 +52,7 @@ export function* scored(context: RumorContext): SubScript<ScoredThread> {
     wanted,
     known.scores,
     ask,
-    { ...settings, oneScorer: settings.oneScorer && !overloaded },
+    { ...settings, oneScorer: settings.oneScorer && step === 0 },
     askKind ? ask.subjectivity() : undefined,
   )
   const subjectivity = beside as AnswerOrFailure<{ answer: 'Yes' | 'No' }> | undefined
@@ -96,7 +96,7 @@ export interface Evidence {
 
 /** Equations 2 and 3: which comments count, and which stand on which side. */
 export function evidenceOf(context: RumorContext, found: ScoredThread): Evidence {
-  const { settings, depth, tie, rankOf, before, overloaded } = context
+  const { settings, depth, tie, rankOf, before, step } = context
   const { scores, kind } = found
   const scoredUtterances = settings.stance
     ? [...scores].map(([utterance, { value }]) => ({ utterance, score: value }))
@@ -129,7 +129,7 @@ export function evidenceOf(context: RumorContext, found: ScoredThread): Evidence
     settings.keepUnlessEvidenceChanged &&
     before !== null &&
     before.decision.label !== null &&
-    (overloaded || !before.decision.again) &&
+    (step > 0 || !before.decision.again) &&
     (before.evidence === hashOf(sides) || isNearly(sides))
   // A decision that still holds costs nothing, also under overload.
   const full = sidesOf(settings)

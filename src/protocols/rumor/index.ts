@@ -1,3 +1,4 @@
+import { stepOf } from '../../contracts/facts/overload.ts'
 import type { ReadingGuide } from '../../contracts/facts/reading.ts'
 import { snapshot } from '../../contracts/facts/thread.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
@@ -105,7 +106,7 @@ export const rumor = {
           fence,
           samplingRank,
           under,
-          overloaded: context?.overloaded === true,
+          step: context === undefined ? 0 : stepOf(context),
           final: context?.final === true,
           tenant: context?.tenant ?? '',
         })

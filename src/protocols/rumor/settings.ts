@@ -1,6 +1,11 @@
 import { z } from 'zod'
 import { asSet, atLeastPaperTokenCap, defineSettings, departure, saving } from '../preset.ts'
 
+/** Of a setting that is read as long as it is set, with a warning. */
+function replacedBy(name: string) {
+  return { description: `(departure) Replaced by cases.overload.${name}; it is still read.`, deprecated: true }
+}
+
 /** Every switch of the rumor protocol. `config/gavel.yaml` explains each. */
 export const rumorSettings = defineSettings({
   k: asSet(z.int().min(1).max(200)),
@@ -43,9 +48,10 @@ export const rumorSettings = defineSettings({
   oneScorer: departure(z.boolean(), false),
   splitQuestions: asSet(z.int().min(0).max(10_000)),
   minScored: asSet(z.number().min(0).max(1)),
-  overloadedRounds: departure(z.int().min(0).max(10).nullable(), null),
-  overloadedK: departure(z.int().min(1).max(200).nullable(), null),
-  overloadedComments: departure(z.int().min(1).nullable(), null),
+  // Where these are not set, cases.overload says what is spared under load (src/app/composition/overload.ts).
+  overloadedRounds: departure(z.int().min(0).max(10).nullable().optional().meta(replacedBy('single.rounds')), null),
+  overloadedK: departure(z.int().min(1).max(200).nullable().optional().meta(replacedBy('sample.perSide')), null),
+  overloadedComments: departure(z.int().min(1).nullable().optional().meta(replacedBy('sample.comments')), null),
   answerTokens: departure(z.int().min(16), atLeastPaperTokenCap),
 })
 export type RumorSettings = ReturnType<typeof rumorSettings.parse>

@@ -112,10 +112,10 @@ export function memoryThreads(
       const due = threads.due().filter(({ at }) => at <= until)
       return takeTurns(due, counts, { limit, maxOpen })
     },
-    async orderDue(until, now) {
+    async orderDue(until, now, _, putBackMs) {
       for (const { ref, at } of threads.due())
         if (at >= 0 && at <= until)
-          threads.step(ref, (thread) => ({ thread: orderDue(thread, until, now), outcome: null }))
+          threads.step(ref, (thread) => ({ thread: orderDue(thread, until, { now, putBackMs }), outcome: null }))
     },
     countDue: async (until) => threads.due().filter(({ at }) => at <= until).length,
 

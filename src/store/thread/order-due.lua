@@ -4,10 +4,20 @@
 --@arg until_time        the end of a range of scores
 --@arg now               wall time, ms
 --@arg most              threads
-local left = tonumber(most)
+--@arg put_back          how much later, ms, those that a protocol has judged before
+local left, back = tonumber(most), tonumber(put_back)
+local function later(member)
+  if back == 0 then return 0 end
+  for _, field in ipairs(redis.call('HKEYS', thread_of(due, member))) do
+    if string.match(field, '^rev:') then return back end
+  end
+  return 0
+end
 for _, tenant in ipairs(redis.call('ZRANGEBYSCORE', due .. '/tenants', '-inf', until_time, 'LIMIT', 0, 1000)) do
   local members = redis.call('ZRANGEBYSCORE', due .. ':' .. tenant, '0', until_time, 'LIMIT', 0, left)
-  for _, member in ipairs(members) do redis.call('ZADD', due .. ':' .. tenant, at_once(due, member, now), member) end
+  for _, member in ipairs(members) do
+    redis.call('ZADD', due .. ':' .. tenant, at_once(due, member, now) + later(member), member)
+  end
   if #members > 0 then update_earliest(due, tenant) end
   left = left - #members
   if left <= 0 then break end

@@ -51,7 +51,7 @@ const takeTurns = script('thread/take-turns', {
   keys: ['due', 'open'],
   args: ['untilTime', 'limit', 'maxOpen', 'share'],
 })
-const orderDue = script('thread/order-due', { keys: ['due'], args: ['untilTime', 'now', 'most'] })
+const orderDue = script('thread/order-due', { keys: ['due'], args: ['untilTime', 'now', 'most', 'putBack'] })
 const countDue = script('thread/count-due', { keys: ['due'], args: ['untilTime'] })
 const wake = script('thread/wake', { keys: ['dormant', 'due', 'threadPrefix'], args: ['limit', 'now', 'protocol'] })
 
@@ -82,8 +82,8 @@ export function threadOpening({ client, keys, settings, token }: ThreadContext):
         .parse(await takeTurns(client, given))
         .map(refOf)
     },
-    async orderDue(until, now, most) {
-      await orderDue(client, { due: keys.due, untilTime: scoreOf(until), now, most })
+    async orderDue(until, now, most, putBack) {
+      await orderDue(client, { due: keys.due, untilTime: scoreOf(until), now, most, putBack })
     },
     countDue: async (until) => z.number().parse(await countDue(client, { due: keys.due, untilTime: scoreOf(until) })),
 

@@ -127,6 +127,14 @@ describe('a verdict of schema 2', () => {
     expect(verdictOf(given).versions).toEqual({ ...ended.record.versions, gavel: 'test' })
   })
 
+  test('names the step of load in which its case was opened, whatever its protocol says of debates', () => {
+    const of = (change: Partial<CaseRecord>) => verdictOf({ ...ended, record: { ...ended.record, ...change } }).debated
+    expect(of({ overloaded: true, step: 3 })).toEqual({ held: false, why: 'none', step: 3 })
+    // Of an earlier version.
+    expect(of({ overloaded: true })?.step).toBe(2)
+    expect(of({})).toEqual({ held: false, why: 'none' })
+  })
+
   test('says of what it does not know that it is not known, and leaves out what nothing fills', () => {
     const bare = verdictOf({ ...ended, record: inLanguage() })
     const unknown = { lang: 'und', debated: { held: false, why: 'none' }, confidence: { value: null, how: null } }

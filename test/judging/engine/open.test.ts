@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { arrivalOf } from '../../../consumers/posts.ts'
 import { caseRecord } from '../../../src/contracts/facts/case.ts'
+import { NEVER_OVERLOADED } from '../../../src/contracts/facts/overload.ts'
 import { samplingRanks } from '../../../src/contracts/facts/sampling-rank.ts'
 import type { Post, ThreadRef } from '../../../src/contracts/facts/thread.ts'
 import type { StreamPartitions } from '../../../src/contracts/ports/threads.ts'
@@ -44,7 +45,7 @@ function setUp(
   protocols: readonly Protocol[],
   routes: Record<string, Route[]> = {},
   maxOpen = 100,
-  overloadedAtDue = 1_000,
+  steps = NEVER_OVERLOADED,
   partitions: StreamPartitions | null = null,
   key = 'a key',
   links?: Parameters<typeof opener>[0]['links'],
@@ -76,7 +77,7 @@ function setUp(
     settings: {
       checkpoints,
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
-      cases: { maxOpen, overloadedAtDue, deadline: HOUR },
+      cases: { maxOpen, overload: steps, deadline: HOUR },
       partitions: partitions === null ? null : () => partitions,
       gate,
     },
@@ -118,7 +119,7 @@ const p1 = thread('p1')
 test('a case has the trace contexts that messages of its thread came with, and none where there are none', async () => {
   const contexts = ['00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01']
   const read = async ({ postId }: ThreadRef) => (postId === 'p1' ? contexts : [])
-  const { put, openAll, caseOf } = setUp([rumor], {}, 100, 1_000, null, 'a key', { read })
+  const { put, openAll, caseOf } = setUp([rumor], {}, 100, NEVER_OVERLOADED, null, 'a key', { read })
   const p2 = thread('p2')
   for (const ref of [p1, p2]) await put(ref)
   streamNow = T0 + 2 * HOUR
@@ -129,7 +130,7 @@ test('a case has the trace contexts that messages of its thread came with, and n
 
 describe('the stream’s clock', () => {
   const clockOver = (there: string[], awaited: string[] = there) =>
-    setUp([rumor], {}, 100, 1_000, { there: new Set(there), awaited: new Set(awaited) }).now()
+    setUp([rumor], {}, 100, NEVER_OVERLOADED, { there: new Set(there), awaited: new Set(awaited) }).now()
 
   test('is not held by marks of a topic with another name, nor of a partition that is no more', async () => {
     marks = new Map([
@@ -240,13 +241,13 @@ describe('another key in the middle of a thread', () => {
     const keys = Array.from({ length: 20 }, (_, at) => `key ${at}`)
     const isDrawn = (key: string) => router([rumor], routes, samplingRanks(key)).of(p1, postOf(p1)).length === 1
     const [first = '', other = ''] = [keys.find(isDrawn), keys.find((key) => !isDrawn(key))]
-    const before = setUp([rumor], routes, 100, 1_000, null, first)
+    const before = setUp([rumor], routes, 100, NEVER_OVERLOADED, null, first)
     await before.put(p1)
     await before.say(p1, 'c1', 'c2')
     expect(await before.openAll()).toEqual(['rumor~p1~r1'])
     await before.publish('rumor~p1~r1')
     streamNow = T0 + HOUR
-    expect(await setUp([rumor], routes, 100, 1_000, null, other).openAll()).toEqual(['rumor~p1~r2'])
+    expect(await setUp([rumor], routes, 100, NEVER_OVERLOADED, null, other).openAll()).toEqual(['rumor~p1~r2'])
   })
 })
 
@@ -281,13 +282,17 @@ describe('a case', () => {
   })
 
   test.each([
-    [2, false],
-    [3, true],
-  ])('of %i that are due where 2 are no pressure, opens under pressure: %j', async (due, overloaded) => {
-    const { put, openAll, caseOf } = setUp([safety], {}, 100, 2)
+    [2, undefined],
+    [3, 1],
+    [4, 2],
+    [6, 3],
+  ])('of %i that are due where less is asked from 2, 3 and 5 on, opens in step %j', async (due, step) => {
+    const steps = { single: { atDue: 2 }, sample: { atDue: 3 }, hold: { atDue: 5, putBack: HOUR } }
+    const { put, openAll, caseOf } = setUp([safety], {}, 100, steps)
     for (let at = 0; at < due; at++) await put(thread(`due${at}`))
     await openAll()
-    expect(await caseOf('safety~due0~r1')).toMatchObject({ overloaded })
+    const { overloaded, step: opened } = await caseOf('safety~due0~r1')
+    expect({ overloaded, opened }).toEqual({ overloaded: step !== undefined, opened: step })
   })
 })
 

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { posts } from '../../../consumers/posts.ts'
 import { caseRecord } from '../../../src/contracts/facts/case.ts'
+import { NEVER_OVERLOADED } from '../../../src/contracts/facts/overload.ts'
 import type { ThreadRef } from '../../../src/contracts/facts/thread.ts'
 import type { VerdictRequest } from '../../../src/contracts/ports/answers.ts'
 import { opener } from '../../../src/judging/engine/open.ts'
@@ -53,7 +54,7 @@ function setUp(onlyAsked = false) {
     settings: {
       checkpoints: { counts: [], ages: [], finalAge: HOUR },
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
-      cases: { maxOpen: 9, overloadedAtDue: 99, deadline: HOUR },
+      cases: { maxOpen: 9, overload: NEVER_OVERLOADED, deadline: HOUR },
       partitions: null,
       onlyAsked,
     },

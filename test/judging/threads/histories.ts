@@ -48,7 +48,7 @@ const steps: { arbitrary: fc.Arbitrary<Step>; weight: number }[] = [
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('reach'), thread, reach: fc.nat({ max: 3 }) }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('order due') }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('order due'), hold: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('flood'), thread, deleted: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('delete'), thread }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('expire'), thread }) },

@@ -22,7 +22,7 @@ export type Step =
       { text: number; reach?: number; routing: 'threaded' | 'both' | 'alone' | 'nobody'; place: PlaceStep }
     >
   | OfThread<'reach', { reach: number }>
-  | { do: 'order due' }
+  | { do: 'order due'; hold: boolean }
   | OfThread<'comments', { changes: ChangeStep[] }>
   /** All ids at once. */
   | OfThread<'flood', { deleted: boolean }>

@@ -260,7 +260,7 @@ export function runOn(
       case 'wake':
         return threads.wake(step.protocol, clock.now)
       case 'order due':
-        return threads.orderDue(clock.now + 2 * HOUR, clock.now, 100)
+        return threads.orderDue(clock.now + 2 * HOUR, clock.now, 100, step.hold ? HOUR : 0)
       case 'part': {
         const { back, unworked } = await cases.partitionByProtocol(step.worked)
         return { back: back.sort(), unworked: unworked.sort() }

@@ -2,6 +2,7 @@ import type { Settings } from '../../../../config/schema.ts'
 import { type FileJudging, judgeFileSubjects } from '../../../app/commands/judging/file-judging.ts'
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
+import { inOneStep } from '../../../contracts/facts/overload.ts'
 import { transcript, type Verdict } from '../../../contracts/facts/verdict.ts'
 import { UNVERIFIED } from '../../../contracts/facts/verdict-fields.ts'
 import type { Library } from '../../../contracts/ports/library.ts'
@@ -168,7 +169,8 @@ function settingsOf(settings: Settings, { name }: ProtocolKind, { how, models = 
     cases: {
       ...settings.cases,
       deadline: NO_DEADLINE_MS,
-      overloadedAtDue: Number.POSITIVE_INFINITY,
+      overload: inOneStep(settings.cases.overload, null),
+      overloadedAtDue: undefined,
       transcriptBytes: Number.MAX_SAFE_INTEGER,
     },
   }
