@@ -158,3 +158,19 @@ export function ageOfNextDue(deps: {
     return Math.max(0, clock() - (state?.dueSince ?? since))
   }
 }
+
+/**
+ * How long the thread that has waited longest has been due, in ms, of the tenant whose turn it is: what is next may have come a
+ * moment ago, for the most urgent comes first.
+ */
+export function ageOfOldestDue(
+  deps: Parameters<typeof ageOfNextDue>[0] & { threads: Pick<ThreadStore, 'dueSince'> },
+): () => Promise<number> {
+  const { threads, streamNow, maxOpen, clock } = deps
+  const nextAgeMs = ageOfNextDue(deps)
+  return async () => {
+    const [next] = await threads.due(Math.max(await streamNow(), 0), 1, maxOpen)
+    const [age, since] = await Promise.all([nextAgeMs(), next === undefined ? null : threads.dueSince(next.tenant)])
+    return since === null ? age : Math.max(age, clock() - since)
+  }
+}

@@ -13,7 +13,7 @@ export interface OverdueCount {
 export interface WaitingWork {
   /** Ids of the open cases. */
   readonly open: readonly string[]
-  readonly due: { readonly count: number; readonly nextAgeMs: number }
+  readonly due: { readonly count: number; readonly oldestAgeMs: number }
   readonly outbox: { readonly count: number; readonly oldestAgeMs: number }
 }
 
@@ -35,7 +35,7 @@ export function overdueCount(protocols: readonly string[], objectiveMs: number, 
       }
       return [
         ...[...late].map(([protocol, count]): OverdueCount => ({ protocol, at: 'open', count })),
-        { protocol: 'all', at: 'due', count: due.nextAgeMs > objectiveMs ? due.count : 0 },
+        { protocol: 'all', at: 'due', count: due.oldestAgeMs > objectiveMs ? due.count : 0 },
         { protocol: 'all', at: 'outbox', count: outbox.oldestAgeMs > objectiveMs ? outbox.count : 0 },
       ]
     },

@@ -41,15 +41,15 @@ export function stateReport(parts: {
   gateway: Pick<Gateway, 'load'>
   /** What is used of limits and budgets; of those of tenants at least of the given ones. */
   usedCapacity: ReturnType<typeof usedCapacity>
-  /** For how long the next due thread has waited, in ms. */
-  nextDueAgeMs: () => Promise<number>
+  /** For how long the due thread has waited that waits longest, in ms. */
+  oldestDueAgeMs: () => Promise<number>
   /** The longest that a verdict should take, in ms. */
   objectiveMs: number
   downSince: () => number | null
   clock: Clock
   report: Report
 }) {
-  const { redis, protocols, queues, opener, gateway, nextDueAgeMs, objectiveMs, downSince, clock, report } = parts
+  const { redis, protocols, queues, opener, gateway, oldestDueAgeMs, objectiveMs, downSince, clock, report } = parts
   const { threads, cases, outbox, erasures, exporter } = redis
   const overdue = overdueCount(
     protocols.map(({ name }) => name),
@@ -79,12 +79,12 @@ export function stateReport(parts: {
     for (const stage of stages) report('stage:backlog', stage)
     const paused = await threads.paused()
     for (const { name } of protocols) report('protocol:watched', { protocol: name, paused: paused.has(name) })
-    const [open, size, oldest, due, nextAgeMs, streamNow] = await Promise.all([
+    const [open, size, oldest, due, oldestAgeMs, streamNow] = await Promise.all([
       cases.openIds(),
       outbox.size(),
       outbox.oldest(),
       opener.countDue(),
-      nextDueAgeMs(),
+      oldestDueAgeMs(),
       opener.now(),
     ])
     const tenants = countsOf(open.map((id) => scopeOf(id).tenant))
@@ -95,7 +95,7 @@ export function stateReport(parts: {
       clockLagSeconds: streamNow === Number.NEGATIVE_INFINITY ? null : Math.max(0, clock() - streamNow) / 1000,
       overdue: overdue.count({
         open,
-        due: { count: due, nextAgeMs },
+        due: { count: due, oldestAgeMs },
         outbox: { count: size, oldestAgeMs: oldest === null ? 0 : clock() - oldest },
       }),
       tenants,

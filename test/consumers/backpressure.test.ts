@@ -1,5 +1,12 @@
 import { expect, it } from 'vitest'
-import { ageOfNextDue, backlogSignals, backpressure, openingGate, pressureWatch } from '../../consumers/backpressure.ts'
+import {
+  ageOfNextDue,
+  ageOfOldestDue,
+  backlogSignals,
+  backpressure,
+  openingGate,
+  pressureWatch,
+} from '../../consumers/backpressure.ts'
 import type { Report } from '../../src/contracts/ports/report.ts'
 import type { StageBacklog } from '../../src/contracts/ports/stage-queues.ts'
 import type { ThreadState } from '../../src/contracts/ports/threads.ts'
@@ -136,4 +143,24 @@ it('knows since when the next thread is due by its own record, or by how long it
   expect(await age()).toBe(0)
   // Those for which there is no place are left out by whoever keeps the threads.
   expect(new Set(asked)).toEqual(new Set([7]))
+})
+
+it('knows how long the oldest of the tenant whose turn it is has waited, though what is next came a moment ago', async () => {
+  const line = [{ tenant: 't', postId: 'wide', kind: 'post' as const }]
+  const since = new Map([['t', NOW - 70_000]])
+  const age = ageOfOldestDue({
+    threads: {
+      due: async () => line,
+      read: async () => ({ dueSince: NOW - 1_000 }) as ThreadState,
+      dueSince: async (tenant) => since.get(tenant) ?? null,
+    },
+    streamNow: async () => Number.NEGATIVE_INFINITY,
+    maxOpen: 7,
+    clock: () => NOW,
+  })
+  expect(await age()).toBe(70_000)
+  since.clear()
+  expect(await age()).toBe(1_000)
+  line.shift()
+  expect(await age()).toBe(0)
 })

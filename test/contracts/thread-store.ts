@@ -917,6 +917,16 @@ export function threadStoreContract(name: string, make: MakeStores): void {
           expect(await order()).toEqual([early, wide])
         })
 
+        it('and it is known since when the one has waited that waits longest', async () => {
+          expect(await stores.threads.dueSince('default')).toBeNull()
+          await stores.threads.putPost(later, postOf(later), { ...ARRIVAL, firstDue: T0 }, RULES)
+          expect(await stores.threads.dueSince('default'), 'not yet among those').toBeNull()
+          await put(early, T0 + 3)
+          await put(wide, T0 + 4, 1_000)
+          expect(await stores.threads.dueSince('default')).toBe(T0 + 3)
+          expect(await stores.threads.dueSince(quiet)).toBeNull()
+        })
+
         it('but before other tenants’ threads none for its reach', async () => {
           const other = thread('other', quiet)
           await put(other, T0)

@@ -4,7 +4,7 @@ import { overdueCount, overdueUnread, type WaitingWork } from '../../src/operati
 function counted() {
   const time = { now: 1_000_000 }
   const overdue = overdueCount(['rumor', 'hate'], 60_000, () => time.now)
-  const nothing: WaitingWork = { open: [], due: { count: 0, nextAgeMs: 0 }, outbox: { count: 0, oldestAgeMs: 0 } }
+  const nothing: WaitingWork = { open: [], due: { count: 0, oldestAgeMs: 0 }, outbox: { count: 0, oldestAgeMs: 0 } }
   /** What is overdue `after` seconds later, as `PROTOCOL at PLACE: COUNT`, without what is 0. */
   const look = (after: number, waiting: Partial<WaitingWork> = {}) => {
     time.now += after * 1_000
@@ -37,10 +37,10 @@ describe('what is overdue', () => {
 
   it('are all due threads and all records in the outbox where the oldest of them is', () => {
     const { look } = counted()
-    const due = { count: 4, nextAgeMs: 60_000 }
+    const due = { count: 4, oldestAgeMs: 60_000 }
     const outbox = { count: 3, oldestAgeMs: 60_000 }
     expect(look(0, { due, outbox })).toEqual([])
-    expect(look(0, { due: { ...due, nextAgeMs: 60_001 }, outbox })).toEqual(['all at due: 4'])
+    expect(look(0, { due: { ...due, oldestAgeMs: 60_001 }, outbox })).toEqual(['all at due: 4'])
     expect(look(0, { due, outbox: { ...outbox, oldestAgeMs: 60_001 } })).toEqual(['all at outbox: 3'])
   })
 })

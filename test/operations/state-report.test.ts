@@ -46,7 +46,7 @@ function process(exporter: Exporter, { fail = (): boolean => false } = {}) {
     },
     opener: { countDue: async () => 0, now: async () => 0 },
     gateway: { load: () => ({ busy: 0, waiting: 0, all: 1, models: [] }) },
-    nextDueAgeMs: async () => 0,
+    oldestDueAgeMs: async () => 0,
     usedCapacity: async () => ({ limits: [], budgets: [] }),
     objectiveMs: 60_000,
     downSince: () => null,

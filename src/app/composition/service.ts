@@ -1,7 +1,7 @@
 import { modelsInUse, unpricedRefusal } from '../../../config/models.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { inputsOf, topicsOf } from '../../../config/topics.ts'
-import { ageOfNextDue, backlogSignals } from '../../../consumers/backpressure.ts'
+import { ageOfNextDue, ageOfOldestDue, backlogSignals } from '../../../consumers/backpressure.ts'
 import { lagReport, partitionLag } from '../../../consumers/partition-lag.ts'
 import { redisGuard } from '../../../consumers/redis-guard.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
@@ -195,7 +195,7 @@ async function assemble(
     startErasing(settings, { ...judging, threads, erasures, memo })
   }
 
-  const nextDueAgeMs = ageOfNextDue({ threads, streamNow: opener.now, maxOpen: settings.cases.maxOpen, clock })
+  const ofDue = { threads, streamNow: opener.now, maxOpen: settings.cases.maxOpen, clock }
   let downSince = (): number | null => null
   const state = keep(
     stateReport({
@@ -211,15 +211,15 @@ async function assemble(
           return gateway.load()
         },
       },
-      nextDueAgeMs,
+      oldestDueAgeMs: ageOfOldestDue(ofDue),
       objectiveMs: settings.objectives.latency,
       usedCapacity: usedCapacity({ ...stores, models, settings: boundSettings(settings, now) }),
       downSince: () => downSince(),
     }),
   )
-  const { countDue } = opener
-  const backlog = { countDue, nextDueAgeMs, outbox, stages: state.backlog, clock, settings: settings.intake }
-  const signals = backlogSignals({ ...backlog, store: [watch.pressure, redisSettings.pressure] })
+  const backlog = { countDue: opener.countDue, nextDueAgeMs: ageOfNextDue(ofDue), outbox, stages: state.backlog }
+  const store = [watch.pressure, redisSettings.pressure]
+  const signals = backlogSignals({ ...backlog, store, clock, settings: settings.intake })
   if (roles.includes('intake')) {
     keep(await reachPart(settings, { redis, kafka, topics, watch, clock, report }))
     keep(await decisionsPart(settings, { redis, kafka, topics, protocols, routes, watch, clock, report }))

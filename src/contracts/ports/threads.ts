@@ -321,6 +321,11 @@ export interface ThreadStore {
    * due entry of a thread that no longer exists.
    */
   expireOrphans(ref: ThreadRef, letterOf: (origin: Origin) => { key: string; letter: string }): Promise<number>
+  /**
+   * Since when, wall ms, the thread of a tenant that has waited longest has been due; of a large backlog that of a fair sample. Null if
+   * none is due at once.
+   */
+  dueSince(tenant: string): Promise<number | null>
   /** How many threads are due at or before `until` (stream time) and not yet opened. */
   countDue(until: number): Promise<number>
 }

@@ -117,6 +117,10 @@ export function memoryThreads(
         if (at >= 0 && at <= until)
           threads.step(ref, (thread) => ({ thread: orderDue(thread, until, { now, putBackMs }), outcome: null }))
     },
+    async dueSince(tenant) {
+      const times = threads.due().flatMap(({ ref, since }) => (ref.tenant === tenant && since < 0 ? since + 1e15 : []))
+      return times.length === 0 ? null : Math.min(...times)
+    },
     countDue: async (until) => threads.due().filter(({ at }) => at <= until).length,
 
     async read(ref) {
