@@ -42,15 +42,12 @@ local known_post, n, stage, gone, last_place, over_author, by_reach =
 if gone then return 'deleted' end
 if known_post == post or was_taken(last_place, place) then return 'duplicate' end
 -- How far it reaches only rises.
-local function has_head_start()
-  local said = not known_post and redis.call('GETDEL', early) or '0'
-  set_head_start(thread, due, member, math.max(tonumber(by_reach or '0'), tonumber(said), tonumber(reach_ahead)), protocol_ahead)
-end
+local function highest_reach(said) return math.max(tonumber(by_reach or '0'), tonumber(said or '0'), tonumber(reach_ahead)) end
 -- Its reach is its last field. Who has seen it is no edit; inside a text the quotes would be escaped.
 local function without_reach(json) return (string.gsub(json, ',"reach":[%d.e+-]+}$', '}')) end
 if known_post and without_reach(known_post) == without_reach(post) then
   redis.call('HSET', thread, 'post', post, 'postPlace', later_place(last_place, place) or '')
-  has_head_start()
+  set_head_start(thread, due, member, highest_reach(), protocol_ahead)
   return 'duplicate'
 end
 local expired = not known_post and is_forgotten(thread, revisions, decided)
@@ -94,7 +91,12 @@ end
 redis.call('DEL', images)
 for _, image in ipairs(aside) do redis.call('HSET', images, image.hash, image.url) end
 redis.call('HSET', thread, 'post', post, 'createdAt', created_at, 'share', share, 'postPlace', later_place(last_place, place) or '')
-has_head_start()
+if known_post then set_head_start(thread, due, member, highest_reach(), protocol_ahead)
+else
+  -- When it is due is set below.
+  by_reach = highest_reach(redis.call('GETDEL', early))
+  redis.call('HSET', thread, 'reachAhead', by_reach, 'protocolAhead', protocol_ahead)
+end
 redis.call('HINCRBY', thread, 'version', 1)
 redis.call('HINCRBY', thread, 'postVersion', 1)
 if threaded == '0' then redis.call('HSET', thread, 'postOnly', 1, 'accepted', 0, 'countStage', 0)
@@ -108,7 +110,7 @@ if known_post then
 end
 if threaded == '1' then redis.call('HSET', thread, 'nextAge', first_due) end
 if judged_at_once == '1' then
-  set_due(due, member, at_once(due, member, now))
+  set_due(due, member, tonumber(now) - 1e15 - by_reach - tonumber(protocol_ahead))
   redis.call('HSETNX', thread, 'dueSince', now)
 else set_due(due, member, first_due) end
 redis.call('DEL', orphans)

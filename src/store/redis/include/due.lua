@@ -25,8 +25,8 @@ local function lower_earliest(due, tenant, member)
 end
 local function set_due(due, member, at)
   local of_tenant, tenant = tenant_due(due, member)
-  redis.call('ZADD', of_tenant, at, member)
-  update_earliest(due, tenant)
+  if redis.call('ZADD', of_tenant, at, member) == 1 then lower_earliest(due, tenant, member)
+  else update_earliest(due, tenant) end
 end
 local function due_by(due, member, at)
   local of_tenant, tenant = tenant_due(due, member)
