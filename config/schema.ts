@@ -267,7 +267,13 @@ const allSettings = z.strictObject({
     resumeAtShare: z.number().min(0).max(1),
     pauseAtMemory: z.number().gt(0).max(1),
   }),
-  shares: z.strictObject({ tenant: z.number().gt(0).max(1) }),
+  shares: z
+    .strictObject({
+      tenant: z.number().gt(0).max(1),
+      waiting: z.number().gt(0).lt(1),
+      rest: z.number().gt(0).lt(1),
+    })
+    .refine(({ waiting, rest }) => waiting + rest <= 1, 'waiting and rest must not sum up to more than 1'),
   threads: z
     .strictObject({
       maxComments: z.int().min(1).max(10_000),

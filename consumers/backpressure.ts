@@ -134,8 +134,9 @@ export function backlogSignals(deps: {
 /**
  * How long the next thread to be opened has been due, in ms. A thread doesn't count while no case may be opened for it:
  * its tenant or the service has too many open cases (perhaps deferred by a budget or a Retry-After), or its protocol is
- * paused. A thread that became due by stream time alone is measured from when this process first saw it due, so that a
- * fast replay does not look like a long wait.
+ * paused. Nor does a question for which somebody waits: it goes before all that intake would bring. A thread that became
+ * due by stream time alone is measured from when this process first saw it due, so that a fast replay does not look like a
+ * long wait.
  */
 export function ageOfNextDue(deps: {
   threads: Pick<ThreadStore, 'due' | 'read'>
@@ -146,7 +147,7 @@ export function ageOfNextDue(deps: {
   const { threads, streamNow, maxOpen, clock } = deps
   let seen: { thread: string; since: number } | undefined
   return async () => {
-    const [next] = await threads.due(Math.max(await streamNow(), 0), 1, maxOpen)
+    const [next] = await threads.due(Math.max(await streamNow(), 0), 1, maxOpen, 0)
     const thread = JSON.stringify(next)
     if (next === undefined) {
       seen = undefined

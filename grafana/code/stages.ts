@@ -17,7 +17,7 @@ export const stages = () =>
           table(
             {
               title: 'Stages at a glance',
-              says: 'One line for each stage queue, the longest waiting first, as it is now; the percentiles are of 5 minutes. The top line is the bottleneck: if as many are in work as its limit allows, raise stages.*.concurrency and models.slots or add replicas with --roles judge; if none are, no worker takes it. Nothing waits and verdicts are late all the same: see "Inside an attempt". The stage "case" is the case\'s own steps between the rounds.',
+              says: 'One line for each stage queue, the longest waiting first, as it is now; the percentiles are of 5 minutes. The top line is the bottleneck: if as many are in work as its limit allows, raise stages.*.concurrency and models.slots or add replicas with --roles judge; if none are, no worker takes it. Nothing waits and verdicts are late all the same: see "Inside an attempt". The stage "case" is the case\'s own steps between the rounds. "waiting" and "waiting-case" are the asks and cases of all stages for which somebody waits on HTTP.',
               unit: 'short',
               runbooks: ['GavelStageStuck'],
             },
@@ -85,6 +85,17 @@ export const stages = () =>
             {
               '{{protocol}} {{stage}}':
                 'histogram_quantile(0.95, sum by (protocol, stage, le) (rate(gavel_stage_wait_seconds_bucket{protocol=~"$protocol|all", stage=~"$stage"}[$__rate_interval])))',
+            },
+          ),
+          lines(
+            {
+              title: 'Wait by class, p95',
+              says: 'Time that asks spent in a queue before a worker took them. waiting: somebody waits on HTTP. If its line rises with that of rest, questions alone ask for more than their part (shares.waiting): add replicas with --roles judge.',
+              unit: 's',
+            },
+            {
+              '{{class}}':
+                'histogram_quantile(0.95, sum by (class, le) (rate(gavel_class_wait_seconds_bucket[$__rate_interval])))',
             },
           ),
           lines(

@@ -160,7 +160,7 @@ function smallFields(
     }
   })
   const read = fields.safeParse(Object.fromEntries(named))
-  if (read.success) return { ...read.data, protocols: read.data.protocols ?? null }
+  if (read.success) return { ...read.data, protocols: read.data.protocols ?? null, waits: read.data.wait > 0 }
   const errors = read.error.issues.map((issue) => ({ path: issue.path.join('.'), message: faultIn(issue) }))
   throw new RequestRefused('invalid', errors.map(({ path, message }) => `${path}: ${message}`).join('; '), { errors })
 }

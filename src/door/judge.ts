@@ -159,7 +159,7 @@ export function debateOf(parts: Pick<JudgeParts, 'asking' | 'kept' | 'pressure' 
       const pressure = parts.pressure()
       if (pressure !== null)
         throw new RequestRefused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
-      const asked = { post: postOf(tenant, comment), comments: [], protocols, webhook: true }
+      const asked = { post: postOf(tenant, comment), comments: [], protocols, webhook: true, waits: false }
       const { id, until, protocols: judges } = await askedOf(parts, tenant, asked)
       return { id, until: new Date(until).toISOString(), protocols: judges }
     },
@@ -171,8 +171,8 @@ async function askedOf(
   tenant: string,
   wanted: VerdictRequest,
 ): Promise<Extract<VerdictRequestOutcome, { kind: 'asked' }>> {
-  const { post, comments, protocols, webhook } = wanted
-  const outcome = await stored(parts, parts.asking.ask(tenant, { post, comments, protocols, webhook }))
+  const { post, comments, protocols, webhook, waits } = wanted
+  const outcome = await stored(parts, parts.asking.ask(tenant, { post, comments, protocols, webhook, waits }))
   switch (outcome.kind) {
     case 'asked':
       return outcome

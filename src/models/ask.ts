@@ -5,7 +5,7 @@ import { LargerThanLimit } from '../contracts/ports/call-limits.ts'
 import type { MemoEntry } from '../contracts/ports/memo.ts'
 import { type Admission, type AnsweredCall, beginCall, failCall, priceReply, readCall, requestOf } from './call.ts'
 import { NO_USE, reserve, settle, throwIfNotGranted } from './call-reservations.ts'
-import { type AskContext, type AskResult, CallDeferred, firstPrompt, type ModelPrompt } from './context.ts'
+import { type AskContext, type AskResult, CallDeferred, callOwnerOf, firstPrompt, type ModelPrompt } from './context.ts'
 import { acquirePass, chainOf, fallBack, firstChoice, type ModelChoice, throwIfFiltered } from './fallback.ts'
 import {
   claimQuestions,
@@ -141,7 +141,7 @@ async function askModel(
   const { pass, release: releasePass } = acquirePass(gateway, context, choice)
   try {
     // 3. Slot
-    const slot = await slots.take(model, context.signal)
+    const slot = await slots.take(model, callOwnerOf(context), context.signal)
     try {
       const prompt = firstPrompt(part, messages, thinkingRooms.of(model))
       const first = await callModel(gateway, context, choice, { pass, slot }, prompt)

@@ -2,8 +2,10 @@ import type { Ask } from '../contracts/facts/ask.ts'
 import { authorOf } from '../contracts/facts/author.ts'
 import type { JournalEntry, ModelCall } from '../contracts/facts/case.ts'
 import { RetryLaterError, type Trial } from '../contracts/facts/errors.ts'
+import { classOf, type ServiceClass } from '../contracts/facts/service-class.ts'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { ChatMessage } from '../contracts/facts/verdict.ts'
+import type { CallOwner } from './model-slots.ts'
 
 /** One attempt at an ask, as who asks gives it. */
 export interface GivenAsk {
@@ -12,6 +14,8 @@ export interface GivenAsk {
   /** The subject whose content the question quotes. */
   readonly subject: ThreadRef
   readonly caseId: string
+  /** Absent: the case's. */
+  readonly serviceClass?: ServiceClass
   /** Who posted what the question quotes, if that is said. */
   readonly author?: string | undefined
   /** Identifies the ask, the same at each try. */
@@ -79,6 +83,11 @@ export function askContext({ calls, ...given }: GivenAsk): AskContext {
     signal: cancelled === undefined ? signal : AbortSignal.any([signal, stopping.signal]),
     stop: (why) => stopping.abort(why),
   }
+}
+
+/** Whose call it is where calls take turns. */
+export function callOwnerOf({ caseId, serviceClass = classOf(caseId), subject }: AskContext): CallOwner {
+  return { serviceClass, tenant: subject.tenant }
 }
 
 /** The first prompt for this part of an ask. */

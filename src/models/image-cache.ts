@@ -72,7 +72,7 @@ export function imageCache(
   let arriving = 0
   const each = Math.ceil(settings.fetches / 2)
   const ofPart = Math.ceil(each / 2)
-  const fetches = fairSlots({ all: settings.fetches, each, ofPart })
+  const fetches = fairSlots({ all: () => settings.fetches, each, ofPart })
   const longest = Math.ceil((settings.maxBytes * 4) / 3)
   const spending = spent(clock)
 

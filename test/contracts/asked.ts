@@ -356,5 +356,28 @@ export function askedContract(name: string, make: MakeStores): void {
       const due = async (most: number) => (await stores.threads.due(AT_ONCE, 9, most)).map(({ postId }) => postId)
       expect([await due(1), await due(2)]).toEqual([['q-3'], ['q-3', 'q-2']])
     })
+
+    it('has those first for which somebody waits, in places of their own that its tenant’s other cases do not take', async () => {
+      const [waited, second, third, others] = ['f1', 'f2', 'f3', 'f4'] as const
+      await put(thread('0a', 'acme', 'asked'), { now: T0 })
+      await openCase(stores, thread('0a', 'acme', 'asked'), { final: true })
+      await put(thread('0b', 'acme', 'asked'), { now: T0 + 1 })
+      for (const id of [waited, second, third]) await put(thread(id, 'acme', 'asked'), { now: T0 + 2 })
+      await put(thread(others, 'other', 'asked'), { now: T0 + 3 })
+      const due = async (maxOpen: number, maxWaiting: number, limit = 9) =>
+        (await stores.threads.due(AT_ONCE, limit, maxOpen, maxWaiting)).map(({ postId }) => postId)
+      // All places of the rest are taken; tenants take turns for those of `waiting`, and one has half of these at most.
+      expect(await due(1, 4)).toEqual([waited, others, second])
+      expect(await due(1, 100)).toEqual([waited, others, second, third])
+      expect(await due(9, 100)).toEqual([waited, others, second, third, '0b'])
+      expect(await due(9, 100, 2)).toEqual([waited, others])
+      expect(await due(9, 0)).toEqual(['0b'])
+      await openCase(stores, thread(waited, 'acme', 'asked'), { final: true })
+      // Who has one open has no second of one place, who has none gets one, and the rest has all of its places.
+      expect(await due(1, 1)).toEqual([others])
+      expect(await due(2, 1)).toEqual([others, '0b'])
+      await openCase(stores, thread('0b', 'acme', 'asked'), { final: true })
+      expect(await due(2, 4)).toEqual([others, second])
+    })
   })
 }

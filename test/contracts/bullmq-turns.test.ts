@@ -22,6 +22,7 @@ function queuesOf(concurrency: number): StageQueues {
       prefix: keysUnder(`test-${randomUUID()}`).queues,
       cases: { concurrency: 8 },
       stages: { default: { concurrency, attempts: 3, backoff: 10 } },
+      classes: { waiting: 0.25, rest: 0.5 },
       queues: { lock: 5_000, stalledCheck: 2_500 },
     },
     clock: Date.now,
@@ -115,6 +116,54 @@ describe('cases take turns at a stage', () => {
     work.open()
     await expect.poll(() => work.timesAdvanced('giant'), SOON).toBe(2)
     expect(await age()).toBe(0)
+  })
+})
+
+describe('a case for which somebody waits', () => {
+  const WAITED = 'rumor/asked@acme~f1~r1'
+  const stands = () =>
+    queues
+      .backlog()
+      .then((rows) => rows.flatMap(({ stage, states }) => (states.waiting > 0 ? [[stage, states.waiting]] : [])))
+
+  it('stands behind none of the rest, at no stage, and is not taken for lost', async () => {
+    const rest = Array.from({ length: 40 }, (_, n) => `rest ${n}`)
+    const work = gatedWork(() => 1)
+    queues.work(work.work)
+    await queues.push(rest)
+    await expect.poll(waitingAsks, SOON).toBe(40 - AT_WORK)
+    await queues.push([WAITED])
+    await expect.poll(() => work.timesAdvanced(WAITED), SOON).toBe(1)
+    expect(await work.stranded(queues, [WAITED])).toEqual([])
+    work.open()
+    await expect.poll(() => work.answered.length, SOON).toBe(41)
+    // Those at work go on: none is cut off.
+    expect(work.order().indexOf(WAITED)).toBeLessThanOrEqual(AT_WORK + 1)
+    expect(work.timesAdvanced(WAITED)).toBe(2)
+  })
+
+  it('counts as waiting in rows of its own, and may be dropped', async () => {
+    await queues.push([WAITED, 'rest'])
+    expect(await stands()).toEqual([
+      ['case', 1],
+      ['waiting-case', 1],
+    ])
+    await queues.drop([WAITED])
+    expect(await stands()).toEqual([['case', 1]])
+    expect(await notedWork(() => []).stranded(queues, [WAITED])).toEqual([WAITED])
+  })
+
+  it('takes turns with those of other tenants by calls', async () => {
+    const [dear, other] = ['rumor/asked@dear~f1~r1', 'rumor/asked@other~f2~r1']
+    const work = gatedWork((caseId) => (caseId === dear ? 30 : 1))
+    queues.work(work.work)
+    await queues.push([dear])
+    await expect.poll(() => stands(), SOON).toEqual([['waiting', 30 - AT_WORK]])
+    await queues.push([other])
+    await expect.poll(() => work.timesAdvanced(other), SOON).toBe(1)
+    work.open()
+    await expect.poll(() => work.answered.length, SOON).toBe(31)
+    expect(work.order().indexOf(other)).toBeLessThanOrEqual(AT_WORK + 2)
   })
 })
 

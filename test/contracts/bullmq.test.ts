@@ -49,6 +49,7 @@ function makeQueues(
       prefix,
       cases: { concurrency: 8 },
       stages: { default: { concurrency: 8, attempts: ATTEMPTS, backoff: BACKOFF_MS } },
+      classes: { waiting: 0.25, rest: 0.5 },
       queues: { lock: 5_000, stalledCheck: 2_500 },
       ...change,
     },
@@ -179,6 +180,8 @@ describe('in BullMQ', () => {
       case: { waiting: 0, active: 0, delayed: 0 },
       stance: { waiting: 5, active: 1, delayed: 0 },
       judge: { waiting: 0, active: 0, delayed: 3 },
+      waiting: { waiting: 0, active: 0, delayed: 0 },
+      'waiting-case': { waiting: 0, active: 0, delayed: 0 },
     })
   })
 
@@ -305,7 +308,9 @@ describe('in BullMQ', () => {
     })
     first.work(noted.work)
     await first.push(['c1'])
-    await expect.poll(async () => (await first.backlog()).map(({ states }) => states.delayed), SOON).toEqual([0, 2, 1])
+    await expect
+      .poll(async () => (await first.backlog()).map(({ states }) => states.delayed), SOON)
+      .toEqual([0, 2, 1, 0, 0])
     await first.close(0)
     const second = queuesHere()
     for (const [stage, stranded] of [

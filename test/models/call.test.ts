@@ -18,6 +18,8 @@ import type { GatewaySettings, GatewayState } from '../../src/models/parts.ts'
 import { spentBudgets } from '../../src/models/spent-budgets.ts'
 import { GATEWAY } from '../support/parts.ts'
 
+const REST = { serviceClass: 'rest', tenant: 'default' } as const
+
 const NOW = 1_000_000
 const ask: Ask = {
   stage: 'opinion',
@@ -252,7 +254,7 @@ test('asks that wait for a slot of their model or of the process are counted', a
   const { promise, resolve } = Promise.withResolvers<void>()
   const { signal } = new AbortController()
   const hold = async (model: string) => {
-    const slot = await slots.take(model, signal)
+    const slot = await slots.take(model, REST, signal)
     await promise
     slot.free()
   }
@@ -274,14 +276,14 @@ test.each([
     const settings = { ...GATEWAY, slots: 40, latencyTolerance }
     const slots = modelSlots(settings, () => now)
     const { signal } = new AbortController()
-    const { adaptive, free } = await slots.take('small', signal)
+    const { adaptive, free } = await slots.take('small', REST, signal)
     const ends = Array.from({ length: 40 }, () => adaptive.begin('opinion'))
     now += 1_000
     for (const end of ends) end('overloaded')
     free()
     const { promise, resolve } = Promise.withResolvers<void>()
     const both = Array.from({ length: 40 }, async () => {
-      const slot = await slots.take('small', signal)
+      const slot = await slots.take('small', REST, signal)
       await promise
       slot.free()
     })

@@ -92,6 +92,7 @@ export const GATEWAY: GatewaySettings = {
   prices: {},
   limits: { models: {}, tenants: {} },
   latencyTolerance: null,
+  classes: { waiting: 0.25, rest: 0.5 },
   whenSpent: 'hold',
   imageTokens: 1_000,
   breaker: {

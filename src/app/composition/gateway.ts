@@ -54,6 +54,7 @@ export function gatewaySettings(
   const dialectOf = dialectLookup(settings)
   return {
     ...models,
+    classes: settings.shares,
     breaker,
     memo,
     images,

@@ -128,7 +128,8 @@ export function openerOf(
   }: Omit<Parameters<typeof opener>[0], 'settings' | 'orphanLetter'> &
     Pick<OpenerSettings, 'partitions' | 'onlyAsked' | 'gate'> & { streamClock?: OpenerSettings['clock'] | undefined },
 ) {
-  const { checkpoints, cases } = settings
+  const { checkpoints, shares } = settings
+  const cases = { ...settings.cases, maxWaiting: Math.ceil(settings.cases.maxOpen * shares.waiting) }
   return opener({
     ...parts,
     settings: {
@@ -137,7 +138,7 @@ export function openerOf(
       clock: streamClock,
       partitions,
       onlyAsked,
-        gate,
+      gate,
     },
     orphanLetter: orphanLetters(parts.report),
   })

@@ -54,7 +54,13 @@ export function queuesPart(
   const queues = bullQueues({
     connection: redis.working,
     stages: stagesOf(protocols),
-    settings: { prefix: redis.keys.queues, cases: settings.cases, stages: settings.stages, queues: settings.queues },
+    settings: {
+      prefix: redis.keys.queues,
+      cases: settings.cases,
+      classes: settings.shares,
+      stages: settings.stages,
+      queues: settings.queues,
+    },
     clock,
     report,
   })

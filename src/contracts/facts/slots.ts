@@ -1,3 +1,5 @@
+import { entryOf } from './entry-of.ts'
+
 /** A limited number of slots, given in order of arrival. */
 export interface Slots {
   /** Waits for a slot, which is given back by `release`, once. Rejects with the signal's reason if it is aborted while waiting. */
@@ -53,12 +55,19 @@ export function slots(limit: () => number): Slots {
 /** A limited number of slots, shared out by name, and within a name by part, so that nobody's work takes them all. */
 export interface FairSlots {
   /**
+   * Waits for a slot, which is given back by `free`, once; `waited`: whether it had to wait. Rejects with the signal's reason if
+   * it is aborted while waiting.
+   */
+  take(whose: SlotOwner, signal: AbortSignal): Promise<{ readonly waited: boolean; free(): void }>
+  /**
    * Waits for a slot, runs `task`, frees the slot; `waited`: whether it had to wait. Rejects with the signal's reason
    * if it is aborted while waiting.
    */
   run<Result>(whose: SlotOwner, signal: AbortSignal, task: (waited: boolean) => Promise<Result>): Promise<Result>
   /** How many tasks wait under the name, and how many of them for this part. */
   waiting(whose: SlotOwner): { readonly ofName: number; readonly ofPart: number }
+  /** Slots that are taken, and tasks that wait for one. */
+  load(): { readonly busy: number; readonly waiting: number }
 }
 
 /** Whose task it is. */
@@ -70,6 +79,7 @@ export interface SlotOwner {
 
 interface Share {
   busy: number
+  readonly weight: number
   /** Counts up with each slot that is given; 0 for who had none. */
   last: number
 }
@@ -82,21 +92,34 @@ interface NamedShare extends Share {
   readonly parts: Map<string, SlotPart>
 }
 
+/** The limits of {@link fairSlots}; without `each` and `ofPart` only those of all. */
+interface FairLimits {
+  /** May change over time. */
+  readonly all: () => number
+  readonly each?: number
+  readonly ofPart?: number
+  /** By name, 1 for others. Of names that all want slots, each has them in proportion to its weight. */
+  readonly weights?: Readonly<Record<string, number>>
+}
+
 /**
  * At most `all` tasks run at a time, `each` of one name, `ofPart` of one part of it. A free slot goes to the name that has
- * fewest, then had one least recently, and there to the part by the same rule.
+ * fewest for its weight, then had one least recently, and there to the part by the same rule. So a name borrows what others do
+ * not want, and gives it back as its tasks end: with weights that sum up to 1 at most, each name has its weight of all slots as
+ * soon as it wants them and the tasks that run have ended.
  */
-export function fairSlots(limits: { readonly all: number; readonly each: number; readonly ofPart: number }): FairSlots {
+export function fairSlots(limits: FairLimits): FairSlots {
+  const { all, each = Number.POSITIVE_INFINITY, ofPart = Number.POSITIVE_INFINITY, weights = {} } = limits
   const names = new Map<string, NamedShare>()
   let [busy, given] = [0, 0]
 
-  const neediest = <Of extends Share>(all: readonly Of[]): Of | undefined =>
-    all.toSorted((one, other) => one.busy - other.busy || one.last - other.last)[0]
-  const mayHave = (part: SlotPart) => part.waiting.size > 0 && part.busy < limits.ofPart
+  const neediest = <Of extends Share>(shares: readonly Of[]): Of | undefined =>
+    shares.toSorted((one, other) => one.busy / one.weight - other.busy / other.weight || one.last - other.last)[0]
+  const mayHave = (part: SlotPart) => part.waiting.size > 0 && part.busy < ofPart
 
   function next(): void {
-    while (busy < limits.all) {
-      const able = [...names.values()].filter((one) => one.busy < limits.each && [...one.parts.values()].some(mayHave))
+    while (busy < all()) {
+      const able = [...names.values()].filter((one) => one.busy < each && [...one.parts.values()].some(mayHave))
       const named = neediest(able)
       const part = named && neediest([...named.parts.values()].filter(mayHave))
       const [go] = part?.waiting ?? []
@@ -117,9 +140,10 @@ export function fairSlots(limits: { readonly all: number; readonly each: number;
   function acquire(whose: SlotOwner, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason)
-      const named = names.get(whose.name) ?? { busy: 0, last: 0, parts: new Map<string, SlotPart>() }
-      names.set(whose.name, named)
-      const own = named.parts.get(whose.part) ?? { busy: 0, last: 0, waiting: new Set() }
+      const { name } = whose
+      const named = names.get(name) ?? { busy: 0, last: 0, weight: entryOf(weights, name) ?? 1, parts: new Map() }
+      names.set(name, named)
+      const own = named.parts.get(whose.part) ?? { busy: 0, last: 0, weight: 1, waiting: new Set() }
       named.parts.set(whose.part, own)
       let waited = false
       const go = () => {
@@ -145,25 +169,41 @@ export function fairSlots(limits: { readonly all: number; readonly each: number;
     if (named?.parts.size === 0) names.delete(name)
   }
 
+  async function take(whose: SlotOwner, signal: AbortSignal) {
+    const waited = await acquire(whose, signal)
+    let isTaken = true
+    function free(): void {
+      if (!isTaken) return
+      isTaken = false
+      const named = names.get(whose.name)
+      if (named !== undefined) named.busy--
+      const own = find(whose)
+      if (own !== undefined) own.busy--
+      busy--
+      forgetIdle(whose)
+      next()
+    }
+    return { waited, free }
+  }
+
   return {
+    take,
     async run(whose, signal, task) {
-      const waited = await acquire(whose, signal)
+      const { waited, free } = await take(whose, signal)
       try {
         return await task(waited)
       } finally {
-        const named = names.get(whose.name)
-        if (named !== undefined) named.busy--
-        const own = find(whose)
-        if (own !== undefined) own.busy--
-        busy--
-        forgetIdle(whose)
-        next()
+        free()
       }
     },
     waiting(whose) {
       const parts = [...(names.get(whose.name)?.parts.values() ?? [])]
       const ofName = parts.reduce((sum, { waiting }) => sum + waiting.size, 0)
       return { ofName, ofPart: find(whose)?.waiting.size ?? 0 }
+    },
+    load() {
+      const parts = [...names.values()].flatMap((named) => [...named.parts.values()])
+      return { busy, waiting: parts.reduce((sum, { waiting }) => sum + waiting.size, 0) }
     },
   }
 }

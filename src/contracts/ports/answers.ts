@@ -9,6 +9,8 @@ export interface VerdictRequest {
   readonly protocols: readonly string[] | null
   /** Its verdicts are also handed to the tenant's webhooks. */
   readonly webhook: boolean
+  /** Somebody waits for the answer now: it is judged as of the class `waiting`. */
+  readonly waits: boolean
 }
 
 /** The outcome of a request. Except for `asked`, nothing of it is kept. */

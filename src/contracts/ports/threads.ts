@@ -275,9 +275,11 @@ export interface ThreadStore {
    * head start (`Arrival`), which tells nothing between tenants. `maxOpen` is the most cases that one
    * tenant may have open; no more threads are returned than there is room for. If a tenant has them all, an extra eighth
    * is reserved for the others. No tenant gets more than `TENANT_SHARE` (src/contracts/facts/thread.ts) times the free slots, and a tenant without
-   * an open case always gets one. So no tenant waits for another's cases to end, even stuck ones.
+   * an open case always gets one. So no tenant waits for another's cases to end, even stuck ones. Requests for which somebody
+   * waits come before all others, in places of their own: `maxWaiting` of their cases may be open, and half of these of one
+   * tenant; a tenant that has none open always gets one. 0: none of them is returned.
    */
-  due(until: number, limit: number, maxOpen?: number): Promise<ThreadRef[]>
+  due(until: number, limit: number, maxOpen?: number, maxWaiting?: number): Promise<ThreadRef[]>
   /**
    * Gives threads that are due by the stream's time, so many at most, their places among those that are due at once; those that a
    * protocol has judged before count as `putBackMs` younger.

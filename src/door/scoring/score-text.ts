@@ -104,7 +104,7 @@ export function scorer(parts: {
   const { gateway, prompts, fence, maxChars, settings, clock } = parts
   const { atOnce } = settings
   // Nobody takes all of them: half for one tenant, half of that for one who asks for it.
-  const slots = fairSlots({ all: atOnce, each: Math.ceil(atOnce / 2), ofPart: Math.ceil(atOnce / 4) })
+  const slots = fairSlots({ all: () => atOnce, each: Math.ceil(atOnce / 2), ofPart: Math.ceil(atOnce / 4) })
   const system = prompts.get('system').render()
 
   async function score<Answer>(
@@ -133,6 +133,7 @@ export function scorer(parts: {
       protocol: 'score',
       subject: { tenant, postId: `text-${createHash('sha256').update(content).digest('hex')}`, kind: 'post' as const },
       caseId: 'score',
+      serviceClass: 'waiting' as const,
       askId: randomUUID(),
       author: part,
       last: false,

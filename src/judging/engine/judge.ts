@@ -1,4 +1,5 @@
 import type { JournalEntry } from '../../contracts/facts/case.ts'
+import { classOf } from '../../contracts/facts/service-class.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
 import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
 import { type CaseStore, CaseWithheld, StoreSuspended, type TakenCase } from '../../contracts/ports/cases.ts'
@@ -91,14 +92,15 @@ const PROTOCOL_OFF: Advance = { next: 'later', delayMs: 5_000 }
 /** Advances a case to its next round or its end, once it is its turn and there is room for it. */
 async function advance(context: JudgeContext, caseId: string, share: string): Promise<Advance> {
   const { cases, scripts, pace, large } = context
+  const paced = { share, serviceClass: classOf(caseId) }
   const waitingScript = scripts.of(caseId)
   if (waitingScript === undefined) {
-    const delayMs = pace.delayFor(share)
+    const delayMs = pace.delayFor(paced)
     if (delayMs > 0) return { next: 'later', delayMs: delayMs * (1 + 3 * Math.random()) }
-    await pace.begin(share)
+    await pace.begin(paced)
   }
   const length = waitingScript?.subjectCharacters ?? (await cases.recordLength(caseId))
-  if (waitingScript === undefined) pace.weigh(share, length)
+  if (waitingScript === undefined) pace.weigh(paced, length)
   const turn = await large.takeTurn(caseId, length)
   if (turn === null) return { next: 'later', delayMs: LARGE_MS * (1 + Math.random()) }
   try {

@@ -36,6 +36,8 @@ export interface OpenerSettings {
     readonly maxOpen: number
     /** From how many due threads on less is asked, step by step. */
     readonly overload: OverloadSteps
+    /** Most open cases for which somebody waits, of all tenants; they count among no others. Absent: no limit. */
+    readonly maxWaiting?: number
     /** How long a case may take, in ms. */
     readonly deadline: number
   }
@@ -189,7 +191,8 @@ export function opener(deps: {
       const { putBack } = settings.cases.overload.hold
       await threads.orderDue(streamNow, wall, ORDERED_IN_A_PASS, spares(step, 'hold') ? putBack : 0)
       // A due time of 0 or less means "at once", whatever the stream's time is.
-      const due = await threads.due(Math.max(streamNow, 0), LOOKED_AT + skipped + putOff, settings.cases.maxOpen)
+      const { maxOpen, maxWaiting } = settings.cases
+      const due = await threads.due(Math.max(streamNow, 0), LOOKED_AT + skipped + putOff, maxOpen, maxWaiting)
       const mine =
         settings.onlyAsked === true || (settings.gate?.closed ?? null) !== null
           ? due.filter(({ kind }) => kind === 'asked')

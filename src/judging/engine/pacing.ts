@@ -1,3 +1,4 @@
+import type { ServiceClass } from '../../contracts/facts/service-class.ts'
 import { COMMENT_CHARACTERS } from '../../contracts/facts/thread.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { WaitingScripts } from './waiting-scripts.ts'
@@ -8,6 +9,8 @@ const LEAST_IN_PROGRESS = 128
 const PER_ASK = 2
 /** Of these, one share has at most this part. */
 const OF_SHARE = 0.5
+/** Beside these there is room for so large a part of them for which somebody waits: no case of the rest stands before them. */
+const OF_WAITING = 0.25
 /** One share begins no more than one case in this time, in ms: as fast as a process can judge them… */
 const BETWEEN_MS = 20
 /** …and so much later for each {@link COMMENT_CHARACTERS} of the case before, in ms: they are read and written at each of its steps. */
@@ -23,6 +26,12 @@ const LONGEST_PAUSE_MS = 2_000
 const A_FEW = 32
 const POLL_MS = 10
 
+/** A case that is to begin: its class, and whose share of the service it uses. */
+interface PacedCase {
+  readonly share: string
+  readonly serviceClass: ServiceClass
+}
+
 export type Pacing = ReturnType<typeof pacing>
 
 /**
@@ -31,62 +40,72 @@ export type Pacing = ReturnType<typeof pacing>
  * in progress waits for its own cases to end, and holds up no other.
  */
 export function pacing(scripts: Pick<WaitingScripts, 'recent'>, clock: Clock) {
-  const waiting = new Set<{ readonly share: string; readonly begin: () => void }>()
+  const waiting = new Set<PacedCase & { readonly begin: () => void }>()
   let answering = 0
   let polling: NodeJS.Timeout | undefined
   let pausedFor = 0
   /** When the next case of each share may begin, by a monotonic clock, in ms. */
   const nextOf = new Map<string, number>()
 
-  function begins(share: string, afterMs = BETWEEN_MS): void {
+  function begins({ share, serviceClass }: PacedCase, afterMs = BETWEEN_MS): void {
+    if (serviceClass === 'waiting') return
     const now = performance.now()
     nextOf.set(share, Math.max(nextOf.get(share) ?? 0, now + afterMs))
     if (nextOf.size > MOST_SHARES) for (const [one, at] of nextOf) if (at <= now) nextOf.delete(one)
   }
-  const waitOf = (share: string) => Math.max(0, (nextOf.get(share) ?? 0) - performance.now())
+  const waitOf = ({ share, serviceClass }: PacedCase) =>
+    serviceClass === 'waiting' ? 0 : Math.max(0, (nextOf.get(share) ?? 0) - performance.now())
 
   /** How many more cases may begin now, and of a share. */
-  function room() {
+  function room(serviceClass: ServiceClass) {
     const most = Math.max(LEAST_IN_PROGRESS, PER_ASK * answering)
-    const of = scripts.recent(clock() - RECENT_MS)
+    const of = scripts.recent(clock() - RECENT_MS, serviceClass)
     const all = [...of.values()].reduce((sum, some) => sum + some, 0)
+    // Its tenants have taken turns in the queue, and pay for each call.
+    if (serviceClass === 'waiting') return { free: Math.ceil(most * OF_WAITING) - all, hasRoom: () => true }
     return { free: most - all, hasRoom: (share: string) => (of.get(share) ?? 0) < most * OF_SHARE }
   }
 
   function poll(): void {
     pausedFor += POLL_MS
-    const { free, hasRoom } = room()
-    const paused = pausedFor >= LONGEST_PAUSE_MS
-    let left = Math.max(free, paused ? A_FEW : 0)
-    for (const one of waiting) {
-      if (left <= 0) break
-      if (waitOf(one.share) > 0 || !(paused || hasRoom(one.share))) continue
-      waiting.delete(one)
-      begins(one.share)
-      one.begin()
-      left--
-      pausedFor = 0
-    }
+    beginWaiting('waiting', false)
+    if (beginWaiting('rest', pausedFor >= LONGEST_PAUSE_MS) > 0) pausedFor = 0
     if (waiting.size > 0) return
     clearInterval(polling)
     polling = undefined
   }
 
+  /** Lets those of a class begin for which there is room; returns how many began. */
+  function beginWaiting(serviceClass: ServiceClass, paused: boolean): number {
+    const { free, hasRoom } = room(serviceClass)
+    const most = Math.max(free, paused ? A_FEW : 0)
+    let begun = 0
+    for (const one of waiting) {
+      if (begun >= most) break
+      if (one.serviceClass !== serviceClass || waitOf(one) > 0 || !(paused || hasRoom(one.share))) continue
+      waiting.delete(one)
+      begins(one)
+      one.begin()
+      begun++
+    }
+    return begun
+  }
+
   return {
-    /** How long a case of this share is to be put off, in ms; 0 if it may wait here. */
-    delayFor(share: string): number {
-      const wait = waitOf(share)
+    /** How long a case is to be put off, in ms; 0 if it may wait here. */
+    delayFor(one: PacedCase): number {
+      const wait = waitOf(one)
       return wait > LONGEST_WAIT_MS ? wait : 0
     },
     /** The case that has begun is as long as this. */
-    weigh(share: string, characters: number): void {
-      if (characters > COMMENT_CHARACTERS) begins(share, (PER_COMMENT_MS * characters) / COMMENT_CHARACTERS)
+    weigh(one: PacedCase, characters: number): void {
+      if (characters > COMMENT_CHARACTERS) begins(one, (PER_COMMENT_MS * characters) / COMMENT_CHARACTERS)
     },
-    /** Resolves when another case of this share may begin. */
-    async begin(share: string): Promise<void> {
-      const { free, hasRoom } = room()
-      if (free > 0 && waitOf(share) === 0 && hasRoom(share)) return begins(share)
-      const turn = new Promise<void>((begin) => waiting.add({ share, begin }))
+    /** Resolves when the case may begin. */
+    async begin(one: PacedCase): Promise<void> {
+      const { free, hasRoom } = room(one.serviceClass)
+      if (free > 0 && waitOf(one) === 0 && hasRoom(one.share)) return begins(one)
+      const turn = new Promise<void>((begin) => waiting.add({ ...one, begin }))
       if (polling === undefined) pausedFor = 0
       polling ??= setInterval(poll, POLL_MS)
       return turn

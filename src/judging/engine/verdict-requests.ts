@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { newRequestId } from '../../contracts/facts/service-class.ts'
 import type { Comment, Post, ThreadRef } from '../../contracts/facts/thread.ts'
 import type { Answers, VerdictRequest, VerdictRequestOutcome, VerdictRequests } from '../../contracts/ports/answers.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
@@ -34,7 +34,7 @@ export function verdictRequests(deps: {
           : judgesOf(deps, subjectOf(tenant, post), { post, comments, protocols }).judges
       return judges.reduce((sum, judge) => sum + judge.mostCalls(post, comments.length), 0)
     },
-    async ask(tenant, { post, comments, protocols, webhook }) {
+    async ask(tenant, { post, comments, protocols, webhook, waits }) {
       const subject = subjectOf(tenant, post)
       const { judges, unjudged } = judgesOf(deps, subject, { post, comments, protocols })
       if (unjudged.length > 0 || judges.length === 0) {
@@ -45,7 +45,7 @@ export function verdictRequests(deps: {
       const names = judges.map(({ name }) => name)
       const off = names.filter((name) => paused.has(name))
       if (off.length > 0) return { kind: 'paused', protocols: off }
-      const ref: ThreadRef = { tenant, postId: randomBytes(16).toString('hex'), kind: 'asked' }
+      const ref: ThreadRef = { tenant, postId: newRequestId(waits), kind: 'asked' }
       const now = clock()
       const postOnly = judges.every(({ subject }) => subject !== 'thread')
       const asked = { post: { ...post, asked: names }, comments: postOnly ? [] : comments, postOnly }

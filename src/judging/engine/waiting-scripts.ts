@@ -1,5 +1,6 @@
 import type { CaseRecord, JournalEntry } from '../../contracts/facts/case.ts'
 import { charactersIn } from '../../contracts/facts/characters-in.ts'
+import { classOf, type ServiceClass } from '../../contracts/facts/service-class.ts'
 import type { TakenCase } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { StagedAsk } from '../../contracts/ports/stage-queues.ts'
@@ -9,6 +10,7 @@ import { type KeyedAsk, noteReadHere, type ScriptProgress } from './replay.ts'
 interface WaitingScript {
   readonly run: number
   readonly record: CaseRecord
+  readonly serviceClass: ServiceClass
   readonly progress: ScriptProgress
   /** ms since 1970 */
   readonly keptAt: number
@@ -37,12 +39,12 @@ export function waitingScripts(clock: Clock) {
   }
 
   return {
-    /** How many scripts of each share began their round at `since` or later, ms since 1970. */
-    recent(since: number): Map<string, number> {
+    /** How many scripts of each share of a class began their round at `since` or later, ms since 1970. */
+    recent(since: number, serviceClass: ServiceClass): Map<string, number> {
       const counts = new Map<string, number>()
-      for (const { keptAt, record } of waiting.values()) {
+      for (const { keptAt, record, serviceClass: own } of waiting.values()) {
         const share = record.share ?? record.id
-        if (keptAt >= since) counts.set(share, (counts.get(share) ?? 0) + 1)
+        if (keptAt >= since && own === serviceClass) counts.set(share, (counts.get(share) ?? 0) + 1)
       }
       return counts
     },
@@ -59,6 +61,7 @@ export function waitingScripts(clock: Clock) {
       waiting.set(record.id, {
         run,
         record,
+        serviceClass: classOf(record.id),
         progress,
         keptAt: clock(),
         journal: new Map(journal),

@@ -4,7 +4,7 @@ import type { RememberedThread, ThreadRules } from '../../contracts/ports/thread
 import { takeComments } from './comments.ts'
 import { ASKED_AHEAD } from './head-start.ts'
 import { takePost } from './post.ts'
-import { atOnce, newThread, type Thread } from './thread.ts'
+import { askedAtOnce, newThread, type Thread } from './thread.ts'
 
 // The twin of src/store/thread/put-asked.lua: a change here is a change there. Random histories compare them (test/judging/threads).
 
@@ -48,5 +48,5 @@ function noOrigin(): never {
 export function putAsked({ postOnly, ...asked }: RememberedThread, now: number): Thread {
   const status = postOnly ? 'post-only' : 'threaded'
   const thread = { ...newThread(asked.ref), ...asked, status, reachAhead: ASKED_AHEAD } as const
-  return { ...thread, due: atOnce(thread, now), dueSince: now, generation: 1 }
+  return { ...thread, due: askedAtOnce(thread, now), dueSince: now, generation: 1 }
 }

@@ -1,3 +1,4 @@
+import { classOfRequest } from '../../contracts/facts/service-class.ts'
 import { byTimeThenId, type Post, type ThreadRef } from '../../contracts/facts/thread.ts'
 import type { DecidedRevision } from '../../contracts/ports/decisions.ts'
 import type {
@@ -190,6 +191,16 @@ export function orderDue(
   const { due, revisions } = thread
   if (due === null || due < 0 || due > until) return thread
   return { ...thread, due: atOnce(thread, now) + (revisions.size > 0 ? putBackMs : 0) }
+}
+
+/** The same of a request: one for which somebody waits comes before all others. */
+export function askedAtOnce(thread: HeadStart & Pick<Thread, 'ref'>, now: number): number {
+  return classOfRequest(thread.ref.postId) === 'waiting' ? now - 2e15 : atOnce(thread, now)
+}
+
+/** Whether a due time is that of a request for which somebody waits. */
+export function isWaitedDue(due: number): boolean {
+  return due < -1.5e15
 }
 
 /**

@@ -1,9 +1,11 @@
+import type { ServiceClass } from '../../contracts/facts/service-class.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import { TENANT_SHARE } from '../../contracts/facts/thread.ts'
+import { isWaitedDue } from './thread.ts'
 
 // The twin of src/store/thread/take-turns.lua: a change here is a change there. Random histories compare them (test/judging/threads).
 
-/** A due thread: its place in its tenant's order, and when it became due. */
+/** A due thread: its place in its tenant's order, and when it became due, without head start, for that tells nothing between tenants. */
 interface DueThread {
   readonly ref: ThreadRef
   readonly at: number
@@ -12,8 +14,6 @@ interface DueThread {
 
 /** A tenant with threads that are due. */
 interface WaitingThreads {
-  /** When the next of them became due: without head start, for it tells nothing between tenants. */
-  readonly since: number
   /** In the order in which they are due. */
   readonly refs: readonly ThreadRef[]
   /** Cases that the tenant has open, plus its threads that have been taken. */
@@ -24,15 +24,15 @@ interface WaitingThreads {
 /**
  * Whose turn it is among the due threads: repeatedly, the tenant with the fewest open cases, with its first thread;
  * each thread taken counts as one open case. On a tie, the tenant that had fewer at first goes first, then the one
- * whose first thread has been due for longest.
+ * whose first thread has been due for longest. Requests for which somebody waits come first, and take turns in places of their own.
  */
 export function takeTurns(
   due: readonly DueThread[],
-  openOf: ReadonlyMap<string, number>,
-  { limit, maxOpen }: { limit: number; maxOpen: number },
+  { rest: openOf, waiting }: Readonly<Record<ServiceClass, ReadonlyMap<string, number>>>,
+  { limit, maxOpen, maxWaiting }: { limit: number; maxOpen: number; maxWaiting: number },
 ): ThreadRef[] {
   const tenants = waitingTenants(due, openOf)
-  const chosen: ThreadRef[] = []
+  const chosen = waitedTurns(due, waiting, maxWaiting).slice(0, limit)
   const openNow = [...openOf.values()].reduce((sum, open) => sum + open, 0)
   for (let left = Math.ceil(maxOpen + maxOpen / TENANT_SHARE) - openNow; chosen.length < limit; left--) {
     const [index, next] = nextTurn(tenants)
@@ -71,16 +71,34 @@ export function sharesTakeTurns<One extends { readonly ref: ThreadRef; readonly 
   return inOrder.flatMap(({ ref }) => ofTenant.get(ref.tenant)?.next().value?.one ?? [])
 }
 
-function waitingTenants(due: readonly DueThread[], openOf: ReadonlyMap<string, number>): WaitingThreads[] {
+/** The requests for which somebody waits that have a place: of each tenant the first, then the second of each, and so on. */
+function waitedTurns(due: readonly DueThread[], openOf: ReadonlyMap<string, number>, most: number): ThreadRef[] {
+  const left = most - [...openOf.values()].reduce((sum, open) => sum + open, 0)
+  const turns = ofTenants(due.filter(({ at }) => isWaitedDue(at)))
+    .flatMap(([tenant, some]) => some.map(({ ref }, nth) => ({ ref, open: (openOf.get(tenant) ?? 0) + nth })))
+    .toSorted((a, b) => a.open - b.open)
+  const chosen: ThreadRef[] = []
+  if (most === 0) return chosen
+  for (const { ref, open } of turns) if (open === 0 || (chosen.length < left && open < most / 2)) chosen.push(ref)
+  return chosen
+}
+
+/** The due threads of each tenant in their order, the tenant whose first has been due for longest first. */
+function ofTenants(due: readonly DueThread[]): [string, DueThread[]][] {
   const inOrder = due.toSorted((a, b) => a.at - b.at)
-  return [...Map.groupBy(inOrder, ({ ref }) => ref.tenant)]
-    .map(([tenant, waiting]) => ({
-      refs: waiting.map(({ ref }) => ref),
-      since: waiting[0]?.since ?? 0,
-      open: openOf.get(tenant) ?? 0,
-      taken: 0,
-    }))
-    .sort((a, b) => a.open - b.open || a.since - b.since)
+  return [...Map.groupBy(inOrder, ({ ref }) => ref.tenant)].toSorted(
+    ([, [one]], [, [other]]) => (one?.since ?? 0) - (other?.since ?? 0),
+  )
+}
+
+function waitingTenants(due: readonly DueThread[], openOf: ReadonlyMap<string, number>): WaitingThreads[] {
+  return ofTenants(due)
+    .map(([tenant, some]) => {
+      const refs = some.flatMap(({ ref, at }) => (isWaitedDue(at) ? [] : [ref]))
+      return { refs, open: openOf.get(tenant) ?? 0, taken: 0 }
+    })
+    .filter(({ refs }) => refs.length > 0)
+    .toSorted((a, b) => a.open - b.open)
 }
 
 function nextTurn(tenants: readonly WaitingThreads[]): [number, WaitingThreads | undefined] {

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
+import { classOf } from '../../contracts/facts/service-class.ts'
 import { duration, type MetricGroup } from './group.ts'
 
 /** Few: each bound is a series of every stage. */
@@ -12,6 +13,13 @@ export const stageMetrics: MetricGroup = (registry, { protocols }) => {
     name: 'gavel_stage_wait_seconds',
     help: 'Time that asks spent in their stage queue before a worker took them.',
     labelNames: ['stage', 'protocol'],
+    buckets: STAGE_WAIT_SECONDS,
+    registers,
+  })
+  const classWait = new Histogram({
+    name: 'gavel_class_wait_seconds',
+    help: 'Time that asks spent in a queue before a worker took them, by class: waiting (somebody waits on HTTP) or rest.',
+    labelNames: ['class'],
     buckets: STAGE_WAIT_SECONDS,
     registers,
   })
@@ -54,12 +62,16 @@ export const stageMetrics: MetricGroup = (registry, { protocols }) => {
   })
   share.set(1)
 
-  for (const counter of [stalled, lapsed]) counter.inc({ queue: 'cases' }, 0)
+  for (const queue of ['cases', 'waiting.cases', 'waiting.asks'])
+    for (const counter of [stalled, lapsed]) counter.inc({ queue }, 0)
   for (const { name: protocol, stages } of protocols)
     for (const stage of stages) lapsed.inc({ queue: `${protocol}.${stage}` }, 0)
 
   return {
-    'ask:started': ({ stage, protocol, waitSeconds }) => stageWait.observe({ stage, protocol }, duration(waitSeconds)),
+    'ask:started': ({ stage, protocol, waitSeconds, caseId }) => {
+      stageWait.observe({ stage, protocol }, duration(waitSeconds))
+      classWait.observe({ class: classOf(caseId ?? '') }, duration(waitSeconds))
+    },
     'ask:ended': ({ stage, protocol, outcome, seconds }) =>
       stageRun.observe({ stage, protocol, outcome }, duration(seconds)),
     'state:exported': ({ here }) => {

@@ -12,7 +12,7 @@ for _, id in ipairs(redis.call('ZRANGE', unworked, 0, -1)) do
   if is_worked(id) then
     redis.call('ZADD', open, redis.call('ZSCORE', unworked, id), id)
     redis.call('ZREM', unworked, id)
-    count_open(open, tenant_of(id), 1)
+    count_open_at(open, place_of(id), 1)
     back[#back + 1] = id
   end
 end
@@ -20,7 +20,7 @@ for _, id in ipairs(redis.call('ZRANGE', open, 0, -1)) do
   if not is_worked(id) then
     redis.call('ZADD', unworked, redis.call('ZSCORE', open, id), id)
     redis.call('ZREM', open, id)
-    count_open(open, tenant_of(id), -1)
+    count_open_at(open, place_of(id), -1)
   end
 end
 return { back, redis.call('ZRANGE', unworked, 0, -1) }

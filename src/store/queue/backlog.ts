@@ -2,28 +2,43 @@ import type { Job, Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { StageBacklog } from '../../contracts/ports/stage-queues.ts'
-import { type AskJob, asksReadyAt, type CaseJob, caseReadyAt, type JobQueues, type StageQueue } from './stage-queues.ts'
+import {
+  type AskJob,
+  allQueues,
+  asksReadyAt,
+  type CaseJob,
+  caseReadyAt,
+  type JobQueues,
+  type StageQueue,
+} from './stage-queues.ts'
 
 /** The asks of so many jobs are counted; where more jobs have a state, the mean of these stands for the rest. */
 const COUNTED_JOBS = 50
 
 /**
  * How many asks each stage has, and how long the oldest of them has waited. The queue of cases is first, as `all`
- * `case`.
+ * `case`; last are the cases and asks for which somebody waits, of all stages, as `all` `waiting-case` and `waiting`.
  */
 export async function backlogOf(
-  { cases, asks }: JobQueues,
+  queues: JobQueues,
   connection: Pick<Redis, 'exists'>,
   clock: Clock,
 ): Promise<StageBacklog[]> {
-  const all = [cases, ...[...asks.values()].map(({ queue }) => queue)]
+  const { cases, waiting } = queues
+  const asks = [...queues.asks.values(), { protocol: 'all', stage: 'waiting', queue: waiting.asks }]
+  const all = allQueues(queues)
   // Where no job waits or runs, as in a quiet hour, one question answers for all queues.
   if ((await connection.exists(all.flatMap(keysOf))) === 0)
     return [
       { protocol: 'all', stage: 'case', ...EMPTY },
-      ...[...asks.values()].map(({ protocol, stage }) => ({ protocol, stage, ...EMPTY })),
+      ...asks.map(({ protocol, stage }) => ({ protocol, stage, ...EMPTY })),
+      { protocol: 'all', stage: 'waiting-case', ...EMPTY },
     ]
-  return Promise.all([casesBacklog(cases, clock), ...[...asks.values()].map((stage) => asksBacklog(stage, clock))])
+  return Promise.all([
+    casesBacklog('case', cases, clock),
+    ...asks.map((stage) => asksBacklog(stage, clock)),
+    casesBacklog('waiting-case', waiting.cases, clock),
+  ])
 }
 
 const EMPTY = { states: { waiting: 0, active: 0, delayed: 0 }, oldestWaitingSeconds: 0 }
@@ -33,14 +48,14 @@ function keysOf(queue: Queue): string[] {
   return ['wait', 'paused', 'prioritized', 'active', 'delayed'].map((list) => queue.toKey(list))
 }
 
-async function casesBacklog(queue: Queue<CaseJob>, clock: Clock): Promise<StageBacklog> {
+async function casesBacklog(stage: string, queue: Queue<CaseJob>, clock: Clock): Promise<StageBacklog> {
   const [counts, first] = await Promise.all([
     queue.getJobCounts('waiting', 'active', 'delayed'),
     queue.getJobs(['waiting'], 0, 0, true),
   ])
   const { waiting = 0, active = 0, delayed = 0 } = counts
   const states = { waiting, active, delayed }
-  return { protocol: 'all', stage: 'case', states, oldestWaitingSeconds: ageOf(first, caseReadyAt, clock) }
+  return { protocol: 'all', stage, states, oldestWaitingSeconds: ageOf(first, caseReadyAt, clock) }
 }
 
 async function asksBacklog({ queue, protocol, stage }: StageQueue, clock: Clock): Promise<StageBacklog> {

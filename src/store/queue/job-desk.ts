@@ -6,13 +6,13 @@ import { backlogOf } from './backlog.ts'
 import {
   type AskJob,
   askJobId,
+  asksQueue,
   caseJobs,
   closeJobQueues,
   LIVE,
   type OpenAsk,
   openJobQueues,
   type Stage,
-  stageName,
 } from './stage-queues.ts'
 import { turns } from './turns.ts'
 
@@ -27,7 +27,7 @@ export function bullJobDesk(deps: {
   const queues = openJobQueues({ connection, prefix, stages, report: () => {} })
 
   async function jobOf(group: AskGroup) {
-    const job = await queues.asks.get(stageName(group))?.queue.getJob(askJobId(group))
+    const job = await asksQueue(queues, group)?.getJob(askJobId(group))
     const state = await job?.getState()
     return job !== undefined && state !== undefined && LIVE.has(state) ? { job, state } : undefined
   }

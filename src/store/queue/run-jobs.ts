@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DelayedError, type Job } from 'bullmq'
+import { ownerOf } from '../../contracts/facts/service-class.ts'
 import type { FairSlots } from '../../contracts/facts/slots.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Report } from '../../contracts/ports/report.ts'
@@ -7,8 +8,10 @@ import type { Advance, AskGroup, AttemptEnd, Work } from '../../contracts/ports/
 import {
   type AskJob,
   askJobId,
+  asksQueue,
   type CaseJob,
   caseJobId,
+  casesQueue,
   delayUntil,
   ENDED_JOBS_GO,
   type JobQueues,
@@ -46,7 +49,7 @@ async function advanceAfterRound(parts: RunParts, { caseId, share }: Pick<CaseJo
   const later = await advance(parts, { caseId, share })
   if (later === null) return
   const now = parts.clock()
-  await parts.queues.cases.add(
+  await casesQueue(parts.queues, caseId).add(
     'case',
     { caseId, share, readyAt: now + later.delayMs },
     { jobId: caseJobId(caseId), timestamp: now, delay: later.delayMs, ...ENDED_JOBS_GO },
@@ -67,11 +70,14 @@ async function advance(
 async function addAsks({ queues, turns, settings, clock }: RunParts, groups: readonly AskGroup[]): Promise<void> {
   await Promise.all(
     [...Map.groupBy(groups, stageName)].map(async ([name, ofStage]) => {
-      const share = ofStage[0]?.share ?? name
-      const target = queues.asks.get(name)
-      if (target === undefined) throw new Error(`the stage ${name} is not declared`)
-      const { attempts, backoff } = stageSettings(settings, target)
-      const priorities = await turns.next(target.queue, share, ofStage.length)
+      const [first] = ofStage
+      const queue = first === undefined ? undefined : asksQueue(queues, first)
+      if (first === undefined || queue === undefined) throw new Error(`the stage ${name} is not declared`)
+      const { name: serviceClass, part } = ownerOf(first.caseId, first.share)
+      const { attempts, backoff } = stageSettings(settings, first)
+      // Who asks for more calls waits longer for the next ones: with a price of one a job, large groups would take a tenant's turns.
+      const costs = ofStage.map(({ keys }) => (serviceClass === 'waiting' ? keys.length : 1))
+      const priorities = await turns.next(queue, part, costs)
       const readyAt = clock()
       const jobs = ofStage.map(({ keys, ...group }, index) => ({
         name: group.stage,
@@ -87,8 +93,8 @@ async function addAsks({ queues, turns, settings, clock }: RunParts, groups: rea
       }))
       const [only] = jobs
       // A transaction for several jobs costs as much again as one job.
-      if (jobs.length === 1 && only !== undefined) await target.queue.add(only.name, only.data, only.opts)
-      else await target.queue.addBulk(jobs)
+      if (jobs.length === 1 && only !== undefined) await queue.add(only.name, only.data, only.opts)
+      else await queue.addBulk(jobs)
     }),
   )
 }
@@ -118,6 +124,22 @@ export async function runAsks(
   const readyAt = await asks.run()
   if (readyAt === null) return
   await delayUntil(job, readyAt, token)
+  throw new DelayedError()
+}
+
+/** A job of a stage that this process does not have is left to one that does, for so long, in ms. */
+const OTHERS_MS = 500
+
+/** As {@link runAsks}, for a job of any stage. */
+export async function runWaiting(
+  parts: RunParts,
+  stages: ReadonlyMap<string, StageRun>,
+  job: Job<AskJob>,
+  token: string | undefined,
+): Promise<void> {
+  const stage = stages.get(stageName(job.data))
+  if (stage !== undefined) return runAsks(parts, stage, job, token)
+  await delayUntil(job, parts.clock() + OTHERS_MS, token)
   throw new DelayedError()
 }
 
@@ -161,10 +183,10 @@ class JobAsks {
   async #settle(asked: OpenAsk): Promise<void> {
     const { clock, settings } = this.#parts
     const { slots, draining } = this.#stage
-    const { caseId, stage, share } = this.#job.data
+    const { caseId, share } = this.#job.data
     const { backoff } = stageSettings(settings, this.#job.data)
     for (let ask = asked; ; ) {
-      const end = await slots.run({ name: stage, part: share }, draining, () => this.#attempt(ask)).catch(() => null)
+      const end = await slots.run(ownerOf(caseId, share), draining, () => this.#attempt(ask)).catch(() => null)
       if (end === null) return this.#stop()
       if (end.end === 'done') {
         this.#open.delete(ask.key)

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { type IQueueBackend, type Job, Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
+import { type ClassShares, classOf, ownerOf } from '../../contracts/facts/service-class.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { AskGroup, StageQueues } from '../../contracts/ports/stage-queues.ts'
 import type { Turns } from './turns.ts'
@@ -13,6 +14,8 @@ export interface QueueSettings {
   readonly cases: { readonly concurrency: number }
   /** By `PROTOCOL.STAGE` or `STAGE`; `default` for the rest. */
   readonly stages: Readonly<Record<string, StageSettings>>
+  /** The part of each stage's asks at work that each class has for certain. */
+  readonly classes: ClassShares
   readonly queues: {
     /** If a worker does not renew a job's lock for this long, another worker runs the job, in ms. */
     readonly lock: number
@@ -90,9 +93,13 @@ export interface StageQueue extends Stage {
 export interface JobQueues {
   readonly cases: Queue<CaseJob>
   readonly asks: ReadonlyMap<string, StageQueue>
+  /** Those for which somebody waits, of all stages: so they stand behind none of the rest. */
+  readonly waiting: { readonly cases: Queue<CaseJob>; readonly asks: Queue<AskJob> }
 }
 
 const CASES = 'cases'
+const WAITING_CASES = 'waiting.cases'
+const WAITING_ASKS = 'waiting.asks'
 /** Events that BullMQ keeps for each queue, for people who debug it. */
 const MOST_EVENTS = 100
 /** Longest wait for the queues' connections to close, in ms. */
@@ -115,12 +122,28 @@ export function openJobQueues(deps: {
     asks: new Map(
       stages.map((stage) => [stageName(stage), { ...stage, queue: open<AskJob>(stageName(stage)) }] as const),
     ),
+    waiting: { cases: open<CaseJob>(WAITING_CASES), asks: open<AskJob>(WAITING_ASKS) },
   }
 }
 
+export function allQueues({ cases, asks, waiting }: JobQueues): Queue[] {
+  return [cases, ...[...asks.values()].map(({ queue }) => queue), waiting.cases, waiting.asks]
+}
+
+/** The queue of a case's own job. */
+export function casesQueue({ cases, waiting }: JobQueues, caseId: string): Queue<CaseJob> {
+  return classOf(caseId) === 'waiting' ? waiting.cases : cases
+}
+
+/** The queue of a group's job; undefined if its stage is not declared. */
+export function asksQueue({ asks, waiting }: JobQueues, group: Stage & { readonly caseId: string }) {
+  const queue = asks.get(stageName(group))?.queue
+  return queue !== undefined && classOf(group.caseId) === 'waiting' ? waiting.asks : queue
+}
+
 /** Closes them; returns within {@link CLOSE_TIMEOUT_MS} in any case. */
-export async function closeJobQueues({ cases, asks }: JobQueues): Promise<void> {
-  const closed = Promise.all([cases, ...[...asks.values()].map(({ queue }) => queue)].map((queue) => queue.close()))
+export async function closeJobQueues(queues: JobQueues): Promise<void> {
+  const closed = Promise.all(allQueues(queues).map((queue) => queue.close()))
   await Promise.race([closed, new Promise<void>((resolve) => setTimeout(resolve, CLOSE_TIMEOUT_MS).unref())])
 }
 
@@ -129,18 +152,25 @@ export function caseJobs(queues: JobQueues, turns: Turns): Pick<StageQueues, 'pu
   return {
     async push(caseIds, shares = new Map()) {
       if (caseIds.length === 0) return
-      const byShare = Map.groupBy(caseIds, (caseId) => shares.get(caseId) ?? caseId)
-      const jobs = await Promise.all(
-        [...byShare].map(async ([share, ofShare]) => {
-          const priorities = await turns.next(queues.cases, share, ofShare.length)
-          return ofShare.map((caseId, index) => ({
-            name: 'case',
-            data: { caseId, share: shares.get(caseId) },
-            opts: { jobId: caseJobId(caseId), priority: priorities[index] ?? 0, ...ENDED_JOBS_GO },
-          }))
-        }),
-      )
-      await queues.cases.addBulk(jobs.flat())
+      const byQueue = Map.groupBy(caseIds, (caseId) => casesQueue(queues, caseId))
+      for (const [queue, ofQueue] of byQueue) {
+        const byShare = Map.groupBy(ofQueue, (caseId) => ownerOf(caseId, shares.get(caseId) ?? caseId).part)
+        const jobs = await Promise.all(
+          [...byShare].map(async ([share, ofShare]) => {
+            const priorities = await turns.next(
+              queue,
+              share,
+              ofShare.map(() => 1),
+            )
+            return ofShare.map((caseId, index) => ({
+              name: 'case',
+              data: { caseId, share: shares.get(caseId) },
+              opts: { jobId: caseJobId(caseId), priority: priorities[index] ?? 0, ...ENDED_JOBS_GO },
+            }))
+          }),
+        )
+        await queue.addBulk(jobs.flat())
+      }
     },
     async stranded(cases) {
       const found: string[] = []
@@ -163,14 +193,14 @@ async function isStranded(
 ): Promise<boolean> {
   if (await isContinued(queues, caseId)) return false
   const states = await Promise.all(
-    groups.slice(0, MOST_GROUPS).map((group) => queues.asks.get(stageName(group))?.queue.getJobState(askJobId(group))),
+    groups.slice(0, MOST_GROUPS).map((group) => asksQueue(queues, group)?.getJobState(askJobId(group))),
   )
   return !states.some((state) => state !== undefined && LIVE.has(state))
 }
 
 /** Whether the case has a job of its own that will run; a dead one is removed. */
 async function isContinued(queues: JobQueues, caseId: string): Promise<boolean> {
-  const job = await queues.cases.getJob(caseJobId(caseId))
+  const job = await casesQueue(queues, caseId).getJob(caseJobId(caseId))
   if (job === undefined) return false
   if (LIVE.has(await job.getState())) return true
   return !(await removed(job))
@@ -178,7 +208,7 @@ async function isContinued(queues: JobQueues, caseId: string): Promise<boolean> 
 
 /** Removes the case's job, unless a worker has it. */
 async function dropJob(queues: JobQueues, caseId: string): Promise<void> {
-  const job = await queues.cases.getJob(caseJobId(caseId))
+  const job = await casesQueue(queues, caseId).getJob(caseJobId(caseId))
   if (job !== undefined) await removed(job)
 }
 

@@ -39,8 +39,8 @@ export function turns(connection: Redis) {
   }
 
   return {
-    /** The priorities of this many jobs of one share that are added to a queue now. */
-    async next(queue: Queue, share: string, jobs: number): Promise<readonly number[]> {
+    /** The priorities of jobs of one share that are added to a queue now: one for each of their costs, in turns. */
+    async next(queue: Queue, share: string, costs: readonly number[]): Promise<readonly number[]> {
       const counted = countedOf(queue)
       const { nextOf } = counted
       let turn = 0
@@ -52,9 +52,15 @@ export function turns(connection: Redis) {
         turn = await counted.asking
       }
       const first = Math.max(turn, nextOf.get(share) ?? 0)
-      nextOf.set(share, first + jobs)
-      if (first + jobs > 1) counted.plainUntil = 0
-      return Array.from({ length: jobs }, (_, index) => Math.min(first + index, LAST_TURN))
+      let next = first
+      const priorities = costs.map((cost) => {
+        const own = Math.min(next, LAST_TURN)
+        next += cost
+        return own
+      })
+      nextOf.set(share, next)
+      if (next > 1) counted.plainUntil = 0
+      return priorities
     },
   }
 }

@@ -6,7 +6,7 @@ import { casesNamed, type Report } from '../../contracts/ports/report.ts'
 import type { StageQueues, Work } from '../../contracts/ports/stage-queues.ts'
 import { backlogOf } from './backlog.ts'
 import { type LoopLag, loopLag, watchLoop } from './loop-lag.ts'
-import { runAsks, runCase } from './run-jobs.ts'
+import { runAsks, runCase, runWaiting, type StageRun } from './run-jobs.ts'
 import {
   type AskJob,
   type CaseJob,
@@ -16,6 +16,7 @@ import {
   openJobQueues,
   type QueueSettings,
   type Stage,
+  stageName,
   stageSettings,
 } from './stage-queues.ts'
 import { type Turns, turns } from './turns.ts'
@@ -151,19 +152,23 @@ function queueWorkers(deps: {
         for (const follow of following) follow()
       })
       const signals = { draining: draining.signal, stopping: stopping.signal }
-      startWorker<CaseJob>(queues.cases.name, settings.cases.concurrency, (job, token) => runCase(parts, job, token))
+      const { concurrency: casesAtOnce } = settings.cases
+      for (const { name } of [queues.cases, queues.waiting.cases])
+        startWorker<CaseJob>(name, casesAtOnce, (job, token) => runCase(parts, job, token))
+      const atOnce: number[] = []
+      const runs = new Map<string, StageRun>()
       for (const { queue, ...stage } of queues.asks.values()) {
         const { concurrency, perAuthor: ofPart = Math.ceil(concurrency / 2) } = stageSettings(settings, stage)
-        const limits = {
-          get all() {
-            return Math.ceil(lag.share * concurrency)
-          },
-          each: concurrency,
-          ofPart,
-        }
-        const run = { ...signals, slots: fairSlots(limits) }
+        const all = () => Math.ceil(lag.share * concurrency)
+        const run = { ...signals, slots: fairSlots({ all, ofPart, weights: settings.classes }) }
+        atOnce.push(concurrency)
+        runs.set(stageName(stage), run)
         startWorker<AskJob>(queue.name, concurrency, (job, token) => runAsks(parts, run, job, token))
       }
+      // Their asks take turns with those of the rest at the slots of their stages.
+      startWorker<AskJob>(queues.waiting.asks.name, Math.max(1, ...atOnce), (job, token) =>
+        runWaiting(parts, runs, job, token),
+      )
     },
 
     /** Takes no more jobs, aborts attempts after `graceMs`, and returns when all have ended, or a second later. */

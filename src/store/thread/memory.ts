@@ -1,5 +1,6 @@
 import { charactersIn } from '../../contracts/facts/characters-in.ts'
 import { setAside } from '../../contracts/facts/kept-image.ts'
+import { classOf } from '../../contracts/facts/service-class.ts'
 import { shareOf } from '../../contracts/facts/share.ts'
 import { COMMENT_CHARACTERS, type ThreadRef } from '../../contracts/facts/thread.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
@@ -105,12 +106,14 @@ export function memoryThreads(
       for (const reply of some) replies.get(nameOf(post))?.delete(nameOf(reply))
     },
 
-    async due(until, limit, maxOpen = Number.MAX_SAFE_INTEGER) {
+    async due(until, limit, maxOpen = Number.MAX_SAFE_INTEGER, maxWaiting = Number.MAX_SAFE_INTEGER) {
       const open = [...cases.values()].filter(({ status, unworked }) => status === 'open' && !unworked)
-      const openOf = Map.groupBy(open, ({ record }) => record.tenant)
-      const counts = new Map([...openOf].map(([tenant, some]) => [tenant, some.length]))
+      const ofClass = Map.groupBy(open, ({ record }) => classOf(record.id))
+      const countOf = (some: typeof open = []) =>
+        new Map([...Map.groupBy(some, ({ record }) => record.tenant)].map(([tenant, own]) => [tenant, own.length]))
+      const counts = { waiting: countOf(ofClass.get('waiting')), rest: countOf(ofClass.get('rest')) }
       const due = threads.due().filter(({ at }) => at <= until)
-      return takeTurns(due, counts, { limit, maxOpen })
+      return takeTurns(due, counts, { limit, maxOpen, maxWaiting })
     },
     async orderDue(until, now, _, putBackMs) {
       for (const { ref, at } of threads.due())

@@ -45,5 +45,5 @@ for _, field in ipairs(answer) do redis.call('HSET', answers, field.name, field.
 redis.call('PEXPIRE', answers, keep)
 redis.call('SADD', requests, member)
 redis.call('PEXPIRE', requests, keep_asked)
-set_due(due, member, at_once(due, member, now))
+set_due(due, member, asked_at_once(due, member, now))
 return 'asked'

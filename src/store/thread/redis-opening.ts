@@ -49,7 +49,7 @@ const openCases = script('thread/open-cases', {
 })
 const takeTurns = script('thread/take-turns', {
   keys: ['due', 'open'],
-  args: ['untilTime', 'limit', 'maxOpen', 'share'],
+  args: ['untilTime', 'limit', 'maxOpen', 'maxWaiting', 'share'],
 })
 const orderDue = script('thread/order-due', { keys: ['due'], args: ['untilTime', 'now', 'most', 'putBack'] })
 const dueSince = script('thread/due-since', { keys: ['due'], args: ['tenant', 'sample'] })
@@ -81,8 +81,9 @@ export function threadOpening({ client, keys, settings, token }: ThreadContext):
   }
 
   return {
-    async due(until, limit, maxOpen = UNBOUNDED) {
-      const given = { due: keys.due, open: keys.open, untilTime: scoreOf(until), limit, maxOpen, share: TENANT_SHARE }
+    async due(until, limit, maxOpen = UNBOUNDED, maxWaiting = UNBOUNDED) {
+      const most = { limit, maxOpen, maxWaiting, share: TENANT_SHARE }
+      const given = { due: keys.due, open: keys.open, untilTime: scoreOf(until), ...most }
       return z
         .array(z.string())
         .parse(await takeTurns(client, given))

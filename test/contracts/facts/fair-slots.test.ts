@@ -8,7 +8,7 @@ const whoseIs = (task: string) => ({ name: task.charAt(0), part: /[A-Z]/.exec(ta
 
 /** Tasks that run until they are ended, in the order in which they began. */
 function tasks(limits: { all: number; each: number; ofPart?: number }) {
-  const slots = fairSlots({ ofPart: limits.each, ...limits })
+  const slots = fairSlots({ ofPart: limits.each, ...limits, all: () => limits.all })
   const begun: string[] = []
   const ends = new Map<string, () => void>()
   const start = (name: string, signal = never) =>

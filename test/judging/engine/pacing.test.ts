@@ -4,6 +4,8 @@ import { pacing } from '../../../src/judging/engine/pacing.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
+const of = (share: string) => ({ share, serviceClass: 'rest' as const })
+
 /** So many cases in progress, each of a share of its own. */
 const others = (count: number) => new Map(Array.from({ length: count }, (_, nth) => [`other ${nth}`, 1]))
 
@@ -21,7 +23,7 @@ function paced(recent: () => Map<string, number>) {
   )
   const begun = async (share = 'own') => {
     let began = false
-    const waiting = pace.begin(share).then(() => {
+    const waiting = pace.begin(of(share)).then(() => {
       began = true
     })
     await vi.advanceTimersByTimeAsync(0)
@@ -100,15 +102,15 @@ test('a share begins one case after the other, and not all at once', async () =>
 test('a share whose case was long begins the next so much later, and is put off until then', async () => {
   vi.setSystemTime(0)
   const pace = pacing({ recent: () => new Map() }, Date.now)
-  await pace.begin('images')
-  pace.weigh('images', 5_000_000)
-  expect(pace.delayFor('images')).toBe(2_000)
-  expect(pace.delayFor('another')).toBe(0)
-  await pace.begin('another')
+  await pace.begin(of('images'))
+  pace.weigh(of('images'), 5_000_000)
+  expect(pace.delayFor(of('images'))).toBe(2_000)
+  expect(pace.delayFor(of('another'))).toBe(0)
+  await pace.begin(of('another'))
   await vi.advanceTimersByTimeAsync(1_900)
-  expect(pace.delayFor('images')).toBe(0)
+  expect(pace.delayFor(of('images'))).toBe(0)
   let began = false
-  const next = pace.begin('images').then(() => {
+  const next = pace.begin(of('images')).then(() => {
     began = true
   })
   await vi.advanceTimersByTimeAsync(50)

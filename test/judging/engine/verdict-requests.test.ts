@@ -73,7 +73,14 @@ function setUp(onlyAsked = false) {
     mostKept: () => mostKept,
   })
   const ask = (asked: Partial<VerdictRequest> = {}, tenant = 'acme') =>
-    door.ask(tenant, { post: postOf(thread('p1')), comments: [], protocols: null, webhook: false, ...asked })
+    door.ask(tenant, {
+      post: postOf(thread('p1')),
+      comments: [],
+      protocols: null,
+      webhook: false,
+      waits: true,
+      ...asked,
+    })
   return { door, ask, openDue, recordOf: async (id: string) => caseRecord.parse((await cases.peek(id))?.record) }
 }
 

@@ -38,6 +38,12 @@ local function due_if_not_yet(due, member, at)
   if redis.call('ZADD', of_tenant, 'NX', at, member) == 1 then lower_earliest(due, tenant, member) end
 end
 local function at_once(due, member, now) return tonumber(now) - 1e15 - head_start(thread_of(due, member)) end
+-- A request for which somebody waits is due before all others: src/contracts/facts/service-class.ts says which those are.
+local function waited_before() return -1.5e15 end
+local function asked_at_once(due, member, now)
+  if string.find(member, '^[^/:]*/asked:f') then return tonumber(now) - 2e15 end
+  return at_once(due, member, now)
+end
 local function not_due(due, member)
   local of_tenant, tenant = tenant_due(due, member)
   if redis.call('ZREM', of_tenant, member) == 1 then update_earliest(due, tenant) end
