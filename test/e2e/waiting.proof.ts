@@ -1,0 +1,1 @@
+import './waiting.test.ts'
