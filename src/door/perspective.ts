@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import { jsonOf } from './body.ts'
 import type { DebateStarter } from './debates.ts'
 import { unanswered } from './in-time.ts'
 import { noScore } from './no-score.ts'
+import { type Analysis, analysis, faultInRequest, suggestion } from './perspective-requests.ts'
 import { headersOf, PROBLEMS, RequestRefused } from './problem.ts'
 import { type DoorRoute, json, type Operation, type Schema } from './route.ts'
 import { ATTRIBUTES, type Attribute } from './scoring/attributes.ts'
@@ -32,31 +33,6 @@ const MOST_BYTES = 20_480
 /** Of the context, so many entries and bytes are read. */
 const [MOST_ENTRIES, MOST_CONTEXT_BYTES] = [10, 20_480]
 
-const text = z.object({ text: z.string().nullish(), type: z.string().nullish() })
-const request = z.object({
-  comment: text.nullish(),
-  context: z
-    .object({
-      entries: z.array(text).nullish(),
-      articleAndParentComment: z.object({ article: text.nullish(), parentComment: text.nullish() }).nullish(),
-    })
-    .nullish(),
-  requestedAttributes: z
-    .record(z.string(), z.object({ scoreType: z.string().nullish(), scoreThreshold: z.number().nullish() }))
-    .nullish(),
-  languages: z.array(z.string()).nullish(),
-  doNotStore: z.boolean().nullish(),
-  clientToken: z.string().nullish(),
-  spanAnnotations: z.boolean().nullish(),
-  dropUnsupportedAttributes: z.boolean().nullish(),
-  debate: z.union([z.boolean(), z.array(z.string().min(1).max(64)).min(1).max(20)]).nullish(),
-})
-const suggestion = request.extend({
-  attributeScores: z
-    .record(z.string(), z.object({ summaryScore: z.object({ value: z.number().min(0).max(1) }).nullish() }))
-    .nullish(),
-})
-
 /** An error of Perspective's own, by the type that its clients look at. */
 class PerspectiveError extends RequestRefused {
   readonly errorType: string
@@ -80,7 +56,7 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
       needs: { dependency: 'redis', withinMs: parts.scorer.withinMs },
       problems: ['refused-content', 'model-unreadable', 'model-away', 'budget', ...DEBATED],
       async answer({ base, body, caller, charge, gone, closing, waiting, ifLate }) {
-        const given = readAs(request, body)
+        const given = readAs(analysis, body)
         const { comment, surroundings } = commentIn(given)
         const wanted = attributesIn(given.requestedAttributes, given.dropUnsupportedAttributes === true)
         const asked = given.languages ?? []
@@ -172,11 +148,10 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
 function readAs<Given>(schema: z.ZodType<Given>, body: Buffer): Given {
   const read = schema.safeParse(jsonOf(body))
   if (read.success) return read.data
-  const [fault] = read.error.issues
-  throw new PerspectiveError('INVALID_REQUEST', `Invalid value at '${fault?.path.join('.')}': ${fault?.message}`)
+  throw new PerspectiveError('INVALID_REQUEST', faultInRequest(read.error))
 }
 
-function commentIn({ comment, context }: z.infer<typeof request>): {
+function commentIn({ comment, context }: Pick<Analysis, 'comment' | 'context'>): {
   comment: string
   surroundings: readonly string[]
 } {
@@ -196,7 +171,7 @@ interface RequestedAttribute {
   readonly threshold: number
 }
 
-function attributesIn(asked: z.infer<typeof request>['requestedAttributes'], drops: boolean): RequestedAttribute[] {
+function attributesIn(asked: Analysis['requestedAttributes'], drops: boolean): RequestedAttribute[] {
   const entries = Object.entries(asked ?? {})
   if (entries.length === 0) throw new PerspectiveError('NO_REQUESTED_ATTRIBUTES', 'No requested attributes.')
   return entries.flatMap(([written, { scoreType, scoreThreshold }]) => {
@@ -226,7 +201,11 @@ function checkLanguages(
   attribute: string | undefined,
   as: 'detectedLanguages' | 'requestedLanguages',
 ): void {
-  const isKnown = (language: string) => known.includes(language) || known.includes(language.split('-')[0] ?? '')
+  const names = known.map((language) => language.toLowerCase())
+  const isKnown = (language: string) => {
+    const tag = language.toLowerCase()
+    return names.includes(tag) || names.includes(tag.split('-')[0] ?? '')
+  }
   const unknown = given.filter((language) => !isKnown(language)).map((one) => (/^[\w-]{1,35}$/.test(one) ? one : 'und'))
   if (unknown.length === 0) return
   throw new PerspectiveError(

@@ -244,6 +244,104 @@ describe('comments:analyze', () => {
     expect(asked).toEqual([])
   })
 
+  /** Requests in the shapes that public clients and Google's pages send; each is taken as it is. */
+  const shapes: [string, object][] = [
+    ['its guide', { comment: RUDE, languages: ['en'], requestedAttributes: { TOXICITY: {} } }],
+    [
+      'its reference, every field',
+      {
+        comment: { ...RUDE, type: 'PLAIN_TEXT' },
+        context: { entries: [{ text: 'Before.', type: 'PLAIN_TEXT' }] },
+        requestedAttributes: { TOXICITY: { scoreType: 'PROBABILITY', scoreThreshold: 0 } },
+        languages: ['en'],
+        doNotStore: true,
+        clientToken: 'token',
+        sessionId: 'session',
+        communityId: 'community',
+        spanAnnotations: false,
+        dropUnsupportedAttributes: true,
+      },
+    ],
+    [
+      'its own server',
+      { comment: RUDE, requested_attributes: { TOXICITY: {} }, session_id: 'session', community_id: 'community' },
+    ],
+    [
+      'a client in JavaScript',
+      {
+        comment: { ...RUDE, type: 'PLAIN_TEXT' },
+        requestedAttributes: { TOXICITY: { scoreThreshold: 0.1 } },
+        doNotStore: true,
+        languages: ['en'],
+        spanAnnotations: true,
+        sessionId: 'session',
+      },
+    ],
+    [
+      'a client in Java, with nulls',
+      {
+        comment: { ...RUDE, type: null },
+        context: { articleAndParentComment: { article: { text: 'A page.' }, parentComment: null } },
+        requestedAttributes: { TOXICITY: { scoreType: null, scoreThreshold: null } },
+        languages: null,
+        doNotStore: null,
+        clientToken: null,
+        sessionId: null,
+        communityId: null,
+      },
+    ],
+    [
+      'a client in Go, in proto names',
+      {
+        comment: RUDE,
+        context: { article_and_parent_comment: { parent_comment: { text: 'Before.' } } },
+        requested_attributes: { TOXICITY: { score_type: 'PROBABILITY', score_threshold: 0.2 } },
+        do_not_store: true,
+        client_token: 'token',
+        drop_unsupported_attributes: false,
+      },
+    ],
+    ['a tag in capitals', { comment: RUDE, requestedAttributes: { TOXICITY: {} }, languages: ['EN', 'de-AT'] }],
+  ]
+  test.each(shapes)('takes the form of %s', async (_, body) => {
+    const { ask } = scoringDoor()
+    const { status, body: said } = await ask('POST', ANALYZE, body)
+    expect([status, Object.keys(said.attributeScores)]).toEqual([200, ['TOXICITY']])
+  })
+
+  test('follows a wish by either name of its field', async () => {
+    const { ask, asked } = scoringDoor()
+    const wishes = { do_not_store: true, span_annotations: true, client_token: 'mine' }
+    const text = `${RUDE.text} The bridge is closed.`
+    const body = { comment: { text }, requested_attributes: { TOXICITY: { score_threshold: 0.01 } }, ...wishes }
+    const { body: said } = await ask('POST', ANALYZE, body)
+    expect(asked.map(({ remember }) => remember)).toEqual([false, false])
+    expect(said.attributeScores.TOXICITY.spanScores).toHaveLength(2)
+    expect(said.clientToken).toBe('mine')
+  })
+
+  test.each<[string, object, string]>([
+    ['misspelt', { doNotStroe: true }, 'Unknown name "doNotStroe": Cannot find field.'],
+    ['hostile', { '<b>': true }, 'Unknown name "(odd)": Cannot find field.'],
+    ['of both names', { doNotStore: false, do_not_store: true }, 'Unknown name "do_not_store": It is given twice.'],
+    [
+      'deep within',
+      { context: { entries: [{ text: 'x', body: 'y' }] } },
+      'Unknown name "body" at \'context.entries.0\': Cannot find field.',
+    ],
+    [
+      'of an attribute',
+      { requestedAttributes: { TOXICITY: { threshold: 1 } } },
+      'Unknown name "threshold" at \'requestedAttributes.TOXICITY\': Cannot find field.',
+    ],
+  ])('refuses a field that is %s, whatever it was meant to be', async (_, more, message) => {
+    const { ask, asked } = scoringDoor()
+    const answer = await ask('POST', ANALYZE, { comment: RUDE, requestedAttributes: { TOXICITY: {} }, ...more })
+    expect(errorOf(answer)).toEqual([400, 'INVALID_ARGUMENT', 'INVALID_REQUEST'])
+    expect(answer.body.error.message).toBe(`Invalid JSON payload received. ${message}`)
+    expect(asked).toEqual([])
+  })
+
   test('takes keys where Google’s clients put them, and refuses others as Google does', async () => {
     const { ask, key, keyOf } = scoringDoor()
     const body = { comment: RUDE, requestedAttributes: { TOXICITY: {} } }
@@ -305,6 +403,19 @@ test('comments:suggestscore becomes feedback by the key’s owner', async () => 
   expect(String(sent[0]?.value)).not.toContain('idiot')
   const refused = await scoringDoor(answering, 'refused').ask('POST', '/v1alpha1/comments:suggestscore', body)
   expect(refused.status).toBe(413)
+})
+
+test.each([
+  { attributeScores: { TOXICITY: { summaryScore: { value: 1, type: 'PROBABILITY' } } }, clientToken: 'mine' },
+  { attribute_scores: { TOXICITY: { summary_score: { value: 1 } } }, client_token: 'mine', community_id: 'ours' },
+])('comments:suggestscore takes both names of a field, and no other', async (given) => {
+  const { ask, sent } = scoringDoor()
+  const { status, body } = await ask('POST', '/v1alpha1/comments:suggestscore', { comment: RUDE, ...given })
+  expect([status, body]).toEqual([200, { clientToken: 'mine' }])
+  expect(JSON.parse(String(sent[0]?.value)).label).toBe('TOXICITY=1')
+  const misspelt = { comment: RUDE, ...given, comunityId: 'ours' }
+  expect((await ask('POST', '/v1alpha1/comments:suggestscore', misspelt)).status).toBe(400)
+  expect(sent).toHaveLength(1)
 })
 
 describe('towards the rate of its key', () => {

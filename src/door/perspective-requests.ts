@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { shown } from './unknown-fields.ts'
+
+/**
+ * An object of Google's JSON: a field goes by its name in camel case or by the name of its proto (`doNotStore`,
+ * `do_not_store`). A field that is neither is refused, as there: it may be a wish, such as not to be stored.
+ */
+function message<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
+  const names = new Map(Object.keys(shape).flatMap((name) => [name, protoName(name)].map((form) => [form, name])))
+  return z.preprocess((given, context) => {
+    if (typeof given !== 'object' || given === null || Array.isArray(given)) return given
+    const read = new Map<string, unknown>()
+    for (const [written, value] of Object.entries(given)) {
+      const name = names.get(written)
+      const fault = name === undefined ? 'Cannot find field.' : read.has(name) ? 'It is given twice.' : null
+      if (name !== undefined && fault === null) read.set(name, value)
+      else context.addIssue({ code: 'custom', path: [shown(written)], message: `${fault}`, params: { isName: true } })
+    }
+    return Object.fromEntries(read)
+  }, z.object(shape))
+}
+
+const protoName = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+/** What is wrong with a request, in the words of Google's servers. */
+export function faultInRequest({ issues: [fault] }: z.ZodError): string {
+  const path = fault?.path.map((part) => shown(String(part))) ?? []
+  if (fault?.code !== 'custom' || fault.params?.isName !== true)
+    return `Invalid value at '${path.join('.')}': ${fault?.message}`
+  const place = path.length > 1 ? ` at '${path.slice(0, -1).join('.')}'` : ''
+  return `Invalid JSON payload received. Unknown name "${path.at(-1)}"${place}: ${fault.message}`
+}
+
+const text = message({ text: z.string().nullish(), type: z.string().nullish() })
+
+/** What both methods take. The ids are taken and not read. */
+const shared = {
+  comment: text.nullish(),
+  context: message({
+    entries: z.array(text).nullish(),
+    articleAndParentComment: message({ article: text.nullish(), parentComment: text.nullish() }).nullish(),
+  }).nullish(),
+  languages: z.array(z.string()).nullish(),
+  clientToken: z.string().nullish(),
+  sessionId: z.unknown().optional(),
+  communityId: z.unknown().optional(),
+}
+
+export const analysis = message({
+  ...shared,
+  requestedAttributes: z
+    .record(z.string(), message({ scoreType: z.string().nullish(), scoreThreshold: z.number().nullish() }))
+    .nullish(),
+  doNotStore: z.boolean().nullish(),
+  spanAnnotations: z.boolean().nullish(),
+  dropUnsupportedAttributes: z.boolean().nullish(),
+  debate: z.union([z.boolean(), z.array(z.string().min(1).max(64)).min(1).max(20)]).nullish(),
+})
+export type Analysis = z.infer<typeof analysis>
+
+const [value, place] = [z.number().min(0).max(1), z.number().nullish()]
+export const suggestion = message({
+  ...shared,
+  attributeScores: z
+    .record(
+      z.string(),
+      message({
+        summaryScore: message({ value, type: z.string().nullish() }).nullish(),
+        spanScores: z
+          .array(message({ begin: place, end: place, score: message({ value, type: z.string().nullish() }).nullish() }))
+          .nullish(),
+      }),
+    )
+    .nullish(),
+})
