@@ -84,6 +84,8 @@ export interface MessageParts {
   readonly topics: Readonly<Record<MessageType, string>>
   /** Where decisions go; null where nobody carries them out. */
   readonly decisionsTopic: string | null
+  /** The labels that people may give, by the name of each protocol that is on. */
+  readonly labels: ReadonlyMap<string, readonly string[]>
   readonly limits: ReadLimits
   /** Most messages in one request. */
   readonly items: number
@@ -149,7 +151,8 @@ function refusedItem(index: number, id: string | null, { problem, message }: Req
   return { index, id, status: 'refused' as const, problem: { type: `/problems/${problem}`, detail: message } }
 }
 
-function itemOf(bytes: Buffer, caller: Caller, { topics, decisionsTopic, limits }: MessageParts, now: number): Item {
+function itemOf(bytes: Buffer, caller: Caller, parts: MessageParts, now: number): Item {
+  const { topics, decisionsTopic, labels, limits } = parts
   const { tenant } = caller
   const read = readValue(bytes, anyMessage, limits, now)
   if (!read.ok)
@@ -168,6 +171,8 @@ function itemOf(bytes: Buffer, caller: Caller, { topics, decisionsTopic, limits 
     return { id, refused: new RequestRefused('scope', 'this key may not decide') }
   if (type === 'decision' && decisionsTopic === null)
     return { id, refused: new RequestRefused('invalid', 'type: nobody carries decisions out here') }
+  const fault = type === 'feedback' ? faultInFeedback(given, labels) : null
+  if (fault !== null) return { id, refused: new RequestRefused('invalid', fault) }
   const message = type === 'decision' ? decisionAs(given, caller) : sentAs(type, given, tenant)
   const fields = type === 'decision' ? DECISION_FIELDS : MESSAGE_TYPES[type].fields
   const value = JSON.stringify(message)
@@ -178,6 +183,16 @@ function itemOf(bytes: Buffer, caller: Caller, { topics, decisionsTopic, limits 
       ? { topic: decisionsTopic ?? '', key: subjectKeyOf(message), value }
       : { topic: topics[type], key: keyOf(type, message), value }
   return { id, record, ignored: unknownIn(given, ['type', ...fields]) }
+}
+
+/** Why feedback would be no use, whatever the verdict is; else null. */
+function faultInFeedback(
+  { protocol, label }: Readonly<Record<string, unknown>>,
+  known: MessageParts['labels'],
+): string | null {
+  const labels = known.get(String(protocol))
+  if (labels === undefined) return 'protocol: no protocol of this name is on'
+  return labels.includes(String(label)) ? null : `label: none of ${protocol}'s: ${labels.join(', ')}`
 }
 
 /** Longer ids are not shown of a message that can't be read. */

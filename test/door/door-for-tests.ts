@@ -59,6 +59,10 @@ export function testDoor(options: TestDoorOptions = {}) {
         }),
         topics: { post: 'posts', comment: 'comments', counterspeech: 'counterspeech', feedback: 'feedback' },
         decisionsTopic: 'decisions',
+        labels: new Map([
+          ['rumor', ['rumor', 'non-rumor']],
+          ['hate', ['hate', 'non-hate']],
+        ]),
         limits: { maxMessageBytes: 20_000, maxAhead: 60_000 },
         items: options.items ?? 1_000,
         pressure: options.pressure ?? (() => null),

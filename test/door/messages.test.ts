@@ -39,6 +39,23 @@ describe('messages', () => {
     expect(JSON.parse(String(records[0]?.value))).toEqual({ ...post, tenant: 'acme' })
   })
 
+  test.each([
+    [{ protocol: 'rumour' }, 'protocol: no protocol of this name is on'],
+    [{ protocol: 'constructor' }, 'protocol: no protocol of this name is on'],
+    [{ label: 'Rumor' }, "label: none of rumor's: rumor, non-rumor"],
+    [{ protocol: 'hate' }, "label: none of hate's: hate, non-hate"],
+  ])('of feedback on what is not there are refused: %o', async (wrong, detail) => {
+    const { ask, records } = testDoor()
+    const { body } = await ask('POST', '/v1/messages', [{ ...FEEDBACK, ...wrong }, FEEDBACK])
+    expect(body).toMatchObject({ accepted: 1, refused: 1 })
+    expect(body.items[0].problem).toEqual({ type: '/problems/invalid', detail })
+    expect(records).toHaveLength(1)
+    expect(await ask('POST', '/v1/messages', { ...FEEDBACK, ...wrong })).toMatchObject({
+      status: 400,
+      body: { detail },
+    })
+  })
+
   test('of people’s decisions go to theirs in the name of the key, if it may decide', async () => {
     const { ask, keyOf, records } = testDoor()
     const decision = { type: 'decision', subjectId: 'p1', protocol: 'rumor', label: 'rumor', against: 1, why: 'Seen.' }

@@ -26,6 +26,7 @@ import { serveDoor } from '../../door/server/door-server.ts'
 import { openKeyFile } from '../../door/server/key-file.ts'
 import { type SubjectParts, subjectsRoute } from '../../door/subjects.ts'
 import { openAllDue } from '../../judging/engine/open.ts'
+import { labelsForPeople, type Protocol } from '../../judging/engine/script.ts'
 import { verdictRequests } from '../../judging/engine/verdict-requests.ts'
 import { messageKeeper } from '../../judging/threads/kept.ts'
 import { threadRules } from '../../judging/threads/rules.ts'
@@ -93,6 +94,7 @@ export function servedDoor(
         }),
         answers: redis.answers,
         scoring: scoringPart(settings, { gateway, secret, clock }),
+        protocols: judging.protocols,
         subjects: { threads, cases, decisions: redis.decisions, record: keep(recordAt(settings)).now },
         decisionDesk: decisionsProducer({ writer: placing, topic: topics.decisions, told, waitMs: DECISION_WAIT_MS }),
       }),
@@ -120,6 +122,8 @@ export function doorPart(
     decisionDesk: DecisionDesk | null
     /** Scores single texts. */
     scoring: ReturnType<typeof scoringPart>
+    /** Those that are on. */
+    protocols: readonly Protocol[]
     /** Whether this is known not to answer now. */
     isAway: (dependency: Dependency) => boolean
     loops: Loops
@@ -127,8 +131,9 @@ export function doorPart(
     report: Report
   },
 ) {
-  const { writer, topics, signals, asking, answers, scoring, subjects, decisionDesk, isAway, loops, clock, report } =
+  const { writer, topics, signals, asking, answers, scoring, subjects, decisionDesk, protocols, isAway, ...running } =
     parts
+  const { loops, clock, report } = running
   return closable(async (keep) => {
     // Where nobody needs a key one may be made later all the same.
     const keys = openKeyFile(settings.door.keys, clock, { mayCome: settings.door.openOnLoopback, report })
@@ -158,6 +163,7 @@ export function doorPart(
           ...given,
           pressure: messages.why,
           decisionsTopic: decisionDesk === null ? null : topics.decisions,
+          labels: new Map(protocols.map((one) => [one.name, labelsForPeople(one)])),
         }),
         ...judgeRoutes(judging),
         subjectsRoute({ ...subjects, report }),

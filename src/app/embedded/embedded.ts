@@ -151,6 +151,7 @@ export function startEmbedded(
         asking,
         answers,
         scoring,
+        protocols,
         loops,
         clock,
         report,
