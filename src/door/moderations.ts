@@ -8,6 +8,7 @@ import { pauses } from './reading.ts'
 import { type DoorRoute, json, type Operation, type Schema } from './route.ts'
 import { CATEGORIES, type Category } from './scoring/attributes.ts'
 import { SCORING_VERSION, type TextScorer } from './scoring/score-text.ts'
+import { unknownIn } from './unknown-fields.ts'
 
 /** Most texts of one request, and the longest, in bytes. */
 const [MOST_TEXTS, MOST_BYTES] = [32, 100_000]
@@ -15,8 +16,8 @@ const [MOST_TEXTS, MOST_BYTES] = [32, 100_000]
 const MOST_IMAGES = 4
 
 const part = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('text'), text: z.string() }),
-  z.object({ type: z.literal('image_url'), image_url: z.object({ url: z.string() }) }),
+  z.strictObject({ type: z.literal('text'), text: z.string() }),
+  z.strictObject({ type: z.literal('image_url'), image_url: z.object({ url: z.string() }) }),
 ])
 const request = z.object({
   input: z.union([z.string(), z.array(z.string()).min(1), z.array(part).min(1)]),
@@ -92,11 +93,15 @@ interface Input {
 }
 
 function inputsIn(body: Buffer): Input[] {
-  const read = request.safeParse(jsonOf(body))
+  const given = jsonOf(body)
+  const [unknown] = typeof given === 'object' && given !== null ? unknownIn(given, Object.keys(request.shape)) : []
+  // As OpenAI: a field that nobody reads may be a wish.
+  if (unknown !== undefined) throw new RequestRefused('invalid', `Unrecognized request argument supplied: ${unknown}`)
+  const read = request.safeParse(given)
   if (!read.success)
     throw new RequestRefused(
       'invalid',
-      "'input' is a string, a list of strings, or a list of parts of the types text and image_url",
+      "'input' is a string, a list of strings, or a list of parts of the types text and image_url, with no other fields",
     )
   const { input } = read.data
   const inputs = typeof input === 'string' ? [{ text: input }] : listed(input)

@@ -467,6 +467,20 @@ describe('towards the rate of its key', () => {
 })
 
 describe('moderations', () => {
+  test.each([
+    [{ input: 'Well.', inputs: ['Worse.'] }, 'Unrecognized request argument supplied: inputs'],
+    [{ input: 'Well.', '<b>': true }, 'Unrecognized request argument supplied: (odd)'],
+    [{ input: [{ type: 'text', text: 'Well.', caption: 'Worse.' }] }, expect.stringContaining('no other fields')],
+  ])('refuse a field that nobody reads: %o', async (body, message) => {
+    const { ask, asked } = scoringDoor()
+    const type = 'invalid_request_error'
+    expect(await ask('POST', '/v1/moderations', body)).toMatchObject({
+      status: 400,
+      body: { error: { message, type } },
+    })
+    expect(asked).toEqual([])
+  })
+
   const servers: { close(ms: number): Promise<void> }[] = []
   afterAll(() => Promise.all(servers.map((server) => server.close(10))))
 
