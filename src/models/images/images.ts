@@ -141,7 +141,7 @@ function asDataUrl(bytes: Buffer, maxPixels: number): string {
   const format = FORMATS.find(({ begins }) => begins(bytes))
   if (format === undefined) throw imageError('not a PNG, JPEG, GIF or WebP image')
   if (!format.ends(bytes)) throw imageError('a truncated image')
-  const pixels = pixelsOf(format.parts(bytes))
+  const pixels = pixelsOf(format.parts(bytes), maxPixels)
   if (pixels === 0) throw imageError('an image that names no size')
   if (pixels > maxPixels) throw imageError(`more than ${maxPixels} pixels, all frames counted`)
   return `data:${format.type};base64,${bytes.toString('base64')}`

@@ -9,16 +9,19 @@ interface ImagePart {
 /**
  * The pixels that an image has once it is decoded: its largest width times its largest height times its frames. 0 if it names no
  * size. The whole image is read once, from part to part, since a frame may be larger than the header says, and a header may name
- * fewer frames than follow. Nothing is decompressed.
+ * fewer frames than follow. Reading ends as soon as there are more than `most`. Nothing is decompressed.
  */
-export function pixelsOf(parts: Iterable<ImagePart>): number {
-  const most = { width: 0, height: 0, frames: 1 }
+export function pixelsOf(parts: Iterable<ImagePart>, most = Number.POSITIVE_INFINITY): number {
+  const largest = { width: 0, height: 0, frames: 1 }
+  let pixels = 0
   for (const { width = 0, height = 0, frames = 0 } of parts) {
-    most.width = Math.max(most.width, width)
-    most.height = Math.max(most.height, height)
-    most.frames = Math.max(most.frames, frames)
+    largest.width = Math.max(largest.width, width)
+    largest.height = Math.max(largest.height, height)
+    largest.frames = Math.max(largest.frames, frames)
+    pixels = largest.width * largest.height * largest.frames
+    if (pixels > most) break
   }
-  return most.width * most.height * most.frames
+  return pixels
 }
 
 /** Decoders take the size from IHDR, which comes first. A frame of an APNG lies within it. */
@@ -46,9 +49,18 @@ export function* jpegParts(jpeg: Buffer): Generator<ImagePart> {
     const marker = big(jpeg, at + 1, 1)
     if (marker === START_OF_SCAN || marker === END_OF_IMAGE) return
     if (isFrameHeader(marker)) yield { width: big(jpeg, at + 7, 2), height: big(jpeg, at + 5, 2) }
-    const next = marker === FILL ? at + 1 : at + 2 + (isBare(marker) ? 0 : big(jpeg, at + 2, 2))
-    at = jpeg.indexOf(FILL, next)
+    at =
+      marker === FILL
+        ? lastFill(jpeg, at + 1)
+        : jpeg.indexOf(FILL, at + 2 + (isBare(marker) ? 0 : big(jpeg, at + 2, 2)))
   }
+}
+
+/** Where a run of filling ends that goes on here: megabytes of it may stand before a marker. */
+function lastFill(jpeg: Buffer, from: number): number {
+  let at = from
+  while (jpeg[at + 1] === FILL) at++
+  return at
 }
 
 const [GIF_FRAME, GIF_EXTENSION, GIF_END] = [0x2c, 0x21, 0x3b]

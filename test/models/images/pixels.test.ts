@@ -123,6 +123,21 @@ describe('an image names no size', () => {
   })
 })
 
+test('an image is read no further once it has more pixels than it may', () => {
+  const image = gif(10, 10, times(1_000, { width: 10, height: 10 }))
+  const parts = READERS.gif(image)
+  let read = 0
+  const counted = function* () {
+    for (const part of parts) {
+      read++
+      yield part
+    }
+  }
+  expect(pixelsOf(counted(), 500)).toBe(600)
+  // The screen, and a frame more than are allowed.
+  expect(read).toBe(7)
+})
+
 describe('the bytes of an image are read once, whatever lengths it claims', () => {
   const repeated = (piece: Buffer) => (length: number) => Buffer.alloc(length, piece)
   const begunBy = (head: Buffer, piece: string) => (length: number) =>
