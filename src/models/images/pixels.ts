@@ -94,8 +94,12 @@ function afterBlocks(gif: Buffer, first: number): number {
   return at + 1
 }
 
+/** What a WebP may begin with. Decoders look no further for a picture behind anything else. */
+const WEBP_BEGINS = ['VP8 ', 'VP8L', 'VP8X']
+
 /** The size of its canvas and its bitstreams, and every frame of an animation. */
 export function* webpParts(webp: Buffer): Generator<ImagePart> {
+  if (!WEBP_BEGINS.includes(nameAt(webp, 12))) return
   let frames = 0
   for (let at = 12; at < webp.length; at += 8 + 2 * Math.ceil(little(webp, at + 4, 4) / 2)) {
     const inside = at + 8
