@@ -70,7 +70,7 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
         try {
           if (wanted.stream) await streamed(parts, call, wanted)
           call.ifLate(() => unanswered('redis', notKnown(wanted)))
-          const { id, until } = await askedOf(parts, tenant, wanted)
+          const { id, until } = await askedOf(parts, tenant, wanted, alreadySent(wanted))
           return await answered(call, id, until, wanted)
         } finally {
           done()
@@ -170,6 +170,7 @@ async function askedOf(
   parts: Pick<JudgeParts, 'asking' | 'report'>,
   tenant: string,
   wanted: VerdictRequest,
+  sent = '',
 ): Promise<Extract<VerdictRequestOutcome, { kind: 'asked' }>> {
   const { post, comments, protocols, webhook, waits } = wanted
   const outcome = await stored(parts, parts.asking.ask(tenant, { post, comments, protocols, webhook, waits }))
@@ -179,9 +180,11 @@ async function askedOf(
     case 'deleted':
       throw new RequestRefused('deleted', 'the subject of this id was deleted')
     case 'over-share':
-      throw new RequestRefused('over-share', 'what this tenant asked and was answered holds its share of the store', {
-        retryAfter: OVER_SHARE_SECONDS,
-      })
+      throw new RequestRefused(
+        'over-share',
+        `what this tenant asked and was answered holds its share of the store${sent}`,
+        { retryAfter: OVER_SHARE_SECONDS },
+      )
     case 'paused':
       throw new RequestRefused('protocol-paused', `paused: ${outcome.protocols.join(', ')}`)
     case 'unjudged':
@@ -211,10 +214,12 @@ function notKnown(wanted: JudgeRequest): string {
   const asked = wanted.webhook
     ? 'whether it was asked is not known: its verdicts may come by webhook, and once more if it is asked again'
     : 'whether it was asked is not known, and it is safe to ask again: what nobody has the address of is dropped'
-  const sent = wanted.stream
-    ? `. Its messages are on their topics: ask again ${sameId(wanted)}, or without "stream"`
-    : ''
-  return `has not answered in time: ${asked}${sent}`
+  return `has not answered in time: ${asked}${alreadySent(wanted)}`
+}
+
+/** How to ask again so that what its topics have already counts once; empty if they have nothing of it. */
+function alreadySent(wanted: JudgeRequest): string {
+  return wanted.stream ? `. Its messages are on their topics: ask again ${sameId(wanted)}, or without "stream"` : ''
 }
 
 /** How a repeat of its messages is known as such. The id may be one that was made up here. */

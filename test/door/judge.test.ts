@@ -423,6 +423,18 @@ describe('where the store hangs', () => {
     wake()
   })
 
+  test('its topics have it although its tenant is over its share: the refusal says the id for a repeat', async () => {
+    const { ask, sent } = judgingDoor({ outcome: { kind: 'over-share' } })
+    const { status, body } = await ask('POST', '/v1/judge', { post: POST, stream: true, wait: 0 })
+    const { id } = JSON.parse(String(sent[0]?.value)) as { id: string }
+    expect([status, body.detail]).toEqual([
+      429,
+      expect.stringContaining(`on their topics: ask again under the same id (${id}), or without "stream"`),
+    ])
+    const unstreamed = await ask('POST', '/v1/judge', { post: POST, wait: 0 })
+    expect(unstreamed.body.detail).not.toMatch(/topics/)
+  })
+
   test.each(['redis', 'kafka'] as const)(
     'nothing is begun that needs %s while it is known to be away',
     async (away) => {
