@@ -277,7 +277,7 @@ export function askedContract(name: string, make: MakeStores): void {
       await answer(protocol, words, ref)
       await stores.outbox.done(entries)
     }
-    const answerBytes = (words: string) => Buffer.byteLength(JSON.stringify({ words }) + '{"turns":[]}')
+    const answerBytes = (words: string) => Buffer.byteLength(`${JSON.stringify({ words })}{"turns":[]}`)
 
     it('holds a question until its last verdict, and its answer for as long as that can be read', async () => {
       await put()

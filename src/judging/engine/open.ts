@@ -193,10 +193,8 @@ export function opener(deps: {
       // A due time of 0 or less means "at once", whatever the stream's time is.
       const { maxOpen, maxWaiting } = settings.cases
       const due = await threads.due(Math.max(streamNow, 0), LOOKED_AT + skipped + putOff, maxOpen, maxWaiting)
-      const mine =
-        settings.onlyAsked === true || (settings.gate?.closed ?? null) !== null
-          ? due.filter(({ kind }) => kind === 'asked')
-          : due
+      const isOnlyAsked = settings.onlyAsked === true || (settings.gate?.closed ?? null) !== null
+      const mine = isOnlyAsked ? due.filter(({ kind }) => kind === 'asked') : due
       const weighed = await weighAll(mine.filter((ref) => !backoff.has(ref, wall)))
       const { large = [], small = [] } = Object.groupBy(weighed, ({ weight }) => (weight < LARGE ? 'small' : 'large'))
       const [first, last] = [
