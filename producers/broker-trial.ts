@@ -10,7 +10,7 @@ import { authorisedOperations, recordAt } from '../src/stream/own-requests.ts'
 import { kafkaWriter, REQUEST_BYTES } from './kafka-writer.ts'
 
 /** How a broker is tried. */
-export interface Trial {
+export interface BrokerTrial {
   /** Takes the records of trials: nobody reads it. */
   readonly scratch: string
   /** The topic whose settings it is given. */
@@ -42,7 +42,7 @@ const BESIDE = 1_000
  */
 export async function tryBroker(
   kafka: Kafka,
-  trial: Trial,
+  trial: BrokerTrial,
   { largest = false }: { readonly largest?: boolean } = {},
 ): Promise<TrialOutcome> {
   const { scratch: topic, compression } = trial
@@ -81,7 +81,7 @@ export async function tryBroker(
  * What would become of a record of these topics, as far as can be known without writing to them: by their limit of size, the
  * user's rights, and a trial.
  */
-export async function tryTopics(kafka: Kafka, topics: readonly string[], trial: Trial): Promise<TrialOutcome> {
+export async function tryTopics(kafka: Kafka, topics: readonly string[], trial: BrokerTrial): Promise<TrialOutcome> {
   const admin = kafka.admin({ retry: { retries: 1 } })
   await admin.connect()
   try {
@@ -128,7 +128,7 @@ async function configOf(admin: Admin, name: string): Promise<Config | null> {
 }
 
 /** Makes the scratch topic, or gives it its settings; resolves to why that can't be done, and to null if it is there. */
-async function scratchMissing(kafka: Kafka, { scratch, like, replication }: Trial): Promise<string | null> {
+async function scratchMissing(kafka: Kafka, { scratch, like, replication }: BrokerTrial): Promise<string | null> {
   const admin = kafka.admin({ retry: { retries: 1 } })
   await admin.connect()
   try {

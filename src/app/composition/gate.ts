@@ -1,6 +1,6 @@
 import type { Settings } from '../../../config/schema.ts'
 import { scratchTopicOf } from '../../../config/topics.ts'
-import { type Trial, tryTopics } from '../../../producers/broker-trial.ts'
+import { type BrokerTrial, tryTopics } from '../../../producers/broker-trial.ts'
 import type { PublicationGate } from '../../contracts/ports/publication.ts'
 import { GATE_MS, publicationGate, QUIET_GATE_MS } from '../../operations/publication-gate.ts'
 import { withTimeout } from '../../stream/with-timeout.ts'
@@ -12,7 +12,7 @@ const TRIAL_MS = 20_000
 const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [1_000, 15_000]
 
 /** How the brokers of these settings are tried. */
-export function trialOf({ kafka }: Settings, like: string): Trial {
+export function trialOf({ kafka }: Settings, like: string): BrokerTrial {
   const { compression, replication } = kafka
   return { scratch: scratchTopicOf({ kafka }), like, compression, replication }
 }

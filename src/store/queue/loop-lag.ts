@@ -1,7 +1,7 @@
 /** How this process copes with an event loop that lags, so that it renews its jobs' locks in time. */
 export interface LoopLag {
   /** How long a lock holds now, in ms. */
-  readonly lockMs: number
+  readonly leaseMs: number
   /** The part of its slots that it takes now, above 0 to 1. */
   readonly share: number
   /** Takes in the loop's longest delay since the last time, in ms. */
@@ -15,7 +15,7 @@ export interface ShareChange {
 }
 
 /** A lock holds for so many of the loop's longest recent delays, and never longer than this, in ms. */
-const [LAGS_A_LOCK, LONGEST_LOCK_MS] = [8, 120_000]
+const [LAGS_A_LOCK, LONGEST_HOLD_MS] = [8, 120_000]
 /** Each time, the longest recent delay counts so much less. */
 const FADES = 0.98
 /** At a delay beyond this part of the set lock the slots are halved; while it is far below, they come back step by step. */
@@ -24,14 +24,14 @@ const [LEAST_SHARE, STEP] = [1 / 16, 1 / 64]
 
 /**
  * A lock is renewed by a timer, which a busy loop runs late: locks hold as long as the delays demand, and fewer slots bring the
- * delays down. `lockMs`: the lock as it is set.
+ * delays down. `leaseMs`: the lock as it is set.
  */
-export function loopLag(lockMs: number, changed: (change: ShareChange) => void): LoopLag {
+export function loopLag(leaseMs: number, changed: (change: ShareChange) => void): LoopLag {
   let recentMs = 0
   let share = 1
   return {
-    get lockMs() {
-      return Math.max(lockMs, Math.min(LONGEST_LOCK_MS, Math.ceil(LAGS_A_LOCK * recentMs)))
+    get leaseMs() {
+      return Math.max(leaseMs, Math.min(LONGEST_HOLD_MS, Math.ceil(LAGS_A_LOCK * recentMs)))
     },
     get share() {
       return share
@@ -39,8 +39,8 @@ export function loopLag(lockMs: number, changed: (change: ShareChange) => void):
     note(worstMs) {
       recentMs = Math.max(worstMs, FADES * recentMs)
       const before = share
-      if (worstMs > TOO_LONG * lockMs) share = Math.max(LEAST_SHARE, share / 2)
-      else if (recentMs < SHORT * lockMs) share = Math.min(1, share + STEP)
+      if (worstMs > TOO_LONG * leaseMs) share = Math.max(LEAST_SHARE, share / 2)
+      else if (recentMs < SHORT * leaseMs) share = Math.min(1, share + STEP)
       if (share < before || (share === 1 && before < 1)) changed({ share, lagMs: Math.round(recentMs) })
     },
   }

@@ -67,13 +67,13 @@ class LagAwareWorker<Data> extends Worker<Data> {
   lag: LoopLag | undefined
 
   override extendJobLocks(jobIds: string[], tokens: string[], duration: number): Promise<string[]> {
-    return super.extendJobLocks(jobIds, tokens, Math.max(duration, this.lag?.lockMs ?? 0))
+    return super.extendJobLocks(jobIds, tokens, Math.max(duration, this.lag?.leaseMs ?? 0))
   }
 
   /** For jobs that are taken from now on. */
   follow(lag: LoopLag, concurrency: number): void {
     this.lag = lag
-    this.opts.lockDuration = lag.lockMs
+    this.opts.lockDuration = lag.leaseMs
     this.concurrency = Math.ceil(lag.share * concurrency)
   }
 }

@@ -5,10 +5,10 @@ test('a loop that lags takes fewer slots, holds its locks longer, and has all ba
   const said: ShareChange[] = []
   const lag = loopLag(4_000, (change) => said.push(change))
   for (let n = 0; n < 100; n++) lag.note(20)
-  expect([lag.share, lag.lockMs, said]).toEqual([1, 4_000, []])
+  expect([lag.share, lag.leaseMs, said]).toEqual([1, 4_000, []])
   lag.note(1_500)
   lag.note(1_500)
-  expect([lag.share, lag.lockMs]).toEqual([1 / 4, 12_000])
+  expect([lag.share, lag.leaseMs]).toEqual([1 / 4, 12_000])
   expect(said).toEqual([
     { share: 1 / 2, lagMs: 1_500 },
     { share: 1 / 4, lagMs: 1_500 },
@@ -16,12 +16,12 @@ test('a loop that lags takes fewer slots, holds its locks longer, and has all ba
   for (let n = 0; n < 100; n++) lag.note(2_000)
   expect(lag.share).toBe(1 / 16)
   for (let n = 0; n < 500; n++) lag.note(5)
-  expect([lag.share, lag.lockMs]).toEqual([1, 4_000])
+  expect([lag.share, lag.leaseMs]).toEqual([1, 4_000])
   expect(said.at(-1)?.share).toBe(1)
 })
 
 test('no lag has a lock hold for longer than two minutes', () => {
   const lag = loopLag(4_000, () => {})
   lag.note(3_600_000)
-  expect(lag.lockMs).toBe(120_000)
+  expect(lag.leaseMs).toBe(120_000)
 })
