@@ -31,6 +31,7 @@ type MakeCluster = (options: { allowAutoTopicCreation: boolean }) => Cluster
 async function onCluster<Value>(kafka: Kafka, use: (cluster: Cluster) => Promise<Value>): Promise<Value> {
   const symbol = Object.getOwnPropertySymbols(kafka).find(({ description = '' }) => /:createCluster$/.test(description))
   if (symbol === undefined) throw new Error('kafkajs’ cluster not found; was kafkajs upgraded?')
+  // Typed by hand: kafkajs keeps it under a symbol, which its types do not name.
   const make = (kafka as unknown as Record<symbol, MakeCluster>)[symbol] as MakeCluster
   const cluster = make({ allowAutoTopicCreation: false })
   await cluster.connect()
