@@ -1,4 +1,5 @@
 import { BrokerRefused, type RefusedSetting } from '../contracts/facts/broker-refusal.ts'
+import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { Compression } from '../contracts/ports/topic.ts'
 
 /** A record that was refused: where it was to go, and how it was sent. */
@@ -57,7 +58,7 @@ const REFUSALS: Readonly<Record<string, Row>> = {
 /** The refusal by which a sending failed; null if it may pass by itself, or is the fault of one record. */
 export function brokerRefusal(error: unknown, sending: RefusedSending): BrokerRefused | null {
   const type = typeOf(error, (one) => Object.hasOwn(REFUSALS, one))
-  const row = type === null ? undefined : REFUSALS[type]
+  const row = type === null ? undefined : entryOf(REFUSALS, type)
   if (type === null || row === undefined) return null
   return new BrokerRefused(row.setting, sending.topics, `${type}: ${row.says(sending)}`, { cause: error })
 }

@@ -96,7 +96,10 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
     registers,
   })
 
-  for (const what of PUBLISHED_KINDS) publicationHeld.set({ what }, 0)
+  for (const what of PUBLISHED_KINDS) {
+    publicationHeld.set({ what }, 0)
+    publicationClosed.set({ what, setting: 'none' }, 0)
+  }
   for (const one of protocols) {
     const { name: protocol } = one
     latency.zero({ protocol })
