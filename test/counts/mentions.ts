@@ -19,19 +19,19 @@ export function withMentions(): { readonly written: string; readonly current: st
     const from = current.indexOf(begin)
     const to = current.indexOf(end, from)
     if (from < 0 || to < 0) throw new Error(`ARCHITECTURE.md lacks ${begin} … ${end}`)
-    current = `${current.slice(0, from + begin.length)}\n\n${mentionsOf(words)}\n\n${current.slice(to)}`
+    current = `${current.slice(0, from + begin.length)}\n\n${mentionsOf(concept, words)}\n\n${current.slice(to)}`
   }
   return { written, current }
 }
 
-/** A line for each folder. */
-function mentionsOf(words: RegExp): string {
+/** A line for each folder. A concept's own files belong to it whatever they say. */
+function mentionsOf(concept: string, words: RegExp): string {
+  const isNamed = (file: string) =>
+    file.startsWith(`src/store/${concept}/`) || words.test(readFileSync(join(PROJECT, file), 'utf8'))
   const files = FOLDERS.flatMap((folder) =>
     readdirSync(join(PROJECT, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   )
-    .filter(
-      (file) => /\.(?:ts|js|lua|json|ya?ml|md)$/.test(file) && words.test(readFileSync(join(PROJECT, file), 'utf8')),
-    )
+    .filter((file) => /\.(?:ts|js|lua|json|ya?ml|md)$/.test(file) && isNamed(file))
     .map((file) => file.replace(/^src\//, ''))
     .toSorted()
   return [...Map.groupBy(files, dirname)]
