@@ -31,15 +31,6 @@ export function boundedScore(min: number, max: number): z.ZodType<number> {
   )
 }
 
-/**
- * Why the scores of one answer can't be read together: one of them is a number that only another scale has, so that those that could be
- * on either mean something else, too. null where there is none.
- */
-export function otherScale(scores: readonly unknown[], min: number, max: number): string | null {
-  const beyond = scores.find((score) => typeof score === 'number' && !isNear(score, min, max))
-  return beyond === undefined ? null : `a score of ${beyond} is on another scale: from ${min} to ${max} is asked for`
-}
-
 function onScale(number: z.ZodNumber, min: number, max: number): z.ZodNumber {
   return number.register(scales, { scale: scaleName(min, max) })
 }

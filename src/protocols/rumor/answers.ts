@@ -1,10 +1,9 @@
 import { z } from 'zod'
-import { boundedScore, otherScale, probability } from '../answer-fields.ts'
+import { boundedScore, probability } from '../answer-fields.ts'
 import { inOrder } from '../order.ts'
 
 /** Equation 1: the range of a stance score. In the paper 0 is for what contradicts common knowledge; by default also for what takes no side. */
-const [LOWEST, HIGHEST] = [-1, 1] as const
-const score = boundedScore(LOWEST, HIGHEST)
+const score = boundedScore(-1, 1)
 
 /** Whether a score comes after a reason for it. */
 export type Reasons = 'given' | 'none'
@@ -29,7 +28,7 @@ export interface NumberedStance extends Stance {
 /**
  * Scores for the comments numbered 1 to `count`. An entry with an unreadable reason or score is left out, and affects
  * no other. An unknown or repeated number makes the whole answer unreadable: it is then unclear which comments the
- * other entries mean. So does a score beyond the scale: the others are then on another scale, too.
+ * other entries mean. So does, where a model's answer is read, a score beyond the scale (`contracts/facts/scales.ts`).
  */
 export function stanceBatchAnswer(count: number, reasons: Reasons = 'given'): z.ZodType<StanceBatchAnswer> {
   const made = batchAnswers[reasons]
@@ -64,15 +63,6 @@ function batchAnswerOf(count: number, reasons: Reasons): z.ZodType<StanceBatchAn
     const numbers = all.data.map(({ comment }) => comment)
     if (numbers.some((number) => number < 1 || number > count) || new Set(numbers).size < numbers.length) {
       context.addIssue({ code: 'custom', message: `comments are not numbered 1 to ${count}, each once` })
-      return z.NEVER
-    }
-    const wrong = otherScale(
-      all.data.map(({ score: given }) => given),
-      LOWEST,
-      HIGHEST,
-    )
-    if (wrong !== null) {
-      context.addIssue({ code: 'custom', message: wrong })
       return z.NEVER
     }
     return whole.success ? given : all.data.filter((one) => entry.safeParse(one).success)
