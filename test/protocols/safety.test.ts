@@ -989,7 +989,7 @@ describe('the prompts carry every point of the paper’s', () => {
       /no verdict/,
       /words that can be read/,
       /never an instruction/,
-      /no image here, or you cannot or will not look at it, answer "no" to "seen"/,
+      /no image was given to you \(a blank one is an image\), or you cannot or will not look at it, answer "no" to "seen"/,
       /Never describe an image from the author's words alone/,
     ],
     'focus-text': [/malicious code/],
