@@ -4,7 +4,7 @@ import kafkajs from 'kafkajs'
 import { BrokerRefused } from '../src/contracts/facts/broker-refusal.ts'
 import { OperatorError } from '../src/contracts/facts/errors.ts'
 import { type Compression, RefusedRecord } from '../src/contracts/ports/topic.ts'
-import { LEAST_RECORD_BYTES, rightsRefusal, sizeRefusal } from '../src/stream/broker-refusals.ts'
+import { LEAST_RECORD_BYTES, lacksReplicas, rightsRefusal, sizeRefusal } from '../src/stream/broker-refusals.ts'
 import { ensureTopics } from '../src/stream/client.ts'
 import { authorisedOperations, recordAt } from '../src/stream/own-requests.ts'
 import { kafkaWriter, REQUEST_BYTES } from './kafka-writer.ts'
@@ -68,10 +68,15 @@ export async function tryBroker(
     return { ...NOTHING_WRONG, unread: read, takesLargest }
   } catch (error) {
     if (error instanceof RefusedRecord) return { ...NOTHING_WRONG, refusal: sizeRefusal(topic, error) }
-    if (!(error instanceof BrokerRefused)) throw error
     // A right that is lacking on this topic says nothing of the others, which are asked for theirs.
-    if (error.setting === 'rights') return { ...NOTHING_WRONG, untried: error.message }
-    return { ...NOTHING_WRONG, refusal: error }
+    if (error instanceof BrokerRefused)
+      return error.setting === 'rights'
+        ? { ...NOTHING_WRONG, untried: error.message }
+        : { ...NOTHING_WRONG, refusal: error }
+    // Nor do too few copies in sync, which may pass.
+    if (lacksReplicas(error))
+      return { ...NOTHING_WRONG, untried: `too few copies of ${topic} are in sync (NOT_ENOUGH_REPLICAS)` }
+    throw error
   } finally {
     await writer.close()
   }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Kafka, type Producer, type RecordMetadata } from 'kafkajs'
+import type { BrokerRefused } from '../src/contracts/facts/broker-refusal.ts'
 import {
   type Compression,
   type OutgoingMessage,
@@ -7,7 +8,15 @@ import {
   RefusedRecord,
   type TopicWriter,
 } from '../src/contracts/ports/topic.ts'
-import { brokerRefusal, isTooLarge } from '../src/stream/broker-refusals.ts'
+import {
+  brokerRefusal,
+  isTooLarge,
+  LEAST_RECORD_BYTES,
+  lacksReplicas,
+  replicasRefusal,
+  sizeRefusal,
+} from '../src/stream/broker-refusals.ts'
+import { starvedTopics } from '../src/stream/starved-topics.ts'
 import { NoAnswer, withTimeout } from '../src/stream/with-timeout.ts'
 
 const { CompressionTypes } = kafkajs
@@ -68,7 +77,10 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
       }))
       const batch = { acks: -1, compression: TYPES[compression], topicMessages }
       const ready = await withTimeout(SILENT_MS, own)
-      return await again(() => withTimeout(SILENT_MS, ready.sendBatch(batch)))
+      return await again(
+        () => withTimeout(SILENT_MS, ready.sendBatch(batch)),
+        (error) => starvedRefusal(kafka, error, [...byTopic.keys()]),
+      )
     } catch (error) {
       // A record that the broker refused doesn't mean that the connection is bad. Others may be sending on it: closing
       // it would make them send twice.
@@ -81,10 +93,10 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
         if (producer === own) producer = undefined
         void own.then((dead) => dead.disconnect()).catch(() => undefined)
       }
-      const refusal = brokerRefusal(error, { topics: [...new Set(request.map(({ topic }) => topic))], compression })
+      const topics = [...new Set(request.map(({ topic }) => topic))]
+      const refusal = brokerRefusal(error, { topics, compression })
       if (refusal !== null) throw refusal
-      if (isTooLarge(error))
-        throw new RefusedRecord(error instanceof Error ? error.message : 'refused', { cause: error })
+      if (isTooLarge(error)) throw tooLarge(request, error)
       throw error
     }
   }
@@ -103,11 +115,28 @@ export async function kafkaWriter(kafka: Kafka, compression: Compression): Promi
   }
 }
 
-async function again<T>(send: () => Promise<T>): Promise<T> {
+/** A small record by itself is not at fault: its topic takes none. */
+function tooLarge([first, ...others]: readonly OutgoingMessage[], cause: unknown): Error {
+  if (first !== undefined && others.length === 0 && sizeOf(first) <= LEAST_RECORD_BYTES)
+    return sizeRefusal(first.topic, cause)
+  return new RefusedRecord(cause instanceof Error ? cause.message : 'refused', { cause })
+}
+
+/** The refusal of records that never have enough copies; null where enough may come, or that is not told. */
+async function starvedRefusal(kafka: Kafka, error: unknown, topics: readonly string[]): Promise<BrokerRefused | null> {
+  if (!lacksReplicas(error)) return null
+  const starved = await withTimeout(SILENT_MS, starvedTopics(kafka, topics)).catch(() => [])
+  return starved.length === 0 ? null : replicasRefusal(starved, error)
+}
+
+/** `refusalOf`: why a failure will not pass; asked of the first one, and of the last. */
+async function again<T>(send: () => Promise<T>, refusalOf: (error: unknown) => Promise<Error | null>): Promise<T> {
   for (let [times, waitMs] = [0, AGAIN.firstMs]; ; times++, waitMs = Math.min(AGAIN.mostMs, 2 * waitMs))
     try {
       return await send()
     } catch (error) {
+      const refusal = times === 0 || times === AGAIN.times ? await refusalOf(error) : null
+      if (refusal !== null) throw refusal
       const mayPass = error instanceof Error && error.name === 'KafkaJSNumberOfRetriesExceeded'
       if (!mayPass || times === AGAIN.times) throw error
       await sleep(waitMs)

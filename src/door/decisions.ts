@@ -1,3 +1,4 @@
+import { BrokerRefused } from '../contracts/facts/broker-refusal.ts'
 import { decisionMessage, MAX_WHY_CHARS } from '../contracts/facts/decision-messages.ts'
 import { faultIn } from '../contracts/facts/read-value.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
@@ -6,6 +7,7 @@ import { jsonOf } from './body.ts'
 import { DECISION_FIELDS } from './messages.ts'
 import { RequestRefused } from './problem.ts'
 import { type DoorRoute, json, type Operation } from './route.ts'
+import { unsent } from './sending.ts'
 import { checkKnown } from './unknown-fields.ts'
 import { type WaiterLimits, waitersOf } from './waiters.ts'
 
@@ -58,6 +60,7 @@ export function decisionsRoute({
       const done = waiters.enter(caller.tenant)
       const heard = await waiting(decisionDesk.decide(read.data, signal()))
         .catch((cause: unknown) => {
+          if (cause instanceof BrokerRefused) throw unsent(cause)
           const name = cause instanceof Error ? cause.name : 'unknown'
           const same = `sent again with "at": "${new Date(read.data.createdAt).toISOString()}" it counts once`
           throw new RequestRefused('kafka-away', `Kafka has not acknowledged it (${name}): ${same}`, { retryAfter: 5 })

@@ -1,3 +1,4 @@
+import { BrokerRefused } from '../contracts/facts/broker-refusal.ts'
 import type { Report } from '../contracts/ports/report.ts'
 import { type OutgoingMessage, RefusedRecord, type TopicWriter } from '../contracts/ports/topic.ts'
 import { RequestRefused } from './problem.ts'
@@ -20,10 +21,20 @@ export interface RecordSender {
   send(tenant: string, records: readonly OutgoingMessage[]): Promise<SendOutcome[]>
 }
 
+/** The refusal of a request whose records are not known to be on their topics. */
+export function unsent(error: unknown): RequestRefused {
+  if (!(error instanceof BrokerRefused))
+    return new RequestRefused('kafka-away', 'Kafka has not acknowledged all of it', { retryAfter: 5 })
+  const why = `Kafka takes none of it until a setting is changed (${error.setting}): the operator has been told`
+  return new RequestRefused('kafka-away', why, { retryAfter: 30 })
+}
+
 /** Records of one request: what is left of them to send, and what became of the others. */
 interface Request {
   readonly records: readonly OutgoingMessage[]
   readonly became: SendOutcome[]
+  /** Of how many it is not known yet. */
+  unknown: number
   /** The first that was not handed over. */
   next: number
   isOver: boolean
@@ -65,12 +76,19 @@ export function sending({
   async function sendBatch(batch: readonly RequestPart[]): Promise<void> {
     const settle = (part: RequestPart, became: SendOutcome) => {
       part.request.became[part.at] = became
-      if (part.at === part.request.records.length - 1) part.request.done()
+      if (--part.request.unknown === 0) part.request.done()
     }
+    if (batch.length === 0) return
     try {
       await writer.send(batch.map(({ record }) => record))
       for (const part of batch) settle(part, 'acknowledged')
     } catch (error) {
+      const byTopic = Map.groupBy(batch, ({ record }) => record.topic)
+      // One of them is refused: by themselves the topics show which.
+      if (error instanceof BrokerRefused && byTopic.size > 1) {
+        for (const parts of byTopic.values()) await sendBatch(parts.filter(({ request }) => !request.isOver))
+        return
+      }
       if (!(error instanceof RefusedRecord)) {
         for (const { request } of batch) request.done(error)
         return
@@ -106,6 +124,7 @@ export function sending({
           const request: Request = {
             records,
             became,
+            unknown: records.length,
             next: 0,
             isOver: false,
             done(error) {
@@ -116,7 +135,7 @@ export function sending({
               const at = waiting.indexOf(request)
               if (at !== -1) waiting.splice(at, 1)
               if (error === undefined) resolve()
-              else reject(new RequestRefused('kafka-away', 'Kafka has not acknowledged all of it', { retryAfter: 5 }))
+              else reject(unsent(error))
             },
           }
           waiting.push(request)

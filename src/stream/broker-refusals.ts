@@ -78,6 +78,30 @@ export function sizeRefusal(topic: string, cause?: unknown): BrokerRefused {
   return new BrokerRefused('size', [topic], says, cause === undefined ? undefined : { cause })
 }
 
+const TOO_FEW_REPLICAS = new Set(['NOT_ENOUGH_REPLICAS', 'NOT_ENOUGH_REPLICAS_AFTER_APPEND'])
+
+/** Whether a broker refuses a record because it would have too few copies: enough may come, unless more are wanted than there are. */
+export function lacksReplicas(error: unknown): boolean {
+  return typeOf(error, (one) => TOO_FEW_REPLICAS.has(one)) !== null
+}
+
+/** A topic that wants more copies of a record, in sync, than it has. */
+export interface StarvedTopic {
+  readonly name: string
+  readonly wanted: number
+  readonly copies: number
+}
+
+/** The refusal of records of which there can't be enough copies. */
+export function replicasRefusal(starved: readonly StarvedTopic[], cause: unknown): BrokerRefused {
+  const each = starved.map(
+    ({ name, wanted, copies }) => `${name} wants ${wanted} copies in sync (min.insync.replicas), and has ${copies}`,
+  )
+  const says = `NOT_ENOUGH_REPLICAS: ${each.join('; ')}, whichever brokers run. Set the topic's min.insync.replicas to less, or give it more replicas.`
+  const topics = starved.map(({ name }) => name)
+  return new BrokerRefused('replicas', topics, says, { cause })
+}
+
 const TOO_LARGE = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 
 /** Whether a broker refuses a record, or a batch of them, for its size. */

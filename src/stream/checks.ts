@@ -34,6 +34,7 @@ export async function topicFindings(
   const where = (wrong: (one: TopicSettings) => boolean) => there.filter(wrong).map(({ name }) => name)
   const single = where(({ copies }) => copies === 1)
   const thin = where(({ copies, config }) => copies > 1 && Number(config?.get('min.insync.replicas') ?? 2) < 2)
+  const starved = where(({ copies, config }) => Number(config?.get('min.insync.replicas') ?? 1) > copies)
   const unclean = where(({ config }) => config?.get('unclean.leader.election.enable') === 'true')
   const hidden = where(({ config }) => config === undefined)
   const lossy = where(
@@ -60,6 +61,12 @@ export async function topicFindings(
       : warning(
           `${thin.join(', ')}: a record is acknowledged when only one copy has it, and is lost with that broker`,
           'Set min.insync.replicas to 2.',
+        ),
+    starved.length === 0
+      ? null
+      : warning(
+          `${starved.join(', ')}: min.insync.replicas is more than its copies: many brokers then take no record`,
+          'Set min.insync.replicas to less, or give them more replicas.',
         ),
     unclean.length === 0
       ? null

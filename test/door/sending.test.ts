@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test, vi } from 'vitest'
+import { BrokerRefused } from '../../src/contracts/facts/broker-refusal.ts'
 import { sending } from '../../src/door/sending.ts'
 
 const hanging = { send: () => new Promise<void>(() => {}) }
@@ -43,4 +44,34 @@ test('what waits of one tenant leaves room for others', async () => {
   await expect(send('acme', [record('a'.repeat(7 * 2 ** 20))])).rejects.toMatchObject({ problem: 'back-pressure' })
   await expect(send('third', [record('a'.repeat(7 * 2 ** 20))])).rejects.toMatchObject({ problem: 'kafka-away' })
   await ends
+})
+
+test('a topic that a broker refuses fails its own requests, and no others that went with them', async () => {
+  const taken: string[] = []
+  // The first batch keeps the next ones together.
+  let isFirst = true
+  const { send } = sending({
+    timeoutMs: 5_000,
+    report: () => {},
+    writer: {
+      async send(records) {
+        if (isFirst) await new Promise((resolve) => setTimeout(resolve, 50))
+        isFirst = false
+        if (records.some(({ topic }) => topic === 'feedback'))
+          throw new BrokerRefused('rights', ['feedback'], 'the user may not write to it')
+        taken.push(...records.map(({ value }) => String(value)))
+      },
+    },
+  })
+  const to = (topic: string, value: string) => ({ ...record(value), topic })
+  const first = send('acme', [record('first')])
+  const mixed = send('acme', [to('comments', 'one'), to('feedback', 'two')])
+  const whole = send('other', [to('comments', 'three'), to('posts', 'four'), to('comments', 'five')])
+  await expect(mixed).rejects.toMatchObject({
+    problem: 'kafka-away',
+    message: expect.stringContaining('until a setting is changed (rights)'),
+  })
+  await expect(whole).resolves.toEqual(['acknowledged', 'acknowledged', 'acknowledged'])
+  await first
+  expect(taken.toSorted()).toEqual(['first', 'five', 'four', 'one', 'three'].toSorted())
 })

@@ -19,6 +19,7 @@ import {
   silent,
   verdictsOf,
 } from '../support/pipeline.ts'
+import { type RefusedSettingCase, refusedSettings } from '../support/refused-settings.ts'
 import { type RefusingKafka, refusingKafka } from '../support/refusing-kafka.ts'
 
 const it = onServers({ latencyMs: 20 })
@@ -47,74 +48,7 @@ async function sendPosts(environment: Record<string, string>, ids: readonly stri
 
 const topicOf = (environment: Record<string, string>, name: string) => `${environment.GAVEL_KAFKA_TOPIC_PREFIX}${name}`
 
-/** A limit of a topic, as an operator sets it. */
-const limitTo = (topic: string, bytes: number) =>
-  admin.alterConfigs({
-    validateOnly: false,
-    resources: [
-      {
-        type: kafkajs.ConfigResourceTypes.TOPIC,
-        name: topic,
-        configEntries: [{ name: 'max.message.bytes', value: String(bytes) }],
-      },
-    ],
-  })
-
-const { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } = kafkajs
-const ofTopic = (resourceName: string) => ({
-  resourceType: AclResourceTypes.TOPIC,
-  resourcePatternType: ResourcePatternTypes.LITERAL,
-  resourceName,
-})
-/** Everybody may read a topic, and nobody may write to it. */
-const readOnly = (topic: string) =>
-  admin.createAcls({
-    acl: [AclOperationTypes.READ, AclOperationTypes.DESCRIBE, AclOperationTypes.DESCRIBE_CONFIGS].map((operation) => ({
-      ...ofTopic(topic),
-      principal: 'User:*',
-      host: '*',
-      operation,
-      permissionType: AclPermissionTypes.ALLOW,
-    })),
-  })
-const withoutRules = (topic: string) =>
-  admin.deleteAcls({
-    filters: [{ ...ofTopic(topic), operation: AclOperationTypes.ANY, permissionType: AclPermissionTypes.ANY }],
-  })
-
-interface Kind {
-  readonly setting: string
-  /** What doctor, health and log name. */
-  readonly names: string
-  begin(environment: Record<string, string>): Promise<unknown>
-  end(environment: Record<string, string>): Promise<unknown>
-}
-
-/** A proxy that takes everything but this from producers. */
-const proxied = (code: number, concerns: Parameters<RefusingKafka['refuse']>[0]) => ({
-  begin: async () => kafka.refuse((request) => (concerns?.(request) ? code : 0)),
-  end: async () => kafka.refuse(null),
-})
-const KINDS: readonly Kind[] = [
-  {
-    setting: 'compression',
-    names: 'kafka.compression',
-    ...proxied(43, ({ codecs }) => Number(codecs.some((codec) => codec > 1))),
-  },
-  { setting: 'acks', names: 'acks=all', ...proxied(21, ({ acks }) => Number(acks === -1)) },
-  {
-    setting: 'size',
-    names: 'max.message.bytes',
-    begin: (environment) => limitTo(topicOf(environment, 'verdicts'), 700),
-    end: (environment) => limitTo(topicOf(environment, 'verdicts'), 1_048_588),
-  },
-  {
-    setting: 'rights',
-    names: 'rights',
-    begin: (environment) => readOnly(topicOf(environment, 'verdicts')),
-    end: (environment) => withoutRules(topicOf(environment, 'verdicts')),
-  },
-]
+const KINDS = refusedSettings(() => ({ kafka, admin }))
 
 let environment: Record<string, string>
 /** Others send as the broker takes it. */
@@ -140,7 +74,7 @@ it.for(KINDS)('a refusal by $setting is named and not paid for, and what waits g
   const ids = ['first', 'second', 'third', 'fourth'].map((nth) => `${nth}-${setting}`)
   const subjects = async () =>
     [...new Set((await verdictsOf(beside)).map(({ subjectId }) => subjectId))].filter((id) => id.endsWith(setting))
-  await kind.begin(environment)
+  await kind.begin(topicOf(environment, 'verdicts'))
   try {
     await sendPosts(beside, ids.slice(0, 1))
     await eventually(async () => (await sample('gavel_publication_closed', { setting })) === 1, 10_000, lines)
@@ -160,7 +94,7 @@ it.for(KINDS)('a refusal by $setting is named and not paid for, and what waits g
     expect(out.join()).toContain(`Kafka refuses what is published: ${setting} (verdict)`)
     expect(await sample('gavel_model_calls_total')).toBe(paid)
   } finally {
-    await kind.end(environment)
+    await kind.end(topicOf(environment, 'verdicts'))
   }
   await eventually(async () => (await subjects()).length === ids.length, 30_000, lines)
   expect((await subjects()).sort()).toEqual(ids.toSorted())
@@ -171,7 +105,7 @@ it.for(KINDS)('a refusal by $setting is named and not paid for, and what waits g
 
 /** What an outcome of the rest takes minutes to show, and seldom fails. */
 const proof = it.runIf(IN_PROOF)
-const COMPRESSION = KINDS.find(({ setting }) => setting === 'compression') as Kind
+const COMPRESSION = KINDS.find(({ setting }) => setting === 'compression') as RefusedSettingCase
 const own = (changes: Record<string, string> = {}) => {
   const { GAVEL_KAFKA_COMPRESSION = '', KAFKA_BROKERS = '' } = environment
   const fresh = environmentOn({ settings: environment }, { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_KAFKA_COMPRESSION })
@@ -186,7 +120,7 @@ proof(
   async ({ stack, start }) => {
     const of = own()
     const before = stack.understudy?.calls().length
-    await COMPRESSION.begin(of)
+    await COMPRESSION.begin(topicOf(of, 'verdicts'))
     const late = await start(of)
     try {
       expect(await page('/health/ready', late)).toMatchObject({
@@ -198,7 +132,7 @@ proof(
       await eventually(async () => (await sample('gavel_backlog', { what: 'due-threads' }, late)) === 2, 20_000)
       expect(stack.understudy?.calls().length).toBe(before)
     } finally {
-      await COMPRESSION.end(of)
+      await COMPRESSION.end(topicOf(of, 'verdicts'))
     }
     await eventually(
       async () => (await published(of)) === 2,
@@ -218,7 +152,7 @@ proof.for(KINDS)(
     const busy = await start(of)
     stack.understudy?.behave({ latencyMs: 400 })
     try {
-      await kind.begin(of)
+      await kind.begin(topicOf(of, 'verdicts'))
       await sendPosts(
         direct(of),
         Array.from({ length: 40 }, (_, nth) => `busy-${nth}`),
@@ -238,7 +172,7 @@ proof.for(KINDS)(
       expect(await sample('gavel_model_calls_total', {}, busy)).toBeLessThanOrEqual(ended + slots)
       expect(await sample('gavel_model_slots', { state: 'busy' }, busy)).toBe(0)
     } finally {
-      await kind.end(of)
+      await kind.end(topicOf(of, 'verdicts'))
       stack.understudy?.behave({ latencyMs: 20 })
     }
     await eventually(
@@ -260,7 +194,7 @@ proof('a process that judges stops for one that publishes elsewhere', async ({ s
   const of = own()
   const publishes = await start(of, 'publish')
   const judges = await start(of, 'intake,judge')
-  await COMPRESSION.begin(of)
+  await COMPRESSION.begin(topicOf(of, 'verdicts'))
   try {
     await sendPosts(direct(of), ['one'])
     await eventually(
@@ -275,7 +209,7 @@ proof('a process that judges stops for one that publishes elsewhere', async ({ s
     await eventually(async () => (await isDue(judges)) || isDue(publishes), 20_000)
     expect(stack.understudy?.calls().length).toBe(paid)
   } finally {
-    await COMPRESSION.end(of)
+    await COMPRESSION.end(topicOf(of, 'verdicts'))
   }
   await eventually(async () => (await published(of)) === 3, 60_000)
 })

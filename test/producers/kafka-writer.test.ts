@@ -2,11 +2,13 @@ import { createRequire } from 'node:module'
 import type { Kafka, ProducerBatch, ProducerConfig } from 'kafkajs'
 import { expect, test } from 'vitest'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
+import { BrokerRefused } from '../../src/contracts/facts/broker-refusal.ts'
+import { RefusedRecord } from '../../src/contracts/ports/topic.ts'
 
 const RECORDS = ['one', 'two'].map((key) => ({ topic: 'verdicts', key, value: `of ${key}` }))
 
-/** A Kafka whose producer fails in these ways first. */
-function kafkaOf(failures: Error[]) {
+/** A Kafka whose producer fails in these ways first, and whose topics have one copy and want so many in sync. */
+function kafkaOf(failures: Error[], wanted?: number) {
   const sent: ProducerBatch[] = []
   const configs: (ProducerConfig | undefined)[] = []
   const producer = (config?: ProducerConfig) => {
@@ -22,8 +24,22 @@ function kafkaOf(failures: Error[]) {
       },
     }
   }
-  return { kafka: { producer } as unknown as Kafka, sent, configs }
+  const admin = () => ({
+    connect: async () => {},
+    disconnect: async () => {},
+    fetchTopicMetadata: async ({ topics }: { topics: string[] }) => ({
+      topics: topics.map((name) => ({ name, partitions: [{ replicas: [1] }] })),
+    }),
+    async describeConfigs({ resources }: { resources: { name: string }[] }) {
+      if (wanted === undefined) throw new Error('not authorised')
+      const configEntries = [{ configName: 'min.insync.replicas', configValue: String(wanted) }]
+      return { resources: resources.map(({ name }) => ({ resourceName: name, configEntries })) }
+    },
+  })
+  return { kafka: { producer, admin } as unknown as Kafka, sent, configs }
 }
+/** What kafkajs throws of this error of the broker. */
+const ofBroker = (type: string) => named('KafkaJSNonRetriableError', Object.assign(new Error(type), { type }))
 
 const named = (name: string, cause?: Error) => Object.assign(new Error(name, { cause }), { name })
 
@@ -42,6 +58,40 @@ test('what can’t pass is not sent again', async () => {
   const writer = await kafkaWriter(kafka, 'none')
   await expect(writer.send(RECORDS)).rejects.toThrow('KafkaJSNonRetriableError')
   expect(sent).toHaveLength(1)
+})
+
+test('a small record that is refused for its size is not at fault: its topic takes none', async () => {
+  const { kafka } = kafkaOf([
+    ofBroker('MESSAGE_TOO_LARGE'),
+    ofBroker('MESSAGE_TOO_LARGE'),
+    ofBroker('MESSAGE_TOO_LARGE'),
+  ])
+  const writer = await kafkaWriter(kafka, 'none')
+  const small = { topic: 'audit', key: 'ann', value: 'x'.repeat(900) }
+  await expect(writer.send([small])).rejects.toMatchObject({ setting: 'size', topics: ['audit'] })
+  await expect(writer.send([small, small])).rejects.toBeInstanceOf(RefusedRecord)
+  await expect(writer.send([{ ...small, value: 'x'.repeat(2_000) }])).rejects.toBeInstanceOf(RefusedRecord)
+})
+
+test.each(['NOT_ENOUGH_REPLICAS', 'NOT_ENOUGH_REPLICAS_AFTER_APPEND'])(
+  '%s never passes where more copies are wanted than there are',
+  async (type) => {
+    const { kafka } = kafkaOf([ofBroker(type)], 2)
+    const writer = await kafkaWriter(kafka, 'none')
+    await expect(writer.send(RECORDS)).rejects.toMatchObject({
+      setting: 'replicas',
+      topics: ['verdicts'],
+      message: expect.stringContaining('verdicts wants 2 copies in sync (min.insync.replicas), and has 1'),
+    })
+  },
+)
+
+test.each([1, undefined])('and may pass where %s is wanted, or nothing is told of it', async (wanted) => {
+  const { kafka } = kafkaOf([ofBroker('NOT_ENOUGH_REPLICAS')], wanted)
+  const writer = await kafkaWriter(kafka, 'none')
+  const failed = writer.send(RECORDS)
+  await expect(failed).rejects.toThrow('KafkaJSNonRetriableError')
+  await expect(failed).rejects.not.toBeInstanceOf(BrokerRefused)
 })
 
 /** A cluster of two brokers, of which the first goes with the first request, and the second leads everything from then on. */

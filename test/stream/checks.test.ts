@@ -53,7 +53,8 @@ async function findings(config: Record<string, string> | null, copies = 3, broke
 
 it.each([
   ['keeps all that is promised', {}, 3, []],
-  ['has one copy', {}, 1, ['only one copy']],
+  ['has one copy', { 'min.insync.replicas': '1' }, 1, ['only one copy']],
+  ['wants more copies than it has', { 'min.insync.replicas': '3' }, 2, ['min.insync.replicas is more than its copies']],
   ['acknowledges by one copy', { 'min.insync.replicas': '1' }, 3, ['when only one copy has it']],
   ['lets a copy lead that lags', { 'unclean.leader.election.enable': 'true' }, 3, ['drop acknowledged records']],
   ['forgets verdicts before their numbers', { 'retention.ms': String(DAY) }, 3, ['may not know all numbers']],
@@ -87,7 +88,7 @@ it.each([
 })
 
 it('one copy is no fault of a single broker, and hidden settings are no fault of the topics', async () => {
-  expect(await findings({}, 1, 1)).toEqual([])
+  expect(await findings({ 'min.insync.replicas': '1' }, 1, 1)).toEqual([])
   expect(await findings(null)).toEqual([expect.stringContaining('read')])
 })
 

@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs'
 import type { Admin } from 'kafkajs'
 import type { Settings } from '../../../config/schema.ts'
-import { inputsOf, keptForGood, type Topics, topicsOf } from '../../../config/topics.ts'
+import { inputsOf, keptForGood, topicsOf } from '../../../config/topics.ts'
 import { tryBroker, tryTopics } from '../../../producers/broker-trial.ts'
 import { REQUEST_BYTES } from '../../../producers/kafka-writer.ts'
 import type { Finding } from '../../contracts/facts/finding.ts'
@@ -89,7 +90,7 @@ async function publicationFindings(
   const what = 'publication'
   const { compression } = settings.kafka
   const trial = trialOf(settings, topics.verdicts)
-  const written = outputsOf(topics).filter((topic) => there.includes(topic))
+  const written = outputsOf(settings).filter((topic) => there.includes(topic))
   const { refusal } = await tryTopics(kafka, written, trial)
   if (refusal !== null) return [{ what, state: 'broken', detail: refusal.message }]
   const { untried, unread, takesLargest } = await tryBroker(kafka, trial, { largest: true })
@@ -138,7 +139,7 @@ async function rightsFindings(kafka: KafkaClient, settings: Settings, there: rea
     const barred = names.filter((topic) => rights.get(topic)?.has(operation) === false)
     return barred.length === 0 ? [] : [`may not ${operation} ${barred.join(', ')}`]
   }
-  const lacking = [...lacks('read', [...inputsOf(topics), topics.decisions]), ...lacks('write', outputsOf(topics))]
+  const lacking = [...lacks('read', [...inputsOf(topics), topics.decisions]), ...lacks('write', outputsOf(settings))]
   if (lacking.length === 0) return [{ what, state: 'ok', detail: 'the user may read and write where Gavel does' }]
   return [
     {
@@ -150,6 +151,18 @@ async function rightsFindings(kafka: KafkaClient, settings: Settings, there: rea
   ]
 }
 
-function outputsOf({ verdicts, transcripts, proposals, reviews, decisionOutcomes, deadLetters }: Topics): string[] {
-  return [verdicts, transcripts, proposals, reviews, decisionOutcomes, deadLetters]
+/** The topics that processes of these settings write to: the door's only where it has keys, the console's where people may sign in. */
+function outputsOf(settings: Settings): string[] {
+  const topics = topicsOf(settings)
+  const { verdicts, transcripts, proposals, reviews, decisionOutcomes, deadLetters, feedback, decisions, audit } =
+    topics
+  const { door, console: pages } = settings
+  const hasDoor = door.openOnLoopback || existsSync(door.keys)
+  const hasConsole = pages.people.length > 0
+  return [
+    ...[verdicts, transcripts, proposals, reviews, decisionOutcomes, deadLetters],
+    ...(hasDoor ? [...inputsOf(topics), feedback] : []),
+    ...(hasDoor || hasConsole ? [decisions] : []),
+    ...(hasConsole ? [audit] : []),
+  ]
 }

@@ -5,16 +5,18 @@ import { decisionsProducer } from '../../../producers/decision-producer.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import type { Terminal } from '../../cli/terminal.ts'
 import type { ServiceStatus } from '../../console/health.ts'
-import type { Audit } from '../../contracts/ports/audit.ts'
 import type { DecisionDesk } from '../../contracts/ports/decisions.ts'
+import type { PublicationGate } from '../../contracts/ports/publication.ts'
 import type { Report } from '../../contracts/ports/report.ts'
+import type { PlacingWriter, TopicWriter } from '../../contracts/ports/topic.ts'
 import { type ClosableRegistrar, closable } from '../../operations/closable.ts'
-import { namedLoops } from '../../operations/loop.ts'
+import { type Loops, namedLoops } from '../../operations/loop.ts'
 import { makeTopics } from '../../operations/make-topics.ts'
 import type { Places } from '../../operations/status/state.ts'
 import { recordReaderOf, reviewQueueOf } from '../../record/record-store.ts'
 import { redisAddresses } from '../../store/redis/connect.ts'
 import { consolePart, type Link } from '../composition/console.ts'
+import { refusalsPart } from '../composition/gate.ts'
 import { commandRedis } from '../composition/redis.ts'
 import { statusPart } from '../composition/status.ts'
 import { readingClient } from './reading-client.ts'
@@ -37,9 +39,11 @@ export function localConsole(
     isUnderstudy?: boolean
     /** The settings as they are now, where limits and budgets can change. */
     now?: () => Settings
+    /** Told of what a broker refuses the console until a setting is changed, where that is exported. */
+    gate?: PublicationGate
   },
 ) {
-  const { link, places, terminal, report, isUnderstudy = false, now } = of
+  const { link, places, terminal, report, isUnderstudy = false, now, gate } = of
   return closable(async (keep) => {
     const record = keep(await recordReaderOf(settings))
     const queue = keep(await reviewQueueOf(settings))
@@ -47,9 +51,10 @@ export function localConsole(
     const readStatus = isAlone
       ? notConnected
       : keep(await statusPart(settings, () => readingClient(settings, terminal), places, now)).readStatus
-    const decide = isAlone ? null : decidingOf(settings, terminal, keep)
     const loops = keep(namedLoops(report))
-    const audit = isAlone ? null : await auditOf(settings, terminal, keep)
+    const writer = isAlone ? null : await writerOf(settings, { terminal, loops, gate, keep })
+    const decide = writer === null ? null : decidingOf(settings, writer, keep)
+    const audit = writer === null ? null : auditProducer({ writer, topic: topicsOf(settings).audit })
     return keep(
       await consolePart(settings, {
         record,
@@ -72,22 +77,23 @@ async function notConnected(): Promise<ServiceStatus> {
   return { at: Date.now(), away: [], replicas: [], isConnected: false, ...unknown }
 }
 
-async function auditOf(settings: Settings, terminal: Terminal, keep: ClosableRegistrar): Promise<Audit> {
+/** The writer of all that the console sends. */
+async function writerOf(
+  settings: Settings,
+  of: { terminal: Terminal; loops: Loops; gate: PublicationGate | undefined; keep: ClosableRegistrar },
+): Promise<TopicWriter & PlacingWriter> {
+  const { terminal, loops, gate, keep } = of
   const kafka = await readingClient(settings, terminal)
   await makeTopics(kafka, settings)
   const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
-  return auditProducer({ writer, topic: topicsOf(settings).audit })
+  return gate === undefined ? writer : refusalsPart(settings, { gate, kafka, loops }, 'console-record').writer(writer)
 }
 
-/** Connects when somebody first decides: until then nothing of the service needs to be there. */
-function decidingOf(settings: Settings, terminal: Terminal, keep: ClosableRegistrar): DecisionDesk {
+/** Connects to Redis when somebody first decides: until then it needs not to be there. */
+function decidingOf(settings: Settings, writer: PlacingWriter, keep: ClosableRegistrar): DecisionDesk {
   let opened: Promise<DecisionDesk> | null = null
   const open = async () => {
-    const kafka = await readingClient(settings, terminal)
-    await makeTopics(kafka, settings)
-    const redis = keep(await commandRedis(settings))
-    const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
-    const { told } = redis.decisions
+    const { told } = keep(await commandRedis(settings)).decisions
     return decisionsProducer({ writer, topic: topicsOf(settings).decisions, told, waitMs: WAIT_MS })
   }
   return {

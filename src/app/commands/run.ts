@@ -205,6 +205,7 @@ async function consoleBeside(app: App, settings: Settings, roles: readonly Proce
       terminal,
       report,
       now: app.settings,
+      gate: app.gate,
     })
   } catch (error) {
     await app.stop()

@@ -42,6 +42,7 @@ import { DEFAULT_TENANT } from '../../shelves/names.ts'
 import { mostMemory } from '../../store/redis/checks.ts'
 import { groupAdmin } from '../../stream/group-admin.ts'
 import { withTimeout } from '../../stream/with-timeout.ts'
+import { refusalsPart } from './gate.ts'
 import { openerOf } from './intake.ts'
 import { promptsOf } from './make-protocols.ts'
 import type { ServiceParts } from './parts.ts'
@@ -60,12 +61,16 @@ export function servedDoor(
   settings: Settings,
   parts: Omit<Parameters<typeof askingPart>[1], 'answers' | 'mostKept'> &
     Pick<Parameters<typeof doorPart>[1], 'signals'> &
-    Pick<ServiceParts, 'redis' | 'kafka' | 'topics' | 'gateway'> & { redisAnswers: AnswerWatch; secret: string },
+    Pick<ServiceParts, 'redis' | 'kafka' | 'topics' | 'gateway' | 'gate'> & {
+      redisAnswers: AnswerWatch
+      secret: string
+    },
 ) {
-  const { redis, redisAnswers, kafka, topics, signals, gateway, secret, ...judging } = parts
+  const { redis, redisAnswers, kafka, topics, signals, gateway, gate, secret, ...judging } = parts
   const { threads, cases, loops, clock, report } = judging
   return closable(async (keep) => {
-    const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
+    const refusals = refusalsPart(settings, { gate, kafka, loops }, 'door-record')
+    const writer = keep(refusals.writer(await kafkaWriter(kafka, settings.kafka.compression)))
     const asker = keep(groupAdmin(kafka))
     const kafkaAnswers = kafkaWatch(() => asker.ask((admin) => admin.fetchTopicMetadata({ topics: [topics.posts] })))
     const away = { redis: redisAnswers, kafka: kafkaAnswers }

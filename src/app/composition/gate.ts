@@ -1,8 +1,11 @@
 import type { Settings } from '../../../config/schema.ts'
 import { scratchTopicOf } from '../../../config/topics.ts'
 import { type BrokerTrial, tryTopics } from '../../../producers/broker-trial.ts'
+import { refusalWatch, TRIED_EVERY_MS } from '../../../producers/refusal-watch.ts'
 import type { PublicationGate } from '../../contracts/ports/publication.ts'
+import type { Loops } from '../../operations/loop.ts'
 import { GATE_MS, publicationGate, QUIET_GATE_MS } from '../../operations/publication-gate.ts'
+import type { KafkaClient } from '../../stream/client.ts'
 import { withTimeout } from '../../stream/with-timeout.ts'
 import type { ServiceParts } from './parts.ts'
 
@@ -15,6 +18,20 @@ const [FIRST_WAIT_MS, LONGEST_WAIT_MS] = [1_000, 15_000]
 export function trialOf({ kafka }: Settings, like: string): BrokerTrial {
   const { compression, replication } = kafka
   return { scratch: scratchTopicOf({ kafka }), like, compression, replication }
+}
+
+/** Notes what a broker refuses to a writer of what comes from outside; it is tried again by itself. */
+export function refusalsPart(
+  settings: Settings,
+  parts: { gate: PublicationGate; kafka: KafkaClient; loops: Loops },
+  what: 'door-record' | 'console-record',
+) {
+  const { gate, kafka, loops } = parts
+  const tryWritten = async (of: readonly string[]) =>
+    (await withTimeout(TRIAL_MS, tryTopics(kafka, of, trialOf(settings, of[0] ?? '')))).refusal
+  const refusals = refusalWatch({ gate, what, tryTopics: tryWritten })
+  loops.start(what === 'door-record' ? 'door refusals' : 'console refusals', TRIED_EVERY_MS, refusals.poll)
+  return refusals
 }
 
 /**

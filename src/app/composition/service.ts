@@ -6,6 +6,7 @@ import { lagReport, partitionLag } from '../../../consumers/partition-lag.ts'
 import { redisGuard } from '../../../consumers/redis-guard.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Model } from '../../contracts/ports/model.ts'
+import type { PublicationGate } from '../../contracts/ports/publication.ts'
 import type { Listener, PartitionLag, Report } from '../../contracts/ports/report.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import { embedderRoles, lookupsOf } from '../../models/lookups.ts'
@@ -52,6 +53,7 @@ export interface Overrides {
 export interface App {
   readonly httpPort: number
   readonly gateway: Gateway
+  readonly gate: PublicationGate
   /** Takes what can be replaced of the settings and prompts as they are now; what came of it is reported. */
   reload(): void
   /** The current settings. */
@@ -78,7 +80,7 @@ export async function startApp(
   const report: Report = (name, event) =>
     broadcast(listeners, (error) => log('error', { where: 'listener', error }))(name, event)
   let isStopping = false
-  const { httpPort, gateway, inForce, close } = await closable((keep) =>
+  const { httpPort, gateway, gate, inForce, close } = await closable((keep) =>
     assemble(
       settings,
       roles,
@@ -96,6 +98,7 @@ export async function startApp(
   return {
     httpPort,
     gateway,
+    gate,
     settings: inForce.now,
     reload: inForce.reload,
     async stop() {
@@ -229,7 +232,9 @@ async function assemble(
   }
   const judging = { ...stream, routes, protocols, samplingRank, memo, watch, loops }
   const door = roles.includes('door')
-    ? keep(await servedDoor(settings, { ...judging, redis, redisAnswers, kafka, topics, signals, gateway, secret }))
+    ? keep(
+        await servedDoor(settings, { ...judging, redis, redisAnswers, kafka, topics, signals, gateway, gate, secret }),
+      )
     : null
   const record = roles.includes('record')
     ? keep(await recordPart(settings, { kafka, topics, loops, clock, report }))
@@ -260,7 +265,7 @@ async function assemble(
     }),
   })
   page = http
-  return { httpPort: http.port, gateway, inForce }
+  return { httpPort: http.port, gateway, gate, inForce }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { OperatorError } from './errors.ts'
 
 /** What must be mended before a broker takes records again. A closed list: these are values of a metric's label. */
-export const REFUSED_SETTINGS = ['compression', 'size', 'acks', 'rights', 'policy', 'timestamps'] as const
+export const REFUSED_SETTINGS = ['compression', 'size', 'acks', 'replicas', 'rights', 'policy', 'timestamps'] as const
 export type RefusedSetting = (typeof REFUSED_SETTINGS)[number]
 
 /** A broker takes no record of these topics, however often it is sent, until somebody has changed a setting. */

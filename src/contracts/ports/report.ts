@@ -133,8 +133,12 @@ export interface PartitionLag {
 /** The kinds of published records: proposals go with verdicts; what asks for reviews, and what became of decisions, by itself. */
 export const PUBLISHED_KINDS = ['verdict', 'dead-letter', 'decision'] as const
 export type PublishedKind = (typeof PUBLISHED_KINDS)[number]
-/** What a broker refused: records of a kind that this process publishes, or the record with which it is tried at the start. */
-export type RefusedKind = PublishedKind | 'trial'
+/**
+ * What a broker refused: records of a kind that this process publishes, what its door or its console writes, or the record with
+ * which it is tried at the start.
+ */
+export const REFUSED_KINDS = [...PUBLISHED_KINDS, 'door-record', 'console-record', 'trial'] as const
+export type RefusedKind = (typeof REFUSED_KINDS)[number]
 
 /** How many calls to a model this process may have in flight now, by what the model has been seen to bear. */
 export interface ModelCapacity {

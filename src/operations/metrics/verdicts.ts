@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
 import { FAULTS, RULED_BY, type VerdictSource } from '../../contracts/facts/verdict.ts'
 import { scopeOf } from '../../contracts/facts/verdict-id.ts'
-import { PUBLISHED_KINDS } from '../../contracts/ports/report.ts'
+import { PUBLISHED_KINDS, REFUSED_KINDS } from '../../contracts/ports/report.ts'
 import { duration, type MeasuredDeployment, type MetricGroup } from './group.ts'
 
 /** From the fastest debate to a case's deadline; the default buckets of prom-client end at 10 s. */
@@ -91,15 +91,13 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
 
   const publicationClosed = new Gauge({
     name: 'gavel_publication_closed',
-    help: '1 while a broker refuses what this process publishes until a setting is changed: compression, size, acks, rights, policy, timestamps.',
+    help: '1 while a broker refuses what this process writes until a setting is changed: compression, size, acks, replicas, rights, policy, timestamps.',
     labelNames: ['what', 'setting'],
     registers,
   })
 
-  for (const what of PUBLISHED_KINDS) {
-    publicationHeld.set({ what }, 0)
-    publicationClosed.set({ what, setting: 'none' }, 0)
-  }
+  for (const what of PUBLISHED_KINDS) publicationHeld.set({ what }, 0)
+  for (const what of REFUSED_KINDS) publicationClosed.set({ what, setting: 'none' }, 0)
   for (const one of protocols) {
     const { name: protocol } = one
     latency.zero({ protocol })
