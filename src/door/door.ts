@@ -14,6 +14,7 @@ import { PROBLEM_NAMES, PROBLEMS, type ProblemName, RequestRefused, refusal } fr
 import { answerUnits, type ChargedParts, requestUnits } from './request-units.ts'
 import { type Caller, type DoorRoute, json, type KeyRate } from './route.ts'
 import { staticAnswer } from './static-answer.ts'
+import { knownParameters } from './unknown-fields.ts'
 
 /** Whence a request comes, as the server has seen it. */
 export interface DoorClient {
@@ -100,7 +101,7 @@ export function door(parts: DoorParts): Door {
         caller,
         headers: request.headers,
         body,
-        query,
+        query: knownParameters(route, query),
         param,
         charge,
         checkKey() {

@@ -108,7 +108,7 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
       scope: 'judge',
       operation: ERASE,
       needs: { dependency: 'redis', withinMs: STORE_MS },
-      problems: ['store-away'],
+      problems: ['invalid', 'store-away'],
       async answer(call) {
         const id = requestOf(call)
         if (!(await stored(parts, parts.asking.erase(call.caller.tenant, id)))) throw unknownRequest()

@@ -1,6 +1,6 @@
 import { didYouMean } from '../contracts/facts/did-you-mean.ts'
 import { RequestRefused } from './problem.ts'
-import type { Schema } from './route.ts'
+import type { DoorRoute, Schema } from './route.ts'
 
 /** So many are named, and so much of each. */
 const [MOST, LONGEST] = [20, 64]
@@ -33,6 +33,23 @@ export function checkKnown(names: Iterable<string>, known: readonly string[]): v
       const message = `is no field here.${didYouMean(shown(name), known)} There are ${known.join(', ')}.`
       throw new RequestRefused('invalid', `${shown(name)}: ${message}`, { errors: [{ path: shown(name), message }] })
     }
+}
+
+/**
+ * These parameters of an address. Throws the problem of one that the route has not: it would be dropped unsaid. Routes in a form
+ * that others have laid down read what they know.
+ */
+export function knownParameters(route: DoorRoute, given: URLSearchParams): URLSearchParams {
+  const { scope, refuse, operation } = route
+  if (scope === null || refuse !== undefined) return given
+  const known = (operation.parameters ?? []).flatMap(({ name, in: place }) => (place === 'query' ? [name] : []))
+  for (const name of given.keys())
+    if (!known.includes(name)) {
+      const there = known.length === 0 ? 'It takes none.' : `There are ${known.join(', ')}.`
+      const message = `is no parameter of this address.${didYouMean(shown(name), known)} ${there}`
+      throw new RequestRefused('invalid', `${shown(name)}: ${message}`, { errors: [{ path: shown(name), message }] })
+    }
+  return given
 }
 
 /** A name that was sent, as it may stand in an answer. */

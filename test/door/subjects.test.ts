@@ -83,6 +83,22 @@ describe('a subject', () => {
     })
   })
 
+  test.each([
+    [
+      '/v1/subjects/p1?kin=reply',
+      'kin: is no parameter of this address. Did you mean "kind"? There are kind, standing, transcript.',
+    ],
+    ['/v1/subjects/p1?transcript=true&standig=true', 'Did you mean "standing"?'],
+  ])('is not told where a parameter is misspelt, whose wish would be lost: %s', async (path, detail) => {
+    const { ask } = knowing({ 'acme post p1': { status: 'threaded' } })
+    const answer = await ask('GET', path)
+    expect([answer.status, answer.body.type, answer.body.detail]).toEqual([
+      400,
+      '/problems/invalid',
+      expect.stringContaining(detail),
+    ])
+  })
+
   test('without a record is told as far as it is on its way; what stands is a 501 that names the record', async () => {
     const { ask } = knowing({ 'acme post p1': { status: 'threaded' } }, { recorded: false })
     expect((await ask('GET', '/v1/subjects/p1')).body.standing).toBeUndefined()
