@@ -57,6 +57,24 @@ it('what another topic takes does not say that it is over', async () => {
   expect(told).toEqual(['door-record: no rights on posts'])
 })
 
+it('is over once all that was refused together is taken', async () => {
+  const batches = watch.writer({
+    ...writer,
+    send: async (records) => {
+      if (barred.has('comments') && records.length > 1)
+        throw new BrokerRefused('compression', ['posts', 'comments'], 'no such codec')
+    },
+  })
+  const sendBatch = (...topics: string[]) => batches.send(topics.map((topic) => ({ topic, key: 'a', value: '' })))
+  barred.add('comments')
+  await expect(sendBatch('posts', 'comments')).rejects.toThrow('no such codec')
+  await sendBatch('posts')
+  expect(told).toEqual(['door-record: no such codec'])
+  barred.clear()
+  await sendBatch('comments', 'posts')
+  expect(told).toEqual(['door-record: no such codec', 'door-record open'])
+})
+
 it('is tried by itself, where nobody sends it again', async () => {
   await watch.poll()
   barred.add('posts')
