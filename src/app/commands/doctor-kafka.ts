@@ -100,7 +100,7 @@ async function publicationFindings(
         what,
         state: 'warning',
         detail: `could not be tried: ${untried}`,
-        todo: `Create the topic ${trial.scratch} with the settings of ${topics.verdicts}, and give the user the rights Read, Write and Describe on it: gavel writes records of nobody's to it.`,
+        todo: `See that the topic ${trial.scratch} is there, with the settings of ${topics.verdicts} and brokers for its copies, and that the user has the rights Read, Write and Describe on it: gavel writes records of nobody's to it.`,
       },
     ]
   const tried = `a record by kafka.compression ${compression} and acks=all`
