@@ -63,7 +63,8 @@ export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationPart
         asked.push(score)
         await pause(Buffer.byteLength(input.text))
       }
-      const scored = await waiting(Promise.all(asked)).catch(noScore)
+      const imagePaths = inputs.flatMap(({ imagePaths = [] }) => imagePaths)
+      const scored = await waiting(Promise.all(asked)).catch((error: unknown) => noScore(error, imagePaths))
       const results = scored.map(({ scores }, nth) => {
         const { text = '', images } = inputs[nth] ?? {}
         const types = [...(text === '' ? [] : ['text']), ...(images === undefined ? [] : ['image'])]
@@ -90,6 +91,8 @@ export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationPart
 interface Input {
   readonly text: string
   readonly images?: readonly string[]
+  /** Where in the request each of them is. */
+  readonly imagePaths?: readonly string[]
 }
 
 function inputsIn(body: Buffer): Input[] {
@@ -106,12 +109,13 @@ function inputsIn(body: Buffer): Input[] {
   const { input } = read.data
   const inputs = typeof input === 'string' ? [{ text: input }] : listed(input)
   if (inputs.length > MOST_TEXTS) throw new RequestRefused('invalid', `'input' has more than ${MOST_TEXTS} texts`)
-  for (const { text, images = [] } of inputs) {
+  for (const { text, images = [], imagePaths = [] } of inputs) {
     if (isBlank(text) && images.length === 0) throw new RequestRefused('invalid', "'input' has an empty text")
     if (Buffer.byteLength(text) > MOST_BYTES) throw new RequestRefused('too-large', "'input' has too long a text")
     if (images.length > MOST_IMAGES) throw new RequestRefused('invalid', `'input' has more than ${MOST_IMAGES} images`)
-    if (!images.every((url) => /^(?:https:\/\/|data:image\/)/i.test(url)))
-      throw new RequestRefused('image', 'an image needs an https or a data address')
+    const path = imagePaths[images.findIndex((url) => !/^(?:https:\/\/|data:image\/)/i.test(url))]
+    const message = 'an image needs an https or a data address'
+    if (path !== undefined) throw new RequestRefused('image', `${path}: ${message}`, { errors: [{ path, message }] })
   }
   return inputs.map(({ text, ...more }) => ({ text: text.toWellFormed(), ...more }))
 }
@@ -122,8 +126,9 @@ function listed(input: readonly (string | z.infer<typeof part>)[]): Input[] {
   if (texts.length > 0) return texts.map((text) => ({ text }))
   const parts = input.filter((one) => typeof one !== 'string')
   const images = parts.flatMap((one) => (one.type === 'image_url' ? [one.image_url.url] : []))
+  const imagePaths = parts.flatMap(({ type }, at) => (type === 'image_url' ? [`input[${at}]`] : []))
   const text = parts.flatMap((one) => (one.type === 'text' ? [one.text] : [])).join('\n')
-  return [images.length === 0 ? { text } : { text, images }]
+  return [images.length === 0 ? { text } : { text, images, imagePaths }]
 }
 
 /** Refusals in the form of OpenAI's errors. */
@@ -137,7 +142,7 @@ function refuse(refused: RequestRefused, id: string): Response {
         : status < 500
           ? 'invalid_request_error'
           : 'server_error'
-  const error = { message: refused.message, type, param: null, code: refused.problem }
+  const error = { message: refused.message, type, param: refused.more.errors?.[0]?.path ?? null, code: refused.problem }
   return json(status, { error }, { 'x-request-id': id, ...headersOf(refused) })
 }
 

@@ -1,4 +1,5 @@
 import type { Ask } from '../contracts/facts/ask.ts'
+import { PermanentError, RetryLaterError } from '../contracts/facts/errors.ts'
 import type { ChatMessage } from '../contracts/facts/verdict.ts'
 import { tryReservation } from './call-reservations.ts'
 import { type AskContext, firstPrompt } from './context.ts'
@@ -9,7 +10,8 @@ import type { GatewayState } from './parts.ts'
 /**
  * Returns the messages of the ask, or of a part of it, as sent to the model. Images are fetched only while it may be called and there is room for the call:
  * nothing is fetched for an ask that has to wait or may not be asked. No slot and no room is held meanwhile: a host that
- * stays silent holds up no call. A model is asked only after every image has been fetched and checked.
+ * stays silent holds up no call. A model is asked only after every image has been fetched and checked; the error of one that
+ * was not names its place.
  */
 export async function writeMessages(
   gateway: GatewayState,
@@ -24,7 +26,11 @@ export async function writeMessages(
   const mayFetch = () => mustBeAskable(gateway, context, chain, ask, messages)
   await mayFetch()
   const owner = { askId, subject, author, signal, mayFetch }
-  const load = (url: string) => gateway.images.load(url, owner)
+  const load = (url: string, at: number) =>
+    gateway.images.load(url, owner).catch((error: unknown) => {
+      if (error instanceof PermanentError || error instanceof RetryLaterError) error.imageAt = at
+      throw error
+    })
   return Promise.all(
     messages.map(async (message) =>
       message.images === undefined ? message : { ...message, images: await Promise.all(message.images.map(load)) },

@@ -519,6 +519,54 @@ describe('moderations', () => {
   })
 })
 
+describe('an image that can not be looked at', () => {
+  const image = { type: 'image_url', image_url: { url: 'https://x.example/a.png' } }
+  const input = [image, { type: 'text', text: 'Well.' }, image]
+  const second = <Failure extends PermanentError | RetryLaterError>(error: Failure) =>
+    Object.assign(error, { imageAt: 1 })
+
+  test.each([
+    ['is too large', input, () => second(new PermanentError('image', 'larger than 9 bytes')), 'larger than 9 bytes'],
+    [
+      'does not come',
+      input,
+      () => second(new RetryLaterError('image', 'no image within 9 ms')),
+      'no image within 9 ms',
+    ],
+    [
+      'meets a model that takes none, alone',
+      [{ type: 'text', text: 'Well.' }, { type: 'text', text: 'Well.' }, image],
+      () => new PermanentError('rejected', 'status 400: this model takes no images'),
+      'the model takes no images',
+    ],
+    [
+      'stands in a question that the model refuses, alone',
+      [{ type: 'text', text: 'Well.' }, { type: 'text', text: 'Well.' }, image],
+      () => new PermanentError('rejected', 'status 400 (sent: <b>)'),
+      'the model refused the question that shows it',
+    ],
+  ])('and %s is named by its place and that one reason', async (_what, shown, failure, why) => {
+    const { ask } = scoringDoor(async () => {
+      throw failure()
+    })
+    const message = `there is no score: input[2] can't be looked at: ${why}`
+    expect(await ask('POST', '/v1/moderations', { input: shown })).toMatchObject({
+      status: 422,
+      body: { error: { code: 'image', param: 'input[2]', message } },
+    })
+  })
+
+  test('for its address is named before anything is asked', async () => {
+    const { ask, asked } = scoringDoor()
+    const local = { type: 'image_url', image_url: { url: 'file:///etc/passwd' } }
+    expect(await ask('POST', '/v1/moderations', { input: [image, local] })).toMatchObject({
+      status: 422,
+      body: { error: { param: 'input[1]', message: 'input[1]: an image needs an https or a data address' } },
+    })
+    expect(asked).toEqual([])
+  })
+})
+
 test('an image of more pixels than its model’s server may have to hold is refused, before that is asked', async () => {
   const load = imageLoader(loadSettings({}).images)
   const answered: AskContext[] = []
@@ -536,7 +584,9 @@ test('an image of more pixels than its model’s server may have to hold is refu
   expect(answered).toHaveLength(1)
   expect(await shown(10_000, 6_000)).toMatchObject({
     status: 422,
-    body: { error: { code: 'image', message: expect.stringContaining('too large') } },
+    body: {
+      error: { code: 'image', message: expect.stringContaining('more than 50000000 pixels'), param: 'input[0]' },
+    },
   })
   expect(answered).toHaveLength(1)
 })

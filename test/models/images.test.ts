@@ -153,6 +153,18 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
     expect(fetched.sort()).toEqual(['/a', '/b'])
   })
 
+  test('that can not be looked at is named by its place among those of its question', async () => {
+    const { put } = setUp({ memo })
+    const { messages: _, ...question } = describing()
+    const sound = `data:image/png;base64,${PNG.toString('base64')}`
+    const images = [sound, sound, 'data:image/png;base64,AAAA', sound]
+    let why: unknown
+    await put({ ...question, messages: [{ role: 'user', content: 'Q', images }] }, {}, (error) => {
+      why = error
+    })
+    expect(why).toMatchObject({ code: 'image', message: expect.stringMatching(/^not a PNG/), imageAt: 2 })
+  })
+
   test('is not fetched while the tenant’s limit has no room, however often the ask comes again, and then once', async () => {
     const limits = { models: {}, tenants: { t: { callsPerMinute: 1 } } }
     const { put, pass, calls } = setUp({ memo, limits })

@@ -41,6 +41,8 @@ export class PermanentError extends Error {
   readonly filtered: readonly FilterRefusal[]
   /** Set if the question has nothing to do with it: the account, the key or the settings are refused. */
   readonly operatorAction: OperatorAction | undefined
+  /** Of an `image`: its place among the images of its message, from 0, once it is known. */
+  imageAt: number | undefined
   constructor(
     code: FailureCode,
     message: string,
@@ -94,6 +96,8 @@ export class RetryLaterError extends Error {
   readonly awaits: OutageReason | 'publication' | undefined
   /** Whether the wait grows with how long the ask has waited; not where others are answered meanwhile. */
   readonly grows: boolean
+  /** Of an `image`: its place among the images of its message, from 0, once it is known. */
+  imageAt: number | undefined
   constructor(
     code: FailureCode,
     message: string,

@@ -59,6 +59,7 @@ export interface TextToScore {
 /** Why there is no score. */
 export type NoScoreReason = 'image' | 'filtered' | 'unreadable' | 'budget' | 'away' | 'late'
 
+/** `cause` is what was thrown: of an `image`, which one it is (`imageAt`) and why. */
 export class NoScore extends Error {
   override readonly name = 'NoScore'
   readonly why: NoScoreReason
@@ -120,7 +121,7 @@ export function scorer(parts: {
     const wanted = AbortSignal.any([signal, given.gone])
     const deadline = clock() + settings.timeout
     const calls: ModelCall[] = []
-    let isImageAwaited = false
+    let awaitedImage: RetryLaterError | null = null
     const context: Omit<GivenAsk, 'attempt'> = {
       ask: {
         stage: 'score',
@@ -153,7 +154,7 @@ export function scorer(parts: {
             return { scores: answer.parse(settled.answer), model: settled.model }
           } catch (error) {
             if (!(error instanceof RetryLaterError) || wanted.aborted) throw error
-            isImageAwaited = error.code === 'image'
+            awaitedImage = error.code === 'image' ? error : null
             const ms = error.delayMs ?? FIRST_WAIT_MS * 2 ** Math.min(attempt - 1, 5)
             if (clock() + ms >= deadline) throw error
             await sleep(ms, undefined, { signal: wanted })
@@ -161,7 +162,7 @@ export function scorer(parts: {
       })
     } catch (error) {
       if (error instanceof NoScore) throw error
-      if (late.aborted) throw new NoScore(isImageAwaited ? 'image' : 'late', error)
+      if (late.aborted) throw awaitedImage === null ? new NoScore('late', error) : new NoScore('image', awaitedImage)
       if (given.signal.aborted) throw new NoScore('away', error)
       if (error instanceof PermanentError || error instanceof RetryLaterError)
         throw new NoScore(whyOf(error.code, given), error)
