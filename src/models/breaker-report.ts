@@ -49,7 +49,12 @@ export function breakerReport(
       if (known !== undefined) known.until = null
       if (known?.reason === reason) return
       reported.set(model, { reason, since: known?.since ?? since, until: null })
-      report('model:away', { model, reason, why, advice: remedyFor(reason, namesOf(endpointOf(model)), setting) })
+      report('model:away', {
+        model,
+        reason,
+        why,
+        advice: remedyFor(reason, namesOf(endpointOf(model)), { setting, why }),
+      })
     },
     poll,
   }

@@ -1,7 +1,8 @@
+import { isBlank } from '../contracts/facts/blank.ts'
 import type { ChatMessage } from '../contracts/facts/verdict.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { ModelReply } from '../contracts/ports/model.ts'
-import { beginsAsAnswer, thoughtsApart } from './reading/text.ts'
+import { beginsAsAnswer, isOneObject, thoughtsApart } from './reading/text.ts'
 
 export interface ThinkingSettings {
   /** The part of a model's dialect about thinking: the tokens set aside for its thoughts, and its requested effort. */
@@ -45,9 +46,17 @@ export function thinkingRooms(settings: ThinkingSettings, clock: Clock): Thinkin
   }
 }
 
-/** A reply whose text holds no thoughts: they stand apart, whichever tags they were in. */
+/**
+ * A reply whose text holds no thoughts: they stand apart, whichever tags they were in. Some servers take an answer that no thoughts
+ * came before for thoughts: what has ended and is one object as a whole is the text.
+ */
 export function withThoughtsApart(reply: ModelReply, messages: readonly ChatMessage[]): ModelReply {
-  if (reply.text === null) return reply
+  if (reply.text === null || isBlank(reply.text)) {
+    const { thoughts, ...answer } = reply
+    return reply.finish === 'stop' && thoughts !== undefined && isOneObject(thoughts)
+      ? { ...answer, text: thoughts }
+      : reply
+  }
   // A mark that stands in the question may be quoted from it, and ends no thoughts.
   const isQuoted = (mark: string) => messages.some(({ content }) => content.toLowerCase().includes(mark.toLowerCase()))
   const { thoughts, text } = thoughtsApart(reply.text, isQuoted)

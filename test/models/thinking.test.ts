@@ -71,6 +71,24 @@ describe('a model that thinks', () => {
     expect(requests[0]).toMatchObject({ maxTokens: 700, thinkingTokens: 4_096, effort: 'low' })
   })
 
+  test.each([
+    ['the answer alone', '{"answer":"Yes"}', { answer: 'Yes' }],
+    ['the answer in a block', '\n```json\n{"answer":"Yes"}\n```\n', { answer: 'Yes' }],
+    ['a draft and words', '{"answer":"Yes"}? No.', null],
+    ['two drafts', '{"answer":"Yes"} {"answer":"Yes"}', null],
+  ])(
+    'but whose answer is taken for thoughts is read only where these are nothing else: %s',
+    async (_, thoughts, answer) => {
+      for (const text of [null, '', '\n'])
+        expect((await setUp([{ ...REPLY, text, thoughts }, CUT, CUT]).put()).answer).toEqual(answer)
+      // It was not ended, or has an answer.
+      for (const other of [{ text: null, finish: 'length' } as const, { text: '{"answer":"No"}' }]) {
+        const settled = await setUp([{ ...REPLY, ...other, thoughts }, CUT, CUT]).put()
+        expect(settled.answer).toEqual(other.text === null ? null : { answer: 'No' })
+      }
+    },
+  )
+
   test('and is cut off while it thinks is asked once more with more room, which is said', async () => {
     const { put, requests } = setUp([CUT, REPLY])
     expect(await put()).toMatchObject({ answer: { answer: 'Yes' }, remarks: ['thinking-room'], usage: { calls: 2 } })

@@ -1,6 +1,7 @@
 import { budgetsInDollars, modelsWithoutKey } from '../../../config/models.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { counted } from '../../cli/terminal.ts'
+import { isBlank } from '../../contracts/facts/blank.ts'
 import type { Finding } from '../../contracts/facts/finding.ts'
 import { placeOf, remedyFor } from '../../contracts/facts/model-name.ts'
 import { printable } from '../../contracts/facts/printable.ts'
@@ -182,6 +183,8 @@ function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings
   if (mend !== undefined) return remedyFor(mend, names)
   if (role?.withImage === true && role.error !== null)
     return `If it can't look at images, name one that can:\n${pasted(`models.roles: { "${role.role}": ["ENDPOINT/MODEL"] }`)}`
+  if (role?.error == null && !isBlank(role?.reply?.thoughts ?? '') && isBlank(role?.reply?.text ?? ''))
+    return 'All that it wrote is in the reasoning of its answer, and the answer (content) is empty: no setting here mends that. Start its server without a reasoning parser (vLLM: without --reasoning-parser), or in a version whose parser ends the thoughts.'
   if (role?.error == null)
     return [
       'Its answer does not fit the form. Try this, or form: text; else a larger answerTokens, or another model for this role:',
@@ -193,7 +196,7 @@ function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings
   }
   if (/models\.dialects/.test(role.error.message))
     return `Set it for "${model}" in models.dialects, or name another model.`
-  return `${remedyFor('unreachable', names)} A server that refuses a parameter is named with it; this one named none.`
+  return `${remedyFor('unreachable', names, { why: role.error.message })} A server that refuses a parameter is named with it; this one named none.`
 }
 
 /** What is known of whether it looks at images, which only posts with images need. */

@@ -44,8 +44,15 @@ export interface EndpointNames {
   readonly key: string
 }
 
-/** What to do about a model that can't be asked; `setting` is the one that names it. */
-export function remedyFor(reason: OutageReason, { url, key }: EndpointNames, setting = 'models.roles'): string {
+/** Begins the message of an error that a server, or who is behind it, sends as if it were an answer, with a status of success. */
+export const ERROR_FOR_ANSWER = 'an error in place of an answer'
+
+/** What to do about a model that can't be asked; `setting` is the one that names it, and `why` the error of the call. */
+export function remedyFor(
+  reason: OutageReason,
+  { url, key }: EndpointNames,
+  { setting = 'models.roles', why = '' }: { setting?: string | undefined; why?: string } = {},
+): string {
   switch (reason) {
     case 'quota':
       return `Add credit to the account, raise its limit, or name another model in ${setting}.`
@@ -56,6 +63,8 @@ export function remedyFor(reason: OutageReason, { url, key }: EndpointNames, set
     case 'model':
       return `Check ${url} (most end in /v1), and name a model of this endpoint in ${setting}.`
     case 'unreachable':
+      if (why.includes(ERROR_FOR_ANSWER))
+        return `The server at ${url} is reached, and it or the provider behind it fails: its log says why. If it goes on, name another model in ${setting}.`
       return `Check ${url}, and that the server runs.`
   }
 }

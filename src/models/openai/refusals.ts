@@ -1,6 +1,7 @@
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts'
 import type { FilterRefusal } from '../../contracts/facts/filtered.ts'
+import { ERROR_FOR_ANSWER } from '../../contracts/facts/model-name.ts'
 import { kindOfStatus, REFUSALS, type RefusalRow } from './refusal-table.ts'
 import { type RefusedParameter, refusedParameter } from './refused-parameter.ts'
 import { resetIn } from './reset-times.ts'
@@ -70,7 +71,9 @@ export function failureOf(
     words ??= bare(asked())
     return words.includes(bare(text))
   }
-  const why = `status ${response.status}${said.name === undefined ? '' : ` (${said.name})`}`
+  const isAnswer = response.status >= 200 && response.status < 300
+  const named = said.name === undefined ? '' : ` (${said.name})`
+  const why = `${isAnswer ? `${ERROR_FOR_ANSWER}: ` : ''}status ${said.status}${named}`
   const row = rowFor(said, isEchoed)
   const delayMs = response.retryAfterMs ?? waitIn(said.words) ?? said.resetMs
   const error = errorOf(row ?? kindOfStatus(said.status), { why, delayMs, filtered: said.filtered })

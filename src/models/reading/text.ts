@@ -83,6 +83,16 @@ export function objectsIn(text: string): { objects: unknown[]; outside: string[]
   return { objects, outside: [...outside, text.slice(from)] }
 }
 
+/** Whether an object makes up the whole text, apart from code fences. */
+export function isOneObject(text: string): boolean {
+  const { objects, outside, why } = objectsIn(text)
+  return (
+    why === undefined &&
+    objects.length === 1 &&
+    outside.every((around) => /^\s*(?:(?:```|~~~)\w{0,20}\s*)?$/.test(around))
+  )
+}
+
 /** A text with more objects is not an answer, and not worth the time. */
 const MOST_OBJECTS = 500
 const BRACE = /[{｛]/g

@@ -132,6 +132,42 @@ test.each([
   },
 )
 
+/** The findings about a model whose every answer is changed so. */
+async function foundWith(change: (choice: Completion['choices'][number]) => void): Promise<string[]> {
+  const server = await startMisbehaving(
+    () =>
+      ({ choices }) =>
+        choices.forEach(change),
+  )
+  const { models, ...settings } = loadSettings({ ...server.settings })
+  const findings = await modelFindings({ ...settings, models: { ...models, roles: { default: ['small'] } } }, signal)
+  await server.close()
+  return findings.map(({ state, detail, todo = '' }) => `${state}: ${detail} → ${todo}`)
+}
+
+test('an answer that its server takes for thoughts is read, and said to be lost where more stands beside it', async () => {
+  const alone = await foundWith(({ message }) => Object.assign(message, { reasoning: message.content, content: null }))
+  expect(alone[0]).toMatch(/^ok: answered 13 test questions, one for each of its roles, in a readable form;/)
+  expect(alone.join('\n')).not.toMatch(/^broken/m)
+  const beside = await foundWith(({ message }) =>
+    Object.assign(message, { reasoning: `So: ${message.content} That is it.`, content: null }),
+  )
+  const broken = beside.filter((line) => line.startsWith('broken: no readable answer'))
+  expect(broken).not.toEqual([])
+  for (const line of broken) expect(line).toMatch(/→ All that it wrote is in the reasoning of .*--reasoning-parser/)
+  expect(beside.join('\n')).not.toContain('json_object')
+})
+
+test('an error inside an answer is called that, and its server said to be reached', async () => {
+  const lines = await foundWith((choice) =>
+    Object.assign(choice, { finish_reason: 'error', error: { code: 502, message: 'Provider returned error' } }),
+  )
+  expect(lines.join('\n')).toMatch(
+    /^broken: .*: an error in place of an answer: status 502 → .* is reached, and it or/m,
+  )
+  expect(lines.join('\n')).not.toMatch(/status 200|Check OPENAI_BASE_URL/)
+})
+
 test('a price that is missing is harmless without a budget in dollars, and said otherwise with one', async () => {
   const lines = await found('small', { dialect: 'openai-before' })
   expect(lines.join('\n')).toMatch(/warning: has no price.*Gavel runs, and this is harmless/)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { watchedEndpoint } from '../../../src/app/commands/judging/watched-endpoint.ts'
 import { type OperatorAction, PermanentError, RetryLaterError } from '../../../src/contracts/facts/errors.ts'
+import { ERROR_FOR_ANSWER } from '../../../src/contracts/facts/model-name.ts'
 import type { ModelReply, ModelRequest } from '../../../src/contracts/ports/model.ts'
 
 const REPLY: ModelReply = {
@@ -50,6 +51,13 @@ describe('an endpoint is given up', () => {
       'The model small cannot be asked: status 400: no (http://models.example/v1)',
     )
     expect(endpoint.dead()?.message).not.toContain('SECRET')
+  })
+
+  test('where each answer is an error, with what that says of the server', async () => {
+    const { endpoint, ask } = setUp()
+    const why = `${ERROR_FOR_ANSWER}: status 502`
+    for (let call = 1; call <= 4; call++) await ask(new RetryLaterError('unavailable', why))
+    expect(endpoint.dead()?.message).toMatch(/error in place of an answer: status 502 .*OPENAI_BASE_URL is reached/)
   })
 
   test('where nobody answers: after few calls at the beginning, after the usual tries later', async () => {

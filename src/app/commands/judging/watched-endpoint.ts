@@ -47,7 +47,11 @@ export function watchedEndpoint(
     silent = { calls: (silent?.calls ?? 0) + 1, since: silent?.since ?? clock() }
     const most = answered ? ANSWERED_BEFORE : NEVER_ANSWERED
     if (silent.calls >= most.calls && clock() - silent.since >= most.ms)
-      giveUp(model, `The model does not answer: ${error.message}`, remedyFor('unreachable', endpointOf(model)))
+      giveUp(
+        model,
+        `The model does not answer: ${error.message}`,
+        remedyFor('unreachable', endpointOf(model), { why: error.message }),
+      )
   }
 
   return {
