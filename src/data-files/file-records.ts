@@ -1,7 +1,9 @@
+import { entryOf } from '../contracts/facts/entry-of.ts'
 import { OperatorError } from '../contracts/facts/errors.ts'
 import { MAX_DEPTH, parseMessage, parseMessages, withoutDeepFields } from '../contracts/facts/message-json.ts'
+import { faultInJson } from '../contracts/facts/not-json.ts'
 import { printable } from '../contracts/facts/printable.ts'
-import { type Columns, csvRows } from './csv-rows.ts'
+import { type Columns, csvRows, mustBeFewColumns } from './csv-rows.ts'
 import type { BadLine } from './file-message.ts'
 import { type FileReading, NOT_UTF8, type TextLine, textLines } from './text-lines.ts'
 
@@ -28,7 +30,8 @@ const MOST_NAMED = 5
 export type Shape = 'json' | 'table'
 
 /**
- * The items of a file, in its order, whatever it is: JSON Lines, a JSON list, or CSV with any delimiter; plain or gzip; UTF-8, UTF-16 or
+ * The items of a file, in its order, whatever it is: JSON Lines, a JSON list, one JSON object of objects as pandas writes a table
+ * (`to_json`, by columns or by rows), or CSV with any delimiter; plain or gzip; UTF-8, UTF-16 or
  * the encoding that was named. Numbers that a float can't hold are read as they are written. Where one column is needed, a JSON text
  * by itself is an item with it. Lines that are none are reported to `bad` and left out. Throws an `OperatorError` in one line where nothing
  * can be read, or no item has the columns that are needed.
@@ -47,11 +50,15 @@ export async function* recordsOf(
       if (read.value.text.trim() !== '') break
     }
     const begins = first.at(-1)?.text.trimStart()[0] ?? ''
+    const isTable =
+      reading.shape === 'table' || (reading.shape === undefined && !/[{[]/.test(begins) && !NAMED_JSON.test(file))
+    const isObjectAlone = !isTable && begins === '{' && (await beginsOneObject(first, lines))
     const all = chained(first, lines)
-    if (reading.shape !== 'table' && begins === '[') yield* withFields(file, () => listRecords(file, all), columns, bad)
-    else if (reading.shape === 'json' || begins === '{' || (reading.shape === undefined && NAMED_JSON.test(file)))
-      yield* withFields(file, (reportBad) => lineRecords(file, all, reportBad), columns, bad)
-    else yield* csvRows(file, all, reading, columns, bad)
+    if (isTable) yield* csvRows(file, all, reading, columns, bad)
+    else if (begins === '[') yield* withFields(file, () => wholeRecords(file, all, listIn), columns, bad)
+    else if (isObjectAlone)
+      yield* withFields(file, () => wholeRecords(file, all, (json) => rowsIn(file, json, columns)), columns, bad)
+    else yield* withFields(file, (reportBad) => lineRecords(all, reportBad), columns, bad)
   } finally {
     await lines.return(undefined)
   }
@@ -104,13 +111,47 @@ function isObject(json: unknown): json is Readonly<Record<string, unknown>> {
   return typeof json === 'object' && json !== null && !Array.isArray(json)
 }
 
+/** Whether what begins in the last of these lines is one object in more lines, or begins with an object and has no line after it. */
+async function beginsOneObject(first: TextLine[], rest: AsyncGenerator<TextLine>): Promise<boolean> {
+  const text = first.at(-1)?.text.trim() ?? ''
+  if (text === '{') return true
+  if (!/^\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{/.test(text)) return false
+  for (let read = await rest.next(); read.done !== true; read = await rest.next()) {
+    first.push(read.value)
+    if (read.value.text.trim() !== '') return false
+  }
+  return true
+}
+
+function listIn(json: unknown): unknown[] {
+  if (!Array.isArray(json)) throw new SyntaxError('is no list')
+  return json
+}
+
+/**
+ * The rows of a table that is an object of objects: of its columns, if one of them is needed, else of its rows. Any other object is
+ * one item.
+ */
+function rowsIn(file: string, json: unknown, { needed, unless }: Columns): unknown[] {
+  if (!isObject(json) || Object.keys(json).length === 0 || !Object.values(json).every(isObject)) return [json]
+  if (![...needed, unless].some((name) => name !== undefined && Object.hasOwn(json, name))) return Object.values(json)
+  mustBeFewColumns(file, Object.keys(json))
+  const columns = Object.entries(json).flatMap(([name, column]) => (isObject(column) ? [{ name, column }] : []))
+  const places = Object.keys(columns[0]?.column ?? {})
+  // Else the rows could be many times what the file holds.
+  if (columns.some(({ column }) => Object.keys(column).length !== places.length))
+    throw new OperatorError(`${file} is one JSON object, and its columns differ in their rows: give a list of items.`)
+  return places.map((place) =>
+    Object.fromEntries(columns.map(({ name, column }) => [name, entryOf(column, place) ?? null])),
+  )
+}
+
 async function* chained(first: readonly TextLine[], rest: AsyncGenerator<TextLine>): AsyncGenerator<TextLine> {
   yield* first
   yield* rest
 }
 
-async function* lineRecords(file: string, lines: AsyncIterable<TextLine>, bad: Bad): AsyncGenerator<FileRecord> {
-  let [read, broken] = [0, 0]
+async function* lineRecords(lines: AsyncIterable<TextLine>, bad: Bad): AsyncGenerator<FileRecord> {
   for await (const { line, text, isWhole } of lines) {
     if (text.trim() === '') continue
     if (!isWhole) {
@@ -125,19 +166,20 @@ async function* lineRecords(file: string, lines: AsyncIterable<TextLine>, bad: B
     let json: unknown
     try {
       json = parseMessage(shallow.toString())
-    } catch {
-      // A file that is one object over many lines would be named line by line.
-      if (read === 0 && ++broken === 2 && /^["\]}]/.test(text.trim()))
-        throw new OperatorError(`${file} is one JSON object and no list: give a list of items, or a line for each.`)
-      bad({ line, why: 'is not JSON' })
+    } catch (error) {
+      bad({ line, why: `is not JSON${faultInJson(shallow.toString(), error)}` })
       continue
     }
-    read++
     yield { line, json }
   }
 }
 
-async function* listRecords(file: string, lines: AsyncIterable<TextLine>): AsyncGenerator<FileRecord> {
+/** The items that `listed` finds in the one JSON text that all lines are. */
+async function* wholeRecords(
+  file: string,
+  lines: AsyncIterable<TextLine>,
+  listed: (json: unknown) => unknown[],
+): AsyncGenerator<FileRecord> {
   const texts: string[] = []
   for await (const { line, text, isWhole } of lines) {
     if (!isWhole) throw new OperatorError(`${file}:${line} ${NOT_UTF8}.`)
@@ -145,11 +187,17 @@ async function* listRecords(file: string, lines: AsyncIterable<TextLine>): Async
   }
   let list: unknown[]
   try {
-    list = parseMessages(texts.join('\n'))
+    list = parseMessages(texts.join('\n'), listed)
   } catch (error) {
+    if (error instanceof OperatorError) throw error
     // V8's message names the place; the rest of it quotes the file.
     const line = /\(line (\d+) /.exec(String(error))?.[1]
-    throw new OperatorError(`${file}${line === undefined ? '' : `:${line}`} is not JSON.`, { cause: error })
+    throw new OperatorError(
+      `${file}${line === undefined ? '' : `:${line}`} is not JSON${faultInJson(texts.join('\n'), error)}.`,
+      {
+        cause: error,
+      },
+    )
   }
   for (const [at, json] of list.entries()) yield { line: at + 1, json }
 }

@@ -7,6 +7,7 @@ import {
   OPEN_OBJECT,
   writtenFields,
 } from '../contracts/facts/json-walk.ts'
+import { faultInJson } from '../contracts/facts/not-json.ts'
 import { RequestRefused } from './problem.ts'
 
 /** Checks that a body is JSON that is read as it comes. */
@@ -160,7 +161,8 @@ export function jsonOf(body: Buffer): unknown {
   }
   try {
     return JSON.parse(text)
-  } catch {
-    throw new RequestRefused('not-json', body.length === 0 ? 'the body is empty' : 'the body is not JSON')
+  } catch (error) {
+    const detail = body.length === 0 ? 'the body is empty' : `the body is not JSON${faultInJson(text, error)}`
+    throw new RequestRefused('not-json', detail)
   }
 }

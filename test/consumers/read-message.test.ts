@@ -240,6 +240,22 @@ describe('a message is read', () => {
 })
 
 describe('a message is put aside', () => {
+  it.each([
+    [
+      'two JSON texts',
+      `${JSON.stringify(post())}\n${JSON.stringify(post())}`,
+      ': it holds two JSON texts, one behind the other',
+    ],
+    [
+      'NaN',
+      JSON.stringify(post()).replace('}', ',"reach":NaN}'),
+      ': it holds NaN or Infinity, which JSON does not have (write null)',
+    ],
+    ['half of JSON', JSON.stringify(post()).slice(0, -5), ''],
+  ])('and that it holds %s is said', (_, value, what) => {
+    expect(readPost(value)).toMatchObject({ reason: 'not-json', detail: `the value is not JSON in UTF-8${what}` })
+  })
+
   it('and a field that is not there is called missing, not a type that was received', () => {
     expect(readPost(post({ createdAt: undefined }))).toMatchObject({
       ok: false,

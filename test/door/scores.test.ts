@@ -7,6 +7,7 @@ import { loadFiles, loadSettings } from '../../config/load.ts'
 import { scoringPart } from '../../src/app/composition/door.ts'
 import { PermanentError, RetryLaterError } from '../../src/contracts/facts/errors.ts'
 import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
+import { jsonOf } from '../../src/door/body.ts'
 import type { DebateStarter } from '../../src/door/debates.ts'
 import { discoveryRoute } from '../../src/door/discovery.ts'
 import { moderationsRoute } from '../../src/door/moderations.ts'
@@ -467,6 +468,14 @@ describe('towards the rate of its key', () => {
 })
 
 describe('moderations', () => {
+  test.each([
+    ['{"input":"x"}{"input":"y"}', 'the body is not JSON: it holds two JSON texts, one behind the other'],
+    ['{"input":"x","a":NaN}', 'the body is not JSON: it holds NaN or Infinity, which JSON does not have (write null)'],
+    ['{"input":', 'the body is not JSON'],
+  ])('name what a body holds in place of JSON: %s', (body, why) => {
+    expect(() => jsonOf(Buffer.from(body))).toThrow(new RequestRefused('not-json', why))
+  })
+
   test.each([
     [{ input: 'Well.', inputs: ['Worse.'] }, 'Unrecognized request argument supplied: inputs'],
     [{ input: 'Well.', '<b>': true }, 'Unrecognized request argument supplied: (odd)'],

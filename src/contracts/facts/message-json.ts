@@ -18,13 +18,16 @@ export function parseMessage(text: string): unknown {
   return parsed
 }
 
-/** The messages of one JSON list, each as {@link parseMessage} reads it. Throws a `SyntaxError` if it is not JSON, or no list. */
-export function parseMessages(text: string): unknown[] {
-  const parsed: unknown = JSON.parse(text)
-  if (!Array.isArray(parsed)) throw new SyntaxError('is no list')
+/**
+ * The messages that `listed` finds in one JSON text, each as {@link parseMessage} reads it. Throws a `SyntaxError` if it is not JSON,
+ * and what `listed` throws.
+ */
+export function parseMessages(text: string, listed: (json: unknown) => unknown[]): unknown[] {
+  const parsed = listed(JSON.parse(text))
   const isOdd = (one: unknown) => isObject(one) && AS_WRITTEN.some((field) => hasNumber(one[field], field))
   if (!parsed.some(isOdd)) return parsed
-  const written = JSON.parse(text, sourceOfNumber) as Record<string, unknown>[]
+  // The same text has the same messages.
+  const written = listed(JSON.parse(text, sourceOfNumber)) as Record<string, unknown>[]
   for (const [at, one] of parsed.entries())
     if (isObject(one))
       for (const field of AS_WRITTEN) if (hasNumber(one[field], field)) one[field] = written[at]?.[field]

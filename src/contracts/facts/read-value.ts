@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { MAX_DEPTH, parseMessage, withoutDeepFields } from './message-json.ts'
 import { type DeadLetterReason, MESSAGE_FIELDS } from './messages.ts'
+import { faultInJson } from './not-json.ts'
 
 export interface ReadLimits {
   /** Longest message value, in bytes. */
@@ -27,11 +28,12 @@ export function readValue<Message extends { createdAt: number }>(
     return dead('too-large', `${value.length} bytes exceed the limit of ${limits.maxMessageBytes}`)
   const shallow = withoutDeepFields(value, MESSAGE_FIELDS)
   if (shallow === null) return dead('invalid', `nested deeper than ${MAX_DEPTH} levels`)
-  let json: unknown
+  let [text, json]: [string, unknown] = ['', undefined]
   try {
-    json = parseMessage(strictUtf8.decode(shallow))
-  } catch {
-    return dead('not-json', `the value is not JSON in UTF-8${envelopeOf(value)}`)
+    text = strictUtf8.decode(shallow)
+    json = parseMessage(text)
+  } catch (error) {
+    return dead('not-json', `the value is not JSON in UTF-8${envelopeOf(value) || faultInJson(text, error)}`)
   }
   const parsed = schema.safeParse(json)
   if (!parsed.success) {

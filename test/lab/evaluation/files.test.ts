@@ -47,6 +47,56 @@ describe('a file', () => {
     expect(await read(lines, {}, '.jsonl')).toEqual({ rows: TWO, bad: ['1 is not JSON'] })
   })
 
+  /** As pandas 2 writes `DataFrame.to_json`. */
+  it.each([
+    [
+      'by its columns',
+      '{"id":{"0":267081518403440641,"1":2},"text":{"0":"go, away","1":"hello"},"label":{"0":"hate","1":null}}',
+    ],
+    [
+      'by its rows',
+      '{"0":{"id":267081518403440641,"text":"go, away","label":"hate"},"1":{"id":2,"text":"hello","label":null}}',
+    ],
+  ])('that pandas wrote as one object of objects, %s, is read as its rows', async (_, json) => {
+    const pretty = JSON.stringify(JSON.parse(json.replace('267081518403440641', '"LONG"')), null, 2)
+    for (const written of [json, `${json}\n\n`, pretty.replace('"LONG"', '267081518403440641')]) {
+      const columns = { needed: ['text', 'label'] }
+      const items: unknown[] = []
+      const bad: string[] = []
+      for await (const item of recordsOf(fileOf(written, '.json'), {}, columns, ({ why }) => bad.push(why)))
+        items.push([item.line, item.json])
+      expect({ items, bad }).toEqual({
+        items: [
+          [1, { id: '267081518403440641', text: 'go, away', label: 'hate' }],
+          [2, { id: '2', text: 'hello', label: null }],
+        ],
+        bad: [],
+      })
+    }
+  })
+
+  it('whose lines begin with an object is JSON Lines, and one object over more lines is one item', async () => {
+    const line = '{"author":{"id":1},"text":"go, away","label":"hate"}'
+    expect(await read(line)).toEqual({ rows: [[1, 'go, away', 'hate']], bad: [] })
+    expect((await read(`${line}\n${line}\n`)).rows).toHaveLength(2)
+    expect((await read('{\n  "text": "x",\n  "label": "hate"\n}\n')).rows).toEqual([[1, 'x', 'hate']])
+  })
+
+  it('has lines that are named for what they hold in place of JSON, and no others by it', async () => {
+    const one = '{"text":"x","label":"hate"}'
+    const lines = [one, `${one}${one}`, `${one} ${one}`, '{"text":"NaN","score":NaN}', '{"text":"x","a":[-Infinity]}']
+    expect((await read([...lines, '{"text":NaN,', '{"text":"NaN}', `${one}}`, '{"n": Nano}'].join('\n'))).bad).toEqual([
+      '2 is not JSON: it holds two JSON texts, one behind the other',
+      '3 is not JSON: it holds two JSON texts, one behind the other',
+      '4 is not JSON: it holds NaN or Infinity, which JSON does not have (write null)',
+      '5 is not JSON: it holds NaN or Infinity, which JSON does not have (write null)',
+      '6 is not JSON',
+      '7 is not JSON',
+      '8 is not JSON',
+      '9 is not JSON',
+    ])
+  })
+
   it.each<[string, string | Buffer, FileReading?]>([
     ['with commas', 'text,label\n"go, away",hate\nhello,none\n'],
     ['with CRLF and a byte order mark', '\ufefftext,label\r\n"go, away",hate\r\nhello,none\r\n'],
@@ -211,7 +261,32 @@ describe('a file', () => {
       /is a ZIP archive or a workbook: unpack it, or save its sheet as CSV\.$/,
     ],
     ['is Parquet', Buffer.from('PAR1rest'), /is a Parquet file: convert it to CSV or JSON Lines\.$/],
-    ['is one object', '{\n  "a": {"text": "x"},\n  "b": {"text": "y"}\n}\n', /is one JSON object and no list/],
+    ['is one object', '{\n  "rows": [{"text": "x"}]\n}\n', /has no item with .*; its first has rows\. Name them\.$/],
+    [
+      'is a table that pandas has split',
+      '{"columns":["text","label"],"index":[0],"data":[["x","a"]]}',
+      /has no item with .*; its first has columns, index, data\. Name them\.$/,
+    ],
+    [
+      'is an object of odd columns',
+      '{"text":{"0":"x","1":"y"},"label":{"0":"a"}}',
+      /\/\d+ is one JSON object, and its columns differ in their rows: give a list of items\.$/,
+    ],
+    [
+      'is two objects in more lines each',
+      '{\n"text": "x"\n}\n{\n"text": "y"\n}\n',
+      /is not JSON: it holds two JSON texts, one behind/,
+    ],
+    [
+      'is a list with what is no number',
+      '[{"text": "NaN", "label": NaN}]',
+      /is not JSON: it holds NaN or Infinity, which .* \(write null\)\.$/,
+    ],
+    [
+      'is a table with what is no number',
+      '{"text":{"0":"x"},"label":{"0":NaN}}',
+      /is not JSON: it holds NaN or Infinity/,
+    ],
     [
       'has other fields',
       '{"prompt": "x", "intents": []}\n{"prompt": "y"}\n',
