@@ -102,12 +102,15 @@ export function deliveryWorker(deps: {
 
 function endOf(
   { tries }: LeasedDelivery,
-  { status, why, retryAfterMs }: TryResult,
+  { status, why, retryAfterMs, redirectsTo }: TryResult,
   retries: readonly number[],
   now: number,
 ): TryEnd {
   if (typeof status === 'number' && status >= 200 && status < 300) return 'sent'
   const waitMs = retries[tries]
-  if (waitMs === undefined || status === 'refused' || status === GONE) return { park: why }
+  if (waitMs === undefined || status === 'refused' || status === GONE)
+    return {
+      park: redirectsTo === undefined ? why : `${why}: it redirects to ${redirectsTo}, and no redirect is followed`,
+    }
   return { again: now + Math.max(waitMs, Math.min(retryAfterMs ?? 0, LONGEST_RETRY_AFTER_MS)) }
 }

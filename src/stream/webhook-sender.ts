@@ -1,5 +1,6 @@
 import { Webhook } from 'standardwebhooks'
 import { describeError } from '../contracts/facts/error-line.ts'
+import { printable } from '../contracts/facts/printable.ts'
 import type { SendWebhook, TryResult } from '../contracts/ports/webhooks.ts'
 import { AddressUnreachable, isPublic, pinnedRequest, type Reach } from '../models/images/pinned-request.ts'
 
@@ -38,7 +39,10 @@ export function webhookSender(settings: { readonly timeout: number } & Omit<Reac
       }
       response.destroy()
       const status = response.statusCode ?? 0
-      return { status, why: `status ${status}`, retryAfterMs: retryAfter(response.headers['retry-after'], at) }
+      const { location, 'retry-after': later } = response.headers
+      const redirectsTo = status >= 300 && status < 400 ? redirectIn(location, url) : undefined
+      const why = `status ${status}`
+      return { status, why, retryAfterMs: retryAfter(later, at), ...(redirectsTo === undefined ? {} : { redirectsTo }) }
     } catch (error) {
       if (error instanceof AddressUnreachable && error.why === 'not-allowed')
         return refused('its name leads to an address that is not public (webhooks.to: allowPrivate)')
@@ -53,6 +57,16 @@ export function webhookSender(settings: { readonly timeout: number } & Omit<Reac
 /** Trying again would change nothing. */
 function refused(why: string): TryResult {
   return { status: 'refused', why, retryAfterMs: null }
+}
+
+/** Longest URL that is told, in characters. */
+const MAX_URL_CHARS = 200
+
+/** What a URL has beside host and path may be a secret. */
+function redirectIn(location: string | undefined, from: URL): string | undefined {
+  const to = location === undefined ? null : URL.parse(location, from.href)
+  if (to === null || !/^https?:$/.test(to.protocol)) return undefined
+  return printable(`${to.protocol}//${to.host}${to.pathname}`, MAX_URL_CHARS)
 }
 
 /** In seconds, or as a date; null if there is none. */

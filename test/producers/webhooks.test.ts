@@ -103,6 +103,23 @@ describe('a message to a receiver', () => {
     expect(inside.received).toEqual([])
   })
 
+  test.each([
+    ['elsewhere', 'https://me:word@moved.example/hook?token=SECRET#there', 'https://moved.example/hook'],
+    ['on the same server', '/hook/', 'HERE/hook/'],
+    ['to a long address', `https://moved.example/${'x'.repeat(5_000)}`, `https://moved.example/${'x'.repeat(177)}…`],
+    ['to marks', 'https://moved.example/<b>"', 'https://moved.example/%3Cb%3E%22'],
+    ['to no server', 'javascript:alert(1)', undefined],
+    ['to half an address', 'https://', undefined],
+    ['nowhere', undefined, undefined],
+  ])('tells where a redirect leads, cut, and without what may be a secret: %s', async (_, location, told) => {
+    const { url } = await receiver((_request, response) => {
+      response.writeHead(308, location === undefined ? {} : { location }).end()
+    })
+    const tried = await send({ url, secrets: SECRETS, allowPrivate: true }, MESSAGE)
+    expect(tried).toMatchObject({ status: 308, why: 'status 308' })
+    expect(tried.redirectsTo).toBe(told?.replace('HERE', new URL(url).origin))
+  })
+
   test('waits for no slow receiver beyond its time, and reads no endless answer', async () => {
     const quick = webhookSender({ timeout: 100 })
     const slow = await receiver(() => {})
@@ -293,6 +310,14 @@ describe('what is due', () => {
     expect(tries).toBe(1)
     await look(1_000)
     expect(tries).toBe(2)
+  })
+
+  test('is parked with where its redirect leads', async () => {
+    const { put, look, webhooks } = setUp(async () => ({ ...answered(308), redirectsTo: 'https://moved.example/hook' }))
+    await put('p1', 1)
+    for (const later of [0, 1_000, 5_000]) await look(later)
+    const why = 'status 308: it redirects to https://moved.example/hook, and no redirect is followed'
+    expect(await webhooks.parked(9)).toMatchObject([{ why }])
   })
 
   test('is left alone where a receiver is gone, and parked at once where it may not be reached', async () => {

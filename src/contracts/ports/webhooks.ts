@@ -86,6 +86,8 @@ export interface TryResult {
   readonly why: string
   /** How long the receiver wants to be left alone, in ms. */
   readonly retryAfterMs: number | null
+  /** Where a redirect leads, which is not followed: a URL without user, password and query, cut. The receiver's word, for no log. */
+  readonly redirectsTo?: string
 }
 
 /** Sends one message, once. Resolves also where it could not be sent. `at`: wall time, ms since 1970. */
