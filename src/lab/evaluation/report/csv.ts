@@ -4,9 +4,12 @@ import type { TextTable } from './cells.ts'
 const FORMULA = /^[=+\-@\t\r]/
 const NUMBER = /^[-+]?\d[\d.eE+-]*$/
 
+/** Without it Excel reads UTF-8 as the letters of its own code page. */
+const BYTE_ORDER_MARK = '\u{FEFF}'
+
 /** A table as CSV (RFC 4180), which a spreadsheet computes nothing of: what would be a formula stands behind an apostrophe. */
 export function csvTable({ head, rows }: TextTable): string {
-  return [head, ...rows].map((cells) => `${cells.map(field).join(',')}\r\n`).join('')
+  return BYTE_ORDER_MARK + [head, ...rows].map((cells) => `${cells.map(field).join(',')}\r\n`).join('')
 }
 
 function field(text: string): string {

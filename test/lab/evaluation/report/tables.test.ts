@@ -6,9 +6,15 @@ const table = { head: ['row', 'items', 'ρ'], rows: [['hate, "all"', '40', '-0.3
 
 describe('a table', () => {
   it('is CSV of which a spreadsheet computes nothing', () => {
-    expect(csvTable(table)).toBe('row,items,ρ\r\n"hate, ""all""",40,-0.310\r\n')
+    expect(csvTable(table)).toBe('\u{FEFF}row,items,ρ\r\n"hate, ""all""",40,-0.310\r\n')
     const formulas = ['=1+1', '+A1', '-A1', '@SUM(A1)', '\t=1', '-', '1.2 [0.1, 2.0]']
-    expect(csvTable({ head: formulas, rows: [] })).toBe(`'=1+1,'+A1,'-A1,'@SUM(A1),'\t=1,'-,"1.2 [0.1, 2.0]"\r\n`)
+    expect(csvTable({ head: formulas, rows: [] })).toBe(
+      `\u{FEFF}'=1+1,'+A1,'-A1,'@SUM(A1),'\t=1,'-,"1.2 [0.1, 2.0]"\r\n`,
+    )
+  })
+
+  it('is CSV that Excel reads as UTF-8', () => {
+    expect([...Buffer.from(csvTable(table)).subarray(0, 3)]).toEqual([0xef, 0xbb, 0xbf])
   })
 
   it('is LaTeX in which no text commands anything', () => {
