@@ -30,7 +30,10 @@ const labelled = z.object({
 })
 type Labelled = z.infer<typeof labelled>
 
-/** How labels are read that are not a protocol's own: `1` as `hate`; a label with nothing behind it is left out. */
+/**
+ * How labels are read that are not a protocol's own: `1` as `hate`; a label with nothing behind it is left out. `0.5+` are all numbers
+ * from there on, up to the next such name: shares of annotators.
+ */
 export interface LabelReading {
   readonly labelAs?: Readonly<Record<string, string>>
 }
@@ -82,7 +85,7 @@ function withLabels(
 ) {
   const read = (one: string): string[] => {
     if (IS_MISSING.test(one.trim())) return []
-    const named = entryOf(labelAs, one.trim())
+    const named = entryOf(labelAs, nameOf(one, labelAs))
     if (named !== undefined) return named === '' ? [] : [named]
     const plain = one
       .trim()
@@ -96,9 +99,24 @@ function withLabels(
     ...given,
     label: label ?? null,
     labels: annotations?.flatMap(read) ?? null,
-    ...(most != null && entryOf(labelAs, most.trim()) === '' ? { why: `label ${printable(most.trim(), 40)}` } : {}),
+    ...(most != null && entryOf(labelAs, nameOf(most, labelAs)) === ''
+      ? { why: `label ${printable(nameOf(most, labelAs), 40)}` }
+      : {}),
   }
 }
+
+/** The name under which a label may stand in `labelAs`: itself, else of a number the highest threshold that it reaches. */
+function nameOf(given: string, labelAs: Readonly<Record<string, string>>): string {
+  const label = given.trim()
+  if (Object.hasOwn(labelAs, label) || !NUMBER.test(label)) return label
+  const reached = Object.keys(labelAs)
+    .flatMap((name) => (THRESHOLD.test(name) ? [{ name, from: Number(name.slice(0, -1)) }] : []))
+    .filter(({ from }) => from <= Number(label))
+  return reached.sort((one, other) => other.from - one.from)[0]?.name ?? label
+}
+
+const NUMBER = /^\d{0,15}\.?\d{1,30}(?:e-?\d{1,2})?$/i
+const THRESHOLD = /^\d{0,15}\.?\d{1,30}\+$/
 
 /** The ratings on their scales, and in words each that is missing or is on none. */
 function onScale(ratings: NonNullable<Labelled['ratings']>, { scales = {} }: GoldProtocol) {
@@ -162,7 +180,12 @@ function labelsFault(foreign: ReadonlyMap<string, number>, { name, labels }: Gol
   const [label, line] = first
   const has = `${line} has the label "${printable(label, 80)}"`
   if (labels.length === 0) return `${has}; ${name} has none.`
-  const message = `${has}; those of ${name} are ${labels.join(', ')}. Translate it: --label-as "${printable(label, 80)}=${labels[0]}".`
+  const isShare = [...foreign.keys()].some((one) => NUMBER.test(one.trim()) && !Number.isInteger(Number(one)))
+  const todo = isShare
+    ? `Shares of annotators need thresholds: --label-as "0.5+=${labels[0]}" --label-as "0+=${labels[1] ?? ''}".`
+    : `Translate it: --label-as "${printable(label, 80)}=${labels[0]}".`
+  const message = `${has}; those of ${name} are ${labels.join(', ')}. ${todo}`
+  if (isShare) return message
   if (others.length === 0) return message
   const named = others.slice(0, NAMED_LABELS).map(([one]) => `"${printable(one, 80)}"`)
   const more = others.length - named.length

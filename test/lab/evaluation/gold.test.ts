@@ -365,6 +365,28 @@ describe('people’s own tables', () => {
     )
   })
 
+  it('have shares of annotators for labels, read by thresholds', async () => {
+    const file = fileOf('text,label', 'one,0', 'two,0.33', 'three,0.5', 'four,.67', 'five,1', 'six,1e-3', 'seven,')
+    await expect(hate(file)).rejects.toThrow(
+      `${file}:2 has the label "0"; those of hate are hate, non-hate. Shares of annotators need thresholds: --label-as "0.5+=hate" --label-as "0+=non-hate".`,
+    )
+    const read = async (labelAs: Record<string, string>) =>
+      (await hate(file, { labelAs })).items.map(({ label, why }) => why ?? label)
+    const [no, yes] = ['non-hate', 'hate']
+    expect(await read({ '0.5+': yes, '0+': no })).toEqual([no, no, yes, yes, yes, no, 'no label'])
+    // Of several thresholds the highest counts, whatever their order, and a label's own name before them.
+    expect(await read({ '0+': no, '.3+': '', '0.6+': yes, '1': no })).toEqual([
+      no,
+      'label .3+',
+      'label .3+',
+      yes,
+      no,
+      no,
+      'no label',
+    ])
+    await expect(read({ '0.5+': yes })).rejects.toThrow('has the label "0"')
+  })
+
   it('are read by the columns that are named', async () => {
     const file = fileOf(',count,class,tweet', '0,3,2,"a ""quoted"" word, and more"', '1,3,0,another')
     await expect(hate(file)).rejects.toThrow(

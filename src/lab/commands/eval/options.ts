@@ -78,7 +78,7 @@ export const EVAL_OPTIONS: readonly Option[] = [
   labelFieldOption(),
   new Option(
     '--label-as <theirs=ours>',
-    'map a label, such as 1=hate, or leave it out, such as skip=; repeatable',
+    'map a label, such as 1=hate, or numbers from one on, such as 0.5+=hate, or leave it out, such as skip=; repeatable',
   ).argParser((text: string, before: readonly StandIn[] | undefined) => several(labelStandIn(text), before)),
   contradictionsOption('keep'),
   new Option(
