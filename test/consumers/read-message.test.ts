@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { readMessage } from '../../consumers/read-message.ts'
 import { deadLetterOf } from '../../producers/dead-letter.ts'
 import { commentMessage, deadLetter, postMessage } from '../../src/contracts/facts/messages.ts'
+import { isContent, isWords } from '../../src/contracts/facts/odd-fields.ts'
 import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
 import { CORRUPT_BATCH } from '../../src/stream/record.ts'
 
@@ -72,6 +73,54 @@ describe('a message is read', () => {
       ok: true,
       message: { id, postId: id },
     })
+  })
+
+  it.each<[string, object, string[]]>([
+    [
+      'a warning and a poll',
+      { spoiler_text: 'They are vermin', poll: { options: [{ title: 'gas' }] } },
+      ['spoiler_text', 'poll'],
+    ],
+    ['one word of a title, and of a caption', { title: 'Vermin', caption: 'x' }, ['title', 'caption']],
+    ['words without spaces', { remark: '害虫', note: 'หนู' }, ['remark', 'note']],
+    ['words deep in it', { more: { of: [[{ it: 'kill them' }]] } }, ['more']],
+    [
+      'names that say nothing or too much',
+      { 'media.0.alt': 'kill them', '<b>': 'kill them', ['x'.repeat(65)]: 'k l' },
+      ['(odd)'],
+    ],
+    ['a field of another message', { hateSpeech: 'They are vermin' }, ['hateSpeech']],
+    [
+      'no words',
+      {
+        visibility: 'public',
+        source: 'web',
+        url: 'https://x.org/a b'.replace(' ', ''),
+        title: 'https://x.org/',
+        subject: ' ',
+        body: null,
+        created_at: 'Mon Nov 28 02:00:00 +0000 2026',
+        n: 7,
+        tags: ['a', 'b'],
+        spoiler: false,
+        type: 'some words',
+      },
+      [],
+    ],
+  ])('with the names of unknown fields that hold words: %s', (_, change, names) => {
+    const read = readPost(post(change))
+    const odd = read.ok ? (read.message.odd ?? []) : []
+    expect(odd).toEqual(names.map((field) => ({ field, why: 'an unknown field, its words were not read' })))
+    // What they are called changes no label.
+    expect(odd.some((one) => isContent(one) || isWords(one))).toBe(false)
+  })
+
+  it('with twenty odd fields at most, those that are known before the others', () => {
+    const unknown = Object.fromEntries(Array.from({ length: 1_500 }, (_, nth) => [`f${nth}`, 'some words']))
+    const read = readPost(post({ ...unknown, lang: 7 }))
+    expect(read).toMatchObject({ ok: true })
+    const odd = read.ok ? (read.message.odd ?? []) : []
+    expect([odd.length, odd[0]?.field, odd[19]?.why]).toEqual([20, 'lang', expect.stringMatching(/; and 1481 more$/)])
   })
 
   it('as the deletion of a comment, which needs no text', () => {

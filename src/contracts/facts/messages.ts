@@ -88,9 +88,10 @@ const odd = z.array(oddField).optional()
 /**
  * A message as it comes: null is absent, and so is `deleted: false`. A deletion is read only for what it deletes: its
  * other fields may be empty or invalid. Of any other message the optional fields that are odd are left out, and named in
- * `odd`; ids, tenant, time and `deleted` are never guessed.
+ * `odd`, and so are unknown ones that hold words; ids, tenant, time and `deleted` are never guessed.
  */
-function arriving<Message extends z.ZodType>(optional: Readonly<Record<string, ReadField>>, message: Message) {
+function arriving<Message extends z.ZodObject>(optional: Readonly<Record<string, ReadField>>, message: Message) {
+  const known = new Set([...Object.keys(message.shape), 'type'])
   return z.preprocess((value) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
     const { deleted, ...rest } = value as Record<string, unknown>
@@ -99,7 +100,7 @@ function arriving<Message extends z.ZodType>(optional: Readonly<Record<string, R
       return { id, postId: postId ?? undefined, tenant: tenant ?? undefined, createdAt, deleted }
     }
     const living = deleted === undefined || deleted === null || deleted === false
-    return readOptional(living ? rest : value, optional)
+    return readOptional(living ? rest : value, optional, known)
   }, message)
 }
 
@@ -201,6 +202,7 @@ export const counterspeechMessage = arriving(
       hateSpeech: said.describe('What it answers.').optional(),
       text: said.describe('The reply.').optional(),
       createdAt,
+      odd,
       deleted: deleted.optional(),
     })
     .refine(({ deleted, hateSpeech }) => deleted === true || hateSpeech !== undefined, {

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { visibleName } from './author.ts'
 import { entryOf } from './entry-of.ts'
+import { unreadWordsIn } from './unread-words.ts'
 
 /** The kinds of media that are no images: no protocol reads them yet. */
 export const CLIP_KINDS = ['video', 'audio'] as const
@@ -17,14 +18,17 @@ export type OddField = z.infer<typeof oddField>
 /** Most odd fields of one message that are named; more are counted in the last one. */
 const MOST_NAMED = 20
 
+/** Why a field that nobody knows is odd. What it is called says nothing: no label depends on it. */
+const UNKNOWN = 'an unknown field, its words were not read'
+
 /** The words and media of a message: if one of these was left out, part of its content was not seen. */
-export function isContent({ field }: OddField): boolean {
-  return /^(text|hateSpeech|media)(\.|$)/.test(field) && !/\.(sha256|pdq|seconds)$/.test(field)
+export function isContent({ field, why }: OddField): boolean {
+  return why !== UNKNOWN && /^(text|hateSpeech|media)(\.|$)/.test(field) && !/\.(sha256|pdq|seconds)$/.test(field)
 }
 
 /** The words alone, an author's words about an image and what is said in a clip among them. */
-export function isWords({ field }: OddField): boolean {
-  return /^(text|hateSpeech)$|\.(alt|transcript)$/.test(field)
+export function isWords({ field, why }: OddField): boolean {
+  return why !== UNKNOWN && /^(text|hateSpeech)$|\.(alt|transcript)$/.test(field)
 }
 
 /** Odd fields in words, for `degraded`. */
@@ -37,9 +41,14 @@ export type ReadField = (given: unknown, odd: (why: string, at?: string) => void
 
 /**
  * Reads the optional fields of a message: null is absent, what is odd is left out, and the message's `odd` names it.
- * Other fields are kept as they are. A value that is no object is returned as it is.
+ * Other fields are kept as they are. With `known`, the names of all fields that are read, `odd` also names others that hold words.
+ * A value that is no object is returned as it is.
  */
-export function readOptional(value: unknown, fields: Readonly<Record<string, ReadField>>): unknown {
+export function readOptional(
+  value: unknown,
+  fields: Readonly<Record<string, ReadField>>,
+  known: ReadonlySet<string> | null = null,
+): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const given = value as Record<string, unknown>
   const odd: OddField[] = []
@@ -55,6 +64,7 @@ export function readOptional(value: unknown, fields: Readonly<Record<string, Rea
     const note = (why: string, at?: string) => odd.push({ field: at === undefined ? field : `${field}.${at}`, why })
     Object.assign(read, { [field]: one === undefined ? undefined : readField(one, note) })
   }
+  if (known !== null) for (const field of unreadWordsIn(given, known)) odd.push({ field, why: UNKNOWN })
   if (odd.length > 0) read.odd = bounded(odd)
   return read
 }

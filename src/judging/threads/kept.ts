@@ -115,7 +115,7 @@ export function keptComment(
 
 /** A reply as its thread keeps it. */
 export function keptReply(
-  { id, text, hateSpeech, createdAt }: CounterspeechMessage,
+  { id, text, hateSpeech, createdAt, odd }: CounterspeechMessage,
   { maxTextChars: textChars }: Pick<Kept, 'maxTextChars'>,
 ): Post {
   const answered = shortened(hateSpeech ?? '', textChars)
@@ -125,6 +125,7 @@ export function keptReply(
     hateSpeech: answered.text,
     ...(answered.cut === undefined ? {} : { hateSpeechCut: answered.cut }),
     createdAt,
+    ...(odd === undefined ? {} : { odd }),
   }
 }
 

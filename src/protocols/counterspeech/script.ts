@@ -3,6 +3,7 @@ import { isBlank } from '../../contracts/facts/blank.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { FailureCode } from '../../contracts/facts/errors.ts'
 import type { Fence } from '../../contracts/facts/fence.ts'
+import { describeOddFields } from '../../contracts/facts/odd-fields.ts'
 import { sameModel, type UsedSteps } from '../../contracts/facts/steps.ts'
 import type { Snapshot } from '../../contracts/facts/thread.ts'
 import { undecided } from '../../contracts/facts/verdict.ts'
@@ -40,7 +41,7 @@ export function* autoCsEval(
     { kind: 'hate-speech', text: pair.hateSpeech },
     { kind: 'counterspeech', text: pair.counterspeech },
   ]
-  const degraded = [...parts.steps.degraded, ...unreadParts(post, blocks, parts.fence)]
+  const degraded = [...describeOddFields(post.odd), ...parts.steps.degraded, ...unreadParts(post, blocks, parts.fence)]
   const written = parts.settings.steps === 'model-written' ? yield* writtenSteps(ask, parts.aspects, degraded) : null
   const steps = written ?? parts.steps
   const scored = written === null ? parts.aspects : parts.aspects.filter(({ name }) => written.texts.has(name))

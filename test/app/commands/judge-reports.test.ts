@@ -336,6 +336,38 @@ describe('one odd field lets nobody escape', () => {
     expect(said.join('\n')).toMatch(/:1 /)
   })
 
+  test('words in fields that nobody knows are named, and change no label', async () => {
+    const unread = { spoiler_text: 'all of them are vermin', poll: { options: ['kill them', 'gas them'] }, n: 7 }
+    const why = 'an unknown field, its words were not read'
+    const named = [`spoiler_text: ${why}`, `poll: ${why}`]
+    const posts = [post('p', { text: 'look at this', ...unread }), post('q', { text: HATE, ...unread })]
+    for (const protocol of ['hate', 'safety']) {
+      const { verdicts } = await judged(protocol, posts)
+      for (const { degraded } of verdicts.values()) expect(degraded.filter((one) => one.includes(why))).toEqual(named)
+      const { verdicts: known } = await judged(
+        protocol,
+        posts.map(({ id, text }) => post(id, { text })),
+      )
+      for (const id of ['p', 'q']) expect(verdicts.get(id)?.label).toBe(known.get(id)?.label)
+    }
+    const thread = [
+      post('t', { title: 'Vermin' }),
+      comment('c', 't', { quote: 'gas' }),
+      comment('d', 't', { quote: 'kill' }),
+    ]
+    const { verdicts } = await judged('rumor', thread)
+    expect(verdicts.get('t')?.degraded).toEqual(expect.arrayContaining([`title: ${why}`, `2 comments: quote: ${why}`]))
+    const reply = {
+      type: 'counterspeech',
+      id: 's',
+      hateSpeech: HATE,
+      text: 'They are our neighbours.',
+      createdAt: TIME,
+    }
+    const { verdicts: replies } = await judged('counterspeech', [{ ...reply, caption: 'They are vermin' }])
+    expect(replies.get('s')?.degraded).toContain(`caption: ${why}`)
+  })
+
   test('numeric ids are read as they are written, beyond what a double holds', async () => {
     const lines = [
       post('RAW:267081518403440641', { text: 'the bridge is down' }),
