@@ -10,8 +10,8 @@ import {
 import { faultInJson } from '../contracts/facts/not-json.ts'
 import { RequestRefused } from './problem.ts'
 
-/** Checks that a body is JSON that is read as it comes. */
-export function checkBodyHeaders(headers: Headers): void {
+/** Checks that a body is JSON that is read as it comes; `mayBeUntyped`: also where no header says that it is JSON. */
+export function checkBodyHeaders(headers: Headers, mayBeUntyped = false): void {
   const encoding = headers.get('content-encoding')?.trim().toLowerCase() ?? ''
   if (encoding !== '' && encoding !== 'identity')
     throw new RequestRefused('compressed', 'the body has a Content-Encoding', { headers: CLOSE })
@@ -19,6 +19,7 @@ export function checkBodyHeaders(headers: Headers): void {
     .toLowerCase()
     .split(';')
     .map((part) => part.trim())
+  if (mayBeUntyped && !headers.has('content-type')) return
   if (!/^application\/(?:[a-z0-9.+-]+\+)?json$/.test(type))
     throw new RequestRefused(
       'content-type',
@@ -144,8 +145,11 @@ const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
 /** Nested deeper than this, and with more lists, objects and values than that, a body is not parsed: V8 would take seconds. */
 const [MOST_DEPTH, MOST_PARTS] = [32, 20_000]
 
-/** A body of a form that others have laid down, parsed as a whole. Refuses what is too deep or holds too many parts. */
-export function jsonOf(body: Buffer): unknown {
+/**
+ * A body of a form that others have laid down, parsed as a whole. Refuses what is too deep or holds too many parts. What is no JSON is
+ * tried once more as `mended` makes it.
+ */
+export function jsonOf(body: Buffer, mended?: (text: string) => string): unknown {
   const walk = new JsonWalk(body)
   let parts = 0
   for (let sign = walk.next(); sign !== 0; sign = walk.next()) {
@@ -162,6 +166,7 @@ export function jsonOf(body: Buffer): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
+    if (mended !== undefined) return jsonOf(Buffer.from(mended(text)))
     const detail = body.length === 0 ? 'the body is empty' : `the body is not JSON${faultInJson(text, error)}`
     throw new RequestRefused('not-json', detail)
   }

@@ -20,6 +20,16 @@ function message<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   }, z.object(shape))
 }
 
+/** A string; a key without its quotation marks; a comma that nothing follows. */
+const LOOSE = /"(?:[^"\\]|\\.)*"|\b([A-Za-z_]\w{0,60})(?=\s{0,60}:)|,(?=\s{0,1000}[}\]])/g
+
+/** JSON of what Google's servers take for it: its guide has keys without quotation marks, its reference a comma too many. Linear. */
+export function asJson(text: string): string {
+  return text.replace(LOOSE, (found, key: string | undefined) =>
+    found.startsWith('"') ? found : key === undefined ? '' : `"${key}"`,
+  )
+}
+
 const protoName = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /** What is wrong with a request, in the words of Google's servers. */
@@ -40,7 +50,8 @@ const shared = {
     entries: z.array(text).nullish(),
     articleAndParentComment: message({ article: text.nullish(), parentComment: text.nullish() }).nullish(),
   }).nullish(),
-  languages: z.array(z.string()).nullish(),
+  // As Google's servers: one value stands for a list of it. Clients send it (peRspective, of R).
+  languages: z.preprocess((given) => (typeof given === 'string' ? [given] : given), z.array(z.string()).nullish()),
   clientToken: z.string().nullish(),
   sessionId: z.unknown().optional(),
   communityId: z.unknown().optional(),

@@ -6,7 +6,7 @@ import { jsonOf } from './body.ts'
 import type { DebateStarter } from './debates.ts'
 import { unanswered } from './in-time.ts'
 import { noScore } from './no-score.ts'
-import { type Analysis, analysis, faultInRequest, suggestion } from './perspective-requests.ts'
+import { type Analysis, analysis, asJson, faultInRequest, suggestion } from './perspective-requests.ts'
 import { headersOf, PROBLEMS, RequestRefused } from './problem.ts'
 import { type DoorRoute, json, type Operation, type Schema } from './route.ts'
 import { ATTRIBUTES, type Attribute } from './scoring/attributes.ts'
@@ -146,7 +146,7 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
 }
 
 function readAs<Given>(schema: z.ZodType<Given>, body: Buffer): Given {
-  const read = schema.safeParse(jsonOf(body))
+  const read = schema.safeParse(jsonOf(body, asJson))
   if (read.success) return read.data
   throw new PerspectiveError('INVALID_REQUEST', faultInRequest(read.error))
 }

@@ -38,6 +38,7 @@ function answering({ ask }: AskContext): AskResult {
 function scoringDoor(
   ask: (context: AskContext) => Promise<AskResult> | AskResult = answering,
   became: SendOutcome = 'acknowledged',
+  openAs: string | null = null,
 ) {
   const asked: AskContext[] = []
   const sent: OutgoingMessage[] = []
@@ -51,6 +52,7 @@ function scoringDoor(
   const settings = loadSettings({ GAVEL_DOOR_SCORES_TIMEOUT: '2s' })
   const scoring = scoringPart(settings, { gateway, secret: 'a secret of sixteen', clock: Date.now })
   const door = testDoor({
+    ...(openAs === null ? {} : { openAs }),
     routes: [
       ...perspectiveRoutes({
         scorer: scoring.scorer,
@@ -302,12 +304,78 @@ describe('comments:analyze', () => {
         drop_unsupported_attributes: false,
       },
     ],
+    [
+      'peRspective (R), whose one language is no list',
+      {
+        comment: RUDE,
+        spanAnnotations: false,
+        requestedAttributes: { TOXICITY: {} },
+        doNotStore: false,
+        languages: 'en',
+      },
+    ],
+    ['perspective-api-client (npm)', { comment: RUDE, requestedAttributes: { TOXICITY: {} }, doNotStore: true }],
+    [
+      '@conversationai/perspectiveapi-js-client (npm)',
+      { comment: RUDE, doNotStore: true, languages: ['en'], requestedAttributes: { TOXICITY: {} } },
+    ],
     ['a tag in capitals', { comment: RUDE, requestedAttributes: { TOXICITY: {} }, languages: ['EN', 'de-AT'] }],
   ]
   test.each(shapes)('takes the form of %s', async (_, body) => {
     const { ask } = scoringDoor()
     const { status, body: said } = await ask('POST', ANALYZE, body)
     expect([status, Object.keys(said.attributeScores)]).toEqual([200, ['TOXICITY']])
+  })
+
+  describe('what Google publishes as examples', () => {
+    /** Sent by a key in the address, as all of them are. */
+    const sent = async (path: string, written: string, headers: Record<string, string>) => {
+      const door = scoringDoor()
+      const request = new Request(`http://localhost:8420${path}?key=${door.key}&alt=json`, { method: 'POST', headers })
+      const response = await door.fetch(new Request(request, { body: Buffer.from(written) }), door.from)
+      // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer.
+      const body: any = await response.json()
+      return { status: response.status, body, asked: door.asked, sent: door.sent }
+    }
+    const typed = { 'content-type': 'application/json' }
+
+    test('its guide’s curl, whose keys have no quotation marks', async () => {
+      const text = 'so: {a: 1,} is a fool, \\"b: 2,]\\"'
+      const body = `{comment: {text: "${text}"},\n  languages: ["en"],\n  requestedAttributes: {TOXICITY:{}} }`
+      const said = await sent(ANALYZE, body, typed)
+      expect([said.status, Object.keys(said.body.attributeScores)]).toEqual([200, ['TOXICITY']])
+      // The words are as they were written.
+      expect(said.asked[0]?.ask.messages.at(-1)?.content).toContain('so: {a: 1,} is a fool, "b: 2,]"')
+    })
+
+    test('its guide’s Python, which names no type', async () => {
+      const body = JSON.stringify({ comment: RUDE, languages: ['en'], requestedAttributes: { TOXICITY: {} } })
+      expect((await sent(ANALYZE, body, {})).status).toBe(200)
+      // A page of another site can send as much, but has no key; and a door that needs none gets nothing untyped.
+      const open = scoringDoor(answering, 'acknowledged', 'acme')
+      const request = new Request(`http://localhost:8420${ANALYZE}`, { method: 'POST', body: Buffer.from(body) })
+      expect((await open.fetch(request, open.from)).status).toBe(415)
+      const { ask } = scoringDoor()
+      expect((await ask('POST', '/v1/moderations', { input: 'x' }, { 'content-type': '' })).status).toBe(415)
+      expect((await sent(ANALYZE, body, { 'content-type': 'text/plain' })).status).toBe(415)
+    })
+
+    test('its reference’s correction, with a comma too many', async () => {
+      const scores = '"attributeScores": {\n    "TOXICITY": {"summaryScore": {"value": 0}},\n  }'
+      const body = `{"comment": {"text": "Get busy."},\n  ${scores},\n  "communityId": "/forum/movies", "clientToken": "c-1"}`
+      const said = await sent('/v1alpha1/comments:suggestscore', body, typed)
+      expect([said.status, said.body.clientToken, said.sent.length]).toEqual([200, 'c-1', 1])
+    })
+
+    test('and what its servers take for no JSON either is none', async () => {
+      for (const body of [
+        '{comment: {text: nothing}}',
+        '{"comment": {"text": "x"}',
+        '{"comment" {}}',
+        '{comment: NaN}',
+      ])
+        expect((await sent(ANALYZE, body, typed)).status).toBe(400)
+    })
   })
 
   test('follows a wish by either name of its field', async () => {
