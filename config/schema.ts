@@ -12,7 +12,7 @@ import { console as consoleSettings } from './console.ts'
 import { door, webhooks } from './door.ts'
 import { overload, overloadedAtDue } from './overload.ts'
 import { record, review } from './record.ts'
-import { ascending, byName, count, duration, TLS_IS_OFF, tls, tlsFiles, wait } from './values.ts'
+import { ascending, byName, count, duration, TLS_IS_OFF, textPath, tls, tlsFiles, wait } from './values.ts'
 
 const HOST_AND_PORT = /^[^\s,]+:\d+$/
 const hostAndPort = z.string().regex(HOST_AND_PORT, 'must be host:port')
@@ -258,6 +258,7 @@ const allSettings = z.strictObject({
     proposalsPerAuthor: count,
     newProposals: z.strictObject({ perAuthor: count, perTenant: count, per: budgetWindow }),
   }),
+  messages: z.strictObject({ textFields: z.array(textPath).max(20) }),
   intake: z.strictObject({
     maxMessageBytes: count,
     maxAhead: duration,

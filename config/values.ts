@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { TEXT_PATH } from '../src/contracts/facts/text-fields.ts'
 
 const UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
@@ -51,3 +52,13 @@ export const tls = z
 export const tlsFiles = ({ ca, cert, serverName }: z.infer<typeof tls>) => ca !== '' || cert !== '' || serverName !== ''
 
 export const TLS_IS_OFF = 'is false, and ca, cert or serverName is set: they would be passed over'
+
+/** Fields that are read as what they are: a path into one of them would take it away. */
+const OWN_FIELDS =
+  /^(?:id|postId|parentId|subjectId|tenant|hateSpeech|author|authorSince|lang|createdAt|media|reach|deleted|type)\b/
+
+/** A path to words in a message. */
+export const textPath = z
+  .string()
+  .regex(TEXT_PATH, 'must be a path such as title, or poll.options[].title')
+  .refine((path) => !OWN_FIELDS.test(path), 'is a field that is read already')

@@ -534,3 +534,50 @@ describe('a dead letter', () => {
     )
   })
 })
+
+describe('words in fields beside the text', () => {
+  const paths = ['title', 'spoiler_text', 'text', 'poll.options[].title', 'tags[]']
+  const limits = { ...LIMITS, textFields: paths }
+  const status = {
+    title: 'On vermin',
+    spoiler_text: 'all of them',
+    poll: { options: [{ title: 'kill them', votes: 3 }, { title: 'gas them' }, { title: 7 }], note: 'vote once' },
+    tags: ['one', 'two'],
+  }
+  const textOf = (value: unknown, textFields: readonly string[] = paths) => {
+    const read = readMessage(incoming(value), postMessage, { ...LIMITS, textFields }, NOW)
+    return read.ok ? read.message.text : read.detail
+  }
+
+  it('are part of it in the order of the setting, and what is left of them is named', () => {
+    const read = readMessage(incoming(post(status)), postMessage, limits, NOW)
+    expect(read).toMatchObject({ ok: true })
+    expect(read.ok ? [read.message.text, read.message.odd] : read).toEqual([
+      'On vermin\n\nall of them\n\nhello\n\nkill them\ngas them\n\none\ntwo',
+      [{ field: 'poll', why: 'an unknown field, its words were not read' }],
+    ])
+    expect(textOf(post(status), ['title'])).toBe('hello\n\nOn vermin')
+    expect(readMessage(incoming(comment({ title: 'a', text: '' })), commentMessage, limits, NOW)).toMatchObject({
+      message: { text: 'a' },
+    })
+  })
+
+  it.each<[string, object, string]>([
+    ['a title alone', { text: null, title: 'Vermin' }, 'Vermin'],
+    ['nothing beside it', { title: ' ', poll: {} }, 'hello'],
+    ['values of other kinds', { title: { a: 1 }, spoiler_text: 7, poll: [], tags: 'x' }, 'hello'],
+    ['names of every object', JSON.parse('{"__proto__": {"title": "x"}, "constructor": "some words"}'), 'hello'],
+  ])('may be %s', (_, change, text) => {
+    expect(textOf(post(change))).toBe(text)
+  })
+
+  it('are no text of what has none, in a reply or a deletion', () => {
+    expect(textOf(post({ text: { $ne: 1 }, title: 'x' }))).toMatch(/^text: not a text, left out/)
+    expect(textOf(post({ text: undefined, hateSpeech: 'x', title: 'x' }))).toMatch(/a post has a text or media/)
+    expect(
+      readMessage(incoming(post({ deleted: true, text: undefined, title: 'x' })), postMessage, limits, NOW),
+    ).toEqual(
+      expect.objectContaining({ message: { id: 'p1', tenant: 'default', createdAt: NOW - 60_000, deleted: true } }),
+    )
+  })
+})

@@ -12,6 +12,7 @@ export const NOW = Date.parse('2026-01-02T00:00:00Z')
 export interface TestDoorOptions {
   readonly routes?: readonly DoorRoute[]
   readonly openAs?: string
+  readonly textFields?: readonly string[]
   readonly origins?: readonly string[]
   readonly rate?: { perSecond: number; burst: number }
   readonly bodyBytes?: number
@@ -63,7 +64,7 @@ export function testDoor(options: TestDoorOptions = {}) {
           ['rumor', ['rumor', 'non-rumor']],
           ['hate', ['hate', 'non-hate']],
         ]),
-        limits: { maxMessageBytes: 20_000, maxAhead: 60_000 },
+        limits: { maxMessageBytes: 20_000, maxAhead: 60_000, textFields: options.textFields ?? [] },
         items: options.items ?? 1_000,
         pressure: options.pressure ?? (() => null),
         clock: () => NOW,

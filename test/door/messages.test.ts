@@ -272,3 +272,19 @@ describe('messages', () => {
     }
   })
 })
+
+test('words beside the text that a setting names are sent as part of it', async () => {
+  const { ask, records } = testDoor({ textFields: ['title', 'text', 'poll[]'] })
+  const post = {
+    type: 'post',
+    id: 'p',
+    title: 'One',
+    text: 'two',
+    poll: ['three'],
+    mood: 'far too odd',
+    createdAt: '2026-01-01T00:00:00Z',
+  }
+  const { status, body } = await ask('POST', '/v1/messages', post)
+  expect([status, body.items[0].ignored]).toEqual([200, ['mood']])
+  expect(JSON.parse(String(records[0]?.value))).toMatchObject({ id: 'p', text: 'One\n\ntwo\n\nthree' })
+})

@@ -46,6 +46,7 @@ import { refusalsPart } from './gate.ts'
 import { openerOf } from './intake.ts'
 import { promptsOf } from './make-protocols.ts'
 import type { ServiceParts } from './parts.ts'
+import { readLimitsOf } from './read-limits.ts'
 
 /** How often the file of keys is looked at, and whether the backlog is too large, in ms. */
 const [KEYS_MS, PRESSURE_MS] = [2_000, 500]
@@ -152,7 +153,7 @@ export function doorPart(
     const given = {
       sending: sending({ writer, timeoutMs: settings.door.produceTimeout, report }),
       topics: topicsByMessage(topics),
-      limits: settings.intake,
+      limits: readLimitsOf(settings),
       items: settings.door.items,
       pressure: pressure.why,
       clock,

@@ -21,6 +21,7 @@ import { threadRules } from '../../judging/threads/rules.ts'
 import { closable } from '../../operations/closable.ts'
 import { overloadSteps } from './overload.ts'
 import type { ServiceParts } from './parts.ts'
+import { readLimitsOf } from './read-limits.ts'
 import { verdictForm } from './verdict-form.ts'
 
 /** How often to look for threads that became due for a protocol while it was off, in ms. */
@@ -110,7 +111,7 @@ export function inputOf(
       erasures: backgroundErasures(commentEraser({ ...parts, settings })),
       checkpoints: settings.checkpoints,
       rules: threadRules(settings, samplingRank),
-      limits: settings.intake,
+      limits: readLimitsOf(settings),
       maxReplies: settings.threads.maxReplies,
     },
   }

@@ -2,12 +2,15 @@ import type { z } from 'zod'
 import { MAX_DEPTH, parseMessage, withoutDeepFields } from './message-json.ts'
 import { type DeadLetterReason, MESSAGE_FIELDS } from './messages.ts'
 import { faultInJson } from './not-json.ts'
+import { withTextFields } from './text-fields.ts'
 
 export interface ReadLimits {
   /** Longest message value, in bytes. */
   readonly maxMessageBytes: number
   /** A `createdAt` further in the future than this, by the wall clock, is a mistake or an attack, in ms. */
   readonly maxAhead: number
+  /** Where words stand beside the text, that are part of it (`messages.textFields`). */
+  readonly textFields?: readonly string[]
 }
 
 /** A value as parsed, and its JSON, without fields that are nested too deep; or why it can't be read. */
@@ -32,6 +35,7 @@ export function readValue<Message extends { createdAt: number }>(
   try {
     text = strictUtf8.decode(shallow)
     json = parseMessage(text)
+    if (limits.textFields !== undefined && limits.textFields.length > 0) json = withTextFields(json, limits.textFields)
   } catch (error) {
     return dead('not-json', `the value is not JSON in UTF-8${envelopeOf(value) || faultInJson(text, error)}`)
   }

@@ -368,6 +368,16 @@ describe('one odd field lets nobody escape', () => {
     expect(replies.get('s')?.degraded).toContain(`caption: ${why}`)
   })
 
+  test('words that a setting names beside the text are judged as part of it', async () => {
+    const lines = [post('p', { text: 'look at this', spoiler: { text: HATE } }), post('q', { text: null, title: HATE })]
+    const textFields = ['title', 'spoiler.text']
+    const { verdicts } = await judged('hate', lines, NORMAL, () => ({ messages: { textFields } }))
+    for (const id of ['p', 'q']) expect(verdicts.get(id)).toMatchObject({ label: 'hate', degraded: [] })
+    const without = await judged('hate', lines)
+    expect(without.verdicts.get('p')?.label).toBe('non-hate')
+    expect(without.verdicts.has('q')).toBe(false)
+  })
+
   test('numeric ids are read as they are written, beyond what a double holds', async () => {
     const lines = [
       post('RAW:267081518403440641', { text: 'the bridge is down' }),
