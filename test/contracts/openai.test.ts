@@ -324,6 +324,7 @@ describe('the OpenAI model', () => {
     ['another kind of object', json(200, { object: 'list', data: [] })],
     ['an error with status 200', json(200, { error: { message: SECRET } })],
     ['null', json(200, null)],
+    ['null for its choices', json(200, completion({ choices: null }))],
     ['nothing', (response: ServerResponse) => response.writeHead(200).end()],
     ['no content', (response: ServerResponse) => response.writeHead(204).end()],
   ] as const)('may be tried later: %s', async (_, respond) => {
@@ -331,6 +332,13 @@ describe('the OpenAI model', () => {
     const failure = await retryOf(model, { timeoutMs: 2_000 })
     expect(failure.code).toBe('unavailable')
     expect(failure.message).not.toContain(SECRET)
+  })
+
+  it.each([
+    ['no choices', json(200, completion({ choices: null })), 'the response has no choices'],
+    ['no body', (response: ServerResponse) => response.writeHead(200).end(), 'the response is empty'],
+  ] as const)('says that a response has %s, and blames no filter and no address', async (_, respond, message) => {
+    expect((await retryOf((await endpoint(respond)).model)).message).toBe(message)
   })
 
   it.each([

@@ -113,6 +113,7 @@ export class Endpoint<Body extends object = object> {
   async #read(response: IncomingMessage, text: string | null, body: Body): Promise<unknown> {
     if (text === null && succeeded(response))
       throw new RetryLaterError('unavailable', 'the response exceeded the size limit')
+    if (text === '' && succeeded(response)) throw new RetryLaterError('unavailable', 'the response is empty')
     if (text !== null && text.length > LONG) await turnToParse()
     const json = await read(text ?? '', this.#settings.maxParts)
     if (succeeded(response) && !isError(json)) return json ?? null

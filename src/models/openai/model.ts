@@ -148,6 +148,9 @@ function replyOf(data: unknown, asked: () => string): ModelReply {
       'unavailable',
       data === null ? 'the response is no readable JSON: a web page, perhaps' : 'the response is not a chat completion',
     )
+  // An empty list is what several servers send where a filter stopped the answer; none at all is no answer.
+  if (read.data.choices == null && !('promptFeedback' in read.data))
+    throw new RetryLaterError('unavailable', 'the response has no choices')
   const [choice] = read.data.choices ?? []
   if (choice?.error) throw failureOf({ status: 200, json: choice.error, text: '' }, asked)
   const { refusal } = choice?.message ?? {}
