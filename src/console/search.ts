@@ -35,10 +35,10 @@ export function searchPage({
         return notSearched(TEXTS.search.tooManyWords(MOST_TERMS), 400, searchForm(query, asked, kinds))
       const result =
         asked === ''
-          ? { found: await record.find(filter, MOST), stoppedEarly: false }
+          ? { found: await record.find(filter, MOST), stoppedEarly: false, reindexing: false }
           : await turns.take(session.by, signal, () => record.search(asked, filter, MOST))
       if (result === null) return notSearched(TEXTS.search.busy, 503, searchForm(query, asked, kinds))
-      const { found, stoppedEarly } = result
+      const { found, stoppedEarly, reindexing } = result
       const readable = blinds.openTo(session.by, found)
       const last = found.length === MOST ? found.at(-1)?.cursor : undefined
       return {
@@ -47,6 +47,7 @@ export function searchPage({
 ${searchForm(query, asked, kinds)}
 <p role="status">${found.length === MOST ? `${TEXTS.search.newest} ` : ''}${TEXTS.search.found(readable.length)}</p>
 ${stoppedEarly ? html`<p class="notice">${TEXTS.search.stopped}</p>` : NOTHING}
+${reindexing ? html`<p class="notice">${TEXTS.search.reindexing}</p>` : NOTHING}
 <ol class="rows">${rowsOf(readable, { kinds, disturbing })}</ol>
 ${last === undefined ? NOTHING : html`<p><a href="${link('/search', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
       }

@@ -177,6 +177,7 @@ export const TEXTS = {
     found: (count: number) => (count === 1 ? '1 verdict' : `${count} verdicts`),
     newest: 'the newest',
     stopped: 'The search stopped early: there may be more. Narrow it by a longer word or by a field.',
+    reindexing: 'There may be more: older texts are being indexed anew. Search again later.',
     tooManyWords: (most: number) => `Search for at most ${most} words at a time.`,
     busy: 'Other searches are running. Try again in a few seconds.',
     hint: 'Words are also found inside longer words, in every script. Words in quotation marks are searched as one phrase.',

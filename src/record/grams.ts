@@ -1,40 +1,56 @@
+import asciiFolding from 'fold-to-ascii'
 import { normalized } from '../contracts/facts/normalized.ts'
 
-/** Raised with every change of {@link folded} or {@link gramsOf}: an index is read by the rules that it was written by. */
+/** Raised with every change of {@link gramsOf}: an index is read by the rules that it was written by. */
 export const GRAMS_VERSION = 1
+/** Raised with every change of {@link folded}: texts that were folded by another version are folded anew. */
+export const FOLDING = '2'
 
-/** Marks above and below letters in Latin, Greek, Cyrillic, Hebrew and Arabic; those of Indic scripts and Thai are letters to a reader. */
+/** Marks above and below letters, and the nukta below those of India; others of Indic scripts and Thai are letters to a reader. */
 const MARKS =
-  /[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed]/g
-/** Letters that are written for one another. */
+  /[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\ufe20-\ufe2f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u093c\u09bc\u0a3c\u0abc\u0b3c\u0c3c\u0cbc]/g
+/** Latin letters that Unicode does not take apart (đ, ø, ł, æ): read by Lucene's table, which search engines use. */
+const LATIN = /[^\P{Script=Latin}a-z]/gu
+/**
+ * Letters that are written for one another, each row by its first: of Arabic by Lucene's filters for Arabic, Persian and Sorani, of
+ * Cyrillic by the letter that one with a mark is named after in Unicode.
+ */
+const ALIKE_LETTERS = [
+  ...['اٱ', 'يىیے', 'هةہۃە', 'كک', 'σς'],
+  ...['гґғҕӷӻ', 'жҗ', 'зҙ', 'кқҝҟӄ', 'лӆԓԡԯ', 'мӎ', 'нңӈӊԣ', 'оө', 'пҧԥ', 'рҏ', 'сҫ', 'тҭ', 'уүұ', 'хҳӽӿ', 'чҷҹ'],
+]
+/** The zeros of Arabic, Persian and India's scripts, each before its other digits. */
+const ZEROS = [0x660, 0x6f0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66]
+const DIGITS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
 const ALIKE: ReadonlyMap<string, string> = new Map([
-  ['أ', 'ا'],
-  ['إ', 'ا'],
-  ['آ', 'ا'],
-  ['ٱ', 'ا'],
-  ['ى', 'ي'],
-  ['ی', 'ي'],
-  ['ئ', 'ي'],
-  ['ة', 'ه'],
-  ['ک', 'ك'],
-  ['ؤ', 'و'],
-  ['ß', 'ss'],
-  ['ς', 'σ'],
-  ['ı', 'i'],
+  ...ALIKE_LETTERS.flatMap(([first = '', ...others]) => others.map((other) => [other, first] as const)),
+  ...ZEROS.flatMap((zero) => DIGITS.map((digit) => [String.fromCodePoint(zero + digit), String(digit)] as const)),
 ])
 const LIKE = new RegExp(`[${[...ALIKE.keys()].join('')}]`, 'g')
 /** Invisible characters, and the stroke that stretches an Arabic word. */
 const UNSEEN = /[\p{Cf}\u0640]/gu
-const BETWEEN_WORDS = /[^\p{L}\p{N}\p{M}\p{Extended_Pictographic}]+/gu
+/** Apostrophes that are letters to Unicode (ʼ, ʻ) stand between words as ’ does. */
+const BETWEEN_WORDS =
+  /(?:[^\p{L}\p{N}\p{M}\p{Extended_Pictographic}]|[\u02b9-\u02bf\u02c8\u02ca\u02cb\u02ee\ua78b\ua78c])+/gu
+/** Parts a word of Persian in two, as a space does, and joins it to one for who can't type it. */
+const NON_JOINER = '\u200c'
 
 /**
  * A text as it is searched: compatible forms, small letters, no vowel signs and accents, letters that are written for one
- * another as one, and one space between words.
+ * another as one, and one space between words. A word with a non-joiner is in it in its parts, and at the end joined.
  */
 export function folded(text: string): string {
+  if (!text.includes(NON_JOINER)) return plain(text)
+  const joined = text.split(/\s+/).filter((word) => word.includes(NON_JOINER))
+  return plain([text.replaceAll(NON_JOINER, ' '), ...new Set(joined)].join(' '))
+}
+
+function plain(text: string): string {
   const bare = normalized(text.toWellFormed(), 'NFKD').toLowerCase().replace(UNSEEN, '').replace(MARKS, '')
   // Composed again: Hangul's syllables, and the marks of Kana.
-  const whole = normalized(bare, 'NFC').replace(LIKE, (letter) => ALIKE.get(letter) ?? letter)
+  const whole = normalized(bare, 'NFC')
+    .replace(LATIN, (letter) => asciiFolding.foldMaintaining(letter).toLowerCase())
+    .replace(LIKE, (letter) => ALIKE.get(letter) ?? letter)
   return whole.replace(BETWEEN_WORDS, ' ').trim()
 }
 
@@ -88,8 +104,14 @@ function isOfDense(character: string): boolean {
   return KINDS[code] === 2
 }
 
-/** The folded terms of a query: words, and what stands in quotation marks as one. All must be found. */
-export function termsOf(query: string): string[] {
+/** The ways to read a query, each in the folded terms that must all be found: a non-joiner is written as a space, or left out. */
+export function readingsOf(query: string): string[][] {
+  const readings = query.includes(NON_JOINER) ? [' ', ''].map((as) => query.replaceAll(NON_JOINER, as)) : [query]
+  return readings.map(termsOf).filter((terms) => terms.length > 0)
+}
+
+/** The folded terms of a query: words, and what stands in quotation marks as one. */
+function termsOf(query: string): string[] {
   const terms = [...query.matchAll(/["“”„«»]([^"“”„«»]*)["“”„«»]|[^\s"“”„«»]+/g)].map(([all, quoted]) =>
     folded(quoted ?? all),
   )

@@ -9,7 +9,7 @@ it('one search is made at a time, few wait, and none is made for who has gone', 
   vi.spyOn(console.record, 'search').mockImplementation(async (query) => {
     made.push(query)
     await new Promise<void>((resolve) => void ends.push(resolve))
-    return { found: [], stoppedEarly: false }
+    return { found: [], stoppedEarly: false, reindexing: false }
   })
   const gone = new AbortController()
   const ask = (q: string, at: number) => {
@@ -35,7 +35,7 @@ it('nobody takes all the searches that may wait', async () => {
   const { promise, resolve } = Promise.withResolvers<void>()
   vi.spyOn(console.record, 'search').mockImplementation(async () => {
     await promise
-    return { found: [], stoppedEarly: false }
+    return { found: [], stoppedEarly: false, reindexing: false }
   })
   const ask = async (cookie: string) => (await console.ask('/search?q=a', { headers: { cookie } })).status
   const three = [ask(anna), ask(anna), ask(anna)]
@@ -55,4 +55,13 @@ it('more words than a search may have are not looked for, and the page says so',
   expect(text).toContain('seven eight nine')
   expect(searches).not.toHaveBeenCalled()
   expect((await ask('"one two three" four five six seven eight nine ten')).status).toBe(200)
+})
+
+it('a search among texts that are being indexed anew says that there may be more', async () => {
+  const console = await aConsole()
+  const cookie = await console.signedIn()
+  const page = async () => (await console.page('/search?q=a', cookie)).text
+  expect(await page()).not.toContain('indexed anew')
+  vi.spyOn(console.record, 'search').mockResolvedValue({ found: [], stoppedEarly: false, reindexing: true })
+  expect(await page()).toContain('older texts are being indexed anew')
 })

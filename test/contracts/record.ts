@@ -377,6 +377,29 @@ export function recordContract(
         expect(await ids('bridge')).toEqual(['rumor~p~r2'])
       })
 
+      it('letters as people type them: without marks that Unicode does not take off, a non-joiner as a space, any apostrophe', async () => {
+        const texts = {
+          vi: 'Tôi được đi học ở thành phố',
+          hi: 'वे सब बुरे लोग हैं क़लम',
+          fa: 'می\u200cخواهم بروم',
+          spaced: 'می خواهم بروم',
+          joined: 'میخواهم بروم',
+          uk: 'п’ять об’єктів',
+        }
+        for (const [subjectId, text] of Object.entries(texts)) await topics.judged({ subjectId }, text)
+        const found = async (query: string, filter = {}) =>
+          (await store.search(query, filter, 9)).found.map(({ verdict }) => verdict.subjectId).sort()
+        expect(await found('toi duoc di hoc')).toEqual(['vi'])
+        expect(await found('कलम')).toEqual(['hi'])
+        expect(await found('обʼєктів')).toEqual(['uk'])
+        expect(await found('می خواهم')).toEqual(['fa', 'spaced'])
+        expect(await found('میخواهم')).toEqual(['fa', 'joined'])
+        expect(await found('می\u200cخواهم')).toEqual(['fa', 'joined', 'spaced'])
+        expect(await found('می\u200cخواهم', { tenants: ['default'] })).toEqual(['fa', 'joined', 'spaced'])
+        expect(await found('می\u200cخواهم', { tenants: ['acme'] })).toEqual([])
+        expect(await store.search('کلم', {}, 9)).toMatchObject({ found: [], reindexing: false })
+      })
+
       it('a transcript that comes before its verdict', async () => {
         await topics.send('transcripts', 'p', aTranscript('rumor~p~r1', 'a harbour'))
         await topics.send('verdicts', 'p', aVerdict(at(0)))

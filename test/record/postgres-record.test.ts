@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { folded, gramsOf } from '../../src/record/grams.ts'
 import { type DatabaseAddress, database, type Sql } from '../../src/record/postgres/connection.ts'
 import { hashing } from '../../src/record/postgres/grams-key.ts'
@@ -17,23 +17,32 @@ import { aTranscript, at, CONTEXT, DAY, feed, incoming, KEEP } from '../contract
 import { makeCertificates } from '../support/certificates.ts'
 import { aPostgres } from '../support/postgres-server.ts'
 import { aVerdict } from '../support/verdicts.ts'
+import { firstFolded, LETTERS } from './first-folding.ts'
 
 const certificates = makeCertificates()
 const PASSWORD = 'canary4postgres'
 const postgres = await aPostgres({ password: PASSWORD, ...(certificates !== null && { tls: certificates }) })
 
 const HOUR = 3_600_000
-const open = (address: DatabaseAddress, more = {}) =>
-  postgresRecord({
-    address,
-    keep: KEEP,
-    maxBytes: 2 ** 40,
-    sourceKeep: 8 * DAY,
-    auditShare: 0,
-    blindShare: 0,
-    vacuumWithin: HOUR,
-    ...more,
-  })
+const settingsOf = (address: DatabaseAddress, more = {}) => ({
+  address,
+  keep: KEEP,
+  maxBytes: 2 ** 40,
+  sourceKeep: 8 * DAY,
+  auditShare: 0,
+  blindShare: 0,
+  vacuumWithin: HOUR,
+  ...more,
+})
+const open = (address: DatabaseAddress, more = {}) => postgresRecord(settingsOf(address, more))
+/** Opens a record as a process does that folds letters by the first rules. */
+async function openedByFirst(address: DatabaseAddress) {
+  vi.resetModules()
+  vi.doMock('../../src/record/grams.ts', async (original) => ({ ...(await original<object>()), folded: firstFolded }))
+  const { postgresRecord: first } = await import('../../src/record/postgres/record.ts')
+  vi.doUnmock('../../src/record/grams.ts')
+  return first(settingsOf(address))
+}
 const aSchema = () => `record_${randomBytes(6).toString('hex')}`
 
 describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
@@ -346,6 +355,64 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     expect((await store.search('harbour', {}, 200)).found).toHaveLength(expected.length)
     await db.close()
     await store.close()
+  })
+
+  it('whose texts were folded by the first rules is searched, and folded anew from what it has, a step at a time, beside such a process', async () => {
+    const address = addressOf()
+    const older = await openedByFirst(address)
+    const topics = feed(older)
+    for (const [subjectId, [text]] of Object.entries(LETTERS)) await topics.judged({ subjectId }, text)
+    // Newer than these, and more than one step takes.
+    for (const [topic, partition] of [
+      ['verdicts', 1],
+      ['transcripts', 1],
+    ] as const) {
+      const entries = Array.from({ length: 600 }, (_, n) => {
+        const verdict = aVerdict(at(60 + n), { subjectId: `s${n}` })
+        const value = topic === 'verdicts' ? verdict : aTranscript(verdict.id, 'a harbour')
+        const message = { ...incoming(topic, n, `s${n}`, value, 60 + n), partition }
+        return entriesOf(topic, message, CONTEXT).map((entry) => ({ offset: n, entry }))
+      }).flat()
+      await older.apply({ topic, partition, from: 0, next: 600, entries })
+    }
+    const db = database(address, 1)
+    await db.run("DELETE FROM meta WHERE k = 'folding'")
+    // Its transcript has made room for others.
+    await db.run("DELETE FROM held USING transcripts WHERE held.t = transcripts.t AND id LIKE '%~no~%'")
+
+    const store = await open(address)
+    const search = async (query: string) => {
+      const { found, reindexing } = await store.search(query, {}, 9)
+      return { found: found.map(({ verdict }) => verdict.subjectId), reindexing }
+    }
+    // A search on a busy machine may find less in its time.
+    const finds = (query: string) => expect.poll(() => search(query), { timeout: 30_000 })
+    const letters = () => Promise.all(Object.values(LETTERS).map(([, query]) => search(query)))
+    const missed = Object.keys(LETTERS).map(() => ({ found: [], reindexing: true }))
+    const allFound = async (reindexing: boolean) => {
+      for (const [id, [, query]] of Object.entries(LETTERS)) await finds(query).toEqual({ found: [id], reindexing })
+    }
+    expect(await letters()).toEqual(missed)
+    const { at: since } = await store.arrivals(null, 9)
+    const now = Date.parse(at(3_600))
+    await store.tidy(now)
+    expect(await letters()).toEqual(missed)
+    await finds('harbour').toMatchObject({ found: { length: 9 }, reindexing: true })
+    // Another process goes on with it; one of the version before still writes.
+    const again = await open(address)
+    await again.tidy(now)
+    await allFound(true)
+    await topics.judged({ subjectId: 'last' }, 'Ærø')
+    await again.tidy(now)
+    expect(await search('aero')).toMatchObject({ found: [], reindexing: true })
+    for (let step = 0; step < 3; step++) await again.tidy(now + 600_000)
+    await allFound(false)
+    await finds('aero').toEqual({ found: ['last'], reindexing: false })
+    // Nothing of it is news but what came meanwhile, and no block has what was written anew twice.
+    expect((await store.arrivals(since, 9)).rows.map(({ verdict }) => verdict.subjectId)).toEqual(['last'])
+    const [blocks] = await db.rows<{ n: number }>('SELECT sum(cardinality(docs))::int AS n FROM blocks')
+    expect(blocks?.n).toBe(606)
+    for (const one of [db, older, store, again]) await one.close()
   })
 
   it('is made by a user who may make no schema, in one that they were given', async () => {

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } fr
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, vi } from 'vitest'
+import { gramsOf } from '../../src/record/grams.ts'
 import { entriesOf } from '../../src/record/project.ts'
 import { sameThreadHalf } from '../../src/record/sqlite/halves.ts'
 import { RecordReads } from '../../src/record/sqlite/reads.ts'
@@ -10,9 +11,11 @@ import { sqliteRecord, sqliteRecordReader } from '../../src/record/sqlite/record
 import { besides, putInPlace } from '../../src/record/sqlite/replace.ts'
 import { pathInMemory } from '../../src/record/sqlite/schema.ts'
 import { Sql } from '../../src/record/sqlite/sql.ts'
+import { tenantToken } from '../../src/record/sqlite/text-index.ts'
 import { aTranscript, at, CONTEXT, DAY, feed, incoming, KEEP } from '../contracts/record.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { aVerdict } from '../support/verdicts.ts'
+import { firstFolded, LETTERS } from './first-folding.ts'
 
 const pathOf = () => join(ownFolder('record'), 'record.sqlite')
 const open = (path: string, maxBytes = 2 ** 30) =>
@@ -293,15 +296,78 @@ it('a file whose index was written by older rules is found by, and indexed anew 
   older.exec("UPDATE meta SET v = '1' WHERE k = 'grams'")
   older.close()
   const reader = await sqliteRecordReader(path, sameThreadHalf)
-  const found = async () => (await reader.search('harbour', { tenants: ['acme'] }, 5)).found.length
-  expect(await found()).toBe(1)
+  const found = async () => {
+    const { found, reindexing } = await reader.search('harbour', { tenants: ['acme'] }, 5)
+    return [found.length, reindexing]
+  }
+  expect(await found()).toEqual([1, false])
   const store = await open(path)
-  expect(await found()).toBe(0)
+  expect(await found()).toEqual([0, true])
   await store.tidy(Date.parse(at(3_600)))
-  expect(await found()).toBe(1)
+  expect(await found()).toEqual([1, false])
   await feed(store).send('posts', 'p', { ...deletion, tenant: 'acme' }, 60)
   expect(inIndex(path, ['har', 'bou'])).toEqual([])
   await Promise.all([reader.close(), store.close()])
+})
+
+/** Makes of a file what it were if all of it had been written by the first rules for letters. */
+function foldedAtFirst(path: string): void {
+  const db = new DatabaseSync(path)
+  const rows = db
+    .prepare('SELECT doc, rulings.tenant, words, json FROM texts JOIN rulings USING (doc) JOIN transcripts USING (id)')
+    .all()
+  db.exec("INSERT INTO found (found) VALUES ('delete-all'); DELETE FROM texts; DELETE FROM meta WHERE k = 'folding'")
+  for (const { doc, tenant, words, json } of rows) {
+    const text = firstFolded(`${words}\n${JSON.parse(String(json)).rationale}`)
+    db.prepare('INSERT INTO texts VALUES (?, ?)').run(Number(doc), text)
+    const tokens = [tenantToken(String(tenant)), ...gramsOf(text)].join(' ')
+    db.prepare('INSERT INTO found (rowid, g) VALUES (?, ?)').run(Number(doc), tokens)
+  }
+  db.close()
+}
+
+it('a file whose texts were folded by the first rules is searched, and folded anew from what it has, a step at a time', async () => {
+  const path = pathOf()
+  const before = await open(path)
+  const topics = feed(before)
+  for (const [subjectId, [text]] of Object.entries(LETTERS)) await topics.judged({ subjectId }, text)
+  await before.close()
+  // Newer than these, and more than one step takes.
+  await harbours(path, { default: 600 })
+  foldedAtFirst(path)
+  const older = new DatabaseSync(path)
+  // Its transcript has made room for others.
+  older.exec("UPDATE transcripts SET words = NULL, z = NULL WHERE id LIKE '%~no~%'")
+  older.close()
+
+  const reader = await sqliteRecordReader(path, sameThreadHalf)
+  const search = async (query: string) => {
+    const { found, ...others } = await reader.search(query, {}, 9)
+    return { found: found.map(({ verdict }) => verdict.subjectId), ...others }
+  }
+  const missed = { found: [], stoppedEarly: false, reindexing: true }
+  const letters = () => Promise.all(Object.values(LETTERS).map(([, query]) => search(query)))
+  expect(await letters()).toEqual(Object.keys(LETTERS).map(() => missed))
+  expect(await search('harbour')).toMatchObject({ found: { length: 9 }, reindexing: true })
+  const { at: since } = await reader.arrivals(null, 9)
+
+  const first = await open(path)
+  await first.tidy(Date.parse(at(3_600)))
+  expect(await letters()).toEqual(Object.keys(LETTERS).map(() => missed))
+  expect(await search('harbour')).toMatchObject({ found: { length: 9 }, reindexing: true })
+  await first.close()
+  const again = await open(path)
+  await again.tidy(Date.parse(at(3_600)))
+  expect(await letters()).toEqual(
+    Object.keys(LETTERS).map((id) => ({ found: [id], stoppedEarly: false, reindexing: false })),
+  )
+  // Nothing of it is news.
+  expect((await reader.arrivals(since, 9)).rows).toEqual([])
+  expect(inIndex(path, ['duo', 'đuo', 'smo'])).toEqual(['duo', 'smo'])
+  const deletions = feed(again)
+  for (const id of Object.keys(LETTERS)) await deletions.send('posts', id, { ...deletion, id }, 60)
+  expect(inIndex(path, ['duo', 'đuo', 'smo'])).toEqual([])
+  await Promise.all([reader.close(), again.close()])
 })
 
 it('a search that goes on for too long stops, and says so', async () => {
@@ -317,8 +383,8 @@ it('a search that goes on for too long stops, and says so', async () => {
     reads.close()
     return result
   }
-  expect(search(600)).toEqual({ found: [], stoppedEarly: true })
-  expect(search(1)).toEqual({ found: [], stoppedEarly: false })
+  expect(search(600)).toEqual({ found: [], stoppedEarly: true, reindexing: false })
+  expect(search(1)).toEqual({ found: [], stoppedEarly: false, reindexing: false })
 })
 
 it('records in memory are apart, end when they are closed, and leave no file', async () => {

@@ -150,15 +150,19 @@ async function fromRecord(
       ...(label === undefined ? {} : { label: label === NO_LABEL ? null : label }),
       ...(tenant === undefined ? {} : { tenants: [tenant] }),
     }
-    const { found, stoppedEarly } =
+    const { found, stoppedEarly, reindexing } =
       search === undefined
-        ? { found: await record.find(filter, last), stoppedEarly: false }
+        ? { found: await record.find(filter, last), stoppedEarly: false, reindexing: false }
         : await record.search(search, filter, last)
     for (const { verdict: one, words } of found.toReversed())
       terminal.out(json ? printableJson(JSON.stringify(one)) : verdictLine(one, words ?? ''))
     if (found.length === last) terminal.say(`These are the newest ${last}; there may be more (--last).`)
     if (stoppedEarly)
       terminal.say('The search ended early: too many verdicts hold parts of these words. Name rarer ones.')
+    if (reindexing)
+      terminal.say(
+        'There may be more: older texts are being indexed anew, so that their letters are searched by new rules (docs/record.md).',
+      )
     return found.length
   } finally {
     await record.close()

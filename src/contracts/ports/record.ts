@@ -254,6 +254,8 @@ export interface RecordSearch {
   readonly found: readonly RecordedRow[]
   /** There may be more: the search had looked at its most, or gone on for its longest. */
   readonly stoppedEarly: boolean
+  /** There may be more: the record still has texts that were indexed by other rules. They are indexed anew while it is written. */
+  readonly reindexing: boolean
 }
 
 export interface RecordSize {

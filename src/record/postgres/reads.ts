@@ -7,7 +7,7 @@ import {
   type RecordSize,
 } from '../../contracts/ports/record.ts'
 import { conditionsOf, marksOf } from '../conditions.ts'
-import { gramsOf, termsOf } from '../grams.ts'
+import { FOLDING, gramsOf, readingsOf } from '../grams.ts'
 import { MOST_LEFT, recordedRow, recordedWord } from '../record-rows.ts'
 import type { Database, Sql } from './connection.ts'
 import { type GramHashes, hashing } from './grams-key.ts'
@@ -22,12 +22,13 @@ const PAGE = 200
 /** Questions to the record's tables, beside those who write. */
 export function recordReads(db: Database): RecordReader {
   let known: { readonly secret: string; readonly hashes: GramHashes } | null = null
-  /** As the record hashes now: it may have been made anew. */
-  async function hashesNow(sql: Sql): Promise<GramHashes> {
-    const [row] = await sql.rows<{ v: string }>("SELECT v FROM meta WHERE k = 'secret'")
-    const secret = row?.v ?? ''
+  /** As the record hashes now, and whether all texts are folded as terms are: it may have been made anew. */
+  async function hashesNow(sql: Sql): Promise<{ hashes: GramHashes; isFolded: boolean }> {
+    const rows = await sql.rows<{ k: string; v: string }>("SELECT k, v FROM meta WHERE k IN ('secret', 'folding')")
+    const meta = new Map(rows.map(({ k, v }) => [k, v]))
+    const secret = meta.get('secret') ?? ''
     if (known?.secret !== secret) known = { secret, hashes: hashing(secret) }
-    return known.hashes
+    return { hashes: known.hashes, isFolded: meta.get('folding') === FOLDING }
   }
 
   return {
@@ -65,7 +66,7 @@ export function recordReads(db: Database): RecordReader {
     },
     async find(filter, limit) {
       const rows = await db.snapshot(async (sql) => {
-        const hashes = await hashesNow(sql)
+        const { hashes } = await hashesNow(sql)
         const { sql: fits, values } = conditionsOf(filter, hashes.mark)
         // By the rarest that it asks for, newest first: a row that fits is not looked for among all others.
         const [mark] = marksOf(filter)
@@ -84,18 +85,23 @@ export function recordReads(db: Database): RecordReader {
     },
     arrivals: (after, most) => db.snapshot((sql) => arrivalsIn(sql, after, most)),
     async search(query, filter, limit) {
-      const terms = termsOf(query)
-      if (terms.length === 0 || filter.tenants?.length === 0) return { found: [], stoppedEarly: false }
-      const hashes = await hashesNow(db)
+      const asked = readingsOf(query)
+      if (asked.length === 0 || filter.tenants?.length === 0)
+        return { found: [], stoppedEarly: false, reindexing: false }
+      const { hashes, isFolded } = await hashesNow(db)
       const [tenant, ...others] = filter.tenants ?? []
-      const grams = hashes.grams(new Set(terms.flatMap((term) => [...gramsOf(term)])))
-      if (tenant !== undefined && others.length === 0) grams.push(hashes.tenant(tenant))
-      const sought = { terms, grams, filter, ...conditionsOf(filter, hashes.mark) }
+      const own = tenant !== undefined && others.length === 0 ? [hashes.tenant(tenant)] : []
+      const readings = asked.map((terms) => ({
+        terms,
+        grams: [...hashes.grams(new Set(terms.flatMap((term) => [...gramsOf(term)]))), ...own],
+      }))
+      const sought = { readings, filter, ...conditionsOf(filter, hashes.mark) }
       const { hits, stoppedEarly } = await searched(db, sought, limit)
       // A search has no one state: a number may be another verdict's by now.
       const ids = new Map(hits.map(({ doc, id }) => [doc, id]))
       const found = (await db.snapshot((sql) => listed(sql, docsOf(hits)))).map(recordedRow)
-      return { found: found.filter(({ cursor, verdict }) => ids.get(Number(cursor)) === verdict.id), stoppedEarly }
+      const same = found.filter(({ cursor, verdict }) => ids.get(Number(cursor)) === verdict.id)
+      return { found: same, stoppedEarly, reindexing: !isFolded }
     },
     async transcript(verdictId) {
       const found = await db.rows<{ k: number; sealed: Buffer }>(

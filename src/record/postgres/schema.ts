@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { RecordDamaged } from '../../contracts/ports/record.ts'
 import { PER_DAY } from '../documents.ts'
-import { GRAMS_VERSION } from '../grams.ts'
+import { FOLDING, GRAMS_VERSION } from '../grams.ts'
 import type { Database, Sql } from './connection.ts'
 
 /** Raised when the tables change: a record of another form is rebuilt from the topics. */
@@ -99,6 +99,7 @@ export async function prepared(db: Database, schema: string, drawKey: string | u
   const drawn = {
     form: FORM,
     grams: String(GRAMS_VERSION),
+    folding: FOLDING,
     name: randomBytes(6).toString('hex'),
     file: randomBytes(6).toString('hex'),
     draws: drawKey ?? randomBytes(16).toString('hex'),

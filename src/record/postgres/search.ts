@@ -18,9 +18,13 @@ const COMPARED = 1_000
 /** Texts that are opened together. */
 const OPENED = 100
 
-interface Sought {
+/** One way to read a query: its terms, and the grams of them and of the only tenant. */
+interface Reading {
   readonly terms: readonly string[]
   readonly grams: readonly number[]
+}
+interface Sought {
+  readonly readings: readonly Reading[]
   readonly filter: RecordFilter
   readonly sql: string
   readonly values: readonly (string | number)[]
@@ -38,10 +42,10 @@ export async function searched(
 ): Promise<{ hits: Hit[]; stoppedEarly: boolean }> {
   const hits: Hit[] = []
   const until = performance.now() + MOST_SEARCH_MS
-  const { grams, filter } = sought
+  const { readings, filter } = sought
   const first = /^\d{1,15}$/.test(filter.before ?? '') ? Number(filter.before) : Number.MAX_SAFE_INTEGER
   if (filter.before !== undefined && first === Number.MAX_SAFE_INTEGER) return { hits, stoppedEarly: false }
-  const newest = await walked(db, grams, first, until)
+  const newest = await walked(db, readings, first, until)
   if (newest === null) return { hits, stoppedEarly: true }
   hits.push(...(await fitting(db, sought, newest.page, limit, until)))
   if (hits.length >= limit) return { hits: hits.slice(0, limit), stoppedEarly: false }
@@ -56,7 +60,7 @@ export async function searched(
   ]
   for (let blockCount = FIRST_BLOCKS; ; blockCount *= 4) {
     const from = (Math.ceil(after.hi / PER_DAY) - days) * PER_DAY
-    const blocks = await blocksOf(db, grams, { before, after, from }, blockCount, until)
+    const blocks = await blocksOf(db, readings, { before, after, from }, blockCount, until)
     if (blocks === null) return { hits, stoppedEarly: true }
     const isRead = blocks.length < blockCount
     if (isRead) days *= 4
@@ -66,7 +70,7 @@ export async function searched(
     waiting = all.filter((doc) => !isNext(doc))
     const next = all.filter((doc) => doc < before && isNext(doc)).sort((a, b) => b - a)
     for (let at = 0; at < next.length; at += COMPARED) {
-      const page = await holding(db, grams, next.slice(at, at + COMPARED), until)
+      const page = await holding(db, readings, next.slice(at, at + COMPARED), until)
       if (page === null) return { hits, stoppedEarly: true }
       hits.push(...(await fitting(db, sought, page, limit - hits.length, until)))
       looked += page.length
@@ -122,8 +126,12 @@ async function within<Result>(
   }
 }
 
+const HOLDS = 'grams @> ?::int[]'
+const holdsAny = (readings: readonly Reading[]) => `(${readings.map(() => HOLDS).join(' OR ')})`
+const gramsOf = (readings: readonly Reading[]) => readings.map(({ grams }) => grams)
+
 /** Of the newest documents those with all grams; the oldest that was looked at, null if there are no more; and the oldest of all. */
-async function walked(db: Database, grams: readonly number[], before: number, until: number) {
+async function walked(db: Database, readings: readonly Reading[], before: number, until: number) {
   return within(db, until, ['enable_bitmapscan', 'enable_seqscan'], async (sql) => {
     const [last] = await sql.rows<{ doc: number }>(
       'SELECT doc FROM texts WHERE doc < ?::bigint ORDER BY doc DESC OFFSET ? LIMIT 1',
@@ -131,10 +139,10 @@ async function walked(db: Database, grams: readonly number[], before: number, un
       WALKED - 1,
     )
     const page = await sql.rows<Candidate>(
-      'SELECT doc, k FROM texts WHERE doc >= ?::bigint AND doc < ?::bigint AND grams @> ?::int[] ORDER BY doc DESC',
+      `SELECT doc, k FROM texts WHERE doc >= ?::bigint AND doc < ?::bigint AND ${holdsAny(readings)} ORDER BY doc DESC`,
       last?.doc ?? 0,
       before,
-      grams,
+      ...gramsOf(readings),
     )
     const [first] = await sql.rows<{ doc: number }>('SELECT doc FROM texts ORDER BY doc LIMIT 1')
     return { page, end: last?.doc ?? null, oldest: first?.doc ?? 0 }
@@ -144,7 +152,7 @@ async function walked(db: Database, grams: readonly number[], before: number, un
 /** The next blocks, not beyond `from`, that have all grams; of their documents some are before this one. */
 async function blocksOf(
   db: Database,
-  grams: readonly number[],
+  readings: readonly Reading[],
   { before, after, from }: { before: number; after: Pick<FoundBlock, 'hi' | 'block'>; from: number },
   most: number,
   until: number,
@@ -154,9 +162,9 @@ async function blocksOf(
     // Else the planner compares the grams of all blocks of a day wherever the index has a long list of what it has not sorted in yet.
     await sql.rows("SELECT set_config('cpu_operator_cost', '1000', true)")
     return sql.rows<FoundBlock>(
-      `SELECT hi, block, docs FROM blocks WHERE grams @> ?::int[] AND hi >= ?::bigint AND hi <= ?::bigint
+      `SELECT hi, block, docs FROM blocks WHERE ${holdsAny(readings)} AND hi >= ?::bigint AND hi <= ?::bigint
        AND (hi, block) < (?::bigint, ?::bigint) AND lo < ?::bigint ORDER BY hi DESC, block DESC LIMIT ?`,
-      grams.map(indexKeyOf),
+      ...gramsOf(readings).map((grams) => grams.map(indexKeyOf)),
       from,
       after.hi,
       after.hi,
@@ -168,13 +176,13 @@ async function blocksOf(
 }
 
 /** Those of these documents that have all grams themselves, newest first. */
-async function holding(db: Database, grams: readonly number[], docs: readonly number[], until: number) {
+async function holding(db: Database, readings: readonly Reading[], docs: readonly number[], until: number) {
   if (docs.length === 0) return []
   return within(db, until, ['enable_seqscan'], (sql) =>
     sql.rows<Candidate>(
-      'SELECT doc, k FROM texts WHERE doc = ANY (?::bigint[]) AND grams @> ?::int[] ORDER BY doc DESC',
+      `SELECT doc, k FROM texts WHERE doc = ANY (?::bigint[]) AND ${holdsAny(readings)} ORDER BY doc DESC`,
       docs,
-      grams,
+      ...gramsOf(readings),
     ),
   )
 }
@@ -182,7 +190,7 @@ async function holding(db: Database, grams: readonly number[], docs: readonly nu
 /** The first of them that fit the filter and hold the terms, so many or a few more. */
 async function fitting(
   db: Database,
-  { sql, values, terms }: Sought,
+  { sql, values, readings }: Sought,
   page: readonly Candidate[],
   most: number,
   until: number,
@@ -208,7 +216,7 @@ async function fitting(
       const [key, one] = [keys.get(k), found.get(doc)]
       if (key === undefined || one === undefined) continue
       const text = unsealed(key, one.sealed).toString('utf8')
-      if (terms.every((term) => text.includes(term))) hits.push({ doc, id: one.id })
+      if (readings.some(({ terms }) => terms.every((term) => text.includes(term)))) hits.push({ doc, id: one.id })
     }
   }
   return hits

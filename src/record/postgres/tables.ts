@@ -18,6 +18,7 @@ import { commentsGone, drop, dropSaid, dropTranscripts, erase, strip } from './e
 import type { GramHashes } from './grams-key.ts'
 import { PendingGrams } from './pending-grams.ts'
 import { type PreparedBatch, prepareBatch } from './prepared-batch.ts'
+import { isFolded, refold } from './refold.ts'
 import { settle } from './review-queue.ts'
 import { takeRulings } from './rulings.ts'
 import { Days } from './schema.ts'
@@ -187,6 +188,7 @@ export class RecordTables {
         await this.#days.drop(sql, 'held', now - keep)
       }
     })
+    if (!(await isFolded(this.#db))) await this.#step((writing) => refold(writing, STEP, now))
     await this.#pending.merge()
   }
 

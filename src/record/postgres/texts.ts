@@ -18,6 +18,13 @@ interface Heard {
   readonly sealed: Buffer
 }
 
+/** What a verdict is found by. */
+interface FoundBy {
+  readonly doc: number
+  readonly text: string
+  readonly grams: ReadonlySet<number>
+}
+
 /**
  * Writes the texts of these standing verdicts, by which they are found. `known`: the words of those, by verdict, whose transcripts
  * come in the same step.
@@ -27,9 +34,37 @@ export async function indexed(
   docs: readonly number[],
   known: ReadonlyMap<string, SearchableText> = new Map(),
 ): Promise<void> {
-  const { sql, counters, seals, hashes } = writing
+  const { sql, counters, seals } = writing
   if (docs.length === 0) return
   await seals.save()
+  const { rows, texts } = await textsOf(writing, docs, { known })
+  await written(writing, texts)
+  for (const mark of ['author', 'lang'] as const)
+    await sql.run(
+      `INSERT INTO marks SELECT ?, ${mark}, doc FROM rulings JOIN subjects USING (s)
+       WHERE doc = ANY (?::bigint[]) AND ${mark} IS NOT NULL ON CONFLICT DO NOTHING`,
+      mark,
+      rows.map(({ doc }) => doc),
+    )
+  await sql.run(
+    'UPDATE rulings SET indexed = 1, seq = fresh.seq FROM unnest(?::bigint[], ?::bigint[]) AS fresh (doc, seq) WHERE rulings.doc = fresh.doc',
+    ...columnsOf(
+      rows.map(({ doc }) => [doc, counters.next('arrivals')]),
+      2,
+    ),
+  )
+}
+
+/** What these verdicts are found by, in the order of their documents. `before`: what they were found by, where only that is left. */
+async function textsOf(
+  writing: WritingStep,
+  docs: readonly number[],
+  {
+    known = new Map(),
+    before = new Map(),
+  }: { known?: ReadonlyMap<string, SearchableText>; before?: ReadonlyMap<number, string> },
+): Promise<{ rows: readonly Row[]; texts: FoundBy[] }> {
+  const { sql, hashes } = writing
   const rows = await sql.rows<Row>(
     'SELECT doc, id, tenant, k, sealed FROM rulings WHERE doc = ANY (?::bigint[]) ORDER BY doc',
     docs,
@@ -48,35 +83,35 @@ export async function indexed(
       return key === undefined ? [] : [[doc, searchedOf(heldWords(unsealed(key, sealed)), hashes)] as const]
     }),
   )
-  const texts = rows.flatMap(({ doc, id, tenant, k, sealed }): Text[] => {
+  const partsOf = ({ doc, id, k, sealed }: Row): (SearchableText | undefined)[] => {
+    const own = known.get(id) ?? words.get(doc)
+    const whole = before.get(doc)
+    if (own === undefined && whole !== undefined) return [searchedOf(whole, hashes)]
     const key = keys.get(k)
     const { rationale } = JSON.parse(
       key === undefined ? '{"rationale":""}' : unsealed(key, sealed).toString('utf8'),
-    ) as {
-      rationale: string
-    }
-    const parts = [known.get(id) ?? words.get(doc), searchedOf(rationale, hashes)].filter(
-      (part) => part !== undefined && part.text !== '',
-    ) as SearchableText[]
+    ) as { rationale: string }
+    return [own, searchedOf(rationale, hashes)]
+  }
+  const texts = rows.flatMap((row): FoundBy[] => {
+    const parts = partsOf(row).flatMap((part) => (part === undefined || part.text === '' ? [] : [part]))
     if (parts.length === 0) return []
-    const one = seals.seal(parts.map(({ text }) => text).join(' '))
-    return [{ doc, ...one, grams: new Set([hashes.tenant(tenant), ...parts.flatMap(({ grams }) => grams)]) }]
+    const grams = new Set([hashes.tenant(row.tenant), ...parts.flatMap(({ grams: own }) => own)])
+    return [{ doc: row.doc, text: parts.map(({ text }) => text).join(' '), grams }]
   })
-  await written(writing, texts)
-  for (const mark of ['author', 'lang'] as const)
-    await sql.run(
-      `INSERT INTO marks SELECT ?, ${mark}, doc FROM rulings JOIN subjects USING (s)
-       WHERE doc = ANY (?::bigint[]) AND ${mark} IS NOT NULL ON CONFLICT DO NOTHING`,
-      mark,
-      rows.map(({ doc }) => doc),
-    )
-  await sql.run(
-    'UPDATE rulings SET indexed = 1, seq = fresh.seq FROM unnest(?::bigint[], ?::bigint[]) AS fresh (doc, seq) WHERE rulings.doc = fresh.doc',
-    ...columnsOf(
-      rows.map(({ doc }) => [doc, counters.next('arrivals')]),
-      2,
-    ),
+  return { rows, texts }
+}
+
+/** Writes those texts of these verdicts anew that have become others. `before`: what each was found by, by its document. */
+export async function reindexed(writing: WritingStep, before: ReadonlyMap<number, string>): Promise<void> {
+  const { texts } = await textsOf(writing, [...before.keys()], { before })
+  const others = texts.filter(({ doc, text }) => text !== before.get(doc))
+  await unindexed(
+    writing,
+    others.map(({ doc }) => doc),
+    'replaced',
   )
+  await written(writing, others)
 }
 
 /** The transcripts by whose words these verdicts are found. */
@@ -94,13 +129,6 @@ async function heardOf({ sql }: WritingStep, docs: readonly number[]): Promise<H
      WHERE doc = ANY (?::bigint[]) AND coalesce(own.k, other.k) IS NOT NULL`,
     docs,
   )
-}
-
-interface Text {
-  readonly doc: number
-  readonly k: number
-  readonly sealed: Buffer
-  readonly grams: ReadonlySet<number>
 }
 
 /** Neighbours in a block: most texts, from the first to the last document, and most grams. */
@@ -124,7 +152,10 @@ interface Block {
 const arrayOf = (numbers: Iterable<number>) => `{${[...numbers].join(',')}}`
 
 /** `texts`: in the order of their documents. */
-async function written({ sql, counters, days, indexed: grams }: WritingStep, texts: readonly Text[]): Promise<void> {
+async function written(
+  { sql, counters, seals, days, indexed: grams }: WritingStep,
+  texts: readonly FoundBy[],
+): Promise<void> {
   const blocks: Block[] = []
   const placed = texts.map((text) => {
     let block = blocks.at(-1)
@@ -144,7 +175,10 @@ async function written({ sql, counters, days, indexed: grams }: WritingStep, tex
     `INSERT INTO texts SELECT doc, hi, block, k, grams::int[], sealed
      FROM unnest(?::bigint[], ?::bigint[], ?::bigint[], ?::bigint[], ?::text[], ?::bytea[]) AS fresh (doc, hi, block, k, grams, sealed)`,
     ...columnsOf(
-      placed.map(({ text, block }) => [text.doc, block.hi, block.block, text.k, arrayOf(text.grams), text.sealed]),
+      placed.map(({ text: { doc, text, grams: own }, block }) => {
+        const { k, sealed } = seals.seal(text)
+        return [doc, block.hi, block.block, k, arrayOf(own), sealed]
+      }),
       6,
     ),
   )
@@ -162,17 +196,20 @@ async function written({ sql, counters, days, indexed: grams }: WritingStep, tex
   }
 }
 
-function mayTake({ docs, grams }: Block, { doc, grams: more }: Text): boolean {
+function mayTake({ docs, grams }: Block, { doc, grams: more }: FoundBy): boolean {
   const first = docs[0] ?? doc
   const isNear = doc - first < BLOCK_SPAN && Math.floor(doc / PER_DAY) === Math.floor(first / PER_DAY)
   return isNear && docs.length < MOST_TEXTS && grams.size + more.size <= MOST_GRAMS
 }
 
-/** Takes the texts of these verdicts away; `outlived`: they are no longer searched, and nothing of them was deleted. */
+/**
+ * Takes the texts of these verdicts away; `outlived`: they are no longer searched, and nothing of them was deleted; `replaced`: nor
+ * is anything, and others come in their place.
+ */
 export async function unindexed(
   { sql, seals, thinned: blocks }: WritingStep,
   docs: readonly number[],
-  why: 'deleted' | 'outlived' = 'deleted',
+  why: 'deleted' | 'outlived' | 'replaced' = 'deleted',
 ): Promise<void> {
   if (docs.length === 0) return
   if (why === 'outlived') {
@@ -187,7 +224,9 @@ export async function unindexed(
     docs,
   )
   for (const { hi, block } of gone) blocks.set(block, hi)
-  await seals.shred(gone.map(({ k }) => k))
+  const ks = gone.map(({ k }) => k)
+  if (why === 'deleted') await seals.shred(ks)
+  else await seals.forget(ks)
 }
 
 /** Writes the blocks anew that texts were deleted from, with the grams of those that are left. */

@@ -3,11 +3,11 @@ import { zstdDecompressSync } from 'node:zlib'
 import { SUBJECT_KINDS, type SubjectKind, type ThreadRef } from '../../contracts/facts/thread.ts'
 import { MOST_ERASED, MOST_WORDS, type RecordedRows, type RecordFilter } from '../../contracts/ports/record.ts'
 import { conditionsOf, marksOf } from '../conditions.ts'
-import { gramsOf, termsOf } from '../grams.ts'
+import { gramsOf, readingsOf } from '../grams.ts'
 import { type ListedRow, MOST_CANDIDATES, MOST_LEFT, type NoteRow, type RulingRow } from '../record-rows.ts'
 import { reading } from './schema.ts'
 import { Sql } from './sql.ts'
-import { INDEX_VERSION, tenantToken } from './text-index.ts'
+import { INDEX_VERSION, isFolded, tenantToken } from './text-index.ts'
 
 /** One subject as the file has it; the JSON in it is parsed elsewhere. */
 export interface StoredSubject {
@@ -164,14 +164,18 @@ export class RecordReads {
   }
 
   /** Ends early after `MOST_CANDIDATES`, or when it has gone on for long: meanwhile nothing else is read. */
-  search(query: string, filter: RecordFilter, limit: number): { found: ListedRow[]; stoppedEarly: boolean } {
-    const terms = termsOf(query)
+  search(
+    query: string,
+    filter: RecordFilter,
+    limit: number,
+  ): { found: ListedRow[]; stoppedEarly: boolean; reindexing: boolean } {
+    const readings = readingsOf(query)
     const until = this.#now() + MOST_SEARCH_MS
-    if (terms.length === 0 || filter.tenants?.length === 0) return { found: [], stoppedEarly: false }
-    const grams = new Set(terms.flatMap((term) => [...gramsOf(term)]))
-    const match = [[...grams].map((gram) => `"${gram}"`).join(' AND '), ...this.#ownOf(filter)].join(' AND ')
+    if (readings.length === 0 || filter.tenants?.length === 0)
+      return { found: [], stoppedEarly: false, reindexing: false }
+    const match = [`(${readings.map(matchOf).join(' OR ')})`, ...this.#ownOf(filter)].join(' AND ')
     const { sql, values } = conditionsOf(filter)
-    const holds = terms.map(() => 'instr(texts.folded, ?) > 0').join(' AND ')
+    const holds = readings.map((terms) => terms.map(() => 'instr(texts.folded, ?) > 0').join(' AND ')).join(' OR ')
     const candidates = this.#sql.prepared(
       `SELECT rulings.doc, (${holds}) AND ${sql} AS fits FROM found CROSS JOIN texts ON texts.doc = found.rowid
        CROSS JOIN rulings ON rulings.doc = found.rowid WHERE found MATCH ? ORDER BY found.rowid DESC`,
@@ -179,13 +183,13 @@ export class RecordReads {
     return this.#sql.snapshot(() => {
       const docs: number[] = []
       let [looked, stoppedEarly] = [0, false]
-      for (const row of candidates.iterate(...terms, ...values, match)) {
+      for (const row of candidates.iterate(...readings.flat(), ...values, match)) {
         if (row.fits === 1) docs.push(Number(row.doc))
         if (docs.length === limit) break
         stoppedEarly = ++looked === MOST_CANDIDATES || (looked % LOOKS_A_TIME === 0 && this.#now() > until)
         if (stoppedEarly) break
       }
-      return { found: docs.flatMap((doc) => this.#listed(doc)), stoppedEarly }
+      return { found: docs.flatMap((doc) => this.#listed(doc)), stoppedEarly, reindexing: !isFolded(this.#sql) }
     })
   }
 
@@ -229,6 +233,12 @@ interface SubjectRow {
   readonly id: string
   readonly lang: string | null
   readonly deleted_at: number | null
+}
+
+/** Texts that have all grams of these terms, as FTS5 is asked for them. */
+function matchOf(terms: readonly string[]): string {
+  const grams = new Set(terms.flatMap((term) => [...gramsOf(term)]))
+  return `(${[...grams].map((gram) => `"${gram}"`).join(' AND ')})`
 }
 
 /** It was deleted, and not judged since. */

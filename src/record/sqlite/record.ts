@@ -60,8 +60,8 @@ export async function sqliteRecordReader(path: string, start: StartHalf = thread
       return { ...others, rows: rows.map(recordedRow) }
     },
     async search(query, filter, limit) {
-      const { found, stoppedEarly } = await reads.ask('search', query, filter, limit)
-      return { found: found.map(recordedRow), stoppedEarly }
+      const { found, ...others } = await reads.ask('search', query, filter, limit)
+      return { ...others, found: found.map(recordedRow) }
     },
     transcript: (id) => reads.ask('transcript', id),
     async *export(only) {

@@ -72,6 +72,7 @@ export class RecordTables {
       arrivals: this.#arrivals,
     })
     this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('grams', ?)", INDEX_VERSION)
+    this.#texts.begin()
     if (this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'grams'")?.v !== INDEX_VERSION)
       this.#texts.indexAnew()
     this.#erasures.truncate()

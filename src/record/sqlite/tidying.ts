@@ -1,3 +1,4 @@
+import { RecordFull } from '../../contracts/ports/record.ts'
 import { docAt } from '../documents.ts'
 import type { ArrivalCounter } from './arrivals.ts'
 import type { RecordErasures } from './erasures.ts'
@@ -38,14 +39,13 @@ export class Tidying {
   /** One step: what is older than its time goes, at most so many rows of each kind. */
   tidy(now: number): void {
     const { keep, sourceKeep } = this.#settings
-    this.#sql.transaction(() => {
-      const alone = docAt(now - ALONE_AFTER_MS)
-      for (const { doc } of this.#sql.all<{ doc: number }>(
+    const unindexed = this.#sql.transaction(() => {
+      const alone = this.#sql.all<{ doc: number }>(
         'SELECT doc FROM rulings WHERE standing = 1 AND indexed = 0 AND erased = 0 AND doc < ? LIMIT ?',
-        alone,
+        docAt(now - ALONE_AFTER_MS),
         STEP,
-      ))
-        this.#texts.index(doc)
+      )
+      for (const { doc } of alone) this.#texts.index(doc)
       const left = new Set<number>()
       for (const { doc, s } of this.#sql.all<{ doc: number; s: number }>(
         'SELECT doc, s FROM rulings WHERE doc < ? LIMIT ?',
@@ -77,9 +77,20 @@ export class Tidying {
       this.#sql.run('DELETE FROM quotes WHERE at < ?', now - keep)
       for (const s of [...left, ...this.#deletedBefore(now - sourceKeep)]) this.#erasures.forget(s, now - sourceKeep)
       this.#arrivals.save()
+      return alone.length
     })
+    if (unindexed < STEP) this.#refold()
     this.#sql.exec('PRAGMA incremental_vacuum(500)')
     this.#erasures.truncate()
+  }
+
+  #refold(): void {
+    try {
+      this.#texts.refold(STEP)
+    } catch (error) {
+      // As a batch that finds the file full does: the next step has room.
+      if (!(error instanceof RecordFull) || !this.makeRoom()) throw error
+    }
   }
 
   /** Some subjects that were deleted before this time, at each call the next. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { command, printAudit } from '../../../src/app/commands/verdicts.ts'
 import { recordStoreOf } from '../../../src/record/record-store.ts'
@@ -80,4 +81,13 @@ test('the record is asked for verdicts by what the topic can’t be asked for', 
   for (const options of [{ model: 'large' }, { prompts: 'abc' }, { contested: true }] as const)
     expect(await found({ record: true, ...options }), JSON.stringify(options)).toBe('b')
   await expect(found({ model: 'large' })).rejects.toThrow('--model goes with --record.')
+
+  expect(await found({ record: true, search: 'dam' })).toBe('a')
+  const older = new DatabaseSync(settings.record.path)
+  older.exec("DELETE FROM meta WHERE k = 'folding'")
+  older.close()
+  const said: string[] = []
+  const telling = { ...terminal, say: (line: unknown) => void said.push(String(line)) }
+  await perform(command, settings, [], { record: true, search: 'dam' }, { terminal: telling, signal })
+  expect(said).toEqual([expect.stringMatching(/^There may be more: older texts are being indexed anew/)])
 })
