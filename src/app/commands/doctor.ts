@@ -42,6 +42,8 @@ export const command: Command<object, readonly Finding[]> = {
       libraryFindings(settings),
       recordFindings(settings),
     ])
+    // What was not answered because of a stop is no fault.
+    signal.throwIfAborted()
     return findings.flat()
   },
   print(findings, { json, terminal, settingsFile }) {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { loadSettings, PROJECT } from '../../../config/load.ts'
 import { protocolsOf } from '../../../src/app/composition/protocols.ts'
-import { PermanentError } from '../../../src/contracts/facts/errors.ts'
+import { OperatorError, PermanentError, RetryLaterError } from '../../../src/contracts/facts/errors.ts'
 import type { ModelRequest } from '../../../src/contracts/ports/model.ts'
 import { openRecording } from '../../../src/data-files/recordings.ts'
 import { evaluate } from '../../../src/lab/commands/eval/evaluation.ts'
@@ -25,7 +25,11 @@ function batch(name: string, labels: readonly string[]) {
 }
 
 /** Rows over batches, with a curator that fails at what `loses` says; what was asked and said. */
-async function judged(rows: readonly RowPlan[], loses: (asked: string) => boolean = () => false) {
+async function judged(
+  rows: readonly RowPlan[],
+  loses: (asked: string) => boolean = () => false,
+  signal = new AbortController().signal,
+) {
   const parts = await Promise.all(
     [batch('first', ['unsafe', 'safe']), batch('second', ['unsafe']), batch('third', ['safe'])].map(async (data) => ({
       data: await data,
@@ -53,7 +57,7 @@ async function judged(rows: readonly RowPlan[], loses: (asked: string) => boolea
         seed: '1',
         keepNearDuplicates: true,
       },
-      { signal: new AbortController().signal, progress: () => {}, say: (why) => said.push(why) },
+      { signal, progress: () => {}, say: (why) => said.push(why) },
     )
     return { cells, said, shown: model.shown }
   } finally {
@@ -97,6 +101,17 @@ it('a case of which the curator makes nothing is said, and the others are learnt
   const { cells, said } = await judged([LEARNS], (asked) => asked.includes('first number 1'))
   expect(said).toEqual(['learning: the curator failed on 1 of 2 cases of first.'])
   expect(without(cells, 'learning')[1]).toEqual(['second', 1, 0])
+})
+
+it('an evaluation that is stopped while the curator is asked says that it was stopped, and of no fault', async () => {
+  const stop = new AbortController()
+  const cutOff = (): never => {
+    stop.abort()
+    throw new RetryLaterError('aborted', 'the call was stopped', { costsAttempt: false })
+  }
+  const stopped = judged([LEARNS], cutOff, stop.signal)
+  await expect(stopped).rejects.toThrow(OperatorError)
+  await expect(stopped).rejects.toThrow(/^Stopped: 2 of 4 verdicts\./)
 })
 
 it('a protocol that does not learn has no such row', async () => {

@@ -77,6 +77,22 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
 
   const learning = learningRows(settings, { kind, shelf: plan.shelf, model: recording.model(meter?.model ?? null) })
 
+  function throwIfStopped(): void {
+    if (recording.missing.size > 0 && !counting) throw new OperatorError(missingAnswers(recording))
+    if (meter?.unpriced() != null)
+      throw new OperatorError(
+        `--max-cost needs a price of ${meter.unpriced()}, and models.prices has none (0 if it is free).`,
+      )
+    if (stop.signal.aborted)
+      throw new OperatorError(
+        `Stopped at --max-cost: ${done} of ${of} verdicts, $${spent.usd.toFixed(4)} paid. With --out the answers are kept: run it again with a higher --max-cost to continue.`,
+      )
+    if (io.signal.aborted)
+      throw new OperatorError(
+        `Stopped: ${done} of ${of} verdicts. With --out the answers are kept: run it again to continue.`,
+      )
+  }
+
   async function once(row: RowPlan, set: DataSet, draws: number, repeat: number) {
     const noting = noted(recording.model(meter?.model ?? null, repeat === 1 ? '' : `repeat ${repeat}`))
     const judging = {
@@ -98,19 +114,7 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
       },
       failed: io.say,
     })
-    if (recording.missing.size > 0 && !counting) throw new OperatorError(missingAnswers(recording))
-    if (meter?.unpriced() != null)
-      throw new OperatorError(
-        `--max-cost needs a price of ${meter.unpriced()}, and models.prices has none (0 if it is free).`,
-      )
-    if (stop.signal.aborted)
-      throw new OperatorError(
-        `Stopped at --max-cost: ${done} of ${of} verdicts, $${spent.usd.toFixed(4)} paid. With --out the answers are kept: run it again with a higher --max-cost to continue.`,
-      )
-    if (io.signal.aborted)
-      throw new OperatorError(
-        `Stopped: ${done} of ${of} verdicts. With --out the answers are kept: run it again to continue.`,
-      )
+    throwIfStopped()
     return {
       ...judged,
       asked: noting.asked,
@@ -166,9 +170,16 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
   async function learnFrom(row: RowPlan, { name }: DataSet, cases: readonly JudgedCase[]): Promise<void> {
     const later = parts.slice(parts.findIndex(({ data }) => data.name === name) + 1)
     if (row.learns !== true || !later.some(({ rows }) => rows.some((one) => one.name === row.name))) return
-    const failed = await learning.of(row).learn(cases, { signal, progress: () => {} })
+    const failed = await learning
+      .of(row)
+      .learn(cases, { signal, progress: () => {} })
+      .catch((error: unknown) => {
+        // A question that was cut off fails with an error of its own.
+        throwIfStopped()
+        throw error
+      })
+    throwIfStopped()
     if (failed > 0) io.say(`${row.name}: the curator failed on ${failed} of ${cases.length} cases of ${name}.`)
-    if (recording.missing.size > 0 && !counting) throw new OperatorError(missingAnswers(recording))
   }
 
   const cells: EvaluationCell[] = []
