@@ -162,7 +162,7 @@ export async function judgeFile(
         import('./judging/metered.ts'),
       ])
       const meter = metered(modelsOfEndpoints(reachable), reachable.models, Number.POSITIVE_INFINITY, () => {})
-      const progress = judgingProgress(terminal, meter.spent)
+      const progress = judgingProgress(terminal, meter)
       const model = recording?.model(meter.model) ?? meter.model
       try {
         for (const [nth, protocol] of protocols.entries()) {

@@ -31,6 +31,34 @@ it('asks no model without a price where money is limited, and says which; one th
   expect([free.spent.calls, unlimited.spent.calls, unlimited.unpriced(), stopped]).toEqual([1, 1, null, 1])
 })
 
+it('tells how long answers took, and how many calls wait', async () => {
+  let now = 0
+  const ends: (() => void)[] = []
+  const slow = {
+    async complete() {
+      await new Promise<void>((resolve) => void ends.push(resolve))
+      return model.complete()
+    },
+  }
+  const meter = metered(
+    slow,
+    { prices: {}, imageTokens: 1 },
+    Number.POSITIVE_INFINITY,
+    () => {},
+    () => now,
+  )
+  const both = [meter.model.complete(request), meter.model.complete(request)]
+  expect([meter.inFlight(), meter.spent.ms]).toEqual([2, 0])
+  now = 3_000
+  ends[0]?.()
+  await both[0]
+  expect([meter.inFlight(), meter.spent.ms]).toEqual([1, 3_000])
+  now = 5_000
+  ends[1]?.()
+  await both[1]
+  expect([meter.inFlight(), meter.spent.calls, meter.spent.ms]).toEqual([0, 2, 8_000])
+})
+
 it('counts an estimate for an answer that does not say what it used, and takes room for thoughts for no mistake', async () => {
   const settings = { prices: { local: { prompt: 1, cached: 1, completion: 1 } }, imageTokens: 1 }
   const spentOn = async (reply: object, thinkingTokens: number) => {

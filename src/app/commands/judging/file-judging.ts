@@ -63,8 +63,8 @@ export interface FileJudgingIo {
   unrouted(count: number): void
   /** An error that did not end the run, in words. */
   failed(why: string): void
-  /** So many subjects wait to be judged, or are being judged; reported now and then. */
-  left?(count: number): void
+  /** So many subjects wait to be judged, or are being judged, each by about so many calls at most; reported now and then. */
+  left?(count: number, mostCalls: number): void
 }
 
 /**
@@ -130,13 +130,18 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
   }
   try {
     const skipped: BadLine[] = []
+    const fed = { subjects: 0, comments: 0 }
     await feed.all(
-      subjectsOf(
-        judging.messages((bad) => skipped.push(bad)),
-        skipped,
-        descriptions,
+      counting(
+        fed,
+        subjectsOf(
+          judging.messages((bad) => skipped.push(bad)),
+          skipped,
+          descriptions,
+        ),
       ),
     )
+    const mostCalls = service.mostCalls(Math.ceil(fed.comments / Math.max(1, fed.subjects)))
     for (const bad of skipped) (bad.read === true ? io.corrected : io.refused)(faultIn(file, bad))
     const left = async () => (await cases.countOpen()) + (await threads.countDue(Number.POSITIVE_INFINITY))
     let reportedAt = Number.NEGATIVE_INFINITY
@@ -145,7 +150,7 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
       await opener.openDue()
       if (io.left !== undefined && performance.now() - reportedAt >= REPORT_EVERY_MS) {
         reportedAt = performance.now()
-        io.left(await left())
+        io.left(await left(), mostCalls)
       }
       const entries = await outbox.next('judge', 100, 20)
       for (const entry of entries) take(entry)
@@ -157,6 +162,17 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
   }
   const dead = endpoint.dead()
   if (dead !== null && !io.signal.aborted) throw dead
+}
+
+/** The same messages; counts those that are comments, and the others. */
+async function* counting<Message extends { readonly topic: string }>(
+  fed: { subjects: number; comments: number },
+  messages: AsyncIterable<Message>,
+) {
+  for await (const message of messages) {
+    fed[message.topic === FILE_TOPICS.comments ? 'comments' : 'subjects']++
+    yield message
+  }
 }
 
 /** How often the remaining work is reported, in ms. */

@@ -94,9 +94,12 @@ export async function memoryService(
       partitions: null,
       streamClock: options.streamClock,
     })
-    return { taking, opener, threads, cases, outbox }
+    const mostCalls = (comments: number) => Math.max(...protocols.map((one) => one.mostCalls(NO_WORDS, comments)))
+    return { taking, opener, threads, cases, outbox, mostCalls }
   })
 }
+
+const NO_WORDS = { id: '', text: '', createdAt: 0 }
 
 /** Lookups of which nobody notes what they showed: what was learnt from a subject stays here when it is deleted. */
 function unnoted({ embedder, find }: Pick<Library, 'find' | 'embedder'>): Pick<Library, 'find' | 'embedder'> {
