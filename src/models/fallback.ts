@@ -1,5 +1,5 @@
 import { entryOf } from '../contracts/facts/entry-of.ts'
-import { type FailureCode, PermanentError, RetryLaterError } from '../contracts/facts/errors.ts'
+import { type FailureCode, PermanentError, RetryLaterError, UnknownRefusal } from '../contracts/facts/errors.ts'
 import type { Pass } from './breaker.ts'
 import { type AskContext, type AskResult, CallDeferred, ModelAvoided } from './context.ts'
 import type { GatewaySettings, GatewayState } from './parts.ts'
@@ -9,6 +9,8 @@ export interface ModelChoice {
   readonly chain: readonly string[]
   readonly remaining: readonly string[]
   readonly model: string
+  /** The endpoint that has refused the question with a status that says nothing of it. */
+  readonly unknownAt?: string
 }
 
 /** A pass that was acquired, and the function that releases it. */
@@ -37,22 +39,26 @@ export function firstChoice(
 
 /**
  * Gives the turn to the next model, after this one failed. Throws the error where another would not help (a limit, a budget, a named
- * wait of at most `LONG_WAIT_MS`), or none may be called now.
+ * wait of at most `LONG_WAIT_MS`), or none may be called now; throws that it is the question's, where a second endpoint does not know
+ * what to say of it either.
  */
 export function fallBack(
   { settings, breakers }: GatewayState,
   { accountKey }: AskContext,
-  { chain, remaining, model }: ModelChoice,
+  { chain, remaining, model, unknownAt }: ModelChoice,
   error: unknown,
 ): ModelChoice {
   const { endpointOf } = settings
+  const isUnknown = error instanceof UnknownRefusal
+  if (isUnknown && unknownAt !== undefined && unknownAt !== endpointOf(model)) throw error.ofQuestion()
   const noneHere = error instanceof PermanentError && error.elsewhere === 'endpoint'
   const mayBeAsked = (other: string) => (noneHere ? endpointOf(other) !== endpointOf(model) : other !== model)
   const others = remaining.filter(mayBeAsked)
   if (others.length === 0 || !anotherMayDoBetter(error, settings.onFiltered)) throw error
   const next = breakers.preferred(others, 1, accountKey)
   if (next.retryInMs > 0) throw error
-  return { chain, remaining: others, model: next.model }
+  const at = unknownAt ?? (isUnknown ? endpointOf(model) : undefined)
+  return { chain, remaining: others, model: next.model, ...(at === undefined ? {} : { unknownAt: at }) }
 }
 
 /** Whether another model can be asked instead of the one whose turn it is; and whether one of another endpoint can. */
@@ -104,5 +110,6 @@ function anotherMayDoBetter(error: unknown, onFiltered: GatewaySettings['onFilte
     return error.code === FILTERED ? onFiltered === 'next' : error.elsewhere !== undefined
   // Nobody knows how long a busy one will be that names no wait.
   if (!(error instanceof RetryLaterError)) return false
+  if (error instanceof UnknownRefusal) return true
   return error.delayMs === undefined ? error.code === 'rate-limited' : error.delayMs > LONG_WAIT_MS
 }

@@ -1,4 +1,4 @@
-import { type OutageReason, PermanentError, RetryLaterError } from '../contracts/facts/errors.ts'
+import { type OutageReason, PermanentError, RetryLaterError, UnknownRefusal } from '../contracts/facts/errors.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Breaker } from './breaker.ts'
 import { type AskContext, ModelAvoided } from './context.ts'
@@ -34,8 +34,9 @@ const MOST_REMEMBERED = 10_000
 /**
  * Tells an ask that fails by its own doing from a model that answers nobody, and defers the latter, at no attempt's cost:
  * where the breakers block every model of the chain; where the account or the key is refused; where a permission or the
- * model is, or the last attempt got no answer, unless the chain has answered another case that asked later. The last attempt before
- * a case's deadline counts as its last, if the chain has answered at all.
+ * model is, or the last attempt got no answer, unless the chain has answered another case that asked later; for a status that says
+ * nothing of the question, two questions that asked later. The last attempt before a case's deadline counts as its last, if the chain
+ * has answered at all. A busy model is waited for at no attempt's cost in any case; until it has answered another case, as in an outage.
  */
 export function outageDeferral(deps: {
   breakers: Pick<Breaker, 'preferred' | 'outage'>
@@ -49,6 +50,8 @@ export function outageDeferral(deps: {
   const waiting = new Map<string, number>()
   /** By chain: the last case that was answered and the last other one, and when they asked. */
   const answers = new Map<string, readonly { readonly caseId: string; readonly beganAt: number }[]>()
+  /** By chain: when the two answered questions asked that asked last. */
+  const asked = new Map<string, readonly number[]>()
 
   function failureOf(askId: string) {
     const known = failing.get(askId) ?? { since: clock(), busyAt: clock(), refusals: 0 }
@@ -62,6 +65,11 @@ export function outageDeferral(deps: {
 
   function othersAnswered(chain: readonly string[], caseId: string, since: number): boolean {
     return (answers.get(chain.join()) ?? []).some((one) => one.caseId !== caseId && one.beganAt > since)
+  }
+
+  /** Whether it has answered two questions meanwhile: not this one, which fails no more once it is answered. */
+  function twoAnswered(chain: readonly string[], since: number): boolean {
+    return (asked.get(chain.join()) ?? []).filter((beganAt) => beganAt > since).length === 2
   }
 
   function hasAnswered(chain: readonly string[]): boolean {
@@ -102,19 +110,26 @@ export function outageDeferral(deps: {
     })
   }
 
-  /** A busy model is waited for; the wait does not grow once another case has been answered since this ask was last turned away. */
+  /**
+   * A busy model is waited for; the wait does not grow once another case has been answered since this ask was last turned away, and
+   * counts towards the deadline once one has been since it was first.
+   */
   function busyError(
     error: RetryLaterError,
     chain: readonly string[],
     { caseId, askId }: { caseId: string; askId: string },
   ) {
     const failure = failureOf(askId)
-    const worksForOthers = othersAnswered(chain, caseId, failure.busyAt)
+    const grows = !othersAnswered(chain, caseId, failure.busyAt)
     failure.busyAt = clock()
-    if (!worksForOthers) return error
     const { code, message, delayMs, costsAttempt } = error
-    const wait = delayMs === undefined ? {} : { delayMs }
-    return new RetryLaterError(code, message, { ...wait, costsAttempt, grows: false, cause: error })
+    return new RetryLaterError(code, message, {
+      ...(delayMs === undefined ? {} : { delayMs }),
+      ...(othersAnswered(chain, caseId, failure.since) ? {} : { awaits: 'load' }),
+      costsAttempt,
+      grows,
+      cause: error,
+    })
   }
 
   return {
@@ -124,6 +139,7 @@ export function outageDeferral(deps: {
       const key = chain.join()
       const before = (answers.get(key) ?? []).filter((one) => one.caseId !== caseId)
       answers.set(key, [{ caseId, beganAt }, ...before].slice(0, 2))
+      asked.set(key, [beganAt, ...(asked.get(key) ?? [])].toSorted((a, b) => b - a).slice(0, 2))
     },
 
     errorFor(error, chain, { caseId, askId, last, deadline, accountKey }) {
@@ -150,7 +166,10 @@ export function outageDeferral(deps: {
       const isBlocked = breakers.preferred(chain, 1, accountKey).retryInMs > 0
       // A model that has never answered in time may only be slower than cases are given.
       const isLast = last || (deadline - clock() <= LAST_MS && hasAnswered(chain))
-      if (!isBlocked && (!isLast || othersAnswered(chain, caseId, since))) return error
+      const isUnknown = error instanceof UnknownRefusal
+      const worksForOthers = isUnknown ? twoAnswered(chain, since) : othersAnswered(chain, caseId, since)
+      if (!isBlocked && !isLast) return error
+      if (!isBlocked && worksForOthers) return isUnknown ? error.ofQuestion() : error
       return deferral({ reason: 'unreachable', why: error.message, askId, accountKey }, chain, error)
     },
   }

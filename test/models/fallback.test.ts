@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { PermanentError, RetryLaterError } from '../../src/contracts/facts/errors.ts'
+import { PermanentError, RetryLaterError, UnknownRefusal } from '../../src/contracts/facts/errors.ts'
 import { GATEWAY } from '../support/parts.ts'
 import { ask, FAKE, reply, setUp, unreadable } from './set-up.ts'
 
@@ -243,4 +243,48 @@ test('a repair question that comes too late for its case shuts no model out that
   await expect(put(ask, { deadline: 225 })).rejects.toMatchObject({ code: 'deadline' })
   pass(1_000)
   expect(await put()).toMatchObject({ answer: FAKE })
+})
+
+describe('a status that says nothing of the question', () => {
+  const unknown = () => new UnknownRefusal('unavailable', 'status 424')
+  const over = { roles: { default: ['a/one', 'a/two', 'b'] }, endpointOf: (model: string) => model.slice(0, 1) }
+
+  test('has the next model asked at once', async () => {
+    const { put, requests } = setUp([unknown(), reply({ model: 'two' })], over)
+    expect(await put()).toMatchObject({ answer: FAKE, model: 'two' })
+    expect(requests.map(({ model }) => model)).toEqual(['a/one', 'a/two'])
+  })
+
+  test('is an outage as long as one endpoint alone says so', async () => {
+    const { put } = setUp([unknown(), unknown()], { ...over, roles: { default: ['a/one', 'a/two'] } })
+    await expect(put()).rejects.toMatchObject({ code: 'unavailable', costsAttempt: true })
+  })
+
+  test('is the question’s once a second endpoint says so, and no attempt more is made', async () => {
+    const { put, requests } = setUp([unknown(), unknown(), unknown()], over)
+    await expect(put()).rejects.toMatchObject({ name: 'PermanentError', code: 'rejected' })
+    expect(requests).toHaveLength(3)
+  })
+
+  test('is not the question’s where the other endpoint is down', async () => {
+    const down = new RetryLaterError('unavailable', 'status 503')
+    const { put } = setUp([unknown(), down], { ...over, roles: { default: ['a/one', 'b'] } })
+    await expect(put()).rejects.toBe(down)
+  })
+
+  test.each([
+    [1, { code: 'unavailable', costsAttempt: false, awaits: 'unreachable' }],
+    [2, { name: 'PermanentError', code: 'rejected' }],
+  ])('is an outage until two other questions are answered meanwhile: %i', async (others, error) => {
+    const replies = [unknown(), ...Array.from({ length: others }, () => reply()), unknown()]
+    const { put, pass } = setUp(replies, { roles: { default: ['a'] }, defersInOutage: true })
+    await expect(put()).rejects.toMatchObject({ code: 'unavailable', costsAttempt: true })
+    for (let n = 0; n < others; n++) {
+      pass(1)
+      // Another question of the same case, and one of another.
+      const caseId = `rumor~p${n === 0 ? '' : n}~r1`
+      await put(ask, { caseId, askId: `${caseId}/0/0.${n + 1}` })
+    }
+    await expect(put(ask, { last: true })).rejects.toMatchObject(error)
+  })
 })

@@ -165,7 +165,6 @@ test.each([
   ['a refused question', new PermanentError('rejected', 'status 400')],
   ['a filtered one', new PermanentError('content-filter', 'status 400')],
   ['a wait that the endpoint imposed', new RetryLaterError('unavailable', 'wait', { delayMs: 5, costsAttempt: false })],
-  ['a load', new RetryLaterError('rate-limited', 'status 429')],
   ['a stop', new RetryLaterError('aborted', 'stopped', { costsAttempt: false })],
   ['an unexpected error', new Error('bug')],
 ])('%s is left as it is', (_, error) => {
@@ -191,6 +190,17 @@ describe('a busy model', () => {
     pass(1)
     answered('another')
     expect(errorFor(busy(7))).toMatchObject({ grows: false, delayMs: 7, code: 'rate-limited', costsAttempt: false })
+  })
+
+  test('is waited for as in an outage, at no time’s cost, unless it has answered another case since it first turned this ask away', () => {
+    const { errorFor, answered, pass } = setUp()
+    answered('an earlier one')
+    for (let n = 0; n < 20; n++)
+      expect(errorFor(busy(7), { last: true })).toMatchObject({ costsAttempt: false, awaits: 'load', delayMs: 7 })
+    pass(1)
+    answered('another')
+    for (let n = 0; n < 2; n++)
+      expect(errorFor(busy(), { last: true })).toMatchObject({ costsAttempt: false, awaits: undefined })
   })
 })
 

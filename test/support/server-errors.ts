@@ -4,6 +4,7 @@ export type Expected =
   | 'too-long'
   | 'load'
   | 'outage'
+  | 'unknown'
   | 'quota'
   | 'key'
   | 'permission'
@@ -16,6 +17,18 @@ export type ServerError = readonly [who: string, status: number, body: unknown, 
 const openAi = (message: string, code: string | number | null = null, type = 'invalid_request_error') => ({
   error: { message, type, param: null, code },
 })
+/** What each status means where a server says nothing else with it. */
+const STATUSES: readonly (readonly [Expected, ...number[]])[] = [
+  ['question', 301, 308, 400, 405, 406, 411, 414, 415, 416, 417, 422, 431, 451],
+  ['key', 401],
+  ['quota', 402, 412],
+  ['permission', 403],
+  ['model', 404],
+  ['too-long', 413],
+  ['load', 498],
+  ['outage', 200, 408, 409, 425, 500, 503, 504, 520, 529],
+  ['unknown', 410, 418, 424, 460],
+]
 const AZURE_FILTER = "The response was filtered due to the prompt triggering Azure OpenAI's content management policy."
 const azureResult = {
   code: 'ResponsibleAIPolicyViolation',
@@ -557,6 +570,14 @@ export const SERVER_ERRORS: readonly ServerError[] = [
     'load',
   ],
   ['nothing but a status', 429, 'slow', 'load'],
+
+  // Nothing but a status.
+  ...STATUSES.flatMap(([is, ...statuses]) =>
+    statuses.map((status): ServerError => ['nothing but a status', status, { error: { message: 'No.' } }, is]),
+  ),
+
+  // Nobody can tell.
+  ['TGI', 424, { error: 'Request failed during generation: Server error: ', error_type: 'generation' }, 'unknown'],
 
   // Outage.
   ['any server', 502, '<html>Bad gateway</html>', 'outage'],

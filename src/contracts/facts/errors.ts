@@ -93,7 +93,7 @@ export class RetryLaterError extends Error {
    * Set if the ask waits until a model of its chain answers again, by why none does, or until its verdict can be published: that
    * wait does not count towards its case's deadline.
    */
-  readonly awaits: OutageReason | 'publication' | undefined
+  readonly awaits: OutageReason | 'load' | 'publication' | undefined
   /** Whether the wait grows with how long the ask has waited; not where others are answered meanwhile. */
   readonly grows: boolean
   /** Of an `image`: its place among the images of its message, from 0, once it is known. */
@@ -104,7 +104,7 @@ export class RetryLaterError extends Error {
     wait: {
       delayMs?: number
       costsAttempt?: boolean
-      awaits?: OutageReason | 'publication'
+      awaits?: OutageReason | 'load' | 'publication'
       grows?: boolean
       cause?: unknown
     } = {},
@@ -115,6 +115,17 @@ export class RetryLaterError extends Error {
     this.costsAttempt = wait.costsAttempt ?? true
     this.awaits = wait.awaits
     this.grows = wait.grows ?? true
+  }
+}
+
+/**
+ * A status of a refused request that says nothing of the question (TGI: 424): an outage, until two endpoints refuse the question so,
+ * or two others are answered meanwhile.
+ */
+export class UnknownRefusal extends RetryLaterError {
+  /** The error once it is known to be this question's. */
+  ofQuestion(): PermanentError {
+    return new PermanentError('rejected', `${this.message}: so is no other question`, { cause: this })
   }
 }
 

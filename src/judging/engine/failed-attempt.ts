@@ -19,7 +19,7 @@ export function failedAttempt(
   if (!signal.aborted && !(error instanceof RetryLaterError)) return { next: 'throw' }
   const retry =
     error instanceof RetryLaterError ? error : new RetryLaterError('aborted', 'stopped', { costsAttempt: false })
-  const delayMs = waitOf(retry, heldMs)
+  const delayMs = waitOf(retry, { heldMs, leftMs: deadline - now })
   if (now + delayMs >= deadline) {
     const detail = `the case's deadline passes before the next try; last: ${retry.code}`
     return { next: 'fail', settled: failed('deadline', detail) }
@@ -41,15 +41,20 @@ const IMPOSED: ReadonlySet<string> = new Set<FailureCode>(['rate-limited', 'unav
 /**
  * How long to wait before the next try, in ms. A wait imposed by an endpoint costs no attempt, so it lasts at least
  * half as long as the ask has waited so far (`heldMs`): however short the imposed waits are, an ask is tried some
- * twenty times, not millions of times. It does not grow where the endpoint answers others meanwhile. An ask that waits for its model
- * waits as long as the error asks for. A busy endpoint that names no wait is asked after one to two seconds at first, by lot.
+ * twenty times, not millions of times. It does not grow where the endpoint answers others meanwhile. A busy endpoint that names no wait
+ * is asked after one to two seconds at first, by lot. An ask that waits for its model waits as long as the error asks for. Neither
+ * growth nor waiting for a model takes more than half of the time that is left (`leftMs`): the deadline ends no ask that was not tried
+ * until then, and what is held is noted anew before it.
  */
 export function waitOf(
   { code, delayMs, costsAttempt, awaits, grows }: RetryLaterError,
-  heldMs: number,
+  { heldMs, leftMs }: { readonly heldMs: number; readonly leftMs: number },
   random: () => number = Math.random,
 ): number {
-  if (costsAttempt || awaits !== undefined || !IMPOSED.has(code)) return delayMs ?? 0
+  if (costsAttempt) return delayMs ?? 0
+  const within = (ms: number) => Math.min(ms, Math.max(leftMs / 2, BUSY_WAIT_MS))
+  if (awaits !== undefined && awaits !== 'load') return within(delayMs ?? 0)
+  if (!IMPOSED.has(code)) return delayMs ?? 0
   const least = delayMs ?? (code === 'rate-limited' ? BUSY_WAIT_MS * (1 + random()) : 0)
-  return Math.max(least, LEAST_WAIT_MS, grows ? heldMs / 2 : 0)
+  return Math.max(awaits === undefined ? least : within(least), LEAST_WAIT_MS, grows ? within(heldMs / 2) : 0)
 }

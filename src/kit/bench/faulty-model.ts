@@ -258,7 +258,7 @@ function saturate(
         }
         const waitMs = error.costsAttempt
           ? backoff * 2 ** (attempt - 1) * (0.5 + Math.random() / 2)
-          : waitOf(error, heldMs)
+          : waitOf(error, { heldMs, leftMs: Number.POSITIVE_INFINITY })
         if (error.costsAttempt) attempt++
         else heldMs += waitMs
         ready--

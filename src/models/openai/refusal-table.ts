@@ -2,11 +2,11 @@ import type { OperatorAction } from '../../contracts/facts/errors.ts'
 
 /**
  * Whose matter a refusal is. `content`: a filter refused what the question holds. `too-long`: the question does not fit
- * this model. `load`: the endpoint is busy. `outage`: it does not work. `operator`: somebody has to change the account,
+ * this model. `load`: the endpoint is busy. `outage`: it does not work. `unknown`: nobody can tell this question's matter from an outage. `operator`: somebody has to change the account,
  * the key or the settings. `no-images`: the model takes no images at all. `question`: this question is refused, in form or in
  * what is attached to it.
  */
-export type RefusalKind = 'content' | 'too-long' | 'load' | 'outage' | 'operator' | 'no-images' | 'question'
+export type RefusalKind = 'content' | 'too-long' | 'load' | 'outage' | 'unknown' | 'operator' | 'no-images' | 'question'
 
 /**
  * The sign of a refusal: a code, in any of the places where servers put one, or in the words of its message. `status`
@@ -293,13 +293,16 @@ export function kindOfStatus(status: number): Pick<RefusalRow, 'kind' | 'operato
   if (status === 404) return { kind: 'operator', operatorAction: 'model' }
   if (status === 413) return { kind: 'too-long' }
   if (status === 429 || status === 498) return { kind: 'load' }
-  // An error in a response of status 200 that names no other is the server's, as is a status that says nothing of the question (TGI:
-  // 424), until the server answers others.
-  return { kind: OF_REQUESTS.has(status) || (status >= 300 && status < 400) ? 'question' : 'outage' }
+  if (OF_REQUESTS.has(status) || (status >= 300 && status < 400)) return { kind: 'question' }
+  // An error in a response of status 200 that names no other is the server's.
+  return { kind: status < 400 || status >= 500 || OF_SERVERS.has(status) ? 'outage' : 'unknown' }
 }
 
 /** Statuses of a request that no server takes however often it is sent. */
 const OF_REQUESTS: ReadonlySet<number> = new Set([400, 405, 406, 411, 414, 415, 416, 417, 422, 431, 451])
+
+/** Statuses below 500 of a server that was too slow, or not ready. */
+const OF_SERVERS: ReadonlySet<number> = new Set([408, 409, 425])
 
 /** Why a finished answer is none: the closed list of what servers say in `finish_reason`, lower case. */
 export const FINISHES: Readonly<Record<string, 'content' | 'refusal' | 'length' | 'load' | 'outage' | 'too-long'>> = {

@@ -1,5 +1,5 @@
 import { entryOf } from '../../contracts/facts/entry-of.ts'
-import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts'
+import { PermanentError, RetryLaterError, UnknownRefusal } from '../../contracts/facts/errors.ts'
 import type { FilterRefusal } from '../../contracts/facts/filtered.ts'
 import { ERROR_FOR_ANSWER } from '../../contracts/facts/model-name.ts'
 import { kindOfStatus, REFUSALS, type RefusalRow } from './refusal-table.ts'
@@ -114,6 +114,8 @@ function errorOf(
       return new RetryLaterError('rate-limited', why, { ...wait, costsAttempt: false })
     case 'outage':
       return new RetryLaterError('unavailable', why, wait)
+    case 'unknown':
+      return new UnknownRefusal('unavailable', why, wait)
     case 'operator': {
       const what = operatorAction ?? 'permission'
       // Every model of the endpoint has the same key.

@@ -767,11 +767,44 @@ describe('what goes wrong on the way', () => {
 
   test('a busy endpoint that names no wait is asked after one to two seconds, and later on if others are not answered', () => {
     const wait = (heldMs: number, over: { grows?: boolean; delayMs?: number } = {}) =>
-      waitOf(new RetryLaterError('rate-limited', 'status 429', { costsAttempt: false, ...over }), heldMs, () => 0.5)
+      waitOf(
+        new RetryLaterError('rate-limited', 'status 429', { costsAttempt: false, ...over }),
+        { heldMs, leftMs: HOUR },
+        () => 0.5,
+      )
     expect([0, 1_000, 60_000].map((heldMs) => wait(heldMs))).toEqual([1_500, 1_500, 30_000])
     expect(wait(60_000, { grows: false })).toBe(1_500)
     expect([wait(0, { delayMs: 7 }), wait(60_000, { delayMs: 7, grows: false })]).toEqual([100, 100])
   })
+
+  test('a busy endpoint that names no wait is asked until right before the deadline: no wait grows past it', async () => {
+    const { worker, id, clock } = await caseOf(
+      { model: () => new RetryLaterError('rate-limited', 'status 429', { costsAttempt: false }) },
+      { deadline: T0 + HOUR },
+    )
+    const work = worker()
+    const [first] = await asksOf(work, id)
+    if (first === undefined) throw new Error('no ask')
+    let [tries, lastAt] = [0, 0]
+    for (;;) {
+      tries++
+      const end = await work.answer(attempt(first, { heldMs: clock.now - T0, last: true }))
+      if (end.end !== 'deferred') break
+      lastAt = clock.now
+      clock.now += end.delayMs
+    }
+    expect(T0 + HOUR - lastAt).toBeLessThan(5_000)
+    expect(tries).toBeLessThan(50)
+  })
+
+  test.each(['load', 'unreachable', 'publication'] as const)(
+    'who waits for its model or for publication (%s) comes back while there is time, to have the deadline put off',
+    (awaits) => {
+      const error = new RetryLaterError('rate-limited', 'wait', { costsAttempt: false, delayMs: 7 * HOUR, awaits })
+      expect(waitOf(error, { heldMs: 0, leftMs: 600_000 })).toBe(300_000)
+      expect(waitOf(error, { heldMs: HOUR, leftMs: 100 })).toBe(1_000)
+    },
+  )
 
   test('a wait of our own, for a limit, is as long as it has to be', async () => {
     const { worker, id } = await caseOf({

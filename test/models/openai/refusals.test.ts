@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { PermanentError, RetryLaterError } from '../../../src/contracts/facts/errors.ts'
+import { PermanentError, RetryLaterError, UnknownRefusal } from '../../../src/contracts/facts/errors.ts'
 import { REFUSALS } from '../../../src/models/openai/refusal-table.ts'
 import { failureOf } from '../../../src/models/openai/refusals.ts'
 import { type Expected, SERVER_ERRORS } from '../../support/server-errors.ts'
@@ -13,6 +13,7 @@ const MEANS: Readonly<Record<Expected, object>> = {
   'too-long': { code: 'rejected', elsewhere: 'question' },
   load: { code: 'rate-limited' },
   outage: { code: 'unavailable' },
+  unknown: { code: 'unavailable' },
   quota: { code: 'rejected', elsewhere: 'model', message: expect.stringContaining('no quota or credit') },
   key: { code: 'rejected', elsewhere: 'endpoint', message: expect.stringContaining('key is not accepted') },
   permission: { code: 'rejected', elsewhere: 'model', message: expect.stringContaining('may not do this') },
@@ -24,7 +25,8 @@ describe('a server’s refusal is read by its meaning', () => {
   test.each(SERVER_ERRORS.map((one) => [one] as const))('%j', ([, status, body, is, waitMs]) => {
     const error = read(status, body)
     expect(error).toMatchObject(MEANS[is])
-    expect(error).toBeInstanceOf(is === 'load' || is === 'outage' ? RetryLaterError : PermanentError)
+    expect(error).toBeInstanceOf(['load', 'outage', 'unknown'].includes(is) ? RetryLaterError : PermanentError)
+    expect(error instanceof UnknownRefusal).toBe(is === 'unknown')
     if (error instanceof RetryLaterError) expect(error.delayMs).toBe(waitMs)
   })
 

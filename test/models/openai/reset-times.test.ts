@@ -46,16 +46,3 @@ test('is read in linear time, and from no more than so many headers', () => {
   )
   expect(resetIn({ ...many, 'x-ratelimit-reset': `${'1m'.repeat(50_000)}` }, NOW)).toBe(99_999_000)
 })
-
-test.each([
-  [424, 'unavailable'],
-  [425, 'unavailable'],
-  [460, 'unavailable'],
-  [400, 'rejected'],
-  [422, 'rejected'],
-  [308, 'rejected'],
-])('status %i without words that are known is %s', (status, code) => {
-  expect(failureOf({ status, json: { error: 'Request failed during generation' }, text: '' }, () => '')).toMatchObject({
-    code,
-  })
-})
