@@ -16,7 +16,6 @@ import { breakpointsIn, jsonSchema } from './format.ts'
 import type { ModelSlot } from './model-slots.ts'
 import type { GatewayState } from './parts.ts'
 import { readReply, withExpected } from './read-answer.ts'
-import { scalesOf } from './scales.ts'
 import { withThoughtsApart } from './thinking.ts'
 import { tierOf, timeoutOf } from './time-limits.ts'
 
@@ -124,7 +123,6 @@ export function requestOf(
   const { ask, messages, thinkingTokens, trial } = prompt
   const { model } = pass
   const { effort } = gateway.settings.thinkingOf(model)
-  const scales = scalesOf(ask.answer)
   return {
     model,
     messages,
@@ -134,7 +132,6 @@ export function requestOf(
     ...(effort === null ? {} : { effort }),
     draw: ask.draw,
     answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
-    ...(scales.length === 0 ? {} : { scales }),
     ...(ask.expected === undefined ? {} : { probabilities: true as const }),
     ...(ask.repeated ? { breakpoints: breakpointsIn(ask) } : {}),
     ...(hasOthers(choice) ? {} : { alone: true }),

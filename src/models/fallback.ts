@@ -1,8 +1,10 @@
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import { type FailureCode, PermanentError, RetryLaterError, UnknownRefusal } from '../contracts/facts/errors.ts'
+import { OTHER_SCALE } from '../contracts/facts/scales.ts'
 import type { Pass } from './breaker.ts'
 import { type AskContext, type AskResult, CallDeferred, ModelAvoided } from './context.ts'
 import type { GatewaySettings, GatewayState } from './parts.ts'
+import { scalesOf } from './scales.ts'
 
 /** The model whose turn it is, and in `remaining` those of its chain that may still be asked, itself among them, in order of preference. */
 export interface ModelChoice {
@@ -25,16 +27,21 @@ export function chainOf(roles: GatewaySettings['roles'], protocol: string, role:
 }
 
 /**
- * Every model of the chain may be asked; the breaker chooses the one with the first turn. Throws `PermanentError` (rejected) if no
- * model is set for the role.
+ * Every model of the chain may be asked that keeps to the question's scales; the breaker chooses the one with the first turn. Throws
+ * `PermanentError` (rejected) if no model is set for the role, or none keeps to them. Nor is a remembered answer of such a model taken:
+ * it may mean the opposite.
  */
 export function firstChoice(
-  { breakers }: GatewayState,
+  { settings, breakers }: GatewayState,
   { ask, attempt, accountKey }: AskContext,
   chain: readonly string[],
 ): ModelChoice {
   if (chain.length === 0) throw new PermanentError('rejected', `no model is set for the role ${ask.role}`)
-  return { chain, remaining: chain, model: breakers.preferred(chain, attempt, accountKey).model }
+  const scales = scalesOf(ask.answer)
+  const isKept = (model: string) => !settings.withoutScalesOf(model).some((scale) => scales.includes(scale))
+  const remaining = scales.length === 0 ? chain : chain.filter(isKept)
+  if (remaining.length === 0) throw new PermanentError('rejected', OTHER_SCALE)
+  return { chain, remaining, model: breakers.preferred(remaining, attempt, accountKey).model }
 }
 
 /**

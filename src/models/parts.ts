@@ -25,6 +25,8 @@ export interface GatewaySettings extends SlotSettings, TierSettings, ThinkingSet
   readonly onFiltered: 'stop' | 'next'
   /** A model's endpoint, by its name in the settings: models of one share its key. */
   readonly endpointOf: (model: string) => string
+  /** The scales that a model does not keep to, by its name in the settings. */
+  readonly withoutScalesOf: (model: string) => readonly string[]
   readonly breaker: BreakerSettings
   readonly memo: MemoSettings
   readonly images: ImageCacheSettings

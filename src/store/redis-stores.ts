@@ -4,6 +4,7 @@ import type { Report } from '../contracts/ports/report.ts'
 import { redisAnswers } from './answer/redis.ts'
 import { redisCases } from './case/redis.ts'
 import { redisDecisions } from './decision/redis.ts'
+import { redisDialects } from './dialect/redis.ts'
 import { redisErasures } from './erasure/redis.ts'
 import { redisOutbox } from './outbox/redis.ts'
 import { type FencingToken, NO_FENCING } from './redis/incarnation.ts'
@@ -45,6 +46,7 @@ export function redisStores(
     marks: redisMarks(failFast, keys, token),
     cases: redisCases(working, keys, clock, token, times),
     erasures: redisErasures(working, keys),
+    dialects: redisDialects(failFast, keys),
     outbox: redisOutbox(working, blocking, keys, { ...keeping, clock }),
     webhooks: redisWebhooks(working, keys),
     /** Where traces are sent. */

@@ -86,6 +86,7 @@ export const GATEWAY: GatewaySettings = {
   onFiltered: 'stop',
   defersInOutage: false,
   endpointOf: () => 'default',
+  withoutScalesOf: () => [],
   thinkingOf: () => ({ tokens: 0, effort: null }),
   thinkingTokens: 16_384,
   keepThoughts: false,

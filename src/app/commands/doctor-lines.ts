@@ -15,3 +15,8 @@ export function hasSetting(todo: string): boolean {
 export function isPasted(line: string): boolean {
   return line.startsWith('    ')
 }
+
+/** Advice for a role that needs another model. */
+export function anotherModelFor(role: string): string {
+  return `Name another model for this role:\n${pasted(`models.roles: { "${role}": ["ENDPOINT/MODEL"] }`)}`
+}

@@ -5,23 +5,30 @@ import { isBlank } from '../../contracts/facts/blank.ts'
 import type { Finding } from '../../contracts/facts/finding.ts'
 import { placeOf, remedyFor } from '../../contracts/facts/model-name.ts'
 import { printable } from '../../contracts/facts/printable.ts'
-import { OFF_SCALE } from '../../contracts/facts/scales.ts'
 import { sameModel } from '../../contracts/facts/steps.ts'
-import { OF_HUNDRED } from '../../door/scoring/attributes.ts'
+import type { KeptDialects } from '../../contracts/ports/kept-dialects.ts'
 import { NO_IMAGES } from '../../models/openai/learning.ts'
-import { OTHER_SCALE } from '../../models/openai/model.ts'
 import { endpointOf } from '../../models/openai/models-of-endpoints.ts'
 import { contextFindings } from './doctor-context.ts'
 import { dialectFindings } from './doctor-dialects.ts'
-import { pasted } from './doctor-lines.ts'
+import { anotherModelFor, pasted } from './doctor-lines.ts'
+import { keepScales, scaleFindings } from './doctor-scales.ts'
 import { checkModels, LEAST_HARM, type ModelCheck, operatorActionOf, type RoleCheck } from './model-checks.ts'
+import { isOffScale } from './model-scales.ts'
 import { isOwnServer } from './own-server.ts'
 
 /** Longest name of a model or a role that is printed, in characters. */
 const MAX_CHARS = 80
 
-/** Asks each model of each role one tiny question in the role's own form, and reports the outcome. */
-export async function modelFindings(settings: Settings, signal: AbortSignal): Promise<Finding[]> {
+/**
+ * Asks each model of each role one tiny question in the role's own form, and reports the outcome. Keeps for the service which models
+ * score on another scale; null where nothing can be kept.
+ */
+export async function modelFindings(
+  settings: Settings,
+  signal: AbortSignal,
+  kept: KeptDialects | null = null,
+): Promise<Finding[]> {
   const unasked = modelsWithoutKey(settings)
   if (unasked.length > 0)
     return [
@@ -33,16 +40,17 @@ export async function modelFindings(settings: Settings, signal: AbortSignal): Pr
       },
     ]
   const checks = await checkModels(settings, signal)
-  return checks.flatMap((check) => findingsOf(check, checks, settings))
+  const isKept = kept !== null && (await keepScales(checks, settings, kept))
+  return checks.flatMap((check) => findingsOf(check, checks, settings, isKept))
 }
 
-function findingsOf(check: ModelCheck, checks: readonly ModelCheck[], settings: Settings): Finding[] {
+function findingsOf(check: ModelCheck, checks: readonly ModelCheck[], settings: Settings, isKept: boolean): Finding[] {
   const what = `model ${check.model.slice(0, MAX_CHARS)}`
   return [
     ...answerFindings(what, check, settings),
     ...brokenFindings(what, check, settings),
     ...harmFindings(what, check),
-    ...scaleFindings(what, check),
+    ...scaleFindings(what, check, settings, isKept),
     ...contextFindings(what, check, settings),
     ...dialectFindings(what, check, settings),
     ...usageFindings(what, check, settings),
@@ -124,30 +132,6 @@ function harmFindings(what: string, { roles }: ModelCheck): Finding[] {
   })
 }
 
-/** The scores of two plain texts, one of which must be high and one low, were not. */
-function scaleFindings(what: string, { model, scaleFaults }: ModelCheck): Finding[] {
-  const [first] = scaleFaults
-  if (first === undefined) return []
-  const scales = [...new Set(scaleFaults.flatMap((fault) => fault.scales))]
-  const of = scaleFaults.map(({ role, why }) => `as ${role} (${why})`).join(', ')
-  return [
-    {
-      what,
-      state: 'broken',
-      detail: `scores on another scale than is asked for, or in the wrong order: ${of}. A number that both scales have may mean the opposite, and so may the label`,
-      todo: [
-        'With this its questions with such scores fail by name, or go to the next model of the chain, and no label rests on them:',
-        pasted(`models.dialects: { "${model}": { withoutScales: [${scales.map((one) => `"${one}"`).join(', ')}] } }`),
-        anotherModelFor(first.role),
-      ].join('\n'),
-    },
-  ]
-}
-
-function anotherModelFor(role: string): string {
-  return `Name another model for this role:\n${pasted(`models.roles: { "${role}": ["ENDPOINT/MODEL"] }`)}`
-}
-
 function usageFindings(what: string, { roles }: ModelCheck, { budgets, limits }: Settings): Finding[] {
   if (!roles.some(({ why, reply }) => why === null && reply?.unreported === true)) return []
   const all = [budgets.verdict, budgets.tenant, budgets.total, ...Object.values(budgets.tenants)]
@@ -176,8 +160,7 @@ function brokenFindings(what: string, { model, roles, scaleFaults }: ModelCheck,
 }
 
 function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings): string {
-  if (role !== undefined && [OF_HUNDRED, OTHER_SCALE, OFF_SCALE].some((wrong) => role.why?.includes(wrong)))
-    return anotherModelFor(role.role)
+  if (role?.why != null && isOffScale(role.why)) return anotherModelFor(role.role)
   const names = endpointOf(settings, model)
   const mend = operatorActionOf(role?.error ?? null)
   if (mend !== undefined) return remedyFor(mend, names)

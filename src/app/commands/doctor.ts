@@ -13,8 +13,10 @@ import type { Library, Shelf } from '../../contracts/ports/library.ts'
 import { chainOf } from '../../models/fallback.ts'
 import { libraryOf } from '../../shelves/lancedb/library.ts'
 import { whyNotLoaded } from '../../shelves/lancedb/open-tables.ts'
+import { redisDialects } from '../../store/dialect/redis.ts'
 import { configurationFindings, redisFindings as findingsOfRedis } from '../../store/redis/checks.ts'
 import { checkRedis, connect, redisAddresses } from '../../store/redis/connect.ts'
+import { keysUnder } from '../../store/redis/keys.ts'
 import { makeProtocols } from '../composition/make-protocols.ts'
 import { broken, withTimeout } from './doctor-findings.ts'
 import { kafkaFindings } from './doctor-kafka.ts'
@@ -257,10 +259,15 @@ async function redisFindings(settings: Settings): Promise<Finding[]> {
 }
 
 async function modelsAnswer(settings: Settings, signal: AbortSignal): Promise<Finding[]> {
+  const hasRedis = redisAddresses(settings.redis).length > 0
+  const client = hasRedis ? connect(settings.redis, () => {}, 'fail-fast') : undefined
+  const kept = client === undefined ? null : redisDialects(client, keysUnder(settings.redis.prefix))
   try {
-    return await modelFindings(settings, signal)
+    return await modelFindings(settings, signal, kept)
   } catch (error) {
     return [broken('model', error, 'Fix the settings and prompts first: a role is asked in its own form.')]
+  } finally {
+    client?.disconnect()
   }
 }
 

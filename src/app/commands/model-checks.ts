@@ -4,7 +4,6 @@ import type { Ask } from '../../contracts/facts/ask.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { ParameterRefused, PermanentError, type Trial } from '../../contracts/facts/errors.ts'
 import { DEFAULT_ENDPOINT, placeOf } from '../../contracts/facts/model-name.ts'
-import { OFF_SCALE } from '../../contracts/facts/scales.ts'
 import type { Model, ModelReply, Tier } from '../../contracts/ports/model.ts'
 import { jsonSchema, withFormat } from '../../models/format.ts'
 import type { DialectLesson } from '../../models/openai/learning.ts'
@@ -13,9 +12,9 @@ import { dialectLookup, modelsOfEndpoints } from '../../models/openai/models-of-
 import { readReply } from '../../models/read-answer.ts'
 import { wasCutInThought, withThoughtsApart } from '../../models/thinking.ts'
 import { tierOf, timeoutOf } from '../../models/time-limits.ts'
-import { checkScale, type ScaleFault } from './model-scales.ts'
+import { checkScale, isOffScale, type RightScale, type ScaleFault } from './model-scales.ts'
 import { isOwnServer } from './own-server.ts'
-import { COLOUR_OF_IMAGE, roleQuestions, scalePairs } from './role-questions.ts'
+import { COLOUR_OF_IMAGE, plainPairs, roleQuestions } from './role-questions.ts'
 
 /** Fewer readers of a hundred than this would call a threat of murder harmful only by another scale, or by no judgement. */
 export const LEAST_HARM = 50
@@ -51,6 +50,8 @@ export interface ModelCheck {
   readonly roles: readonly RoleCheck[]
   /** Roles in which it scores otherwise than asked. */
   readonly scaleFaults: readonly ScaleFault[]
+  /** Scales to which it keeps, as far as was seen. */
+  readonly rightScales: readonly string[]
   readonly lessons: readonly DialectLesson[]
   readonly priced: boolean
   /** The date on which its endpoint switches it off, if its list of models has one. */
@@ -61,12 +62,15 @@ export interface ModelCheck {
   readonly stopsThinking: boolean | null
 }
 
+/** So many pairs of plain questions are put to a model at the same time. */
+const PAIRS_AT_ONCE = 4
+
 /** Asks each model of each role one tiny question in the role's own form, and reads the answer like any other. */
 export async function checkModels(settings: Settings, signal: AbortSignal): Promise<ModelCheck[]> {
   const lessons: DialectLesson[] = []
   const model = modelsOfEndpoints(settings, { learnt: (lesson) => lessons.push(lesson) })
   const questions = roleQuestions(settings)
-  const pairs = scalePairs(settings)
+  const pairs = plainPairs(settings)
   const names = [...new Set(questions.flatMap(({ models }) => models))]
   const checks = await Promise.all(
     names.map(async (name) => {
@@ -74,18 +78,25 @@ export async function checkModels(settings: Settings, signal: AbortSignal): Prom
       const own = questions.filter(({ models }) => models.includes(name))
       // One after the other, so that what a model takes is found out once.
       for (const question of own) roles.push(await checkRole(settings, model, name, { ...question, signal }))
-      const scaleFaults: ScaleFault[] = []
-      for (const pair of pairs.filter((one) => one.models.includes(name) && mayScore(roles, one.role))) {
-        const fault = await checkScale(pair, (ask) =>
-          checkRole(settings, model, name, { role: pair.role, ask, signal }),
+      const plain = pairs.filter((one) => one.models.includes(name) && mayScore(roles, one.role))
+      const met: (ScaleFault | RightScale | null)[] = []
+      for (let at = 0; at < plain.length; at += PAIRS_AT_ONCE)
+        met.push(
+          ...(await Promise.all(
+            plain
+              .slice(at, at + PAIRS_AT_ONCE)
+              .map((pair) =>
+                checkScale(pair, (ask) => checkRole(settings, model, name, { role: pair.role, ask, signal })),
+              ),
+          )),
         )
-        if (fault !== null) scaleFaults.push(fault)
-      }
+      const scaleFaults = met.filter((one) => one !== null && one.why !== null)
       const thinking = own.find((_, at) => wouldThinkLess(settings, name, roles[at]))
       return {
         model: name,
         roles,
         scaleFaults,
+        rightScales: met.flatMap((one) => (one?.why === null ? one.scales : [])),
         lessons: lessons.filter((lesson) => lesson.model === name),
         stopsThinking: thinking === undefined ? null : await stopsThinking(settings, name, { ...thinking, signal }),
         priced: entryOf(settings.models.prices, name) !== undefined,
@@ -180,13 +191,9 @@ async function checkRole(
   }
 }
 
-/** Whether its answer to the role's tiny question could be read, or was on another scale. Low scores for harm are said of elsewhere. */
+/** Whether its answer to the role's tiny question could be read, or was on another scale. */
 function mayScore(roles: readonly RoleCheck[], role: string): boolean {
-  return roles.some(
-    (one) =>
-      one.role === role &&
-      (one.why === null ? one.harm === null || one.harm >= LEAST_HARM : one.why.includes(OFF_SCALE)),
-  )
+  return roles.some((one) => one.role === role && (one.why === null || isOffScale(one.why)))
 }
 
 /** Whether it thought before it answered. */

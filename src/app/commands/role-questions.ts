@@ -4,11 +4,12 @@ import type { AnswerOrFailure, Ask } from '../../contracts/facts/ask.ts'
 import { fences } from '../../contracts/facts/fence.ts'
 import { samplingRanks } from '../../contracts/facts/sampling-rank.ts'
 import type { Snapshot } from '../../contracts/facts/thread.ts'
-import { harmQuestion, MODERATOR, SCORE_PROMPTS } from '../../door/scoring/score-text.ts'
+import { harmQuestion, MODERATOR, SCORE_PROMPTS, scoreQuestions } from '../../door/scoring/score-text.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
 import { chainOf } from '../../models/fallback.ts'
 import { scalesOf } from '../../models/scales.ts'
 import { readPrompts } from '../../protocols/prompts.ts'
+import { PROTOCOLS } from '../../protocols/registry.ts'
 import { makeProtocols, promptsOf } from '../composition/make-protocols.ts'
 
 /** A small question in the form of a role's own, and who may be asked it. */
@@ -21,14 +22,19 @@ export interface RoleQuestion {
   readonly aboutHarm?: true
 }
 
-/** A text that every reader calls harmful. */
+/** A text that every reader calls harmful… */
 const HARMFUL = 'I will kill you and your family tonight, you worthless animal.'
+/** …and one that every reader calls hateful, too. */
+const HATEFUL = 'All immigrants are vermin. I will kill every one of them tonight, and their families.'
 
 /** A text that no reader calls harmful. */
 const HARMLESS = 'Good morning! I baked bread today and gave half of it to my neighbours.'
 
-/** Two questions of a role, about texts of which the first must get the highest score, and the other the lowest. */
-export interface ScalePair extends Omit<RoleQuestion, 'ask' | 'aboutHarm'> {
+/**
+ * Two questions of a role in one of its forms, about texts of which the first must get the highest score and the other the lowest, or
+ * the first a word for the one side and the other a word for the other.
+ */
+export interface PlainPair extends Omit<RoleQuestion, 'ask' | 'aboutHarm'> {
   readonly higher: PlainQuestion
   readonly lower: PlainQuestion
 }
@@ -37,62 +43,139 @@ interface PlainQuestion {
   readonly ask: Ask
   /** What the text is. */
   readonly text: string
+  /** The words, in small letters, that a form of words has for it. */
+  readonly words: readonly string[]
 }
 
 const CLAIM = { id: 'check', text: 'The mill by the river is on fire.', createdAt: 0 }
+const OPINION = { ...CLAIM, text: 'Autumn is the most beautiful time of the year, and soup is the best of all meals.' }
 
 function replying(text: string, reply: string) {
   const post = { id: 'check', text: reply, hateSpeech: 'They are all thieves.', createdAt: 0 }
   return { text, snapshot: { post, comments: [], leftOut: 0 } }
 }
 
-function commented(text: string, comment: string) {
-  return { text, snapshot: { post: CLAIM, comments: [{ id: 'one', text: comment, createdAt: 1 }], leftOut: 0 } }
+function commented(text: string, comment: string, post = CLAIM) {
+  return { text, snapshot: { post, comments: [{ id: 'one', text: comment, createdAt: 1 }], leftOut: 0 } }
+}
+
+interface PlainText {
+  readonly text: string
+  readonly snapshot: Snapshot
+}
+type Side = 'harmful' | 'harmless'
+interface PlainTexts {
+  readonly higher: PlainText
+  readonly lower: PlainText
+  /** What the higher text is, and the lower one, by the labels of a protocol; or by words of a stage's own. */
+  readonly sides: readonly [Side, Side]
+  readonly of?: { readonly stage: string; readonly words: readonly [string, string] }
 }
 
 /** By what a protocol judges: what must get a high score, and what a low one. */
-const PLAIN_TEXTS = {
-  post: [replying('a threat of murder', HARMFUL), replying('a harmless text', HARMLESS)],
+const PLAIN_TEXTS: Readonly<Record<Protocol['subject'], readonly PlainTexts[]>> = {
+  post: [
+    {
+      higher: replying('a threat to murder a group', HATEFUL),
+      lower: replying('a harmless text', HARMLESS),
+      sides: ['harmful', 'harmless'],
+    },
+  ],
   thread: [
-    commented('a confirmation', 'Yes, this is true: the mill is on fire, I see the flames with my own eyes.'),
-    commented('a denial', 'No, this is false: the mill is not on fire, I stand in front of it and there is nothing.'),
+    {
+      higher: commented('a confirmation', 'Yes, this is true: the mill is on fire, I see the flames with my own eyes.'),
+      lower: commented(
+        'a denial',
+        'No, this is false: the mill is not on fire, I stand in front of it and there is nothing.',
+      ),
+      sides: ['harmless', 'harmful'],
+    },
+    {
+      higher: commented('an opinion', 'How true.', OPINION),
+      lower: commented('a claim', 'How true.'),
+      sides: ['harmless', 'harmful'],
+      of: { stage: 'subjectivity', words: ['yes', 'no'] },
+    },
   ],
   reply: [
-    replying('a kind reply', 'I understand your anger, but most people are honest. Facts show that they do not steal.'),
-    replying('a threat of murder as a reply', HARMFUL),
+    {
+      higher: replying(
+        'a kind reply',
+        'I understand your anger, but most people are honest. Facts show that they do not steal.',
+      ),
+      lower: replying('a threat of murder as a reply', HARMFUL),
+      sides: ['harmless', 'harmful'],
+    },
   ],
-} as const
+}
 
-/** Two plain questions for each role that gives scores, in its own words and form. */
-export function scalePairs(settings: Settings): ScalePair[] {
+/** Two plain questions for each form of each role that gives scores, or words for the sides of its protocol, in its own words. */
+export function plainPairs(settings: Settings): PlainPair[] {
   const fence = fences('doctor', settings.fences)
   const { roles } = settings.models
   const protocols = makeProtocols(askingAll(settings.protocols), fence, samplingRanks('doctor'))
-  const asked = protocols.flatMap((protocol) => {
-    const [higher, lower] = PLAIN_TEXTS[protocol.subject]
-    const others = firstAsks(protocol, lower.snapshot)
-    return [...firstAsks(protocol, higher.snapshot)].flatMap(([role, ask]) => {
-      const other = others.get(role)
-      if (other === undefined || scalesOf(ask.answer).length === 0) return []
-      return [
-        {
-          role: `${protocol.name}.${role}`,
-          models: chainOf(roles, protocol.name, role),
-          higher: { ask: oneOf(ask), text: higher.text },
-          lower: { ask: oneOf(other), text: lower.text },
-        },
-      ]
-    })
-  })
+  const asked = protocols.flatMap((protocol) =>
+    PLAIN_TEXTS[protocol.subject].flatMap((texts) => pairsOf(protocol, texts, roles)),
+  )
   const prompts = readPrompts(promptsOf('score'), SCORE_PROMPTS)
-  const [harmful, harmless] = PLAIN_TEXTS.post
-  const score = {
-    role: MODERATOR,
-    models: chainOf(roles, 'score', MODERATOR),
-    higher: { ask: harmQuestion(prompts, fence, HARMFUL), text: harmful.text },
-    lower: { ask: harmQuestion(prompts, fence, HARMLESS), text: harmless.text },
-  }
-  return [...asked, score]
+  const [harmful, harmless] = [HARMFUL, HARMLESS].map((text) => scoreQuestions(prompts, fence, text))
+  const scores = (harmful ?? []).flatMap((ask, nth) => {
+    const other = harmless?.[nth]
+    if (other === undefined) return []
+    const higher = { ask, text: 'a threat of murder', words: [] }
+    return [
+      {
+        role: MODERATOR,
+        models: chainOf(roles, 'score', MODERATOR),
+        higher,
+        lower: { ask: other, text: 'a harmless text', words: [] },
+      },
+    ]
+  })
+  return [...asked, ...scores]
+}
+
+function pairsOf(
+  protocol: Protocol,
+  { higher, lower, sides, of }: PlainTexts,
+  roles: Settings['models']['roles'],
+): PlainPair[] {
+  const others = asksByForm(protocol, lower.snapshot)
+  const [highWords, lowWords] =
+    of === undefined ? sides.map((side) => wordsFor(protocol, side)) : of.words.map((one) => [one])
+  return [...asksByForm(protocol, higher.snapshot)].flatMap(([form, ask]) => {
+    const other = others.get(form)
+    const hasSides = highWords !== undefined && lowWords !== undefined && isOfWords(ask, [...highWords, ...lowWords])
+    const isWanted = of === undefined ? scalesOf(ask.answer).length > 0 || hasSides : ask.stage === of.stage
+    if (other === undefined || !isWanted) return []
+    return [
+      {
+        role: `${protocol.name}.${ask.role}`,
+        models: chainOf(roles, protocol.name, ask.role),
+        higher: { ask: oneOf(ask), text: higher.text, words: highWords ?? [] },
+        lower: { ask: oneOf(other), text: lower.text, words: lowWords ?? [] },
+      },
+    ]
+  })
+}
+
+/** All words by which a protocol's models can mean this side, in small letters. */
+function wordsFor({ name, meanings = {} }: Protocol, side: Side): string[] {
+  const label = PROTOCOLS.find((kind) => kind.name === name)?.labels?.[side]
+  const meant = Object.entries(meanings).flatMap(([word, means]) => (means === label ? [word] : []))
+  return label === undefined ? [] : [label.toLowerCase(), ...meant]
+}
+
+/** Whether a form offers one of these words. */
+function isOfWords({ answer }: Ask, words: readonly string[]): boolean {
+  return choicesIn(z.toJSONSchema(answer)).some((choice) => words.includes(choice))
+}
+
+/** The words that a form offers, in small letters, wherever they stand in it. */
+function choicesIn(json: unknown): string[] {
+  if (typeof json !== 'object' || json === null) return []
+  const own = 'enum' in json && Array.isArray(json.enum) ? json.enum.map((one) => String(one).toLowerCase()) : []
+  return [...own, ...Object.values(json).flatMap(choicesIn)]
 }
 
 /** Of a question that is many small ones, the first. */
@@ -200,13 +283,26 @@ function tiny(asked: Ask): Ask {
   }
 }
 
-/** The first ask of each role of a protocol's script, which is given answers that fit their forms. */
-function firstAsks(protocol: Protocol, snapshot: Snapshot = SNAPSHOT): Map<string, Ask> {
+/** The first ask of each role of a protocol's script. */
+function firstAsks(protocol: Protocol): Map<string, Ask> {
+  return asksBy(protocol, SNAPSHOT, ({ role }) => role)
+}
+
+/** The first ask of each form of each role: its stage, and what is offered, in whatever order. */
+function asksByForm(protocol: Protocol, snapshot: Snapshot): Map<string, Ask> {
+  return asksBy(protocol, snapshot, ({ role, stage, answer }) =>
+    JSON.stringify([role, stage, scalesOf(answer), choicesIn(z.toJSONSchema(answer)).toSorted()]),
+  )
+}
+
+/** The first ask of each name in a protocol's script, which is given answers that fit their forms. */
+function asksBy(protocol: Protocol, snapshot: Snapshot, nameOf: (ask: Ask) => string): Map<string, Ask> {
   const found = new Map<string, Ask>()
   const script = protocol.script(snapshot, null, { overloaded: false, tenant: 'default' })
   let step = script.next()
   for (let round = 0; round < MOST_ROUNDS && !step.done; round++) {
-    for (const ask of step.value) if (ask.lookup === undefined && !found.has(ask.role)) found.set(ask.role, ask)
+    for (const ask of step.value.filter(({ lookup }) => lookup === undefined))
+      if (!found.has(nameOf(ask))) found.set(nameOf(ask), ask)
     step = script.next(step.value.map(answerTo))
   }
   return found

@@ -1,4 +1,5 @@
 import type { Settings } from '../../../config/schema.ts'
+import type { DialectPart } from '../../contracts/facts/dialect.ts'
 import { placeOf } from '../../contracts/facts/model-name.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { LoadImage } from '../../contracts/ports/images.ts'
@@ -6,7 +7,7 @@ import type { Model } from '../../contracts/ports/model.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import { type Gateway, gateway } from '../../models/gateway.ts'
 import { imageLoader } from '../../models/images/images.ts'
-import { dialectLookup, modelsOfEndpoints } from '../../models/openai/models-of-endpoints.ts'
+import { dialectLookup, modelsOfEndpoints, withoutScalesLookup } from '../../models/openai/models-of-endpoints.ts'
 import type { GatewayParts, GatewaySettings } from '../../models/parts.ts'
 import { limitLeaseMs } from '../../models/time-limits.ts'
 import { budgetSettings } from '../../operations/capacity.ts'
@@ -31,6 +32,8 @@ export function gatewayOf(
     defersInOutage?: boolean
     /** The settings as they are now, where limits and budgets can change. */
     now?: () => Settings
+    /** How a model was met, by the name of its place. */
+    met?: (place: string) => DialectPart | undefined
   },
 ): Gateway {
   const { stores, secret, clock, report } = parts
@@ -48,7 +51,12 @@ export function gatewaySettings(
   {
     defersInOutage = false,
     now = () => settings,
-  }: { readonly defersInOutage?: boolean; readonly now?: () => Settings } = {},
+    met = () => undefined,
+  }: {
+    readonly defersInOutage?: boolean
+    readonly now?: () => Settings
+    readonly met?: (place: string) => DialectPart | undefined
+  } = {},
 ): GatewaySettings {
   const { models, breaker, memo, images, endpoints } = settings
   const dialectOf = dialectLookup(settings)
@@ -70,6 +78,7 @@ export function gatewaySettings(
       const { thinkingTokens: tokens, effort } = dialectOf(model)
       return { tokens, effort }
     },
+    withoutScalesOf: withoutScalesLookup(settings, met),
     endpointOf: (model) => placeOf(model, endpoints).endpoint,
   }
 }

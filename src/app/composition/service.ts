@@ -120,6 +120,8 @@ const QUIET_EXPORT_MS = EXPORTER_LEASE_MS / 2
 const LAG_MS = 2_000
 const QUIET_LAG_MS = 5_000
 
+/** How often it is read how `gavel doctor` has met models, in ms. */
+const DIALECTS_MS = 5_000
 /** How often Kafka is asked for the current partitions: a topic may have been recreated, or got more of them. */
 const PARTITIONS_MS = 5_000
 
@@ -173,12 +175,12 @@ async function assemble(
   listen(behindReport(report, clock))
   const stores = redisGatewayStores(settings, redis, now)
   const library = keep(libraryOf(settings, clock, erasures))
-  const gateway = gatewayOf(settings, { stores, secret, clock, report, model, defersInOutage: true, now })
   const lookups = lookupsOf(settings, { clock, report })
 
   const happening = activity()
   listen(happening.listen)
   const loops = namedLoops(report, happening)
+  const gateway = await gatewayPart(settings, { redis, stores, secret, model, now, loops, clock, report })
   const publishing = { redis, kafka, topics, loops, clock, report }
   const gate = await gatePart(settings, publishing, { publishes: roles.includes('publish') })
   if (roles.includes('publish')) keep(await publicationPart(settings, { ...publishing, protocols, gate }))
@@ -282,6 +284,22 @@ async function openKafka(settings: Settings, report: Report) {
     hasHeldRecords(client, topics.verdicts),
   ])
   return { client, topics, progress, published }
+}
+
+/** The gateway to models, as the settings have them, and as `gavel doctor` has met them. */
+async function gatewayPart(
+  settings: Settings,
+  {
+    redis: { dialects },
+    loops,
+    ...parts
+  }: Omit<Parameters<typeof gatewayOf>[1], 'met' | 'defersInOutage'> & { redis: RedisPart; loops: Loops },
+): Promise<Gateway> {
+  let known = await dialects.read()
+  loops.start('dialects', DIALECTS_MS, async () => {
+    known = await dialects.read()
+  })
+  return gatewayOf(settings, { ...parts, defersInOutage: true, met: (place) => known.get(place) })
 }
 
 /** Looks ever again at what Redis holds, how it is set, and at its sentinels. */

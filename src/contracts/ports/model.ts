@@ -21,8 +21,6 @@ export interface ModelRequest {
   readonly draw?: string | undefined
   /** The required format of the answer: the stage's name and a JSON Schema. */
   readonly answer: { readonly name: string; readonly schema: unknown }
-  /** The scales of the scores in the answer; none if it is left out. */
-  readonly scales?: readonly string[]
   /** Set if probabilities of the numbers in the answer are wanted, where the endpoint gives them. */
   readonly probabilities?: true
   /** Up to where the question is likely to be sent again; none if it is left out. */

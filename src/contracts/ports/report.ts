@@ -33,6 +33,7 @@ export const ERROR_SOURCES = [
   'opener',
   'opening',
   'partitions',
+  'dialects',
   'protocols',
   'publisher',
   'record',

@@ -233,14 +233,27 @@ export function scorer(parts: {
 
 /** The question of what harm one text does, in the form of the moderation endpoint. */
 export function harmQuestion(prompts: Prompts, fence: Fence, text: string): Ask {
-  return {
-    stage: 'score',
-    role: MODERATOR,
-    messages: [...prompts.get('system').render(), ...prompts.get('moderation').render({ text: fence('text', text) })],
-    answer: categoriesAnswer,
-    temperature: 0,
-    maxTokens: TOKENS,
-  }
+  return scoreQuestion(prompts, 'moderation', { text: fence('text', text) }, categoriesAnswer)
+}
+
+/** The questions that score one text, each in its own form: its harm, its attributes, and those of its only sentence. */
+export function scoreQuestions(prompts: Prompts, fence: Fence, text: string): readonly Ask[] {
+  const sentences = fence.list('sentences', [['1: ', { kind: 'text', text }]])
+  return [
+    harmQuestion(prompts, fence, text),
+    scoreQuestion(prompts, 'perspective', { context: '', text: fence('text', text) }, attributesAnswer),
+    scoreQuestion(prompts, 'sentences', { context: '', sentences }, sentencesAnswer(1)),
+  ]
+}
+
+function scoreQuestion(
+  prompts: Prompts,
+  name: keyof typeof SCORE_PROMPTS,
+  shown: Readonly<Record<string, string>>,
+  answer: z.ZodType,
+): Ask {
+  const messages = [...prompts.get('system').render(), ...prompts.get(name).render(shown)]
+  return { stage: 'score', role: MODERATOR, messages, answer, temperature: 0, maxTokens: TOKENS }
 }
 
 /** The higher of each score; what is no score as it stands in the first. */

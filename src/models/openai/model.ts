@@ -86,9 +86,6 @@ const MAX_PARTS = 500_000
 /** Longest text of an answer, in characters, since it is journaled and parsed as a whole. The rest is cut off. */
 const MAX_TEXT_CHARS = 2 ** 17
 
-/** The error of a question that is not asked, for the model does not keep to its scale. */
-export const OTHER_SCALE = 'the model scores on another scale than this question asks for (models.dialects)'
-
 /** Where a model is asked: its server, and its name there. */
 export interface ModelAddress {
   readonly server: Endpoint
@@ -123,12 +120,10 @@ export function openAiModels({
   return {
     async complete(request) {
       const { server, name } = placeOf(request.model)
-      const { callId, signal, timeoutMs, temperature, scales = [] } = request
+      const { callId, signal, timeoutMs, temperature } = request
       const { dialect, answered, refused } = models.prepare(request.model, request.trial)
       const images = request.messages.some(({ images: shown = [] }) => shown.length > 0)
       if (!dialect.images && images) throw new PermanentError('rejected', NO_IMAGES, { elsewhere: 'question' })
-      if (scales.some((scale) => dialect.withoutScales.includes(scale)))
-        throw new PermanentError('rejected', OTHER_SCALE, { elsewhere: 'question' })
       const { body, remarks, most } = requestBody(request, name, dialect)
       const sent = { maxTokens: most, temperature, images, tier: 'service_tier' in body }
       const data = await server.post(body, signal, timeoutMs, { 'x-gavel-call': callId }).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import type { Dialect, DialectPart } from '../../contracts/facts/dialect.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
-import type { EndpointNames } from '../../contracts/facts/model-name.ts'
+import type { EndpointNames, ModelPlace } from '../../contracts/facts/model-name.ts'
 import { DEFAULT_ENDPOINT, namesOf, placeOf } from '../../contracts/facts/model-name.ts'
 import type { Model } from '../../contracts/ports/model.ts'
 import { DIALECTS, PLAIN } from './dialects.ts'
@@ -70,6 +70,32 @@ export function dialectLookup(settings: AllEndpointSettings): (model: string) =>
   return ofEach((model) => dialectOf(model, settings))
 }
 
+/** Looks up the scales that a model does not keep to: as the settings say, else as it was met. */
+export function withoutScalesLookup(
+  settings: AllEndpointSettings,
+  met: (place: string) => DialectPart | undefined,
+): (model: string) => readonly string[] {
+  const told = ofEach((model) => ({
+    place: placeNameOf(model, settings),
+    here: dialectOf(model, settings).withoutScales,
+    isSet: partsFor(placeOf(model, settings.endpoints), settings.models.dialects).some(
+      ({ withoutScales }) => withoutScales !== undefined,
+    ),
+  }))
+  return (model) => {
+    const { place, here, isSet } = told(model)
+    return isSet ? here : (met(place)?.withoutScales ?? here)
+  }
+}
+
+/** Under which name things are kept of a model that hold for its server: host, path, and its name there. */
+export function placeNameOf(name: string, settings: Pick<AllEndpointSettings, 'openai' | 'endpoints'>): string {
+  const { baseUrl } = endpointOf(settings, name)
+  // Neither user nor password.
+  const { host, pathname } = URL.canParse(baseUrl) ? new URL(baseUrl) : { host: '', pathname: baseUrl }
+  return `${host}${pathname} ${placeOf(name, settings.endpoints).model}`
+}
+
 /** The dialect of a model, by its name in the settings. */
 export function dialectOf(name: string, settings: AllEndpointSettings): Dialect {
   const { endpoint, model } = placeOf(name, settings.endpoints)
@@ -96,11 +122,15 @@ function knownDialect(
   const known = DIALECTS.filter(
     ({ host = '*', model = '*' }) => fits(host, at.host) && ownNames(at.model).some((one) => fits(model, one)),
   ).map(({ takes }) => takes)
-  const set = Object.entries(settings).flatMap(([pattern, takes]) =>
-    [`${at.endpoint}/${at.model}`, ...ownNames(at.model)].some((one) => fits(pattern, one)) ? [takes] : [],
-  )
-  const dialect: Dialect = Object.assign({}, PLAIN, ...known, ...set)
+  const dialect: Dialect = Object.assign({}, PLAIN, ...known, ...partsFor(at, settings))
   return { ...dialect, form: FORMS[Math.max(FORMS.indexOf(dialect.form), FORMS.indexOf(at.form))] ?? 'text' }
+}
+
+/** What the settings say of a model, in their order. */
+function partsFor({ endpoint, model }: ModelPlace, settings: Readonly<Record<string, DialectPart>>): DialectPart[] {
+  return Object.entries(settings).flatMap(([pattern, takes]) =>
+    [`${endpoint}/${model}`, ...ownNames(model)].some((one) => fits(pattern, one)) ? [takes] : [],
+  )
 }
 
 /** A model's name, and what stands behind its maker's: `openai/gpt-5-mini` is `gpt-5-mini`. */

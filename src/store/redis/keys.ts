@@ -64,6 +64,8 @@ export interface Keys {
   readonly paused: string
   /** Set: members of threads that are dormant for a protocol that is paused or off. */
   dormant(protocol: string): string
+  /** Hash: what was found out about models, as parts of their dialects (JSON), by where each is asked. */
+  readonly dialects: string
   /** Keys of the gateway's parts: memo, limits, budgets. */
   under(name: string): string
   /**
@@ -147,6 +149,7 @@ export function keysUnder(prefix: string): Keys {
     samplingVersion: `${root}:sampling-version`,
     paused: `${root}:paused`,
     dormant: (protocol) => `${root}:dormant:${protocol}`,
+    dialects: `${root}:dialects`,
     under: (name) => `${root}:${name}`,
     case: (id) => `${root}:case:${id}`,
     journal: (id) => `${root}:journal:${id}`,

@@ -83,3 +83,11 @@ test('no label rests on scores of a model that was met on another scale', async 
   expect(kept.map(({ label }) => label)).toEqual([null, null])
   expect(kept[0]?.degraded.join()).toContain('scores on another scale')
 })
+
+test('a scale that models.dialects keeps from a model is a warning, and no longer broken', async () => {
+  const settings = await scoring((score, name) => (name === 'score' ? 1 - score : score))
+  const dialects = { small: { withoutScales: ['0 to 1', '-1 to 1', '1 to 3', '1 to 5'] } }
+  const [line, ...more] = await faultsOf({ ...settings, models: { ...settings.models, dialects } })
+  expect(more).toEqual([])
+  expect(line).toMatch(/^warning: scores on another scale.*As models\.dialects has it/)
+})
