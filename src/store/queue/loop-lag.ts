@@ -6,6 +6,8 @@ export interface LoopLag {
   readonly share: number
   /** Takes in the loop's longest delay since the last time, in ms. */
   note(worstMs: number): void
+  /** Takes in how long it took to renew locks, in ms: Redis and this loop may both have kept it waiting. */
+  renewed(tookMs: number): void
 }
 
 /** What changed: the part of the slots that are taken from now on, and the delay that was the cause. */
@@ -14,10 +16,10 @@ export interface ShareChange {
   readonly lagMs: number
 }
 
-/** A lock holds for so many of the loop's longest recent delays, and never longer than this, in ms. */
+/** A lock holds for so many of the longest delays of the last minute, and never longer than this, in ms. */
 const [LAGS_A_LOCK, LONGEST_HOLD_MS] = [8, 120_000]
-/** Each time, the longest recent delay counts so much less. */
-const FADES = 0.98
+/** Each time, the longest recent delay counts so much less; for locks, which are renewed every few seconds, slowly. */
+const [FADES, FADES_SLOWLY] = [0.98, 0.998]
 /** At a delay beyond this part of the set lock the slots are halved; while it is far below, they come back step by step. */
 const [TOO_LONG, SHORT] = [1 / 8, 1 / 32]
 const [LEAST_SHARE, STEP] = [1 / 16, 1 / 64]
@@ -27,21 +29,25 @@ const [LEAST_SHARE, STEP] = [1 / 16, 1 / 64]
  * delays down. `leaseMs`: the lock as it is set.
  */
 export function loopLag(leaseMs: number, changed: (change: ShareChange) => void): LoopLag {
-  let recentMs = 0
+  let [recentMs, longestMs] = [0, 0]
   let share = 1
   return {
     get leaseMs() {
-      return Math.max(leaseMs, Math.min(LONGEST_HOLD_MS, Math.ceil(LAGS_A_LOCK * recentMs)))
+      return Math.max(leaseMs, Math.min(LONGEST_HOLD_MS, Math.ceil(LAGS_A_LOCK * longestMs)))
     },
     get share() {
       return share
     },
     note(worstMs) {
       recentMs = Math.max(worstMs, FADES * recentMs)
+      longestMs = Math.max(worstMs, FADES_SLOWLY * longestMs)
       const before = share
       if (worstMs > TOO_LONG * leaseMs) share = Math.max(LEAST_SHARE, share / 2)
       else if (recentMs < SHORT * leaseMs) share = Math.min(1, share + STEP)
       if (share < before || (share === 1 && before < 1)) changed({ share, lagMs: Math.round(recentMs) })
+    },
+    renewed(tookMs) {
+      longestMs = Math.max(longestMs, tookMs)
     },
   }
 }

@@ -66,8 +66,11 @@ export function bullQueues(deps: {
 class LagAwareWorker<Data> extends Worker<Data> {
   lag: LoopLag | undefined
 
-  override extendJobLocks(jobIds: string[], tokens: string[], duration: number): Promise<string[]> {
-    return super.extendJobLocks(jobIds, tokens, Math.max(duration, this.lag?.leaseMs ?? 0))
+  override async extendJobLocks(jobIds: string[], tokens: string[], duration: number): Promise<string[]> {
+    const began = performance.now()
+    const lapsed = await super.extendJobLocks(jobIds, tokens, Math.max(duration, this.lag?.leaseMs ?? 0))
+    this.lag?.renewed(performance.now() - began)
+    return lapsed
   }
 
   /** For jobs that are taken from now on. */
