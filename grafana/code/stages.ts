@@ -308,6 +308,16 @@ export const stages = () =>
             { '{{queue}}': 'sum by (queue) (increase(gavel_lapsed_locks_total[1m]))' },
             { bars: true },
           ),
+          lines(
+            {
+              title: 'Slots that are taken',
+              says: 'The part of its slots that each replica takes. Below 1 its event loop lags, and it takes fewer, so that locks are renewed in time: lower models.slots or stages.*.concurrency, or add replicas.',
+              unit: 'percentunit',
+              w: 12,
+              runbooks: ['GavelLocksLapse'],
+            },
+            { '{{instance}}': 'min by (instance) (gavel_slots_share)' },
+          ),
         ],
       },
     ],

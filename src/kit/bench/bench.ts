@@ -13,7 +13,7 @@ import { readTopic } from '../../stream/bounded-reader.ts'
 import { bareCaseMs, bareCasesPerSecond } from './baseline.ts'
 import { past, replies, threads } from './load.ts'
 import { mean, type Percentiles, percentiles, round } from './percentiles.ts'
-import { serve, sum } from './service.ts'
+import { serve, shortfall, sum } from './service.ts'
 import type { Tick, VerdictTimes } from './worker.ts'
 
 export interface BenchPlan {
@@ -219,8 +219,7 @@ async function runPhase(
   if (troubles > 0) say(`  ${troubles} troubles were reported; GAVEL_LOG_LEVEL=info tells them`)
   const { missing, ...counted } = await countOnTopic(kafka, settings, options.expected, signal)
   if (isCutOff) say(`  stopped after five minutes: ${missing} subjects were not judged by then`)
-  const apart = isCutOff ? { lost: 0, unfinished: missing } : { lost: missing, unfinished: 0 }
-  return { ticks, redisCpuMs: redis.cpuMs, ...counted, ...apart }
+  return { ticks, redisCpuMs: redis.cpuMs, ...counted, ...shortfall(missing, { isCutOff }) }
 }
 
 async function countOnTopic(kafka: Kafka, settings: Settings, expected: number, signal: AbortSignal) {

@@ -2,7 +2,7 @@ import { loadSettings } from '../../../config/load.ts'
 import { FINISH, NEVER, only, protocolOf, rateBetween, subjectsFor } from './bench.ts'
 import { past } from './load.ts'
 import { mean, round } from './percentiles.ts'
-import { serve, sum } from './service.ts'
+import { serve, shortfall, sum } from './service.ts'
 
 export interface LatenciesPlan {
   readonly protocol: string
@@ -28,6 +28,8 @@ export interface LatencyRow {
   readonly roundTrips: number
   readonly kibToRedis: number
   readonly lapsedLocks: number
+  /** The smallest part of its slots that the process took, because its event loop lagged. */
+  readonly leastShare: number
   readonly stalledJobs: number
   readonly rssMiB: number
 }
@@ -70,14 +72,14 @@ export async function latenciesBench(
     rows.push({
       latencyMs,
       verdicts: published.length,
-      lost: seen.isCutOff ? 0 : verdicts - published.length,
-      unfinished: seen.isCutOff ? verdicts - published.length : 0,
+      ...shortfall(verdicts - published.length, seen),
       callsPerVerdict: round(calls),
       verdictsPerSecond: round(rateBetween(seen.ticks, verdicts)),
       cpuMs: { node: round(sum(seen.ticks, ({ cpuMs }) => cpuMs) / count), redis: round(seen.redis.cpuMs / count) },
       roundTrips: round(seen.redis.reads / count),
       kibToRedis: round(seen.redis.inputBytes / 1024 / count),
       lapsedLocks: sum(seen.ticks, ({ lapsed }) => lapsed),
+      leastShare: Math.min(...seen.ticks.map(({ slotsShare }) => slotsShare)),
       stalledJobs: sum(seen.ticks, ({ stalled }) => stalled),
       rssMiB: round(Math.max(...seen.ticks.map(({ rssMiB }) => rssMiB))),
     })
@@ -88,8 +90,8 @@ export async function latenciesBench(
 /** The report for people. */
 export function latenciesTable({ rows }: { readonly rows: readonly LatencyRow[] }): string {
   const lines = rows.map(
-    ({ latencyMs, verdictsPerSecond, cpuMs, roundTrips, kibToRedis, lapsedLocks, lost, unfinished }) =>
-      `${latencyMs} ms a call: ${verdictsPerSecond} verdicts a second; a verdict: ${cpuMs.node} ms of Node, ${cpuMs.redis} ms of Redis, ${roundTrips} round trips, ${kibToRedis} KiB to Redis; ${lapsedLocks} lapsed locks, ${lost} lost${unfinished === 0 ? '' : `, ${unfinished} unfinished when it was stopped after five minutes`}`,
+    ({ latencyMs, verdictsPerSecond, cpuMs, roundTrips, kibToRedis, lapsedLocks, leastShare, lost, unfinished }) =>
+      `${latencyMs} ms a call: ${verdictsPerSecond} verdicts a second; a verdict: ${cpuMs.node} ms of Node, ${cpuMs.redis} ms of Redis, ${roundTrips} round trips, ${kibToRedis} KiB to Redis; ${lapsedLocks} lapsed locks${leastShare === 1 ? '' : `, at times only ${round(leastShare * 100)} % of the slots`}, ${lost} lost${unfinished === 0 ? '' : `, ${unfinished} unfinished when it was stopped after five minutes`}`,
   )
   return lines.join('\n')
 }

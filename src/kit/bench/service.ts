@@ -88,12 +88,17 @@ export async function serve(
       const pace = { kind: 'rate', perSecond: options.live.perSecond } as const
       await sendAll(kafka, settings, options.live.messages, pace, signal)
     }
-    const isDone = await finished(worker, () => options.done(ticks), signal)
+    const isDone = await untilDone(worker, () => options.done(ticks), signal)
     return { isCutOff: !isDone, ticks, kafka, settings, redis: less(await redisWork(redis), before) }
   } finally {
     await gone(worker)
     redis.disconnect()
   }
+}
+
+/** What of a run's subjects has no verdict: lost, unless the bench itself stopped the run before they were judged. */
+export function shortfall(missing: number, { isCutOff }: Pick<ServiceRun, 'isCutOff'>) {
+  return isCutOff ? { lost: 0, unfinished: missing } : { lost: missing, unfinished: 0 }
 }
 
 /** What Redis has done so far; 0 where it does not say. */
@@ -161,9 +166,14 @@ export function ready(worker: ChildProcess, onTick: (tick: Tick) => void): Promi
   })
 }
 
-/** Resolves to false if it took too long. */
-async function finished(worker: ChildProcess, done: () => boolean, signal: AbortSignal): Promise<boolean> {
-  const deadline = Date.now() + LONGEST_PHASE_MS
+/** Resolves to false if it took too long. Throws as `serve` does. */
+export async function untilDone(
+  worker: Pick<ChildProcess, 'exitCode'>,
+  done: () => boolean,
+  signal: AbortSignal,
+  longestMs = LONGEST_PHASE_MS,
+): Promise<boolean> {
+  const deadline = Date.now() + longestMs
   while (!done()) {
     if (signal.aborted) throw new OperatorError('Stopped before the end.')
     if (worker.exitCode !== null) throw new OperatorError(`The service under load ended with ${worker.exitCode}.`)

@@ -26,6 +26,8 @@ export interface Tick {
   readonly stalled: number
   /** Jobs whose lock this process could not renew. */
   readonly lapsed: number
+  /** The part of its slots that this process takes: below 1 while its event loop lags. */
+  readonly slotsShare: number
   /** Processor time of this process, in ms. */
   readonly cpuMs: number
   /** What asks waited in their stage's queue, and took from then on, in ms. */
@@ -67,6 +69,7 @@ const heldUp = roles.split(',').includes('door') ? watchHeldUp() : null
 
 let lag = 0
 let doorPort = 0
+let slotsShare = 1
 let tick = empty()
 function empty() {
   const counts = { settled: 0, opened: 0, troubles: 0, stalled: 0, lapsed: 0, breaks: 0 }
@@ -95,6 +98,7 @@ const app = await startApp(loadSettings(process.env), roles.split(',') as Proces
         const at = performance.now()
         heldUp?.sent({ from: at - (event as Events['door:sent']).seconds * 1000, to: at })
       } else if (name === 'job:lapsed') tick.lapsed += (event as Events['job:lapsed']).jobs
+      else if (name === 'loop:lagged') slotsShare = (event as Events['loop:lagged']).share
       else if (name === 'ask:started') {
         const { stage, waitSeconds } = event as Events['ask:started']
         tick.hops.push({ stage, part: 'wait', ms: waitSeconds * 1000 })
@@ -143,6 +147,7 @@ const timer = setInterval(() => {
     heapMiB: memory.heapUsed / 2 ** 20,
     handles: process.getActiveResourcesInfo().length,
     lag,
+    slotsShare,
     doorPort,
     heldUp: heldUp?.taken() ?? null,
   } satisfies Tick)
