@@ -198,8 +198,12 @@ describe('the OpenAI model', () => {
     ])
   })
 
-  it('waits until the date in Retry-After', async () => {
-    const { model } = await endpoint(json(429, {}, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() }))
+  it.each<[string, (at: number) => string]>([
+    ['the date', (at) => new Date(at).toUTCString()],
+    ['the seconds since 1970', (at) => String(Math.round(at / 1_000))],
+    ['the milliseconds since 1970', (at) => String(at)],
+  ])('waits until %s in Retry-After', async (_, said) => {
+    const { model } = await endpoint(json(429, {}, { 'retry-after': said(Date.now() + 60_000) }))
     const { delayMs = 0, costsAttempt } = await retryOf(model)
     expect(costsAttempt).toBe(false)
     expect(delayMs).toBeGreaterThan(50_000)

@@ -209,3 +209,18 @@ test('the scales of a form are those of its scores', () => {
   })
   expect(scalesOf(form)).toEqual(['1 to 5', '-1 to 1'])
 })
+
+test.each<[string, (nth: number) => number, boolean]>([
+  ['fractions of one', (nth) => (nth === 0 ? 0.97 : 0.02), false],
+  ['running sums of fractions of one', (nth) => [0.97, 1.72, 3.41, 3.85][nth] ?? 3.85, false],
+  ['fractions of a hundred', (nth) => [97.5, 12.25][nth] ?? 0.5, true],
+  ['a fraction beside whole ones', (nth) => [2, 1.5][nth] ?? 0, true],
+  ['nothing but noughts and ones', (nth) => nth % 2, true],
+])('the door’s scores are read as readers of a hundred only where they can be: %s', (_, numberFor, readable) => {
+  for (const { higher } of SCORING.filter(({ role }) => role === 'moderator')) {
+    const schema = higher.ask.answer
+    let nth = 0
+    const given = answerIn(z.toJSONSchema(schema) as Json, () => numberFor(nth++))
+    expect(read(given, schema).readable).toBe(readable)
+  }
+})

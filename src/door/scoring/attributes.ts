@@ -41,12 +41,16 @@ const share = z
 type Shares = Readonly<Record<string, unknown>>
 
 /**
- * Whether the shares of an answer are of a hundred. A model that means shares of one gives fractions and nothing above 1: taken
- * for readers of a hundred, its 0.97 would call the worst text harmless.
+ * Whether the shares of an answer are of a hundred. A model that means shares of one gives fractions, and nothing above 1, or as a
+ * running sum nothing above so many ones: taken for readers of a hundred, its 0.97 would call the worst text harmless.
  */
 function areOfHundred(all: readonly Shares[]): boolean {
   const shares = all.flatMap((one) => Object.values(one)).filter((value) => typeof value === 'number')
-  return shares.some((value) => value > 1) || shares.every((value) => Number.isInteger(value))
+  const mostOnes = Math.max(...all.map((one) => Object.keys(one).length))
+  return (
+    shares.some((value) => value > mostOnes || (value > 1 && Number.isInteger(value))) ||
+    shares.every((value) => Number.isInteger(value))
+  )
 }
 
 /** What is wrong with an answer on another scale. */

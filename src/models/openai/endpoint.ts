@@ -8,7 +8,7 @@ import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts
 import { excessOf } from '../../contracts/facts/json-walk.ts'
 import { completionOf, isEventStream } from './event-stream.ts'
 import { failureOf } from './refusals.ts'
-import { resetIn } from './reset-times.ts'
+import { resetIn, waitUntil } from './reset-times.ts'
 
 export interface EndpointSettings<Body> {
   readonly baseUrl: string
@@ -299,13 +299,10 @@ function stopped({ reason }: AbortSignal): RetryLaterError {
   return new RetryLaterError('aborted', 'the call was stopped', { costsAttempt: false, delayMs: 0, cause: reason })
 }
 
-/** `Retry-After` (seconds or an HTTP date) or `retry-after-ms`, in ms, with no upper limit. */
+/** `Retry-After` (seconds, seconds since 1970, or a date) or `retry-after-ms`, in ms, with no upper limit. */
 function retryAfter(heads: IncomingHttpHeaders): number | undefined {
   const exact = Number(heads['retry-after-ms'] ?? Number.NaN)
   if (exact > 0 && Number.isFinite(exact)) return exact
   const said = heads['retry-after']
-  if (said === undefined) return undefined
-  const seconds = Number(said)
-  const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(said) - Date.now()
-  return Number.isFinite(ms) && ms > 0 ? ms : undefined
+  return said === undefined ? undefined : waitUntil(said, Date.now())
 }

@@ -19,7 +19,7 @@ export function resetIn(headers: object, now = Date.now()): number | undefined {
   const named = Object.fromEntries(entries)
   const waits = entries.flatMap(([name, value]) => {
     if (!RESET.test(name)) return []
-    const ms = waitUntil(value.trim().slice(0, 60), now)
+    const ms = waitUntil(value, now)
     return ms === undefined ? [] : [{ ms, usedUp: entryOf(named, name.replace('reset', 'remaining'))?.trim() === '0' }]
   })
   const usedUp = waits.filter((wait) => wait.usedUp)
@@ -27,7 +27,9 @@ export function resetIn(headers: object, now = Date.now()): number | undefined {
   return waits.length === 0 ? undefined : Math.min(...waits.map(({ ms }) => ms))
 }
 
-function waitUntil(value: string, now: number): number | undefined {
+/** The wait that a header names, in ms: a number of seconds, `1m30s`, a time since 1970 in s or ms, or a date; undefined for none ahead. */
+export function waitUntil(given: string, now: number): number | undefined {
+  const value = given.trim().slice(0, 60)
   const number = Number(value)
   const ms = Number.isFinite(number)
     ? number >= MS_SINCE_1970

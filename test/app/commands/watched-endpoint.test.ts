@@ -75,6 +75,18 @@ describe('an endpoint is given up', () => {
     expect(late.endpoint.dead()).not.toBeNull()
   })
 
+  test.each([
+    ['status 502', true],
+    ['status 503 (overloaded)', true],
+    ['status 500', true],
+    ['the endpoint could not be reached', false],
+    ['status 520', false],
+  ])('with a word on servers that load a model, where it answers as they do (%s)', async (why, isSaid) => {
+    const { endpoint, ask } = setUp()
+    for (let call = 1; call <= 4; call++) await ask(new RetryLaterError('unavailable', why))
+    expect(endpoint.dead()?.message.includes('loading the model')).toBe(isSaid)
+  })
+
   test('and asks nobody any more then', async () => {
     const { endpoint, ask } = setUp()
     await ask(refused('key'))

@@ -17,6 +17,8 @@ export interface WatchedEndpoint {
 const NEVER_ANSWERED = { calls: 4, ms: 2_000 }
 /** …and after the usual tries where it has. */
 const ANSWERED_BEFORE = { calls: 20, ms: 30_000 }
+/** How servers and the proxies before them answer while a model is being loaded. */
+const LOADING = /^status 50[0234]\b/
 /** The error that the gateway gets for a question that is not answered any more: it ends with the command. */
 const WAIT_MS = 600_000
 
@@ -50,7 +52,7 @@ export function watchedEndpoint(
       giveUp(
         model,
         `The model does not answer: ${error.message}`,
-        remedyFor('unreachable', endpointOf(model), { why: error.message }),
+        `${remedyFor('unreachable', endpointOf(model), { why: error.message })}${LOADING.test(error.message) ? ' A server that is loading the model may answer so, too: then try again in a minute.' : ''}`,
       )
   }
 
