@@ -147,6 +147,8 @@ function linesToParse(lines: AsyncIterator<TextLine>) {
   /** To be fed, the next one last, for an array gives up its last element at once; and fed without having become a record. */
   let waiting: TextLine[] = []
   let fed: TextLine[] = []
+  /** So many of those that were fed have become a record, and are let go together: taking each away would move all others. */
+  let taken = 0
   let last = 0
   async function next(): Promise<TextLine | undefined> {
     const queued = waiting.pop()
@@ -192,13 +194,20 @@ function linesToParse(lines: AsyncIterator<TextLine>) {
     },
     /** The lines up to this number, which have become a record; all that are left where it is infinite. */
     take(upTo: number): TextLine[] {
-      const end = fed.findIndex(({ line }) => line > upTo)
-      return fed.splice(0, end === -1 ? fed.length : end)
+      const from = taken
+      for (let next = fed[taken]; next !== undefined && next.line <= upTo; next = fed[taken]) taken++
+      const lines = fed.slice(from, taken)
+      if (2 * taken >= fed.length) {
+        fed = fed.slice(taken)
+        taken = 0
+      }
+      return lines
     },
     /** Feeds these lines again, and then those that were fed and became no record. */
     putBack(again: readonly TextLine[]) {
-      waiting = waiting.concat(fed.reverse(), again.toReversed())
+      waiting = waiting.concat(fed.slice(taken).reverse(), again.toReversed())
       fed = []
+      taken = 0
     },
   }
 }

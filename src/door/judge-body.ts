@@ -17,7 +17,7 @@ import type { VerdictRequest } from '../contracts/ports/answers.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { OutgoingMessage } from '../contracts/ports/topic.ts'
 import { entriesOf, fieldsOf, jsonOf } from './body.ts'
-import { MESSAGE_TYPES, sentAs } from './messages.ts'
+import { knownOf, MESSAGE_TYPES, sentAs } from './messages.ts'
 import { RequestRefused } from './problem.ts'
 import { pauses } from './reading.ts'
 import { checkKnown, unknownIn } from './unknown-fields.ts'
@@ -76,17 +76,17 @@ export async function wantedOf(body: Buffer, tenant: string, parts: ReadingParts
     more: Readonly<Record<string, unknown>>,
     always: Readonly<Record<string, unknown>> = {},
   ): { message: Message; json: Readonly<Record<string, unknown>> } => {
-    const whole = z.preprocess((value) => completed(value, { createdAt: at, ...more }, always), schema)
+    const { fields } = MESSAGE_TYPES[type]
+    const whole = z.preprocess((value) => completed(value, fields, { createdAt: at, ...more }, always), schema)
     const read = readValue(bytes, whole, parts.limits, now)
     if (!read.ok) {
       const problem = read.reason === 'too-large' || read.reason === 'not-json' ? read.reason : 'invalid'
       throw new RequestRefused(problem, `${name}: ${read.detail}`)
     }
-    const json = completed(read.json, { createdAt: at, ...more }, always) as Readonly<Record<string, unknown>>
+    const json = completed(read.json, fields, { createdAt: at, ...more }, always) as Readonly<Record<string, unknown>>
     if ((json.tenant ?? tenant) !== tenant)
       throw new RequestRefused('tenant', `${name} names another tenant than ${tenant}`)
-    if (ignored.length < MOST_IGNORED)
-      ignored.push(...unknownIn(json, ['type', ...MESSAGE_TYPES[type].fields], `${name}.`))
+    if (ignored.length < MOST_IGNORED) ignored.push(...unknownIn(read.json as object, ['type', ...fields], `${name}.`))
     if (json.deleted === true) throw new RequestRefused('invalid', `${name}: a deletion is sent to /v1/messages`)
     return { message: read.message, json }
   }
@@ -121,10 +121,10 @@ export async function wantedOf(body: Buffer, tenant: string, parts: ReadingParts
   }
 }
 
-/** The message with what it leaves out, and what it can't say otherwise. */
-function completed(value: unknown, more: object, always: object): unknown {
+/** The message's known fields, with what it leaves out, and what it can't say otherwise. */
+function completed(value: unknown, fields: readonly string[], more: object, always: object): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  const given = Object.entries(value).filter(([, one]) => one !== null && one !== undefined)
+  const given = Object.entries(knownOf(value, fields)).filter(([, one]) => one !== null)
   return { ...more, ...Object.fromEntries(given), ...always }
 }
 

@@ -227,12 +227,10 @@ function decisionAs(
   return { ...knownOf(given, DECISION_FIELDS), tenant, by }
 }
 
-function knownOf(
-  given: Readonly<Record<string, unknown>>,
-  fields: readonly string[],
-): Readonly<Record<string, unknown>> {
+/** Those of these fields that it has. */
+export function knownOf(given: object, fields: readonly string[]): Readonly<Record<string, unknown>> {
   const known = fields.flatMap((field) => {
-    const value = entryOf(given, field)
+    const value = entryOf(given as Readonly<Record<string, unknown>>, field) // any object has fields
     return value === undefined ? [] : [[field, value]]
   })
   return Object.fromEntries(known)

@@ -54,7 +54,7 @@ export function sending({
   timeoutMs: number
   report: Report
 }): RecordSender {
-  const waiting: Request[] = []
+  const waiting = new Set<Request>()
   const waitingOf = new Map<string, number>()
   let waitingBytes = 0
   let isSending = false
@@ -132,13 +132,12 @@ export function sending({
               request.isOver = true
               clearTimeout(late)
               // Behind a writer that hangs, what was given up would be held without being counted.
-              const at = waiting.indexOf(request)
-              if (at !== -1) waiting.splice(at, 1)
+              waiting.delete(request)
               if (error === undefined) resolve()
               else reject(unsent(error))
             },
           }
-          waiting.push(request)
+          waiting.add(request)
           void drain()
         })
         return became
@@ -160,17 +159,18 @@ interface RequestPart {
 }
 
 /** The next records to send; requests that nobody waits for any more are left out. */
-function nextBatch(waiting: Request[]): RequestPart[] {
+function nextBatch(waiting: Set<Request>): RequestPart[] {
   const batch: RequestPart[] = []
   let bytes = 0
-  for (let request = waiting[0]; request !== undefined; request = waiting[0]) {
-    for (const record of request.isOver ? [] : request.records.slice(request.next)) {
+  for (const request of waiting) {
+    for (let record = request.records[request.next]; !request.isOver && record !== undefined; ) {
       const size = sizeOf(record)
       if (batch.length === MOST_RECORDS || (batch.length > 0 && bytes + size > MOST_BYTES)) return batch
       bytes += size
       batch.push({ request, at: request.next++, record })
+      record = request.records[request.next]
     }
-    waiting.shift()
+    waiting.delete(request)
   }
   return batch
 }

@@ -104,8 +104,20 @@ export async function elementsTouched(run: () => Promise<unknown>): Promise<numb
       (original) =>
         function (this: unknown[], ...given: unknown[]): unknown {
           const made: unknown = original.apply(this, given)
-          touched += Math.max(this.length, Array.isArray(made) ? made.length : 0)
+          const copied = Array.isArray(made) ? made.length : 0
+          touched += name === 'slice' ? copied : Math.max(this.length, copied)
           return made
+        },
+    ),
+  )
+  const upTo = (['includes', 'indexOf', 'lastIndexOf'] as const).map((name) =>
+    replaced(
+      Array.prototype,
+      name,
+      (original) =>
+        function (this: unknown[], ...given: unknown[]): unknown {
+          touched += this.length
+          return original.apply(this, given)
         },
     ),
   )
@@ -125,7 +137,7 @@ export async function elementsTouched(run: () => Promise<unknown>): Promise<numb
   try {
     await run()
   } finally {
-    for (const undo of [...whole, ...oneByOne]) undo()
+    for (const undo of [...whole, ...upTo, ...oneByOne]) undo()
   }
   return touched
 }

@@ -1,4 +1,5 @@
 import type { KafkaMessage } from 'kafkajs'
+import type { HeaderTable } from '../../stream/record.ts'
 
 /**
  * The headers of a replayed message say which record it is a copy of, which one was the first, and how often it has
@@ -12,16 +13,14 @@ export const REPLAYS = 'gavel-replays'
 type Headers = NonNullable<KafkaMessage['headers']>
 
 /** Headers of a record's copy: the marks, then its own; a dead letter that shortens the headers must keep the marks. */
-export function replayHeaders(place: string, headers: Headers): Record<string, string | Buffer | (string | Buffer)[]> {
-  const own = Object.entries(headers).flatMap(([name, value]) =>
-    value === undefined || MARKS.has(name) ? [] : [[name, writable(value)] as const],
-  )
-  return {
-    [REPLAY_OF]: place,
-    [REPLAY_FIRST]: textOf(headers[REPLAY_FIRST]) ?? place,
-    [REPLAYS]: String((Number(textOf(headers[REPLAYS])) || 0) + 1),
-    ...Object.fromEntries(own),
-  }
+export function replayHeaders(place: string, headers: Headers): HeaderTable<string | Buffer | (string | Buffer)[]> {
+  const table: ReturnType<typeof replayHeaders> = Object.create(null)
+  table[REPLAY_OF] = place
+  table[REPLAY_FIRST] = textOf(headers[REPLAY_FIRST]) ?? place
+  table[REPLAYS] = String((Number(textOf(headers[REPLAYS])) || 0) + 1)
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined && !MARKS.has(name)) table[name] = writable(value)
+  return table
 }
 /** A header without a value has an empty one in the copy: kafkajs, against its types, reads null and can't write it. */
 function writable(value: HeaderValue | HeaderValue[]): string | Buffer | (string | Buffer)[] {

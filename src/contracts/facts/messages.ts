@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { entryOf } from './entry-of.ts'
 import {
   amount,
   author,
@@ -17,6 +18,7 @@ import {
   since,
   words,
 } from './odd-fields.ts'
+import { unreadWordsIn } from './unread-words.ts'
 import { openList } from './verdict-fields.ts'
 
 /** Longest id, in bytes: long enough for AT URIs, short enough for Redis and Kafka keys. */
@@ -88,19 +90,27 @@ const odd = z.array(oddField).optional()
 /**
  * A message as it comes: null is absent, and so is `deleted: false`. A deletion is read only for what it deletes: its
  * other fields may be empty or invalid. Of any other message the optional fields that are odd are left out, and named in
- * `odd`, and so are unknown ones that hold words; ids, tenant, time and `deleted` are never guessed.
+ * `odd`, and so are unknown ones that hold words; ids, tenant, time and `deleted` are never guessed. Fields that nobody knows are
+ * not copied: a copy of hundreds is copied again and again while it grows.
  */
 function arriving<Message extends z.ZodObject>(optional: Readonly<Record<string, ReadField>>, message: Message) {
-  const known = new Set([...Object.keys(message.shape), 'type'])
-  return z.preprocess((value) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-    const { deleted, ...rest } = value as Record<string, unknown>
+  const names = Object.keys(message.shape)
+  const known = new Set([...names, 'type'])
+  return z.preprocess((whole) => {
+    if (typeof whole !== 'object' || whole === null || Array.isArray(whole)) return whole
+    const given = whole as Readonly<Record<string, unknown>> // any object has fields
+    const entries = names.flatMap((name) => {
+      const one = entryOf(given, name)
+      return one === undefined ? [] : [[name, one] as const]
+    })
+    const value: Record<string, unknown> = Object.fromEntries(entries)
+    const { deleted, ...rest } = value
     if (deleted === true) {
       const { id, postId, tenant, createdAt } = rest
       return { id, postId: postId ?? undefined, tenant: tenant ?? undefined, createdAt, deleted }
     }
     const living = deleted === undefined || deleted === null || deleted === false
-    return readOptional(living ? rest : value, optional, known)
+    return readOptional(living ? rest : value, optional, unreadWordsIn(given, known))
   }, message)
 }
 

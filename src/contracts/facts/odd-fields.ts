@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { visibleName } from './author.ts'
 import { entryOf } from './entry-of.ts'
-import { unreadWordsIn } from './unread-words.ts'
 
 /** The kinds of media that are no images: no protocol reads them yet. */
 export const CLIP_KINDS = ['video', 'audio'] as const
@@ -41,13 +40,13 @@ export type ReadField = (given: unknown, odd: (why: string, at?: string) => void
 
 /**
  * Reads the optional fields of a message: null is absent, what is odd is left out, and the message's `odd` names it.
- * Other fields are kept as they are. With `known`, the names of all fields that are read, `odd` also names others that hold words.
+ * Other fields are kept as they are. `unread`: other fields that hold words, which `odd` names as well.
  * A value that is no object is returned as it is.
  */
 export function readOptional(
   value: unknown,
   fields: Readonly<Record<string, ReadField>>,
-  known: ReadonlySet<string> | null = null,
+  unread: readonly string[] = [],
 ): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const given = value as Record<string, unknown>
@@ -64,7 +63,7 @@ export function readOptional(
     const note = (why: string, at?: string) => odd.push({ field: at === undefined ? field : `${field}.${at}`, why })
     Object.assign(read, { [field]: one === undefined ? undefined : readField(one, note) })
   }
-  if (known !== null) for (const field of unreadWordsIn(given, known)) odd.push({ field, why: UNKNOWN })
+  for (const field of unread) odd.push({ field, why: UNKNOWN })
   if (odd.length > 0) read.odd = bounded(odd)
   return read
 }

@@ -1,4 +1,5 @@
 import { entryOf } from './entry-of.ts'
+import { LeastFirst } from './least-first.ts'
 
 /** A limited number of slots, given in order of arrival. */
 export interface Slots {
@@ -82,6 +83,8 @@ interface Share {
   readonly weight: number
   /** Counts up with each slot that is given; 0 for who had none. */
   last: number
+  /** Counts up with each that comes to want slots. */
+  readonly since: number
 }
 
 interface SlotPart extends Share {
@@ -90,6 +93,14 @@ interface SlotPart extends Share {
 
 interface NamedShare extends Share {
   readonly parts: Map<string, SlotPart>
+  /** Its parts that may be given a slot. */
+  readonly able: LeastFirst<SlotPart>
+}
+
+/** Whether it is in greater need of a slot. */
+function isNeedier(one: Share, other: Share): boolean {
+  const less = one.busy / one.weight - other.busy / other.weight || one.last - other.last || one.since - other.since
+  return less < 0
 }
 
 /** The limits of {@link fairSlots}; without `each` and `ofPart` only those of all. */
@@ -111,17 +122,21 @@ interface FairLimits {
 export function fairSlots(limits: FairLimits): FairSlots {
   const { all, each = Number.POSITIVE_INFINITY, ofPart = Number.POSITIVE_INFINITY, weights = {} } = limits
   const names = new Map<string, NamedShare>()
-  let [busy, given] = [0, 0]
+  const able = new LeastFirst<NamedShare>(isNeedier)
+  let [busy, given, come] = [0, 0, 0]
 
-  const neediest = <Of extends Share>(shares: readonly Of[]): Of | undefined =>
-    shares.toSorted((one, other) => one.busy / one.weight - other.busy / other.weight || one.last - other.last)[0]
-  const mayHave = (part: SlotPart) => part.waiting.size > 0 && part.busy < ofPart
+  /** Notes whether they may be given a slot, and how much they need one: to be called after each change. */
+  function note(named: NamedShare, part: SlotPart): void {
+    if (part.waiting.size > 0 && part.busy < ofPart) named.able.put(part)
+    else named.able.remove(part)
+    if (named.busy < each && !named.able.isEmpty) able.put(named)
+    else able.remove(named)
+  }
 
   function next(): void {
     while (busy < all()) {
-      const able = [...names.values()].filter((one) => one.busy < each && [...one.parts.values()].some(mayHave))
-      const named = neediest(able)
-      const part = named && neediest([...named.parts.values()].filter(mayHave))
+      const named = able.first
+      const part = named?.able.first
       const [go] = part?.waiting ?? []
       if (named === undefined || part === undefined || go === undefined) return
       part.waiting.delete(go)
@@ -131,6 +146,7 @@ export function fairSlots(limits: FairLimits): FairSlots {
         share.busy++
         share.last = given
       }
+      note(named, part)
       go()
     }
   }
@@ -141,10 +157,8 @@ export function fairSlots(limits: FairLimits): FairSlots {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason)
       const { name } = whose
-      const named = names.get(name) ?? { busy: 0, last: 0, weight: entryOf(weights, name) ?? 1, parts: new Map() }
-      names.set(name, named)
-      const own = named.parts.get(whose.part) ?? { busy: 0, last: 0, weight: 1, waiting: new Set() }
-      named.parts.set(whose.part, own)
+      const named = names.get(name) ?? newName(name)
+      const own = named.parts.get(whose.part) ?? newPart(named, whose.part)
       let waited = false
       const go = () => {
         signal.removeEventListener('abort', stop)
@@ -152,14 +166,35 @@ export function fairSlots(limits: FairLimits): FairSlots {
       }
       const stop = () => {
         own.waiting.delete(go)
+        note(named, own)
         forgetIdle(whose)
         reject(signal.reason)
       }
       signal.addEventListener('abort', stop, { once: true })
       own.waiting.add(go)
+      note(named, own)
       next()
       waited = true
     })
+  }
+
+  function newName(name: string): NamedShare {
+    const named = {
+      busy: 0,
+      last: 0,
+      since: ++come,
+      weight: entryOf(weights, name) ?? 1,
+      parts: new Map<string, SlotPart>(),
+      able: new LeastFirst<SlotPart>(isNeedier),
+    }
+    names.set(name, named)
+    return named
+  }
+
+  function newPart(named: NamedShare, name: string): SlotPart {
+    const part = { busy: 0, last: 0, since: ++come, weight: 1, waiting: new Set<() => void>() }
+    named.parts.set(name, part)
+    return part
   }
 
   function forgetIdle({ name, part }: SlotOwner): void {
@@ -176,10 +211,14 @@ export function fairSlots(limits: FairLimits): FairSlots {
       if (!isTaken) return
       isTaken = false
       const named = names.get(whose.name)
-      if (named !== undefined) named.busy--
       const own = find(whose)
-      if (own !== undefined) own.busy--
       busy--
+      // They are kept as long as a slot of theirs is taken.
+      if (named !== undefined && own !== undefined) {
+        named.busy--
+        own.busy--
+        note(named, own)
+      }
       forgetIdle(whose)
       next()
     }
@@ -214,16 +253,13 @@ interface WeightedSlots {
 }
 
 export function weightedSlots(most: number): WeightedSlots {
-  const waiting: { readonly weight: number; readonly go: () => void }[] = []
+  const waiting = new Set<{ readonly weight: number; readonly go: () => void }>()
   let [running, weight] = [0, 0]
 
   function startWaiting(): void {
-    for (
-      let [next] = waiting;
-      next !== undefined && (running === 0 || weight + next.weight <= most);
-      [next] = waiting
-    ) {
-      waiting.shift()
+    for (const next of waiting) {
+      if (running > 0 && weight + next.weight > most) return
+      waiting.delete(next)
       running++
       weight += next.weight
       next.go()
@@ -233,7 +269,7 @@ export function weightedSlots(most: number): WeightedSlots {
   return {
     async run(own, task) {
       await new Promise<void>((go) => {
-        waiting.push({ weight: own, go })
+        waiting.add({ weight: own, go })
         startWaiting()
       })
       try {
