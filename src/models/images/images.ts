@@ -141,10 +141,24 @@ function asDataUrl(bytes: Buffer, maxPixels: number): string {
   const format = FORMATS.find(({ begins }) => begins(bytes))
   if (format === undefined) throw imageError('not a PNG, JPEG, GIF or WebP image')
   if (!format.ends(bytes)) throw imageError('a truncated image')
-  const pixels = pixelsOf(format.parts(bytes), maxPixels)
+  const pixels = pixelsOf(fewParts(format.parts(bytes)), maxPixels)
   if (pixels === 0) throw imageError('an image that names no size')
   if (pixels > maxPixels) throw imageError(`more than ${maxPixels} pixels, all frames counted`)
   return `data:${format.type};base64,${bytes.toString('base64')}`
+}
+
+/**
+ * Most segments, chunks or frames of an image: encoders write some thousands at most, and a decoder may work on its whole picture
+ * for each of them.
+ */
+const MOST_PARTS = 10_000
+
+function* fewParts<Part>(parts: Iterable<Part>): Generator<Part> {
+  let count = 0
+  for (const part of parts) {
+    if (++count > MOST_PARTS) throw imageError(`an image of more than ${MOST_PARTS} parts`)
+    yield part
+  }
 }
 
 /** The kind of the failure in words, without the URL. */

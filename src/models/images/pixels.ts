@@ -1,4 +1,4 @@
-/** A part of an image that states a size, or counts a frame. Where it says nothing of one, that is 0. */
+/** A segment, chunk or frame of an image. What it says nothing of is 0. */
 interface ImagePart {
   readonly width?: number
   readonly height?: number
@@ -33,7 +33,8 @@ export function* pngParts(png: Buffer): Generator<ImagePart> {
     const name = nameAt(png, at + 4)
     if (name === 'IEND') return
     if (name === 'acTL') yield { frames: big(png, at + 8, 4) }
-    if (name === 'fcTL') yield { frames: ++frames }
+    else if (name === 'fcTL') yield { frames: ++frames }
+    else yield {}
   }
 }
 
@@ -43,12 +44,18 @@ const isBare = (marker: number) => marker <= 0x01 || (marker >= 0xd0 && marker <
 const isFrameHeader = (marker: number) => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)
 const [FILL, START_OF_SCAN, END_OF_IMAGE] = [0xff, 0xda, 0xd9]
 
-/** Its headers, up to the first scan. Like decoders it looks for the next marker where a segment ends. */
+/**
+ * Its segments, of which those up to the first scan may state a size. Like decoders it looks for the next marker where a segment
+ * ends: in the data of a scan, which may be one of many, only bare markers stand.
+ */
 export function* jpegParts(jpeg: Buffer): Generator<ImagePart> {
+  let isScanned = false
   for (let at = jpeg.indexOf(FILL, 2); at !== -1; ) {
     const marker = big(jpeg, at + 1, 1)
-    if (marker === START_OF_SCAN || marker === END_OF_IMAGE) return
-    if (isFrameHeader(marker)) yield { width: big(jpeg, at + 7, 2), height: big(jpeg, at + 5, 2) }
+    if (marker === END_OF_IMAGE) return
+    isScanned ||= marker === START_OF_SCAN
+    if (!isScanned && isFrameHeader(marker)) yield { width: big(jpeg, at + 7, 2), height: big(jpeg, at + 5, 2) }
+    else if (marker !== FILL && !isBare(marker)) yield {}
     at =
       marker === FILL
         ? lastFill(jpeg, at + 1)
@@ -77,8 +84,10 @@ export function* gifParts(gif: Buffer): Generator<ImagePart> {
       const [left, top] = [little(gif, at + 1, 2), little(gif, at + 3, 2)]
       yield { width: left + little(gif, at + 5, 2), height: top + little(gif, at + 7, 2), frames: ++frames }
       at = afterBlocks(gif, at + 11 + colours(gif, at + 9))
-    } else if (kind === GIF_EXTENSION) at = afterBlocks(gif, at + 2)
-    else at++
+    } else if (kind === GIF_EXTENSION) {
+      yield {}
+      at = afterBlocks(gif, at + 2)
+    } else at++
   }
 }
 
@@ -120,7 +129,10 @@ export function* webpParts(webp: Buffer): Generator<ImagePart> {
       case 'VP8L': {
         const sizes = little(webp, inside + 1, 4)
         yield { width: 1 + (sizes & 0x3fff), height: 1 + ((sizes >>> 14) & 0x3fff) }
+        break
       }
+      default:
+        yield {}
     }
   }
 }

@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { PermanentError, RetryLaterError } from '../../../src/contracts/facts/errors.ts'
 import { type ImageSettings, imageLoader } from '../../../src/models/images/images.ts'
 import { isPublic } from '../../../src/models/images/pinned-request.ts'
-import { gif, jpeg, jpegHeader, png, WEBP_CHUNKS, webp } from '../../support/pictures.ts'
+import { gif, jpeg, jpegHeader, png, WEBP_CHUNKS, webp, webpChunk } from '../../support/pictures.ts'
 
 /** A pair made for these tests alone, for `images.test` and `other.test`, good from 2020 to 2120. */
 const KEY = `-----BEGIN PRIVATE KEY-----
@@ -510,6 +510,37 @@ describe('what may help later', () => {
     const error = await load(at('/a'), {}, stop.signal).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ name: 'RetryLaterError', code: 'aborted', costsAttempt: false })
     expect(await failureOf(load(at('/a'), {}, AbortSignal.abort()))).toMatch(/^later aborted/)
+  })
+})
+
+describe('an image of 20,000 parts is refused, and one of some thousands is not', () => {
+  const begun = (image: Buffer, end: number, part: Buffer) => (parts: number) =>
+    Buffer.concat([image.subarray(0, end), ...Array.from({ length: parts }, () => part), image.subarray(end)])
+  const latin = (text: string) => Buffer.from(text, 'latin1')
+  const scan = latin('\xff\xda\0\x08\x01\x01\0\0\x3f\0w\xff\0w\xff\xd0')
+  const extension = latin('!\xfe\x01w\0')
+  const withChunks = (parts: number) =>
+    webp(WEBP_CHUNKS.lossy(1, 1), ...Array.from({ length: parts }, () => webpChunk('JUNK')))
+  const atEnd = jpeg(jpegHeader(1, 1))
+  test.each<[string, (parts: number) => Buffer]>([
+    ['chunks of a PNG', begun(png(1, 1), 33, latin('\0\0\0\0IDAT\0\0\0\0'))],
+    ['segments of a JPEG', begun(jpeg(jpegHeader(1, 1)), 2, latin('\xff\xfe\0\x02'))],
+    ['scans of a JPEG', begun(atEnd, atEnd.length - 2, scan)],
+    [
+      'frames of a GIF',
+      (parts) =>
+        gif(
+          1,
+          1,
+          Array.from({ length: parts }, () => ({ width: 1, height: 1 })),
+        ),
+    ],
+    ['extensions of a GIF', begun(gif(1, 1), 19, extension)],
+    ['chunks of a WebP', withChunks],
+  ])('%s', async (_what, make) => {
+    const outcome = (parts: number) => failureOf(load(dataUrl(make(parts), 'image/png'), { maxBytes: 5_000_000 }))
+    expect(await outcome(4_000)).toBe('none')
+    expect(await outcome(20_000)).toBe('permanent image: an image of more than 10000 parts')
   })
 })
 

@@ -135,8 +135,8 @@ test('an image is read no further once it has more pixels than it may', () => {
     }
   }
   expect(pixelsOf(counted(), 500)).toBe(600)
-  // The screen, and a frame more than are allowed.
-  expect(read).toBe(7)
+  // The screen, and a frame more than are allowed, each with its extension.
+  expect(read).toBe(13)
 })
 
 describe('the bytes of an image are read once, whatever lengths it claims', () => {
