@@ -60,14 +60,14 @@ export interface DecisionFields {
 export function decisionForm(fields: DecisionFields): SafeMarkup {
   const { to = '/decide', id, token, labels, means = {}, chosen, why, standing = null, by, opinion = false } = fields
   const name = randomUUID()
-  return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${token}"><input type="hidden" name="id" value="${carriedId(id)}">${onceField()}${opinion ? html`<input type="hidden" name="opinion" value="yes">` : NOTHING}
+  return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${token}"><input type="hidden" name="carried" value="${carriedId(id)}">${onceField()}${opinion ? html`<input type="hidden" name="opinion" value="yes">` : NOTHING}
 <fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === chosen ? html` checked` : NOTHING}> ${label}${label === standing ? html` <span class="faint">(${TEXTS.decide.stands})</span>` : NOTHING}${when(entryOf(means, label), (says) => html` <span class="faint">${says}</span>`)}</label>`)}</fieldset>
 <label class="wide">${TEXTS.decide.why} <textarea name="why" rows="3" maxlength="${MAX_WHY_CHARS}" required dir="auto" aria-describedby="${name}">${why}</textarea></label>
 <p class="faint" id="${name}">${TEXTS.decide.whyNote} ${opinion ? NOTHING : words(TEXTS.decide.asYou(by), { most: 160 })}</p><button class="main">${TEXTS.decide.send}</button></form>`
 }
 
 function withdrawForm({ id, token }: { id: string; token: string }): SafeMarkup {
-  return html`<details><summary>${TEXTS.decide.withdraw}</summary><form method="post" action="/decide"><input type="hidden" name="token" value="${token}"><input type="hidden" name="id" value="${carriedId(id)}">${onceField()}<input type="hidden" name="withdraw" value="yes">
+  return html`<details><summary>${TEXTS.decide.withdraw}</summary><form method="post" action="/decide"><input type="hidden" name="token" value="${token}"><input type="hidden" name="carried" value="${carriedId(id)}">${onceField()}<input type="hidden" name="withdraw" value="yes">
 <label class="wide">${TEXTS.decide.why} <textarea name="why" rows="2" maxlength="${MAX_WHY_CHARS}" required dir="auto"></textarea></label>
 <button>${TEXTS.decide.withdrawTitle}</button></form></details>`
 }

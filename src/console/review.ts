@@ -189,7 +189,7 @@ function button(
   of: { session: Session; id?: string; press?: string; main?: boolean },
 ): SafeMarkup {
   const { session, id = '', press = '', main = false } = of
-  return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${session.token}"><input type="hidden" name="id" value="${carriedId(id)}"><button class="${main ? 'main' : 'other'}" data-press="${press}">${says}</button></form>`
+  return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${session.token}"><input type="hidden" name="carried" value="${carriedId(id)}"><button class="${main ? 'main' : 'other'}" data-press="${press}">${says}</button></form>`
 }
 
 function listBody(

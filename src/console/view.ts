@@ -77,10 +77,12 @@ export function carriedId(id: string): string {
   return encodeURIComponent(id.toWellFormed())
 }
 
-/** The id that a form carries; empty where it carries none that can be read. */
+/** The id that a form carries; empty where it carries none that can be read. Pages of earlier versions, still open, have it as it is. */
 export function idIn(form: URLSearchParams): string {
+  const carried = form.get('carried')
+  if (carried === null) return form.get('id') ?? ''
   try {
-    return decodeURIComponent(form.get('id') ?? '')
+    return decodeURIComponent(carried)
   } catch {
     return ''
   }

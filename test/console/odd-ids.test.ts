@@ -39,15 +39,15 @@ it.each(IDS)('a verdict of the subject %j can be decided, taken from the queue a
   const address = `?${new URLSearchParams({ id: verdict.id })}`
   const { text: page } = await console.page(`/verdict${address}`, cookie)
   const token = tokenIn(page)
-  await console.post('/decide', { id: sent(page, 'id'), label: 'rumor', why: 'x', token }, { cookie })
+  await console.post('/decide', { carried: sent(page, 'carried'), label: 'rumor', why: 'x', token }, { cookie })
   expect(decided).toMatchObject([{ subjectId }])
 
   const waits = await console.judged({ verdict: { subjectId: `${subjectId}2`, label: null, decidedBy: 'none' } })
   const { text: queue } = await console.page('/review', cookie)
-  const taken = await console.post('/review/take', { id: sent(queue, 'id'), token }, { cookie })
+  const taken = await console.post('/review/take', { carried: sent(queue, 'carried'), token }, { cookie })
   expect(taken.headers.get('location')).toBe(`/review/item?${new URLSearchParams({ id: waits.id })}`)
   const { text: item } = await console.page(taken.headers.get('location') ?? '', cookie)
-  const skipped = await console.post('/review/release', { id: sent(item, 'id'), token }, { cookie })
+  const skipped = await console.post('/review/release', { carried: sent(item, 'carried'), token }, { cookie })
   expect(skipped.headers.get('location')).toBe('/review?said=back')
   expect(console.audited.filter(({ what }) => what === 'did').flatMap(({ verdicts }) => verdicts)).toEqual([
     verdict.id,
@@ -55,6 +55,24 @@ it.each(IDS)('a verdict of the subject %j can be decided, taken from the queue a
     waits.id,
   ])
 })
+
+it.each(['a%0Db', '%', 'a b'])(
+  'a form of an earlier version, which has the id %j as it is, decides of it',
+  async (subjectId) => {
+    const decided: unknown[] = []
+    const console = await aConsole({
+      async decide(given) {
+        decided.push(given)
+        return { of: '0@0', decided: null }
+      },
+    })
+    const cookie = await console.signedIn()
+    const { id } = await console.judged({ verdict: { subjectId } })
+    const { text: page } = await console.page(`/verdict?${new URLSearchParams({ id })}`, cookie)
+    await console.post('/decide', { id, label: 'rumor', why: 'x', token: tokenIn(page) }, { cookie })
+    expect(decided).toMatchObject([{ subjectId }])
+  },
+)
 
 it.each(IDS)('a row of the subject %j that a page was loaded with goes when the subject is deleted', async (id) => {
   const console = await aConsole()
