@@ -45,13 +45,15 @@ export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationPart
     problems: ['invalid', 'image', 'refused-content', 'model-unreadable', 'model-away', 'budget', 'store-away'],
     refuse,
     async answer({ body, caller, charge, gone, closing, waiting }) {
-      const inputs = inputsIn(body)
+      const inputs: (Input & { readonly pieces: readonly string[] })[] = []
       const pause = pauses()
       let [calls, shown] = [0, 0]
-      for (const { text, images = [] } of inputs) {
-        calls += scorer.calls(text)
-        shown += images.length
-        await pause(Buffer.byteLength(text))
+      for (const input of inputsIn(body)) {
+        const pieces = scorer.pieces(input.text)
+        inputs.push({ ...input, pieces })
+        calls += pieces.length
+        shown += input.images?.length ?? 0
+        await pause(Buffer.byteLength(input.text))
       }
       charge({ calls, images: shown })
       const whose = { tenant: caller.tenant, part: caller.id, remember: true, gone: gone(), signal: closing }

@@ -72,13 +72,14 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
         // One sentence is the whole comment.
         const isSplit = sentences.length > 1
         const protocols = Array.isArray(given.debate) ? given.debate : null
-        const scoreCalls = parts.scorer.calls(comment) + (isSplit ? 1 : 0)
+        const pieces = parts.scorer.pieces(comment)
+        const scoreCalls = pieces.length + (isSplit ? 1 : 0)
         const debateCalls = wantsDebate
           ? parts.debate.mostCalls(caller.tenant, { text: comment, language: asked[0] }, protocols)
           : 0
         charge({ messages: wantsDebate ? 1 : 0, calls: scoreCalls + debateCalls })
         const whose = { tenant: caller.tenant, part: caller.id, remember, gone: gone(), signal: closing }
-        const scored = { text: comment, surroundings, ...whose }
+        const scored = { text: comment, pieces, surroundings, ...whose }
         // The summary is asked for by itself, so that it is the same with spans and without.
         const [{ scores, model }, spans] = await waiting(
           Promise.all([parts.scorer.attributes(scored), isSplit ? parts.scorer.sentences(scored, sentences) : null]),

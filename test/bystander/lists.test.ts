@@ -329,7 +329,7 @@ const ZEROS = Object.fromEntries(Object.values(ATTRIBUTES).map((name) => [name, 
 const SCORES = Object.fromEntries(Object.values(CATEGORIES).map((name) => [name, 10]))
 const scorer: TextScorer = {
   withinMs: 1_000,
-  calls: () => 1,
+  pieces: (text) => [text],
   attributes: async () => ({ scores: attributesAnswer.parse({ ...ZEROS, language: 'en' }), model: 'm' }),
   sentences: async () => ({ scores: { sentences: [] }, model: 'm' }),
   categories: async () => ({ scores: categoriesAnswer.parse(SCORES), model: 'm' }),

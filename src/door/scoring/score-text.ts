@@ -41,6 +41,8 @@ export interface ScoringSettings {
 /** A text to be scored, and for whom. */
 export interface TextToScore {
   readonly text: string
+  /** The text in pieces, as `TextScorer` has cut it: cutting takes as long as reading it. */
+  readonly pieces: readonly string[]
   /** What it answers, the oldest first: shown to the model, and not scored. */
   readonly surroundings?: readonly string[]
   /** What belongs to it, as https or data addresses: a role that sees is asked then. For categories alone. */
@@ -82,8 +84,8 @@ export interface ModelScores<Answer> {
 export interface TextScorer {
   /** Longest time for one score, in ms. */
   readonly withinMs: number
-  /** How many calls it takes to score this text, retries aside. */
-  calls(text: string): number
+  /** The text in the pieces that are scored, each by one call, retries aside. */
+  pieces(text: string): readonly string[]
   attributes(text: TextToScore): Promise<ModelScores<z.infer<typeof attributesAnswer>>>
   /** The attributes of each of these parts of the text, in their order. */
   sentences(
@@ -178,9 +180,6 @@ export function scorer(parts: {
       ? [text]
       : piecesOf(text, Math.floor(0.6 * text.length)).flatMap(whole)
 
-  /** A text in pieces, each of which one question shows whole. */
-  const shownPieces = (text: string) => piecesOf(text, most).flatMap(whole)
-
   /** Nothing of a text goes unread: it is as bad as the worst of its pieces. */
   async function scoreAll<Answer extends Readonly<Record<string, unknown>>>(
     given: TextToScore,
@@ -188,7 +187,7 @@ export function scorer(parts: {
   ): Promise<ModelScores<Answer>> {
     // Images belong to the text as a whole: they are shown once.
     const { images: _, ...written } = given
-    const [first, ...others] = shownPieces(given.text).map((text, nth) => ({ ...(nth === 0 ? given : written), text }))
+    const [first, ...others] = given.pieces.map((text, nth) => ({ ...(nth === 0 ? given : written), text }))
     const [score, ...more] = await Promise.all([ask(first ?? given), ...others.map(ask)])
     const scores = more.reduce((worst, { scores }) => highest(worst, scores), score.scores)
     return { ...score, scores }
@@ -199,7 +198,7 @@ export function scorer(parts: {
 
   return {
     withinMs: settings.timeout,
-    calls: (text) => shownPieces(text).length,
+    pieces: (text) => piecesOf(text, most).flatMap(whole),
     attributes: (given) =>
       scoreAll(given, (piece) => {
         const messages = prompts

@@ -38,7 +38,8 @@ export async function scoredTexts(
     for (const [at, { text, isPositive, old }] of waiting) {
       signal.throwIfAborted()
       try {
-        const given = { text: text.toWellFormed(), ...WHOSE, remember: true, gone: signal, signal }
+        const whole = text.toWellFormed()
+        const given = { text: whole, pieces: scorer.pieces(whole), ...WHOSE, remember: true, gone: signal, signal }
         const { scores, model: by } = await scorer.attributes(given)
         scored.set(at, { isPositive, old, ours: scores[ATTRIBUTES[attribute]] / 100 })
         models.add(by)
