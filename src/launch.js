@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The command as npx starts it, on whatever Node is there. Sources and build need Node >= 22.18: where the machine's own is
 // older, the one that npm brought along (devDependency `node`) takes over.
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
@@ -37,6 +37,11 @@ const STOPPED_TWICE = 130
 let last = Number.NEGATIVE_INFINITY
 let requests = 0
 let killed = false
+// What gives the terminal back that the command has taken; empty while it has not.
+let terminalBack = ''
+child.on('message', (said) => {
+  if (typeof said?.terminalBack === 'string') terminalBack = said.terminalBack
+})
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
   process.on(signal, () => {
     if (performance.now() - last < SAME_SIGNAL_MS) return
@@ -47,4 +52,11 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
       killed = child.kill('SIGKILL')
     }, ENDS_WITHIN_MS)
   })
-child.on('exit', (code, signal) => process.exit(killed ? STOPPED_TWICE : (code ?? 128 + constants.signals[signal])))
+child.on('exit', (code, signal) => {
+  // It was not asked to: whoever sits there would see no cursor, and nothing of what they type.
+  if (killed && terminalBack !== '') {
+    process.stdout.write(terminalBack)
+    spawnSync('stty', ['sane'], { stdio: 'inherit' })
+  }
+  process.exit(killed ? STOPPED_TWICE : (code ?? 128 + constants.signals[signal]))
+})

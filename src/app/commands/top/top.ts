@@ -92,8 +92,10 @@ function openScreen(out: NodeJS.WriteStream): Screen | null {
     open = false
     process.off('exit', close)
     out.write(CLOSE)
+    tellLauncher('')
   }
   process.on('exit', close)
+  tellLauncher(CLOSE)
   out.write(OPEN)
   return {
     // A terminal that does not know its size reports 0.
@@ -104,6 +106,12 @@ function openScreen(out: NodeJS.WriteStream): Screen | null {
     },
     close,
   }
+}
+
+/** Tells the launcher what to write should it have to kill this process; empty: nothing. */
+function tellLauncher(terminalBack: string): void {
+  // It may be gone, and then it kills nothing.
+  process.send?.({ terminalBack }, undefined, undefined, () => {})
 }
 
 /** Ctrl-C, as a keyboard that is read key by key sends it. */
