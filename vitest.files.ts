@@ -30,6 +30,7 @@ const files = readdirSync(TEST, { recursive: true, encoding: 'utf8' })
 /** What computes or waits for seconds, each by itself more than twenty others together. */
 const LONG = [
   'bystander/lists',
+  'bystander/others',
   'bystander/work',
 
   'app/commands/doctor-models',

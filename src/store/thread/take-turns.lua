@@ -13,22 +13,30 @@
 local most_threads, most, part = tonumber(limit), tonumber(max_open), tonumber(share)
 local total = redis.call('ZCARD', open)
 local waiting_open, chosen, waiting_of = 0, {}, {}
+local function is_before(a, b)
+  if a.open ~= b.open then return a.open < b.open end
+  return a.rank < b.rank
+end
 local function choose_waiting()
   local names = redis.call('ZRANGEBYSCORE', due .. '/tenants', '-inf', '(' .. waited_before(), 'LIMIT', 0, 1000)
   local places = { '/waiting' }
   for i, name in ipairs(names) do places[i + 1], waiting_of[name] = name .. '/waiting', true end
   local counts = open_counts(open, total, places)
   waiting_open = tonumber(counts[1] or '0')
-  local turns = {}
+  local askers, turns = {}, {}
   for rank, name in ipairs(names) do
-    local own = tonumber(counts[rank + 1] or '0')
-    local members = redis.call('ZRANGEBYSCORE', due .. ':' .. name, '-inf', '(' .. waited_before(), 'LIMIT', 0, limit)
-    for nth, member in ipairs(members) do turns[#turns + 1] = { member = member, open = own + nth - 1, rank = rank } end
+    askers[rank] = { due = due .. ':' .. name, open = tonumber(counts[rank + 1] or '0'), rank = rank }
   end
-  table.sort(turns, function(a, b)
-    if a.open ~= b.open then return a.open < b.open end
-    return a.rank < b.rank
-  end)
+  table.sort(askers, is_before)
+  -- Each has a turn: those of tenants that come after as many as are chosen would come after all of theirs.
+  for i = 1, math.min(#askers, most_threads) do
+    local asker = askers[i]
+    local members = redis.call('ZRANGEBYSCORE', asker.due, '-inf', '(' .. waited_before(), 'LIMIT', 0, limit)
+    for nth, member in ipairs(members) do
+      turns[#turns + 1] = { member = member, open = asker.open + nth - 1, rank = asker.rank }
+    end
+  end
+  table.sort(turns, is_before)
   local places_left = tonumber(max_waiting) - waiting_open
   for _, turn in ipairs(turns) do
     local has_place = turn.open == 0 or (#chosen < places_left and turn.open < max_waiting / 2)
@@ -36,6 +44,7 @@ local function choose_waiting()
   end
 end
 choose_waiting()
+if #chosen >= most_threads then return chosen end
 local left = math.ceil(most + most / part) - (total - waiting_open)
 local names = redis.call('ZRANGEBYSCORE', due .. '/tenants', '-inf', until_time, 'LIMIT', 0, 1000)
 if #names == 0 then return chosen end
@@ -48,10 +57,7 @@ for i, name in ipairs(names) do
   end
 end
 if #tenants == 0 then return chosen end
-table.sort(tenants, function(a, b)
-  if a.open ~= b.open then return a.open < b.open end
-  return a.rank < b.rank
-end)
+table.sort(tenants, is_before)
 local considered = math.min(#tenants, most_threads)
 local at_a_time = math.ceil(most_threads / considered)
 local function next_of(tenant)
