@@ -15,6 +15,7 @@ import { type Forecast, forecastOf } from './forecast.ts'
 import { acceptedRanges, inputsOf } from './input-topics.ts'
 import { hasPublished, holdsAllVerdicts, readPublished } from './own-topics.ts'
 import { nothingNew, type PublishedSubject, seenIn, subjectKey } from './published.ts'
+import { raiseReachAgain } from './reach-again.ts'
 import { readAgain } from './read-again.ts'
 import { endThreads, noteEarlierDeletions, restoreRevisions, splitByEnd } from './revisions.ts'
 import { type RecoveryRun, sideBySide } from './run.ts'
@@ -125,6 +126,7 @@ async function recoverOnce(run: RecoveryRun, chosen: ChosenProgress | null): Pro
   let decidedAgain = dryRun ? decided.lost.length : 0
   const { messages, outcomes, touched } = await readAgain(run, accepted, progress, over)
   if (!dryRun) {
+    await raiseReachAgain(run, touched)
     await settleRevisions(run, live, touched)
     const again = await repeatDecisions(run, decided.lost)
     decidedAgain = again.carriedOut

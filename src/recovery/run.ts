@@ -16,14 +16,14 @@ export interface RecoveryParts {
   readonly topics: Readonly<
     Record<'posts' | 'comments' | 'counterspeech' | 'verdicts' | 'transcripts' | 'deadLetters', string>
   > &
-    Readonly<Record<'decisions' | 'decisionOutcomes' | 'proposals' | 'reviews', string>>
+    Readonly<Record<'decisions' | 'decisionOutcomes' | 'proposals' | 'reviews' | 'reach', string>>
   readonly history: TopicHistory
   readonly group: string
   /** The group's offsets in the input topics. */
   readonly progress: () => Promise<GroupProgress>
   /** Gives the group these offsets; only for one that has no members. */
   readonly setProgress: (progress: GroupProgress) => Promise<void>
-  readonly threads: Pick<ThreadStore, 'read' | 'deletePost'>
+  readonly threads: Pick<ThreadStore, 'read' | 'deletePost' | 'raiseReach'>
   readonly cases: Pick<CaseStore, 'peek'>
   readonly outbox: Pick<Outbox, 'putDeadLetters'>
   readonly marks: StreamMarks

@@ -24,6 +24,7 @@ const TOPICS = {
   decisionOutcomes: 'outcomes',
   proposals: 'proposals',
   reviews: 'reviews',
+  reach: 'reach',
 }
 const EVERYTHING: AgainFilter = { since: null, until: null, protocol: null, tenant: null, fault: null, reason: null }
 

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
 import { router } from '../../src/judging/engine/routes.ts'
+import { aheadByReach } from '../../src/judging/threads/head-start.ts'
 import { recoverStore } from '../../src/recovery/recover.ts'
 import type { RecoveryRun } from '../../src/recovery/run.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
@@ -22,6 +23,7 @@ const TOPICS = {
   decisionOutcomes: 'outcomes',
   proposals: 'proposals',
   reviews: 'reviews',
+  reach: 'reach',
 }
 const at = (ms: number) => new Date(ms).toISOString()
 
@@ -150,6 +152,31 @@ describe('a recovery', () => {
     expect(await stores.threads.read(thread('old'))).toBeNull()
     expect((await stores.threads.read(thread('new')))?.comments).toHaveLength(1)
     expect([...(await stores.marks.read()).keys()].sort()).toEqual(['comments/0', 'posts/0'])
+  })
+
+  it('knows the highest reach that the topic tells of, also of a post that is yet to come', async () => {
+    for (const id of ['a', 'b', 'c'])
+      put('posts', { id, text: `of ${id}`, createdAt: at(NOW - HOUR), reach: 7 }, NOW - HOUR)
+    put('comments', { id: 'c1', postId: 'orphan', text: 'and so', createdAt: at(NOW - MINUTE) }, NOW - MINUTE)
+    const reach = (postId: string, reached: number) => ({ postId, reach: reached, at: at(NOW - MINUTE) })
+    for (const [postId, reached] of [
+      ['c', 5_000],
+      ['c', 90],
+      ['b', 100],
+      ['a', 3],
+      ['orphan', 9],
+      ['forgotten', 9],
+    ] as const)
+      put('reach', reach(postId, reached), NOW - HOUR)
+    put('reach', reach('coming', 2_000), NOW - MINUTE)
+    put('reach', { postId: 'b' })
+    await recoverStore(runOf())
+    const ahead = await Promise.all(
+      ['a', 'b', 'c'].map((id) => stores.threads.raiseReach(thread(id), aheadByReach(5_000), HOUR)),
+    )
+    expect(ahead).toEqual(['updated', 'updated', 'duplicate'])
+    expect(await stores.threads.raiseReach(thread('coming'), aheadByReach(2_000), HOUR)).toBe('duplicate')
+    expect(await stores.threads.raiseReach(thread('forgotten'), aheadByReach(9), HOUR)).toBe('updated')
   })
 
   describe('of what people decided', () => {
