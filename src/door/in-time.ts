@@ -10,6 +10,11 @@ const MOST_GIVEN_UP = 1_000
 
 const GIVEN_UP = new Error('the answer was given up')
 
+/** Whether nobody waits any more because the client has been told something else: it has not gone. */
+export function isAnsweredLate({ reason }: AbortSignal): boolean {
+  return reason === GIVEN_UP
+}
+
 const REFUSED_AS = {
   redis: ['store-away', 'the store'],
   kafka: ['kafka-away', 'Kafka'],

@@ -11,7 +11,7 @@ import type {
 import { StoreSuspended } from '../contracts/ports/cases.ts'
 import type { Report } from '../contracts/ports/report.ts'
 import type { DebatedComment, DebateStarter } from './debates.ts'
-import { unanswered } from './in-time.ts'
+import { isAnsweredLate, unanswered } from './in-time.ts'
 import { type JudgeRequest, MOST_WAIT, type ReadingParts, wantedOf } from './judge-body.ts'
 import { ERASE, JUDGE, JUDGEMENT } from './judge-operations.ts'
 import { RequestRefused } from './problem.ts'
@@ -120,7 +120,11 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
   async function answered(call: DoorCall, id: string, until: number, wanted: JudgeRequest): Promise<Response> {
     const { wait, webhook, ignored } = wanted
     // From now on it is asked, and has an address.
-    call.ifLate(() => pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) }))
+    let isTold = false
+    call.ifLate(() => {
+      isTold = isAnsweredLate(call.gone())
+      return pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) })
+    })
     try {
       const answer = await complete(parts, call, id, wait)
       if (!call.gone().aborted) return said(call, id, answer, { ignored })
@@ -132,8 +136,8 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
       if (problem !== 'store-away') throw error
       if (!call.gone().aborted) return pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) })
     }
-    // Nobody has its address: nothing more is asked for it, unless a webhook is to hear of it.
-    if (!webhook) await parts.asking.leave(call.caller.tenant, id)
+    // Where nobody has its address nothing more is asked for it, unless a webhook is to hear of it.
+    if (!webhook && !isTold) await parts.asking.leave(call.caller.tenant, id)
     return pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) })
   }
 }

@@ -401,15 +401,18 @@ describe('where the store hangs', () => {
     expect(unheard).toEqual([])
   })
 
-  test('what was asked before has an address all the same, and is not left', async () => {
-    const { promise: reads, resolve: wake } = Promise.withResolvers<void>()
-    const { ask, left } = judgingDoor({ reads })
-    const { status, body } = await ask('POST', '/v1/judge', { post: POST, webhook: true, wait: 0 })
-    expect([status, body.done, body.id]).toEqual([202, false, REQUEST])
-    wake()
-    expect((await ask('GET', `/v1/judgements/${REQUEST}`)).status).toBe(202)
-    expect(left).toEqual([])
-  })
+  test.each([true, false])(
+    'what was asked before has an address all the same, and is not left: webhook %s',
+    async (webhook) => {
+      const { promise: reads, resolve: wake } = Promise.withResolvers<void>()
+      const { ask, left } = judgingDoor({ reads })
+      const { status, body } = await ask('POST', '/v1/judge', { post: POST, webhook, wait: 0 })
+      expect([status, body.done, body.id]).toEqual([202, false, REQUEST])
+      wake()
+      expect((await ask('GET', `/v1/judgements/${REQUEST}`)).status).toBe(202)
+      expect(left).toEqual([])
+    },
+  )
 
   test('what its topics have is said, with the id that was made up for it', async () => {
     const { promise: takes, resolve: wake } = Promise.withResolvers<void>()
