@@ -165,6 +165,46 @@ describe('a case for which somebody waits', () => {
     await expect.poll(() => work.answered.length, SOON).toBe(31)
     expect(work.order().indexOf(other)).toBeLessThanOrEqual(AT_WORK + 2)
   })
+
+  it.each([
+    ['all calls are known at once', 0],
+    ['no price can be known: what it costs is ordered as its first answer comes', 1],
+  ])('takes no more of the share than its calls: %s', async (_what, rounds) => {
+    const GROUP = 8
+    const named = (tenant: string) => Array.from({ length: 10 }, (_, n) => `rumor/asked@${tenant}~f${n}~r1`)
+    const [dear, other] = [named('dear'), named('other')]
+    const gate = Promise.withResolvers<void>()
+    const work = notedWork(() => [], {
+      groups: (asks) => together(asks, asks[0]?.key.slice(0, 1)),
+      async advance(caseId) {
+        const round = work.timesAdvanced(caseId) - 1
+        if (other.includes(caseId)) return round === 0 ? { next: 'asks', asks: [askOf(caseId)] } : { next: 'done' }
+        if (round < rounds) return { next: 'asks', asks: [askOf(caseId, `${round}.0`)] }
+        if (round > rounds) return { next: 'done' }
+        return { next: 'asks', asks: Array.from({ length: GROUP }, (_, n) => askOf(caseId, `${round}.${n}`)) }
+      },
+      async answer({ key }) {
+        if (key.startsWith(`${rounds}.`)) await gate.promise
+        return { end: 'done' }
+      },
+    })
+    queues.work(work.work)
+    await queues.push(dear)
+    // Half of the slots are theirs: those at work wait, and everything else stands in line.
+    await expect
+      .poll(() => work.answered.filter(({ ask }) => ask.key.startsWith(`${rounds}.`)).length, SOON)
+      .toBe(AT_WORK / 2)
+    await expect.poll(() => dear.every((caseId) => work.timesAdvanced(caseId) > 0), SOON).toBe(true)
+    await queues.push(other)
+    await expect.poll(() => other.every((caseId) => work.timesAdvanced(caseId) > 0), SOON).toBe(true)
+    gate.resolve()
+    await expect.poll(() => work.answered.length, SOON).toBe(10 * (GROUP + rounds) + 10)
+    const order = work.answered.map(({ ask }) => ask.caseId)
+    const last = Math.max(...other.map((caseId) => order.indexOf(caseId)))
+    const before = work.answered.slice(0, last).filter(({ ask }) => dear.includes(ask.caseId)).length
+    // Those at work, and in its ten turns a group and what is left of the first rounds.
+    expect(before).toBeLessThanOrEqual((AT_WORK + 2) * GROUP + 10 * rounds)
+  })
 })
 
 describe('shares take turns', () => {
