@@ -61,6 +61,7 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'gavel bench --idle --processes 3 --seconds 30': 'proof: pages',
   'gavel bench --start': 'proof: pages',
   'gavel bench --door --flood 100000': 'proof: pages',
+  'gavel bench --waiting --slots 64': 'proof: pages',
   'GAVEL_PROOF_COMMENTS=1000000 npm run proof -- flood': 'at: test/proofs/flood.proof.ts',
   'npx gavel calibrate --aspect relevance --ratings config/demo/ratings.jsonl': 'proof: pages',
   'npx gavel calibrate --aspect relevance --ratings config/demo/ratings.jsonl --out .gavel/relevance --yes':

@@ -332,6 +332,11 @@ describe('in a clean clone with a local stack', { timeout: 15 * MINUTES }, () =>
       },
       { command: 'gavel bench --start', prints: 'firstCall' },
       { command: 'gavel bench --door --flood 100000', with: { 'flood 100000': 'flood 2000' }, prints: 'messages' },
+      {
+        command: 'gavel bench --waiting --slots 64',
+        with: { 'slots 64': 'slots 64 --backlog 500 --latency 200 --seconds 5' },
+        prints: 'behindMs',
+      },
       ...['npx gavel bench --json > bench.json', BENCH].map((command) => ({
         command,
         with: { '--json': '--json --flood 2000 --verdicts 50 --half-load 5 --slots 32 --latency 100' },

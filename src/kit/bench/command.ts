@@ -21,8 +21,9 @@ import { savingsBench, savingsTable } from './savings.ts'
 import { soakBench, soakTable } from './soak.ts'
 import { startBench } from './start.ts'
 import { untilStopped } from './until-stopped.ts'
+import { waitingBench } from './waiting.ts'
 
-/** Options of `gavel bench`; `gateway`, `failRate`, `savings`, `prompts`, `recovery`, `soak`, `idle`, `latencies`, `start` and `door` each measure something else than the whole. */
+/** Options of `gavel bench`; `gateway`, `failRate`, `savings`, `prompts`, `recovery`, `soak`, `idle`, `latencies`, `start`, `door` and `waiting` each measure something else than the whole. */
 export interface BenchOptions {
   readonly protocol: string
   readonly comments: number
@@ -51,6 +52,8 @@ export interface BenchOptions {
   readonly processes: number
   readonly start?: boolean
   readonly door?: boolean
+  readonly waiting?: boolean
+  readonly backlog: number
 }
 
 /** Time of a model call, in ms, where slots are filled… */
@@ -77,7 +80,7 @@ export const command: Command<BenchOptions, object> = {
     counting('--slots <n>', 'model slots', 256),
     new Option(
       '--latency <ms>',
-      'time of a model call; 500, 20 with --gateway or --fail-rate, 200 with --gateway --faults, 2000 with --recovery',
+      'time of a model call; 500, 20 with --gateway or --fail-rate, 200 with --gateway --faults, 2000 with --recovery and --waiting',
     ).argParser(positive),
     counting('--half-load <s>', 'length of the half-load phase', 30),
     new Option('--gateway', "instead: the gateway's overhead per call, against the plain client").conflicts([
@@ -88,7 +91,7 @@ export const command: Command<BenchOptions, object> = {
     counting('--rate <n>', 'with --gateway: calls a second', 200),
     counting(
       '--seconds <n>',
-      'with --gateway: length of each phase; with --idle: how long; with --latencies: how long slots are busy; with --door: each phase',
+      'with --gateway: length of each phase; with --idle: how long; with --latencies: how long slots are busy; with --door: each phase; with --waiting: how long the stream is looked at by itself',
       20,
     ),
     new Option('--fail-rate <share>', 'instead: every protocol, with a model that fails this share of calls')
@@ -129,6 +132,13 @@ export const command: Command<BenchOptions, object> = {
       'idle',
       'start',
     ]),
+    new Option('--waiting', 'instead: questions over HTTP behind a standing backlog of the stream').conflicts([
+      ...OTHERS,
+      'idle',
+      'start',
+      'door',
+    ]),
+    counting('--backlog <n>', 'with --waiting: posts of the stream', 2_000),
     formatOption(),
   ],
   json: true,
@@ -144,7 +154,8 @@ export const command: Command<BenchOptions, object> = {
   $ gavel bench --idle --processes 3 | jq '{cpu, commandsPerSecond}'
   $ gavel bench --latencies --slots 1024 | jq '.rows[] | {latencyMs, roundTrips, lapsedLocks}'
   $ gavel bench --start | jq .firstCall
-  $ gavel bench --door --flood 100000 | jq '{messages, judge, commentsPerSecond}'`,
+  $ gavel bench --door --flood 100000 | jq '{messages, judge, commentsPerSecond}'
+  $ gavel bench --waiting --slots 64 | jq '{ratio, stream}'`,
   run: (invocation) => untilStopped(ioOf(invocation), (io) => measure(invocation, io)),
   print: (report, { terminal }) => terminal.out(JSON.stringify(report)),
 }
@@ -167,6 +178,11 @@ async function measure(
   if (options.door) {
     const { seconds, flood: comments } = options
     return withStack(environment, io, (own) => doorBench(own, { seconds, comments }, io))
+  }
+  if (options.waiting) {
+    const { backlog, slots, seconds, latency: latencyMs = SLOW_CALL_MS } = options
+    const plan = { backlog, slots, seconds, latencyMs }
+    return withStack(environment, io, (own) => waitingBench(own, plan, io))
   }
   if (options.latencies) {
     const { protocol, comments: commentsPerPost, slots, seconds, latencies: latenciesMs } = options

@@ -150,7 +150,7 @@ function line(name: string, { capacityPerSecond, offeredPerSecond, ownMs }: Rout
   return `${name}: ${capacityPerSecond} a second; at ${offeredPerSecond}: own time p50 ${ownMs.p50} ms, p99 ${ownMs.p99} ms`
 }
 
-function ownEnvironment(environment: Environment): Environment {
+export function ownEnvironment(environment: Environment): Environment {
   const name = `bench-${randomBytes(4).toString('hex')}`
   const off = ['rumor', 'safety', 'counterspeech'].map((protocol) => [
     `GAVEL_PROTOCOLS_${protocol.toUpperCase()}_ENABLED`,
@@ -174,7 +174,7 @@ function ownEnvironment(environment: Environment): Environment {
   }
 }
 
-async function portOf(ticks: readonly Tick[]): Promise<number> {
+export async function portOf(ticks: readonly Tick[]): Promise<number> {
   for (let tries = 0; tries < 100; tries++) {
     const port = ticks.at(-1)?.doorPort ?? 0
     if (port !== 0) return port
@@ -186,7 +186,7 @@ async function portOf(ticks: readonly Tick[]): Promise<number> {
 type Client = (path: string, body: string) => Promise<number>
 
 /** Sends a body; resolves to the status of its answer. */
-function clientOf(port: number): Client {
+export function clientOf(port: number): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: 512 })
   const headers = { 'content-type': 'application/json' }
   return (path, body) =>
