@@ -41,7 +41,7 @@ const ROOMS = {
     ['contracts', 'models', 'platform', 'protocols'],
     'The HTTP door is a function of requests over ports. It scores single texts with a model, without a case.',
   ],
-  console: [['contracts'], 'Pages are functions of requests over ports, and name no protocol.'],
+  console: [['contracts', 'platform'], 'Pages are functions of requests over ports, and name no protocol.'],
   recovery: [
     ['consumers', 'contracts', 'judging', 'producers'],
     'Takes messages as intake does, over ports: it can be tried without Kafka and Redis.',

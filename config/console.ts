@@ -1,9 +1,8 @@
-import { isIP } from 'node:net'
 import { z } from 'zod'
 import { tenantName } from '../src/contracts/facts/messages.ts'
 import { ROLES } from '../src/contracts/facts/person-roles.ts'
 import { hostName } from './door.ts'
-import { count, duration, wait } from './values.ts'
+import { count, duration, network, wait } from './values.ts'
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/
 /** Without TLS only what does not leave the machine. */
@@ -18,12 +17,6 @@ const ownUrl = safeUrl.refine(
 )
 const claim = z.string().min(1).max(200)
 const headerName = z.string().regex(/^[a-z0-9-]{1,64}$/i, 'the name of a header')
-const peer = z.string().refine((text) => {
-  const [address = '', bits] = text.split('/')
-  if (isIP(address) === 0) return false
-  if (bits === undefined) return true
-  return /^\d{1,3}$/.test(bits) && Number(bits) <= (isIP(address) === 4 ? 32 : 128)
-}, 'an address, or a network as in 10.1.0.0/16')
 
 const person = z.strictObject({
   who: z.string().regex(/^(?:person|group):.{1,200}$/, 'person:NAME or group:NAME'),
@@ -48,7 +41,7 @@ export const console = z
       groups: claim,
       timeout: wait.refine((ms) => ms >= 1_000 && ms <= 60_000, '1s to 1m'),
     }),
-    proxy: z.strictObject({ peers: z.array(peer), person: headerName, groups: headerName }),
+    proxy: z.strictObject({ peers: z.array(network), person: headerName, groups: headerName }),
     people: z.array(person),
     session: z
       .strictObject({ idle: wait, longest: wait })

@@ -12,7 +12,7 @@ import { console as consoleSettings } from './console.ts'
 import { door, webhooks } from './door.ts'
 import { overload, overloadedAtDue } from './overload.ts'
 import { record, review } from './record.ts'
-import { ascending, byName, count, duration, TLS_IS_OFF, textPath, tls, tlsFiles, wait } from './values.ts'
+import { ascending, byName, count, duration, network, TLS_IS_OFF, textPath, tls, tlsFiles, wait } from './values.ts'
 
 const HOST_AND_PORT = /^[^\s,]+:\d+$/
 const hostAndPort = z.string().regex(HOST_AND_PORT, 'must be host:port')
@@ -316,6 +316,7 @@ const allSettings = z.strictObject({
   }),
   stages: byName(stage).refine((stages) => stages.default !== undefined, 'default is missing'),
   queues: z.strictObject({ lock: wait, stalledCheck: wait }),
+  forwarders: z.array(network),
   http: z.strictObject({
     host: z.string().min(1),
     port: z.int().min(0).max(65_535),

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { z } from 'zod'
 import { TEXT_PATH } from '../src/contracts/facts/text-fields.ts'
 
@@ -33,6 +34,14 @@ export function byName<Value>(value: z.ZodType<Value>, name: z.ZodType<string> =
 function isMapping(given: unknown): given is object {
   return typeof given === 'object' && given !== null && !Array.isArray(given)
 }
+
+/** Where requests come from. */
+export const network = z.string().refine((text) => {
+  const [address = '', bits] = text.split('/')
+  if (isIP(address) === 0) return false
+  if (bits === undefined) return true
+  return /^\d{1,3}$/.test(bits) && Number(bits) <= (isIP(address) === 4 ? 32 : 128)
+}, 'an address, or a network as in 10.1.0.0/16')
 
 export const count = z.int().min(1)
 export const ascending = (values: readonly number[]) =>

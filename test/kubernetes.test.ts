@@ -62,7 +62,7 @@ describe.each(ROLES)('the Deployment of %s', (role) => {
     const [{ name, containerPort }] = gavel.ports
     expect(containerPort).toBe(loadSettings({}).http.port)
     const served = await serveHttp(
-      { host: '127.0.0.1', port: 0, hosts: [], token: '' },
+      { host: '127.0.0.1', port: 0, hosts: [], token: '', forwarders: [] },
       {
         metrics: async () => ({ type: 'text/plain', text: '' }),
         live: async () => ({ ok: true, checks: {} }),

@@ -4,6 +4,8 @@ import { type NamedGrant, type PersonRight, tenantsOf } from '../contracts/facts
 import type { Audit } from '../contracts/ports/audit.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Report } from '../contracts/ports/report.ts'
+import { wrongGuesses } from '../platform/rates.ts'
+import type { PersonAsking } from '../platform/who-asks.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { layout } from './page.ts'
 import { auditReads } from './read-audit.ts'
@@ -69,7 +71,8 @@ export function consoleOf(parts: ConsoleParts) {
     publicUrl,
     sessions,
     page,
-    entered: (by) => void noted({ session: { by, name: '' }, what: 'signed-in', page: '/sign-in', verdicts: [] }),
+    guess: wrongGuesses(parts.clock),
+    entered: (asker) => void noted({ asker, what: 'signed-in', page: '/sign-in', verdicts: [] }),
     failed: (error) => notSignedIn(() => report('error', { where: 'console', error })),
   })
 
@@ -100,6 +103,8 @@ export function consoleOf(parts: ConsoleParts) {
     // No byte of a form is waited for before it is known that its sender is signed in.
     if (session === null)
       return isForm && found !== undefined ? page(401, TEXTS.notSent.title, notSentYet()) : redirect('/sign-in')
+    const asker = { ...from.asker, person: session.by, session: session.name }
+    if (!from.countFor(asker)) return tooMany(told(429, TEXTS.wrong.busy, session))
     const form = isForm ? await formOf(request) : new URLSearchParams()
     if (form === null) return told(400, TEXTS.wrong.form, session)
     if (isForm && form.get('token') !== session.token) {
@@ -109,24 +114,24 @@ export function consoleOf(parts: ConsoleParts) {
       return told(403, TEXTS.wrong.foreign, session)
     }
     if (address.pathname === '/') return redirect('/live')
-    if (address.pathname === '/sign-out' && isForm) return signedOut(request, from, session, form.has('all'))
+    if (address.pathname === '/sign-out' && isForm) return signedOut(request, from.host, asker, form.has('all'))
     if (found === undefined) return told(404, TEXTS.wrong.nothing, session)
     return answered(request, found, {
+      asker,
       query: address.searchParams,
       form,
       session,
       lastEventId: request.headers.get('last-event-id'),
       signal: AbortSignal.any([request.signal, closing]),
-      told: (verdicts) => noted({ session, what: 'streamed', page: address.pathname, verdicts }),
+      told: (verdicts) => noted({ asker, what: 'streamed', page: address.pathname, verdicts }),
     })
   }
 
-  function signedOut(request: Request, { host }: ConsoleClient, of: Session, all: boolean): Response {
-    const { by } = of
+  function signedOut(request: Request, host: string, asker: PersonAsking, all: boolean): Response {
     const where = { host, publicUrl }
-    if (all || way.way === 'proxy') sessions.endAll(by)
+    if (all || way.way === 'proxy') sessions.endAll(asker.person)
     else sessions.end(cookieIn('console', request.headers, where))
-    void noted({ session: of, what: 'signed-out', page: '/sign-out', verdicts: [] })
+    void noted({ asker, what: 'signed-out', page: '/sign-out', verdicts: [] })
     const response = redirect('/sign-in')
     response.headers.append('set-cookie', cookieOf('console', '', where))
     return response
@@ -138,14 +143,15 @@ export function consoleOf(parts: ConsoleParts) {
    */
   async function answered(request: Request, found: Page, { session: signedIn, ...rest }: PageCall): Promise<Response> {
     const { path, method, right } = found
+    const { asker } = rest
     if (!holds(signedIn, right)) {
-      void noted({ session: signedIn, what: 'refused', page: path, verdicts: [] })
+      void noted({ asker, what: 'refused', page: path, verdicts: [] })
       return told(403, TEXTS.wrong.role, signedIn)
     }
     const asked = { ...rest, session: within(signedIn, right) }
     const isForm = method === 'POST'
     const about = isForm ? [idIn(rest.form)].filter((id) => id !== '') : []
-    if (isForm && !(await noted({ session: signedIn, what: 'did', page: path, verdicts: about })))
+    if (isForm && !(await noted({ asker, what: 'did', page: path, verdicts: about })))
       return told(503, TEXTS.wrong.undone, signedIn)
     const { made: answer, verdicts } = await auditReads((): Promise<PageAnswer> | PageAnswer => found.answer(asked))
     const shown = isForm ? new Set([...verdicts].filter((id) => !about.includes(id))) : verdicts
@@ -154,7 +160,7 @@ export function consoleOf(parts: ConsoleParts) {
     if (
       isShown &&
       shown.size > 0 &&
-      !(await noted({ session: signedIn, what: 'saw', page: path, verdicts: [...shown], ...ofFile }))
+      !(await noted({ asker, what: 'saw', page: path, verdicts: [...shown], ...ofFile }))
     )
       return isForm ? told(503, TEXTS.wrong.untold, signedIn) : unnoted(request, signedIn)
     if (!('body' in answer)) return otherAnswer(request, answer)
@@ -196,6 +202,12 @@ function within({ tenants: _, ...session }: Session, right: PersonRight): Sessio
 
 const HTML = 'text/html; charset=utf-8'
 const TEXT = 'text/plain; charset=utf-8'
+
+/** Nothing more is read of a connection whose form is not. */
+function tooMany(response: Response): Response {
+  response.headers.set('connection', 'close')
+  return response
+}
 
 /** The address of an asset, which another content has not: a browser may keep it for ever. */
 function addressOf({ name, bytes }: Asset): string {
@@ -277,7 +289,7 @@ function notSent(path: string, form: URLSearchParams, session: Session): SafeMar
 }
 
 interface Noted {
-  readonly session: Pick<Session, 'by' | 'name'>
+  readonly asker: PersonAsking
   readonly what: AuditEntry['what']
   readonly page: string
   readonly verdicts: readonly string[]
@@ -291,13 +303,14 @@ const MOST_ID = 2_000
 /** Notes who saw and did what: whether it is kept; true where nobody keeps that. */
 function noter({ audit, clock, report }: { audit: Audit | null; clock: Clock; report: Report }) {
   const unnoted = seldom()
-  return async ({ session, verdicts, ...rest }: Noted): Promise<boolean> => {
+  return async ({ asker, verdicts, ...rest }: Noted): Promise<boolean> => {
     const named = verdicts.slice(0, MOST_AUDITED).map((id) => id.slice(0, MOST_ID))
     const entry = {
       ...rest,
       at: new Date(clock()).toISOString(),
-      by: session.by,
-      session: session.name,
+      by: asker.person,
+      session: asker.session,
+      network: asker.network,
       verdicts: named,
     }
     try {

@@ -1,4 +1,5 @@
 import type { PersonRight } from '../contracts/facts/person-roles.ts'
+import type { PersonAsking } from '../platform/who-asks.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { html, NOTHING, type SafeMarkup, words } from './view.ts'
@@ -9,6 +10,7 @@ export interface PageCall {
   /** The fields of a form; empty for a GET. */
   readonly form: URLSearchParams
   readonly session: Session
+  readonly asker: PersonAsking
   /** Which event a stream goes on after. */
   readonly lastEventId: string | null
   /** Aborts when the client has gone, or the console closes. */

@@ -1,3 +1,5 @@
+import type { Asker } from '../platform/who-asks.ts'
+
 /** Whence a request comes, as the server has seen it. */
 export interface ConsoleClient {
   /** The Host header, where there is one. */
@@ -5,6 +7,9 @@ export interface ConsoleClient {
   readonly isKnownHost: boolean
   /** The address that is connected. */
   readonly address: string
+  readonly asker: Asker
+  /** Counts the request as theirs until it is answered; false if the person already holds half of the connections. */
+  countFor(asker: Asker): boolean
   /** Every value of a header, as it was sent. */
   header(name: string): readonly string[]
 }

@@ -1,6 +1,6 @@
-import { BlockList, isIP } from 'node:net'
 import { type Grant, grantsOf, type NamedGrant, type Person } from '../contracts/facts/person-roles.ts'
 import type { OpenIdProvider, SignInChecks } from '../contracts/ports/openid.ts'
+import type { PersonAsking } from '../platform/who-asks.ts'
 import { type ConsoleClient, cookieIn, cookieOf, type PublicUrl } from './request-guard.ts'
 import { newSecret, type Sessions } from './sessions.ts'
 import { TEXTS } from './texts.ts'
@@ -14,7 +14,7 @@ export type Way =
   /** A proxy before the console has done it, and names the person with each request. */
   | {
       readonly way: 'proxy'
-      readonly peers: Pick<BlockList, 'check'>
+      readonly isPeer: (address: string) => boolean
       readonly person: string
       readonly groups: string
     }
@@ -25,8 +25,10 @@ interface SignInParts {
   readonly publicUrl: PublicUrl
   readonly sessions: Sessions
   readonly page: (status: number, title: string, body: SafeMarkup) => Response
+  /** Counts a try that may be a guess: null while its network may make more, else in how many seconds it may. */
+  readonly guess: (network: string) => number | null
   /** Called when somebody has come in. */
-  readonly entered: (by: string) => void
+  readonly entered: (asker: PersonAsking) => void
   /** Called when a provider did not sign somebody in. */
   readonly failed: (error: unknown) => void
 }
@@ -50,20 +52,21 @@ export function signIn(parts: SignInParts) {
  * By a link that was printed where the console runs. Opening it shows a button, and the button uses it up: what only looks at
  * addresses, as previews do, signs nobody in.
  */
-function byLink({ sessions, publicUrl, page, print, entered }: SignInParts & { print: (() => void) | null }) {
+function byLink({ sessions, publicUrl, page, print, guess, entered }: SignInParts & { print: (() => void) | null }) {
   const { title } = TEXTS.signIn
   let printedAt = Number.NEGATIVE_INFINITY
-  return async (request: Request, { host }: ConsoleClient, address: URL): Promise<Response> => {
+  return async (request: Request, from: ConsoleClient, address: URL): Promise<Response> => {
+    const { host } = from
     const isForm = request.method === 'POST'
+    // Good links are found before this: nobody is shut out by another who guesses.
+    const isNoLink = () =>
+      tooMany(guess(from.asker.network), page) ?? page(410, title, explained(TEXTS.signIn.used, print))
     if (address.pathname === '/sign-in/link') {
       const secret = address.searchParams.get('t') ?? ''
-      if (!isForm)
-        return sessions.isGood(secret)
-          ? page(200, title, button(secret))
-          : page(410, title, explained(TEXTS.signIn.used, print))
+      if (!isForm) return sessions.isGood(secret) ? page(200, title, button(secret)) : isNoLink()
       const who = sessions.used(secret)
-      if (who === null) return page(410, title, explained(TEXTS.signIn.used, print))
-      entered(who.by)
+      if (who === null) return isNoLink()
+      entered({ ...from.asker, person: who.by, session: '' })
       return opened(request, { host, publicUrl, sessions, ...who })
     }
     if (address.pathname === '/sign-in/print' && isForm && print !== null) {
@@ -83,12 +86,15 @@ function byLink({ sessions, publicUrl, page, print, entered }: SignInParts & { p
  * policy of its page. What binds the answer to the browser stands in a cookie of that browser, and nowhere here.
  */
 function atProvider(parts: SignInParts & { provider: OpenIdProvider }) {
-  const { provider, people, sessions, publicUrl, page, entered, failed } = parts
+  const { provider, people, sessions, publicUrl, page, guess, entered, failed } = parts
   const { title } = TEXTS.signIn
   const back = (host: string) => `${publicUrl === '' ? `http://${host}` : publicUrl}/sign-in/back`
-  return async (request: Request, { host }: ConsoleClient, address: URL): Promise<Response> => {
+  return async (request: Request, from: ConsoleClient, address: URL): Promise<Response> => {
+    const { host } = from
     const where = { host, publicUrl }
     if (address.pathname === '/sign-in/start' && request.method === 'GET') {
+      const waits = tooMany(guess(from.asker.network), page)
+      if (waits !== null) return waits
       const checks: SignInChecks = { state: newSecret(), nonce: newSecret(), verifier: newSecret() }
       try {
         const to = await provider.begin(checks, back(host))
@@ -104,6 +110,9 @@ function atProvider(parts: SignInParts & { provider: OpenIdProvider }) {
       const used = cookieOf('sign-in', '', where)
       if (verifier === '' || address.searchParams.get('state') !== state)
         return withCookie(page(400, title, again(TEXTS.signIn.notBack)), used)
+      // The cookie is the browser's own, and so may be made up: each of these asks the provider.
+      const waits = tooMany(guess(from.asker.network), page)
+      if (waits !== null) return waits
       let person: Person
       try {
         person = await provider.finish(new URL(`${back(host)}${address.search}`), { state, nonce, verifier })
@@ -113,7 +122,7 @@ function atProvider(parts: SignInParts & { provider: OpenIdProvider }) {
       }
       const grants = grantsOf(person, people)
       if (!isAllowed(person, grants)) return withCookie(page(403, title, nobody(person.by)), used)
-      entered(person.by)
+      entered({ ...from.asker, person: person.by, session: '' })
       return withCookie(opened(request, { ...where, sessions, by: person.by, grants }), used)
     }
     return page(address.pathname === '/sign-in' ? 200 : 404, title, again(TEXTS.signIn.provider))
@@ -126,11 +135,10 @@ function atProvider(parts: SignInParts & { provider: OpenIdProvider }) {
  */
 export function saidByProxy(
   from: ConsoleClient,
-  { peers, person, groups }: Extract<Way, { way: 'proxy' }>,
+  { isPeer, person, groups }: Extract<Way, { way: 'proxy' }>,
   people: readonly NamedGrant[],
 ): { readonly by: string; readonly grants: readonly Grant[] } | { readonly refused: SafeMarkup } {
-  const family = from.address.includes(':') ? 'ipv6' : 'ipv4'
-  if (!peers.check(from.address, family)) return { refused: paragraph(TEXTS.signIn.notTheProxy) }
+  if (!isPeer(from.address)) return { refused: paragraph(TEXTS.signIn.notTheProxy) }
   const [named, ...others] = from.header(person)
   const listed = from.header(groups)
   const by = (named ?? '').trim()
@@ -163,6 +171,14 @@ function withCookie(response: Response, cookie: string): Response {
   return response
 }
 
+/** The answer to a network that has tried too often; null to any other. */
+function tooMany(seconds: number | null, page: SignInParts['page']): Response | null {
+  if (seconds === null) return null
+  const response = page(429, TEXTS.signIn.title, paragraph(TEXTS.signIn.tooMany))
+  response.headers.set('retry-after', String(Math.ceil(seconds)))
+  return response
+}
+
 function button(secret: string): SafeMarkup {
   return html`<h1>${TEXTS.signIn.title}</h1><p>${TEXTS.signIn.what}</p>
     <form method="post" action="${link('/sign-in/link', { t: secret })}"><button class="main" autofocus>${TEXTS.signIn.enter}</button></form>`
@@ -183,17 +199,6 @@ function again(says: string): SafeMarkup {
 
 function nobody(by: string): SafeMarkup {
   return html`<h1>${TEXTS.signIn.title}</h1><p>${TEXTS.signIn.nobody} ${words(by, { most: MOST_NAME })}</p>`
-}
-
-/** Addresses and networks, as in 10.1.0.0/16, to look an address up in. */
-export function networksOf(all: readonly string[]): BlockList {
-  const list = new BlockList()
-  for (const one of all) {
-    const [address = '', bits] = one.split('/')
-    const isLong = isIP(address) === 6
-    list.addSubnet(address, Number(bits ?? (isLong ? 128 : 32)), isLong ? 'ipv6' : 'ipv4')
-  }
-  return list
 }
 
 /** Why the console may not be reached from other machines; null if it may. */

@@ -31,6 +31,10 @@ export const TEXTS = {
   standIn: 'A stand-in answers from word lists, not a language model.',
   older: 'Older',
   wrong: {
+    busy: {
+      title: 'Too many pages at once',
+      says: 'Your other pages hold half of what this console can serve. Close some, and load this page again.',
+    },
     host: 'This console does not serve this host name: add it to console.hosts.',
     method: { title: 'Not allowed here', says: 'This page does not accept this kind of request.' },
     foreign: {
@@ -79,6 +83,7 @@ export const TEXTS = {
     away: 'The provider does not answer. Try again in a while; the console’s log names the reason.',
     notBack: 'This answer does not belong to a sign-in from this browser, or it came too late. Start again.',
     failed: 'The provider has not signed you in. The console’s log names the reason.',
+    tooMany: 'Too many sign-ins were tried from your network. Try again in a few seconds.',
     nobody: 'You have no role here. The person who sets console.people can give you one. You are',
     proxy: 'The proxy before this console signs people in and out.',
     notTheProxy: 'This console can be reached only through its proxy.',

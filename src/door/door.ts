@@ -6,6 +6,7 @@ import { didYouMean } from '../contracts/facts/did-you-mean.ts'
 import { fairSlots } from '../contracts/facts/slots.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { DoorOutcome, Report } from '../contracts/ports/report.ts'
+import { type Asker, shareOf } from '../platform/who-asks.ts'
 import { bodyOf, bodyRoom, CLOSE, checkBodyHeaders } from './body.ts'
 import { documentOf } from './document.ts'
 import { answerTimes, type Dependency } from './in-time.ts'
@@ -18,12 +19,12 @@ import { knownParameters } from './unknown-fields.ts'
 
 /** Whence a request comes, as the server has seen it. */
 export interface DoorClient {
-  readonly address: string
+  readonly asker: Asker
   /** The Host header, where there is one and the door may be asked for by it. */
   readonly host: string
   readonly isKnownHost: boolean
-  /** Counts the request as this tenant's until it is answered; false if the tenant already holds its half of the connections. */
-  countFor(tenant: string): boolean
+  /** Counts the request as theirs until it is answered; false if their tenant already holds half of the connections. */
+  countFor(asker: Asker): boolean
 }
 
 export interface DoorSettings {
@@ -81,11 +82,11 @@ export function door(parts: DoorParts): Door {
       if (closing.aborted)
         throw new RequestRefused('draining', 'the door is closing', { headers: { connection: 'close' } })
       const query = new URLSearchParams(queryOf(request.url))
-      const caller = route.scope === null ? NOBODY : who.identify(route, request.headers, query, from.address)
+      const caller = route.scope === null ? NOBODY : who.identify(route, request.headers, query, from.asker.network)
       // The first unit is charged before the body is read, the rest once the request's parts are known.
       const chargeRest = route.scope === null ? null : who.admit(caller)
       const charge = (parts: ChargedParts) => chargeRest?.(requestUnits(parts))
-      if (route.scope !== null) countIn(from, caller)
+      const asker = route.scope === null ? from.asker : countIn(from, caller)
       if (route.takesBody) checkBodyHeaders(request.headers, mayBeUntyped(route, request.headers, query))
       if (route.needs !== undefined) time.ofCall.checkAnswers(route.needs.dependency)
       holder = caller
@@ -109,7 +110,7 @@ export function door(parts: DoorParts): Door {
         },
         base: settings.publicUrl === '' ? `http://${from.host}` : settings.publicUrl.replace(/\/+$/, ''),
         ...time.ofCall,
-        inTurn: inTurn(caller, time.ofCall.gone),
+        inTurn: inTurn(asker, time.ofCall.gone),
         closing,
         signal: () => AbortSignal.any([time.ofCall.gone(), closing]),
       })
@@ -124,7 +125,8 @@ export function door(parts: DoorParts): Door {
       if (isOurs && !request.signal.aborted) report('error', { where: 'door', error })
       const refused = isOurs ? new RequestRefused('failed', 'something went wrong here') : error
       response = refuse(refused, id)
-      note(route.path, response.status, refused, id, holder.id)
+      const of = { requestId: id, route: route.path, key: holder.id, network: from.asker.network }
+      report('door:refused', { ...of, status: response.status, problem: refused.problem })
     }
     room.free(holder.tenant, held)
     const waitedMs = time.waitedMs()
@@ -135,16 +137,13 @@ export function door(parts: DoorParts): Door {
     return response
   }
 
-  function note(route: string, status: number, { problem }: RequestRefused, requestId: string, key: string): void {
-    report('door:refused', { requestId, route, status, problem, key })
-  }
-
   /** Refuses a request that no route takes. */
-  function turnAway(refused: RequestRefused, { headers }: Request): Response {
+  function turnAway(refused: RequestRefused, { headers }: Request, { asker }: DoorClient): Response {
     const id = requestId(headers)
     const response = refusal(refused, id)
     report('door:answered', { route: NO_ROUTE, outcome: outcomeOf(response.status), ownSeconds: 0, waitSeconds: 0 })
-    note(NO_ROUTE, response.status, refused, id, '')
+    const of = { requestId: id, route: NO_ROUTE, key: '', network: asker.network }
+    report('door:refused', { ...of, status: response.status, problem: refused.problem })
     return response
   }
 
@@ -157,18 +156,18 @@ export function door(parts: DoorParts): Door {
         app.on(route.method, written, (context) =>
           answer(route, context.req.raw, context.env.from, (name) => context.req.param(name) ?? ''),
         )
-      app.all(written, ({ req }) =>
-        turnAway(new RequestRefused('method', `${path} takes ${allow}`, { headers: { allow } }), req.raw),
+      app.all(written, ({ req, env }) =>
+        turnAway(new RequestRefused('method', `${path} takes ${allow}`, { headers: { allow } }), req.raw, env.from),
       )
     }
   }
   const paths = routes.map(({ path }) => path)
-  app.notFound(({ req }) =>
-    turnAway(new RequestRefused('not-found', `no route has this path.${nearest(req.path, paths)}`), req.raw),
+  app.notFound(({ req, env }) =>
+    turnAway(new RequestRefused('not-found', `no route has this path.${nearest(req.path, paths)}`), req.raw, env.from),
   )
-  app.onError((error, { req }) => {
+  app.onError((error, { req, env }) => {
     report('error', { where: 'door', error })
-    return turnAway(new RequestRefused('failed', 'something went wrong here'), req.raw)
+    return turnAway(new RequestRefused('failed', 'something went wrong here'), req.raw, env.from)
   })
 
   return {
@@ -183,9 +182,9 @@ export function door(parts: DoorParts): Door {
   }
 
   async function checked(request: Request, from: DoorClient): Promise<Response> {
-    if (!from.isKnownHost) return turnAway(new RequestRefused('host', 'the Host header is not allowed'), request)
+    if (!from.isKnownHost) return turnAway(new RequestRefused('host', 'the Host header is not allowed'), request, from)
     if (!isDecodable(request.url))
-      return turnAway(new RequestRefused('bad-id', 'a percent sign is followed by no escape'), request)
+      return turnAway(new RequestRefused('bad-id', 'a percent sign is followed by no escape'), request, from)
     const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method')
     if (isPreflight && isAllowedOrigin(request, settings.origins))
       return new Response(null, { status: 204, headers: PREFLIGHT })
@@ -207,9 +206,9 @@ const TURNS = { all: () => 4, each: 2, ofPart: 2 }
 /** What does a caller's work in its turn, unless the caller has gone before. */
 function answerTurns() {
   const turns = fairSlots(TURNS)
-  return ({ tenant, id }: Caller, gone: () => AbortSignal) =>
+  return (asker: Asker, gone: () => AbortSignal) =>
     <Result>(work: () => Promise<Result>) =>
-      turns.run({ name: tenant, part: id }, gone(), async () => {
+      turns.run(shareOf(asker), gone(), async () => {
         // What others have asked for meanwhile comes in between.
         await nextTurnOfLoop()
         return await work()
@@ -218,12 +217,14 @@ function answerTurns() {
 
 const NOBODY: Caller = { id: '', tenant: '', scopes: new Set(), by: '', rate: { perSecond: 1, burst: 1 } }
 
-/** Counts the request among those of its tenant. Throws the problem of too many. */
-function countIn(from: DoorClient, { tenant }: Caller): void {
-  if (!from.countFor(tenant))
+/** Who asks, counted among the requests of its tenant. Throws the problem of too many. */
+function countIn(from: DoorClient, { tenant, id }: Caller): Asker {
+  const asker = { ...from.asker, tenant, key: id }
+  if (!from.countFor(asker))
     throw new RequestRefused('back-pressure', 'other requests of this tenant hold half of the connections', {
       headers: CLOSE,
     })
+  return asker
 }
 
 /** Where no route takes a request. */

@@ -1,12 +1,8 @@
 import { type ApiKey, foundKey, SCOPES } from '../contracts/facts/api-key.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
+import { rates, wrongGuesses } from '../platform/rates.ts'
 import { RequestRefused } from './problem.ts'
 import type { Caller, DoorRoute, KeyRate } from './route.ts'
-
-/** Wrong keys from one address: more in a row have to wait. */
-const WRONG: KeyRate = { perSecond: 5, burst: 50 }
-/** Keys, and addresses, whose rates are known at a time. */
-const MOST_NAMES = 20_000
 
 export interface KeyParts {
   /** The keys as they are now, by id. */
@@ -20,8 +16,8 @@ export interface KeyParts {
 
 /** Who a request comes from, and whether they may ask so much. */
 export function callers({ keys, rate, openAs, clock }: KeyParts) {
-  const used = rates(MOST_NAMES)
-  const wrong = rates(MOST_NAMES)
+  const used = rates()
+  const guess = wrongGuesses(clock)
 
   function callerOf(key: ApiKey): Caller {
     const { id, tenant, scopes, by } = key
@@ -49,11 +45,11 @@ export function callers({ keys, rate, openAs, clock }: KeyParts) {
 
   return {
     /** Throws the problem of a key that is missing, unknown, or may not do this. */
-    identify(route: KeyRequirement, headers: Headers, query: URLSearchParams, address: string): Caller {
+    identify(route: KeyRequirement, headers: Headers, query: URLSearchParams, network: string): Caller {
       const caller = knownCaller(route, headers, query)
       if (caller !== null) return caller
       // Good keys are found before this: nobody is shut out by another who guesses.
-      const seconds = wrong.take(address, WRONG, { units: 1, own: 0 }, clock())
+      const seconds = guess(network)
       if (seconds !== null)
         throw new RequestRefused('rate', 'too many wrong keys came from this address', { retryAfter: seconds })
       throw unknownKey()
@@ -101,40 +97,4 @@ function keyIn(headers: Headers, query: URLSearchParams | null): string | null {
   if (bearer !== null) return /^Bearer +(\S{1,200}) *$/i.exec(bearer)?.[1] ?? ''
   if (query === null) return null
   return headers.get('x-goog-api-key') ?? query.get('key')
-}
-
-/** Token buckets by name. */
-interface Rates {
-  /**
-   * Takes so many units, however many there are, if one is left beside the `own` that the same request took before; null then, else
-   * in how many seconds there is one.
-   */
-  take(name: string, rate: KeyRate, cost: { readonly units: number; readonly own: number }, now: number): number | null
-}
-
-interface Bucket {
-  tokens: number
-  at: number
-}
-
-/**
- * Buckets of this many names at most; of others the one that was used longest ago is forgotten. What costs more than is left is let
- * in, and owed: the next waits until a unit is there. So a request may cost more than a burst, and small ones keep no large one out.
- */
-function rates(mostNames: number): Rates {
-  const buckets = new Map<string, Bucket>()
-  return {
-    take(name, { perSecond, burst }, { units, own }, now) {
-      const before = buckets.get(name) ?? { tokens: burst, at: now }
-      const tokens = Math.min(burst, before.tokens + (Math.max(0, now - before.at) / 1000) * perSecond)
-      const isLetIn = tokens + own >= 1
-      buckets.delete(name)
-      buckets.set(name, { tokens: isLetIn ? tokens - units : tokens, at: now })
-      for (const oldest of buckets.keys()) {
-        if (buckets.size <= mostNames) break
-        buckets.delete(oldest)
-      }
-      return isLetIn ? null : (1 - tokens) / perSecond
-    },
-  }
 }

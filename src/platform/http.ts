@@ -3,6 +3,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { OperatorError } from '../contracts/facts/errors.ts'
 import { PortConnections } from './port-connections.ts'
+import { wrongGuesses } from './rates.ts'
+import { networksBehind } from './who-asks.ts'
 
 /** The answer to a health check: 200 if `ok`, else 503, with the reasons. */
 export interface Health {
@@ -26,6 +28,8 @@ export interface HttpSettings {
   readonly hosts: readonly string[]
   /** The bearer token that `/metrics` requires; empty: none. Health pages need no token. */
   readonly token: string
+  /** Addresses and networks of those that may say for whom they ask. */
+  readonly forwarders: readonly string[]
 }
 
 /** No scraper needs more than this: slow, flooding or endless connections are cut off. */
@@ -33,10 +37,12 @@ const LIMITS = { headerBytes: 8_192, headersMs: 5_000, requestMs: 10_000, silenc
 
 /** Serves `/metrics`, `/health/live` and `/health/ready`; resolves once the port is open. */
 export async function serveHttp(
-  { host, port: wanted, hosts, token }: HttpSettings,
+  { host, port: wanted, hosts, token, forwarders }: HttpSettings,
   parts: HttpParts,
 ): Promise<{ readonly port: number; close(): Promise<void> }> {
   const knows = bearer(token)
+  const guess = wrongGuesses(() => performance.now())
+  const networkOf = networksBehind(forwarders)
   // Known once the port is open: a host name may resolve to loopback too.
   let answersTo: (headers: readonly string[]) => boolean = () => false
   const limits = {
@@ -45,7 +51,7 @@ export async function serveHttp(
     requestTimeout: LIMITS.requestMs,
     connectionsCheckingInterval: 1_000,
   }
-  const open = new PortConnections(LIMITS.connections)
+  const open = new PortConnections(LIMITS.connections, networkOf)
   const server = createServer(limits, (request, response) => {
     if (!open.begin({ incoming: request, outgoing: response })) return
     const send = (status: number, type: string, body: string, headers: Record<string, string> = {}) =>
@@ -53,6 +59,13 @@ export async function serveHttp(
     const health = ({ ok, ...said }: Health) =>
       send(ok ? 200 : 503, 'application/json', `${JSON.stringify({ status: ok ? 'ok' : 'failing', ...said })}\n`)
     const metrics = ({ type, text }: { type: string; text: string }) => send(200, type, text)
+    // Who brings the token is let in before: nobody is shut out by another who guesses.
+    const refuseToken = () => {
+      const seconds = request.headers.authorization === undefined ? null : guess(networkOf(request))
+      if (seconds === null) return send(401, 'text/plain', 'bearer token required\n', { 'www-authenticate': 'Bearer' })
+      const wait = { 'retry-after': String(Math.ceil(seconds)) }
+      return send(429, 'text/plain', 'too many wrong tokens came from this address\n', wait)
+    }
     const answer = async () => {
       if (request.method !== 'GET' && request.method !== 'HEAD')
         return send(405, 'text/plain', 'only GET and HEAD are allowed\n', { allow: 'GET, HEAD', connection: 'close' })
@@ -60,8 +73,7 @@ export async function serveHttp(
         return send(421, 'text/plain', 'Host header not allowed: add it to http.hosts\n')
       switch ((request.url ?? '').split('?', 1)[0]) {
         case '/metrics':
-          if (!knows(request.headers.authorization))
-            return send(401, 'text/plain', 'bearer token required\n', { 'www-authenticate': 'Bearer' })
+          if (!knows(request.headers.authorization)) return refuseToken()
           return metrics(await parts.metrics(request.headers.accept))
         case '/health/live':
           return health(await parts.live())

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { networkOf } from './who-asks.ts'
 
 export interface Exchange {
   readonly incoming: IncomingMessage
@@ -7,7 +8,8 @@ export interface Exchange {
 }
 
 export interface Connection {
-  readonly network: string
+  /** Who holds it: the network that is connected or, behind a forwarder, that of the latest request. */
+  network: string
   /** Its requests, until their answers are with the client. */
   readonly inHand: Set<Exchange>
   /** How many bytes had been read when the last answer was written: with more of them, a request has begun. */
@@ -26,15 +28,17 @@ const MOST_IN_HAND = 16
  */
 export class PortConnections {
   readonly #most: number
+  readonly #networkOf: (incoming: IncomingMessage) => string
   readonly #open = new Map<Socket, Connection>()
   /** Those that wait for their client, by network. A client that sends a little of a request changes no place in it. */
   readonly #waiting = new Groups<Socket>()
-  /** Requests in hand, by tenant. */
-  readonly #ofTenants = new Groups<Exchange>()
+  /** Requests in hand, by whose they are. */
+  readonly #counted = new Groups<Exchange>()
   #isClosing = false
 
-  constructor(most: number) {
+  constructor(most: number, networkOf: (incoming: IncomingMessage) => string) {
     this.#most = most
+    this.#networkOf = networkOf
   }
 
   /** Those that are open. */
@@ -66,6 +70,9 @@ export class PortConnections {
     }
     connection.inHand.add(exchange)
     connection.latest = exchange
+    const network = this.#networkOf(incoming)
+    if (network !== connection.network) this.#waiting.remove(connection.network, socket)
+    connection.network = network
     if (this.#isClosing) outgoing.shouldKeepAlive = false
     // By then the parser has read what came with the headers: of most requests that is all.
     process.nextTick(() => {
@@ -85,20 +92,20 @@ export class PortConnections {
   }
 
   /**
-   * Counts a request as this tenant's until it is answered. A tenant has at most half as many in hand as there may be connections:
-   * beyond that its longest one that waits for its client is ended. False if there is none.
+   * Counts a request as this owner's until it is answered. An owner has at most half as many in hand as there may be connections:
+   * beyond that the longest one that waits for its client is ended. False if there is none.
    */
-  countFor(tenant: string, exchange: Exchange): boolean {
-    const own = this.#ofTenants.of(tenant)
+  countFor(owner: string, exchange: Exchange): boolean {
+    const own = this.#counted.of(owner)
     if (own.size >= Math.ceil(this.#most / 2)) {
       const half = [...own].find(({ incoming: { socket } }) => isWaiting(this.#open.get(socket)))
       if (half === undefined) return false
-      this.#ofTenants.remove(tenant, half)
+      this.#counted.remove(owner, half)
       this.#end(half.incoming.socket)
     }
     if (exchange.outgoing.closed) return true
-    this.#ofTenants.add(tenant, exchange)
-    exchange.outgoing.once('close', () => this.#ofTenants.remove(tenant, exchange))
+    this.#counted.add(owner, exchange)
+    exchange.outgoing.once('close', () => this.#counted.remove(owner, exchange))
     return true
   }
 
@@ -193,14 +200,4 @@ class Groups<Member> {
     for (const members of this.#all.values()) if (members.size > largest.size) largest = members
     return largest
   }
-}
-
-/** What one party is taken to hold: an address, in IPv6 the 64 bits that are given out together. */
-export function networkOf(address: string): string {
-  if (!address.includes(':')) return address
-  if (address.includes('.')) return address.slice(address.lastIndexOf(':') + 1)
-  const [before = '', after = ''] = address.replace(/%.*/, '').split('::')
-  const [first, last] = [before, after].map((part) => (part === '' ? [] : part.split(':'))) as [string[], string[]]
-  const zeros = address.includes('::') ? Array<string>(Math.max(0, 8 - first.length - last.length)).fill('0') : []
-  return [...first, ...zeros, ...last].slice(0, 4).join(':')
 }

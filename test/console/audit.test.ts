@@ -45,6 +45,7 @@ it('whatever page shows a verdict, it is noted before who saw it, by ids and nev
         at: expect.any(String),
         by: 'anna',
         session: expect.stringMatching(/^[\w-]{16}$/),
+        network: '127.0.0.1',
         what: 'saw',
         page: path.split('?')[0],
         verdicts: [id],

@@ -4,9 +4,10 @@ import { afterEach, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { consolePart } from '../../src/app/composition/console.ts'
 import { namedLoops } from '../../src/operations/loop.ts'
+import { type Asker, shareOf } from '../../src/platform/who-asks.ts'
 import { crowd, whyNoCrowd } from '../support/crowd.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
-import { WELL } from './console-for-tests.ts'
+import { aConsole, WELL } from './console-for-tests.ts'
 
 const ends: (() => unknown)[] = []
 afterEach(async () => {
@@ -82,4 +83,19 @@ it('half forms from nobody, more than there may be connections, keep nobody from
   const entered = await ask(action, { method: 'POST' })
   const cookie = entered.headers.get('set-cookie')?.split(';', 1)[0] ?? ''
   expect((await ask('/health', { headers: { cookie } })).status).toBe(200)
+})
+
+it('asks for each request whether its person may have another, before it reads a form', async () => {
+  const console = await aConsole()
+  const cookie = await console.signedIn()
+  const asked: Asker[] = []
+  const countFor = (asker: Asker) => asked.push(asker) < 2
+  const form = { method: 'POST', headers: { cookie, 'sec-fetch-site': 'same-origin' } }
+  expect((await console.ask('/live', { headers: { cookie }, countFor })).status).toBe(200)
+  const refused = await console.ask('/decide', { ...form, countFor })
+  expect([refused.status, refused.headers.get('connection')]).toEqual([429, 'close'])
+  expect(await refused.text()).toContain('Too many pages at once')
+  expect(asked.map((one) => shareOf(one).name)).toEqual(['anna', 'anna'])
+  expect((await console.ask('/sign-in', { countFor })).status).toBe(200)
+  expect(asked).toHaveLength(2)
 })

@@ -19,6 +19,7 @@ import { noUsage } from '../../src/contracts/facts/verdict.ts'
 import type { DecisionDesk } from '../../src/contracts/ports/decisions.ts'
 import type { RecordStore } from '../../src/contracts/ports/record.ts'
 import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
+import type { Asker } from '../../src/platform/who-asks.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { at, feed } from '../contracts/record.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
@@ -86,6 +87,8 @@ export interface Judged {
   }[]
   readonly turns?: readonly Turn[]
 }
+
+type Asking = RequestInit & { from?: string; address?: string; countFor?: (asker: Asker) => boolean }
 
 /** A console over a record, in memory where none is given, asked as a browser would. */
 export async function aConsole({
@@ -190,13 +193,15 @@ export async function aConsole({
     closing: closing.signal,
     report: (name, event) => void reported.push('error' in event ? `${name}: ${String(event.error)}` : name),
   })
-  const ask = (path: string, init: RequestInit & { from?: string; address?: string } = {}) => {
+  const ask = (path: string, init: Asking = {}) => {
     const host = init.from ?? HOST
     const request = new Request(`http://${HOST}${path}`, { redirect: 'manual', ...init })
     return fetch(request, {
       host,
       isKnownHost: host === HOST,
       address: init.address ?? '127.0.0.1',
+      asker: { network: init.address ?? '127.0.0.1' },
+      countFor: init.countFor ?? (() => true),
       // Headers that were sent twice are one here, with a comma.
       header: (name) => request.headers.get(name)?.split(/, (?=twice:)/) ?? [],
     })

@@ -119,6 +119,7 @@ it('another tenant’s verdict is not there: the same answer as for one that is 
         query: new URLSearchParams(query),
         form: new URLSearchParams(),
         session,
+        asker: { network: '127.0.0.1', person: 'ben', session: 's' },
         lastEventId: null,
         told: async () => true,
         signal: new AbortController().signal,

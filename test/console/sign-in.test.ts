@@ -1,8 +1,9 @@
 import { createServer, type Server } from 'node:http'
-import { type AddressInfo, BlockList } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import Provider from 'oidc-provider'
 import { afterEach, expect, it } from 'vitest'
 import { openIdProvider } from '../../src/console/openid.ts'
+import { addressesIn } from '../../src/platform/who-asks.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
 
 const SECRET = 'x'.repeat(32)
@@ -148,11 +149,47 @@ it('a provider that does not answer is said, and asked again the next time', asy
   expect(console.reported).toHaveLength(1)
 })
 
+it('made-up links in a row are told to wait, and a good one is taken all the same', async () => {
+  const console = await aConsole()
+  const post = { method: 'POST', headers: { 'sec-fetch-site': 'same-origin' } }
+  const tried = async (link: string, address: string, init: RequestInit = {}) =>
+    (await console.ask(`/sign-in/link?t=${link}`, { ...init, address })).status
+  const statuses = new Set<number>()
+  for (let at = 0; at < 30; at++) {
+    statuses.add(await tried(`made-up-${at}`, '192.0.2.1'))
+    statuses.add(await tried(`made-up-${at}`, '192.0.2.1', post))
+  }
+  expect(statuses).toEqual(new Set([410, 429]))
+  expect(await tried('made-up', '192.0.2.2')).toBe(410)
+  const link = console.sessions.link('anna')
+  expect(await tried(link, '192.0.2.1')).toBe(200)
+  expect(await tried(link, '192.0.2.1', post)).toBe(303)
+  console.pass(1_000)
+  expect(await tried('made-up', '192.0.2.1')).toBe(410)
+})
+
+it('one network makes the provider no more requests than its share', async () => {
+  let asked = 0
+  const provider = {
+    begin: async () => 'https://login.example/',
+    finish: async () => {
+      asked++
+      throw new Error('no such code')
+    },
+  }
+  const console = await aConsole({ way: { way: 'oidc', provider } })
+  const back = async (address: string) => {
+    const cookie = 'gavel-sign-in-8421=state.nonce.verifier'
+    return (await console.ask('/sign-in/back?state=state&code=x', { headers: { cookie }, address })).status
+  }
+  for (let at = 0; at < 60; at++) await back('192.0.2.1')
+  expect(asked).toBe(50)
+  expect([await back('192.0.2.1'), await back('192.0.2.2')]).toEqual([429, 403])
+})
+
 async function behindProxy() {
-  const peers = new BlockList()
-  peers.addSubnet('10.1.0.0', 16, 'ipv4')
   return aConsole({
-    way: { way: 'proxy', peers, person: 'x-user', groups: 'x-groups' },
+    way: { way: 'proxy', isPeer: addressesIn(['10.1.0.0/16']), person: 'x-user', groups: 'x-groups' },
     people: PEOPLE,
     publicUrl: PUBLIC,
   })

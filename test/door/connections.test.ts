@@ -2,12 +2,20 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, expect, it, vi } from 'vitest'
-import { serveDoor } from '../../src/door/server/door-server.ts'
-import { networkOf } from '../../src/platform/port-connections.ts'
+import { type DoorServerSettings, serveDoor } from '../../src/door/server/door-server.ts'
+import { shareOf } from '../../src/platform/who-asks.ts'
 import { crowd } from '../support/crowd.ts'
 import { POST, testDoor } from './door-for-tests.ts'
 
-const SETTINGS = { host: '127.0.0.1', port: 0, hosts: [], requestTime: 1_000, connections: 100, keepAlive: 75_000 }
+const SETTINGS: DoorServerSettings = {
+  host: '127.0.0.1',
+  port: 0,
+  hosts: [],
+  requestTime: 1_000,
+  connections: 100,
+  keepAlive: 75_000,
+  forwarders: [],
+}
 const HALF = 'POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n1'
 const ASK = 'GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
@@ -21,7 +29,7 @@ afterEach(async () => {
 })
 
 /** A door whose answers come when `answer` is called, or at once. */
-async function served(settings: Partial<typeof SETTINGS> = {}, { waits = false } = {}) {
+async function served(settings: Partial<DoorServerSettings> = {}, { waits = false } = {}) {
   const waiting: (() => void)[] = []
   const own = await serveDoor(
     { ...SETTINGS, ...settings },
@@ -217,7 +225,8 @@ async function shared(connections: number) {
     { ...SETTINGS, connections, requestTime: 30_000 },
     {
       async fetch(request, { countFor }) {
-        if (!countFor(new URL(request.url).pathname)) return new Response('refused', { status: 429 })
+        const tenant = new URL(request.url).pathname
+        if (!countFor({ network: '', tenant, key: '' })) return new Response('refused', { status: 429 })
         await request.text()
         await new Promise<void>((resolve) => void waiting.push(resolve))
         return new Response('said')
@@ -288,7 +297,10 @@ it('what a tenant asks beyond its half of the connections is told to wait', asyn
     headers: { authorization: `Bearer ${door.key}`, 'content-type': 'application/json' },
   })
   const asked: string[] = []
-  const response = await door.fetch(request, { ...door.from, countFor: (tenant) => asked.push(tenant) === 0 })
+  const response = await door.fetch(request, {
+    ...door.from,
+    countFor: (asker) => asked.push(shareOf(asker).name) === 0,
+  })
   expect(asked).toEqual(['acme'])
   expect([response.status, response.headers.get('retry-after'), response.headers.get('connection')]).toEqual([
     429,
@@ -298,11 +310,16 @@ it('what a tenant asks beyond its half of the connections is told to wait', asyn
   expect(await response.text()).toContain('/problems/back-pressure')
 })
 
-it.each([
-  ['192.0.2.1', '192.0.2.1'],
-  ['::ffff:192.0.2.1', '192.0.2.1'],
-  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
-  ['2001:db8::6', '2001:db8:0:0'],
-  ['::1', '0:0:0:0'],
-  ['fe80::1%eth0', 'fe80:0:0:0'],
-])('takes %s for one of %s', (address, network) => expect(networkOf(address)).toBe(network))
+it('behind a forwarder those who ask give way, not all of its connections', async () => {
+  const { port } = await served({ connections: 4, forwarders: ['127.0.0.2'] })
+  const askFor = (address: string) => ASK.replace('\r\n\r\n', `\r\nX-Forwarded-For: ${address}\r\n\r\n`)
+  const behind = async (address: string) => {
+    const own = await client(port, askFor(address), '127.0.0.2')
+    await soon(() => expect(own.said).toContain('said'))
+    return own
+  }
+  const all = [await behind('192.0.2.1'), await behind('2001:db8::1'), await behind('2001:db8::2')]
+  await idler(port)
+  await behind('192.0.2.9')
+  await soon(() => expect(all.map(({ closedAt }) => closedAt === undefined)).toEqual([true, false, true]))
+})

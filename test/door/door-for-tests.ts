@@ -78,7 +78,7 @@ export function testDoor(options: TestDoorOptions = {}) {
     clock: options.clock ?? (() => NOW),
     report: (name, event) => void events.push([name, event]),
   })
-  const from = { address: '127.0.0.1', host: 'localhost:8420', isKnownHost: true, countFor: () => true }
+  const from = { asker: { network: '127.0.0.1' }, host: 'localhost:8420', isKnownHost: true, countFor: () => true }
   const key = keyOf('acme', ['send', 'judge', 'read'])
   return {
     ...made,

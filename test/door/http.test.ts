@@ -14,6 +14,7 @@ const SETTINGS = {
   requestTime: 1_000,
   connections: 100,
   keepAlive: 5_000,
+  forwarders: [],
 }
 const door = testDoor({ bodyBytes: 50_000, bodies: 120_000 })
 let server: Awaited<ReturnType<typeof serveDoor>>
@@ -324,8 +325,8 @@ describe('every answer', () => {
     await own.ask('POST', '/v1/messages', [POST])
     const [key] = own.keyIds
     expect(own.events.filter(([name]) => name === 'door:refused').map(([, event]) => event)).toEqual([
-      { requestId: 'mine-2', route: 'none', status: 404, problem: 'not-found', key: '' },
-      { requestId: 'mine-3', route: '/v1/messages', status: 400, problem: 'not-json', key },
+      { requestId: 'mine-2', route: 'none', status: 404, problem: 'not-found', key: '', network: '127.0.0.1' },
+      { requestId: 'mine-3', route: '/v1/messages', status: 400, problem: 'not-json', key, network: '127.0.0.1' },
     ])
     const answered = own.events.filter(([name]) => name === 'door:answered').map(([, event]) => event)
     expect(answered).toMatchObject([

@@ -16,6 +16,7 @@ import { command as create } from '../../src/app/commands/keys/create.ts'
 import { command as list } from '../../src/app/commands/keys/list.ts'
 import { command as revoke } from '../../src/app/commands/keys/revoke.ts'
 import { foundKey, newApiKey } from '../../src/contracts/facts/api-key.ts'
+import { serveDoor } from '../../src/door/server/door-server.ts'
 import { changeKeys, openKeyFile, readKeys } from '../../src/door/server/key-file.ts'
 import { invocation } from '../support/commands.ts'
 import { ownFolder } from '../support/own-folder.ts'
@@ -67,6 +68,35 @@ test('wrong keys in a row are told to wait, and shut nobody out who has a good o
     statuses.add((await ask('POST', '/v1/messages', [POST], { authorization: `Bearer gavel_${at}` })).status)
   expect(statuses).toEqual(new Set([401, 429]))
   expect((await ask('POST', '/v1/messages', [POST])).status).toBe(200)
+})
+
+test('wrong keys count for the network that a forwarder names, in IPv6 the 64 bits that are given out together', async () => {
+  const own = testDoor()
+  const server = await serveDoor(
+    {
+      host: '127.0.0.1',
+      port: 0,
+      hosts: [],
+      requestTime: 5_000,
+      connections: 100,
+      keepAlive: 5_000,
+      forwarders: ['127.0.0.1'],
+    },
+    { fetch: own.fetch, refuse: () => ({ type: 'text/plain', body: '' }) },
+  )
+  const statusFrom = async (address: string) => {
+    const headers = { authorization: 'Bearer gavel_wrong', 'x-forwarded-for': `198.51.100.1, ${address}` }
+    return (await fetch(`http://127.0.0.1:${server.port}/v1/messages`, { method: 'POST', headers })).status
+  }
+  const statuses = new Set<number>()
+  for (let at = 1; at <= 60; at++) statuses.add(await statusFrom(`2001:db8:0:1::${at}`))
+  expect(statuses).toEqual(new Set([401, 429]))
+  expect(await statusFrom('2001:db8:0:2::1')).toBe(401)
+  const networks = own.events
+    .map(([, event]) => event)
+    .filter((event) => JSON.stringify(event).includes('"key-unknown"'))
+  expect(networks.at(-1)).toMatchObject({ network: '2001:db8:0:2' })
+  await server.close(0)
 })
 
 test('the rate of one key is no other’s', async () => {

@@ -565,7 +565,7 @@ describe('moderations', () => {
     const door = scoringDoor()
     const refuse = () => ({ type: 'text/plain', body: '' })
     const server = await serveDoor(
-      { host: '127.0.0.1', port: 0, hosts: [], requestTime: 5_000, connections: 10, keepAlive: 5_000 },
+      { host: '127.0.0.1', port: 0, hosts: [], requestTime: 5_000, connections: 10, keepAlive: 5_000, forwarders: [] },
       { fetch: door.fetch, refuse },
     )
     servers.push(server)

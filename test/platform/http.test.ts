@@ -20,7 +20,7 @@ async function served(
   const { metrics = async () => ({ type: 'text/plain', text: 'gavel_up 1\n' }), ok = true } = parts
   const health = { ok, checks: { redis: ok ? 'answers' : 'does not answer' } }
   const server = await serveHttp(
-    { host: '127.0.0.1', port: 0, hosts: [], token: '', ...change },
+    { host: '127.0.0.1', port: 0, hosts: [], token: '', forwarders: [], ...change },
     { metrics, live: async () => health, ready: async () => health },
   )
   closing.push(server.close)
@@ -81,7 +81,7 @@ describe('the port', () => {
   it('says which setting to change where it is taken', async () => {
     const { port } = await served()
     const second = serveHttp(
-      { host: '127.0.0.1', port, hosts: [], token: '' },
+      { host: '127.0.0.1', port, hosts: [], token: '', forwarders: [] },
       {
         metrics: async () => ({ type: 'text/plain', text: '' }),
         live: async () => ({ ok: true, checks: {} }),
@@ -240,6 +240,20 @@ describe('with a token set', () => {
     expect((await get('/health/live')).status).toBe(200)
     expect((await get('/health/ready')).status).toBe(200)
   })
+})
+
+it('wrong tokens in a row are told to wait, by who a forwarder says they are of, and shut nobody out who has it', async () => {
+  const { get } = await served({ token: TOKEN, forwarders: ['127.0.0.1'] })
+  const as = (network: string, token: string) =>
+    get('/metrics', { authorization: `Bearer ${token}`, 'x-forwarded-for': network })
+  const statuses = new Set<number>()
+  for (let at = 0; at < 60; at++) statuses.add((await as('192.0.2.1', `wrong-${at}`)).status)
+  expect(statuses).toEqual(new Set([401, 429]))
+  const told = await as('192.0.2.1', 'wrong')
+  expect([told.status, told.headers.get('retry-after')]).toEqual([429, '1'])
+  expect((await as('192.0.2.1', TOKEN)).status).toBe(200)
+  expect((await as('192.0.2.2', 'wrong')).status).toBe(401)
+  expect((await get('/metrics')).status).toBe(401)
 })
 
 describe('a request', () => {

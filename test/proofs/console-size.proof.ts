@@ -70,6 +70,7 @@ it('a verdict’s page is drawn within 300 ms, however many verdicts the record 
         query: new URLSearchParams({ id }),
         form: new URLSearchParams(),
         session,
+        asker: { network: '127.0.0.1', person: session.by, session: session.name },
         lastEventId: null,
         signal,
       }

@@ -14,7 +14,7 @@ import { servedAs } from '../../console/request-guard.ts'
 import { reviewPages } from '../../console/review.ts'
 import { searchPage } from '../../console/search.ts'
 import { Sessions } from '../../console/sessions.ts'
-import { networksOf, type Way, whyLoopbackOnly } from '../../console/sign-in.ts'
+import { type Way, whyLoopbackOnly } from '../../console/sign-in.ts'
 import { RecordStream } from '../../console/stream.ts'
 import { verdictPages } from '../../console/verdict.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
@@ -27,6 +27,7 @@ import type { ReviewQueue } from '../../contracts/ports/review.ts'
 import { serveDoor } from '../../door/server/door-server.ts'
 import { closable, requestsDrain } from '../../operations/closable.ts'
 import type { Loops } from '../../operations/loop.ts'
+import { addressesIn } from '../../platform/who-asks.ts'
 import { sayingsForPeople } from '../../protocols/registry.ts'
 import { everyProtocol } from './protocols.ts'
 
@@ -109,7 +110,7 @@ export function consolePart(
       ],
     })
     const server = await serveDoor(
-      servedAs(settings.console),
+      { ...servedAs(settings.console), forwarders: settings.forwarders },
       { fetch, refuse: () => ({ type: 'text/plain', body: 'This could not be read as a request.\n' }) },
       { whose: 'The console’s', portIn: 'GAVEL_CONSOLE_PORT' },
     )
@@ -128,6 +129,6 @@ export function consolePart(
 
 function wayOf({ console: { signIn, oidc, proxy } }: Settings, print: (() => void) | null): Way {
   if (signIn === 'oidc') return { way: 'oidc', provider: openIdProvider(oidc) }
-  if (signIn === 'proxy') return { way: 'proxy', ...proxy, peers: networksOf(proxy.peers) }
+  if (signIn === 'proxy') return { way: 'proxy', ...proxy, isPeer: addressesIn(proxy.peers) }
   return { way: 'link', print }
 }

@@ -195,7 +195,7 @@ export function doorPart(
       clock,
       report,
     })
-    const server = await serveDoor(settings.door, { fetch, refuse: unreadable })
+    const server = await serveDoor({ ...settings.door, forwarders: settings.forwarders }, { fetch, refuse: unreadable })
     keep({
       close() {
         closing.abort()

@@ -250,22 +250,25 @@ async function assemble(
   loops.start('kafka lag', LAG_MS, lags.poll, QUIET_LAG_MS)
   keep(loops)
 
-  const http = await serveHttp(settings.http, {
-    metrics: metrics.page,
-    ...healthOf({
-      redis: redisAnswers,
-      loops,
-      clock,
-      process: inForce.identity(roles),
-      isStopping,
-      ...(door === null ? {} : { kafka: door.kafkaAnswers }),
-      downSince: () => downSince(),
-      publication: () => gate.closed,
-      problem: () => watch.problem ?? sentinels.problem ?? redisSettings.problem,
-      ...(record === null ? {} : { record: record.problem }),
-      risk: () => redisSettings.risk,
-    }),
-  })
+  const http = await serveHttp(
+    { ...settings.http, forwarders: settings.forwarders },
+    {
+      metrics: metrics.page,
+      ...healthOf({
+        redis: redisAnswers,
+        loops,
+        clock,
+        process: inForce.identity(roles),
+        isStopping,
+        ...(door === null ? {} : { kafka: door.kafkaAnswers }),
+        downSince: () => downSince(),
+        publication: () => gate.closed,
+        problem: () => watch.problem ?? sentinels.problem ?? redisSettings.problem,
+        ...(record === null ? {} : { record: record.problem }),
+        risk: () => redisSettings.risk,
+      }),
+    },
+  )
   page = http
   return { httpPort: http.port, gateway, gate, inForce }
 }

@@ -12,6 +12,10 @@ export const auditEntry = z.object({
   at: z.string().describe('When, ISO 8601.'),
   by: z.string().describe('The person, as whoever signed them in names them, and the record’s key.'),
   session: z.string().describe('Names the session; opens nothing. Empty where there was none.'),
+  network: z
+    .string()
+    .describe('Whence: the address that asked, in IPv6 its first 64 bits (docs/door.md#behind-a-proxy).')
+    .optional(),
   what: z
     .enum(['saw', 'did', 'streamed', 'signed-in', 'signed-out', 'refused'])
     .describe(

@@ -364,8 +364,15 @@ export interface Events {
   'door:answered': { route: string; outcome: DoorOutcome; ownSeconds: number; waitSeconds: number }
   /** Kafka acknowledged a batch of the door's, or did not. */
   'door:sent': { records: number; seconds: number }
-  /** The door refused a request. `key` is the id of its key; empty where it has none. */
-  'door:refused': { requestId: string; route: string; status: number; problem: string; key: string }
+  /** The door refused a request. `key` is the id of its key; empty where it has none. `network`: whence it came, in IPv6 the first 64 bits. */
+  'door:refused': {
+    requestId: string
+    route: string
+    status: number
+    problem: string
+    key: string
+    network: string
+  }
   /** A browser blocked something in a page of the console that does not belong there. */
   'console:blocked': Record<never, never>
   /** A verdict was sent to a receiver, is tried again later, or is tried no more. `caseId` is the verdict's id. */

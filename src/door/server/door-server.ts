@@ -5,6 +5,7 @@ import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { isLoopbackAddress, namesOf } from '../../platform/http.ts'
 import { type Connection, type Exchange, isWritable, PortConnections } from '../../platform/port-connections.ts'
+import { type Asker, networksBehind, shareOf } from '../../platform/who-asks.ts'
 
 export interface DoorServerSettings {
   readonly host: string
@@ -17,17 +18,22 @@ export interface DoorServerSettings {
   readonly connections: number
   /** How long a connection is kept on which nothing is asked, in ms. */
   readonly keepAlive: number
+  /** Addresses and networks of those that may say for whom they ask. */
+  readonly forwarders: readonly string[]
 }
 
 /** Whence a request comes. */
 interface From {
+  /** The address that is connected. */
   readonly address: string
+  /** Who asks, as far as the server knows. */
+  readonly asker: Asker
   readonly host: string
   readonly isKnownHost: boolean
   /** Every value of a header, as it was sent. */
   header(name: string): readonly string[]
-  /** Counts the request as this tenant's until it is answered; false if the tenant already holds its half of the connections. */
-  countFor(tenant: string): boolean
+  /** Counts the request as theirs until it is answered; false if their tenant, or the person, already holds half of the connections. */
+  countFor(asker: Asker): boolean
 }
 
 export interface DoorServerParts {
@@ -54,7 +60,8 @@ export async function serveDoor(
   { fetch, refuse }: DoorServerParts,
   { whose = "The door's", portIn = 'GAVEL_DOOR_PORT' }: { whose?: string; portIn?: string } = {},
 ) {
-  const { host, port: wanted, hosts, requestTime, connections, keepAlive } = settings
+  const { host, port: wanted, hosts, requestTime, connections, keepAlive, forwarders } = settings
+  const networkOf = networksBehind(forwarders)
   let answersTo: (headers: readonly string[]) => boolean = () => false
   const listener = getRequestListener(
     (request, { incoming, outgoing }) => {
@@ -64,10 +71,11 @@ export async function serveDoor(
       const isWritten = named.length === 1 && HOST.test(named[0] ?? '')
       return fetch(request, {
         address: from.socket.remoteAddress ?? '',
+        asker: { network: networkOf(from) },
         host: isWritten ? (named[0] ?? '') : '',
         isKnownHost: isWritten && answersTo(named),
         header: (name) => entryOf(from.headersDistinct, name.toLowerCase()) ?? [],
-        countFor: (tenant) => open.countFor(tenant, exchange),
+        countFor: (asker) => open.countFor(shareOf(asker).name, exchange),
       })
     },
     {
@@ -92,7 +100,7 @@ export async function serveDoor(
     connectionsCheckingInterval: LIMITS.checkMs,
     requireHostHeader: false,
   }
-  const open = new PortConnections(connections)
+  const open = new PortConnections(connections, networkOf)
   const server = createServer(limits, (incoming: IncomingMessage, outgoing: ServerResponse) => {
     if (!open.begin({ incoming, outgoing })) return
     const named = incoming.headersDistinct.host ?? []

@@ -12,7 +12,7 @@ afterEach(async () => {
 /** A service that is live, and not ready, on a free port. */
 async function served(): Promise<number> {
   const http = await serveHttp(
-    { host: '127.0.0.1', port: 0, hosts: [], token: '' },
+    { host: '127.0.0.1', port: 0, hosts: [], token: '', forwarders: [] },
     {
       metrics: async () => ({ type: 'text/plain', text: '' }),
       live: async () => ({ ok: true, checks: { loops: 'ok' } }),
