@@ -4,7 +4,9 @@ import { type NamedGrant, type PersonRight, tenantsOf } from '../contracts/facts
 import type { Audit } from '../contracts/ports/audit.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Report } from '../contracts/ports/report.ts'
+import { answerTurns } from '../platform/answer-turns.ts'
 import { wrongGuesses } from '../platform/rates.ts'
+import { staticAnswer } from '../platform/static-answer.ts'
 import type { PersonAsking } from '../platform/who-asks.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { layout } from './page.ts'
@@ -54,8 +56,9 @@ export interface ConsoleParts {
  */
 export function consoleOf(parts: ConsoleParts) {
   const { sessions, way, people, publicUrl, closing, report } = parts
-  const files = new Map(parts.assets.map((asset) => [addressOf(asset), asset]))
-  const addresses = new Map([...files].map(([address, { name }]) => [name, address]))
+  const files = new Map(parts.assets.map((asset) => [addressOf(asset), assetAnswer(asset)]))
+  const addresses = new Map(parts.assets.map((asset) => [asset.name, addressOf(asset)]))
+  const turn = answerTurns()
   const paths = Map.groupBy(parts.pages, ({ path }) => path)
 
   const [blocked, notSignedIn] = [seldom(), seldom()]
@@ -81,7 +84,7 @@ export function consoleOf(parts: ConsoleParts) {
       return new Response(`${TEXTS.wrong.host}\n`, { status: 421, headers: { 'content-type': TEXT } })
     const address = new URL(request.url, `http://${from.host}`)
     const file = files.get(address.pathname)
-    if (file !== undefined) return assetAnswer(request, file)
+    if (file !== undefined) return file(request.headers)
     if (address.pathname === '/csp') {
       if (request.method === 'POST' && request.headers.get('sec-fetch-site') === 'same-origin')
         blocked(() => report('console:blocked', {}))
@@ -153,7 +156,8 @@ export function consoleOf(parts: ConsoleParts) {
     const about = isForm ? [idIn(rest.form)].filter((id) => id !== '') : []
     if (isForm && !(await noted({ asker, what: 'did', page: path, verdicts: about })))
       return told(503, TEXTS.wrong.undone, signedIn)
-    const { made: answer, verdicts } = await auditReads((): Promise<PageAnswer> | PageAnswer => found.answer(asked))
+    const work = () => auditReads((): Promise<PageAnswer> | PageAnswer => found.answer(asked))
+    const { made: answer, verdicts } = await (found.takesTurns === true ? turn(asker, request.signal, work) : work())
     const shown = isForm ? new Set([...verdicts].filter((id) => !about.includes(id))) : verdicts
     const ofFile = 'file' in answer ? { sha256: hash('sha256', answer.file, 'hex') } : {}
     const isShown = 'body' in answer || 'file' in answer
@@ -214,9 +218,8 @@ function addressOf({ name, bytes }: Asset): string {
   return `/assets/${hash('sha256', bytes, 'hex').slice(0, 16)}/${name}`
 }
 
-function assetAnswer(request: Request, { bytes, type }: Asset): Response {
-  const headers = { 'content-type': type, 'cache-control': 'public, max-age=31536000, immutable' }
-  return new Response(request.method === 'HEAD' ? null : bytes, { headers })
+function assetAnswer({ bytes, type }: Asset): (headers: Headers) => Response {
+  return staticAnswer(type, () => bytes, 'public, max-age=31536000, immutable')
 }
 
 /** A file to keep; where it is opened all the same, it may do nothing. */

@@ -36,6 +36,8 @@ export interface Page {
   readonly right: PersonRight
   /** What it does costs so much that no other site may begin it. */
   readonly isCostly?: true
+  /** It takes long for a large thread: people take turns, and none is made for who has gone. */
+  readonly takesTurns?: true
   /** A page's script asks for it again and again: that keeps no session from being idle. */
   readonly isByItself?: true
   answer(asked: PageCall): Promise<PageAnswer> | PageAnswer

@@ -134,6 +134,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
       method: 'GET',
       path: '/review/item',
       right: 'decide',
+      takesTurns: true,
       async answer({ query, session }) {
         const item = await own(query.get('id') ?? '', session)
         if (item === null) return { to: link('/review', { said: 'gone' }) }

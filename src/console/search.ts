@@ -1,8 +1,10 @@
+import { fairSlots } from '../contracts/facts/slots.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
+import { shareOf } from '../platform/who-asks.ts'
 import type { BlindReviews } from './blind-review.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import { box, field, filterOf, type Lists, options, rowsOf } from './lists.ts'
-import type { Page, PageAnswer } from './page.ts'
+import type { Page, PageAnswer, PageCall } from './page.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, NOTHING, type SafeMarkup } from './view.ts'
 
@@ -12,8 +14,10 @@ const MOST_ASKED = 400
 /** Most words and quotations of a question. */
 const MOST_TERMS = 8
 const TERM = /["“”„«»][^"“”„«»]*["“”„«»]|[^\s"“”„«»]+/g
-/** Most searches at a time, of all and of one person: one is made, the others wait. */
-const [MOST_SEARCHES, MOST_OF_ONE] = [5, 3]
+/** Searches are made one at a time, and people take turns: between two of them the record's worker serves other requests. */
+const TURNS = { all: () => 1 }
+/** Most searches of one person that wait for theirs. */
+const MOST_WAITING = 2
 
 /** What is in the record, by words and by fields; all of it stands in the address. */
 export function searchPage({
@@ -22,13 +26,22 @@ export function searchPage({
   kinds,
   disturbing,
 }: Lists & { record: Pick<RecordReader, 'find' | 'search'>; blinds: BlindReviews }): Page {
-  const turns = new Turns()
+  const turns = fairSlots(TURNS)
+  /** Null if too many of this person wait, or if nobody waits for it any more when its turn comes. */
+  async function inTurn<Made>({ asker, signal }: PageCall, work: () => Promise<Made>): Promise<Made | null> {
+    if (turns.waiting(shareOf(asker)).ofName >= MOST_WAITING) return null
+    return turns.run(shareOf(asker), signal, work).catch((error: unknown) => {
+      if (signal.aborted) return null
+      throw error
+    })
+  }
   return {
     method: 'GET',
     path: '/search',
     right: 'see',
     isCostly: true,
-    async answer({ query, session, signal }): Promise<PageAnswer> {
+    async answer(call): Promise<PageAnswer> {
+      const { query, session } = call
       const asked = (query.get('q') ?? '').trim().slice(0, MOST_ASKED)
       const filter = { ...filterOf(query, session), standing: true as const }
       if ((asked.match(TERM)?.length ?? 0) > MOST_TERMS)
@@ -36,7 +49,7 @@ export function searchPage({
       const result =
         asked === ''
           ? { found: await record.find(filter, MOST), stoppedEarly: false, reindexing: false }
-          : await turns.take(session.by, signal, () => record.search(asked, filter, MOST))
+          : await inTurn(call, () => record.search(asked, filter, MOST))
       if (result === null) return notSearched(TEXTS.search.busy, 503, searchForm(query, asked, kinds))
       const { found, stoppedEarly, reindexing } = result
       const readable = blinds.openTo(session.by, found)
@@ -58,30 +71,6 @@ ${last === undefined ? NOTHING : html`<p><a href="${link('/search', { ...Object.
 function notSearched(says: string, status: 400 | 503, form: SafeMarkup): PageAnswer {
   const { title } = TEXTS.search
   return { title, status, body: html`<h1>${title}</h1>${form}<p class="notice" role="alert">${says}</p>` }
-}
-
-/** Work that is done one after the other: between two pieces its worker serves other requests. */
-class Turns {
-  /** Whose they are. */
-  readonly #taken: string[] = []
-  #last: Promise<unknown> = Promise.resolve()
-
-  /** Null if too many wait, of all or of this person, or if nobody waits for it any more when its turn comes. */
-  async take<Made>(by: string, signal: AbortSignal, work: () => Promise<Made>): Promise<Made | null> {
-    const own = this.#taken.filter((one) => one === by).length
-    if (this.#taken.length >= MOST_SEARCHES || own >= MOST_OF_ONE) return null
-    this.#taken.push(by)
-    const before = this.#last
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#last = promise
-    try {
-      await before
-      return signal.aborted ? null : await work()
-    } finally {
-      this.#taken.splice(this.#taken.indexOf(by), 1)
-      resolve()
-    }
-  }
 }
 
 function searchForm(query: URLSearchParams, asked: string, kinds: ProtocolGuides): SafeMarkup {

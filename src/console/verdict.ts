@@ -46,6 +46,7 @@ export function verdictPages({ record, kinds, style, canDecide, blinds, clock, p
       method: 'GET',
       path: '/verdict',
       right: 'see',
+      takesTurns: true,
       async answer({ query, session }) {
         const file = await read(query, session)
         if (file === null) return NOTHING_HERE
@@ -77,6 +78,7 @@ export function verdictPages({ record, kinds, style, canDecide, blinds, clock, p
       method: 'GET',
       path: '/verdict/file',
       right: 'see',
+      takesTurns: true,
       async answer({ query, session }) {
         const file = await read(query, session)
         if (file === null) return NOTHING_HERE
@@ -92,6 +94,7 @@ export function verdictPages({ record, kinds, style, canDecide, blinds, clock, p
       method: 'GET',
       path: '/thread',
       right: 'see',
+      takesTurns: true,
       async answer({ query, session }) {
         const file = await read(query, session)
         if (file === null || file.thread === null) return NOTHING_HERE

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { setImmediate as nextTurnOfLoop } from 'node:timers/promises'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { ApiKey } from '../contracts/facts/api-key.ts'
 import { didYouMean } from '../contracts/facts/did-you-mean.ts'
-import { fairSlots } from '../contracts/facts/slots.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { DoorOutcome, Report } from '../contracts/ports/report.ts'
-import { type Asker, shareOf } from '../platform/who-asks.ts'
+import { answerTurns } from '../platform/answer-turns.ts'
+import { staticAnswer } from '../platform/static-answer.ts'
+import type { Asker } from '../platform/who-asks.ts'
 import { bodyOf, bodyRoom, CLOSE, checkBodyHeaders } from './body.ts'
 import { documentOf } from './document.ts'
 import { answerTimes, type Dependency } from './in-time.ts'
@@ -14,7 +14,6 @@ import { callers } from './keys.ts'
 import { PROBLEM_NAMES, PROBLEMS, type ProblemName, RequestRefused, refusal } from './problem.ts'
 import { answerUnits, type ChargedParts, requestUnits } from './request-units.ts'
 import { type Caller, type DoorRoute, json, type KeyRate } from './route.ts'
-import { staticAnswer } from './static-answer.ts'
 import { knownParameters } from './unknown-fields.ts'
 
 /** Whence a request comes, as the server has seen it. */
@@ -64,7 +63,7 @@ export function door(parts: DoorParts): Door {
   const app = new OpenAPIHono<Env>()
   const document = documentOf(app, parts.routes, parts.version)
   const room = bodyRoom(settings.bodies)
-  const inTurn = answerTurns()
+  const turn = answerTurns()
   const timeOf = answerTimes(parts.isAway)
   const who = callers({ keys: parts.keys, rate: settings.rate, openAs: parts.openAs, clock: parts.clock })
 
@@ -110,7 +109,7 @@ export function door(parts: DoorParts): Door {
         },
         base: settings.publicUrl === '' ? `http://${from.host}` : settings.publicUrl.replace(/\/+$/, ''),
         ...time.ofCall,
-        inTurn: inTurn(asker, time.ofCall.gone),
+        inTurn: (work) => turn(asker, time.ofCall.gone(), work),
         closing,
         signal: () => AbortSignal.any([time.ofCall.gone(), closing]),
       })
@@ -198,21 +197,6 @@ export function door(parts: DoorParts): Door {
  */
 function mayBeUntyped({ googleKeys }: DoorRoute, headers: Headers, query: URLSearchParams): boolean {
   return googleKeys === true && (query.has('key') || headers.has('x-goog-api-key') || headers.has('authorization'))
-}
-
-/** Large answers that are made at a time, of one tenant and by one key: callers take turns. */
-const TURNS = { all: () => 4, each: 2, ofPart: 2 }
-
-/** What does a caller's work in its turn, unless the caller has gone before. */
-function answerTurns() {
-  const turns = fairSlots(TURNS)
-  return (asker: Asker, gone: () => AbortSignal) =>
-    <Result>(work: () => Promise<Result>) =>
-      turns.run(shareOf(asker), gone(), async () => {
-        // What others have asked for meanwhile comes in between.
-        await nextTurnOfLoop()
-        return await work()
-      })
 }
 
 const NOBODY: Caller = { id: '', tenant: '', scopes: new Set(), by: '', rate: { perSecond: 1, burst: 1 } }

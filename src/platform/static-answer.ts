@@ -8,12 +8,16 @@ interface MadeAnswer {
 }
 
 /** Answers that are the same for everybody: made at the first request, once, and compressed once. Who has it already gets 304. */
-export function staticAnswer(type: string, make: () => string): (headers: Headers) => Response {
+export function staticAnswer(
+  type: string,
+  make: () => string | Uint8Array,
+  cacheControl = 'no-cache',
+): (headers: Headers) => Response {
   let made: MadeAnswer | undefined
   return (headers) => {
     made ??= madeOf(make())
     const { etag, plain, gzipped } = made
-    const common = { 'content-type': type, etag, vary: 'accept-encoding', 'cache-control': 'no-cache' }
+    const common = { 'content-type': type, etag, vary: 'accept-encoding', 'cache-control': cacheControl }
     if (hasTag(headers.get('if-none-match') ?? '', etag)) return new Response(null, { status: 304, headers: common })
     const isCompressed = takesGzip(headers.get('accept-encoding') ?? '')
     const bytes = isCompressed ? gzipped : plain
@@ -22,8 +26,8 @@ export function staticAnswer(type: string, make: () => string): (headers: Header
   }
 }
 
-function madeOf(text: string): MadeAnswer {
-  const plain = Buffer.from(text)
+function madeOf(made: string | Uint8Array): MadeAnswer {
+  const plain = Buffer.from(made)
   // Weak: the compressed form has the same tag.
   const etag = `W/"${createHash('sha256').update(plain).digest('base64url').slice(0, 22)}"`
   return { etag, plain, gzipped: gzipSync(plain) }

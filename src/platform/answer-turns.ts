@@ -1,0 +1,17 @@
+import { setImmediate as nextTurnOfLoop } from 'node:timers/promises'
+import { fairSlots } from '../contracts/facts/slots.ts'
+import { type Asker, shareOf } from './who-asks.ts'
+
+/** Large answers that are made at a time, of one tenant or person, and by one key or session. */
+const TURNS = { all: () => 4, each: 2, ofPart: 2 }
+
+/** Does somebody's work in their turn: those who ask take turns. Rejects if they have gone before it. */
+export function answerTurns() {
+  const turns = fairSlots(TURNS)
+  return <Result>(asker: Asker, gone: AbortSignal, work: () => Promise<Result>): Promise<Result> =>
+    turns.run(shareOf(asker), gone, async () => {
+      // What others have asked for meanwhile comes in between.
+      await nextTurnOfLoop()
+      return await work()
+    })
+}

@@ -1,0 +1,79 @@
+import { gunzipSync } from 'node:zlib'
+import { describe, expect, it, vi } from 'vitest'
+import { aConsole } from './console-for-tests.ts'
+
+const nextTurns = async (turns: number) => {
+  for (let n = 0; n < turns; n++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** A console whose record tells of a subject when it is let in, and two people who ask for pages of it. */
+async function large() {
+  const console = await aConsole()
+  const { id } = await console.judged({ verdict: { tenant: 'acme' } })
+  const [anna, ben] = [await console.signedIn(), await console.signedIn('ben')]
+  const { verdict } = console.record
+  const waiting: (() => void)[] = []
+  vi.spyOn(console.record, 'verdict').mockImplementation(async (...of) => {
+    await new Promise<void>((resolve) => void waiting.push(resolve))
+    return verdict.apply(console.record, of)
+  })
+  const letIn = async (many = 1) => {
+    for (let n = 0; n < many; n++) {
+      waiting.shift()?.()
+      await nextTurns(20)
+    }
+  }
+  const get = async (path: string, cookie: string, signal?: AbortSignal) =>
+    (await console.ask(`${path}?id=${id}`, { headers: { cookie }, signal: signal ?? null })).status
+  return { anna, ben, waiting, letIn, get }
+}
+
+describe.each(['/verdict', '/verdict/file', '/thread'])('pages of %s', (path) => {
+  it('are made in turn: who asks for a hundred keeps nobody else waiting', async () => {
+    const { anna, ben, waiting, letIn, get } = await large()
+    const flood = Array.from({ length: 100 }, () => get(path, anna))
+    await nextTurns(50)
+    expect(waiting).toHaveLength(2)
+    let isThere = false
+    const asked = get(path, ben).finally(() => {
+      isThere = true
+    })
+    await nextTurns(50)
+    for (let n = 0; n < 4 && !isThere; n++) await letIn()
+    expect(isThere).toBe(true)
+    await letIn(100)
+    expect(new Set(await Promise.all([asked, ...flood]))).toEqual(new Set([200]))
+  })
+
+  it('are not made for who has gone', async () => {
+    const { anna, waiting, letIn, get } = await large()
+    const first = [get(path, anna), get(path, anna)]
+    const leaving = new AbortController()
+    const left = Array.from({ length: 50 }, () => get(path, anna, leaving.signal))
+    await nextTurns(50)
+    expect(waiting).toHaveLength(2)
+    leaving.abort()
+    await letIn(4)
+    expect(await Promise.all(first)).toEqual([200, 200])
+    await Promise.all(left)
+    expect(waiting).toEqual([])
+  })
+})
+
+describe('a file that pages are made with', () => {
+  it('is compressed once, kept for ever, and told by its tag to who has it', async () => {
+    const console = await aConsole()
+    const page = await (await console.ask('/sign-in')).text()
+    const path = /href="(\/assets\/[^"]+console\.css)"/.exec(page)?.[1] ?? ''
+    const get = (headers: Record<string, string> = {}, method = 'GET') => console.ask(path, { headers, method })
+    const plain = await get()
+    expect(await plain.text()).toBe('/* console.css */')
+    expect(plain.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    const small = await get({ 'accept-encoding': 'br, gzip' })
+    expect([small.headers.get('content-encoding'), small.headers.get('vary')]).toEqual(['gzip', 'accept-encoding'])
+    expect(gunzipSync(Buffer.from(await small.arrayBuffer())).toString()).toBe('/* console.css */')
+    const again = await get({ 'if-none-match': plain.headers.get('etag') ?? '' })
+    expect([again.status, await again.text()]).toEqual([304, ''])
+    expect((await get({}, 'HEAD')).headers.get('content-type')).toBe('text/css')
+  })
+})
