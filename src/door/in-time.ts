@@ -119,6 +119,8 @@ export function answerTimes(isAway: (dependency: Dependency) => boolean) {
         } finally {
           isAnswered = true
           clearTimeout(timer)
+          // A promise that stays open keeps what it was raced with: the answer, for as long as a connection keeps its latest request.
+          over.reject(GIVEN_UP)
           if (isGivenUp) {
             givenUp++
             // Its client has an answer, and its failure has the same cause.

@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setImmediate as nextTurnOfLoop } from 'node:timers/promises'
 import { OperatorError } from '../contracts/facts/errors.ts'
 import { PortConnections } from './port-connections.ts'
 import { wrongGuesses } from './rates.ts'
@@ -33,12 +34,14 @@ export interface HttpSettings {
 }
 
 /** No scraper needs more than this: slow, flooding or endless connections are cut off. */
-const LIMITS = { headerBytes: 8_192, headersMs: 5_000, requestMs: 10_000, silenceMs: 30_000, connections: 128 }
+const LIMITS = { headerBytes: 8_192, headersMs: 5_000, requestMs: 10_000, silenceMs: 30_000 }
 
 /** Serves `/metrics`, `/health/live` and `/health/ready`; resolves once the port is open. */
 export async function serveHttp(
   { host, port: wanted, hosts, token, forwarders }: HttpSettings,
   parts: HttpParts,
+  /** Most connections at a time. No scraper needs more than this. */
+  connections = 128,
 ): Promise<{ readonly port: number; close(): Promise<void> }> {
   const knows = bearer(token)
   const guess = wrongGuesses(() => performance.now())
@@ -51,14 +54,14 @@ export async function serveHttp(
     requestTimeout: LIMITS.requestMs,
     connectionsCheckingInterval: 1_000,
   }
-  const open = new PortConnections(LIMITS.connections, networkOf)
+  const page = sharedPages(parts.metrics)
+  const open = new PortConnections(connections, networkOf)
   const server = createServer(limits, (request, response) => {
-    if (!open.begin({ incoming: request, outgoing: response })) return
-    const send = (status: number, type: string, body: string, headers: Record<string, string> = {}) =>
+    const exchange = { incoming: request, outgoing: response }
+    const send = (status: number, type: string, body: string | Buffer, headers: Record<string, string> = {}) =>
       response.writeHead(status, { 'content-type': type, 'x-content-type-options': 'nosniff', ...headers }).end(body)
     const health = ({ ok, ...said }: Health) =>
       send(ok ? 200 : 503, 'application/json', `${JSON.stringify({ status: ok ? 'ok' : 'failing', ...said })}\n`)
-    const metrics = ({ type, text }: { type: string; text: string }) => send(200, type, text)
     // Who brings the token is let in before: nobody is shut out by another who guesses.
     const refuseToken = () => {
       const seconds = request.headers.authorization === undefined ? null : guess(networkOf(request))
@@ -74,7 +77,9 @@ export async function serveHttp(
       switch ((request.url ?? '').split('?', 1)[0]) {
         case '/metrics':
           if (!knows(request.headers.authorization)) return refuseToken()
-          return metrics(await parts.metrics(request.headers.accept))
+          // A page is long in coming: whoever asks for many at once leaves connections for probes.
+          if (!open.countFor(networkOf(request), exchange)) return send(429, 'text/plain', 'too many at once\n', SOON)
+          return send(200, ...(await page(request.headers.accept)))
         case '/health/live':
           return health(await parts.live())
         case '/health/ready':
@@ -83,7 +88,9 @@ export async function serveHttp(
           return send(404, 'text/plain', 'see /metrics, /health/live and /health/ready\n')
       }
     }
-    answer().catch(() => send(500, 'text/plain', 'failed\n'))
+    open.begin(exchange, () => {
+      answer().catch(() => send(500, 'text/plain', 'failed\n'))
+    })
   })
   server.setTimeout(LIMITS.silenceMs)
   server.on('connection', (socket) => open.admit(socket))
@@ -106,6 +113,35 @@ export async function serveHttp(
         server.close(() => resolve())
         server.closeAllConnections()
       }),
+  }
+}
+
+const SOON = { 'retry-after': '1', connection: 'close' }
+
+/** The form of the metrics that is not the usual one. */
+const OPEN_METRICS = 'application/openmetrics-text'
+
+/**
+ * Pages of metrics, with their type, made one at a time: who asks while one is made gets the next, and all of them the same bytes. So neither work
+ * nor memory grows with those who ask at once.
+ */
+function sharedPages(make: HttpParts['metrics']): (accept?: string) => Promise<[type: string, page: Buffer]> {
+  const next = new Map<string, Promise<[string, Buffer]>>()
+  let last: Promise<unknown> = Promise.resolve()
+  return (accept = '') => {
+    // No other difference between two headers makes another page.
+    const form = accept.includes(OPEN_METRICS) ? OPEN_METRICS : ''
+    const known = next.get(form)
+    if (known !== undefined) return known
+    const made = last.then(async (): Promise<[string, Buffer]> => {
+      await nextTurnOfLoop()
+      next.delete(form)
+      const { type, text } = await make(form)
+      return [type, Buffer.from(text)]
+    })
+    next.set(form, made)
+    last = made.catch(() => undefined)
+    return made
   }
 }
 

@@ -10,8 +10,8 @@ export interface Exchange {
 export interface Connection {
   /** Who holds it: the network that is connected or, behind a forwarder, that of the latest request. */
   network: string
-  /** Its requests, until their answers are with the client. */
-  readonly inHand: Set<Exchange>
+  /** Its requests, until their answers are with the client, each with what answers it. */
+  readonly inHand: Map<Exchange, () => void>
   /** How many bytes had been read when the last answer was written: with more of them, a request has begun. */
   answeredAt: number
   latest?: Exchange
@@ -21,6 +21,8 @@ export interface Connection {
 
 /** More requests than that are not in hand on one connection. */
 const MOST_IN_HAND = 16
+/** Bytes of answers that this process keeps for clients that have not taken them. */
+const MOST_UNTAKEN = 64 * 2 ** 20
 
 /**
  * The connections of a port, at most so many: beyond that one that waits for its client gives way to the next. That is one on which
@@ -32,6 +34,8 @@ export class PortConnections {
   readonly #open = new Map<Socket, Connection>()
   /** Those that wait for their client, by network. A client that sends a little of a request changes no place in it. */
   readonly #waiting = new Groups<Socket>()
+  /** Those that were given more than their clients take at once, by network. */
+  readonly #untaken = new Groups<Socket>()
   /** Requests in hand, by whose they are. */
   readonly #counted = new Groups<Exchange>()
   #isClosing = false
@@ -53,42 +57,52 @@ export class PortConnections {
       return
     }
     const network = networkOf(socket.remoteAddress ?? '')
-    this.#open.set(socket, { network, inHand: new Set(), answeredAt: 0, endsAt: -1 })
+    this.#open.set(socket, { network, inHand: new Map(), answeredAt: 0, endsAt: -1 })
     this.#waiting.add(network, socket)
     socket.once('close', () => this.#forget(socket))
   }
 
-  /** A request begins; it is in hand until it is answered. False if it can't be answered: its connection is closed. */
-  begin(exchange: Exchange): boolean {
+  /**
+   * A request begins; it is in hand until it is answered. `answer` is called once the client has taken the answers to its earlier requests, so
+   * that nobody has more made than they take. It is not called if nothing can be answered: the connection is closed then.
+   */
+  begin(exchange: Exchange, answer: () => void): void {
     const { incoming, outgoing } = exchange
     const { socket } = incoming
     const connection = this.#open.get(socket)
     // The parser goes on through what it has already read. Whatever can't be answered is not begun.
     if (connection === undefined || !isWritable(socket) || connection.inHand.size >= MOST_IN_HAND) {
       socket.destroy()
-      return false
+      return
     }
-    connection.inHand.add(exchange)
+    if (connection.inHand.size === 0) this.#heldBy(socket, connection, this.#networkOf(incoming))
+    connection.inHand.set(exchange, answer)
     connection.latest = exchange
-    const network = this.#networkOf(incoming)
-    if (network !== connection.network) this.#waiting.remove(connection.network, socket)
-    connection.network = network
     if (this.#isClosing) outgoing.shouldKeepAlive = false
     // By then the parser has read what came with the headers: of most requests that is all.
     process.nextTick(() => {
       this.#place(socket)
       if (!incoming.complete) incoming.once('end', () => this.#place(socket))
     })
+    // When its last byte is written: of most answers all are with the system then.
+    outgoing.once('prefinish', () => {
+      if (socket.writableLength === 0) return
+      this.#untaken.add(connection.network, socket)
+      this.#boundUntaken()
+    })
     outgoing.once('close', () => {
       connection.inHand.delete(exchange)
+      this.#untaken.remove(connection.network, socket)
       const isLast = connection.inHand.size === 0
       if (connection.inHand.size === connection.endsAt || (isLast && this.#isClosing)) socket.destroySoon()
       else {
         if (isLast) connection.answeredAt = socket.bytesRead
         this.#place(socket)
+        const [next] = connection.inHand.values()
+        if (isWritable(socket)) next?.()
       }
     })
-    return true
+    if (connection.inHand.size === 1) answer()
   }
 
   /**
@@ -137,14 +151,36 @@ export class PortConnections {
     else this.#waiting.remove(connection.network, socket)
   }
 
+  #heldBy(socket: Socket, connection: Connection, network: string): void {
+    if (network !== connection.network) this.#waiting.remove(connection.network, socket)
+    connection.network = network
+  }
+
   #forget(socket: Socket): void {
-    this.#waiting.remove(this.#open.get(socket)?.network ?? '', socket)
+    const { network = '' } = this.#open.get(socket) ?? {}
+    this.#waiting.remove(network, socket)
+    this.#untaken.remove(network, socket)
     this.#open.delete(socket)
   }
 
   #end(socket: Socket): void {
     this.#forget(socket)
     socket.destroy()
+  }
+
+  /** Ends connections whose answers are not taken, as long as those are too many bytes: the longest one of the network that holds most. */
+  #boundUntaken(): void {
+    for (;;) {
+      let [all, most] = [0, 0]
+      let longest: Socket | undefined
+      for (const sockets of this.#untaken.groups()) {
+        const bytes = [...sockets].reduce((sum, { writableLength }) => sum + writableLength, 0)
+        all += bytes
+        if (bytes > most) [most, longest] = [bytes, [...sockets][0]]
+      }
+      if (all <= MOST_UNTAKEN || longest === undefined || longest.writableLength === all) return
+      this.#end(longest)
+    }
   }
 
   /** Ends the connection that has waited longest, of the network that holds most; false if there is none. */
@@ -168,9 +204,10 @@ export class PortConnections {
 
 /** Whether nothing is to be done for it before its client sends more, or takes what it was given. */
 function isWaiting(connection: Connection | undefined): boolean {
-  for (const { incoming, outgoing } of connection?.inHand ?? [])
-    if (incoming.complete && !outgoing.writableEnded) return false
-  return true
+  const [first] = connection?.inHand.keys() ?? []
+  return (
+    first === undefined || !first.incoming.complete || first.outgoing.writableEnded || first.outgoing.writableNeedDrain
+  )
 }
 
 export function isWritable(socket: Socket): boolean {
@@ -193,6 +230,10 @@ class Groups<Member> {
 
   of(group: string): ReadonlySet<Member> {
     return this.#all.get(group) ?? new Set()
+  }
+
+  groups(): Iterable<ReadonlySet<Member>> {
+    return this.#all.values()
   }
 
   largest(): ReadonlySet<Member> {

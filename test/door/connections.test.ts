@@ -323,3 +323,52 @@ it('behind a forwarder those who ask give way, not all of its connections', asyn
   await behind('192.0.2.9')
   await soon(() => expect(all.map(({ closedAt }) => closedAt === undefined)).toEqual([true, false, true]))
 })
+
+/** A door whose answers have so many bytes. */
+async function heavy(bytes: number) {
+  const answer = Buffer.alloc(bytes, 'x')
+  const asked: string[] = []
+  const own = await serveDoor(
+    { ...SETTINGS, requestTime: 30_000 },
+    {
+      async fetch(request) {
+        asked.push(request.url)
+        return new Response(answer)
+      },
+      refuse: () => ({ type: 'text/plain', body: '' }),
+    },
+  )
+  ends.push(() => own.close(0))
+  const deaf = async (sent: string, localAddress: string) => {
+    const one = await client(own.port, '', localAddress)
+    one.socket.pause().write(sent)
+    return one
+  }
+  return { ...own, asked, deaf }
+}
+
+it('makes the next answer on a connection once its client has taken those before', async () => {
+  const { asked, deaf } = await heavy(8_000_000)
+  const own = await deaf(ASK.repeat(3), '127.0.0.1')
+  await soon(() => expect(asked).toHaveLength(1))
+  await sleep(300)
+  expect(asked).toHaveLength(1)
+  own.socket.resume()
+  await soon(() => expect(asked).toHaveLength(3))
+  await soon(() => expect(own.said.match(/HTTP\/1\.1 200/g)).toHaveLength(3))
+})
+
+it('keeps a bounded part of answers that are not taken: the longest waiting of who holds most give way', async () => {
+  const { asked, deaf } = await heavy(8_000_000)
+  const ours = await deaf(ASK, '127.0.0.1')
+  const theirs: Client[] = []
+  for (let nth = 0; nth < 16; nth++) {
+    theirs.push(await deaf(ASK, '127.0.0.2'))
+    await soon(() => expect(asked).toHaveLength(nth + 2))
+  }
+  // Of 64 MiB eight answers are there, one of them ours.
+  for (const { socket } of [ours, ...theirs]) socket.resume()
+  await soon(() => expect(theirs.slice(0, 9).every(({ closedAt }) => closedAt !== undefined)).toBe(true))
+  for (const { said } of theirs.slice(0, 9)) expect(said.length).toBeLessThan(8_000_000)
+  await soon(() => expect([ours, ...theirs.slice(9)].map(({ said }) => said.length > 8_000_000)).not.toContain(false))
+})

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { answerTimes } from '../../src/door/in-time.ts'
 
@@ -35,4 +37,21 @@ test('the work hears when nobody waits for it any more: its client has gone, or 
   late.ofCall.within(0)
   expect((await late.answer(new Promise(() => {}))).status).toBe(202)
   expect(late.ofCall.gone().aborted).toBe(true)
+})
+
+test('no answer is kept in memory once it is given, for as long as its connection is', async () => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage: () => void = runInNewContext('gc')
+  const client = new AbortController()
+  const timeOf = answerTimes(() => false)
+  const given = async () => {
+    const { ofCall, answer } = timeOf('redis', client.signal)
+    ofCall.gone()
+    return new WeakRef(await answer(Promise.resolve(new Response('said'))))
+  }
+  const answers = await Promise.all(Array.from({ length: 20 }, given))
+  await new Promise((resolve) => setImmediate(resolve))
+  collectGarbage()
+  expect(answers.map((one) => one.deref())).toEqual(answers.map(() => undefined))
+  expect(client.signal.aborted).toBe(false)
 })

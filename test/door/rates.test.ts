@@ -71,6 +71,23 @@ describe('the rate of a key', () => {
     expect(statuses).toEqual(new Set([200]))
   })
 
+  test('is charged for a body that does not come, too', async () => {
+    const door = testDoor()
+    const key = door.keyOf('acme', ['send'], { rate: { perSecond: 1, burst: 2 } })
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+    const slow = async () => {
+      const leaving = new AbortController()
+      const body = new ReadableStream({
+        start: (stream) => leaving.signal.addEventListener('abort', () => stream.error(new Error('left'))),
+      })
+      const init = { method: 'POST', headers, body, duplex: 'half' as const }
+      const answered = door.fetch(new Request('http://localhost/v1/messages', init), door.from)
+      leaving.abort()
+      return (await answered).status
+    }
+    expect([await slow(), await slow(), await slow()]).toEqual([500, 500, 429])
+  })
+
   test('is kept in every window but for the burst and one request, whatever is sent at the same time', async () => {
     await fc.assert(
       fc.asyncProperty(RATES, STEPS, async (rate, steps) => {

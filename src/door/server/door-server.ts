@@ -102,12 +102,13 @@ export async function serveDoor(
   }
   const open = new PortConnections(connections, networkOf)
   const server = createServer(limits, (incoming: IncomingMessage, outgoing: ServerResponse) => {
-    if (!open.begin({ incoming, outgoing })) return
-    const named = incoming.headersDistinct.host ?? []
-    // The address of a request is made of its Host: what is none makes no address.
-    if (named.length !== 1 || !HOST.test(named[0] ?? '')) respondUnread(outgoing, 'bad-request')
-    else if (DOT_SEGMENT.test(incoming.url?.split('?', 1)[0] ?? '')) respondUnread(outgoing, 'dot-segment')
-    else void listener(incoming, outgoing)
+    open.begin({ incoming, outgoing }, () => {
+      const named = incoming.headersDistinct.host ?? []
+      // The address of a request is made of its Host: what is none makes no address.
+      if (named.length !== 1 || !HOST.test(named[0] ?? '')) respondUnread(outgoing, 'bad-request')
+      else if (DOT_SEGMENT.test(incoming.url?.split('?', 1)[0] ?? '')) respondUnread(outgoing, 'dot-segment')
+      else void listener(incoming, outgoing)
+    })
   })
   server.on('checkExpectation', (_, outgoing: ServerResponse) => respondUnread(outgoing, 'expectation'))
   server.on('connect', (_, socket) => socket.end(rawAnswer('bad-request', refuse)))
