@@ -213,6 +213,7 @@ export async function aConsole({
       headers: { 'sec-fetch-site': 'same-origin', ...headers },
     })
   return {
+    fetch,
     record,
     topics,
     arriving,

@@ -11,6 +11,8 @@ export const NOW = Date.parse('2026-01-02T00:00:00Z')
 
 export interface TestDoorOptions {
   readonly routes?: readonly DoorRoute[]
+  /** Beside the usual ones. */
+  readonly alsoRoutes?: readonly DoorRoute[]
   readonly openAs?: string
   readonly textFields?: readonly string[]
   readonly origins?: readonly string[]
@@ -69,6 +71,7 @@ export function testDoor(options: TestDoorOptions = {}) {
         pressure: options.pressure ?? (() => null),
         clock: () => NOW,
       }),
+      ...(options.alsoRoutes ?? []),
     ],
     keys: () => kept,
     openAs: options.openAs ?? null,
