@@ -1,4 +1,5 @@
 import { PLACE_IN_RECORD, type RecordedRow, type RecordReader } from '../contracts/ports/record.ts'
+import { atOnce } from '../platform/at-once.ts'
 import type { BlindReviews } from './blind-review.ts'
 import { box, field, filterOf, type Lists, options, rowData, rowsOf, rowTemplate } from './lists.ts'
 import type { Page, PageAnswer } from './page.ts'
@@ -20,7 +21,7 @@ interface LiveParts extends Lists {
 const MOST = 50
 /** A page that takes nothing for so long has so many events wait, and is then ended: it learns how much it missed, and comes back. */
 const MOST_WAITING = 200
-/** Most streams of one session. */
+/** Most streams of one person, in all sessions. */
 const MOST_OF_ONE = 20
 /** A line without meaning is sent so often, so that nobody between takes the silence for the end, in ms. */
 const HEARTBEAT_MS = 15_000
@@ -32,9 +33,8 @@ const RETRY_MS = 2_000
 /** Verdicts as they come; by script, or, without, by loading the page again. */
 export function livePages({ record, arriving, blinds, kinds, disturbing, streams }: LiveParts): Page[] {
   const eventOf = eventsOf({ kinds, disturbing })
-  /** Streams that are open, from their answer on: of all, and of each session. */
-  let opened = 0
-  const open = new WeakMap<Session['ended'], number>()
+  /** Streams are open from their answer on. */
+  const open = atOnce(streams, MOST_OF_ONE)
   return [
     {
       method: 'GET',
@@ -60,15 +60,9 @@ export function livePages({ record, arriving, blinds, kinds, disturbing, streams
         // It is repeated in the events of what comes next.
         if (after !== '' && !PLACE_IN_RECORD.test(after)) return { title: '', body: NOTHING, status: 400 }
         if (!(await told([]))) return { title: '', body: NOTHING, status: 503 }
-        const own = open.get(session.ended) ?? 0
-        if (opened >= streams || own >= MOST_OF_ONE) return { title: '', body: NOTHING, status: 503 }
+        const left = open(session.by)
+        if (left === null) return { title: '', body: NOTHING, status: 503 }
         const filter = filterOf(query, session)
-        opened++
-        open.set(session.ended, own + 1)
-        const left = () => {
-          opened--
-          open.set(session.ended, (open.get(session.ended) ?? 1) - 1)
-        }
         return {
           stream: eventStream({
             signal,

@@ -58,6 +58,8 @@ export const HEADERS: Readonly<Record<string, string>> = {
 
 /** Longest body of a form, in bytes: a reason of 2,000 characters, escaped. */
 const FORM_BYTES = 65_536
+/** Most fields of a form: one that is shown again costs by the field. */
+const MOST_FIELDS = 20
 
 /** A cookie of the console. Off TLS its name holds the port: on one machine ports share cookies. */
 function cookieName(kind: 'console' | 'sign-in', host: string, publicUrl: PublicUrl): string {
@@ -99,7 +101,7 @@ export function isFromElsewhere(headers: Headers): boolean {
   return ['cross-site', 'same-site'].includes(headers.get('sec-fetch-site') ?? '')
 }
 
-/** The fields of a form; null if it is none, or too long. */
+/** The fields of a form; null if it is none, too long, or has too many. */
 export async function formOf(request: Request): Promise<URLSearchParams | null> {
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/x-www-form-urlencoded(;|$)/i.test(type)) return null
@@ -111,5 +113,6 @@ export async function formOf(request: Request): Promise<URLSearchParams | null> 
     if (bytes > FORM_BYTES) return null
     chunks.push(chunk)
   }
-  return new URLSearchParams(Buffer.concat(chunks).toString('utf8'))
+  const text = Buffer.concat(chunks).toString('utf8')
+  return text.split('&', MOST_FIELDS + 1).length > MOST_FIELDS ? null : new URLSearchParams(text)
 }

@@ -1,5 +1,7 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Grant, grantsOf, type NamedGrant, type Person } from '../contracts/facts/person-roles.ts'
 import type { OpenIdProvider, SignInChecks } from '../contracts/ports/openid.ts'
+import { atOnce } from '../platform/at-once.ts'
 import type { PersonAsking } from '../platform/who-asks.ts'
 import { type ConsoleClient, cookieIn, cookieOf, type PublicUrl } from './request-guard.ts'
 import { newSecret, type Sessions } from './sessions.ts'
@@ -37,6 +39,8 @@ interface SignInParts {
 const PRINT_MS = 10_000
 /** How long a provider may take to send somebody back, in seconds. */
 const BACK_SECONDS = 600
+/** Most sign-ins of which the provider is asked at a time, and of one network. */
+const [MOST_ASKED, MOST_OF_ONE] = [20, 5]
 /** Longest name of a person that decisions can hold. */
 const MOST_NAME = 200
 
@@ -83,11 +87,14 @@ function byLink({ sessions, publicUrl, page, print, guess, entered }: SignInPart
 
 /**
  * At an OpenID Connect provider. It is reached by a link and not by a form, since a browser holds what a form leads to against the
- * policy of its page. What binds the answer to the browser stands in a cookie of that browser, and nowhere here.
+ * policy of its page. What binds the answer to the browser stands in a cookie of that browser, and nowhere here; this process has sealed it, so
+ * that nobody makes it ask the provider who has not begun here.
  */
 function atProvider(parts: SignInParts & { provider: OpenIdProvider }) {
   const { provider, people, sessions, publicUrl, page, guess, entered, failed } = parts
   const { title } = TEXTS.signIn
+  const seal = sealer(randomBytes(32))
+  const asking = atOnce(MOST_ASKED, MOST_OF_ONE)
   const back = (host: string) => `${publicUrl === '' ? `http://${host}` : publicUrl}/sign-in/back`
   return async (request: Request, from: ConsoleClient, address: URL): Promise<Response> => {
     const { host } = from
@@ -98,27 +105,29 @@ function atProvider(parts: SignInParts & { provider: OpenIdProvider }) {
       const checks: SignInChecks = { state: newSecret(), nonce: newSecret(), verifier: newSecret() }
       try {
         const to = await provider.begin(checks, back(host))
-        const kept = [checks.state, checks.nonce, checks.verifier].join('.')
-        return sent(to, cookieOf('sign-in', kept, { ...where, seconds: BACK_SECONDS }))
+        return sent(to, cookieOf('sign-in', seal.closed(checks), { ...where, seconds: BACK_SECONDS }))
       } catch (error) {
         failed(error)
         return page(503, title, again(TEXTS.signIn.away))
       }
     }
     if (address.pathname === '/sign-in/back' && request.method === 'GET') {
-      const [state = '', nonce = '', verifier = ''] = cookieIn('sign-in', request.headers, where).split('.')
+      const checks = seal.opened(cookieIn('sign-in', request.headers, where))
       const used = cookieOf('sign-in', '', where)
-      if (verifier === '' || address.searchParams.get('state') !== state)
+      if (checks === null || address.searchParams.get('state') !== checks.state)
         return withCookie(page(400, title, again(TEXTS.signIn.notBack)), used)
-      // The cookie is the browser's own, and so may be made up: each of these asks the provider.
       const waits = tooMany(guess(from.asker.network), page)
       if (waits !== null) return waits
+      const end = asking(from.asker.network)
+      if (end === null) return page(503, title, again(TEXTS.signIn.busy))
       let person: Person
       try {
-        person = await provider.finish(new URL(`${back(host)}${address.search}`), { state, nonce, verifier })
+        person = await provider.finish(new URL(`${back(host)}${address.search}`), checks)
       } catch (error) {
         failed(error)
         return withCookie(page(403, title, again(TEXTS.signIn.failed)), used)
+      } finally {
+        end()
       }
       const grants = grantsOf(person, people)
       if (!isAllowed(person, grants)) return withCookie(page(403, title, nobody(person.by)), used)
@@ -169,6 +178,27 @@ function sent(to: string, cookie: string): Response {
 function withCookie(response: Response, cookie: string): Response {
   response.headers.append('set-cookie', cookie)
   return response
+}
+
+/** Seals what a browser keeps of a sign-in, for this process and for as long as it may take. */
+function sealer(key: Buffer) {
+  const seconds = () => Math.floor(performance.now() / 1_000)
+  const sealOf = (kept: string) => createHmac('sha256', key).update(kept).digest('base64url')
+  return {
+    closed({ state, nonce, verifier }: SignInChecks): string {
+      const kept = [state, nonce, verifier, seconds()].join('.')
+      return `${kept}.${sealOf(kept)}`
+    },
+    /** Null if this process has not sealed it, or too long ago. */
+    opened(cookie: string): SignInChecks | null {
+      const at = cookie.lastIndexOf('.')
+      const [kept, given] = [cookie.slice(0, at), Buffer.from(cookie.slice(at + 1))]
+      const own = Buffer.from(sealOf(kept))
+      if (at === -1 || given.length !== own.length || !timingSafeEqual(given, own)) return null
+      const [state = '', nonce = '', verifier = '', since = ''] = kept.split('.')
+      return Number(since) + BACK_SECONDS < seconds() ? null : { state, nonce, verifier }
+    },
+  }
 }
 
 /** The answer to a network that has tried too often; null to any other. */

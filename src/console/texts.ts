@@ -83,6 +83,7 @@ export const TEXTS = {
     away: 'The provider does not answer. Try again in a while; the console’s log names the reason.',
     notBack: 'This answer does not belong to a sign-in from this browser, or it came too late. Start again.',
     failed: 'The provider has not signed you in. The console’s log names the reason.',
+    busy: 'Many people sign in at the moment. Try again in a few seconds.',
     tooMany: 'Too many sign-ins were tried from your network. Try again in a few seconds.',
     nobody: 'You have no role here. The person who sets console.people can give you one. You are',
     proxy: 'The proxy before this console signs people in and out.',

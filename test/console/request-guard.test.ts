@@ -227,3 +227,19 @@ it('the menu leads to no page that is not there', async () => {
     for (const place of places) expect((await console.page(place, cookie)).status, place).toBe(200)
   }
 })
+
+it('a form of more fields than any page has is none: it is neither sent nor shown again', async () => {
+  const { console, id, decided } = await withVerdict()
+  const [earlier, cookie] = [await console.signedIn(), await console.signedIn()]
+  const token = tokenIn((await console.page(`/verdict?id=${id}`, earlier)).text)
+  const send = async (more: string) => {
+    const headers = { cookie, 'sec-fetch-site': 'same-origin', 'content-type': 'application/x-www-form-urlencoded' }
+    const body = `${new URLSearchParams({ id, label: 'rumor', why: 'x', token })}${more}`
+    const response = await console.ask('/decide', { method: 'POST', body, headers })
+    return { status: response.status, length: (await response.text()).length }
+  }
+  expect(await send('&a'.repeat(16))).toMatchObject({ status: 403 })
+  const { status, length } = await send('&a'.repeat(32_000))
+  expect([status, length < 10_000]).toEqual([400, true])
+  expect(decided).toEqual([])
+})

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Provider from 'oidc-provider'
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import { openIdProvider } from '../../src/console/openid.ts'
 import { addressesIn } from '../../src/platform/who-asks.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
@@ -168,23 +168,80 @@ it('made-up links in a row are told to wait, and a good one is taken all the sam
   expect(await tried('made-up', '192.0.2.1')).toBe(410)
 })
 
-it('one network makes the provider no more requests than its share', async () => {
-  let asked = 0
+/** A console whose provider is asked, and answers when `ends` are called. */
+async function atProvider() {
+  const ends: (() => void)[] = []
   const provider = {
-    begin: async () => 'https://login.example/',
-    finish: async () => {
-      asked++
+    begin: async ({ state }: { state: string }) => `https://login.example/?state=${state}`,
+    async finish() {
+      await new Promise<void>((resolve) => void ends.push(resolve))
       throw new Error('no such code')
     },
   }
   const console = await aConsole({ way: { way: 'oidc', provider } })
-  const back = async (address: string) => {
-    const cookie = 'gavel-sign-in-8421=state.nonce.verifier'
-    return (await console.ask('/sign-in/back?state=state&code=x', { headers: { cookie }, address })).status
+  const started = async (address: string) => {
+    const start = await console.ask('/sign-in/start', { address })
+    const state = new URL(start.headers.get('location') ?? '').searchParams.get('state') ?? ''
+    return { state, cookie: start.headers.get('set-cookie')?.split(';', 1)[0] ?? '' }
   }
-  for (let at = 0; at < 60; at++) await back('192.0.2.1')
-  expect(asked).toBe(50)
-  expect([await back('192.0.2.1'), await back('192.0.2.2')]).toEqual([429, 403])
+  const back = async ({ state, cookie }: { state: string; cookie: string }, address: string) =>
+    (await console.ask(`/sign-in/back?state=${state}&code=x`, { headers: { cookie }, address })).status
+  return { ends, started, back }
+}
+
+it('asks the provider of nobody who has not begun to sign in here', async () => {
+  const { ends, started, back } = await atProvider()
+  const good = await started('192.0.2.1')
+  const [name = '', kept = ''] = good.cookie.split('=')
+  const sealed = kept.split('.')
+  for (const value of [
+    's.n.v',
+    's.n.v.0',
+    's.n.v.0.',
+    sealed.slice(0, -1).join('.'),
+    ['s', ...sealed.slice(1)].join('.'),
+    [...sealed.slice(0, 3), '999999', sealed.at(-1)].join('.'),
+  ])
+    expect(await back({ state: value.split('.')[0] ?? '', cookie: `${name}=${value}` }, '192.0.2.1')).toBe(400)
+  expect(ends).toEqual([])
+  const asked = back(good, '192.0.2.1')
+  await vi.waitFor(() => expect(ends).toHaveLength(1))
+  ends[0]?.()
+  expect(await asked).toBe(403)
+})
+
+it('asks the provider of few at a time, and of fewer from one network', async () => {
+  const { ends, started, back } = await atProvider()
+  const good = await started('192.0.2.1')
+  const networks = Array.from({ length: 5 }, (_, nth) => `192.0.2.${nth + 1}`)
+  const all = networks.flatMap((network) => Array.from({ length: 6 }, () => back(good, network)))
+  await vi.waitFor(() => expect(ends).toHaveLength(20))
+  for (const end of ends) end()
+  const statuses = await Promise.all(all)
+  for (const [nth, expected] of [5, 5, 5, 5, 0].entries())
+    expect(statuses.slice(6 * nth, 6 * nth + 6).filter((status) => status === 403)).toHaveLength(expected)
+  expect(new Set(statuses)).toEqual(new Set([403, 503]))
+  const again = back(good, '192.0.2.5')
+  await vi.waitFor(() => expect(ends).toHaveLength(21))
+  ends[20]?.()
+  expect(await again).toBe(403)
+})
+
+it('one network makes the provider no more requests than its share', async () => {
+  const { ends, started, back } = await atProvider()
+  const good = await started('192.0.2.1')
+  const statuses: number[] = []
+  for (let at = 0; at < 60; at++) {
+    const asked = back(good, '192.0.2.1')
+    await new Promise((resolve) => setImmediate(resolve))
+    for (const end of ends.splice(0)) end()
+    statuses.push(await asked)
+  }
+  expect(statuses).toEqual([...Array(49).fill(403), ...Array(11).fill(429)])
+  const other = back(good, '192.0.2.2')
+  await vi.waitFor(() => expect(ends).toHaveLength(1))
+  ends[0]?.()
+  expect(await other).toBe(403)
 })
 
 async function behindProxy() {

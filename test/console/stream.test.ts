@@ -302,13 +302,15 @@ it('as many streams are open as the settings say, also of those that ask at once
   await Promise.all(streams.map((stream) => stream.body?.cancel()))
 })
 
-it('one session has a bounded number of streams, which leaves some to others', async () => {
+it('one person has a bounded number of streams, in however many sessions, which leaves some to others', async () => {
   const console = await aConsole({ streams: 30 })
-  const [anna, ben] = [await console.signedIn('anna'), await console.signedIn('ben')]
-  const ask = (cookie: string) => console.ask('/live/stream', { headers: { cookie } })
-  const streams = await Promise.all(Array.from({ length: 30 }, () => ask(anna)))
+  const [anna, ben] = [[await console.signedIn('anna'), await console.signedIn('anna')], await console.signedIn('ben')]
+  const ask = (cookie = '') => console.ask('/live/stream', { headers: { cookie } })
+  const streams = await Promise.all(Array.from({ length: 30 }, (_, nth) => ask(anna[nth % 2])))
   expect(streams.filter(({ status }) => status === 200)).toHaveLength(20)
   const other = await ask(ben)
   expect(other.status).toBe(200)
+  await streams[0]?.body?.cancel()
+  expect((await ask(anna[1])).status).toBe(200)
   await Promise.all([...streams, other].map((stream) => stream.body?.cancel()))
 })
