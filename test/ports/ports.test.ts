@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { askedBeside, FILLERS, fill, holdingOf, STATES } from './filled.ts'
 import { servedPorts } from './served-ports.ts'
 
 // Full size, and what of memory it takes meanwhile: npm run proof -- ports.
+
+/** Some hundred connections with two ends each take long on a busy machine. */
+vi.setConfig({ testTimeout: 120_000 })
 
 const CONNECTIONS = 200
 const HELD = 230

@@ -1,5 +1,5 @@
 import { servedAs } from '../../src/console/request-guard.ts'
-import { type DoorRoute, json } from '../../src/door/route.ts'
+import type { DoorRoute } from '../../src/door/route.ts'
 import { serveDoor } from '../../src/door/server/door-server.ts'
 import { serveHttp } from '../../src/platform/http.ts'
 import { aConsole } from '../console/console-for-tests.ts'
@@ -32,7 +32,7 @@ const largeRoute = (bytes: number): DoorRoute => ({
   scope: 'read',
   operation: { operationId: 'large', summary: 'A large answer', response: { status: 200, description: 'It' } },
   problems: [],
-  answer: (call) => call.inTurn(async () => json(200, 'x'.repeat(bytes))),
+  answer: (call) => call.inTurn(async () => new Response(Buffer.alloc(bytes, 'x'))),
 })
 
 const LISTENING = { host: '127.0.0.1', port: 0, hosts: [], forwarders: [] }
