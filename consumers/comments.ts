@@ -6,6 +6,7 @@ import type { BackgroundRunner, Heartbeat, IncomingMessage } from '../src/contra
 import { keptComment } from '../src/judging/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
 import { placeOf, type ValidMessage } from './read-message.ts'
+import { OVER_SHARE, refuseMessages } from './refused-messages.ts'
 
 /** Most comments of one thread written in one atomic step: enough to be fast, few enough not to block Redis. */
 const WRITTEN_AT_ONCE = 500
@@ -41,21 +42,24 @@ async function handleComments(
 
 /** Puts comments of one thread into the store, and has deleted ones erased. */
 async function putComments(
-  { threads, rules, erasures, clock, reached }: IntakeContext,
+  context: IntakeContext,
   read: readonly ValidMessage<CommentMessage>[],
   heartbeat: Heartbeat,
   runInBackground?: BackgroundRunner,
 ): Promise<readonly Outcome[]> {
+  const { threads, rules, erasures, clock, reached, mostHeld } = context
   const [first] = read
   if (first === undefined) return []
   const ref = subjectOf(first.message)
   const changes = read.map(({ message, from }) => ({ ...changeOf(message, from, rules), reached }))
-  const outcomes = await threads.putComments(ref, changes, clock(), rules)
+  const given = await threads.putComments(ref, changes, clock(), rules, mostHeld())
+  const refused = read.flatMap(({ from }, at) => (given[at] === 'over-share' ? [from] : []))
+  await refuseMessages(context, refused, OVER_SHARE)
   const deleted = changes.flatMap((change) => (change.kind === 'deleted' ? [change.id] : []))
   // Also for a repeated deletion: the first may have been interrupted between the two steps.
   if (deleted.length > 0) await erasures.comments(ref, new Set(deleted), heartbeat, runInBackground)
   await heartbeat()
-  return outcomes
+  return given.map((outcome) => (outcome === 'over-share' ? 'dead-letter' : outcome))
 }
 
 function subjectOf({ tenant, postId }: CommentMessage): ThreadRef {

@@ -1,11 +1,11 @@
-import { deadLetterOf } from '../producers/dead-letter.ts'
 import { type CounterspeechMessage, counterspeechMessage, type Outcome } from '../src/contracts/facts/messages.ts'
 import type { ThreadRef } from '../src/contracts/facts/thread.ts'
-import type { BackgroundRunner, Heartbeat, IncomingMessage } from '../src/contracts/ports/topic.ts'
+import type { BackgroundRunner, Heartbeat } from '../src/contracts/ports/topic.ts'
 import { keptReply } from '../src/judging/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
 import { arrivalOf, eraseWithDependents, handleInSteps } from './posts.ts'
 import { placeOf, type ValidMessage } from './read-message.ts'
+import { OVER_SHARE, refuseMessages } from './refused-messages.ts'
 
 /**
  * Counterspeech: each reply is a subject of its own, separate from a post with the same id. A deleted reply is erased.
@@ -36,7 +36,7 @@ async function handleReply(
   heartbeat: Heartbeat,
   runInBackground?: BackgroundRunner,
 ): Promise<Outcome> {
-  const { threads, routes, rules, checkpoints, maxReplies, clock } = context
+  const { threads, routes, rules, checkpoints, maxReplies, mostHeld, clock } = context
   const { tenant, postId } = message
   const ref = subjectOf(message)
   if (message.deleted === true) return eraseWithDependents(context, ref, heartbeat, runInBackground)
@@ -48,17 +48,14 @@ async function handleReply(
     await eraseWithDependents(context, ref, heartbeat, runInBackground)
     return 'deleted'
   }
-  if (linked === 'full') return refuse(context, from)
+  if (linked === 'full') return refuseMessages(context, [from], fullOf(maxReplies))
   const reply = keptReply(message, rules)
   const arrival = arrivalOf(routes.of(ref, reply), reply, checkpoints, clock())
-  return threads.putPost(ref, reply, { ...arrival, place: placeOf(from) }, rules)
+  const outcome = await threads.putPost(ref, reply, { ...arrival, place: placeOf(from) }, rules, mostHeld())
+  return outcome === 'over-share' ? refuseMessages(context, [from], OVER_SHARE) : outcome
 }
 
 /** A reply that could not be erased with its post is not kept. */
-async function refuse({ outbox, maxReplies, report }: IntakeContext, from: IncomingMessage): Promise<Outcome> {
-  const detail = `its post has ${maxReplies} replies already (threads.maxReplies)`
-  const { topic, partition, offset } = from
-  await outbox.putDeadLetters([deadLetterOf(from, { reason: 'unjudgeable', detail })])
-  report('message:dead', { topic, partition, offset, reason: 'unjudgeable', detail })
-  return 'dead-letter'
+function fullOf(maxReplies: number) {
+  return { reason: 'unjudgeable', detail: `its post has ${maxReplies} replies already (threads.maxReplies)` } as const
 }

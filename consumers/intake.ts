@@ -49,6 +49,8 @@ export interface IntakeContext {
    * given here and never read from a message, so that nobody on a topic can pose as the vision model.
    */
   readonly descriptions: (post: ThreadRef) => readonly string[]
+  /** Bytes that a tenant may hold with what it sends now; null: no limit. */
+  readonly mostHeld: () => number | null
   readonly clock: Clock
   /** How far the stream has come, ms of event time; absent where messages are not read from the stream. */
   readonly reached?: number | undefined

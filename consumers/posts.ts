@@ -8,6 +8,7 @@ import { aheadByProtocols, aheadByReach } from '../src/judging/threads/head-star
 import { keptPost } from '../src/judging/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
 import { placeOf, type ValidMessage } from './read-message.ts'
+import { OVER_SHARE, refuseMessages } from './refused-messages.ts'
 
 /** Messages of different subjects whose effects are made durable in parallel. */
 const HANDLED_AT_ONCE = 50
@@ -42,12 +43,13 @@ async function handlePost(
   heartbeat: Heartbeat,
   runInBackground?: BackgroundRunner,
 ): Promise<Outcome> {
-  const { threads, rules, checkpoints, clock } = context
+  const { threads, rules, checkpoints, mostHeld, clock } = context
   const ref = subjectOf(message)
   if (message.deleted === true) return eraseWithDependents(context, ref, heartbeat, runInBackground)
   const post = keptOf(context, message)
   const arrival = arrivalOf(await judgesOf(context, ref, post), post, checkpoints, clock())
-  return threads.putPost(ref, post, { ...arrival, place: placeOf(from) }, rules)
+  const outcome = await threads.putPost(ref, post, { ...arrival, place: placeOf(from) }, rules, mostHeld())
+  return outcome === 'over-share' ? refuseMessages(context, [from], OVER_SHARE) : outcome
 }
 
 /**
@@ -191,6 +193,7 @@ export function arrivalOf(
     now,
     reachAhead: aheadByReach(reach),
     protocolAhead: aheadByProtocols(routed),
+    judges: routed.length,
     threaded: routed.some(({ subject }) => subject === 'thread'),
     atOnce: routed.some(({ subject }) => subject !== 'thread'),
   }

@@ -343,7 +343,7 @@ export const overview = () =>
           lines(
             {
               title: 'Dead letters by reason',
-              says: 'Messages that could not be read or judged. not-json, invalid: a producer changed. future: its clock is ahead. orphan-expired: posts are missing. corrupt-batch, refused: lost until sent anew. gavel dead-letters list shows each.',
+              says: 'Messages that could not be read or judged. not-json, invalid: a producer changed. future: its clock is ahead. orphan-expired: posts are missing. over-share: a tenant holds its share of Redis. corrupt-batch, refused: lost until sent anew. gavel dead-letters list shows each.',
               unit: 'short',
               w: 12,
               runbooks: ['GavelDeadLetters', 'GavelMessageLost'],

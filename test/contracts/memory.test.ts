@@ -4,6 +4,7 @@ import { askedContract } from './asked.ts'
 import { caseStoreContract } from './case-store.ts'
 import { decisionsContract } from './decisions.ts'
 import { erasureContract } from './erasure.ts'
+import { heldContract } from './held.ts'
 import { judgeAgainContract } from './judge-again.ts'
 import { outboxContract } from './outbox.ts'
 import { T0 } from './samples.ts'
@@ -34,6 +35,7 @@ shownContract('in memory', make)
 streamMarksContract('in memory', make)
 judgeAgainContract('in memory', make)
 askedContract('in memory', make)
+heldContract('in memory', make)
 webhookContract('in memory', async (keepMs) => {
   let now = T0
   const webhooks = memoryWebhooks(

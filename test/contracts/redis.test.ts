@@ -38,6 +38,7 @@ import { askedContract } from './asked.ts'
 import { caseStoreContract } from './case-store.ts'
 import { decisionsContract } from './decisions.ts'
 import { erasureContract } from './erasure.ts'
+import { heldContract } from './held.ts'
 import { asked, judgeAgainContract, remembered } from './judge-again.ts'
 import { outboxContract } from './outbox.ts'
 import {
@@ -294,6 +295,7 @@ erasureContract('in Redis', make)
 shownContract('in Redis', make)
 judgeAgainContract('in Redis', make)
 askedContract('in Redis', make)
+heldContract('in Redis', make)
 webhookContract('in Redis', async (keepMs) => {
   const keys = keysUnder(`test-${randomUUID()}`)
   const entry = (await client.xadd(keys.outbox, '*', 'kind', 'verdict')) ?? ''

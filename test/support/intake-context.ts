@@ -20,6 +20,7 @@ export function intakeContext(
     checkpoints: { counts: [], ages: [], finalAge: HOUR },
     limits: { maxMessageBytes: 1 << 20, maxAhead: 5 * MINUTE },
     maxReplies: 100,
+    mostHeld: () => null,
     erase: (ref) => threads.deletePost(ref, retractionOf(ref)),
     eraseAsked: (ref) => threads.dropAsked(ref),
     erasures: backgroundErasures(async () => {}),

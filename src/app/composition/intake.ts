@@ -77,6 +77,8 @@ type EraserParts = Omit<Parameters<typeof commentEraser>[0], 'settings'>
 /** The stores that the input is written to and the parts that are asked about it. */
 export interface IntakeParts extends EraserParts, Pick<IntakeContext, 'outbox' | 'routes' | 'links' | 'report'> {
   readonly samplingRank: SamplingRank
+  /** Bytes that a tenant may hold with what it sends now; absent: there is no limit. */
+  readonly mostHeld?: IntakeContext['mostHeld']
   /** How verdicts are written; absent: by the settings. */
   readonly writes?: VerdictForm
   /** Only for posts from a data set: what a vision model saw in their images. */
@@ -90,6 +92,7 @@ export function inputOf(
   parts: IntakeParts,
 ): IntakeInput {
   const { threads, outbox, routes, samplingRank, clock, report, descriptions = () => [], links } = parts
+  const { mostHeld = () => null } = parts
   const { writes = verdictForm(settings) } = parts
   const { erase, eraseAsked } = subjectEraser({ ...parts, keepMemo: settings.memo.keep, writes })
   return {
@@ -113,6 +116,7 @@ export function inputOf(
       rules: threadRules(settings, samplingRank),
       limits: readLimitsOf(settings),
       maxReplies: settings.threads.maxReplies,
+      mostHeld,
     },
   }
 }

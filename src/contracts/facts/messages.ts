@@ -299,6 +299,7 @@ export const DEAD_LETTER_REASONS = [
   'future',
   'orphan-expired',
   'unjudgeable',
+  'over-share',
   'refused',
 ] as const
 export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number]

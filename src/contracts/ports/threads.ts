@@ -72,7 +72,12 @@ export interface Arrival {
   /** How many ms older it counts among its tenant's due threads, for its reach and for the protocols that judge it; absent: 0. */
   readonly reachAhead?: number
   readonly protocolAhead?: number
+  /** How many protocols judge it, each on a copy of its own; absent: one. */
+  readonly judges?: number
 }
+
+/** What becomes of a message that a thread may keep. `over-share`: with it its tenant would hold more than it may; nothing is done. */
+export type KeepingOutcome = Outcome | 'over-share'
 
 /**
  * `threaded`: some protocol reads the comments, or nobody knows yet. `post-only`: the post is judged by itself, and comments
@@ -203,16 +208,25 @@ export interface ThreadStore {
   /**
    * A post that no protocol judges is `unrouted` and not kept, nor are its comments. A post whose thread was forgotten
    * after its revisions were published is `updated`, and stays without comments. Large images may be set aside
-   * (src/contracts/facts/kept-image.ts).
+   * (src/contracts/facts/kept-image.ts). `most`: bytes that its tenant may hold with it; null, or absent: no limit.
    */
-  putPost(ref: ThreadRef, post: Post, put: Arrival, rules: ThreadRules): Promise<Outcome>
+  putPost(ref: ThreadRef, post: Post, put: Arrival, rules: ThreadRules, most?: number | null): Promise<KeepingOutcome>
   /**
    * A post has reached more people: among its tenant's due threads it counts as so many ms older (`reachAhead` of `Arrival`).
    * Less than is known changes nothing. It is no edit; and it is remembered for `keepMs` for a post that has not come yet.
    */
   raiseReach(ref: ThreadRef, reachAhead: number, keepMs: number): Promise<Outcome>
-  /** Outcomes in the order of `changes`. A comment in a forgotten thread is `late`, and nothing of it is kept. */
-  putComments(ref: ThreadRef, changes: readonly CommentChange[], now: number, rules: ThreadRules): Promise<Outcome[]>
+  /**
+   * Outcomes in the order of `changes`. A comment in a forgotten thread is `late`, and nothing of it is kept. `most` is as for a post;
+   * deletions are never refused.
+   */
+  putComments(
+    ref: ThreadRef,
+    changes: readonly CommentChange[],
+    now: number,
+    rules: ThreadRules,
+    most?: number | null,
+  ): Promise<KeepingOutcome[]>
   /**
    * Erases the thread's content everywhere in the store, with its cases, their journals and their unpublished records,
    * and leaves a tombstone. Notes in the same step that the subject was deleted (`Erasures`), for what shelves and other
@@ -266,6 +280,10 @@ export interface ThreadStore {
    * then that it was erased. False if nothing is known of the request. Repeatable.
    */
   dropAsked(ref: ThreadRef): Promise<boolean>
+  /** How many bytes a tenant's threads, requests and answers hold, with what their judging will take. */
+  heldBy(tenant: string, now: number): Promise<number>
+  /** Tenants that hold more than so many bytes, a hundred at most. */
+  tenantsOver(bytes: number, now: number): Promise<string[]>
   /** Some of the requests that were asked under this subject's id. */
   askedAbout(subject: ThreadRef, limit: number): Promise<ThreadRef[]>
   unlinkAsked(subject: ThreadRef, requests: readonly ThreadRef[]): Promise<void>

@@ -1,23 +1,27 @@
 import { authorOf } from '../../contracts/facts/author.ts'
-import type { Outcome } from '../../contracts/facts/messages.ts'
 import { RANK_LIMIT } from '../../contracts/facts/sampling-rank.ts'
 import { type Comment, TOMBSTONES } from '../../contracts/facts/thread.ts'
-import type { CommentChange, MessagePlace, Origin, ThreadRules } from '../../contracts/ports/threads.ts'
+import type { CommentChange, KeepingOutcome, MessagePlace, Origin, ThreadRules } from '../../contracts/ports/threads.ts'
 import { dueNow, laterPlace, passCounts, type Thread, type ThreadStep, takenBefore } from './thread.ts'
+import { commentBytes, originBytes, THREAD_BYTES, threadBytes } from './thread-bytes.ts'
 
 // The twin of src/store/thread/put-comments.lua: a change here is a change there. Random histories compare them (test/judging/threads).
 
-type CommentOutcome = Exclude<Outcome, 'dead-letter'>
+type CommentOutcome = Exclude<KeepingOutcome, 'dead-letter'>
 
-/** Applies comments that are new, edited or deleted, in order. */
+/** Applies comments that are new, edited or deleted, in order. `most`: bytes that the thread may hold if it grows. */
 export function takeComments(
   thread: Thread,
-  { changes, now }: { readonly changes: readonly CommentChange[]; readonly now: number },
+  {
+    changes,
+    now,
+    most = null,
+  }: { readonly changes: readonly CommentChange[]; readonly now: number; readonly most?: number | null },
   rules: ThreadRules,
 ): ThreadStep<CommentOutcome[]> {
   if (thread.status === 'deleted') return { thread, outcome: changes.map(() => 'deleted') }
   if (thread.status !== 'threaded') return { thread, outcome: changes.map(() => 'unrouted') }
-  const batch = batchOn(thread, rules)
+  const batch = batchOn(thread, rules, most)
   const outcome = changes.map((change) => take(batch, change))
   return { thread: end(batch, now), outcome }
 }
@@ -27,6 +31,9 @@ interface Batch {
   readonly thread: Thread
   readonly rules: ThreadRules
   readonly sample: Sample
+  readonly most: number | null
+  /** One was refused: behind it the place stays, so that it is no duplicate when it is read again. */
+  refused: boolean
   sampledUnder: string | null
   rekeyed: boolean
   accepted: number
@@ -43,11 +50,13 @@ interface Batch {
   reopened: boolean
 }
 
-function batchOn(thread: Thread, rules: ThreadRules): Batch {
+function batchOn(thread: Thread, rules: ThreadRules, most: number | null): Batch {
   const { sampledUnder, rekeyed, accepted, overAuthor, late, due, commentPlace } = thread
   return {
     thread,
     rules,
+    most,
+    refused: false,
     sampledUnder,
     rekeyed,
     accepted,
@@ -66,8 +75,10 @@ function batchOn(thread: Thread, rules: ThreadRules): Batch {
 function take(batch: Batch, change: CommentChange): CommentOutcome {
   // A reader that lags behind another would replace newer text with older.
   if (takenBefore(batch.place, change.place)) return 'duplicate'
-  if (change.place !== undefined) batch.place = laterPlace(batch.place, change.place)
-  return change.kind === 'deleted' ? remove(batch, change) : say(batch, change)
+  const outcome = change.kind === 'deleted' ? remove(batch, change) : say(batch, change)
+  batch.refused ||= outcome === 'over-share'
+  if (change.place !== undefined && !batch.refused) batch.place = laterPlace(batch.place, change.place)
+  return outcome
 }
 
 /**
@@ -102,6 +113,7 @@ function say(batch: Batch, change: CommentChange & { kind: 'said' }): CommentOut
     if (old === undefined) batch.late++
     return 'late'
   }
+  if (!mayGrow(batch, change, old)) return 'over-share'
   batch.changed = true
   batch.reopened ||= thread.final
   if (old === undefined) return add(batch, change)
@@ -110,6 +122,20 @@ function say(batch: Batch, change: CommentChange & { kind: 'said' }): CommentOut
   // If the post never comes, the dead letter is the edit's.
   if (thread.post === null) sample.orphans.set(comment.id, change.origin())
   return 'updated'
+}
+
+/** Whether the thread may hold a comment as well, in place of an older form of it; what else gives way to it is not reckoned with. */
+function mayGrow(
+  { thread, sample, most }: Batch,
+  { comment, origin }: CommentChange & { kind: 'said' },
+  old?: Comment,
+) {
+  if (most === null) return true
+  const said = commentBytes(comment.id, comment) - (old === undefined ? 0 : commentBytes(comment.id, old))
+  const from = thread.post === null ? originBytes(comment.id, origin()) : 0
+  const held = threadBytes({ ...thread, ...sample })
+  const size = (held || THREAD_BYTES) + (1 + thread.judges) * said + from
+  return size <= most || size <= threadBytes(thread)
 }
 
 function add(batch: Batch, { comment, origin, reached }: CommentChange & { kind: 'said' }): CommentOutcome {

@@ -57,6 +57,12 @@ export function revive(
   )
   if (!again.asked.some(({ protocol, revision }) => revisions.get(protocol)?.revision === revision)) return all('newer')
   const { postOnly, ...known } = remembered
-  const back: Thread = { ...newThread(thread.ref), ...known, status: postOnly ? 'post-only' : 'threaded', revisions }
+  const back: Thread = {
+    ...newThread(thread.ref),
+    ...known,
+    status: postOnly ? 'post-only' : 'threaded',
+    judges: again.asked.length,
+    revisions,
+  } as const
   return askAgain(back, again.asked, now)
 }

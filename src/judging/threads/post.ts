@@ -1,6 +1,5 @@
-import type { Outcome } from '../../contracts/facts/messages.ts'
 import { type Post, withoutReach } from '../../contracts/facts/thread.ts'
-import type { Arrival, ThreadRules } from '../../contracts/ports/threads.ts'
+import type { Arrival, KeepingOutcome, ThreadRules } from '../../contracts/ports/threads.ts'
 import {
   atOnce,
   dueNow,
@@ -12,15 +11,16 @@ import {
   takenBefore,
   withHeadStart,
 } from './thread.ts'
+import { threadBytes } from './thread-bytes.ts'
 
 // The twin of src/store/thread/put-post.lua: a change here is a change there. Random histories compare them (test/judging/threads).
 
-/** Applies a post that is new, repeated or edited. */
+/** Applies a post that is new, repeated or edited. `most`: bytes that the thread may hold if it grows. */
 export function takePost(
   thread: Thread,
-  { post, arrival }: { readonly post: Post; readonly arrival: Arrival },
+  { post, arrival, most = null }: { readonly post: Post; readonly arrival: Arrival; readonly most?: number | null },
   rules: ThreadRules,
-): ThreadStep<Extract<Outcome, 'judged' | 'updated' | 'duplicate' | 'deleted' | 'unrouted'>> {
+): ThreadStep<Exclude<KeepingOutcome, 'late' | 'orphan' | 'dead-letter'>> {
   if (thread.status === 'deleted') return { thread, outcome: 'deleted' }
   const { post: known } = thread
   const same = known !== null && JSON.stringify(known) === JSON.stringify(post)
@@ -35,9 +35,13 @@ export function takePost(
   // Nothing is kept of a post that nobody judges, not even its position: when it arrives again, routes may have
   // changed.
   if (routed.status === 'unrouted') return { thread: routed, outcome: 'unrouted' }
+  const judges = arrival.judges ?? 1
+  const size = threadBytes({ ...routed, post, judges, orphans: new Map() })
+  if (most !== null && size > most && size > threadBytes(thread)) return { thread, outcome: 'over-share' }
   const taken: Thread = {
     ...withHeadStart(routed, headStart),
     post,
+    judges,
     postPlace,
     version: thread.version + 1,
     postVersion: thread.postVersion + 1,

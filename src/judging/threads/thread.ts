@@ -32,6 +32,8 @@ export interface Thread extends MessageThread {
   /** How many ms older it counts among due threads, for its reach and for its protocols (head-start.ts). */
   readonly reachAhead: number
   readonly protocolAhead: number
+  /** How many protocols judge its post, as far as is known; 0 while that is missing. */
+  readonly judges: number
   readonly generation: number
   readonly observedGeneration: number
   readonly nextAge: number | null
@@ -89,6 +91,7 @@ export function newThread(ref: ThreadRef): Thread {
     dueSince: null,
     reachAhead: 0,
     protocolAhead: 0,
+    judges: 0,
     generation: 0,
     observedGeneration: 0,
     nextAge: null,

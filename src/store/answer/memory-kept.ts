@@ -1,22 +1,32 @@
-/** What tenants' requests hold, in bytes, by part: a request, or its answer. */
+import { threadBytes } from '../../judging/threads/thread-bytes.ts'
+import type { ThreadTable } from '../thread/memory-table.ts'
+
+/** What tenants hold, in bytes: the threads of the stream, and by part what was asked. */
 export interface KeptBytes {
   /** The sum, without what has expired by now. */
   sum(tenant: string, now: number): number
+  /** All tenants that hold something. */
+  tenants(): string[]
   /** `until`: when the part expires, ms; null if it does not by itself. */
   add(tenant: string, part: string, bytes: number, until: number | null): void
   forget(tenant: string, part: string): void
 }
 
-// The twin of src/store/redis/include/kept-bytes.lua: test/contracts/asked.ts holds both to the same promises.
+// The twin of src/store/redis/include/kept-bytes.lua: test/contracts/asked.ts and random histories hold both to the same promises.
 
-export function keptBytes(): KeptBytes {
+export function keptBytes(threads: Pick<ThreadTable, 'all'>): KeptBytes {
   const parts = new Map<string, Map<string, { bytes: number; until: number | null }>>()
+  /** Requests are among the parts. */
+  const streamed = () => threads.all().filter(({ ref }) => ref.kind !== 'asked')
   return {
     sum(tenant, now) {
       const own = parts.get(tenant) ?? new Map()
       for (const [part, { until }] of own) if (until !== null && until <= now) own.delete(part)
-      return [...own.values()].reduce((sum, { bytes }) => sum + bytes, 0)
+      const sizes = [...own.values()].map(({ bytes }) => bytes)
+      const words = streamed().flatMap((thread) => (thread.ref.tenant === tenant ? threadBytes(thread) : []))
+      return [...sizes, ...words].reduce((sum, bytes) => sum + bytes, 0)
     },
+    tenants: () => [...new Set([...parts.keys(), ...streamed().map(({ ref }) => ref.tenant)])],
     add(tenant, part, bytes, until) {
       const own = parts.get(tenant) ?? new Map()
       parts.set(tenant, own.set(part, { bytes: (own.get(part)?.bytes ?? 0) + bytes, until }))

@@ -3,21 +3,23 @@
 --@include kept-bytes
 --@key answers
 --@key thread            of the request
---@key kept_bytes
---@key kept_ends
 --@arg protocol
 --@arg verdict           JSON
 --@arg transcript        JSON
 --@arg channel
 --@arg request
---@arg part              of what its tenant holds
+--@arg member            of the thread
 local opened, gone, hook, ends = unpack(redis.call('HMGET', answers, 'opened', 'erased', 'hook', 'until'))
 if gone then return { 0, 0, 1 } end
 -- A case may take longer than its answer can be read: a webhook hears of it all the same.
 local is_hooked = (hook or redis.call('HEXISTS', thread, 'hook') == 1) and 1 or 0
 if not opened then return { 0, is_hooked, 1 } end
 local before = redis.call('HSTRLEN', answers, 'verdict:' .. protocol) + redis.call('HSTRLEN', answers, 'transcript:' .. protocol)
-add_kept(kept_bytes, kept_ends, part, #verdict + #transcript - before, ends)
+local account = account_of(thread, member)
+local part, left = answer_part(member), redis.call('PTTL', answers)
+local held = tonumber(redis.call('HGET', account.bytes, part) or '0')
+set_kept(account, part, held + #verdict + #transcript - before)
+end_kept(account, part, ends - left, left)
 redis.call('HSET', answers, 'verdict:' .. protocol, verdict, 'transcript:' .. protocol, transcript)
 local announced = redis.pcall('PUBLISH', channel, request)
 return { 1, is_hooked, type(announced) == 'number' and 1 or 0 }

@@ -2,13 +2,13 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import type { Answers } from '../../contracts/ports/answers.ts'
 import type { Report } from '../../contracts/ports/report.ts'
-import { answerPart, type Keys, keptKeys, memberOf, refOf } from '../redis/keys.ts'
+import { type Keys, memberOf, refOf } from '../redis/keys.ts'
 import { pairs, script } from '../redis/script.ts'
 import { answerWaiters } from './waiters.ts'
 
 const putAnswer = script('answer/put', {
-  keys: ['answers', 'thread', 'keptBytes', 'keptEnds'],
-  args: ['protocol', 'verdict', 'transcript', 'channel', 'request', 'part'],
+  keys: ['answers', 'thread'],
+  args: ['protocol', 'verdict', 'transcript', 'channel', 'request', 'member'],
 })
 const readAnswer = script('answer/read', { keys: ['answers'], args: [] })
 
@@ -45,8 +45,8 @@ export function redisAnswers(
   return {
     async put({ tenant, request, protocol, verdict, transcript }) {
       const member = memberOf({ tenant, postId: request, kind: 'asked' })
-      const at = { answers: keys.answers(member), thread: keys.thread(member), ...keptKeys(keys, { tenant }) }
-      const given = { ...at, protocol, verdict, transcript, channel, request, part: answerPart(member) }
+      const at = { answers: keys.answers(member), thread: keys.thread(member) }
+      const given = { ...at, protocol, verdict, transcript, channel, request, member }
       const [, hooked, told] = z.tuple([z.number(), z.number(), z.number()]).parse(await putAnswer(client, given))
       if (told === 0) report('error', { where: 'answers', error: new Error(`Redis refuses PUBLISH to ${channel}`) })
       return hooked === 1

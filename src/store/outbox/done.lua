@@ -18,8 +18,6 @@
 --@key erased
 --@key decided
 --@key answers           of the request, if it was asked
---@key kept_bytes
---@key kept_ends
 --@arg entry             its id in the stream
 --@arg group             the outbox's consumer group
 --@arg id                the case's; empty if the entry is no verdict
@@ -78,13 +76,15 @@ if was_decided or was_open then
 end
 if redis.call('HEXISTS', thread, 'deleted') == 1 then return 1 end
 local is_busy = is_due(due, member) or is_awaiting(thread)
+local account = account_of(thread, member)
 if is_asked == '1' and not is_busy and is_answered() then
   redis.call('DEL', thread, comments, sample, authors, images)
-  forget_kept(kept_bytes, kept_ends, member)
+  forget_kept(account, member)
 elseif redis.call('HEXISTS', thread, 'final') == 1 and not is_busy then
   for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PEXPIRE', key, keep_after_final) end
-  if is_asked == '1' then expire_kept(kept_bytes, kept_ends, member, now + keep_after_final) end
+  end_kept(account, member, now, keep_after_final)
 else
   for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PERSIST', key) end
+  if is_asked ~= '1' then endless_kept(account, member) end
 end
 return 1

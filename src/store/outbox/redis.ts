@@ -10,7 +10,7 @@ import {
 import { requestIn, revisionIn } from '../../contracts/facts/verdict-id.ts'
 import type { Outbox, OutboxEntry } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import { caseKeys, type Keys, keptKeys, PUBLISHERS, refOf, threadKeys } from '../redis/keys.ts'
+import { caseKeys, type Keys, PUBLISHERS, refOf, threadKeys } from '../redis/keys.ts'
 import { unpacked } from '../redis/packed.ts'
 import { pairs, script } from '../redis/script.ts'
 
@@ -30,8 +30,6 @@ const done = script('outbox/done', {
     'erased',
     'decided',
     'answers',
-    'keptBytes',
-    'keptEnds',
   ],
   args: [
     'entry',
@@ -95,7 +93,6 @@ function releaser(client: Redis, keys: Keys, settings: OutboxSettings) {
       protocol,
       member,
       answers: keys.answers(member),
-      ...keptKeys(keys, refOf(member)),
       isAsked: requestIn(id) !== null,
       ...(requestIn(id) === null ? stream : asked),
       now: settings.clock(),

@@ -3,6 +3,7 @@
 -- has a revision that was not published.
 --@include due
 --@include drop-case
+--@include kept-bytes
 --@key thread
 --@key due
 --@key open
@@ -40,5 +41,6 @@ for _, field in ipairs(redis.call('HKEYS', thread)) do
   end
 end
 redis.call('DEL', thread, comments, sample, authors, images, orphans)
+forget_kept(account_of(thread, member), member)
 not_due(due, member)
 return 1

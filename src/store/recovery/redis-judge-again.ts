@@ -5,10 +5,10 @@ import { setAside } from '../../contracts/facts/kept-image.ts'
 import type { AgainOutcome, JudgeAgainStore } from '../../contracts/ports/judge-again.ts'
 import type { RememberedThread } from '../../contracts/ports/threads.ts'
 import { MADE_UP_MS } from '../../judging/threads/judge-again.ts'
+import { storedComment, TOMBSTONE } from '../../judging/threads/thread-bytes.ts'
 import { type Keys, memberOf, threadKeys } from '../redis/keys.ts'
 import { script } from '../redis/script.ts'
-import { keptOf, notSuspended, placeOf, THREAD } from '../thread/redis-intake.ts'
-import { TOMBSTONE } from '../thread/redis-state.ts'
+import { notSuspended, placeOf, THREAD } from '../thread/redis-intake.ts'
 
 const ASKED = ['asked[].protocol', 'asked[].revision', 'asked[].readsComments'] as const
 
@@ -91,7 +91,7 @@ export function redisJudgeAgain(client: Redis, keys: Keys, settings: { keepTombs
           fields: Object.entries(fieldsOf(thread)).map(([name, value]) => ({ name, value })),
           aside,
           said: [...thread.comments].map(([id, comment]) => {
-            const kept = comment === null ? { json: TOMBSTONE, author: '' } : keptOf(comment)
+            const kept = comment === null ? { json: TOMBSTONE, author: '' } : storedComment(comment)
             return { id, rank: thread.ranks.get(id) ?? 0, ...kept }
           }),
           known: known.map(({ protocol, revision, seen, final }) => ({ protocol, revision, seen, final })),

@@ -117,10 +117,12 @@ export interface Keys {
    * (its verdicts go to webhooks), and by protocol verdict: and transcript:; of an erased one only erased, protocols and times.
    */
   answers(member: string): string
-  /** Hash: how many bytes a tenant's questions hold, by part (include/kept-bytes.lua), and the sum under the empty name. */
-  keptBytes(tenant: string): string
-  /** Sorted set: those parts by when they expire, ms. */
-  keptEnds(tenant: string): string
+  /**
+   * What the keys begin with of the accounts of what tenants hold, in bytes (include/kept-bytes.lua): with bytes:TENANT a hash by
+   * part, and the sum under the empty name; with ends:TENANT a sorted set of those parts that expire, by when, ms; with tenants a
+   * sorted set of all tenants by their sums.
+   */
+  readonly kept: string
   /** List: the trace contexts that its newest messages came with. */
   traces(member: string): string
 }
@@ -168,8 +170,7 @@ export function keysUnder(prefix: string): Keys {
     replies: (member) => `${root}:replies:${member}`,
     requests: (member) => `${root}:requests:${member}`,
     answers: (member) => `${root}:answers:${member}`,
-    keptBytes: (tenant) => `${root}:kept/bytes:${tenant}`,
-    keptEnds: (tenant) => `${root}:kept/ends:${tenant}`,
+    kept: `${root}:kept/`,
     traces: (member) => `${root}:traces:${member}`,
   }
 }
@@ -191,16 +192,6 @@ export function threadKeys(keys: Keys, member: string) {
     revisions: keys.revisions(member),
     decided: keys.decided(member),
   }
-}
-
-/** The name of an answer in the account of what its tenant holds; the question's is its member. */
-export function answerPart(member: string): string {
-  return `answer ${member}`
-}
-
-/** The account of what a tenant's questions hold. */
-export function keptKeys(keys: Keys, { tenant }: Pick<ThreadRef, 'tenant'>) {
-  return { keptBytes: keys.keptBytes(tenant), keptEnds: keys.keptEnds(tenant) }
 }
 
 /** The outbox's consumer group. */

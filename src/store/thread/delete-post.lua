@@ -8,6 +8,7 @@
 --@include withdraw
 --@include note-deleted
 --@include decided
+--@include kept-bytes
 --@key thread
 --@key comments
 --@key sample
@@ -83,6 +84,7 @@ each_decided(decided, 'id', function(protocol)
 end)
 redis.call('DEL', decided, thread, comments, sample, authors, images, orphans, hook_content)
 for _, key in ipairs(case_keys) do redis.call('DEL', key) end
+forget_kept(account_of(thread, member), member)
 not_due(due, member)
 redis.call('HSET', thread, 'deleted', 1)
 for _, retraction in ipairs(retractions) do

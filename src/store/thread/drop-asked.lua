@@ -16,13 +16,10 @@
 --@key unworked
 --@key outbox
 --@key erased
---@key kept_bytes
---@key kept_ends
 --@key case_prefix
 --@key journal_prefix
 --@key lost_prefix
 --@arg member
---@arg answer          the part of its answer
 --@arg group             the outbox's consumer group
 --@arg scope             what stands behind the protocol's name in the ids of its cases, up to the revision's number
 local was_known = redis.call('EXISTS', thread, answers) > 0
@@ -43,7 +40,7 @@ for i = 1, #fields, 2 do
   if protocol then drop_revisions(protocol, fields[i + 1]) end
 end
 redis.call('DEL', thread, comments, images, revisions, hook_content)
-for _, part in ipairs({ member, answer }) do forget_kept(kept_bytes, kept_ends, part) end
+for _, part in ipairs({ member, answer_part(member) }) do forget_kept(account_of(thread, member), part) end
 not_due(due, member)
 redis.call('SREM', requests, member)
 for _, field in ipairs(redis.call('HKEYS', answers)) do

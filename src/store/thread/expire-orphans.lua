@@ -2,6 +2,7 @@
 -- except for its revision numbers. Returns how many were removed; -1 if the post has arrived or the thread is gone.
 --@include due
 --@include authors
+--@include thread-bytes
 --@key thread
 --@key comments
 --@key sample
@@ -22,18 +23,26 @@ if gone or unrouted then
   return -1
 end
 local expired = 0
+local held = read_bytes(thread)
 for _, dead in ipairs(letters) do
-  if redis.call('HEXISTS', orphans, dead.id) == 1 then
+  local origin = redis.call('HGET', orphans, dead.id)
+  if origin then
     redis.call('XADD', outbox, '*', 'kind', 'dead-letter', 'key', dead.key, 'letter', dead.letter)
     redis.call('HDEL', orphans, dead.id)
-    drop_from_author(authors, sample, dead.id, redis.call('HGET', comments, dead.id))
+    local json = redis.call('HGET', comments, dead.id)
+    drop_from_author(authors, sample, dead.id, json)
+    held.origins = held.origins - #dead.id - #origin
+    if json then held.said = held.said - comment_bytes(dead.id, json) end
     redis.call('HDEL', comments, dead.id)
     redis.call('ZREM', sample, dead.id)
     redis.call('HINCRBY', thread, 'accepted', -1)
     expired = expired + 1
   end
 end
-if redis.call('HLEN', orphans) > 0 then return expired end
+if redis.call('HLEN', orphans) > 0 then
+  write_bytes(thread, member, held)
+  return expired
+end
 local fields = redis.call('HGETALL', thread)
 for i = 1, #fields, 2 do
   local protocol = string.match(fields[i], '^rev:(.+)$')
@@ -43,5 +52,6 @@ for i = 1, #fields, 2 do
   end
 end
 redis.call('DEL', thread, comments, sample, orphans, authors)
+forget_kept(account_of(thread, member), member)
 not_due(due, member)
 return expired

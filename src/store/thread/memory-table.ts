@@ -7,6 +7,7 @@ export interface ThreadTable {
   find(ref: ThreadRef): Thread | null
   /** Applies a rule to the thread (an empty one if there is none) and keeps the result. */
   step<Outcome>(ref: ThreadRef, rule: (thread: Thread) => ThreadStep<Outcome, Thread | null>): Outcome
+  all(): readonly Thread[]
   /** `since`: when it is due, without its head start. */
   due(): readonly { readonly ref: ThreadRef; readonly at: number; readonly since: number }[]
 }
@@ -36,6 +37,7 @@ export function threadTable(): ThreadTable {
       if (thread !== before) put(name, thread)
       return outcome
     },
+    all: () => [...threads.values()],
     due: () => [...due.values()],
   }
 }

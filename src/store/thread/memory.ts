@@ -11,7 +11,8 @@ import { deletePost, expireOrphans } from '../../judging/threads/ending.ts'
 import { openCases } from '../../judging/threads/opening-rules.ts'
 import { takePost } from '../../judging/threads/post.ts'
 import { eraseCarries } from '../../judging/threads/revisions.ts'
-import { orderDue, raiseReach, stateOf, wake } from '../../judging/threads/thread.ts'
+import { newThread, orderDue, raiseReach, stateOf, wake } from '../../judging/threads/thread.ts'
+import { threadBytes } from '../../judging/threads/thread-bytes.ts'
 import { takeTurns } from '../../judging/threads/turns.ts'
 import type { AnswerTable } from '../answer/memory.ts'
 import type { KeptBytes } from '../answer/memory-kept.ts'
@@ -54,9 +55,13 @@ export function memoryThreads(
 
   const store: ThreadStore = {
     ...memoryRequests({ threads, requests, answers, webhooks, kept, withdrawCase }),
-    async putPost(ref, post, arrival, rules) {
+    async putPost(ref, post, arrival, rules, most = null) {
       const said = Math.max(arrival.reachAhead ?? 0, early.get(nameOf(ref)) ?? 0)
-      const put = { post, arrival: { ...arrival, reachAhead: said } }
+      const put = {
+        post,
+        arrival: { ...arrival, reachAhead: said },
+        most: mostOf({ threads, kept }, ref, most, arrival.now),
+      }
       const outcome = threads.step(ref, (thread) => takePost(thread, put, rules))
       if (outcome === 'judged') early.delete(nameOf(ref))
       if (outcome === 'updated') askAboutEdit(threads, entries, ref, arrival.now)
@@ -69,8 +74,9 @@ export function memoryThreads(
       early.set(nameOf(ref), Math.max(known, reachAhead))
       return reachAhead > known ? 'updated' : 'duplicate'
     },
-    async putComments(ref, changes, now, rules) {
-      return threads.step(ref, (thread) => takeComments(thread, { changes, now }, rules))
+    async putComments(ref, changes, now, rules, most = null) {
+      const change = { changes, now, most: mostOf({ threads, kept }, ref, most, now) }
+      return threads.step(ref, (thread) => takeComments(thread, change, rules))
     },
 
     async deletePost(ref, retraction) {
@@ -177,6 +183,17 @@ export function memoryThreads(
   return store
 }
 
+/** Most bytes that a thread may hold, where its tenant may hold so many. */
+function mostOf(
+  { threads, kept }: { threads: ThreadTable; kept: KeptBytes },
+  ref: ThreadRef,
+  most: number | null,
+  now: number,
+): number | null {
+  if (most === null) return null
+  return most - kept.sum(ref.tenant, now) + threadBytes(threads.find(ref) ?? newThread(ref))
+}
+
 /** Asks for a review of each human verdict that stands, since the post was edited. */
 function askAboutEdit(threads: ThreadTable, entries: OutboxEntries, ref: ThreadRef, now: number): void {
   for (const [protocol, { stands }] of threads.find(ref)?.decided ?? []) {
@@ -216,7 +233,7 @@ function deleteWith(
   return outcome.kind
 }
 
-/** What was asked apart from the stream, in memory. */
+/** What was asked apart from the stream, in memory, and what tenants hold. */
 function memoryRequests({
   threads,
   requests,
@@ -232,8 +249,14 @@ function memoryRequests({
   webhooks: { forget(ref: ThreadRef): void }
   kept: KeptBytes
   withdrawCase(openId: string | null): boolean
-}): Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'askedAbout' | 'unlinkAsked'> {
+}): Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'askedAbout' | 'unlinkAsked' | 'heldBy' | 'tenantsOver'> {
   return {
+    heldBy: async (tenant, now) => kept.sum(tenant, now),
+    tenantsOver: async (bytes, now) =>
+      kept
+        .tenants()
+        .filter((tenant) => kept.sum(tenant, now) > bytes)
+        .slice(0, 100),
     async putAsked({ thread, subject, protocols, webhook, until, most }, now) {
       if (threads.find(subject)?.status === 'deleted') return 'deleted'
       const { tenant } = thread.ref

@@ -4,6 +4,7 @@
 --@include awaiting
 --@include fencing
 --@include kept-bytes
+--@include time
 --@key thread
 --@key due
 --@key open
@@ -16,8 +17,6 @@
 --@key paused
 --@key incarnation
 --@key decided
---@key kept_bytes
---@key kept_ends
 --@arg member
 --@arg version           the thread's version as it was read
 --@arg generation        likewise its generation
@@ -102,7 +101,8 @@ if final == '1' then
   redis.call('HSET', thread, 'final', 1)
   if not (is_due(due, member) or is_awaiting(thread)) then
     for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PEXPIRE', key, keep) end
-    expire_kept(kept_bytes, kept_ends, member, now + keep)
+    -- Where no case opens the caller gives no time.
+    end_kept(account_of(thread, member), member, #cases > 0 and now or redis_now(), keep)
   end
 end
 return opened

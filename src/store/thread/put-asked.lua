@@ -12,8 +12,6 @@
 --@key requests          what was asked under that subject's id
 --@key due
 --@key incarnation
---@key kept_bytes
---@key kept_ends
 --@arg member
 --@arg now               wall time, ms
 --@arg keep              how long the answer can be read, ms
@@ -33,10 +31,11 @@
 --@arg server_run
 if not holds(incarnation, incarnation_id, watermark, server_run) then return 'suspended' end
 if redis.call('HEXISTS', subject, 'deleted') == 1 then return 'deleted' end
-local held = kept_sum(kept_bytes, kept_ends, now)
-if most ~= '' and held + tonumber(bytes) > tonumber(most) then return 'over-share' end
+local account = account_of(thread, member)
+if not may_hold(account, member, tonumber(bytes), most, now) then return 'over-share' end
+set_kept(account, member, tonumber(bytes))
 -- Should nobody say that it has ended, as a process of an earlier version does not, it is counted no longer than it is known.
-add_kept(kept_bytes, kept_ends, member, bytes, now + keep_asked)
+end_kept(account, member, now, keep_asked)
 for _, field in ipairs(fields) do redis.call('HSET', thread, field.name, field.value) end
 for _, image in ipairs(aside) do redis.call('HSET', images, image.hash, image.url) end
 redis.call('HSET', thread, 'generation', 1, 'dueSince', now)

@@ -1,4 +1,5 @@
--- Writes comments and deletions of comments to their thread; returns an outcome for each, in order. With nothing done it
+-- Writes comments and deletions of comments to their thread; returns an outcome for each, in order: `over-share`, with nothing done,
+-- for one with which its tenant would hold more than its share. With nothing done at all it
 -- returns `origins` if the post is missing and the comments' origins are not given, and `suspended` if the data are not those that
 -- the caller knows.
 --@include due-now
@@ -6,6 +7,7 @@
 --@include authors
 --@include revisions
 --@include fencing
+--@include thread-bytes
 --@key thread
 --@key comments
 --@key sample
@@ -29,6 +31,7 @@
 --@arg sampling_version  names the key under which ranks are drawn
 --@arg rank_end          above every rank
 --@arg tombstones        deletions remembered for each comment that the thread may keep
+--@arg most              bytes that its tenant may hold; empty: no limit
 --@arg with_origins      1 if the changes have their origins
 --@arg incarnation_id
 --@arg watermark
@@ -62,6 +65,7 @@ local over_author_before, known_version = tonumber(stored[10] or '0'), stored[11
 local changed, again, retracted, deletions = false, false, false, false
 local late, over_author = 0, 0
 local outcomes = {}
+local held, account = read_bytes(thread), account_of(thread, member)
 -- By id, what the thread has of the changes' comments; false if nothing.
 local known = {}
 
@@ -92,15 +96,31 @@ local function note_version()
   known_version = sampling_version
 end
 
--- A comment that is not kept leaves its origin while its post is missing: if the post never comes, it gets a dead letter too.
-local function keep_origin(id, origin)
-  redis.call('HSET', orphans, id, (string.gsub(origin, '"raw":"[^"]*"', '"raw":""')))
+local function set_origin(id, origin)
+  local before = redis.call('HSTRLEN', orphans, id)
+  if before > 0 then held.origins = held.origins - #id - before end
+  if origin then
+    held.origins = held.origins + #id + #origin
+    redis.call('HSET', orphans, id, origin)
+  else redis.call('HDEL', orphans, id) end
 end
+-- A comment that is not kept leaves its origin while its post is missing: if the post never comes, it gets a dead letter too.
+local function keep_origin(id, origin) set_origin(id, (string.gsub(origin, '"raw":"[^"]*"', '"raw":""'))) end
 local function drop(id)
   known[id] = false
+  local json = redis.call('HGET', comments, id)
+  if json then held.said = held.said - comment_bytes(id, json) end
   redis.call('HDEL', comments, id)
   local origin = not at and redis.call('HGET', orphans, id)
-  if origin then keep_origin(id, origin) else redis.call('HDEL', orphans, id) end
+  if origin then keep_origin(id, origin) else set_origin(id) end
+end
+
+-- Whether the tenant may hold so much more by a comment; what another gives up for it is not reckoned with.
+local function may_grow(id, json, old, origin)
+  local more = comment_bytes(id, json) - (old and comment_bytes(id, old) or 0)
+  local grown = { post = held.post, said = held.said + more, origins = held.origins, images = held.images, judges = held.judges }
+  if not at then grown.origins = grown.origins + #id + #origin end
+  return may_hold(account, member, size_of(grown), most, now)
 end
 
 -- The first comment or deletion sets how long the thread waits for its post; one that was read long after its time waits as long.
@@ -142,8 +162,9 @@ local function delete(change, old)
   drop_from_author(authors, sample, id, old)
   known[id] = TOMBSTONE
   redis.call('HSET', comments, id, TOMBSTONE)
+  held.said = held.said + comment_bytes(id, TOMBSTONE) - (old and comment_bytes(id, old) or 0)
   redis.call('ZADD', sample, string.format('%.0f', change.rank + (old and DELETED or 2 * DELETED)), id)
-  redis.call('HDEL', orphans, id)
+  set_origin(id)
   changed, deletions = true, true
   if old then n = n - 1 end
   retracted = retracted or (final and old)
@@ -153,6 +174,7 @@ end
 
 local function edit(change, old)
   local id, author = change.id, change.author
+  if not may_grow(id, change.json, old, change.origin) then return 'over-share' end
   changed = true
   write_new()
   drop_from_author(authors, sample, id, old)
@@ -162,14 +184,16 @@ local function edit(change, old)
   end
   known[id] = change.json
   redis.call('HSET', comments, id, change.json)
+  held.said = held.said + #change.json - #old
   -- If the post never comes, the dead letter is the edit's.
-  if not at then redis.call('HSET', orphans, id, change.origin) end
+  if not at then set_origin(id, change.origin) end
   again = again or final
   return 'updated'
 end
 
 local function add(change)
   local id = change.id
+  if not may_grow(id, change.json, nil, change.origin) then return 'over-share' end
   changed = true
   note_version()
   n = n + 1
@@ -178,10 +202,11 @@ local function add(change)
     known[id] = change.json
     append(new_comments, id, change.json)
     append(new_ranks, change.rank, id)
+    held.said = held.said + comment_bytes(id, change.json)
     if #new_comments >= MOST_TOGETHER then write_new() end
   end
   if not at then
-    if kept then redis.call('HSET', orphans, id, change.origin) else keep_origin(id, change.origin) end
+    if kept then set_origin(id, change.origin) else keep_origin(id, change.origin) end
     wait_for_post(change)
     return 'orphan'
   end
@@ -215,10 +240,13 @@ for from = 1, #changes, MOST_TOGETHER do
   for index = from, math.min(from + MOST_TOGETHER - 1, #changes) do ids[#ids + 1] = changes[index].id end
   for index, json in ipairs(redis.call('HMGET', comments, unpack(ids))) do known[ids[index]] = json end
 end
+-- Behind one that was refused the place stays: read again, it is no duplicate.
+local refused = false
 for index, change in ipairs(changes) do
   local was_before = was_taken(last_place, change.place)
   outcomes[index] = take(change, was_before)
-  if change.place ~= '' and not was_before then last_place = later_place(last_place, change.place) end
+  refused = refused or outcomes[index] == 'over-share'
+  if change.place ~= '' and not (was_before or refused) then last_place = later_place(last_place, change.place) end
 end
 write_new()
 if late > 0 then redis.call('HINCRBY', thread, 'late', late) end
@@ -237,6 +265,7 @@ keep_first(max_comments, '-inf', '(' .. string.format('%.0f', DELETED))
 keep_first(tombstones * max_comments, string.format('%.0f', DELETED), '+inf')
 redis.call('HSET', thread, 'accepted', n)
 redis.call('HINCRBY', thread, 'version', 1)
+write_bytes(thread, member, held)
 if deletions then redis.call('HINCRBY', thread, 'deletions', 1) end
 -- A verdict that used a deleted comment is superseded, whatever the settings say about late comments.
 if retracted or (again and reopen == '1') then
@@ -245,5 +274,8 @@ elseif at and not final then
   pass_counts(thread, due, member, now, n - over_author - over_author_before, stage, counts)
 end
 local left = redis.call('PTTL', thread)
-if left > 0 then for _, key in ipairs({ comments, sample, authors, images }) do redis.call('PEXPIRE', key, left) end end
+if left > 0 then
+  for _, key in ipairs({ comments, sample, authors, images }) do redis.call('PEXPIRE', key, left) end
+  end_kept(account, member, now, left)
+end
 return outcomes

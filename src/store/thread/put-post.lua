@@ -1,10 +1,12 @@
--- Writes a new or edited post to its thread; returns the outcome, or `suspended` if the data are not those that the caller knows.
+-- Writes a new or edited post to its thread; returns the outcome; or, with nothing done, `over-share` if its tenant would hold more
+-- than its share, and `suspended` if the data are not those that the caller knows.
 --@include due-now
 --@include revisions
 --@include place
 --@include authors
 --@include fencing
 --@include decided
+--@include thread-bytes
 --@key thread
 --@key due
 --@key orphans
@@ -32,6 +34,8 @@
 --@arg keep              how long a thread that nobody judges is remembered, ms
 --@arg reach_ahead       its head start among due threads, ms: for its reach
 --@arg protocol_ahead    likewise for the protocols that judge it
+--@arg judges            how many protocols judge it
+--@arg most              bytes that its tenant may hold; empty: no limit
 --@arg place             where the post stands in its topic; empty if unknown
 --@arg incarnation_id
 --@arg watermark
@@ -45,7 +49,10 @@ if known_post == post or was_taken(last_place, place) then return 'duplicate' en
 local function highest_reach(said) return math.max(tonumber(by_reach or '0'), tonumber(said or '0'), tonumber(reach_ahead)) end
 -- Its reach is its last field. Who has seen it is no edit; inside a text the quotes would be escaped.
 local function without_reach(json) return (string.gsub(json, ',"reach":[%d.e+-]+}$', '}')) end
+local held = read_bytes(thread)
 if known_post and without_reach(known_post) == without_reach(post) then
+  held.post = #post
+  write_bytes(thread, member, held)
   redis.call('HSET', thread, 'post', post, 'postPlace', later_place(last_place, place) or '')
   set_head_start(thread, due, member, highest_reach(), protocol_ahead)
   return 'duplicate'
@@ -62,12 +69,18 @@ if not known_post and threaded == '1' then
     end
   end
 end
+held.post, held.judges, held.origins, held.images = #post, tonumber(judges), 0, 0
+if threaded == '0' then held.said = 0 end
+for _, image in ipairs(aside) do held.images = held.images + #image.hash + #image.url end
+local is_judged = threaded == '1' or judged_at_once == '1' or known_post
+if is_judged and not may_hold(account_of(thread, member), member, size_of(held), most, now) then return 'over-share' end
 if threaded == '0' then
   redis.call('DEL', orphans, comments, sample, authors)
   redis.call('HDEL', thread, 'accepted', 'countStage', 'late', 'missing', 'overAuthor', 'sampledUnder', 'rekeyed')
 end
-if threaded == '0' and judged_at_once == '0' and not known_post then
+if not is_judged then
   not_due(due, member)
+  write_bytes(thread, member, { post = 0, said = 0, origins = 0 })
   redis.call('HSET', thread, 'unrouted', 1)
   redis.call('PEXPIRE', thread, keep)
   return 'unrouted'
@@ -105,6 +118,7 @@ elseif redis.call('HDEL', thread, 'postOnly') == 1 then
   redis.call('HSET', thread, 'nextAge', first_due)
 end
 if known_post then
+  write_bytes(thread, member, held)
   due_now(thread, due, member, now)
   return 'updated'
 end
@@ -120,9 +134,11 @@ for _, comment in ipairs(late) do
   redis.call('HDEL', comments, comment.id)
   redis.call('ZREM', sample, comment.id)
   redis.call('HINCRBY', thread, 'late', 1)
+  held.said = held.said - comment_bytes(comment.id, comment.json)
   accepted = accepted - 1
 end
 redis.call('HSET', thread, 'accepted', accepted)
+write_bytes(thread, member, held)
 if threaded == '1' then
   pass_counts(thread, due, member, now, accepted - tonumber(over_author or '0'), tonumber(stage or '0'), counts)
 end

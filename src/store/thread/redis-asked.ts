@@ -4,26 +4,16 @@ import { verdictScope } from '../../contracts/facts/verdict-id.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
 import { requestBytes } from '../../judging/threads/asked.ts'
 import { ASKED_AHEAD } from '../../judging/threads/head-start.ts'
+import { storedComment } from '../../judging/threads/thread-bytes.ts'
 import { fieldsOf } from '../recovery/redis-judge-again.ts'
-import { answerPart, keptKeys, memberOf, PUBLISHERS, refOf, threadKeys } from '../redis/keys.ts'
+import { memberOf, PUBLISHERS, refOf, threadKeys } from '../redis/keys.ts'
 import { script } from '../redis/script.ts'
 import { hookContent } from '../webhook/redis.ts'
 import type { ThreadContext } from './redis-context.ts'
-import { keptOf, notSuspended } from './redis-intake.ts'
+import { notSuspended } from './redis-intake.ts'
 
 const putAsked = script('thread/put-asked', {
-  keys: [
-    'thread',
-    'comments',
-    'images',
-    'answers',
-    'subject',
-    'requests',
-    'due',
-    'incarnation',
-    'keptBytes',
-    'keptEnds',
-  ],
+  keys: ['thread', 'comments', 'images', 'answers', 'subject', 'requests', 'due', 'incarnation'],
   args: [
     'member',
     'now',
@@ -59,13 +49,11 @@ const dropAsked = script('thread/drop-asked', {
     'unworked',
     'outbox',
     'erased',
-    'keptBytes',
-    'keptEnds',
     'casePrefix',
     'journalPrefix',
     'lostPrefix',
   ],
-  args: ['member', 'answer', 'group', 'scope'],
+  args: ['member', 'group', 'scope'],
 })
 
 /** How long it is known what was asked under the id of a stream's subject, in ms: as long as anything of it may be kept. */
@@ -87,7 +75,7 @@ export function threadAsked({
       const hook = webhook ? { hook: 1 } : {}
       const answer = { subject: askedUnder, protocols: JSON.stringify(protocols), opened: now, until, ...hook }
       const said = [...thread.comments].flatMap(([id, comment]) =>
-        comment === null ? [] : [{ id, json: keptOf(comment).json }],
+        comment === null ? [] : [{ id, json: storedComment(comment).json }],
       )
       const { thread: hash, comments, images } = threadKeys(keys, member)
       const put = await putAsked(client, {
@@ -100,7 +88,6 @@ export function threadAsked({
         requests: keys.requests(askedUnder),
         due: keys.due,
         incarnation: keys.incarnation,
-        ...keptKeys(keys, thread.ref),
         member,
         now,
         bytes: requestBytes(given, protocols),
@@ -135,12 +122,10 @@ export function threadAsked({
         unworked: keys.unworked,
         outbox: keys.outbox,
         erased: keys.erased,
-        ...keptKeys(keys, ref),
         casePrefix: keys.case(''),
         journalPrefix: keys.journal(''),
         lostPrefix: keys.lost(''),
         member,
-        answer: answerPart(member),
         group: PUBLISHERS,
         scope: verdictScope({ protocol: '', tenant: ref.tenant, subjectId: ref.postId, asked: true }),
       })

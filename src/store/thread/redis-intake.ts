@@ -1,13 +1,12 @@
-import { hash } from 'node:crypto'
 import { z } from 'zod'
-import { authorOf } from '../../contracts/facts/author.ts'
 import { setAside } from '../../contracts/facts/kept-image.ts'
 import { OUTCOMES } from '../../contracts/facts/messages.ts'
 import { RANK_LIMIT } from '../../contracts/facts/sampling-rank.ts'
 import { shareOf } from '../../contracts/facts/share.ts'
-import { type Comment, TOMBSTONES } from '../../contracts/facts/thread.ts'
+import { TOMBSTONES } from '../../contracts/facts/thread.ts'
 import { StoreSuspended } from '../../contracts/ports/cases.ts'
 import type { CommentChange, MessagePlace, ThreadStore } from '../../contracts/ports/threads.ts'
+import { storedComment } from '../../judging/threads/thread-bytes.ts'
 import { TOKEN } from '../redis/incarnation.ts'
 import { memberOf, threadKeys } from '../redis/keys.ts'
 import { pairs, script } from '../redis/script.ts'
@@ -36,6 +35,8 @@ const putPost = script('thread/put-post', {
     'keep',
     'reachAhead',
     'protocolAhead',
+    'judges',
+    'most',
     'place',
     ...TOKEN,
   ],
@@ -59,6 +60,7 @@ const putComments = script('thread/put-comments', {
     'samplingVersion',
     'rankEnd',
     'tombstones',
+    'most',
     'withOrigins',
     ...TOKEN,
     'changes[].kind',
@@ -78,6 +80,7 @@ const expireOrphans = script('thread/expire-orphans', {
 })
 
 const outcome = z.enum(OUTCOMES)
+const stored = z.enum([...OUTCOMES, 'over-share'])
 const origin = z.object({
   topic: z.string(),
   partition: z.number(),
@@ -98,10 +101,10 @@ export function threadIntake({
   token,
 }: ThreadContext): Pick<ThreadStore, 'putPost' | 'raiseReach' | 'putComments' | 'expireOrphans'> {
   return {
-    async putPost(ref, value, put, rules) {
+    async putPost(ref, value, put, rules, most = null) {
       const member = memberOf(ref)
       const { post, images } = setAside(value)
-      return outcome.parse(
+      return stored.parse(
         notSuspended(
           await putPost(client, {
             ...threadKeys(keys, member),
@@ -123,6 +126,8 @@ export function threadIntake({
             keep: settings.keepTombstoneMs,
             reachAhead: put.reachAhead ?? 0,
             protocolAhead: put.protocolAhead ?? 0,
+            judges: put.judges ?? 1,
+            most,
             place: placeOf(put.place),
             ...token(),
           }),
@@ -142,7 +147,7 @@ export function threadIntake({
       return outcome.parse(notSuspended(await raiseReach(client, given)))
     },
 
-    async putComments(ref, changes, now, rules) {
+    async putComments(ref, changes, now, rules, most = null) {
       const member = memberOf(ref)
       const rank = (id: string) => rules.rank(ref, id)
       const put = ({ withOrigins }: { readonly withOrigins: boolean }) =>
@@ -163,13 +168,14 @@ export function threadIntake({
           samplingVersion: rules.samplingKeyVersion,
           rankEnd: RANK_LIMIT,
           tombstones: TOMBSTONES,
+          most,
           withOrigins,
           ...token(),
           changes: changes.map((change) => changeOf(change, rank, withOrigins)),
         })
       const first = notSuspended(await put({ withOrigins: false }))
       const given = first === 'origins' ? notSuspended(await put({ withOrigins: true })) : first
-      return z.array(outcome).length(changes.length).parse(given)
+      return z.array(stored).length(changes.length).parse(given)
     },
 
     async expireOrphans(ref, letterOf) {
@@ -208,20 +214,16 @@ function changeOf(change: CommentChange, rankOf: (id: string) => number, withOri
   }
   const { id, createdAt } = change.comment
   const origin = withOrigin ? JSON.stringify(change.origin()) : ''
-  return { kind: change.kind, id, createdAt, reached, rank: rankOf(id), ...keptOf(change.comment), origin, place }
-}
-
-/** A comment as its thread keeps it, and the hash of its author, empty if it names none. */
-export function keptOf({ id: _, ...kept }: Comment): { json: string; author: string } {
-  const name = authorOf(kept)
-  const author = name === undefined ? '' : authorHash(name)
-  // The scripts expect the hash at the beginning.
-  return { json: JSON.stringify({ by: author, ...kept }), author }
-}
-
-/** Short, and without the characters that separate the members of the set of authors. */
-function authorHash(author: string): string {
-  return hash('sha256', author, 'base64url').slice(0, 16)
+  return {
+    kind: change.kind,
+    id,
+    createdAt,
+    reached,
+    rank: rankOf(id),
+    ...storedComment(change.comment),
+    origin,
+    place,
+  }
 }
 
 /** A message's position as its thread keeps it; empty if it is unknown. */

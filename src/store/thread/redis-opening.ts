@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { TENANT_SHARE } from '../../contracts/facts/thread.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
-import { keptKeys, memberOf, refOf, threadKeys } from '../redis/keys.ts'
+import { memberOf, refOf, threadKeys } from '../redis/keys.ts'
 import { script } from '../redis/script.ts'
 import type { ThreadContext } from './redis-context.ts'
 
@@ -21,8 +21,6 @@ const openCases = script('thread/open-cases', {
     'paused',
     'incarnation',
     'decided',
-    'keptBytes',
-    'keptEnds',
   ],
   args: [
     'member',
@@ -109,7 +107,6 @@ export function threadOpening({ client, keys, settings, token }: ThreadContext):
         dormantPrefix: keys.dormant(''),
         paused: keys.paused,
         incarnation: keys.incarnation,
-        ...keptKeys(keys, state.ref),
         member,
         version: state.version,
         generation: state.generation,

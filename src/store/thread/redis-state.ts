@@ -1,10 +1,9 @@
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { byTimeThenId, type Comment, comment, post, type ThreadRef } from '../../contracts/facts/thread.ts'
 import type { ThreadState } from '../../contracts/ports/threads.ts'
+import { TOMBSTONE } from '../../judging/threads/thread-bytes.ts'
 
 const keptComment = comment.omit({ id: true })
-/** Stands in for the text of a deleted comment. */
-export const TOMBSTONE = '{}'
 
 /** A Redis hash. */
 export type Fields = Readonly<Record<string, string>>

@@ -1,14 +1,22 @@
 import type { Redis } from 'ioredis'
+import { z } from 'zod'
 import { COMMENT_CHARACTERS } from '../../contracts/facts/thread.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
 import { NO_FENCING } from '../redis/incarnation.ts'
 import { type Keys, memberOf } from '../redis/keys.ts'
+import { script } from '../redis/script.ts'
 import { threadAsked } from './redis-asked.ts'
 import type { ThreadContext } from './redis-context.ts'
 import { threadErasure } from './redis-erasure.ts'
 import { threadIntake } from './redis-intake.ts'
 import { threadOpening } from './redis-opening.ts'
 import { stateOf } from './redis-state.ts'
+
+const heldBy = script('thread/held-by', { keys: ['kept'], args: ['tenant', 'now'] })
+const tenantsOver = script('thread/tenants-over', { keys: ['kept'], args: ['bytes', 'limit', 'now'] })
+
+/** Most tenants that are named at a time. */
+const TENANTS_AT_ONCE = 100
 
 /** The images that are kept beside their posts. */
 export function keptImages(client: Redis, keys: Keys): ThreadStore['keptImage'] {
@@ -46,6 +54,11 @@ export function redisThreads(
       return { weight: comments + post / COMMENT_CHARACTERS, share: share ?? member }
     },
     keptImage: keptImages(client, keys),
+    heldBy: async (tenant, now) => z.number().parse(await heldBy(client, { kept: keys.kept, tenant, now })),
+    async tenantsOver(bytes, now) {
+      const over = await tenantsOver(client, { kept: keys.kept, bytes, limit: TENANTS_AT_ONCE, now })
+      return z.array(z.string()).parse(over)
+    },
     async statusOf(ref) {
       const thread = keys.thread(memberOf(ref))
       const [there, [deleted, unrouted, postOnly]] = await Promise.all([

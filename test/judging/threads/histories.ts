@@ -18,6 +18,7 @@ const place = fc.option(
     freq: 2,
   },
 )
+const room = fc.constantFrom(null, null, null, -500, 0, 300, 1_500, 4_000)
 const change = fc.record({
   deleted: sometimes(4),
   id: fc.nat({ max: 23 }),
@@ -37,6 +38,7 @@ const steps: { arbitrary: fc.Arbitrary<Step>; weight: number }[] = [
       reach: fc.nat({ max: 2 }),
       routing: fc.constantFrom('threaded', 'threaded', 'threaded', 'both', 'alone', 'nobody'),
       place,
+      room,
     }),
   },
   {
@@ -45,6 +47,7 @@ const steps: { arbitrary: fc.Arbitrary<Step>; weight: number }[] = [
       do: fc.constant('comments'),
       thread,
       changes: fc.array(change, { minLength: 1, maxLength: 10 }),
+      room,
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('reach'), thread, reach: fc.nat({ max: 3 }) }) },

@@ -5,6 +5,9 @@ type OfThread<Do extends string, More = object> = { do: Do; thread: number } & M
 type OfCase<Do extends string, More = object> = OfThread<Do, { protocol: Protocol } & More>
 export type PlaceStep = { partition: number; offset: number; anew: boolean } | null
 
+/** So many bytes more than it holds may the tenant hold, if it is limited. */
+export type RoomStep = number | null
+
 export interface ChangeStep {
   deleted: boolean
   id: number
@@ -19,11 +22,17 @@ export type Step =
   | { do: 'nothing' }
   | OfThread<
       'post',
-      { text: number; reach?: number; routing: 'threaded' | 'both' | 'alone' | 'nobody'; place: PlaceStep }
+      {
+        text: number
+        reach?: number
+        routing: 'threaded' | 'both' | 'alone' | 'nobody'
+        place: PlaceStep
+        room: RoomStep
+      }
     >
   | OfThread<'reach', { reach: number }>
   | { do: 'order due'; hold: boolean }
-  | OfThread<'comments', { changes: ChangeStep[] }>
+  | OfThread<'comments', { changes: ChangeStep[]; room: RoomStep }>
   /** All ids at once. */
   | OfThread<'flood', { deleted: boolean }>
   | OfThread<'delete'>

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { ThreadRef } from '../../../src/contracts/facts/thread.ts'
 import type { OutboxEntry } from '../../../src/contracts/ports/cases.ts'
 import type {
   Arrival,
@@ -22,7 +23,7 @@ import {
   thread,
 } from '../../contracts/samples.ts'
 import type { Stores } from '../../contracts/stores.ts'
-import { type ChangeStep, type PlaceStep, PROTOCOLS, type Protocol, type Step } from './history-steps.ts'
+import { type ChangeStep, type PlaceStep, PROTOCOLS, type Protocol, type RoomStep, type Step } from './history-steps.ts'
 
 export const REFS = [thread('p', 'a'), thread('p', 'b'), thread('q', 'a'), thread('r', 'a', 'reply')]
 
@@ -55,6 +56,16 @@ export function runOn(
     return { ...RULES, ...limits, counts, reopen, rank: (_, id) => rank(id), samplingKeyVersion: `key ${version}` }
   }
   const refOf = (at: number) => REFS[at] ?? thread('none')
+  /** Lets the tenant hold no more than that, and then it does not. Deletions are never refused, nor is a post's reach. */
+  const within = async <Said>(ref: ThreadRef, room: RoomStep, put: (most: number | null) => Promise<Said>) => {
+    if (room === null) return put(null)
+    const before = await threads.heldBy(ref.tenant, clock.now)
+    const said = await put(before + room)
+    const after = await threads.heldBy(ref.tenant, clock.now)
+    if (said !== 'duplicate' && after > before + Math.max(room, 0))
+      throw new Error(`${ref.tenant} was lifted over its share: ${after}`)
+    return said
+  }
   const openIdOf = async (at: number, protocol: string) =>
     (await threads.read(refOf(at)))?.revisions.get(protocol)?.openId ?? null
   /** The protocol's open case, which is opened where there is none. */
@@ -193,24 +204,30 @@ export function runOn(
     const ref = refOf(step.thread)
     switch (step.do) {
       case 'post':
-        return threads.putPost(
-          ref,
-          postOf(ref, {
-            text: `${step.text}`,
-            createdAt: T0 + 3 * step.thread,
-            ...((step.reach ?? 0) > 0 && { reach: 10 ** (15 * (step.reach ?? 0)) + 0.5 }),
-          }),
-          arrivalOf(step, clock.now),
-          rules(),
+        return within(ref, step.room, (most) =>
+          threads.putPost(
+            ref,
+            postOf(ref, {
+              text: wordsOf(step.text),
+              createdAt: T0 + 3 * step.thread,
+              ...((step.reach ?? 0) > 0 && { reach: 10 ** (15 * (step.reach ?? 0)) + 0.5 }),
+            }),
+            arrivalOf(step, clock.now),
+            rules(),
+            most,
+          ),
         )
       case 'reach':
         return threads.raiseReach(ref, aheadByReach(10 ** (2 * step.reach)), HOUR)
       case 'comments':
-        return threads.putComments(
-          ref,
-          step.changes.map((change) => changeOf(step.thread, change)),
-          clock.now,
-          rules(),
+        return within(ref, step.changes.some(({ deleted }) => deleted) ? null : step.room, (most) =>
+          threads.putComments(
+            ref,
+            step.changes.map((change) => changeOf(step.thread, change)),
+            clock.now,
+            rules(),
+            most,
+          ),
         )
       case 'flood':
         return threads.putComments(ref, flood(step), clock.now, rules())
@@ -287,6 +304,11 @@ function inOrder(entries: readonly OutboxEntry[]): OutboxEntry[] {
   return entries.toSorted((a, b) => (content(a) < content(b) ? -1 : 1))
 }
 
+/** Of different lengths, in characters and in bytes. */
+function wordsOf(text: number): string {
+  return `${text}${'ö'.repeat(40 * text)}`
+}
+
 function placeOf(place: PlaceStep): { place: MessagePlace } | object {
   if (place === null) return {}
   const { partition, offset, anew } = place
@@ -301,6 +323,7 @@ function arrivalOf(step: Extract<Step, { do: 'post' }>, now: number): Arrival {
     protocolAhead: aheadByProtocols([{ lateCost: routing === 'both' ? 4 : 1 }]),
     firstDue: T0 + 15 * MINUTE + step.thread,
     ...placeOf(place),
+    judges: routing === 'both' ? 2 : 1,
     threaded: routing === 'threaded' || routing === 'both',
     atOnce: routing === 'both' || routing === 'alone',
   }
@@ -314,7 +337,7 @@ function changeOf(at: number, { deleted, id: number, text, author, time, place }
   const from = { topic: 'comments', partition: 3, offset: `${number}`, timestamp: T0, raw: 'words', bytes: 5 }
   const reached = text % 2 === 0 ? undefined : createdAt + 150
   if (deleted) return { kind: 'deleted', id, createdAt, reached, ...placeOf(place) }
-  const comment = { id, text: `${text}`, ...(author === null ? {} : { author }), createdAt }
+  const comment = { id, text: wordsOf(text), ...(author === null ? {} : { author }), createdAt }
   return { kind: 'said', comment, origin: () => from, reached, ...placeOf(place) }
 }
 

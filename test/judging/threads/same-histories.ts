@@ -11,6 +11,7 @@ import { keysUnder } from '../../../src/store/redis/keys.ts'
 import { threadTable } from '../../../src/store/thread/memory-table.ts'
 import { redisThreads } from '../../../src/store/thread/redis.ts'
 import { HOUR, T0 } from '../../contracts/samples.ts'
+import { threadBytesIn } from '../../support/held-bytes.ts'
 import { history, rulesOf } from './histories.ts'
 import type { Step } from './history-steps.ts'
 import { inRedis, plain } from './redis-thread.ts'
@@ -18,6 +19,7 @@ import { type HistoryRules, REFS, runOn } from './run-history.ts'
 
 const KEEP_MS = HOUR
 const READ_EVERY = 5
+const TENANTS = [...new Set(REFS.map(({ tenant }) => tenant))]
 /** Of a run that failed: the same histories again. */
 const SEED = process.env.HISTORIES_SEED
 
@@ -81,6 +83,11 @@ async function runBoth(client: Redis, rules: HistoryRules, steps: readonly Step[
         deepStrictEqual(plain(table.find(ref), rules), stored)
       }),
     )
+    for (const tenant of TENANTS) {
+      const account = await redis.threads.heldBy(tenant, clock.now)
+      deepStrictEqual(await memory.threads.heldBy(tenant, clock.now), account)
+      if (at % READ_EVERY === 0) deepStrictEqual(await threadBytesIn(client, keys, tenant), account)
+    }
     // Everything at once is much to read; what went wrong earlier shows here as well.
     if (at % READ_EVERY === 0 || at === told.length - 1)
       deepStrictEqual(await readingOf(memory, inTurn), await readingOf(redis, inTurn))

@@ -1,4 +1,5 @@
 --@include due
+--@include kept-bytes
 -- A thread's comments and the rest of what expires with it: the keys that have its name under another kind.
 local function expiring_with(thread)
   local root, member = string.match(thread, '^({.-}:)thread(:.*)$')
@@ -13,6 +14,7 @@ local function due_now(thread, due, member, now)
   redis.call('HINCRBY', thread, 'generation', 1)
   redis.call('PERSIST', thread)
   for _, key in ipairs(expiring_with(thread)) do redis.call('PERSIST', key) end
+  endless_kept(account_of(thread, member), member)
 end
 -- Notes the count checkpoints that n comments have reached; the thread is due at once if there is a new one among them.
 local function pass_counts(thread, due, member, now, n, stage, counts)

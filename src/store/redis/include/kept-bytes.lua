@@ -1,25 +1,70 @@
--- What a tenant's questions hold, in bytes. `bytes`: a hash, by part (a question, or its answer), with the sum under the empty name.
--- `ends`: a sorted set of the parts, by when they expire, ms. The parts leave the account as they leave Redis.
-local function forget_kept(bytes, ends, part)
-  local held = redis.call('HGET', bytes, part)
-  redis.call('HDEL', bytes, part)
-  redis.call('ZREM', ends, part)
-  if held and redis.call('HINCRBY', bytes, '', -tonumber(held)) <= 0 then redis.call('HDEL', bytes, '') end
+-- What a tenant holds, in bytes: a hash (kept/bytes:TENANT) by part, with the sum under the empty name, and a sorted set
+-- (kept/ends:TENANT) of the parts that expire, by when, ms. A part is a thread or a question (its member), an answer or a delivery.
+-- kept/tenants has all tenants by their sums. The parts leave the account as they leave Redis.
+local function account_of(key, member)
+  local root, tenant = string.match(key, '^({.-}:)') .. 'kept/', string.match(member, '^[^/:]*')
+  return { tenant = tenant, tenants = root .. 'tenants', bytes = root .. 'bytes:' .. tenant, ends = root .. 'ends:' .. tenant }
+end
+local function answer_part(member) return 'answer ' .. member end
+local function add_to_sum(account, size)
+  local sum = redis.call('HINCRBY', account.bytes, '', size)
+  if sum > 0 then redis.call('ZADD', account.tenants, sum, account.tenant)
+  else
+    redis.call('HDEL', account.bytes, '')
+    redis.call('ZREM', account.tenants, account.tenant)
+  end
+end
+local function outlive(account, ms)
+  for _, key in ipairs({ account.bytes, account.ends }) do
+    if ms then redis.call('PEXPIRE', key, ms) else redis.call('PERSIST', key) end
+  end
+end
+local function forget_kept(account, part)
+  local held = redis.call('HGET', account.bytes, part)
+  if not held then return end
+  redis.call('HDEL', account.bytes, part)
+  redis.call('ZREM', account.ends, part)
+  add_to_sum(account, -tonumber(held))
+end
+-- A part that does not expire by itself keeps its account.
+local function set_kept(account, part, size)
+  if size <= 0 then return forget_kept(account, part) end
+  local held = tonumber(redis.call('HGET', account.bytes, part) or '0')
+  if size == held then return end
+  redis.call('HSET', account.bytes, part, size)
+  add_to_sum(account, size - held)
+  if held == 0 then outlive(account) end
+end
+local function endless_kept(account, part)
+  if redis.call('ZREM', account.ends, part) == 1 then outlive(account) end
+end
+-- A part expires in so many ms. Of a tenant that sends no more, the account goes with the last of its parts.
+local function end_kept(account, part, now, keep)
+  if redis.call('HEXISTS', account.bytes, part) == 0 then return end
+  redis.call('ZADD', account.ends, now + keep, part)
+  if redis.call('HLEN', account.bytes) - 1 > redis.call('ZCARD', account.ends) then return end
+  outlive(account, redis.call('ZRANGE', account.ends, -1, -1, 'WITHSCORES')[2] - now)
 end
 -- The sum, once what has expired by now has left it; of more than twenty thousand parts at a time the rest is counted once more.
-local function kept_sum(bytes, ends, now)
-  for _, part in ipairs(redis.call('ZRANGEBYSCORE', ends, '-inf', now, 'LIMIT', 0, 20000)) do forget_kept(bytes, ends, part) end
-  return tonumber(redis.call('HGET', bytes, '') or '0')
+local function kept_sum(account, now)
+  local ended = redis.call('ZRANGEBYSCORE', account.ends, '-inf', now, 'LIMIT', 0, 20000)
+  local gone = 0
+  for from = 1, #ended, 1000 do
+    local parts = { unpack(ended, from, math.min(from + 999, #ended)) }
+    for _, held in ipairs(redis.call('HMGET', account.bytes, unpack(parts))) do gone = gone + tonumber(held or '0') end
+    redis.call('HDEL', account.bytes, unpack(parts))
+    redis.call('ZREM', account.ends, unpack(parts))
+  end
+  if gone > 0 then add_to_sum(account, -gone) end
+  local sum = redis.call('HGET', account.bytes, '')
+  -- The account may have expired by itself.
+  if not sum then redis.call('ZREM', account.tenants, account.tenant) end
+  return tonumber(sum or '0')
 end
--- Each part ends within this, in ms: of a tenant that asks no more the whole account goes.
-local KEPT_MS = 172800000
--- Adds to a part. `at`: when it expires, ms.
-local function add_kept(bytes, ends, part, size, at)
-  redis.call('HINCRBY', bytes, part, size)
-  redis.call('HINCRBY', bytes, '', size)
-  redis.call('ZADD', ends, at, part)
-  for _, key in ipairs({ bytes, ends }) do redis.call('PEXPIRE', key, KEPT_MS) end
-end
-local function expire_kept(bytes, ends, part, at)
-  if redis.call('HEXISTS', bytes, part) == 1 then redis.call('ZADD', ends, at, part) end
+-- Whether a part may be so large, where its tenant may hold so much; empty: there is no limit. One that does not grow always may.
+local function may_hold(account, part, size, most, now)
+  if most == '' then return true end
+  local sum = kept_sum(account, now)
+  local held = tonumber(redis.call('HGET', account.bytes, part) or '0')
+  return size <= held or sum - held + size <= tonumber(most)
 end

@@ -1,0 +1,67 @@
+import { hash } from 'node:crypto'
+import { authorOf } from '../../contracts/facts/author.ts'
+import { setAside } from '../../contracts/facts/kept-image.ts'
+import type { Comment, Post } from '../../contracts/facts/thread.ts'
+import type { Origin } from '../../contracts/ports/threads.ts'
+import type { Thread } from './thread.ts'
+
+// The twin of src/store/redis/include/thread-bytes.lua: a change here is a change there. Random histories compare them (test/judging/threads).
+
+/** The keys of a thread take about so many bytes, and the entries of a comment, however short its text. */
+export const THREAD_BYTES = 1_000
+const COMMENT_BYTES = 200
+/** What stands in place of a deleted comment. */
+export const TOMBSTONE = '{}'
+
+type Measured = Pick<Thread, 'post' | 'comments' | 'orphans' | 'judges'>
+
+/**
+ * How many bytes a thread of the stream holds: its words once, and once more for each protocol that judges it, whose case has a copy
+ * of them; its images once; where its comments came from, as long as its post is missing.
+ */
+export function threadBytes({ post, comments, orphans, judges }: Measured): number {
+  if (post === null && comments.size === 0 && orphans.size === 0) return 0
+  const { images, words } = postBytes(post)
+  const said = sumOf([...comments].map(([id, comment]) => commentBytes(id, comment)))
+  const origins = sumOf([...orphans].map(([id, origin]) => originBytes(id, origin)))
+  return THREAD_BYTES + (1 + judges) * (words + said) + origins + images
+}
+
+function postBytes(post: Post | null): { readonly words: number; readonly images: number } {
+  if (post === null) return { words: 0, images: 0 }
+  const { post: words, images } = setAside(post)
+  return {
+    words: bytesIn(JSON.stringify(words)),
+    images: sumOf(images.map((image) => image.hash.length + image.url.length)),
+  }
+}
+
+/** The bytes of a comment, null for a deleted one, in one copy. */
+export function commentBytes(id: string, comment: Comment | null): number {
+  return bytesIn(id) + bytesIn(comment === null ? TOMBSTONE : storedComment(comment).json) + COMMENT_BYTES
+}
+
+export function originBytes(id: string, origin: Origin): number {
+  return bytesIn(id) + bytesIn(JSON.stringify(origin))
+}
+
+/** A comment as its thread keeps it, and the hash of its author, empty if it names none. */
+export function storedComment({ id: _, ...kept }: Comment): { json: string; author: string } {
+  const name = authorOf(kept)
+  const author = name === undefined ? '' : authorHash(name)
+  // The scripts expect the hash at the beginning.
+  return { json: JSON.stringify({ by: author, ...kept }), author }
+}
+
+/** Short, and without the characters that separate the members of the set of authors. */
+function authorHash(author: string): string {
+  return hash('sha256', author, 'base64url').slice(0, 16)
+}
+
+function bytesIn(text: string): number {
+  return Buffer.byteLength(text)
+}
+
+function sumOf(sizes: readonly number[]): number {
+  return sizes.reduce((sum, size) => sum + size, 0)
+}

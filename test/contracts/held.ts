@@ -1,0 +1,123 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Comment, Post } from '../../src/contracts/facts/thread.ts'
+import { ARRIVAL, originOf, postOf, RULES, retractionOf, said, T0, thread, unsaid } from './samples.ts'
+import { type MakeStores, publishAll, readThread, type Stores } from './stores.ts'
+
+const P1 = thread('p1', 'acme')
+const bytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
+/** In one copy. */
+const commentBytes = ({ id, ...comment }: Comment, by = '') => id.length + bytes({ by, ...comment }) + 200
+
+/** What any stores promise of how much tenants hold by what they sent on the stream. */
+export function heldContract(name: string, make: MakeStores): void {
+  describe(`what tenants hold ${name}`, () => {
+    let stores: Stores
+    beforeEach(async () => {
+      stores = await make()
+    })
+    afterEach(() => stores.close())
+
+    const held = (tenant = 'acme') => stores.threads.heldBy(tenant, T0)
+    const put = (post: Post, { judges = 1, most = null as number | null, place = {} } = {}) =>
+      stores.threads.putPost(P1, post, { ...ARRIVAL, judges, ...place }, RULES, most)
+    const say = (changes: Parameters<Stores['threads']['putComments']>[1], most: number | null = null) =>
+      stores.threads.putComments(P1, changes, T0, RULES, most)
+    const post = postOf(P1)
+
+    it('is their words once and once more for each protocol, and what keeping them takes', async () => {
+      const [one, other] = [said('c1'), said('c2', { text: 'ö' })]
+      await put(post, { judges: 2 })
+      await say([one])
+      expect(await held()).toBe(1_000 + 3 * (bytes(post) + commentBytes(one.comment)))
+      await say([other, one])
+      const both = commentBytes(one.comment) + commentBytes(other.comment)
+      expect(await held()).toBe(1_000 + 3 * (bytes(post) + both))
+      expect([await held('other'), await held('acm')]).toEqual([0, 0])
+      const edited = { ...post, text: 'less' }
+      await put(edited, { judges: 1 })
+      expect(await held()).toBe(1_000 + 2 * (bytes(edited) + both))
+      await say([unsaid('c2'), said('c1', { text: 'longer words' })])
+      const left = commentBytes(said('c1', { text: 'longer words' }).comment) + 'c2'.length + '{}'.length + 200
+      expect(await held()).toBe(1_000 + 2 * (bytes(edited) + left))
+      await stores.threads.deletePost(P1, retractionOf(P1))
+      expect(await held()).toBe(0)
+    })
+
+    it('has images once, whatever is judged, and none that an edit took away', async () => {
+      const url = `data:image/png;base64,${'A'.repeat(5_000)}`
+      await put(postOf(P1, { media: [{ kind: 'image', url }] }), { judges: 3 })
+      const many = await held()
+      expect(many).toBeGreaterThan(5_000)
+      expect(many).toBeLessThan(10_000)
+      await put(post, { judges: 3 })
+      expect(await held()).toBe(1_000 + 4 * bytes(post))
+    })
+
+    it('has where comments came from while their post is missing, and nothing once they have expired', async () => {
+      const one = said('c1')
+      await say([one])
+      expect(await held()).toBe(1_000 + commentBytes(one.comment) + 'c1'.length + bytes(originOf('c1')))
+      expect(await stores.threads.expireOrphans(P1, ({ offset }) => ({ key: offset, letter: '{}' }))).toBe(1)
+      expect(await held()).toBe(0)
+      await publishAll(stores)
+      await say([said('c2')])
+      await put(post, { judges: 0 })
+      expect(await held()).toBe(1_000 + bytes(post) + commentBytes(said('c2').comment))
+    })
+
+    it('has nothing of a post that nobody judges, nor of its comments', async () => {
+      await say([said('c1')])
+      const nobody = { ...ARRIVAL, threaded: false, atOnce: false }
+      expect(await stores.threads.putPost(P1, post, nobody, RULES, 0)).toBe('unrouted')
+      await say([said('c2')])
+      expect(await held()).toBe(0)
+    })
+
+    it('is not more than they may hold: what would lift it is refused, and nothing of it is done', async () => {
+      const size = 1_000 + 2 * bytes(post)
+      expect(await put(post, { most: size - 1 })).toBe('over-share')
+      expect([await held(), await stores.threads.read(P1)]).toEqual([0, null])
+      expect(await put(post, { most: size })).toBe('judged')
+      const before = await readThread(stores, P1)
+      expect(await say([said('c1')], size + 2 * commentBytes(said('c1').comment) - 1)).toEqual(['over-share'])
+      expect(await put({ ...post, text: 'many more words' }, { most: size })).toBe('over-share')
+      expect([await held(), await readThread(stores, P1)]).toEqual([size, before])
+      // One that holds too much may send what is less, and delete.
+      expect(await put({ ...post, text: 'few' }, { most: 10 })).toBe('updated')
+      expect(await say([unsaid('c1'), said('c2')], 10)).toEqual(['deleted', 'over-share'])
+      // Another tenant's share is another one.
+      const [other, p2] = [thread('p2', 'other'), postOf(thread('p2', 'other'))]
+      expect(await stores.threads.putPost(other, p2, ARRIVAL, RULES, 1_000 + 2 * bytes(p2))).toBe('judged')
+    })
+
+    it('takes from a batch what fits, and does not take what was refused for what it has when it is read again', async () => {
+      await put(post)
+      const place = (offset: number) => ({ place: { partition: 0, offset: String(offset), timestamp: T0 + offset } })
+      const [long, short] = [said('c1', { text: 'w'.repeat(500) }), said('c2')]
+      const most = (await held()) + 2 * commentBytes(short.comment)
+      const batch = [
+        { ...long, ...place(1) },
+        { ...short, ...place(2) },
+        { ...unsaid('c3'), ...place(3) },
+      ]
+      expect(await say(batch, most)).toEqual(['over-share', 'judged', 'deleted'])
+      expect(await say(batch, most)).toEqual(['over-share', 'duplicate', 'duplicate'])
+      expect(await say(batch)).toEqual(['judged', 'duplicate', 'duplicate'])
+      expect(await say(batch)).toEqual(['duplicate', 'duplicate', 'duplicate'])
+    })
+
+    it('names the tenants that hold more than so much', async () => {
+      await put(post)
+      const small = thread('p2', 'small')
+      await stores.threads.putPost(small, postOf(small), ARRIVAL, RULES)
+      await say([said('c1')])
+      const [most, least] = [await held(), await held('small')]
+      const over = async (than: number) => (await stores.threads.tenantsOver(than, T0)).sort()
+      expect(await over(most)).toEqual([])
+      expect(await over(most - 1)).toEqual(['acme'])
+      expect(await over(least - 1)).toEqual(['acme', 'small'])
+      await stores.threads.deletePost(P1, retractionOf(P1))
+      expect(await over(0)).toEqual(['small'])
+    })
+  })
+}

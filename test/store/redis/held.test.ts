@@ -1,0 +1,135 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { redisCases } from '../../../src/store/case/redis.ts'
+import { redisOutbox } from '../../../src/store/outbox/redis.ts'
+import { redisRecovery } from '../../../src/store/recovery/redis.ts'
+import { redisJudgeAgain } from '../../../src/store/recovery/redis-judge-again.ts'
+import { keysUnder, memberOf } from '../../../src/store/redis/keys.ts'
+import { redisThreads } from '../../../src/store/thread/redis.ts'
+import { asked, remembered } from '../../contracts/judge-again.ts'
+import { ARRIVAL, postOf, RULES, said, T0, thread } from '../../contracts/samples.ts'
+import { judgeOnce, openCase, type Stores } from '../../contracts/stores.ts'
+import { threadBytesIn } from '../../support/held-bytes.ts'
+import { onRedis } from '../../support/on-redis.ts'
+
+const KEEP_MS = 300
+const P1 = thread('p1')
+const MEMBER = memberOf(P1)
+
+let client: Redis
+onRedis.beforeAll(({ client: one }) => {
+  client = one
+})
+
+describe('what a tenant holds in Redis', () => {
+  let keys: ReturnType<typeof keysUnder>
+  let stores: Pick<Stores, 'threads' | 'cases' | 'outbox' | 'judgeAgain'>
+  beforeEach(() => {
+    keys = keysUnder(`test-${randomUUID()}`)
+    const keep = { keepTombstoneMs: 60_000, keepAfterFinalMs: KEEP_MS, keepJournalMs: KEEP_MS }
+    stores = {
+      threads: redisThreads(client, keys, keep),
+      cases: redisCases(client, keys, () => T0),
+      outbox: redisOutbox(client, client, keys, { ...keep, clock: () => T0 }),
+      judgeAgain: redisJudgeAgain(client, keys, keep),
+    }
+  })
+  const put = (post = postOf(P1)) => stores.threads.putPost(P1, post, ARRIVAL, RULES)
+  const say = (id: string, change = {}) => stores.threads.putComments(P1, [said(id, change)], T0, RULES)
+  const held = (now = T0) => stores.threads.heldBy('default', now)
+  /** By its account, and by what is there. */
+  const expectHeld = async (bytes?: number, now = T0) => {
+    const account = await held(now)
+    expect(account).toBe(await threadBytesIn(client, keys, 'default'))
+    if (bytes !== undefined) expect(account).toBe(bytes)
+    return account
+  }
+  const recovery = () => redisRecovery(client, keys, { keepTombstoneMs: 60_000, clock: () => T0, allAgain: true })
+
+  it('ends with the thread that expires, and its account with the last of them', async () => {
+    await put()
+    await say('c1')
+    const before = await expectHeld()
+    await judgeOnce(stores as Stores, P1, { final: true })
+    await expectHeld(before)
+    expect(await held(T0 + KEEP_MS - 1)).toBe(before)
+    await sleep(KEEP_MS + 50)
+    await expectHeld(0, T0 + KEEP_MS)
+    expect(await client.keys(`${keys.kept}*`)).toEqual([])
+  })
+
+  it('goes on with a thread that is due once more, and with one that a late comment finds', async () => {
+    await put()
+    await judgeOnce(stores as Stores, P1, { final: true })
+    await say('c1')
+    await sleep(KEEP_MS + 50)
+    expect(await expectHeld(undefined, T0 + 10 * KEEP_MS)).toBeGreaterThan(1_000)
+    await judgeOnce(stores as Stores, P1, { final: true })
+    // An earlier version has not counted it.
+    await client.del(`${keys.kept}bytes:default`, `${keys.kept}ends:default`)
+    await stores.threads.putComments(P1, [said('c2')], T0, { ...RULES, reopen: false })
+    expect(await held(T0)).toBeGreaterThan(1_000)
+    await sleep(KEEP_MS + 50)
+    await expectHeld(0, T0 + KEEP_MS)
+  })
+
+  it('counts a thread that opens its last case only, and then waits for nothing', async () => {
+    await put()
+    const state = await stores.threads.read(P1)
+    if (state === null) throw new Error('there is no thread')
+    await stores.threads.open(state, { cases: [], waiting: [], dormant: [], nextDue: null, final: true })
+    expect(await held(Date.now())).toBeGreaterThan(1_000)
+    await sleep(KEEP_MS + 50)
+    await expectHeld(0, Date.now())
+  })
+
+  it('counts what an earlier version wrote once it is written to', async () => {
+    const url = `data:image/png;base64,${'A'.repeat(5_000)}`
+    const post = postOf(P1, { media: [{ kind: 'image', url }] })
+    await put(post)
+    for (const id of ['c1', 'c2']) await say(id)
+    const whole = await expectHeld()
+    const forget = async () => {
+      await client.del(`${keys.kept}bytes:default`, `${keys.kept}ends:default`, `${keys.kept}tenants`)
+      await client.hdel(keys.thread(MEMBER), 'saidBytes', 'originBytes', 'imageBytes')
+    }
+    await forget()
+    expect(await held()).toBe(0)
+    await say('c3')
+    expect(await expectHeld()).toBeGreaterThan(whole)
+    await forget()
+    await put({ ...post, text: 'edited' })
+    expect(await expectHeld()).toBeGreaterThan(whole)
+  })
+
+  it('counts comments that an earlier version kept for a post which had not come', async () => {
+    await say('c1')
+    await client.hdel(keys.thread(MEMBER), 'saidBytes', 'originBytes', 'imageBytes')
+    await client.del(`${keys.kept}bytes:default`)
+    await say('c2')
+    await expectHeld()
+    await put()
+    await expectHeld()
+  })
+
+  it('is right after a recovery: of what is restored, forgotten, and brought back to be judged again', async () => {
+    await say('c1')
+    await recovery().restore(P1, [{ protocol: 'rumor', revision: 2, final: false, deleted: false, contested: false }])
+    await expectHeld(0)
+    await put(postOf(P1, { text: 'again' }))
+    await openCase(stores as Stores, P1)
+    await expectHeld()
+    await client.del(keys.thread(MEMBER), keys.comments(MEMBER))
+    await stores.judgeAgain.watch([P1])
+    const known = [{ protocol: 'rumor', revision: 2, seen: 2, final: true }]
+    const again = { asked: [asked(2), asked(2, 'hate')], known, readVersion: null }
+    expect(await stores.judgeAgain.revive(remembered([said('c1')]), again, T0)).toEqual(['due', 'newer'])
+    expect(await expectHeld()).toBeGreaterThan(1_000)
+    const place = { partition: 0, offset: '9', timestamp: T0 }
+    await stores.threads.putPost(P1, postOf(P1, { text: 'newer' }), { ...ARRIVAL, place }, RULES)
+    expect(await recovery().forget(P1, T0 + 1, [{ protocol: 'rumor', revision: 9 }])).toBe(true)
+    await expectHeld(0)
+  })
+})
