@@ -104,6 +104,10 @@ export function redisGuard(deps: {
     get refusal(): string | null {
       return refusal?.says ?? null
     },
+    /** Whether Redis is short of memory, and takes writes. */
+    get isScarce(): boolean {
+      return isScarce && refusal === null && incarnation.lost === null
+    },
     /** Whether intake must wait, and why: a share above 1 pauses it. */
     async pressure(): Promise<PressureSignal> {
       if (incarnation.lost !== null)

@@ -186,7 +186,7 @@ async function askedOf(
     case 'over-share':
       throw new RequestRefused(
         'over-share',
-        `what this tenant asked and was answered holds its share of the store${sent}`,
+        `what this tenant sent, asked and was answered holds its share of the store${sent}`,
         { retryAfter: OVER_SHARE_SECONDS },
       )
     case 'paused':

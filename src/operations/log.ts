@@ -10,6 +10,8 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'message:dead': 'warn',
   'intake:paused': 'warn',
   'intake:resumed': 'info',
+  'shares:kept': 'warn',
+  'shares:ended': 'info',
   'opening:paused': 'warn',
   'opening:resumed': 'info',
   'overload:step': 'warn',

@@ -39,7 +39,6 @@ import { version } from '../../platform/package-folder.js'
 import { readPrompts } from '../../protocols/prompts.ts'
 import { recordAt } from '../../record/record-store.ts'
 import { DEFAULT_TENANT } from '../../shelves/names.ts'
-import { mostMemory } from '../../store/redis/checks.ts'
 import { groupAdmin } from '../../stream/group-admin.ts'
 import { withTimeout } from '../../stream/with-timeout.ts'
 import { refusalsPart } from './gate.ts'
@@ -52,15 +51,13 @@ import { readLimitsOf } from './read-limits.ts'
 const [KEYS_MS, PRESSURE_MS] = [2_000, 500]
 /** How often Redis and Kafka are asked whether they answer, in ms. */
 const ANSWERS_MS = 500
-/** How often Redis is asked how much it may hold, in ms. */
-const LIMIT_MS = 10_000
 /** How long the door waits for what comes of a decision, in ms. */
 const DECISION_WAIT_MS = 15_000
 
 /** The door of a service, on its Kafka and Redis, and the record of its machine. */
 export function servedDoor(
   settings: Settings,
-  parts: Omit<Parameters<typeof askingPart>[1], 'answers' | 'mostKept'> &
+  parts: Omit<Parameters<typeof askingPart>[1], 'answers'> &
     Pick<Parameters<typeof doorPart>[1], 'signals'> &
     Pick<ServiceParts, 'redis' | 'kafka' | 'topics' | 'gateway' | 'gate'> & {
       redisAnswers: AnswerWatch
@@ -76,10 +73,6 @@ export function servedDoor(
     const kafkaAnswers = kafkaWatch(() => asker.ask((admin) => admin.fetchTopicMetadata({ topics: [topics.posts] })))
     const away = { redis: redisAnswers, kafka: kafkaAnswers }
     loops.start('door dependencies', ANSWERS_MS, () => Promise.all([redisAnswers.poll(), kafkaAnswers.poll()]))
-    let most = await mostMemory(redis.failFast)
-    loops.start('store limit', LIMIT_MS, async () => {
-      most = await mostMemory(redis.failFast)
-    })
     const { told } = redis.decisions
     const placing: PlacingWriter = {
       place: (record) => withTimeout(settings.door.produceTimeout, writer.place(record)),
@@ -96,7 +89,6 @@ export function servedDoor(
         asking: askingPart(settings, {
           ...judging,
           answers: redis.answers,
-          mostKept: () => (most === null ? null : most * settings.intake.pauseAtMemory * settings.shares.tenant),
         }),
         answers: redis.answers,
         scoring: scoringPart(settings, { gateway, secret, clock }),

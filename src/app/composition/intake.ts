@@ -9,6 +9,7 @@ import { besideIntake, groupReader } from '../../../consumers/group-reader.ts'
 import { type IntakeContext, type IntakeInput, intake, type TopicHandler } from '../../../consumers/intake.ts'
 import { posts } from '../../../consumers/posts.ts'
 import { reachConsumer } from '../../../consumers/reach.ts'
+import { othersUnread, tenantShares } from '../../../consumers/tenant-shares.ts'
 import { orphanLetters } from '../../../producers/dead-letter.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
@@ -19,6 +20,8 @@ import { type OpenerSettings, openAllDue, opener, wakeUnpaused } from '../../jud
 import { subjectEraser } from '../../judging/engine/retraction.ts'
 import { threadRules } from '../../judging/threads/rules.ts'
 import { closable } from '../../operations/closable.ts'
+import { topicHistory } from '../../stream/bounded-reader.ts'
+import { groupProgress } from '../../stream/offsets.ts'
 import { overloadSteps } from './overload.ts'
 import type { ServiceParts } from './parts.ts'
 import { readLimitsOf } from './read-limits.ts'
@@ -30,6 +33,8 @@ const WAKE_MS = 5_000
 const QUIET_POLLS = 5
 /** …the ends of partitions so often instead of so often, in ms… */
 const [MARKS_MS, QUIET_MARKS_MS] = [1_000, 2_500]
+/** How often tenants that hold too much are looked for while Redis is short of memory, in ms. */
+const SHARES_MS = 2_000
 /** …and so, in ms, whether the backlog is too large. */
 const [PRESSURE_MS, QUIET_PRESSURE_MS] = [500, 2_000]
 
@@ -42,6 +47,8 @@ export function intakePart(
   parts: IntakeParts &
     Pick<ServiceParts, 'marks' | 'kafka' | 'topics' | 'watch' | 'loops'> & {
       opener: OpenerLoop
+      /** Bytes that one tenant may hold; null: no limit is known. */
+      mostKept: () => number | null
       /** What intake is paused by, and what the opening of cases waits for. */
       signals: Record<'intake' | 'opening', readonly (() => Promise<PressureSignal>)[]>
     },
@@ -59,17 +66,51 @@ export function intakePart(
     )
     loops.start('protocols that were off', WAKE_MS, wakeUnpaused({ threads, protocols, clock }))
     const reader = groupReader({ kafka, settings: { ...settings.kafka, topics: inputsOf(topics) }, clock, report })
-    const input = inputOf(settings, topics, parts)
+    const shares = keep(sharesPart(settings, parts))
+    const input = inputOf(settings, topics, { ...parts, mostHeld: shares.mostHeld })
     const taking = intake({ reader, ...input, marks, guard: watch, handled: opening.wake })
     await taking.start()
     keep(taking)
     // A partition's end must be confirmed anew before the partition can count as idle.
     loops.start('stream marks', MARKS_MS, taking.noteEnds, Math.max(MARKS_MS, Math.min(QUIET_MARKS_MS, idleAfter / 2)))
-    const press = backpressure({ reader, signals: signals.intake, settings: settings.intake, report })
+    const pausing = signals.intake.map(shares.beside)
+    const press = backpressure({ reader, signals: pausing, settings: settings.intake, report })
     const look = () => Promise.all([press(), gate.poll()])
     loops.start('backpressure', PRESSURE_MS, look, QUIET_PRESSURE_MS)
     return { downSince: () => taking.downSince }
   })
+}
+
+/** Keeps the shares of tenants while Redis is short of memory. */
+function sharesPart(
+  settings: Settings,
+  parts: Pick<
+    Parameters<typeof intakePart>[1],
+    'kafka' | 'topics' | 'watch' | 'mostKept' | 'loops' | 'threads' | 'clock' | 'report'
+  >,
+) {
+  const { kafka, topics, watch, mostKept, loops, threads, clock, report } = parts
+  const leaving = new AbortController()
+  const inputs = inputsOf(topics)
+  const shares = tenantShares({
+    isScarce: () => watch.isScarce,
+    mostHeld: mostKept,
+    tenantsOver: (bytes) => threads.tenantsOver(bytes, clock()),
+    othersUnread: othersUnread({
+      topics: inputs,
+      history: topicHistory(kafka, { signal: leaving.signal }),
+      committed: async () => (await groupProgress(kafka, settings.kafka.group, inputs)).committed,
+    }),
+    report,
+  })
+  // What is unread may be much to look through: no loop hangs for it.
+  loops.start('store shares', SHARES_MS, async () => {
+    void shares.poll().catch((error: unknown) => {
+      if (!leaving.signal.aborted) report('error', { where: 'store shares', error })
+    })
+  })
+  const { mostHeld, beside } = shares
+  return { mostHeld, beside, close: async () => leaving.abort() }
 }
 
 type EraserParts = Omit<Parameters<typeof commentEraser>[0], 'settings'>

@@ -43,6 +43,7 @@ import { protocolsOf } from './protocols.ts'
 import { publicationPart } from './publication.ts'
 import { recordPart } from './record.ts'
 import { type RedisPart, redisGatewayStores, redisPart } from './redis.ts'
+import { tenantShare } from './tenant-share.ts'
 
 /** Parts that a test or the bench may replace; production passes nothing. */
 export interface Overrides {
@@ -200,6 +201,7 @@ async function assemble(
     startErasing(settings, { ...judging, threads, erasures, memo })
   }
 
+  const mostKept = await tenantShare(settings, { redis, loops })
   const ofDue = { threads, streamNow: opener.now, maxOpen: settings.cases.maxOpen, clock }
   let downSince = (): number | null => null
   const state = keep(
@@ -229,10 +231,10 @@ async function assemble(
     keep(await reachPart(settings, { redis, kafka, topics, watch, clock, report }))
     keep(await decisionsPart(settings, { redis, kafka, topics, protocols, routes, watch, clock, report }))
     const subjects = { threads, cases, queues, protocols, routes, outbox, memo, samplingRank, links: redis.links }
-    const reading = { kafka, topics, marks, opener, watch, signals, loops, clock, report }
+    const reading = { kafka, topics, marks, opener, watch, signals, mostKept, loops, clock, report }
     downSince = keep(await intakePart(settings, { ...subjects, ...reading })).downSince
   }
-  const judging = { ...stream, routes, protocols, samplingRank, memo, watch, loops }
+  const judging = { ...stream, routes, protocols, samplingRank, memo, watch, loops, mostKept }
   const door = roles.includes('door')
     ? keep(
         await servedDoor(settings, { ...judging, redis, redisAnswers, kafka, topics, signals, gateway, gate, secret }),

@@ -19,7 +19,7 @@ export type VerdictRequestOutcome =
   | { readonly kind: 'asked'; readonly id: string; readonly until: number; readonly protocols: readonly string[] }
   /** The stream's subject of that id has been deleted. */
   | { readonly kind: 'deleted' }
-  /** The tenant's requests and their answers hold all that they may. */
+  /** What the tenant sent and asked, with its answers, holds all that it may. */
   | { readonly kind: 'over-share' }
   | { readonly kind: 'paused'; readonly protocols: readonly string[] }
   /** Protocols that are off, unknown, or don't judge such a subject; none are named where the routes choose none. `judging` do. */

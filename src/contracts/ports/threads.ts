@@ -200,7 +200,7 @@ export interface RequestThread {
   readonly webhook: boolean
   /** Until when its answer can be read, ms since 1970. */
   readonly until: number
-  /** Bytes that its tenant's requests may hold with this one; null: no limit. */
+  /** Bytes that its tenant may hold with this one; null: no limit. */
   readonly most: number | null
 }
 

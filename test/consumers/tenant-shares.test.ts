@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest'
+import type { PressureSignal } from '../../consumers/backpressure.ts'
+import { othersUnread, tenantShares } from '../../consumers/tenant-shares.ts'
+import type { IncomingMessage, TopicHistory } from '../../src/contracts/ports/topic.ts'
+
+/** Topics of one partition each, as tenants' names in order; what was read of them is told by its offsets. */
+function topicsOf(held: Record<string, string[]>) {
+  const committed: Record<string, number> = {}
+  const read: string[] = []
+  const broken = { at: '' }
+  const history: TopicHistory = {
+    rangesOf: async (topic) => new Map([[0, { from: 0n, to: BigInt(held[topic]?.length ?? 0) }]]),
+    async read(topic, ranges, take) {
+      const { from, to } = ranges.get(0) ?? { from: 0n, to: 0n }
+      for (let offset = from; offset < to; offset++) {
+        if (broken.at === `${topic}@${offset}`) throw new Error('Kafka is away')
+        read.push(`${topic}@${offset}`)
+        await take([messageOf(topic, offset, held[topic]?.[Number(offset)] ?? '')])
+      }
+    },
+  }
+  const look = othersUnread({
+    topics: Object.keys(held),
+    history,
+    committed: async () =>
+      new Map(Object.entries(committed).map(([topic, next]) => [topic, new Map([[0, BigInt(next)]])])),
+  })
+  return { held, committed, read, broken, othersWait: (...over: string[]) => look(new Set(over)) }
+}
+
+function messageOf(topic: string, offset: bigint, tenant: string): IncomingMessage {
+  const value = Buffer.from(tenant === '' ? 'no JSON' : JSON.stringify({ tenant, text: '"tenant":"other"' }))
+  return { topic, partition: 0, offset: `${offset}`, key: null, headers: {}, timestamp: 0, value }
+}
+
+describe('whether others have messages to read', () => {
+  it('is found behind all that a tenant sent, and known until that was read', async () => {
+    const topics = topicsOf({ posts: ['big', 'big', '', 'small', 'big'], comments: ['small'] })
+    expect(await topics.othersWait('big')).toBe(true)
+    expect(await topics.othersWait('big')).toBe(true)
+    expect(topics.read).toEqual(['posts@0', 'posts@1', 'posts@2', 'posts@3'])
+    topics.committed.posts = 4
+    expect(await topics.othersWait('big')).toBe(true)
+    topics.committed.comments = 1
+    expect(await topics.othersWait('big')).toBe(false)
+    expect(topics.read.slice(4)).toEqual(['posts@4', 'comments@0'])
+  })
+
+  it('reads nothing twice, only what has come since', async () => {
+    const topics = topicsOf({ posts: ['big', 'big'] })
+    expect(await topics.othersWait('big')).toBe(false)
+    topics.held.posts?.push('big')
+    expect(await topics.othersWait('big')).toBe(false)
+    topics.held.posts?.push('small')
+    expect(await topics.othersWait('big')).toBe(true)
+    expect(topics.read).toEqual(['posts@0', 'posts@1', 'posts@2', 'posts@3'])
+  })
+
+  it('is of the others alone, and of a tenant that no longer holds too much', async () => {
+    const topics = topicsOf({ posts: ['big', 'large'] })
+    expect(await topics.othersWait('big', 'large')).toBe(false)
+    expect(await topics.othersWait('big')).toBe(true)
+    expect(await topics.othersWait('big', 'large')).toBe(false)
+  })
+
+  it('goes on where it broke off', async () => {
+    const topics = topicsOf({ posts: ['big', 'big', 'small'] })
+    topics.broken.at = 'posts@1'
+    await expect(topics.othersWait('big')).rejects.toThrow('away')
+    topics.broken.at = ''
+    expect(await topics.othersWait('big')).toBe(true)
+    expect(topics.read).toEqual(['posts@0', 'posts@1', 'posts@2'])
+  })
+})
+
+describe('the shares of tenants', () => {
+  function setUp() {
+    const world = { isScarce: true, most: 100 as number | null, over: ['big'], othersWait: true }
+    const said: string[] = []
+    const shares = tenantShares({
+      isScarce: () => world.isScarce,
+      mostHeld: () => world.most,
+      tenantsOver: async (bytes) => (bytes === world.most ? world.over : []),
+      othersUnread: async (over) => world.othersWait && over.size > 0,
+      report: (name, event) => void said.push([name, ...('tenants' in event ? event.tenants : [])].join(' ')),
+    })
+    const full: PressureSignal = { by: 'store-full', share: Number.POSITIVE_INFINITY, says: 'short of memory' }
+    const pauses = async (signal = full) => (await shares.beside(async () => signal)()).share > 1
+    return { world, said, shares, pauses }
+  }
+
+  it('are kept while Redis is short of memory, a tenant holds more and others wait: intake reads on', async () => {
+    const { said, shares, pauses } = setUp()
+    expect([shares.mostHeld(), await pauses()]).toEqual([null, true])
+    await shares.poll()
+    expect([shares.mostHeld(), await pauses()]).toEqual([100, false])
+    expect(await pauses({ by: 'due-depth', share: 2, says: 'too many threads due' })).toBe(true)
+    await shares.poll()
+    expect(said).toEqual(['shares:kept big'])
+  })
+
+  it.each([
+    ['memory suffices', { isScarce: false }],
+    ['no tenant holds too much', { over: [] }],
+    ['nobody else has messages to read', { othersWait: false }],
+    ['Redis states no limit', { most: null }],
+  ])('are not kept where %s', async (_, change) => {
+    const { world, said, shares, pauses } = setUp()
+    Object.assign(world, change)
+    await shares.poll()
+    expect([shares.mostHeld(), await pauses(), said]).toEqual([null, true, []])
+    const second = setUp()
+    await second.shares.poll()
+    Object.assign(second.world, change)
+    await second.shares.poll()
+    expect([second.shares.mostHeld(), await second.pauses()]).toEqual([null, true])
+    expect(second.said).toEqual(['shares:kept big', 'shares:ended'])
+  })
+})
