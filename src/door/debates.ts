@@ -8,6 +8,8 @@ export interface DebatedComment {
 export interface DebateStarter {
   /** Most calls of models that this may take. */
   mostCalls(tenant: string, comment: DebatedComment, protocols: readonly string[] | null): number
+  /** Throws where what the tenant holds leaves no room for it. */
+  checkRoom(tenant: string, comment: DebatedComment, protocols: readonly string[] | null): Promise<void>
   /** The verdicts go to the tenant's webhooks. */
   start(
     tenant: string,

@@ -3,6 +3,7 @@ import { didYouMean } from '../contracts/facts/did-you-mean.ts'
 import { postMessage } from '../contracts/facts/messages.ts'
 import type {
   Answers,
+  PossibleRequest,
   VerdictAnswer,
   VerdictRequest,
   VerdictRequestOutcome,
@@ -62,6 +63,7 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
           throw new RequestRefused('scope', 'stream: the key has not the scope send')
         call.within(1_000 * wanted.wait)
         if (wanted.stream) call.checkAnswers('kafka')
+        await checkRoom(parts, tenant, wanted)
         call.charge({ messages: 1 + wanted.comments.length, calls: parts.asking.mostCalls(tenant, wanted) })
         const pressure = parts.pressure()
         if (pressure !== null)
@@ -159,6 +161,8 @@ export function debateOf(parts: Pick<JudgeParts, 'asking' | 'kept' | 'pressure' 
         protocols: protocols ?? 'any',
       })
     },
+    checkRoom: (tenant, comment, protocols) =>
+      checkRoom(parts, tenant, { post: postOf(tenant, comment), comments: [], protocols: protocols ?? 'any' }),
     async start(tenant, comment, protocols) {
       const pressure = parts.pressure()
       if (pressure !== null)
@@ -168,6 +172,24 @@ export function debateOf(parts: Pick<JudgeParts, 'asking' | 'kept' | 'pressure' 
       return { id, until: new Date(until).toISOString(), protocols: judges }
     },
   }
+}
+
+/** Throws where the tenant holds too much for it: before it is on any topic, and before it is charged. */
+async function checkRoom(
+  parts: Pick<JudgeParts, 'asking' | 'report'>,
+  tenant: string,
+  wanted: PossibleRequest,
+): Promise<void> {
+  if (!(await stored(parts, parts.asking.hasRoom(tenant, wanted)))) throw overShare()
+}
+
+/** `sent`: what its topics have already. */
+function overShare(sent = ''): RequestRefused {
+  return new RequestRefused(
+    'over-share',
+    `what this tenant sent, asked and was answered holds its share of the store${sent}`,
+    { retryAfter: OVER_SHARE_SECONDS },
+  )
 }
 
 async function askedOf(
@@ -184,11 +206,7 @@ async function askedOf(
     case 'deleted':
       throw new RequestRefused('deleted', 'the subject of this id was deleted')
     case 'over-share':
-      throw new RequestRefused(
-        'over-share',
-        `what this tenant sent, asked and was answered holds its share of the store${sent}`,
-        { retryAfter: OVER_SHARE_SECONDS },
-      )
+      throw overShare(sent)
     case 'paused':
       throw new RequestRefused('protocol-paused', `paused: ${outcome.protocols.join(', ')}`)
     case 'unjudged':

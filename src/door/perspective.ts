@@ -74,9 +74,9 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
         const protocols = Array.isArray(given.debate) ? given.debate : null
         const pieces = parts.scorer.pieces(comment)
         const scoreCalls = pieces.length + (isSplit ? 1 : 0)
-        const debateCalls = wantsDebate
-          ? parts.debate.mostCalls(caller.tenant, { text: comment, language: asked[0] }, protocols)
-          : 0
+        const debated = { text: comment, language: asked[0] }
+        if (wantsDebate) await parts.debate.checkRoom(caller.tenant, debated, protocols)
+        const debateCalls = wantsDebate ? parts.debate.mostCalls(caller.tenant, debated, protocols) : 0
         charge({ messages: wantsDebate ? 1 : 0, calls: scoreCalls + debateCalls })
         const whose = { tenant: caller.tenant, part: caller.id, remember, gone: gone(), signal: closing }
         const scored = { text: comment, pieces, surroundings, ...whose }

@@ -22,6 +22,8 @@ const RULES = { maxTextChars: 1_000, isPlaceholder: () => false }
 function judgingDoor(
   options: {
     outcome?: VerdictRequestOutcome
+    hasRoom?: boolean
+    rate?: { perSecond: number; burst: number }
     waiting?: number
     fails?: Error
     pressure?: string
@@ -56,12 +58,13 @@ function judgingDoor(
     for (const waiter of waiters) waiter()
   }
   const door = testDoor({
-    rate: { perSecond: 1e6, burst: 1e6 },
+    rate: options.rate ?? { perSecond: 1e6, burst: 1e6 },
     ...(options.bodies === undefined ? {} : { bodies: options.bodies }),
     isAway: (dependency) => dependency === options.away,
     routes: judgeRoutes({
       asking: {
         mostCalls: () => 0,
+        hasRoom: async () => options.hasRoom ?? true,
         async ask(tenant, one) {
           await options.takes
           if (options.fails !== undefined) throw options.fails
@@ -426,7 +429,21 @@ describe('where the store hangs', () => {
     wake()
   })
 
-  test('its topics have it although its tenant is over its share: the refusal says the id for a repeat', async () => {
+  test('of a tenant that holds its share nothing is sent to topics, asked or charged', async () => {
+    const options = { hasRoom: false, rate: { perSecond: 1e-6, burst: 3 } }
+    const { ask, asked, sent } = judgingDoor(options)
+    const full = { post: POST, comments: [1, 2].map((n) => ({ ...POST, id: `c${n}` })), wait: 0 }
+    expect(await ask('POST', '/v1/judge', { ...full, stream: true })).toMatchObject({
+      status: 429,
+      body: { type: '/problems/over-share', detail: expect.not.stringMatching(/topics/) },
+    })
+    expect([asked, sent]).toEqual([[], []])
+    // The first unit was charged before the body was read: two are left for the three that it takes, one of them owed.
+    options.hasRoom = true
+    expect((await ask('POST', '/v1/judge', full)).status).toBe(202)
+  })
+
+  test('its topics have it where its tenant came to its share meanwhile: the refusal says the id for a repeat', async () => {
     const { ask, sent } = judgingDoor({ outcome: { kind: 'over-share' } })
     const { status, body } = await ask('POST', '/v1/judge', { post: POST, stream: true, wait: 0 })
     const { id } = JSON.parse(String(sent[0]?.value)) as { id: string }

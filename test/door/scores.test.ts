@@ -65,6 +65,9 @@ function scoringDoor(
         },
         feedbackTopic: 'feedback',
         debate: {
+          async checkRoom(_tenant, _comment, protocols) {
+            if (protocols?.includes('full')) throw new RequestRefused('over-share', 'holds its share')
+          },
           mostCalls: (_tenant, _comment, protocols) => 8 * (protocols?.length ?? 3),
           async start(...order) {
             debates.push(order)
@@ -172,7 +175,7 @@ describe('comments:analyze', () => {
   })
 
   test('orders a debate of the comment, and tells where its verdicts are', async () => {
-    const { ask, debates } = scoringDoor()
+    const { ask, asked, debates } = scoringDoor()
     const request = { comment: RUDE, requestedAttributes: { TOXICITY: {} } }
     const { body } = await ask('POST', ANALYZE, { ...request, languages: ['de'], debate: ['hate'] })
     const url = `http://localhost:8420/v1/judgements/${'a'.repeat(32)}`
@@ -197,6 +200,10 @@ describe('comments:analyze', () => {
     expect(debates).toHaveLength(2)
     const unknown = await ask('POST', ANALYZE, { ...request, debate: ['none'] })
     expect([unknown.status, unknown.body.error.status]).toEqual([422, 'FAILED_PRECONDITION'])
+    // Where the tenant holds too much for the debate, nothing is asked for its score either.
+    const before = asked.length
+    const full = await ask('POST', ANALYZE, { ...request, debate: ['full'] })
+    expect([full.status, asked.length - before]).toEqual([429, 0])
   })
 
   test('keeps what a stranger wrote in its fence, context too, and asks as the tenant of the key', async () => {

@@ -13,6 +13,11 @@ export interface VerdictRequest {
   readonly waits: boolean
 }
 
+/** A request that may be made; with `any`, by all that may be asked about such a post. */
+export interface PossibleRequest extends Pick<VerdictRequest, 'post' | 'comments'> {
+  readonly protocols: VerdictRequest['protocols'] | 'any'
+}
+
 /** The outcome of a request. Except for `asked`, nothing of it is kept. */
 export type VerdictRequestOutcome =
   /** Until `until`, ms since 1970, the answer can be read under this id. */
@@ -28,13 +33,11 @@ export type VerdictRequestOutcome =
 /** Has posts judged that a client asks about. Each is a request of its own: asked again, it is another one. */
 export interface VerdictRequests {
   /**
-   * Most calls of models that judging it may take, retries of a call aside; 0 if nothing judges it. `any`: by all that may be asked
-   * about such a post.
+   * Most calls of models that judging it may take, retries of a call aside; 0 if nothing judges it.
    */
-  mostCalls(
-    tenant: string,
-    asked: Pick<VerdictRequest, 'post' | 'comments'> & { readonly protocols: VerdictRequest['protocols'] | 'any' },
-  ): number
+  mostCalls(tenant: string, asked: PossibleRequest): number
+  /** Whether its tenant may hold it besides what it holds, as far as is known: before anything is done or charged for it. */
+  hasRoom(tenant: string, asked: PossibleRequest): Promise<boolean>
   /** Resolves when it is durable. Throws `StoreSuspended` while the store can't be trusted. */
   ask(tenant: string, asked: VerdictRequest): Promise<VerdictRequestOutcome>
   /** Its client has gone and has no address of it: calls made for it alone are stopped, and nothing is kept. */

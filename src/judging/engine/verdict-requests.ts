@@ -1,16 +1,22 @@
 import { newRequestId } from '../../contracts/facts/service-class.ts'
 import type { Comment, Post, ThreadRef } from '../../contracts/facts/thread.ts'
-import type { Answers, VerdictRequest, VerdictRequestOutcome, VerdictRequests } from '../../contracts/ports/answers.ts'
+import type {
+  Answers,
+  PossibleRequest,
+  VerdictRequest,
+  VerdictRequestOutcome,
+  VerdictRequests,
+} from '../../contracts/ports/answers.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Memo } from '../../contracts/ports/memo.ts'
 import type { ThreadRules, ThreadStore } from '../../contracts/ports/threads.ts'
-import { askedThread } from '../threads/asked.ts'
+import { askedThread, requestBytes } from '../threads/asked.ts'
 import { mayBeAsked, type Router } from './routes.ts'
 import type { Protocol } from './script.ts'
 
 /** Has posts judged apart from the stream: each request is a thread of its own, which is opened at once and never again. */
 export function verdictRequests(deps: {
-  readonly threads: Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'paused'>
+  readonly threads: Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'heldBy' | 'paused'>
   readonly memo: Pick<Memo, 'forget'>
   readonly answers: Pick<Answers, 'tellDropped'>
   readonly protocols: readonly Protocol[]
@@ -26,13 +32,27 @@ export function verdictRequests(deps: {
 }): VerdictRequests {
   const { threads, memo, answers, rules, clock, settings, mostKept, wake } = deps
 
+  const possibleJudges = (tenant: string, { post, comments, protocols }: PossibleRequest) =>
+    protocols === 'any'
+      ? deps.protocols.filter((one) => mayBeAsked(one, post))
+      : judgesOf(deps, subjectOf(tenant, post), { post, comments, protocols }).judges
+  function threadOf(ref: ThreadRef, { post, comments }: PossibleRequest, judges: readonly Protocol[], now: number) {
+    const postOnly = judges.every(({ subject }) => subject !== 'thread')
+    const asked = { ...post, asked: judges.map(({ name }) => name) }
+    return askedThread(ref, { post: asked, comments: postOnly ? [] : comments, postOnly }, now, rules)
+  }
+
   return {
-    mostCalls(tenant, { post, comments, protocols }) {
-      const judges =
-        protocols === 'any'
-          ? deps.protocols.filter((one) => mayBeAsked(one, post))
-          : judgesOf(deps, subjectOf(tenant, post), { post, comments, protocols }).judges
-      return judges.reduce((sum, judge) => sum + judge.mostCalls(post, comments.length), 0)
+    mostCalls: (tenant, asked) =>
+      possibleJudges(tenant, asked).reduce((sum, judge) => sum + judge.mostCalls(asked.post, asked.comments.length), 0),
+    async hasRoom(tenant, asked) {
+      const most = mostKept()
+      const judges = possibleJudges(tenant, asked)
+      if (most === null || judges.length === 0) return true
+      const now = clock()
+      const thread = threadOf({ tenant, postId: asked.post.id, kind: 'asked' }, asked, judges, now)
+      const names = judges.map(({ name }) => name)
+      return (await threads.heldBy(tenant, now)) + requestBytes(thread, names) <= most
     },
     async ask(tenant, { post, comments, protocols, webhook, waits }) {
       const subject = subjectOf(tenant, post)
@@ -47,10 +67,8 @@ export function verdictRequests(deps: {
       if (off.length > 0) return { kind: 'paused', protocols: off }
       const ref: ThreadRef = { tenant, postId: newRequestId(waits), kind: 'asked' }
       const now = clock()
-      const postOnly = judges.every(({ subject }) => subject !== 'thread')
-      const asked = { post: { ...post, asked: names }, comments: postOnly ? [] : comments, postOnly }
       const until = now + settings.keepAnswers
-      const thread = askedThread(ref, asked, now, rules)
+      const thread = threadOf(ref, { post, comments, protocols }, judges, now)
       const most = mostKept()
       const put = await threads.putAsked({ thread, subject, protocols: names, webhook, until, most }, now)
       if (put !== 'asked') return { kind: put }
