@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
-import { askedThread, requestBytes } from '../../src/judging/threads/asked.ts'
+import { answerBytes, askedThread, requestBytes, wholeBytes } from '../../src/judging/threads/asked.ts'
 import { ARRIVAL, endOf, HOUR, postOf, RULES, retractionOf, said, T0, thread } from './samples.ts'
 import {
   concludeCase,
@@ -22,8 +22,8 @@ const PROTOCOLS = ['rumor', 'hate']
 export function askedContract(name: string, make: MakeStores): void {
   describe(`requests ${name}`, () => {
     let stores: Stores
-    /** Bytes of the question that was put last. */
-    let own = 0
+    /** Bytes of the question that was put last, of the room for each of its answers, and of both. */
+    let [own, room, whole] = [0, 0, 0]
     beforeEach(async () => {
       stores = await make()
     })
@@ -48,6 +48,8 @@ export function askedContract(name: string, make: MakeStores): void {
       const given = { post, comments: [first, second], postOnly: false }
       const asked = askedThread(ref, given, T0, { ...RULES, ...rules })
       own = requestBytes(asked, PROTOCOLS)
+      room = answerBytes(asked)
+      whole = wholeBytes(asked, PROTOCOLS)
       const kept = { subject, protocols: PROTOCOLS, webhook, until: now + keep, most }
       return stores.threads.putAsked({ thread: asked, ...kept }, now)
     }
@@ -264,9 +266,9 @@ export function askedContract(name: string, make: MakeStores): void {
     /** Whether exactly so many bytes are held by the tenant: one more than fits is refused, and what fits is not. */
     async function expectHeld(bytes: number, { tenant = 'acme', now = T0 } = {}) {
       const probe = thread('probe', tenant, 'asked')
-      expect(await put(probe, { most: bytes + own - 1, now })).toBe('over-share')
+      expect(await put(probe, { most: bytes + whole - 1, now })).toBe('over-share')
       expect(await stores.threads.read(probe)).toBeNull()
-      expect(await put(probe, { most: bytes + own, now })).toBe('asked')
+      expect(await put(probe, { most: bytes + whole, now })).toBe('asked')
       await stores.threads.dropAsked(probe)
     }
     /** From its opening to its publication, with the answer in between, as a publisher does it. */
@@ -277,24 +279,26 @@ export function askedContract(name: string, make: MakeStores): void {
       await answer(protocol, words, ref)
       await stores.outbox.done(entries)
     }
-    const answerBytes = (words: string) => Buffer.byteLength(`${JSON.stringify({ words })}{"turns":[]}`)
+    const saidBytes = (words: string) => Buffer.byteLength(`${JSON.stringify({ words })}{"turns":[]}`)
 
     it('holds a question until its last verdict, and its answer for as long as that can be read', async () => {
       await put()
-      await expectHeld(own)
+      // However short it is, its keys take room, and so will its answers.
+      expect([own > 3_000, room > 16_000, whole]).toEqual([true, true, own + 2 * room])
+      await expectHeld(whole)
       await expectHeld(0, { tenant: 'other' })
       await judge(ASKED, 'rumor', 'so it is')
-      await expectHeld(own + answerBytes('so it is'))
+      await expectHeld(own + saidBytes('so it is') + room)
       expect(await readThread(stores, ASKED)).toMatchObject({ post: { id: 'p1' } })
       await judge(ASKED, 'hate', 'ö')
       // Nobody reads the question again.
       expect(await stores.threads.read(ASKED)).toBeNull()
       expect(await traces('the words of c1')).toEqual([])
-      await expectHeld(answerBytes('so it is') + answerBytes('ö'))
+      await expectHeld(saidBytes('so it is') + saidBytes('ö'))
       await answer('hate', 'longer')
-      await expectHeld(answerBytes('so it is') + answerBytes('longer'))
+      await expectHeld(saidBytes('so it is') + saidBytes('longer'))
       expect((await read())?.verdicts.size).toBe(2)
-      await expectHeld(answerBytes('so it is') + answerBytes('longer'), { now: T0 + HOUR - 1 })
+      await expectHeld(saidBytes('so it is') + saidBytes('longer'), { now: T0 + HOUR - 1 })
       await expectHeld(0, { now: T0 + HOUR })
     })
 
@@ -310,7 +314,7 @@ export function askedContract(name: string, make: MakeStores): void {
         fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
           const tenant = `t${++runs}`
           const [questions, answers] = [new Map<number, Set<string>>(), new Map<number, Map<string, number>>()]
-          let [bytes, nth] = [0, 0]
+          let nth = 0
           const ids = new Map<number, string>()
           for (const { what, request, protocol, words } of steps) {
             const ref = thread(ids.get(request) ?? 'unknown', tenant, 'asked')
@@ -322,27 +326,25 @@ export function askedContract(name: string, make: MakeStores): void {
               expect(await put(thread(ids.get(request) ?? '', tenant, 'asked'))).toBe('asked')
               questions.set(request, new Set())
               answers.set(request, new Map())
-              bytes = own
             } else if (what === 'judge' && questions.get(request)?.has(protocol) === false) {
               await judge(ref, protocol, words)
               questions.get(request)?.add(protocol)
-              answers.get(request)?.set(protocol, answerBytes(words))
+              answers.get(request)?.set(protocol, saidBytes(words))
               const isLast = PROTOCOLS.every((one) => answers.get(request)?.has(one))
               if (isLast) questions.delete(request)
             } else if (what === 'answer' && answers.has(request)) {
               await answer(protocol, words, ref)
-              answers.get(request)?.set(protocol, answerBytes(words))
+              answers.get(request)?.set(protocol, saidBytes(words))
             } else if (what === 'drop') {
               await stores.threads.dropAsked(ref)
               questions.delete(request)
               answers.delete(request)
             }
           }
-          const answered = [...answers.values()].flatMap((said) => [...said.values()])
-          await expectHeld(
-            answered.reduce((sum, one) => sum + one, questions.size * bytes),
-            { tenant },
-          )
+          const answered = [...answers.values()].flatMap((said) => PROTOCOLS.map((one) => said.get(one) ?? room))
+          const bytes = answered.reduce((sum, one) => sum + one, questions.size * own)
+          expect(await stores.threads.heldBy(tenant, T0)).toBe(bytes)
+          await expectHeld(bytes, { tenant })
         }),
         { numRuns: 25 },
       )

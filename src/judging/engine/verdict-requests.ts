@@ -10,7 +10,7 @@ import type {
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Memo } from '../../contracts/ports/memo.ts'
 import type { ThreadRules, ThreadStore } from '../../contracts/ports/threads.ts'
-import { askedThread, requestBytes } from '../threads/asked.ts'
+import { askedThread, wholeBytes } from '../threads/asked.ts'
 import { mayBeAsked, type Router } from './routes.ts'
 import type { Protocol } from './script.ts'
 
@@ -52,7 +52,7 @@ export function verdictRequests(deps: {
       const now = clock()
       const thread = threadOf({ tenant, postId: asked.post.id, kind: 'asked' }, asked, judges, now)
       const names = judges.map(({ name }) => name)
-      return (await threads.heldBy(tenant, now)) + requestBytes(thread, names) <= most
+      return (await threads.heldBy(tenant, now)) + wholeBytes(thread, names) <= most
     },
     async ask(tenant, { post, comments, protocols, webhook, waits }) {
       const subject = subjectOf(tenant, post)

@@ -25,18 +25,36 @@ export function askedThread(
   return { ...takeComments(thread, { changes, now }, rules).thread, post, postOnly }
 }
 
+/** The keys of a request take about so many bytes, and those of each of its cases and verdicts, however short its words. */
+const KEYS_BYTES = 1_000
+/** So much is kept free for the verdict and transcript of each protocol, beside the words. */
+const ANSWER_BYTES = 16_384
+
+/**
+ * How many bytes are kept free for a request's answer by each protocol, until that is there: its transcript has the words once more.
+ */
+export function answerBytes(asked: Pick<RememberedThread, 'post' | 'comments'>): number {
+  return ANSWER_BYTES + wordsOf(asked).words
+}
+
 /**
  * How many bytes a request holds until its last verdict: its words once, and once more in the case of each protocol; its images
  * once.
  */
-export function requestBytes(
-  { post, comments }: Pick<RememberedThread, 'post' | 'comments'>,
-  protocols: readonly string[],
-): number {
-  const { post: words, images } = setAside(post)
-  const copies = 1 + protocols.length
-  const own = copies * Buffer.byteLength(JSON.stringify([words, [...comments.values()]]))
-  return images.reduce((sum, { url }) => sum + url.length, own)
+export function requestBytes(asked: Pick<RememberedThread, 'post' | 'comments'>, protocols: readonly string[]): number {
+  const { words, images } = wordsOf(asked)
+  return (1 + protocols.length) * (KEYS_BYTES + words) + images
+}
+
+/** All that a request may come to hold, with its answer. */
+export function wholeBytes(asked: Pick<RememberedThread, 'post' | 'comments'>, protocols: readonly string[]): number {
+  return requestBytes(asked, protocols) + protocols.length * answerBytes(asked)
+}
+
+function wordsOf({ post, comments }: Pick<RememberedThread, 'post' | 'comments'>) {
+  const { post: bare, images } = setAside(post)
+  const words = Buffer.byteLength(JSON.stringify([bare, [...comments.values()]]))
+  return { words, images: images.reduce((sum, { url }) => sum + url.length, 0) }
 }
 
 /** Only comments whose post is missing are asked where they came from. */

@@ -8,7 +8,7 @@ export interface KeptBytes {
   /** All tenants that hold something. */
   tenants(): string[]
   /** `until`: when the part expires, ms; null if it does not by itself. */
-  add(tenant: string, part: string, bytes: number, until: number | null): void
+  set(tenant: string, part: string, bytes: number, until: number | null): void
   forget(tenant: string, part: string): void
 }
 
@@ -27,9 +27,9 @@ export function keptBytes(threads: Pick<ThreadTable, 'all'>): KeptBytes {
       return [...sizes, ...words].reduce((sum, bytes) => sum + bytes, 0)
     },
     tenants: () => [...new Set([...parts.keys(), ...streamed().map(({ ref }) => ref.tenant)])],
-    add(tenant, part, bytes, until) {
+    set(tenant, part, bytes, until) {
       const own = parts.get(tenant) ?? new Map()
-      parts.set(tenant, own.set(part, { bytes: (own.get(part)?.bytes ?? 0) + bytes, until }))
+      parts.set(tenant, own.set(part, { bytes, until }))
     },
     forget(tenant, part) {
       const own = parts.get(tenant)

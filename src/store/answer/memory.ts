@@ -11,7 +11,7 @@ import { answerWaiters } from './waiters.ts'
 export interface AnswerTable {
   begin(
     ref: ThreadRef,
-    answer: Pick<VerdictAnswer, 'subjectId' | 'protocols' | 'opened' | 'until'> & { hook: boolean },
+    answer: Pick<VerdictAnswer, 'subjectId' | 'protocols' | 'opened' | 'until'> & { hook: boolean; reserved: number },
   ): void
   /** Whether every protocol that was asked has answered. */
   isComplete(ref: ThreadRef): boolean
@@ -34,6 +34,8 @@ const HOOKED_MS = 86_400_000
 /** Answers in memory. */
 export function memoryAnswers(clock: Clock, kept: KeptBytes): Answers & AnswerTable {
   const answers = new Map<string, VerdictAnswer>()
+  /** How many bytes are kept free for the answer by each protocol that has not come yet. */
+  const room = new Map<string, number>()
   /** Requests that a webhook is to hear of, and until when their answers can be read. */
   const hooked = new Map<string, number>()
   const waiters = answerWaiters()
@@ -47,8 +49,11 @@ export function memoryAnswers(clock: Clock, kept: KeptBytes): Answers & AnswerTa
   }
 
   return {
-    begin(ref, { hook, ...answer }) {
+    begin(ref, { hook, reserved, ...answer }) {
       for (const [name, { until }] of answers) if (until <= clock()) answers.delete(name)
+      for (const name of room.keys()) if (!answers.has(name)) room.delete(name)
+      room.set(nameOf(ref), reserved)
+      kept.set(ref.tenant, partOf(ref), answer.protocols.length * reserved, answer.until)
       for (const [name, until] of hooked) if (until + HOOKED_MS <= clock()) hooked.delete(name)
       if (hook) hooked.set(nameOf(ref), answer.until)
       answers.set(nameOf(ref), { ...answer, verdicts: new Map(), transcripts: new Map(), erased: false })
@@ -73,13 +78,15 @@ export function memoryAnswers(clock: Clock, kept: KeptBytes): Answers & AnswerTa
       const ref = refOf(tenant, request)
       const answer = find(ref)
       if (answer?.erased === false) {
-        const before = [answer.verdicts, answer.transcripts].map((texts) => texts.get(protocol) ?? '').join('')
-        kept.add(tenant, partOf(ref), bytesIn(verdict + transcript) - bytesIn(before), answer.until)
-        answers.set(nameOf(ref), {
-          ...answer,
-          verdicts: new Map(answer.verdicts).set(protocol, verdict),
-          transcripts: new Map(answer.transcripts).set(protocol, transcript),
-        })
+        const verdicts = new Map(answer.verdicts).set(protocol, verdict)
+        const transcripts = new Map(answer.transcripts).set(protocol, transcript)
+        const sizes = answer.protocols.map(
+          (name) =>
+            bytesIn(`${verdicts.get(name) ?? ''}${transcripts.get(name) ?? ''}`) || (room.get(nameOf(ref)) ?? 0),
+        )
+        const bytes = sizes.reduce((sum, size) => sum + size, 0)
+        kept.set(tenant, partOf(ref), bytes, answer.until)
+        answers.set(nameOf(ref), { ...answer, verdicts, transcripts })
         waiters.wake(request)
       }
       return hooked.has(nameOf(ref))

@@ -4,7 +4,7 @@ import { classOf } from '../../contracts/facts/service-class.ts'
 import { shareOf } from '../../contracts/facts/share.ts'
 import { COMMENT_CHARACTERS, type ThreadRef } from '../../contracts/facts/thread.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
-import { putAsked, requestBytes } from '../../judging/threads/asked.ts'
+import { answerBytes, putAsked, requestBytes, wholeBytes } from '../../judging/threads/asked.ts'
 import { takeComments } from '../../judging/threads/comments.ts'
 import { askReview, restoredOnTheWay } from '../../judging/threads/decision-rules.ts'
 import { deletePost, expireOrphans } from '../../judging/threads/ending.ts'
@@ -260,12 +260,17 @@ function memoryRequests({
     async putAsked({ thread, subject, protocols, webhook, until, most }, now) {
       if (threads.find(subject)?.status === 'deleted') return 'deleted'
       const { tenant } = thread.ref
-      const bytes = requestBytes(thread, protocols)
-      const held = kept.sum(tenant, now)
-      if (most !== null && held + bytes > most) return 'over-share'
-      kept.add(tenant, nameOf(thread.ref), bytes, null)
+      if (most !== null && kept.sum(tenant, now) + wholeBytes(thread, protocols) > most) return 'over-share'
+      kept.set(tenant, nameOf(thread.ref), requestBytes(thread, protocols), null)
       threads.step(thread.ref, () => ({ thread: putAsked(thread, now), outcome: null }))
-      answers.begin(thread.ref, { subjectId: subject.postId, protocols, opened: now, until, hook: webhook })
+      answers.begin(thread.ref, {
+        subjectId: subject.postId,
+        protocols,
+        opened: now,
+        until,
+        hook: webhook,
+        reserved: answerBytes(thread),
+      })
       requests.set(nameOf(subject), new Map(requests.get(nameOf(subject))).set(nameOf(thread.ref), thread.ref))
       return 'asked'
     },

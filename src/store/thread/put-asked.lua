@@ -16,6 +16,8 @@
 --@arg now               wall time, ms
 --@arg keep              how long the answer can be read, ms
 --@arg bytes           of the question, as it is kept
+--@arg answer_bytes    that are kept free for the answer by each protocol
+--@arg asked[]         protocols
 --@arg most            bytes that its tenant may hold; empty: no limit
 --@arg keep_asked     how long it is known what was asked under that id, ms
 --@arg fields[].name     of the thread's hash
@@ -32,15 +34,19 @@
 if not holds(incarnation, incarnation_id, watermark, server_run) then return 'suspended' end
 if redis.call('HEXISTS', subject, 'deleted') == 1 then return 'deleted' end
 local account = account_of(thread, member)
-if not may_hold(account, member, tonumber(bytes), most, now) then return 'over-share' end
+local reserved = #asked * tonumber(answer_bytes)
+if not may_hold(account, member, bytes + reserved, most, now) then return 'over-share' end
 set_kept(account, member, tonumber(bytes))
 -- Should nobody say that it has ended, as a process of an earlier version does not, it is counted no longer than it is known.
 end_kept(account, member, now, keep_asked)
+set_kept(account, answer_part(member), reserved)
+end_kept(account, answer_part(member), now, keep)
 for _, field in ipairs(fields) do redis.call('HSET', thread, field.name, field.value) end
 for _, image in ipairs(aside) do redis.call('HSET', images, image.hash, image.url) end
 redis.call('HSET', thread, 'generation', 1, 'dueSince', now)
 for _, comment in ipairs(said) do redis.call('HSET', comments, comment.id, comment.json) end
 for _, field in ipairs(answer) do redis.call('HSET', answers, field.name, field.value) end
+redis.call('HSET', answers, 'reserved', answer_bytes)
 redis.call('PEXPIRE', answers, keep)
 redis.call('SADD', requests, member)
 redis.call('PEXPIRE', requests, keep_asked)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { setAside } from '../../contracts/facts/kept-image.ts'
 import { verdictScope } from '../../contracts/facts/verdict-id.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
-import { requestBytes } from '../../judging/threads/asked.ts'
+import { answerBytes, requestBytes } from '../../judging/threads/asked.ts'
 import { ASKED_AHEAD } from '../../judging/threads/head-start.ts'
 import { storedComment } from '../../judging/threads/thread-bytes.ts'
 import { fieldsOf } from '../recovery/redis-judge-again.ts'
@@ -19,6 +19,8 @@ const putAsked = script('thread/put-asked', {
     'now',
     'keep',
     'bytes',
+    'answerBytes',
+    'asked[]',
     'most',
     'keepAsked',
 
@@ -91,6 +93,8 @@ export function threadAsked({
         member,
         now,
         bytes: requestBytes(given, protocols),
+        answerBytes: answerBytes(given),
+        asked: protocols,
         most,
         keep: Math.max(1, until - now),
         keepAsked: settings.keepAskedMs ?? KEEP_REQUESTS_MS,

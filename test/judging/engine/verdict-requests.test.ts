@@ -87,7 +87,7 @@ function setUp(onlyAsked = false) {
 describe('what is asked', () => {
   test('is refused where its tenant would hold more than it may, and nobody else', async () => {
     const { door, ask, openDue } = setUp()
-    mostKept = 2_000
+    mostKept = 60_000
     const outcomes = [await ask(), await ask({ post: postOf(thread('p2'), { text: 'so it is '.repeat(300) }) })]
     expect(outcomes).toMatchObject([{ kind: 'asked' }, { kind: 'over-share' }])
     expect(await ask({}, 'other')).toMatchObject({ kind: 'asked' })
@@ -97,7 +97,7 @@ describe('what is asked', () => {
     expect(await door.hasRoom('acme', { post: postOf(thread('p1')), comments: [], protocols: ['rumor'] })).toBe(true)
     mostKept = null
     expect(await hasRoom(null)).toBe(true)
-    mostKept = 2_000
+    mostKept = 60_000
     await openDue()
     expect(opened.filter((id) => id.startsWith('rumor/'))).toHaveLength(2)
   })
