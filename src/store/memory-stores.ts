@@ -39,7 +39,7 @@ export function memoryStores(
   const cases: CaseTable = new Map()
   const entries = outboxEntries(clock)
   const erasures = memoryErasures(cases, clock)
-  const kept = keptBytes(threads)
+  const kept = keptBytes(threads, (tenant) => webhooks.heldBy(tenant))
   const answers = memoryAnswers(clock, kept)
   const webhooks = memoryWebhooks(clock, ({ ref, from: { entry, caseId } }) => {
     const kept = cases.get(caseId)

@@ -1,7 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Comment, Post } from '../../src/contracts/facts/thread.ts'
 import { ARRIVAL, originOf, postOf, RULES, retractionOf, said, T0, thread, unsaid } from './samples.ts'
-import { type MakeStores, publishAll, readThread, type Stores } from './stores.ts'
+import {
+  concludeCase,
+  hookVerdicts,
+  type MakeStores,
+  openCase,
+  publishAll,
+  readThread,
+  type Stores,
+  sentToReceiver,
+} from './stores.ts'
 
 const P1 = thread('p1', 'acme')
 const bytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
@@ -104,6 +113,33 @@ export function heldContract(name: string, make: MakeStores): void {
       expect(await say(batch, most)).toEqual(['over-share', 'duplicate', 'duplicate'])
       expect(await say(batch)).toEqual(['judged', 'duplicate', 'duplicate'])
       expect(await say(batch)).toEqual(['duplicate', 'duplicate', 'duplicate'])
+    })
+
+    it('has what waits for receivers, and each lane for as long as that is known', async () => {
+      const deliver = async () => {
+        await concludeCase(stores, await openCase(stores, P1))
+        const entries = await stores.outbox.next('one', 9, 0)
+        await hookVerdicts(stores, P1, entries, 'words')
+        return entries
+      }
+      await put(post)
+      const before = await held()
+      const lane = before + 300 + 'p1'.length
+      const entries = await deliver()
+      expect(await held()).toBe(lane + 500 + '1: words'.length + '1: bare'.length)
+      await hookVerdicts(stores, P1, entries, 'words')
+      expect([await held(), await held('other')]).toEqual([lane + 500 + '1: words'.length + '1: bare'.length, 0])
+      await stores.outbox.done(entries)
+      const none = { openIds: [], without: () => null, caseId: () => 'none', now: T0 }
+      await stores.threads.eraseLeft(P1, none)
+      expect(await held()).toBe(lane + 500 + 2 * '1: bare'.length)
+      expect(await sentToReceiver(stores)).toEqual(['1: bare'])
+      expect(await held()).toBe(lane)
+      await deliver()
+      await stores.threads.deletePost(P1, retractionOf(P1))
+      expect(await held()).toBe(lane - before + 500 + '2: bare'.length)
+      expect(await sentToReceiver(stores)).toEqual([])
+      expect(await held()).toBe(lane - before)
     })
 
     it('names the tenants that hold more than so much', async () => {

@@ -1,7 +1,7 @@
 import { threadBytes } from '../../judging/threads/thread-bytes.ts'
 import type { ThreadTable } from '../thread/memory-table.ts'
 
-/** What tenants hold, in bytes: the threads of the stream, and by part what was asked. */
+/** What tenants hold, in bytes: the threads of the stream, deliveries, and by part what was asked. */
 export interface KeptBytes {
   /** The sum, without what has expired by now. */
   sum(tenant: string, now: number): number
@@ -14,7 +14,8 @@ export interface KeptBytes {
 
 // The twin of src/store/redis/include/kept-bytes.lua: test/contracts/asked.ts and random histories hold both to the same promises.
 
-export function keptBytes(threads: Pick<ThreadTable, 'all'>): KeptBytes {
+/** `delivered`: what deliveries to webhooks hold of a tenant. */
+export function keptBytes(threads: Pick<ThreadTable, 'all'>, delivered: (tenant: string) => number): KeptBytes {
   const parts = new Map<string, Map<string, { bytes: number; until: number | null }>>()
   /** Requests are among the parts. */
   const streamed = () => threads.all().filter(({ ref }) => ref.kind !== 'asked')
@@ -24,7 +25,7 @@ export function keptBytes(threads: Pick<ThreadTable, 'all'>): KeptBytes {
       for (const [part, { until }] of own) if (until !== null && until <= now) own.delete(part)
       const sizes = [...own.values()].map(({ bytes }) => bytes)
       const words = streamed().flatMap((thread) => (thread.ref.tenant === tenant ? threadBytes(thread) : []))
-      return [...sizes, ...words].reduce((sum, bytes) => sum + bytes, 0)
+      return [...sizes, ...words].reduce((sum, bytes) => sum + bytes, delivered(tenant))
     },
     tenants: () => [...new Set([...parts.keys(), ...streamed().map(({ ref }) => ref.tenant)])],
     set(tenant, part, bytes, until) {

@@ -39,8 +39,10 @@ for i = 1, #fields, 2 do
   local protocol = string.match(fields[i], '^rev:(.+)$')
   if protocol then drop_revisions(protocol, fields[i + 1]) end
 end
-redis.call('DEL', thread, comments, images, revisions, hook_content)
-for _, part in ipairs({ member, answer_part(member) }) do forget_kept(account_of(thread, member), part) end
+local account = account_of(thread, member)
+for _, id in ipairs(redis.call('HKEYS', hook_content)) do set_content(account, hook_content, id) end
+redis.call('DEL', thread, comments, images, revisions)
+for _, part in ipairs({ member, answer_part(member) }) do forget_kept(account, part) end
 not_due(due, member)
 redis.call('SREM', requests, member)
 for _, field in ipairs(redis.call('HKEYS', answers)) do

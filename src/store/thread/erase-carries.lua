@@ -26,8 +26,7 @@
 for _, key in ipairs(case_keys) do redis.call('UNLINK', key) end
 -- What is on its way to receivers goes on without its words.
 for _, id in ipairs(redis.call('HKEYS', hook_content)) do
-  local bare = redis.call('HGET', hook_root .. 'delivery:' .. id, 'bare')
-  if bare then redis.call('HSET', hook_content, id, bare) else redis.call('HDEL', hook_content, id) end
+  set_content(account_of(thread, member), hook_content, id, redis.call('HGET', hook_root .. 'delivery:' .. id, 'bare'))
 end
 -- Rulings may quote what was deleted.
 for _, field in ipairs(redis.call('HKEYS', thread)) do

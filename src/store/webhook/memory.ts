@@ -7,6 +7,9 @@ import { nameOf } from '../thread/memory-table.ts'
 
 // The twin of redis.ts and the Lua beside it: test/contracts/webhooks.ts holds both to the same promises.
 
+/** What a delivery takes beside its bodies, and a lane beside its subject's id, in bytes. */
+const [DELIVERY_BYTES, LANE_BYTES] = [500, 300]
+
 interface Kept {
   readonly id: string
   readonly lane: string
@@ -25,15 +28,15 @@ interface Kept {
 
 /**
  * Deliveries to webhooks in memory. `forget` erases the content of those about a thread, and `strip` its words alone. What may still be
- * sent of a verdict `leftOf` returns.
+ * sent of a verdict `leftOf` returns. `heldBy` counts what they hold of a tenant, in bytes.
  */
 export function memoryWebhooks(
   clock: Clock,
   leftOf: (of: Delivery) => 'whole' | 'bare' | 'nothing',
   keepMs = KEEP_DELIVERY_MS,
-): Webhooks & { forget(ref: ThreadRef): void; strip(ref: ThreadRef): void } {
+): Webhooks & { forget(ref: ThreadRef): void; strip(ref: ThreadRef): void; heldBy(tenant: string): number } {
   const all = new Map<string, Kept>()
-  const newest = new Map<string, { readonly revision: number; readonly at: number }>()
+  const newest = new Map<string, { readonly ref: ThreadRef; readonly revision: number; readonly at: number }>()
   /** What is still kept. */
   function kept(): Kept[] {
     for (const { id, putAt } of all.values()) if (putAt + keepMs <= clock()) all.delete(id)
@@ -63,7 +66,7 @@ export function memoryWebhooks(
         for (let head = headOf(lane); head?.body === null && head.token === null; head = headOf(lane))
           all.delete(head.id)
         const now = clock()
-        newest.set(lane, { revision: of.revision, at: now })
+        newest.set(lane, { ref: of.ref, revision: of.revision, at: now })
         const id = webhookId(of.hook, of.verdictId)
         const body = left === 'whole' ? of.body : of.bare
         all.set(id, { id, lane, of, body, putAt: now, since: now, tries: 0, token: null, at: now, parked: null })
@@ -122,6 +125,14 @@ export function memoryWebhooks(
         oldestMs: since.length === 0 ? null : Math.max(0, clock() - Math.min(...since)),
       }
     },
+    heldBy(tenant) {
+      const own = kept().filter(({ of }) => of.ref.tenant === tenant)
+      const deliveries = own.map(({ of, body }) => DELIVERY_BYTES + bytesIn(of.bare) + bytesIn(body ?? ''))
+      const lanes = [...newest].flatMap(([lane, { ref }]) =>
+        ref.tenant === tenant && newestOf(lane) !== null ? LANE_BYTES + bytesIn(ref.postId) : [],
+      )
+      return [...deliveries, ...lanes].reduce((sum, bytes) => sum + bytes, 0)
+    },
     forget(ref) {
       for (const one of all.values()) if (nameOf(one.of.ref) === nameOf(ref)) one.body = null
     },
@@ -130,4 +141,8 @@ export function memoryWebhooks(
         if (nameOf(one.of.ref) === nameOf(ref) && one.body !== null) one.body = one.of.bare
     },
   }
+}
+
+function bytesIn(text: string): number {
+  return Buffer.byteLength(text)
 }

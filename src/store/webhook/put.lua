@@ -29,20 +29,22 @@ if retracts ~= '1' and not stands then
   if redis.call('EXISTS', thread) == 0 or redis.call('HEXISTS', thread, 'deleted') == 1 then return 0 end
   body = bare
 end
-local now = redis_now()
+local now, account = redis_now(), account_of_lane(root, lane)
 local content, queue = root .. 'content:' .. member, root .. 'queue:' .. lane
 if retracts == '1' then
-  for _, older in ipairs(redis.call('ZRANGE', queue, 0, -1)) do redis.call('HDEL', content, older) end
+  for _, older in ipairs(redis.call('ZRANGE', queue, 0, -1)) do set_content(account, content, older) end
   for _, field in ipairs(redis.call('HKEYS', root .. 'lane:' .. lane)) do
     local older = string.match(field, '^parked:(.+)$')
-    if older then redis.call('HDEL', content, older) end
+    if older then set_content(account, content, older) end
   end
 end
 local was_erased = forget_erased(root, lane)
 redis.call('HSET', root .. 'lane:' .. lane, 'newest', revision)
 redis.call('HSET', root .. 'delivery:' .. id, 'hook', hook, 'lane', lane, 'member', member, 'verdictId', verdict_id,
   'revision', revision, 'bare', bare, 'tries', 0)
-redis.call('HSET', content, id, body)
+set_kept(account, delivery_part(id), delivery_bytes(bare) + redis.call('HSTRLEN', content, id))
+set_content(account, content, id, body)
+set_kept(account, 'lane ' .. lane, lane_bytes(lane))
 redis.call('ZADD', queue, revision, id)
 redis.call('ZADD', root .. 'waiting', now, id)
 if was_erased then redis.call('ZADD', root .. 'due:' .. hook, now, lane)
@@ -56,4 +58,5 @@ end
 for _, key in ipairs({ root .. 'lane:' .. lane, root .. 'delivery:' .. id, content, queue, due, root .. 'waiting' }) do
   redis.call('PEXPIRE', key, keep)
 end
+for _, part in ipairs({ delivery_part(id), 'lane ' .. lane }) do end_kept(account, part, now, keep) end
 return 1

@@ -8,6 +8,7 @@ import { redisRecovery } from '../../../src/store/recovery/redis.ts'
 import { redisJudgeAgain } from '../../../src/store/recovery/redis-judge-again.ts'
 import { keysUnder, memberOf } from '../../../src/store/redis/keys.ts'
 import { redisThreads } from '../../../src/store/thread/redis.ts'
+import { redisWebhooks } from '../../../src/store/webhook/redis.ts'
 import { asked, remembered } from '../../contracts/judge-again.ts'
 import { ARRIVAL, postOf, RULES, said, T0, thread } from '../../contracts/samples.ts'
 import { judgeOnce, openCase, type Stores } from '../../contracts/stores.ts'
@@ -112,6 +113,32 @@ describe('what a tenant holds in Redis', () => {
     await expectHeld()
     await put()
     await expectHeld()
+  })
+
+  it('ends with deliveries and lanes that expire, and counts none that an earlier version queued', async () => {
+    const now = Date.now()
+    const webhooks = redisWebhooks(client, keys, KEEP_MS)
+    await put()
+    const entry = (await client.xadd(keys.outbox, '*', 'kind', 'verdict')) ?? ''
+    const of = {
+      hook: 'shop',
+      protocol: 'rumor',
+      ref: P1,
+      from: { entry, caseId: 'none' },
+      follows: false,
+      retracts: false,
+    }
+    const before = await held(now)
+    await webhooks.put([{ ...of, verdictId: 'v1', revision: 1, body: 'body', bare: 'bare' }])
+    expect(await held(now)).toBe(before + 300 + 'p1'.length + 500 + 8)
+    await client.hdel(`${keys.kept}bytes:default`, ...(await client.hkeys(`${keys.kept}bytes:default`)))
+    const [claim] = await webhooks.take('shop', 1, 60_000)
+    if (claim === undefined) throw new Error('nothing is due')
+    await webhooks.settle(claim, 'sent')
+    expect(await held(now)).toBe(0)
+    await webhooks.put([{ ...of, verdictId: 'v2', revision: 2, body: 'body', bare: 'bare' }])
+    await sleep(KEEP_MS + 50)
+    expect([await held(now), await held(now + 2 * KEEP_MS)]).toEqual([0, 0])
   })
 
   it('is right after a recovery: of what is restored, forgotten, and brought back to be judged again', async () => {

@@ -6,6 +6,7 @@ local function account_of(key, member)
   return { tenant = tenant, tenants = root .. 'tenants', bytes = root .. 'bytes:' .. tenant, ends = root .. 'ends:' .. tenant }
 end
 local function answer_part(member) return 'answer ' .. member end
+local function delivery_part(id) return 'delivery ' .. id end
 local function add_to_sum(account, size)
   local sum = redis.call('HINCRBY', account.bytes, '', size)
   if sum > 0 then redis.call('ZADD', account.tenants, sum, account.tenant)
@@ -44,6 +45,13 @@ local function end_kept(account, part, now, keep)
   redis.call('ZADD', account.ends, now + keep, part)
   if redis.call('HLEN', account.bytes) - 1 > redis.call('ZCARD', account.ends) then return end
   outlive(account, redis.call('ZRANGE', account.ends, -1, -1, 'WITHSCORES')[2] - now)
+end
+-- Sets the body of a delivery, in `content` under its id, or erases it. The delivery's part has the body and what else is kept of it.
+local function set_content(account, content, id, body)
+  local part, before = delivery_part(id), redis.call('HSTRLEN', content, id)
+  if body then redis.call('HSET', content, id, body) else redis.call('HDEL', content, id) end
+  local held = redis.call('HGET', account.bytes, part)
+  if held then set_kept(account, part, held - before + #(body or '')) end
 end
 -- The sum, once what has expired by now has left it; of more than twenty thousand parts at a time the rest is counted once more.
 local function kept_sum(account, now)
