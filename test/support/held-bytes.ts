@@ -19,7 +19,8 @@ async function bytesOf(client: Redis, keys: Keys, member: string): Promise<numbe
   const sizes = async (key: string) =>
     Object.entries(await client.hgetall(key)).map(([name, value]) => Buffer.byteLength(name + value))
   const sum = (some: readonly number[]) => some.reduce((all, size) => all + size, 0)
-  const [post, judges] = await client.hmget(keys.thread(member), 'post', 'judges')
+  const [post, counted] = await client.hmget(keys.thread(member), 'post', 'held')
+  const judges = (counted ?? '').split(' ')[3]
   const [said, origins, images] = await Promise.all([
     sizes(keys.comments(member)),
     sizes(keys.orphans(member)),

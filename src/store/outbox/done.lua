@@ -84,7 +84,7 @@ elseif redis.call('HEXISTS', thread, 'final') == 1 and not is_busy then
   for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PEXPIRE', key, keep_after_final) end
   end_kept(account, member, now, keep_after_final)
 else
-  for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PERSIST', key) end
-  if is_asked ~= '1' then endless_kept(account, member) end
+  if redis.call('PERSIST', thread) == 1 then endless_kept(account, member) end
+  for _, key in ipairs({ comments, sample, authors, images }) do redis.call('PERSIST', key) end
 end
 return 1

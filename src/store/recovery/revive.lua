@@ -88,8 +88,9 @@ for _, comment in ipairs(said) do
     redis.call('ZADD', authors, 0, by_author(comment.author, comment.rank, comment.id))
   end
 end
-redis.call('HSET', thread, 'judges', #asked)
-write_bytes(thread, member, read_bytes(thread))
+local held = read_bytes(thread)
+held.judges = #asked
+write_bytes(thread, member, held)
 local outcomes = {}
 for index, row in ipairs(asked) do outcomes[index] = ask_again(thread, row.protocol, row.revision, row.reads_comments) end
 due_now(thread, due, member, now)

@@ -118,9 +118,8 @@ export interface Keys {
    */
   answers(member: string): string
   /**
-   * What the keys begin with of the accounts of what tenants hold, in bytes (include/kept-bytes.lua): with bytes:TENANT a hash by
-   * part, and the sum under the empty name; with ends:TENANT a sorted set of those parts that expire, by when, ms; with tenants a
-   * sorted set of all tenants by their sums.
+   * What the keys begin with of the accounts of what tenants hold, in bytes (include/kept-bytes.lua): with parts:TENANT a hash by part,
+   * with tenants a sorted set of the tenants by their sums, with ends a sorted set of those parts that expire, by when, ms.
    */
   readonly kept: string
   /** List: the trace contexts that its newest messages came with. */

@@ -51,7 +51,7 @@ local TOMBSTONE = '{}'
 -- rank after the others, so that they can't push these out and let a deleted comment return.
 local DELETED = tonumber(rank_end)
 local fields = { 'createdAt', 'accepted', 'countStage', 'final', 'deleted', 'unrouted', 'postOnly', 'commentPlace', 'expired',
-  'overAuthor', 'sampledUnder' }
+  'overAuthor', 'sampledUnder', 'held' }
 local stored = redis.call('HMGET', thread, unpack(fields))
 local at = stored[1] and tonumber(stored[1])
 local n, stage = tonumber(stored[2] or '0'), tonumber(stored[3] or '0')
@@ -65,7 +65,10 @@ local over_author_before, known_version = tonumber(stored[10] or '0'), stored[11
 local changed, again, retracted, deletions = false, false, false, false
 local late, over_author = 0, 0
 local outcomes = {}
-local held, account = read_bytes(thread), account_of(thread, member)
+local account = account_of(thread, member)
+local held = { post = 0, said = 0, origins = 0, images = 0, judges = 0 }
+if at or stored[2] then held = read_bytes(thread, stored[12]) end
+local size_before = size_of(held)
 -- By id, what the thread has of the changes' comments; false if nothing.
 local known = {}
 
@@ -117,6 +120,7 @@ end
 
 -- Whether the tenant may hold so much more by a comment; what another gives up for it is not reckoned with.
 local function may_grow(id, json, old, origin)
+  if most == '' then return true end
   local more = comment_bytes(id, json) - (old and comment_bytes(id, old) or 0)
   local grown = { post = held.post, said = held.said + more, origins = held.origins, images = held.images, judges = held.judges }
   if not at then grown.origins = grown.origins + #id + #origin end
@@ -263,9 +267,9 @@ local function keep_first(most, from, to)
 end
 keep_first(max_comments, '-inf', '(' .. string.format('%.0f', DELETED))
 keep_first(tombstones * max_comments, string.format('%.0f', DELETED), '+inf')
-redis.call('HSET', thread, 'accepted', n)
+redis.call('HSET', thread, 'accepted', n, 'held', counted_bytes(held))
 redis.call('HINCRBY', thread, 'version', 1)
-write_bytes(thread, member, held)
+change_kept(account, member, size_before, size_of(held))
 if deletions then redis.call('HINCRBY', thread, 'deletions', 1) end
 -- A verdict that used a deleted comment is superseded, whatever the settings say about late comments.
 if retracted or (again and reopen == '1') then

@@ -41,16 +41,16 @@
 --@arg watermark
 --@arg server_run
 if not has_reached(incarnation, incarnation_id, watermark, server_run) then return 'suspended' end
-local known_post, n, stage, gone, last_place, over_author, by_reach =
-  unpack(redis.call('HMGET', thread, 'post', 'accepted', 'countStage', 'deleted', 'postPlace', 'overAuthor', 'reachAhead'))
+local known_post, n, stage, gone, last_place, over_author, by_reach, counted = unpack(redis.call('HMGET', thread, 'post', 'accepted',
+  'countStage', 'deleted', 'postPlace', 'overAuthor', 'reachAhead', 'held'))
 if gone then return 'deleted' end
 if known_post == post or was_taken(last_place, place) then return 'duplicate' end
 -- How far it reaches only rises.
 local function highest_reach(said) return math.max(tonumber(by_reach or '0'), tonumber(said or '0'), tonumber(reach_ahead)) end
 -- Its reach is its last field. Who has seen it is no edit; inside a text the quotes would be escaped.
 local function without_reach(json) return (string.gsub(json, ',"reach":[%d.e+-]+}$', '}')) end
-local held = read_bytes(thread)
 if known_post and without_reach(known_post) == without_reach(post) then
+  local held = read_bytes(thread, counted)
   held.post = #post
   write_bytes(thread, member, held)
   redis.call('HSET', thread, 'post', post, 'postPlace', later_place(last_place, place) or '')
@@ -59,9 +59,11 @@ if known_post and without_reach(known_post) == without_reach(post) then
 end
 local expired = not known_post and is_forgotten(thread, revisions, decided)
 local late = {}
+local held = { post = #post, said = 0, origins = 0, images = 0, judges = tonumber(judges) }
 if not known_post and threaded == '1' then
   local waiting = redis.call('HGETALL', comments)
   for i = 1, #waiting, 2 do
+    held.said = held.said + comment_bytes(waiting[i], waiting[i + 1])
     -- Inside a text its quotes would be escaped.
     local created = string.match(waiting[i + 1], '"createdAt":(%-?%d+)')
     if created and (expired or tonumber(created) > tonumber(created_at) + tonumber(final_age)) then
@@ -69,8 +71,7 @@ if not known_post and threaded == '1' then
     end
   end
 end
-held.post, held.judges, held.origins, held.images = #post, tonumber(judges), 0, 0
-if threaded == '0' then held.said = 0 end
+if known_post and threaded == '1' then held.said = read_bytes(thread, counted).said end
 for _, image in ipairs(aside) do held.images = held.images + #image.hash + #image.url end
 local is_judged = threaded == '1' or judged_at_once == '1' or known_post
 if is_judged and not may_hold(account_of(thread, member), member, size_of(held), most, now) then return 'over-share' end
@@ -137,8 +138,8 @@ for _, comment in ipairs(late) do
   held.said = held.said - comment_bytes(comment.id, comment.json)
   accepted = accepted - 1
 end
-redis.call('HSET', thread, 'accepted', accepted)
-write_bytes(thread, member, held)
+redis.call('HSET', thread, 'accepted', accepted, 'held', counted_bytes(held))
+set_kept(account_of(thread, member), member, size_of(held))
 if threaded == '1' then
   pass_counts(thread, due, member, now, accepted - tonumber(over_author or '0'), tonumber(stage or '0'), counts)
 end

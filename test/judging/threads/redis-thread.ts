@@ -93,7 +93,7 @@ function fields(hash: Record<string, string>): Plain {
     dueSince: orNull('dueSince'),
     reachAhead: number('reachAhead'),
     protocolAhead: number('protocolAhead'),
-    judges: number('judges'),
+    judges: Number((hash.held ?? '').split(' ')[3] ?? 0),
     generation: number('generation'),
     observedGeneration: number('observedGeneration'),
     nextAge: orNull('nextAge'),

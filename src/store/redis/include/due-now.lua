@@ -12,9 +12,8 @@ local function due_now(thread, due, member, now)
   due_by(due, member, at_once(due, member, now))
   redis.call('HSETNX', thread, 'dueSince', now)
   redis.call('HINCRBY', thread, 'generation', 1)
-  redis.call('PERSIST', thread)
+  if redis.call('PERSIST', thread) == 1 then endless_kept(account_of(thread, member), member) end
   for _, key in ipairs(expiring_with(thread)) do redis.call('PERSIST', key) end
-  endless_kept(account_of(thread, member), member)
 end
 -- Notes the count checkpoints that n comments have reached; the thread is due at once if there is a new one among them.
 local function pass_counts(thread, due, member, now, n, stage, counts)

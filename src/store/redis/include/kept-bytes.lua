@@ -1,78 +1,71 @@
--- What a tenant holds, in bytes: a hash (kept/bytes:TENANT) by part, with the sum under the empty name, and a sorted set
--- (kept/ends:TENANT) of the parts that expire, by when, ms. A part is a thread or a question (its member), an answer or a delivery.
--- kept/tenants has all tenants by their sums. The parts leave the account as they leave Redis.
+-- What tenants hold, in bytes: a hash for each (kept/parts:TENANT) by part; kept/tenants, a sorted set of the tenants by their sums; and
+-- kept/ends, a sorted set of the parts that expire (TENANT PART) by when, ms. A part is a thread or a question (its member), an answer, a
+-- delivery or its lane. The parts leave the account as they leave Redis.
+local function account_in(root, tenant)
+  return { root = root, tenant = tenant, parts = root .. 'parts:' .. tenant, tenants = root .. 'tenants', ends = root .. 'ends' }
+end
 local function account_of(key, member)
-  local root, tenant = string.match(key, '^({.-}:)') .. 'kept/', string.match(member, '^[^/:]*')
-  return { tenant = tenant, tenants = root .. 'tenants', bytes = root .. 'bytes:' .. tenant, ends = root .. 'ends:' .. tenant }
+  return account_in(string.match(key, '^({.-}:)') .. 'kept/', string.match(member, '^[^/:]*'))
 end
 local function answer_part(member) return 'answer ' .. member end
 local function delivery_part(id) return 'delivery ' .. id end
 local function add_to_sum(account, size)
-  local sum = redis.call('HINCRBY', account.bytes, '', size)
-  if sum > 0 then redis.call('ZADD', account.tenants, sum, account.tenant)
-  else
-    redis.call('HDEL', account.bytes, '')
+  if tonumber(redis.call('ZINCRBY', account.tenants, size, account.tenant)) <= 0 then
     redis.call('ZREM', account.tenants, account.tenant)
   end
 end
-local function outlive(account, ms)
-  for _, key in ipairs({ account.bytes, account.ends }) do
-    if ms then redis.call('PEXPIRE', key, ms) else redis.call('PERSIST', key) end
-  end
-end
+local function endless_kept(account, part) redis.call('ZREM', account.ends, account.tenant .. ' ' .. part) end
 local function forget_kept(account, part)
-  local held = redis.call('HGET', account.bytes, part)
+  local held = redis.call('HGET', account.parts, part)
+  endless_kept(account, part)
   if not held then return end
-  redis.call('HDEL', account.bytes, part)
-  redis.call('ZREM', account.ends, part)
+  redis.call('HDEL', account.parts, part)
   add_to_sum(account, -tonumber(held))
 end
--- A part that does not expire by itself keeps its account.
+-- Of more than so many parts that have expired by now, the rest is counted once more.
+local function forget_ended(account, now, most)
+  for _, ended in ipairs(redis.call('ZRANGEBYSCORE', account.ends, '-inf', now, 'LIMIT', 0, most)) do
+    local tenant, part = string.match(ended, '^(%S+) (.*)$')
+    forget_kept(account_in(account.root, tenant), part)
+  end
+end
 local function set_kept(account, part, size)
   if size <= 0 then return forget_kept(account, part) end
-  local held = tonumber(redis.call('HGET', account.bytes, part) or '0')
+  local held = tonumber(redis.call('HGET', account.parts, part) or '0')
   if size == held then return end
-  redis.call('HSET', account.bytes, part, size)
+  redis.call('HSET', account.parts, part, size)
   add_to_sum(account, size - held)
-  if held == 0 then outlive(account) end
 end
-local function endless_kept(account, part)
-  if redis.call('ZREM', account.ends, part) == 1 then outlive(account) end
+-- The same of a part that should hold so much so far: a step less, as every message takes it.
+local function change_kept(account, part, before, size)
+  if size == before then return end
+  local held = redis.call('HINCRBY', account.parts, part, size - before)
+  if held ~= size then redis.call('HSET', account.parts, part, size) end
+  add_to_sum(account, size - before + size - held)
 end
--- A part expires in so many ms. Of a tenant that sends no more, the account goes with the last of its parts.
+-- A part expires in so many ms. With each, a few leave that have: nobody may ever ask for the sums.
 local function end_kept(account, part, now, keep)
-  if redis.call('HEXISTS', account.bytes, part) == 0 then return end
-  redis.call('ZADD', account.ends, now + keep, part)
-  if redis.call('HLEN', account.bytes) - 1 > redis.call('ZCARD', account.ends) then return end
-  outlive(account, redis.call('ZRANGE', account.ends, -1, -1, 'WITHSCORES')[2] - now)
+  if redis.call('HEXISTS', account.parts, part) == 1 then
+    redis.call('ZADD', account.ends, now + keep, account.tenant .. ' ' .. part)
+  end
+  forget_ended(account, now, 10)
 end
 -- Sets the body of a delivery, in `content` under its id, or erases it. The delivery's part has the body and what else is kept of it.
 local function set_content(account, content, id, body)
   local part, before = delivery_part(id), redis.call('HSTRLEN', content, id)
   if body then redis.call('HSET', content, id, body) else redis.call('HDEL', content, id) end
-  local held = redis.call('HGET', account.bytes, part)
+  local held = redis.call('HGET', account.parts, part)
   if held then set_kept(account, part, held - before + #(body or '')) end
 end
--- The sum, once what has expired by now has left it; of more than twenty thousand parts at a time the rest is counted once more.
+-- The sum, without what has expired by now.
 local function kept_sum(account, now)
-  local ended = redis.call('ZRANGEBYSCORE', account.ends, '-inf', now, 'LIMIT', 0, 20000)
-  local gone = 0
-  for from = 1, #ended, 1000 do
-    local parts = { unpack(ended, from, math.min(from + 999, #ended)) }
-    for _, held in ipairs(redis.call('HMGET', account.bytes, unpack(parts))) do gone = gone + tonumber(held or '0') end
-    redis.call('HDEL', account.bytes, unpack(parts))
-    redis.call('ZREM', account.ends, unpack(parts))
-  end
-  if gone > 0 then add_to_sum(account, -gone) end
-  local sum = redis.call('HGET', account.bytes, '')
-  -- The account may have expired by itself.
-  if not sum then redis.call('ZREM', account.tenants, account.tenant) end
-  return tonumber(sum or '0')
+  forget_ended(account, now, 5000)
+  return tonumber(redis.call('ZSCORE', account.tenants, account.tenant) or '0')
 end
 -- Whether a part may be so large, where its tenant may hold so much; empty: there is no limit. One that does not grow always may.
 local function may_hold(account, part, size, most, now)
   if most == '' then return true end
   local sum = kept_sum(account, now)
-  local held = tonumber(redis.call('HGET', account.bytes, part) or '0')
+  local held = tonumber(redis.call('HGET', account.parts, part) or '0')
   return size <= held or sum - held + size <= tonumber(most)
 end
