@@ -1,18 +1,11 @@
 import type { Redis } from 'ioredis'
-import type { Keys } from '../../src/store/redis/keys.ts'
+import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
+import { type Keys, memberOf } from '../../src/store/redis/keys.ts'
 
-/** How many bytes a tenant's threads of the stream hold, by what stands in Redis. */
-export async function threadBytesIn(client: Redis, keys: Keys, tenant: string): Promise<number> {
-  const all = await client.keys(`${keys.thread('')}*`)
-  for (const kind of [keys.comments(''), keys.orphans('')])
-    all.push(...(await client.keys(`${kind}*`)).map((key) => keys.thread(key.slice(kind.length))))
-  const members = new Set(all.map((key) => key.slice(keys.thread('').length)))
-  let sum = 0
-  for (const member of members) {
-    const [of, kind] = (/^[^:]*/.exec(member)?.[0] ?? '').split('/')
-    if (of === tenant && kind !== 'asked') sum += await bytesOf(client, keys, member)
-  }
-  return sum
+/** How many bytes these threads of the stream hold, by what stands in Redis. */
+export async function threadBytesIn(client: Redis, keys: Keys, refs: readonly ThreadRef[]): Promise<number> {
+  const sizes = await Promise.all(refs.map((ref) => bytesOf(client, keys, memberOf(ref))))
+  return sizes.reduce((all, size) => all + size, 0)
 }
 
 async function bytesOf(client: Redis, keys: Keys, member: string): Promise<number> {

@@ -19,7 +19,7 @@ import { type HistoryRules, REFS, runOn } from './run-history.ts'
 
 const KEEP_MS = HOUR
 const READ_EVERY = 5
-const TENANTS = [...new Set(REFS.map(({ tenant }) => tenant))]
+const TENANTS = Map.groupBy(REFS, ({ tenant }) => tenant)
 /** Of a run that failed: the same histories again. */
 const SEED = process.env.HISTORIES_SEED
 
@@ -83,10 +83,10 @@ async function runBoth(client: Redis, rules: HistoryRules, steps: readonly Step[
         deepStrictEqual(plain(table.find(ref), rules), stored)
       }),
     )
-    for (const tenant of TENANTS) {
+    for (const [tenant, ofTenant] of TENANTS) {
       const account = await redis.threads.heldBy(tenant, clock.now)
       deepStrictEqual(await memory.threads.heldBy(tenant, clock.now), account)
-      if (at % READ_EVERY === 0) deepStrictEqual(await threadBytesIn(client, keys, tenant), account)
+      if (at % READ_EVERY === 0) deepStrictEqual(await threadBytesIn(client, keys, ofTenant), account)
     }
     // Everything at once is much to read; what went wrong earlier shows here as well.
     if (at % READ_EVERY === 0 || at === told.length - 1)

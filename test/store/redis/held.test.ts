@@ -45,7 +45,7 @@ describe('what a tenant holds in Redis', () => {
   /** By its account, and by what is there. */
   const expectHeld = async (bytes?: number, at = T0) => {
     const account = await held(at)
-    expect(account).toBe(await threadBytesIn(client, keys, 'default'))
+    expect(account).toBe(await threadBytesIn(client, keys, [P1]))
     if (bytes !== undefined) expect(account).toBe(bytes)
     return account
   }
