@@ -165,6 +165,22 @@ describe('what a tenant holds in Redis', () => {
     expect(await held(begun + 10 * KEEP_MS)).toBe(0)
   })
 
+  it('is right where only some of the comments without a post have expired', async () => {
+    const many = Array.from({ length: 1_500 }, (_, nth) => said(`c${nth}`))
+    for (const page of [0, 500, 1_000])
+      await stores.threads.putComments(P1, many.slice(page, page + 500), T0, { ...RULES, maxComments: 2_000 })
+    const before = await expectHeld()
+    let letters = 0
+    const expiring = stores.threads.expireOrphans(P1, ({ offset }) => {
+      if (++letters > 800) throw new Error('no letter can be made')
+      return { key: offset, letter: '{}' }
+    })
+    await expect(expiring).rejects.toThrow('no letter')
+    expect(await expectHeld()).toBeLessThan(before)
+    await stores.threads.expireOrphans(P1, ({ offset }) => ({ key: offset, letter: '{}' }))
+    await expectHeld(0)
+  })
+
   it('is right after a recovery: of what is restored, forgotten, and brought back to be judged again', async () => {
     await say('c1')
     await recovery().restore(P1, [{ protocol: 'rumor', revision: 2, final: false, deleted: false, contested: false }])
