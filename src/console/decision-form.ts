@@ -14,6 +14,7 @@ export const DONE = {
   stands: TEXTS.decide.done,
   withdrawn: TEXTS.decide.withdrawn,
   anew: TEXTS.decide.anew,
+  noted: TEXTS.decide.noted,
   unconfirmed: TEXTS.decide.unconfirmed,
 } as const
 
@@ -28,13 +29,17 @@ export function decisionSection({ row, subjectRecord, kind }: CaseFile, session:
   const { verdict, standing } = row
   const { token } = session
   if (subjectRecord.deletedAt !== null || kind === undefined || !standing) return NOTHING
-  const isHuman = verdict.decidedBy === 'human' && mayWithdraw(verdict, session)
+  const isHuman = verdict.decidedBy === 'human'
+  const fields = { id: verdict.id, token, labels: kind.labels, means: kind.reading?.labels, chosen: '', why: '' }
+  if (isHuman && !mayWithdraw(verdict, session))
+    return html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide.title}</h2><p>${TEXTS.decide.object}</p>
+${decisionForm({ ...fields, standing: verdict.label, by: session.by, opinion: true })}</section>`
   return html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide.title}</h2>
-${decisionForm({ id: verdict.id, token, labels: kind.labels, means: kind.reading?.labels, chosen: '', why: '', standing: verdict.label, by: session.by })}
+${decisionForm({ ...fields, standing: verdict.label, by: session.by })}
 ${isHuman ? withdrawForm({ id: verdict.id, token }) : NOTHING}</section>`
 }
 
-/** Whether this person may take back what is current: their own decision, or, as a lead, anybody's. */
+/** Whether this person may take back or replace what a person decided: their own decision, or, as a lead, anybody's. */
 export function mayWithdraw({ decision, tenant }: Verdict, { by, grants }: Session): boolean {
   return decision?.by === by || may(grants, 'overrule', tenant)
 }
@@ -55,12 +60,26 @@ export interface DecisionFields {
   readonly by: string
   /** It was shown without what was decided: what is sent is an opinion, whatever has become of the verdict when it arrives. */
   readonly opinion?: boolean
+  /** What of the queue is worked through, as its address has it. */
+  readonly only?: string
 }
 
 export function decisionForm(fields: DecisionFields): SafeMarkup {
-  const { to = '/decide', id, token, labels, means = {}, chosen, why, standing = null, by, opinion = false } = fields
+  const {
+    to = '/decide',
+    id,
+    token,
+    labels,
+    means = {},
+    chosen,
+    why,
+    standing = null,
+    by,
+    opinion = false,
+    only = '',
+  } = fields
   const name = randomUUID()
-  return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${token}"><input type="hidden" name="carried" value="${carriedId(id)}">${onceField()}${opinion ? html`<input type="hidden" name="opinion" value="yes">` : NOTHING}
+  return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${token}"><input type="hidden" name="carried" value="${carriedId(id)}">${onceField()}${only === '' ? NOTHING : html`<input type="hidden" name="only" value="${only}">`}${opinion ? html`<input type="hidden" name="opinion" value="yes">` : NOTHING}
 <fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === chosen ? html` checked` : NOTHING}> ${label}${label === standing ? html` <span class="faint">(${TEXTS.decide.stands})</span>` : NOTHING}${when(entryOf(means, label), (says) => html` <span class="faint">${says}</span>`)}</label>`)}</fieldset>
 <label class="wide">${TEXTS.decide.why} <textarea name="why" rows="3" maxlength="${MAX_WHY_CHARS}" required dir="auto" aria-describedby="${name}">${why}</textarea></label>
 <p class="faint" id="${name}">${TEXTS.decide.whyNote} ${opinion ? NOTHING : words(TEXTS.decide.asYou(by), { most: 160 })}</p><button class="main">${TEXTS.decide.send}</button></form>`
@@ -99,6 +118,6 @@ export class SubmittedForms {
 }
 
 /** What tells this form from every other. */
-function onceField(): SafeMarkup {
+export function onceField(): SafeMarkup {
   return html`<input type="hidden" name="once" value="${randomUUID()}">`
 }

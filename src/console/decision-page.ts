@@ -39,17 +39,32 @@ export function decisionPage(parts: {
       }
     const { verdict, subject } = row
     if (parts.blinds.isClosed(session.by, subject)) return CLOSED
-    if (form.get('withdraw') === 'yes' && !mayWithdraw(verdict, session)) return NOT_YOURS
+    const isOpinion = form.get('opinion') === 'yes'
+    const withdraw = form.get('withdraw') === 'yes'
+    const replaces = withdraw || (verdict.decidedBy === 'human' && !isOpinion)
+    if (replaces && !mayWithdraw(verdict, session)) return NOT_YOURS
     const { labels = [], reading } = parts.kinds.get(verdict.protocol) ?? {}
     const why = (form.get('why') ?? '').trim()
     const label = form.get('label') ?? ''
-    const withdraw = form.get('withdraw') === 'yes'
-    const again = { id, by: session.by, token: session.token, labels, means: reading?.labels, chosen: label, why }
+    const again = {
+      id,
+      by: session.by,
+      token: session.token,
+      labels,
+      means: reading?.labels,
+      chosen: label,
+      why,
+      opinion: isOpinion,
+    }
     if (why === '' || why.length > MAX_WHY_CHARS || (!withdraw && !labels.includes(label)))
       return notDecided(TEXTS.decide.missing, again, 400)
     const asked = { subject, protocol: verdict.protocol, against: verdict.revision, by: session.by, why }
     const outcome = await sendDecision(
-      { ...asked, ...(withdraw ? { withdraw: true as const } : { label }) },
+      {
+        ...asked,
+        ...(withdraw ? { withdraw: true as const } : { label }),
+        ...(isOpinion ? { opinion: true as const } : {}),
+      },
       parts,
       signal,
     )
@@ -91,7 +106,7 @@ export async function sendDecision(
 
 function doneOf(decided: DecisionResult | null): keyof typeof DONE | null {
   if (decided === null || decided.outcome === 'waiting') return 'unconfirmed'
-  if (decided.outcome === 'stands') return 'stands'
+  if (decided.outcome === 'stands' || decided.outcome === 'noted') return decided.outcome
   if (decided.outcome === 'withdrawn') return decided.verdict === null ? 'anew' : 'withdrawn'
   return null
 }
@@ -100,7 +115,7 @@ function doneOf(decided: DecisionResult | null): keyof typeof DONE | null {
 const [RECORDED_MS, LOOK_MS] = [3_000, 100]
 
 /** The verdict that is shown after a decision: the new one, once the record has it; until then the one that was seen. */
-async function shownAfter(record: Pick<RecordReader, 'verdict'>, decided: DecisionResult | null, seen: string) {
+export async function shownAfter(record: Pick<RecordReader, 'verdict'>, decided: DecisionResult | null, seen: string) {
   const id = decided?.outcome === 'stands' || decided?.outcome === 'withdrawn' ? decided.verdict : null
   for (let waited = 0; id !== null && waited < RECORDED_MS; waited += LOOK_MS) {
     if ((await record.verdict(id)) !== null) return id

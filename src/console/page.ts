@@ -1,4 +1,4 @@
-import type { PersonRight } from '../contracts/facts/person-roles.ts'
+import { type PersonRight, tenantsOf } from '../contracts/facts/person-roles.ts'
 import type { PersonAsking } from '../platform/who-asks.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
@@ -85,11 +85,15 @@ ${session === null ? NOTHING : help()}
 `
 }
 
-function menu({ by, token }: Session, { path, has }: { path: string; has: (path: string) => boolean }): SafeMarkup {
+function menu(
+  { by, token, grants }: Session,
+  { path, has }: { path: string; has: (path: string) => boolean },
+): SafeMarkup {
   const current = (place: string) => (place === path ? html` aria-current="page"` : NOTHING)
+  const mayDecide = has('/review') && tenantsOf(grants, 'decide')?.length !== 0
   return html`<nav aria-label="${TEXTS.pages}">${PLACES.filter(([place]) => has(place)).map(([place, name]) => html`<a href="${place}"${current(place)}>${name}</a>`)}</nav>
 <details class="who"><summary>${words(by, { most: 60 })}</summary>
-<form method="post" action="/sign-out"><input type="hidden" name="token" value="${token}"><button>${TEXTS.signOut}</button><button name="all" value="yes">${TEXTS.signOutAll}</button></form><button type="button" data-keys="${TEXTS.keys.on}" data-no-keys="${TEXTS.keys.off}" hidden>${TEXTS.keys.on}</button></details>`
+<form method="post" action="/sign-out"><input type="hidden" name="token" value="${token}"><button>${TEXTS.signOut}</button><button name="all" value="yes">${TEXTS.signOutAll}</button></form>${mayDecide ? html`<a href="/review/mine">${TEXTS.review.mine}</a><form method="post" action="/review/undo"><input type="hidden" name="token" value="${token}"><button data-press="u">${TEXTS.review.undo}</button></form>` : NOTHING}<button type="button" data-keys="${TEXTS.keys.on}" data-no-keys="${TEXTS.keys.off}" hidden>${TEXTS.keys.on}</button></details>`
 }
 
 /** What a page's script shows for `?`. */

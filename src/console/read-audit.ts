@@ -3,7 +3,7 @@ import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
 
 type Reader = Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'find' | 'search' | 'arrivals'>
-type Queue = Pick<ReviewQueue, 'list' | 'reserve' | 'release'>
+type Queue = Pick<ReviewQueue, 'list' | 'reserve' | 'release' | 'decisionsOf'>
 
 const seen = new AsyncLocalStorage<Set<string>>()
 
@@ -56,9 +56,14 @@ export function auditedRecord(record: Reader): Reader {
 /** The queue, for pages: of an item some words are shown. */
 export function auditedQueue(queue: Queue): Queue {
   return {
-    async list(filter, most, now) {
-      const found = await queue.list(filter, most, now)
+    async list(filter, most, now, skip) {
+      const found = await queue.list(filter, most, now, skip)
       note(...found.items.map(({ verdict }) => verdict))
+      return found
+    },
+    async decisionsOf(person, since, most, tenants) {
+      const found = await queue.decisionsOf(person, since, most, tenants)
+      note(...found.flatMap(({ verdict }) => (verdict === null ? [] : [verdict])))
       return found
     },
     reserve: (item, filter, until, now) => queue.reserve(item, filter, until, now),

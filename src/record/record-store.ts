@@ -6,7 +6,7 @@ import type { DatabaseAddress } from './postgres/connection.ts'
 import { postgresRecord, postgresRecordReader, postgresReviewQueue } from './postgres/record.ts'
 import * as database from './postgres/replace.ts'
 import { NoRecord } from './postgres/schema.ts'
-import type { Costs } from './review-queue.ts'
+import type { QueueRules } from './review-queue.ts'
 import { drawKeyOf, sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from './sqlite/record.ts'
 import * as file from './sqlite/replace.ts'
 
@@ -19,7 +19,7 @@ export interface RecordSettings {
     readonly maxBytes: number
     readonly postgres: DatabaseAddress & { readonly vacuumWithin: number }
   }
-  readonly review: { readonly auditShare: number; readonly blindShare: number; readonly costs: Costs }
+  readonly review: { readonly auditShare: number; readonly blindShare: number } & QueueRules
   readonly kafka: { readonly retention: number }
 }
 
@@ -54,11 +54,11 @@ export function recordReaderOf(settings: RecordSettings): Promise<RecordReader> 
 /** The queue of what people should look at, over the same record. Throws as `recordReaderOf` does. */
 export function reviewQueueOf(settings: RecordSettings): Promise<ReviewQueue> {
   const { record, review } = settings
-  const { costs } = review
+  const { costs, ownCaseAfter } = review
   return asked(settings, () =>
     record.store === 'sqlite'
-      ? sqliteReviewQueue({ path: record.path, costs })
-      : postgresReviewQueue({ address: addressOf(record), costs }),
+      ? sqliteReviewQueue({ path: record.path, costs, ownCaseAfter })
+      : postgresReviewQueue({ address: addressOf(record), costs, ownCaseAfter }),
   )
 }
 

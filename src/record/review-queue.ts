@@ -1,4 +1,4 @@
-import type { LookReason, QueueFilter, ReviewItem, ReviewReservation } from '../contracts/ports/review.ts'
+import type { LookReason, OwnDecision, QueueFilter, ReviewItem, ReviewReservation } from '../contracts/ports/review.ts'
 
 // This decides why a verdict is in the review queue, how much it weighs and who may take it, in either database.
 
@@ -34,6 +34,22 @@ export const DOUBT: { readonly [Reason in LookReason]: number } = {
   degraded: 0.25,
   sampled: 0.05,
   'second-opinion': 0.05,
+}
+/**
+ * Which items are about what people decided: nobody who decided or spoke about the same before may take one. A post that was edited
+ * afterwards is another post, and no case against them.
+ */
+export const JUDGES_PEOPLE: { readonly [Reason in LookReason]: boolean } = {
+  refused: true,
+  disputed: true,
+  differs: true,
+  'second-opinion': true,
+  undecided: false,
+  contested: false,
+  edited: false,
+  single: false,
+  degraded: false,
+  sampled: false,
 }
 /** From how many comments on somebody should look where one opinion decided: nobody spoke for the other side. */
 const MANY_COMMENTS = 20
@@ -96,7 +112,16 @@ function scoreOf(
   return weight * cost * ageOf(since, now)
 }
 
-export function costsOf(costs: Costs): ReadonlyMap<string, ReadonlyMap<string, number>> {
+/** The same rules, with the costs as they are looked up. */
+export interface RankingRules extends QueueRules {
+  readonly dear: ReadonlyMap<string, ReadonlyMap<string, number>>
+}
+
+export function rankingRules(rules: QueueRules): RankingRules {
+  return { ...rules, dear: costsOf(rules.costs) }
+}
+
+function costsOf(costs: Costs): ReadonlyMap<string, ReadonlyMap<string, number>> {
   return new Map(Object.entries(costs).map(([protocol, own]) => [protocol, new Map(Object.entries(own))]))
 }
 
@@ -114,6 +139,8 @@ export interface QueueRow {
   readonly decider: string | null
   readonly holder: string | null
   readonly until: number | null
+  /** Who decided or spoke about the same before, of an item that is about what people decided, as JSON. */
+  readonly parties: string
 }
 
 /** The same with its subject. */
@@ -124,17 +151,43 @@ export interface QueueRowWithSubject extends QueueRow {
   readonly lang: string | null
 }
 
-const isBlind = ({ reasons }: QueueRow) => reasons.split(' ').includes('second-opinion')
+/** The rules of the queue, as in the settings. */
+export interface QueueRules {
+  readonly costs: Costs
+  /** From which age on a lead may take a case of their own, in ms: there may be nobody else. */
+  readonly ownCaseAfter: number
+}
+
+const reasonsIn = ({ reasons }: Pick<QueueRow, 'reasons'>) => reasons.split(' ') as LookReason[] // They are written from that list.
+const isBlind = (row: QueueRow) => reasonsIn(row).includes('second-opinion')
+
+/** Whether this is about what the person decided or said themselves. */
+function isOwnCase(row: Pick<QueueRow, 'reasons' | 'decider' | 'parties'>, person: string): boolean {
+  if (!reasonsIn(row).some((reason) => JUDGES_PEOPLE[reason])) return false
+  return row.decider === person || (JSON.parse(row.parties) as string[]).includes(person) // A list of names, by the query.
+}
 
 /** Whether a person may take this. */
-export function mayTake(row: QueueRow, person: string, now: number): 'yes' | 'taken' | 'own' {
-  if (isBlind(row) && row.decider === person) return 'own'
+export function mayTake(
+  row: QueueRow,
+  { for: person = '', lead }: QueueFilter,
+  { ownCaseAfter }: Pick<QueueRules, 'ownCaseAfter'>,
+  now: number,
+): 'yes' | 'taken' | 'own' {
+  const isLead = lead !== undefined && (lead.tenants?.includes(row.tenant) ?? true)
+  const isLate = isLead && now - row.since >= ownCaseAfter
+  if (isOwnCase(row, person) && !isLate) return 'own'
   return row.holder !== null && row.holder !== person && (row.until ?? 0) > now ? 'taken' : 'yes'
 }
 
 /** Why a person can't reserve this item, which they asked for by name; null if nothing is in the way. */
-export function reservationConflict(row: QueueRow | undefined, person: string, now: number): ReviewReservation | null {
-  const may = row === undefined ? 'yes' : mayTake(row, person, now)
+export function reservationConflict(
+  row: QueueRow | undefined,
+  filter: QueueFilter,
+  rules: QueueRules,
+  now: number,
+): ReviewReservation | null {
+  const may = row === undefined ? 'yes' : mayTake(row, filter, rules, now)
   if (may === 'own') return { outcome: 'own' }
   return may === 'taken' ? { outcome: 'taken', by: row?.holder ?? '', until: row?.until ?? 0 } : null
 }
@@ -144,23 +197,22 @@ export function hasReserved({ holder, until }: QueueRow, person: string, now: nu
   return holder === person && (until ?? 0) > now
 }
 
-/** The rows that fit, the dearest first. */
+/** The rows that the person of the filter may take, in its order: by what a mistake would cost, or by age. */
 export function ranked<Row extends QueueRow>(
   rows: readonly Row[],
-  { tenants, protocol, verdict, for: person }: QueueFilter,
-  costs: ReadonlyMap<string, ReadonlyMap<string, number>>,
+  filter: QueueFilter,
+  rules: RankingRules,
   now: number,
 ): { row: Row; score: number }[] {
+  const isShown = (row: Row) =>
+    filter.for === undefined || filter.reserved !== undefined || mayTake(row, filter, rules, now) === 'yes'
+  const byCost = filter.order === 'oldest' ? 0 : 1
   return rows
-    .filter(
-      (row) =>
-        (tenants === undefined || tenants.includes(row.tenant)) &&
-        (protocol === undefined || row.protocol === protocol) &&
-        (verdict === undefined || row.verdict === verdict) &&
-        (person === undefined || mayTake(row, person, now) === 'yes'),
+    .filter(isShown)
+    .map((row) => ({ row, score: scoreOf(row, rules.dear, now) }))
+    .sort(
+      (a, b) => byCost * (b.score - a.score) || a.row.since - b.row.since || (a.row.verdict < b.row.verdict ? -1 : 1),
     )
-    .map((row) => ({ row, score: scoreOf(row, costs, now) }))
-    .sort((a, b) => b.score - a.score || a.row.since - b.row.since || (a.row.verdict < b.row.verdict ? -1 : 1))
 }
 
 /** How often the first that wait are all taken by others before it is given up. */
@@ -177,10 +229,12 @@ export function isSettled(
   best: readonly { readonly score: number }[],
   most: number,
   read: { readonly heaviest: readonly QueueRow[]; readonly oldest: readonly QueueRow[]; readonly limit: number },
+  order: QueueFilter['order'],
   costs: ReadonlyMap<string, ReadonlyMap<string, number>>,
   now: number,
 ): boolean {
   const { heaviest, oldest, limit } = read
+  if (order === 'oldest') return oldest.length < limit || limit >= MOST_RANKED || best.length >= most
   const [lightest, newest, last] = [heaviest.at(-1), oldest.at(-1), best[most - 1]]
   if (heaviest.length < limit || limit >= MOST_RANKED || lightest === undefined || newest === undefined) return true
   const dearest = Math.max(1, ...[...costs.values()].flatMap((own) => [...own.values()]))
@@ -192,8 +246,11 @@ export function unionOf<Row extends QueueRow>(heaviest: readonly Row[], oldest: 
   return [...new Map([...heaviest, ...oldest].map((row) => [row.verdict, row])).values()]
 }
 
-export function itemOf(row: QueueRowWithSubject, score: number, now: number): ReviewItem {
-  const { verdict, tenant, kind, subject, protocol, number, label, reasons, since, words, lang, holder, until } = row
+export function itemOf(
+  row: QueueRowWithSubject,
+  { score, now, person }: { score: number; now: number; person: string | undefined },
+): ReviewItem {
+  const { verdict, tenant, kind, subject, protocol, number, label, since, words, lang, holder, until } = row
   const isReserved = holder !== null && until !== null && until > now
   return {
     verdict,
@@ -206,7 +263,34 @@ export function itemOf(row: QueueRowWithSubject, score: number, now: number): Re
     lang,
     // Blind: neither the label, nor what speaks against it.
     label: isBlind(row) ? null : label,
-    reasons: isBlind(row) ? ['second-opinion'] : (reasons.split(' ') as LookReason[]),
+    reasons: isBlind(row) ? ['second-opinion'] : reasonsIn(row),
     reservation: isReserved ? { by: holder, until } : null,
+    isOwnCase: person !== undefined && isOwnCase(row, person),
+  }
+}
+
+/** A decision of one person, as any store has it. */
+export interface OwnDecisionRow {
+  readonly at: number
+  readonly tenant: string
+  readonly kind: OwnDecision['subject']['kind']
+  readonly subject: string
+  readonly protocol: string
+  readonly label: string | null
+  readonly opinion: number | null
+  readonly verdict: string | null
+  readonly decider: string | null
+}
+
+export function ownDecision(row: OwnDecisionRow, person: string): OwnDecision {
+  const { at, tenant, kind, subject, protocol, label, opinion, verdict, decider } = row
+  return {
+    at,
+    subject: { tenant, kind, postId: subject },
+    protocol,
+    label,
+    isOpinion: opinion === 1,
+    verdict,
+    isCurrent: decider === person,
   }
 }

@@ -7,6 +7,7 @@ import { DisturbingSubjects } from '../../src/console/lists.ts'
 import { livePages } from '../../src/console/live.ts'
 import { auditedQueue, auditedRecord } from '../../src/console/read-audit.ts'
 import { reviewPages } from '../../src/console/review.ts'
+import type { ReviewShares } from '../../src/console/review-shares.ts'
 import { searchPage } from '../../src/console/search.ts'
 import { Sessions } from '../../src/console/sessions.ts'
 import type { Way } from '../../src/console/sign-in.ts'
@@ -104,6 +105,7 @@ export async function aConsole({
   note,
   isUnderstudy = false,
   waiting = 0,
+  shares = { audit: 0, secondOpinion: 0 },
   record: given,
 }: {
   decide?: DecisionDesk['decide']
@@ -120,6 +122,8 @@ export async function aConsole({
   isUnderstudy?: boolean
   /** Verdicts that wait for people. */
   waiting?: number
+  /** Of what a person takes so much was drawn at random. */
+  shares?: ReviewShares
   record?: RecordStore & { readonly review: ReviewQueue }
 } = {}) {
   const record = given ?? (await recordInMemory({ auditShare, blindShare: 1 }))
@@ -166,6 +170,7 @@ export async function aConsole({
           decisionDesk: { decide },
           clock: () => now,
           reserveFor: 900_000,
+          shares,
         })),
     decisionPage({ record: shown, kinds, blinds, decisionDesk: { decide }, clock: () => now }),
   ]

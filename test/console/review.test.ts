@@ -146,7 +146,7 @@ it('a form that a browser sends again, for its connection broke, has the next it
   expect((await send()).headers.get('location')).toMatch(/^\/review\/item\?.*said=done/)
 })
 
-it('a decision made without seeing the first opinion stays an opinion, also if sent again after the claim has lapsed', async () => {
+it('a decision made without seeing the first opinion stays an opinion; sent again, its sender is a party to the dispute', async () => {
   const { console, decided, enter } = await queued(0)
   const { id } = await console.judged({
     verdict: { decidedBy: 'human', label: 'non-rumor', decision: { by: 'ben', against: null, of: '0@1' } },
@@ -170,10 +170,13 @@ it('a decision made without seeing the first opinion stays an opinion, also if s
   // With an opinion that dissents the item is a disputed one alone, and is not blind.
   console.pass(900_001)
   // As one that this process has not seen before.
-  await anna.to('/review/decide', { ...form, once: '', label: 'rumor', why: 'x' })
-  expect(decided.map(({ opinion, against }) => [opinion, against])).toEqual([
-    [true, 1],
-    [true, 1],
+  expect(await anna.to('/review/decide', { ...form, once: '', label: 'rumor', why: 'x' })).toBe('/review?said=gone')
+  expect(decided.map(({ opinion, against }) => [opinion, against])).toEqual([[true, 1]])
+  const cay = await enter('cay')
+  await cay.to('/review/decide', { id, label: 'rumor', why: 'x' })
+  expect(decided.map(({ opinion, by }) => [opinion, by])).toEqual([
+    [true, 'anna'],
+    [undefined, 'cay'],
   ])
 }, 30_000)
 

@@ -8,11 +8,11 @@ const postgres = await aPostgres()
 
 describe.skipIf(postgres === null)('a server of its own', () => {
   afterAll(() => postgres?.close())
-  recordContract('in PostgreSQL', async ({ costs, ...shares }) => {
+  recordContract('in PostgreSQL', async ({ costs, ownCaseAfter, ...shares }) => {
     if (postgres === null) throw new Error('skipped')
     const address = postgres.address(`record_${randomBytes(6).toString('hex')}`)
     const settings = { address, keep: KEEP, maxBytes: 2 ** 40, sourceKeep: 8 * DAY, vacuumWithin: 3_600_000, ...shares }
     const store = await postgresRecord(settings)
-    return { store, queue: await postgresReviewQueue({ address, costs }) }
+    return { store, queue: await postgresReviewQueue({ address, costs, ownCaseAfter }) }
   })
 })

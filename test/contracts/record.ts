@@ -13,7 +13,7 @@ import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
 import { contestedness } from '../../src/protocols/contestedness.ts'
 import { judgementsOf } from '../../src/record/judgements.ts'
 import { entriesOf } from '../../src/record/project.ts'
-import type { Costs } from '../../src/record/review-queue.ts'
+import type { QueueRules } from '../../src/record/review-queue.ts'
 import { inSchemaTwo } from '../support/both-schemas.ts'
 import { changesOf } from '../support/field-changes.ts'
 import { aVerdict } from '../support/verdicts.ts'
@@ -97,18 +97,19 @@ const POST: ThreadRef = { tenant: 'default', postId: 'p', kind: 'post' }
 /** The promises of `RecordStore`, for every adapter. */
 export function recordContract(
   where: string,
-  make: (review: {
-    costs: Costs
-    auditShare: number
-    blindShare: number
-  }) => Promise<{ store: RecordStore; queue: ReviewQueue }>,
+  make: (
+    review: QueueRules & {
+      auditShare: number
+      blindShare: number
+    },
+  ) => Promise<{ store: RecordStore; queue: ReviewQueue }>,
 ): void {
   describe(`the record ${where}`, () => {
     let store: RecordStore
     let topics: ReturnType<typeof feed>
     let queue: ReviewQueue
     async function start(shares = { auditShare: 0, blindShare: 0 }): Promise<void> {
-      const made = await make({ costs: { rumor: { rumor: 1, 'non-rumor': 2 } }, ...shares })
+      const made = await make({ costs: { rumor: { rumor: 1, 'non-rumor': 2 } }, ownCaseAfter: DAY, ...shares })
       store = made.store
       queue = made.queue
       topics = feed(store)
@@ -727,6 +728,7 @@ export function recordContract(
             words: 'none',
             lang: null,
             reservation: null,
+            isOwnCase: false,
           },
         ])
       })
@@ -925,6 +927,79 @@ export function recordContract(
           { protocol: 'rumor', beside: 'machine', agrees: false, verdicts: 1 },
           { protocol: 'rumor', beside: 'person', agrees: false, verdicts: 1 },
         ])
+      })
+
+      it('gives nobody a case about what they decided or said themselves; a lead may take one that waits for long', async () => {
+        const opinion = { subjectId: 'p', tenant: 'default', protocol: 'rumor', against: 2, label: 'rumor', why: 'w' }
+        const people = ['ann', 'ben', 'cay', 'dan', 'eve', 'fay']
+        const mayTake = async (now: number, lead?: { tenants?: string[] }) => {
+          const able: string[] = []
+          for (const name of people) {
+            const { items, waiting } = await queue.list({ for: name, lead }, 9, now)
+            expect(waiting).toBe(items.length)
+            const reserved = await queue.reserve('rumor~p~r2', { for: name, lead }, now, now)
+            expect(reserved.outcome).toBe(items.length === 1 ? 'reserved' : 'own')
+            if (items.length === 1) able.push(name)
+          }
+          return able
+        }
+        for (const why of ['refused', 'disputed', 'differs'] as const) {
+          await stop()
+          await start()
+          await topics.judged(decidedBy('ann'), 'x')
+          // Ben was refused, cay gave an opinion; dan decided on another protocol, eve on another post.
+          await topics.send('decisions', 'p', { ...opinion, by: 'ben', against: 1, at: at(30) }, 30)
+          await topics.send('decisions', 'p', { ...opinion, by: 'cay', opinion: true, at: at(31) }, 31)
+          await topics.send(
+            'decisions',
+            'p',
+            { ...opinion, protocol: 'hate', by: 'dan', label: 'hate', at: at(32) },
+            32,
+          )
+          await topics.send('decisions', 'q', { ...opinion, subjectId: 'q', by: 'eve', at: at(33) }, 33)
+          await review(why, 'rumor~p~r2')
+          expect([why, await mayTake(NOW)]).toEqual([why, ['dan', 'eve', 'fay']])
+          expect(await mayTake(NOW, {})).toEqual(['dan', 'eve', 'fay'])
+          expect(await mayTake(NOW + DAY, { tenants: ['acme'] })).toEqual(['dan', 'eve', 'fay'])
+          expect(await mayTake(NOW + DAY, { tenants: ['default'] })).toEqual(people)
+        }
+        // A post that was edited after a person decided is another post.
+        await stop()
+        await start()
+        await topics.judged(decidedBy('ann'), 'x')
+        await review('edited', 'rumor~p~r2')
+        expect(await mayTake(NOW)).toEqual(people)
+      })
+
+      it('lists by reason, label, language, age and who has it, page by page, and by age', async () => {
+        await stop()
+        await start({ auditShare: 0, blindShare: 1 })
+        for (let n = 0; n < 7; n++)
+          await topics.judged({ subjectId: `near${n}`, label: n % 2 === 0 ? 'rumor' : 'non-rumor', seconds: n }, 'x')
+        await topics.judged({ subjectId: 'less', decidedBy: 'consensus', degraded: ['x'], seconds: 9 }, 'x')
+        await topics.judged({ subjectId: 'human', seconds: 0, decidedBy: 'consensus' }, 'x')
+        await topics.judged({ ...decidedBy('ann'), subjectId: 'human' }, 'x')
+        const names = async (filter: Parameters<ReviewQueue['list']>[0], most = 50, skip = 0) => {
+          const { items, waiting } = await queue.list(filter, most, NOW, skip)
+          return [items.map(({ verdict }) => verdict.split('~')[1]), waiting]
+        }
+        expect(await names({ reason: 'degraded' })).toEqual([['less'], 1])
+        expect(await names({ reason: 'second-opinion' })).toEqual([['human'], 1])
+        // What is blind is found by no label: not by its own either.
+        const labelled = await names({ label: 'rumor', order: 'oldest' })
+        expect(labelled).toEqual([['near0', 'near2', 'near4', 'near6', 'less'], 5])
+        expect(await names({ label: 'rumor', verdicts: ['rumor~near2~r1', 'rumor~near3~r1'] })).toEqual([['near2'], 1])
+        expect(await names({ verdicts: [] })).toEqual([[], 0])
+        expect(await names({ lang: 'xx' })).toEqual([[], 0])
+        const all = (await names({}))[0] as string[]
+        expect(all).toHaveLength(9)
+        expect([...((await names({}, 4))[0] as string[]), ...((await names({}, 9, 4))[0] as string[])]).toEqual(all)
+        expect((await names({ waitingSince: T0 - 1 }))[1]).toBe(0)
+        await queue.reserve('rumor~near3~r1', { for: 'ann' }, NOW + 60_000, NOW)
+        await queue.reserve('rumor~near4~r1', { for: 'ben' }, NOW + 60_000, NOW)
+        expect(await names({ reserved: 'own', for: 'ann' })).toEqual([['near3'], 1])
+        expect(await names({ reserved: 'all', for: 'ann', order: 'oldest' })).toEqual([['near3', 'near4'], 2])
+        expect((await names({ for: 'ann' }))[1]).toBe(7)
       })
 
       it('compares with the last word of the person who spoke first', async () => {

@@ -5,11 +5,11 @@ import { ownFolder } from '../support/own-folder.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
 
-recordContract('in SQLite', async ({ costs, ...shares }) => {
+recordContract('in SQLite', async ({ costs, ownCaseAfter, ...shares }) => {
   const path = join(ownFolder('record'), 'record.sqlite')
   const settings = { path, keep: KEEP, maxBytes: 2 ** 30, sourceKeep: 8 * DAY, ...shares }
   const store = await sqliteRecord(settings, sameThreadHalf)
-  return { store, queue: await sqliteReviewQueue({ path, costs }, sameThreadHalf) }
+  return { store, queue: await sqliteReviewQueue({ path, costs, ownCaseAfter }, sameThreadHalf) }
 })
 
 recordContract('in memory', async (review) => {

@@ -114,7 +114,7 @@ it('50,000 verdicts while a page is open: it is told a bounded part of each look
   const path = join(ownFolder('console-burst'), 'record.sqlite')
   const shares = { auditShare: 0, blindShare: 0 }
   const store = await sqliteRecord({ path, keep: KEEP, maxBytes: 2 ** 34, sourceKeep: 8 * DAY, ...shares })
-  const review = await sqliteReviewQueue({ path, costs: {} })
+  const review = await sqliteReviewQueue({ path, costs: {}, ownCaseAfter: DAY })
   try {
     const console = await aConsole({ record: { ...store, review } })
     const cookie = await console.signedIn()

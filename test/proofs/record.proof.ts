@@ -189,7 +189,7 @@ const inSqlite: Place = {
     return sqliteRecord({ path: FILE, ...SETTINGS })
   },
   reader: () => sqliteRecordReader(FILE),
-  queue: (costs) => sqliteReviewQueue({ path: FILE, costs }),
+  queue: (costs) => sqliteReviewQueue({ path: FILE, costs, ownCaseAfter: 86_400_000 }),
   within: 1_000,
   emptied: async () => undefined,
   newestKeys: async () => [],
@@ -214,7 +214,7 @@ const inPostgres: Place = {
     return await postgresRecord({ address: addressOf(), vacuumWithin: WITHIN, ...SETTINGS })
   },
   reader: () => postgresRecordReader(addressOf()),
-  queue: (costs) => postgresReviewQueue({ address: addressOf(), costs }),
+  queue: (costs) => postgresReviewQueue({ address: addressOf(), costs, ownCaseAfter: 86_400_000 }),
   within: WITHIN,
   async emptied(store) {
     const db = database(addressOf(), 1)

@@ -245,7 +245,7 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
       ...watched(db),
       snapshot: <R>(work: (sql: Sql) => Promise<R>) => db.snapshot((sql) => work(watched(sql))),
     }
-    const [reads, queue] = [recordReads(asked), reviewReservations(asked, {})]
+    const [reads, queue] = [recordReads(asked), reviewReservations(asked, { costs: {}, ownCaseAfter: 0 })]
     const answers = {
       verdict: async (id: string) => (await reads.verdict(id))?.verdict.id,
       find: async (id: string) => (await reads.find({ author: id }, 9)).map(({ verdict }) => verdict.id)[0],

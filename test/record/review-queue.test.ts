@@ -4,12 +4,12 @@ import { expect, it } from 'vitest'
 import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
 import {
   type CurrentVerdict,
-  costsOf,
   DOUBT,
   isSettled,
   lookAt,
   type QueueRow,
   ranked,
+  rankingRules,
   unionOf,
 } from '../../src/record/review-queue.ts'
 
@@ -77,7 +77,7 @@ it('what was asked counts once a reason, from the first time on; unknown reasons
 })
 
 it('the first of a part are those of the whole wherever they count as settled', () => {
-  const costs = costsOf({ rumor: { rumor: 1, 'non-rumor': 5 } })
+  const rules = rankingRules({ costs: { rumor: { rumor: 1, 'non-rumor': 5 } }, ownCaseAfter: 0 })
   const now = 10 * 86_400_000
   let settled = 0
   for (let seed = 0; seed < 60; seed++) {
@@ -94,14 +94,15 @@ it('the first of a part are those of the whole wherever they count as settled', 
         decider: null,
         holder: null,
         until: null,
+        parties: '[]',
       }
     })
-    const whole = ranked(rows, {}, costs, now).slice(0, 10)
+    const whole = ranked(rows, {}, rules, now).slice(0, 10)
     for (const limit of [10, 40, 160]) {
       const heaviest = rows.toSorted((a, b) => b.weight - a.weight || a.since - b.since).slice(0, limit)
       const oldest = rows.toSorted((a, b) => a.since - b.since).slice(0, limit)
-      const best = ranked(unionOf(heaviest, oldest), {}, costs, now)
-      if (!isSettled(best, 10, { heaviest, oldest, limit }, costs, now)) continue
+      const best = ranked(unionOf(heaviest, oldest), {}, rules, now)
+      if (!isSettled(best, 10, { heaviest, oldest, limit }, 'cost', rules.dear, now)) continue
       settled++
       expect(best.slice(0, 10).map(({ score }) => score)).toEqual(whole.map(({ score }) => score))
     }

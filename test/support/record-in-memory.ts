@@ -1,19 +1,23 @@
-import type { Costs } from '../../src/record/review-queue.ts'
+import type { QueueRules } from '../../src/record/review-queue.ts'
 import { sameThreadHalf } from '../../src/record/sqlite/halves.ts'
 import { sqliteRecord, sqliteReviewQueue } from '../../src/record/sqlite/record.ts'
 import { pathInMemory } from '../../src/record/sqlite/schema.ts'
 import { DAY, KEEP } from '../contracts/record.ts'
 
 /** A record that ends with its test, and its review queue. */
-export async function recordInMemory({ costs = {}, auditShare = 0, blindShare = 0 }: Partial<Review> = {}) {
+export async function recordInMemory({
+  costs = {},
+  ownCaseAfter = DAY,
+  auditShare = 0,
+  blindShare = 0,
+}: Partial<Review> = {}) {
   const path = pathInMemory()
   const settings = { path, keep: KEEP, maxBytes: 2 ** 30, sourceKeep: 8 * DAY, auditShare, blindShare }
   const store = await sqliteRecord(settings, sameThreadHalf)
-  return { ...store, review: await sqliteReviewQueue({ path, costs }, sameThreadHalf) }
+  return { ...store, review: await sqliteReviewQueue({ path, costs, ownCaseAfter }, sameThreadHalf) }
 }
 
-interface Review {
-  readonly costs: Costs
+interface Review extends QueueRules {
   readonly auditShare: number
   readonly blindShare: number
 }

@@ -75,7 +75,7 @@ export function consolePart(
     const arriving = new RecordStream(record)
     const blinds = new BlindReviews(clock)
     const lists = { kinds, disturbing: new DisturbingSubjects(kinds) }
-    const { claimFor: reserveFor } = settings.review
+    const { claimFor: reserveFor, shares } = settings.review
     loops.start('console arrivals', ARRIVALS_MS, () => arriving.poll())
     const closing = new AbortController()
     const printLink = () => {
@@ -105,7 +105,7 @@ export function consolePart(
           ? []
           : [
               decisionPage({ record, kinds, blinds, decisionDesk: decide, clock }),
-              ...reviewPages({ queue, record, kinds, blinds, decisionDesk: decide, clock, reserveFor }),
+              ...reviewPages({ queue, record, kinds, blinds, decisionDesk: decide, clock, reserveFor, shares }),
             ]),
       ],
     })

@@ -37,20 +37,37 @@ export interface ReviewItem {
   readonly words: string | null
   readonly lang: string | null
   readonly reservation: { readonly by: string; readonly until: number } | null
+  /** It is about what the person who asks decided themselves: they have it as a lead, since nobody else took it for long. */
+  readonly isOwnCase: boolean
 }
 
 export interface QueueFilter {
   readonly tenants?: readonly string[] | undefined
   readonly protocol?: string | undefined
   /** This item alone. */
-  readonly verdict?: string
-  /** Items that this person may take: none reserved by somebody else, and no second opinion on a verdict of their own. */
+  readonly verdict?: string | undefined
+  /** These alone. */
+  readonly verdicts?: readonly string[] | undefined
+  /** Items that wait for this reason, whichever else they have. */
+  readonly reason?: LookReason | undefined
+  /** Items of this label; a second opinion, which is blind, is never among them. */
+  readonly label?: string | undefined
+  readonly lang?: string | undefined
+  /** Items that wait since this time or an earlier one, ms since 1970. */
+  readonly waitingSince?: number | undefined
+  /** Items that are reserved: by the person of `for`, or by anybody, whether or not that person may take them. */
+  readonly reserved?: 'own' | 'all' | undefined
+  /** Items that this person may take: none reserved by somebody else, and no case of their own (`judgesPeople`). */
   readonly for?: string | undefined
+  /** They are a lead over these tenants; without tenants: over all. */
+  readonly lead?: { readonly tenants?: readonly string[] | undefined } | undefined
+  /** By the cost of a mistake where nothing is said. */
+  readonly order?: 'cost' | 'oldest' | undefined
 }
 
 /**
- * `reserved`: it is this person's until then, with what they must know of it; `taken`: somebody else's; `own`: a second opinion on
- * their own verdict; `many`: they have reserved `MOST_RESERVATIONS` others; `gone`: nothing like this waits.
+ * `reserved`: it is this person's until then, with what they must know of it; `taken`: somebody else's; `own`: it is about
+ * what they decided themselves; `many`: they have reserved `MOST_RESERVATIONS` others; `gone`: nothing like this waits.
  */
 export type ReviewReservation =
   | { readonly outcome: 'reserved'; readonly item: ReviewItem }
@@ -87,10 +104,29 @@ export interface Judgement {
   readonly opinions: readonly { readonly by: string; readonly label: string }[]
 }
 
+/** What a person decided, or gave as an opinion. */
+export interface OwnDecision {
+  readonly at: number
+  readonly subject: ThreadRef
+  readonly protocol: string
+  /** null: they withdrew a verdict. */
+  readonly label: string | null
+  readonly isOpinion: boolean
+  /** The current verdict of this subject and protocol; null where the record has none. */
+  readonly verdict: string | null
+  /** That one is this person's. */
+  readonly isCurrent: boolean
+}
+
 /** The review queue. It is made from the record; only reservations are its own, and a rebuilt record has none. */
 export interface ReviewQueue {
-  /** The dearest first, of equal ones the oldest; `waiting` counts all that fit. */
-  list(filter: QueueFilter, most: number, now: number): Promise<{ items: readonly ReviewItem[]; waiting: number }>
+  /** The dearest first, of equal ones the oldest, behind the first `skip` of them; `waiting` counts all that fit. */
+  list(
+    filter: QueueFilter,
+    most: number,
+    now: number,
+    skip?: number,
+  ): Promise<{ items: readonly ReviewItem[]; waiting: number }>
   /** Takes an item, or (null) the first that fits, for a while; a reservation of one's own is renewed. */
   reserve(
     item: string | null,
@@ -100,6 +136,13 @@ export interface ReviewQueue {
   ): Promise<ReviewReservation>
   /** Gives an item back; `anyone`: also one that somebody else has. False if there was nothing to give back. */
   release(item: string, by: string, of: { readonly anyone: boolean }, now: number): Promise<boolean>
+  /** What this person decided since then on subjects of these tenants, the newest first. */
+  decisionsOf(
+    person: string,
+    since: number,
+    most: number,
+    tenants?: readonly string[] | undefined,
+  ): Promise<readonly OwnDecision[]>
   state(): Promise<ReviewState>
   close(): Promise<void>
 }

@@ -1,6 +1,6 @@
 import type { RecordReader, RecordStore } from '../../contracts/ports/record.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
-import type { Costs } from '../review-queue.ts'
+import type { QueueRules } from '../review-queue.ts'
 import { type Database, type DatabaseAddress, database } from './connection.ts'
 import { hashing } from './grams-key.ts'
 import { recordReads } from './reads.ts'
@@ -72,14 +72,11 @@ export async function postgresRecordReader(address: DatabaseAddress): Promise<Re
 /** The queue of a record that is there. Rejects as `postgresRecordReader` does. */
 export async function postgresReviewQueue({
   address,
-  costs,
-}: {
-  address: DatabaseAddress
-  costs: Costs
-}): Promise<ReviewQueue> {
+  ...rules
+}: { readonly address: DatabaseAddress } & QueueRules): Promise<ReviewQueue> {
   const db = database(address, READING)
   await opened(db, () => metaOf(db, address.schema))
-  return reviewReservations(db, costs)
+  return reviewReservations(db, rules)
 }
 
 async function opened(db: Database, first: () => Promise<Meta>): Promise<Meta> {

@@ -1,13 +1,13 @@
 import {
   MOST_RESERVATIONS,
+  type OwnDecision,
   type QueueFilter,
   type ReviewItem,
   type ReviewQueue,
   type ReviewState,
 } from '../../contracts/ports/review.ts'
+import { ABOUT_PEOPLE, fittingRows, IS_PARTY } from '../queue-filter.ts'
 import {
-  type Costs,
-  costsOf,
   FIRST_RANKED,
   hasReserved,
   isSettled,
@@ -15,8 +15,12 @@ import {
   MOST_RANKED,
   MOST_TRIES,
   mayTake,
+  type OwnDecisionRow,
+  ownDecision,
   type QueueRow,
+  type QueueRules,
   ranked,
+  rankingRules,
   reservationConflict,
   unionOf,
 } from '../review-queue.ts'
@@ -24,25 +28,16 @@ import type { Database, Sql } from './connection.ts'
 import { keysOf, unsealed } from './seals.ts'
 
 type Row = QueueRow & { readonly s: number }
-const QUEUED = 's, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until FROM queue'
-
-function fits({ tenants, protocol, verdict }: QueueFilter) {
-  const conditions = [
-    ...(tenants === undefined ? [] : [{ sql: 'tenant = ANY (?::text[])', value: tenants }]),
-    ...(protocol === undefined ? [] : [{ sql: 'protocol = ?', value: protocol }]),
-    ...(verdict === undefined ? [] : [{ sql: 'verdict = ?', value: verdict }]),
-  ]
-  return {
-    sql: ['true', ...conditions.map(({ sql }) => sql)].join(' AND '),
-    values: conditions.map(({ value }) => value),
-  }
-}
+/** Who decided or spoke about the same is looked up where it matters alone. */
+const QUEUED = `s, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until,
+  CASE WHEN ${ABOUT_PEOPLE} THEN (SELECT coalesce(json_agg(DISTINCT said.by)::text, '[]') FROM said WHERE said.s = queue.s
+    AND said.protocol = queue.protocol AND said.said = 'decision') ELSE '[]' END AS parties FROM queue`
 
 /** The queue, and who has reserved what of it. */
-export function reviewReservations(db: Database, costs: Costs): ReviewQueue {
-  const dear = costsOf(costs)
-  const rowsOf = (sql: Sql, filter: QueueFilter, order: string, limit: number) => {
-    const { sql: fit, values } = fits(filter)
+export function reviewReservations(db: Database, queueRules: QueueRules): ReviewQueue {
+  const rules = rankingRules(queueRules)
+  const rowsOf = (sql: Sql, filter: QueueFilter, order: string, limit: number, now: number) => {
+    const { sql: fit, values } = fittingRows(filter, now)
     return sql.rows<Row>(`SELECT ${QUEUED} WHERE ${fit} ORDER BY ${order} LIMIT ?`, ...values, limit)
   }
 
@@ -54,37 +49,36 @@ export function reviewReservations(db: Database, costs: Costs): ReviewQueue {
     now: number,
   ): Promise<{ row: Row; score: number }[]> {
     for (let limit: number = FIRST_RANKED; ; limit = Math.min(4 * limit, MOST_RANKED)) {
-      const heaviest = await rowsOf(sql, filter, 'weight DESC, since', limit)
-      const oldest = heaviest.length < limit ? [] : await rowsOf(sql, filter, 'since', limit)
-      const best = ranked(unionOf(heaviest, oldest), filter, dear, now)
-      if (isSettled(best, most, { heaviest, oldest, limit }, dear, now)) return best.slice(0, most)
+      const byAge = filter.order === 'oldest'
+      const heaviest = byAge ? [] : await rowsOf(sql, filter, 'weight DESC, since', limit, now)
+      const oldest = byAge || heaviest.length === limit ? await rowsOf(sql, filter, 'since', limit, now) : []
+      const best = ranked(unionOf(heaviest, oldest), filter, rules, now)
+      if (isSettled(best, most, { heaviest, oldest, limit }, filter.order, rules.dear, now)) return best.slice(0, most)
     }
   }
 
   async function waitingOf(sql: Sql, filter: QueueFilter, now: number): Promise<number> {
-    const { sql: fit, values } = fits(filter)
+    const { sql: fit, values } = fittingRows(filter, now)
     const [all] = await sql.rows<{ n: number }>(`SELECT count(*) AS n FROM queue WHERE ${fit}`, ...values)
     const person = filter.for
-    if (person === undefined) return all?.n ?? 0
+    if (person === undefined || filter.reserved !== undefined) return all?.n ?? 0
     const others = await sql.rows<Row>(
-      `SELECT ${QUEUED} WHERE ${fit} AND holder IS NOT NULL UNION SELECT ${QUEUED} WHERE ${fit} AND decider = ?`,
+      `SELECT ${QUEUED} WHERE ${fit} AND holder IS NOT NULL
+       UNION SELECT ${QUEUED} WHERE ${fit} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${IS_PARTY})`,
       ...values,
       ...values,
       person,
-    )
-    return (all?.n ?? 0) - others.filter((row) => mayTake(row, person, now) !== 'yes').length
-  }
-
-  async function countReserved(person: string, now: number): Promise<number> {
-    const [held] = await db.rows<{ n: number }>(
-      'SELECT count(*) AS n FROM queue WHERE holder = ? AND until > ?',
       person,
-      now,
     )
-    return held?.n ?? 0
+    return (all?.n ?? 0) - others.filter((row) => mayTake(row, filter, rules, now) !== 'yes').length
   }
 
-  async function itemsOf(sql: Sql, some: readonly { row: Row; score: number }[], now: number): Promise<ReviewItem[]> {
+  async function itemsOf(
+    sql: Sql,
+    some: readonly { row: Row; score: number }[],
+    person: string | undefined,
+    now: number,
+  ): Promise<ReviewItem[]> {
     if (some.length === 0) return []
     const subjects = await sql.rows<SubjectRow>(
       'SELECT s, kind, id, lang, k, sealed FROM subjects WHERE s = ANY (?::bigint[])',
@@ -104,26 +98,30 @@ export function reviewReservations(db: Database, costs: Costs): ReviewQueue {
         key === undefined || sealed === null
           ? null
           : (JSON.parse(unsealed(key, sealed).toString('utf8')) as { begins: string }).begins
-      return [itemOf({ ...row, kind, subject: id, words, lang }, score, now)]
+      return [itemOf({ ...row, kind, subject: id, words, lang }, { score, now, person })]
     })
   }
 
   return {
-    list: (filter, most, now) =>
+    list: (filter, most, now, skip = 0) =>
       db.snapshot(async (sql) => {
-        const items = await itemsOf(sql, await bestOf(sql, filter, most, now), now)
+        const page = (await bestOf(sql, filter, skip + most, now)).slice(skip)
+        const items = await itemsOf(sql, page, filter.for, now)
         return { items, waiting: await waitingOf(sql, filter, now) }
       }),
     async reserve(item, filter, until, now) {
       const wanted = item === null ? filter : { ...filter, verdict: item }
       if (item !== null) {
-        const [one] = await rowsOf(db, wanted, 'since', 1)
-        const refused = reservationConflict(one, filter.for, now)
+        const [one] = await rowsOf(db, wanted, 'since', 1, now)
+        const refused = reservationConflict(one, filter, rules, now)
         if (refused !== null) return refused
       }
       for (let tries = 0; tries < MOST_TRIES; tries++)
         for (const first of await bestOf(db, wanted, MOST_RESERVATIONS, now)) {
-          if (!hasReserved(first.row, filter.for, now) && (await countReserved(filter.for, now)) >= MOST_RESERVATIONS)
+          if (
+            !hasReserved(first.row, filter.for, now) &&
+            (await countReserved(db, filter.for, now)) >= MOST_RESERVATIONS
+          )
             return { outcome: 'many' }
           const taken = await db.run(
             'UPDATE queue SET holder = ?, until = ? WHERE verdict = ? AND (holder IS NULL OR holder = ? OR until <= ?)',
@@ -133,7 +131,7 @@ export function reviewReservations(db: Database, costs: Costs): ReviewQueue {
             filter.for,
             now,
           )
-          const [reserved] = taken > 0 ? await itemsOf(db, [first], now) : []
+          const [reserved] = taken > 0 ? await itemsOf(db, [first], filter.for, now) : []
           if (reserved !== undefined)
             return { outcome: 'reserved', item: { ...reserved, reservation: { by: filter.for, until } } }
         }
@@ -149,6 +147,7 @@ export function reviewReservations(db: Database, costs: Costs): ReviewQueue {
       )
       return released > 0
     },
+    decisionsOf: (person, since, most, tenants) => decisionsIn(db, { person, since, most, tenants }),
     async state(): Promise<ReviewState> {
       const queue = await db.rows<ReviewState['queue'][number]>(
         'SELECT protocol, count(*) AS waiting, min(since) AS oldest FROM queue GROUP BY protocol ORDER BY protocol',
@@ -165,6 +164,38 @@ export function reviewReservations(db: Database, costs: Costs): ReviewQueue {
     },
     close: () => db.close(),
   }
+}
+
+async function countReserved(db: Database, person: string, now: number): Promise<number> {
+  const [held] = await db.rows<{ n: number }>(
+    'SELECT count(*) AS n FROM queue WHERE holder = ? AND until > ?',
+    person,
+    now,
+  )
+  return held?.n ?? 0
+}
+
+async function decisionsIn(
+  db: Database,
+  {
+    person,
+    since,
+    most,
+    tenants,
+  }: { person: string; since: number; most: number; tenants: readonly string[] | undefined },
+): Promise<OwnDecision[]> {
+  const rows = await db.rows<OwnDecisionRow>(
+    `SELECT at, subjects.tenant, kind, subjects.id AS subject, said.protocol, said.label, opinion, r.id AS verdict, r.decider
+         FROM said JOIN subjects USING (s) LEFT JOIN rulings r ON r.s = said.s AND r.protocol = said.protocol AND r.standing = 1
+         WHERE said.said = 'decision' AND said.by = ? AND at >= ? AND (? = 0 OR subjects.tenant = ANY (?::text[]))
+         ORDER BY at DESC, n DESC LIMIT ?`,
+    person,
+    since,
+    Number(tenants !== undefined),
+    tenants ?? [],
+    most,
+  )
+  return rows.map((row) => ownDecision(row, person))
 }
 
 interface SubjectRow {

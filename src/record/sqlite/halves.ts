@@ -1,7 +1,7 @@
 import { extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
-import type { Costs } from '../review-queue.ts'
+import type { QueueRules } from '../review-queue.ts'
 import { RecordReads } from './reads.ts'
 import { ReviewReservations } from './reservations.ts'
 import { RecordTables, type TableSettings } from './tables.ts'
@@ -10,7 +10,7 @@ import { RecordTables, type TableSettings } from './tables.ts'
 export type ServedHalf =
   | { readonly half: 'tables'; readonly settings: TableSettings }
   | { readonly half: 'reads'; readonly path: string }
-  | { readonly half: 'reservations'; readonly path: string; readonly costs: Costs }
+  | ({ readonly half: 'reservations'; readonly path: string } & QueueRules)
 
 /** A call of one method; the answers come in the order of the calls. */
 export interface MethodCall {

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs'
 import type { RecordReader, RecordStore } from '../../contracts/ports/record.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
 import { recordedRow, recordedVerdict, recordedWord } from '../record-rows.ts'
-import type { Costs } from '../review-queue.ts'
+import type { QueueRules } from '../review-queue.ts'
 import { type ServedHalf, type StartHalf, threadHalf } from './halves.ts'
 import type { RecordReads, StoredSubject } from './reads.ts'
 import type { ReviewReservations } from './reservations.ts'
@@ -98,13 +98,14 @@ export async function damageOf(path: string, start: StartHalf = threadHalf): Pro
 
 /** The queue of a record that is there, also beside the process that writes it. Rejects if there is no such file. */
 export async function sqliteReviewQueue(
-  of: { readonly path: string; readonly costs: Costs },
+  of: { readonly path: string } & QueueRules,
   start: StartHalf = threadHalf,
 ): Promise<ReviewQueue> {
   if (!isInMemory(of.path) && !existsSync(of.path)) throw new Error(`unable to open ${of.path}`)
   const reservations = await opened<ReviewReservations>(start, { half: 'reservations', ...of }, 'name')
   return {
-    list: (filter, most, now) => reservations.ask('list', filter, most, now),
+    list: (filter, most, now, skip) => reservations.ask('list', filter, most, now, skip),
+    decisionsOf: (person, since, most, tenants) => reservations.ask('decisionsOf', person, since, most, tenants),
     reserve: (item, filter, until, now) => reservations.ask('reserve', item, filter, until, now),
     release: (item, by, of, now) => reservations.ask('release', item, by, of, now),
     state: () => reservations.ask('state'),

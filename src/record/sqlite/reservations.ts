@@ -1,12 +1,12 @@
 import {
   MOST_RESERVATIONS,
+  type OwnDecision,
   type QueueFilter,
   type ReviewReservation,
   type ReviewState,
 } from '../../contracts/ports/review.ts'
+import { ABOUT_PEOPLE, fittingRows, IS_PARTY } from '../queue-filter.ts'
 import {
-  type Costs,
-  costsOf,
   FIRST_RANKED,
   hasReserved,
   isSettled,
@@ -14,44 +14,44 @@ import {
   MOST_RANKED,
   MOST_TRIES,
   mayTake,
+  type OwnDecisionRow,
+  ownDecision,
   type QueueRow,
   type QueueRowWithSubject,
+  type QueueRules,
+  type RankingRules,
   ranked,
+  rankingRules,
   reservationConflict,
   unionOf,
 } from '../review-queue.ts'
 import { writingBeside } from './schema.ts'
 import { Sql } from './sql.ts'
 
-const QUEUED = 'verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until FROM queue'
-
-function fits({ tenants, protocol, verdict }: QueueFilter) {
-  const conditions = [
-    ...(tenants === undefined ? [] : [`tenant IN (${tenants.map(() => '?').join(', ')})`]),
-    ...(protocol === undefined ? [] : ['protocol = ?']),
-    ...(verdict === undefined ? [] : ['verdict = ?']),
-  ]
-  const named = [protocol, verdict].filter((one) => one !== undefined)
-  return { sql: ['1 = 1', ...conditions].join(' AND '), values: [...(tenants ?? []), ...named] }
-}
+/** Who decided or spoke about the same is looked up where it matters alone. */
+const QUEUED = `verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until,
+  CASE WHEN ${ABOUT_PEOPLE} THEN (SELECT json_group_array(DISTINCT said.by) FROM said WHERE said.s = queue.s
+    AND said.protocol = queue.protocol AND said.said = 'decision') ELSE '[]' END AS parties FROM queue`
 
 /** The queue, and who has reserved what of it, over a connection that writes reservations alone. */
 export class ReviewReservations {
   readonly #sql: Sql
-  readonly #costs: ReturnType<typeof costsOf>
+  readonly #rules: RankingRules
 
-  constructor({ path, costs }: { readonly path: string; readonly costs: Costs }) {
+  constructor({ path, ...rules }: { readonly path: string } & QueueRules) {
     this.#sql = new Sql(path, writingBeside(path))
-    this.#costs = costsOf(costs)
+    this.#rules = rankingRules(rules)
   }
 
   name(): string {
     return this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'name'")?.v ?? ''
   }
 
-  list(filter: QueueFilter, most: number, now: number) {
+  list(filter: QueueFilter, most: number, now: number, skip = 0) {
     return this.#sql.snapshot(() => {
-      const page = this.#best(filter, most, now).map(({ row, score }) => itemOf(this.#withSubject(row), score, now))
+      const page = this.#best(filter, skip + most, now)
+        .slice(skip)
+        .map(({ row, score }) => itemOf(this.#withSubject(row), { score, now, person: filter.for }))
       return { items: page, waiting: this.#count(filter, now) }
     })
   }
@@ -59,15 +59,17 @@ export class ReviewReservations {
   /** The first so many of all that fit. Only as much of the queue is read as it takes to be sure of them. */
   #best(filter: QueueFilter, most: number, now: number): { row: QueueRow; score: number }[] {
     for (let limit: number = FIRST_RANKED; ; limit = Math.min(4 * limit, MOST_RANKED)) {
-      const heaviest = this.#rows(filter, 'weight DESC, since', limit)
-      const oldest = heaviest.length < limit ? [] : this.#rows(filter, 'since', limit)
-      const best = ranked(unionOf(heaviest, oldest), filter, this.#costs, now)
-      if (isSettled(best, most, { heaviest, oldest, limit }, this.#costs, now)) return best.slice(0, most)
+      const byAge = filter.order === 'oldest'
+      const heaviest = byAge ? [] : this.#rows(filter, 'weight DESC, since', limit, now)
+      const oldest = byAge || heaviest.length === limit ? this.#rows(filter, 'since', limit, now) : []
+      const best = ranked(unionOf(heaviest, oldest), filter, this.#rules, now)
+      if (isSettled(best, most, { heaviest, oldest, limit }, filter.order, this.#rules.dear, now))
+        return best.slice(0, most)
     }
   }
 
-  #rows(filter: QueueFilter, order: string, limit: number): QueueRow[] {
-    const { sql, values } = fits(filter)
+  #rows(filter: QueueFilter, order: string, limit: number, now: number): QueueRow[] {
+    const { sql, values } = fittingRows(filter, now)
     return this.#sql.all<QueueRow>(`SELECT ${QUEUED} WHERE ${sql} ORDER BY ${order} LIMIT ?`, ...values, limit)
   }
 
@@ -80,17 +82,19 @@ export class ReviewReservations {
   }
 
   #count(filter: QueueFilter, now: number): number {
-    const { sql, values } = fits(filter)
+    const { sql, values } = fittingRows(filter, now)
     const all = this.#sql.get<{ n: number }>(`SELECT count(*) AS n FROM queue WHERE ${sql}`, ...values)?.n ?? 0
     const person = filter.for
-    if (person === undefined) return all
+    if (person === undefined || filter.reserved !== undefined) return all
     const others = this.#sql.all<QueueRow>(
-      `SELECT ${QUEUED} WHERE ${sql} AND holder IS NOT NULL UNION SELECT ${QUEUED} WHERE ${sql} AND decider = ?`,
+      `SELECT ${QUEUED} WHERE ${sql} AND holder IS NOT NULL
+       UNION SELECT ${QUEUED} WHERE ${sql} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${IS_PARTY})`,
       ...values,
       ...values,
       person,
+      person,
     )
-    return all - others.filter((row) => mayTake(row, person, now) !== 'yes').length
+    return all - others.filter((row) => mayTake(row, filter, this.#rules, now) !== 'yes').length
   }
 
   reserve(
@@ -100,8 +104,8 @@ export class ReviewReservations {
     now: number,
   ): ReviewReservation {
     if (item !== null) {
-      const [one] = this.#rows({ ...filter, verdict: item }, 'since', 1)
-      const refused = reservationConflict(one, filter.for, now)
+      const [one] = this.#rows({ ...filter, verdict: item }, 'since', 1, now)
+      const refused = reservationConflict(one, filter, this.#rules, now)
       if (refused !== null) return refused
     }
     const wanted = item === null ? filter : { ...filter, verdict: item }
@@ -118,7 +122,7 @@ export class ReviewReservations {
           now,
         )
         if (Number(changes) === 0) continue
-        const reserved = itemOf(this.#withSubject(row), score, now)
+        const reserved = itemOf(this.#withSubject(row), { score, now, person: filter.for })
         return { outcome: 'reserved', item: { ...reserved, reservation: { by: filter.for, until } } }
       }
     return { outcome: 'gone' }
@@ -142,6 +146,23 @@ export class ReviewReservations {
       Number(anyone),
     )
     return Number(changes) > 0
+  }
+
+  decisionsOf(person: string, since: number, most: number, tenants?: readonly string[]): OwnDecision[] {
+    const isSeen =
+      tenants === undefined ? '1 = 1' : `subjects.tenant IN (${['NULL', ...tenants.map(() => '?')].join(', ')})`
+    return this.#sql
+      .all<OwnDecisionRow>(
+        `SELECT at, subjects.tenant, kind, subjects.id AS subject, said.protocol, said.label,
+           json_extract(said.json, '$.opinion') AS opinion, r.id AS verdict, json_extract(r.json, '$.decision.by') AS decider
+         FROM said JOIN subjects USING (s) LEFT JOIN rulings r ON r.s = said.s AND r.protocol = said.protocol AND r.standing = 1
+         WHERE said.said = 'decision' AND said.by = ? AND at >= ? AND ${isSeen} ORDER BY at DESC, n DESC LIMIT ?`,
+        person,
+        since,
+        ...(tenants ?? []),
+        most,
+      )
+      .map((row) => ownDecision(row, person))
   }
 
   state(): ReviewState {

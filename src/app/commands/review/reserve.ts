@@ -2,6 +2,7 @@ import { Option } from 'commander'
 import type { Command } from '../../../cli/command.ts'
 import { protocolName } from '../../../cli/options.ts'
 import { counted, printable } from '../../../cli/terminal.ts'
+import { ReviewTurns } from '../../../console/review-shares.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { MOST_RESERVATIONS, type ReviewItem } from '../../../contracts/ports/review.ts'
 import { recordReaderOf, reviewQueueOf } from '../../../record/record-store.ts'
@@ -42,7 +43,12 @@ export const command: Command<Options, Taken> = {
         ...(tenant === undefined ? {} : { tenants: [tenant] }),
         protocol,
       }
-      const reserved = await queue.reserve(item ?? null, filter, now + settings.review.claimFor, now)
+      const until = now + settings.review.claimFor
+      // Some of what a person takes one after the other was drawn at random, whatever else waits.
+      const reason = item === undefined ? new ReviewTurns(settings.review.shares).next(by) : null
+      const drawn =
+        reason === null ? null : await queue.reserve(null, { ...filter, reason, order: 'oldest' }, until, now)
+      const reserved = drawn?.outcome === 'reserved' ? drawn : await queue.reserve(item ?? null, filter, until, now)
       if (reserved.outcome !== 'reserved') throw new OperatorError(refusal(reserved, item))
       const record = await recordReaderOf(settings)
       try {
@@ -90,8 +96,7 @@ export const command: Command<Options, Taken> = {
 function refusal(reserved: { outcome: string; by?: string; until?: number }, item: string | undefined): string {
   if (reserved.outcome === 'taken')
     return `${printable(reserved.by ?? '', 100)} has it until ${new Date(reserved.until ?? 0).toISOString()}.`
-  if (reserved.outcome === 'own')
-    return 'It is a second opinion on a verdict of their own: somebody else has to give it.'
+  if (reserved.outcome === 'own') return 'It is about what they decided themselves: somebody else has to take it.'
   if (reserved.outcome === 'many')
     return `They have ${MOST_RESERVATIONS} items already. Decide them, or give some back with "gavel review release".`
   return item === undefined ? 'Nothing waits that this person may take.' : 'No such item waits.'

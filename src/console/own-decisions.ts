@@ -1,0 +1,123 @@
+import type { ThreadRef } from '../contracts/facts/thread.ts'
+import { readVerdictId } from '../contracts/facts/verdict-id.ts'
+import type { Clock } from '../contracts/ports/clock.ts'
+import type { DecisionDesk } from '../contracts/ports/decisions.ts'
+import type { RecordReader } from '../contracts/ports/record.ts'
+import type { OwnDecision, ReviewQueue } from '../contracts/ports/review.ts'
+import type { SubmittedForms } from './decision-form.ts'
+import { sendDecision, shownAfter } from './decision-page.ts'
+import type { Page, PageAnswer } from './page.ts'
+import { button } from './review-list.ts'
+import type { Session } from './sessions.ts'
+import { TEXTS } from './texts.ts'
+import { html, link, moment, NOTHING, type SafeMarkup, words } from './view.ts'
+
+/** How far back a person's own decisions are shown, in ms, and how many. */
+const [OWN_MS, MOST_OWN] = [86_400_000, 200]
+/** How long the record may take to read a decision, in ms; most decisions of which that is known. */
+const [RECORDED_MS, MOST_DECIDED] = [30_000, 10_000]
+
+/** What people have decided just now. */
+export class JustDecided {
+  readonly #clock: Clock
+  readonly #until = new Map<string, number>()
+  readonly #last = new Map<string, LastDecision>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  note(by: string, verdict: string): void {
+    this.#until.set(`${verdict} ${by}`, this.#clock() + RECORDED_MS)
+    for (const name of this.#until.keys()) if (this.#until.size > MOST_DECIDED) this.#until.delete(name)
+  }
+
+  /** The verdict that this person's last decision brought about. */
+  remember(by: string, last: LastDecision): void {
+    this.#last.delete(by)
+    this.#last.set(by, last)
+    for (const name of this.#last.keys()) if (this.#last.size > MOST_DECIDED) this.#last.delete(name)
+  }
+
+  /** Takes it out: it is undone once. */
+  takeLast(by: string): LastDecision | null {
+    const last = this.#last.get(by) ?? null
+    this.#last.delete(by)
+    return last
+  }
+
+  isRecent(by: string, verdict: string): boolean {
+    return (this.#until.get(`${verdict} ${by}`) ?? 0) > this.#clock()
+  }
+}
+
+interface LastDecision {
+  readonly subject: ThreadRef
+  readonly protocol: string
+  readonly verdict: string
+}
+
+export interface OwnDecisionParts {
+  readonly queue: Pick<ReviewQueue, 'decisionsOf'>
+  readonly record: Pick<RecordReader, 'verdict'>
+  readonly decisionDesk: DecisionDesk
+  readonly clock: Clock
+  readonly decided: JustDecided
+  readonly once: SubmittedForms
+}
+
+/** What a person decided of late, and the way back from the last of it, wherever they are. */
+export function ownDecisionPages(parts: OwnDecisionParts): Page[] {
+  const { queue, clock, decided, once } = parts
+  const ownDecisions = ({ by, tenants }: Session) => queue.decisionsOf(by, clock() - OWN_MS, MOST_OWN, tenants)
+  /** Withdraws what this person decided last, if nothing has come since. */
+  const undo = async (session: Session, signal: AbortSignal): Promise<PageAnswer> => {
+    const last = decided.takeLast(session.by) ?? (await ownDecisions(session)).find(isUndoable)
+    const against = last?.verdict == null ? null : (readVerdictId(last.verdict)?.number ?? null)
+    if (last?.verdict == null || against === null) return { to: link('/review', { said: 'nothing' }) }
+    const { subject, protocol, verdict } = last
+    const why = TEXTS.review.undone
+    const outcome = await sendDecision(
+      { subject, protocol, against, by: session.by, why, withdraw: true },
+      parts,
+      signal,
+    )
+    if (outcome !== null && (outcome === 'invalid' || outcome.outcome !== 'withdrawn'))
+      return { to: link('/review', { said: 'late' }) }
+    const done = outcome === null ? 'unconfirmed' : outcome.verdict === null ? 'anew' : 'withdrawn'
+    return { to: link('/verdict', { id: await shownAfter(parts.record, outcome, verdict), done }) }
+  }
+  return [
+    {
+      method: 'GET',
+      path: '/review/mine',
+      right: 'decide',
+      async answer({ session }) {
+        return { title: TEXTS.review.mine, body: ownBody(await ownDecisions(session), session) }
+      },
+    },
+    {
+      method: 'POST',
+      path: '/review/undo',
+      right: 'decide',
+      answer: ({ form, session, signal }) => once.take(form, session, () => undo(session, signal)),
+    },
+  ]
+}
+
+function isUndoable({ isCurrent, isOpinion, label }: OwnDecision): boolean {
+  return isCurrent && !isOpinion && label !== null
+}
+
+/** What one decided, with a way back. */
+function ownBody(all: readonly OwnDecision[], session: Session): SafeMarkup {
+  return html`<h1>${TEXTS.review.mine}</h1><p>${TEXTS.review.mineSays}</p>
+${all.length === 0 ? html`<p>${TEXTS.review.noneOfMine}</p>` : NOTHING}
+<ol class="rows">${all.map(
+    (
+      one,
+    ) => html`<li class="row"><div class="row-head">${moment(one.at)} <strong>${words(one.label ?? TEXTS.review.withdrew, { most: 64 })}</strong> <span class="protocol">${TEXTS.verdict.by(one.protocol)}</span> <span class="faint">${one.isOpinion ? TEXTS.review.opinion : isUndoable(one) ? '' : TEXTS.review.replaced}</span></div>
+<p class="row-words">${one.verdict === null ? words(one.subject.postId, { most: 200 }) : html`<a href="${link('/verdict', { id: one.verdict })}">${words(one.subject.postId, { most: 200 })}</a>`}</p></li>`,
+  )}</ol>
+${all.some(isUndoable) ? button('/review/undo', TEXTS.review.undo, { session }) : NOTHING}`
+}

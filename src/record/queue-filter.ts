@@ -1,0 +1,48 @@
+import type { LookReason, QueueFilter } from '../contracts/ports/review.ts'
+import { JUDGES_PEOPLE } from './review-queue.ts'
+
+// This writes what a filter of the queue asks for in the SQL that both databases understand.
+
+interface Condition {
+  readonly sql: string
+  readonly values: readonly (string | number)[]
+}
+
+const hasReason = (reason: string) => `' ' || reasons || ' ' LIKE '% ${reason} %'`
+
+/** Items that are about what people decided. */
+export const ABOUT_PEOPLE = `(${(Object.keys(JUDGES_PEOPLE) as LookReason[]) // Keys of a closed record.
+  .filter((reason) => JUDGES_PEOPLE[reason])
+  .map(hasReason)
+  .join(' OR ')})`
+
+/** Whether the person of the value decided or spoke about the item's subject and protocol before. */
+export const IS_PARTY = `EXISTS (SELECT 1 FROM said WHERE said.s = queue.s AND said.protocol = queue.protocol
+  AND said.said = 'decision' AND said.by = ?)`
+
+/** The rows that fit, whoever may take them. */
+export function fittingRows(filter: QueueFilter, now: number): Condition {
+  const { tenants, protocol, verdict, verdicts, reason, label, lang, waitingSince, reserved } = filter
+  const oneOf = (column: string, values: readonly string[]): Condition => ({
+    sql: values.length === 0 ? '1 = 0' : `${column} IN (${values.map(() => '?').join(', ')})`,
+    values,
+  })
+  const all = [
+    tenants === undefined ? null : oneOf('tenant', tenants),
+    protocol === undefined ? null : { sql: 'protocol = ?', values: [protocol] },
+    verdict === undefined ? null : { sql: 'verdict = ?', values: [verdict] },
+    verdicts === undefined ? null : oneOf('verdict', verdicts),
+    reason === undefined ? null : { sql: hasReason(reason), values: [] },
+    label === undefined ? null : { sql: `label = ? AND NOT ${hasReason('second-opinion')}`, values: [label] },
+    lang === undefined
+      ? null
+      : { sql: 's IN (SELECT subjects.s FROM subjects WHERE subjects.lang = ?)', values: [lang] },
+    waitingSince === undefined ? null : { sql: 'since <= ?', values: [waitingSince] },
+    reserved === undefined ? null : { sql: 'holder IS NOT NULL AND until > ?', values: [now] },
+    reserved === 'own' ? { sql: 'holder = ?', values: [filter.for ?? ''] } : null,
+  ].filter((one) => one !== null)
+  return {
+    sql: ['1 = 1', ...all.map(({ sql }) => `(${sql})`)].join(' AND '),
+    values: all.flatMap(({ values }) => values),
+  }
+}

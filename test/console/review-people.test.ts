@@ -1,0 +1,232 @@
+import { expect, it } from 'vitest'
+import { ReviewTurns } from '../../src/console/review-shares.ts'
+import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
+import type { PersonRole } from '../../src/contracts/facts/person-roles.ts'
+import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
+import { at } from '../contracts/record.ts'
+import { aConsole, tokenIn } from './console-for-tests.ts'
+
+/** A console in which what people decide is current at once, as far as nobody decided in between. */
+async function aQueue(more: Parameters<typeof aConsole>[0] = {}) {
+  const decided: DecisionMessage[] = []
+  const console = await aConsole({
+    ...more,
+    async decide(decision) {
+      decided.push(decision)
+      const { subjectId, protocol, label, against, withdraw, by } = decision
+      const { createdAt: _, at: __, ...message } = decision
+      await console.topics.send('decisions', subjectId, { ...message, at: at(90) }, 90)
+      if (decision.opinion === true) return { of: '0@0', decided: { outcome: 'noted' } }
+      const subject = await console.record.subject({ tenant: 'default', id: subjectId })
+      const last = Math.max(
+        0,
+        ...(subject?.verdicts ?? [])
+          .filter(({ verdict }) => verdict.protocol === protocol)
+          .map(({ verdict }) => verdict.revision),
+      )
+      if (last !== against) return { of: '0@0', decided: { outcome: 'late', last } }
+      const human = { decidedBy: 'human' as const, label: label ?? null, decision: { by, against: null, of: '0@0' } }
+      const machine = { decidedBy: 'consensus' as const, label: 'rumor' }
+      const { id } = await console.judged({
+        verdict: { subjectId, revision: last + 1, ...(withdraw === true ? machine : human) },
+      })
+      return { of: '0@0', decided: { outcome: withdraw === true ? 'withdrawn' : 'stands', verdict: id } }
+    },
+  })
+  const enter = async (by: string, role: PersonRole = 'moderator') => {
+    const cookie = `gavel-console-8421=${console.sessions.open({ by, grants: [{ role }] })}`
+    const token = tokenIn((await console.page('/health', cookie)).text)
+    const to = async (path: string, fields: Record<string, string> = {}) => {
+      const answer = await console.post(path, { token, ...fields }, { cookie })
+      return answer.headers.get('location') ?? `${answer.status}`
+    }
+    return { cookie, to, page: async (path: string) => (await console.page(path, cookie)).text }
+  }
+  return { console, decided, enter }
+}
+
+const idsIn = (page: string) =>
+  [...page.matchAll(/action="\/review\/take">.*?name="carried" value="([^"]+)"/g)].map(([, id]) => id)
+
+it('a moderator replaces no verdict of another person: what they think is an opinion; a lead may', async () => {
+  const { console, decided, enter } = await aQueue()
+  const human = { decidedBy: 'human', label: 'non-rumor', decision: { by: 'ben', against: null, of: '0@1' } } as const
+  const { id } = await console.judged({ verdict: human })
+  const [anna, lea, ben] = [await enter('anna'), await enter('lea', 'lead'), await enter('ben')]
+  expect(await anna.to('/decide', { id, label: 'rumor', why: 'x' })).toBe('403')
+  expect(await anna.to('/decide', { id, withdraw: 'yes', why: 'x' })).toBe('403')
+  expect(decided).toEqual([])
+  const page = await anna.page(`/verdict?id=${id}`)
+  expect(page).toContain('name="opinion" value="yes"')
+  expect(page).toContain('Your label is kept as an opinion')
+  expect(await anna.to('/decide', { id, opinion: 'yes', label: 'rumor', why: 'x' })).toContain('done=noted')
+  expect(await lea.page(`/verdict?id=${id}`)).not.toContain('name="opinion"')
+  expect(await lea.to('/decide', { id, label: 'rumor', why: 'x' })).toContain('done=stands')
+  expect(decided.map(({ by, opinion }) => [by, opinion])).toEqual([
+    ['anna', true],
+    ['lea', undefined],
+  ])
+  // What was ben's is lea's now.
+  expect(await ben.to('/decide', { id: 'rumor~p~r2', label: 'non-rumor', why: 'x' })).toBe('403')
+})
+
+it('a dispute goes to a third person, and to a lead who is part of it after a day, which is on record', async () => {
+  const { console, enter } = await aQueue()
+  const human = { decidedBy: 'human', label: 'non-rumor', decision: { by: 'lea', against: null, of: '0@1' } } as const
+  const { id } = await console.judged({ verdict: human })
+  const about = { schema: 1, id: 'd', subjectId: 'p', tenant: 'default', kind: 'post', protocol: 'rumor' }
+  await console.topics.send('reviews', 'p', { ...about, why: 'disputed', verdict: id, at: at(41) }, 41)
+  console.pass(Date.parse(at(60)))
+  const [lea, ben] = [await enter('lea', 'lead'), await enter('ben')]
+  expect(await lea.page('/review')).toContain('Nothing waits for you')
+  expect(await lea.to('/review/next')).toBe('/review?said=none')
+  expect(idsIn(await ben.page('/review'))).toEqual([id])
+  console.pass(86_400_000)
+  const late = await enter('lea', 'lead')
+  expect(await late.to('/review/next')).toContain('/review/item')
+  expect((await console.page(`/review/item?id=${id}`, late.cookie)).status).toBe(303)
+  expect(await late.page(`/review/own-case?id=${id}`)).toContain('You may take it as a lead')
+  expect(
+    console.audited.some(
+      ({ by, page, verdicts }) => by === 'lea' && page === '/review/own-case' && verdicts.includes(id),
+    ),
+  ).toBe(true)
+})
+
+it('what only chance brought waits for nobody: of twenty that one takes two are purely random, though a hundred doubtful wait', async () => {
+  const { console, enter } = await aQueue({ auditShare: 1, shares: { audit: 0.1, secondOpinion: 0.1 } })
+  for (let n = 0; n < 15; n++)
+    await console.judged({
+      verdict: { subjectId: `chance${n}`, decidedBy: 'consensus', confidence: { value: 0.99, how: 'vote' } },
+    })
+  for (let n = 0; n < 100; n++)
+    await console.judged({ verdict: { subjectId: `doubt${n}`, label: null, decidedBy: 'none' } })
+  const anna = await enter('anna')
+  const taken: string[] = []
+  for (let n = 0; n < 20; n++) {
+    const item = await anna.to('/review/next')
+    const id = new URLSearchParams(item.split('?')[1]).get('id') ?? ''
+    taken.push(id)
+    await anna.to('/review/release', { id })
+    await console.judged({
+      verdict: {
+        subjectId: id.split('~')[1] ?? '',
+        revision: 2,
+        decidedBy: 'human',
+        label: 'rumor',
+        decision: { by: 'x', against: null, of: '0@1' },
+      },
+    })
+  }
+  const random = taken.filter((id) => /chance\d+~r1/.test(id))
+  expect(random.length).toBeGreaterThanOrEqual(2)
+  expect(random.length).toBeLessThanOrEqual(3)
+})
+
+it('a share is owed exactly, to whoever takes, in whichever process', () => {
+  const random = seededRandom(7)
+  const turns = new ReviewTurns({ audit: 0.1, secondOpinion: 0.05 }, () => random.below(1_000) / 1_000)
+  const took = Array.from({ length: 1_000 }, () => turns.next('anna'))
+  expect(Math.abs(took.filter((one) => one === 'sampled').length - 100)).toBeLessThanOrEqual(1)
+  expect(Math.abs(took.filter((one) => one === 'second-opinion').length - 50)).toBeLessThanOrEqual(1)
+  // Who takes one item alone, each time in a new process, has the same chance.
+  const alone = Array.from({ length: 4_000 }, () =>
+    new ReviewTurns({ audit: 0.1, secondOpinion: 0 }, () => random.below(1_000) / 1_000).next('b'),
+  )
+  expect(alone.filter((one) => one === 'sampled').length / 4_000).toBeCloseTo(0.1, 1)
+  expect(new ReviewTurns({ audit: 0, secondOpinion: 0 }).next('anna')).toBeNull()
+})
+
+it('all of the queue can be reached: pages, filters, words in any script, what others have taken', async () => {
+  const { console, enter } = await aQueue()
+  for (let n = 0; n < 64; n++)
+    await console.judged({
+      verdict: { subjectId: `p${n}`, label: null, decidedBy: 'none' },
+      post: { text: `claim ${n}` },
+    })
+  await console.judged({
+    verdict: { subjectId: 'ko', decidedBy: 'consensus', degraded: ['x'] },
+    post: { text: '도서관이 불타고 있다', lang: 'ko' },
+  })
+  await console.judged({
+    verdict: { subjectId: 'ar', decidedBy: 'consensus', degraded: ['x'] },
+    post: { text: 'المكتبة تحترق الآن', lang: 'ar' },
+  })
+  const [anna, lea] = [await enter('anna'), await enter('lea', 'lead')]
+  const seen: (string | undefined)[] = []
+  let page = await anna.page('/review')
+  for (;;) {
+    seen.push(...idsIn(page))
+    const next = /rel="next" href="([^"]+)"/.exec(page)?.[1]
+    if (next === undefined) break
+    page = await anna.page(next.replaceAll('&amp;', '&'))
+  }
+  expect(new Set(seen).size).toBe(66)
+  expect(seen.toSorted()).toHaveLength(66)
+  const found = async (query: string) => idsIn(await anna.page(`/review?${query}`))
+  expect(await found('reason=degraded&order=oldest')).toEqual(['rumor~ar~r1', 'rumor~ko~r1'])
+  expect(await found('reason=degraded&lang=ko')).toEqual(['rumor~ko~r1'])
+  expect(await found('lang=ar')).toEqual(['rumor~ar~r1'])
+  expect(await found(`q=${encodeURIComponent('불타고')}`)).toEqual(['rumor~ko~r1'])
+  expect(await found(`q=${encodeURIComponent('تحترق')}`)).toEqual(['rumor~ar~r1'])
+  expect(await found('label=rumor')).toEqual(['rumor~ar~r1', 'rumor~ko~r1'])
+  expect(await found('protocol=hate')).toEqual([])
+  expect(await found('tenant=acme')).toEqual([])
+  expect(await found("reason=%27--&page=-3&age=x&order=%00&show=y&lang='")).toEqual([])
+  // What one works through stays so from item to item.
+  const only = 'reason=degraded&lang=ko'
+  expect(await anna.to('/review/next', { only })).toContain('rumor%7Eko%7Er1')
+  expect(await lea.page('/review?show=all')).toContain('anna')
+  expect(await anna.page('/review?show=own')).toContain('rumor~ko~r1')
+  expect(idsIn(await lea.page('/review?reason=degraded&lang=ko'))).toEqual([])
+  expect(await lea.page('/review?show=all')).toContain('/review/release')
+  expect(await lea.to('/review/release', { id: 'rumor~ko~r1' })).toBe('/review?said=back')
+  expect(idsIn(await lea.page('/review?reason=degraded&lang=ko'))).toEqual(['rumor~ko~r1'])
+})
+
+it('a blind item is found by no label, and shows none', async () => {
+  const { console, enter } = await aQueue()
+  const human = { decidedBy: 'human', label: 'rumor', decision: { by: 'ben', against: null, of: '0@1' } } as const
+  const { id } = await console.judged({ verdict: human })
+  const anna = await enter('anna')
+  expect(idsIn(await anna.page('/review'))).toEqual([id])
+  expect(idsIn(await anna.page('/review?label=rumor'))).toEqual([])
+  expect(idsIn(await anna.page('/review?label=non-rumor'))).toEqual([])
+})
+
+it('the post comes before what the machines said; one key confirms, one undoes', async () => {
+  const { console, decided, enter } = await aQueue()
+  await console.judged({
+    verdict: { rationale: 'because of this', decidedBy: 'consensus', degraded: ['x'] },
+    post: { text: 'zanzibar burns' },
+  })
+  const anna = await enter('anna')
+  const page = await anna.page(await anna.to('/review/next'))
+  expect(page.indexOf('zanzibar')).toBeGreaterThan(0)
+  expect(page.indexOf('zanzibar')).toBeLessThan(page.indexOf('What was decided'))
+  const form = /action="\/review\/decide">((?:(?!<form).)*data-press="c")/s.exec(page)?.[1] ?? ''
+  const fields = Object.fromEntries(
+    [...form.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [name ?? '', value ?? '']),
+  )
+  expect(await anna.to('/review/decide', fields)).toBe('/review?said=last')
+  expect(decided).toMatchObject([{ by: 'anna', label: 'rumor', against: 1, why: 'Confirmed: the label fits.' }])
+  expect(page).toContain('data-press="u"')
+  expect(await anna.page('/review/mine')).toContain('rumor%7Ep%7Er2')
+  expect(await anna.to('/review/undo')).toBe('/verdict?id=rumor%7Ep%7Er3&done=withdrawn')
+  expect(decided.at(-1)).toMatchObject({ by: 'anna', withdraw: true, against: 2 })
+  expect(await anna.to('/review/undo')).toBe('/review?said=nothing')
+})
+
+it('what somebody else has replaced is not undone', async () => {
+  const { console, decided, enter } = await aQueue()
+  await console.judged({ verdict: { decidedBy: 'consensus', degraded: ['x'] } })
+  const anna = await enter('anna')
+  await anna.to('/review/next')
+  await anna.to('/review/decide', { id: 'rumor~p~r1', label: 'non-rumor', why: 'x' })
+  await console.judged({
+    verdict: { revision: 3, decidedBy: 'human', label: 'rumor', decision: { by: 'lea', against: null, of: '0@9' } },
+  })
+  expect(await anna.to('/review/undo')).toBe('/review?said=late')
+  expect(await anna.to('/review/undo')).toBe('/review?said=nothing')
+  expect(decided).toHaveLength(2)
+})
