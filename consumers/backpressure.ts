@@ -1,7 +1,6 @@
 import type { Outbox } from '../src/contracts/ports/cases.ts'
 import type { Clock } from '../src/contracts/ports/clock.ts'
 import type { PressureKind, Report } from '../src/contracts/ports/report.ts'
-import type { StageBacklog } from '../src/contracts/ports/stage-queues.ts'
 import type { ThreadStore } from '../src/contracts/ports/threads.ts'
 import type { TopicReader } from '../src/contracts/ports/topic.ts'
 
@@ -10,7 +9,7 @@ export interface BackpressureSettings {
   readonly pauseAtDue: number
   /** Most verdicts and dead letters that have not been published: above it, no case opens either. */
   readonly pauseAtOutbox: number
-  /** Longest time, in ms, that an unpublished verdict may be old while cases open; and what waits, while the door takes more. */
+  /** Longest time, in ms, that an unpublished verdict may be old while cases open and the door takes more. */
   readonly pauseAtAge: number
   readonly resumeAtShare: number
 }
@@ -88,15 +87,13 @@ export function openingGate(deps: {
 /** By what waits for it: the depths and ages for which intake pauses, cases do not open, and the door takes no question. */
 export function backlogSignals(deps: {
   countDue: () => Promise<number>
-  nextDueAgeMs: () => Promise<number>
   outbox: Pick<Outbox, 'size' | 'oldest'>
-  stages: () => readonly StageBacklog[]
   /** What is wrong with the store: nothing more is written to it then. */
   store: readonly (() => Promise<PressureSignal>)[]
   clock: Clock
   settings: BackpressureSettings
 }): Record<'intake' | 'opening' | 'door', readonly (() => Promise<PressureSignal>)[]> {
-  const { countDue, nextDueAgeMs, outbox, stages, store, clock, settings } = deps
+  const { countDue, outbox, store, clock, settings } = deps
   const depth = (by: PressureSignal['by'], count: number, most: number, what: string): PressureSignal => ({
     by,
     share: count / most,
@@ -114,20 +111,12 @@ export function backlogSignals(deps: {
     const oldest = await outbox.oldest()
     return age('outbox-age', oldest === null ? 0 : Math.max(0, clock() - oldest), 'the oldest unpublished verdict')
   }
-  const dueAge = async () => age('due-age', await nextDueAgeMs(), 'the next due thread')
-  const stageAge = async () => {
-    const oldest = stages().reduce<StageBacklog | undefined>(
-      (worst, stage) => (stage.oldestWaitingSeconds > (worst?.oldestWaitingSeconds ?? 0) ? stage : worst),
-      undefined,
-    )
-    const ms = (oldest?.oldestWaitingSeconds ?? 0) * 1000
-    return age('stage-age', ms, `the oldest job of ${oldest?.stage ?? 'any stage'}`)
-  }
   return {
     // Not for the age of what is judged: what spreads would lie unread behind it.
     intake: [dueDepth, outboxDepth, ...store],
     opening: [outboxDepth, outboxAge],
-    door: [dueDepth, outboxDepth, dueAge, outboxAge, stageAge, ...store],
+    // Nor does a question for which somebody waits stand behind what has waited for long: that may all be another tenant's.
+    door: [dueDepth, outboxDepth, outboxAge, ...store],
   }
 }
 
@@ -138,7 +127,7 @@ export function backlogSignals(deps: {
  * due by stream time alone is measured from when this process first saw it due, so that a fast replay does not look like a
  * long wait.
  */
-export function ageOfNextDue(deps: {
+function ageOfNextDue(deps: {
   threads: Pick<ThreadStore, 'due' | 'read'>
   streamNow: () => Promise<number>
   maxOpen: number

@@ -45,7 +45,7 @@ export interface JudgeRequest extends VerdictRequest {
   readonly stream: boolean
   /** Fields that nobody reads. */
   readonly ignored: readonly string[]
-  /** The same as messages for the topics. */
+  /** The same as messages for the topics; none without `stream`. */
   readonly records: readonly OutgoingMessage[]
 }
 
@@ -100,17 +100,23 @@ export async function wantedOf(body: Buffer, tenant: string, parts: ReadingParts
   if (replyBytes !== undefined) {
     if (entries.length > 0) throw new RequestRefused('invalid', 'comments: a reply has none')
     const { message, json } = one('reply', 'counterspeech', replyBytes, counterspeechMessage, { id })
-    return { ...own, post: parts.kept.reply(message), comments: [], ignored, records: [record('counterspeech', json)] }
+    return {
+      ...own,
+      post: parts.kept.reply(message),
+      comments: [],
+      ignored,
+      records: own.stream ? [record('counterspeech', json)] : [],
+    }
   }
   const { message, json } = one('post', 'post', postBytes ?? Buffer.alloc(0), postMessage, { id })
   const comments: Comment[] = []
-  const records = [record('post', json)]
+  const records = own.stream ? [record('post', json)] : []
   const pause = pauses()
   for (const [nth, bytes] of entries.entries()) {
     const its = { id: `${message.id}-c${nth + 1}` }
     const comment = one(`comments.${nth}`, 'comment', bytes, commentMessage, its, { postId: message.id })
     comments.push(parts.kept.comment(comment.message))
-    records.push(record('comment', comment.json))
+    if (own.stream) records.push(record('comment', comment.json))
     await pause(bytes.length)
   }
   return { ...own, post: parts.kept.post(message), comments, ignored, records }

@@ -32,6 +32,17 @@ export interface JudgeParts extends ReadingParts, WaiterLimits {
 /** After so many seconds a tenant that holds its share may ask again: its questions go with their last verdicts. */
 const OVER_SHARE_SECONDS = 5
 
+/** Longest body that is read beside others, in bytes: until the store has it, it takes many times its size. */
+const LARGE = 65_536
+
+/** A question that the store has, while its client waits. */
+interface AskedRequest extends Pick<JudgeRequest, 'wait' | 'webhook' | 'ignored'> {
+  readonly id: string
+  readonly until: number
+  /** It is waited for no more. */
+  done(): void
+}
+
 /** `POST /v1/judge` and what it answers later: verdicts on what a client asks, apart from the stream. */
 export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
   const waiters = waitersOf(parts)
@@ -57,25 +68,11 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
         'store-away',
       ],
       async answer(call) {
-        const { tenant, scopes } = call.caller
-        const wanted = await wantedOf(call.body, tenant, parts)
-        if (wanted.stream && !scopes.has('send'))
-          throw new RequestRefused('scope', 'stream: the key has not the scope send')
-        call.within(1_000 * wanted.wait)
-        if (wanted.stream) call.checkAnswers('kafka')
-        await checkRoom(parts, tenant, wanted)
-        call.charge({ messages: 1 + wanted.comments.length, calls: parts.asking.mostCalls(tenant, wanted) })
-        const pressure = parts.pressure()
-        if (pressure !== null)
-          throw new RequestRefused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
-        const done = waiters.enter(tenant, wanted.wait > 0)
+        const asked = call.body.length > LARGE ? await call.inTurn(() => taken(call)) : await taken(call)
         try {
-          if (wanted.stream) await streamed(parts, call, wanted)
-          call.ifLate(() => unanswered('redis', notKnown(wanted)))
-          const { id, until } = await askedOf(parts, tenant, wanted, alreadySent(wanted))
-          return await answered(call, id, until, wanted)
+          return await answered(call, asked)
         } finally {
-          done()
+          asked.done()
         }
       },
     },
@@ -119,13 +116,39 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
     },
   ]
 
-  async function answered(call: DoorCall, id: string, until: number, wanted: JudgeRequest): Promise<Response> {
-    const { wait, webhook, ignored } = wanted
-    // From now on it is asked, and has an address.
+  /** Reads what a body asks for, and has it asked. */
+  async function taken(call: DoorCall): Promise<AskedRequest> {
+    const { tenant, scopes } = call.caller
+    const wanted = await wantedOf(call.body, tenant, parts)
+    if (wanted.stream && !scopes.has('send'))
+      throw new RequestRefused('scope', 'stream: the key has not the scope send')
+    call.within(1_000 * wanted.wait)
+    if (wanted.stream) call.checkAnswers('kafka')
+    await checkRoom(parts, tenant, wanted)
+    call.charge({ messages: 1 + wanted.comments.length, calls: parts.asking.mostCalls(tenant, wanted) })
+    const pressure = parts.pressure()
+    if (pressure !== null) throw new RequestRefused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
+    const done = waiters.enter(tenant, wanted.wait > 0)
+    try {
+      if (wanted.stream) await streamed(parts, call, wanted)
+      call.ifLate(() => unanswered('redis', notKnown(wanted)))
+      const { id, until } = await askedOf(parts, tenant, wanted, alreadySent(wanted))
+      // All that is still needed of it, for up to a minute.
+      const { wait, webhook, ignored } = wanted
+      return { id, until, wait, webhook, ignored, done }
+    } catch (error) {
+      done()
+      throw error
+    }
+  }
+
+  async function answered(call: DoorCall, { id, until, wait, webhook, ignored }: AskedRequest): Promise<Response> {
     let isTold = false
+    const unfinished = () => pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) })
+    // From now on it is asked, and has an address.
     call.ifLate(() => {
       isTold = isAnsweredLate(call.gone())
-      return pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) })
+      return unfinished()
     })
     try {
       const answer = await complete(parts, call, id, wait)
@@ -136,11 +159,11 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
         await parts.asking.leave(call.caller.tenant, id)
       // It is asked: what can't be read now can be fetched.
       if (problem !== 'store-away') throw error
-      if (!call.gone().aborted) return pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) })
+      if (!call.gone().aborted) return unfinished()
     }
     // Where nobody has its address nothing more is asked for it, unless a webhook is to hear of it.
     if (!webhook && !isTold) await parts.asking.leave(call.caller.tenant, id)
-    return pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) })
+    return unfinished()
   }
 }
 

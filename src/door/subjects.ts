@@ -3,12 +3,12 @@ import { type CaseStore, StoreSuspended } from '../contracts/ports/cases.ts'
 import type { DecisionStore } from '../contracts/ports/decisions.ts'
 import type { RecordReader, SubjectRecord } from '../contracts/ports/record.ts'
 import type { Report } from '../contracts/ports/report.ts'
-import type { ThreadState, ThreadStatus, ThreadStore } from '../contracts/ports/threads.ts'
+import type { ThreadOutline, ThreadStatus, ThreadStore } from '../contracts/ports/threads.ts'
 import { RequestRefused } from './problem.ts'
 import { type DoorCall, type DoorRoute, json, type Operation, type Schema, STORE_MS } from './route.ts'
 
 export interface SubjectParts {
-  readonly threads: Pick<ThreadStore, 'read' | 'statusOf'>
+  readonly threads: Pick<ThreadStore, 'outline' | 'statusOf'>
   readonly cases: Pick<CaseStore, 'unpublished'>
   readonly decisions: Pick<DecisionStore, 'published'>
   /** The record; null where none is kept here. */
@@ -40,7 +40,7 @@ export function subjectsRoute(parts: SubjectParts): DoorRoute {
           const ref: ThreadRef = { tenant: call.caller.tenant, postId: id, kind }
           const [status, state, recorded] = await Promise.all([
             parts.threads.statusOf(ref),
-            parts.threads.read(ref),
+            parts.threads.outline(ref),
             record?.subject({ tenant: ref.tenant, id, kind }) ?? null,
           ])
           if (status === null && recorded === null) continue
@@ -61,7 +61,7 @@ export function subjectsRoute(parts: SubjectParts): DoorRoute {
     known: {
       readonly ref: ThreadRef
       readonly status: ThreadStatus | null
-      readonly state: ThreadState | null
+      readonly state: ThreadOutline | null
       readonly recorded: SubjectRecord | null
       readonly record: Pick<RecordReader, 'transcript'> | null
     },
@@ -84,7 +84,7 @@ export function subjectsRoute(parts: SubjectParts): DoorRoute {
       tenant: ref.tenant,
       deleted,
       status: status ?? 'forgotten',
-      comments: { accepted: state?.accepted ?? 0, kept: state?.comments.length ?? 0, late: state?.late ?? 0 },
+      comments: { accepted: state?.accepted ?? 0, kept: state?.kept ?? 0, late: state?.late ?? 0 },
       final: state?.final ?? false,
       dueSince: timeOf(state?.dueSince),
       nextAge: timeOf(state?.nextAge),

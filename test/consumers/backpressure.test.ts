@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
 import {
-  ageOfNextDue,
   ageOfOldestDue,
   backlogSignals,
   backpressure,
@@ -8,7 +7,6 @@ import {
   pressureWatch,
 } from '../../consumers/backpressure.ts'
 import type { Report } from '../../src/contracts/ports/report.ts'
-import type { StageBacklog } from '../../src/contracts/ports/stage-queues.ts'
 import type { ThreadState } from '../../src/contracts/ports/threads.ts'
 
 const SETTINGS = { pauseAtDue: 100, pauseAtOutbox: 50, pauseAtAge: 60_000, resumeAtShare: 0.5 }
@@ -16,7 +14,7 @@ const SETTINGS = { pauseAtDue: 100, pauseAtOutbox: 50, pauseAtAge: 60_000, resum
 const NOW = 1_800_000_000_000
 
 function setUp() {
-  const world = { due: 0, nextDueAgeMs: 0, outbox: 0, outboxAgeMs: 0, stages: [] as StageBacklog[], away: false }
+  const world = { due: 0, outbox: 0, outboxAgeMs: 0, away: false }
   const said: string[] = []
   const paused: boolean[] = []
   const signals = backlogSignals({
@@ -24,10 +22,8 @@ function setUp() {
       if (world.away) throw new Error('Redis is away')
       return world.due
     },
-    nextDueAgeMs: async () => world.nextDueAgeMs,
     outbox: { size: async () => world.outbox, oldest: async () => NOW - world.outboxAgeMs },
     clock: () => NOW,
-    stages: () => world.stages,
     store: [],
     settings: SETTINGS,
   })
@@ -42,13 +38,6 @@ function setUp() {
   }
   return { world, said, press, waits, isPaused: () => paused.at(-1) }
 }
-const waiting = (seconds: number): StageBacklog => ({
-  protocol: 'rumor',
-  stage: 'stance',
-  states: { waiting: 3, active: 0, delayed: 900 },
-  oldestWaitingSeconds: seconds,
-})
-
 type Waits = Awaited<ReturnType<ReturnType<typeof setUp>['waits']>>
 
 it.each<[string, (much: number) => Partial<ReturnType<typeof setUp>['world']>, Partial<Waits>, string]>([
@@ -64,13 +53,6 @@ it.each<[string, (much: number) => Partial<ReturnType<typeof setUp>['world']>, P
     (much) => ({ outboxAgeMs: 60_000 * much }),
     { opening: true, door: true },
     'the oldest unpublished verdict has waited 61 s',
-  ],
-  ['the next thread has been due for too long', (much) => ({ nextDueAgeMs: 60_000 * much }), { door: true }, ''],
-  [
-    'a stage has kept an ask waiting for too long',
-    (much) => ({ stages: [waiting(1), waiting(60 * much)] }),
-    { door: true },
-    '',
   ],
 ])(
   'while %s what must wait does, says so, and goes on by itself at half of that',
@@ -107,21 +89,15 @@ it('stays as it is while the backlog can not be measured', async () => {
   expect(isPaused()).toBe(false)
 })
 
-it('asks that are deferred, by a budget or a Retry-After, pause nothing', async () => {
-  const { world, press, isPaused } = setUp()
-  world.stages = [{ ...waiting(0), states: { waiting: 0, active: 0, delayed: 100_000 } }]
-  await press()
-  expect(isPaused()).toBe(false)
-})
-
 it('knows since when the next thread is due by its own record, or by how long it has been next', async () => {
   const [a, b] = ['a', 'b'].map((postId) => ({ tenant: 't', postId, kind: 'post' as const }))
   const line = [a, b]
   const since = new Map<string | undefined, number>()
   let now = 1_000_000
   const asked: number[] = []
-  const age = ageOfNextDue({
+  const age = ageOfOldestDue({
     threads: {
+      dueSince: async () => null,
       due: async (_, limit, maxOpen = 0) => {
         asked.push(maxOpen)
         return line.slice(0, limit).flatMap((ref) => ref ?? [])

@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import type { RecordReader } from '../../src/contracts/ports/record.ts'
-import type { ThreadState, ThreadStatus } from '../../src/contracts/ports/threads.ts'
+import type { ThreadStatus } from '../../src/contracts/ports/threads.ts'
 import { subjectsRoute } from '../../src/door/subjects.ts'
 import { NOW, testDoor } from './door-for-tests.ts'
 
@@ -16,7 +16,7 @@ function knowing(
 ) {
   const state = {
     accepted: 3,
-    comments: [{}, {}],
+    kept: 2,
     late: 1,
     final: false,
     dueSince: NOW,
@@ -41,7 +41,7 @@ function knowing(
     routes: [
       subjectsRoute({
         threads: {
-          read: async (ref) => (known[nameOf(ref)]?.status === undefined ? null : (state as unknown as ThreadState)),
+          outline: async (ref) => (known[nameOf(ref)]?.status === undefined ? null : state),
           statusOf: async (ref) => {
             if (fails) throw new Error('no connection')
             return known[nameOf(ref)]?.status ?? null

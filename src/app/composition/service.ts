@@ -1,7 +1,7 @@
 import { modelsInUse, unpricedRefusal } from '../../../config/models.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { inputsOf, topicsOf } from '../../../config/topics.ts'
-import { ageOfNextDue, ageOfOldestDue, backlogSignals } from '../../../consumers/backpressure.ts'
+import { ageOfOldestDue, backlogSignals } from '../../../consumers/backpressure.ts'
 import { lagReport, partitionLag } from '../../../consumers/partition-lag.ts'
 import { redisGuard } from '../../../consumers/redis-guard.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
@@ -224,9 +224,8 @@ async function assemble(
       downSince: () => downSince(),
     }),
   )
-  const backlog = { countDue: opener.countDue, nextDueAgeMs: ageOfNextDue(ofDue), outbox, stages: state.backlog }
-  const store = [watch.pressure, redisSettings.pressure]
-  const signals = backlogSignals({ ...backlog, store, clock, settings: settings.intake })
+  const measured = { countDue: opener.countDue, outbox, store: [watch.pressure, redisSettings.pressure], clock }
+  const signals = backlogSignals({ ...measured, settings: settings.intake })
   if (roles.includes('intake')) {
     keep(await reachPart(settings, { redis, kafka, topics, watch, clock, report }))
     keep(await decisionsPart(settings, { redis, kafka, topics, protocols, routes, watch, clock, report }))
@@ -245,8 +244,8 @@ async function assemble(
     : null
   loops.start('backlog', 1_000, state.poll, QUIET_EXPORT_MS)
   const lag = keep(partitionLag({ kafka, group: settings.kafka.group, topics: inputsOf(topics), clock }))
-  const judged = [topics.posts, topics.counterspeech]
-  const overdue = (all: readonly PartitionLag[]) => overdueUnread(all, judged, settings.objectives.latency)
+  const overdue = (all: readonly PartitionLag[]) =>
+    overdueUnread(all, [topics.posts, topics.counterspeech], settings.objectives.latency)
   const lags = lagReport({ lag, watches: state.watchesKafka, overdue, report })
   keep({ close: async () => lags.withdraw() })
   loops.start('kafka lag', LAG_MS, lags.poll, QUIET_LAG_MS)

@@ -69,9 +69,7 @@ export type AskOutcome = (typeof ASK_OUTCOMES)[number]
 export const PRESSURE_KINDS = [
   'due-depth',
   'outbox-depth',
-  'due-age',
   'outbox-age',
-  'stage-age',
   'store-lost',
   'store-full',
   'store-refused',

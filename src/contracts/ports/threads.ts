@@ -79,6 +79,17 @@ export interface Arrival {
 /** What becomes of a message that a thread may keep. `over-share`: with it its tenant would hold more than it may; nothing is done. */
 export type KeepingOutcome = Outcome | 'over-share'
 
+/** What stands of a thread but its words. */
+export interface ThreadOutline
+  extends Pick<ThreadState, 'accepted' | 'late' | 'final' | 'dueSince' | 'nextAge' | 'dormantFor'> {
+  readonly revisions: ReadonlyMap<
+    string,
+    { readonly revision: number; readonly final: boolean; readonly openId: string | null }
+  >
+  /** How many comments are kept, without deleted ones. */
+  readonly kept: number
+}
+
 /**
  * `threaded`: some protocol reads the comments, or nobody knows yet. `post-only`: the post is judged by itself, and comments
  * are not kept. `unrouted`: nobody judges the post. `deleted`: a tombstone.
@@ -304,6 +315,8 @@ export interface ThreadStore {
    */
   orderDue(until: number, now: number, most: number, putBackMs: number): Promise<void>
   read(ref: ThreadRef): Promise<ThreadState | null>
+  /** The same without words, at a cost that does not grow with them. */
+  outline(ref: ThreadRef): Promise<ThreadOutline | null>
   /** An image that was set aside from the thread's post as it is now, a data: address; null if it has none of this hash. */
   keptImage(ref: ThreadRef, hash: string): Promise<string | null>
   weigh(ref: ThreadRef): Promise<ThreadWeight>

@@ -3,7 +3,7 @@ import { setAside } from '../../contracts/facts/kept-image.ts'
 import { classOf } from '../../contracts/facts/service-class.ts'
 import { shareOf } from '../../contracts/facts/share.ts'
 import { COMMENT_CHARACTERS, type ThreadRef } from '../../contracts/facts/thread.ts'
-import type { ThreadStore } from '../../contracts/ports/threads.ts'
+import type { ThreadOutline, ThreadStore } from '../../contracts/ports/threads.ts'
 import { answerBytes, putAsked, requestBytes, wholeBytes } from '../../judging/threads/asked.ts'
 import { takeComments } from '../../judging/threads/comments.ts'
 import { askReview, restoredOnTheWay } from '../../judging/threads/decision-rules.ts'
@@ -136,6 +136,7 @@ export function memoryThreads(
       const thread = threads.find(ref)
       return thread === null ? null : stateOf(thread)
     },
+    outline: async (ref) => outlineOf(threads.find(ref)),
     // Its posts are never written out.
     keptImage: async () => null,
     async weigh(ref) {
@@ -184,6 +185,11 @@ export function memoryThreads(
 }
 
 /** Most bytes that a thread may hold, where its tenant may hold so many. */
+function outlineOf(thread: Parameters<typeof stateOf>[0] | null): ThreadOutline | null {
+  const state = thread === null ? null : stateOf(thread)
+  return state === null ? null : { ...state, kept: state.comments.length }
+}
+
 function mostOf(
   { threads, kept }: { threads: ThreadTable; kept: KeptBytes },
   ref: ThreadRef,

@@ -1,6 +1,6 @@
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { byTimeThenId, type Comment, comment, post, type ThreadRef } from '../../contracts/facts/thread.ts'
-import type { ThreadState } from '../../contracts/ports/threads.ts'
+import type { ThreadOutline, ThreadState } from '../../contracts/ports/threads.ts'
 import { TOMBSTONE } from '../../judging/threads/thread-bytes.ts'
 
 const keptComment = comment.omit({ id: true })
@@ -43,6 +43,12 @@ export function stateOf(ref: ThreadRef, fields: Fields, said: Fields): ThreadSta
       .sort(),
     revisions: revisionsOf(fields),
   }
+}
+
+/** What stands of a thread but its words, by the same rules. */
+export function outlineOf(ref: ThreadRef, fields: Fields, kept: number): ThreadOutline | null {
+  const state = stateOf(ref, fields, {})
+  return state === null ? null : { ...state, kept }
 }
 
 /** A thread's revisions by protocol, parsed from its hash. */

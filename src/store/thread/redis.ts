@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { COMMENT_CHARACTERS } from '../../contracts/facts/thread.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
+import { TOMBSTONE } from '../../judging/threads/thread-bytes.ts'
 import { NO_FENCING } from '../redis/incarnation.ts'
 import { type Keys, memberOf } from '../redis/keys.ts'
 import { script } from '../redis/script.ts'
@@ -10,8 +11,10 @@ import type { ThreadContext } from './redis-context.ts'
 import { threadErasure } from './redis-erasure.ts'
 import { threadIntake } from './redis-intake.ts'
 import { threadOpening } from './redis-opening.ts'
-import { stateOf } from './redis-state.ts'
+import { outlineOf, stateOf } from './redis-state.ts'
 
+const outline = script('thread/outline', { keys: ['thread', 'comments'], args: ['tombstone'] })
+const outlined = z.tuple([z.array(z.string()), z.number()])
 const heldBy = script('thread/held-by', { keys: ['kept'], args: ['tenant', 'now'] })
 const tenantsOver = script('thread/tenants-over', { keys: ['kept'], args: ['bytes', 'limit', 'now'] })
 
@@ -43,6 +46,14 @@ export function redisThreads(
         client.hgetall(keys.comments(member)),
       ])
       return stateOf(ref, fields, said)
+    },
+    async outline(ref) {
+      const member = memberOf(ref)
+      const [thread, comments] = [keys.thread(member), keys.comments(member)]
+      const asked = await outline(client, { thread, comments, tombstone: TOMBSTONE.length })
+      const [read, kept] = outlined.parse(asked)
+      const fields = read.flatMap((name, at) => (at % 2 === 0 ? [[name, read[at + 1] ?? ''] as const] : []))
+      return outlineOf(ref, Object.fromEntries(fields), kept)
     },
     async weigh(ref) {
       const member = memberOf(ref)

@@ -57,8 +57,8 @@ it('says for which reasons intake is paused, until it goes on', async () => {
   const paused = async () =>
     (await valuesOf('gavel_intake_paused_by')).filter((line) => line.endsWith(' 1')).map((line) => line.slice(0, -2))
   expect(await paused()).toEqual([])
-  listen('intake:paused', { signals: ['store-full', 'due-age'], reason: 'r' })
-  expect((await paused()).sort()).toEqual(['{reason="due-age"}', '{reason="store-full"}'])
+  listen('intake:paused', { signals: ['store-full', 'outbox-age'], reason: 'r' })
+  expect((await paused()).sort()).toEqual(['{reason="outbox-age"}', '{reason="store-full"}'])
   listen('intake:resumed', {})
   expect(await paused()).toEqual([])
 })
