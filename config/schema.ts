@@ -10,7 +10,7 @@ import { ROUTED_TOPICS } from '../src/judging/engine/routes.ts'
 import { PROTOCOLS, protocolsSettings } from '../src/protocols/registry.ts'
 import { console as consoleSettings } from './console.ts'
 import { door, webhooks } from './door.ts'
-import { overload, overloadedAtDue } from './overload.ts'
+import { intake, overload, overloadedAtDue } from './overload.ts'
 import { record, review } from './record.ts'
 import { ascending, byName, count, duration, network, TLS_IS_OFF, textPath, tls, tlsFiles, wait } from './values.ts'
 
@@ -259,15 +259,7 @@ const allSettings = z.strictObject({
     newProposals: z.strictObject({ perAuthor: count, perTenant: count, per: budgetWindow }),
   }),
   messages: z.strictObject({ textFields: z.array(textPath).max(20) }),
-  intake: z.strictObject({
-    maxMessageBytes: count,
-    maxAhead: duration,
-    pauseAtDue: count,
-    pauseAtOutbox: count,
-    pauseAtAge: duration,
-    resumeAtShare: z.number().min(0).max(1),
-    pauseAtMemory: z.number().gt(0).max(1),
-  }),
+  intake,
   shares: z
     .strictObject({
       tenant: z.number().gt(0).max(1),

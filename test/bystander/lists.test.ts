@@ -351,6 +351,7 @@ function asking(path: string, body: unknown, status = 200) {
         ...shared,
         asking: {
           mostCalls: () => 0,
+          hasRoom: async () => true,
           ask: async () => ({ kind: 'asked', id: 'a'.repeat(32), until: NOW, protocols: ['hate'] }),
           leave: async () => {},
           erase: async () => true,
@@ -380,7 +381,11 @@ function asking(path: string, body: unknown, status = 200) {
         ...shared,
         scorer,
         feedbackTopic: 'feedback',
-        debate: { mostCalls: () => 0, start: async () => ({ id: 'a', until: '', protocols: [] }) },
+        debate: {
+          mostCalls: () => 0,
+          checkRoom: async () => {},
+          start: async () => ({ id: 'a', until: '', protocols: [] }),
+        },
         languages: ['en'],
       }),
       moderationsRoute({ scorer, flagAt: 0.5, promptsHash: 'p' }),

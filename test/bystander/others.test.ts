@@ -38,7 +38,7 @@ const askFrom = ({ fetch, from }: TestDoor, nth: number, key: string) =>
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body: JSON.stringify(POST),
     }),
-    { ...from, address: `10.${nth >> 16}.${(nth >> 8) & 255}.${nth & 255}` },
+    { ...from, asker: { network: `10.${nth >> 16}.${(nth >> 8) & 255}.${nth & 255}` } },
   )
 
 /** As many sessions as there may be: of those before it, each new one ends the oldest. */

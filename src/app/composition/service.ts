@@ -224,8 +224,8 @@ async function assemble(
       downSince: () => downSince(),
     }),
   )
-  const measured = { countDue: opener.countDue, outbox, store: [watch.pressure, redisSettings.pressure], clock }
-  const signals = backlogSignals({ ...measured, settings: settings.intake })
+  const store = [watch.pressure, redisSettings.pressure]
+  const signals = backlogSignals({ countDue: opener.countDue, outbox, store, clock, settings: settings.intake })
   if (roles.includes('intake')) {
     keep(await reachPart(settings, { redis, kafka, topics, watch, clock, report }))
     keep(await decisionsPart(settings, { redis, kafka, topics, protocols, routes, watch, clock, report }))
@@ -239,9 +239,8 @@ async function assemble(
         await servedDoor(settings, { ...judging, redis, redisAnswers, kafka, topics, signals, gateway, gate, secret }),
       )
     : null
-  const record = roles.includes('record')
-    ? keep(await recordPart(settings, { kafka, topics, loops, clock, report }))
-    : null
+  const hasRecord = roles.includes('record')
+  const record = hasRecord ? keep(await recordPart(settings, { kafka, topics, loops, clock, report })) : null
   loops.start('backlog', 1_000, state.poll, QUIET_EXPORT_MS)
   const lag = keep(partitionLag({ kafka, group: settings.kafka.group, topics: inputsOf(topics), clock }))
   const overdue = (all: readonly PartitionLag[]) =>

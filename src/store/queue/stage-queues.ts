@@ -224,8 +224,10 @@ export function caseJobId(caseId: string): string {
   return jobId(caseId)
 }
 
-export function askJobId({ caseId, run, name }: Pick<AskGroup, 'caseId' | 'run' | 'name'>): string {
-  return jobId(caseId, String(run), name)
+/** A round may ask at two stages: of a case for which somebody waits both are in one queue, which takes an id once. */
+export function askJobId(group: Pick<AskGroup, 'protocol' | 'stage' | 'caseId' | 'run' | 'name'>): string {
+  const { caseId, run, name } = group
+  return jobId(caseId, String(run), name, ...(classOf(caseId) === 'waiting' ? [stageName(group)] : []))
 }
 
 /** Job ids contain no colon and are not all digits, whatever the subject's id is. */
