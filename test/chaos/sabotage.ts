@@ -81,8 +81,8 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
     },
     {
       file: 'src/store/thread/put-comments.lua',
-      text: "if origin then keep_origin(id, origin) else redis.call('HDEL', orphans, id) end",
-      instead: "redis.call('HDEL', orphans, id)",
+      text: 'if origin then keep_origin(id, origin) else set_origin(id) end',
+      instead: 'set_origin(id)',
     },
   ],
   /** A case ends with a verdict whatever a person has decided. */

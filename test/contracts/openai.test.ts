@@ -200,7 +200,7 @@ describe('the OpenAI model', () => {
 
   it.each<[string, (at: number) => string]>([
     ['the date', (at) => new Date(at).toUTCString()],
-    ['the seconds since 1970', (at) => String(Math.round(at / 1_000))],
+    ['the seconds since 1970', (at) => String(Math.floor(at / 1_000))],
     ['the milliseconds since 1970', (at) => String(at)],
   ])('waits until %s in Retry-After', async (_, said) => {
     const { model } = await endpoint(json(429, {}, { 'retry-after': said(Date.now() + 60_000) }))
