@@ -2,12 +2,13 @@ import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import { answerBytes, askedThread, requestBytes, wholeBytes } from '../../src/judging/threads/asked.ts'
-import { ARRIVAL, endOf, HOUR, postOf, RULES, retractionOf, said, T0, thread } from './samples.ts'
+import { ARRIVAL, endOf, HOUR, postOf, RULES, recordOf, retractionOf, said, T0, thread } from './samples.ts'
 import {
   concludeCase,
   hookVerdicts,
   type MakeStores,
   openCase,
+  publishAll,
   readThread,
   type Stores,
   sentToReceiver,
@@ -300,6 +301,26 @@ export function askedContract(name: string, make: MakeStores): void {
       expect((await read())?.verdicts.size).toBe(2)
       await expectHeld(saidBytes('so it is') + saidBytes('longer'), { now: T0 + HOUR - 1 })
       await expectHeld(0, { now: T0 + HOUR })
+    })
+
+    it('leaves nothing of a question but its answer where two opened it at once', async () => {
+      await put()
+      const state = await readThread(stores, ASKED)
+      const cases = PROTOCOLS.map((protocol) => ({
+        record: recordOf(state, protocol, { final: true }),
+        seen: state.version,
+      }))
+      const opening = { cases, waiting: [], dormant: [], nextDue: null, final: true }
+      expect(await stores.threads.open(state, opening)).toHaveLength(2)
+      // The other has read it before, and finds both cases open.
+      expect(await stores.threads.open(state, opening)).toEqual([])
+      for (const { record } of cases) await concludeCase(stores, record)
+      await answer('rumor')
+      await answer('hate')
+      await publishAll(stores)
+      expect(await due()).toEqual([])
+      expect(await stores.threads.read(ASKED)).toBeNull()
+      expect(await traces('the words of c1')).toEqual([])
     })
 
     it('holds as much as what is there, whatever happens', async () => {

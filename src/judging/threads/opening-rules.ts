@@ -77,12 +77,15 @@ function openRevisions(
   const revisions = new Map(thread.revisions)
   const opened: string[] = []
   let busy = false
-  for (const protocol of behind) revisions.set(protocol, { ...(revisions.get(protocol) ?? NEVER_OPENED), again: true })
+  // A question is opened once: its words go with its last verdict, whoever else opened it beside.
+  const again = thread.ref.kind !== 'asked'
+  for (const protocol of again ? behind : [])
+    revisions.set(protocol, { ...(revisions.get(protocol) ?? NEVER_OPENED), again: true })
   for (const { record, seen } of cases) {
     const { protocol, id, revision, final } = record
     const before = revisions.get(protocol) ?? NEVER_OPENED
     if (before.openId !== null || isOpen(thread, protocol)) {
-      revisions.set(protocol, { ...before, again: true })
+      if (again) revisions.set(protocol, { ...before, again: true })
       busy = true
     } else if (before.revision === revision - 1) {
       revisions.set(protocol, { ...before, revision, seen, final, openId: id })

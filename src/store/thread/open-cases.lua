@@ -48,13 +48,18 @@ if next_due == '' and redis.call('HGET', thread, 'version') ~= version then retu
 local function is_busy(protocol)
   return redis.call('HEXISTS', thread, 'open:' .. protocol) == 1 or redis.call('HEXISTS', decided, 'deciding:' .. protocol) == 1
 end
+-- A question is opened once: its words go with its last verdict, whoever else opened it beside.
+local is_question = string.find(member, '^[^:]*/asked:') ~= nil
+local function judge_again(protocol)
+  if not is_question then redis.call('HSET', thread, 'again:' .. protocol, 1) end
+end
 local missed = false
 for _, protocol in ipairs(waiting) do
-  if is_busy(protocol) then redis.call('HSET', thread, 'again:' .. protocol, 1)
+  if is_busy(protocol) then judge_again(protocol)
   else missed = true end
 end
 for _, protocol in ipairs(absent) do
-  if is_busy(protocol) then redis.call('HSET', thread, 'again:' .. protocol, 1)
+  if is_busy(protocol) then judge_again(protocol)
   elseif redis.call('HGET', thread, 'absent:' .. protocol) ~= version then
     -- Once per change: otherwise two kinds of processes would wake each other forever.
     redis.call('HSET', thread, 'absent:' .. protocol, version)
@@ -74,7 +79,7 @@ for _, case in ipairs(cases) do
   local protocol, id = case.protocol, case.id
   local number = redis.call('HGET', thread, 'rev:' .. protocol) or redis.call('HGET', thread, 'base') or '0'
   if is_busy(protocol) then
-    redis.call('HSET', thread, 'again:' .. protocol, 1)
+    judge_again(protocol)
     final = '0'
   elseif tonumber(number) == tonumber(case.revision) - 1 then
     redis.call('HSET', thread, 'rev:' .. protocol, case.revision, 'open:' .. protocol, id, 'seen:' .. protocol, case.seen,
