@@ -338,8 +338,16 @@ describe('an image’s description by its author', () => {
       expect(prompts).not.toContain('described by a vision model')
       expect(JSON.stringify(judged)).not.toContain(SEEN)
       const honest = await argued(protocol, 'gavel', post('p', { media: media({}) }))
-      expect(judged).toEqual(honest.post)
-      expect(degraded).toEqual(honest.degraded)
+      // What the message calls it is named as unread, and changes nothing else.
+      const unread = ['description', 'descriptions'].map((field) => ({
+        field,
+        why: 'an unknown field, its words were not read',
+      }))
+      expect(judged).toEqual({ ...(honest.post as object), odd: unread }) // a post is an object
+      expect(degraded).toEqual(
+        expect.arrayContaining([...honest.degraded, ...unread.map(({ field, why }) => `${field}: ${why}`)]),
+      )
+      expect(degraded).toHaveLength(honest.degraded.length + unread.length)
     },
   )
 
