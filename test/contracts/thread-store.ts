@@ -1086,6 +1086,19 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await stores.threads.expireOrphans(p1, letterOf)).toBe(0)
       })
 
+      it('says what stands of it without its words, as it is read with them', async () => {
+        expect(await stores.threads.outline(p1)).toBeNull()
+        await stores.threads.putPost(p1, postOf(p1), { ...ARRIVAL, firstDue: FIRST_DUE }, RULES)
+        await put([said('c1'), said('c2'), unsaid('c1'), unsaid('c3')])
+        const record = await openCase(stores, p1, { nextDue: FIRST_DUE })
+        const { accepted, late, final, dueSince, nextAge, dormantFor } = await readThread(stores, p1)
+        const outline = await stores.threads.outline(p1)
+        expect(outline).toMatchObject({ accepted, late, final, dueSince, nextAge, dormantFor, kept: 1 })
+        expect(outline?.revisions.get('rumor')).toMatchObject({ revision: 1, final: false, openId: record.id })
+        await stores.threads.deletePost(p1, retractionOf(p1))
+        expect(await stores.threads.outline(p1)).toBeNull()
+      })
+
       it('weighs as much as the comments that it keeps, deleted ones among them, and a long post', async () => {
         const weight = async () => Math.round((await stores.threads.weigh(p1)).weight)
         expect(await weight()).toBe(0)

@@ -20,7 +20,7 @@ for i = 1, #fields do
 end
 local kept = 0
 for _, id in ipairs(redis.call('HKEYS', comments)) do
-  if redis.call('HSTRLEN', comments, id) > tombstone then
+  if redis.call('HSTRLEN', comments, id) > tonumber(tombstone) then
     kept = kept + 1
   end
 end
