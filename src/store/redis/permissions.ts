@@ -58,6 +58,7 @@ export const COMMANDS = [
   'RPOP KEY',
   'DEL KEY',
   'ZADD KEY 1 m',
+  'ZINCRBY KEY 1 m',
   'ZCARD KEY',
   'ZCOUNT KEY 0 1',
   'ZLEXCOUNT KEY - +',
