@@ -12,7 +12,7 @@ const SCRIPT = '/usr/bin/script'
 it('a command that hangs, and is killed at the second request to stop, leaves the terminal as it was', async (context) => {
   if (!existsSync(SCRIPT)) {
     tell('SKIPPED the terminal of a killed command: there is no script(1), which brings one')
-    context.skip()
+    context.skip() // script(1) alone gives a test a terminal.
   }
   const launch = `${process.execPath} ${join(PROJECT, 'src', 'launch.js')} top --every 300ms`
   const child = spawn(SCRIPT, ['-qefc', `echo shell $$; ${launch}; echo code $?; stty -a`, '/dev/null'], {

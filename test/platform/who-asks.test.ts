@@ -6,8 +6,7 @@ import { networkOf, networksBehind, shareOf } from '../../src/platform/who-asks.
 /** From which network a request of this peer comes, by these lines of X-Forwarded-For. */
 function seen(forwarders: readonly string[], peer: string, ...lines: string[]): string {
   const incoming = { socket: { remoteAddress: peer }, headersDistinct: { 'x-forwarded-for': lines } }
-  // Nothing else of a request is read.
-  return networksBehind(forwarders)(incoming as unknown as IncomingMessage)
+  return networksBehind(forwarders)(incoming as unknown as IncomingMessage) // Nothing else of a request is read.
 }
 
 it.each([

@@ -36,7 +36,7 @@ function kafkaOf(failures: Error[], wanted?: number) {
       return { resources: resources.map(({ name }) => ({ resourceName: name, configEntries })) }
     },
   })
-  return { kafka: { producer, admin } as unknown as Kafka, sent, configs }
+  return { kafka: { producer, admin } as unknown as Kafka, sent, configs } // The writer uses nothing else of a client.
 }
 /** What kafkajs throws of this error of the broker. */
 const ofBroker = (type: string) => named('KafkaJSNonRetriableError', Object.assign(new Error(type), { type }))
