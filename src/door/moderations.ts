@@ -42,7 +42,16 @@ export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationPart
     takesBody: true,
     operation: OPERATION,
     needs: { dependency: 'redis', withinMs: scorer.withinMs },
-    problems: ['invalid', 'image', 'refused-content', 'model-unreadable', 'model-away', 'budget', 'store-away'],
+    problems: [
+      'invalid',
+      'image',
+      'refused-content',
+      'model-unreadable',
+      'model-away',
+      'budget',
+      'limit',
+      'store-away',
+    ],
     refuse,
     async answer({ body, caller, charge, gone, closing, waiting }) {
       const inputs: (Input & { readonly pieces: readonly string[] })[] = []

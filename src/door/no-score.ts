@@ -9,6 +9,7 @@ const NO_SCORE: Readonly<Record<NoScoreReason, ProblemName>> = {
   filtered: 'refused-content',
   unreadable: 'model-unreadable',
   budget: 'budget',
+  limit: 'limit',
   away: 'model-away',
   late: 'model-away',
 }

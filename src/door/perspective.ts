@@ -54,7 +54,7 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
       scope: 'judge',
       operation: ANALYZE,
       needs: { dependency: 'redis', withinMs: parts.scorer.withinMs },
-      problems: ['refused-content', 'model-unreadable', 'model-away', 'budget', ...DEBATED],
+      problems: ['refused-content', 'model-unreadable', 'model-away', 'budget', 'limit', ...DEBATED],
       async answer({ base, body, caller, charge, gone, closing, waiting, ifLate }) {
         const given = readAs(analysis, body)
         const { comment, surroundings } = commentIn(given)

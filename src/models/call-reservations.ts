@@ -3,7 +3,7 @@ import { entryOf } from '../contracts/facts/entry-of.ts'
 import { PermanentError } from '../contracts/facts/errors.ts'
 import { type Amount, type BudgetRefusal, NOTHING } from '../contracts/ports/budgets.ts'
 import type { LimitKind, Ticket } from '../contracts/ports/call-limits.ts'
-import { type AskContext, CallDeferred, type ModelPrompt } from './context.ts'
+import { type AskContext, CallDeferred, callOwnerOf, type ModelPrompt } from './context.ts'
 import { upperBound } from './cost.ts'
 import type { GatewayState } from './parts.ts'
 import { longestCallMs, tierOf } from './time-limits.ts'
@@ -127,10 +127,13 @@ async function reserveMoney(
 
 async function reserveRoom(
   { limits, settings, report }: GatewayState,
-  { caseId, askId, subject: { tenant } }: AskContext,
+  context: AskContext,
   model: string,
   { tokens }: Amount,
 ): Promise<Ticket | null> {
+  const { caseId, askId, accountKey } = context
+  const owner = callOwnerOf(context)
+  const { tenant } = owner
   const { models, tenants } = settings.limits
   const scopes = [
     { kind: 'model' as const, name: `model:${model}`, limits: entryOf(models, model) ?? models.default ?? {} },
@@ -139,7 +142,7 @@ async function reserveRoom(
   if (scopes.length === 0) return null
   const reserved = await limits.reserve(
     scopes.map(({ name, limits: of }) => ({ name, limits: of })),
-    { asker: askId, tokens },
+    { asker: askId, tokens, accountKey, ...owner },
   )
   if (reserved.granted) return reserved.ticket
   const kind: LimitKind = scopes.find(({ name }) => name === reserved.scope)?.kind ?? 'model'

@@ -1,4 +1,6 @@
 import { entryOf } from '../contracts/facts/entry-of.ts'
+import type { ClassShares } from '../contracts/facts/service-class.ts'
+import type { LimitSettings } from '../contracts/ports/call-limits.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Tier } from '../contracts/ports/model.ts'
 import type { Events } from '../contracts/ports/report.ts'
@@ -117,9 +119,13 @@ export function longestCallMs(settings: TierSettings): number {
   return Math.max(settings.callTimeout, ...Object.values(settings.tiers).map((tier) => timeoutOf(settings, tier)))
 }
 
-/** How long a call keeps its place in a shared limit, in ms: until it must have ended. */
-export function limitLeaseMs(settings: TierSettings): number {
-  return longestCallMs(settings) + 30_000
+/** How shared limits are kept: a call has its place in flight until it must have ended. */
+export function limitSettings({ models, shares: { waiting, rest } }: LimitingSettings): Partial<LimitSettings> {
+  return { leaseMs: longestCallMs(models) + 30_000, classes: { waiting, rest } }
+}
+interface LimitingSettings {
+  readonly models: TierSettings
+  readonly shares: ClassShares
 }
 
 /** What to tell of a stop's time in which the longest call that the settings allow need not end; null where each ends. */

@@ -8,6 +8,7 @@ import type { RestartableServer } from '../../src/kit/stack/servers/local-server
 import { memoryLimits } from '../../src/store/limit/memory.ts'
 import { redisLimits } from '../../src/store/limit/redis.ts'
 import { hammerLimits } from '../support/hammer-limits.ts'
+import { limitedCall } from '../support/limited-call.ts'
 import { onRedis } from '../support/on-redis.ts'
 import { limitsContract, SHORT } from './limits.ts'
 
@@ -43,7 +44,7 @@ describe('limits in Redis', () => {
     { name: 'tenant:t', limits: { tokensPerMinute: 50_000 } },
   ]
   const grant = async (limits: CallLimits, tokens: number): Promise<Ticket> => {
-    const reply = await limits.reserve(scopes, { asker: randomUUID(), tokens })
+    const reply = await limits.reserve(scopes, limitedCall({ tokens }))
     if (!reply.granted) throw new Error('refused')
     return reply.ticket
   }
@@ -74,9 +75,9 @@ describe('limits in Redis', () => {
     const prefix = randomUUID()
     const limits = redisLimits(client, keysOf(prefix), SHORT)
     await grant(limits, 50_000)
-    expect(await limits.reserve(scopes, { asker: 'a', tokens: 50_000 })).toMatchObject({ granted: false })
+    expect(await limits.reserve(scopes, limitedCall({ tokens: 50_000 }))).toMatchObject({ granted: false })
     const made = await client.keys(`*${prefix}*`)
-    expect(made.length).toBe(7)
+    expect(made.length).toBe(9)
     for (const key of made) expect(key.startsWith(`{${prefix}}:`)).toBe(true)
     await expect
       .poll(() => client.keys(`*${prefix}*`), { timeout: SHORT.windowMs + SHORT.lateMs + 3_000, interval: 100 })
@@ -148,7 +149,7 @@ describe('limits in Redis', () => {
     for (let n = 0; n < 20; n++) {
       await Promise.all(
         Array.from({ length: 100 }, async () => {
-          const reply = await limits.reserve(free, { asker: randomUUID(), tokens: 1 })
+          const reply = await limits.reserve(free, limitedCall({ tokens: 1 }))
           if (reply.granted) await limits.settle(reply.ticket, 1)
         }),
       )

@@ -3,15 +3,23 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { PermanentError } from '../../src/contracts/facts/errors.ts'
 import type {
   CallLimits,
+  LimitedCall,
   LimitScope,
   LimitSettings,
   ScopeLimits,
   Ticket,
 } from '../../src/contracts/ports/call-limits.ts'
+import { limitedCall } from '../support/limited-call.ts'
 import { faultsOf, type Grant } from '../support/windows.ts'
 
 /** A short minute, so that tests on a real clock can wait for it. */
-export const SHORT: LimitSettings = { windowMs: 1_200, leaseMs: 400, recheckMs: 100, lateMs: 300 }
+export const SHORT: LimitSettings = {
+  windowMs: 1_200,
+  leaseMs: 400,
+  recheckMs: 100,
+  lateMs: 300,
+  classes: { waiting: 0.25, rest: 0.5 },
+}
 /** A store may take this much longer than the window, and a busy machine notices it late. */
 const SLACK = 60
 
@@ -34,7 +42,7 @@ export function limitsContract(name: string, make: MakeLimits): void {
     let calls = 0
     const fresh = () => `asker ${++calls}`
     const ask = (scopes: readonly LimitScope[], tokens = 0, asker = fresh()) =>
-      limits.reserve(scopes, { asker, tokens })
+      limits.reserve(scopes, limitedCall({ asker, tokens }))
     const grant = async (scopes: readonly LimitScope[], tokens = 0, asker?: string): Promise<Ticket> => {
       const reply = await ask(scopes, tokens, asker)
       if (!reply.granted) throw new Error(`refused for ${reply.waitMs} ms by ${reply.scope}`)
@@ -229,6 +237,67 @@ export function limitsContract(name: string, make: MakeLimits): void {
       expect(await granted([model], 80)).toBe(true)
     })
 
+    /**
+     * Fills the scope with calls of so many tokens, gives these back one after the other, and has all calls ask each time; returns
+     * those that were granted, in order.
+     */
+    const grantedInTurn = async (given: ScopeLimits, calls: readonly LimitedCall[], most: number, tokens = 0) => {
+      ;({ limits, pass } = make({ windowMs: 60_000, leaseMs: 60_000, lateMs: 5_000 }))
+      const scopes = [scope(given)]
+      const held = await Promise.all(Array.from({ length: 6 }, () => grant(scopes, tokens)))
+      const asking = new Set(calls)
+      const order: LimitedCall[] = []
+      while (order.length < most) {
+        for (const call of asking) {
+          const reply = await limits.reserve(scopes, call)
+          if (!reply.granted) continue
+          held.push(reply.ticket)
+          asking.delete(call)
+          order.push(call)
+        }
+        const [ended] = held.splice(0, 1)
+        if (ended !== undefined) await limits.refund(ended)
+      }
+      return order
+    }
+    const callsOf = (count: number, given: Partial<LimitedCall>) =>
+      Array.from({ length: count }, () => limitedCall(given))
+
+    it('let tenants take turns, so that one with calls of many accounts holds up none with few', async () => {
+      const calls = [...callsOf(30, { tenant: 'loud' }), ...callsOf(3, { tenant: 'quiet' })]
+      const order = await grantedInTurn({ callsPerMinute: 6 }, calls, 8)
+      expect(order.slice(0, 7).filter(({ tenant }) => tenant === 'quiet')).toHaveLength(3)
+    })
+
+    it('let the accounts of a tenant take turns', async () => {
+      const calls = [...callsOf(30, { accountKey: 'flood' }), ...callsOf(3, { accountKey: 'other' })]
+      const order = await grantedInTurn({ callsPerMinute: 6 }, calls, 8)
+      expect(order.slice(0, 7).filter(({ accountKey }) => accountKey === 'other')).toHaveLength(3)
+    })
+
+    it('grant a class its share, however many tenants want everything, and lend it what nobody else wants', async () => {
+      const rest = ['a', 'b', 'c', 'd', 'e', 'f'].flatMap((tenant) => callsOf(6, { tenant }))
+      const waiting = callsOf(8, { tenant: 'asks', serviceClass: 'waiting' })
+      const order = await grantedInTurn({ callsPerMinute: 6 }, [...rest, ...waiting], 15)
+      expect(order.filter(({ serviceClass }) => serviceClass === 'waiting')).toHaveLength(5)
+      expect(new Set(order.map(({ tenant }) => tenant)).size).toBe(7)
+      expect(await grantedInTurn({ callsPerMinute: 6 }, waiting, 8)).toHaveLength(8)
+    })
+
+    it('give a class no more than its share where its tenants ask for one call each, again and again', async () => {
+      const rest = callsOf(20, { tenant: 'loud' })
+      const asked = Array.from({ length: 20 }, (_, n) => limitedCall({ tenant: `asks ${n}`, serviceClass: 'waiting' }))
+      const order = await grantedInTurn({ callsPerMinute: 6 }, [...rest, ...asked], 15)
+      expect(order.filter(({ tenant }) => tenant === 'loud')).toHaveLength(10)
+    })
+
+    it('share out tokens as well as calls: large calls have fewer turns', async () => {
+      const calls = [...callsOf(12, { tenant: 'large', tokens: 40 }), ...callsOf(12, { tenant: 'small', tokens: 10 })]
+      const order = await grantedInTurn({ tokensPerMinute: 240 }, calls, 10, 40)
+      expect(order.filter(({ tenant }) => tenant === 'large').length).toBeLessThanOrEqual(3)
+      expect(order.filter(({ tenant }) => tenant === 'large').length).toBeGreaterThanOrEqual(1)
+    })
+
     it.each([
       { given: { tokensPerMinute: 100 }, tokens: 101, advice: /101 tokens.*allows 100.*raise tokensPerMinute/ },
       { given: { callsPerMinute: 0 }, tokens: 0, advice: /raise callsPerMinute/ },
@@ -259,7 +328,7 @@ export function limitsContract(name: string, make: MakeLimits): void {
           const grants: Grant[] = []
           for (const { wait: ms, tokens, end, use } of steps) {
             await wait(ms)
-            const reply = await fast.reserve([scope(given)], { asker: fresh(), tokens })
+            const reply = await fast.reserve([scope(given)], limitedCall({ tokens }))
             if (!reply.granted) continue
             const used = Math.floor(tokens * use)
             if (end === 'settle') await fast.settle(reply.ticket, used)

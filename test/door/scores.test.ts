@@ -460,6 +460,11 @@ describe('comments:analyze', () => {
     expect(await failing(new PermanentError('content-filter', 'x'))).toEqual([422, 'FAILED_PRECONDITION'])
     expect(await failing(new PermanentError('unreadable', 'x'))).toEqual([502, 'UNAVAILABLE'])
     expect(await failing(new PermanentError('budget', 'x'))).toEqual([429, 'RESOURCE_EXHAUSTED'])
+    const limited = await scoringDoor(() => {
+      throw new RetryLaterError('limited', 'x', { delayMs: 60_000 })
+    }).ask('POST', ANALYZE, body)
+    expect(limited.status).toBe(429)
+    expect(JSON.stringify(limited.body)).toContain('there is no score: limit')
     expect(await failing(new RetryLaterError('unavailable', 'x', { delayMs: 60_000 }))).toEqual([503, 'UNAVAILABLE'])
   })
 })

@@ -13,6 +13,7 @@ import { gateway } from '../../src/models/gateway.ts'
 import { imageLoader } from '../../src/models/images/images.ts'
 import type { GatewayParts, GatewaySettings } from '../../src/models/parts.ts'
 import { makeCertificates } from '../support/certificates.ts'
+import { limitedCall } from '../support/limited-call.ts'
 import { GATEWAY, memoryParts } from '../support/parts.ts'
 import { png } from '../support/pictures.ts'
 
@@ -407,6 +408,6 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
     const { put, parts } = setUp({ memo, limits })
     expect(await put(describing('/a'))).toEqual(ANSWER)
     const scopes = [{ name: 'tenant:t', limits: { callsPerMinute: 2, inFlight: 1 } }]
-    expect(await parts.limits.reserve(scopes, { asker: 'x', tokens: 1 })).toMatchObject({ granted: true })
+    expect(await parts.limits.reserve(scopes, limitedCall({ tokens: 1 }))).toMatchObject({ granted: true })
   })
 })

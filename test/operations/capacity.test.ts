@@ -5,6 +5,7 @@ import { usedCapacity } from '../../src/operations/capacity.ts'
 import { memoryBudgets } from '../../src/store/budget/memory.ts'
 import { memoryLimits } from '../../src/store/limit/memory.ts'
 import { budgetSettings, purchase } from '../contracts/budgets.ts'
+import { limitedCall } from '../support/limited-call.ts'
 
 const clock = () => 1_000_000
 const lines = (all: readonly UsedShare[]) =>
@@ -22,8 +23,8 @@ it('tells the used share of each limit and budget that is set, and nothing of th
     total: { tokens: null, usd: 2, per: 3_600_000 },
   })
   const spending = memoryBudgets(budgets, clock)
-  await limits.reserve([{ name: 'model:m', limits: models.m ?? {} }], { asker: 'a', tokens: 50 })
-  await limits.reserve([{ name: 'model:other', limits: models.default ?? {} }], { asker: 'b', tokens: 7 })
+  await limits.reserve([{ name: 'model:m', limits: models.m ?? {} }], limitedCall({ tokens: 50 }))
+  await limits.reserve([{ name: 'model:other', limits: models.default ?? {} }], limitedCall({ tokens: 7 }))
   await spending.reserve(purchase({ tokens: 250, usd: 0.5 }, { tenant: 't' }))
   const used = usedCapacity({
     limits,

@@ -2,7 +2,12 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import type { LimitScope, LimitSettings, ScopeLimits } from '../../src/contracts/ports/call-limits.ts'
+import {
+  LIMIT_DEFAULTS,
+  type LimitScope,
+  type LimitSettings,
+  type ScopeLimits,
+} from '../../src/contracts/ports/call-limits.ts'
 import { faultsOf, fullestOf, type Grant, meanUse, mostAtOnce } from './windows.ts'
 
 /** What one hammering process is told. */
@@ -52,7 +57,8 @@ export async function hammerLimits(
 ): Promise<Hit[]> {
   const { windowMs, limits, askers } = given
   const scale = windowMs / 60_000
-  const settings = { windowMs, leaseMs: 30_000 * scale, recheckMs: Math.ceil(500 * scale), lateMs: 5_000 }
+  const { classes } = LIMIT_DEFAULTS
+  const settings = { windowMs, leaseMs: 30_000 * scale, recheckMs: Math.ceil(500 * scale), lateMs: 5_000, classes }
   const even = Math.floor((limits.tokensPerMinute ?? 0) / (limits.callsPerMinute ?? 1))
   const scopes = (model: string) => [
     { name: `model:${model}`, limits },

@@ -6,6 +6,7 @@ import type { Ticket } from '../../src/contracts/ports/call-limits.ts'
 import { redisLimits } from '../../src/store/limit/redis.ts'
 import { connect } from '../../src/store/redis/connect.ts'
 import type { Hammered, Hammering } from './hammer-limits.ts'
+import { limitedCall } from './limited-call.ts'
 
 const plan = JSON.parse(process.argv[2] ?? '') as Hammering
 const { settings } = plan
@@ -18,17 +19,18 @@ const granted: Hammered[] = []
 async function hammer(name: string, target: Hammering['targets'][number]): Promise<void> {
   for (let n = 0; Date.now() < plan.until; n++) {
     const tokens = between(target.reserve.least, target.reserve.most)
-    let reply = await limits.reserve(target.scopes, { asker: `${name} ${n}`, tokens })
+    const call = limitedCall({ asker: `${name} ${n}`, tokens, tenant: name.slice(-1), accountKey: name })
+    let reply = await limits.reserve(target.scopes, call)
     while (!reply.granted) {
       if (Date.now() + reply.waitMs > plan.until) return
       await sleep(reply.waitMs)
-      reply = await limits.reserve(target.scopes, { asker: `${name} ${n}`, tokens })
+      reply = await limits.reserve(target.scopes, call)
     }
-    await call(target.name, reply.ticket)
+    await makeCall(target.name, reply.ticket)
   }
 }
 
-async function call(target: string, ticket: Ticket): Promise<void> {
+async function makeCall(target: string, ticket: Ticket): Promise<void> {
   const { at, tokens } = ticket
   await sleep(settings.windowMs * (0.001 + 0.014 * Math.random()))
   const lot = Math.random()

@@ -9,7 +9,7 @@ import { type Gateway, gateway } from '../../models/gateway.ts'
 import { imageLoader } from '../../models/images/images.ts'
 import { dialectLookup, modelsOfEndpoints, withoutScalesLookup } from '../../models/openai/models-of-endpoints.ts'
 import type { GatewayParts, GatewaySettings } from '../../models/parts.ts'
-import { limitLeaseMs } from '../../models/time-limits.ts'
+import { limitSettings } from '../../models/time-limits.ts'
 import { budgetSettings } from '../../operations/capacity.ts'
 import { memoryBudgets } from '../../store/budget/memory.ts'
 import { memoryLimits } from '../../store/limit/memory.ts'
@@ -87,7 +87,7 @@ export function gatewaySettings(
 export function memoryGatewayStores(settings: Settings, clock: Clock): GatewayStores {
   return {
     memo: memoryMemo(clock),
-    limits: memoryLimits(clock, { leaseMs: limitLeaseMs(settings.models) }),
+    limits: memoryLimits(clock, limitSettings(settings)),
     budgets: memoryBudgets(budgetSettings(settings), clock),
   }
 }

@@ -1,7 +1,7 @@
 import type { Settings } from '../../../config/schema.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Report } from '../../contracts/ports/report.ts'
-import { limitLeaseMs } from '../../models/time-limits.ts'
+import { limitSettings } from '../../models/time-limits.ts'
 import { budgetSettings } from '../../operations/capacity.ts'
 import { closable } from '../../operations/closable.ts'
 import { keepTimes } from '../../operations/keep-times.ts'
@@ -97,7 +97,7 @@ export function redisGatewayStores(
 ): GatewayStores {
   return {
     memo: redisMemo(working, keys.under),
-    limits: redisLimits(working, (name) => keys.under(`limits:${name}`), { leaseMs: limitLeaseMs(settings.models) }),
+    limits: redisLimits(working, (name) => keys.under(`limits:${name}`), limitSettings(settings)),
     budgets: redisBudgets(working, keys.under, budgetSettings(settings, now)),
     keptImage: keptImages(working, keys),
   }

@@ -1,4 +1,5 @@
 import { PermanentError } from '../facts/errors.ts'
+import type { ClassShares, ServiceClass } from '../facts/service-class.ts'
 
 /** The limits of one scope (a model, a tenant). Absent: no limit. */
 export interface ScopeLimits {
@@ -33,6 +34,17 @@ export interface Ticket {
   readonly at: number
 }
 
+/** A call for which capacity is wanted. */
+export interface LimitedCall {
+  /** Names the call, the same at each try. */
+  readonly asker: string
+  readonly tokens: number
+  readonly serviceClass: ServiceClass
+  readonly tenant: string
+  /** Whose it is within the tenant. */
+  readonly accountKey: string
+}
+
 export type LimitReply =
   | { readonly granted: true; readonly ticket: Ticket }
   /** Nothing was reserved; `scope` is the one with the longest wait. */
@@ -47,11 +59,12 @@ export interface CallLimits {
    * Reserves capacity for one call under every scope at once, or none at all: then `waitMs` is the time until the next try. It
    * is never more than a minute, and shorter while calls are in flight, since those may free capacity early.
    *
-   * `asker` names the call, the same at each try. A refused call waits in line until it is granted, or tries again too
-   * late. The capacity that the first in line waits for is given to no other, so that small calls can't starve a large
-   * one. Throws `PermanentError` (rejected) if the call is larger than a limit.
+   * A refused call waits in line until it is granted, or tries again too late. The tenants of both classes of service take turns
+   * in the line by what they were granted of the limit, a class of them as its share says; within a tenant and class the accounts
+   * do, call by call. The capacity that the first in line waits for is given to no other, so that small calls can't starve a
+   * large one. Throws `PermanentError` (rejected) if the call is larger than a limit.
    */
-  reserve(scopes: readonly LimitScope[], call: { readonly asker: string; readonly tokens: number }): Promise<LimitReply>
+  reserve(scopes: readonly LimitScope[], call: LimitedCall): Promise<LimitReply>
   /**
    * Replaces the reservation by the real usage, and frees the call's place in flight. Lower usage frees the difference at once;
    * higher usage is recorded as of now. If one ticket is ended several times, the first counts.
@@ -75,9 +88,33 @@ export interface LimitSettings {
   readonly recheckMs: number
   /** A call that tries again more than this many ms after its wait, loses its place in line. */
   readonly lateMs: number
+  /** While calls of both classes are in line, they are granted in this proportion. */
+  readonly classes: ClassShares
 }
 
-export const LIMIT_DEFAULTS: LimitSettings = { windowMs: 60_000, leaseMs: 30_000, recheckMs: 500, lateMs: 5_000 }
+export const LIMIT_DEFAULTS: LimitSettings = {
+  windowMs: 60_000,
+  leaseMs: 30_000,
+  recheckMs: 500,
+  lateMs: 5_000,
+  classes: { waiting: 0.25, rest: 0.5 },
+}
+
+/** Who takes turns in line: a tenant, once for each class. */
+export function partyOf({ serviceClass, tenant }: Pick<LimitedCall, 'serviceClass' | 'tenant'>): string {
+  return `${serviceClass}/${tenant}`
+}
+
+/** The shares of both classes, as a multiple of this one's. */
+export function bothClasses(classes: ClassShares, serviceClass: ServiceClass): number {
+  return (classes.waiting + classes.rest) / classes[serviceClass]
+}
+
+/** The part of the scarcest of a scope's limits that a call takes. */
+export function partOfLimits(limits: ScopeLimits, tokens: number): number {
+  const { callsPerMinute = Infinity, tokensPerMinute = Infinity, inFlight = Infinity } = limits
+  return Math.max(1 / callsPerMinute, tokens / tokensPerMinute, 1 / inFlight)
+}
 
 /** A call that no window of a limit has room for. */
 export class LargerThanLimit extends PermanentError {}

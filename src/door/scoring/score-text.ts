@@ -59,7 +59,7 @@ export interface TextToScore {
 }
 
 /** Why there is no score. */
-export type NoScoreReason = 'image' | 'filtered' | 'unreadable' | 'budget' | 'away' | 'late'
+export type NoScoreReason = 'image' | 'filtered' | 'unreadable' | 'budget' | 'limit' | 'away' | 'late'
 
 /** `cause` is what was thrown: of an `image`, which one it is (`imageAt`) and why. */
 export class NoScore extends Error {
@@ -283,9 +283,10 @@ function whyOf(code: string, { images }: Pick<TextToScore, 'images'>): NoScoreRe
     case 'unreadable':
       return 'unreadable'
     case 'budget':
+      return 'budget'
     case 'limited':
     case 'rate-limited':
-      return 'budget'
+      return 'limit'
     case 'deadline':
     case 'timeout':
       return 'late'

@@ -9,7 +9,7 @@ import type { Model } from '../../contracts/ports/model.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import { askContext } from '../../models/context.ts'
 import { gateway } from '../../models/gateway.ts'
-import { limitLeaseMs } from '../../models/time-limits.ts'
+import { limitSettings } from '../../models/time-limits.ts'
 import { budgetSettings } from '../../operations/capacity.ts'
 import { redisBudgets } from '../../store/budget/redis.ts'
 import { redisLimits } from '../../store/limit/redis.ts'
@@ -82,7 +82,7 @@ export function timedGateway(redis: ReturnType<typeof connect>, settings: Settin
     memo: timed('memo', redisMemo(redis, keys.under), ['lookUp', 'keep']),
     limits: timed(
       'limits',
-      redisLimits(redis, (name) => keys.under(`limits:${name}`), { leaseMs: limitLeaseMs(settings.models) }),
+      redisLimits(redis, (name) => keys.under(`limits:${name}`), limitSettings(settings)),
       ['reserve', 'settle'],
     ),
     budgets: timed('budgets', redisBudgets(redis, keys.under, budgetSettings(settings)), ['reserve', 'settle']),

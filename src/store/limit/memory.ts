@@ -1,10 +1,15 @@
 import { randomUUID } from 'node:crypto'
+import type { ServiceClass } from '../../contracts/facts/service-class.ts'
 import {
+  bothClasses,
   type CallLimits,
   LIMIT_DEFAULTS,
+  type LimitedCall,
   type LimitScope,
   type LimitSettings,
   mustFit,
+  partOfLimits,
+  partyOf,
   recheckAfter,
   type Ticket,
 } from '../../contracts/ports/call-limits.ts'
@@ -17,9 +22,10 @@ interface Entry {
   calls: number
   tokens: number
 }
-interface WaitingCall {
-  readonly asker: string
-  readonly tokens: number
+interface WaitingCall extends LimitedCall {
+  readonly party: string
+  /** Its account's turn within the party. */
+  readonly turn: number
   lostAt: number
 }
 interface Scope {
@@ -27,7 +33,11 @@ interface Scope {
   entries: Entry[]
   /** Calls in flight: ends of their leases by ticket. */
   readonly places: Map<string, number>
+  /** In order of arrival. */
   line: WaitingCall[]
+  /** The turns of those in it, and of their classes. */
+  readonly parties: Map<string, number>
+  readonly classes: Record<ServiceClass, number>
 }
 
 /** Limits in memory: the same promises within one process. */
@@ -39,44 +49,70 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
 
   function scopeNow(name: string): Scope {
     const now = clock()
-    const scope = scopes.get(name) ?? { entries: [], places: new Map<string, number>(), line: [] }
+    const scope = scopes.get(name) ?? {
+      entries: [],
+      places: new Map<string, number>(),
+      line: [],
+      parties: new Map(),
+      classes: { waiting: 0, rest: 0 },
+    }
     scopes.set(name, scope)
     const kept = scope.entries.findIndex(({ at }) => at >= now - windowMs)
     scope.entries.splice(0, kept === -1 ? scope.entries.length : kept)
     for (const [id, ends] of scope.places) if (ends <= now) scope.places.delete(id)
-    scope.line = scope.line.filter(({ lostAt }) => lostAt > now)
+    stay(scope, ({ lostAt }) => lostAt > now)
     return scope
   }
 
   /** How long this scope makes a call wait, 0 if it has room; updates the waiting line. */
-  function waitIn({ name, limits }: LimitScope, asker: string, tokens: number): number {
+  function waitIn({ name, limits }: LimitScope, call: LimitedCall): number {
     const now = clock()
     const scope = scopeNow(name)
+    const { tokens } = call
     const { callsPerMinute = Infinity, tokensPerMinute = Infinity, inFlight = Infinity } = limits
-    const found = scope.line.findIndex((one) => one.asker === asker && one.tokens === tokens)
-    const rank = found === -1 ? scope.line.length : found
+    const isOwn = ({ asker, tokens: others }: WaitingCall) => asker === call.asker && others === tokens
+    const found = scope.line.find(isOwn)
     const used = { calls: sum(scope.entries, 'calls'), tokens: sum(scope.entries, 'tokens') }
-    const over = (ahead: readonly WaitingCall[]) => ({
-      calls: used.calls + ahead.length + 1 - callsPerMinute,
-      tokens: used.tokens + sum(ahead, 'tokens') + tokens - tokensPerMinute,
+    const over = (ahead: CallsAhead) => ({
+      calls: used.calls + ahead.calls + 1 - callsPerMinute,
+      tokens: used.tokens + ahead.tokens + tokens - tokensPerMinute,
     })
-    const beside = over(rank === 0 ? [] : scope.line.slice(0, 1))
+    const head = firstOf(scope)
+    const beside = over(head === undefined || head === found ? NONE_AHEAD : { calls: 1, tokens: head.tokens })
     const lacks = beside.calls > 0 || beside.tokens > 0
     if (!lacks && scope.places.size < inFlight) {
-      if (found !== -1) scope.line.splice(found, 1)
+      stay(scope, (one) => one !== found)
       return 0
     }
-    const left = lacks ? whenLeft(scope.entries, over(scope.line.slice(0, rank))) : Infinity
-    const early = !lacks || scope.places.size > 0 ? recheckAfter(rank, settings) : Infinity
+    const others = scope.line.filter((one) => one !== found).length
+    const own = found ?? join(scope, call, partOfLimits(limits, tokens))
+    const ahead = aheadOf(scope, own, (nth) => Math.min(others, rankOf(scope, own, nth)))
+    const left = lacks ? whenLeft(scope.entries, over(ahead)) : Infinity
+    const early = !lacks || scope.places.size > 0 ? recheckAfter(ahead.calls, settings) : Infinity
     const wait = Math.ceil(Math.max(1, Math.min(left, early)))
-    const lostAt = now + wait + lateMs
-    const known = scope.line[rank]
-    if (known === undefined) scope.line.push({ asker, tokens, lostAt })
-    else known.lostAt = lostAt
+    own.lostAt = now + wait + lateMs
     return wait
   }
 
-  function whenLeft(entries: readonly Entry[], over: { calls: number; tokens: number }): number {
+  /** What a granted call takes counts for its class, by its share, and for its party. */
+  function charge({ line, parties, classes }: Scope, call: LimitedCall, part: number): void {
+    if (line.length > 0) classes[call.serviceClass] += part / settings.classes[call.serviceClass]
+    const turn = parties.get(partyOf(call))
+    if (turn !== undefined) parties.set(partyOf(call), turn + part)
+  }
+
+  /**
+   * About how many calls are ahead of one: its party has a turn in as many calls as its class has parties in line, and the other
+   * class has its share of all.
+   */
+  function rankOf(scope: Scope, { party, serviceClass }: WaitingCall, own: number): number {
+    const inClass = byTurn(scope, serviceClass)
+    const isAlone = inClass.length === scope.parties.size
+    const before = own * inClass.length + inClass.indexOf(party)
+    return isAlone ? before : before * bothClasses(settings.classes, serviceClass)
+  }
+
+  function whenLeft(entries: readonly Entry[], over: CallsAhead): number {
     let { calls, tokens } = over
     for (const entry of entries) {
       calls -= entry.calls
@@ -98,15 +134,17 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
   }
 
   return {
-    async reserve(asked, { asker, tokens }) {
+    async reserve(asked, call) {
+      const { tokens } = call
       mustFit(asked, tokens)
-      const waits = asked.map((scope) => ({ scope: scope.name, waitMs: waitIn(scope, asker, tokens) }))
+      const waits = asked.map((scope) => ({ scope: scope.name, waitMs: waitIn(scope, call) }))
       const longest = waits.reduce((most, one) => (one.waitMs > most.waitMs ? one : most), { scope: '', waitMs: 0 })
       if (longest.waitMs > 0) return { granted: false, ...longest }
       const at = clock()
       const ticket: Ticket = { id: randomUUID(), scopes: asked.map(({ name }) => name), tokens, at }
-      const of = asked.map(({ name }): [Scope, Entry] => {
+      const of = asked.map(({ name, limits }): [Scope, Entry] => {
         const scope = scopeNow(name)
+        charge(scope, call, partOfLimits(limits, tokens))
         const entry = { at, calls: 1, tokens }
         scope.entries.push(entry)
         scope.places.set(ticket.id, at + leaseMs)
@@ -131,6 +169,64 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
         return { calls: sum(entries, 'calls'), tokens: sum(entries, 'tokens'), inFlight: places.size }
       }),
   }
+}
+
+/** Who comes has its turn after the one whose turn it is: a class, a party in it, and an account in that, after its own calls. */
+function join(scope: Scope, call: LimitedCall, part: number): WaitingCall {
+  const { line, parties, classes } = scope
+  const { serviceClass, accountKey } = call
+  const party = partyOf(call)
+  const [front] = lineOf(scope, party)
+  if (front === undefined) {
+    const [next] = byTurn(scope, serviceClass)
+    if (line.length === 0) Object.assign(classes, { waiting: 0, rest: 0 })
+    else if (next === undefined) classes[serviceClass] = Math.max(classes.waiting, classes.rest)
+    parties.set(party, next === undefined ? 0 : (parties.get(next) ?? 0) + part)
+  }
+  const before = line.filter((one) => one.party === party && one.accountKey === accountKey).length
+  const own = { ...call, party, turn: (front?.turn ?? 0) + before, lostAt: 0 }
+  line.push(own)
+  return own
+}
+
+/** Keeps these in line. */
+function stay(scope: Scope, stays: (one: WaitingCall) => boolean): void {
+  scope.line = scope.line.filter(stays)
+  const left = new Set(scope.line.map(({ party }) => party))
+  for (const party of scope.parties.keys()) if (!left.has(party)) scope.parties.delete(party)
+}
+
+interface CallsAhead {
+  readonly calls: number
+  readonly tokens: number
+}
+const NONE_AHEAD: CallsAhead = { calls: 0, tokens: 0 }
+
+/** The tokens of so many calls: those of its party that are ahead say how large they are, or else the first in line does. */
+function aheadOf(scope: Scope, own: WaitingCall, rankOf: (nth: number) => number): CallsAhead {
+  const line = lineOf(scope, own.party)
+  const before = line.slice(0, line.indexOf(own))
+  const mean = before.length > 0 ? sum(before, 'tokens') / before.length : (firstOf(scope)?.tokens ?? 0)
+  const calls = rankOf(before.length)
+  return { calls, tokens: calls * mean }
+}
+
+/** The parties of a class in line, the one whose turn it is first. */
+function byTurn({ parties }: Scope, serviceClass: ServiceClass): string[] {
+  const own = [...parties].filter(([party]) => party.startsWith(`${serviceClass}/`))
+  return own.toSorted(([, turn], [, its]) => turn - its).map(([party]) => party)
+}
+
+function lineOf({ line }: Scope, party: string): WaitingCall[] {
+  return line.filter((one) => one.party === party).toSorted((a, b) => a.turn - b.turn)
+}
+
+/** The first in line: of the class that has had less for its share, the party whose turn it is. */
+function firstOf(scope: Scope): WaitingCall | undefined {
+  const [[waiting], [rest]] = [byTurn(scope, 'waiting'), byTurn(scope, 'rest')]
+  const isWaitings = rest === undefined || scope.classes.waiting <= scope.classes.rest
+  const party = isWaitings ? (waiting ?? rest) : rest
+  return party === undefined ? undefined : lineOf(scope, party)[0]
 }
 
 function sum<Field extends string>(all: readonly Record<Field, number>[], field: Field): number {

@@ -1,11 +1,14 @@
-import { randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import {
+  bothClasses,
   type CallLimits,
   LIMIT_DEFAULTS,
   type LimitSettings,
   mustFit,
+  partOfLimits,
+  partyOf,
   type Ticket,
 } from '../../contracts/ports/call-limits.ts'
 import { script } from '../redis/script.ts'
@@ -13,10 +16,23 @@ import { script } from '../redis/script.ts'
 // The rules are in the Lua beside this file, which these methods call.
 
 const reserve = script('limit/reserve', {
-  keys: ['ticket', 'scopes[].window', 'scopes[].inFlight', 'scopes[].queue', 'scopes[].queueExpiry'],
+  keys: [
+    'ticket',
+    'scopes[].window',
+    'scopes[].inFlight',
+    'scopes[].queue',
+    'scopes[].queueExpiry',
+    'scopes[].waiting',
+    'scopes[].rest',
+    'scopes[].line',
+  ],
   args: [
     'id',
     'asker',
+    'party',
+    'account',
+    'share',
+    'both',
     'tokens',
     'width',
     'span',
@@ -26,6 +42,7 @@ const reserve = script('limit/reserve', {
     'scopes[].maxCalls',
     'scopes[].maxTokens',
     'scopes[].maxInFlight',
+    'scopes[].part',
   ],
 })
 const settle = script('limit/settle', {
@@ -48,15 +65,19 @@ export function redisLimits(
   given: Partial<LimitSettings> = {},
 ): CallLimits {
   const settings = { ...LIMIT_DEFAULTS, ...given }
-  const { leaseMs, recheckMs, lateMs } = settings
+  const { leaseMs, recheckMs, lateMs, classes } = settings
   const width = Math.ceil(settings.windowMs / BUCKETS)
   const span = Math.ceil(settings.windowMs / width)
   const ticketKey = (id: string) => under(`ticket:${id}`)
   const keysOf = (scope: string) => ({
     window: under(`window:${scope}`),
     inFlight: under(`in-flight:${scope}`),
-    queue: under(`queue:${scope}`),
-    queueExpiry: under(`queue-expiry:${scope}`),
+    // Earlier versions have a queue of another kind under `queue`, beside which this one stands in a rolling upgrade.
+    queue: under(`in-line:${scope}`),
+    queueExpiry: under(`in-line-expiry:${scope}`),
+    waiting: under(`waiting:${scope}`),
+    rest: under(`rest:${scope}`),
+    line: under(`line:${scope}`),
   })
 
   async function end(
@@ -67,16 +88,26 @@ export function redisLimits(
   }
 
   return {
-    async reserve(scopes, { asker, tokens }) {
+    async reserve(scopes, call) {
+      const { asker, tokens, serviceClass, accountKey } = call
       mustFit(scopes, tokens)
       const id = randomUUID()
-      const given = { ticket: ticketKey(id), id, asker, tokens, width, span }
+      // An account's name is anybody's text.
+      const account = hash('sha256', accountKey, 'base64url').slice(0, 12)
+      const whose = {
+        party: partyOf(call),
+        account,
+        share: classes[serviceClass],
+        both: bothClasses(classes, serviceClass),
+      }
+      const given = { ticket: ticketKey(id), id, asker, tokens, width, span, ...whose }
       const times = { lease: leaseMs, recheck: recheckMs, late: lateMs }
       const asked = scopes.map(({ name, limits }) => ({
         ...keysOf(name),
         maxCalls: limits.callsPerMinute ?? null,
         maxTokens: limits.tokensPerMinute ?? null,
         maxInFlight: limits.inFlight ?? null,
+        part: partOfLimits(limits, tokens),
       }))
       const reply = reserved.parse(await reserve(client, { ...given, ...times, scopes: asked }))
       const names = scopes.map(({ name }) => name)

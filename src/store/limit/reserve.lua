@@ -6,8 +6,15 @@
 --@key scopes[].in_flight
 --@key scopes[].queue
 --@key scopes[].queue_expiry
+--@key scopes[].waiting
+--@key scopes[].rest
+--@key scopes[].line
 --@arg id                the ticket's
 --@arg asker
+--@arg party             its class and tenant, see partyOf in src/contracts/ports/call-limits.ts
+--@arg account           whose it is within the party
+--@arg share             of its class
+--@arg both              the shares of both classes as a multiple of that
 --@arg tokens
 --@arg width             of a bucket, ms
 --@arg span              buckets in the window
@@ -17,6 +24,7 @@
 --@arg scopes[].max_calls       empty is no limit; so the next two
 --@arg scopes[].max_tokens
 --@arg scopes[].max_in_flight
+--@arg scopes[].part            of its limits, that the call takes
 local known = redis.call('GET', ticket)
 if known then return { 1, string.match(known, '^%S+') } end
 
@@ -47,29 +55,73 @@ local function when_left(window, oldest, over_calls, over_tokens, until_bucket)
   return whole
 end
 
--- The tokens of those ahead of a place in the queue: a sum of the first 32, extrapolated to the rest.
-local function tokens_ahead(queue, rank)
-  if rank == 0 then return 0 end
-  local some = redis.call('ZRANGE', queue, 0, math.min(rank, 32) - 1)
-  local sum = 0
-  for _, one in ipairs(some) do sum = sum + string.match(one, '^%d+') end
-  return sum * rank / #some
+-- Parties in line by their turns, one set for each class; and the line: by party, in it by account's turn, then in order of
+-- arrival. `line` is a hash: by class its turn, by party and account the number of its calls, by call (me) its member of the queue.
+local class = string.match(party, '^[^/]+')
+local other = class == 'rest' and 'waiting' or 'rest'
+local function first_of(scope, of)
+  return redis.call('ZRANGEBYLEX', scope.queue, '[' .. of .. '|', '(' .. of .. '}', 'LIMIT', 0, 1)[1]
 end
-
--- Removes askers that lost their place; returns the caller's place if it has one, the queue's length, and the calls and tokens
--- that are kept free for the first in it.
+local function turn_in(member) return tonumber(string.match(member, '^[^|]+|(%d+)')) end
+local function need_in(member) return tonumber(string.match(member, '^[^|]+|%d+|[^|]+|(%d+)')) end
+local function class_turn(scope, of) return tonumber(redis.call('HGET', scope.line, of) or '0') end
+-- Who comes has its turn after the one whose turn it is: a class, a party in it, and an account in that, after its own calls.
+local function join(scope)
+  local front = first_of(scope, party)
+  if not front then
+    local next = redis.call('ZRANGE', scope[class], 0, 0, 'WITHSCORES')
+    if not next[2] then
+      local others = redis.call('EXISTS', scope[other]) == 1
+      redis.call('HSET', scope.line, class, others and math.max(class_turn(scope, class), class_turn(scope, other)) or 0)
+      if not others then redis.call('HDEL', scope.line, other) end
+    end
+    -- Of those that come for the same turn the first is first, by a part of a call: a sorted set alone would order their names.
+    local part, nth = tonumber(scope.part), redis.call('HINCRBY', scope.line, 'come', 1) % 1024
+    redis.call('ZADD', scope[class], (next[2] and next[2] + part or 0) + part * nth / 4096, party)
+  end
+  local own = redis.call('HINCRBY', scope.line, party .. '|' .. account, 1) - 1
+  local turn = (front and turn_in(front) or 0) + own
+  local member = string.format('%s|%012d|%017.3f|%d|%s|%s', party, turn, now, need, account, asker)
+  redis.call('ZADD', scope.queue, 0, member)
+  redis.call('HSET', scope.line, me, member)
+  return member
+end
+local function leave(scope, member)
+  local of, asks, whose, name = string.match(member, '^([^|]+)|%d+|[^|]+|(%d+)|([^|]*)|(.*)$')
+  redis.call('ZREM', scope.queue, member)
+  redis.call('ZREM', scope.queue_expiry, member)
+  redis.call('HDEL', scope.line, asks .. '|' .. name)
+  local counted = of .. '|' .. whose
+  if redis.call('HINCRBY', scope.line, counted, -1) == 0 then redis.call('HDEL', scope.line, counted) end
+  if not first_of(scope, of) then redis.call('ZREM', scope[string.match(of, '^[^/]+')], of) end
+end
+-- The first in line: of the class that has had less for its share, the party whose turn it is.
+local function first_in_line(scope)
+  local first = { waiting = redis.call('ZRANGE', scope.waiting, 0, 0)[1], rest = redis.call('ZRANGE', scope.rest, 0, 0)[1] }
+  local is_waitings = first.waiting and (not first.rest or class_turn(scope, 'waiting') <= class_turn(scope, 'rest'))
+  local next = is_waitings and first.waiting or first.rest
+  return next and first_of(scope, next)
+end
+-- Removes askers that lost their place; returns the caller's member if it has one, the queue's length, and the first in it.
 local function look_at_queue(scope)
   local length = redis.call('ZCARD', scope.queue)
-  if length == 0 then return nil, 0, 0, 0 end
+  if length == 0 then return nil, 0, nil end
   local lapsed = redis.call('ZRANGEBYSCORE', scope.queue_expiry, '-inf', now, 'LIMIT', 0, 100)
-  if #lapsed > 0 then
-    redis.call('ZREM', scope.queue_expiry, unpack(lapsed))
-    length = length - redis.call('ZREM', scope.queue, unpack(lapsed))
-  end
-  local rank = redis.call('ZRANK', scope.queue, me) or nil
-  local head = redis.call('ZRANGE', scope.queue, 0, 0)[1]
-  if head and head ~= me then return rank, length, 1, tonumber(string.match(head, '^%d+')) end
-  return rank, length, 0, 0
+  for _, member in ipairs(lapsed) do leave(scope, member) end
+  return redis.call('HGET', scope.line, me) or nil, length - #lapsed, first_in_line(scope)
+end
+-- About how many calls and tokens are ahead of a member: its party has a turn in as many calls as its class has parties in line,
+-- and the other class has its share of all.
+local function ahead_of(scope, member, length, head)
+  local own = redis.call('ZLEXCOUNT', scope.queue, '[' .. party .. '|', '(' .. member)
+  local before = own * redis.call('ZCARD', scope[class]) + redis.call('ZRANK', scope[class], party)
+  if redis.call('EXISTS', scope[other]) == 1 then before = before * tonumber(both) end
+  local ahead = math.min(length, before)
+  if own == 0 then return ahead, head and ahead * need_in(head) or 0 end
+  local some = redis.call('ZRANGEBYLEX', scope.queue, '[' .. party .. '|', '(' .. member, 'LIMIT', 0, 32)
+  local sum = 0
+  for _, one in ipairs(some) do sum = sum + need_in(one) end
+  return ahead, sum * ahead / #some
 end
 
 local taken, wait, longest = {}, nil, nil
@@ -80,30 +132,33 @@ for i, scope in ipairs(scopes) do
   local calls, sum = slid.calls, slid.tokens
   redis.call('ZREMRANGEBYSCORE', scope.in_flight, '-inf', now)
   local in_flight = redis.call('ZCARD', scope.in_flight)
-  local rank, length, head_calls, head_tokens = look_at_queue(scope)
+  local member, length, head = look_at_queue(scope)
   taken[i] = { slid = slid, in_flight = in_flight }
   local full = max_in_flight and in_flight >= max_in_flight
+  -- What the first in line waits for is kept free.
+  local head_calls, head_tokens = 0, 0
+  if head and head ~= member then head_calls, head_tokens = 1, need_in(head) end
   local lacks = max_calls and calls + head_calls + 1 > max_calls
     or max_tokens and sum + head_tokens + need > max_tokens
   if full or lacks then
-    local ahead = rank or length
+    if member then length = length - 1 else member = join(scope) end
+    local ahead, tokens_ahead = ahead_of(scope, member, length, head)
     local most = math.min(whole, recheck * (1 + ahead / 4))
     local this = most
     if lacks then
       local until_bucket = in_flight > 0 and math.floor((now + most) / bucket_ms) - buckets or bucket
       this = when_left(scope.window, slid.oldest, max_calls and calls + ahead + 1 - max_calls or 0,
-        max_tokens and sum + tokens_ahead(scope.queue, ahead) + need - max_tokens or 0, until_bucket)
+        max_tokens and sum + tokens_ahead + need - max_tokens or 0, until_bucket)
       if in_flight > 0 then this = math.min(this, most) end
     end
     this = math.ceil(math.max(1, this))
-    if not rank then redis.call('ZADD', scope.queue, now, me) end
-    redis.call('ZADD', scope.queue_expiry, now + this + late, me)
-    redis.call('PEXPIRE', scope.queue, whole + late)
-    redis.call('PEXPIRE', scope.queue_expiry, whole + late)
+    redis.call('ZADD', scope.queue_expiry, now + this + late, member)
+    for _, key in ipairs({ scope.queue, scope.queue_expiry, scope.waiting, scope.rest, scope.line }) do
+      redis.call('PEXPIRE', key, whole + late)
+    end
     if not wait or this > wait then wait, longest = this, i end
-  elseif rank then
-    redis.call('ZREM', scope.queue, me)
-    redis.call('ZREM', scope.queue_expiry, me)
+  elseif member then
+    leave(scope, member)
   end
 end
 if wait then return { 0, wait, longest } end
@@ -114,6 +169,10 @@ for i, scope in ipairs(scopes) do
   local slid = taken[i].slid
   record(slid, 1, need, whole + 2 * bucket_ms)
   redis.call('ZADD', scope.in_flight, now + lease_ms, id)
+  if redis.call('ZCARD', scope.queue) > 0 then
+    redis.call('HINCRBYFLOAT', scope.line, class, tonumber(scope.part) / tonumber(share))
+    if redis.call('ZSCORE', scope[class], party) then redis.call('ZINCRBY', scope[class], scope.part, party) end
+  end
   -- A set whose last member went is a new key.
   if taken[i].in_flight == 0 or is_first_in_bucket(slid) then
     redis.call('PEXPIRE', scope.in_flight, lease_ms + 2 * bucket_ms)

@@ -1,7 +1,8 @@
 -- Per scope: a hash with the window (calls and tokens in all, and by bucket c123 and t123 from `oldest` to `newest`), a sorted
--- set of calls in flight by the end of their lease, and two of those in the queue, by when they came and by when they lose
--- their place, as TOKENS|ASKER. A bucket is a six-hundredth of the window and leaves only when its last moment has left:
--- never too early, and at most 0.2 % late. All times are Redis's own, in ms.
+-- set of calls in flight by the end of their lease, and those in line (reserve.lua): a set of members
+-- PARTY|TURN|TIME|TOKENS|ACCOUNT|ASKER in the order of their bytes, one of these by when they lose their place, two of the
+-- parties of each class by their turns, and a hash of counts, of the classes' turns and of members by call. A bucket is a six-hundredth of the window and leaves only
+-- when its last moment has left: never too early, and at most 0.2 % late. All times are Redis's own, in ms.
 local function precise_now()
   local time = redis.call('TIME')
   return time[1] * 1000 + time[2] / 1000
