@@ -207,6 +207,44 @@ describe('a case for which somebody waits', () => {
   })
 })
 
+describe('tenants take turns', () => {
+  const LOUD = Array.from({ length: 200 }, (_, n) => `rumor@loud~${n}~r1`)
+  const QUIET = 'rumor@quiet~1~r1'
+  // As many as are in the turn that has begun, and in the next.
+  const TURNS = 2 * 32
+
+  it('so that the cases of one with many accounts are advanced after those of others that come later', async () => {
+    const gate = Promise.withResolvers<void>()
+    const advanced: string[] = []
+    queues.work({
+      async advance(caseId) {
+        advanced.push(caseId)
+        await gate.promise
+        return { next: 'done' }
+      },
+      answer: async () => ({ end: 'done', outcome: 'answered', advance: false }),
+    })
+    await queues.push(LOUD)
+    await expect.poll(() => advanced.length, SOON).toBe(8)
+    await queues.push([QUIET])
+    gate.resolve()
+    await expect.poll(() => advanced.length, SOON).toBe(LOUD.length + 1)
+    expect(advanced.indexOf(QUIET)).toBeLessThanOrEqual(8 + TURNS)
+  })
+
+  it('so that the asks of one with many accounts are answered after those of others that come later', async () => {
+    const work = gatedWork(() => 1)
+    queues.work(work.work)
+    await queues.push(LOUD)
+    await expect.poll(waitingAsks, SOON).toBe(LOUD.length - AT_WORK)
+    await queues.push([QUIET])
+    await expect.poll(waitingAsks, SOON).toBe(LOUD.length + 1 - AT_WORK)
+    work.open()
+    await expect.poll(() => work.answered.length, SOON).toBe(LOUD.length + 1)
+    expect(work.order().indexOf(QUIET)).toBeLessThanOrEqual(AT_WORK + TURNS)
+  })
+})
+
 describe('shares take turns', () => {
   const FLOOD = Array.from({ length: 60 }, (_, n) => `flood ${n}`)
   const shares = new Map(FLOOD.map((caseId) => [caseId, 'one account']))

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { SlotOwner } from './slots.ts'
-import { readVerdictId, requestIn } from './verdict-id.ts'
+import { readVerdictId, requestIn, scopeOf } from './verdict-id.ts'
 
 /** `waiting`: somebody waits on HTTP for it; `rest`: everything else. */
 export type ServiceClass = 'waiting' | 'rest'
@@ -34,4 +34,14 @@ export function classOf(caseId: string): ServiceClass {
 export function ownerOf(caseId: string, share: string): SlotOwner {
   const name = classOf(caseId)
   return { name, part: name === 'rest' ? share : (readVerdictId(caseId)?.tenant ?? share) }
+}
+
+/** Who takes turns in a queue: tenants, and within one the shares of its cases. */
+export interface TurnOwner {
+  readonly tenant: string
+  readonly share: string
+}
+
+export function turnOwnerOf(caseId: string, share: string): TurnOwner {
+  return { tenant: scopeOf(caseId).tenant, share: ownerOf(caseId, share).part }
 }

@@ -2,6 +2,7 @@ import type { JournalEntry } from '../../contracts/facts/case.ts'
 import { classOf } from '../../contracts/facts/service-class.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
 import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
+import { scopeOf } from '../../contracts/facts/verdict-id.ts'
 import { type CaseStore, CaseWithheld, StoreSuspended, type TakenCase } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Library } from '../../contracts/ports/library.ts'
@@ -92,7 +93,7 @@ const PROTOCOL_OFF: Advance = { next: 'later', delayMs: 5_000 }
 /** Advances a case to its next round or its end, once it is its turn and there is room for it. */
 async function advance(context: JudgeContext, caseId: string, share: string): Promise<Advance> {
   const { cases, scripts, pace, large } = context
-  const paced = { share, serviceClass: classOf(caseId) }
+  const paced = { share, serviceClass: classOf(caseId), tenant: scopeOf(caseId).tenant }
   const waitingScript = scripts.of(caseId)
   if (waitingScript === undefined) {
     const delayMs = pace.delayFor(paced)

@@ -28,6 +28,7 @@ const POLL_MS = 10
 
 /** A case that is to begin: its class, and whose share of the service it uses. */
 interface PacedCase {
+  readonly tenant: string
   readonly share: string
   readonly serviceClass: ServiceClass
 }
@@ -36,18 +37,22 @@ export type Pacing = ReturnType<typeof pacing>
 
 /**
  * Lets cases begin as fast as this process can judge them, in order, so that those that have begun end before others
- * begin. More of them would end no sooner, and their scripts would fill the memory. A share that has a part of what may be
- * in progress waits for its own cases to end, and holds up no other.
+ * begin. More of them would end no sooner, and their scripts would fill the memory. Of those that wait, the tenant begins
+ * one of whom none has begun for longest. A share that has a part of what may be in progress waits for its own cases to end,
+ * and holds up no other.
  */
 export function pacing(scripts: Pick<WaitingScripts, 'recent'>, clock: Clock) {
   const waiting = new Set<PacedCase & { readonly begin: () => void }>()
   let answering = 0
   let polling: NodeJS.Timeout | undefined
   let pausedFor = 0
+  /** By tenant, the number of its case that began last, while cases wait. */
+  const lastOf = new Map<string, number>()
+  let begunInAll = 0
   /** When the next case of each share may begin, by a monotonic clock, in ms. */
   const nextOf = new Map<string, number>()
 
-  function begins({ share, serviceClass }: PacedCase, afterMs = BETWEEN_MS): void {
+  function comesAfter({ share, serviceClass }: PacedCase, afterMs = BETWEEN_MS): void {
     if (serviceClass === 'waiting') return
     const now = performance.now()
     nextOf.set(share, Math.max(nextOf.get(share) ?? 0, now + afterMs))
@@ -73,20 +78,23 @@ export function pacing(scripts: Pick<WaitingScripts, 'recent'>, clock: Clock) {
     if (waiting.size > 0) return
     clearInterval(polling)
     polling = undefined
+    lastOf.clear()
   }
 
   /** Lets those of a class begin for which there is room; returns how many began. */
   function beginWaiting(serviceClass: ServiceClass, paused: boolean): number {
     const { free, hasRoom } = room(serviceClass)
     const most = Math.max(free, paused ? A_FEW : 0)
+    const may = (one: PacedCase) =>
+      one.serviceClass === serviceClass && waitOf(one) === 0 && (paused || hasRoom(one.share))
     let begun = 0
-    for (const one of waiting) {
-      if (begun >= most) break
-      if (one.serviceClass !== serviceClass || waitOf(one) > 0 || !(paused || hasRoom(one.share))) continue
-      waiting.delete(one)
-      begins(one)
-      one.begin()
-      begun++
+    for (; begun < most; begun++) {
+      const next = leastOf([...waiting].filter(may), ({ tenant }) => lastOf.get(tenant) ?? 0)
+      if (next === undefined) break
+      waiting.delete(next)
+      lastOf.set(next.tenant, ++begunInAll)
+      comesAfter(next)
+      next.begin()
     }
     return begun
   }
@@ -99,13 +107,13 @@ export function pacing(scripts: Pick<WaitingScripts, 'recent'>, clock: Clock) {
     },
     /** The case that has begun is as long as this. */
     weigh(one: PacedCase, characters: number): void {
-      if (characters > COMMENT_CHARACTERS) begins(one, (PER_COMMENT_MS * characters) / COMMENT_CHARACTERS)
+      if (characters > COMMENT_CHARACTERS) comesAfter(one, (PER_COMMENT_MS * characters) / COMMENT_CHARACTERS)
     },
     /** Resolves when the case may begin. */
     async begin(one: PacedCase): Promise<void> {
-      const { free, hasRoom } = room(one.serviceClass)
-      if (free > 0 && waitOf(one) === 0 && hasRoom(one.share)) return begins(one)
       const turn = new Promise<void>((begin) => waiting.add({ ...one, begin }))
+      beginWaiting(one.serviceClass, false)
+      if (waiting.size === 0) return turn
       if (polling === undefined) pausedFor = 0
       polling ??= setInterval(poll, POLL_MS)
       return turn
@@ -118,4 +126,10 @@ export function pacing(scripts: Pick<WaitingScripts, 'recent'>, clock: Clock) {
       }
     },
   }
+}
+
+/** The first of those with the lowest number. */
+function leastOf<One>(all: readonly One[], numberOf: (one: One) => number): One | undefined {
+  const least = Math.min(...all.map(numberOf))
+  return all.find((one) => numberOf(one) === least)
 }

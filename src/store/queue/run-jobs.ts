@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DelayedError, type Job } from 'bullmq'
-import { ownerOf } from '../../contracts/facts/service-class.ts'
+import { classOf, ownerOf, turnOwnerOf } from '../../contracts/facts/service-class.ts'
 import type { FairSlots } from '../../contracts/facts/slots.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Report } from '../../contracts/ports/report.ts'
@@ -73,11 +73,11 @@ async function addAsks({ queues, turns, settings, clock }: RunParts, groups: rea
       const [first] = ofStage
       const queue = first === undefined ? undefined : asksQueue(queues, first)
       if (first === undefined || queue === undefined) throw new Error(`the stage ${name} is not declared`)
-      const { name: serviceClass, part } = ownerOf(first.caseId, first.share)
+      const isWaiting = classOf(first.caseId) === 'waiting'
       const { attempts, backoff } = stageSettings(settings, first)
       // Who asks for more calls waits longer for the next ones: with a price of one a job, large groups would take a tenant's turns.
-      const costs = ofStage.map(({ keys }) => (serviceClass === 'waiting' ? keys.length : 1))
-      const priorities = await turns.next(queue, part, costs)
+      const costs = ofStage.map(({ keys }) => (isWaiting ? keys.length : 1))
+      const priorities = await turns.next(queue, turnOwnerOf(first.caseId, first.share), costs)
       const readyAt = clock()
       const jobs = ofStage.map(({ keys, ...group }, index) => ({
         name: group.stage,

@@ -3,6 +3,7 @@ import { type IQueueBackend, type Job, Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { type ClassShares, classOf, ownerOf } from '../../contracts/facts/service-class.ts'
+import { scopeOf } from '../../contracts/facts/verdict-id.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { AskGroup, StageQueues } from '../../contracts/ports/stage-queues.ts'
 import type { Turns } from './turns.ts'
@@ -157,9 +158,10 @@ export function caseJobs(queues: JobQueues, turns: Turns): Pick<StageQueues, 'pu
         const byShare = Map.groupBy(ofQueue, (caseId) => ownerOf(caseId, shares.get(caseId) ?? caseId).part)
         const jobs = await Promise.all(
           [...byShare].map(async ([share, ofShare]) => {
+            const owner = { tenant: scopeOf(ofShare[0] ?? '').tenant, share }
             const priorities = await turns.next(
               queue,
-              share,
+              owner,
               ofShare.map(() => 1),
             )
             return ofShare.map((caseId, index) => ({

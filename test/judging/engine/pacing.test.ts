@@ -4,7 +4,7 @@ import { pacing } from '../../../src/judging/engine/pacing.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-const of = (share: string) => ({ share, serviceClass: 'rest' as const })
+const of = (share: string, tenant = 'acme') => ({ tenant, share, serviceClass: 'rest' as const })
 
 /** So many cases in progress, each of a share of its own. */
 const others = (count: number) => new Map(Array.from({ length: count }, (_, nth) => [`other ${nth}`, 1]))
@@ -21,9 +21,9 @@ function paced(recent: () => Map<string, number>) {
     },
     Date.now,
   )
-  const begun = async (share = 'own') => {
+  const begun = async (share = 'own', tenant?: string) => {
     let began = false
-    const waiting = pace.begin(of(share)).then(() => {
+    const waiting = pace.begin(of(share, tenant)).then(() => {
       began = true
     })
     await vi.advanceTimersByTimeAsync(0)
@@ -86,6 +86,18 @@ test('a share with half of what may be in progress waits for its own cases to en
   await vi.advanceTimersByTimeAsync(2_000)
   expect(waiting.every(({ began }) => began())).toBe(true)
   expect(vi.getTimerCount()).toBe(0)
+})
+
+test('tenants take turns: one with cases of many shares holds up none with few', async () => {
+  let recent = 128
+  const { begun } = paced(() => others(recent))
+  const loud = await Promise.all(Array.from({ length: 40 }, (_, nth) => begun(`share ${nth}`, 'loud')))
+  const quiet = await Promise.all(Array.from({ length: 3 }, (_, nth) => begun(`its ${nth}`, 'quiet')))
+  recent = 121
+  await vi.advanceTimersByTimeAsync(10)
+  expect(quiet.map(({ began }) => began())).toEqual([true, true, true])
+  expect(loud.filter(({ began }) => began())).toHaveLength(4)
+  await vi.advanceTimersByTimeAsync(1_000)
 })
 
 test('a share begins one case after the other, and not all at once', async () => {
