@@ -1,6 +1,8 @@
 import type { CallOutcome, OperatorAction, OutageReason } from '../contracts/facts/errors.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { BreakerState } from '../contracts/ports/report.ts'
+import { tenantIn } from './account-key.ts'
+import { latestOfTenants } from './latest-of-tenants.ts'
 import { type ProbeOrder, probeOrder } from './probe-order.ts'
 
 export interface BreakerSettings {
@@ -53,6 +55,8 @@ export interface PassFailure {
   readonly action?: OperatorAction | undefined
   /** What the call said, for the log; never what was sent or received. */
   readonly why?: string | undefined
+  /** It was cut off before its set time, as others like it are answered sooner. */
+  readonly cutOff?: boolean
 }
 
 export type PassDecision =
@@ -83,7 +87,9 @@ export interface Breaker {
   /**
    * Notes how the call ended. Counts once, and not if the model's state has changed since the pass was given. An error
    * that the endpoint answers with counts for one account once only, as long as others are answered: it is the question's
-   * doing, and one account's questions must not keep all others from the model. So does a refused permission or model, and a probe
+   * doing, and one account's questions must not keep all others from the model. Where another tenant's latest call was answered
+   * and no other's failed, all failures of a tenant count as one, for it makes accounts at will, and those of its calls that were
+   * cut off as none. So does a refused permission or model, and a probe
    * once another was answered. A model whose errors, a few times in a row, need the operator is left alone, but
    * for a probe now and then.
    */
@@ -158,11 +164,18 @@ export function breaker(deps: {
   const { settings, clock, changed, random = Math.random } = deps
   const states = new Map<string, State>()
   const orders = new Map<string, ProbeOrder>()
+  const latestEnds = new Map<string, ReturnType<typeof latestOfTenants>>()
 
   function orderOf(model: string): ProbeOrder {
     const order = orders.get(model) ?? probeOrder(clock)
     orders.set(model, order)
     return order
+  }
+
+  function latestOf(model: string) {
+    const latest = latestEnds.get(model) ?? latestOfTenants(clock)
+    latestEnds.set(model, latest)
+    return latest
   }
 
   function enter(model: string, from: State, to: State, outage: ModelOutage): State {
@@ -264,15 +277,19 @@ export function breaker(deps: {
 
     note(pass, end, failure = {}) {
       const { model } = pass
-      const { accountKey, action } = failure
+      const { accountKey, action, cutOff = false } = failure
       const state = states.get(model)
       if (state === undefined || state.is === 'open' || !state.out.delete(pass)) return
       const failed = action !== undefined || FAILED.has(end)
       if (!failed && !WORKED.has(end)) return
       const order = orderOf(model)
-      const hadFailed = order.hasFailed(accountKey)
+      const tenant = tenantIn(accountKey)
+      const isTenants = action === undefined && failed && latestOf(model).onlyFails(tenant)
+      latestOf(model).ended(tenant, !failed)
+      const hadFailed = order.hasFailed(accountKey) || isTenants
       if (failed) order.failed(accountKey)
       else order.answered(accountKey)
+      if (isTenants && cutOff) return
       if (state.is === 'half-open') {
         if (!failed) {
           state.worked++
@@ -283,7 +300,9 @@ export function breaker(deps: {
           open(model, state, action === undefined ? doubled : settings.coolDown, failure)
         }
       } else if (
-        action === undefined ? isDown(state, end, accountKey, settings) : isRefusing(state, action, hadFailed)
+        action === undefined
+          ? isDown(state, end, { whose: isTenants ? tenant : accountKey, isTenants }, settings)
+          : isRefusing(state, action, hadFailed)
       ) {
         open(model, state, settings.coolDown, failure)
       }
@@ -313,19 +332,24 @@ function isRefusing(state: Closed, action: OperatorAction, hadFailed: boolean): 
 }
 
 /** Notes one more call that was answered or not; returns whether too many were not. */
-function isDown(state: Closed, end: PassEnd, accountKey: string | undefined, settings: BreakerSettings): boolean {
+function isDown(
+  state: Closed,
+  end: PassEnd,
+  { whose, isTenants }: { readonly whose: string | undefined; readonly isTenants: boolean },
+  settings: BreakerSettings,
+): boolean {
   const failed = FAILED.has(end)
   if (!failed) {
     state.refusals = 0
     state.refused = 0
     state.failedAskers.clear()
-  } else if (accountKey !== undefined && state.failedAskers.size < 2) state.failedAskers.add(accountKey)
+  } else if (whose !== undefined && state.failedAskers.size < 2) state.failedAskers.add(whose)
   const mostInARow = state.failedAskers.size < 2 ? ALONE_FAILS : OTHERS_WORK
-  const itsOwn =
-    end === 'unavailable' && accountKey !== undefined && state.blamed.has(accountKey) && state.inARow < mostInARow
+  const mayBeItsOwn = end === 'unavailable' || isTenants
+  const itsOwn = mayBeItsOwn && whose !== undefined && state.blamed.has(whose) && state.inARow < mostInARow
   state.inARow = failed ? state.inARow + 1 : 0
   if (itsOwn) return false
-  if (failed && accountKey !== undefined) blame(state.blamed, accountKey)
+  if (failed && whose !== undefined) blame(state.blamed, whose)
   state.failures.push(failed)
   if (state.failures.length > settings.window) state.failures.shift()
   return failed && tooMany(state.failures, settings)

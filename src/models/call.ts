@@ -68,7 +68,7 @@ export interface FailedCall {
 /** Begins a call: from here on the endpoint may charge for it, and it is cut off when it takes far longer than usual. */
 export function beginCall(
   { settings, clock }: GatewayState,
-  { protocol, signal, attempt, last, deadline }: AskContext,
+  { protocol, subject, signal, attempt, last, deadline }: AskContext,
   { pass, slot }: Admission,
   prompt: ModelPrompt,
   reservation: CallReservation,
@@ -87,11 +87,12 @@ export function beginCall(
   const timeoutMs = Math.min(longestMs, Math.max(1, deadline - startedAt))
   const endPace = slot.adaptive.begin(kind)
   const unwatch = slot.times.watch({
-    kind,
+    // Short questions of one tenant must not shorten the time that another's long ones have.
+    kind: `${kind} ${subject.tenant}`,
     attempt,
     last,
     cut(afterMs) {
-      const why = `call cut off after ${afterMs} ms, the limit derived from this stage's recent answers`
+      const why = `call cut off after ${afterMs} ms, the limit derived from recent answers of this stage and tenant`
       cutOff = new RetryLaterError('timeout', why)
       stopping.abort(cutOff)
     },
@@ -203,7 +204,11 @@ export function failCall(
   const operatorAction = hasOthers(choice) || gateway.settings.defersInOutage ? refusal?.operatorAction : undefined
   endCall(gateway, context, flight, outcome, {
     again: error instanceof ParameterRefused,
-    failure: { action: operatorAction, why: error instanceof Error ? error.message : '' },
+    failure: {
+      action: operatorAction,
+      why: error instanceof Error ? error.message : '',
+      cutOff: flight.cutOff() !== null,
+    },
     ...(refusal === undefined ? {} : { filtered: refusal.filtered }),
   })
   return { error, use: { spent: isFree ? NOTHING : use.spent, counted: !isFree || outcome === 'rate-limited' } }
@@ -223,7 +228,7 @@ function endCall(
     readonly reply?: ModelReply
     readonly charge?: Charge
     readonly unmetered?: UnmeteredReason | null
-    readonly failure?: Pick<PassFailure, 'action' | 'why'>
+    readonly failure?: Pick<PassFailure, 'action' | 'why' | 'cutOff'>
     readonly again?: boolean
     readonly filtered?: readonly FilterRefusal[]
   },

@@ -5,6 +5,7 @@ import { RetryLaterError, type Trial } from '../contracts/facts/errors.ts'
 import { classOf, type ServiceClass } from '../contracts/facts/service-class.ts'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { ChatMessage } from '../contracts/facts/verdict.ts'
+import { accountKeyOf } from './account-key.ts'
 import type { CallOwner } from './model-slots.ts'
 
 /** One attempt at an ask, as who asks gives it. */
@@ -78,7 +79,7 @@ export function askContext({ calls, ...given }: GivenAsk): AskContext {
   return {
     ...given,
     author,
-    accountKey: author === undefined ? `case ${caseId}` : `by ${subject.tenant}/${author}`,
+    accountKey: accountKeyOf(subject.tenant, author === undefined ? `case ${caseId}` : `by ${author}`),
     addCall: (call) => void calls.push(call),
     signal: cancelled === undefined ? signal : AbortSignal.any([signal, stopping.signal]),
     stop: (why) => stopping.abort(why),

@@ -1,6 +1,10 @@
 import type { Clock } from '../contracts/ports/clock.ts'
+import { tenantIn } from './account-key.ts'
 
-/** Whose turn it is to try a model again that is left alone: of those that wait, first who has had no call fail. */
+/**
+ * Whose turn it is to try a model again that is left alone: of those that wait, first the tenants that have had no call fail, and
+ * of a tenant the accounts.
+ */
 export interface ProbeOrder {
   /** A call of this account failed; or one was answered. */
   failed(accountKey: string | undefined): void
@@ -18,6 +22,27 @@ const BACK_MS = 65_000
 const MOST_CASES = 1_000
 
 export function probeOrder(clock: Clock): ProbeOrder {
+  const [tenants, accounts] = [orderOf(clock), orderOf(clock)]
+  return {
+    failed(accountKey) {
+      tenants.failed(tenantIn(accountKey))
+      accounts.failed(accountKey)
+    },
+    answered(accountKey) {
+      tenants.answered(tenantIn(accountKey))
+      accounts.answered(accountKey)
+    },
+    hasFailed: accounts.hasFailed,
+    waits(accountKey, forMs) {
+      tenants.waits(tenantIn(accountKey), forMs)
+      accounts.waits(accountKey, forMs)
+    },
+    isBehind: (accountKey) => tenants.isBehind(tenantIn(accountKey)) || accounts.isBehind(accountKey),
+  }
+}
+
+/** The same for keys of one kind. */
+function orderOf(clock: Clock): ProbeOrder {
   const failures = new Set<string>()
   /** Who waits and has not failed, by when they have come back at the latest, in ms since 1970. */
   const waiting = new Map<string, number>()

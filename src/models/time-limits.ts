@@ -16,7 +16,7 @@ export interface TimeLimits {
 }
 
 export interface WatchedCall {
-  /** Calls of one kind (a stage) take similar times. */
+  /** Calls of one kind (a stage, for a tenant) take similar times. */
   readonly kind: string
   /** 1 for the first try of an ask. */
   readonly attempt: number
@@ -28,6 +28,8 @@ export interface WatchedCall {
 /** Fewest answers for a limit, and how many of the latest count. */
 const ENOUGH = 8
 const LATEST = 128
+/** Most kinds that are remembered; those that were answered longest ago go first. */
+const MOST_KINDS = 1_000
 /** The limit is this quantile of the answers' times, multiplied by this. */
 const QUANTILE = 0.9
 const MULTIPLIER = 3
@@ -90,7 +92,9 @@ export function timeLimits({ leastMs }: { leastMs: number | null }, clock: Clock
         }
         if (answeredMs === undefined) return
         const known = times.get(call.kind) ?? lastOnes(LATEST)
+        times.delete(call.kind)
         times.set(call.kind, known)
+        for (const first of times.keys()) if (times.size > MOST_KINDS) times.delete(first)
         known.add(answeredMs)
       }
     },

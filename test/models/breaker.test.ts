@@ -163,6 +163,65 @@ describe('the breaker', () => {
   })
 })
 
+describe('the breaker where one tenant’s calls fail', () => {
+  /** Calls of these accounts, that end alike. */
+  function tenants(settings: Partial<BreakerSettings> = {}) {
+    const made = setUp({ window: 20, minCalls: 10, ...settings })
+    const call = (accountKey: string, end: PassEnd, cutOff = false) => {
+      const allowed = made.allow('a', accountKey)
+      if (allowed.ok) made.note(allowed.pass, end, { accountKey, cutOff })
+      return allowed.ok
+    }
+    const flood = (tenant: string, count: number, end: PassEnd, cutOff = false) => {
+      for (let n = 0; n < count; n++) call(`${tenant}/by ${n}`, end, cutOff)
+    }
+    return { ...made, call, flood }
+  }
+
+  test('stays closed for others, however many accounts the tenant has, as long as they are answered', () => {
+    for (const end of ['timeout', 'unavailable'] as const) {
+      const { call, flood, state } = tenants()
+      for (let round = 0; round < 5; round++) {
+        expect(call('acme/by one', 'answered')).toBe(true)
+        flood('mallory', 30, end)
+      }
+      expect(state('a')).toBe('closed')
+    }
+  })
+
+  test('takes no call for a sign of an outage that was cut off early, unless others’ calls fail too', () => {
+    const { call, flood, state } = tenants()
+    flood('mallory', 8, 'answered')
+    call('acme/by one', 'answered')
+    flood('mallory', 200, 'timeout', true)
+    expect(state('a')).toBe('closed')
+    call('acme/by one', 'timeout', true)
+    flood('mallory', 20, 'timeout', true)
+    expect(state('a')).toBe('open')
+  })
+
+  test('opens where nobody else has been answered for ten minutes', () => {
+    const { call, flood, state, pass } = tenants()
+    call('acme/by one', 'answered')
+    pass(600_001)
+    flood('mallory', 20, 'timeout', true)
+    expect(state('a')).toBe('open')
+  })
+
+  test('is tried again with another tenant’s call first', () => {
+    const { call, flood, state, pass, allow } = tenants()
+    flood('mallory', 20, 'timeout')
+    pass(1_000)
+    expect(state('a')).toBe('half-open')
+    call('mallory/by 15', 'timeout')
+    expect(allow('a', 'acme/by one')).toMatchObject({ ok: false })
+    pass(2_000)
+    // It has waited, so an account of the other that was not seen before waits for it.
+    expect(allow('a', 'mallory/by another')).toMatchObject({ ok: false })
+    expect(call('acme/by one', 'answered')).toBe(true)
+  })
+})
+
 describe('a pass for as long as the work lasts', () => {
   const never = (): never => {
     throw new Error('the model may be called')

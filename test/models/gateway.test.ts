@@ -254,4 +254,68 @@ describe('a call that takes far longer than its stage does', () => {
     expect(calls.map(({ outcome }) => outcome)).toEqual([...Array(10).fill('answered'), 'timeout'])
     expect(made.busy).toBe(0)
   })
+
+  test('by a limit learnt from its own tenant’s calls, and keeps no other tenant from the model', async () => {
+    let now = 0
+    let hangs = false
+    const signals = new Map<string, AbortSignal>()
+    const made = gateway({
+      model: {
+        async complete({ messages, signal }) {
+          now += 100
+          if (!hangs) return reply()
+          signals.set(messages[0]?.content.startsWith('acme') ? 'acme' : 'mallory', signal)
+          return new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('stopped'))))
+        },
+      },
+      loadImage: async () => '',
+      ...memoryParts(() => now),
+      settings: {
+        ...settings,
+        roles: { default: ['small'] },
+        slots: 100,
+        latencyTolerance: null,
+        minTimeout: 1_000,
+        callTimeout: 60_000,
+      },
+      clock: () => now,
+      report() {},
+    })
+    const stopping = new AbortController()
+    const put = (tenant: string, author: number) =>
+      made.ask(
+        askContext({
+          ask: { ...ask, messages: [{ role: 'user', content: tenant }] },
+          protocol: 'rumor',
+          subject: { tenant, postId: 'p', kind: 'post' },
+          caseId: 'c',
+          author: `author ${author}`,
+          askId: `${tenant} ${author}`,
+          remember: false,
+          attempt: 1,
+          last: false,
+          deadline: 1_000_000,
+          calls: [],
+          signal: stopping.signal,
+        }),
+      )
+    await put('acme', 0)
+    for (let n = 0; n < 10; n++) await put('mallory', n)
+    hangs = true
+    const longOne = put('acme', 1)
+    const cut = Promise.allSettled(Array.from({ length: 90 }, (_, n) => put('mallory', n)))
+    const ticking = setInterval(() => {
+      now += 200
+    }, 20)
+    expect((await cut).every(({ status }) => status === 'rejected')).toBe(true)
+    clearInterval(ticking)
+    expect([...signals].map(([tenant, { aborted }]) => [tenant, aborted])).toEqual([
+      ['acme', false],
+      ['mallory', true],
+    ])
+    hangs = false
+    await put('acme', 2)
+    stopping.abort()
+    await expect(longOne).rejects.toThrow()
+  })
 })
