@@ -36,6 +36,34 @@ it(`judges ten posts of a quiet tenant among those of a loud one that sent ${LOU
   timeout: 120_000,
 }, async ({ stack, start }) => {
   const environment = environmentOn(stack, { ...few, ...protocolsOn('counterspeech') })
+  // Those that were open, and then one of each tenant in turn.
+  await judgesQuietOnes({ environment, start }, OPEN + 2 * 10 + AT_WORK)
+})
+
+it.runIf(IN_PROOF)(
+  'does so where all of the loud one’s cases are open',
+  {
+    timeout: 120_000,
+  },
+  async ({ stack, start }) => {
+    const environment = environmentOn(stack, {
+      ...protocolsOn('counterspeech'),
+      GAVEL_STAGES_DEFAULT_CONCURRENCY: String(AT_WORK),
+    })
+    // At each of three steps a turn that has begun and another one, of 32.
+    await judgesQuietOnes({ environment, start }, 3 * 2 * 32 + 2 * 10 + AT_WORK, 1)
+  },
+)
+
+/** `times`: so many times as many of the loud tenant's verdicts come afterwards. */
+async function judgesQuietOnes(
+  {
+    environment,
+    start,
+  }: { environment: Record<string, string>; start: (with_: Record<string, string>) => Promise<unknown> },
+  turns: number,
+  times = 2,
+): Promise<void> {
   const repliesOf = (tenant: string, count: number) =>
     Array.from({ length: count }, (_, index) => ({
       type: 'counterspeech',
@@ -63,12 +91,10 @@ it(`judges ten posts of a quiet tenant among those of a loud one that sent ${LOU
   const waitedFor = order.slice(0, last).filter(isLouds).length
   const after = order.slice(last).filter(isLouds).length
   tell(`${waitedFor} verdicts of the loud tenant came while the quiet one waited for its ten, ${after} after them`)
-  // Those that were open, and then one of each tenant in turn.
-  const turns = OPEN + 2 * 10 + AT_WORK
   expect(waitedFor).toBeLessThanOrEqual(turns)
   // In the order in which they came it would have waited for all of these.
-  expect(waitedFor + after).toBeGreaterThan(2 * turns)
-})
+  expect(waitedFor + after).toBeGreaterThan(times * turns)
+}
 
 it('asks about twenty small threads before it has asked all about one of four hundred comments', {
   timeout: 120_000,
