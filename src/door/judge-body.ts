@@ -24,6 +24,8 @@ import { checkKnown, unknownIn } from './unknown-fields.ts'
 
 /** Longest wait of a request for verdicts, and its default, in seconds. */
 export const [MOST_WAIT, USUAL_WAIT] = [60, 30]
+/** Who waits for less, in seconds, is served with those who do not wait: else bulk would go before the stream. */
+const LEAST_WAIT = 1
 
 export interface ReadingParts {
   readonly topics: Readonly<Record<MessageType, string>>
@@ -166,7 +168,7 @@ function smallFields(
     }
   })
   const read = fields.safeParse(Object.fromEntries(named))
-  if (read.success) return { ...read.data, protocols: read.data.protocols ?? null, waits: read.data.wait > 0 }
+  if (read.success) return { ...read.data, protocols: read.data.protocols ?? null, waits: read.data.wait >= LEAST_WAIT }
   const errors = read.error.issues.map((issue) => ({ path: issue.path.join('.'), message: faultIn(issue) }))
   throw new RequestRefused('invalid', errors.map(({ path, message }) => `${path}: ${message}`).join('; '), { errors })
 }

@@ -257,6 +257,17 @@ describe('what is asked', () => {
     }
   })
 
+  test.each([
+    [0, false],
+    [0.001, false],
+    [1, true],
+  ])('with a wait of %d s has a share of its own: %s', async (wait, waits) => {
+    const { ask, asked, judge } = judgingDoor()
+    judge()
+    await ask('POST', '/v1/judge', { post: POST, protocols: ['hate'], wait })
+    expect(asked.map(({ asked: one }) => one.waits)).toEqual([waits])
+  })
+
   test('may wait for a part of a millisecond', async () => {
     const { ask } = judgingDoor()
     expect((await ask('POST', '/v1/judge', { post: POST, wait: 0.0123456 })).status).toBe(202)
