@@ -170,7 +170,7 @@ for i, scope in ipairs(scopes) do
   record(slid, 1, need, whole + 2 * bucket_ms)
   redis.call('ZADD', scope.in_flight, now + lease_ms, id)
   if redis.call('ZCARD', scope.queue) > 0 then
-    redis.call('HINCRBYFLOAT', scope.line, class, tonumber(scope.part) / tonumber(share))
+    redis.call('HSET', scope.line, class, class_turn(scope, class) + tonumber(scope.part) / tonumber(share))
     if redis.call('ZSCORE', scope[class], party) then redis.call('ZINCRBY', scope[class], scope.part, party) end
   end
   -- A set whose last member went is a new key.
