@@ -9,9 +9,9 @@ import { noScore } from './no-score.ts'
 import { type Analysis, analysis, asJson, faultInRequest, suggestion } from './perspective-requests.ts'
 import { headersOf, PROBLEMS, RequestRefused } from './problem.ts'
 import { type DoorRoute, json, type Operation, type Schema } from './route.ts'
-import { ATTRIBUTES, type Attribute } from './scoring/attributes.ts'
-import { sentencesOf } from './scoring/pieces.ts'
-import { SCORING_VERSION, type TextScorer } from './scoring/score-text.ts'
+import { ATTRIBUTES, type Attribute, type AttributeQuestion, questionOf } from './scoring/attributes.ts'
+import { sentencesOf, type TextPiece } from './scoring/pieces.ts'
+import { type AttributeScores, SCORING_VERSION, type TextScorer, type TextToScore } from './scoring/score-text.ts'
 import type { RecordSender } from './sending.ts'
 
 export interface PerspectiveParts {
@@ -73,16 +73,18 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
         const isSplit = sentences.length > 1
         const protocols = Array.isArray(given.debate) ? given.debate : null
         const pieces = parts.scorer.pieces(comment)
-        const scoreCalls = pieces.length + (isSplit ? 1 : 0)
+        // Without any attribute there is still a language to be told.
+        const questions = wanted.length === 0 ? FIRST_QUESTION : wanted.map(({ name }) => questionOf(name))
+        const asking = [...new Set(questions)]
+        const scoreCalls = asking.length * (pieces.length + (isSplit ? 1 : 0))
         const debated = { text: comment, language: asked[0] }
         if (wantsDebate) await parts.debate.checkRoom(caller.tenant, debated, protocols)
         const debateCalls = wantsDebate ? parts.debate.mostCalls(caller.tenant, debated, protocols) : 0
         charge({ messages: wantsDebate ? 1 : 0, calls: scoreCalls + debateCalls })
         const whose = { tenant: caller.tenant, part: caller.id, remember, gone: gone(), signal: closing }
         const scored = { text: comment, pieces, surroundings, ...whose }
-        // The summary is asked for by itself, so that it is the same with spans and without.
-        const [{ scores, model }, spans] = await waiting(
-          Promise.all([parts.scorer.attributes(scored), isSplit ? parts.scorer.sentences(scored, sentences) : null]),
+        const { scores, model, spans } = await waiting(
+          scoresOf(parts.scorer, scored, isSplit ? sentences : null, asking),
         ).catch(noScore)
         const detected = scores.language === 'und' ? [] : [scores.language]
         if (asked.length === 0) checkLanguages(detected, parts.languages, wanted[0]?.name, 'detectedLanguages')
@@ -91,7 +93,7 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
           if (value < threshold) return []
           const probability = (value: number) => ({ value, type: 'PROBABILITY' })
           const spanScores = sentences.map((part, at) => {
-            const own = spans?.scores.sentences[at] ?? scores
+            const own = spans[at] ?? scores
             return { ...part, score: probability(own[ATTRIBUTES[name]] / 100) }
           })
           const spanned = given.spanAnnotations === true ? { spanScores } : {}
@@ -144,6 +146,32 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
       },
     },
   ]
+}
+
+const FIRST_QUESTION: readonly AttributeQuestion[] = ['perspective']
+
+/**
+ * The scores of a text by all these questions, and those of each of its sentences, if there are some to be scored; language and model
+ * of the first question. The summary is asked for by itself, so that it is the same with spans and without.
+ */
+async function scoresOf(
+  scorer: TextScorer,
+  text: TextToScore,
+  sentences: readonly TextPiece[] | null,
+  questions: readonly AttributeQuestion[],
+): Promise<{ scores: AttributeScores; model: string; spans: readonly Omit<AttributeScores, 'language'>[] }> {
+  const answers = await Promise.all(
+    questions.map((one) =>
+      Promise.all([scorer.attributes(text, one), sentences === null ? null : scorer.sentences(text, sentences, one)]),
+    ),
+  )
+  const [first, ...others] = answers
+  if (first === undefined) throw new Error('no question')
+  const scores = Object.assign({}, ...others.map(([own]) => own.scores), first[0].scores)
+  const spans = (sentences ?? []).map((_, at) =>
+    Object.assign({}, ...answers.map(([, own]) => own?.scores.sentences[at])),
+  )
+  return { scores, model: first[0].model, spans }
 }
 
 function readAs<Given>(schema: z.ZodType<Given>, body: Buffer): Given {
@@ -278,7 +306,7 @@ const ANALYZE: Operation = {
         doNotStore: { type: ['boolean', 'null'], description: 'true: the answer is not remembered.' },
         spanAnnotations: {
           type: ['boolean', 'null'],
-          description: 'true: `spanScores` too, of each sentence, by a second call.',
+          description: 'true: `spanScores` too, of each sentence, by a second call for each question.',
         },
         clientToken: { type: ['string', 'null'], description: 'Comes back in the answer.' },
         debate: {

@@ -20,7 +20,7 @@ import { judgeRoutes } from '../../src/door/judge.ts'
 import { messagesRoute } from '../../src/door/messages.ts'
 import { moderationsRoute } from '../../src/door/moderations.ts'
 import { perspectiveRoutes } from '../../src/door/perspective.ts'
-import { ATTRIBUTES, attributesAnswer, CATEGORIES, categoriesAnswer } from '../../src/door/scoring/attributes.ts'
+import { ATTRIBUTES, attributesAnswers, CATEGORIES, categoriesAnswer } from '../../src/door/scoring/attributes.ts'
 import type { TextScorer } from '../../src/door/scoring/score-text.ts'
 import { sending } from '../../src/door/sending.ts'
 import { keptComment, keptPost, keptReply } from '../../src/judging/threads/kept.ts'
@@ -330,7 +330,7 @@ const SCORES = Object.fromEntries(Object.values(CATEGORIES).map((name) => [name,
 const scorer: TextScorer = {
   withinMs: 1_000,
   pieces: (text) => [text],
-  attributes: async () => ({ scores: attributesAnswer.parse({ ...ZEROS, language: 'en' }), model: 'm' }),
+  attributes: async () => ({ scores: attributesAnswers.perspective.parse({ ...ZEROS, language: 'en' }), model: 'm' }),
   sentences: async () => ({ scores: { sentences: [] }, model: 'm' }),
   categories: async () => ({ scores: categoriesAnswer.parse(SCORES), model: 'm' }),
 }

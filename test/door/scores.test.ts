@@ -13,7 +13,7 @@ import { discoveryRoute } from '../../src/door/discovery.ts'
 import { moderationsRoute } from '../../src/door/moderations.ts'
 import { perspectiveRoutes } from '../../src/door/perspective.ts'
 import { RequestRefused } from '../../src/door/problem.ts'
-import { attributesAnswer, categoriesAnswer, sentencesAnswer } from '../../src/door/scoring/attributes.ts'
+import { ATTRIBUTES, attributesAnswers, categoriesAnswer, sentencesAnswer } from '../../src/door/scoring/attributes.ts'
 import { SCORE_PROMPTS, SCORING_VERSION } from '../../src/door/scoring/score-text.ts'
 import type { SendOutcome } from '../../src/door/sending.ts'
 import { serveDoor } from '../../src/door/server/door-server.ts'
@@ -374,6 +374,56 @@ describe('comments:analyze', () => {
       expect([said.status, said.body.clientToken, said.sent.length]).toEqual([200, 'c-1', 1])
     })
 
+    test('its reference’s request for two attributes, one of them the New York Times’, with spans', async () => {
+      const text = 'What kind of idiot name is foo? Sorry, I like your name.'
+      const asked = '"requestedAttributes": {\n    "TOXICITY": {},\n    "UNSUBSTANTIAL": {}\n  }'
+      const more = '"languages": ["en"], "spanAnnotations": true'
+      const said = await sent(ANALYZE, `{"comment": {"text": "${text}"}, ${asked}, ${more}}`, typed)
+      expect([said.status, Object.keys(said.body.attributeScores)]).toEqual([200, ['TOXICITY', 'UNSUBSTANTIAL']])
+      for (const { summaryScore, spanScores } of Object.values<{
+        summaryScore: { type: string }
+        spanScores: { begin: number; end: number }[]
+      }>(said.body.attributeScores)) {
+        expect(summaryScore.type).toBe('PROBABILITY')
+        expect(spanScores.map(({ begin, end }) => [begin, end])).toEqual([
+          [0, 31],
+          [32, 56],
+        ])
+      }
+      expect(said.asked).toHaveLength(4)
+    })
+
+    test('each attribute that it ever listed, by one call for each question, and no score of another’s question', async () => {
+      const { ask, asked } = scoringDoor()
+      const wanted = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, {}]))
+      const scoresOf = async (names: readonly string[]) => {
+        const { status, body } = await ask('POST', ANALYZE, { comment: RUDE, requestedAttributes: wanted(names) })
+        expect([status, Object.keys(body.attributeScores)]).toEqual([200, names])
+        return Object.entries<{ summaryScore: { value: unknown } }>(body.attributeScores).map(
+          ([name, { summaryScore }]) => [name, summaryScore.value],
+        )
+      }
+      const every = Object.keys(ATTRIBUTES)
+      expect(every).toHaveLength(37)
+      const all = await scoresOf(every)
+      expect(all.every(([, value]) => typeof value === 'number')).toBe(true)
+      expect(asked).toHaveLength(3)
+      // Alone it gets the same.
+      for (const [name, value] of all) expect(await scoresOf([`${name}`])).toEqual([[name, value]])
+      expect(asked).toHaveLength(3 + every.length)
+      const scored = new Map(all.map(([name, value]) => [name, Number(value)]))
+      expect([Number(scored.get('ATTACK_ON_COMMENTER')) > 0.5, Number(scored.get('SPAM')) < 0.1]).toEqual([true, true])
+      expect(scored.get('CONSTRUCTIVE_EXPERIMENTAL')).toBe(scored.get('REASONING_EXPERIMENTAL'))
+    })
+
+    test('and the request that its client for JavaScript makes by itself, for spam and toxicity', async () => {
+      const requestedAttributes = { SPAM: {}, TOXICITY: {} }
+      const body = { comment: RUDE, doNotStore: true, languages: ['en'], requestedAttributes }
+      const said = await sent(ANALYZE, JSON.stringify(body), typed)
+      expect([said.status, Object.keys(said.body.attributeScores)]).toEqual([200, ['SPAM', 'TOXICITY']])
+      expect(said.asked).toHaveLength(2)
+    })
+
     test('and what its servers take for no JSON either is none', async () => {
       for (const body of [
         '{comment: {text: nothing}}',
@@ -540,6 +590,16 @@ describe('towards the rate of its key', () => {
       { units: 6, calls: 0 },
     ],
     ['a score', ANALYZE, scored, { units: 1, calls: 1 }],
+    [
+      'scores of two questions, each of them with its sentences',
+      ANALYZE,
+      {
+        comment: { text: 'One is here. Two is there.' },
+        requestedAttributes: { TOXICITY: {}, SPAM: {}, OBSCENE: {} },
+        spanAnnotations: true,
+      },
+      { units: 4, calls: 4 },
+    ],
     ['a score and a debate by one protocol', ANALYZE, { ...scored, debate: ['hate'] }, { units: 1 + 1 + 8, calls: 1 }],
     ['a score and a debate by any', ANALYZE, { ...scored, debate: true }, { units: 1 + 1 + 24, calls: 1 }],
   ])('counts %s', async (_, path, body, expected) => {
@@ -701,20 +761,38 @@ test('the document of these routes is OpenAPI 3.1, and names both forms of their
 
 test('prompts and forms of scores change together with their version', () => {
   const files = [...loadFiles('prompts/score')].map(([name, text]) => [name.replace(/\.md$/, ''), text] as const)
-  const { 'moderation-images': images, sentences, ...texts } = SCORE_PROMPTS
-  const own = new Map(files.filter(([name]) => name !== 'moderation-images' && name !== 'sentences'))
+  const { 'moderation-images': images, sentences, system, perspective, moderation, ...others } = SCORE_PROMPTS
+  const texts = { system, perspective, moderation }
+  const own = new Map(files.filter(([name]) => Object.hasOwn(texts, name)))
   const hashes: Record<number, string> = { 1: '39fe0570471acb9a', 2: '39fe0570471acb9a' }
   expect(readPrompts(own, texts).hash).toBe(hashes[SCORING_VERSION])
   const ofImages = new Map(files.filter(([name]) => name === 'moderation-images'))
   expect(readPrompts(ofImages, { 'moderation-images': images }).hash).toBe('bcd91f0fe5dc9716')
   const ofSentences = new Map(files.filter(([name]) => name === 'sentences'))
   expect(readPrompts(ofSentences, { sentences }).hash).toBe('d9260732aee03d13')
-  const forms = [attributesAnswer, sentencesAnswer(2), categoriesAnswer].map((form) => z.toJSONSchema(form))
+  const ofOthers = new Map(files.filter(([name]) => Object.hasOwn(others, name)))
+  expect(readPrompts(ofOthers, others).hash).toBe('78e202b9884292af')
+  const hashOf = (forms: readonly z.ZodType[]) =>
+    createHash('sha256')
+      .update(JSON.stringify(forms.map((form) => z.toJSONSchema(form))))
+      .digest('hex')
+      .slice(0, 16)
+  const { perspective: production, experimental, bridging } = attributesAnswers
   const hashesOfForms: Record<number, string> = { 2: '99a52b9c2c7a2b89' }
-  expect(createHash('sha256').update(JSON.stringify(forms)).digest('hex').slice(0, 16)).toBe(
-    hashesOfForms[SCORING_VERSION],
-  )
-  // They rate the same.
-  const rated = (name: string) => /\n- toxicity[\s\S]+/.exec(new Map(files).get(name) ?? '')?.[0]
-  expect(rated('sentences')).toBe(rated('perspective'))
+  expect(hashOf([production, sentencesAnswer(2, 'perspective'), categoriesAnswer])).toBe(hashesOfForms[SCORING_VERSION])
+  const inParts = [sentencesAnswer(2, 'experimental'), sentencesAnswer(2, 'bridging')]
+  expect(hashOf([experimental, ...inParts, bridging])).toBe('2875969b83d32d4e')
+  // A question about sentences rates the same as the one about the text, and each what its form asks for.
+  const rated = (name: string) =>
+    [...(new Map(files).get(name) ?? '').matchAll(/^- (\w+): .+$/gm)].map(([line, field]) => ({ line, field }))
+  for (const [name, ofParts] of [
+    ['perspective', 'sentences'],
+    ['experimental', 'experimental-sentences'],
+    ['bridging', 'bridging-sentences'],
+  ] as const) {
+    expect(rated(ofParts)).toEqual(rated(name))
+    expect(['language', ...rated(name).map(({ field }) => field)]).toEqual(
+      Object.keys(z.toJSONSchema(attributesAnswers[name]).properties ?? {}),
+    )
+  }
 })

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import type { Settings } from '../../../config/schema.ts'
 import type { AnswerOrFailure, Ask } from '../../contracts/facts/ask.ts'
-import { fences } from '../../contracts/facts/fence.ts'
+import { type Fence, fences } from '../../contracts/facts/fence.ts'
 import { samplingRanks } from '../../contracts/facts/sampling-rank.ts'
 import type { Snapshot } from '../../contracts/facts/thread.ts'
-import { harmQuestion, MODERATOR, SCORE_PROMPTS, scoreQuestions } from '../../door/scoring/score-text.ts'
+import { ATTRIBUTE_QUESTIONS, type AttributeQuestion } from '../../door/scoring/attributes.ts'
+import { attributeQuestions, harmQuestion, MODERATOR, SCORE_PROMPTS } from '../../door/scoring/score-text.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
 import { chainOf } from '../../models/fallback.ts'
 import { scalesOf } from '../../models/scales.ts'
@@ -117,22 +118,56 @@ export function plainPairs(settings: Settings): PlainPair[] {
   const asked = protocols.flatMap((protocol) =>
     PLAIN_TEXTS[protocol.subject].flatMap((texts) => pairsOf(protocol, texts, roles)),
   )
+  return [...asked, ...scorePairs(fence, chainOf(roles, 'score', MODERATOR))]
+}
+
+type PlainScored = Readonly<Record<'higher' | 'lower', { readonly words: string; readonly text: string }>>
+const OF_HARM: PlainScored = {
+  higher: { words: HARMFUL, text: 'a threat of murder' },
+  lower: { words: HARMLESS, text: 'a harmless text' },
+}
+
+/** By a question of attributes: a text that has one of them without doubt, and one that has none. */
+const SCORED_TEXTS: Readonly<Record<AttributeQuestion, PlainScored>> = {
+  perspective: OF_HARM,
+  experimental: {
+    ...OF_HARM,
+    // A greeting might be called trivial.
+    lower: {
+      words: 'The council closes the old bridge in March, because its beams have rusted; buses take the mill road.',
+      text: 'a report',
+    },
+  },
+  bridging: {
+    higher: {
+      words: 'Thank you, I respect your view. I lost my brother too, and I understand how you feel. How are you today?',
+      text: 'a kind answer',
+    },
+    lower: { words: 'The old bridge is closed from Monday to Friday.', text: 'a bare fact' },
+  },
+}
+
+/** Those of the role that scores texts at the door. */
+function scorePairs(fence: Fence, models: readonly string[]): PlainPair[] {
   const prompts = readPrompts(promptsOf('score'), SCORE_PROMPTS)
-  const [harmful, harmless] = [HARMFUL, HARMLESS].map((text) => scoreQuestions(prompts, fence, text))
-  const scores = (harmful ?? []).flatMap((ask, nth) => {
-    const other = harmless?.[nth]
-    if (other === undefined) return []
-    const higher = { ask, text: 'a threat of murder', words: [] }
-    return [
-      {
-        role: MODERATOR,
-        models: chainOf(roles, 'score', MODERATOR),
-        higher,
-        lower: { ask: other, text: 'a harmless text', words: [] },
-      },
-    ]
-  })
-  return [...asked, ...scores]
+  const pairsFor = ({ higher, lower }: PlainScored, asksFor: (words: string) => readonly Ask[]) => {
+    const others = asksFor(lower.words)
+    return asksFor(higher.words).flatMap((ask, nth) => {
+      const other = others[nth]
+      if (other === undefined) return []
+      const [high, low] = [
+        { ask, text: higher.text, words: [] },
+        { ask: other, text: lower.text, words: [] },
+      ]
+      return [{ role: MODERATOR, models, higher: high, lower: low }]
+    })
+  }
+  return [
+    ...pairsFor(OF_HARM, (words) => [harmQuestion(prompts, fence, words)]),
+    ...ATTRIBUTE_QUESTIONS.flatMap((question) =>
+      pairsFor(SCORED_TEXTS[question], (words) => attributeQuestions(prompts, fence, words, question)),
+    ),
+  ]
 }
 
 function pairsOf(

@@ -1,7 +1,45 @@
 import { z } from 'zod'
 import { offScale, scaleName, scales } from '../../contracts/facts/scales.ts'
 
-/** Perspective's attributes that are scored, and what the question calls each. */
+/**
+ * The questions that score Perspective's attributes, and what each calls them: the attributes that are in production there, those that
+ * are experimental or the New York Times', and those of constructive and of persuasive talk. What one question asks is asked at once,
+ * so that one remembered answer serves any selection of it.
+ */
+export const ATTRIBUTE_FIELDS = {
+  perspective: ['toxicity', 'severeToxicity', 'identityAttack', 'insult', 'profanity', 'threat'],
+  experimental: [
+    'sexuallyExplicit',
+    'flirtation',
+    'attackOnAuthor',
+    'attackOnCommenter',
+    'incoherent',
+    'inflammatory',
+    'likelyToReject',
+    'obscene',
+    'spam',
+    'unsubstantial',
+  ],
+  bridging: [
+    'affinity',
+    'compassion',
+    'curiosity',
+    'nuance',
+    'personalStory',
+    'reasoning',
+    'respect',
+    'alienation',
+    'fearmongering',
+    'generalization',
+    'moralOutrage',
+    'powerAppeal',
+    'scapegoating',
+  ],
+} as const
+export type AttributeQuestion = keyof typeof ATTRIBUTE_FIELDS
+type AttributeField = (typeof ATTRIBUTE_FIELDS)[AttributeQuestion][number]
+
+/** Perspective's attributes, and the field that scores each: one field for all names that Google gave the same meaning. */
 export const ATTRIBUTES = {
   TOXICITY: 'toxicity',
   SEVERE_TOXICITY: 'severeToxicity',
@@ -9,8 +47,49 @@ export const ATTRIBUTES = {
   INSULT: 'insult',
   PROFANITY: 'profanity',
   THREAT: 'threat',
-} as const
+  TOXICITY_FAST: 'toxicity',
+  TOXICITY_EXPERIMENTAL: 'toxicity',
+  SEVERE_TOXICITY_EXPERIMENTAL: 'severeToxicity',
+  IDENTITY_ATTACK_EXPERIMENTAL: 'identityAttack',
+  INSULT_EXPERIMENTAL: 'insult',
+  PROFANITY_EXPERIMENTAL: 'profanity',
+  THREAT_EXPERIMENTAL: 'threat',
+  SEXUALLY_EXPLICIT: 'sexuallyExplicit',
+  FLIRTATION: 'flirtation',
+  ATTACK_ON_AUTHOR: 'attackOnAuthor',
+  ATTACK_ON_COMMENTER: 'attackOnCommenter',
+  INCOHERENT: 'incoherent',
+  INFLAMMATORY: 'inflammatory',
+  LIKELY_TO_REJECT: 'likelyToReject',
+  OBSCENE: 'obscene',
+  SPAM: 'spam',
+  UNSUBSTANTIAL: 'unsubstantial',
+  AFFINITY_EXPERIMENTAL: 'affinity',
+  COMPASSION_EXPERIMENTAL: 'compassion',
+  CURIOSITY_EXPERIMENTAL: 'curiosity',
+  NUANCE_EXPERIMENTAL: 'nuance',
+  PERSONAL_STORY_EXPERIMENTAL: 'personalStory',
+  REASONING_EXPERIMENTAL: 'reasoning',
+  CONSTRUCTIVE_EXPERIMENTAL: 'reasoning',
+  RESPECT_EXPERIMENTAL: 'respect',
+  ALIENATION_EXPERIMENTAL: 'alienation',
+  FEARMONGERING_EXPERIMENTAL: 'fearmongering',
+  GENERALIZATION_EXPERIMENTAL: 'generalization',
+  MORAL_OUTRAGE_EXPERIMENTAL: 'moralOutrage',
+  POWER_APPEAL_EXPERIMENTAL: 'powerAppeal',
+  SCAPEGOATING_EXPERIMENTAL: 'scapegoating',
+} as const satisfies Readonly<Record<string, AttributeField>>
 export type Attribute = keyof typeof ATTRIBUTES
+
+export const ATTRIBUTE_QUESTIONS = ['perspective', 'experimental', 'bridging'] as const satisfies AttributeQuestion[]
+
+/** The question that scores an attribute. */
+export function questionOf(attribute: Attribute): AttributeQuestion {
+  const field: AttributeField = ATTRIBUTES[attribute]
+  const question = ATTRIBUTE_QUESTIONS.find((one) => ATTRIBUTE_FIELDS[one].some((known) => known === field))
+  if (question === undefined) throw new Error(`no question asks for ${field}`)
+  return question
+}
 
 /** The categories of OpenAI's moderation endpoint, and what the question calls each. */
 export const CATEGORIES = {
@@ -56,19 +135,28 @@ function areOfHundred(all: readonly Shares[]): boolean {
 /** What is wrong with an answer on another scale. */
 export const OF_HUNDRED = 'the scores are fractions of 1; whole numbers from 0 to 100 are asked for'
 
-const shares = Object.fromEntries(Object.values(ATTRIBUTES).map((name) => [name, share])) as Record<
-  (typeof ATTRIBUTES)[Attribute],
-  typeof share
->
+/** By what the attributes of one question are called. The type names those of the others, too: who asks for one asks its question. */
+function sharesOf(question: AttributeQuestion): Record<AttributeField, typeof share> {
+  const entries = ATTRIBUTE_FIELDS[question].map((name) => [name, share])
+  return Object.fromEntries(entries) as Record<AttributeField, typeof share>
+}
 
-/** All attributes are asked for at once, so that one remembered answer serves any selection of them. */
-export const attributesAnswer = z
-  .object({ language: z.string().max(35), ...shares })
-  .refine((one) => areOfHundred([one]), OF_HUNDRED)
+function attributesAnswer(question: AttributeQuestion) {
+  return z
+    .object({ language: z.string().max(35), ...sharesOf(question) })
+    .refine((one) => areOfHundred([one]), OF_HUNDRED)
+}
+
+/** The answers to the questions about one text. */
+export const attributesAnswers = {
+  perspective: attributesAnswer('perspective'),
+  experimental: attributesAnswer('experimental'),
+  bridging: attributesAnswer('bridging'),
+} as const satisfies Readonly<Record<AttributeQuestion, unknown>>
 
 /** The same for each of so many sentences, in their order. */
-export function sentencesAnswer(count: number) {
-  const sentence = z.object({ sentence: z.int().min(1).max(count), ...shares })
+export function sentencesAnswer(count: number, question: AttributeQuestion) {
+  const sentence = z.object({ sentence: z.int().min(1).max(count), ...sharesOf(question) })
   return z.object({
     sentences: z
       .array(sentence)

@@ -12,7 +12,13 @@ import type { Clock } from '../../contracts/ports/clock.ts'
 import { askContext, type GivenAsk } from '../../models/context.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import type { Prompts } from '../../protocols/prompts.ts'
-import { attributesAnswer, categoriesAnswer, sentencesAnswer } from './attributes.ts'
+import {
+  ATTRIBUTE_FIELDS,
+  type AttributeQuestion,
+  attributesAnswers,
+  categoriesAnswer,
+  sentencesAnswer,
+} from './attributes.ts'
 import type { TextPiece } from './pieces.ts'
 import { piecesOf } from './pieces.ts'
 
@@ -24,9 +30,20 @@ export const SCORE_PROMPTS = {
   system: [],
   perspective: ['context', 'text'],
   sentences: ['context', 'sentences'],
+  experimental: ['context', 'text'],
+  'experimental-sentences': ['context', 'sentences'],
+  bridging: ['context', 'text'],
+  'bridging-sentences': ['context', 'sentences'],
   moderation: ['text'],
   'moderation-images': ['text'],
 } as const
+
+/** The prompt of each question about a text's sentences. */
+const OF_SENTENCES = {
+  perspective: 'sentences',
+  experimental: 'experimental-sentences',
+  bridging: 'bridging-sentences',
+} as const satisfies Readonly<Record<AttributeQuestion, keyof typeof SCORE_PROMPTS>>
 
 /** The model role that scores words alone. */
 export const MODERATOR = 'moderator'
@@ -77,6 +94,8 @@ export interface ModelScores<Answer> {
   readonly model: string
 }
 
+export type AttributeScores = z.infer<(typeof attributesAnswers)[AttributeQuestion]>
+
 /**
  * Scores single texts, some with images, each by one call; of a text that is too long for one question each piece by one, and the
  * highest counts. Rejects with a `NoScore`.
@@ -86,11 +105,13 @@ export interface TextScorer {
   readonly withinMs: number
   /** The text in the pieces that are scored, each by one call, retries aside. */
   pieces(text: string): readonly string[]
-  attributes(text: TextToScore): Promise<ModelScores<z.infer<typeof attributesAnswer>>>
-  /** The attributes of each of these parts of the text, in their order. */
+  /** The attributes of one question. */
+  attributes(text: TextToScore, question: AttributeQuestion): Promise<ModelScores<AttributeScores>>
+  /** The same of each of these parts of the text, in their order. */
   sentences(
     text: TextToScore,
     parts: readonly TextPiece[],
+    question: AttributeQuestion,
   ): Promise<ModelScores<z.infer<ReturnType<typeof sentencesAnswer>>>>
   categories(text: TextToScore): Promise<ModelScores<z.infer<typeof categoriesAnswer>>>
 }
@@ -199,21 +220,22 @@ export function scorer(parts: {
   return {
     withinMs: settings.timeout,
     pieces: (text) => piecesOf(text, most).flatMap(whole),
-    attributes: (given) =>
+    attributes: (given, question) =>
       scoreAll(given, (piece) => {
         const messages = prompts
-          .get('perspective')
+          .get(question)
           .render({ context: surroundingsOf(piece), text: fence('text', piece.text) })
-        return score(piece, messages, attributesAnswer)
+        return score(piece, messages, attributesAnswers[question])
       }),
-    sentences: (given, parts) => {
+    sentences: (given, parts, question) => {
       const lines = parts.map(({ begin, end }, at) => [
         `${at + 1}: `,
         { kind: 'text', text: given.text.slice(begin, end) },
       ])
       const sentences = fence.list('sentences', lines)
-      const messages = prompts.get('sentences').render({ context: surroundingsOf(given), sentences })
-      return score(given, messages, sentencesAnswer(parts.length), TOKENS + parts.length * TOKENS_A_SENTENCE)
+      const messages = prompts.get(OF_SENTENCES[question]).render({ context: surroundingsOf(given), sentences })
+      const maxTokens = TOKENS + parts.length * ATTRIBUTE_FIELDS[question].length * TOKENS_A_NUMBER
+      return score(given, messages, sentencesAnswer(parts.length, question), maxTokens)
     },
     categories: (given) =>
       scoreAll(given, (piece) => {
@@ -235,13 +257,13 @@ export function harmQuestion(prompts: Prompts, fence: Fence, text: string): Ask 
   return scoreQuestion(prompts, 'moderation', { text: fence('text', text) }, categoriesAnswer)
 }
 
-/** The questions that score one text, each in its own form: its harm, its attributes, and those of its only sentence. */
-export function scoreQuestions(prompts: Prompts, fence: Fence, text: string): readonly Ask[] {
+/** The questions that score one text's attributes, each in its own form: those of all of it, and those of its only sentence. */
+export function attributeQuestions(prompts: Prompts, fence: Fence, text: string, question: AttributeQuestion): Ask[] {
   const sentences = fence.list('sentences', [['1: ', { kind: 'text', text }]])
+  const shown = { context: '', text: fence('text', text) }
   return [
-    harmQuestion(prompts, fence, text),
-    scoreQuestion(prompts, 'perspective', { context: '', text: fence('text', text) }, attributesAnswer),
-    scoreQuestion(prompts, 'sentences', { context: '', sentences }, sentencesAnswer(1)),
+    scoreQuestion(prompts, question, shown, attributesAnswers[question]),
+    scoreQuestion(prompts, OF_SENTENCES[question], { context: '', sentences }, sentencesAnswer(1, question)),
   ]
 }
 
@@ -269,7 +291,7 @@ const FIRST_WAIT_MS = 200
 const LEAST_CHARS = 200
 
 /** Longest answers. */
-const [TOKENS, TOKENS_A_SENTENCE] = [400, 80]
+const [TOKENS, TOKENS_A_NUMBER] = [400, 14]
 
 function whyOf(code: string, { images }: Pick<TextToScore, 'images'>): NoScoreReason {
   // A model that takes none refuses the question.

@@ -11,6 +11,29 @@ const KINDS: Readonly<Record<string, readonly Conduct[]>> = {
   insult: ['insult', 'dehumanising'],
   profanity: ['profanity'],
   threat: ['threat'],
+  sexuallyExplicit: [],
+  flirtation: [],
+  attackOnAuthor: ['insult'],
+  attackOnCommenter: ['insult'],
+  incoherent: [],
+  inflammatory: ['insult', 'threat', 'dehumanising', 'exclusion'],
+  likelyToReject: ['insult', 'profanity', 'threat', 'dehumanising', 'exclusion'],
+  obscene: ['profanity'],
+  spam: [],
+  unsubstantial: [],
+  affinity: ['empathy'],
+  compassion: ['empathy'],
+  curiosity: [],
+  nuance: ['argument'],
+  personalStory: [],
+  reasoning: ['argument'],
+  respect: ['empathy'],
+  alienation: ['dehumanising', 'exclusion'],
+  fearmongering: [],
+  generalization: ['stereotype'],
+  moralOutrage: ['insult'],
+  powerAppeal: [],
+  scapegoating: [],
   harassment: ['insult', 'threat'],
   harassmentThreatening: ['threat'],
   hate: ['dehumanising', 'exclusion', 'stereotype'],
@@ -26,17 +49,21 @@ const KINDS: Readonly<Record<string, readonly Conduct[]>> = {
   violenceGraphic: [],
 }
 
+/** A score by which each form is known. */
+const SIGNS = ['toxicity', 'likelyToReject', 'affinity', 'harassment']
+
 /** Scores of single texts, or of their sentences, by counting words: what stands in quotation marks does not count. */
 export const scores: UnderstudyRole = ({ fences }, schema) => {
   const each = property(schema, 'sentences')?.items
-  if (isSchema(each) && property(each, 'toxicity', schema) !== undefined) {
+  const isOfScores = (one: LooseSchema) => SIGNS.some((name) => property(one, name, schema) !== undefined)
+  if (isSchema(each) && isOfScores(each)) {
     const asked = kindsIn(each, schema)
     const sentences = ofKind(fences, /^sentence$/)
     return {
       sentences: sentences.map(({ number, text }, at) => ({ sentence: number ?? at + 1, ...counted(text, asked) })),
     }
   }
-  if (property(schema, 'toxicity') === undefined && property(schema, 'harassment') === undefined) return undefined
+  if (!isOfScores(schema)) return undefined
   const texts = ofKind(fences, /^text/).map(({ text }) => text)
   return { language: 'en', ...counted(texts.join('\n'), kindsIn(schema)) }
 }

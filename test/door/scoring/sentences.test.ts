@@ -38,7 +38,8 @@ describe('the sentences of a text', () => {
 test('an answer has one entry for each sentence, in their order', () => {
   const rated = { toxicity: 1, severeToxicity: 1, identityAttack: 1, insult: 1, profanity: 1, threat: 1 }
   const answered = (...numbers: number[]) =>
-    sentencesAnswer(2).safeParse({ sentences: numbers.map((sentence) => ({ sentence, ...rated })) }).success
+    sentencesAnswer(2, 'perspective').safeParse({ sentences: numbers.map((sentence) => ({ sentence, ...rated })) })
+      .success
   expect([answered(1, 2), answered(2, 1), answered(1), answered(1, 1), answered(1, 2, 3)]).toEqual([
     true,
     false,

@@ -2,7 +2,7 @@ import type { Settings } from '../../../../config/schema.ts'
 import { scoringPart } from '../../../app/composition/door.ts'
 import { gatewayOf, memoryGatewayStores } from '../../../app/composition/gateway.ts'
 import type { Model } from '../../../contracts/ports/model.ts'
-import { ATTRIBUTES, type Attribute } from '../../../door/scoring/attributes.ts'
+import { ATTRIBUTES, type Attribute, questionOf } from '../../../door/scoring/attributes.ts'
 import { NoScore, type NoScoreReason } from '../../../door/scoring/score-text.ts'
 import type { TextWithScores } from '../../evaluation/thresholds.ts'
 import type { LabelledText } from './labelled-texts.ts'
@@ -40,7 +40,7 @@ export async function scoredTexts(
       try {
         const whole = text.toWellFormed()
         const given = { text: whole, pieces: scorer.pieces(whole), ...WHOSE, remember: true, gone: signal, signal }
-        const { scores, model: by } = await scorer.attributes(given)
+        const { scores, model: by } = await scorer.attributes(given, questionOf(attribute))
         scored.set(at, { isPositive, old, ours: scores[ATTRIBUTES[attribute]] / 100 })
         models.add(by)
       } catch (error) {
