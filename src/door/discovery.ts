@@ -1,3 +1,4 @@
+import { STANDARD_PARAMETERS } from './perspective-requests.ts'
 import { RequestRefused } from './problem.ts'
 import { type DoorRoute, json } from './route.ts'
 
@@ -49,9 +50,7 @@ function documentAt(base: string) {
     baseUrl: `${base}/`,
     servicePath: '',
     batchPath: 'batch',
-    parameters: Object.fromEntries(
-      ['key', 'alt', 'prettyPrint', 'fields'].map((name) => [name, { ...STRING, location: 'query' }]),
-    ),
+    parameters: Object.fromEntries(STANDARD_PARAMETERS.map((name) => [name, { ...STRING, location: 'query' }])),
     schemas: { Body: { id: 'Body', type: 'object', additionalProperties: { type: 'any' } } },
     resources: { comments: { methods: { analyze: method('analyze'), suggestscore: method('suggestscore') } } },
   }

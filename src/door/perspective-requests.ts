@@ -41,6 +41,37 @@ export function faultInRequest({ issues: [fault] }: z.ZodError): string {
   return `Invalid JSON payload received. Unknown name "${path.at(-1)}"${place}: ${fault.message}`
 }
 
+/** The parameters that each address of Google's takes. They change nothing here: the answer is JSON, whole, and by the key's tenant. */
+export const STANDARD_PARAMETERS = [
+  'key',
+  'alt',
+  'prettyPrint',
+  'fields',
+  'quotaUser',
+  '$.xgafv',
+  'uploadType',
+  'upload_protocol',
+] as const
+
+/** Those of them that ask for what is not done here. */
+const REFUSED: ReadonlyMap<string, string> = new Map([
+  ['access_token', 'OAuth tokens are not taken here: send a key.'],
+  ['oauth_token', 'OAuth tokens are not taken here: send a key.'],
+  ['callback', 'The answer is JSON, and no script.'],
+])
+
+/** What is wrong with the parameters of an address, in the words of Google's servers where they refuse it as well; null for nothing. */
+export function faultInParameters(query: URLSearchParams): string | null {
+  for (const [name, value] of query) {
+    const refused = REFUSED.get(name)
+    if (refused !== undefined) return `${name}: ${refused}`
+    if (name === 'alt' && value !== 'json') return 'alt: The answer is JSON, and nothing else.'
+    if (!STANDARD_PARAMETERS.some((known) => known === name))
+      return `Invalid JSON payload received. Unknown name "${shown(name)}": Cannot bind query parameter. Field '${shown(name)}' could not be found in request message.`
+  }
+  return null
+}
+
 const text = message({ text: z.string().nullish(), type: z.string().nullish() })
 
 /** What both methods take. The ids are taken and not read. */

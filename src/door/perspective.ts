@@ -6,9 +6,17 @@ import { jsonOf } from './body.ts'
 import type { DebateStarter } from './debates.ts'
 import { unanswered } from './in-time.ts'
 import { noScore } from './no-score.ts'
-import { type Analysis, analysis, asJson, faultInRequest, suggestion } from './perspective-requests.ts'
+import { ANALYZE, SUGGEST } from './perspective-operations.ts'
+import {
+  type Analysis,
+  analysis,
+  asJson,
+  faultInParameters,
+  faultInRequest,
+  suggestion,
+} from './perspective-requests.ts'
 import { headersOf, PROBLEMS, RequestRefused } from './problem.ts'
-import { type DoorRoute, json, type Operation, type Schema } from './route.ts'
+import { type DoorRoute, json } from './route.ts'
 import { ATTRIBUTES, type Attribute, type AttributeQuestion, questionOf } from './scoring/attributes.ts'
 import { sentencesOf, type TextPiece } from './scoring/pieces.ts'
 import { type AttributeScores, SCORING_VERSION, type TextScorer, type TextToScore } from './scoring/score-text.ts'
@@ -55,8 +63,8 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
       operation: ANALYZE,
       needs: { dependency: 'redis', withinMs: parts.scorer.withinMs },
       problems: ['refused-content', 'model-unreadable', 'model-away', 'budget', 'limit', ...DEBATED],
-      async answer({ base, body, caller, charge, gone, closing, waiting, ifLate }) {
-        const given = readAs(analysis, body)
+      async answer({ base, body, query, caller, charge, gone, closing, waiting, ifLate }) {
+        const given = readAs(analysis, body, query)
         const { comment, surroundings } = commentIn(given)
         const wanted = attributesIn(given.requestedAttributes, given.dropUnsupportedAttributes === true)
         const asked = given.languages ?? []
@@ -126,8 +134,8 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
       operation: SUGGEST,
       needs: { dependency: 'kafka', withinMs: parts.sending.withinMs },
       problems: ['kafka-away', 'back-pressure'],
-      async answer({ body, caller, charge }) {
-        const given = readAs(suggestion, body)
+      async answer({ body, query, caller, charge }) {
+        const given = readAs(suggestion, body, query)
         const { comment } = commentIn(given)
         const at = new Date(parts.clock()).toISOString()
         const scores = Object.entries(given.attributeScores ?? {})
@@ -174,7 +182,9 @@ async function scoresOf(
   return { scores, model: first[0].model, spans }
 }
 
-function readAs<Given>(schema: z.ZodType<Given>, body: Buffer): Given {
+function readAs<Given>(schema: z.ZodType<Given>, body: Buffer, query: URLSearchParams): Given {
+  const fault = faultInParameters(query)
+  if (fault !== null) throw new PerspectiveError('INVALID_REQUEST', fault)
   const read = schema.safeParse(jsonOf(body, asJson))
   if (read.success) return read.data
   throw new PerspectiveError('INVALID_REQUEST', faultInRequest(read.error))
@@ -281,104 +291,3 @@ function refuse(refused: RequestRefused, id: string): Response {
 }
 
 const TYPE = 'type.googleapis.com/google.commentanalyzer.v1alpha1.Error'
-
-const COMMENT: Schema = { type: 'object', properties: { text: { type: 'string' }, type: { type: 'string' } } }
-const SCORE: Schema = { type: 'object', properties: { value: { type: 'number' }, type: { type: 'string' } } }
-const PLACE: Schema = { type: 'integer', description: 'In UTF-16 code units of the text; `end` is behind the last.' }
-const EXAMPLE = { comment: { text: 'What a stupid idea.' }, requestedAttributes: { TOXICITY: {} }, languages: ['en'] }
-
-const ANALYZE: Operation = {
-  operationId: 'analyzeComment',
-  summary: "Perspective's analyze: scores of one text",
-  description: "As Perspective's API documents it, errors included; the answer names model and version in `gavel`.",
-  request: {
-    schema: {
-      type: 'object',
-      properties: {
-        comment: COMMENT,
-        requestedAttributes: { type: 'object', description: 'By name, each with `scoreThreshold` if you like.' },
-        languages: {
-          type: ['array', 'null'],
-          items: { type: 'string' },
-          description: 'Detected, where there are none.',
-        },
-        context: { type: ['object', 'null'], description: 'The text that it replies to. It is not scored.' },
-        doNotStore: { type: ['boolean', 'null'], description: 'true: the answer is not remembered.' },
-        spanAnnotations: {
-          type: ['boolean', 'null'],
-          description: 'true: `spanScores` too, of each sentence, by a second call for each question.',
-        },
-        clientToken: { type: ['string', 'null'], description: 'Comes back in the answer.' },
-        debate: {
-          description:
-            'Ours: true, or names of protocols, also has the comment debated. The verdicts follow by webhook, and at the address in the answer.',
-          anyOf: [
-            { type: ['boolean', 'null'] },
-            { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 20 },
-          ],
-        },
-      },
-    },
-    example: EXAMPLE,
-  },
-  response: {
-    status: 200,
-    description: 'The scores.',
-    schema: {
-      type: 'object',
-      properties: {
-        attributeScores: {
-          type: 'object',
-          additionalProperties: {
-            type: 'object',
-            properties: {
-              summaryScore: SCORE,
-              spanScores: {
-                type: 'array',
-                items: {
-                  type: 'object',
-                  required: ['begin', 'end', 'score'],
-                  properties: { begin: PLACE, end: PLACE, score: SCORE },
-                },
-              },
-            },
-          },
-        },
-        languages: { type: 'array', items: { type: 'string' } },
-        detectedLanguages: { type: 'array', items: { type: 'string' } },
-        clientToken: { type: 'string' },
-        gavel: {
-          type: 'object',
-          required: ['model', 'version'],
-          properties: {
-            model: { type: 'string' },
-            version: { type: 'string' },
-            debate: {
-              type: 'object',
-              description: 'The request, the address of its verdicts, and until when they are kept.',
-              required: ['id', 'url', 'until', 'protocols'],
-              properties: {
-                id: { type: 'string', description: 'The verdicts’ `subjectId`.' },
-                url: { type: 'string' },
-                until: { type: 'string' },
-                protocols: { type: 'array', items: { type: 'string' } },
-              },
-            },
-          },
-        },
-      },
-    },
-  },
-}
-const SUGGEST: Operation = {
-  operationId: 'suggestScore',
-  summary: "Perspective's suggestscore: what a text's scores should have been, as feedback",
-  request: {
-    schema: { type: 'object', properties: { comment: COMMENT, attributeScores: { type: 'object' } } },
-    example: {
-      comment: { text: 'What a stupid idea.' },
-      attributeScores: { TOXICITY: { summaryScore: { value: 0.9 } } },
-    },
-  },
-  response: { status: 200, description: 'It is taken.', schema: { type: 'object' } },
-}

@@ -37,7 +37,7 @@ export function checkKnown(names: Iterable<string>, known: readonly string[]): v
 
 /**
  * These parameters of an address. Throws the problem of one that the route has not: it would be dropped unsaid. Routes in a form
- * that others have laid down read what they know.
+ * that others have laid down look at theirs themselves.
  */
 export function knownParameters(route: DoorRoute, given: URLSearchParams): URLSearchParams {
   const { scope, refuse, operation } = route

@@ -468,6 +468,40 @@ describe('comments:analyze', () => {
     expect(asked).toEqual([])
   })
 
+  describe.each([ANALYZE, '/v1alpha1/comments:suggestscore'])('takes of the address of %s', (path) => {
+    const body = path === ANALYZE ? { requestedAttributes: { TOXICITY: {} } } : { attributeScores: { TOXICITY: {} } }
+    const asked = async (parameters: string) => {
+      const door = scoringDoor()
+      const said = await door.ask('POST', `${path}?${parameters}`, { comment: RUDE, ...body })
+      return { ...said, calls: door.asked.length + door.sent.length }
+    }
+
+    test.each([
+      'alt=json&prettyPrint=false&fields=attributeScores&quotaUser=u1&$.xgafv=2&uploadType=media&upload_protocol=raw',
+      '',
+    ])('what all of Google’s take: %s', async (parameters) => {
+      expect((await asked(parameters)).status).toBe(200)
+    })
+
+    test.each([
+      [
+        'kee=x',
+        'Unknown name "kee": Cannot bind query parameter. Field \'kee\' could not be found in request message.',
+      ],
+      ['do_not_store=true', 'Unknown name "do_not_store": '],
+      ['%3Cb%3E=1', 'Unknown name "(odd)": '],
+      ['alt=proto', 'alt: The answer is JSON'],
+      ['callback=f', 'callback: '],
+      ['access_token=x', 'access_token: '],
+      ['oauth_token=x', 'oauth_token: '],
+    ])('nothing else, by name, and asks nobody: %s', async (parameters, message) => {
+      const said = await asked(`prettyPrint=true&${parameters}`)
+      expect(errorOf(said)).toEqual([400, 'INVALID_ARGUMENT', 'INVALID_REQUEST'])
+      expect(said.body.error.message).toContain(message)
+      expect(said.calls).toBe(0)
+    })
+  })
+
   test('takes keys where Google’s clients put them, and refuses others as Google does', async () => {
     const { ask, key, keyOf } = scoringDoor()
     const body = { comment: RUDE, requestedAttributes: { TOXICITY: {} } }
