@@ -211,6 +211,8 @@ export function failCall(
     },
     ...(refusal === undefined ? {} : { filtered: refusal.filtered }),
   })
+  const { protocol, caseId } = context
+  gateway.refused(error, { protocol, stage: flight.prompt.ask.stage, model: flight.pass.model, caseId })
   return { error, use: { spent: isFree ? NOTHING : use.spent, counted: !isFree || outcome === 'rate-limited' } }
 }
 

@@ -10,6 +10,7 @@ import { outageDeferral } from './model-outage.ts'
 import { modelSlots } from './model-slots.ts'
 import type { GatewayParts, GatewayState } from './parts.ts'
 import { questionKeys } from './questions.ts'
+import { refusalReport } from './refusal-report.ts'
 import { singleFlight } from './single-flight.ts'
 import { spentBudgets } from './spent-budgets.ts'
 import { thinkingRooms } from './thinking.ts'
@@ -54,6 +55,7 @@ export function gateway(parts: GatewayParts): Gateway {
     thinkingRooms: thinkingRooms(settings, clock),
     spentBudgets: spentBudgets(report, clock, () => settings.whenSpent),
     unmeteredCalls: unmeteredCalls(report, clock),
+    refused: refusalReport(report, clock),
   }
   return {
     ask: (context) => ask(state, context),

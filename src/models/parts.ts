@@ -13,6 +13,7 @@ import type { LeaseSettings, Leases } from './lease.ts'
 import type { OutageDeferral } from './model-outage.ts'
 import type { ModelSlots, SlotSettings } from './model-slots.ts'
 import type { QuestionKeys } from './questions.ts'
+import type { RefusalReport } from './refusal-report.ts'
 import type { QuestionFlights } from './single-flight.ts'
 import type { SpentBudgets } from './spent-budgets.ts'
 import type { ThinkingRooms, ThinkingSettings } from './thinking.ts'
@@ -80,4 +81,5 @@ export interface GatewayState extends GatewayParts {
   readonly thinkingRooms: ThinkingRooms
   readonly spentBudgets: SpentBudgets
   readonly unmeteredCalls: UnmeteredCalls
+  readonly refused: RefusalReport
 }

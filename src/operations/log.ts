@@ -30,6 +30,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'publication:held': 'error',
   'budget:spent': 'warn',
   'budget:renewed': 'warn',
+  'call:refused': 'warn',
   'model:away': 'warn',
   'model:answers': 'warn',
   'dialect:learnt': 'info',

@@ -18,6 +18,7 @@ import type { ModelSlot } from '../../src/models/model-slots.ts'
 import { openAiServer } from '../../src/models/openai/model.ts'
 import { readUsage } from '../../src/models/openai/usage.ts'
 import type { GatewaySettings, GatewayState } from '../../src/models/parts.ts'
+import { refusalReport } from '../../src/models/refusal-report.ts'
 import { spentBudgets } from '../../src/models/spent-budgets.ts'
 import { memoryBudgets } from '../../src/store/budget/memory.ts'
 import { memoryLimits } from '../../src/store/limit/memory.ts'
@@ -73,6 +74,7 @@ async function spending(
     report,
     spentBudgets: spentBudgets(report, clock, () => 'hold'),
     unmeteredCalls: unmeteredCalls(report, clock),
+    refused: refusalReport(report, clock),
   } as unknown as GatewayState
   // A slot that is had: what waits for one is not asked here.
   const slot = {

@@ -15,6 +15,7 @@ import { unmeteredCalls } from '../../src/models/cost.ts'
 import { schemaLine } from '../../src/models/format.ts'
 import { type ModelSlot, modelSlots } from '../../src/models/model-slots.ts'
 import type { GatewaySettings, GatewayState } from '../../src/models/parts.ts'
+import { refusalReport } from '../../src/models/refusal-report.ts'
 import { spentBudgets } from '../../src/models/spent-budgets.ts'
 import { GATEWAY } from '../support/parts.ts'
 
@@ -96,6 +97,7 @@ async function called(said: ModelReply | Error, { settings, deadline = NOW + 60_
     settings: { ...GATEWAY, callTimeout: 1_000, imageTokens: 1_000, ...settings },
     spentBudgets: spentBudgets(report, clock, () => 'hold'),
     unmeteredCalls: unmeteredCalls(report, clock),
+    refused: refusalReport(report, clock),
     clock,
     report,
   } as unknown as GatewayState

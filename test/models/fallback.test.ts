@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { PermanentError, RetryLaterError, UnknownRefusal } from '../../src/contracts/facts/errors.ts'
+import { ParameterRefused, PermanentError, RetryLaterError, UnknownRefusal } from '../../src/contracts/facts/errors.ts'
 import { GATEWAY } from '../support/parts.ts'
 import { ask, FAKE, reply, setUp, unreadable } from './set-up.ts'
 
@@ -43,6 +43,34 @@ describe('models', () => {
     const { put } = setUp([], { roles: {} })
     await expect(put()).rejects.toMatchObject({ name: 'PermanentError', code: 'rejected' })
   })
+})
+
+test('what a server says of a failure is told once a minute, and not of its being busy', async () => {
+  const saying = <Failure extends PermanentError | RetryLaterError>(error: Failure, said = 'no template') =>
+    Object.assign(error, { saidByServer: () => said })
+  const refused = () => saying(new PermanentError('rejected', 'status 400'))
+  const answers = [
+    saying(new RetryLaterError('rate-limited', 'status 429')),
+    saying(new PermanentError('rejected', 'status 422'), ''),
+    saying(new ParameterRefused('status 400: no temperature', (ask) => ask({ changes: {} }))),
+    refused(),
+    refused(),
+    refused(),
+    saying(new RetryLaterError('unavailable', 'status 500'), 'no memory'),
+    refused(),
+  ]
+  const { put, pass, told } = setUp(answers, { roles: { default: ['small'] } })
+  // The refused parameter and what follows it are one question's.
+  for (let left = answers.length - 1; left > 0; left--) {
+    if (left === 1) pass(61_000)
+    await put().catch(() => {})
+  }
+  const once = { name: 'call:refused', model: 'small', why: 'status 400', said: 'no template' }
+  expect(told.filter((event) => 'said' in event)).toMatchObject([
+    once,
+    { ...once, why: 'status 500', said: 'no memory' },
+    once,
+  ])
 })
 
 describe('a model that does not answer', () => {

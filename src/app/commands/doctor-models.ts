@@ -2,6 +2,7 @@ import { budgetsInDollars, modelsWithoutKey } from '../../../config/models.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { counted } from '../../cli/terminal.ts'
 import { isBlank } from '../../contracts/facts/blank.ts'
+import { withServersWords } from '../../contracts/facts/errors.ts'
 import type { Finding } from '../../contracts/facts/finding.ts'
 import { placeOf, remedyFor } from '../../contracts/facts/model-name.ts'
 import { printable } from '../../contracts/facts/printable.ts'
@@ -154,9 +155,14 @@ function brokenFindings(what: string, { model, roles, scaleFaults }: ModelCheck,
   return [...Map.groupBy(bad, (role) => role.why ?? '')].map(([why, of]) => ({
     what,
     state: 'broken',
-    detail: `no readable answer as ${listed(of)}${of.some(({ withImage }) => withImage) ? ', whose question contains an image' : ''}: ${why}`,
+    detail: `no readable answer as ${listed(of)}${of.some(({ withImage }) => withImage) ? ', whose question contains an image' : ''}: ${saidOf(of[0]) ?? why}`,
     todo: adviceOn(of[0], model, settings),
   }))
+}
+
+/** Why a call failed, in the server's words too; null for a call that was answered. */
+function saidOf(role: RoleCheck | undefined): string | null {
+  return role?.error == null ? null : withServersWords(role.error)
 }
 
 function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings): string {

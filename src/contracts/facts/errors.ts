@@ -43,6 +43,8 @@ export class PermanentError extends Error {
   readonly operatorAction: OperatorAction | undefined
   /** Of an `image`: its place among the images of its message, from 0, once it is known. */
   imageAt: number | undefined
+  /** Says what the server said of it, for whoever runs this alone: no journal and no client gets it. Undefined where it said nothing. */
+  saidByServer: (() => string) | undefined
   constructor(
     code: FailureCode,
     message: string,
@@ -98,6 +100,8 @@ export class RetryLaterError extends Error {
   readonly grows: boolean
   /** Of an `image`: its place among the images of its message, from 0, once it is known. */
   imageAt: number | undefined
+  /** Says what the server said of it, for whoever runs this alone: no journal and no client gets it. Undefined where it said nothing. */
+  saidByServer: (() => string) | undefined
   constructor(
     code: FailureCode,
     message: string,
@@ -127,6 +131,13 @@ export class UnknownRefusal extends RetryLaterError {
   ofQuestion(): PermanentError {
     return new PermanentError('rejected', `${this.message}: so is no other question`, { cause: this })
   }
+}
+
+/** The message of an error for whoever runs this, with what the server said of it in its own words. */
+export function withServersWords(error: Error): string {
+  const isOfServer = error instanceof PermanentError || error instanceof RetryLaterError
+  const said = isOfServer ? (error.saidByServer?.() ?? '') : ''
+  return said === '' ? error.message : `${error.message}: the server says "${said}"`
 }
 
 /** A person has to change something: settings, arguments, a server that is down. The message names the change. */

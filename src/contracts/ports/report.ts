@@ -224,6 +224,11 @@ export interface Events {
   'loop:lagged': { share: number; lagMs: number }
   /** An endpoint's filter refused a question, or stopped its answer. */
   'call:filtered': Ids & { protocol: string; stage: string; model: string; found: readonly FilterRefusal[] }
+  /**
+   * An endpoint refused a call or failed in it, and said why in words of its own: a line without keys, and without words of the question.
+   * Reported once a minute for each kind of failure of a model.
+   */
+  'call:refused': Ids & { protocol: string; stage: string; model: string; why: string; said: string }
   /** A call to a model ended. */
   'call:ended': Ids & {
     protocol: string

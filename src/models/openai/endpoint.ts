@@ -45,6 +45,15 @@ export class Endpoint<Body extends object = object> {
     import('openai').catch(() => undefined)
   }
 
+  /** What is sent to be let in. */
+  get secrets(): readonly string[] {
+    const { apiKey, headers = {}, query = {} } = this.#settings
+    const inQuery = Object.entries(query).flatMap(([name, value]) =>
+      /key|token|sig|secret/i.test(name) ? [value] : [],
+    )
+    return [apiKey, ...Object.values(headers), ...inQuery]
+  }
+
   /**
    * Resolves to the JSON of a successful response; `timeoutMs` is from the request to its last byte. Rejects with
    * `RetryLaterError` or `PermanentError`, whose messages name the status and never repeat what was sent or received;
@@ -120,7 +129,7 @@ export class Endpoint<Body extends object = object> {
     const { statusCode: status = 0, headers } = response
     const retryAfterMs = retryAfter(headers) ?? (status === 429 ? resetIn(headers) : undefined)
     const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
-    throw failureOf({ status, json, text: text ?? '', ...wait }, () => JSON.stringify(body))
+    throw failureOf({ status, json, text: text ?? '', ...wait }, { body, secrets: this.secrets })
   }
 }
 

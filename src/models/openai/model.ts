@@ -13,6 +13,7 @@ import { logprobs, numberProbabilities } from './number-probabilities.ts'
 import { FINISHES } from './refusal-table.ts'
 import { categoriesIn, failureOf, ParameterNamed } from './refusals.ts'
 import { requestBody } from './request-body.ts'
+import type { SentRequest } from './server-words.ts'
 import { readUsage } from './usage.ts'
 
 export interface OpenAiSettings {
@@ -127,16 +128,21 @@ export function openAiModels({
       const { body, remarks, most } = requestBody(request, name, dialect)
       const sent = { maxTokens: most, temperature, images, tier: 'service_tier' in body }
       const data = await server.post(body, signal, timeoutMs, { 'x-gavel-call': callId }).catch((error: unknown) => {
-        throw (error instanceof ParameterNamed ? refused(error.parameter, error.why, sent) : undefined) ?? error
+        if (!(error instanceof ParameterNamed)) throw error
+        const refusal = refused(error.parameter, error.why, sent)
+        if (refusal === undefined) throw error
+        // That it takes no images is said in our own words.
+        if (error.parameter.trait !== 'images') refusal.saidByServer = error.saidByServer
+        throw refusal
       })
-      const reply = replyOf(data, () => JSON.stringify(body))
+      const reply = replyOf(data, { body, secrets: server.secrets })
       answered(sent)
       return remarks.length === 0 ? reply : { ...reply, remarks }
     },
   }
 }
 
-function replyOf(data: unknown, asked: () => string): ModelReply {
+function replyOf(data: unknown, sent: SentRequest): ModelReply {
   const read = completion.safeParse(data)
   if (!read.success || !('choices' in read.data || 'promptFeedback' in read.data))
     throw new RetryLaterError(
@@ -147,7 +153,7 @@ function replyOf(data: unknown, asked: () => string): ModelReply {
   if (read.data.choices == null && !('promptFeedback' in read.data))
     throw new RetryLaterError('unavailable', 'the response has no choices')
   const [choice] = read.data.choices ?? []
-  if (choice?.error) throw failureOf({ status: 200, json: choice.error, text: '' }, asked)
+  if (choice?.error) throw failureOf({ status: 200, json: choice.error, text: '' }, sent)
   const { refusal } = choice?.message ?? {}
   const { text, thoughts } = textIn(choice?.message ?? null)
   const found = filteredIn(read.data, choice)

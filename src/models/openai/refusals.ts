@@ -5,6 +5,7 @@ import { ERROR_FOR_ANSWER } from '../../contracts/facts/model-name.ts'
 import { kindOfStatus, REFUSALS, type RefusalRow } from './refusal-table.ts'
 import { type RefusedParameter, refusedParameter } from './refused-parameter.ts'
 import { resetIn } from './reset-times.ts'
+import { type SentRequest, wordsForOperator } from './server-words.ts'
 
 /** The content of an error response, wherever the server has put it. */
 interface RefusalText {
@@ -50,25 +51,27 @@ export class ParameterNamed extends PermanentError {
   readonly parameter: RefusedParameter
   /** The status, and how the server calls the error. */
   readonly why: string
-  constructor(parameter: RefusedParameter, why: string, { code, message, elsewhere, operatorAction }: PermanentError) {
+  constructor(parameter: RefusedParameter, why: string, error: PermanentError) {
+    const { code, message, elsewhere, operatorAction, saidByServer } = error
     super(code, message, { operatorAction, elsewhere })
+    this.saidByServer = saidByServer
     this.parameter = parameter
     this.why = why
   }
 }
 
 /**
- * The error that a failed response stands for. `asked` gives the words of the question: an endpoint may repeat them, and
- * words that stand there too count for nothing. No message repeats what was sent or received.
+ * The error that a failed response stands for. An endpoint may repeat the question, and words that stand there too count for nothing.
+ * No message repeats what was sent or received; the server's own words stand beside it, for whoever runs this.
  */
 export function failureOf(
   response: { readonly status: number; readonly json: unknown; readonly text: string; readonly retryAfterMs?: number },
-  asked: () => string,
+  sent: SentRequest,
 ): Error {
   const said = refusalText(response.status, response.json ?? response.text)
   let words: string | undefined
   const isEchoed = (text: string) => {
-    words ??= bare(asked())
+    words ??= bare(JSON.stringify(sent.body))
     return words.includes(bare(text))
   }
   const isAnswer = response.status >= 200 && response.status < 300
@@ -77,6 +80,7 @@ export function failureOf(
   const row = rowFor(said, isEchoed)
   const delayMs = response.retryAfterMs ?? waitIn(said.words) ?? said.resetMs
   const error = errorOf(row ?? kindOfStatus(said.status), { why, delayMs, filtered: said.filtered })
+  error.saidByServer = () => wordsForOperator(said.words, sent)
   const parameter =
     row?.kind === 'no-images'
       ? IMAGES
@@ -97,7 +101,7 @@ function errorOf(
     delayMs,
     filtered,
   }: Pick<RefusalText, 'filtered'> & { readonly why: string; readonly delayMs: number | undefined },
-): Error {
+): PermanentError | RetryLaterError {
   const wait = delayMs === undefined ? {} : { delayMs, costsAttempt: false }
   switch (kind) {
     case 'content':

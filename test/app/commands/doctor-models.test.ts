@@ -163,7 +163,7 @@ test('an error inside an answer is called that, and its server said to be reache
     Object.assign(choice, { finish_reason: 'error', error: { code: 502, message: 'Provider returned error' } }),
   )
   expect(lines.join('\n')).toMatch(
-    /^broken: .*: an error in place of an answer: status 502 → .* is reached, and it or/m,
+    /^broken: .*: an error in place of an answer: status 502: the server says "Provider returned error" → .* is reached, and it or/m,
   )
   expect(lines.join('\n')).not.toMatch(/status 200|Check OPENAI_BASE_URL/)
 })

@@ -4,8 +4,13 @@ import { REFUSALS } from '../../../src/models/openai/refusal-table.ts'
 import { failureOf } from '../../../src/models/openai/refusals.ts'
 import { type Expected, SERVER_ERRORS } from '../../support/server-errors.ts'
 
+const KEY = 'tok-3f9a1c'
+
 const read = (status: number, body: unknown, asked = 'a question') =>
-  failureOf({ status, json: typeof body === 'string' ? undefined : body, text: String(body) }, () => asked)
+  failureOf(
+    { status, json: typeof body === 'string' ? undefined : body, text: String(body) },
+    { body: { messages: [{ role: 'user', content: asked }] }, secrets: [KEY] },
+  )
 
 /** What the caller makes of each kind. */
 const MEANS: Readonly<Record<Expected, object>> = {
@@ -93,6 +98,69 @@ describe('a refusal', () => {
       expect(message).not.toContain('SECRET')
       expect(message.length).toBeLessThan(160)
     }
+  })
+
+  describe('in the server’s own words', () => {
+    const saidOf = (status: number, body: unknown, asked?: string) => {
+      const error = read(status, body, asked)
+      if (!(error instanceof PermanentError || error instanceof RetryLaterError)) throw error
+      return { error, said: error.saidByServer?.() }
+    }
+
+    test.each<[string, number, unknown, string]>([
+      ['a flat message', 400, { object: 'error', message: 'No chat template.', code: 400 }, 'No chat template.'],
+      ['a flat error', 400, { error: 'unknown field "seed"' }, 'unknown field "seed"'],
+      ['a flat detail', 400, { detail: 'Bad tools' }, 'Bad tools'],
+      ['details', 422, { detail: [{ loc: ['body', 'top_k'], msg: 'Must be positive' }] }, 'Must be positive'],
+      ['plain text', 400, 'template not found', 'template not found'],
+      ['a web page', 502, '<html><head><title>Bad Gateway</title></head>…', 'Bad Gateway'],
+      [
+        'another server’s words',
+        500,
+        { error: { metadata: { raw: '{"error":"CUDA out of memory"}' } } },
+        'CUDA out of memory',
+      ],
+      ['nothing', 400, '', ''],
+      ['signs that control a terminal', 400, { message: 'a\u001b[2Jb\u202ec\nd' }, 'a [2Jbc d'],
+    ])('is shown: %s', (_, status, body, said) => {
+      expect(saidOf(status, body).said).toBe(said)
+      expect(saidOf(status, body).error.message).toBe(`status ${status}`)
+    })
+
+    test.each([
+      `key ${KEY} is none`,
+      `got header Authorization: Bearer ${KEY}.`,
+      'Incorrect: sk-proj-abcd****wxyz9876',
+      'see https://user:pa55word@host/x',
+      `digest ${'0123456789abcdef'.repeat(4)} differs`,
+      `${'x '.repeat(295)}${KEY}${KEY}`,
+    ])('holds no key, whole or in part: %s', (message) => {
+      const { said = '' } = saidOf(400, { message })
+      expect(said).not.toMatch(/tok-3|abcd|wxyz|pa55|0123456/)
+      expect(said).not.toBe('')
+    })
+
+    test.each([
+      ['whole', 'Bad input: Ann Lee is a liar and a thief!!'],
+      ['in quotation marks, however short', 'Bad input: "Ann Lee"'],
+      ['in another spelling', 'Bad input: ANN  LEE IS\tA LIAR'],
+      ['escaped', 'Bad input: \\u0041nn Lee is a\\nliar and a thief'],
+      ['within a word', 'Bad input:xxAnn Lee is a liar and a thiefxx'],
+    ])('repeats no words of the question: %s', (_, message) => {
+      const { said } = saidOf(400, { message }, 'Rate this:\n"Ann Lee is a liar and a thief"')
+      expect(said).toMatch(/^Bad input/)
+      expect(said).not.toMatch(/Ann|liar|thief/i)
+    })
+
+    test('repeats none in a language without spaces between its words', () => {
+      const { said } = saidOf(400, { message: '参数错误：他们都是小偷应该滚出去。' }, '请判断：他们都是小偷应该滚出去')
+      expect(said).toBe('参数错误[…]。')
+    })
+
+    test('is short, and takes no time that grows with the question', () => {
+      const { said = '' } = saidOf(400, { message: 'ab '.repeat(1e5) }, 'ab a'.repeat(1e5))
+      expect(said.length).toBeLessThanOrEqual(200)
+    })
   })
 
   test('of any shape and size is read', () => {

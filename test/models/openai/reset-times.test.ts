@@ -35,7 +35,7 @@ test('also where a gateway repeats them in the body, under status 200', () => {
   const reset = Date.now() + 25_000
   const headers = { 'X-RateLimit-Limit': '20', 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': String(reset) }
   const json = { error: { message: 'Rate limit exceeded', code: 429, metadata: { headers } } }
-  const error = failureOf({ status: 200, json, text: '' }, () => '')
+  const error = failureOf({ status: 200, json, text: '' }, { body: {}, secrets: [] })
   expect(error).toMatchObject({ code: 'rate-limited', costsAttempt: false })
   expect((error as { delayMs?: number }).delayMs).toBeGreaterThan(20_000)
 })

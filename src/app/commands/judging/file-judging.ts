@@ -181,6 +181,8 @@ const REPORT_EVERY_MS = 500
 function reportingTo(io: FileJudgingIo): Report {
   return (name, event) => {
     if (name === 'error' && 'error' in event) io.failed(`${event.where}: ${String(event.error)}`)
+    if (name === 'call:refused' && 'said' in event && 'why' in event)
+      io.failed(`${event.model}: ${event.why}: the server says "${event.said}"`)
     // A comment that the protocol does not read is not a subject, and so not unrouted.
     if (name === 'messages:settled' && 'outcome' in event && 'topic' in event && event.topic !== FILE_TOPICS.comments)
       if (event.outcome === 'unrouted') io.unrouted(event.count)

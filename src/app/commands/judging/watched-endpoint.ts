@@ -1,5 +1,5 @@
 import type { Settings } from '../../../../config/schema.ts'
-import { OperatorError, PermanentError, RetryLaterError } from '../../../contracts/facts/errors.ts'
+import { OperatorError, PermanentError, RetryLaterError, withServersWords } from '../../../contracts/facts/errors.ts'
 import { type EndpointNames, remedyFor } from '../../../contracts/facts/model-name.ts'
 import type { Clock } from '../../../contracts/ports/clock.ts'
 import type { Model } from '../../../contracts/ports/model.ts'
@@ -51,7 +51,7 @@ export function watchedEndpoint(
     if (silent.calls >= most.calls && clock() - silent.since >= most.ms)
       giveUp(
         model,
-        `The model does not answer: ${error.message}`,
+        `The model does not answer: ${withServersWords(error)}`,
         `${remedyFor('unreachable', endpointOf(model), { why: error.message })}${LOADING.test(error.message) ? ' A server that is loading the model may answer so, too: then try again in a minute.' : ''}`,
       )
   }
@@ -72,7 +72,7 @@ export function watchedEndpoint(
             if (error.operatorAction === 'key' ? request.apart !== true : request.alone === true)
               giveUp(
                 name,
-                `The model ${name} cannot be asked: ${error.message}`,
+                `The model ${name} cannot be asked: ${withServersWords(error)}`,
                 remedyFor(error.operatorAction, endpointOf(name)),
               )
           } else if (error instanceof RetryLaterError && error.code === 'unavailable') noteSilence(request.model, error)
