@@ -15,8 +15,9 @@ const REPLY: ModelReply = {
 const silence = () => new RetryLaterError('unavailable', 'the endpoint could not be reached')
 const refused = (operatorAction: OperatorAction) => new PermanentError('rejected', 'status 400: no', { operatorAction })
 
-function setUp() {
+function setUp(loadMs: number | null = null) {
   let now = 0
+  const waiting: string[] = []
   let next: ModelReply | Error = REPLY
   const endpoint = watchedEndpoint(
     {
@@ -28,13 +29,14 @@ function setUp() {
     },
     () => ({ baseUrl: 'http://me:SECRET@models.example/v1', url: 'OPENAI_BASE_URL', key: 'OPENAI_API_KEY' }),
     () => now,
+    loadMs === null ? {} : { load: { ms: loadMs, waiting: (why) => waiting.push(why) } },
   )
   const ask = async (given: ModelReply | Error, change: Partial<ModelRequest> = {}) => {
     next = given
     const request = { model: 'small', callId: 'c', ...change } as ModelRequest
     return endpoint.model.complete(request).catch((error: unknown) => error)
   }
-  return { endpoint, ask }
+  return { endpoint, ask, waiting }
 }
 
 describe('an endpoint is given up', () => {
@@ -85,6 +87,31 @@ describe('an endpoint is given up', () => {
     const { endpoint, ask } = setUp()
     for (let call = 1; call <= 4; call++) await ask(new RetryLaterError('unavailable', why))
     expect(endpoint.dead()?.message.includes('loading the model')).toBe(isSaid)
+  })
+
+  test('after the time that a load may take, where it never answered but as servers do that load a model', async () => {
+    const { endpoint, ask, waiting } = setUp(90_000)
+    const loading = new RetryLaterError('unavailable', 'status 502')
+    for (let call = 1; call <= 90; call++) {
+      expect(await ask(loading)).toMatchObject({ code: 'rate-limited', message: 'status 502', costsAttempt: false })
+      expect(endpoint.dead()).toBeNull()
+    }
+    expect(await ask(loading)).toMatchObject({ code: 'aborted' })
+    expect(endpoint.dead()?.message).toMatch(/^The model does not answer: status 502 .*loading the model/)
+    expect(waiting).toEqual(['status 502'])
+  })
+
+  test('as before where nobody is there, or it has answered, however long a load may take', async () => {
+    const { endpoint, ask } = setUp(90_000)
+    for (let call = 1; call <= 4; call++) expect(await ask(silence())).not.toMatchObject({ code: 'rate-limited' })
+    expect(endpoint.dead()).not.toBeNull()
+    const loaded = setUp(90_000)
+    await loaded.ask(new RetryLaterError('unavailable', 'status 500'))
+    await loaded.ask(REPLY)
+    const late = new RetryLaterError('unavailable', 'status 500')
+    expect(await loaded.ask(late)).toBe(late)
+    for (let call = 1; call <= 31; call++) await loaded.ask(late)
+    expect(loaded.endpoint.dead()).not.toBeNull()
   })
 
   test('and asks nobody any more then', async () => {

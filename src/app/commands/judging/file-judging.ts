@@ -77,6 +77,15 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
     judging.model ?? modelsOfEndpoints(given),
     (name) => endpointOf(given, name),
     Date.now,
+    {
+      load: {
+        ms: LOAD_SHARE * given.cases.deadline,
+        waiting: (why) =>
+          io.failed(
+            `The model does not answer yet: ${why}. A server that is loading it may answer so: it is asked again`,
+          ),
+      },
+    },
   )
   const stopped = () => io.signal.aborted || endpoint.dead() !== null
   // In a stream a thread ends at a set age; a file holds the whole thread. The papers judge every comment of it.
@@ -174,6 +183,9 @@ async function* counting<Message extends { readonly topic: string }>(
     yield message
   }
 }
+
+/** For this part of a case's time a server that never answered may be loading its model: an ask has other tries behind it. */
+const LOAD_SHARE = 0.9
 
 /** How often the remaining work is reported, in ms. */
 const REPORT_EVERY_MS = 500

@@ -22,16 +22,25 @@ const LOADING = /^status 50[0234]\b/
 /** The error that the gateway gets for a question that is not answered any more: it ends with the command. */
 const WAIT_MS = 600_000
 
+/** The wait for a model that its server may still be loading. */
+interface LoadWait {
+  /** How long an endpoint that has never answered may answer as servers do that load a model, in ms. */
+  readonly ms: number
+  /** Called once, with why nobody answers yet. */
+  readonly waiting: (why: string) => void
+}
+
 /**
  * Watches the calls of a command. A service waits until an endpoint is mended; a command that judges a file would only
  * write verdicts without labels, or wait. It is given up when the account, the key or a model that has no other beside
- * it is refused, or when nobody answers; `givenUp` is called then.
+ * it is refused, or when nobody answers; `givenUp` is called then. With `load`, a server that may be loading its model is waited for as a
+ * busy one: what it says costs no attempt.
  */
 export function watchedEndpoint(
   model: Model,
   endpointOf: (model: string) => EndpointNames & { readonly baseUrl: string },
   clock: Clock,
-  givenUp: () => void = () => {},
+  { givenUp = () => {}, load = null }: { givenUp?: () => void; load?: LoadWait | null } = {},
 ): WatchedEndpoint {
   let dead: OperatorError | null = null
   let answered = false
@@ -46,14 +55,19 @@ export function watchedEndpoint(
   }
 
   function noteSilence(model: string, error: RetryLaterError): void {
+    const isFirst = silent === null
     silent = { calls: (silent?.calls ?? 0) + 1, since: silent?.since ?? clock() }
-    const most = answered ? ANSWERED_BEFORE : NEVER_ANSWERED
+    const mayLoad = load !== null && !answered && LOADING.test(error.message)
+    const most = mayLoad ? { calls: 1, ms: load.ms } : answered ? ANSWERED_BEFORE : NEVER_ANSWERED
     if (silent.calls >= most.calls && clock() - silent.since >= most.ms)
       giveUp(
         model,
         `The model does not answer: ${withServersWords(error)}`,
         `${remedyFor('unreachable', endpointOf(model), { why: error.message })}${LOADING.test(error.message) ? ' A server that is loading the model may answer so, too: then try again in a minute.' : ''}`,
       )
+    if (!mayLoad) return
+    if (isFirst) load.waiting(withServersWords(error))
+    throw new RetryLaterError('rate-limited', error.message, { costsAttempt: false, cause: error })
   }
 
   return {
@@ -92,7 +106,7 @@ export function watchedEndpoint(
 
 /** The models of the settings' endpoints, watched. */
 export function watchedModel(settings: Settings, givenUp: () => void): WatchedEndpoint {
-  return watchedEndpoint(modelsOfEndpoints(settings), (name) => endpointOf(settings, name), Date.now, givenUp)
+  return watchedEndpoint(modelsOfEndpoints(settings), (name) => endpointOf(settings, name), Date.now, { givenUp })
 }
 
 /** A URL without user and password. */
