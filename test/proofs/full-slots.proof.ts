@@ -49,7 +49,7 @@ it('full slots on a third of a core let no lock lapse, or fewer are taken, which
     const [row] = (JSON.parse(out) as { rows: Row[] }).rows
     expect(row?.verdicts).toBeGreaterThan(0)
     expect(row?.lost).toBe(0)
-    // Fewer slots are said by `loop:lagged`, from which the bench has the share.
+    // Fewer slots are said by `slots:shared`, from which the bench has the share.
     if (row?.lapsedLocks !== 0) expect(row?.leastShare).toBeLessThan(1)
   } finally {
     for (const other of others) other.kill('SIGKILL')

@@ -222,6 +222,8 @@ export interface Events {
   'job:lapsed': ManyIds & { queue: string; jobs: number }
   /** The event loop lags: from now on this process takes this part of its slots. 1: it takes them all again. */
   'loop:lagged': { share: number; lagMs: number }
+  /** The part of its slots that this process takes has changed, also step by step while it climbs again. */
+  'slots:shared': { share: number }
   /** An endpoint's filter refused a question, or stopped its answer. */
   'call:filtered': Ids & { protocol: string; stage: string; model: string; found: readonly FilterRefusal[] }
   /**

@@ -98,7 +98,7 @@ const app = await startApp(loadSettings(process.env), roles.split(',') as Proces
         const at = performance.now()
         heldUp?.sent({ from: at - (event as Events['door:sent']).seconds * 1000, to: at })
       } else if (name === 'job:lapsed') tick.lapsed += (event as Events['job:lapsed']).jobs
-      else if (name === 'loop:lagged') slotsShare = (event as Events['loop:lagged']).share
+      else if (name === 'slots:shared') slotsShare = (event as Events['slots:shared']).share
       else if (name === 'ask:started') {
         const { stage, waitSeconds } = event as Events['ask:started']
         tick.hops.push({ stage, part: 'wait', ms: waitSeconds * 1000 })

@@ -78,7 +78,7 @@ export const stageMetrics: MetricGroup = (registry, { protocols }) => {
       if (!here) for (const gauge of [stageJobs, stageOldest]) gauge.reset()
     },
     'job:stalled': ({ queue }) => stalled.inc({ queue }),
-    'loop:lagged': (change) => share.set(change.share),
+    'slots:shared': (taken) => share.set(taken.share),
     'job:lapsed': ({ queue, jobs }) => lapsed.inc({ queue }, jobs),
     'stage:backlog': ({ stage, protocol, states, oldestWaitingSeconds }) => {
       for (const [state, jobs] of Object.entries(states)) stageJobs.set({ stage, protocol, state }, jobs)

@@ -26,9 +26,13 @@ const [LEAST_SHARE, STEP] = [1 / 16, 1 / 64]
 
 /**
  * A lock is renewed by a timer, which a busy loop runs late: locks hold as long as the delays demand, and fewer slots bring the
- * delays down. `leaseMs`: the lock as it is set.
+ * delays down. `leaseMs`: the lock as it is set. `shared` hears of each change of the share; `lagged`, for a log, of those that take slots
+ away, and of the last one that gives some back.
  */
-export function loopLag(leaseMs: number, changed: (change: ShareChange) => void): LoopLag {
+export function loopLag(
+  leaseMs: number,
+  { lagged, shared }: { readonly lagged: (change: ShareChange) => void; readonly shared: (share: number) => void },
+): LoopLag {
   let [recentMs, longestMs] = [0, 0]
   let share = 1
   return {
@@ -44,7 +48,8 @@ export function loopLag(leaseMs: number, changed: (change: ShareChange) => void)
       const before = share
       if (worstMs > TOO_LONG * leaseMs) share = Math.max(LEAST_SHARE, share / 2)
       else if (recentMs < SHORT * leaseMs) share = Math.min(1, share + STEP)
-      if (share < before || (share === 1 && before < 1)) changed({ share, lagMs: Math.round(recentMs) })
+      if (share !== before) shared(share)
+      if (share < before || (share === 1 && before < 1)) lagged({ share, lagMs: Math.round(recentMs) })
     },
     renewed(tookMs) {
       longestMs = Math.max(longestMs, tookMs)

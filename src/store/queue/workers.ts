@@ -100,7 +100,10 @@ function queueWorkers(deps: {
   const workers: Worker[] = []
   const draining = new AbortController()
   const stopping = new AbortController()
-  const lag = loopLag(settings.queues.lock, (change) => report('loop:lagged', change))
+  const lag = loopLag(settings.queues.lock, {
+    lagged: (change) => report('loop:lagged', change),
+    shared: (share) => report('slots:shared', { share }),
+  })
   const following: (() => void)[] = []
   let watch: ReturnType<typeof watchLoop> | undefined
 

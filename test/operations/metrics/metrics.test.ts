@@ -312,6 +312,14 @@ it('describes a call to a model by the conventions for generative AI', async () 
   expect(await valuesOf('gen_ai_client_token_usage_count')).toEqual([`{${labels},gen_ai_token_type="input"} 3`])
 })
 
+it('shows the part of its slots that a process takes, also while that climbs again', async () => {
+  const { listen, valuesOf } = metrics()
+  for (const share of [1, 0.5, 33 / 64]) {
+    if (share < 1) listen('slots:shared', { share })
+    expect(await valuesOf('gavel_slots_share')).toEqual([` ${share}`])
+  }
+})
+
 it('counts what endpoints’ filters refused by a closed list of categories', async () => {
   const { listen, valuesOf } = metrics()
   const call = { protocol: 'rumor', stage: 'stance', model: 'm' }
