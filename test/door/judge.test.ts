@@ -1,6 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
 import type { ApiKey } from '../../src/contracts/facts/api-key.ts'
+import { commentMessage, postMessage } from '../../src/contracts/facts/messages.ts'
+import { readValue } from '../../src/contracts/facts/read-value.ts'
 import type {
   Answers,
   VerdictAnswer,
@@ -32,6 +34,7 @@ function judgingDoor(
     reads?: Promise<unknown>
     away?: 'redis' | 'kafka'
     bodies?: number
+    textFields?: readonly string[]
     became?: (record: OutgoingMessage) => SendOutcome
   } = {},
 ) {
@@ -87,7 +90,7 @@ function judgingDoor(
         },
       },
       topics: { post: 'posts', comment: 'comments', counterspeech: 'counterspeech', feedback: 'feedback' },
-      limits: { maxMessageBytes: 20_000, maxAhead: 60_000 },
+      limits: { maxMessageBytes: 20_000, maxAhead: 60_000, textFields: options.textFields ?? [] },
       items: 100,
       kept: {
         post: (message) => keptPost(message, RULES),
@@ -198,6 +201,24 @@ describe('what is asked', () => {
     expect(sent.map(({ topic }) => topic)).toEqual(['counterspeech', 'posts', 'comments', 'comments'])
     expect(sent.slice(1).map(({ key }) => key)).toEqual(['p1', 'p1', 'p1'])
     expect(sent.map(({ value }) => JSON.parse(String(value)).tenant)).toEqual(Array(4).fill('acme'))
+  })
+
+  test('has the words that a setting names beside the text, of the post, its comments and a reply, also on the stream', async () => {
+    const limits = { maxMessageBytes: 20_000, maxAhead: 60_000, textFields: ['title', 'text', 'poll[]'] }
+    const { ask, asked, sent } = judgingDoor(limits)
+    const post = { id: 'p1', title: 'One', text: 'two', poll: ['three'] }
+    const comments = [{ id: 'c1', title: 'Four', text: null }]
+    const said = await ask('POST', '/v1/judge', { post, comments, wait: 0, stream: true })
+    await ask('POST', '/v1/judge', { reply: { hateSpeech: 'x', text: 'y', title: 'Five' }, wait: 0 })
+    const texts = asked.flatMap(({ asked: { post, comments } }) => [post, ...comments].map(({ text }) => text))
+    expect(texts).toEqual(['One\n\ntwo\n\nthree', 'Four', 'Five\n\ny'])
+    expect(said.body.ignored).toBe(undefined)
+    // Whoever reads the record by the same setting reads the same, and no words twice.
+    const read = [postMessage, commentMessage].map((schema, at) => {
+      const one = readValue(Buffer.from(String(sent[at]?.value)), schema, limits, NOW)
+      return one.ok ? one.message.text : one.detail
+    })
+    expect(read).toEqual(texts.slice(0, 2))
   })
 
   test('is what the last of two fields of one name says', async () => {

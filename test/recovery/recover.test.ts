@@ -154,6 +154,17 @@ describe('a recovery', () => {
     expect([...(await stores.marks.read()).keys()].sort()).toEqual(['comments/0', 'posts/0'])
   })
 
+  it('reads the words beside a text that the settings name, as the services do', async () => {
+    const status = { text: 'just now', title: 'A bridge', createdAt: at(NOW - HOUR) }
+    put('posts', { id: 'p', ...status }, NOW - HOUR)
+    put('comments', { id: 'c', postId: 'p', ...status, text: null }, NOW - HOUR)
+    const limits = { maxMessageBytes: 1 << 20, maxAhead: 5 * MINUTE, textFields: ['title'] }
+    const { context, ...input } = runOf().input
+    await recoverStore(runOf({ input: { ...input, context: { ...context, limits } } }))
+    const found = await stores.threads.read(thread('p'))
+    expect([found?.post?.text, found?.comments.map(({ text }) => text)]).toEqual(['just now\n\nA bridge', ['A bridge']])
+  })
+
   it('knows the highest reach that the topic tells of, also of a post that is yet to come', async () => {
     for (const id of ['a', 'b', 'c'])
       put('posts', { id, text: `of ${id}`, createdAt: at(NOW - HOUR), reach: 7 }, NOW - HOUR)

@@ -378,6 +378,20 @@ describe('one odd field lets nobody escape', () => {
     expect(without.verdicts.has('q')).toBe(false)
   })
 
+  test('words that a setting names beside the text make an edit where they change, and a copy where they don’t', async () => {
+    const set = () => ({ messages: { textFields: ['title'] } })
+    const calm = post('p', { text: 'look at this', title: 'The bridge' })
+    const once = await judged('hate', [calm], NORMAL, set)
+    expect(once.verdicts.get('p')?.label).toBe('non-hate')
+    const copied = await judged('hate', [calm, { ...calm, createdAt: '2025-01-01T13:00:00+01:00' }], NORMAL, set)
+    expect([copied.verdicts.get('p')?.label, copied.asked]).toEqual(['non-hate', once.asked])
+    const edited = await judged('hate', [calm, { ...calm, title: HATE }], NORMAL, set)
+    expect(edited.verdicts.get('p')).toMatchObject({ label: 'hate', degraded: [] })
+    // Without the setting nothing of it differs.
+    const unset = await judged('hate', [calm, { ...calm, title: HATE }])
+    expect(unset.verdicts.get('p')?.label).toBe('non-hate')
+  })
+
   test('numeric ids are read as they are written, beyond what a double holds', async () => {
     const lines = [
       post('RAW:267081518403440641', { text: 'the bridge is down' }),
