@@ -24,6 +24,7 @@ import {
   type Entry,
   type RecordedTopic,
   ROW_WORDS,
+  type RulingEntry,
   type RulingMark,
   type TranscriptEntry,
 } from '../contracts/ports/record.ts'
@@ -104,6 +105,7 @@ function verdictEntries(
       degraded: degraded.length > 0,
       ...weigh(read.data),
       accepted: counts.accepted,
+      control: controlIn(read.data),
       restores: read.data.restored?.from ?? null,
       marks: marksOf(read.data),
       openedAt: openedAtOf(read.data, timestamp),
@@ -119,6 +121,11 @@ function verdictEntries(
 function openedAtOf({ timing, decidedBy }: Pick<Verdict, 'timing' | 'decidedBy'>, timestamp: number): number {
   const opened = msOf(timing.openedAt, timestamp)
   return decidedBy === 'deleted' ? Math.max(opened, timestamp) : Math.min(opened, timestamp)
+}
+
+function controlIn({ debated, label }: Verdict): RulingEntry['control'] {
+  const { why, chance = 0, without = label } = debated ?? {}
+  return why === 'control' && chance > 0 && chance <= 1 ? { chance, differs: without !== label } : null
 }
 
 function marksOf({ models, versions, faults }: Verdict): RulingMark[] {

@@ -1,18 +1,23 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe } from 'vitest'
+import type { DrawShares } from '../../src/record/draws.ts'
 import { postgresRecord, postgresReviewQueue } from '../../src/record/postgres/record.ts'
+import type { QueueRules } from '../../src/record/review-queue.ts'
 import { aPostgres } from '../support/postgres-server.ts'
+import { drawLedgerContract } from './draw-ledger.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
 
 const postgres = await aPostgres()
 
 describe.skipIf(postgres === null)('a server of its own', () => {
   afterAll(() => postgres?.close())
-  recordContract('in PostgreSQL', async ({ costs, ownCaseAfter, ...shares }) => {
+  const inPostgres = async ({ costs, ownCaseAfter, ...shares }: QueueRules & DrawShares & { drawKey?: string }) => {
     if (postgres === null) throw new Error('skipped')
     const address = postgres.address(`record_${randomBytes(6).toString('hex')}`)
     const settings = { address, keep: KEEP, maxBytes: 2 ** 40, sourceKeep: 8 * DAY, vacuumWithin: 3_600_000, ...shares }
     const store = await postgresRecord(settings)
     return { store, queue: await postgresReviewQueue({ address, costs, ownCaseAfter }) }
-  })
+  }
+  recordContract('in PostgreSQL', inPostgres)
+  drawLedgerContract('in PostgreSQL', inPostgres)
 })

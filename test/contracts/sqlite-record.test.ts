@@ -1,16 +1,22 @@
 import { join } from 'node:path'
+import type { DrawShares } from '../../src/record/draws.ts'
+import type { QueueRules } from '../../src/record/review-queue.ts'
 import { sameThreadHalf } from '../../src/record/sqlite/halves.ts'
 import { sqliteRecord, sqliteReviewQueue } from '../../src/record/sqlite/record.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
+import { drawLedgerContract } from './draw-ledger.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
 
-recordContract('in SQLite', async ({ costs, ownCaseAfter, ...shares }) => {
+async function inFile({ costs, ownCaseAfter, ...shares }: QueueRules & DrawShares & { drawKey?: string }) {
   const path = join(ownFolder('record'), 'record.sqlite')
   const settings = { path, keep: KEEP, maxBytes: 2 ** 30, sourceKeep: 8 * DAY, ...shares }
   const store = await sqliteRecord(settings, sameThreadHalf)
   return { store, queue: await sqliteReviewQueue({ path, costs, ownCaseAfter }, sameThreadHalf) }
-})
+}
+
+recordContract('in SQLite', inFile)
+drawLedgerContract('in SQLite', inFile)
 
 recordContract('in memory', async (review) => {
   const store = await recordInMemory(review)

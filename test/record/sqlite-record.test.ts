@@ -7,7 +7,7 @@ import { gramsOf } from '../../src/record/grams.ts'
 import { entriesOf } from '../../src/record/project.ts'
 import { sameThreadHalf } from '../../src/record/sqlite/halves.ts'
 import { RecordReads } from '../../src/record/sqlite/reads.ts'
-import { sqliteRecord, sqliteRecordReader } from '../../src/record/sqlite/record.ts'
+import { sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from '../../src/record/sqlite/record.ts'
 import { besides, putInPlace } from '../../src/record/sqlite/replace.ts'
 import { pathInMemory } from '../../src/record/sqlite/schema.ts'
 import { Sql } from '../../src/record/sqlite/sql.ts'
@@ -186,6 +186,33 @@ describe('the files of the record', () => {
     other.exec('PRAGMA user_version = 99')
     other.close()
     await expect(open(path)).rejects.toThrow('written by another version')
+  })
+
+  it('of a version without a ledger of draws have one from then on, and a draw stays one whatever its share is later', async () => {
+    const path = pathOf()
+    await (await open(path)).close()
+    const older = new DatabaseSync(path)
+    older.exec('DROP TABLE draws')
+    older.close()
+    const queue = await sqliteReviewQueue({ path, costs: {}, ownCaseAfter: DAY }, sameThreadHalf)
+    expect(await queue.drawnRates()).toEqual([])
+    const shares = { keep: KEEP, maxBytes: 2 ** 30, sourceKeep: 8 * DAY, blindShare: 0 }
+    for (const [auditShare, revision] of [
+      [1, 1],
+      [0, 2],
+    ] as const) {
+      const store = await sqliteRecord({ path, ...shares, auditShare }, sameThreadHalf)
+      const topics = feed(store)
+      const one = aVerdict(at(revision), { revision, decidedBy: 'consensus' })
+      await topics.sendAt('verdicts', 2 * revision - 2, 'p', one, revision)
+      await topics.sendAt('verdicts', 2 * revision - 1, 'q', aVerdict(at(9), { subjectId: `q${revision}` }), 9)
+      await store.close()
+    }
+    expect(
+      (await queue.list({ reason: 'sampled' }, 9, Date.parse(at(10)))).items.map(({ verdict }) => verdict),
+    ).toEqual(['rumor~p~r2', 'rumor~q1~r1'])
+    expect((await queue.drawnRates())[0]).toMatchObject({ purpose: 'audit', waiting: 2, next: 'rumor~p~r2' })
+    await queue.close()
   })
 
   it('that are as large as they may be lose their oldest transcripts, and no verdict', async () => {

@@ -32,6 +32,8 @@ export interface RulingEntry {
   readonly confidence: number | null
   /** Comments that its thread had accepted. */
   readonly accepted: number
+  /** Chance alone had it debated: with which chance, and whether its debate changed the label; null of all others. */
+  readonly control: { readonly chance: number; readonly differs: boolean } | null
   /** The id of the ruling or proposal whose words it repeats; null but for a withdrawn human verdict's place. */
   readonly restores: string | null
   /** The words by which it can be found, beside its columns. */

@@ -19,6 +19,37 @@ export const LOOK_REASONS = [
 ] as const
 export type LookReason = (typeof LOOK_REASONS)[number]
 
+/**
+ * Why something was drawn at random: `audit`, to see how often machines' verdicts are wrong; `control`, how often a debate changes
+ * what would have been published without it; `second-opinion`, how often two people disagree.
+ */
+export const DRAW_PURPOSES = ['audit', 'control', 'second-opinion'] as const
+export type DrawPurpose = (typeof DRAW_PURPOSES)[number]
+
+/** How often what was drawn differs from what it is held against: an error rate, if that is taken to be right. */
+export interface DrawnRate {
+  readonly protocol: string
+  readonly purpose: DrawPurpose
+  /** Of which of the protocol's draws: all, or those of one label (the one that is checked) or language. */
+  readonly part: 'all' | 'label' | 'language'
+  readonly value: string
+  /** Draws that count. */
+  readonly counted: number
+  readonly differing: number
+  /** The weighted share that differs; null where nothing counts yet. */
+  readonly share: number | null
+  /** Its 95 % interval: from 0 to 1 where nothing counts. */
+  readonly interval: { readonly low: number; readonly high: number }
+  /** How many equally likely draws would say as much. */
+  readonly effective: number
+  /** Drawn, and nobody has looked yet. */
+  readonly waiting: number
+  /** Looked at before their turn: they count as soon as all that was drawn before them is known. */
+  readonly ahead: number
+  /** The first that holds the others up; null where nothing waits. */
+  readonly next: string | null
+}
+
 /** One verdict that people should look at: the last of its subject and protocol. */
 export interface ReviewItem {
   /** The verdict's id, which names the item as well. */
@@ -144,5 +175,7 @@ export interface ReviewQueue {
     tenants?: readonly string[] | undefined,
   ): Promise<readonly OwnDecision[]>
   state(): Promise<ReviewState>
+  /** What the ledger of draws shows by now, of subjects of these tenants. */
+  drawnRates(tenants?: readonly string[] | undefined): Promise<readonly DrawnRate[]>
   close(): Promise<void>
 }

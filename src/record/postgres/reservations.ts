@@ -25,6 +25,7 @@ import {
   unionOf,
 } from '../review-queue.ts'
 import type { Database, Sql } from './connection.ts'
+import { drawnRatesIn } from './draws.ts'
 import { keysOf, unsealed } from './seals.ts'
 
 type Row = QueueRow & { readonly s: number }
@@ -162,6 +163,7 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
       )
       return { queue, agreement: agreement.map((row) => ({ ...row, agrees: row.agrees === 1 })) }
     },
+    drawnRates: (tenants) => drawnRatesIn(db, tenants),
     close: () => db.close(),
   }
 }

@@ -1,6 +1,6 @@
-import { isDrawn } from '../documents.ts'
 import { lookAt } from '../review-queue.ts'
 import { columnsOf } from './connection.ts'
+import { drawnAmong, forgetDraws, settleDraws } from './draws.ts'
 import type { WritingStep } from './writing.ts'
 
 // This keeps the rows of the queue. Why a verdict is in it is decided in src/record/review-queue.ts.
@@ -20,8 +20,8 @@ interface Standing {
   readonly accepted: number
   readonly decided_at: number
   readonly sampled: number
-  /** The machines' last ruling beneath a person's. */
-  readonly beneath: string | null
+  /** The machines' last ruling beneath a person's: its id and label. */
+  readonly beneath: { readonly id: string; readonly label: string | null } | null
   readonly asked: readonly { why: string; at: number }[]
   /** What others say in a second opinion, each their last word, by who spoke first. */
   readonly opinions: readonly string[]
@@ -32,7 +32,7 @@ const MOST_OPINIONS = 10
 
 /** Writes anew what the queue has of all that was touched. Reservations stay until a person decides. */
 export async function settle(writing: WritingStep): Promise<void> {
-  const { sql, touched, draw, shares } = writing
+  const { sql, touched } = writing
   const pairs = [...touched].flatMap(([s, protocols]) => [...protocols].map((protocol) => [s, protocol] as const))
   touched.clear()
   if (pairs.length === 0) return
@@ -41,7 +41,7 @@ export async function settle(writing: WritingStep): Promise<void> {
   const rows = await sql.rows<Standing>(
     `SELECT r.s, r.protocol, r.id, r.tenant, number, label, decided_by, decider, contested, degraded, confidence, accepted,
        decided_at, sampled,
-       CASE decided_by WHEN 'human' THEN (SELECT m.label FROM rulings m WHERE m.s = r.s AND m.protocol = r.protocol
+       CASE decided_by WHEN 'human' THEN (SELECT json_build_object('id', m.id, 'label', m.label) FROM rulings m WHERE m.s = r.s AND m.protocol = r.protocol
          AND m.number < r.number AND m.decided_by NOT IN ('human', 'deleted') ORDER BY m.number DESC LIMIT 1) END AS beneath,
        (SELECT coalesce(json_agg(json_build_object('why', why, 'at', first) ORDER BY n), '[]') FROM (
          SELECT why, min(at) AS first, min(n) AS n FROM said WHERE said.s = r.s AND said.protocol = r.protocol
@@ -60,7 +60,7 @@ export async function settle(writing: WritingStep): Promise<void> {
   )
   const agreement = rows.flatMap((row) =>
     (['machine', 'person'] as const).flatMap((beside) => {
-      const other = beside === 'machine' ? row.beneath : (row.opinions[0] ?? null)
+      const other = beside === 'machine' ? (row.beneath?.label ?? null) : (row.opinions[0] ?? null)
       if (row.decided_by !== 'human' || other === null) return []
       return [[row.s, row.protocol, beside, Number(other === row.label)]]
     }),
@@ -75,14 +75,20 @@ export async function settle(writing: WritingStep): Promise<void> {
       'INSERT INTO agreement SELECT * FROM unnest(?::bigint[], ?::text[], ?::text[], ?::smallint[])',
       ...columnsOf(agreement, 4),
     )
+  await settleDraws(writing, rows)
+  await forgetDraws(
+    writing,
+    pairs.filter(([s, protocol]) => !rows.some((row) => row.s === s && row.protocol === protocol)),
+  )
+  const drawnAt = await drawnAmong(writing, rows)
   const items = rows.flatMap((row) => {
     const { s, protocol, id, tenant, number, label, decider, decided_by: decidedBy, decided_at: decidedAt } = row
-    const drawn = decidedBy === 'human' ? isDrawn(draw, id, shares.blindShare) : row.sampled === 1
+    const drawn = drawnAt(row)
     const standing = {
       ...row,
       decidedBy,
-      decidedAt,
-      drawn,
+      decidedAt: Math.min(decidedAt, drawn ?? decidedAt),
+      drawn: drawn !== null || (decidedBy !== 'human' && row.sampled === 1),
       contested: row.contested === 1,
       degraded: row.degraded === 1,
     }

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
 import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { RulingEntry } from '../../contracts/ports/record.ts'
-import { firstDoc, isDrawn, PER_SECOND } from '../documents.ts'
+import { firstDoc, PER_SECOND } from '../documents.ts'
 import { columnsOf } from './connection.ts'
+import { enterDraws } from './draws.ts'
 import { erase } from './erasures.ts'
 import type { PreparedBatch } from './prepared-batch.ts'
 import { indexed, unindexed } from './texts.ts'
@@ -17,7 +18,7 @@ export async function takeRulings(
   // A retraction erases what came before it.
   for (const { decidedBy, subject, openedAt } of entries)
     if (decidedBy === 'deleted') await erase(writing, subject, openedAt)
-  const { sql, seals, counters, hashes, draw, shares } = writing
+  const { sql, seals, counters, hashes } = writing
   const subjectOf = await subjectsOf(
     writing,
     entries.map(({ subject }) => subject),
@@ -32,12 +33,12 @@ export async function takeRulings(
   const standing = await standingOf(writing, fresh)
   const { heard, erased: isErased } = await restsOf(writing, fresh)
   const docs = await freeDocs(writing, fresh)
+  const audited = await enterDraws(writing, fresh)
   const marks: [string, string, number][] = []
   const rows = fresh.map((entry, at) => {
     const { id, s, subject, protocol, number, label, decidedBy, openedAt, decidedAt, json, digest, contested } = entry
     const doc = docs[at] ?? 0
     const erased = isErased(entry)
-    const isMachines = decidedBy !== 'human' && decidedBy !== 'deleted'
     const whole = ready.rulings.get(entry.entry)
     const key =
       erased || whole === undefined ? seals.seal(erased ? redactWords(json) : json) : { ...whole, k: seals.add(whole) }
@@ -59,7 +60,7 @@ export async function takeRulings(
       Number(contested),
       entry.confidence,
       entry.accepted,
-      Number(isMachines && isDrawn(draw, id, shares.auditShare)),
+      Number(audited.has(id)),
       entry.restores,
       openedAt,
       decidedAt,

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { RecordDamaged } from '../../contracts/ports/record.ts'
 import { PER_DAY } from '../documents.ts'
+import { LEDGER } from '../draws.ts'
 import { FOLDING, GRAMS_VERSION } from '../grams.ts'
 import type { Database, Sql } from './connection.ts'
 
@@ -115,20 +116,25 @@ export async function prepared(db: Database, schema: string, drawKey: string | u
       schema,
       schema,
     )
-    if (found?.made) return
+    if (found?.made) return statements(sql, LEDGER)
     if (found?.other)
       throw new OperatorError(
         `The schema ${schema} has tables of others (${found.other}), which "gavel record rebuild" would remove: give the record one of its own (record.postgres.schema).`,
       )
     // Who may not create schemas may have been given this one.
     if (!found?.there) await sql.run(`CREATE SCHEMA ${schema}`)
-    for (const statement of TABLES.split(';')) if (statement.trim() !== '') await sql.run(statement)
+    await statements(sql, TABLES)
+    await statements(sql, LEDGER)
     await sql.run('ALTER TABLE keys ALTER key SET STATISTICS 0')
     for (let part = 0; part < KEY_PARTS; part++) await keyPart(sql, part)
     for (const counter of COUNTERS) await sql.run('INSERT INTO counters VALUES (?, 0)', counter)
     for (const [k, v] of Object.entries(drawn)) await sql.run('INSERT INTO meta VALUES (?, ?)', k, v)
   })
   return metaOf(db, schema)
+}
+
+async function statements(sql: Sql, all: string): Promise<void> {
+  for (const statement of all.split(';')) if (statement.trim() !== '') await sql.run(statement)
 }
 
 /** Makes a partition of the keys. The planner's statistics would copy some of them. */

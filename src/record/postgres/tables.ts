@@ -12,6 +12,7 @@ import type {
   TranscriptEntry,
 } from '../../contracts/ports/record.ts'
 import { docAt, inOrderOfTime } from '../documents.ts'
+import type { DrawShares } from '../draws.ts'
 import { noteSubject } from '../note-subject.ts'
 import type { Database, Sql } from './connection.ts'
 import { commentsGone, drop, dropSaid, dropTranscripts, erase, strip } from './erasures.ts'
@@ -26,15 +27,12 @@ import { indexed, thinned } from './texts.ts'
 import { takeTranscripts } from './transcripts.ts'
 import { subjectsOf, touch, type WritingStep, writingOf } from './writing.ts'
 
-export interface TableSettings {
+export interface TableSettings extends DrawShares {
   /** How long anything is kept, in ms. */
   readonly keep: number
   readonly maxBytes: number
   /** How long topics keep messages, in ms: what a deletion leaves behind is needed for as long. */
   readonly sourceKeep: number
-  /** Which share of machines' verdicts is drawn for audit, and of people's for a second opinion. */
-  readonly auditShare: number
-  readonly blindShare: number
 }
 
 /** Steps of this process under way: one is written while the next waits for it in the database. */

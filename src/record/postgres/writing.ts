@@ -1,5 +1,6 @@
 import type { Hmac } from '../../contracts/facts/hmac.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import type { DrawShares } from '../draws.ts'
 import type { Sql } from './connection.ts'
 import { Counters } from './counters.ts'
 import type { GramHashes } from './grams-key.ts'
@@ -14,7 +15,7 @@ export interface WritingStep {
   readonly hashes: GramHashes
   readonly days: Days
   readonly draw: Hmac
-  readonly shares: { readonly auditShare: number; readonly blindShare: number }
+  readonly shares: DrawShares
   /** What the queue has of these has to be written anew: protocols by subject. */
   readonly touched: Map<number, Set<string>>
   /** Blocks that texts were deleted from: the last document that each may hold, by its number. */

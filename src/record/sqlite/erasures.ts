@@ -1,6 +1,7 @@
 import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import type { Entry } from '../../contracts/ports/record.ts'
+import { DRAW_SINCE } from '../draws.ts'
 import type { ArrivalCounter } from './arrivals.ts'
 import type { QueueTable } from './review-queue.ts'
 import type { Sql } from './sql.ts'
@@ -60,6 +61,11 @@ export class RecordErasures {
         s,
       ),
       this.#sql.run('DELETE FROM unread WHERE subject = ? AND at <= ?', of.postId, at),
+    )
+    // A draw of the subject's next life stands, from then on.
+    this.#note(
+      this.#sql.run(`DELETE FROM draws WHERE s = ? AND drawn_at <= ? AND (${DRAW_SINCE}) IS NULL`, s, at),
+      this.#sql.run(`UPDATE draws SET drawn_at = (${DRAW_SINCE}) WHERE s = ? AND drawn_at <= ?`, s, at),
     )
     // What was judged since stays in the queue, whichever person has reserved it.
     this.#queue.requeueAll(s)

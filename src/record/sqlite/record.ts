@@ -109,6 +109,7 @@ export async function sqliteReviewQueue(
     reserve: (item, filter, until, now) => reservations.ask('reserve', item, filter, until, now),
     release: (item, by, of, now) => reservations.ask('release', item, by, of, now),
     state: () => reservations.ask('state'),
+    drawnRates: (tenants) => reservations.ask('drawnRates', tenants),
     close: () => reservations.close(),
   }
 }

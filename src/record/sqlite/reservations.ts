@@ -1,10 +1,12 @@
 import {
+  type DrawnRate,
   MOST_RESERVATIONS,
   type OwnDecision,
   type QueueFilter,
   type ReviewReservation,
   type ReviewState,
 } from '../../contracts/ports/review.ts'
+import { type DrawRow, drawnRates, drawRowsQuery } from '../drawn-rates.ts'
 import { ABOUT_PEOPLE, fittingRows, IS_PARTY } from '../queue-filter.ts'
 import {
   FIRST_RANKED,
@@ -174,6 +176,11 @@ export class ReviewReservations {
         )
         .map((row) => ({ ...row, agrees: row.agrees === 1 })),
     }
+  }
+
+  drawnRates(tenants?: readonly string[]): DrawnRate[] {
+    const { sql, values } = drawRowsQuery(tenants)
+    return drawnRates(this.#sql.all<DrawRow>(sql, ...values))
   }
 
   close(): void {

@@ -1,4 +1,5 @@
 import { lookAt } from '../review-queue.ts'
+import type { DrawLedger } from './draws.ts'
 import type { Sql } from './sql.ts'
 
 // This keeps the rows of the queue. Why a verdict is in it is decided in src/record/review-queue.ts.
@@ -24,18 +25,18 @@ const MOST_OPINIONS = 10
 /** What people should look at, a row for each subject and protocol; and how their verdicts compare with others. */
 export class QueueTable {
   readonly #sql: Sql
-  readonly #isSecond: (id: string) => boolean
+  readonly #ledger: DrawLedger
   readonly #touched = new Map<number, Set<string>>()
 
-  /** `isSecond`: whether a person's verdict is drawn for a second opinion. */
-  constructor(sql: Sql, isSecond: (id: string) => boolean) {
+  constructor(sql: Sql, ledger: DrawLedger) {
     this.#sql = sql
-    this.#isSecond = isSecond
+    this.#ledger = ledger
   }
 
   requeueAll(s: number): void {
     for (const { protocol } of this.#sql.all<{ protocol: string }>(
-      'SELECT protocol FROM queue WHERE s = ? UNION SELECT protocol FROM agreement WHERE s = ?',
+      'SELECT protocol FROM queue WHERE s = ? UNION SELECT protocol FROM agreement WHERE s = ? UNION SELECT protocol FROM draws WHERE s = ?',
+      s,
       s,
       s,
     ))
@@ -82,8 +83,14 @@ export class QueueTable {
       MOST_OPINIONS,
     )
     if (row?.decided_by === 'human') this.#compare(s, protocol, row, opinions)
-    else this.#sql.run('DELETE FROM agreement WHERE s = ? AND protocol = ?', s, protocol)
-    const look = row === undefined ? null : lookAt(standingOf(row, this.#isSecond), asked, opinions.length)
+    else {
+      this.#sql.run('DELETE FROM agreement WHERE s = ? AND protocol = ?', s, protocol)
+      if (row === undefined) this.#ledger.forget(s, protocol)
+      else this.#ledger.settle('audit', { verdict: row.id, label: row.label, differs: null })
+    }
+    const drawnAt =
+      row === undefined ? null : this.#ledger.drawnAt(row.id, row.decided_by === 'human' ? 'second-opinion' : 'audit')
+    const look = row === undefined ? null : lookAt(standingOf(row, drawnAt), asked, opinions.length)
     if (row === undefined || look === null) {
       this.#sql.run('DELETE FROM queue WHERE s = ? AND protocol = ?', s, protocol)
       return
@@ -109,14 +116,20 @@ export class QueueTable {
   }
 
   #compare(s: number, protocol: string, human: StandingRow, opinions: readonly { label: string | null }[]): void {
-    const machine = this.#sql.get<{ label: string | null }>(
-      `SELECT label FROM rulings WHERE s = ? AND protocol = ? AND number < ? AND decided_by NOT IN ('human', 'deleted')
+    const machine = this.#sql.get<{ id: string; label: string | null }>(
+      `SELECT id, label FROM rulings WHERE s = ? AND protocol = ? AND number < ? AND decided_by NOT IN ('human', 'deleted')
        ORDER BY number DESC LIMIT 1`,
       s,
       protocol,
       human.number,
     )
     const [opinion] = opinions
+    const { id, label } = human
+    const differs = (other: { label: string | null } | undefined) =>
+      other === undefined || other.label === null || label === null ? null : other.label !== label
+    if (machine !== undefined)
+      this.#ledger.settle('audit', { verdict: machine.id, label: machine.label, differs: differs(machine) })
+    this.#ledger.settle('second-opinion', { verdict: id, label, differs: differs(opinion) })
     for (const [beside, other] of [
       ['machine', machine],
       ['person', opinion],
@@ -133,7 +146,7 @@ export class QueueTable {
   }
 }
 
-function standingOf(row: StandingRow, isSecond: (id: string) => boolean) {
+function standingOf(row: StandingRow, drawnAt: number | null) {
   const { id, label, confidence, accepted } = row
   return {
     id,
@@ -141,9 +154,9 @@ function standingOf(row: StandingRow, isSecond: (id: string) => boolean) {
     confidence,
     accepted,
     decidedBy: row.decided_by,
-    decidedAt: row.decided_at,
+    decidedAt: Math.min(row.decided_at, drawnAt ?? row.decided_at),
     contested: row.contested === 1,
     degraded: row.degraded === 1,
-    drawn: row.decided_by === 'human' ? isSecond(id) : row.sampled === 1,
+    drawn: drawnAt !== null || (row.decided_by !== 'human' && row.sampled === 1),
   }
 }

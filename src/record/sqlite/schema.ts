@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
+import { LEDGER } from '../draws.ts'
 
 /** Raised when the tables change: a record of another form is rebuilt from the topics. */
 const FORM = 2
@@ -100,6 +101,7 @@ export function writing(path: string, maxBytes: number): DatabaseSync {
       const form = numberOf(db, 'PRAGMA user_version')
       if (form === 0) db.exec(`BEGIN IMMEDIATE; ${TABLES} PRAGMA user_version = ${FORM}; COMMIT`)
       else if (form !== FORM) throw new RecordDamaged(anotherForm(path))
+      db.exec(LEDGER)
       const page = numberOf(db, 'PRAGMA page_size')
       db.exec(`PRAGMA max_page_count = ${Math.max(64, Math.floor(maxBytes / page))}`)
     })
@@ -112,6 +114,7 @@ export function writingBeside(path: string): DatabaseSync {
     opened(new DatabaseSync(path, { readOnly: false }), (db) => {
       db.exec(PRAGMAS)
       if (numberOf(db, 'PRAGMA user_version') !== FORM) throw new RecordDamaged(anotherForm(path))
+      db.exec(LEDGER)
     }),
   )
 }

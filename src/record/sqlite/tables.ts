@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto'
 import { zstdCompressSync } from 'node:zlib'
-import { type Hmac, hmac } from '../../contracts/facts/hmac.ts'
+import { hmac } from '../../contracts/facts/hmac.ts'
 import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { SubjectKind } from '../../contracts/facts/thread.ts'
 import {
@@ -13,9 +13,11 @@ import {
   type RulingEntry,
   type TranscriptEntry,
 } from '../../contracts/ports/record.ts'
-import { firstDoc, inOrderOfTime, isDrawn, PER_SECOND } from '../documents.ts'
+import { firstDoc, inOrderOfTime, PER_SECOND } from '../documents.ts'
+import type { DrawShares } from '../draws.ts'
 import { noteSubject } from '../note-subject.ts'
 import { ArrivalCounter } from './arrivals.ts'
+import { DrawLedger } from './draws.ts'
 import { ANY, RecordErasures } from './erasures.ts'
 import { QueueTable } from './review-queue.ts'
 import { writing } from './schema.ts'
@@ -23,16 +25,13 @@ import { Sql } from './sql.ts'
 import { INDEX_VERSION, TextIndex } from './text-index.ts'
 import { Tidying } from './tidying.ts'
 
-export interface TableSettings {
+export interface TableSettings extends DrawShares {
   readonly path: string
   /** How long anything is kept, in ms. */
   readonly keep: number
   readonly maxBytes: number
   /** How long topics keep messages, in ms: what a deletion leaves behind is needed for as long. */
   readonly sourceKeep: number
-  /** Which share of machines' verdicts is drawn for audit, and of people's for a second opinion. */
-  readonly auditShare: number
-  readonly blindShare: number
   /** Draws by this key in place of one of the file's own: that of the file that it takes the place of. */
   readonly drawKey?: string | undefined
 }
@@ -43,16 +42,14 @@ export interface TableSettings {
 export class RecordTables {
   readonly #sql: Sql
   readonly #texts: TextIndex
-  readonly #settings: TableSettings
   readonly #erasures: RecordErasures
   readonly #arrivals: ArrivalCounter
   readonly #queue: QueueTable
   readonly #tidying: Tidying
-  readonly #draw: Hmac
+  readonly #ledger: DrawLedger
   #full = false
 
   constructor(settings: TableSettings) {
-    this.#settings = settings
     this.#sql = new Sql(settings.path, writing(settings.path, settings.maxBytes))
     for (const drawn of ['name', 'file'])
       this.#sql.run('INSERT OR IGNORE INTO meta VALUES (?, ?)', drawn, randomBytes(6).toString('hex'))
@@ -61,8 +58,9 @@ export class RecordTables {
     this.#texts = new TextIndex(this.#sql, this.#arrivals)
     const drawn = settings.drawKey ?? randomBytes(16).toString('hex')
     this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('draws', ?)", drawn)
-    this.#draw = hmac(this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'draws'")?.v ?? drawn)
-    this.#queue = new QueueTable(this.#sql, (id) => isDrawn(this.#draw, id, settings.blindShare))
+    const draw = hmac(this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'draws'")?.v ?? drawn)
+    this.#ledger = new DrawLedger(this.#sql, draw, settings)
+    this.#queue = new QueueTable(this.#sql, this.#ledger)
     this.#erasures = new RecordErasures(this.#sql, this.#texts, this.#arrivals, this.#queue)
     this.#tidying = new Tidying(settings, {
       sql: this.#sql,
@@ -220,8 +218,7 @@ export class RecordTables {
     const shown = this.#sql.get<{ comments: string | null }>('SELECT comments FROM transcripts WHERE id = ?', id)
     const erased = this.#isErased(id) || (entry.restores !== null && this.#isErased(entry.restores))
     const doc = this.#freeDoc(decidedAt)
-    const isMachines = decidedBy !== 'human' && decidedBy !== 'deleted'
-    const sampled = isMachines && isDrawn(this.#draw, id, this.#settings.auditShare)
+    const sampled = this.#ledger.take(entry, subject.s)
     this.#sql.run(
       `INSERT INTO rulings (doc, s, id, tenant, protocol, number, label, decided_by, degraded, contested, confidence, accepted, sampled, opened_at, decided_at,
          standing, erased, hash, json)

@@ -146,6 +146,7 @@ it('says how far people agree with machines and with one another', async () => {
   expect(said).toMatch(/rumor +│ machines +│ chosen +│ all +│ 0 +│ 2 +│ 0\.000 │ 0\.000–0\.658/)
   expect(said).toMatch(/rumor +│ people +│ chosen +│ all +│ 0 +│ 1 /)
   expect(said).toContain('Krippendorff’s alpha')
+  expect(said).toMatch(/rumor +│ people disagree +│ all +│ 0 +│ 0 +│ – +│ 0\.000–1\.000 │ 1 +│ 1 +│/)
   expect(JSON.parse(await run(stats, [], { json: true })).agreement).toContainEqual(
     expect.objectContaining({ beside: 'machine', part: 'label', value: 'non-rumor', verdicts: 2, agreeing: 0 }),
   )

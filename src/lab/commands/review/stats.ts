@@ -2,39 +2,51 @@ import { Option } from 'commander'
 import type { Command } from '../../../cli/command.ts'
 import { protocolName } from '../../../cli/options.ts'
 import { printable, printableJson, table } from '../../../cli/terminal.ts'
-import type { Judgement } from '../../../contracts/ports/review.ts'
+import type { DrawnRate, Judgement } from '../../../contracts/ports/review.ts'
 import { judgementsOf } from '../../../record/judgements.ts'
-import { recordReaderOf } from '../../../record/record-store.ts'
-import { agreementOf, type PeopleAgreement, type ProtocolAgreement, type ReviewStats } from '../../evaluation/people.ts'
+import { recordReaderOf, reviewQueueOf } from '../../../record/record-store.ts'
+import { agreementOf, type ProtocolAgreement, type ReviewStats } from '../../evaluation/people.ts'
 
 interface Options {
   readonly tenant?: string
   readonly protocol?: string
 }
 
-/** `gavel review stats`: how far people agree with machines and with one another. */
-export const command: Command<Options, ReviewStats> = {
+interface Stats extends ReviewStats {
+  readonly rates: readonly DrawnRate[]
+}
+
+/** `gavel review stats`: how often machines are wrong, and how far people agree with them and with one another. */
+export const command: Command<Options, Stats> = {
   options: [
     new Option('--tenant <name>', 'only this tenant'),
     new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
   ],
   json: true,
-  help: 'Intervals are 95 %. Verdicts in "audit" were drawn at random; those in "chosen" were queued for a reason, and do not represent the rest. See docs/review.md.\n\nExample:\n  $ gavel review stats --protocol hate',
+  help: 'Rates are of what was drawn at random, weighted by the chance, with 95 % intervals; what was drawn and nobody has looked at stands beside them. Agreement is of all human verdicts: those in "audit" were drawn as well, those in "chosen" were queued for a reason, and do not represent the rest. See docs/review.md.\n\nExample:\n  $ gavel review stats --protocol hate',
   async run({ options: { tenant, protocol }, settings: read }) {
-    const record = await recordReaderOf(read())
+    const settings = read()
+    const isOf = (one: { readonly protocol: string }) => protocol === undefined || one.protocol === protocol
+    const record = await recordReaderOf(settings)
+    const queue = await reviewQueueOf(settings)
     try {
       const all: Judgement[] = []
       for await (const subject of record.export('decided'))
-        if (tenant === undefined || subject.subject.tenant === tenant)
-          all.push(...judgementsOf(subject).filter((one) => protocol === undefined || one.protocol === protocol))
-      return agreementOf(all)
+        if (tenant === undefined || subject.subject.tenant === tenant) all.push(...judgementsOf(subject).filter(isOf))
+      const rates = await queue.drawnRates(tenant === undefined ? undefined : [tenant])
+      return { ...agreementOf(all), rates: rates.filter(isOf) }
     } finally {
+      await queue.close()
       await record.close()
     }
   },
-  print({ agreement, protocols }, { json, terminal }) {
-    if (json) terminal.out(printableJson(JSON.stringify({ agreement, protocols })))
-    else if (agreement.length === 0)
+  print({ agreement, protocols, rates }, { json, terminal }) {
+    if (json) {
+      terminal.out(printableJson(JSON.stringify({ agreement, protocols, rates })))
+      return
+    }
+    if (rates.length > 0) terminal.out(ratesTable(rates))
+    if (agreement.length === 0)
       terminal.say('No human verdict in the record is current, so there is nothing to compare.')
     else {
       terminal.out(
@@ -44,7 +56,7 @@ export const command: Command<Options, ReviewStats> = {
             one.protocol,
             one.beside === 'machine' ? 'machines' : 'people',
             one.drawn,
-            one.part === 'all' ? 'all' : `${one.part} ${printable(one.value, 60)}`,
+            partOf(one),
             String(one.agreeing),
             String(one.verdicts),
             (one.agreeing / one.verdicts).toFixed(3),
@@ -57,7 +69,35 @@ export const command: Command<Options, ReviewStats> = {
   },
 }
 
-function intervalOf(interval: PeopleAgreement['interval']): string {
+/** What each purpose finds out, in the words of this table. */
+const DIFFER: { readonly [Purpose in DrawnRate['purpose']]: string } = {
+  audit: 'machine wrong',
+  control: 'debate changed it',
+  'second-opinion': 'people disagree',
+}
+
+function ratesTable(rates: readonly DrawnRate[]) {
+  return table(
+    ['protocol', 'drawn to see', 'part', 'times', 'of', 'share', '95 %', 'waiting', 'ahead'],
+    rates.map((one) => [
+      one.protocol,
+      DIFFER[one.purpose],
+      partOf(one),
+      String(one.differing),
+      String(one.counted),
+      one.share === null ? '–' : one.share.toFixed(3),
+      intervalOf(one.interval),
+      String(one.waiting),
+      String(one.ahead),
+    ]),
+  )
+}
+
+function partOf({ part, value }: { readonly part: string; readonly value: string }): string {
+  return part === 'all' ? 'all' : `${part} ${printable(value, 60)}`
+}
+
+function intervalOf(interval: { readonly low: number; readonly high: number } | null): string {
   return interval === null ? '–' : `${interval.low.toFixed(3)}–${interval.high.toFixed(3)}`
 }
 

@@ -8,6 +8,7 @@ declare module 'jstat' {
     /** Standard normal distribution with mean 0 and deviation 1 given. */
     readonly normal: Continuous<[mean: number, deviation: number]>
     readonly studentt: Continuous<[degreesOfFreedom: number]>
+    readonly beta: Continuous<[alpha: number, beta: number]>
     readonly binomial: { cdf(k: number, n: number, p: number): number }
     /** Spearman's rank correlation, ties with their mean rank; NaN where one side has no variance. */
     spearmancoeff(one: readonly number[], other: readonly number[]): number

@@ -1,0 +1,106 @@
+import type { RulingEntry } from '../../contracts/ports/record.ts'
+import type { DrawnRate } from '../../contracts/ports/review.ts'
+import { type DrawRow, drawnRates, drawRowsQuery } from '../drawn-rates.ts'
+import { DRAW_SINCE, drawsOf, scopeOfVerdict } from '../draws.ts'
+import { columnsOf, type Sql } from './connection.ts'
+import type { WritingStep } from './writing.ts'
+
+// This keeps the ledger of random draws. Which verdicts are drawn is decided in src/record/draws.ts.
+
+/** Enters what chance chose when these verdicts came. Returns those whose subjects are drawn for audit, now or before. */
+export async function enterDraws(
+  { sql, draw, shares }: WritingStep,
+  fresh: readonly (RulingEntry & { readonly s: number; readonly entry: RulingEntry })[],
+): Promise<ReadonlySet<string>> {
+  for (const { entry, s, protocol, subject, id, openedAt, label } of fresh)
+    for (const { item, purpose, chance, differs } of drawsOf(entry, draw, shares))
+      await sql.run(
+        `INSERT INTO draws VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (item, purpose) DO UPDATE SET
+         verdict = excluded.verdict, chance = greatest(draws.chance, excluded.chance), label = excluded.label,
+         differs = excluded.differs`,
+        item,
+        purpose,
+        s,
+        protocol,
+        subject.tenant,
+        id,
+        chance,
+        openedAt,
+        label,
+        differs === null ? null : Number(differs),
+      )
+  const machines = fresh.filter(({ decidedBy }) => decidedBy !== 'human' && decidedBy !== 'deleted')
+  const audited = await sql.rows<{ item: string }>(
+    "SELECT item FROM draws WHERE purpose = 'audit' AND item = ANY (?::text[])",
+    machines.map(({ id }) => scopeOfVerdict(id)),
+  )
+  const items = new Set(audited.map(({ item }) => item))
+  return new Set(machines.flatMap(({ id }) => (items.has(scopeOfVerdict(id)) ? [id] : [])))
+}
+
+interface StandingVerdict {
+  readonly id: string
+  readonly label: string | null
+  readonly decided_by: string
+  readonly beneath: { readonly id: string; readonly label: string | null } | null
+  readonly opinions: readonly string[]
+}
+
+/** What is known by now of the draws that these verdicts are about. */
+export async function settleDraws({ sql }: WritingStep, standing: readonly StandingVerdict[]): Promise<void> {
+  const known = standing.flatMap(({ id, label, decided_by, beneath, opinions }) => {
+    const differs = (other: string | null | undefined) =>
+      other == null || label === null ? null : Number(other !== label)
+    if (decided_by !== 'human') return [[scopeOfVerdict(id), 'audit', id, label, null] as const]
+    const audit =
+      beneath === null
+        ? []
+        : [[scopeOfVerdict(id), 'audit', beneath.id, beneath.label, differs(beneath.label)] as const]
+    return [...audit, [id, 'second-opinion', id, label, differs(opinions[0])] as const]
+  })
+  if (known.length === 0) return
+  await sql.run(
+    `UPDATE draws SET verdict = of.verdict, label = of.label, differs = of.differs
+     FROM unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::smallint[]) AS of (item, purpose, verdict, label, differs)
+     WHERE draws.item = of.item AND draws.purpose = of.purpose`,
+    ...columnsOf(known, 5),
+  )
+}
+
+/** When a verdict, or the subject that it is about, was drawn for people to look at, ms since 1970; null if it was not. */
+export async function drawnAmong(
+  { sql }: WritingStep,
+  standing: readonly StandingVerdict[],
+): Promise<(of: StandingVerdict) => number | null> {
+  const itemOf = ({ id, decided_by }: StandingVerdict) => (decided_by === 'human' ? id : scopeOfVerdict(id))
+  const purposeOf = ({ decided_by }: StandingVerdict) => (decided_by === 'human' ? 'second-opinion' : 'audit')
+  const rows = await sql.rows<{ item: string; purpose: string; at: number }>(
+    'SELECT item, purpose, drawn_at AS at FROM draws WHERE item = ANY (?::text[])',
+    standing.map(itemOf),
+  )
+  return (of) => rows.find(({ item, purpose }) => item === itemOf(of) && purpose === purposeOf(of))?.at ?? null
+}
+
+/** Removes the draws of subjects and protocols of which no verdict is left. */
+export async function forgetDraws({ sql }: WritingStep, pairs: readonly (readonly [number, string])[]): Promise<void> {
+  if (pairs.length === 0) return
+  await sql.run(
+    'DELETE FROM draws USING unnest(?::bigint[], ?::text[]) AS of (s, protocol) WHERE (draws.s, draws.protocol) = (of.s, of.protocol)',
+    ...columnsOf(pairs, 2),
+  )
+}
+
+/** Erases the draws of a subject until `at`. One of its next life stands, from then on. */
+export async function eraseDraws({ sql }: WritingStep, s: number, at: number): Promise<void> {
+  await sql.run(`DELETE FROM draws WHERE s = ? AND drawn_at <= ? AND (${DRAW_SINCE}) IS NULL`, s, at)
+  await sql.run(`UPDATE draws SET drawn_at = (${DRAW_SINCE}) WHERE s = ? AND drawn_at <= ?`, s, at)
+}
+
+/** What the ledger shows by now, of subjects of these tenants. */
+export async function drawnRatesIn(sql: Sql, tenants: readonly string[] | undefined): Promise<DrawnRate[]> {
+  const [ledger] = await sql.rows<{ made: string | null }>("SELECT to_regclass('draws')::text AS made")
+  // A process of an earlier version keeps the record yet.
+  if (ledger?.made == null) return []
+  const { sql: query, values } = drawRowsQuery(tenants)
+  return drawnRates(await sql.rows<DrawRow>(query, ...values))
+}

@@ -1,0 +1,129 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import type { RecordStore } from '../../src/contracts/ports/record.ts'
+import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
+import type { DrawShares } from '../../src/record/draws.ts'
+import type { QueueRules } from '../../src/record/review-queue.ts'
+import { at, DAY, feed, KEEP } from './record.ts'
+
+/** What the ledger of draws promises, of every record. */
+export function drawLedgerContract(
+  where: string,
+  make: (
+    review: QueueRules & DrawShares & { readonly drawKey?: string },
+  ) => Promise<{ store: RecordStore; queue: ReviewQueue }>,
+): void {
+  describe(`the ledger of draws ${where}`, () => {
+    const open: { close(): Promise<void> }[] = []
+    afterEach(async () => {
+      for (const one of open.splice(0)) await one.close()
+    })
+    async function start(shares: Partial<DrawShares> & { readonly drawKey?: string }) {
+      const { store, queue } = await make({ costs: {}, ownCaseAfter: DAY, auditShare: 0, blindShare: 0, ...shares })
+      open.push(queue, store)
+      return { store, queue, topics: feed(store) }
+    }
+    const told = async (queue: ReviewQueue, tenants?: readonly string[]) =>
+      (await queue.drawnRates(tenants))
+        .filter(({ part }) => part === 'all')
+        .map(
+          ({ purpose, counted, differing, waiting, next }) =>
+            `${purpose}: ${differing} of ${counted}, ${waiting} waiting${next === null ? '' : ` for ${next}`}`,
+        )
+    const human = (label: string, revision: number, change: Partial<Verdict> = {}) =>
+      ({ decidedBy: 'human', label, revision, decision: { by: 'ann', against: null, of: '0@0' }, ...change }) as const
+
+    it('has a subject once, whichever of its verdicts people look at, and what they say of the one that stood', async () => {
+      const { queue, topics, store } = await start({ auditShare: 1 })
+      await topics.judged({ label: 'rumor', decidedBy: 'consensus' }, 'x')
+      await topics.judged({ label: 'non-rumor', decidedBy: 'consensus', revision: 2, seconds: 50 }, 'x')
+      expect(await told(queue)).toEqual(['audit: 0 of 0, 1 waiting for rumor~p~r2'])
+      // It waits since it was drawn first.
+      expect((await queue.list({}, 9, Date.parse(at(60)))).items).toMatchObject([{ since: Date.parse(at(0)) }])
+      await topics.judged(human('rumor', 3, {}), 'x')
+      expect(await told(queue)).toEqual(['audit: 1 of 1, 0 waiting'])
+      expect(await queue.drawnRates()).toMatchObject([
+        { part: 'all', share: 1, effective: 1 },
+        { part: 'label', value: 'non-rumor', differing: 1 },
+        { part: 'language', value: '(none named)' },
+      ])
+      expect(await told(queue, ['acme'])).toEqual([])
+      // Withdrawn, it waits again.
+      await topics.judged({ label: 'non-rumor', decidedBy: 'consensus', revision: 4, seconds: 70 }, 'x')
+      expect(await told(queue)).toEqual(['audit: 0 of 0, 1 waiting for rumor~p~r4'])
+      await topics.judged(human('non-rumor', 5), 'x')
+      expect(await told(queue)).toEqual(['audit: 0 of 1, 0 waiting'])
+      await store.tidy(Date.parse(at(0)) + KEEP + DAY)
+      expect(await told(queue)).toEqual([])
+    })
+
+    it('has controls with their own chance, whose results are known at once', async () => {
+      const { queue, topics } = await start({})
+      const control = (chance: number, without?: string) => ({
+        debated: { held: true, why: 'control', chance, ...(without === undefined ? {} : { without }) },
+      })
+      await topics.judged({ subjectId: 'a', ...control(0.5, 'rumor') }, 'x')
+      await topics.judged({ subjectId: 'b', ...control(0.5) }, 'x')
+      await topics.judged({ subjectId: 'c', ...control(0.1, 'non-rumor') }, 'x')
+      // No chance at all is none, and what was debated for another reason is no control.
+      await topics.judged({ subjectId: 'd', ...control(0, 'non-rumor') }, 'x')
+      await topics.judged({ subjectId: 'e', debated: { held: true, why: 'contested', chance: 0.5, without: 'x' } }, 'x')
+      expect(await told(queue)).toEqual(['control: 1 of 3, 0 waiting'])
+      expect((await queue.drawnRates())[0]?.share).toBeCloseTo(10 / 14, 12)
+    })
+
+    it('has people’s verdicts that are drawn for a second opinion, each by itself', async () => {
+      const { queue, topics } = await start({ blindShare: 1 })
+      await topics.judged(human('rumor', 1), 'x')
+      expect(await told(queue)).toEqual(['second-opinion: 0 of 0, 1 waiting for rumor~p~r1'])
+      const opinion = { subjectId: 'p', tenant: 'default', protocol: 'rumor', against: 1, why: 'w', at: at(30) }
+      await topics.send('decisions', 'p', { ...opinion, opinion: true, label: 'non-rumor', by: 'ben' }, 30)
+      expect(await told(queue)).toEqual(['second-opinion: 1 of 1, 0 waiting'])
+      // What replaces it is another item; the first one's result stays.
+      await topics.judged(human('non-rumor', 2, { decision: { by: 'cay', against: null, of: '0@1' } }), 'x')
+      expect(await told(queue)).toEqual(['second-opinion: 1 of 1, 1 waiting for rumor~p~r2'])
+    })
+
+    it('is erased with the post, but for what was drawn since', async () => {
+      const { queue, topics } = await start({ auditShare: 1, blindShare: 1 })
+      await topics.judged({ decidedBy: 'consensus' }, 'x')
+      await topics.judged(human('non-rumor', 2), 'x')
+      await topics.judged({ subjectId: 'q', decidedBy: 'consensus' }, 'x')
+      await topics.send('posts', 'p', { id: 'p', createdAt: at(0), deleted: true }, 60)
+      expect(await told(queue)).toEqual(['audit: 0 of 0, 1 waiting for rumor~q~r1'])
+      // Its next life came before its deletion was read.
+      await topics.judged({ subjectId: 'q', decidedBy: 'consensus', revision: 2, seconds: 90 }, 'x')
+      await topics.send('posts', 'q', { id: 'q', createdAt: at(0), deleted: true }, 60)
+      expect(await told(queue)).toEqual(['audit: 0 of 0, 1 waiting for rumor~q~r2'])
+      expect((await queue.list({}, 9, Date.parse(at(99)))).items).toMatchObject([{ since: Date.parse(at(90)) }])
+    })
+
+    it('is the same where it is made anew by the same key, whatever the order of subjects', async () => {
+      const messages = Array.from({ length: 30 }, (_, n) => ({
+        subjectId: `s${n}`,
+        seconds: n,
+        decidedBy: 'consensus' as const,
+        debated: { held: true, why: 'control', chance: 0.3, without: n % 2 === 0 ? 'rumor' : 'non-rumor' },
+      }))
+      const of = async (all: typeof messages) => {
+        const { queue, store, topics } = await start({ auditShare: 0.4, drawKey: 'the same' })
+        for (const one of all) await topics.judged(one, 'x')
+        const [some] = all
+        if (some !== undefined)
+          for (const one of all) await topics.judged({ ...one, revision: 2, seconds: one.seconds + 100 }, 'x')
+        const sampled: string[] = []
+        for await (const { verdicts, subject } of store.export()) {
+          // Of one subject each verdict is drawn, or none.
+          expect(new Set(verdicts.map((one) => one.sampled)).size).toBe(1)
+          if (verdicts[0]?.sampled === true) sampled.push(subject.postId)
+        }
+        return { rates: await queue.drawnRates(), sampled: sampled.sort() }
+      }
+      const first = await of(messages)
+      expect(first.sampled.length).toBeGreaterThan(4)
+      expect(first.sampled.length).toBeLessThan(22)
+      expect(first.rates[0]).toMatchObject({ purpose: 'audit', waiting: first.sampled.length })
+      expect(await of(messages.toReversed())).toEqual(first)
+    })
+  })
+}
