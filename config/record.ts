@@ -31,6 +31,8 @@ export const review = z.strictObject({
   auditShare: share,
   blindShare: share,
   shares: z.strictObject({ audit: share, secondOpinion: share }),
+  labelAfter: share,
+  reasons: z.string().min(1).nullable(),
   claimFor: duration.refine((ms) => ms >= 60_000, 'at least 1m'),
   ownCaseAfter: duration,
 })

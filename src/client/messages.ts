@@ -201,6 +201,10 @@ export type Decision = About & {
   readonly at?: string
   readonly force?: boolean
   readonly opinion?: boolean
+  /** The reason's code, by the platform's own list. */
+  readonly code?: string
+  /** The label in force was shown before they chose. */
+  readonly sawLabel?: boolean
 } & ({ readonly label: string } | { readonly withdraw: true })
 
 /** What came of a decision. */

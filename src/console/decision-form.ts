@@ -45,8 +45,6 @@ export function mayWithdraw({ decision, tenant }: Verdict, { by, grants }: Sessi
 }
 
 export interface DecisionFields {
-  /** Where the form is sent. */
-  readonly to?: string
   /** The verdict that was seen. */
   readonly id: string
   readonly token: string
@@ -60,26 +58,12 @@ export interface DecisionFields {
   readonly by: string
   /** It was shown without what was decided: what is sent is an opinion, whatever has become of the verdict when it arrives. */
   readonly opinion?: boolean
-  /** What of the queue is worked through, as its address has it. */
-  readonly only?: string
 }
 
 export function decisionForm(fields: DecisionFields): SafeMarkup {
-  const {
-    to = '/decide',
-    id,
-    token,
-    labels,
-    means = {},
-    chosen,
-    why,
-    standing = null,
-    by,
-    opinion = false,
-    only = '',
-  } = fields
+  const { id, token, labels, means = {}, chosen, why, standing = null, by, opinion = false } = fields
   const name = randomUUID()
-  return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${token}"><input type="hidden" name="carried" value="${carriedId(id)}">${onceField()}${only === '' ? NOTHING : html`<input type="hidden" name="only" value="${only}">`}${opinion ? html`<input type="hidden" name="opinion" value="yes">` : NOTHING}
+  return html`<form method="post" action="/decide"><input type="hidden" name="token" value="${token}"><input type="hidden" name="carried" value="${carriedId(id)}">${onceField()}${opinion ? html`<input type="hidden" name="opinion" value="yes">` : NOTHING}
 <fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === chosen ? html` checked` : NOTHING}> ${label}${label === standing ? html` <span class="faint">(${TEXTS.decide.stands})</span>` : NOTHING}${when(entryOf(means, label), (says) => html` <span class="faint">${says}</span>`)}</label>`)}</fieldset>
 <label class="wide">${TEXTS.decide.why} <textarea name="why" rows="3" maxlength="${MAX_WHY_CHARS}" required dir="auto" aria-describedby="${name}">${why}</textarea></label>
 <p class="faint" id="${name}">${TEXTS.decide.whyNote} ${opinion ? NOTHING : words(TEXTS.decide.asYou(by), { most: 160 })}</p><button class="main">${TEXTS.decide.send}</button></form>`

@@ -91,6 +91,10 @@ interface Decision {
   readonly label?: string
   readonly withdraw?: true
   readonly opinion?: true
+  /** The reason's code. */
+  readonly code?: string
+  /** The label in force was shown before they chose. */
+  readonly sawLabel?: boolean
 }
 
 /** Sends a decision, and waits for what comes of it; null where nothing was heard in time. */

@@ -26,8 +26,8 @@ function unreadOf(file: CaseFile): readonly [number, number] | null {
   return isDebated(file) && all > read ? [read, all] : null
 }
 
-/** What was left out, lost or refused, in plain words, also where nothing was. */
-export function missingSection(file: CaseFile): TemplatePart {
+/** What was left out, lost or refused, in plain words, also where nothing was. `name` tells it from others on the same page. */
+export function missingSection(file: CaseFile, name = ''): TemplatePart {
   const { degraded, faults, filtered = [], counts, decidedBy } = file.ruled
   const unread = unreadOf(file)
   if (decidedBy === 'human' || decidedBy === 'deleted') return NOTHING
@@ -43,7 +43,7 @@ export function missingSection(file: CaseFile): TemplatePart {
   const judged = isNothing
     ? `${unread === null ? `${TEXTS.missing.no} ` : ''}${TEXTS.missing.nothing(counts.accepted)}`
     : ''
-  return html`<section aria-labelledby="missing" class="missing${isNothing ? ' in-line' : ''}"><h2 id="missing">${TEXTS.missing.title}</h2>
+  return html`<section aria-labelledby="missing${name}" class="missing${isNothing ? ' in-line' : ''}"><h2 id="missing${name}">${TEXTS.missing.title}</h2>
 ${isNothing || unread !== null ? html`<p>${judged} ${unread === null ? '' : TEXTS.missing.unread(...unread)}</p>` : NOTHING}
 ${left.length === 0 ? NOTHING : html`<p>${TEXTS.missing.comments(counts.judged, counts.accepted)}</p>${list(left)}`}
 ${causes.length === 0 ? NOTHING : html`<p>${TEXTS.missing.less}</p>${list(causes)}`}

@@ -73,7 +73,9 @@ export function layout(of: {
 <link rel="stylesheet" href="${asset('console.css')}">
 <link rel="stylesheet" href="${asset('verdict.css')}">
 <link rel="stylesheet" href="${asset('evidence.css')}">
+<link rel="stylesheet" href="${asset('review.css')}">
 <script type="module" src="${asset('console.js')}"></script>
+<script type="module" src="${asset('keys.js')}"></script>
 </head>
 <body>
 <a class="skip" href="#main">${TEXTS.skip}</a>

@@ -3,7 +3,7 @@ import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
 
 type Reader = Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'find' | 'search' | 'arrivals'>
-type Queue = Pick<ReviewQueue, 'list' | 'reserve' | 'release' | 'decisionsOf'>
+type Queue = Pick<ReviewQueue, 'list' | 'posts' | 'reserve' | 'release' | 'decisionsOf'>
 
 const seen = new AsyncLocalStorage<Set<string>>()
 
@@ -59,6 +59,11 @@ export function auditedQueue(queue: Queue): Queue {
     async list(filter, most, now, skip) {
       const found = await queue.list(filter, most, now, skip)
       note(...found.items.map(({ verdict }) => verdict))
+      return found
+    },
+    async posts(filter, most, now, after) {
+      const found = await queue.posts(filter, most, now, after)
+      note(...found.posts.flatMap(({ items }) => items.map(({ verdict }) => verdict)))
       return found
     },
     async decisionsOf(person, since, most, tenants) {

@@ -1,18 +1,28 @@
+import { z } from 'zod'
 import { may, tenantsOf } from '../contracts/facts/person-roles.ts'
-import { LOOK_REASONS, type QueueFilter, type ReviewItem } from '../contracts/ports/review.ts'
+import type { RecordedRow } from '../contracts/ports/record.ts'
+import {
+  LOOK_REASONS,
+  MOST_POSTS_COUNTED,
+  type PostItem,
+  type PostPage,
+  type QueueFilter,
+  type QueuePlace,
+  type ReviewItem,
+  type ReviewPost,
+} from '../contracts/ports/review.ts'
 import type { ProtocolGuides } from './kinds.ts'
-import { field, options } from './lists.ts'
+import { type DisturbingSubjects, field, options } from './lists.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
-import { carriedId, html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
+import { carriedId, html, link, moment, NOTHING, type SafeMarkup, shown, type TemplatePart, words } from './view.ts'
 
-/** Items that a page of the queue lists. */
-export const LISTED = 30
-/** The furthest page: up to it items are in the exact order. */
-const MOST_PAGES = 600
+/** Posts of a page of the queue. */
+export const LISTED = 20
 const HOUR_MS = 3_600_000
-const SHOWS = ['free', 'own', 'all'] as const
+const SHOWS = ['free', 'own', 'all', 'any'] as const
 const AGES = ['1', '24', '72'] as const
+const REACHES = ['20', '100', '1000'] as const
 const ORDERS = ['cost', 'oldest'] as const
 
 /** What an address asks for, as far as this person may see it. */
@@ -20,8 +30,8 @@ export interface ListedQueue {
   readonly filter: QueueFilter & { readonly for: string }
   /** What is searched for in the words of subjects, comments and reasons; empty: anything. */
   readonly asked: string
-  /** From 0 on. */
-  readonly page: number
+  /** Behind which place its page begins; null: the first page. */
+  readonly after: QueuePlace | null
 }
 
 export function whoTakes({ by, tenants, grants }: Session): QueueFilter & { readonly for: string } {
@@ -34,10 +44,11 @@ export function listedQueue(query: URLSearchParams, session: Session, now: numbe
   const { tenants, ...who } = whoTakes(session)
   const tenant = given('tenant')
   const hours = AGES.find((one) => one === given('age'))
+  const reach = REACHES.find((one) => one === given('reach'))
   const show = SHOWS.find((one) => one === given('show'))
   return {
     asked: given('q'),
-    page: Math.min(MOST_PAGES, Math.max(1, Number.parseInt(given('page'), 10) || 1)) - 1,
+    after: placeIn(query.get('after') ?? '', now),
     filter: {
       ...who,
       tenants: tenant === '' ? tenants : (tenants ?? [tenant]).filter((one) => one === tenant),
@@ -45,20 +56,46 @@ export function listedQueue(query: URLSearchParams, session: Session, now: numbe
       reason: LOOK_REASONS.find((one) => one === given('reason')),
       label: given('label') || undefined,
       lang: given('lang') || undefined,
+      reach: reach === undefined ? undefined : Number(reach),
       waitingSince: hours === undefined ? undefined : now - Number(hours) * HOUR_MS,
-      reserved: show === 'own' || show === 'all' ? show : undefined,
+      reserved: show === 'free' ? undefined : show,
       order: given('order') === 'oldest' ? 'oldest' : 'cost',
     },
   }
 }
 
-/** The first line of a card, and the only one that tells what the machines said. */
+const place = z.tuple([z.number(), z.number(), z.number(), z.string().max(2_000)])
+
+/** A place as an address has it; null where it has none, one that can't be read, or one that is yet to come. */
+function placeIn(text: string, now: number): QueuePlace | null {
+  try {
+    const read = place.safeParse(JSON.parse(text))
+    if (!read.success || read.data[0] > now) return null
+    const [at, score, since, verdict] = read.data
+    return { at, score, since, verdict }
+  } catch {
+    return null
+  }
+}
+
+function carriedPlace({ at, score, since, verdict }: QueuePlace): string {
+  return JSON.stringify([at, score, since, verdict])
+}
+
+/** Whether this person judges it without seeing what was decided. */
 export function isBlind({ reasons }: ReviewItem): boolean {
   return reasons.includes('second-opinion')
 }
 
-export function reasonsOf({ reasons }: ReviewItem): string {
-  return reasons.map((reason) => TEXTS.review.reasons[reason]).join('; ')
+/** Parts that were lost which a sentence names; the item's own page names all. */
+const MOST_LOST = 2
+
+/** Why it waits, a sentence for each reason. */
+export function reasonsOf({ reasons }: ReviewItem, lost: readonly string[] = []): TemplatePart {
+  return reasons.map((reason): TemplatePart => {
+    if (reason !== 'degraded' || lost.length === 0) return html`${TEXTS.review.reasons[reason]} `
+    return html`${words(TEXTS.review.without(lost.slice(0, MOST_LOST).join('; ')), { most: 300 })} `
+  })
 }
 
 export function button(
@@ -70,37 +107,72 @@ export function button(
   return html`<form method="post" action="${to}"><input type="hidden" name="token" value="${session.token}"><input type="hidden" name="carried" value="${carriedId(id)}">${only === '' ? NOTHING : html`<input type="hidden" name="only" value="${only}">`}<button class="${main ? 'main' : 'other'}" data-press="${press}">${says}</button></form>`
 }
 
+/** With what a list of posts is shown. */
+export interface ListParts {
+  readonly session: Session
+  readonly kinds: ProtocolGuides
+  readonly disturbing: DisturbingSubjects
+  /** The record's rows of the items. */
+  readonly rows: ReadonlyMap<string, RecordedRow>
+  /** Whether an item's label is shown to this person only after their own. */
+  readonly isLabelAfter: (item: ReviewItem) => boolean
+}
+
 export function queueBody(
-  { items, waiting }: { items: readonly ReviewItem[]; waiting: number },
-  { page, asked }: ListedQueue,
-  of: { session: Session; query: URLSearchParams; kinds: ProtocolGuides; notice: TemplatePart },
+  { posts, waiting, next }: PostPage,
+  { after, asked }: ListedQueue,
+  parts: ListParts & { readonly query: URLSearchParams; readonly notice: TemplatePart },
 ): SafeMarkup {
-  const { session, query, kinds, notice } = of
-  const at = (page: number) => link('/review', { ...Object.fromEntries(query), page: String(page + 1), said: '' })
-  const before = page * LISTED
-  const hasMore = waiting > before + items.length && page + 1 < MOST_PAGES
-  const only = [...query].some(([name, value]) => !['said', 'page'].includes(name) && value !== '')
+  const { session, query, kinds, notice } = parts
+  const given = Object.fromEntries([...query].filter(([name]) => name !== 'said' && name !== 'after'))
+  const isFiltered = Object.values(given).some((value) => value !== '')
+  const counted = waiting >= MOST_POSTS_COUNTED ? TEXTS.review.waitingMany(waiting) : TEXTS.review.waiting(waiting)
+  const only = isFiltered ? { only: String(new URLSearchParams(given)) } : {}
   return html`<h1>${TEXTS.review.title}</h1>${notice}
 ${queueForm(query, asked, kinds)}
-<p role="status">${TEXTS.review.waiting(waiting)}</p>
-${waiting === 0 ? NOTHING : button('/review/next', TEXTS.review.next, { session, press: 'n', main: true, ...(only ? { only: String(query) } : {}) })}
-<ol class="rows" start="${before + 1}">${items.map((item) => card(item, session))}</ol>
-<p>${page === 0 ? NOTHING : html`<a rel="prev" href="${at(page - 1)}">${TEXTS.review.before}</a> `}${hasMore ? html`<a rel="next" href="${at(page + 1)}">${TEXTS.review.further(waiting - before - items.length)}</a>` : NOTHING}</p>
+<p role="status">${counted}</p>
+${waiting === 0 ? html`<p>${isFiltered ? TEXTS.review.noneFits : TEXTS.review.noneWaits} <a href="/review?show=any">${TEXTS.review.everything}</a></p>` : button('/review/next', TEXTS.review.next, { session, press: 'n', main: true, ...only })}
+<ol class="rows">${posts.map((post) => card(post, parts))}</ol>
+<p>${after === null ? NOTHING : html`<a href="${link('/review', given)}">${TEXTS.review.first}</a> `}${next === null ? NOTHING : html`<a rel="next" href="${link('/review', { ...given, after: carriedPlace(next) })}">${TEXTS.review.further}</a>`}</p>
 <p class="faint">${TEXTS.review.keys}</p>`
 }
 
-/** What is to be judged stands first; what the machines said of it comes after. */
-function card(item: ReviewItem, session: Session): SafeMarkup {
-  const { reservation, subject, protocol, lang } = item
-  const isTheirs = reservation !== null && reservation.by !== session.by
-  const said =
-    item.words === null
-      ? html`<p class="row-words faint">${TEXTS.live.noWords}</p>`
-      : html`<details class="hidden"><summary>${TEXTS.review.words}</summary><p class="row-words">${words(item.words, { most: 160, lang: lang ?? '' })}</p></details>`
-  const label = isBlind(item) ? TEXTS.review.second : words(item.label ?? TEXTS.row.noLabel, { most: 64 })
-  return html`<li class="row">${said}<div class="row-head"><span class="protocol">${TEXTS.verdict.by(protocol)}</span> <strong>${label}</strong> <span class="faint">${TEXTS.review.since}</span> ${moment(item.since)} <span class="faint">${reasonsOf(item)}</span></div>
-${reservation === null ? NOTHING : html`<p class="faint">${isTheirs ? html`${TEXTS.review.reservedBy} ${words(reservation.by, { most: 60 })}` : TEXTS.review.yours} ${moment(reservation.until)}</p>`}
-${isTheirs ? (may(session.grants, 'overrule', subject.tenant) ? button('/review/release', TEXTS.review.releaseTheirs, { session, id: item.verdict }) : NOTHING) : button('/review/take', TEXTS.review.take, { session, id: item.verdict })}</li>`
+/** A post with all that waits of it: what is to be judged stands first, what the machines said of it comes after. */
+function card(post: ReviewPost, parts: ListParts): SafeMarkup {
+  const { session, rows, isLabelAfter } = parts
+  const free = post.items.find(({ may }) => may === 'yes')
+  const isOwn = post.items.some(({ reservation }) => reservation?.by === session.by)
+  const waits = post.items.map((item) => {
+    const isHidden = isBlind(item) || isLabelAfter(item)
+    const label = isBlind(item) ? TEXTS.review.second : words(item.label ?? TEXTS.row.noLabel, { most: 64 })
+    const lost = isHidden ? [] : (rows.get(item.verdict)?.verdict.degraded ?? [])
+    return html`<li><span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> ${isLabelAfter(item) ? NOTHING : html`<strong>${label}</strong> `}<span class="faint">${reasonsOf(item, lost)} · ${TEXTS.review.since} ${moment(item.since)}</span>${item.reservation?.by === session.by ? html`<span class="faint"> · ${TEXTS.review.yours} ${moment(item.reservation.until)}</span>` : item.may === 'taken' ? takenBy(item, session) : NOTHING}</li>`
+  })
+  return html`<li class="row" tabindex="-1">${postWords(post, parts)}<ul class="waits">${waits}</ul>
+${free === undefined ? NOTHING : button('/review/take', isOwn ? TEXTS.review.open : TEXTS.review.take, { session, id: free.verdict, press: 't' })}</li>`
+}
+
+/** How a post begins; hidden until somebody asks where it may harm, without a hint at a label that this person is not to see. */
+function postWords(post: ReviewPost, { disturbing, rows, isLabelAfter }: ListParts): SafeMarkup {
+  if (post.words === null) return html`<p class="row-words faint">${TEXTS.live.noWords}</p>`
+  const said = html`<p class="row-words" dir="auto">${words(post.words, { most: 300, lang: post.lang ?? '' })}</p>`
+  const own = post.items.flatMap(({ verdict }) => rows.get(verdict) ?? [])
+  disturbing.see(own)
+  const why = own.map((row) => disturbing.because(row)).find((one) => one !== null)
+  if (why === undefined) return said
+  const isHidden = post.items.some((item) => isBlind(item) || isLabelAfter(item))
+  return html`<details class="hidden"><summary>${isHidden ? TEXTS.review.hidden : why}</summary>${said}</details>`
+}
+
+/** Who has an item that this person can't take, and, for a lead, the way to release it. */
+export function takenBy(item: PostItem, session: Session): TemplatePart {
+  const { reservation, subject, may: mayTake } = item
+  if (mayTake === 'own') return html`<p class="faint">${TEXTS.review.ownHere}</p>`
+  if (reservation === null || mayTake !== 'taken')
+    return mayTake === 'yes' ? button('/review/take', TEXTS.review.take, { session, id: item.verdict }) : NOTHING
+  const says = html`<p class="faint">${TEXTS.review.takenBy} ${words(shown(reservation.by, 60))} · ${moment(reservation.until)}</p>`
+  if (!may(session.grants, 'overrule', subject.tenant)) return says
+  return html`${says}${button('/review/release', TEXTS.review.releaseTheirs, { session, id: item.verdict })}`
 }
 
 function queueForm(query: URLSearchParams, asked: string, kinds: ProtocolGuides): SafeMarkup {
@@ -108,22 +180,24 @@ function queueForm(query: URLSearchParams, asked: string, kinds: ProtocolGuides)
   const choice = (name: string, says: string, all: readonly (readonly [string, string])[]) =>
     html`<label>${says} <select name="${name}">${all.map(([value, text]) => html`<option value="${value}"${value === given(name) ? html` selected` : NOTHING}>${text}</option>`)}</select></label>`
   const { filters, reasons } = TEXTS.review
-  const more = ['label', 'lang', 'tenant', 'age', 'q'].some((name) => given(name) !== '')
+  const any = ['', filters.any] as const
+  const more = ['label', 'lang', 'tenant', 'age', 'reach', 'q'].some((name) => given(name) !== '')
+  const first = (one: string, all: readonly string[]) => (one === all[0] ? '' : one)
   return html`<form class="search" role="search" method="get" action="/review">
 <label>${TEXTS.live.protocol} <select name="protocol">${options([...kinds.keys()], given('protocol'))}</select></label>
-${choice('reason', filters.reason, [['', filters.any], ...LOOK_REASONS.map((one) => [one, reasons[one]] as const)])}
+${choice('reason', filters.reason, [any, ...LOOK_REASONS.map((one) => [one, reasons[one]] as const)])}
 ${choice(
   'show',
   filters.show,
-  SHOWS.map((one) => [one === 'free' ? '' : one, filters.shows[one]] as const),
+  SHOWS.map((one) => [first(one, SHOWS), filters.shows[one]] as const),
 )}
 ${choice(
   'order',
   filters.order,
-  ORDERS.map((one) => [one === 'cost' ? '' : one, filters.orders[one]] as const),
+  ORDERS.map((one) => [first(one, ORDERS), filters.orders[one]] as const),
 )}
 <button>${filters.go}</button>
 <details${more ? html` open` : NOTHING}><summary>${TEXTS.live.filters}</summary>
-${choice('age', filters.age, [['', filters.any], ...AGES.map((one) => [one, filters.ages[one]] as const)])}${field('label', TEXTS.live.label, given('label'))}${field('lang', filters.lang, given('lang'))}${field('tenant', TEXTS.live.tenant, given('tenant'))}
+${choice('age', filters.age, [any, ...AGES.map((one) => [one, filters.ages[one]] as const)])}${choice('reach', filters.reach, [any, ...REACHES.map((one) => [one, filters.reaches[one]] as const)])}${field('label', TEXTS.live.label, given('label'))}${field('lang', filters.lang, given('lang'))}${field('tenant', TEXTS.live.tenant, given('tenant'))}
 <label class="wide">${TEXTS.search.query} <input type="search" name="q" value="${asked}" maxlength="400" dir="auto"></label></details></form>`
 }

@@ -1,8 +1,10 @@
+import { REVIEW_TEXTS } from './review-texts.ts'
 import { VERDICT_TEXTS } from './verdict-texts.ts'
 
-/** Every word of the interface, those of a verdict's pages in the file beside. What others wrote stands nowhere here. */
+/** Every word of the interface, those of a verdict's pages and of the review queue in the files beside. What others wrote stands nowhere here. */
 export const TEXTS = {
   ...VERDICT_TEXTS,
+  ...REVIEW_TEXTS,
   skip: 'Skip to content',
   pages: 'Pages',
   signOut: 'Sign out',
@@ -15,7 +17,10 @@ export const TEXTS = {
     all: [
       ['?', 'shows these keys'],
       ['1 – 9', 'choose a label'],
-      ['w', 'jumps to the reason'],
+      ['a – z', 'choose a reason, by the letter beside it'],
+      ['w', 'leads to your own words'],
+      ['j, k', 'the next and the one before: of the queue, or of a post’s protocols'],
+      ['t', 'takes the post that j and k have reached'],
       ['Ctrl + Enter', 'sends'],
       ['n', 'takes the next item of the queue'],
       ['r', 'gives it back'],
@@ -126,79 +131,6 @@ export const TEXTS = {
     next: 'Next',
     before: 'Before',
     whole: 'whole',
-  },
-  review: {
-    title: 'Review',
-    waiting: (count: number) =>
-      count === 0
-        ? 'Nothing waits for you.'
-        : count === 1
-          ? '1 verdict waits.'
-          : `${count} verdicts wait, the costliest possible mistake first.`,
-    further: (count: number) => `${count} more`,
-    before: 'Back',
-    filters: {
-      go: 'Show',
-      any: 'any',
-      reason: 'Why it waits',
-      show: 'Show',
-      shows: { free: 'what I may take', own: 'what I have taken', all: 'all that is taken' },
-      order: 'Order',
-      orders: { cost: 'costliest mistake first', oldest: 'oldest first' },
-      age: 'Waits for',
-      ages: { '1': 'an hour or more', '24': 'a day or more', '72': 'three days or more' },
-      lang: 'Language',
-    },
-    since: 'waits since',
-    next: 'Take the next',
-    words: 'Show the text',
-    take: 'Take',
-    release: 'Give it back',
-    skip: 'Skip',
-    releaseTheirs: 'Release it',
-    keys: 'Keys: n takes the next, 1 to 9 choose a label, w jumps to the reason, Ctrl+Enter sends and takes the next, c confirms the label and takes the next, u undoes your last decision, Escape leaves the reason, r gives it back, s takes the next instead. ? shows all.',
-    yours: 'It is yours until',
-    reservedBy: 'reserved by',
-    gone: 'It no longer waits, or somebody else has taken it.',
-    none: 'There is nothing that you may take.',
-    many: 'You have taken as many as one person may have. Decide them, or give some back.',
-    done: 'Decided. This is the next item.',
-    last: 'Decided. No further item waits.',
-    confirm: 'Confirm this label',
-    confirmed: 'Confirmed: the label fits.',
-    undo: 'Undo my last decision',
-    undone: 'Undone by the person who decided.',
-    ownCase:
-      'You decided or spoke about this yourself. You may take it as a lead, since nobody else did for a long time; the audit log says so.',
-    nothing: 'You have no current decision of the last day that could be undone.',
-    late: 'Not undone: another verdict came meanwhile.',
-    decided: 'What was decided',
-    mine: 'My decisions',
-    mineSays: 'Your decisions of the last 24 hours, the newest first.',
-    noneOfMine: 'You have decided nothing in the last 24 hours.',
-    withdrew: 'withdrawn',
-    opinion: 'opinion',
-    replaced: 'replaced since',
-    back: 'Given back.',
-    second: 'A second opinion',
-    blind: 'A second opinion: what was decided is not shown.',
-    argument: 'The whole argument',
-    closed: 'Not open to you now',
-    closedSays:
-      'You give a second opinion on this: its pages are closed to you until you have decided, or given it back.',
-    why: 'Why it is here',
-    reasons: {
-      undecided: 'the machines gave no label',
-      contested: 'the result was narrow',
-      single: 'one opinion decided, without a debate, and the thread has many comments',
-      degraded: 'something was left out when it was judged',
-      refused: 'somebody decided on a revision that was no longer the last',
-      disputed: 'a second opinion has another label',
-      differs: 'a machine’s label now differs from the person’s',
-      edited: 'the post was edited after a person decided',
-      sampled: 'drawn at random, to check the machines',
-      'second-opinion': 'drawn at random, for a second opinion',
-    },
   },
   search: {
     title: 'Search',

@@ -4,8 +4,11 @@ import { scoreBar } from './kinds.ts'
 import { TEXTS } from './texts.ts'
 import { html, NOTHING, type TemplatePart, words } from './view.ts'
 
-/** The meaning of its numbers and its rule in plain words, and then the words of the deciding model or person. */
-export function whySection(file: CaseFile, most = 6_000): TemplatePart {
+/**
+ * The meaning of its numbers and its rule in plain words, and then the words of the deciding model or person. `name` tells it from others
+ * on the same page.
+ */
+export function whySection(file: CaseFile, most = 6_000, name = ''): TemplatePart {
   const { row, kind, debate } = file
   const { verdict } = row
   const { judge } = debate
@@ -18,7 +21,7 @@ export function whySection(file: CaseFile, most = 6_000): TemplatePart {
   const facts = isHuman ? [] : [...tells, ...ruleMeanings(judge?.rule, kind)]
   if (verdict.rationale === '' && facts.length === 0) return NOTHING
   const title = isHuman ? TEXTS.verdict.whyHuman : TEXTS.verdict.why
-  return html`<section aria-labelledby="why" class="why"><h2 id="why">${title}</h2>
+  return html`<section aria-labelledby="why${name}" class="why"><h2 id="why${name}">${title}</h2>
 ${facts.map((fact) => html`<p>${fact}</p>`)}${isHuman ? NOTHING : strongest(file)}
 ${facts.length === 0 || verdict.rationale === '' ? NOTHING : html`<h3>${TEXTS.verdict.whyModels}</h3>`}
 <div class="said">${words(verdict.rationale, { most })}</div></section>`

@@ -1,5 +1,5 @@
 import type { LookReason, QueueFilter } from '../contracts/ports/review.ts'
-import { JUDGES_PEOPLE } from './review-queue.ts'
+import { JUDGES_PEOPLE, type RowBounds } from './review-queue.ts'
 
 // This writes what a filter of the queue asks for in the SQL that both databases understand.
 
@@ -21,9 +21,9 @@ export const IS_PARTY = `EXISTS (SELECT 1 FROM said WHERE said.s = queue.s AND s
   AND said.said = 'decision' AND said.by = ?)`
 
 /** The rows that fit, whoever may take them. */
-export function fittingRows(filter: QueueFilter, now: number): Condition {
-  const { tenants, protocol, verdict, verdicts, reason, label, lang, waitingSince, reserved } = filter
-  const oneOf = (column: string, values: readonly string[]): Condition => ({
+export function fittingRows(filter: QueueFilter, now: number, { subjects, mostWeight, earliest }: RowBounds = {}) {
+  const { tenants, protocol, verdict, verdicts, reason, label, lang, reach, waitingSince, reserved } = filter
+  const oneOf = (column: string, values: readonly (string | number)[]): Condition => ({
     sql: values.length === 0 ? '1 = 0' : `${column} IN (${values.map(() => '?').join(', ')})`,
     values,
   })
@@ -37,8 +37,12 @@ export function fittingRows(filter: QueueFilter, now: number): Condition {
     lang === undefined
       ? null
       : { sql: 's IN (SELECT subjects.s FROM subjects WHERE subjects.lang = ?)', values: [lang] },
+    reach === undefined ? null : { sql: 'reach >= ?', values: [reach] },
     waitingSince === undefined ? null : { sql: 'since <= ?', values: [waitingSince] },
-    reserved === undefined ? null : { sql: 'holder IS NOT NULL AND until > ?', values: [now] },
+    subjects === undefined ? null : oneOf('s', subjects),
+    mostWeight === undefined ? null : { sql: 'weight <= ?', values: [mostWeight] },
+    earliest === undefined ? null : { sql: 'since >= ?', values: [earliest] },
+    reserved === 'own' || reserved === 'all' ? { sql: 'holder IS NOT NULL AND until > ?', values: [now] } : null,
     reserved === 'own' ? { sql: 'holder = ?', values: [filter.for ?? ''] } : null,
   ].filter((one) => one !== null)
   return {

@@ -1,4 +1,14 @@
-import type { LookReason, OwnDecision, QueueFilter, ReviewItem, ReviewReservation } from '../contracts/ports/review.ts'
+import {
+  type LookReason,
+  MOST_POSTS_COUNTED,
+  type OwnDecision,
+  type PostItem,
+  type QueueFilter,
+  type QueuePlace,
+  type ReviewItem,
+  type ReviewPost,
+  type ReviewReservation,
+} from '../contracts/ports/review.ts'
 
 // This decides why a verdict is in the review queue, how much it weighs and who may take it, in either database.
 
@@ -127,6 +137,8 @@ function costsOf(costs: Costs): ReadonlyMap<string, ReadonlyMap<string, number>>
 
 /** The queue is ordered by these, as any store keeps them. */
 export interface QueueRow {
+  /** The subject's number. */
+  readonly s: number
   readonly verdict: string
   readonly tenant: string
   readonly protocol: string
@@ -203,16 +215,97 @@ export function ranked<Row extends QueueRow>(
   filter: QueueFilter,
   rules: RankingRules,
   now: number,
-): { row: Row; score: number }[] {
+  after: QueuePlace | null = null,
+): Ranked<Row>[] {
   const isShown = (row: Row) =>
     filter.for === undefined || filter.reserved !== undefined || mayTake(row, filter, rules, now) === 'yes'
-  const byCost = filter.order === 'oldest' ? 0 : 1
   return rows
     .filter(isShown)
-    .map((row) => ({ row, score: scoreOf(row, rules.dear, now) }))
-    .sort(
-      (a, b) => byCost * (b.score - a.score) || a.row.since - b.row.since || (a.row.verdict < b.row.verdict ? -1 : 1),
-    )
+    .map((row) => ({ row, score: scoreOf(row, rules.dear, after?.at ?? now) }))
+    .filter((one) => after === null || inOrder(placeOf(one, now), after, filter.order) > 0)
+    .sort((a, b) => inOrder(placeOf(a, now), placeOf(b, now), filter.order))
+}
+
+export interface Ranked<Row extends QueueRow = QueueRow> {
+  readonly row: Row
+  readonly score: number
+}
+
+function placeOf({ row: { since, verdict }, score }: Ranked, at: number): QueuePlace {
+  return { at, score, since, verdict }
+}
+
+function inOrder(a: QueuePlace, b: QueuePlace, order: QueueFilter['order']): number {
+  const byCost = order === 'oldest' ? 0 : 1
+  return (
+    byCost * (b.score - a.score) || a.since - b.since || (a.verdict < b.verdict ? -1 : a.verdict > b.verdict ? 1 : 0)
+  )
+}
+
+/** What of the queue alone is read, beside its filter. */
+export interface RowBounds {
+  /** Rows of these subjects. */
+  readonly subjects?: readonly number[]
+  readonly mostWeight?: number
+  readonly earliest?: number
+}
+
+/** What alone can stand behind a place: all that costs no more than that, whatever its label and age, is no heavier. */
+export function boundsBehind(after: QueuePlace | null, filter: QueueFilter, { dear }: RankingRules): RowBounds {
+  if (after === null) return {}
+  if (filter.order === 'oldest') return { earliest: after.since }
+  const cheapest = Math.min(1, ...[...dear.values()].flatMap((own) => [...own.values()]))
+  return cheapest > 0 ? { mostWeight: after.score / cheapest } : {}
+}
+
+/** Rows that are read for each post of a page: most posts have no more protocols. */
+export const ROWS_A_POST = 4
+
+/**
+ * The subjects of a page of posts: `best` are the first rows behind the place, `fitting` all rows of their subjects that fit the
+ * filter. A post with a row in front of the place stands on an earlier page.
+ */
+export function pageOfPosts<Row extends QueueRow>(
+  best: readonly Ranked<Row>[],
+  fitting: readonly Row[],
+  of: { filter: QueueFilter; rules: RankingRules; now: number; after: QueuePlace | null; most: number },
+): { subjects: number[]; next: QueuePlace | null } {
+  const { filter, rules, now, after, most } = of
+  const at = after?.at ?? now
+  const isFirst = ({ row: { s } }: Ranked<Row>) => {
+    const own = fitting.filter((row) => row.s === s)
+    return ranked(own, filter, rules, now, after).length === ranked(own, filter, rules, now).length
+  }
+  const subjects = new Set<number>()
+  let last: QueuePlace | null = null
+  for (const one of best) {
+    if (subjects.size === most && !subjects.has(one.row.s)) return { subjects: [...subjects], next: last }
+    if (subjects.has(one.row.s) || after === null || isFirst(one)) subjects.add(one.row.s)
+    last = placeOf(one, at)
+  }
+  return { subjects: [...subjects], next: best.length < most * ROWS_A_POST ? null : last }
+}
+
+/** What of a person's count waits, by posts: none of it is counted beyond the most that is said. */
+export function countPosts(rows: readonly QueueRow[], filter: QueueFilter, rules: RankingRules, now: number): number {
+  return Math.min(MOST_POSTS_COUNTED, new Set(ranked(rows, filter, rules, now).map(({ row }) => row.s)).size)
+}
+
+/** A post of its rows, the first of which waits for the costliest mistake. */
+export function reviewPost(
+  rows: readonly Ranked<QueueRowWithSubject>[],
+  filter: QueueFilter,
+  rules: QueueRules,
+  now: number,
+): ReviewPost | null {
+  const items = rows.map(
+    ({ row, score }): PostItem => ({
+      ...itemOf(row, { score, now, person: filter.for }),
+      may: mayTake(row, filter, rules, now),
+    }),
+  )
+  const [first] = items
+  return first === undefined ? null : { subject: first.subject, words: first.words, lang: first.lang, items }
 }
 
 /** How often the first that wait are all taken by others before it is given up. */

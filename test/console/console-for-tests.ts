@@ -1,3 +1,4 @@
+import { readReasonCodes } from '../../src/app/composition/reason-codes.ts'
 import { BlindReviews } from '../../src/console/blind-review.ts'
 import { type Asset, consoleOf } from '../../src/console/console.ts'
 import { decisionPage } from '../../src/console/decision-page.ts'
@@ -106,6 +107,7 @@ export async function aConsole({
   isUnderstudy = false,
   waiting = 0,
   shares = { audit: 0, secondOpinion: 0 },
+  labelAfter = 0,
   record: given,
 }: {
   decide?: DecisionDesk['decide']
@@ -124,6 +126,8 @@ export async function aConsole({
   waiting?: number
   /** Of what a person takes so much was drawn at random. */
   shares?: ReviewShares
+  /** Of so many verdicts the label is shown afterwards. */
+  labelAfter?: number
   record?: RecordStore & { readonly review: ReviewQueue }
 } = {}) {
   const record = given ?? (await recordInMemory({ auditShare, blindShare: 1 }))
@@ -165,12 +169,14 @@ export async function aConsole({
       : reviewPages({
           queue: auditedQueue(record.review),
           record: shown,
-          kinds,
+          ...lists,
           blinds,
           decisionDesk: { decide },
           clock: () => now,
           reserveFor: 900_000,
           shares,
+          labelAfter,
+          codes: readReasonCodes(null),
         })),
     decisionPage({ record: shown, kinds, blinds, decisionDesk: { decide }, clock: () => now }),
   ]
@@ -181,7 +187,9 @@ export async function aConsole({
       asset('console.css', 'text/css'),
       asset('verdict.css', 'text/css'),
       asset('evidence.css', 'text/css'),
+      asset('review.css', 'text/css'),
       asset('console.js', 'text/javascript'),
+      asset('keys.js', 'text/javascript'),
       asset('icon.svg', 'image/svg+xml'),
     ],
     way: way ?? { way: 'link', print: () => void printed.push(sessions.link('anna')) },

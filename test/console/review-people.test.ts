@@ -203,13 +203,15 @@ it('the post comes before what the machines said; one key confirms, one undoes',
   const anna = await enter('anna')
   const page = await anna.page(await anna.to('/review/next'))
   expect(page.indexOf('zanzibar')).toBeGreaterThan(0)
-  expect(page.indexOf('zanzibar')).toBeLessThan(page.indexOf('What was decided'))
+  expect(page.indexOf('zanzibar')).toBeLessThan(page.indexOf('The machines’ label'))
   const form = /action="\/review\/decide">((?:(?!<form).)*data-press="c")/s.exec(page)?.[1] ?? ''
-  const fields = Object.fromEntries(
-    [...form.matchAll(/name="([^"]+)" value="([^"]*)"/g)].map(([, name, value]) => [name ?? '', value ?? '']),
-  )
+  const hidden = [...form.matchAll(/type="hidden" name="([^"]+)" value="([^"]*)"/g)]
+  const fields = {
+    ...Object.fromEntries(hidden.map(([, name, value]) => [name ?? '', value ?? ''])),
+    confirm: /name="confirm" value="([^"]*)"/.exec(form)?.[1] ?? '',
+  }
   expect(await anna.to('/review/decide', fields)).toBe('/review?said=last')
-  expect(decided).toMatchObject([{ by: 'anna', label: 'rumor', against: 1, why: 'Confirmed: the label fits.' }])
+  expect(decided).toMatchObject([{ by: 'anna', label: 'rumor', against: 1, why: 'The label fits.', code: 'fits' }])
   expect(page).toContain('data-press="u"')
   expect(await anna.page('/review/mine')).toContain('rumor%7Ep%7Er2')
   expect(await anna.to('/review/undo')).toBe('/verdict?id=rumor%7Ep%7Er3&done=withdrawn')

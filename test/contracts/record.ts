@@ -8,7 +8,7 @@ import {
   type RecordFilter,
   type RecordStore,
 } from '../../src/contracts/ports/record.ts'
-import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
+import type { PostPage, QueuePlace, ReviewQueue } from '../../src/contracts/ports/review.ts'
 import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
 import { contestedness } from '../../src/protocols/contestedness.ts'
 import { judgementsOf } from '../../src/record/judgements.ts'
@@ -1000,6 +1000,78 @@ export function recordContract(
         expect(await names({ reserved: 'own', for: 'ann' })).toEqual([['near3'], 1])
         expect(await names({ reserved: 'all', for: 'ann', order: 'oldest' })).toEqual([['near3', 'near4'], 2])
         expect((await names({ for: 'ann' }))[1]).toBe(7)
+      })
+
+      it('lists posts, each once with all that waits of it, in the place of its first item that fits', async () => {
+        const hate = { protocol: 'hate', scores: { hate: 3, nonHate: 2 } } as const
+        for (let n = 0; n < 12; n++) {
+          await topics.judged(
+            { subjectId: `s${n}`, seconds: n, label: n % 2 === 0 ? 'rumor' : 'non-rumor' },
+            `post ${n}`,
+          )
+          await topics.judged({ subjectId: `s${n}`, seconds: 100 - n, ...hate, label: 'hate' }, `post ${n}`)
+        }
+        await topics.judged({ subjectId: 'fine', decidedBy: 'consensus' }, 'fine')
+        for (const filter of [{}, { order: 'oldest' }, { label: 'non-rumor' }, { for: 'ann' }] as const) {
+          const listed: string[] = []
+          let after: QueuePlace | null = null
+          do {
+            const page: PostPage = await queue.posts(filter, 5, NOW, after)
+            for (const { subject: of, words, items } of page.posts) {
+              listed.push(of.postId)
+              expect([words, items.map(({ protocol }) => protocol).toSorted()]).toEqual([
+                `post ${of.postId.slice(1)}`,
+                ['hate', 'rumor'],
+              ])
+            }
+            expect(page.waiting).toBe('label' in filter ? 6 : 12)
+            after = page.next
+          } while (after !== null)
+          const first = await queue.list(filter, 50, NOW)
+          const order = [...new Set(first.items.map((item) => item.subject.postId))]
+          expect(listed).toEqual(order)
+        }
+      })
+
+      it('goes on behind the place where a page ended, whatever was decided in front of it', async () => {
+        for (let n = 0; n < 9; n++) await topics.judged({ subjectId: `s${n}`, seconds: n }, 'x')
+        const before = (await queue.list({}, 50, NOW)).items.map((item) => item.subject.postId)
+        const first = await queue.posts({}, 3, NOW, null)
+        expect(first.posts.map((post) => post.subject.postId)).toEqual(before.slice(0, 3))
+        for (const id of before.slice(0, 3))
+          await topics.send('posts', id, { id, createdAt: at(0), deleted: true }, 4_000)
+        const second = await queue.posts({}, 3, NOW + 60_000, first.next)
+        expect(second.posts.map((post) => post.subject.postId)).toEqual(before.slice(3, 6))
+        expect((await queue.posts({ order: 'oldest' }, 3, NOW, second.next)).posts.length).toBeLessThanOrEqual(3)
+        const odd = { at: -1, score: Number.MAX_VALUE, since: -1, verdict: "'; DROP TABLE queue;--" }
+        expect((await queue.posts({}, 50, NOW, odd)).posts).toHaveLength(6)
+      })
+
+      it('shows of a post what this person may take, what others have, and what is their own case', async () => {
+        await topics.judged({ seconds: 1 }, 'x')
+        await topics.judged({ seconds: 1, protocol: 'hate', label: 'hate', scores: { hate: 3, nonHate: 2 } }, 'x')
+        await queue.reserve('rumor~p~r1', { for: 'ann' }, NOW + 60_000, NOW)
+        const mays = async (person: string, more: object = {}) => {
+          const page = await queue.posts({ for: person, ...more }, 9, NOW, null)
+          return page.posts.map(({ items }) => items.map(({ protocol, may }) => `${protocol} ${may}`).toSorted())
+        }
+        expect(await mays('ben')).toEqual([['hate yes', 'rumor taken']])
+        expect(await mays('ann')).toEqual([['hate yes', 'rumor yes']])
+        expect(await mays('ann', { protocol: 'rumor', reserved: 'own' })).toEqual([['hate yes', 'rumor yes']])
+        expect(await mays('ben', { protocol: 'rumor' })).toEqual([])
+        expect(await mays('ben', { protocol: 'rumor', reserved: 'any' })).toEqual([['hate yes', 'rumor taken']])
+        expect(await mays('ben', { tenants: ['acme'] })).toEqual([])
+      })
+
+      it('lists by reach', async () => {
+        const { counts } = aVerdict(at(0))
+        for (const accepted of [5, 50, 500])
+          await topics.judged({ subjectId: `s${accepted}`, seconds: accepted, counts: { ...counts, accepted } }, 'x')
+        const reaching = async (reach: number) =>
+          (await queue.list({ reach, order: 'oldest' }, 9, NOW)).items.map((item) => item.subject.postId)
+        expect(await reaching(50)).toEqual(['s50', 's500'])
+        await topics.judged({ subjectId: 's5', revision: 2, counts: { ...counts, accepted: 5_000 } }, 'x')
+        expect(await reaching(501)).toEqual(['s5'])
       })
 
       it('compares with the last word of the person who spoke first', async () => {

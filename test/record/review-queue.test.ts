@@ -83,7 +83,7 @@ it('the first of a part are those of the whole wherever they count as settled', 
   for (let seed = 0; seed < 60; seed++) {
     const random = seededRandom(seed)
     const rows = Array.from({ length: 300 }, (_, n): QueueRow => {
-      const own = { verdict: `v${n}`, tenant: 'default', protocol: 'rumor', number: 1, reasons: 'contested' }
+      const own = { s: n, verdict: `v${n}`, tenant: 'default', protocol: 'rumor', number: 1, reasons: 'contested' }
       const label = random.below(4) === 0 ? 'non-rumor' : 'rumor'
       const age = random.below(10) === 0 ? random.below(3 * 86_400_000) : random.below(3_600_000)
       return {

@@ -30,6 +30,7 @@ import type { Loops } from '../../operations/loop.ts'
 import { addressesIn } from '../../platform/who-asks.ts'
 import { sayingsForPeople } from '../../protocols/registry.ts'
 import { everyProtocol } from './protocols.ts'
+import { readReasonCodes } from './reason-codes.ts'
 
 /** How often is looked for what has come into the record, in ms. */
 const ARRIVALS_MS = 500
@@ -75,7 +76,7 @@ export function consolePart(
     const arriving = new RecordStream(record)
     const blinds = new BlindReviews(clock)
     const lists = { kinds, disturbing: new DisturbingSubjects(kinds) }
-    const { claimFor: reserveFor, shares } = settings.review
+    const { claimFor: reserveFor, shares, labelAfter, reasons } = settings.review
     loops.start('console arrivals', ARRIVALS_MS, () => arriving.poll())
     const closing = new AbortController()
     const printLink = () => {
@@ -105,7 +106,18 @@ export function consolePart(
           ? []
           : [
               decisionPage({ record, kinds, blinds, decisionDesk: decide, clock }),
-              ...reviewPages({ queue, record, kinds, blinds, decisionDesk: decide, clock, reserveFor, shares }),
+              ...reviewPages({
+                queue,
+                record,
+                ...lists,
+                blinds,
+                decisionDesk: decide,
+                clock,
+                reserveFor,
+                shares,
+                labelAfter,
+                codes: readReasonCodes(reasons),
+              }),
             ]),
       ],
     })

@@ -1,4 +1,4 @@
-// What a page can do beyond being read: times in the reader's zone, verdicts as they come, copying, printing, keys.
+// What a page can do beyond being read: times in the reader's zone, verdicts as they come, copying, printing; keys in the file beside.
 // Whatever comes from outside is put into the page as text.
 
 const each = (selector, work, root = document) => root.querySelectorAll(selector).forEach(work)
@@ -168,51 +168,6 @@ function live(list) {
   connect()
 }
 
-/** Where a reader has switched single keys off. Ctrl+Enter stays. */
-const KEYS = 'gavel-single-keys'
-const hasKeys = () => localStorage.getItem(KEYS) !== 'off'
-
-function keysSwitch() {
-  each('[data-keys]', (button) => {
-    const say = () => {
-      button.textContent = hasKeys() ? button.dataset.keys : button.dataset.noKeys
-    }
-    button.hidden = false
-    button.addEventListener('click', () => {
-      localStorage.setItem(KEYS, hasKeys() ? 'off' : 'on')
-      say()
-    })
-    say()
-  })
-  each('[data-close]', (button) => button.addEventListener('click', () => button.closest('dialog').close()))
-}
-
-const pressed = {
-  '?': () => document.querySelector('dialog.help')?.showModal(),
-  o: () => each('details.hidden', (one) => one.toggleAttribute('open', true)),
-  w: () => document.querySelector('.decide textarea')?.focus(),
-}
-
-/** Keys of a page: a number chooses a label, w the reason, Ctrl+Enter sends. Off while somebody writes; Escape ends that. */
-function keys() {
-  document.addEventListener('keydown', (event) => {
-    const isWriting = event.target.matches?.('input:not([type=radio]), textarea, select')
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.target.form?.requestSubmit()
-    if (event.key === 'Escape' && isWriting) event.target.blur()
-    if (isWriting || event.ctrlKey || event.metaKey || event.altKey || !hasKeys()) return
-    const button = document.querySelector(`button[data-press="${CSS.escape(event.key)}"]`)
-    const label = document.querySelector(`.decide input[data-key="${CSS.escape(event.key)}"]`)
-    if (button !== null) button.click()
-    else if (label !== null) {
-      label.checked = true
-      label.focus()
-    } else if (Object.hasOwn(pressed, event.key)) {
-      event.preventDefault()
-      pressed[event.key]()
-    }
-  })
-}
-
 /** How often a verdict's page asks whether something has come, in ms. */
 const NEWS_MS = 5_000
 
@@ -229,7 +184,5 @@ function news(place) {
 
 localTimes(document)
 copying()
-keys()
-keysSwitch()
 each('ol[data-stream]', live)
 each('[data-news]', news)

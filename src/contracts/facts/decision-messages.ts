@@ -49,6 +49,17 @@ export const decisionMessage = z
           .boolean()
           .describe('A second opinion: counted beside the verdict, which it leaves as it is.')
           .optional(),
+        code: z
+          .string()
+          .regex(/^[a-z][a-z0-9-]{0,39}$/)
+          .describe('The code of the reason, by the platform’s own list, for counting.')
+          .optional(),
+        sawLabel: z
+          .boolean()
+          .describe(
+            'Whether the label in force was shown to the person before they chose, to measure how it sways people.',
+          )
+          .optional(),
       })
       .refine(({ label, withdraw }) => (label === undefined) !== (withdraw === undefined), {
         path: ['label'],

@@ -72,6 +72,39 @@ export interface ReviewItem {
   readonly isOwnCase: boolean
 }
 
+/** An item of a post, and whether the person who asks may take it. */
+export interface PostItem extends ReviewItem {
+  readonly may: 'yes' | 'taken' | 'own'
+}
+
+/** A post, or reply, with all that waits of it, whatever brought it into the list: what a mistake would cost most comes first. */
+export interface ReviewPost {
+  readonly subject: ThreadRef
+  readonly words: string | null
+  readonly lang: string | null
+  readonly items: readonly PostItem[]
+}
+
+/** Where a page of posts ends: the next one goes on behind it, whatever was decided meanwhile. */
+export interface QueuePlace {
+  /** By which time costs were reckoned, ms since 1970. */
+  readonly at: number
+  readonly score: number
+  readonly since: number
+  readonly verdict: string
+}
+
+/** How far posts that wait are counted. */
+export const MOST_POSTS_COUNTED = 1_000
+
+export interface PostPage {
+  readonly posts: readonly ReviewPost[]
+  /** Posts that fit, on all pages; `MOST_POSTS_COUNTED` where they are as many or more. */
+  readonly waiting: number
+  /** null: this is the last page. */
+  readonly next: QueuePlace | null
+}
+
 export interface QueueFilter {
   readonly tenants?: readonly string[] | undefined
   readonly protocol?: string | undefined
@@ -84,10 +117,15 @@ export interface QueueFilter {
   /** Items of this label; a second opinion, which is blind, is never among them. */
   readonly label?: string | undefined
   readonly lang?: string | undefined
+  /** Items whose thread has so many comments or more. */
+  readonly reach?: number | undefined
   /** Items that wait since this time or an earlier one, ms since 1970. */
   readonly waitingSince?: number | undefined
-  /** Items that are reserved: by the person of `for`, or by anybody, whether or not that person may take them. */
-  readonly reserved?: 'own' | 'all' | undefined
+  /**
+   * Whether or not the person of `for` may take them: items that this person has reserved, that anybody has, or all, reserved or
+   * not.
+   */
+  readonly reserved?: 'own' | 'all' | 'any' | undefined
   /** Items that this person may take: none reserved by somebody else, and no case of their own (`judgesPeople`). */
   readonly for?: string | undefined
   /** They are a lead over these tenants; without tenants: over all. */
@@ -158,6 +196,8 @@ export interface ReviewQueue {
     now: number,
     skip?: number,
   ): Promise<{ items: readonly ReviewItem[]; waiting: number }>
+  /** The same by posts, each in the place of its first item that fits; a page begins behind the place where another ended. */
+  posts(filter: QueueFilter, most: number, now: number, after: QueuePlace | null): Promise<PostPage>
   /** Takes an item, or (null) the first that fits, for a while; a reservation of one's own is renewed. */
   reserve(
     item: string | null,

@@ -1,13 +1,17 @@
 import {
+  MOST_POSTS_COUNTED,
   MOST_RESERVATIONS,
   type OwnDecision,
   type QueueFilter,
+  type QueuePlace,
   type ReviewItem,
   type ReviewQueue,
   type ReviewState,
 } from '../../contracts/ports/review.ts'
 import { ABOUT_PEOPLE, fittingRows, IS_PARTY } from '../queue-filter.ts'
 import {
+  boundsBehind,
+  countPosts,
   FIRST_RANKED,
   hasReserved,
   isSettled,
@@ -17,18 +21,23 @@ import {
   mayTake,
   type OwnDecisionRow,
   ownDecision,
+  pageOfPosts,
   type QueueRow,
+  type QueueRowWithSubject,
   type QueueRules,
+  type Ranked,
+  ROWS_A_POST,
+  type RowBounds,
   ranked,
   rankingRules,
   reservationConflict,
+  reviewPost,
   unionOf,
 } from '../review-queue.ts'
 import type { Database, Sql } from './connection.ts'
 import { drawnRatesIn } from './draws.ts'
 import { keysOf, unsealed } from './seals.ts'
 
-type Row = QueueRow & { readonly s: number }
 /** Who decided or spoke about the same is looked up where it matters alone. */
 const QUEUED = `s, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until,
   CASE WHEN ${ABOUT_PEOPLE} THEN (SELECT coalesce(json_agg(DISTINCT said.by)::text, '[]') FROM said WHERE said.s = queue.s
@@ -37,9 +46,9 @@ const QUEUED = `s, verdict, tenant, protocol, number, label, reasons, weight, si
 /** The queue, and who has reserved what of it. */
 export function reviewReservations(db: Database, queueRules: QueueRules): ReviewQueue {
   const rules = rankingRules(queueRules)
-  const rowsOf = (sql: Sql, filter: QueueFilter, order: string, limit: number, now: number) => {
-    const { sql: fit, values } = fittingRows(filter, now)
-    return sql.rows<Row>(`SELECT ${QUEUED} WHERE ${fit} ORDER BY ${order} LIMIT ?`, ...values, limit)
+  const rowsOf = (sql: Sql, filter: QueueFilter, order: string, limit: number, now: number, bounds: RowBounds = {}) => {
+    const { sql: fit, values } = fittingRows(filter, now, bounds)
+    return sql.rows<QueueRow>(`SELECT ${QUEUED} WHERE ${fit} ORDER BY ${order} LIMIT ?`, ...values, limit)
   }
 
   /** The first so many of all that fit. Only as much of the queue is read as it takes to be sure of them. */
@@ -48,12 +57,14 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
     filter: QueueFilter,
     most: number,
     now: number,
-  ): Promise<{ row: Row; score: number }[]> {
+    after: QueuePlace | null = null,
+  ): Promise<Ranked[]> {
+    const bounds = boundsBehind(after, filter, rules)
     for (let limit: number = FIRST_RANKED; ; limit = Math.min(4 * limit, MOST_RANKED)) {
       const byAge = filter.order === 'oldest'
-      const heaviest = byAge ? [] : await rowsOf(sql, filter, 'weight DESC, since', limit, now)
-      const oldest = byAge || heaviest.length === limit ? await rowsOf(sql, filter, 'since', limit, now) : []
-      const best = ranked(unionOf(heaviest, oldest), filter, rules, now)
+      const heaviest = byAge ? [] : await rowsOf(sql, filter, 'weight DESC, since', limit, now, bounds)
+      const oldest = byAge || heaviest.length === limit ? await rowsOf(sql, filter, 'since', limit, now, bounds) : []
+      const best = ranked(unionOf(heaviest, oldest), filter, rules, now, after)
       if (isSettled(best, most, { heaviest, oldest, limit }, filter.order, rules.dear, now)) return best.slice(0, most)
     }
   }
@@ -63,7 +74,7 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
     const [all] = await sql.rows<{ n: number }>(`SELECT count(*) AS n FROM queue WHERE ${fit}`, ...values)
     const person = filter.for
     if (person === undefined || filter.reserved !== undefined) return all?.n ?? 0
-    const others = await sql.rows<Row>(
+    const others = await sql.rows<QueueRow>(
       `SELECT ${QUEUED} WHERE ${fit} AND holder IS NOT NULL
        UNION SELECT ${QUEUED} WHERE ${fit} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${IS_PARTY})`,
       ...values,
@@ -74,34 +85,8 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
     return (all?.n ?? 0) - others.filter((row) => mayTake(row, filter, rules, now) !== 'yes').length
   }
 
-  async function itemsOf(
-    sql: Sql,
-    some: readonly { row: Row; score: number }[],
-    person: string | undefined,
-    now: number,
-  ): Promise<ReviewItem[]> {
-    if (some.length === 0) return []
-    const subjects = await sql.rows<SubjectRow>(
-      'SELECT s, kind, id, lang, k, sealed FROM subjects WHERE s = ANY (?::bigint[])',
-      some.map(({ row }) => row.s),
-    )
-    const keys = await keysOf(
-      sql,
-      subjects.flatMap(({ k }) => (k === null ? [] : [k])),
-    )
-    const of = new Map(subjects.map((one) => [one.s, one]))
-    return some.flatMap(({ row, score }) => {
-      const subject = of.get(row.s)
-      if (subject === undefined) return []
-      const { kind, id, lang, k, sealed } = subject
-      const key = k === null ? undefined : keys.get(k)
-      const words =
-        key === undefined || sealed === null
-          ? null
-          : (JSON.parse(unsealed(key, sealed).toString('utf8')) as { begins: string }).begins
-      return [itemOf({ ...row, kind, subject: id, words, lang }, { score, now, person })]
-    })
-  }
+  const itemsOf = async (sql: Sql, some: readonly Ranked[], person: string | undefined, now: number) =>
+    (await withSubjects(sql, some)).map(({ row, score }) => itemOf(row, { score, now, person }))
 
   return {
     list: (filter, most, now, skip = 0) =>
@@ -109,6 +94,20 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
         const page = (await bestOf(sql, filter, skip + most, now)).slice(skip)
         const items = await itemsOf(sql, page, filter.for, now)
         return { items, waiting: await waitingOf(sql, filter, now) }
+      }),
+    posts: (filter, most, now, after) =>
+      db.snapshot(async (sql) => {
+        const rowsIn = (some: QueueFilter, subjects: readonly number[]) =>
+          rowsOf(sql, some, 'since', MOST_RANKED, now, { subjects })
+        const best = await bestOf(sql, filter, most * ROWS_A_POST, now, after)
+        const of = best.map(({ row }) => row.s)
+        const fitting = after === null ? [] : await rowsIn(filter, of)
+        const { subjects, next } = pageOfPosts(best, fitting, { filter, rules, now, after, most })
+        const rows = ranked(await rowsIn({}, subjects), { order: filter.order }, rules, now)
+        const own = Map.groupBy(await withSubjects(sql, rows), ({ row }) => row.s)
+        const posts = subjects.flatMap((s) => reviewPost(own.get(s) ?? [], filter, rules, now) ?? [])
+        const counted = await rowsOf(sql, filter, 'since', MOST_POSTS_COUNTED * ROWS_A_POST, now)
+        return { posts, next, waiting: countPosts(counted, filter, rules, now) }
       }),
     async reserve(item, filter, until, now) {
       const wanted = item === null ? filter : { ...filter, verdict: item }
@@ -166,6 +165,30 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
     drawnRates: (tenants) => drawnRatesIn(db, tenants),
     close: () => db.close(),
   }
+}
+
+async function withSubjects(sql: Sql, some: readonly Ranked[]): Promise<Ranked<QueueRowWithSubject>[]> {
+  if (some.length === 0) return []
+  const subjects = await sql.rows<SubjectRow>(
+    'SELECT s, kind, id, lang, k, sealed FROM subjects WHERE s = ANY (?::bigint[])',
+    some.map(({ row }) => row.s),
+  )
+  const keys = await keysOf(
+    sql,
+    subjects.flatMap(({ k }) => (k === null ? [] : [k])),
+  )
+  const of = new Map(subjects.map((one) => [one.s, one]))
+  return some.flatMap(({ row, score }) => {
+    const subject = of.get(row.s)
+    if (subject === undefined) return []
+    const { kind, id, lang, k, sealed } = subject
+    const key = k === null ? undefined : keys.get(k)
+    const words =
+      key === undefined || sealed === null
+        ? null
+        : (JSON.parse(unsealed(key, sealed).toString('utf8')) as { begins: string }).begins
+    return [{ row: { ...row, kind, subject: id, words, lang }, score }]
+  })
 }
 
 async function countReserved(db: Database, person: string, now: number): Promise<number> {

@@ -94,7 +94,9 @@ export async function settle(writing: WritingStep): Promise<void> {
     }
     const look = lookAt(standing, row.asked, row.opinions.length)
     if (look === null) return []
-    return [[s, protocol, id, tenant, number, label, look.reasons.join(' '), look.weight, look.since, decider]]
+    return [
+      [s, protocol, id, tenant, number, label, look.reasons.join(' '), look.weight, look.since, decider, row.accepted],
+    ]
   })
   const kept = new Set(items.map(([s, protocol]) => `${s} ${protocol}`))
   await sql.run(
@@ -106,13 +108,14 @@ export async function settle(writing: WritingStep): Promise<void> {
   )
   if (items.length > 0)
     await sql.run(
-      `INSERT INTO queue (s, protocol, verdict, tenant, number, label, reasons, weight, since, decider)
+      `INSERT INTO queue (s, protocol, verdict, tenant, number, label, reasons, weight, since, decider, reach)
        SELECT * FROM unnest(?::bigint[], ?::text[], ?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::double precision[],
-         ?::bigint[], ?::text[])
+         ?::bigint[], ?::text[], ?::bigint[])
        ON CONFLICT (s, protocol) DO UPDATE SET verdict = excluded.verdict, number = excluded.number, label = excluded.label,
          reasons = excluded.reasons, weight = excluded.weight, since = excluded.since, decider = excluded.decider,
+         reach = excluded.reach,
          holder = CASE WHEN queue.decider IS NOT DISTINCT FROM excluded.decider THEN queue.holder END,
          until = CASE WHEN queue.decider IS NOT DISTINCT FROM excluded.decider THEN queue.until END`,
-      ...columnsOf(items, 10),
+      ...columnsOf(items, 11),
     )
 }

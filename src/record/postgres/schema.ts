@@ -7,7 +7,7 @@ import { FOLDING, GRAMS_VERSION } from '../grams.ts'
 import type { Database, Sql } from './connection.ts'
 
 /** Raised when the tables change: a record of another form is rebuilt from the topics. */
-const FORM = 'postgres-2'
+const FORM = 'postgres-3'
 /** Partitions of the keys, which are written anew one by one after deletions. */
 export const KEY_PARTS = 16
 
@@ -82,8 +82,8 @@ const TABLES = `
   CREATE INDEX unread_at ON unread (at);
   CREATE TABLE queue (
     s bigint, protocol text, verdict text NOT NULL, tenant text NOT NULL, number bigint NOT NULL, label text,
-    reasons text NOT NULL, weight double precision NOT NULL, since bigint NOT NULL, decider text, holder text, until bigint,
-    PRIMARY KEY (s, protocol)
+    reasons text NOT NULL, weight double precision NOT NULL, since bigint NOT NULL, decider text, reach bigint NOT NULL, holder text,
+    until bigint, PRIMARY KEY (s, protocol)
   );
   CREATE INDEX queue_heaviest ON queue (weight DESC, since);
   CREATE INDEX queue_oldest ON queue (since);

@@ -105,6 +105,7 @@ export async function sqliteReviewQueue(
   const reservations = await opened<ReviewReservations>(start, { half: 'reservations', ...of }, 'name')
   return {
     list: (filter, most, now, skip) => reservations.ask('list', filter, most, now, skip),
+    posts: (filter, most, now, after) => reservations.ask('posts', filter, most, now, after),
     decisionsOf: (person, since, most, tenants) => reservations.ask('decisionsOf', person, since, most, tenants),
     reserve: (item, filter, until, now) => reservations.ask('reserve', item, filter, until, now),
     release: (item, by, of, now) => reservations.ask('release', item, by, of, now),

@@ -1,14 +1,19 @@
 import {
   type DrawnRate,
+  MOST_POSTS_COUNTED,
   MOST_RESERVATIONS,
   type OwnDecision,
+  type PostPage,
   type QueueFilter,
+  type QueuePlace,
   type ReviewReservation,
   type ReviewState,
 } from '../../contracts/ports/review.ts'
 import { type DrawRow, drawnRates, drawRowsQuery } from '../drawn-rates.ts'
 import { ABOUT_PEOPLE, fittingRows, IS_PARTY } from '../queue-filter.ts'
 import {
+  boundsBehind,
+  countPosts,
   FIRST_RANKED,
   hasReserved,
   isSettled,
@@ -18,20 +23,25 @@ import {
   mayTake,
   type OwnDecisionRow,
   ownDecision,
+  pageOfPosts,
   type QueueRow,
   type QueueRowWithSubject,
   type QueueRules,
+  type Ranked,
   type RankingRules,
+  ROWS_A_POST,
+  type RowBounds,
   ranked,
   rankingRules,
   reservationConflict,
+  reviewPost,
   unionOf,
 } from '../review-queue.ts'
 import { writingBeside } from './schema.ts'
 import { Sql } from './sql.ts'
 
 /** Who decided or spoke about the same is looked up where it matters alone. */
-const QUEUED = `verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until,
+const QUEUED = `s, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until,
   CASE WHEN ${ABOUT_PEOPLE} THEN (SELECT json_group_array(DISTINCT said.by) FROM said WHERE said.s = queue.s
     AND said.protocol = queue.protocol AND said.said = 'decision') ELSE '[]' END AS parties FROM queue`
 
@@ -58,20 +68,44 @@ export class ReviewReservations {
     })
   }
 
+  posts(filter: QueueFilter, most: number, now: number, after: QueuePlace | null): PostPage {
+    return this.#sql.snapshot(() => {
+      const best = this.#best(filter, most * ROWS_A_POST, now, after)
+      const of = best.map(({ row }) => row.s)
+      const fitting = after === null ? [] : this.#rowsOf(filter, of, now)
+      const { subjects, next } = pageOfPosts(best, fitting, { filter, rules: this.#rules, now, after, most })
+      const own = Map.groupBy(
+        ranked(this.#rowsOf({}, subjects, now), { order: filter.order }, this.#rules, now),
+        ({ row }) => row.s,
+      )
+      const posts = subjects.flatMap((s) => {
+        const rows = (own.get(s) ?? []).map(({ row, score }) => ({ row: this.#withSubject(row), score }))
+        return reviewPost(rows, filter, this.#rules, now) ?? []
+      })
+      const counted = this.#rows(filter, 'since', MOST_POSTS_COUNTED * ROWS_A_POST, now)
+      return { posts, next, waiting: countPosts(counted, filter, this.#rules, now) }
+    })
+  }
+
+  #rowsOf(filter: QueueFilter, subjects: readonly number[], now: number): QueueRow[] {
+    return this.#rows(filter, 'since', MOST_RANKED, now, { subjects })
+  }
+
   /** The first so many of all that fit. Only as much of the queue is read as it takes to be sure of them. */
-  #best(filter: QueueFilter, most: number, now: number): { row: QueueRow; score: number }[] {
+  #best(filter: QueueFilter, most: number, now: number, after: QueuePlace | null = null): Ranked[] {
+    const bounds = boundsBehind(after, filter, this.#rules)
     for (let limit: number = FIRST_RANKED; ; limit = Math.min(4 * limit, MOST_RANKED)) {
       const byAge = filter.order === 'oldest'
-      const heaviest = byAge ? [] : this.#rows(filter, 'weight DESC, since', limit, now)
-      const oldest = byAge || heaviest.length === limit ? this.#rows(filter, 'since', limit, now) : []
-      const best = ranked(unionOf(heaviest, oldest), filter, this.#rules, now)
+      const heaviest = byAge ? [] : this.#rows(filter, 'weight DESC, since', limit, now, bounds)
+      const oldest = byAge || heaviest.length === limit ? this.#rows(filter, 'since', limit, now, bounds) : []
+      const best = ranked(unionOf(heaviest, oldest), filter, this.#rules, now, after)
       if (isSettled(best, most, { heaviest, oldest, limit }, filter.order, this.#rules.dear, now))
         return best.slice(0, most)
     }
   }
 
-  #rows(filter: QueueFilter, order: string, limit: number, now: number): QueueRow[] {
-    const { sql, values } = fittingRows(filter, now)
+  #rows(filter: QueueFilter, order: string, limit: number, now: number, bounds: RowBounds = {}): QueueRow[] {
+    const { sql, values } = fittingRows(filter, now, bounds)
     return this.#sql.all<QueueRow>(`SELECT ${QUEUED} WHERE ${sql} ORDER BY ${order} LIMIT ?`, ...values, limit)
   }
 

@@ -96,10 +96,10 @@ export class QueueTable {
       return
     }
     this.#sql.run(
-      `INSERT INTO queue (s, protocol, verdict, tenant, number, label, reasons, weight, since, decider)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (s, protocol) DO UPDATE SET verdict = excluded.verdict,
+      `INSERT INTO queue (s, protocol, verdict, tenant, number, label, reasons, weight, since, decider, reach)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (s, protocol) DO UPDATE SET verdict = excluded.verdict,
        number = excluded.number, label = excluded.label, reasons = excluded.reasons, weight = excluded.weight,
-       since = excluded.since, decider = excluded.decider,
+       since = excluded.since, decider = excluded.decider, reach = excluded.reach,
        holder = iif(decider IS excluded.decider, holder, NULL), until = iif(decider IS excluded.decider, until, NULL)`,
 
       s,
@@ -112,6 +112,7 @@ export class QueueTable {
       look.weight,
       look.since,
       row.by,
+      row.accepted,
     )
   }
 

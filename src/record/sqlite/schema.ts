@@ -6,7 +6,7 @@ import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
 import { LEDGER } from '../draws.ts'
 
 /** Raised when the tables change: a record of another form is rebuilt from the topics. */
-const FORM = 2
+const FORM = 3
 
 /** What is found by words has no copy of them: `texts` has the folded text, and the index the grams alone. */
 const TABLES = `
@@ -59,7 +59,7 @@ const TABLES = `
   CREATE INDEX subjects_id ON subjects (id);
   CREATE TABLE queue (
     s INTEGER, protocol TEXT, verdict TEXT NOT NULL, tenant TEXT NOT NULL, number INTEGER NOT NULL, label TEXT,
-    reasons TEXT NOT NULL, weight REAL NOT NULL, since INTEGER NOT NULL, decider TEXT, holder TEXT, until INTEGER,
+    reasons TEXT NOT NULL, weight REAL NOT NULL, since INTEGER NOT NULL, decider TEXT, reach INTEGER NOT NULL, holder TEXT, until INTEGER,
     PRIMARY KEY (s, protocol)
   ) WITHOUT ROWID;
   CREATE INDEX queue_protocol ON queue (protocol, since);

@@ -1,0 +1,118 @@
+import { may } from '../contracts/facts/person-roles.ts'
+import type { Clock } from '../contracts/ports/clock.ts'
+import type { RecordReader } from '../contracts/ports/record.ts'
+import type { PostItem, ReviewPost, ReviewQueue, ReviewReservation } from '../contracts/ports/review.ts'
+import type { BlindReviews } from './blind-review.ts'
+import { JustDecided } from './own-decisions.ts'
+import type { PageAnswer } from './page.ts'
+import { ownItems } from './review-item.ts'
+import { isBlind, type ListedQueue, listedQueue, whoTakes } from './review-list.ts'
+import { type ReviewShares, ReviewTurns } from './review-shares.ts'
+import type { Session } from './sessions.ts'
+import { link } from './view.ts'
+
+export interface DeskParts {
+  readonly queue: Pick<ReviewQueue, 'list' | 'posts' | 'reserve' | 'release' | 'decisionsOf'>
+  readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'search'>
+  readonly blinds: BlindReviews
+  readonly clock: Clock
+  /** How long a reservation keeps others away, in ms. */
+  readonly reserveFor: number
+  readonly shares: ReviewShares
+}
+
+/** Items among which the next one is looked for; most that a search of words leaves over. */
+const [LOOKED, MOST_FOUND] = [1_000, 200]
+/** What an address says was done: `of` is a verdict that was judged before its label was seen. */
+export interface DoneNotice {
+  readonly said?: 'done'
+  readonly of?: string
+}
+
+export type ReviewDesk = ReturnType<typeof reviewDesk>
+
+/** Takes posts for people, and gives them back. */
+export function reviewDesk(parts: DeskParts) {
+  const { queue, clock, reserveFor, blinds, record } = parts
+  const decided = new JustDecided(clock)
+  const turns = new ReviewTurns(parts.shares)
+  /** Takes one item; a second opinion closes its subject to who gives it. */
+  const reserve = async (id: string, session: Session): Promise<ReviewReservation> => {
+    const now = clock()
+    const reserved = await queue.reserve(id, whoTakes(session), now + reserveFor, now)
+    if (reserved.outcome === 'reserved' && isBlind(reserved.item))
+      blinds.close(session.by, reserved.item.subject, now + reserveFor)
+    return reserved
+  }
+  /** The post of an item, with all that waits of it and is not decided just now. */
+  const postOf = async (id: string, session: Session): Promise<ReviewPost | null> => {
+    const filter = { ...whoTakes(session), verdict: id, reserved: 'any' as const }
+    const [post] = (await queue.posts(filter, 1, clock(), null)).posts
+    if (post === undefined) return null
+    return { ...post, items: post.items.filter(({ verdict }) => !decided.isRecent(session.by, verdict)) }
+  }
+  /** One's own items of the post that has this one. */
+  const own = async (id: string, session: Session): Promise<PostItem[]> => {
+    const post = await postOf(id, session)
+    return post === null ? [] : ownItems(post, session.by)
+  }
+  /** Takes an item, and whatever else of its post this person may have; of their own cases only what they asked for. */
+  const take = async (id: string, session: Session): Promise<ReviewReservation> => {
+    const reserved = await reserve(id, session)
+    if (reserved.outcome !== 'reserved') return reserved
+    const post = await postOf(id, session)
+    for (const item of post?.items ?? [])
+      if (item.verdict !== id && item.may === 'yes' && !item.isOwnCase) await reserve(item.verdict, session)
+    return reserved
+  }
+  /** Gives one's own items of a post back; a lead, also this item that somebody else has. */
+  const released = async (id: string, session: Session): Promise<string[]> => {
+    const items = await own(id, session)
+    for (const { verdict, subject } of items) {
+      blinds.open(session.by, subject)
+      await queue.release(verdict, session.by, { anyone: false }, clock())
+    }
+    if (items.length > 0) return items.map(({ verdict }) => verdict)
+    const row = await record.verdict(id, session.tenants)
+    const isLead = row !== null && may(session.grants, 'overrule', row.verdict.tenant)
+    await queue.release(id, session.by, { anyone: isLead }, clock())
+    return [id]
+  }
+  /**
+   * Takes the first post that may be taken: one that only chance brought where this person owes one, else the first that the address
+   * asks for; none of these items, nor what was decided just now, which is in the queue until the record has read it.
+   */
+  const next = async (
+    session: Session,
+    { done = {}, but = [], only = '' }: { done?: DoneNotice; but?: readonly string[]; only?: string },
+  ): Promise<PageAnswer> => {
+    const wanted = (await askedQueue(new URLSearchParams(only), session, parts)).filter
+    const owed = turns.next(session.by)
+    const drawn = owed === null ? [] : [{ ...wanted, reason: owed, order: 'oldest' as const }]
+    for (const filter of [...drawn, wanted]) {
+      const { items } = await queue.list({ ...filter, reserved: undefined }, LOOKED, clock())
+      for (const { verdict } of items) {
+        if (but.includes(verdict) || decided.isRecent(session.by, verdict)) continue
+        const reserved = await take(verdict, session)
+        if (reserved.outcome === 'reserved') return { to: link('/review/item', { id: verdict, ...done, only }) }
+        if (reserved.outcome === 'many') return { to: link('/review', { said: 'many' }) }
+      }
+    }
+    return { to: link('/review', done.said === undefined ? { said: 'none' } : { ...done, said: 'last' }) }
+  }
+  return { decided, reserve, postOf, own, take, released, next }
+}
+
+/** What an address asks for; what is searched for by words is looked up in the record first. */
+export async function askedQueue(
+  query: URLSearchParams,
+  session: Session,
+  { record, clock }: Pick<DeskParts, 'record' | 'clock'>,
+): Promise<ListedQueue> {
+  const listed = listedQueue(query, session, clock())
+  if (listed.asked === '') return listed
+  const { tenants, protocol } = listed.filter
+  const only = { tenants, standing: true as const, ...(protocol === undefined ? {} : { protocol }) }
+  const { found } = await record.search(listed.asked, only, MOST_FOUND)
+  return { ...listed, filter: { ...listed.filter, verdicts: found.map(({ verdict }) => verdict.id) } }
+}

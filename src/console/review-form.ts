@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto'
+import { MAX_WHY_CHARS } from '../contracts/facts/decision-messages.ts'
+import { entryOf } from '../contracts/facts/entry-of.ts'
+import type { PostItem } from '../contracts/ports/review.ts'
+import { onceField } from './decision-form.ts'
+import type { ProtocolGuide } from './kinds.ts'
+import { CODE_KEYS, type ReasonCodes } from './reason-codes.ts'
+import type { Session } from './sessions.ts'
+import { TEXTS } from './texts.ts'
+import { carriedId, html, NOTHING, type SafeMarkup, type TemplatePart, when, words } from './view.ts'
+
+/** What somebody has filled in already. */
+export interface Filled {
+  readonly label: string
+  readonly code: string
+  readonly why: string
+}
+export const NOT_FILLED: Filled = { label: '', code: '', why: '' }
+
+export interface JudgeForm {
+  readonly session: Session
+  readonly kind: ProtocolGuide | undefined
+  readonly codes: ReasonCodes
+  /** The machines' label as it is shown; null where there is none, or it is not shown. */
+  readonly shown: string | null
+  readonly isBlind: boolean
+  /** The label is shown only afterwards. */
+  readonly isLabelAfter: boolean
+  /** What of the queue is worked through, as its address has it. */
+  readonly only: string
+  readonly filled: Filled
+}
+
+/** The form by which a person decides on one item of a post; one button confirms the label that is shown. */
+export function judgeForm(item: PostItem, of: JudgeForm): SafeMarkup {
+  const { session, kind, codes, shown, isBlind, isLabelAfter, only, filled } = of
+  const name = randomUUID()
+  const hidden = (field: string, value: string) => html`<input type="hidden" name="${field}" value="${value}">`
+  const labels = kind?.labels ?? []
+  const opposite = shown === null ? null : oppositeOf(shown, kind)
+  return html`<form method="post" action="/review/decide">${hidden('token', session.token)}${hidden('carried', carriedId(item.verdict))}${onceField()}${only === '' ? NOTHING : hidden('only', only)}${isBlind ? hidden('opinion', 'yes') : NOTHING}${isLabelAfter ? hidden('unseen', 'yes') : NOTHING}
+<fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === filled.label ? html` checked` : NOTHING}${label === shown ? html` data-shown="yes"` : NOTHING}${label === opposite ? html` data-opposite="yes"` : NOTHING}> <kbd>${at + 1}</kbd> ${label}${label === shown ? html` <span class="faint">(${TEXTS.decide.stands})</span>` : NOTHING}${when(entryOf(kind?.reading?.labels ?? {}, label), (says) => html` <span class="faint">${says}</span>`)}</label>`)}</fieldset>
+<fieldset class="codes"><legend>${TEXTS.review.code}</legend>${codes.map(({ code, says, confirms }, at) => html`<label class="box"><input type="radio" name="code" value="${code}" data-key="${CODE_KEYS[at] ?? ''}"${confirms ? html` data-confirms="yes"` : NOTHING}${code === filled.code ? html` checked` : NOTHING}> <kbd>${CODE_KEYS[at] ?? ''}</kbd> ${says}</label>`)}</fieldset>
+<label class="wide">${TEXTS.review.ownWords} <textarea name="why" rows="2" maxlength="${MAX_WHY_CHARS}" dir="auto" aria-describedby="${name}">${filled.why}</textarea></label>
+<p class="faint" id="${name}">${TEXTS.review.ownWordsNote} ${isBlind ? NOTHING : words(TEXTS.decide.asYou(session.by), { most: 160 })}</p>
+<p><button class="main">${TEXTS.decide.send}</button> ${confirmButton(shown)}</p></form>`
+}
+
+function confirmButton(shown: string | null): TemplatePart {
+  return when(
+    shown,
+    (label) =>
+      html`<button class="other" name="confirm" value="${label}" formnovalidate data-press="c"><kbd>c</kbd> ${TEXTS.review.confirm}</button>`,
+  )
+}
+
+/** The label that a reason against another one means; null where it may mean several. */
+function oppositeOf(label: string, kind: ProtocolGuide | undefined): string | null {
+  const { harmful = null, harmless = null } = kind ?? {}
+  if (label === harmful) return harmless
+  return label === harmless ? harmful : null
+}

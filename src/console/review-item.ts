@@ -1,0 +1,121 @@
+import { hash } from 'node:crypto'
+import type { RecordReader } from '../contracts/ports/record.ts'
+import type { PostItem, ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
+import { type CaseFile, caseFile } from './case-file.ts'
+import { badge, findingOf, howDecided, type ProtocolGuides } from './kinds.ts'
+import { isDebated, missingSection, sideCounts } from './notes.ts'
+import type { ReasonCodes } from './reason-codes.ts'
+import { type Filled, judgeForm, NOT_FILLED } from './review-form.ts'
+import { button, isBlind, reasonsOf, takenBy } from './review-list.ts'
+import type { Session } from './sessions.ts'
+import { TEXTS } from './texts.ts'
+import { claimCard, commentsSection, shownComments } from './thread.ts'
+import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
+import { whySection } from './why.ts'
+
+/** With what an item is shown. */
+export interface ItemParts {
+  readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
+  readonly kinds: ProtocolGuides
+  readonly codes: ReasonCodes
+  /** Of the machines' verdicts so many show their label only after the person's own. */
+  readonly labelAfter: number
+  readonly session: Session
+  readonly only: string
+}
+
+/**
+ * Whether this person is asked before they see the machines' label, to measure how much it sways them: the same at each look, on
+ * each page and in each process.
+ */
+export function isLabelAfter(item: ReviewItem, person: string, share: number): boolean {
+  if (isBlind(item) || item.label === null) return false
+  const drawn = Number.parseInt(hash('sha256', JSON.stringify([person, item.verdict]), 'hex').slice(0, 8), 16)
+  return drawn / 2 ** 32 < share
+}
+
+/** One's own items of a post, in its order. */
+export function ownItems({ items }: ReviewPost, person: string): PostItem[] {
+  return items.filter(({ may, reservation }) => may === 'yes' && reservation?.by === person)
+}
+
+/**
+ * A post with all that waits of it: the post first, then, for each protocol, why it is here, what the machines said and the form
+ * that decides. `filled`: what was written for the item of this id, and why it was not carried out.
+ */
+export async function itemBody(
+  post: ReviewPost,
+  parts: ItemParts,
+  of: { notice: TemplatePart; refused?: { id: string; says: string; filled: Filled } },
+): Promise<SafeMarkup> {
+  const { session, record, kinds } = parts
+  const own = ownItems(post, session.by)
+  const shown = [...own, ...post.items.filter((item) => !own.includes(item))]
+  const all = await Promise.all(
+    shown.map(async (item) => ({ item, file: await caseFile(item.verdict, { record, kinds, session }) })),
+  )
+  const first = all.find(({ file }) => file?.thread != null) ?? all[0]
+  const thread = first?.file?.thread ?? null
+  const pressed = { session, id: own[0]?.verdict ?? '', only: parts.only }
+  return html`<h1>${own.some(isBlind) ? TEXTS.review.second : TEXTS.review.title}</h1>
+${of.notice}${of.refused === undefined ? NOTHING : html`<p class="notice" role="alert">${words(of.refused.says, { most: 400 })}</p>`}
+${own.some(({ isOwnCase }) => isOwnCase) ? html`<p class="notice">${TEXTS.review.ownCase}</p>` : NOTHING}
+${thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : claimCard(thread.post)}
+<div class="actions">${button('/review/skip', TEXTS.review.skip, { ...pressed, press: 's' })}${button('/review/release', TEXTS.review.release, { ...pressed, press: 'r' })}<span class="faint">${TEXTS.review.yours} ${moment(own[0]?.reservation?.until)}</span></div>
+${all.map(({ item, file }, at) => itemSection(item, { file, at, isOwn: own.includes(item), refused: of.refused }, parts))}
+${alsoJudged(post, first?.file ?? null, kinds)}
+${first?.file == null || thread === null ? NOTHING : comments(first.item, first.file, parts)}
+<p class="faint">${TEXTS.review.keys}</p>`
+}
+
+function itemSection(
+  item: PostItem,
+  of: {
+    file: CaseFile | null
+    at: number
+    isOwn: boolean
+    refused: { id: string; filled: Filled } | undefined
+  },
+  { session, kinds, codes, labelAfter, only }: ItemParts,
+): SafeMarkup {
+  const { file, at, isOwn, refused } = of
+  const kind = kinds.get(item.protocol)
+  const blind = isBlind(item)
+  const after = isOwn && isLabelAfter(item, session.by, labelAfter)
+  const isShown = !blind && !after && file !== null
+  const filled = refused?.id === item.verdict ? refused.filled : NOT_FILLED
+  const form = { session, kind, codes, isBlind: blind, isLabelAfter: after, only, filled }
+  return html`<section class="${isOwn ? 'judged decide' : 'judged'}" aria-labelledby="judged${at}" tabindex="-1"><h2 id="judged${at}">${TEXTS.verdict.by(item.protocol)}</h2>
+<p class="why-here">${reasonsOf(item, isShown ? file.ruled.degraded : [])}</p>
+${blind ? html`<p class="notice">${TEXTS.review.blind}</p>` : NOTHING}${after ? html`<p class="notice">${TEXTS.review.labelAfter}</p>` : NOTHING}
+${isShown ? html`<div><h3>${TEXTS.review.machineSaid}</h3><p class="how">${badge(file.row.verdict, kinds)} ${findingOf(file.row.verdict, kind)} ${words(howDecided(file.row.verdict))} <a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p><details><summary>${TEXTS.verdict.why}</summary>${whySection(file, 2_000, `${at}`)}${missingSection(file, `${at}`)}</details></div>` : NOTHING}
+${isOwn ? judgeForm(item, { ...form, shown: isShown ? item.label : null }) : takenBy(item, session)}</section>`
+}
+
+/** What other protocols say of the same post, of which nothing waits. */
+function alsoJudged({ items }: ReviewPost, file: CaseFile | null, kinds: ProtocolGuides): TemplatePart {
+  const waiting = new Set(items.map(({ protocol }) => protocol))
+  const others = (file?.subjectRecord.verdicts ?? []).filter(
+    ({ standing, verdict }) => standing && !waiting.has(verdict.protocol) && verdict.decidedBy !== 'deleted',
+  )
+  if (others.length === 0) return NOTHING
+  return html`<p>${TEXTS.review.alsoJudged} ${others.map(({ verdict }) => html`<span class="faint">${TEXTS.verdict.by(verdict.protocol)}</span> <a href="${link('/verdict', { id: verdict.id })}">${badge(verdict, kinds)}</a> `)}</p>`
+}
+
+/** The comments; with what the machines made of them only where their label is shown. */
+function comments(item: PostItem, file: CaseFile, { session, labelAfter }: ItemParts): TemplatePart {
+  const { thread } = file
+  if (thread === null) return NOTHING
+  const isHidden = isBlind(item) || isLabelAfter(item, session.by, labelAfter)
+  const { support, oppose } = file.ruled.evidence
+  const weighed = isHidden
+    ? { marks: new Map(), evidence: { support: [], oppose: [], precedents: [] }, counts: [0, 0] as const }
+    : { marks: file.debate.marks, evidence: file.ruled.evidence, counts: sideCounts(file) }
+  const shown = shownComments(thread, new Set(isHidden ? [] : [...support, ...oppose]))
+  return commentsSection(thread, {
+    verdictId: item.verdict,
+    weighed,
+    shown,
+    isDebated: !isHidden && isDebated(file),
+  })
+}

@@ -1,0 +1,172 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { readReasonCodes } from '../../src/app/composition/reason-codes.ts'
+import { reasonOf } from '../../src/console/reason-codes.ts'
+import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import { ownFolder } from '../support/own-folder.ts'
+import { aConsole, tokenIn } from './console-for-tests.ts'
+
+/** A console in which what people decide is current at once, and the person who works in it. */
+async function atWork(more: Parameters<typeof aConsole>[0] = {}) {
+  const decided: DecisionMessage[] = []
+  const console = await aConsole({
+    ...more,
+    async decide(decision) {
+      decided.push(decision)
+      const { subjectId, protocol, against, by, label = null } = decision
+      const { id } = await console.judged({
+        verdict: {
+          subjectId,
+          protocol,
+          revision: against + 1,
+          decidedBy: 'human',
+          label,
+          decision: { by, against: null, of: '0@0' },
+        },
+      })
+      return { of: '0@0', decided: { outcome: 'stands', verdict: id } }
+    },
+  })
+  const cookie = await console.signedIn('anna')
+  const token = tokenIn((await console.page('/health', cookie)).text)
+  const to = async (path: string, fields: Record<string, string> = {}) => {
+    const answer = await console.post(path, { token, ...fields }, { cookie })
+    return answer.headers.get('location') ?? `${answer.status} ${await answer.text()}`
+  }
+  return { console, decided, to, page: async (path: string) => (await console.page(path, cookie)).text }
+}
+
+const rowsIn = (page: string) => page.split('<li class="row"').length - 1
+const idIn = (address: string) => new URLSearchParams(address.split('?')[1]).get('id') ?? ''
+const DOUBTFUL: Partial<Verdict> = { decidedBy: 'consensus', degraded: ['1 of 3 images not seen'] }
+
+it('a post is one card with all its protocols, why each is here in words, and each its own decision', async () => {
+  const { console, decided, to, page } = await atWork()
+  await console.judged({ verdict: DOUBTFUL, post: { text: 'zanzibar burns' } })
+  await console.judged({
+    verdict: { protocol: 'hate', label: null, decidedBy: 'none' },
+    post: { text: 'zanzibar burns' },
+  })
+  await console.judged({ verdict: { protocol: 'safety', label: 'safe' }, post: { text: 'zanzibar burns' } })
+  const list = await page('/review')
+  expect(rowsIn(list)).toBe(1)
+  expect(list.split('zanzibar burns')).toHaveLength(2)
+  expect(list).toContain('1 post waits.')
+  expect(list).toContain('It was judged without all that its protocol needs: 1 of 3 images not seen')
+  expect(list).toContain('The machines gave no label.')
+  const item = await to('/review/next')
+  const body = await page(item)
+  expect(body.split('action="/review/decide"')).toHaveLength(3)
+  expect(body.split('zanzibar burns')).toHaveLength(2)
+  expect(body).toContain('Also judged:')
+  // What is not decided yet of the same post comes before any other.
+  const first = idIn(item)
+  const other = await to('/review/decide', {
+    id: first,
+    label: first.startsWith('hate') ? 'hate' : 'rumor',
+    code: 'fits',
+  })
+  expect(other).toMatch(/^\/review\/item\?id=.*said=done/)
+  expect(idIn(other)).not.toBe(first)
+  expect((await page(other)).split('action="/review/decide"')).toHaveLength(2)
+  expect(await to('/review/release', { id: idIn(other) })).toBe('/review?said=back')
+  expect(decided).toHaveLength(1)
+})
+
+it('whoever gives a post back gives all of it back', async () => {
+  const { console, to, page } = await atWork()
+  await console.judged({ verdict: DOUBTFUL })
+  await console.judged({ verdict: { protocol: 'hate', label: null, decidedBy: 'none' } })
+  const item = await to('/review/next')
+  expect(rowsIn(await page('/review?show=own'))).toBe(1)
+  await to('/review/release', { id: idIn(item) })
+  expect(rowsIn(await page('/review?show=own'))).toBe(0)
+})
+
+it('a reason is a code; who overrules, and whose reason asks for it, says more', async () => {
+  const { console, decided, to } = await atWork()
+  for (const subjectId of ['a', 'b', 'c', 'd']) await console.judged({ verdict: { ...DOUBTFUL, subjectId } })
+  const sent = (id: string, fields: Record<string, string>) => to('/review/decide', { id: `rumor~${id}~r1`, ...fields })
+  for (const fields of [
+    { label: 'non-rumor', code: 'irony' },
+    { label: 'rumor', code: 'other' },
+    { label: 'rumor', code: 'unheard' },
+    { label: 'rumor' },
+    { label: 'rumor', code: 'unheard', why: 'x' },
+    { label: 'rumor', code: 'fits', why: 'x'.repeat(2_000) },
+    { confirm: 'hate' },
+  ])
+    expect([fields, (await sent('a', fields)).slice(0, 3)]).toEqual([fields, '409'])
+  expect(decided).toEqual([])
+  await sent('a', { label: 'non-rumor', code: 'irony', why: 'see its tag' })
+  await sent('b', { label: 'rumor', code: 'context' })
+  await sent('c', { confirm: 'rumor', label: 'non-rumor', code: 'irony' })
+  await sent('d', { label: 'rumor', why: 'from a page of before' })
+  expect(decided.map(({ label, code, why, sawLabel }) => [label, code, why, sawLabel])).toEqual([
+    ['non-rumor', 'irony', 'It is irony, satire or a joke. see its tag', true],
+    ['rumor', 'context', 'Its context changes what it means.', true],
+    ['rumor', 'fits', 'The label fits.', true],
+    ['rumor', undefined, 'from a page of before', true],
+  ])
+})
+
+it('on a set share the label is shown after the person’s own, on no page before, and the decision says so', async () => {
+  const { console, decided, to, page } = await atWork({ labelAfter: 1 })
+  await console.judged({
+    verdict: { ...DOUBTFUL, rationale: 'marzipan', label: 'rumor' },
+    post: { text: 'zanzibar' },
+    comments: [{ id: 'c', text: 'a comment' }],
+  })
+  expect(await page('/review')).not.toContain('<strong>')
+  const item = await page(await to('/review/next'))
+  expect(item).toContain('before you see the machines’ label')
+  expect(item).not.toContain('marzipan')
+  expect(item).not.toContain('data-press="c"')
+  expect(item).not.toContain('(current)')
+  const done = await to('/review/decide', { id: 'rumor~p~r1', label: 'non-rumor', code: 'irony', unseen: 'yes' })
+  expect(await page(done)).toContain('The machines had said: rumor.')
+  expect(decided).toMatchObject([{ label: 'non-rumor', sawLabel: false, code: 'irony' }])
+})
+
+it('the share of labels that are shown afterwards is what was set, and the same at each look', async () => {
+  const { isLabelAfter } = await import('../../src/console/review-item.ts')
+  const item = (n: number) => ({ verdict: `rumor~p${n}~r1`, label: 'rumor', reasons: ['degraded'] }) as never
+  const all = Array.from({ length: 2_000 }, (_, n) => isLabelAfter(item(n), 'anna', 0.1))
+  expect(all.filter(Boolean).length).toBeGreaterThan(150)
+  expect(all.filter(Boolean).length).toBeLessThan(250)
+  expect(all).toEqual(Array.from({ length: 2_000 }, (_, n) => isLabelAfter(item(n), 'anna', 0.1)))
+})
+
+it('a file of reasons is read whole or refused with what is wrong', () => {
+  const path = join(ownFolder('reasons'), 'reasons.yaml')
+  const reading = (text: string) => {
+    writeFileSync(path, text)
+    try {
+      return readReasonCodes(path).map(({ code }) => code)
+    } catch (error) {
+      return String(error)
+    }
+  }
+  expect(reading('[{ code: ok, says: Right, confirms: true }, { code: no, says: Wrong }]')).toEqual(['ok', 'no'])
+  expect(reading('[{ code: no, says: Wrong }]')).toContain('confirms: true')
+  expect(reading('[{ code: a, says: x, confirms: true }, { code: a, says: y }]')).toContain('a code stands there twice')
+  expect(reading('[{ code: A b, says: x, confirms: true }]')).toContain('small letters')
+  expect(reading('[')).toContain('is not YAML')
+  expect(reading('')).toContain('review.reasons')
+  expect(() => readReasonCodes('/nowhere.yaml')).toThrow('can’t be read'.replace('’', "'"))
+  const codes = readReasonCodes(null)
+  expect(reasonOf({ code: '__proto__', own: 'x', overrules: false }, codes)).toBeNull()
+})
+
+it('places that an address can’t have begin at the first page', async () => {
+  const { console, page } = await atWork()
+  for (let n = 0; n < 23; n++) await console.judged({ verdict: { ...DOUBTFUL, subjectId: `s${n}` } })
+  const [first] = [rowsIn(await page('/review'))]
+  expect(first).toBe(20)
+  for (const after of ['[', '{}', '[1,2,3]', '[9e99,1,1,"x"]', '["a",1,1,"x"]', 'null', '[1e999,0,0,""]'])
+    expect([after, rowsIn(await page(`/review?after=${encodeURIComponent(after)}`))]).toEqual([after, 20])
+  const next = /rel="next" href="([^"]+)"/.exec(await page('/review'))?.[1]?.replaceAll('&amp;', '&') ?? ''
+  expect(rowsIn(await page(next))).toBe(3)
+})
