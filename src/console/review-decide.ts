@@ -1,4 +1,5 @@
 import type { DecisionDesk, DecisionResult } from '../contracts/ports/decisions.ts'
+import type { ReviewItem } from '../contracts/ports/review.ts'
 import { refusalOf, sendDecision } from './decision-page.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import type { PageAnswer, PageCall } from './page.ts'
@@ -6,9 +7,10 @@ import { type ReasonCodes, reasonOf } from './reason-codes.ts'
 import type { DeskParts, ReviewDesk } from './review-desk.ts'
 import type { Filled } from './review-form.ts'
 import { itemBody } from './review-item.ts'
-import { isBlind } from './review-list.ts'
+import { button, isBlind } from './review-list.ts'
+import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
-import { idIn, link, NOTHING } from './view.ts'
+import { html, idIn, idOf, link, NOTHING, words } from './view.ts'
 
 export interface DecidingParts extends DeskParts {
   readonly kinds: ProtocolGuides
@@ -25,14 +27,18 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   const reserved = await desk.reserve(idIn(form), session)
   if (reserved.outcome !== 'reserved') return { to: link('/review', { said: 'gone' }) }
   const { item } = reserved
-  const { subject, protocol, revision: against } = item
+  const { subject, protocol } = item
   const only = form.get('only') ?? ''
   const filled = filledIn(form, parts.codes)
   const again = async (says: string): Promise<PageAnswer> => {
     const post = await desk.postOf(item.verdict, session)
     if (post === null) return { to: link('/review', { said: 'gone' }) }
     const refused = { id: item.verdict, says, filled }
-    const body = await itemBody(post, { ...parts, session, only }, { notice: NOTHING, refused })
+    const body = await itemBody(
+      post,
+      { ...parts, session, only, copiesOf: (one) => desk.copiesOf(one, session) },
+      { notice: NOTHING, refused },
+    )
     return { title: TEXTS.review.title, status: 409, body }
   }
   if (!(parts.kinds.get(protocol)?.labels ?? []).includes(filled.label)) return again(TEXTS.review.needsWords)
@@ -42,11 +48,11 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   const overrules = !isOpinion && !isUnseen && item.label !== null && item.label !== filled.label
   const reason = reasonOf({ code: filled.code, own: filled.why, overrules }, parts.codes)
   if (reason === null) return again(TEXTS.review.needsWords)
-  const outcome = await sendDecision(
+  // Before the item itself is decided: it is looked for no more then.
+  const copies = isOpinion || isUnseen || !form.has('copy') ? [] : await desk.copiesOf(item, session)
+  const { outcome, says } = await decided(
+    item,
     {
-      subject,
-      protocol,
-      against,
       by: session.by,
       label: filled.label,
       ...reason,
@@ -56,20 +62,89 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
     parts,
     signal,
   )
-  if (outcome === 'invalid') return again(TEXTS.review.needsWords)
-  const isTaken = outcome === null || ['stands', 'noted', 'waiting', 'duplicate'].includes(outcome.outcome)
-  if (!isTaken) return again(refusalOf(outcome))
+  if (says !== null) return again(says)
   blinds.open(session.by, subject)
   // An opinion leaves the item in the queue, for somebody else.
   if (outcome?.outcome === 'noted') await queue.release(item.verdict, session.by, { anyone: false }, clock())
   desk.decided.note(session.by, item.verdict)
   const made = verdictOf(outcome)
   if (made !== null) desk.decided.remember(session.by, { subject, protocol, verdict: made })
-  const done = { said: 'done', ...(isUnseen ? { of: item.verdict } : {}) } as const
-  const [rest] = await desk.own(item.verdict, session)
-  return rest === undefined
+  const rest = copies.length === 0 ? NO_COPIES : await decideCopies(asked, { copies, filled }, desk, parts)
+  const done = { said: 'done', ...(isUnseen ? { of: item.verdict } : {}), ...rest.done } as const
+  if (rest.missed.length > 0) return notAll(rest.missed, session, only)
+  const [own] = await desk.own(item.verdict, session)
+  return own === undefined
     ? desk.next(session, { done, only })
-    : { to: link('/review/item', { id: rest.verdict, ...done, only }) }
+    : { to: link('/review/item', { id: own.verdict, ...done, only }) }
+}
+
+/** Sends one decision about an item, and says why it was not carried out; null if it was, or is on its way. */
+async function decided(
+  { subject, protocol, revision: against }: ReviewItem,
+  said: Omit<Parameters<typeof sendDecision>[0], 'subject' | 'protocol' | 'against'>,
+  parts: DecidingParts,
+  signal: AbortSignal,
+): Promise<{ outcome: DecisionResult | null; says: string | null }> {
+  const outcome = await sendDecision({ subject, protocol, against, ...said }, parts, signal)
+  if (outcome === 'invalid') return { outcome: null, says: TEXTS.review.needsWords }
+  const isTaken = outcome === null || ['stands', 'noted', 'waiting', 'duplicate'].includes(outcome.outcome)
+  return { outcome, says: isTaken ? null : refusalOf(outcome) }
+}
+
+/** A copy that the decision does not count for, and why. */
+interface MissedCopy {
+  readonly id: string
+  readonly words: string
+  readonly says: string
+}
+const NO_COPIES: { done: { copies?: string }; missed: MissedCopy[] } = { done: {}, missed: [] }
+
+/** The same label for each copy that the person left ticked, each against its own revision; what is in the way of one leaves the others. */
+async function decideCopies(
+  { form, session, signal }: PageCall,
+  { copies, filled }: { copies: readonly ReviewItem[]; filled: Filled },
+  desk: ReviewDesk,
+  parts: DecidingParts,
+): Promise<typeof NO_COPIES> {
+  const missed: MissedCopy[] = []
+  let count = 0
+  const ticked = new Set(form.getAll('copy').map(idOf))
+  for (const id of ticked) {
+    const copy = copies.find(({ verdict }) => verdict === id)
+    const miss = (says: string) => missed.push({ id, words: copy?.words ?? id, says })
+    const overrules = copy?.label !== null && copy?.label !== filled.label
+    const reason = reasonOf({ code: filled.code, own: filled.why, overrules }, parts.codes)
+    if (copy !== undefined && reason === null) {
+      miss(`${TEXTS.review.copyDiffers(copy.label ?? TEXTS.row.noLabel)}. ${TEXTS.review.needsWords}`)
+      continue
+    }
+    const reserved = copy === undefined ? null : await desk.reserve(id, session)
+    if (reserved?.outcome !== 'reserved' || reason === null) {
+      miss(TEXTS.review.copyGone)
+      continue
+    }
+    const said = { by: session.by, label: filled.label, ...reason, sawLabel: reserved.item.label !== null }
+    const { says } = await decided(reserved.item, said, parts, signal)
+    if (says === null) {
+      count++
+      desk.decided.note(session.by, id)
+    } else {
+      miss(says)
+      await parts.queue.release(id, session.by, { anyone: false }, parts.clock())
+    }
+  }
+  return { done: count === 0 ? {} : { copies: String(count) }, missed }
+}
+
+/** The decision stands, and some copies are as they were. */
+function notAll(missed: readonly MissedCopy[], session: Session, only: string): PageAnswer {
+  return {
+    title: TEXTS.review.notAll,
+    status: 409,
+    body: html`<h1>${TEXTS.review.notAll}</h1><p class="notice" role="alert">${TEXTS.review.notAllSays}</p>
+<ul>${missed.map(({ id, words: said, says }) => html`<li><a href="${link('/verdict', { id })}">${words(said, { most: 160 })}</a><p>${words(says, { most: 400 })}</p></li>`)}</ul>
+${button('/review/next', TEXTS.review.goOn, { session, main: true, press: 'n', only })}`,
+  }
 }
 
 /** What a form has; the button that confirms names the label, and gives the first reason for keeping it where none is chosen. */

@@ -1,7 +1,7 @@
 import { may } from '../contracts/facts/person-roles.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
-import type { PostItem, ReviewPost, ReviewQueue, ReviewReservation } from '../contracts/ports/review.ts'
+import type { PostItem, ReviewItem, ReviewPost, ReviewQueue, ReviewReservation } from '../contracts/ports/review.ts'
 import type { BlindReviews } from './blind-review.ts'
 import { JustDecided } from './own-decisions.ts'
 import type { PageAnswer } from './page.ts'
@@ -23,10 +23,14 @@ export interface DeskParts {
 
 /** Items among which the next one is looked for; most that a search of words leaves over. */
 const [LOOKED, MOST_FOUND] = [1_000, 200]
+/** Copies that are decided at a time: fewer than one person may have. */
+const MOST_COPIES = 15
 /** What an address says was done: `of` is a verdict that was judged before its label was seen. */
 export interface DoneNotice {
   readonly said?: 'done'
   readonly of?: string
+  /** How many copies were decided with it. */
+  readonly copies?: string
 }
 
 export type ReviewDesk = ReturnType<typeof reviewDesk>
@@ -100,7 +104,12 @@ export function reviewDesk(parts: DeskParts) {
     }
     return { to: link('/review', done.said === undefined ? { said: 'none' } : { ...done, said: 'last' }) }
   }
-  return { decided, reserve, postOf, own, take, released, next }
+  /** What is in the same words, waits for the same protocol and may be taken; nothing that is judged blindly. */
+  const copiesOf = async ({ verdict }: ReviewItem, session: Session): Promise<ReviewItem[]> => {
+    const { items } = await queue.list({ ...whoTakes(session), copiesOf: verdict }, MOST_COPIES, clock())
+    return items.filter((item) => !isBlind(item) && !item.isOwnCase && !decided.isRecent(session.by, item.verdict))
+  }
+  return { decided, reserve, postOf, own, take, released, next, copiesOf }
 }
 
 /** What an address asks for; what is searched for by words is looked up in the record first. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { MAX_WHY_CHARS } from '../contracts/facts/decision-messages.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
-import type { PostItem } from '../contracts/ports/review.ts'
+import type { PostItem, ReviewItem } from '../contracts/ports/review.ts'
 import { onceField } from './decision-form.ts'
 import type { ProtocolGuide } from './kinds.ts'
 import { CODE_KEYS, type ReasonCodes } from './reason-codes.ts'
@@ -29,11 +29,13 @@ export interface JudgeForm {
   /** What of the queue is worked through, as its address has it. */
   readonly only: string
   readonly filled: Filled
+  /** Items in the same words, which the same decision may count for. */
+  readonly copies: readonly ReviewItem[]
 }
 
 /** The form by which a person decides on one item of a post; one button confirms the label that is shown. */
 export function judgeForm(item: PostItem, of: JudgeForm): SafeMarkup {
-  const { session, kind, codes, shown, isBlind, isLabelAfter, only, filled } = of
+  const { session, kind, codes, shown, isBlind, isLabelAfter, only, filled, copies } = of
   const name = randomUUID()
   const hidden = (field: string, value: string) => html`<input type="hidden" name="${field}" value="${value}">`
   const labels = kind?.labels ?? []
@@ -43,7 +45,16 @@ export function judgeForm(item: PostItem, of: JudgeForm): SafeMarkup {
 <fieldset class="codes"><legend>${TEXTS.review.code}</legend>${codes.map(({ code, says, confirms }, at) => html`<label class="box"><input type="radio" name="code" value="${code}" data-key="${CODE_KEYS[at] ?? ''}"${confirms ? html` data-confirms="yes"` : NOTHING}${code === filled.code ? html` checked` : NOTHING}> <kbd>${CODE_KEYS[at] ?? ''}</kbd> ${says}</label>`)}</fieldset>
 <label class="wide">${TEXTS.review.ownWords} <textarea name="why" rows="2" maxlength="${MAX_WHY_CHARS}" dir="auto" aria-describedby="${name}">${filled.why}</textarea></label>
 <p class="faint" id="${name}">${TEXTS.review.ownWordsNote} ${isBlind ? NOTHING : words(TEXTS.decide.asYou(session.by), { most: 160 })}</p>
+${copies.length === 0 ? NOTHING : copiesField(copies, shown)}
 <p><button class="main">${TEXTS.decide.send}</button> ${confirmButton(shown)}</p></form>`
+}
+
+/** Copies side by side, all ticked; one whose label differs says so. */
+function copiesField(copies: readonly ReviewItem[], shown: string | null): SafeMarkup {
+  return html`<fieldset><legend>${TEXTS.review.copies(copies.length)}. ${TEXTS.review.copiesSay}</legend><ul class="copies">${copies.map(
+    ({ verdict, subject, label, words: said, lang }) =>
+      html`<li><label class="box"><input type="checkbox" name="copy" value="${carriedId(verdict)}" checked> ${words(subject.postId, { most: 60 })}</label>${label === shown ? NOTHING : html`<p><strong>${words(TEXTS.review.copyDiffers(label ?? TEXTS.row.noLabel), { most: 100 })}</strong></p>`}<p class="faint">${words(said ?? '', { most: 160, lang: lang ?? '' })}</p></li>`,
+  )}</ul></fieldset>`
 }
 
 function confirmButton(shown: string | null): TemplatePart {

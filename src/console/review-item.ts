@@ -22,6 +22,8 @@ export interface ItemParts {
   readonly labelAfter: number
   readonly session: Session
   readonly only: string
+  /** Items in the same words as this one, which the same person may take. */
+  readonly copiesOf: (item: ReviewItem) => Promise<readonly ReviewItem[]>
 }
 
 /**
@@ -52,7 +54,11 @@ export async function itemBody(
   const own = ownItems(post, session.by)
   const shown = [...own, ...post.items.filter((item) => !own.includes(item))]
   const all = await Promise.all(
-    shown.map(async (item) => ({ item, file: await caseFile(item.verdict, { record, kinds, session }) })),
+    shown.map(async (item) => ({
+      item,
+      file: await caseFile(item.verdict, { record, kinds, session }),
+      copies: own.includes(item) ? await parts.copiesOf(item) : [],
+    })),
   )
   const first = all.find(({ file }) => file?.thread != null) ?? all[0]
   const thread = first?.file?.thread ?? null
@@ -62,7 +68,7 @@ ${of.notice}${of.refused === undefined ? NOTHING : html`<p class="notice" role="
 ${own.some(({ isOwnCase }) => isOwnCase) ? html`<p class="notice">${TEXTS.review.ownCase}</p>` : NOTHING}
 ${thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : claimCard(thread.post)}
 <div class="actions">${button('/review/skip', TEXTS.review.skip, { ...pressed, press: 's' })}${button('/review/release', TEXTS.review.release, { ...pressed, press: 'r' })}<span class="faint">${TEXTS.review.yours} ${moment(own[0]?.reservation?.until)}</span></div>
-${all.map(({ item, file }, at) => itemSection(item, { file, at, isOwn: own.includes(item), refused: of.refused }, parts))}
+${all.map(({ item, file, copies }, at) => itemSection(item, { file, copies, at, isOwn: own.includes(item), refused: of.refused }, parts))}
 ${alsoJudged(post, first?.file ?? null, kinds)}
 ${first?.file == null || thread === null ? NOTHING : comments(first.item, first.file, parts)}
 <p class="faint">${TEXTS.review.keys}</p>`
@@ -72,19 +78,29 @@ function itemSection(
   item: PostItem,
   of: {
     file: CaseFile | null
+    copies: readonly ReviewItem[]
     at: number
     isOwn: boolean
     refused: { id: string; filled: Filled } | undefined
   },
   { session, kinds, codes, labelAfter, only }: ItemParts,
 ): SafeMarkup {
-  const { file, at, isOwn, refused } = of
+  const { file, copies, at, isOwn, refused } = of
   const kind = kinds.get(item.protocol)
   const blind = isBlind(item)
   const after = isOwn && isLabelAfter(item, session.by, labelAfter)
   const isShown = !blind && !after && file !== null
   const filled = refused?.id === item.verdict ? refused.filled : NOT_FILLED
-  const form = { session, kind, codes, isBlind: blind, isLabelAfter: after, only, filled }
+  const form = {
+    session,
+    kind,
+    codes,
+    isBlind: blind,
+    isLabelAfter: after,
+    only,
+    filled,
+    copies: isShown ? copies : [],
+  }
   return html`<section class="${isOwn ? 'judged decide' : 'judged'}" aria-labelledby="judged${at}" tabindex="-1"><h2 id="judged${at}">${TEXTS.verdict.by(item.protocol)}</h2>
 <p class="why-here">${reasonsOf(item, isShown ? file.ruled.degraded : [])}</p>
 ${blind ? html`<p class="notice">${TEXTS.review.blind}</p>` : NOTHING}${after ? html`<p class="notice">${TEXTS.review.labelAfter}</p>` : NOTHING}

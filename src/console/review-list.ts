@@ -155,7 +155,7 @@ ${free === undefined ? NOTHING : button('/review/take', isOwn ? TEXTS.review.ope
 /** How a post begins; hidden until somebody asks where it may harm, without a hint at a label that this person is not to see. */
 function postWords(post: ReviewPost, { disturbing, rows, isLabelAfter }: ListParts): SafeMarkup {
   if (post.words === null) return html`<p class="row-words faint">${TEXTS.live.noWords}</p>`
-  const said = html`<p class="row-words" dir="auto">${words(post.words, { most: 300, lang: post.lang ?? '' })}</p>`
+  const said = html`<p class="row-words">${words(post.words, { most: 300, lang: post.lang ?? '' })}</p>`
   const own = post.items.flatMap(({ verdict }) => rows.get(verdict) ?? [])
   disturbing.see(own)
   const why = own.map((row) => disturbing.because(row)).find((one) => one !== null)

@@ -64,6 +64,15 @@ export const REVIEW_TEXTS = {
     closed: 'Not open to you now',
     closedSays:
       'You give a second opinion on this: its pages are closed to you until you have decided, or given it back.',
+    copies: (count: number) => (count === 1 ? 'One copy in the same words' : `${count} copies in the same words`),
+    copiesSay: 'Your decision counts for each that is ticked.',
+    copyDiffers: (label: string) => `Its label is another: ${label}`,
+    withCopies: (count: number) =>
+      count === 1 ? 'One copy was decided with it.' : `${count} copies were decided with it.`,
+    notAll: 'Not all copies were decided',
+    notAllSays: 'Your decision stands. These copies are as they were:',
+    copyGone: 'Somebody else has decided or taken it, or it no longer waits.',
+    goOn: 'Go on',
     hidden: 'Hidden: it may be disturbing',
     alsoJudged: 'Also judged:',
     takenBy: 'Somebody else has it:',

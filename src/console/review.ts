@@ -104,7 +104,11 @@ export function reviewPages(parts: ReviewParts): Page[] {
         const only = query.get('only') ?? ''
         return {
           title: TEXTS.review.title,
-          body: await itemBody(post, { ...parts, session, only }, { notice: await noticeOf(query, session, record) }),
+          body: await itemBody(
+            post,
+            { ...parts, session, only, copiesOf: (item) => desk.copiesOf(item, session) },
+            { notice: await noticeOf(query, session, record) },
+          ),
         }
       },
     })),
@@ -137,7 +141,8 @@ async function noticeOf(
   const seen = query.get('of') ?? ''
   const row = seen === '' ? null : await record.verdict(seen, session.tenants)
   const theirs = row === null ? '' : TEXTS.review.theirs(row.verdict.label ?? TEXTS.row.noLabel)
-  return notice(query.get('said'), theirs)
+  const copies = Number.parseInt(query.get('copies') ?? '', 10)
+  return notice(query.get('said'), [theirs, copies > 0 ? TEXTS.review.withCopies(copies) : ''].join(' '))
 }
 
 const NOTICES = ['gone', 'none', 'many', 'done', 'last', 'back', 'nothing', 'late'] as const

@@ -80,7 +80,11 @@ export function carriedId(id: string): string {
 /** The id that a form carries; empty where it carries none that can be read. Pages of earlier versions, still open, have it as it is. */
 export function idIn(form: URLSearchParams): string {
   const carried = form.get('carried')
-  if (carried === null) return form.get('id') ?? ''
+  return carried === null ? (form.get('id') ?? '') : idOf(carried)
+}
+
+/** The id that was carried; empty where it can't be read. */
+export function idOf(carried: string): string {
   try {
     return decodeURIComponent(carried)
   } catch {

@@ -67,6 +67,8 @@ export interface ProtocolKind {
   readonly confidenceFrom?: NonNullable<VerdictConfidence['how']>
   /** Whether a verdict was a near thing, for people to look at; left out where its votes say so, or nothing does. */
   contested?(verdict: ConfidenceBasis): boolean
+  /** Equal for texts in the same words; left out by a protocol that has no reading of that. */
+  sameWordsKey?(text: string): string
   /** The label for a subject with which something is wrong, and the one for a subject without; left out where there are none. */
   readonly labels?: { readonly harmful: string; readonly harmless: string }
   /** How people read its debates; left out: turn after turn. */

@@ -38,6 +38,8 @@ export interface ProjectContext {
   readonly labels: ReadonlyMap<string, ReadonlySet<string>>
   /** How near a thing a verdict was, by its protocol's own rules. */
   readonly weigh: (verdict: Verdict) => { readonly contested: boolean; readonly confidence: number | null }
+  /** Equal for texts in the same words. */
+  readonly sameKey: (text: string) => string
   /** Most characters of a subject with its comments that are searched. */
   readonly indexChars: number
   /** Longest message that is read, in bytes. */
@@ -153,7 +155,7 @@ const heard = z.object({
 function transcriptEntries(
   { key, timestamp }: IncomingMessage,
   value: Buffer,
-  { ofReplies, indexChars }: ProjectContext,
+  { ofReplies, indexChars, sameKey }: ProjectContext,
 ): Entry[] {
   const json = value.toString('utf8')
   const read = heard.safeParse(jsonOf({ value: json }))
@@ -162,7 +164,7 @@ function transcriptEntries(
   const { verdictId, subject, turns } = read.data
   const { tenant } = scopeOf(verdictId)
   const asked = turns.map(({ startedAt }) => msOf(startedAt, timestamp))
-  const known = heardOf(subject, indexChars)
+  const known = heardOf(subject, indexChars, sameKey)
   return [
     {
       what: 'transcript',
@@ -182,6 +184,7 @@ function transcriptEntries(
 function heardOf(
   subject: unknown,
   most: number,
+  sameKey: ProjectContext['sameKey'],
 ): Pick<TranscriptEntry, 'words' | 'shown'> & { readonly comments: readonly string[] } {
   const read = snapshot.safeParse(subject)
   if (!read.success) return { comments: [], words: null, shown: null }
@@ -191,8 +194,15 @@ function heardOf(
   return {
     comments: comments.map(({ id }) => id),
     words: [own, ...comments.map(({ text }) => text)].join('\n').slice(0, most),
-    shown: { author, lang, begins: beginning(own) },
+    shown: { author, lang, begins: beginning(own), same: sameOf(post, own, sameKey) },
   }
+}
+
+/** Equal for posts in the same words with the same pictures; null where there are no words, or pictures or clips that nothing tells apart. */
+function sameOf({ media = [], clips = [] }: Post, own: string, sameKey: ProjectContext['sameKey']): string | null {
+  const pictures = media.map(({ sha256, url }) => sha256 ?? url)
+  if (own.trim() === '' || clips.length > 0 || pictures.includes(undefined)) return null
+  return [sameKey(own), ...pictures].join(' ')
 }
 
 /** The first characters of a text, none of them halved. */

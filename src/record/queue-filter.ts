@@ -20,9 +20,15 @@ export const ABOUT_PEOPLE = `(${(Object.keys(JUDGES_PEOPLE) as LookReason[]) // 
 export const IS_PARTY = `EXISTS (SELECT 1 FROM said WHERE said.s = queue.s AND said.protocol = queue.protocol
   AND said.said = 'decision' AND said.by = ?)`
 
+/** Rows whose subjects are in the same words, judged by the same protocol. */
+const COPIES = `protocol = (SELECT own.protocol FROM queue AS own WHERE own.verdict = ?)
+  AND s IN (SELECT other.s FROM queue AS own JOIN subjects AS one ON one.s = own.s
+    JOIN subjects AS other ON other.tenant = one.tenant AND other.kind = one.kind AND other.same = one.same AND other.s <> one.s
+    WHERE own.verdict = ?)`
+
 /** The rows that fit, whoever may take them. */
 export function fittingRows(filter: QueueFilter, now: number, { subjects, mostWeight, earliest }: RowBounds = {}) {
-  const { tenants, protocol, verdict, verdicts, reason, label, lang, reach, waitingSince, reserved } = filter
+  const { tenants, protocol, verdict, verdicts, copiesOf, reason, label, lang, reach, waitingSince, reserved } = filter
   const oneOf = (column: string, values: readonly (string | number)[]): Condition => ({
     sql: values.length === 0 ? '1 = 0' : `${column} IN (${values.map(() => '?').join(', ')})`,
     values,
@@ -32,6 +38,7 @@ export function fittingRows(filter: QueueFilter, now: number, { subjects, mostWe
     protocol === undefined ? null : { sql: 'protocol = ?', values: [protocol] },
     verdict === undefined ? null : { sql: 'verdict = ?', values: [verdict] },
     verdicts === undefined ? null : oneOf('verdict', verdicts),
+    copiesOf === undefined ? null : { sql: COPIES, values: [copiesOf, copiesOf] },
     reason === undefined ? null : { sql: hasReason(reason), values: [] },
     label === undefined ? null : { sql: `label = ? AND NOT ${hasReason('second-opinion')}`, values: [label] },
     lang === undefined

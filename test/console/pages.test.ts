@@ -101,10 +101,10 @@ it('every attribute of a template is quoted, interface texts are only in the one
       expect(template.replace(/<!doctype html>|Gavel|UTC|· /g, ''), name).not.toMatch(/>[^<]*[A-Za-z]{2,}[^<]*</)
     }
   }
-  const script = readFileSync(`${folder}/assets/console.js`, 'utf8')
-  expect(script).not.toMatch(
-    /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|createContextualFragment|DOMParser/,
-  )
+  for (const script of readdirSync(`${folder}/assets`).filter((file) => file.endsWith('.js')))
+    expect(readFileSync(`${folder}/assets/${script}`, 'utf8'), script).not.toMatch(
+      /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|createContextualFragment|DOMParser/,
+    )
 })
 
 it('another tenant’s verdict is not there: the same answer as for one that is not', async () => {

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
-import { aBrowser, SIZES, watchedPage } from './browser.ts'
+import { aBrowser, barriersOn, SIZES, watchedPage } from './browser.ts'
 import { servedQueue } from './served-queue.ts'
 
 let browser: Browser | null = null
@@ -75,3 +75,112 @@ it('twenty items are decided by keys alone, in at most 45 chords, half of them o
     await console.close()
   }
 }, 60_000)
+
+it('a batch of copies is one decision; one that somebody else decided meanwhile is named, and the others go through', async (context) => {
+  if (browser === null) return context.skip('no browser: see above')
+  const console = await servedQueue(PLAIN)
+  try {
+    const words = [
+      'The bridge has fallen.',
+      'THE BRIDGE has fallen!',
+      'the bridge has  fallen',
+      '@lena The bridge has fallen',
+    ]
+    for (const [n, text] of words.entries())
+      await console.judged(
+        { id: `p${n}`, text, author: `writer ${n}` },
+        { ...DOUBTFUL, label: n === 3 ? 'non-rumor' : 'rumor' },
+      )
+    const { page, wrong } = await atTheQueue(browser, console)
+    await page.keyboard.press('n')
+    await page.waitForURL('**/review/item*')
+    const group = page.getByRole('group', { name: /3 copies in the same words/ })
+    expect(await group.getByRole('checkbox', { checked: true }).count()).toBe(3)
+    expect(await group.textContent()).toContain('Its label is another')
+    expect(await barriersOn(page)).toEqual([])
+    const own = decodeURIComponent(new URL(page.url()).searchParams.get('id') ?? '').split('~')[1] ?? ''
+    const others = ['p0', 'p1', 'p2', 'p3'].filter((id) => id !== own)
+    // Somebody else is faster with one of them; one is left out.
+    const taken = others[0] ?? ''
+    const id = `rumor~${taken}~r1`
+    await console.record.review.reserve(id, { for: 'ben' }, Date.now() + 60_000, Date.now())
+    await group.getByRole('checkbox', { name: others[1] ?? '' }).uncheck()
+    await page.getByRole('radio', { name: /^2 non-rumor/ }).check()
+    await page.getByRole('radio', { name: /irony/ }).check()
+    await page.getByRole('textbox', { name: 'In your own words' }).fill('it is from a film')
+    await page.keyboard.press('Control+Enter')
+    await page.getByRole('heading', { name: 'Not all copies were decided' }).waitFor()
+    expect(await page.locator('main li').allTextContents()).toEqual([expect.stringContaining('Somebody else')])
+    expect(await barriersOn(page)).toEqual([])
+    expect(console.decided.map(({ subjectId }) => subjectId).toSorted()).toEqual([own, others[2] ?? ''].toSorted())
+    expect(wrong).toEqual([])
+  } finally {
+    await console.close()
+  }
+}, 60_000)
+
+it('the queue is filtered by words and languages of every script, and nobody is kept from its pages', async (context) => {
+  if (browser === null) return context.skip('no browser: see above')
+  const console = await servedQueue(PLAIN)
+  try {
+    await console.judged({ id: 'en', text: 'The bridge has fallen', lang: 'en' }, DOUBTFUL)
+    await console.judged({ id: 'ko', text: '도서관이 불타고 있다고 합니다', lang: 'ko' }, DOUBTFUL)
+    await console.judged({ id: 'ar', text: 'المكتبة تحترق الآن', lang: 'ar' }, DOUBTFUL, ['نعم', 'لا'])
+    await console.judged(
+      { id: 'ar', text: 'المكتبة تحترق الآن', lang: 'ar' },
+      { protocol: 'hate', label: null, decidedBy: 'none' },
+    )
+    const { page, wrong, context: tab } = await atTheQueue(browser, console)
+    const shown = () => page.locator('ol.rows > li').allTextContents()
+    for (const [words, found] of [
+      ['불타고', '도서관이'],
+      ['تحترق', 'المكتبة'],
+    ] as const) {
+      await page.goto(`${console.own}/review`)
+      await page.locator('form.search summary').click()
+      await page.getByRole('searchbox').fill(words)
+      await page.getByRole('button', { name: 'Show', exact: true }).click()
+      await page.waitForURL('**/review?*')
+      expect(await shown()).toEqual([expect.stringContaining(found)])
+    }
+    // Right to left stands right.
+    await page.locator('details.hidden summary').click()
+    const box = await page.locator('.row-words').boundingBox()
+    const text = await page.locator('.row-words bdi').boundingBox()
+    expect((text?.x ?? 0) + (text?.width ?? 0)).toBeGreaterThan((box?.x ?? 0) + (box?.width ?? 0) - 5)
+    await page.goto(`${console.own}/review?lang=ko`)
+    expect(await shown()).toHaveLength(1)
+    await page.goto(`${console.own}/review?lang=xx`)
+    expect(await page.locator('main').textContent()).toContain('Nothing that waits fits these filters')
+    await page.goto(`${console.own}/review`)
+    await page.keyboard.press('j')
+    await page.keyboard.press('j')
+    await page.keyboard.press('t')
+    await page.waitForURL('**/review/item*')
+    const item = page.url()
+    const state = await tab.storageState()
+    for (const [width, colorScheme] of [
+      [1200, 'dark'],
+      [768, 'light'],
+      [390, 'dark'],
+    ] as const) {
+      const other = await watchedPage(browser, console.own, {
+        viewport: { width, height: 900 },
+        colorScheme,
+        storageState: state,
+      })
+      for (const address of [`${console.own}/review`, item, `${console.own}/review/mine`]) {
+        await other.page.goto(address)
+        expect(await barriersOn(other.page), `${address} ${width}`).toEqual([])
+        expect(await other.page.evaluate<number>('document.documentElement.scrollWidth'), address).toBeLessThanOrEqual(
+          width,
+        )
+      }
+      expect(other.wrong).toEqual([])
+      await other.context.close()
+    }
+    expect(wrong).toEqual([])
+  } finally {
+    await console.close()
+  }
+}, 90_000)

@@ -160,6 +160,54 @@ it('a file of reasons is read whole or refused with what is wrong', () => {
   expect(reasonOf({ code: '__proto__', own: 'x', overrules: false }, codes)).toBeNull()
 })
 
+it('copies in the same words are decided with one, each against its own revision; what is in the way of one leaves the others', async () => {
+  const { console, decided, to, page } = await atWork()
+  const text = 'The bridge has fallen.'
+  for (const subjectId of ['a', 'b', 'c', 'd', 'e'])
+    await console.judged({
+      verdict: {
+        ...DOUBTFUL,
+        subjectId,
+        revision: subjectId === 'c' ? 4 : 1,
+        label: subjectId === 'd' ? 'non-rumor' : 'rumor',
+      },
+      post: { text },
+    })
+  await console.judged({ verdict: { ...DOUBTFUL, subjectId: 'other' }, post: { text: 'The bridge has not fallen.' } })
+  await to('/review/take', { id: 'rumor~a~r1' })
+  const body = await page('/review/item?id=rumor~a~r1')
+  const ticked = [...body.matchAll(/name="copy" value="([^"]+)" checked/g)].map(([, id]) =>
+    decodeURIComponent(id ?? ''),
+  )
+  expect(ticked.toSorted()).toEqual(['rumor~b~r1', 'rumor~c~r4', 'rumor~d~r1', 'rumor~e~r1'])
+  expect(body).toContain('Its label is another: non-rumor')
+  expect(body.split('Its label is another')).toHaveLength(2)
+  // Meanwhile somebody else takes one, and one is judged anew.
+  await console.record.review.reserve('rumor~b~r1', { for: 'ben' }, 9e12, 0)
+  const send = (copies: readonly string[], fields: Record<string, string>) => {
+    const all = new URLSearchParams(fields)
+    for (const one of copies) all.append('copy', one)
+    return all
+  }
+  const cookie = await console.signedIn('anna')
+  const token = tokenIn((await console.page('/health', cookie)).text)
+  const sent = await console.ask('/review/decide', {
+    method: 'POST',
+    body: send(ticked, { token, id: 'rumor~a~r1', confirm: 'rumor' }),
+    headers: { 'sec-fetch-site': 'same-origin', cookie },
+  })
+  const told = await sent.text()
+  expect(sent.status).toBe(409)
+  expect(told).toContain('Not all copies were decided')
+  expect(told).toContain('id=rumor%7Eb%7Er1')
+  expect(told).toContain('Its label is another: non-rumor. Choose a label and a reason.')
+  expect(decided.map(({ subjectId, against, label, code }) => [subjectId, against, label, code]).toSorted()).toEqual([
+    ['a', 1, 'rumor', 'fits'],
+    ['c', 4, 'rumor', 'fits'],
+    ['e', 1, 'rumor', 'fits'],
+  ])
+})
+
 it('places that an address can’t have begin at the first page', async () => {
   const { console, page } = await atWork()
   for (let n = 0; n < 23; n++) await console.judged({ verdict: { ...DOUBTFUL, subjectId: `s${n}` } })

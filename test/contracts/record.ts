@@ -11,6 +11,7 @@ import {
 import type { PostPage, QueuePlace, ReviewQueue } from '../../src/contracts/ports/review.ts'
 import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
 import { contestedness } from '../../src/protocols/contestedness.ts'
+import { sameWordsKey } from '../../src/protocols/same-words.ts'
 import { judgementsOf } from '../../src/record/judgements.ts'
 import { entriesOf } from '../../src/record/project.ts'
 import type { QueueRules } from '../../src/record/review-queue.ts'
@@ -25,6 +26,7 @@ export const CONTEXT = {
   ofReplies: new Set(['counterspeech']),
   labels: new Map([['rumor', new Set(['rumor', 'non-rumor'])]]),
   weigh: contestedness,
+  sameKey: sameWordsKey,
   indexChars: 20_000,
   maxBytes: 2 ** 20,
 }
@@ -1061,6 +1063,34 @@ export function recordContract(
         expect(await mays('ben', { protocol: 'rumor' })).toEqual([])
         expect(await mays('ben', { protocol: 'rumor', reserved: 'any' })).toEqual([['hate yes', 'rumor taken']])
         expect(await mays('ben', { tenants: ['acme'] })).toEqual([])
+      })
+
+      it('finds copies in the same words: of one tenant and protocol, until the words are erased', async () => {
+        const same = ['The bridge has fallen.', 'THE BRIDGE has fallen!!', '@all The bridge  has fallen']
+        for (const [n, text] of same.entries()) await topics.judged({ subjectId: `s${n}`, seconds: n }, text)
+        await topics.judged({ subjectId: 'not' }, 'The bridge has not fallen.')
+        await topics.judged({ subjectId: 'theirs', tenant: 'acme' }, 'The bridge has fallen.')
+        await topics.judged({ subjectId: 'none' }, '')
+        await topics.judged({ subjectId: 'neither' }, ' ')
+        await topics.judged(
+          { subjectId: 's1', protocol: 'hate', label: 'hate', scores: { hate: 3, nonHate: 2 } },
+          'x y',
+        )
+        const copies = async (verdict: string, more: object = {}) =>
+          (await queue.list({ ...more, copiesOf: verdict, order: 'oldest' }, 9, NOW)).items.map((one) => one.verdict)
+        // The last words that came of a subject are its words.
+        expect(await copies('rumor~s0~r1')).toEqual(['rumor~s2~r1'])
+        await topics.judged({ subjectId: 's1', revision: 2, seconds: 3 }, same[1] ?? '')
+        expect(await copies('rumor~s0~r1')).toEqual(['rumor~s2~r1', 'rumor~s1~r2'])
+        expect(await copies('rumor~not~r1')).toEqual([])
+        expect(await copies('rumor~none~r1')).toEqual([])
+        expect(await copies('rumor@acme~theirs~r1')).toEqual([])
+        expect(await copies('hate~s1~r1')).toEqual([])
+        await queue.reserve('rumor~s2~r1', { for: 'ann' }, NOW + 60_000, NOW)
+        expect(await copies('rumor~s0~r1', { for: 'ben' })).toEqual(['rumor~s1~r2'])
+        await topics.send('posts', 's2', { id: 's2', createdAt: at(0), deleted: true }, 60)
+        await topics.judged({ subjectId: 's2', revision: 3, seconds: 90 }, null)
+        expect(await copies('rumor~s0~r1')).toEqual(['rumor~s1~r2'])
       })
 
       it('lists by reach', async () => {

@@ -50,6 +50,7 @@ const CONTEXT = {
   ofReplies: new Set<string>(),
   labels: new Map<string, Set<string>>(),
   weigh: contestedness,
+  sameKey: (text: string) => text,
   indexChars: 20_000,
   maxBytes: 2 ** 24,
 }

@@ -13,6 +13,7 @@ const PROJECT = {
   ofReplies: new Set<string>(),
   labels: new Map<string, Set<string>>(),
   weigh: contestedness,
+  sameKey: (text: string) => text,
   indexChars: 1_000,
   maxBytes: 2 ** 20,
 }

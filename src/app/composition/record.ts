@@ -5,6 +5,7 @@ import type { RecordReader } from '../../contracts/ports/record.ts'
 import { labelsForPeople, ofReplies } from '../../judging/engine/script.ts'
 import { closable } from '../../operations/closable.ts'
 import { contestedness } from '../../protocols/contestedness.ts'
+import { sameWordsKey } from '../../protocols/same-words.ts'
 import { LONGEST_OWN_BYTES, type ProjectContext } from '../../record/project.ts'
 import { recordStoreOf, reviewQueueOf } from '../../record/record-store.ts'
 import type { ServiceParts } from './parts.ts'
@@ -52,6 +53,7 @@ export function projectOf(settings: Settings): ProjectContext {
     ofReplies: ofReplies(protocols),
     labels: new Map(protocols.map((one) => [one.name, new Set(labelsForPeople(one))])),
     weigh: contestedness,
+    sameKey: sameWordsKey,
     indexChars: record.indexChars,
     maxBytes: Math.max(intake.maxMessageBytes, LONGEST_OWN_BYTES),
   }

@@ -54,6 +54,8 @@ export interface SubjectPreview {
   readonly author: string | null
   readonly lang: string | null
   readonly begins: string
+  /** Equal for subjects in the same words, with the same pictures; null where it has no words. */
+  readonly same: string | null
 }
 export const ROW_WORDS = 400
 

@@ -112,6 +112,8 @@ export interface QueueFilter {
   readonly verdict?: string | undefined
   /** These alone. */
   readonly verdicts?: readonly string[] | undefined
+  /** Items of the same tenant and protocol whose subjects are in the same words as that of this item. */
+  readonly copiesOf?: string | undefined
   /** Items that wait for this reason, whichever else they have. */
   readonly reason?: LookReason | undefined
   /** Items of this label; a second opinion, which is blind, is never among them. */

@@ -6,7 +6,7 @@ import type { ConfidenceBasis, ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
 import { rumorCarry, withoutComments } from './carry.ts'
-import { readAhead } from './near-identical.ts'
+import { readAhead, sameWordsKey } from './near-identical.ts'
 import { RUMOR_PROMPTS } from './questions.ts'
 import { mostCalls, s2mad } from './script.ts'
 import { rumorSettings } from './settings.ts'
@@ -65,6 +65,7 @@ export const rumor = {
   confidence: () => null,
   /** A judge was asked: the debaters never agreed. Where one agent alone gave an opinion, nobody differed. */
   contested: ({ decidedBy, models }: ConfidenceBasis) => decidedBy === 'judge' && 'judge' in models,
+  sameWordsKey,
   make({ settings: given, prompts: files, fence, samplingRank }: ProtocolParts) {
     const settings = rumorSettings.parse(given)
     const prompts = readPrompts(files, RUMOR_PROMPTS, settings.preset)

@@ -62,6 +62,11 @@ export function sameWords(comments: readonly Comment[], parentOf: ParentOf = noP
   return [...byKey.values()]
 }
 
+/** Equal for texts with the same words, as `sameWords` reads them. */
+export function sameWordsKey(text: string): string {
+  return digestOf(readings.of(text))
+}
+
 /**
  * Groups utterances that differ only in what they answer, in disguise ({@link deobfuscatedd}) or in a few misspelt words;
  * groups and members keep the given order. A letter, an accent or a hashtag can decide a text's meaning (geliyor, gelmiyor), so this is for

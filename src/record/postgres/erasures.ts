@@ -14,7 +14,7 @@ export async function erase(writing: WritingStep, of: ThreadRef, at: number): Pr
     const [before] = await sql.rows<{ k: number | null }>('SELECT k FROM subjects WHERE s = ?', s)
     await seals.shred([before?.k ?? null])
     await sql.run(
-      'UPDATE subjects SET deleted_at = ?, gone_seq = ?, author = NULL, lang = NULL, k = NULL, sealed = NULL WHERE s = ?',
+      'UPDATE subjects SET deleted_at = ?, gone_seq = ?, author = NULL, lang = NULL, same = NULL, k = NULL, sealed = NULL WHERE s = ?',
       at,
       counters.next('arrivals'),
       s,

@@ -25,9 +25,10 @@ const TABLES = `
   CREATE TABLE erasing (one int PRIMARY KEY, since bigint NOT NULL, last bigint NOT NULL);
   CREATE TABLE subjects (
     s bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant text NOT NULL, kind text NOT NULL, id text NOT NULL,
-    author text, lang text, k bigint, sealed bytea, deleted_at bigint, gone_seq bigint, UNIQUE (tenant, kind, id)
+    author text, lang text, same text, k bigint, sealed bytea, deleted_at bigint, gone_seq bigint, UNIQUE (tenant, kind, id)
   );
   CREATE INDEX subjects_id ON subjects (tenant, id);
+  CREATE INDEX subjects_same ON subjects (tenant, kind, same) WHERE same IS NOT NULL;
   CREATE INDEX subjects_deleted ON subjects (deleted_at, s) WHERE deleted_at IS NOT NULL;
   CREATE INDEX subjects_gone ON subjects (gone_seq) WHERE gone_seq IS NOT NULL;
   CREATE TABLE rulings (

@@ -117,7 +117,7 @@ async function goneOf({ sql }: WritingStep, fresh: readonly Fresh[]): Promise<(o
 
 /** Writes how a list shows the subjects, by the last of each. */
 async function showSubjects(
-  { sql, seals }: WritingStep,
+  { sql, seals, hashes }: WritingStep,
   fresh: readonly Fresh[],
   markOf: (mark: string, value: string) => string,
 ): Promise<void> {
@@ -132,13 +132,13 @@ async function showSubjects(
   ])
   const rows = [...last].map(([s, shown]) => {
     const hashed = shown.author === null ? null : markOf('author', shown.author)
-    return [s, hashed, shown.lang, seals.add(shown), shown.sealed]
+    return [s, hashed, shown.lang, shown.same === null ? null : hashes.key(shown.same), seals.add(shown), shown.sealed]
   })
   await sql.run(
-    `UPDATE subjects SET author = fresh.author, lang = fresh.lang, k = fresh.k, sealed = fresh.sealed
-     FROM unnest(?::bigint[], ?::text[], ?::text[], ?::bigint[], ?::bytea[]) AS fresh (s, author, lang, k, sealed)
+    `UPDATE subjects SET author = fresh.author, lang = fresh.lang, same = fresh.same, k = fresh.k, sealed = fresh.sealed
+     FROM unnest(?::bigint[], ?::text[], ?::text[], ?::text[], ?::bigint[], ?::bytea[]) AS fresh (s, author, lang, same, k, sealed)
      WHERE subjects.s = fresh.s`,
-    ...columnsOf(rows, 5),
+    ...columnsOf(rows, 6),
   )
   await seals.forget(before.map(({ k }) => k))
 }

@@ -14,9 +14,10 @@ const TABLES = `
   CREATE TABLE offsets (topic TEXT, part INTEGER, next INTEGER NOT NULL, PRIMARY KEY (topic, part)) WITHOUT ROWID;
   CREATE TABLE holes (topic TEXT, part INTEGER, lo INTEGER, hi INTEGER, at INTEGER);
   CREATE TABLE subjects (
-    s INTEGER PRIMARY KEY, tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, author TEXT, lang TEXT, begins TEXT,
+    s INTEGER PRIMARY KEY, tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, author TEXT, lang TEXT, begins TEXT, same TEXT,
     deleted_at INTEGER, gone_seq INTEGER, UNIQUE (tenant, kind, id)
   );
+  CREATE INDEX subjects_same ON subjects (tenant, kind, same) WHERE same IS NOT NULL;
   CREATE INDEX subjects_deleted ON subjects (deleted_at) WHERE deleted_at IS NOT NULL;
   CREATE INDEX subjects_gone ON subjects (gone_seq) WHERE gone_seq IS NOT NULL;
   CREATE TABLE rulings (

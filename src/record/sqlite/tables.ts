@@ -295,10 +295,11 @@ export class RecordTables {
     if (added.changes === 0) return
     if (shown !== null)
       this.#sql.run(
-        'UPDATE subjects SET author = ?, lang = ?, begins = ? WHERE s = ?',
+        'UPDATE subjects SET author = ?, lang = ?, begins = ?, same = ? WHERE s = ?',
         shown.author,
         shown.lang,
         shown.begins,
+        shown.same,
         subject.s,
       )
     if (erased) this.#erasures.strip(verdictId)
