@@ -5,7 +5,7 @@ import type { ProtocolGuides } from './kinds.ts'
 import type { PageAnswer, PageCall } from './page.ts'
 import { type ReasonCodes, reasonOf } from './reason-codes.ts'
 import type { DeskParts, ReviewDesk } from './review-desk.ts'
-import type { Filled } from './review-form.ts'
+import type { FilledForm } from './review-form.ts'
 import { itemBody } from './review-item.ts'
 import { button, isBlind } from './review-list.ts'
 import type { Session } from './sessions.ts'
@@ -102,7 +102,7 @@ const NO_COPIES: { done: { copies?: string }; missed: MissedCopy[] } = { done: {
 /** The same label for each copy that the person left ticked, each against its own revision; what is in the way of one leaves the others. */
 async function decideCopies(
   { form, session, signal }: PageCall,
-  { copies, filled }: { copies: readonly ReviewItem[]; filled: Filled },
+  { copies, filled }: { copies: readonly ReviewItem[]; filled: FilledForm },
   desk: ReviewDesk,
   parts: DecidingParts,
 ): Promise<typeof NO_COPIES> {
@@ -148,7 +148,7 @@ ${button('/review/next', TEXTS.review.goOn, { session, main: true, press: 'n', o
 }
 
 /** What a form has; the button that confirms names the label, and gives the first reason for keeping it where none is chosen. */
-function filledIn(form: URLSearchParams, codes: ReasonCodes): Filled {
+function filledIn(form: URLSearchParams, codes: ReasonCodes): FilledForm {
   const [why, code] = [(form.get('why') ?? '').trim(), form.get('code') ?? '']
   const confirmed = form.get('confirm')
   if (confirmed === null) return { label: form.get('label') ?? '', code, why }

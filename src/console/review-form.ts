@@ -10,12 +10,12 @@ import { TEXTS } from './texts.ts'
 import { carriedId, html, NOTHING, type SafeMarkup, type TemplatePart, when, words } from './view.ts'
 
 /** What somebody has filled in already. */
-export interface Filled {
+export interface FilledForm {
   readonly label: string
   readonly code: string
   readonly why: string
 }
-export const NOT_FILLED: Filled = { label: '', code: '', why: '' }
+export const NOT_FILLED: FilledForm = { label: '', code: '', why: '' }
 
 export interface JudgeForm {
   readonly session: Session
@@ -28,7 +28,7 @@ export interface JudgeForm {
   readonly isLabelAfter: boolean
   /** What of the queue is worked through, as its address has it. */
   readonly only: string
-  readonly filled: Filled
+  readonly filled: FilledForm
   /** Items in the same words, which the same decision may count for. */
   readonly copies: readonly ReviewItem[]
 }

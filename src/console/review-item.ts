@@ -5,7 +5,7 @@ import { type CaseFile, caseFile } from './case-file.ts'
 import { badge, findingOf, howDecided, type ProtocolGuides } from './kinds.ts'
 import { isDebated, missingSection, sideCounts } from './notes.ts'
 import type { ReasonCodes } from './reason-codes.ts'
-import { type Filled, judgeForm, NOT_FILLED } from './review-form.ts'
+import { type FilledForm, judgeForm, NOT_FILLED } from './review-form.ts'
 import { button, isBlind, reasonsOf, takenBy } from './review-list.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
@@ -48,7 +48,7 @@ export function ownItems({ items }: ReviewPost, person: string): PostItem[] {
 export async function itemBody(
   post: ReviewPost,
   parts: ItemParts,
-  of: { notice: TemplatePart; refused?: { id: string; says: string; filled: Filled } },
+  of: { notice: TemplatePart; refused?: { id: string; says: string; filled: FilledForm } },
 ): Promise<SafeMarkup> {
   const { session, record, kinds } = parts
   const own = ownItems(post, session.by)
@@ -81,7 +81,7 @@ function itemSection(
     copies: readonly ReviewItem[]
     at: number
     isOwn: boolean
-    refused: { id: string; filled: Filled } | undefined
+    refused: { id: string; filled: FilledForm } | undefined
   },
   { session, kinds, codes, labelAfter, only }: ItemParts,
 ): SafeMarkup {

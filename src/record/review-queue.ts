@@ -216,7 +216,7 @@ export function ranked<Row extends QueueRow>(
   rules: RankingRules,
   now: number,
   after: QueuePlace | null = null,
-): Ranked<Row>[] {
+): RankedRow<Row>[] {
   const isShown = (row: Row) =>
     filter.for === undefined || filter.reserved !== undefined || mayTake(row, filter, rules, now) === 'yes'
   return rows
@@ -226,12 +226,12 @@ export function ranked<Row extends QueueRow>(
     .sort((a, b) => inOrder(placeOf(a, now), placeOf(b, now), filter.order))
 }
 
-export interface Ranked<Row extends QueueRow = QueueRow> {
+export interface RankedRow<Row extends QueueRow = QueueRow> {
   readonly row: Row
   readonly score: number
 }
 
-function placeOf({ row: { since, verdict }, score }: Ranked, at: number): QueuePlace {
+function placeOf({ row: { since, verdict }, score }: RankedRow, at: number): QueuePlace {
   return { at, score, since, verdict }
 }
 
@@ -266,13 +266,13 @@ export const ROWS_A_POST = 4
  * filter. A post with a row in front of the place stands on an earlier page.
  */
 export function pageOfPosts<Row extends QueueRow>(
-  best: readonly Ranked<Row>[],
+  best: readonly RankedRow<Row>[],
   fitting: readonly Row[],
   of: { filter: QueueFilter; rules: RankingRules; now: number; after: QueuePlace | null; most: number },
 ): { subjects: number[]; next: QueuePlace | null } {
   const { filter, rules, now, after, most } = of
   const at = after?.at ?? now
-  const isFirst = ({ row: { s } }: Ranked<Row>) => {
+  const isFirst = ({ row: { s } }: RankedRow<Row>) => {
     const own = fitting.filter((row) => row.s === s)
     return ranked(own, filter, rules, now, after).length === ranked(own, filter, rules, now).length
   }
@@ -293,7 +293,7 @@ export function countPosts(rows: readonly QueueRow[], filter: QueueFilter, rules
 
 /** A post of its rows, the first of which waits for the costliest mistake. */
 export function reviewPost(
-  rows: readonly Ranked<QueueRowWithSubject>[],
+  rows: readonly RankedRow<QueueRowWithSubject>[],
   filter: QueueFilter,
   rules: QueueRules,
   now: number,

@@ -25,7 +25,7 @@ import {
   type QueueRow,
   type QueueRowWithSubject,
   type QueueRules,
-  type Ranked,
+  type RankedRow,
   ROWS_A_POST,
   type RowBounds,
   ranked,
@@ -58,7 +58,7 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
     most: number,
     now: number,
     after: QueuePlace | null = null,
-  ): Promise<Ranked[]> {
+  ): Promise<RankedRow[]> {
     const bounds = boundsBehind(after, filter, rules)
     for (let limit: number = FIRST_RANKED; ; limit = Math.min(4 * limit, MOST_RANKED)) {
       const byAge = filter.order === 'oldest'
@@ -85,7 +85,7 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
     return (all?.n ?? 0) - others.filter((row) => mayTake(row, filter, rules, now) !== 'yes').length
   }
 
-  const itemsOf = async (sql: Sql, some: readonly Ranked[], person: string | undefined, now: number) =>
+  const itemsOf = async (sql: Sql, some: readonly RankedRow[], person: string | undefined, now: number) =>
     (await withSubjects(sql, some)).map(({ row, score }) => itemOf(row, { score, now, person }))
 
   return {
@@ -167,7 +167,7 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
   }
 }
 
-async function withSubjects(sql: Sql, some: readonly Ranked[]): Promise<Ranked<QueueRowWithSubject>[]> {
+async function withSubjects(sql: Sql, some: readonly RankedRow[]): Promise<RankedRow<QueueRowWithSubject>[]> {
   if (some.length === 0) return []
   const subjects = await sql.rows<SubjectRow>(
     'SELECT s, kind, id, lang, k, sealed FROM subjects WHERE s = ANY (?::bigint[])',

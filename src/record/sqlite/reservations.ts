@@ -27,7 +27,7 @@ import {
   type QueueRow,
   type QueueRowWithSubject,
   type QueueRules,
-  type Ranked,
+  type RankedRow,
   type RankingRules,
   ROWS_A_POST,
   type RowBounds,
@@ -92,7 +92,7 @@ export class ReviewReservations {
   }
 
   /** The first so many of all that fit. Only as much of the queue is read as it takes to be sure of them. */
-  #best(filter: QueueFilter, most: number, now: number, after: QueuePlace | null = null): Ranked[] {
+  #best(filter: QueueFilter, most: number, now: number, after: QueuePlace | null = null): RankedRow[] {
     const bounds = boundsBehind(after, filter, this.#rules)
     for (let limit: number = FIRST_RANKED; ; limit = Math.min(4 * limit, MOST_RANKED)) {
       const byAge = filter.order === 'oldest'
