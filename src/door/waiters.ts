@@ -1,3 +1,4 @@
+import { atOnce } from '../platform/at-once.ts'
 import { RequestRefused } from './problem.ts'
 
 /** Most requests that wait at a time, in this process, and of one tenant. */
@@ -8,22 +9,13 @@ export interface WaiterLimits {
 
 /** Counts who waits, in all and by tenant. Throws the problem of too many. */
 export function waitersOf({ waiting, waitingPerTenant }: WaiterLimits) {
-  const ofTenant = new Map<string, number>()
-  let all = 0
+  const enter = atOnce(waiting, waitingPerTenant)
   return {
     enter(tenant: string, waits = true): () => void {
       if (!waits) return () => {}
-      const own = ofTenant.get(tenant) ?? 0
-      if (all >= waiting || own >= waitingPerTenant)
-        throw new RequestRefused('waiting', 'too many requests wait for an answer', { retryAfter: 2 })
-      all++
-      ofTenant.set(tenant, own + 1)
-      return () => {
-        all--
-        const left = (ofTenant.get(tenant) ?? 1) - 1
-        if (left === 0) ofTenant.delete(tenant)
-        else ofTenant.set(tenant, left)
-      }
+      const leave = enter(tenant)
+      if (leave === null) throw new RequestRefused('waiting', 'too many requests wait for an answer', { retryAfter: 2 })
+      return leave
     },
   }
 }
