@@ -18,6 +18,7 @@ export function topicsOf(settings: Settings) {
     transcripts: named('transcripts'),
     proposals: named('proposals'),
     reviews: named('reviews'),
+    casework: named('casework'),
     audit: named('audit'),
     deadLetters: named('dead-letters'),
   }

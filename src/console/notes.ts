@@ -95,7 +95,9 @@ export function timelineSection(
   { verdict, kinds, posted }: { verdict: Verdict; kinds: ProtocolGuides; posted: Post | null },
 ): SafeMarkup {
   const own = subjectRecord.verdicts.filter((one) => one.verdict.protocol === verdict.protocol)
-  const said = subjectRecord.said.filter(({ protocol }) => protocol === verdict.protocol)
+  const said = subjectRecord.said.filter(
+    ({ said: what, protocol }) => protocol === verdict.protocol || what === 'assignment',
+  )
   // Of a decision that became a verdict its verdict tells.
   const carriedOut = new Set(own.flatMap(({ verdict: one }) => one.decision?.of ?? one.restored?.of ?? []))
   const heard = new Set(said.flatMap(({ said: what, id }) => (what === 'outcome' ? [decisionOf(id)] : [])))
@@ -182,7 +184,9 @@ function saidBy({ said, id, label, by, message: sent }: RecordedWord, heard: Rea
     case 'proposal':
       return html`${timeline.proposal} ${what}; ${timeline.humanStands}.`
     case 'review':
-      return html`${timeline.look} ${entryOf<string>(TEXTS.review.reasons, why ?? '') ?? words(why ?? '', { most: 60 })}.`
+      return html`${timeline.look} ${entryOf<string>(TEXTS.review.reasons, why ?? '') ?? html`${words(why ?? '', { most: 60 })}.`}`
+    case 'assignment':
+      return html`${who} ${label === null ? timeline.unassigned : html`${timeline.assigned} ${words(label, { most: 60 })}.`}`
     case 'feedback':
       return html`${who} ${timeline.feedback} ${what}. ${whySaid(note)}`
   }

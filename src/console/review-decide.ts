@@ -1,3 +1,4 @@
+import type { CaseworkDesk } from '../contracts/ports/casework.ts'
 import type { DecisionDesk, DecisionResult } from '../contracts/ports/decisions.ts'
 import type { ReviewItem } from '../contracts/ports/review.ts'
 import { refusalOf, sendDecision } from './decision-page.ts'
@@ -18,6 +19,8 @@ export interface DecidingParts extends DeskParts {
   readonly decisionDesk: DecisionDesk
   /** Of the machines' verdicts so many show their label only after the person's own. */
   readonly labelAfter: number
+  /** Tells to whom posts are assigned; null: nobody is assigned here. */
+  readonly casework: CaseworkDesk | null
 }
 
 /** Decides on an item that this person has, or can still have; leads to what else of its post is theirs, or to the next one. */
@@ -36,7 +39,7 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
     const refused = { id: item.verdict, says, filled }
     const body = await itemBody(
       post,
-      { ...parts, session, only, copiesOf: (one) => desk.copiesOf(one, session) },
+      { ...parts, session, only, copiesOf: (one) => desk.copiesOf(one, session), canAssign: parts.casework !== null },
       { notice: NOTHING, refused },
     )
     return { title: TEXTS.review.title, status: 409, body }

@@ -2,15 +2,16 @@ import { hash } from 'node:crypto'
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { PostItem, ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
 import { type CaseFile, caseFile } from './case-file.ts'
+import { onceField } from './decision-form.ts'
 import { badge, findingOf, howDecided, type ProtocolGuides } from './kinds.ts'
 import { isDebated, missingSection, sideCounts } from './notes.ts'
 import type { ReasonCodes } from './reason-codes.ts'
 import { type FilledForm, judgeForm, NOT_FILLED } from './review-form.ts'
-import { button, isBlind, reasonsOf, takenBy } from './review-list.ts'
+import { assigneeOf, button, isBlind, reasonsOf, takenBy } from './review-list.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { claimCard, commentsSection, shownComments } from './thread.ts'
-import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
+import { carriedId, html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
 import { whySection } from './why.ts'
 
 /** With what an item is shown. */
@@ -22,6 +23,7 @@ export interface ItemParts {
   readonly labelAfter: number
   readonly session: Session
   readonly only: string
+  readonly canAssign: boolean
   /** Items in the same words as this one, which the same person may take. */
   readonly copiesOf: (item: ReviewItem) => Promise<readonly ReviewItem[]>
 }
@@ -69,6 +71,7 @@ ${own.some(({ isOwnCase }) => isOwnCase) ? html`<p class="notice">${TEXTS.review
 ${thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : claimCard(thread.post)}
 <div class="actions">${button('/review/skip', TEXTS.review.skip, { ...pressed, press: 's' })}${button('/review/release', TEXTS.review.release, { ...pressed, press: 'r' })}<span class="faint">${TEXTS.review.yours} ${moment(own[0]?.reservation?.until)}</span></div>
 ${all.map(({ item, file, copies }, at) => itemSection(item, { file, copies, at, isOwn: own.includes(item), refused: of.refused }, parts))}
+${parts.canAssign ? assignForm(post, parts) : assigneeOf(post)}
 ${alsoJudged(post, first?.file ?? null, kinds)}
 ${first?.file == null || thread === null ? NOTHING : comments(first.item, first.file, parts)}
 <p class="faint">${TEXTS.review.keys}</p>`
@@ -106,6 +109,13 @@ function itemSection(
 ${blind ? html`<p class="notice">${TEXTS.review.blind}</p>` : NOTHING}${after ? html`<p class="notice">${TEXTS.review.labelAfter}</p>` : NOTHING}
 ${isShown ? html`<div><h3>${TEXTS.review.machineSaid}</h3><p class="how">${badge(file.row.verdict, kinds)} ${findingOf(file.row.verdict, kind)} ${words(howDecided(file.row.verdict))} <a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p><details><summary>${TEXTS.verdict.why}</summary>${whySection(file, 2_000, `${at}`)}${missingSection(file, `${at}`)}</details></div>` : NOTHING}
 ${isOwn ? judgeForm(item, { ...form, shown: isShown ? item.label : null }) : takenBy(item, session)}</section>`
+}
+
+/** Takes a post for oneself, or hands it over to a person or to nobody. */
+function assignForm(post: ReviewPost, { session, only }: ItemParts): SafeMarkup {
+  const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`
+  const id = post.items[0]?.verdict ?? ''
+  return html`<details><summary>${TEXTS.review.assign}</summary>${assigneeOf(post)}<form class="search" method="post" action="/review/assign">${hidden('token', session.token)}${hidden('carried', carriedId(id))}${hidden('only', only)}${onceField()}<label>${TEXTS.review.assignTo} <input name="to" maxlength="256" dir="auto" autocomplete="off"></label><button>${TEXTS.review.assign}</button> <button name="me" value="yes">${TEXTS.review.assignMe}</button></form></details>`
 }
 
 /** What other protocols say of the same post, of which nothing waits. */

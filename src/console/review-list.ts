@@ -15,12 +15,23 @@ import type { ProtocolGuides } from './kinds.ts'
 import { type DisturbingSubjects, field, options } from './lists.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
-import { carriedId, html, link, moment, NOTHING, type SafeMarkup, shown, type TemplatePart, words } from './view.ts'
+import {
+  carriedId,
+  html,
+  link,
+  moment,
+  NOTHING,
+  type SafeMarkup,
+  shown,
+  type TemplatePart,
+  when,
+  words,
+} from './view.ts'
 
 /** Posts of a page of the queue. */
 export const LISTED = 20
 const HOUR_MS = 3_600_000
-const SHOWS = ['free', 'own', 'all', 'any'] as const
+const SHOWS = ['free', 'own', 'assigned', 'all', 'any'] as const
 const AGES = ['1', '24', '72'] as const
 const REACHES = ['20', '100', '1000'] as const
 const ORDERS = ['cost', 'oldest'] as const
@@ -58,7 +69,8 @@ export function listedQueue(query: URLSearchParams, session: Session, now: numbe
       lang: given('lang') || undefined,
       reach: reach === undefined ? undefined : Number(reach),
       waitingSince: hours === undefined ? undefined : now - Number(hours) * HOUR_MS,
-      reserved: show === 'free' ? undefined : show,
+      reserved: show === 'free' || show === 'assigned' ? undefined : show,
+      assigned: show === 'assigned' ? session.by : undefined,
       order: given('order') === 'oldest' ? 'oldest' : 'cost',
     },
   }
@@ -146,9 +158,9 @@ function card(post: ReviewPost, parts: ListParts): SafeMarkup {
     const isHidden = isBlind(item) || isLabelAfter(item)
     const label = isBlind(item) ? TEXTS.review.second : words(item.label ?? TEXTS.row.noLabel, { most: 64 })
     const lost = isHidden ? [] : (rows.get(item.verdict)?.verdict.degraded ?? [])
-    return html`<li><span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> ${isLabelAfter(item) ? NOTHING : html`<strong>${label}</strong> `}<span class="faint">${reasonsOf(item, lost)} · ${TEXTS.review.since} ${moment(item.since)}</span>${item.reservation?.by === session.by ? html`<span class="faint"> · ${TEXTS.review.yours} ${moment(item.reservation.until)}</span>` : item.may === 'taken' ? takenBy(item, session) : NOTHING}</li>`
+    return html`<li><span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> ${isLabelAfter(item) ? NOTHING : html`<strong>${label}</strong> `}<span class="faint">${reasonsOf(item, lost)} · ${TEXTS.review.since} ${moment(item.since)}</span>${item.reservation?.by === session.by ? html`<span class="faint"> · ${TEXTS.review.yours} ${moment(item.reservation.until)}</span>` : item.may === 'yes' ? NOTHING : takenBy(item, session)}</li>`
   })
-  return html`<li class="row" tabindex="-1">${postWords(post, parts)}<ul class="waits">${waits}</ul>
+  return html`<li class="row" tabindex="-1">${postWords(post, parts)}<ul class="waits">${waits}</ul>${assigneeOf(post)}
 ${free === undefined ? NOTHING : button('/review/take', isOwn ? TEXTS.review.open : TEXTS.review.take, { session, id: free.verdict, press: 't' })}</li>`
 }
 
@@ -164,10 +176,16 @@ function postWords(post: ReviewPost, { disturbing, rows, isLabelAfter }: ListPar
   return html`<details class="hidden"><summary>${isHidden ? TEXTS.review.hidden : why}</summary>${said}</details>`
 }
 
+/** To whom a post is assigned. */
+export function assigneeOf({ assignee }: ReviewPost): TemplatePart {
+  return when(assignee, (name) => html`<p class="faint">${TEXTS.review.assignedTo} ${words(name, { most: 60 })}</p>`)
+}
+
 /** Who has an item that this person can't take, and, for a lead, the way to release it. */
 export function takenBy(item: PostItem, session: Session): TemplatePart {
   const { reservation, subject, may: mayTake } = item
   if (mayTake === 'own') return html`<p class="faint">${TEXTS.review.ownHere}</p>`
+  if (mayTake === 'assigned') return html`<p class="faint">${TEXTS.review.assignedHere}</p>`
   if (reservation === null || mayTake !== 'taken')
     return mayTake === 'yes' ? button('/review/take', TEXTS.review.take, { session, id: item.verdict }) : NOTHING
   const says = html`<p class="faint">${TEXTS.review.takenBy} ${words(shown(reservation.by, 60))} · ${moment(reservation.until)}</p>`

@@ -4,6 +4,7 @@ import { SubmittedForms } from './decision-form.ts'
 import type { DisturbingSubjects } from './lists.ts'
 import { ownDecisionPages } from './own-decisions.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
+import { assignmentPages } from './review-assign.ts'
 import { type DecidingParts, decide } from './review-decide.ts'
 import { askedQueue, reviewDesk } from './review-desk.ts'
 import { isLabelAfter, itemBody, ownItems } from './review-item.ts'
@@ -106,12 +107,19 @@ export function reviewPages(parts: ReviewParts): Page[] {
           title: TEXTS.review.title,
           body: await itemBody(
             post,
-            { ...parts, session, only, copiesOf: (item) => desk.copiesOf(item, session) },
+            {
+              ...parts,
+              session,
+              only,
+              copiesOf: (item) => desk.copiesOf(item, session),
+              canAssign: parts.casework !== null,
+            },
             { notice: await noticeOf(query, session, record) },
           ),
         }
       },
     })),
+    ...assignmentPages(parts, desk, once),
     {
       method: 'POST',
       path: '/review/decide',
@@ -145,7 +153,19 @@ async function noticeOf(
   return notice(query.get('said'), [theirs, copies > 0 ? TEXTS.review.withCopies(copies) : ''].join(' '))
 }
 
-const NOTICES = ['gone', 'none', 'many', 'done', 'last', 'back', 'nothing', 'late'] as const
+const NOTICES = [
+  'gone',
+  'none',
+  'many',
+  'done',
+  'last',
+  'back',
+  'nothing',
+  'late',
+  'assigned',
+  'notAssigned',
+  'untold',
+] as const
 
 function notice(said: string | null, more: string): TemplatePart {
   const name = NOTICES.find((one) => one === said)

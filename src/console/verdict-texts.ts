@@ -186,6 +186,8 @@ export const VERDICT_TEXTS = {
     proposal: 'A machine judged again and would say',
     humanStands: 'the decision of the person is still current',
     look: 'People are asked to look again:',
+    assigned: 'assigned it to',
+    unassigned: 'assigned it to nobody any more.',
     feedback: 'sent feedback:',
     why: 'Why:',
     final: 'No further revision is planned.',

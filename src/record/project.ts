@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { caseworkEntry } from '../contracts/facts/casework.ts'
 import {
   decisionMessage,
   decisionOutcome,
@@ -69,6 +70,7 @@ const READ: { readonly [Topic in RecordedTopic]: Read } = {
   decisions: decisionEntries,
   decisionOutcomes: outcomeEntries,
   reviews: reviewEntries,
+  casework: caseworkEntries,
   feedback: feedbackEntries,
   posts: (message, value) => (holds(value, DELETED) ? deletionOf(message, inputOf(postMessage, value), 'post') : []),
   comments: commentEntries,
@@ -277,6 +279,18 @@ function reviewEntries({ key, timestamp }: IncomingMessage, value: Buffer): Entr
   const subject = { tenant, postId: subjectId, kind }
   const asked = { id: `review ${id}`, protocol, label, by, at: msOf(at, timestamp), json }
   return [{ what: 'said', said: 'review', subject, ...asked }]
+}
+
+function caseworkEntries({ key, partition, offset, timestamp }: IncomingMessage, value: Buffer): Entry[] {
+  const json = value.toString('utf8')
+  const read = caseworkEntry.safeParse(jsonOf({ value: json }))
+  if (!read.success || isOfOtherKind(read.data)) return unread(key, timestamp, value)
+  const { tenant, kind, subjectId, what, to, by } = read.data
+  if (what !== 'assigned') return []
+  const subject = { tenant, postId: subjectId, kind }
+  // By the broker's time: who assigned it may have had another clock.
+  const id = `assignment ${partition}@${offset}`
+  return [{ what: 'said', said: 'assignment', subject, id, protocol: '', label: to, by, at: timestamp, json }]
 }
 
 function feedbackEntries(

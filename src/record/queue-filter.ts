@@ -16,6 +16,17 @@ export const ABOUT_PEOPLE = `(${(Object.keys(JUDGES_PEOPLE) as LookReason[]) // 
   .map(hasReason)
   .join(' OR ')})`
 
+/** To whom a row's subject is assigned, and since when; null where it is to nobody. */
+export const ASSIGNED = ['label', 'at']
+  .map(
+    (column) => `(SELECT said.${column} FROM said WHERE said.s = queue.s AND said.said = 'assignment'
+    ORDER BY said.at DESC, said.n DESC LIMIT 1) AS ${column === 'label' ? 'assignee' : 'assigned_at'}`,
+  )
+  .join(', ')
+
+/** Rows that were assigned to somebody at some time. */
+export const WAS_ASSIGNED = "s IN (SELECT said.s FROM said WHERE said.said = 'assignment' AND said.label IS NOT NULL)"
+
 /** Whether the person of the value decided or spoke about the item's subject and protocol before. */
 export const IS_PARTY = `EXISTS (SELECT 1 FROM said WHERE said.s = queue.s AND said.protocol = queue.protocol
   AND said.said = 'decision' AND said.by = ?)`
@@ -28,7 +39,20 @@ const COPIES = `protocol = (SELECT own.protocol FROM queue AS own WHERE own.verd
 
 /** The rows that fit, whoever may take them. */
 export function fittingRows(filter: QueueFilter, now: number, { subjects, mostWeight, earliest }: RowBounds = {}) {
-  const { tenants, protocol, verdict, verdicts, copiesOf, reason, label, lang, reach, waitingSince, reserved } = filter
+  const {
+    tenants,
+    protocol,
+    verdict,
+    verdicts,
+    copiesOf,
+    reason,
+    label,
+    lang,
+    reach,
+    waitingSince,
+    reserved,
+    assigned,
+  } = filter
   const oneOf = (column: string, values: readonly (string | number)[]): Condition => ({
     sql: values.length === 0 ? '1 = 0' : `${column} IN (${values.map(() => '?').join(', ')})`,
     values,
@@ -50,6 +74,9 @@ export function fittingRows(filter: QueueFilter, now: number, { subjects, mostWe
     mostWeight === undefined ? null : { sql: 'weight <= ?', values: [mostWeight] },
     earliest === undefined ? null : { sql: 'since >= ?', values: [earliest] },
     reserved === 'own' || reserved === 'all' ? { sql: 'holder IS NOT NULL AND until > ?', values: [now] } : null,
+    assigned === undefined
+      ? null
+      : { sql: "s IN (SELECT said.s FROM said WHERE said.said = 'assignment' AND said.label = ?)", values: [assigned] },
     reserved === 'own' ? { sql: 'holder = ?', values: [filter.for ?? ''] } : null,
   ].filter((one) => one !== null)
   return {

@@ -14,6 +14,7 @@ const ORDER: readonly RecordedTopic[] = [
   'proposals',
   'decisions',
   'reviews',
+  'casework',
   'feedback',
 ]
 

@@ -151,6 +151,9 @@ export interface QueueRow {
   readonly decider: string | null
   readonly holder: string | null
   readonly until: number | null
+  /** To whom its subject is assigned, and since when. */
+  readonly assignee: string | null
+  readonly assigned_at: number | null
   /** Who decided or spoke about the same before, of an item that is about what people decided, as JSON. */
   readonly parties: string
 }
@@ -166,7 +169,7 @@ export interface QueueRowWithSubject extends QueueRow {
 /** The rules of the queue, as in the settings. */
 export interface QueueRules {
   readonly costs: Costs
-  /** From which age on a lead may take a case of their own, in ms: there may be nobody else. */
+  /** From which age on a lead may take a case of their own, and anybody what is assigned to others, in ms: there may be nobody else. */
   readonly ownCaseAfter: number
 }
 
@@ -179,16 +182,19 @@ function isOwnCase(row: Pick<QueueRow, 'reasons' | 'decider' | 'parties'>, perso
   return row.decider === person || (JSON.parse(row.parties) as string[]).includes(person) // A list of names, by the query.
 }
 
-/** Whether a person may take this. */
+/** Whether a person may take this. What is assigned to another is a lead's too, and anybody's once it has been so for long. */
 export function mayTake(
   row: QueueRow,
   { for: person = '', lead }: QueueFilter,
   { ownCaseAfter }: Pick<QueueRules, 'ownCaseAfter'>,
   now: number,
-): 'yes' | 'taken' | 'own' {
+): PostItem['may'] {
   const isLead = lead !== undefined && (lead.tenants?.includes(row.tenant) ?? true)
   const isLate = isLead && now - row.since >= ownCaseAfter
   if (isOwnCase(row, person) && !isLate) return 'own'
+  // Nobody's absence keeps a post waiting.
+  const isAssigned = row.assignee !== null && now - (row.assigned_at ?? 0) < ownCaseAfter
+  if (isAssigned && row.assignee !== person && !isLead) return 'assigned'
   return row.holder !== null && row.holder !== person && (row.until ?? 0) > now ? 'taken' : 'yes'
 }
 
@@ -201,6 +207,7 @@ export function reservationConflict(
 ): ReviewReservation | null {
   const may = row === undefined ? 'yes' : mayTake(row, filter, rules, now)
   if (may === 'own') return { outcome: 'own' }
+  if (may === 'assigned') return { outcome: 'assigned', to: row?.assignee ?? '' }
   return may === 'taken' ? { outcome: 'taken', by: row?.holder ?? '', until: row?.until ?? 0 } : null
 }
 
@@ -218,7 +225,8 @@ export function ranked<Row extends QueueRow>(
   after: QueuePlace | null = null,
 ): RankedRow<Row>[] {
   const isShown = (row: Row) =>
-    filter.for === undefined || filter.reserved !== undefined || mayTake(row, filter, rules, now) === 'yes'
+    (filter.assigned === undefined || filter.assigned === row.assignee) &&
+    (filter.for === undefined || filter.reserved !== undefined || mayTake(row, filter, rules, now) === 'yes')
   return rows
     .filter(isShown)
     .map((row) => ({ row, score: scoreOf(row, rules.dear, after?.at ?? now) }))
@@ -305,7 +313,9 @@ export function reviewPost(
     }),
   )
   const [first] = items
-  return first === undefined ? null : { subject: first.subject, words: first.words, lang: first.lang, items }
+  return first === undefined
+    ? null
+    : { subject: first.subject, words: first.words, lang: first.lang, assignee: rows[0]?.row.assignee ?? null, items }
 }
 
 /** How often the first that wait are all taken by others before it is given up. */

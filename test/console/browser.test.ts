@@ -80,6 +80,7 @@ async function served() {
     report: () => {},
     readStatus: async () => WELL,
     audit: null,
+    casework: null,
     link: { person: 'anna', print: (address) => void links.push(address), isUnseen: true },
     decide: {
       async decide(message) {

@@ -27,6 +27,7 @@ async function served() {
     report: () => {},
     readStatus: async () => WELL,
     audit: null,
+    casework: null,
     link: { person: 'anna', print: (address) => void links.push(address), isUnseen: true },
     decide: { decide: async () => ({ of: '0@0', decided: null }) },
   })

@@ -18,6 +18,7 @@ import type { AuditEntry } from '../../src/contracts/facts/audit.ts'
 import type { NamedGrant } from '../../src/contracts/facts/person-roles.ts'
 import type { Turn, Verdict } from '../../src/contracts/facts/verdict.ts'
 import { noUsage } from '../../src/contracts/facts/verdict.ts'
+import type { CaseworkDesk } from '../../src/contracts/ports/casework.ts'
 import type { DecisionDesk } from '../../src/contracts/ports/decisions.ts'
 import type { RecordStore } from '../../src/contracts/ports/record.ts'
 import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
@@ -108,6 +109,7 @@ export async function aConsole({
   waiting = 0,
   shares = { audit: 0, secondOpinion: 0 },
   labelAfter = 0,
+  casework = null,
   record: given,
 }: {
   decide?: DecisionDesk['decide']
@@ -128,6 +130,7 @@ export async function aConsole({
   shares?: ReviewShares
   /** Of so many verdicts the label is shown afterwards. */
   labelAfter?: number
+  casework?: CaseworkDesk | null
   record?: RecordStore & { readonly review: ReviewQueue }
 } = {}) {
   const record = given ?? (await recordInMemory({ auditShare, blindShare: 1 }))
@@ -176,6 +179,7 @@ export async function aConsole({
           reserveFor: 900_000,
           shares,
           labelAfter,
+          casework,
           codes: readReasonCodes(null),
         })),
     decisionPage({ record: shown, kinds, blinds, decisionDesk: { decide }, clock: () => now }),

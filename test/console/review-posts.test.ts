@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { readReasonCodes } from '../../src/app/composition/reason-codes.ts'
 import { reasonOf } from '../../src/console/reason-codes.ts'
+import type { CaseworkEntry } from '../../src/contracts/facts/casework.ts'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
+import type { PersonRole } from '../../src/contracts/facts/person-roles.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
@@ -206,6 +208,62 @@ it('copies in the same words are decided with one, each against its own revision
     ['c', 4, 'rumor', 'fits'],
     ['e', 1, 'rumor', 'fits'],
   ])
+})
+
+it('a post is assigned by who has it or a lead, and handed over to a person or to nobody, though its lead has left', async () => {
+  const told: CaseworkEntry[] = []
+  let isAway = false
+  const { console } = await atWork({
+    casework: {
+      async tell(entry) {
+        if (isAway) throw new Error('no broker')
+        told.push(entry)
+        await console.topics.send('casework', entry.subjectId, entry, 150)
+      },
+    },
+  })
+  await console.judged({ verdict: DOUBTFUL })
+  const enter = async (by: string, role: PersonRole = 'moderator') => {
+    const cookie = `gavel-console-8421=${console.sessions.open({ by, grants: [{ role }] })}`
+    const token = tokenIn((await console.page('/health', cookie)).text)
+    const id = 'rumor~p~r1'
+    return {
+      page: async (path: string) => (await console.page(path, cookie)).text,
+      to: async (path: string, fields: Record<string, string> = {}) =>
+        (await console.post(path, { token, id, ...fields }, { cookie })).headers.get('location'),
+    }
+  }
+  const [anna, ben, lea, leo] = [
+    await enter('anna'),
+    await enter('ben'),
+    await enter('lea', 'lead'),
+    await enter('leo', 'lead'),
+  ]
+  expect(await anna.to('/review/assign', { me: 'yes' })).toBe('/review?said=assigned')
+  expect(await ben.page('/review')).toContain('Nothing waits for you.')
+  expect(await ben.page('/review?show=any')).toContain('It is assigned to somebody else.')
+  expect(rowsIn(await anna.page('/review?show=assigned'))).toBe(1)
+  expect(await ben.to('/review/take')).toBe('/review?said=gone')
+  expect(await ben.to('/review/assign', { me: 'yes' })).toBe('/review?said=notAssigned')
+  expect(told).toHaveLength(1)
+  // Handed over while they have it: it is given back.
+  await anna.to('/review/take')
+  expect(await anna.to('/review/assign', { to: ' lea ' })).toBe('/review?said=assigned')
+  expect(await lea.page('/review?show=assigned')).toContain('Assigned to')
+  await lea.to('/review/take')
+  // Lea leaves in the middle: another lead takes it away from her, and from her assignment.
+  expect(await leo.page('/review?show=all')).toContain('/review/release')
+  expect(await leo.to('/review/release')).toBe('/review?said=back')
+  expect(await leo.to('/review/assign', { to: '' })).toBe('/review?said=assigned')
+  expect(told.map(({ to, by }) => [to, by])).toEqual([
+    ['anna', 'anna'],
+    ['lea', 'anna'],
+    [null, 'leo'],
+  ])
+  expect(rowsIn(await ben.page('/review'))).toBe(1)
+  isAway = true
+  expect(await ben.to('/review/assign', { me: 'yes' })).toBe('/review?said=untold')
+  expect(await anna.page('/verdict?id=rumor~p~r1')).toContain('assigned it to')
 })
 
 it('places that an address can’t have begin at the first page', async () => {

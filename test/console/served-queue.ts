@@ -42,6 +42,9 @@ export async function servedQueue(env: Record<string, string> = {}) {
     report: () => {},
     readStatus: async () => WELL,
     audit: null,
+    casework: {
+      tell: (entry) => topics.send('casework', entry.subjectId, entry, 150),
+    },
     link: { person: 'anna', print: (address) => void links.push(address), isUnseen: true },
     decide: {
       async decide(message) {

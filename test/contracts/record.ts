@@ -1065,6 +1065,63 @@ export function recordContract(
         expect(await mays('ben', { tenants: ['acme'] })).toEqual([])
       })
 
+      it('keeps what is assigned to one person from others, but leads, and from nobody for longer than set', async () => {
+        await topics.judged({}, 'x')
+        await topics.judged({ subjectId: 'q' }, 'x')
+        const assigned = (to: string | null, seconds: number, change: object = {}) =>
+          topics.send(
+            'casework',
+            'p',
+            {
+              schema: 1,
+              id: `a${seconds}`,
+              subjectId: 'p',
+              tenant: 'default',
+              kind: 'post',
+              what: 'assigned',
+              to,
+              by: 'lea',
+              // Its sender's clock was set back: the topic's own time counts.
+              at: at(-9 * seconds),
+              ...change,
+            },
+            seconds,
+          )
+        await assigned('ann', 3_000)
+        const of = async (person: string, now = NOW, more: object = {}) => {
+          const { posts, waiting } = await queue.posts({ for: person, ...more }, 9, now, null)
+          expect((await queue.list({ for: person, ...more }, 9, now)).waiting).toBe(posts.length)
+          expect(waiting).toBe(posts.length)
+          return posts.map((post) => `${post.subject.postId} ${post.assignee}`).toSorted()
+        }
+        expect(await of('ann')).toEqual(['p ann', 'q null'])
+        expect(await of('ben')).toEqual(['q null'])
+        expect(await of('lea', NOW, { lead: {} })).toEqual(['p ann', 'q null'])
+        expect(await of('lea', NOW, { lead: { tenants: ['acme'] } })).toEqual(['q null'])
+        expect(await of('ann', NOW, { assigned: 'ann' })).toEqual(['p ann'])
+        expect(await of('ben', NOW, { assigned: 'ben' })).toEqual([])
+        expect(await queue.reserve('rumor~p~r1', { for: 'ben' }, NOW + 9, NOW)).toEqual({
+          outcome: 'assigned',
+          to: 'ann',
+        })
+        expect(await of('ben', NOW + DAY)).toEqual(['p ann', 'q null'])
+        // Handed over, with the next revision too; other words of a later version mean nothing here.
+        await assigned('ben', 3_001)
+        await assigned('cay', 3_002, { what: 'escalated' })
+        await topics.judged({ revision: 2, seconds: 5 }, 'x')
+        expect(await of('ann')).toEqual(['q null'])
+        expect(await of('ann', NOW, { assigned: 'ann' })).toEqual([])
+        expect(await of('ben', NOW, { assigned: 'ben' })).toEqual(['p ben'])
+        await assigned(null, 3_003)
+        expect(await of('cay')).toEqual(['p null', 'q null'])
+        // Erased with the post, like all else that was said of it.
+        await assigned('dan', 3_004)
+        await topics.send('posts', 'p', { id: 'p', createdAt: at(0), deleted: true }, 3_005)
+        await topics.judged({ revision: 3, seconds: 3_006 }, 'born again')
+        expect(await of('cay')).toEqual(['p null', 'q null'])
+        expect(JSON.stringify(await subject())).not.toContain('dan')
+      })
+
       it('finds copies in the same words: of one tenant and protocol, until the words are erased', async () => {
         const same = ['The bridge has fallen.', 'THE BRIDGE has fallen!!', '@all The bridge  has fallen']
         for (const [n, text] of same.entries()) await topics.judged({ subjectId: `s${n}`, seconds: n }, text)

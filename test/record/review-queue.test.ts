@@ -95,6 +95,8 @@ it('the first of a part are those of the whole wherever they count as settled', 
         holder: null,
         until: null,
         parties: '[]',
+        assignee: null,
+        assigned_at: null,
       }
     })
     const whole = ranked(rows, {}, rules, now).slice(0, 10)

@@ -45,7 +45,16 @@ const mustHave = (name: string) => (place: Record<string, unknown>) => {
 }
 const without = (key: string) => (place: Record<string, unknown>) => void delete place[key]
 
-const RECORDS = ['verdicts', 'transcripts', 'proposals', 'reviews', 'decision-outcomes', 'audit', 'dead-letters']
+const RECORDS = [
+  'verdicts',
+  'transcripts',
+  'proposals',
+  'reviews',
+  'decision-outcomes',
+  'casework',
+  'audit',
+  'dead-letters',
+]
 
 describe('is a break', () => {
   test.each<[string, string, string, (place: Record<string, unknown>) => void, string]>([

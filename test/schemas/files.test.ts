@@ -11,6 +11,7 @@ import { loadSettings, PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { actionMessage, appealMessage, reachMessage } from '../../src/contracts/facts/action-messages.ts'
 import { auditEntry } from '../../src/contracts/facts/audit.ts'
+import { caseworkEntry } from '../../src/contracts/facts/casework.ts'
 import { decisionMessage, decisionOutcome, proposal, review } from '../../src/contracts/facts/decision-messages.ts'
 import { parseMessage } from '../../src/contracts/facts/message-json.ts'
 import {
@@ -48,6 +49,7 @@ const TOPICS = {
   transcripts: transcript,
   proposals: proposal,
   reviews: review,
+  casework: caseworkEntry,
   audit: auditEntry,
   'dead-letters': deadLetter,
 }
@@ -88,6 +90,7 @@ describe('the contracts as files', () => {
       'proposals',
       'reviews',
       'decision-outcomes',
+      'casework',
       'audit',
     ] as const
     for (const topic of topics) {

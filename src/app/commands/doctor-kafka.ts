@@ -154,8 +154,18 @@ async function rightsFindings(kafka: KafkaClient, settings: Settings, there: rea
 /** The topics that processes of these settings write to: the door's only where it has keys, the console's where people may sign in. */
 function outputsOf(settings: Settings): string[] {
   const topics = topicsOf(settings)
-  const { verdicts, transcripts, proposals, reviews, decisionOutcomes, deadLetters, feedback, decisions, audit } =
-    topics
+  const {
+    verdicts,
+    transcripts,
+    proposals,
+    reviews,
+    decisionOutcomes,
+    deadLetters,
+    feedback,
+    decisions,
+    audit,
+    casework,
+  } = topics
   const { door, console: pages } = settings
   const hasDoor = door.openOnLoopback || existsSync(door.keys)
   const hasConsole = pages.people.length > 0
@@ -163,6 +173,6 @@ function outputsOf(settings: Settings): string[] {
     ...[verdicts, transcripts, proposals, reviews, decisionOutcomes, deadLetters],
     ...(hasDoor ? [...inputsOf(topics), feedback] : []),
     ...(hasDoor || hasConsole ? [decisions] : []),
-    ...(hasConsole ? [audit] : []),
+    ...(hasConsole ? [audit, casework] : []),
   ]
 }

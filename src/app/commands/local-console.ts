@@ -1,6 +1,7 @@
 import type { Settings } from '../../../config/schema.ts'
 import { topicsOf } from '../../../config/topics.ts'
 import { auditProducer } from '../../../producers/audit.ts'
+import { caseworkProducer } from '../../../producers/casework.ts'
 import { decisionsProducer } from '../../../producers/decision-producer.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import type { Terminal } from '../../cli/terminal.ts'
@@ -55,6 +56,7 @@ export function localConsole(
     const writer = isAlone ? null : await writerOf(settings, { terminal, loops, gate, keep })
     const decide = writer === null ? null : decidingOf(settings, writer, keep)
     const audit = writer === null ? null : auditProducer({ writer, topic: topicsOf(settings).audit })
+    const casework = writer === null ? null : caseworkProducer({ writer, topic: topicsOf(settings).casework })
     return keep(
       await consolePart(settings, {
         record,
@@ -62,6 +64,7 @@ export function localConsole(
         readStatus,
         decide,
         audit,
+        casework,
         link,
         isUnderstudy,
         loops,

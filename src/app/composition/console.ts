@@ -19,6 +19,7 @@ import { RecordStream } from '../../console/stream.ts'
 import { verdictPages } from '../../console/verdict.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Audit } from '../../contracts/ports/audit.ts'
+import type { CaseworkDesk } from '../../contracts/ports/casework.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { DecisionDesk } from '../../contracts/ports/decisions.ts'
 import type { RecordReader } from '../../contracts/ports/record.ts'
@@ -56,6 +57,8 @@ export function consolePart(
     decide: DecisionDesk | null
     /** Keeps who saw and did what; null: this console is its owner's alone. */
     audit: Audit | null
+    /** Tells to whom posts are assigned; null: nobody is assigned here. */
+    casework: CaseworkDesk | null
     /** Where people sign in by a link: the person that it signs in, and what prints its address. */
     link: Link | null
     /** The models' answers are the understudy's, as the person who started it knows. */
@@ -116,6 +119,7 @@ export function consolePart(
                 reserveFor,
                 shares,
                 labelAfter,
+                casework: parts.casework,
                 codes: readReasonCodes(reasons),
               }),
             ]),

@@ -12,6 +12,7 @@ export const RECORDED_TOPICS = [
   'decisions',
   'decisionOutcomes',
   'reviews',
+  'casework',
   'feedback',
 ] as const
 export type RecordedTopic = (typeof RECORDED_TOPICS)[number]
@@ -82,9 +83,9 @@ export interface TranscriptEntry {
 
 /**
  * Notes on a verdict: people's decisions and their outcomes; machines' proposals beneath a human verdict; who asks
- * for a second look; feedback.
+ * for a second look; feedback; to whom a subject was assigned, whose label is that person, and whose protocol is empty.
  */
-export const SAID = ['decision', 'outcome', 'proposal', 'review', 'feedback'] as const
+export const SAID = ['decision', 'outcome', 'proposal', 'review', 'feedback', 'assignment'] as const
 export interface NoteEntry {
   readonly what: 'said'
   readonly said: (typeof SAID)[number]

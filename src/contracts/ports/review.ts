@@ -74,7 +74,7 @@ export interface ReviewItem {
 
 /** An item of a post, and whether the person who asks may take it. */
 export interface PostItem extends ReviewItem {
-  readonly may: 'yes' | 'taken' | 'own'
+  readonly may: 'yes' | 'taken' | 'own' | 'assigned'
 }
 
 /** A post, or reply, with all that waits of it, whatever brought it into the list: what a mistake would cost most comes first. */
@@ -82,6 +82,8 @@ export interface ReviewPost {
   readonly subject: ThreadRef
   readonly words: string | null
   readonly lang: string | null
+  /** Who is to review it; null: nobody in particular. */
+  readonly assignee: string | null
   readonly items: readonly PostItem[]
 }
 
@@ -128,7 +130,9 @@ export interface QueueFilter {
    * not.
    */
   readonly reserved?: 'own' | 'all' | 'any' | undefined
-  /** Items that this person may take: none reserved by somebody else, and no case of their own (`judgesPeople`). */
+  /** Items of subjects that are assigned to this person. */
+  readonly assigned?: string | undefined
+  /** Items that this person may take: none reserved by or assigned to somebody else, and no case of their own (`judgesPeople`). */
   readonly for?: string | undefined
   /** They are a lead over these tenants; without tenants: over all. */
   readonly lead?: { readonly tenants?: readonly string[] | undefined } | undefined
@@ -137,12 +141,13 @@ export interface QueueFilter {
 }
 
 /**
- * `reserved`: it is this person's until then, with what they must know of it; `taken`: somebody else's; `own`: it is about
+ * `reserved`: it is this person's until then, with what they must know of it; `taken`: somebody else's; `assigned`: somebody else is to review it; `own`: it is about
  * what they decided themselves; `many`: they have reserved `MOST_RESERVATIONS` others; `gone`: nothing like this waits.
  */
 export type ReviewReservation =
   | { readonly outcome: 'reserved'; readonly item: ReviewItem }
   | { readonly outcome: 'taken'; readonly by: string; readonly until: number }
+  | { readonly outcome: 'assigned'; readonly to: string }
   | { readonly outcome: 'own' | 'many' | 'gone' }
 
 /** Most items that one person reserves at once, so that nobody takes all that waits. */

@@ -8,6 +8,7 @@ import {
   verdictAppeal,
 } from '../../contracts/facts/action-messages.ts'
 import { auditEntry } from '../../contracts/facts/audit.ts'
+import { caseworkEntry } from '../../contracts/facts/casework.ts'
 import { decisionMessage, decisionOutcome, proposal, review } from '../../contracts/facts/decision-messages.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import {
@@ -277,6 +278,14 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
     key: 'The subjectId.',
     messages: { review: { title: 'Request for a review', ...jsonSchemaOf(review, 'output') } },
     headers: SUBJECT_HEADERS,
+  },
+  {
+    topic: 'casework',
+    side: 'read',
+    description: 'Who is to review which post: assignments made in the console.',
+    key: 'The subjectId.',
+    messages: { caseworkEntry: { title: 'Entry of casework', ...jsonSchemaOf(caseworkEntry, 'output') } },
+    headers: {},
   },
   {
     topic: 'audit',

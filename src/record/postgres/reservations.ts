@@ -8,7 +8,7 @@ import {
   type ReviewQueue,
   type ReviewState,
 } from '../../contracts/ports/review.ts'
-import { ABOUT_PEOPLE, fittingRows, IS_PARTY } from '../queue-filter.ts'
+import { ABOUT_PEOPLE, ASSIGNED, fittingRows, IS_PARTY, WAS_ASSIGNED } from '../queue-filter.ts'
 import {
   boundsBehind,
   countPosts,
@@ -39,7 +39,7 @@ import { drawnRatesIn } from './draws.ts'
 import { keysOf, unsealed } from './seals.ts'
 
 /** Who decided or spoke about the same is looked up where it matters alone. */
-const QUEUED = `s, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until,
+const QUEUED = `s, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until, ${ASSIGNED},
   CASE WHEN ${ABOUT_PEOPLE} THEN (SELECT coalesce(json_agg(DISTINCT said.by)::text, '[]') FROM said WHERE said.s = queue.s
     AND said.protocol = queue.protocol AND said.said = 'decision') ELSE '[]' END AS parties FROM queue`
 
@@ -76,11 +76,13 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
     if (person === undefined || filter.reserved !== undefined) return all?.n ?? 0
     const others = await sql.rows<QueueRow>(
       `SELECT ${QUEUED} WHERE ${fit} AND holder IS NOT NULL
-       UNION SELECT ${QUEUED} WHERE ${fit} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${IS_PARTY})`,
+       UNION SELECT ${QUEUED} WHERE ${fit} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${IS_PARTY})
+       UNION SELECT ${QUEUED} WHERE ${fit} AND ${WAS_ASSIGNED}`,
       ...values,
       ...values,
       person,
       person,
+      ...values,
     )
     return (all?.n ?? 0) - others.filter((row) => mayTake(row, filter, rules, now) !== 'yes').length
   }

@@ -71,6 +71,7 @@ const TABLES = `
   );
   CREATE INDEX said_subject ON said (s, at);
   CREATE INDEX said_at ON said (at);
+  CREATE INDEX said_assigned ON said (label, s) WHERE said = 'assignment';
   CREATE TABLE gone_comments (tenant text, post text, comment text, at bigint, PRIMARY KEY (tenant, post, comment));
   CREATE INDEX gone_comments_at ON gone_comments (at);
   CREATE TABLE quotes (tenant text, post text, reply text, at bigint, PRIMARY KEY (tenant, post, reply));

@@ -10,7 +10,7 @@ import {
   type ReviewState,
 } from '../../contracts/ports/review.ts'
 import { type DrawRow, drawnRates, drawRowsQuery } from '../drawn-rates.ts'
-import { ABOUT_PEOPLE, fittingRows, IS_PARTY } from '../queue-filter.ts'
+import { ABOUT_PEOPLE, ASSIGNED, fittingRows, IS_PARTY, WAS_ASSIGNED } from '../queue-filter.ts'
 import {
   boundsBehind,
   countPosts,
@@ -41,7 +41,7 @@ import { writingBeside } from './schema.ts'
 import { Sql } from './sql.ts'
 
 /** Who decided or spoke about the same is looked up where it matters alone. */
-const QUEUED = `s, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until,
+const QUEUED = `s, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until, ${ASSIGNED},
   CASE WHEN ${ABOUT_PEOPLE} THEN (SELECT json_group_array(DISTINCT said.by) FROM said WHERE said.s = queue.s
     AND said.protocol = queue.protocol AND said.said = 'decision') ELSE '[]' END AS parties FROM queue`
 
@@ -124,11 +124,13 @@ export class ReviewReservations {
     if (person === undefined || filter.reserved !== undefined) return all
     const others = this.#sql.all<QueueRow>(
       `SELECT ${QUEUED} WHERE ${sql} AND holder IS NOT NULL
-       UNION SELECT ${QUEUED} WHERE ${sql} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${IS_PARTY})`,
+       UNION SELECT ${QUEUED} WHERE ${sql} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${IS_PARTY})
+       UNION SELECT ${QUEUED} WHERE ${sql} AND ${WAS_ASSIGNED}`,
       ...values,
       ...values,
       person,
       person,
+      ...values,
     )
     return all - others.filter((row) => mayTake(row, filter, this.#rules, now) !== 'yes').length
   }

@@ -50,6 +50,7 @@ const TABLES = `
   );
   CREATE INDEX said_subject ON said (s, at);
   CREATE INDEX said_at ON said (at);
+  CREATE INDEX said_assigned ON said (label, s) WHERE said = 'assignment';
   CREATE TABLE gone_comments (tenant TEXT, post TEXT, comment TEXT, at INTEGER, PRIMARY KEY (tenant, post, comment)) WITHOUT ROWID;
   CREATE INDEX gone_comments_at ON gone_comments (at);
   CREATE TABLE quotes (tenant TEXT, post TEXT, reply TEXT, at INTEGER, PRIMARY KEY (tenant, post, reply)) WITHOUT ROWID;

@@ -37,6 +37,8 @@ export const command: Command<Options, { readonly asked: DecideOptions; readonly
         throw new OperatorError(
           `${printable(reserved.by, 100)} has it until ${new Date(reserved.until).toISOString()}: only they decide on it.`,
         )
+      if (reserved.outcome === 'assigned')
+        throw new OperatorError(`It is assigned to ${printable(reserved.to, 100)}: they decide on it.`)
       if (reserved.outcome === 'own')
         throw new OperatorError('It is a second opinion on a verdict of their own: somebody else has to give it.')
       if (reserved.outcome !== 'reserved')

@@ -93,9 +93,13 @@ export const command: Command<Options, Taken> = {
   },
 }
 
-function refusal(reserved: { outcome: string; by?: string; until?: number }, item: string | undefined): string {
+function refusal(
+  reserved: { outcome: string; by?: string; until?: number; to?: string },
+  item: string | undefined,
+): string {
   if (reserved.outcome === 'taken')
     return `${printable(reserved.by ?? '', 100)} has it until ${new Date(reserved.until ?? 0).toISOString()}.`
+  if (reserved.outcome === 'assigned') return `It is assigned to ${printable(reserved.to ?? '', 100)}.`
   if (reserved.outcome === 'own') return 'It is about what they decided themselves: somebody else has to take it.'
   if (reserved.outcome === 'many')
     return `They have ${MOST_RESERVATIONS} items already. Decide them, or give some back with "gavel review release".`
