@@ -4,7 +4,6 @@ import type { ApiKey } from '../contracts/facts/api-key.ts'
 import { didYouMean } from '../contracts/facts/did-you-mean.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { DoorOutcome, Report } from '../contracts/ports/report.ts'
-import { answerTurns } from '../platform/answer-turns.ts'
 import { staticAnswer } from '../platform/static-answer.ts'
 import type { Asker } from '../platform/who-asks.ts'
 import { bodyOf, bodyRoom, CLOSE, checkBodyHeaders } from './body.ts'
@@ -12,6 +11,7 @@ import { documentOf } from './document.ts'
 import { answerTimes, type Dependency } from './in-time.ts'
 import { callers } from './keys.ts'
 import { PROBLEM_NAMES, PROBLEMS, type ProblemName, RequestRefused, refusal } from './problem.ts'
+import { requestTurns } from './request-turns.ts'
 import { answerUnits, type ChargedParts, requestUnits } from './request-units.ts'
 import { type Caller, type DoorRoute, json, type KeyRate } from './route.ts'
 import { knownParameters } from './unknown-fields.ts'
@@ -63,7 +63,7 @@ export function door(parts: DoorParts): Door {
   const app = new OpenAPIHono<Env>()
   const document = documentOf(app, parts.routes, parts.version)
   const room = bodyRoom(settings.bodies)
-  const turn = answerTurns()
+  const turnsOf = requestTurns()
   const timeOf = answerTimes(parts.isAway)
   const who = callers({ keys: parts.keys, rate: settings.rate, openAs: parts.openAs, clock: parts.clock })
 
@@ -109,7 +109,7 @@ export function door(parts: DoorParts): Door {
         },
         base: settings.publicUrl === '' ? `http://${from.host}` : settings.publicUrl.replace(/\/+$/, ''),
         ...time.ofCall,
-        inTurn: (work) => turn(asker, time.ofCall.gone(), work),
+        ...turnsOf({ route, asker, time: time.ofCall, body }),
         closing,
         signal: () => AbortSignal.any([time.ofCall.gone(), closing]),
       })

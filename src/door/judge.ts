@@ -32,9 +32,6 @@ export interface JudgeParts extends ReadingParts, WaiterLimits {
 /** After so many seconds a tenant that holds its share may ask again: its questions go with their last verdicts. */
 const OVER_SHARE_SECONDS = 5
 
-/** Longest body that is read beside others, in bytes: until the store has it, it takes many times its size. */
-const LARGE = 65_536
-
 /** A question that the store has, while its client waits. */
 interface AskedRequest extends Pick<JudgeRequest, 'wait' | 'webhook' | 'ignored'> {
   readonly id: string
@@ -68,7 +65,7 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
         'store-away',
       ],
       async answer(call) {
-        const asked = call.body.length > LARGE ? await call.inTurn(() => taken(call)) : await taken(call)
+        const asked = await call.unpacked(() => call.reading(() => taken(call)))
         try {
           return await answered(call, asked)
         } finally {

@@ -5,7 +5,7 @@ import { jsonOf } from './body.ts'
 import { noScore } from './no-score.ts'
 import { headersOf, PROBLEMS, RequestRefused } from './problem.ts'
 import { pauses } from './reading.ts'
-import { type DoorRoute, json, type Operation, type Schema } from './route.ts'
+import { type DoorCall, type DoorRoute, json, type Operation, type Schema } from './route.ts'
 import { CATEGORIES, type Category } from './scoring/attributes.ts'
 import { SCORING_VERSION, type TextScorer } from './scoring/score-text.ts'
 import { unknownIn } from './unknown-fields.ts'
@@ -53,49 +53,51 @@ export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationPart
       'store-away',
     ],
     refuse,
-    async answer({ body, caller, charge, gone, closing, waiting }) {
-      const inputs: (Input & { readonly pieces: readonly string[] })[] = []
-      const pause = pauses()
-      let [calls, shown] = [0, 0]
-      for (const input of inputsIn(body)) {
-        const pieces = scorer.pieces(input.text)
-        inputs.push({ ...input, pieces })
-        calls += pieces.length
-        shown += input.images?.length ?? 0
-        await pause(Buffer.byteLength(input.text))
+    answer: (call) => call.unpacked(() => moderated(call)),
+  }
+
+  async function moderated(call: DoorCall): Promise<Response> {
+    const { caller, gone, closing, waiting } = call
+    const inputs = await call.reading(() => charged(call))
+    const whose = { tenant: caller.tenant, part: caller.id, remember: true, gone: gone(), signal: closing }
+    const imagePaths = inputs.flatMap(({ imagePaths = [] }) => imagePaths)
+    const asked = inputs.map((input) => scorer.categories({ ...input, ...whose }))
+    const scored = await waiting(Promise.all(asked)).catch((error: unknown) => noScore(error, imagePaths))
+    const results = scored.map(({ scores }, nth) => {
+      const { text = '', images } = inputs[nth] ?? {}
+      const types = [...(text === '' ? [] : ['text']), ...(images === undefined ? [] : ['image'])]
+      const of = <Value>(value: (name: Category) => Value) =>
+        Object.fromEntries((Object.keys(CATEGORIES) as Category[]).map((name) => [name, value(name)]))
+      const score = (name: Category) => scores[CATEGORIES[name]] / 100
+      const categories = of((name) => score(name) >= flagAt)
+      return {
+        flagged: Object.values(categories).includes(true),
+        categories,
+        category_scores: of(score),
+        category_applied_input_types: of(() => types),
       }
-      charge({ calls, images: shown })
-      const whose = { tenant: caller.tenant, part: caller.id, remember: true, gone: gone(), signal: closing }
-      const asked: ReturnType<TextScorer['categories']>[] = []
-      for (const input of inputs) {
-        const score = scorer.categories({ ...input, ...whose })
-        // It is waited for below.
-        score.catch(() => undefined)
-        asked.push(score)
-        await pause(Buffer.byteLength(input.text))
-      }
-      const imagePaths = inputs.flatMap(({ imagePaths = [] }) => imagePaths)
-      const scored = await waiting(Promise.all(asked)).catch((error: unknown) => noScore(error, imagePaths))
-      const results = scored.map(({ scores }, nth) => {
-        const { text = '', images } = inputs[nth] ?? {}
-        const types = [...(text === '' ? [] : ['text']), ...(images === undefined ? [] : ['image'])]
-        const of = <Value>(value: (name: Category) => Value) =>
-          Object.fromEntries((Object.keys(CATEGORIES) as Category[]).map((name) => [name, value(name)]))
-        const score = (name: Category) => scores[CATEGORIES[name]] / 100
-        const categories = of((name) => score(name) >= flagAt)
-        return {
-          flagged: Object.values(categories).includes(true),
-          categories,
-          category_scores: of(score),
-          category_applied_input_types: of(() => types),
-        }
-      })
-      return json(200, {
-        id: `modr-${randomBytes(12).toString('hex')}`,
-        model: `${version}/${scored[0]?.model}`,
-        results,
-      })
-    },
+    })
+    return json(200, {
+      id: `modr-${randomBytes(12).toString('hex')}`,
+      model: `${version}/${scored[0]?.model}`,
+      results,
+    })
+  }
+
+  /** What is to be scored, in the pieces for which the key is charged. */
+  async function charged({ body, charge }: DoorCall): Promise<(Input & { readonly pieces: readonly string[] })[]> {
+    const inputs: (Input & { readonly pieces: readonly string[] })[] = []
+    const pause = pauses()
+    let [calls, shown] = [0, 0]
+    for (const input of inputsIn(body)) {
+      const pieces = scorer.pieces(input.text)
+      inputs.push({ ...input, pieces })
+      calls += pieces.length
+      shown += input.images?.length ?? 0
+      await pause(Buffer.byteLength(input.text))
+    }
+    charge({ calls, images: shown })
+    return inputs
   }
 }
 

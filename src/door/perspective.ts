@@ -16,7 +16,7 @@ import {
   suggestion,
 } from './perspective-requests.ts'
 import { headersOf, PROBLEMS, RequestRefused } from './problem.ts'
-import { type DoorRoute, json } from './route.ts'
+import { type DoorCall, type DoorRoute, json } from './route.ts'
 import { ATTRIBUTES, type Attribute, type AttributeQuestion, questionOf } from './scoring/attributes.ts'
 import { sentencesOf, type TextPiece } from './scoring/pieces.ts'
 import { type AttributeScores, SCORING_VERSION, type TextScorer, type TextToScore } from './scoring/score-text.ts'
@@ -63,69 +63,7 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
       operation: ANALYZE,
       needs: { dependency: 'redis', withinMs: parts.scorer.withinMs },
       problems: ['refused-content', 'model-unreadable', 'model-away', 'budget', 'limit', ...DEBATED],
-      async answer({ base, body, query, caller, charge, gone, closing, waiting, ifLate }) {
-        const given = readAs(analysis, body, query)
-        const { comment, surroundings } = commentIn(given)
-        const wanted = attributesIn(given.requestedAttributes, given.dropUnsupportedAttributes === true)
-        const asked = given.languages ?? []
-        checkLanguages(asked, parts.languages, wanted[0]?.name, 'requestedLanguages')
-        const remember = given.doNotStore !== true
-        const wantsDebate = given.debate != null && given.debate !== false
-        if (wantsDebate && !remember)
-          throw new PerspectiveError(
-            'INVALID_REQUEST',
-            'A debate stores the comment until its verdict is fetched, so doNotStore is refused.',
-          )
-        const sentences = given.spanAnnotations === true ? sentencesOf(comment) : []
-        // One sentence is the whole comment.
-        const isSplit = sentences.length > 1
-        const protocols = Array.isArray(given.debate) ? given.debate : null
-        const pieces = parts.scorer.pieces(comment)
-        // Without any attribute there is still a language to be told.
-        const questions = wanted.length === 0 ? FIRST_QUESTION : wanted.map(({ name }) => questionOf(name))
-        const asking = [...new Set(questions)]
-        const scoreCalls = asking.length * (pieces.length + (isSplit ? 1 : 0))
-        const debated = { text: comment, language: asked[0] }
-        if (wantsDebate) await parts.debate.checkRoom(caller.tenant, debated, protocols)
-        const debateCalls = wantsDebate ? parts.debate.mostCalls(caller.tenant, debated, protocols) : 0
-        charge({ messages: wantsDebate ? 1 : 0, calls: scoreCalls + debateCalls })
-        const whose = { tenant: caller.tenant, part: caller.id, remember, gone: gone(), signal: closing }
-        const scored = { text: comment, pieces, surroundings, ...whose }
-        const { scores, model, spans } = await waiting(
-          scoresOf(parts.scorer, scored, isSplit ? sentences : null, asking),
-        ).catch(noScore)
-        const detected = scores.language === 'und' ? [] : [scores.language]
-        if (asked.length === 0) checkLanguages(detected, parts.languages, wanted[0]?.name, 'detectedLanguages')
-        const attributeScores = wanted.flatMap(({ name, threshold }) => {
-          const value = scores[ATTRIBUTES[name]] / 100
-          if (value < threshold) return []
-          const probability = (value: number) => ({ value, type: 'PROBABILITY' })
-          const spanScores = sentences.map((part, at) => {
-            const own = spans[at] ?? scores
-            return { ...part, score: probability(own[ATTRIBUTES[name]] / 100) }
-          })
-          const spanned = given.spanAnnotations === true ? { spanScores } : {}
-          return [[name, { ...spanned, summaryScore: probability(value) }]]
-        })
-        gone().throwIfAborted()
-        const language = asked[0] ?? detected[0]
-        if (wantsDebate)
-          ifLate(() => unanswered('redis', 'has not answered in time: whether the debate was begun is not known'))
-        const debate = wantsDebate
-          ? await parts.debate.start(caller.tenant, { text: comment, language }, protocols)
-          : null
-        return json(200, {
-          attributeScores: Object.fromEntries(attributeScores),
-          languages: asked.length > 0 ? asked : detected,
-          detectedLanguages: detected,
-          ...(given.clientToken == null ? {} : { clientToken: given.clientToken }),
-          gavel: {
-            model,
-            version: `gavel-score-${SCORING_VERSION}`,
-            ...(debate !== null && { debate: { ...debate, url: `${base}/v1/judgements/${debate.id}` } }),
-          },
-        })
-      },
+      answer: (call) => call.unpacked(() => analyzed(call)),
     },
     {
       ...shared,
@@ -134,26 +72,92 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
       operation: SUGGEST,
       needs: { dependency: 'kafka', withinMs: parts.sending.withinMs },
       problems: ['kafka-away', 'back-pressure'],
-      async answer({ body, query, caller, charge }) {
-        const given = readAs(suggestion, body, query)
-        const { comment } = commentIn(given)
-        const at = new Date(parts.clock()).toISOString()
-        const scores = Object.entries(given.attributeScores ?? {})
-        if (scores.length === 0) throw new PerspectiveError('NO_REQUESTED_ATTRIBUTES', 'No scores were suggested.')
-        const records = scores.map(([name, score]) => {
-          if (entryOf(ATTRIBUTES, name) === undefined) throw unknownAttribute(name)
-          const subjectId = `text~${createHash('sha256').update(comment).digest('hex')}`
-          const label = `${name}=${score.summaryScore?.value ?? 1}`
-          const message = { subjectId, tenant: caller.tenant, protocol: 'score', label, by: caller.by, at }
-          return { topic: parts.feedbackTopic, key: subjectId, value: JSON.stringify(message) }
-        })
-        charge({ messages: records.length })
-        const became = await parts.sending.send(caller.tenant, records)
-        if (became.includes('refused')) throw new RequestRefused('too-large', "Kafka's topic does not take it")
-        return json(200, given.clientToken == null ? {} : { clientToken: given.clientToken })
-      },
+      answer: (call) => call.unpacked(() => suggested(call)),
     },
   ]
+
+  async function analyzed(call: DoorCall): Promise<Response> {
+    const { base, body, query, caller, charge, gone, closing, waiting, ifLate } = call
+    const given = await call.reading(async () => readAs(analysis, body, query))
+    const { comment, surroundings } = commentIn(given)
+    const wanted = attributesIn(given.requestedAttributes, given.dropUnsupportedAttributes === true)
+    const asked = given.languages ?? []
+    checkLanguages(asked, parts.languages, wanted[0]?.name, 'requestedLanguages')
+    const remember = given.doNotStore !== true
+    const wantsDebate = given.debate != null && given.debate !== false
+    if (wantsDebate && !remember)
+      throw new PerspectiveError(
+        'INVALID_REQUEST',
+        'A debate stores the comment until its verdict is fetched, so doNotStore is refused.',
+      )
+    const sentences = given.spanAnnotations === true ? sentencesOf(comment) : []
+    // One sentence is the whole comment.
+    const isSplit = sentences.length > 1
+    const protocols = Array.isArray(given.debate) ? given.debate : null
+    const pieces = parts.scorer.pieces(comment)
+    // Without any attribute there is still a language to be told.
+    const questions = wanted.length === 0 ? FIRST_QUESTION : wanted.map(({ name }) => questionOf(name))
+    const asking = [...new Set(questions)]
+    const scoreCalls = asking.length * (pieces.length + (isSplit ? 1 : 0))
+    const debated = { text: comment, language: asked[0] }
+    if (wantsDebate) await parts.debate.checkRoom(caller.tenant, debated, protocols)
+    const debateCalls = wantsDebate ? parts.debate.mostCalls(caller.tenant, debated, protocols) : 0
+    charge({ messages: wantsDebate ? 1 : 0, calls: scoreCalls + debateCalls })
+    const whose = { tenant: caller.tenant, part: caller.id, remember, gone: gone(), signal: closing }
+    const scored = { text: comment, pieces, surroundings, ...whose }
+    const { scores, model, spans } = await waiting(
+      scoresOf(parts.scorer, scored, isSplit ? sentences : null, asking),
+    ).catch(noScore)
+    const detected = scores.language === 'und' ? [] : [scores.language]
+    if (asked.length === 0) checkLanguages(detected, parts.languages, wanted[0]?.name, 'detectedLanguages')
+    const attributeScores = wanted.flatMap(({ name, threshold }) => {
+      const value = scores[ATTRIBUTES[name]] / 100
+      if (value < threshold) return []
+      const probability = (value: number) => ({ value, type: 'PROBABILITY' })
+      const spanScores = sentences.map((part, at) => {
+        const own = spans[at] ?? scores
+        return { ...part, score: probability(own[ATTRIBUTES[name]] / 100) }
+      })
+      const spanned = given.spanAnnotations === true ? { spanScores } : {}
+      return [[name, { ...spanned, summaryScore: probability(value) }]]
+    })
+    gone().throwIfAborted()
+    const language = asked[0] ?? detected[0]
+    if (wantsDebate)
+      ifLate(() => unanswered('redis', 'has not answered in time: whether the debate was begun is not known'))
+    const debate = wantsDebate ? await parts.debate.start(caller.tenant, { text: comment, language }, protocols) : null
+    return json(200, {
+      attributeScores: Object.fromEntries(attributeScores),
+      languages: asked.length > 0 ? asked : detected,
+      detectedLanguages: detected,
+      ...(given.clientToken == null ? {} : { clientToken: given.clientToken }),
+      gavel: {
+        model,
+        version: `gavel-score-${SCORING_VERSION}`,
+        ...(debate !== null && { debate: { ...debate, url: `${base}/v1/judgements/${debate.id}` } }),
+      },
+    })
+  }
+
+  async function suggested(call: DoorCall): Promise<Response> {
+    const { body, query, caller, charge } = call
+    const given = await call.reading(async () => readAs(suggestion, body, query))
+    const { comment } = commentIn(given)
+    const at = new Date(parts.clock()).toISOString()
+    const scores = Object.entries(given.attributeScores ?? {})
+    if (scores.length === 0) throw new PerspectiveError('NO_REQUESTED_ATTRIBUTES', 'No scores were suggested.')
+    const records = scores.map(([name, score]) => {
+      if (entryOf(ATTRIBUTES, name) === undefined) throw unknownAttribute(name)
+      const subjectId = `text~${createHash('sha256').update(comment).digest('hex')}`
+      const label = `${name}=${score.summaryScore?.value ?? 1}`
+      const message = { subjectId, tenant: caller.tenant, protocol: 'score', label, by: caller.by, at }
+      return { topic: parts.feedbackTopic, key: subjectId, value: JSON.stringify(message) }
+    })
+    charge({ messages: records.length })
+    const became = await parts.sending.send(caller.tenant, records)
+    if (became.includes('refused')) throw new RequestRefused('too-large', "Kafka's topic does not take it")
+    return json(200, given.clientToken == null ? {} : { clientToken: given.clientToken })
+  }
 }
 
 const FIRST_QUESTION: readonly AttributeQuestion[] = ['perspective']

@@ -38,6 +38,13 @@ export interface DoorCall extends TimeOfCall {
    * if the caller has gone before its turn.
    */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result>
+  /**
+   * Does work while what its body says is in memory: a large one waits for room beside the others, and its time begins anew with that.
+   * Rejects if the caller has gone before.
+   */
+  unpacked<Result>(work: () => Promise<Result>): Promise<Result>
+  /** Reads the body: a large one in turn. */
+  reading<Result>(work: () => Promise<Result>): Promise<Result>
   /** Aborts when the door is about to close. */
   readonly closing: AbortSignal
   /** Charges the key for the whole request, once: the door has charged the first unit before. Throws the problem of a rate that is reached. */

@@ -34,10 +34,13 @@ function judgingDoor(
     reads?: Promise<unknown>
     away?: 'redis' | 'kafka'
     bodies?: number
+    bodyBytes?: number
     textFields?: readonly string[]
     became?: (record: OutgoingMessage) => SendOutcome
   } = {},
 ) {
+  /** Whose questions have come to the store. */
+  const begun: string[] = []
   const asked: { tenant: string; asked: VerdictRequest }[] = []
   const sent: OutgoingMessage[] = []
   const left: string[] = []
@@ -63,12 +66,14 @@ function judgingDoor(
   const door = testDoor({
     rate: options.rate ?? { perSecond: 1e6, burst: 1e6 },
     ...(options.bodies === undefined ? {} : { bodies: options.bodies }),
+    ...(options.bodyBytes === undefined ? {} : { bodyBytes: options.bodyBytes }),
     isAway: (dependency) => dependency === options.away,
     routes: judgeRoutes({
       asking: {
         mostCalls: () => 0,
         hasRoom: async () => options.hasRoom ?? true,
         async ask(tenant, one) {
+          begun.push(tenant)
           await options.takes
           if (options.fails !== undefined) throw options.fails
           asked.push({ tenant, asked: one })
@@ -109,13 +114,33 @@ function judgingDoor(
       verdicts: new Map([[protocol, JSON.stringify({ id: 'v', subjectId: REQUEST, label: 'non-hate' })]]),
       transcripts: new Map([[protocol, JSON.stringify({ turns: [] })]]),
     })
-  return { ...door, asked, sent, left, judge, set, waiters }
+  return { ...door, begun, asked, sent, left, judge, set, waiters }
 }
 
 const POST = { text: 'The bridge is closed.' }
 const waited = async (yes: () => boolean) => {
   while (!yes()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
+
+describe('large questions', () => {
+  test('of one tenant are read two at a time, up to what the store has of them, and keep no other waiting', async () => {
+    const store = Promise.withResolvers<void>()
+    const { ask, keyOf, begun } = judgingDoor({ takes: store.promise, bodyBytes: 2_000_000, bodies: 100_000_000 })
+    const comments = Array.from({ length: 90 }, () => ({ author: 'a', text: 'x'.repeat(15_000) }))
+    const large = Array.from({ length: 12 }, () => ask('POST', '/v1/judge', { post: POST, comments, wait: 0 }))
+    await waited(() => begun.length >= 2)
+    const authorization = `Bearer ${keyOf('other', ['judge'])}`
+    const small = ask('POST', '/v1/judge', { post: POST, wait: 0 }, { authorization })
+    await waited(() => begun.includes('other'))
+    // Each of them that is read meanwhile would be here.
+    for (let n = 0; n < 200; n++) await new Promise((resolve) => setImmediate(resolve))
+    expect(begun).toEqual(['acme', 'acme', 'other'])
+    store.resolve()
+    expect((await small).status).toBe(202)
+    await Promise.all(large)
+    expect(begun).toHaveLength(13)
+  })
+})
 
 describe('what is asked', () => {
   test('is answered when all its verdicts are there, under the client’s id', async () => {

@@ -57,14 +57,19 @@ export function slots(limit: () => number): Slots {
 export interface FairSlots {
   /**
    * Waits for a slot, which is given back by `free`, once; `waited`: whether it had to wait. Rejects with the signal's reason if
-   * it is aborted while waiting.
+   * it is aborted while waiting. A task of a `size` takes so many slots, or all there are if it is larger and nothing else runs.
    */
-  take(whose: SlotOwner, signal: AbortSignal): Promise<{ readonly waited: boolean; free(): void }>
+  take(whose: SlotOwner, signal: AbortSignal, size?: number): Promise<{ readonly waited: boolean; free(): void }>
   /**
    * Waits for a slot, runs `task`, frees the slot; `waited`: whether it had to wait. Rejects with the signal's reason
    * if it is aborted while waiting.
    */
-  run<Result>(whose: SlotOwner, signal: AbortSignal, task: (waited: boolean) => Promise<Result>): Promise<Result>
+  run<Result>(
+    whose: SlotOwner,
+    signal: AbortSignal,
+    task: (waited: boolean) => Promise<Result>,
+    size?: number,
+  ): Promise<Result>
   /** How many tasks wait under the name, and how many of them for this part. */
   waiting(whose: SlotOwner): { readonly ofName: number; readonly ofPart: number }
   /** Slots that are taken, and tasks that wait for one. */
@@ -88,7 +93,8 @@ interface Share {
 }
 
 interface SlotPart extends Share {
-  readonly waiting: Set<() => void>
+  /** The sizes of those that wait, the oldest first. */
+  readonly waiting: Map<() => void, number>
 }
 
 interface NamedShare extends Share {
@@ -101,6 +107,17 @@ interface NamedShare extends Share {
 function isNeedier(one: Share, other: Share): boolean {
   const less = one.busy / one.weight - other.busy / other.weight || one.last - other.last || one.since - other.since
   return less < 0
+}
+
+/** Whether one of this size may run beside those that do; one that is larger than all there is runs by itself. */
+function fits(busy: number, size: number, most: number): boolean {
+  return busy === 0 ? most > 0 : busy + size - 1 < most
+}
+
+/** The size of the oldest that waits. */
+function nextSize(part: SlotPart | undefined): number {
+  const [size = 1] = part?.waiting.values() ?? []
+  return size
 }
 
 /** The limits of {@link fairSlots}; without `each` and `ofPart` only those of all. */
@@ -127,23 +144,25 @@ export function fairSlots(limits: FairLimits): FairSlots {
 
   /** Notes whether they may be given a slot, and how much they need one: to be called after each change. */
   function note(named: NamedShare, part: SlotPart): void {
-    if (part.waiting.size > 0 && part.busy < ofPart) named.able.put(part)
+    if (part.waiting.size > 0 && fits(part.busy, nextSize(part), ofPart)) named.able.put(part)
     else named.able.remove(part)
-    if (named.busy < each && !named.able.isEmpty) able.put(named)
+    if (!named.able.isEmpty && fits(named.busy, nextSize(named.able.first), each)) able.put(named)
     else able.remove(named)
   }
 
   function next(): void {
-    while (busy < all()) {
+    for (;;) {
       const named = able.first
       const part = named?.able.first
-      const [go] = part?.waiting ?? []
-      if (named === undefined || part === undefined || go === undefined) return
+      const [oldest] = part?.waiting ?? []
+      if (named === undefined || part === undefined || oldest === undefined) return
+      const [go, size] = oldest
+      if (!fits(busy, size, all())) return
       part.waiting.delete(go)
-      busy++
+      busy += size
       given++
       for (const share of [named, part]) {
-        share.busy++
+        share.busy += size
         share.last = given
       }
       note(named, part)
@@ -153,7 +172,7 @@ export function fairSlots(limits: FairLimits): FairSlots {
 
   const find = ({ name, part }: SlotOwner) => names.get(name)?.parts.get(part)
 
-  function acquire(whose: SlotOwner, signal: AbortSignal): Promise<boolean> {
+  function acquire(whose: SlotOwner, signal: AbortSignal, size: number): Promise<boolean> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason)
       const { name } = whose
@@ -171,7 +190,7 @@ export function fairSlots(limits: FairLimits): FairSlots {
         reject(signal.reason)
       }
       signal.addEventListener('abort', stop, { once: true })
-      own.waiting.add(go)
+      own.waiting.set(go, size)
       note(named, own)
       next()
       waited = true
@@ -192,7 +211,7 @@ export function fairSlots(limits: FairLimits): FairSlots {
   }
 
   function newPart(named: NamedShare, name: string): SlotPart {
-    const part = { busy: 0, last: 0, since: ++come, weight: 1, waiting: new Set<() => void>() }
+    const part = { busy: 0, last: 0, since: ++come, weight: 1, waiting: new Map<() => void, number>() }
     named.parts.set(name, part)
     return part
   }
@@ -204,19 +223,19 @@ export function fairSlots(limits: FairLimits): FairSlots {
     if (named?.parts.size === 0) names.delete(name)
   }
 
-  async function take(whose: SlotOwner, signal: AbortSignal) {
-    const waited = await acquire(whose, signal)
+  async function take(whose: SlotOwner, signal: AbortSignal, size = 1) {
+    const waited = await acquire(whose, signal, size)
     let isTaken = true
     function free(): void {
       if (!isTaken) return
       isTaken = false
       const named = names.get(whose.name)
       const own = find(whose)
-      busy--
+      busy -= size
       // They are kept as long as a slot of theirs is taken.
       if (named !== undefined && own !== undefined) {
-        named.busy--
-        own.busy--
+        named.busy -= size
+        own.busy -= size
         note(named, own)
       }
       forgetIdle(whose)
@@ -227,8 +246,8 @@ export function fairSlots(limits: FairLimits): FairSlots {
 
   return {
     take,
-    async run(whose, signal, task) {
-      const { waited, free } = await take(whose, signal)
+    async run(whose, signal, task, size) {
+      const { waited, free } = await take(whose, signal, size)
       try {
         return await task(waited)
       } finally {

@@ -133,29 +133,29 @@ export function scorer(parts: {
 
   async function score<Answer>(
     given: TextToScore,
-    messages: readonly ChatMessage[],
+    /** Made once it is asked: what waits for a slot is kept once. */
+    messages: () => readonly ChatMessage[],
     answer: z.ZodType<Answer>,
     maxTokens = TOKENS,
   ): Promise<ModelScores<Answer>> {
     const { tenant, part, remember } = given
-    const content = JSON.stringify([given.text, given.images ?? []])
     const late = AbortSignal.timeout(settings.timeout)
     const signal = AbortSignal.any([given.signal, late])
     const wanted = AbortSignal.any([signal, given.gone])
     const deadline = clock() + settings.timeout
     const calls: ModelCall[] = []
     let awaitedImage: RetryLaterError | null = null
-    const context: Omit<GivenAsk, 'attempt'> = {
+    const made = (): Omit<GivenAsk, 'attempt'> => ({
       ask: {
         stage: 'score',
         role: given.images === undefined ? MODERATOR : 'describer',
-        messages: [...system, ...messages],
+        messages: [...system, ...messages()],
         answer,
         temperature: 0,
         maxTokens,
       },
       protocol: 'score',
-      subject: { tenant, postId: `text-${createHash('sha256').update(content).digest('hex')}`, kind: 'post' as const },
+      subject: { tenant, postId: `text-${contentHash(given)}`, kind: 'post' as const },
       caseId: 'score',
       serviceClass: 'waiting' as const,
       askId: randomUUID(),
@@ -166,9 +166,10 @@ export function scorer(parts: {
       cancelled: given.gone,
       deadline,
       calls,
-    }
+    })
     try {
       return await slots.run({ name: tenant, part }, wanted, async () => {
+        const context = made()
         for (let attempt = 1; ; attempt++)
           try {
             const settled = await gateway.ask(askContext({ ...context, attempt }))
@@ -222,18 +223,19 @@ export function scorer(parts: {
     pieces: (text) => piecesOf(text, most).flatMap(whole),
     attributes: (given, question) =>
       scoreAll(given, (piece) => {
-        const messages = prompts
-          .get(question)
-          .render({ context: surroundingsOf(piece), text: fence('text', piece.text) })
+        const messages = () =>
+          prompts.get(question).render({ context: surroundingsOf(piece), text: fence('text', piece.text) })
         return score(piece, messages, attributesAnswers[question])
       }),
     sentences: (given, parts, question) => {
-      const lines = parts.map(({ begin, end }, at) => [
-        `${at + 1}: `,
-        { kind: 'text', text: given.text.slice(begin, end) },
-      ])
-      const sentences = fence.list('sentences', lines)
-      const messages = prompts.get(OF_SENTENCES[question]).render({ context: surroundingsOf(given), sentences })
+      const messages = () => {
+        const lines = parts.map(({ begin, end }, at) => [
+          `${at + 1}: `,
+          { kind: 'text', text: given.text.slice(begin, end) },
+        ])
+        const sentences = fence.list('sentences', lines)
+        return prompts.get(OF_SENTENCES[question]).render({ context: surroundingsOf(given), sentences })
+      }
       const maxTokens = TOKENS + parts.length * ATTRIBUTE_FIELDS[question].length * TOKENS_A_NUMBER
       return score(given, messages, sentencesAnswer(parts.length, question), maxTokens)
     },
@@ -241,12 +243,12 @@ export function scorer(parts: {
       scoreAll(given, (piece) => {
         const { images } = piece
         const prompt = prompts.get(images === undefined ? 'moderation' : 'moderation-images')
-        const messages = prompt.render({ text: fence('text', piece.text) })
-        const last = messages.length - 1
-        const shown =
-          images === undefined
-            ? messages
-            : messages.map((one, at) => (at === last ? { ...one, images: [...images] } : one))
+        const shown = () => {
+          const messages = prompt.render({ text: fence('text', piece.text) })
+          const last = messages.length - 1
+          if (images === undefined) return messages
+          return messages.map((one, at) => (at === last ? { ...one, images: [...images] } : one))
+        }
         return score(piece, shown, categoriesAnswer)
       }),
   }
@@ -284,6 +286,13 @@ function highest<Answer extends Readonly<Record<string, unknown>>>(one: Answer, 
     return [name, typeof value === 'number' && typeof score === 'number' ? Math.max(value, score) : value]
   })
   return Object.fromEntries(entries) as Answer
+}
+
+/** The hash of text and images as JSON, which is not made as a whole. */
+function contentHash({ text, images = [] }: TextToScore): string {
+  const hash = createHash('sha256').update(`[${JSON.stringify(text)},[`)
+  for (const [at, image] of images.entries()) hash.update(`${at === 0 ? '' : ','}${JSON.stringify(image)}`)
+  return hash.update(']]').digest('hex')
 }
 
 const FIRST_WAIT_MS = 200

@@ -55,6 +55,38 @@ describe('fair slots', () => {
     expect(begun.slice(4)).toEqual(['aC1', 'aA3'])
   })
 
+  test('are taken by tasks of a size as so many, by one that is larger than all alone', async () => {
+    const slots = fairSlots({ all: () => 10, each: 6 })
+    const begun: string[] = []
+    const ends = new Map<string, () => void>()
+    const start = (name: string, size: number) =>
+      slots.run(
+        whoseIs(name),
+        never,
+        () => {
+          begun.push(name)
+          return new Promise<void>((resolve) => ends.set(name, resolve))
+        },
+        size,
+      )
+    const end = async (name: string) => {
+      ends.get(name)?.()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    for (const [name, size] of Object.entries({ a1: 4, a2: 3, a3: 2, b1: 6, c1: 50 })) void start(name, size)
+    await end('')
+    expect(begun).toEqual(['a1', 'b1'])
+    await end('b1')
+    // The large one is next: nothing smaller goes before it.
+    expect(begun).toEqual(['a1', 'b1'])
+    await end('a1')
+    expect(begun).toEqual(['a1', 'b1', 'c1'])
+    await end('c1')
+    expect(begun).toEqual(['a1', 'b1', 'c1', 'a2', 'a3'])
+    for (const name of ['a2', 'a3']) await end(name)
+    expect(slots.load()).toEqual({ busy: 0, waiting: 0 })
+  })
+
   test('leave nothing behind of who gives up waiting, and free the slot of a task that fails', async () => {
     const { slots, begun, start, end } = tasks({ all: 1, each: 1 })
     void start('a1')

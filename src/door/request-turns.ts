@@ -1,0 +1,46 @@
+import { fairSlots } from '../contracts/facts/slots.ts'
+import { answerTurns } from '../platform/answer-turns.ts'
+import { type Asker, shareOf } from '../platform/who-asks.ts'
+import { type TimeOfCall, unanswered } from './in-time.ts'
+import { RequestRefused } from './problem.ts'
+import type { DoorCall, DoorRoute } from './route.ts'
+
+/** Longest body that is read beside all others, in bytes. */
+const LARGE = 65_536
+/** Bytes of larger bodies whose words are in memory, and those of one tenant: in the heap they take several times their size. */
+const ROOM = { all: () => 16 * 2 ** 20, each: 8 * 2 ** 20 }
+/** So long a body waits for room, in ms. */
+const LONGEST_WAIT = 20_000
+
+interface TurnsParts {
+  readonly route: DoorRoute
+  readonly asker: Asker
+  readonly time: TimeOfCall
+  readonly body: Buffer
+}
+
+/** The turns in which requests are worked on, each as its route sees them. */
+export function requestTurns() {
+  const turn = answerTurns()
+  const room = fairSlots(ROOM)
+  return ({ route, asker, time, body }: TurnsParts): Pick<DoorCall, 'inTurn' | 'unpacked' | 'reading'> => {
+    const isLarge = body.length > LARGE
+    const inTurn: DoorCall['inTurn'] = (work) => turn(asker, time.gone(), work)
+    return {
+      inTurn,
+      reading: (work) => (isLarge ? inTurn(work) : work()),
+      unpacked(work) {
+        if (!isLarge) return work()
+        const { dependency = 'redis', withinMs = LONGEST_WAIT } = route.needs ?? {}
+        time.ifLate(() => new RequestRefused('back-pressure', 'other large bodies are read first', { retryAfter: 5 }))
+        time.within(LONGEST_WAIT)
+        const begun = () => {
+          time.ifLate(() => unanswered(dependency, 'has not answered in time'))
+          time.within(withinMs)
+          return work()
+        }
+        return room.run(shareOf(asker), time.gone(), begun, body.length)
+      },
+    }
+  }
+}
