@@ -7,7 +7,7 @@ import type { TopicReader } from '../src/contracts/ports/topic.ts'
 export interface BackpressureSettings {
   /** Most threads due and not yet opened. */
   readonly pauseAtDue: number
-  /** Most verdicts and dead letters that have not been published: above it, no case opens either. */
+  /** Most verdicts that have not been published: above it, no case opens either. As many dead letters pause intake alone. */
   readonly pauseAtOutbox: number
   /** Longest time, in ms, that an unpublished verdict may be old while cases open and the door takes more. */
   readonly pauseAtAge: number
@@ -87,7 +87,7 @@ export function openingGate(deps: {
 /** By what waits for it: the depths and ages for which intake pauses, cases do not open, and the door takes no question. */
 export function backlogSignals(deps: {
   countDue: () => Promise<number>
-  outbox: Pick<Outbox, 'size' | 'oldest'>
+  outbox: Pick<Outbox, 'backlog'>
   /** What is wrong with the store: nothing more is written to it then. */
   store: readonly (() => Promise<PressureSignal>)[]
   clock: Clock
@@ -106,14 +106,18 @@ export function backlogSignals(deps: {
   })
   const dueDepth = async () => depth('due-depth', await countDue(), settings.pauseAtDue, 'threads due')
   const outboxDepth = async () =>
-    depth('outbox-depth', await outbox.size(), settings.pauseAtOutbox, 'verdicts unpublished')
+    depth('outbox-depth', (await outbox.backlog()).verdicts, settings.pauseAtOutbox, 'verdicts unpublished')
+  const lettersDepth = async () =>
+    depth('letters-depth', (await outbox.backlog()).letters, settings.pauseAtOutbox, 'dead letters unpublished')
   const outboxAge = async () => {
-    const oldest = await outbox.oldest()
-    return age('outbox-age', oldest === null ? 0 : Math.max(0, clock() - oldest), 'the oldest unpublished verdict')
+    const { oldestVerdict } = await outbox.backlog()
+    const ms = oldestVerdict === null ? 0 : Math.max(0, clock() - oldestVerdict)
+    return age('outbox-age', ms, 'the oldest unpublished verdict')
   }
   return {
     // Not for the age of what is judged: what spreads would lie unread behind it.
-    intake: [dueDepth, outboxDepth, ...store],
+    intake: [dueDepth, outboxDepth, lettersDepth, ...store],
+    // What a producer sends wrongly keeps nobody's verdicts waiting: it stops what it comes from.
     opening: [outboxDepth, outboxAge],
     // Nor does a question for which somebody waits stand behind what has waited for long: that may all be another tenant's.
     door: [dueDepth, outboxDepth, outboxAge, ...store],

@@ -131,7 +131,8 @@ async function readOutbox(publishing: Publishing): Promise<void> {
         await outbox.forget(FORGOTTEN_MS)
       }
       const lookedAt = clock()
-      for (const entry of await outbox.next(name, SENT_AT_ONCE, WAIT_MS))
+      const withLetters = hasRoomForLetters(publishing)
+      for (const entry of await outbox.next(name, SENT_AT_ONCE, WAIT_MS, { withLetters }))
         await take(publishing, entry, { lookedAt, isTried: false })
       report('loop:succeeded', { loop: 'publisher' })
     } catch (error) {
@@ -326,9 +327,18 @@ function inHand({ queues }: Publishing): InHand[] {
 }
 
 function hasRoom(publishing: Publishing): boolean {
-  const pending = inHand(publishing)
+  return isWithin(inHand(publishing), 1)
+}
+
+/** Letters that their topic does not accept leave room for all else. */
+function hasRoomForLetters({ queues: [, letters] }: Publishing): boolean {
+  return isWithin(letters.pending, 1 / 2)
+}
+
+/** Whether so much is less than this part of what may be in hand. */
+function isWithin(pending: readonly InHand[], part: number): boolean {
   const characters = pending.reduce((sum, one) => sum + charactersIn(one), 0)
-  return pending.length < MOST_IN_HAND.entries && characters < MOST_IN_HAND.characters
+  return pending.length < part * MOST_IN_HAND.entries && characters < part * MOST_IN_HAND.characters
 }
 
 function lettersAtOnce({ pending }: Queue): number {

@@ -14,7 +14,7 @@ const SETTINGS = { pauseAtDue: 100, pauseAtOutbox: 50, pauseAtAge: 60_000, resum
 const NOW = 1_800_000_000_000
 
 function setUp() {
-  const world = { due: 0, outbox: 0, outboxAgeMs: 0, away: false }
+  const world = { due: 0, outbox: 0, letters: 0, outboxAgeMs: 0, away: false }
   const said: string[] = []
   const paused: boolean[] = []
   const signals = backlogSignals({
@@ -22,7 +22,13 @@ function setUp() {
       if (world.away) throw new Error('Redis is away')
       return world.due
     },
-    outbox: { size: async () => world.outbox, oldest: async () => NOW - world.outboxAgeMs },
+    outbox: {
+      backlog: async () => ({
+        verdicts: world.outbox,
+        letters: world.letters,
+        oldestVerdict: NOW - world.outboxAgeMs,
+      }),
+    },
     clock: () => NOW,
     store: [],
     settings: SETTINGS,
@@ -48,6 +54,7 @@ it.each<[string, (much: number) => Partial<ReturnType<typeof setUp>['world']>, P
     { intake: true, opening: true, door: true },
     '51 verdicts unpublished',
   ],
+  ['too many dead letters are unpublished', (much) => ({ letters: 50 * much }), { intake: true }, '51 dead letters'],
   [
     'a verdict has waited for Kafka for too long',
     (much) => ({ outboxAgeMs: 60_000 * much }),

@@ -30,17 +30,34 @@ export function outboxContract(name: string, make: MakeStores): void {
       await concludeCase(stores, await openCase(stores, ref))
     }
 
-    it('gives verdicts and dead letters in the order in which they came, each once', async () => {
+    it('gives verdicts, and dead letters behind them, in the order in which they came, each once', async () => {
       await letters('a', 'b')
       await verdict('p1')
       await letters('c')
       expect(await stores.outbox.size()).toBe(4)
-      const entries = await next('one', 3)
-      expect(keysOf(entries)).toEqual(['a', 'b', 'rumor~p1~r1'])
-      expect(entries[0]).toMatchObject({ kind: 'dead-letter', key: 'a', letter: 'letter of a' })
+      const entries = await next('one', 2)
+      expect(keysOf(entries)).toEqual(['rumor~p1~r1', 'a', 'b'])
+      expect(entries[1]).toMatchObject({ kind: 'dead-letter', key: 'a', letter: 'letter of a' })
       expect(keysOf(await next('one', 3))).toEqual(['c'])
       expect(await next('one')).toEqual([])
       expect(await stores.outbox.size()).toBe(4)
+    })
+
+    it('counts dead letters and verdicts apart, and gives no letters to who has no room for them', async () => {
+      await letters('a')
+      expect(await stores.outbox.backlog()).toEqual({ verdicts: 0, letters: 1, oldestVerdict: null })
+      await stores.pass(20)
+      await verdict('p1')
+      await letters('b')
+      const { oldestVerdict, ...counts } = await stores.outbox.backlog()
+      expect(counts).toEqual({ verdicts: 1, letters: 2 })
+      expect(oldestVerdict).toBeGreaterThan((await stores.outbox.oldest()) ?? Number.POSITIVE_INFINITY)
+      const given = await stores.outbox.next('one', 10, WAIT_MS, { withLetters: false })
+      expect(keysOf(given)).toEqual(['rumor~p1~r1'])
+      expect(await stores.outbox.next('one', 10, WAIT_MS, { withLetters: false })).toEqual([])
+      await stores.outbox.done(given)
+      expect(await stores.outbox.backlog()).toEqual({ verdicts: 0, letters: 2, oldestVerdict: null })
+      expect(keysOf(await next('one'))).toEqual(['a', 'b'])
     })
 
     it('gives each entry to one publisher alone', async () => {

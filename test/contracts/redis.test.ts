@@ -1187,7 +1187,7 @@ describe('in Redis', () => {
   it('no publisher that has ended, or was long unheard of, stays behind in the group', async () => {
     const { outbox, keys } = stores
     const consumers = async () => {
-      const all = (await client.xinfo('CONSUMERS', keys.outbox, 'publishers')) as unknown[][]
+      const all = (await client.xinfo('CONSUMERS', keys.letters, 'publishers')) as unknown[][]
       return all.map((fields) => String(fields[1])).sort()
     }
     const sent: OutgoingMessage[] = []
@@ -1220,7 +1220,7 @@ describe('in Redis', () => {
     // One that could not send what it had taken stays, with what it left.
     await outbox.putDeadLetters([{ key: 'b', letter: 'y' }])
     second.start()
-    await vi.waitUntil(async () => (await client.xpending(keys.outbox, 'publishers'))[0] === 1, { timeout: 5_000 })
+    await vi.waitUntil(async () => (await client.xpending(keys.letters, 'publishers'))[0] === 1, { timeout: 5_000 })
     await second.close()
     expect(await consumers()).toEqual(['second'])
 
@@ -1257,7 +1257,7 @@ describe('in Redis', () => {
 
   it('a publisher that finds its group gone creates it again and gets the waiting entries', async () => {
     await stores.outbox.putDeadLetters([{ key: 'a', letter: 'x' }])
-    await client.del(stores.keys.outbox)
+    await client.del(stores.keys.letters)
     await stores.outbox.putDeadLetters([{ key: 'b', letter: 'y' }])
     expect(await stores.outbox.next('one', 10, 10)).toMatchObject([{ key: 'b' }])
   })

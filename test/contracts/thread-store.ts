@@ -734,6 +734,23 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await isDue(FOREVER)).toBe(false)
       })
 
+      it('orphans no further while so many dead letters wait', async () => {
+        await put(Array.from({ length: 1_200 }, (_, at) => said(`c${at}`, { createdAt: T0 })))
+        const of = Array.from({ length: 20 }, () => ({ key: 'k', letter: '{}' }))
+        await stores.outbox.putDeadLetters(of)
+        expect(await stores.threads.expireOrphans(p1, letterOf, 20)).toBeNull()
+        expect([await stores.outbox.size(), await isDue(FOREVER)]).toEqual([20, true])
+        await stores.outbox.done(await stores.outbox.next('one', 1, 10))
+        await stores.threads.expireOrphans(p1, letterOf, 20)
+        const { letters } = await stores.outbox.backlog()
+        expect(letters).toBeGreaterThan(20)
+        await stores.outbox.done(await stores.outbox.next('one', 5_000, 10))
+        await stores.threads.expireOrphans(p1, letterOf, 2_000)
+        await stores.outbox.done(await stores.outbox.next('one', 5_000, 10))
+        expect(await stores.threads.expireOrphans(p1, letterOf, 20)).toBe(0)
+        expect([await stores.threads.read(p1), await isDue(FOREVER)]).toEqual([null, false])
+      })
+
       it('no orphans whose post came just before they expired', async () => {
         await put([said('c1')])
         await putPost()

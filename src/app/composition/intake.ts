@@ -182,6 +182,7 @@ export function openerOf(
       checkpoints,
       cases: { ...cases, overload: overloadSteps(cases) },
       clock: streamClock,
+      mostLetters: settings.intake.pauseAtOutbox,
       partitions,
       onlyAsked,
       gate,

@@ -193,14 +193,28 @@ export interface UnsentEntries {
   readonly withheld: readonly OutboxEntry[]
 }
 
+/** How many entries wait, and since when, ms since 1970, the oldest that is no dead letter; null if there is none. */
+export interface OutboxBacklog {
+  /** Everything but dead letters. */
+  readonly verdicts: number
+  readonly letters: number
+  readonly oldestVerdict: number | null
+}
+
 /** Holds entries from the atomic step that made them until Kafka has acknowledged them. */
 export interface Outbox {
   putDeadLetters(letters: readonly { key: string; letter: string }[]): Promise<void>
   /**
-   * Up to `limit` entries, in order, for this publisher only; waits at most `waitMs` for the first. The verdict of a case
-   * that is withheld is not among them: it is held back, and its case can be restarted as if nobody had taken it.
+   * Up to `limit` entries that are no dead letters, in order, and behind them, unless `withLetters` is false, as many dead letters, for
+   * this publisher only; waits at most `waitMs` for the first. The verdict of a case that is withheld is not among them: it is held
+   * back, and its case can be restarted as if nobody had taken it.
    */
-  next(publisher: string, limit: number, waitMs: number): Promise<OutboxEntry[]>
+  next(
+    publisher: string,
+    limit: number,
+    waitMs: number,
+    options?: { readonly withLetters?: boolean },
+  ): Promise<OutboxEntry[]>
   /** Entries that another publisher took and sent no heartbeat for in `idleMs`: this publisher has them now. */
   adopt(publisher: string, limit: number, idleMs: number): Promise<OutboxEntry[]>
   /**
@@ -219,4 +233,5 @@ export interface Outbox {
   size(): Promise<number>
   /** When the oldest entry was made, ms since 1970; null if there is none. */
   oldest(): Promise<number | null>
+  backlog(): Promise<OutboxBacklog>
 }

@@ -69,6 +69,7 @@ export type AskOutcome = (typeof ASK_OUTCOMES)[number]
 export const PRESSURE_KINDS = [
   'due-depth',
   'outbox-depth',
+  'letters-depth',
   'outbox-age',
   'store-lost',
   'store-full',

@@ -351,9 +351,13 @@ export interface ThreadStore {
   /**
    * Removes comments whose post never arrived, also those that the thread had no room for, and puts a dead letter for
    * each into the outbox, several in each atomic step. Returns how many; none if the post has arrived. Also clears the
-   * due entry of a thread that no longer exists.
+   * due entry of a thread that no longer exists. Once `mostLetters` wait in the outbox it stops and returns null: the thread stays due.
    */
-  expireOrphans(ref: ThreadRef, letterOf: (origin: Origin) => { key: string; letter: string }): Promise<number>
+  expireOrphans(
+    ref: ThreadRef,
+    letterOf: (origin: Origin) => { key: string; letter: string },
+    mostLetters?: number,
+  ): Promise<number | null>
   /**
    * Since when, wall ms, the thread of a tenant that has waited longest has been due; of a large backlog that of a fair sample. Null if
    * none is due at once.

@@ -41,6 +41,8 @@ export interface OpenerSettings {
     /** How long a case may take, in ms. */
     readonly deadline: number
   }
+  /** Most dead letters that wait while comments without their post become some. */
+  readonly mostLetters?: number
   /** The partitions that drive the stream's clock; null: all that have been seen. */
   readonly partitions: (() => StreamPartitions) | null
   /** Opens what was asked apart from the stream, and leaves the rest to other openers. */
@@ -110,8 +112,9 @@ export function opener(deps: {
   async function openOrBackOff(ref: ThreadRef, streamNow: number, moment: Moment): Promise<Opened[]> {
     try {
       const opened = await openThread(ref, streamNow, moment)
-      backoff.opened(ref)
-      return opened
+      if (opened === null) backoff.failed(ref)
+      else backoff.opened(ref)
+      return opened ?? []
     } catch (error) {
       backoff.failed(ref)
       report('error', { where: `opening ${nameOf(ref)}`, error })
@@ -119,12 +122,11 @@ export function opener(deps: {
     }
   }
 
-  async function openThread(ref: ThreadRef, streamNow: number, { paused, step }: Moment): Promise<Opened[]> {
+  /** Null where it has to wait. */
+  async function openThread(ref: ThreadRef, streamNow: number, { paused, step }: Moment): Promise<Opened[] | null> {
     const state = await threads.read(ref)
-    if (state === null || state.post === null) {
-      await threads.expireOrphans(ref, orphanLetter)
-      return []
-    }
+    if (state === null || state.post === null)
+      return (await threads.expireOrphans(ref, orphanLetter, settings.mostLetters)) === null ? null : []
     const { post } = state
     const readsThread = routes.of(ref, post, state.revisions).some(({ subject }) => subject === 'thread')
     const isAsked = ref.kind === 'asked'

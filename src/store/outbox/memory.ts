@@ -49,6 +49,8 @@ export interface OutboxEntries {
   withdrawDecided(id: string): 'taken-back' | 'in-flight'
   /** Takes the words out of it, unless a publisher has it. */
   stripDecided(id: string): void
+  /** Dead letters that wait or that a publisher has. */
+  countLetters(): number
   /** ms since 1970 */
   now(): number
   /** Adds an entry after the verdict that a publisher has was published. */
@@ -74,6 +76,7 @@ export function outboxEntries(clock: Clock): OutboxEntries {
     inHand,
     followers,
     decided,
+    countLetters: () => [...waiting, ...[...inHand.values()].map(({ entry }) => entry)].filter(isLetter).length,
     now: clock,
     has: (entry) => waiting.some(({ id }) => id === entry) || inHand.get(entry)?.erased === null,
     putDecided(verdict, entry) {
@@ -193,13 +196,21 @@ export function memoryOutbox(
     return null
   }
 
+  const all = () => [...[...inHand.values()].map(({ entry }) => entry), ...waiting]
+
   return {
     async putDeadLetters(letters) {
       for (const { key, letter } of letters) entries.put({ kind: 'dead-letter', key, letter })
     },
-    async next(publisher, limit, waitMs) {
-      if (waiting.length === 0) await entries.arrival(waitMs)
-      const next = waiting.splice(0, limit).filter((entry) => !mustStay(entry))
+    async next(publisher, limit, waitMs, { withLetters = true } = {}) {
+      const wanted = () => {
+        const { letters = [], others = [] } = Object.groupBy(waiting, (one) => (isLetter(one) ? 'letters' : 'others'))
+        return new Set([...others.slice(0, limit), ...(withLetters ? letters.slice(0, limit) : [])])
+      }
+      if (wanted().size === 0) await entries.arrival(waitMs)
+      const taken = wanted()
+      waiting.splice(0, waiting.length, ...waiting.filter((entry) => !taken.has(entry)))
+      const next = [...taken].filter((entry) => !mustStay(entry))
       for (const entry of next) inHand.set(entry.id, { entry, publisher, isAdopted: false, at: clock(), erased: null })
       return next
     },
@@ -236,9 +247,19 @@ export function memoryOutbox(
     async leave() {},
     async forget() {},
     size: async () => waiting.length + inHand.size,
-    async oldest() {
-      const times = [...inHand.keys(), ...waiting.map(({ id }) => id)].map((id) => Number.parseInt(id, 10))
-      return times.length === 0 ? null : Math.min(...times)
+    oldest: async () => oldestOf(all()),
+    async backlog() {
+      const verdicts = all().filter((entry) => !isLetter(entry))
+      return { verdicts: verdicts.length, letters: all().length - verdicts.length, oldestVerdict: oldestOf(verdicts) }
     },
   }
+}
+
+function isLetter({ kind }: OutboxEntry): boolean {
+  return kind === 'dead-letter'
+}
+
+function oldestOf(entries: readonly OutboxEntry[]): number | null {
+  const times = entries.map(({ id }) => Number.parseInt(id, 10))
+  return times.length === 0 ? null : Math.min(...times)
 }

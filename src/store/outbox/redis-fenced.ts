@@ -33,7 +33,8 @@ export function fencedOutbox(outbox: Outbox, incarnation: Incarnation, isCutOff:
   }
   return {
     ...outbox,
-    next: (publisher, limit, waitMs) => handOut(publisher, waitMs, () => outbox.next(publisher, limit, waitMs)),
+    next: (publisher, limit, waitMs, options) =>
+      handOut(publisher, waitMs, () => outbox.next(publisher, limit, waitMs, options)),
     adopt: (publisher, limit, idleMs) => handOut(publisher, 0, () => outbox.adopt(publisher, limit, idleMs)),
     // What was handed out before waits as well: its number may be given again by data that lack it.
     stillToSend: async (entries, tried) =>

@@ -1,18 +1,11 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
-import {
-  type DecisionOutcome,
-  decisionOutcome,
-  namedSubject,
-  type Review,
-  reviewId,
-} from '../../contracts/facts/decision-messages.ts'
 import { requestIn, revisionIn } from '../../contracts/facts/verdict-id.ts'
 import type { Outbox, OutboxEntry } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import { caseKeys, type Keys, PUBLISHERS, refOf, threadKeys } from '../redis/keys.ts'
-import { unpacked } from '../redis/packed.ts'
-import { pairs, script } from '../redis/script.ts'
+import { caseKeys, type Keys, outboxPlace, PUBLISHERS, threadKeys } from '../redis/keys.ts'
+import { script } from '../redis/script.ts'
+import { adoptedEntries, type Read, readEntries, type VerdictOf } from './redis-entries.ts'
 
 const done = script('outbox/done', {
   keys: [
@@ -55,6 +48,8 @@ const forgetConsumers = script('outbox/forget-consumers', { keys: ['stream'], ar
 /** An erased entry is waited for this many times longer than one that another publisher can adopt and send. */
 const ERASED_WAIT = 6
 
+const NONE: ReadonlySet<string> = new Set()
+
 const erasedEntry = z.tuple([z.number(), z.string(), z.string(), z.string()])
 
 interface OutboxSettings {
@@ -83,10 +78,9 @@ function releaser(client: Redis, keys: Keys, settings: OutboxSettings) {
     done(client, {
       ...threadKeys(keys, member),
       ...caseKeys(keys, id),
-      outbox: keys.outbox,
+      ...outboxPlace(keys, entry),
       due: keys.due,
       erased: keys.erased,
-      entry,
       group: PUBLISHERS,
       id,
       number,
@@ -158,9 +152,10 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
       return await read()
     } catch (error) {
       if (!(error instanceof Error && error.message.startsWith('NOGROUP'))) throw error
-      await client.xgroup('CREATE', keys.outbox, PUBLISHERS, '0', 'MKSTREAM').catch((busy: unknown) => {
-        if (!(busy instanceof Error && busy.message.startsWith('BUSYGROUP'))) throw busy
-      })
+      for (const stream of [keys.outbox, keys.letters])
+        await client.xgroup('CREATE', stream, PUBLISHERS, '0', 'MKSTREAM').catch((busy: unknown) => {
+          if (!(busy instanceof Error && busy.message.startsWith('BUSYGROUP'))) throw busy
+        })
       return read()
     }
   }
@@ -174,8 +169,9 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
       read.map(async ({ entry, of }) => {
         const shown = of?.shown === true && (entry.kind === 'verdict' || entry.kind === 'proposal')
         const caseId = 'caseId' in entry ? entry.caseId : ''
-        const given = { outbox: keys.outbox, case: keys.case(caseId), owners: keys.deletedOwners, group: PUBLISHERS }
-        return keptBack.parse(await keepBack(client, { ...given, entry: entry.id, shown, tried: tried.has(entry.id) }))
+        const given = { ...outboxPlace(keys, entry.id), case: keys.case(caseId), owners: keys.deletedOwners }
+        const state = { group: PUBLISHERS, shown, tried: tried.has(entry.id) }
+        return keptBack.parse(await keepBack(client, { ...given, ...state }))
       }),
     )
   }
@@ -188,6 +184,18 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
     return read.filter(({ entry }) => !withheld.has(entry.id))
   }
 
+  async function countVerdicts(): Promise<number> {
+    // What waits for an erased entry to be released has left the stream, and is not done.
+    const [waiting, erasedWhileSent] = await Promise.all([client.xlen(keys.outbox), client.hlen(keys.erased)])
+    return waiting + erasedWhileSent
+  }
+
+  async function oldestIn(stream: string): Promise<number | null> {
+    const [first] = await client.xrange(stream, '-', '+', 'COUNT', 1)
+    // An entry's id begins with its creation time.
+    return first === undefined ? null : Number.parseInt(first[0], 10)
+  }
+
   function handOut(read: readonly Read[]): OutboxEntry[] {
     for (const { entry, of } of read) if (of !== null) handedOut.set(entry.id, of)
     return read.map(({ entry }) => entry)
@@ -197,33 +205,24 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
     async putDeadLetters(letters) {
       const batch = client.pipeline()
       for (const { key, letter } of letters)
-        batch.xadd(keys.outbox, '*', 'kind', 'dead-letter', 'key', key, 'letter', letter)
+        batch.xadd(keys.letters, '*', 'kind', 'dead-letter', 'key', key, 'letter', letter)
       for (const [error] of (await batch.exec()) ?? []) if (error !== null) throw error
     },
-    async next(publisher, limit, waitMs) {
+    async next(publisher, limit, waitMs, { withLetters = true } = {}) {
       const block = waitMs > 0 ? ['BLOCK', waitMs] : []
+      const streams = withLetters ? [keys.outbox, keys.letters, '>', '>'] : [keys.outbox, '>']
       const reply = await withGroup(() =>
-        blocking.call(
-          'XREADGROUP',
-          'GROUP',
-          PUBLISHERS,
-          publisher,
-          'COUNT',
-          limit,
-          ...block,
-          'STREAMS',
-          keys.outbox,
-          '>',
-        ),
+        blocking.call('XREADGROUP', 'GROUP', PUBLISHERS, publisher, 'COUNT', limit, ...block, 'STREAMS', ...streams),
       )
-      return erased.without(handOut(await withoutWithheld(await readEntries(reply))))
+      return erased.without(handOut(await withoutWithheld(await readEntries(reply, keys.letters))))
     },
     async adopt(publisher, limit, idleMs) {
       await erased.releaseOverdue(idleMs)
-      const reply = await withGroup(() =>
-        client.call('XAUTOCLAIM', keys.outbox, PUBLISHERS, publisher, idleMs, '0', 'COUNT', limit),
-      )
-      return handOut(await adoptedEntries(reply))
+      const adoptFrom = async (stream: string) => {
+        const claim = () => client.call('XAUTOCLAIM', stream, PUBLISHERS, publisher, idleMs, '0', 'COUNT', limit)
+        return handOut(await adoptedEntries(await withGroup(claim), stream === keys.letters))
+      }
+      return [...(await adoptFrom(keys.outbox)), ...(await adoptFrom(keys.letters))]
     },
     async stillToSend(entries, tried) {
       const left = await erased.without([...entries])
@@ -238,9 +237,15 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
       return still
     },
     async heartbeat(publisher, ids) {
-      if (ids.length === 0) return
-      await client.call('XCLAIM', keys.outbox, PUBLISHERS, publisher, 0, ...ids, 'JUSTID')
-      await erased.touch(ids)
+      const places = Map.groupBy(
+        ids.map((id) => outboxPlace(keys, id)),
+        ({ outbox }) => outbox,
+      )
+      for (const [stream, those] of places) {
+        const entries = those.map(({ entry }) => entry)
+        await client.call('XCLAIM', stream, PUBLISHERS, publisher, 0, ...entries, 'JUSTID')
+      }
+      if (ids.length > 0) await erased.touch(ids)
     },
     async done(entries) {
       await Promise.all(
@@ -252,109 +257,29 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
       )
     },
     async leave(publisher) {
-      await forgetConsumers(client, { stream: keys.outbox, group: PUBLISHERS, idle: 0, only: publisher })
+      for (const stream of [keys.outbox, keys.letters])
+        await forgetConsumers(client, { stream, group: PUBLISHERS, idle: 0, only: publisher })
     },
     async forget(idleMs) {
-      await forgetConsumers(client, { stream: keys.outbox, group: PUBLISHERS, idle: idleMs, only: '' })
+      for (const stream of [keys.outbox, keys.letters])
+        await forgetConsumers(client, { stream, group: PUBLISHERS, idle: idleMs, only: '' })
     },
     async size() {
-      // What waits for an erased entry to be released has left the stream, and is not done.
-      const [waiting, erasedWhileSent] = await Promise.all([client.xlen(keys.outbox), client.hlen(keys.erased)])
-      return waiting + erasedWhileSent
+      const [verdicts, letters] = await Promise.all([countVerdicts(), client.xlen(keys.letters)])
+      return verdicts + letters
     },
     async oldest() {
-      const [first] = await client.xrange(keys.outbox, '-', '+', 'COUNT', 1)
-      // An entry's id begins with its creation time.
-      return first === undefined ? null : Number.parseInt(first[0], 10)
+      const times = await Promise.all([oldestIn(keys.outbox), oldestIn(keys.letters)])
+      const known = times.filter((time) => time !== null)
+      return known.length === 0 ? null : Math.min(...known)
+    },
+    async backlog() {
+      const [verdicts, letters, oldestVerdict] = await Promise.all([
+        countVerdicts(),
+        client.xlen(keys.letters),
+        oldestIn(keys.outbox),
+      ])
+      return { verdicts, letters, oldestVerdict }
     },
   }
-}
-
-/** The part of a verdict's entry that only `done` needs: the thread that the verdict is about. */
-interface VerdictOf {
-  readonly member: string
-  readonly protocol: string
-  /** The number under which it is published; empty for a proposal, which has none. */
-  readonly number: string
-  /** Its case was shown content of other subjects, which may have been deleted. */
-  readonly shown: boolean
-}
-
-const rows = z.array(z.tuple([z.string(), z.array(z.string()).nullable()]))
-/** The one stream's name and its entries: RESP3's map, flattened. */
-const readReply = z.tuple([z.string(), rows])
-const adoptReply = z.tuple([z.string(), rows]).rest(z.unknown())
-
-type Read = { readonly entry: OutboxEntry; readonly of: VerdictOf | null }
-const NONE: ReadonlySet<string> = new Set()
-
-/** What XREADGROUP returned. */
-async function readEntries(reply: unknown): Promise<Read[]> {
-  return reply === null ? [] : entriesOf(readReply.parse(reply)[1])
-}
-
-/** What XAUTOCLAIM returned. */
-async function adoptedEntries(reply: unknown): Promise<Read[]> {
-  return entriesOf(adoptReply.parse(reply)[1])
-}
-
-async function entriesOf(all: z.infer<typeof rows>): Promise<Read[]> {
-  return (await Promise.all(all.map(entryOf))).flat()
-}
-
-async function entryOf([id, flat]: z.infer<typeof rows>[number]): Promise<Read[]> {
-  // Adopted by a publisher, and deleted from the stream.
-  if (flat === null) return []
-  const field = Object.fromEntries(pairs(flat))
-  if (field.kind === 'dead-letter')
-    return [{ entry: { id, kind: 'dead-letter', key: field.key ?? '', letter: field.letter ?? '' }, of: null }]
-  if (field.kind === 'review') return [{ entry: { id, kind: 'review', review: reviewOf(field) }, of: null }]
-  if (field.kind === 'outcome') return [{ entry: { id, kind: 'outcome', outcome: outcomeOf(field) }, of: null }]
-  if (field.kind !== 'verdict' && field.kind !== 'proposal')
-    return [{ entry: { id, kind: 'unknown', json: JSON.stringify(field) }, of: null }]
-  const { case: caseId = '', verdict = '', member = '', protocol = '' } = field
-  // Those that came before transcripts were packed are plain, as retractions' are.
-  const transcript = await unpacked(field.transcript ?? '')
-  if (transcript === null) return [{ entry: { id, kind: 'unknown', json: JSON.stringify(field) }, of: null }]
-  const isVerdict = field.kind === 'verdict'
-  return [
-    {
-      entry: isVerdict
-        ? { id, kind: 'verdict', caseId, verdict, transcript }
-        : { id, kind: 'proposal', caseId, proposal: verdict, transcript },
-      of: {
-        member,
-        protocol,
-        number: isVerdict ? String(revisionIn(caseId) ?? '') : '',
-        shown: field.shown !== undefined,
-      },
-    },
-  ]
-}
-
-/** A request for a review, from an entry's fields. */
-function reviewOf(field: Readonly<Record<string, string | undefined>>): Review {
-  const { protocol = '', why = '', verdict = '', proposal, label, of, by } = field
-  const said = Object.entries({ proposal, label, of, by }).filter(([, text]) => text !== undefined && text !== '')
-  const asked = { ...namedSubject(refOf(field.member ?? '')), protocol, why, verdict, ...Object.fromEntries(said) }
-  return { schema: 1, id: reviewId(asked), ...asked, at: timeOf(field.at) }
-}
-
-function outcomeOf(field: Readonly<Record<string, string | undefined>>): DecisionOutcome {
-  const { protocol = '', outcome, of = '', revision = '0', label = '', by = '' } = field
-  return decisionOutcome.parse({
-    schema: 1,
-    ...namedSubject(refOf(field.member ?? '')),
-    protocol,
-    outcome,
-    of,
-    revision: Number(revision),
-    label: label === '' ? null : label,
-    by,
-    at: timeOf(field.at),
-  })
-}
-
-function timeOf(ms = '0'): string {
-  return new Date(Number(ms)).toISOString()
 }

@@ -3,6 +3,7 @@
 --@include server-run
 --@key incarnation
 --@key outbox
+--@key letters
 --@arg incarnation_id
 --@arg watermark
 --@arg server_run
@@ -11,6 +12,8 @@
 --@arg group                     of the publishers; it exists if an entry is given
 --@arg publisher
 --@arg entries[].id
+--@arg entries[].place             its id in its stream
+--@arg entries[].is_letter
 local id, lost = unpack(redis.call('HMGET', incarnation, 'id', 'lost'))
 local why = lost
 if not id and not why then why = 'emptied' end
@@ -25,7 +28,8 @@ for _, position in ipairs(durable) do
 end
 local handed = {}
 for _, entry in ipairs(entries) do
-  local pending = redis.call('XPENDING', outbox, group, entry.id, entry.id, 1, publisher)
+  local stream = entry.is_letter == '1' and letters or outbox
+  local pending = redis.call('XPENDING', stream, group, entry.place, entry.place, 1, publisher)
   if #pending > 0 then handed[#handed + 1] = entry.id end
 end
 redis.call('HINCRBY', incarnation, 'told', 1)

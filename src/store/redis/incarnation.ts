@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { printable } from '../../contracts/facts/printable.ts'
 import { VERDICT_SCHEMAS, type VerdictSchema } from '../../contracts/facts/verdict-fields.ts'
-import { type Keys, PUBLISHERS } from './keys.ts'
+import { type Keys, outboxPlace, PUBLISHERS } from './keys.ts'
 import { script } from './script.ts'
 
 /** Why the data in Redis are not everything that was written there; `forgotten`: the group has no offsets either. */
@@ -34,8 +34,17 @@ const begin = script('redis/begin', {
   args: ['freshId', 'schema', 'alone', 'published', 'committed[].partition', 'committed[].offset'],
 })
 const advance = script('redis/advance', {
-  keys: ['incarnation', 'outbox'],
-  args: [...TOKEN, 'durable[].partition', 'durable[].offset', 'group', 'publisher', 'entries[].id'],
+  keys: ['incarnation', 'outbox', 'letters'],
+  args: [
+    ...TOKEN,
+    'durable[].partition',
+    'durable[].offset',
+    'group',
+    'publisher',
+    'entries[].id',
+    'entries[].place',
+    'entries[].isLetter',
+  ],
 })
 const suspend = script('redis/suspend', { keys: ['incarnation'], args: ['recovery'] })
 const setComplete = script('redis/set-complete', { keys: ['incarnation'], args: ['complete'] })
@@ -92,7 +101,7 @@ export async function raiseForm(client: Redis, { incarnation }: Keys, waitMs = H
  * opened, concluded or published, so that a process that knows of a loss can report it first.
  */
 export function redisIncarnation(client: Redis, keys: Keys, form: VerdictSchema = 2) {
-  const { incarnation, marks, outbox } = keys
+  const { incarnation, marks, outbox, letters } = keys
   let token: FencingToken = { incarnationId: 'none', watermark: 0, serverRun: '' }
   let quiet = false
   let lost: Loss | null = null
@@ -102,8 +111,20 @@ export function redisIncarnation(client: Redis, keys: Keys, form: VerdictSchema 
   let recovery = ''
 
   async function advanceBy(durable: Positions, publisher: string, ids: readonly string[]) {
-    const entries = { group: PUBLISHERS, publisher, entries: ids.map((id) => ({ id })) }
-    const given = { incarnation, outbox, ...token, durable: partitionsOf(durable), ...entries }
+    const entries = ids.map((id) => {
+      const place = outboxPlace(keys, id)
+      return { id, place: place.entry, isLetter: place.outbox === letters }
+    })
+    const given = {
+      incarnation,
+      outbox,
+      letters,
+      group: PUBLISHERS,
+      publisher,
+      entries,
+      ...token,
+      durable: partitionsOf(durable),
+    }
     return advanced.parse(await advance(client, given))
   }
 

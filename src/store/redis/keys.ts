@@ -21,8 +21,10 @@ export interface Keys {
   readonly unworked: string
   /** Hash: when asks of each protocol last waited for a model of their chain, ms. */
   readonly unanswered: string
-  /** Stream: outbox entries that wait for Kafka. */
+  /** Stream: outbox entries that wait for Kafka, dead letters excepted (earlier versions put them here as well). */
   readonly outbox: string
+  /** Stream: dead letters that wait for Kafka, so that no verdict waits behind them. */
+  readonly letters: string
   /** String: why a broker refuses what is published, where a process has said so within seconds. */
   readonly closure: string
   /**
@@ -135,6 +137,7 @@ export function keysUnder(prefix: string): Keys {
     unworked: `${root}:unworked`,
     unanswered: `${root}:unanswered`,
     outbox: `${root}:outbox`,
+    letters: `${root}:outbox/letters`,
     closure: `${root}:outbox/closed`,
     erased: `${root}:outbox/erased`,
     deletedOwners: `${root}:erasures/owners`,
@@ -193,7 +196,21 @@ export function threadKeys(keys: Keys, member: string) {
   }
 }
 
-/** The outbox's consumer group. */
+/** What the ids of dead letters begin with outside of their stream. */
+const LETTER = 'letter:'
+
+export function letterId(place: string): string {
+  return `${LETTER}${place}`
+}
+
+/** Where an entry of the outbox is: its stream, and its id there. */
+export function outboxPlace(keys: Pick<Keys, 'outbox' | 'letters'>, id: string): { outbox: string; entry: string } {
+  return id.startsWith(LETTER)
+    ? { outbox: keys.letters, entry: id.slice(LETTER.length) }
+    : { outbox: keys.outbox, entry: id }
+}
+
+/** The outbox's consumer group, of either stream. */
 export const PUBLISHERS = 'publishers'
 
 /** A thread's name in sorted sets and keys; tenants contain neither colon nor slash. */

@@ -171,7 +171,8 @@ export function memoryThreads(
       return waiting.filter((ref) => threads.step(ref, (thread) => wake(thread, protocol, now)) === 'woken').length
     },
 
-    async expireOrphans(ref, letterOf) {
+    async expireOrphans(ref, letterOf, mostLetters = Number.POSITIVE_INFINITY) {
+      if (entries.countLetters() >= mostLetters) return null
       const letters = threads.step(ref, (thread) => {
         const { thread: after, outcome } = expireOrphans(thread)
         // If a letter can't be made, the thread stays unchanged.

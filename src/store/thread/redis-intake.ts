@@ -178,12 +178,13 @@ export function threadIntake({
       return z.array(stored).length(changes.length).parse(given)
     },
 
-    async expireOrphans(ref, letterOf) {
+    async expireOrphans(ref, letterOf, mostLetters = Number.POSITIVE_INFINITY) {
       const member = memberOf(ref)
-      const touched = { ...threadKeys(keys, member), due: keys.due, outbox: keys.outbox }
+      const touched = { ...threadKeys(keys, member), due: keys.due, outbox: keys.letters }
       let total = 0
       let cursor = '0'
       for (let step = 0; step < EXPIRY_STEPS; step++) {
+        if ((await client.xlen(keys.letters)) >= mostLetters) return null
         const [next, some] = await client.hscan(keys.orphans(member), cursor, 'COUNT', EXPIRED_AT_ONCE)
         cursor = next
         const letters = pairs(some).map(([id, json]) => ({ id, ...letterOf(origin.parse(JSON.parse(json))) }))

@@ -19,6 +19,8 @@ const safety = protocolNamed('safety', { subject: 'post' })
 const reply = protocolNamed('reply', { subject: 'reply', accepts: ({ hateSpeech }) => hateSpeech !== undefined })
 /** Bytes of a comment for which no dead letter can be made. */
 const BAD = 'bad'
+/** Dead letters that may wait while orphans expire. */
+const MOST_LETTERS = 100
 const checkpoints = { counts: [2], ages: [15 * MINUTE], finalAge: HOUR }
 const rules = { ...RULES, counts: checkpoints.counts }
 
@@ -78,6 +80,7 @@ function setUp(
       checkpoints,
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
       cases: { maxOpen, overload: steps, deadline: HOUR },
+      mostLetters: MOST_LETTERS,
       partitions: partitions === null ? null : () => partitions,
       gate,
     },
@@ -126,6 +129,24 @@ test('a case has the trace contexts that messages of its thread came with, and n
   const [first = '', second = ''] = (await openAll()).sort()
   expect((await caseOf(first)).links).toEqual(contexts)
   expect(await caseOf(second)).not.toHaveProperty('links')
+})
+
+test('comments without their post expire once there is room for their letters, and keep no thread waiting', async () => {
+  const { put, openAll, say } = setUp([hate])
+  const other = Array.from({ length: MOST_LETTERS }, () => ({ key: 'k', letter: '{}' }))
+  await stores.outbox.putDeadLetters(other)
+  await say(p1, 'c1', 'c2')
+  await put(thread('p2'))
+  streamNow = T0 + 2 * HOUR
+  expect(await openAll()).toHaveLength(1)
+  expect((await stores.outbox.backlog()).letters).toBe(MOST_LETTERS)
+  await stores.outbox.done(await stores.outbox.next('test', MOST_LETTERS, 1))
+  // It was looked at a moment ago.
+  await openAll()
+  expect((await stores.outbox.backlog()).letters).toBe(0)
+  wall += MINUTE
+  await openAll()
+  expect((await stores.outbox.backlog()).letters).toBe(2)
 })
 
 describe('the stream’s clock', () => {
