@@ -92,7 +92,7 @@ export function backlogSignals(deps: {
   store: readonly (() => Promise<PressureSignal>)[]
   clock: Clock
   settings: BackpressureSettings
-}): Record<'intake' | 'opening' | 'door', readonly (() => Promise<PressureSignal>)[]> {
+}): Record<'intake' | 'opening' | 'door' | 'messages', readonly (() => Promise<PressureSignal>)[]> {
   const { countDue, outbox, store, clock, settings } = deps
   const depth = (by: PressureSignal['by'], count: number, most: number, what: string): PressureSignal => ({
     by,
@@ -119,8 +119,10 @@ export function backlogSignals(deps: {
     intake: [dueDepth, outboxDepth, lettersDepth, ...store],
     // What a producer sends wrongly keeps nobody's verdicts waiting: it stops what it comes from.
     opening: [outboxDepth, outboxAge],
-    // Nor does a question for which somebody waits stand behind what has waited for long: that may all be another tenant's.
-    door: [dueDepth, outboxDepth, outboxAge, ...store],
+    // Nor does a question stand behind what is due: that may all be another tenant's. What its own has due is counted by itself.
+    door: [outboxDepth, outboxAge, ...store],
+    // What waits in Kafka waits as well there.
+    messages: [outboxDepth, ...store],
   }
 }
 

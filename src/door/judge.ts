@@ -15,7 +15,7 @@ import type { DebatedComment, DebateStarter } from './debates.ts'
 import { isAnsweredLate, unanswered } from './in-time.ts'
 import { type JudgeRequest, MOST_WAIT, type ReadingParts, wantedOf } from './judge-body.ts'
 import { ERASE, JUDGE, JUDGEMENT } from './judge-operations.ts'
-import { RequestRefused } from './problem.ts'
+import { overDue, RequestRefused } from './problem.ts'
 import { type DoorCall, type DoorRoute, json, STORE_MS } from './route.ts'
 import type { RecordSender } from './sending.ts'
 import { ignoredIn, shown } from './unknown-fields.ts'
@@ -26,6 +26,8 @@ export interface JudgeParts extends ReadingParts, WaiterLimits {
   readonly answers: Pick<Answers, 'read' | 'changed'>
   readonly sending: RecordSender
   readonly pressure: () => string | null
+  /** Whether a tenant has more due than its share. */
+  readonly isOverDue: (tenant: string) => boolean
   readonly report: Report
 }
 
@@ -165,7 +167,9 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
 }
 
 /** Has a text debated whose verdicts go to the tenant's webhooks, and are kept like those of a request. */
-export function debateOf(parts: Pick<JudgeParts, 'asking' | 'kept' | 'pressure' | 'clock' | 'report'>): DebateStarter {
+export function debateOf(
+  parts: Pick<JudgeParts, 'asking' | 'kept' | 'pressure' | 'isOverDue' | 'clock' | 'report'>,
+): DebateStarter {
   const postOf = (tenant: string, { text, language }: DebatedComment) => {
     const createdAt = new Date(parts.clock()).toISOString()
     const id = `text-${randomBytes(9).toString('base64url')}`
@@ -196,10 +200,11 @@ export function debateOf(parts: Pick<JudgeParts, 'asking' | 'kept' | 'pressure' 
 
 /** Throws where the tenant holds too much for it: before it is on any topic, and before it is charged. */
 async function checkRoom(
-  parts: Pick<JudgeParts, 'asking' | 'report'>,
+  parts: Pick<JudgeParts, 'asking' | 'isOverDue' | 'report'>,
   tenant: string,
   wanted: PossibleRequest,
 ): Promise<void> {
+  if (parts.isOverDue(tenant)) throw overDue()
   if (!(await stored(parts, parts.asking.hasRoom(tenant, wanted)))) throw overShare()
 }
 

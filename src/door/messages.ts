@@ -15,7 +15,7 @@ import { faultIn, type ReadLimits, readValue } from '../contracts/facts/read-val
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { OutgoingMessage } from '../contracts/ports/topic.ts'
 import { entriesOf } from './body.ts'
-import { type ProblemName, RequestRefused } from './problem.ts'
+import { overDue, type ProblemName, RequestRefused } from './problem.ts'
 import { inOrder, pauses } from './reading.ts'
 import { type Caller, type DoorRoute, json } from './route.ts'
 import type { RecordSender } from './sending.ts'
@@ -91,6 +91,8 @@ export interface MessageParts {
   readonly items: number
   /** Why intake is paused, in words; null while it is not. */
   readonly pressure: () => string | null
+  /** Whether a tenant has more due than its share: no further subject of it may become due. */
+  readonly isOverDue: (tenant: string) => boolean
   readonly clock: Clock
 }
 
@@ -108,7 +110,16 @@ export function messagesRoute(parts: MessageParts): DoorRoute {
     takesBody: true,
     operation: OPERATION,
     needs: { dependency: 'kafka' },
-    problems: ['back-pressure', 'invalid', 'not-json', 'too-large', 'tenant', 'none-accepted', 'kafka-away'],
+    problems: [
+      'back-pressure',
+      'over-share',
+      'invalid',
+      'not-json',
+      'too-large',
+      'tenant',
+      'none-accepted',
+      'kafka-away',
+    ],
     async answer({ body, caller, charge, within }) {
       const entries = entriesOf(body, parts.items)
       charge({ messages: entries?.length ?? 1 })
@@ -171,6 +182,8 @@ function itemOf(bytes: Buffer, caller: Caller, parts: MessageParts, now: number)
     return { id, refused: new RequestRefused('scope', 'this key may not decide') }
   if (type === 'decision' && decisionsTopic === null)
     return { id, refused: new RequestRefused('invalid', 'type: nobody carries decisions out here') }
+  const makesDue = (type === 'post' || type === 'counterspeech') && given.deleted !== true
+  if (makesDue && parts.isOverDue(tenant)) return { id, refused: overDue() }
   const fault = type === 'feedback' ? faultInFeedback(given, labels) : null
   if (fault !== null) return { id, refused: new RequestRefused('invalid', fault) }
   const message = type === 'decision' ? decisionAs(given, caller) : sentAs(type, given, tenant)

@@ -209,3 +209,12 @@ export function headersOf({ problem, more }: RequestRefused): Record<string, str
     ...more.headers,
   }
 }
+
+/** The refusal of what would be judged, where as much of its tenant is due as may be. */
+export function overDue(): RequestRefused {
+  return new RequestRefused(
+    'over-share',
+    'more of what this tenant sent and asked is due than its share (shares.tenant of intake.pauseAtDue)',
+    { retryAfter: 5 },
+  )
+}

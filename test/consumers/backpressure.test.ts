@@ -47,7 +47,7 @@ function setUp() {
 type Waits = Awaited<ReturnType<ReturnType<typeof setUp>['waits']>>
 
 it.each<[string, (much: number) => Partial<ReturnType<typeof setUp>['world']>, Partial<Waits>, string]>([
-  ['too many threads are due', (much) => ({ due: 100 * much }), { intake: true, door: true }, '102 threads due'],
+  ['too many threads are due', (much) => ({ due: 100 * much }), { intake: true }, '102 threads due'],
   [
     'too many verdicts are unpublished',
     (much) => ({ outbox: 50 * much }),

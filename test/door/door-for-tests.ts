@@ -21,6 +21,7 @@ export interface TestDoorOptions {
   readonly bodies?: number
   readonly items?: number
   readonly pressure?: () => string | null
+  readonly isOverDue?: (tenant: string) => boolean
   readonly write?: (records: readonly OutgoingMessage[]) => Promise<void>
   readonly timeoutMs?: number
   /** The time by which rates are counted and keys expire. */
@@ -69,6 +70,7 @@ export function testDoor(options: TestDoorOptions = {}) {
         limits: { maxMessageBytes: 20_000, maxAhead: 60_000, textFields: options.textFields ?? [] },
         items: options.items ?? 1_000,
         pressure: options.pressure ?? (() => null),
+        isOverDue: options.isOverDue ?? (() => false),
         clock: () => NOW,
       }),
       ...(options.alsoRoutes ?? []),

@@ -29,6 +29,7 @@ function judgingDoor(
     waiting?: number
     fails?: Error
     pressure?: string
+    overDue?: string
     /** Until these settle the store takes, or gives back, nothing. */
     takes?: Promise<unknown>
     reads?: Promise<unknown>
@@ -105,6 +106,7 @@ function judgingDoor(
       waiting: options.waiting ?? 100,
       waitingPerTenant: options.waiting ?? 100,
       pressure: () => options.pressure ?? null,
+      isOverDue: (tenant) => tenant === options.overDue,
       clock: () => NOW,
       report: () => {},
     }),
@@ -121,6 +123,18 @@ const POST = { text: 'The bridge is closed.' }
 const waited = async (yes: () => boolean) => {
   while (!yes()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
+
+test('of a tenant that has its share of what is due no question is asked, and of others it is', async () => {
+  const { ask, keyOf, asked } = judgingDoor({ overDue: 'acme', rate: { perSecond: 1, burst: 2 } })
+  for (let n = 0; n < 2; n++)
+    expect(await ask('POST', '/v1/judge', { post: POST, wait: 0 })).toMatchObject({
+      status: 429,
+      body: { type: '/problems/over-share', detail: expect.stringContaining('pauseAtDue') },
+    })
+  const authorization = `Bearer ${keyOf('other', ['judge'])}`
+  expect((await ask('POST', '/v1/judge', { post: POST, wait: 0 }, { authorization })).status).not.toBe(429)
+  expect(asked.map(({ tenant }) => tenant)).toEqual(['other'])
+})
 
 describe('large questions', () => {
   test('of one tenant are read two at a time, up to what the store has of them, and keep no other waiting', async () => {

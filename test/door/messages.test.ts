@@ -186,6 +186,15 @@ describe('messages', () => {
     expect([status, headers.get('retry-after'), body.type, records]).toEqual([429, '5', '/problems/back-pressure', []])
   })
 
+  test('that would be judged are turned away where as much of their tenant is due as may be, and no others', async () => {
+    const { ask, records } = testDoor({ isOverDue: (tenant) => tenant === 'acme' })
+    const { status, body } = await ask('POST', '/v1/messages', POST)
+    expect([status, body.type]).toEqual([429, '/problems/over-share'])
+    const rest = [COMMENT, { ...POST, text: undefined, deleted: true }]
+    expect((await ask('POST', '/v1/messages', [POST, ...rest])).body).toMatchObject({ accepted: 2, refused: 1 })
+    expect(records).toHaveLength(2)
+  })
+
   test('that Kafka does not acknowledge in time are a 503 that says that a repeat does no harm', async () => {
     const { ask } = testDoor({ write: () => new Promise(() => {}), timeoutMs: 20 })
     const { status, headers, body } = await ask('POST', '/v1/messages', [POST])

@@ -163,6 +163,7 @@ function askingRoutes() {
     waiting: 9_999,
     waitingPerTenant: 9_999,
     pressure: () => null,
+    isOverDue: () => false,
     clock: () => NOW,
     report: () => {},
   })

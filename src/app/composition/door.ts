@@ -42,7 +42,7 @@ import { DEFAULT_TENANT } from '../../shelves/names.ts'
 import { groupAdmin } from '../../stream/group-admin.ts'
 import { withTimeout } from '../../stream/with-timeout.ts'
 import { refusalsPart } from './gate.ts'
-import { openerOf } from './intake.ts'
+import { type OpenerLoop, openerOf } from './intake.ts'
 import { promptsOf } from './make-protocols.ts'
 import type { ServiceParts } from './parts.ts'
 import { readLimitsOf } from './read-limits.ts'
@@ -61,10 +61,11 @@ export function servedDoor(
     Pick<Parameters<typeof doorPart>[1], 'signals'> &
     Pick<ServiceParts, 'redis' | 'kafka' | 'topics' | 'gateway' | 'gate'> & {
       redisAnswers: AnswerWatch
+      opener: Pick<OpenerLoop, 'tenantsOverDue'>
       secret: string
     },
 ) {
-  const { redis, redisAnswers, kafka, topics, signals, gateway, gate, secret, ...judging } = parts
+  const { redis, redisAnswers, kafka, topics, signals, opener, gateway, gate, secret, ...judging } = parts
   const { threads, cases, loops, clock, report } = judging
   return closable(async (keep) => {
     const refusals = refusalsPart(settings, { gate, kafka, loops }, 'door-record')
@@ -82,6 +83,7 @@ export function servedDoor(
         writer,
         topics,
         signals,
+        tenantsOverDue: opener.tenantsOverDue,
         loops,
         clock,
         report,
@@ -108,9 +110,10 @@ export function doorPart(
     /** Takes messages for the topics. */
     writer: Pick<TopicWriter, 'send'>
     topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech' | 'feedback' | 'decisions'>
-    /** What intake is paused by. */
     /** What messages of the stream are refused for, and what questions are. */
-    signals: Record<'intake' | 'door', readonly (() => Promise<PressureSignal>)[]>
+    signals: Record<'messages' | 'door', readonly (() => Promise<PressureSignal>)[]>
+    /** Who has more due than its share. */
+    tenantsOverDue: () => Promise<readonly string[]>
     /** Takes what is to be judged apart from the stream, and keeps the answers. */
     asking: VerdictRequests
     answers: Answers
@@ -129,8 +132,8 @@ export function doorPart(
     report: Report
   },
 ) {
-  const { writer, topics, signals, asking, answers, scoring, subjects, decisionDesk, protocols, isAway, ...running } =
-    parts
+  const { writer, topics, signals, tenantsOverDue, asking, answers, scoring, subjects, ...more } = parts
+  const { decisionDesk, protocols, isAway, ...running } = more
   const { loops, clock, report } = running
   return closable(async (keep) => {
     // Where nobody needs a key one may be made later all the same.
@@ -138,9 +141,13 @@ export function doorPart(
     loops.start('keys', KEYS_MS, keys.poll)
     const [pressure, messages] = [
       pressureWatch(signals.door, settings.intake),
-      pressureWatch(signals.intake, settings.intake),
+      pressureWatch(signals.messages, settings.intake),
     ]
-    loops.start('door backlog', PRESSURE_MS, () => Promise.all([pressure.poll(), messages.poll()]))
+    let overDue: readonly string[] = []
+    const lookAtDue = async () => {
+      overDue = await tenantsOverDue()
+    }
+    loops.start('door backlog', PRESSURE_MS, () => Promise.all([pressure.poll(), messages.poll(), lookAtDue()]))
     const closing = new AbortController()
     const given = {
       sending: sending({ writer, timeoutMs: settings.door.produceTimeout, report }),
@@ -148,6 +155,7 @@ export function doorPart(
       limits: readLimitsOf(settings),
       items: settings.door.items,
       pressure: pressure.why,
+      isOverDue: (tenant: string) => overDue.includes(tenant),
       clock,
     }
     const { waiting, waitingPerTenant } = settings.door

@@ -233,7 +233,7 @@ async function assemble(
     const reading = { kafka, topics, marks, opener, watch, signals, mostKept, loops, clock, report }
     downSince = keep(await intakePart(settings, { ...subjects, ...reading })).downSince
   }
-  const judging = { ...stream, routes, protocols, samplingRank, memo, watch, loops, mostKept }
+  const judging = { ...stream, routes, protocols, samplingRank, memo, watch, loops, mostKept, opener }
   const door = roles.includes('door')
     ? keep(
         await servedDoor(settings, { ...judging, redis, redisAnswers, kafka, topics, signals, gateway, gate, secret }),

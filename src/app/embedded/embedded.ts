@@ -147,7 +147,8 @@ export function startEmbedded(
       await doorPart(settings, {
         writer,
         topics,
-        signals: { intake: [], door: [] },
+        signals: { messages: [], door: [] },
+        tenantsOverDue: async () => [],
         asking,
         answers,
         scoring,

@@ -365,6 +365,8 @@ export interface ThreadStore {
   dueSince(tenant: string): Promise<number | null>
   /** How many threads are due at or before `until` (stream time) and not yet opened. */
   countDue(until: number): Promise<number>
+  /** Tenants that have more than so many threads due. */
+  tenantsOverDue(until: number, most: number): Promise<string[]>
 }
 
 /** How far one partition of an input topic has been read. */

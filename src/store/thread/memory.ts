@@ -131,6 +131,7 @@ export function memoryThreads(
       return times.length === 0 ? null : Math.min(...times)
     },
     countDue: async (until) => threads.due().filter(({ at }) => at <= until).length,
+    tenantsOverDue: async (until, most) => tenantsOverDue(threads, until, most),
 
     async read(ref) {
       const thread = threads.find(ref)
@@ -183,6 +184,12 @@ export function memoryThreads(
     },
   }
   return store
+}
+
+function tenantsOverDue(threads: ThreadTable, until: number, most: number): string[] {
+  const due = threads.due().filter(({ at }) => at <= until)
+  const byTenant = Map.groupBy(due, ({ ref }) => ref.tenant)
+  return [...byTenant].flatMap(([tenant, its]) => (its.length > most ? [tenant] : []))
 }
 
 /** Most bytes that a thread may hold, where its tenant may hold so many. */

@@ -52,6 +52,7 @@ const takeTurns = script('thread/take-turns', {
 const orderDue = script('thread/order-due', { keys: ['due'], args: ['untilTime', 'now', 'most', 'putBack'] })
 const dueSince = script('thread/due-since', { keys: ['due'], args: ['tenant', 'sample'] })
 const countDue = script('thread/count-due', { keys: ['due'], args: ['untilTime'] })
+const dueOver = script('thread/due-over', { keys: ['due'], args: ['untilTime', 'most'] })
 const wake = script('thread/wake', { keys: ['dormant', 'due', 'threadPrefix'], args: ['limit', 'now', 'protocol'] })
 
 const wokenReply = z.tuple([z.number(), z.number()])
@@ -63,7 +64,7 @@ const WOKEN_AT_ONCE = 500
 
 type Opening = Pick<
   ThreadStore,
-  'due' | 'orderDue' | 'dueSince' | 'countDue' | 'open' | 'paused' | 'pause' | 'resume' | 'wake'
+  'due' | 'orderDue' | 'dueSince' | 'countDue' | 'tenantsOverDue' | 'open' | 'paused' | 'pause' | 'resume' | 'wake'
 >
 
 /** Finds due threads, and opens cases on them. */
@@ -96,6 +97,8 @@ export function threadOpening({ client, keys, settings, token }: ThreadContext):
         .nullable()
         .parse(await dueSince(client, { due: keys.due, tenant, sample: LOOKED_AT })),
     countDue: async (until) => z.number().parse(await countDue(client, { due: keys.due, untilTime: scoreOf(until) })),
+    tenantsOverDue: async (until, most) =>
+      z.array(z.string()).parse(await dueOver(client, { due: keys.due, untilTime: scoreOf(until), most })),
 
     async open(state, { cases, waiting, dormant, absent = [], nextDue, final }) {
       const member = memberOf(state.ref)
