@@ -44,7 +44,7 @@ redis.call('HDEL', erased, entry)
 if id == '' then return 1 end
 if redis.call('HGET', case, 'status') == 'open' then return 0 end
 -- Each case of a request has a copy of its words.
-if is_asked == '1' then redis.call('DEL', case, journal, lost)
+if is_asked == '1' then redis.call('UNLINK', case, journal, lost)
 else for _, key in ipairs({ case, journal, lost }) do redis.call('PEXPIRE', key, keep_journal) end end
 -- The thread's own number may be that of a later case.
 if number ~= '' and redis.call('HEXISTS', thread, 'rev:' .. protocol) == 1 then
@@ -78,7 +78,7 @@ if redis.call('HEXISTS', thread, 'deleted') == 1 then return 1 end
 local is_busy = is_due(due, member) or is_awaiting(thread)
 local account = account_of(thread, member)
 if is_asked == '1' and not is_busy and is_answered() then
-  redis.call('DEL', thread, comments, sample, authors, images)
+  redis.call('UNLINK', thread, comments, sample, authors, images)
   forget_kept(account, member)
 elseif redis.call('HEXISTS', thread, 'final') == 1 and not is_busy then
   for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PEXPIRE', key, keep_after_final) end

@@ -40,7 +40,7 @@ for _, field in ipairs(redis.call('HKEYS', thread)) do
     drop_case(open, unworked, prefixes, member, id)
   end
 end
-redis.call('DEL', thread, comments, sample, authors, images, orphans)
+redis.call('UNLINK', thread, comments, sample, authors, images, orphans)
 forget_kept(account_of(thread, member), member)
 not_due(due, member)
 return 1

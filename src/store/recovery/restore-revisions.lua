@@ -32,7 +32,7 @@ local raised, given_up = 0, 0
 if redis.call('HEXISTS', thread, 'deleted') == 1 then return { 0, 0 } end
 -- Otherwise messages since it was forgotten would hide earlier ones.
 if all_again == '1' and redis.call('HEXISTS', thread, 'post') == 0 then
-  redis.call('DEL', thread, comments, sample, authors, images, orphans)
+  redis.call('UNLINK', thread, comments, sample, authors, images, orphans)
   forget_kept(account_of(thread, member), member)
   not_due(due, member)
 end

@@ -69,7 +69,7 @@ for _, revision in ipairs(known) do note(revision.protocol, revision.revision) e
 local is_wanted = false
 for _, row in ipairs(asked) do is_wanted = is_wanted or last[row.protocol] == tonumber(row.revision) end
 if not is_wanted then return all('newer') end
-redis.call('DEL', thread, comments, sample, authors, images, orphans)
+redis.call('UNLINK', thread, comments, sample, authors, images, orphans)
 not_due(due, member)
 for _, field in ipairs(fields) do redis.call('HSET', thread, field.name, field.value) end
 for _, image in ipairs(aside) do redis.call('HSET', images, image.hash, image.url) end

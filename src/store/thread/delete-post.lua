@@ -83,8 +83,8 @@ each_decided(decided, 'id', function(protocol)
     'revision', number, 'label', label, 'by', by, 'at', string.format('%.0f', redis_now()))
 end)
 for _, id in ipairs(redis.call('HKEYS', hook_content)) do set_content(account_of(thread, member), hook_content, id) end
-redis.call('DEL', decided, thread, comments, sample, authors, images, orphans)
-for _, key in ipairs(case_keys) do redis.call('DEL', key) end
+redis.call('UNLINK', decided, thread, comments, sample, authors, images, orphans)
+for _, key in ipairs(case_keys) do redis.call('UNLINK', key) end
 forget_kept(account_of(thread, member), member)
 not_due(due, member)
 redis.call('HSET', thread, 'deleted', 1)

@@ -41,7 +41,7 @@ for i = 1, #fields, 2 do
 end
 local account = account_of(thread, member)
 for _, id in ipairs(redis.call('HKEYS', hook_content)) do set_content(account, hook_content, id) end
-redis.call('DEL', thread, comments, images, revisions)
+redis.call('UNLINK', thread, comments, images, revisions)
 for _, part in ipairs({ member, answer_part(member) }) do forget_kept(account, part) end
 not_due(due, member)
 redis.call('SREM', requests, member)

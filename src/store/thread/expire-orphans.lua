@@ -51,7 +51,7 @@ for i = 1, #fields, 2 do
     redis.call('PEXPIRE', revisions, keep)
   end
 end
-redis.call('DEL', thread, comments, sample, orphans, authors)
+redis.call('UNLINK', thread, comments, sample, orphans, authors)
 forget_kept(account_of(thread, member), member)
 not_due(due, member)
 return expired

@@ -76,7 +76,7 @@ for _, image in ipairs(aside) do held.images = held.images + #image.hash + #imag
 local is_judged = threaded == '1' or judged_at_once == '1' or known_post
 if is_judged and not may_hold(account_of(thread, member), member, size_of(held), most, now) then return 'over-share' end
 if threaded == '0' then
-  redis.call('DEL', orphans, comments, sample, authors)
+  redis.call('UNLINK', orphans, comments, sample, authors)
   redis.call('HDEL', thread, 'accepted', 'countStage', 'late', 'missing', 'overAuthor', 'sampledUnder', 'rekeyed')
 end
 if not is_judged then
@@ -102,7 +102,7 @@ if not known_post then
   if base then redis.call('HSETNX', thread, 'base', base) end
   if expired then redis.call('HSET', thread, 'expired', 1) end
 end
-redis.call('DEL', images)
+redis.call('UNLINK', images)
 for _, image in ipairs(aside) do redis.call('HSET', images, image.hash, image.url) end
 redis.call('HSET', thread, 'post', post, 'createdAt', created_at, 'share', share, 'postPlace', later_place(last_place, place) or '')
 if known_post then set_head_start(thread, due, member, highest_reach(), protocol_ahead)
@@ -128,7 +128,7 @@ if judged_at_once == '1' then
   set_due(due, member, tonumber(now) - 1e15 - by_reach - tonumber(protocol_ahead))
   redis.call('HSETNX', thread, 'dueSince', now)
 else set_due(due, member, first_due) end
-redis.call('DEL', orphans)
+redis.call('UNLINK', orphans)
 local accepted = threaded == '1' and tonumber(n or '0') or 0
 for _, comment in ipairs(late) do
   drop_from_author(authors, sample, comment.id, comment.json)

@@ -10,7 +10,7 @@ import { keysUnder, memberOf } from '../../../src/store/redis/keys.ts'
 import { redisThreads } from '../../../src/store/thread/redis.ts'
 import { redisWebhooks } from '../../../src/store/webhook/redis.ts'
 import { asked, remembered } from '../../contracts/judge-again.ts'
-import { ARRIVAL, postOf, RULES, said, T0, thread } from '../../contracts/samples.ts'
+import { ARRIVAL, postOf, RULES, retractionOf, said, T0, thread } from '../../contracts/samples.ts'
 import { judgeOnce, openCase, type Stores } from '../../contracts/stores.ts'
 import { threadBytesIn } from '../../support/held-bytes.ts'
 import { onRedis } from '../../support/on-redis.ts'
@@ -179,6 +179,29 @@ describe('what a tenant holds in Redis', () => {
     expect(await expectHeld()).toBeLessThan(before)
     await stores.threads.expireOrphans(P1, ({ offset }) => ({ key: offset, letter: '{}' }))
     await expectHeld(0)
+  })
+
+  it('leaves what may be large to be freed beside other commands, whichever step removes it', async () => {
+    const freedBeside = async () => Number(/lazyfreed_objects:(\d+)/.exec(await client.info('memory'))?.[1])
+    // Their text alone is more than Redis frees at once; of the origins there are as many.
+    const many = Array.from({ length: 300 }, (_, nth) => said(`c${nth}`, { author: `a${nth}` }))
+    const orphans = () => stores.threads.putComments(P1, many, T0, { ...RULES, maxComments: 2_000 })
+    const removals = [
+      () => stores.threads.deletePost(P1, retractionOf(P1)),
+      () =>
+        recovery().restore(P1, [{ protocol: 'rumor', revision: 2, final: false, deleted: false, contested: false }]),
+    ]
+    for (const remove of removals) {
+      await orphans()
+      const before = await freedBeside()
+      await remove()
+      await expect.poll(async () => (await freedBeside()) - before, { timeout: 5_000 }).toBeGreaterThanOrEqual(2)
+      keys = keysUnder(`test-${randomUUID()}`)
+      stores = {
+        ...stores,
+        threads: redisThreads(client, keys, { keepTombstoneMs: 60_000, keepAfterFinalMs: KEEP_MS }),
+      }
+    }
   })
 
   it('is right after a recovery: of what is restored, forgotten, and brought back to be judged again', async () => {
