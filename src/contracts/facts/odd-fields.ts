@@ -272,8 +272,16 @@ function hasWords(given: unknown): boolean {
   return typeof kind !== 'string'
 }
 
+/** Longest https address, in characters: each case has a copy of it, where the words of a data address are set aside. */
+const LONGEST_ADDRESS = 8_192
+
 const urlOf: ReadField = (given, odd) => {
-  if (typeof given === 'string' && /^(https:\/\/|data:)/i.test(given)) return given.toWellFormed()
+  const isAddress = typeof given === 'string' && /^(https:\/\/|data:)/i.test(given)
+  if (isAddress && (given.length <= LONGEST_ADDRESS || /^data:/i.test(given))) return given.toWellFormed()
+  if (isAddress) {
+    odd(`longer than ${LONGEST_ADDRESS} characters, left out`)
+    return undefined
+  }
   odd('neither an https: nor a data: URL, left out')
   return undefined
 }

@@ -320,6 +320,19 @@ describe('a field that cannot be odd', () => {
   })
 })
 
+test('an address of an image is left out where it is long, unless it has the image itself', () => {
+  const read = (url: string) =>
+    messageIn(postMessage, JSON.stringify({ ...BASES.post, media: [{ kind: 'image', url, alt: 'a' }] }))
+  const https = (length: number) => `https://x.example/${'a'.repeat(length - 18)}`
+  for (const url of [https(8_192), `data:image/png;base64,${'A'.repeat(9_000)}`])
+    expect(read(url)).toMatchObject({ media: [{ kind: 'image', url, alt: 'a' }] })
+  const { media, odd } = read(https(8_193))
+  expect([media, odd]).toEqual([
+    [{ kind: 'image', alt: 'a' }],
+    [{ field: 'media.0.url', why: 'longer than 8192 characters, left out' }],
+  ])
+})
+
 describe('null is absent', () => {
   test.each(PATHS.filter(([, path]) => !path.includes('.')))('in a %s: %s', (kind, field) => {
     const message = messageIn(SCHEMAS[kind], withField(kind, field, 'null'))
