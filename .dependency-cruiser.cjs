@@ -144,6 +144,7 @@ const LIBRARIES = {
   pg: ['src/record/postgres'],
   'prom-client': ['src/operations/metrics'],
   pino: ['src/operations'],
+  '@silvia-odwyer': ['src/models/images'],
   '@lancedb': ['src/shelves/lancedb'],
   'apache-arrow': ['src/shelves/lancedb'],
   '@energetic-ai': ['src/shelves/embedders'],

@@ -35,4 +35,6 @@ export const review = z.strictObject({
   reasons: z.string().min(1).nullable(),
   claimFor: duration.refine((ms) => ms >= 60_000, 'at least 1m'),
   ownCaseAfter: duration,
+  pictures: z.strictObject({ keep: duration, most: z.int().min(1).max(1_000_000) }),
+  breakAfter: duration,
 })

@@ -205,6 +205,8 @@ export type Decision = About & {
   readonly code?: string
   /** The label in force was shown before they chose. */
   readonly sawLabel?: boolean
+  /** An image could not be shown to the person as it was judged. */
+  readonly unseen?: true
 } & ({ readonly label: string } | { readonly withdraw: true })
 
 /** What came of a decision. */

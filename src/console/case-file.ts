@@ -34,7 +34,7 @@ type Reader = Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
 /** Reads what the record has of a verdict; null if this session may see none of this id. */
 export async function caseFile(
   id: string,
-  { record, kinds, session }: { record: Reader; kinds: ProtocolGuides; session: Session },
+  { record, kinds, session }: { record: Reader; kinds: ProtocolGuides; session: Pick<Session, 'tenants'> },
 ): Promise<CaseFile | null> {
   const row = await record.verdict(id, session.tenants)
   if (row === null) return null

@@ -160,7 +160,7 @@ export function consoleOf(parts: ConsoleParts) {
     const { made: answer, verdicts } = await (found.takesTurns === true ? turn(asker, request.signal, work) : work())
     const shown = isForm ? new Set([...verdicts].filter((id) => !about.includes(id))) : verdicts
     const ofFile = 'file' in answer ? { sha256: hash('sha256', answer.file, 'hex') } : {}
-    const isShown = 'body' in answer || 'file' in answer
+    const isShown = 'body' in answer || 'file' in answer || 'image' in answer
     if (
       isShown &&
       shown.size > 0 &&
@@ -252,11 +252,12 @@ function fromElsewhere({ pathname, search }: URL): SafeMarkup {
   return html`<h1>${title}</h1><p>${says}</p><p><a class="button" href="${pathname}${search}">${open}</a></p>`
 }
 
-/** Another address, a stream, a few words or a file. */
+/** Another address, a stream, a few words, a file or an image. */
 async function otherAnswer(request: Request, answer: Exclude<PageAnswer, { body: SafeMarkup }>): Promise<Response> {
   if ('to' in answer) return redirect(answer.to)
   if ('news' in answer) return newsAnswer(answer.news)
   if ('file' in answer) return fileAnswer(answer.file, answer.name)
+  if ('image' in answer) return new Response(answer.image, { headers: { 'content-type': 'image/jpeg' } })
   const isHead = request.method === 'HEAD'
   if (isHead) await answer.stream.cancel()
   const headers = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' }

@@ -1,5 +1,6 @@
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { RecordedRow, RecordFilter } from '../contracts/ports/record.ts'
+import { covered, harmIn } from './covers.ts'
 import { howDecided, type ProtocolGuides, sayingOf, toneOf } from './kinds.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
@@ -106,7 +107,7 @@ function rowOf(row: RecordedRow, lists: Lists): SafeMarkup {
   const data = rowData(row, lists)
   if (data.words === null) return rowMarkup(data, html`<p class="row-words faint">${TEXTS.live.noWords}</p>`)
   const said = html`<p class="row-words">${words(data.words, { lang: data.lang })}</p>`
-  return rowMarkup(data, data.hidden === null ? said : hiddenWords(data.hidden, said))
+  return rowMarkup(data, data.hidden === null ? said : covered(data.hidden, said))
 }
 
 function rowMarkup({ id, href, at, label, tone, protocol, how, of, subject }: RowData, said: TemplatePart): SafeMarkup {
@@ -114,16 +115,12 @@ function rowMarkup({ id, href, at, label, tone, protocol, how, of, subject }: Ro
 ${said}<p class="row-of faint">${words(of)}</p></li>`
 }
 
-function hiddenWords(why: string, said: SafeMarkup): SafeMarkup {
-  return html`<details class="hidden"><summary>${why}</summary>${said}</details>`
-}
-
 /** What a script fills with the data of a row. */
 export function rowTemplate(): SafeMarkup {
   const nothing = { id: '', href: '', at: '1970-01-01T00:00:00Z', label: '', tone: 'plain', protocol: '', how: '' }
   const data = { ...nothing, words: '', hidden: null, lang: '', of: '', subject: '' }
   const said = html`<p class="row-words">${words('')}</p>`
-  return html`<template>${rowMarkup(data, [said, hiddenWords('', said), html`<p class="row-words none faint">${TEXTS.live.noWords}</p>`])}</template>`
+  return html`<template>${rowMarkup(data, [said, covered('', said), html`<p class="row-words none faint">${TEXTS.live.noWords}</p>`])}</template>`
 }
 
 /** Protocols as options of a select. */
@@ -180,11 +177,8 @@ export class DisturbingSubjects {
     return this.#whyOf(verdict) ?? [...(known?.values() ?? [])][0] ?? null
   }
 
-  #whyOf({ label, filtered = [], protocol, decidedBy }: RecordedRow['verdict']): string | null {
-    const disturbing = this.#kinds.get(protocol)?.reading?.disturbing ?? []
-    if (label !== null && disturbing.includes(label)) return TEXTS.live.hidden(label)
-    const isOpen = label === null && decidedBy !== 'scores' && disturbing.length > 0
-    return isOpen || filtered.length > 0 ? TEXTS.live.hiddenUndecided : null
+  #whyOf(verdict: RecordedRow['verdict']): string | null {
+    return harmIn(verdict, this.#kinds)?.why ?? null
   }
 }
 

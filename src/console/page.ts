@@ -26,6 +26,8 @@ export type PageAnswer =
   /** What has become of a page that somebody has open, in a few words; null: nothing. */
   | { readonly news: string | null }
   | { readonly file: string; readonly name: string }
+  /** A JPEG. */
+  | { readonly image: Uint8Array<ArrayBuffer> }
   | { readonly stream: ReadableStream<Uint8Array> }
 
 /** A page of the console, behind all checks. */
@@ -74,8 +76,10 @@ export function layout(of: {
 <link rel="stylesheet" href="${asset('verdict.css')}">
 <link rel="stylesheet" href="${asset('evidence.css')}">
 <link rel="stylesheet" href="${asset('review.css')}">
+<link rel="stylesheet" href="${asset('covers.css')}">
 <script type="module" src="${asset('console.js')}"></script>
 <script type="module" src="${asset('keys.js')}"></script>
+<script type="module" src="${asset('covers.js')}"></script>
 </head>
 <body>
 <a class="skip" href="#main">${TEXTS.skip}</a>
@@ -95,7 +99,7 @@ function menu(
   const mayDecide = has('/review') && tenantsOf(grants, 'decide')?.length !== 0
   return html`<nav aria-label="${TEXTS.pages}">${PLACES.filter(([place]) => has(place)).map(([place, name]) => html`<a href="${place}"${current(place)}>${name}</a>`)}</nav>
 <details class="who"><summary>${words(by, { most: 60 })}</summary>
-<form method="post" action="/sign-out"><input type="hidden" name="token" value="${token}"><button>${TEXTS.signOut}</button><button name="all" value="yes">${TEXTS.signOutAll}</button></form>${mayDecide ? html`<a href="/review/mine">${TEXTS.review.mine}</a><form method="post" action="/review/undo"><input type="hidden" name="token" value="${token}"><button data-press="u">${TEXTS.review.undo}</button></form>` : NOTHING}<button type="button" data-keys="${TEXTS.keys.on}" data-no-keys="${TEXTS.keys.off}" hidden>${TEXTS.keys.on}</button></details>`
+<form method="post" action="/sign-out"><input type="hidden" name="token" value="${token}"><button>${TEXTS.signOut}</button><button name="all" value="yes">${TEXTS.signOutAll}</button></form><a href="/covers">${TEXTS.covers.title}</a>${mayDecide ? html`<a href="/review/mine">${TEXTS.review.mine}</a><form method="post" action="/review/undo"><input type="hidden" name="token" value="${token}"><button data-press="u">${TEXTS.review.undo}</button></form>` : NOTHING}<button type="button" data-keys="${TEXTS.keys.on}" data-no-keys="${TEXTS.keys.off}" hidden>${TEXTS.keys.on}</button></details>`
 }
 
 /** What a page's script shows for `?`. */

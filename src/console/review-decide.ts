@@ -4,6 +4,7 @@ import type { ReviewItem } from '../contracts/ports/review.ts'
 import { refusalOf, sendDecision } from './decision-page.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import type { PageAnswer, PageCall } from './page.ts'
+import type { PostViewParts } from './post-view.ts'
 import { type ReasonCodes, reasonOf } from './reason-codes.ts'
 import type { DeskParts, ReviewDesk } from './review-desk.ts'
 import type { FilledForm } from './review-form.ts'
@@ -21,6 +22,7 @@ export interface DecidingParts extends DeskParts {
   readonly labelAfter: number
   /** Tells to whom posts are assigned; null: nobody is assigned here. */
   readonly casework: CaseworkDesk | null
+  readonly view: PostViewParts
 }
 
 /** Decides on an item that this person has, or can still have; leads to what else of its post is theirs, or to the next one. */

@@ -5,12 +5,13 @@ import { type CaseFile, caseFile } from './case-file.ts'
 import { onceField } from './decision-form.ts'
 import { badge, findingOf, howDecided, type ProtocolGuides } from './kinds.ts'
 import { isDebated, missingSection, sideCounts } from './notes.ts'
+import { type PostViewParts, postCard } from './post-view.ts'
 import type { ReasonCodes } from './reason-codes.ts'
 import { type FilledForm, judgeForm, NOT_FILLED } from './review-form.ts'
 import { assigneeOf, button, isBlind, reasonsOf, takenBy } from './review-list.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
-import { claimCard, commentsSection, shownComments } from './thread.ts'
+import { commentsSection, shownComments } from './thread.ts'
 import { carriedId, html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
 import { whySection } from './why.ts'
 
@@ -26,6 +27,7 @@ export interface ItemParts {
   readonly canAssign: boolean
   /** Items in the same words as this one, which the same person may take. */
   readonly copiesOf: (item: ReviewItem) => Promise<readonly ReviewItem[]>
+  readonly view: PostViewParts
 }
 
 /**
@@ -68,7 +70,7 @@ export async function itemBody(
   return html`<h1>${own.some(isBlind) ? TEXTS.review.second : TEXTS.review.title}</h1>
 ${of.notice}${of.refused === undefined ? NOTHING : html`<p class="notice" role="alert">${words(of.refused.says, { most: 400 })}</p>`}
 ${own.some(({ isOwnCase }) => isOwnCase) ? html`<p class="notice">${TEXTS.review.ownCase}</p>` : NOTHING}
-${thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : claimCard(thread.post)}
+${first?.file == null || thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : await postCard(first.file, session, { isBlind: own.some((item) => isBlind(item) || isLabelAfter(item, session.by, parts.labelAfter)), isItem: true, below: button('/review/unseen', TEXTS.pictures.couldNotSee, pressed) }, parts.view)}
 <div class="actions">${button('/review/skip', TEXTS.review.skip, { ...pressed, press: 's' })}${button('/review/release', TEXTS.review.release, { ...pressed, press: 'r' })}<span class="faint">${TEXTS.review.yours} ${moment(own[0]?.reservation?.until)}</span></div>
 ${all.map(({ item, file, copies }, at) => itemSection(item, { file, copies, at, isOwn: own.includes(item), refused: of.refused }, parts))}
 ${parts.canAssign ? assignForm(post, parts) : assigneeOf(post)}

@@ -11,6 +11,7 @@ import {
   type ReviewItem,
   type ReviewPost,
 } from '../contracts/ports/review.ts'
+import { covered } from './covers.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import { type DisturbingSubjects, field, options } from './lists.ts'
 import type { Session } from './sessions.ts'
@@ -173,7 +174,7 @@ function postWords(post: ReviewPost, { disturbing, rows, isLabelAfter }: ListPar
   const why = own.map((row) => disturbing.because(row)).find((one) => one !== null)
   if (why === undefined) return said
   const isHidden = post.items.some((item) => isBlind(item) || isLabelAfter(item))
-  return html`<details class="hidden"><summary>${isHidden ? TEXTS.review.hidden : why}</summary>${said}</details>`
+  return covered(isHidden ? TEXTS.review.hidden : why, said)
 }
 
 /** To whom a post is assigned. */

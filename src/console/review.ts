@@ -17,6 +17,8 @@ export interface ReviewParts extends DecidingParts {
   readonly disturbing: DisturbingSubjects
 }
 
+/** How a post is left for the next one; the audit has the path, and so whether its images could not be seen. */
+const SKIP_PATHS = ['/review/skip', '/review/unseen'] as const
 /** Where a post is shown; the audit has the path, and so whether it was a lead's own case. */
 const ITEM_PATHS = ['/review/item', '/review/own-case'] as const
 
@@ -26,6 +28,10 @@ export function reviewPages(parts: ReviewParts): Page[] {
   const desk = reviewDesk(parts)
   const { decided } = desk
   const once = new SubmittedForms()
+  const skipped = async ({ form, session }: PageCall): Promise<PageAnswer> => {
+    const but = await desk.released(idIn(form), session)
+    return desk.next(session, { but, only: form.get('only') ?? '' })
+  }
   return [
     ...ownDecisionPages({ ...parts, decided, once }),
     {
@@ -82,15 +88,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
         return { to: link('/review', { said: 'back' }) }
       },
     },
-    {
-      method: 'POST',
-      path: '/review/skip',
-      right: 'decide',
-      async answer({ form, session }) {
-        const but = await desk.released(idIn(form), session)
-        return desk.next(session, { but, only: form.get('only') ?? '' })
-      },
-    },
+    ...SKIP_PATHS.map((path): Page => ({ method: 'POST', path, right: 'decide', answer: skipped })),
     ...ITEM_PATHS.map((path) => ({
       method: 'GET' as const,
       path,

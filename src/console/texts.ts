@@ -1,3 +1,4 @@
+import { PICTURE_TEXTS } from './picture-texts.ts'
 import { REVIEW_TEXTS } from './review-texts.ts'
 import { VERDICT_TEXTS } from './verdict-texts.ts'
 
@@ -5,6 +6,7 @@ import { VERDICT_TEXTS } from './verdict-texts.ts'
 export const TEXTS = {
   ...VERDICT_TEXTS,
   ...REVIEW_TEXTS,
+  ...PICTURE_TEXTS,
   skip: 'Skip to content',
   pages: 'Pages',
   signOut: 'Sign out',
@@ -27,7 +29,7 @@ export const TEXTS = {
       ['s', 'gives it back, and takes the next'],
       ['c', 'confirms the label, and takes the next'],
       ['u', 'undoes your last decision'],
-      ['o', 'shows hidden texts'],
+      ['o', 'uncovers what is covered, one after the other'],
     ],
   },
   yes: 'yes',

@@ -1,6 +1,7 @@
 import { authorOf } from '../contracts/facts/author.ts'
-import { type Comment, type Post, type Snapshot, shownIn } from '../contracts/facts/thread.ts'
+import type { Comment, Post, Snapshot } from '../contracts/facts/thread.ts'
 import type { Verdict } from '../contracts/facts/verdict.ts'
+import { covered } from './covers.ts'
 import type { DebateView } from './debate.ts'
 import { scoreBar } from './kinds.ts'
 import { TEXTS } from './texts.ts'
@@ -11,13 +12,20 @@ const MOST_OF_COMMENT = 1_000
 /** Comments of a page of a thread. */
 export const THREAD_PAGE = 50
 
-/** The post or reply as people read it: who, when, in which language, and what its images show. */
-export function claimCard(post: Post): SafeMarkup {
-  const { lang = '', author, authorSince, createdAt, hateSpeech, media = [], clips = [] } = post
+/**
+ * The post or reply as people read it: who, when, in which language, and its pictures. `cover`: why its words are covered; null if
+ * they are not.
+ */
+export function claimCard(
+  post: Post,
+  { cover = null, pictures }: { cover?: string | null; pictures: TemplatePart },
+): SafeMarkup {
+  const { lang = '', author, authorSince, createdAt, hateSpeech, clips = [] } = post
+  const said = html`${when(hateSpeech, (quoted) => html`<p class="faint">${TEXTS.verdict.answers}</p><blockquote>${words(quoted)}</blockquote>`)}
+<div class="claim-words">${words(post.text, { lang })}</div>`
   return html`<article class="claim"><h2>${hateSpeech === undefined ? TEXTS.verdict.claim : TEXTS.verdict.reply}</h2>
-${when(hateSpeech, (said) => html`<p class="faint">${TEXTS.verdict.answers}</p><blockquote>${words(said)}</blockquote>`)}
-<div class="claim-words">${words(post.text, { lang })}</div>
-${media.map((medium) => html`<p class="image"><span class="faint">${TEXTS.verdict.image}</span> ${words(shownIn(medium) ?? TEXTS.verdict.noImage, { most: 1_000 })}</p>`)}
+${cover === null ? said : covered(cover, said)}
+${pictures}
 ${clips.map(({ kind, transcript }) => html`<p class="image"><span class="faint">${TEXTS.verdict[kind]}</span> ${words(transcript ?? TEXTS.verdict.noWords, { most: 1_000 })}</p>`)}
 <p class="faint">${words(author ?? TEXTS.verdict.unknown, { most: 60 })} · ${moment(createdAt)}${lang === '' ? NOTHING : html` · ${words(lang, { most: 20 })}`}${when(authorSince, (since) => html` · ${TEXTS.verdict.joined} ${moment(since)}`)}</p></article>`
 }
@@ -97,14 +105,17 @@ function bySides(
 }
 
 /** A page of a thread, from the nth comment on. */
-export function threadBody(thread: Snapshot, of: { verdictId: string; from: number; weighed: Weighed }): SafeMarkup {
-  const { verdictId, from, weighed } = of
+export function threadBody(
+  thread: Snapshot,
+  of: { verdictId: string; from: number; weighed: Weighed; card: TemplatePart },
+): SafeMarkup {
+  const { verdictId, from, weighed, card } = of
   const all = thread.comments.length
   const to = Math.min(all, from + THREAD_PAGE)
   const page = (at: number) => link('/thread', { id: verdictId, from: String(at) })
   return html`<h1>${TEXTS.thread.title}</h1>
 <p><a href="${link('/verdict', { id: verdictId })}">${TEXTS.thread.back}</a></p>
-${claimCard(thread.post)}
+${card}
 <p class="faint">${TEXTS.thread.from(Math.min(from + 1, all), to, all)}</p>
 <ol class="comments">${thread.comments.slice(from, to).map((comment, at) => commentItem(comment, from + at, thread, weighed))}</ol>
 <p>${from > 0 ? html`<a href="${page(Math.max(0, from - THREAD_PAGE))}">${TEXTS.thread.before}</a> ` : NOTHING}${to < all ? html`<a href="${page(to)}">${TEXTS.thread.next}</a>` : NOTHING}</p>`

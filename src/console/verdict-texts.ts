@@ -40,7 +40,6 @@ export const VERDICT_TEXTS = {
     claim: 'The post',
     reply: 'The reply',
     answers: 'It answers',
-    image: 'Image',
     noImage: 'nobody described it',
     video: 'Video',
     audio: 'Audio',

@@ -12,9 +12,10 @@ import { evidenceBody, evidenceHead } from './evidence.ts'
 import { badge, findingOf, howDecided, type ProtocolGuides, sayingOf } from './kinds.ts'
 import { callsSection, isDebated, missingSection, sideCounts, sinceSection, timelineSection } from './notes.ts'
 import type { Page, PageAnswer } from './page.ts'
+import { type PostViewParts, postCard, savedCard } from './post-view.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
-import { claimCard, commentsSection, shownComments, THREAD_PAGE, threadBody } from './thread.ts'
+import { commentsSection, shownComments, THREAD_PAGE, threadBody } from './thread.ts'
 import { html, link, moment, NOTHING, type SafeMarkup, shown, type TemplatePart, when, words } from './view.ts'
 import { whySection } from './why.ts'
 
@@ -28,6 +29,7 @@ interface VerdictParts {
   readonly clock: Clock
   /** Where browsers have the console; empty where it is not said. */
   readonly publicUrl: string
+  readonly view: PostViewParts
 }
 
 const NOTHING_HERE: PageAnswer = {
@@ -37,7 +39,16 @@ const NOTHING_HERE: PageAnswer = {
 }
 
 /** A verdict with its whole argument; the same as one file; and its thread. */
-export function verdictPages({ record, kinds, style, canDecide, blinds, clock, publicUrl }: VerdictParts): Page[] {
+export function verdictPages({
+  record,
+  kinds,
+  style,
+  canDecide,
+  blinds,
+  clock,
+  publicUrl,
+  view,
+}: VerdictParts): Page[] {
   const read = (query: URLSearchParams, session: Session) => caseFile(query.get('id') ?? '', { record, kinds, session })
   /** What a person may not read now, since they give a second opinion on it. */
   const isClosed = ({ row }: CaseFile, { by }: Session) => blinds.isClosed(by, row.subject)
@@ -56,7 +67,8 @@ export function verdictPages({ record, kinds, style, canDecide, blinds, clock, p
         const decide = decides ? decisionSection(file, session) : NOTHING
         const notice = decisionNotice(query.get('done'))
         const news = newsPlace(file)
-        return { title: titleOf(file), body: html`${notice}${news}${verdictBody(file, kinds, tools)}${decide}` }
+        const body = verdictBody(file, kinds, { tools, card: await postCard(file, session, {}, view) })
+        return { title: titleOf(file), body: html`${notice}${news}${body}${decide}` }
       },
     },
     {
@@ -85,7 +97,7 @@ export function verdictPages({ record, kinds, style, canDecide, blinds, clock, p
         if (isClosed(file, session)) return CLOSED
         const saved = { at: clock(), by: session.by, from: publicUrl }
         const isGone = file.subjectRecord.deletedAt !== null
-        const page = verdictBody(file, kinds, NOTHING)
+        const page = verdictBody(file, kinds, { tools: NOTHING, card: await savedCard(file, view) })
         const body = isGone ? page : html`${evidenceHead(file, kinds, saved)}${page}${evidenceBody(file, kinds)}`
         return { file: toFile(fileTitle(file, saved.at), body, style), name: fileName(file.row.verdict) }
       },
@@ -105,6 +117,7 @@ export function verdictPages({ record, kinds, style, canDecide, blinds, clock, p
           title: TEXTS.thread.title,
           body: threadBody(thread, {
             verdictId: row.verdict.id,
+            card: await postCard(file, session, {}, view),
             from,
             weighed: { marks: debate.marks, evidence: ruled.evidence },
           }),
@@ -133,7 +146,11 @@ function fileTitle({ row: { verdict } }: CaseFile, at: number): string {
   return TEXTS.evidence.fileTitle(shown(verdict.id, 200), new Date(at).toISOString().slice(0, 10))
 }
 
-function verdictBody(file: CaseFile, kinds: ProtocolGuides, tools: TemplatePart): SafeMarkup {
+function verdictBody(
+  file: CaseFile,
+  kinds: ProtocolGuides,
+  { tools, card }: { tools: TemplatePart; card: TemplatePart },
+): SafeMarkup {
   const { row, subjectRecord, ruled, argued, before, thread, debate, kind, transcript } = file
   const { verdict } = row
   if (subjectRecord.deletedAt !== null) return deletedBody(file)
@@ -147,7 +164,7 @@ function verdictBody(file: CaseFile, kinds: ProtocolGuides, tools: TemplatePart)
   const sideShown = kind?.reading?.debate?.showsComments === true
   const sides = sideShown ? ([ruled.evidence.support, ruled.evidence.oppose] as const) : ([[], []] as const)
   return html`${headline(file, kinds)}${tools}
-${thread === null ? html`<p class="notice">${file.isUnreadable ? TEXTS.verdict.unreadable : TEXTS.verdict.noTranscript}</p>` : claimCard(thread.post)}
+${thread === null ? html`<p class="notice">${file.isUnreadable ? TEXTS.verdict.unreadable : TEXTS.verdict.noTranscript}</p>` : card}
 ${whySection(file)}
 ${missingSection(file)}
 ${transcript !== null && transcript.cut.length > 0 ? html`<p class="notice">${TEXTS.verdict.cut} ${words(transcript.cut.join('; '), { most: 400 })}</p>` : NOTHING}

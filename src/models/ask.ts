@@ -1,5 +1,6 @@
 import type { Ask } from '../contracts/facts/ask.ts'
 import { ParameterRefused, PermanentError, RetryLaterError } from '../contracts/facts/errors.ts'
+import { imageHash } from '../contracts/facts/image-bytes.ts'
 import type { ChatMessage } from '../contracts/facts/verdict.ts'
 import { LargerThanLimit } from '../contracts/ports/call-limits.ts'
 import type { MemoEntry } from '../contracts/ports/memo.ts'
@@ -43,7 +44,8 @@ export async function ask(gateway: GatewayState, context: AskContext): Promise<A
     const { memoHits: hits } = settled.usage
     if (hits > 0) report('memo:hit', { protocol, stage: context.ask.stage, hits, ...saved, caseId })
     if (!settled.memo) outageDeferral?.answered(chain, context, beganAt)
-    return settled
+    const imageHashes = frame.flatMap(({ images: seen = [] }) => seen.map(imageHash))
+    return imageHashes.length === 0 ? settled : { ...settled, imageHashes }
   } catch (thrown) {
     // If none of them answers anybody, the ask waits until one does.
     const error =

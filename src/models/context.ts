@@ -68,7 +68,18 @@ export interface ModelPrompt {
 /** The part of an ask's journal entry that its answerer supplies. */
 export type AskResult = Pick<
   Readonly<JournalEntry>,
-  'answer' | 'failed' | 'raw' | 'model' | 'models' | 'usage' | 'ms' | 'memo' | 'remarks' | 'shown' | 'sent'
+  | 'answer'
+  | 'failed'
+  | 'raw'
+  | 'model'
+  | 'models'
+  | 'usage'
+  | 'ms'
+  | 'memo'
+  | 'remarks'
+  | 'shown'
+  | 'sent'
+  | 'imageHashes'
 >
 
 /** The context of an attempt that begins. */

@@ -2,17 +2,19 @@ import type { Verdict } from '../contracts/facts/verdict.ts'
 import type { SubjectRecord } from '../contracts/ports/record.ts'
 import type { Judgement } from '../contracts/ports/review.ts'
 
-/** People's current verdicts on one subject. */
+/** People's current verdicts on one subject; none that rests on images which could not be shown. */
 export function judgementsOf({ subject, lang, verdicts, said }: SubjectRecord): Judgement[] {
   return verdicts.flatMap(({ verdict: human, standing }) => {
     const { label, protocol, revision, decision } = human
     if (!standing || human.decidedBy !== 'human' || label === null || decision === undefined) return []
+    if (decision.unseen === true) return []
     const beneath = verdicts
       .filter(({ verdict: one }) => one.protocol === protocol && one.revision < revision && isMachines(one))
       .sort((a, b) => b.verdict.revision - a.verdict.revision)[0]
     const opinions = new Map<string, string>()
     for (const one of said) {
-      const { opinion, against } = one.message as { opinion?: unknown; against?: unknown }
+      const { opinion, against, unseen } = one.message as { opinion?: unknown; against?: unknown; unseen?: unknown }
+      if (unseen === true) continue
       const isOfThis = one.said === 'decision' && opinion === true && against === revision && one.protocol === protocol
       if (isOfThis && one.label !== null && one.by !== decision.by) opinions.set(one.by, one.label)
     }

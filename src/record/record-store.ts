@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs'
 import { OperatorError } from '../contracts/facts/errors.ts'
+import type { ReviewPictures } from '../contracts/ports/pictures.ts'
 import { RecordDamaged, type RecordReader, type RecordStore } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
 import type { DatabaseAddress } from './postgres/connection.ts'
-import { postgresRecord, postgresRecordReader, postgresReviewQueue } from './postgres/record.ts'
+import { postgresPictures, postgresRecord, postgresRecordReader, postgresReviewQueue } from './postgres/record.ts'
 import * as database from './postgres/replace.ts'
 import { NoRecord } from './postgres/schema.ts'
 import type { QueueRules } from './review-queue.ts'
-import { drawKeyOf, sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from './sqlite/record.ts'
+import { drawKeyOf, sqlitePictures, sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from './sqlite/record.ts'
 import * as file from './sqlite/replace.ts'
 
 /** Where the record is, and how it is kept, as in the settings. */
@@ -59,6 +60,14 @@ export function reviewQueueOf(settings: RecordSettings): Promise<ReviewQueue> {
     record.store === 'sqlite'
       ? sqliteReviewQueue({ path: record.path, costs, ownCaseAfter })
       : postgresReviewQueue({ address: addressOf(record), costs, ownCaseAfter }),
+  )
+}
+
+/** What people look at beside the same record. Throws as `recordReaderOf` does. */
+export function reviewPicturesOf(settings: RecordSettings): Promise<ReviewPictures> {
+  const { record } = settings
+  return asked(settings, () =>
+    record.store === 'sqlite' ? sqlitePictures(record.path) : postgresPictures(addressOf(record)),
   )
 }
 

@@ -75,6 +75,8 @@ async function served() {
   const part = await consolePart(settings, {
     record,
     queue: record.review,
+    pictures: record.pictures,
+    keptImage: null,
     loops,
     clock: Date.now,
     report: () => {},

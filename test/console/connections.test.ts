@@ -22,6 +22,8 @@ async function served() {
   const part = await consolePart(loadSettings({ GAVEL_CONSOLE_PORT: '0', GAVEL_DRAIN: '1s' }), {
     record,
     queue: record.review,
+    pictures: record.pictures,
+    keptImage: null,
     loops,
     clock: Date.now,
     report: () => {},

@@ -1,11 +1,14 @@
 import { readReasonCodes } from '../../src/app/composition/reason-codes.ts'
 import { BlindReviews } from '../../src/console/blind-review.ts'
 import { type Asset, consoleOf } from '../../src/console/console.ts'
+import { coverPages } from '../../src/console/covers.ts'
 import { decisionPage } from '../../src/console/decision-page.ts'
 import { healthPage, type ServiceStatus } from '../../src/console/health.ts'
 import type { ProtocolGuides } from '../../src/console/kinds.ts'
 import { DisturbingSubjects } from '../../src/console/lists.ts'
 import { livePages } from '../../src/console/live.ts'
+import { SubjectPictures } from '../../src/console/pictures.ts'
+import { picturePages } from '../../src/console/post-view.ts'
 import { auditedQueue, auditedRecord } from '../../src/console/read-audit.ts'
 import { reviewPages } from '../../src/console/review.ts'
 import type { ReviewShares } from '../../src/console/review-shares.ts'
@@ -13,18 +16,24 @@ import { searchPage } from '../../src/console/search.ts'
 import { Sessions } from '../../src/console/sessions.ts'
 import type { Way } from '../../src/console/sign-in.ts'
 import { RecordStream } from '../../src/console/stream.ts'
+import { markingUnseen } from '../../src/console/unseen-decisions.ts'
 import { verdictPages } from '../../src/console/verdict.ts'
 import type { AuditEntry } from '../../src/contracts/facts/audit.ts'
+import { PermanentError } from '../../src/contracts/facts/errors.ts'
 import type { NamedGrant } from '../../src/contracts/facts/person-roles.ts'
+import type { Post } from '../../src/contracts/facts/thread.ts'
 import type { Turn, Verdict } from '../../src/contracts/facts/verdict.ts'
 import { noUsage } from '../../src/contracts/facts/verdict.ts'
 import type { CaseworkDesk } from '../../src/contracts/ports/casework.ts'
 import type { DecisionDesk } from '../../src/contracts/ports/decisions.ts'
+import type { LoadImage } from '../../src/contracts/ports/images.ts'
+import type { ReviewPictures } from '../../src/contracts/ports/pictures.ts'
 import type { RecordStore } from '../../src/contracts/ports/record.ts'
 import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
+import { redrawing } from '../../src/models/images/redraw.ts'
 import type { Asker } from '../../src/platform/who-asks.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
-import { at, feed } from '../contracts/record.ts'
+import { at, DAY, feed } from '../contracts/record.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
@@ -81,6 +90,7 @@ export interface Judged {
     readonly author?: string
     readonly lang?: string
     readonly hateSpeech?: string
+    readonly media?: NonNullable<Post['media']>
   }
   readonly comments?: readonly {
     readonly id: string
@@ -102,7 +112,7 @@ export async function aConsole({
   isAlone = false,
   streams = 4,
   way,
-  people = [],
+  people: granted = [],
   publicUrl = '',
   note,
   isUnderstudy = false,
@@ -111,6 +121,9 @@ export async function aConsole({
   labelAfter = 0,
   casework = null,
   record: given,
+  loadImage = async () => {
+    throw new PermanentError('image', 'not a URL')
+  },
 }: {
   decide?: DecisionDesk['decide']
   look?: () => Promise<ServiceStatus>
@@ -131,7 +144,8 @@ export async function aConsole({
   /** Of so many verdicts the label is shown afterwards. */
   labelAfter?: number
   casework?: CaseworkDesk | null
-  record?: RecordStore & { readonly review: ReviewQueue }
+  record?: RecordStore & { readonly review: ReviewQueue; readonly pictures: ReviewPictures }
+  loadImage?: LoadImage
 } = {}) {
   const record = given ?? (await recordInMemory({ auditShare, blindShare: 1 }))
   const topics = feed(record)
@@ -150,6 +164,20 @@ export async function aConsole({
     type,
     bytes: new TextEncoder().encode(`/* ${name} */`),
   })
+  const people = record.pictures
+  const seeing = { record: shown, kinds, people, clock: () => now, breakAfter: 1_200_000 }
+  const redraw = redrawing()
+  const keep = { keep: DAY, most: 10 }
+  const pictures = new SubjectPictures({
+    store: people,
+    load: loadImage,
+    redraw,
+    keptImage: null,
+    clock: () => now,
+    keep,
+  })
+  const view = { ...seeing, pictures }
+  const decisionDesk = markingUnseen({ decide }, view)
   const pages = [
     ...livePages({ record: shown, arriving, blinds, ...lists, streams }),
     ...verdictPages({
@@ -160,7 +188,10 @@ export async function aConsole({
       style: 'body{color:#111}',
       clock: () => now,
       publicUrl,
+      view,
     }),
+    ...picturePages(view),
+    ...coverPages({ people, clock: () => now }),
     searchPage({ record: shown, blinds, ...lists }),
     healthPage({
       forPeople: async () => waiting,
@@ -174,15 +205,16 @@ export async function aConsole({
           record: shown,
           ...lists,
           blinds,
-          decisionDesk: { decide },
+          decisionDesk,
           clock: () => now,
           reserveFor: 900_000,
           shares,
           labelAfter,
           casework,
           codes: readReasonCodes(null),
+          view,
         })),
-    decisionPage({ record: shown, kinds, blinds, decisionDesk: { decide }, clock: () => now }),
+    decisionPage({ record: shown, kinds, blinds, decisionDesk, clock: () => now }),
   ]
   const { fetch } = consoleOf({
     pages,
@@ -192,12 +224,14 @@ export async function aConsole({
       asset('verdict.css', 'text/css'),
       asset('evidence.css', 'text/css'),
       asset('review.css', 'text/css'),
+      asset('covers.css', 'text/css'),
       asset('console.js', 'text/javascript'),
       asset('keys.js', 'text/javascript'),
+      asset('covers.js', 'text/javascript'),
       asset('icon.svg', 'image/svg+xml'),
     ],
     way: way ?? { way: 'link', print: () => void printed.push(sessions.link('anna')) },
-    people,
+    people: granted,
     publicUrl,
     isUnderstudy,
     clock: () => now,

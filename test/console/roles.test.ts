@@ -17,6 +17,10 @@ const PAGES: Readonly<Record<string, PersonRole>> = {
   'GET /thread': 'viewer',
   'GET /search': 'viewer',
   'GET /health': 'viewer',
+  'GET /picture': 'viewer',
+  'GET /picture/news': 'viewer',
+  'GET /covers': 'viewer',
+  'POST /covers': 'viewer',
   'GET /review': 'moderator',
   'GET /review/item': 'moderator',
   'GET /review/own-case': 'moderator',
@@ -26,6 +30,7 @@ const PAGES: Readonly<Record<string, PersonRole>> = {
   'POST /review/release': 'moderator',
   'POST /review/undo': 'moderator',
   'POST /review/skip': 'moderator',
+  'POST /review/unseen': 'moderator',
   'POST /review/decide': 'moderator',
   'POST /decide': 'moderator',
 }

@@ -37,6 +37,8 @@ export async function servedQueue(env: Record<string, string> = {}) {
   const part = await consolePart(settings, {
     record,
     queue: record.review,
+    pictures: record.pictures,
+    keptImage: null,
     loops,
     clock: Date.now,
     report: () => {},

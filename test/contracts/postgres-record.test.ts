@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe } from 'vitest'
 import type { DrawShares } from '../../src/record/draws.ts'
-import { postgresRecord, postgresReviewQueue } from '../../src/record/postgres/record.ts'
+import { postgresPictures, postgresRecord, postgresReviewQueue } from '../../src/record/postgres/record.ts'
 import type { QueueRules } from '../../src/record/review-queue.ts'
 import { aPostgres } from '../support/postgres-server.ts'
 import { drawLedgerContract } from './draw-ledger.ts'
+import { picturesContract } from './pictures.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
 
 const postgres = await aPostgres()
@@ -20,4 +21,11 @@ describe.skipIf(postgres === null)('a server of its own', () => {
   }
   recordContract('in PostgreSQL', inPostgres)
   drawLedgerContract('in PostgreSQL', inPostgres)
+  picturesContract('in PostgreSQL', async () => {
+    if (postgres === null) throw new Error('skipped')
+    const address = postgres.address(`record_${randomBytes(6).toString('hex')}`)
+    const kept = { keep: KEEP, maxBytes: 2 ** 40, sourceKeep: 8 * DAY, vacuumWithin: 3_600_000 }
+    const store = await postgresRecord({ address, ...kept, auditShare: 0, blindShare: 0 })
+    return { store, pictures: await postgresPictures(address) }
+  })
 })

@@ -2,10 +2,11 @@ import { join } from 'node:path'
 import type { DrawShares } from '../../src/record/draws.ts'
 import type { QueueRules } from '../../src/record/review-queue.ts'
 import { sameThreadHalf } from '../../src/record/sqlite/halves.ts'
-import { sqliteRecord, sqliteReviewQueue } from '../../src/record/sqlite/record.ts'
+import { sqlitePictures, sqliteRecord, sqliteReviewQueue } from '../../src/record/sqlite/record.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
 import { drawLedgerContract } from './draw-ledger.ts'
+import { picturesContract } from './pictures.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
 
 async function inFile({ costs, ownCaseAfter, ...shares }: QueueRules & DrawShares & { drawKey?: string }) {
@@ -21,4 +22,11 @@ drawLedgerContract('in SQLite', inFile)
 recordContract('in memory', async (review) => {
   const store = await recordInMemory(review)
   return { store, queue: store.review }
+})
+
+picturesContract('in SQLite', async () => {
+  const path = join(ownFolder('pictures'), 'record.sqlite')
+  const settings = { path, keep: KEEP, maxBytes: 2 ** 30, sourceKeep: 8 * DAY, auditShare: 0, blindShare: 0 }
+  const store = await sqliteRecord(settings, sameThreadHalf)
+  return { store, pictures: await sqlitePictures(path, sameThreadHalf) }
 })

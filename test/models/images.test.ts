@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
@@ -80,6 +81,7 @@ function setUp(
   keptImage?: GatewayParts['keptImage'],
 ) {
   const shown: string[] = []
+  const hashes: (readonly string[] | undefined)[] = []
   let now = 0
   let calls = 0
   const parts = memoryParts(() => now, budgets)
@@ -129,7 +131,10 @@ function setUp(
         }),
       )
       .then(
-        ({ answer }) => answer,
+        ({ answer, imageHashes }) => {
+          hashes.push(imageHashes)
+          return answer
+        },
         (error: Error & { code?: string }) => {
           failed(error)
           return error.code
@@ -138,7 +143,7 @@ function setUp(
   const pass = (ms: number) => {
     now += ms
   }
-  return { put, pass, parts, shown, calls: () => calls }
+  return { put, pass, parts, shown, hashes, calls: () => calls }
 }
 
 /** With a memo, each question is looked up by its image's data; without one it is not. */
@@ -152,6 +157,20 @@ describe.skipIf(certificates === null).each(MEMOS)('%s, an image', (_, memo) => 
     const { put } = setUp({ memo })
     expect(await put(describing('/a', '/b'))).toEqual(ANSWER)
     expect(fetched.sort()).toEqual(['/a', '/b'])
+  })
+
+  test('is named by the hash of its bytes beside the answer, so that people can tell later whether they see the same', async () => {
+    const { put, hashes } = setUp({ memo })
+    await put(describing('/a', '/b'))
+    await put(describing('/a', '/b'), { askId: 'again' })
+    const own = createHash('sha256').update(PNG).digest('hex')
+    expect(hashes).toEqual([
+      [own, own],
+      [own, own],
+    ])
+    const { messages: _, ...wordsAlone } = describing()
+    await put({ ...wordsAlone, messages: [{ role: 'user', content: 'Q' }] })
+    expect(hashes.at(-1)).toBeUndefined()
   })
 
   test('that can not be looked at is named by its place among those of its question', async () => {

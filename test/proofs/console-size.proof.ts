@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { BlindReviews } from '../../src/console/blind-review.ts'
 import type { PageAnswer } from '../../src/console/page.ts'
+import { SubjectPictures } from '../../src/console/pictures.ts'
 import { verdictPages } from '../../src/console/verdict.ts'
 import type { RecordBatch } from '../../src/contracts/ports/record.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { entriesOf } from '../../src/record/project.ts'
-import { sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from '../../src/record/sqlite/record.ts'
+import { sqlitePictures, sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from '../../src/record/sqlite/record.ts'
 import { aConsole } from '../console/console-for-tests.ts'
 import { aTranscript, at, CONTEXT, DAY, incoming, KEEP } from '../contracts/record.ts'
 import { ownFolder } from '../support/own-folder.ts'
@@ -29,6 +30,7 @@ it('a verdict’s page is drawn within 300 ms, however many verdicts the record 
     return context.skip('no filled record')
   }
   const record = await sqliteRecordReader(FILE)
+  const people = await sqlitePictures(FILE)
   try {
     const { rows } = await record.size()
     const kinds = new Map(
@@ -37,7 +39,17 @@ it('a verdict’s page is drawn within 300 ms, however many verdicts the record 
         { labels: [], ...labels, ...(reading === undefined ? {} : { reading }) },
       ]),
     )
+    const clock = Date.now
+    const pictures = new SubjectPictures({
+      store: people,
+      load: () => Promise.reject(new Error('none')),
+      redraw: () => Promise.reject(new Error('none')),
+      keptImage: null,
+      clock,
+      keep: { keep: 1, most: 1 },
+    })
     const pages = verdictPages({
+      view: { record, kinds, pictures, people, clock, breakAfter: 1 },
       record,
       kinds,
       style: '',
@@ -116,7 +128,8 @@ it('50,000 verdicts while a page is open: it is told a bounded part of each look
   const store = await sqliteRecord({ path, keep: KEEP, maxBytes: 2 ** 34, sourceKeep: 8 * DAY, ...shares })
   const review = await sqliteReviewQueue({ path, costs: {}, ownCaseAfter: DAY })
   try {
-    const console = await aConsole({ record: { ...store, review } })
+    const pictures = await sqlitePictures(path)
+    const console = await aConsole({ record: { ...store, review, pictures } })
     const cookie = await console.signedIn()
     const stream = await console.ask('/live/stream', { headers: { cookie } })
     const reader = stream.body?.getReader()

@@ -72,6 +72,15 @@ it('leaves out what stands no longer, and human verdicts beneath human ones', ()
   expect(of([human(), recorded({ protocol: 'hate' })])).toMatchObject([{ machine: null, audited: false }])
 })
 
+it('leaves out verdicts and opinions of people to whom an image could not be shown: they are no example', () => {
+  const unseen = human({ decision: { by: 'ann', against: null, of: '0@0', unseen: true } })
+  expect(of([recorded({}), unseen])).toEqual([])
+  const blind = opinion('ben', 'rumor', 3)
+  const said = { ...blind, message: { opinion: true, against: 3, unseen: true } }
+  expect(of([human()], [blind])).toMatchObject([{ opinions: [{ by: 'ben' }] }])
+  expect(of([human()], [said])).toMatchObject([{ opinions: [] }])
+})
+
 it('counts the last word of each other person on this verdict', () => {
   const said = [
     opinion('ben', 'rumor', 3),

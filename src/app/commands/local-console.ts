@@ -14,7 +14,7 @@ import { type ClosableRegistrar, closable } from '../../operations/closable.ts'
 import { type Loops, namedLoops } from '../../operations/loop.ts'
 import { makeTopics } from '../../operations/make-topics.ts'
 import type { Places } from '../../operations/status/state.ts'
-import { recordReaderOf, reviewQueueOf } from '../../record/record-store.ts'
+import { recordReaderOf, reviewPicturesOf, reviewQueueOf } from '../../record/record-store.ts'
 import { redisAddresses } from '../../store/redis/connect.ts'
 import { consolePart, type Link } from '../composition/console.ts'
 import { refusalsPart } from '../composition/gate.ts'
@@ -48,19 +48,23 @@ export function localConsole(
   return closable(async (keep) => {
     const record = keep(await recordReaderOf(settings))
     const queue = keep(await reviewQueueOf(settings))
+    const pictures = keep(await reviewPicturesOf(settings))
     const isAlone = settings.kafka.brokers.length === 0 || redisAddresses(settings.redis).length === 0
     const readStatus = isAlone
       ? notConnected
       : keep(await statusPart(settings, () => readingClient(settings, terminal), places, now)).readStatus
     const loops = keep(namedLoops(report))
     const writer = isAlone ? null : await writerOf(settings, { terminal, loops, gate, keep })
-    const decide = writer === null ? null : decidingOf(settings, writer, keep)
+    const redis = redisOnDemand(settings, keep)
+    const decide = writer === null ? null : decidingOf(settings, writer, redis)
     const audit = writer === null ? null : auditProducer({ writer, topic: topicsOf(settings).audit })
     const casework = writer === null ? null : caseworkProducer({ writer, topic: topicsOf(settings).casework })
     return keep(
       await consolePart(settings, {
         record,
         queue,
+        pictures,
+        keptImage: isAlone ? null : async (ref, hash) => (await redis()).threads.keptImage(ref, hash),
         readStatus,
         decide,
         audit,
@@ -92,20 +96,31 @@ async function writerOf(
   return gate === undefined ? writer : refusalsPart(settings, { gate, kafka, loops }, 'console-record').writer(writer)
 }
 
-/** Connects to Redis when somebody first decides: until then it needs not to be there. */
-function decidingOf(settings: Settings, writer: PlacingWriter, keep: ClosableRegistrar): DecisionDesk {
-  let opened: Promise<DecisionDesk> | null = null
-  const open = async () => {
-    const { told } = keep(await commandRedis(settings)).decisions
-    return decisionsProducer({ writer, topic: topicsOf(settings).decisions, told, waitMs: WAIT_MS })
+/** Connects to Redis when somebody first needs it: until then it needs not to be there. */
+function redisOnDemand(settings: Settings, keep: ClosableRegistrar): () => ReturnType<typeof commandRedis> {
+  let opened: ReturnType<typeof commandRedis> | null = null
+  return () => {
+    const open = opened ?? commandRedis(settings).then(keep)
+    opened = open
+    open.catch(() => {
+      opened = null
+    })
+    return open
   }
+}
+
+function decidingOf(
+  settings: Settings,
+  writer: PlacingWriter,
+  redis: () => ReturnType<typeof commandRedis>,
+): DecisionDesk {
   return {
     async decide(message, signal) {
-      opened ??= open().catch((error: unknown) => {
-        opened = null
-        throw error
-      })
-      return (await opened).decide(message, signal)
+      const { told } = (await redis()).decisions
+      return decisionsProducer({ writer, topic: topicsOf(settings).decisions, told, waitMs: WAIT_MS }).decide(
+        message,
+        signal,
+      )
     },
   }
 }

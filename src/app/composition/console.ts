@@ -3,12 +3,15 @@ import { PROJECT } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { BlindReviews } from '../../console/blind-review.ts'
 import { consoleOf } from '../../console/console.ts'
+import { coverPages } from '../../console/covers.ts'
 import { decisionPage } from '../../console/decision-page.ts'
 import { readAssets, runbooksIn, styleOf } from '../../console/files.ts'
 import { healthPage, type ServiceStatus } from '../../console/health.ts'
 import { DisturbingSubjects } from '../../console/lists.ts'
 import { livePages } from '../../console/live.ts'
 import { openIdProvider } from '../../console/openid.ts'
+import { SubjectPictures } from '../../console/pictures.ts'
+import { picturePages, picturesAhead } from '../../console/post-view.ts'
 import { auditedQueue, auditedRecord } from '../../console/read-audit.ts'
 import { servedAs } from '../../console/request-guard.ts'
 import { reviewPages } from '../../console/review.ts'
@@ -16,16 +19,22 @@ import { searchPage } from '../../console/search.ts'
 import { Sessions } from '../../console/sessions.ts'
 import { type Way, whyLoopbackOnly } from '../../console/sign-in.ts'
 import { RecordStream } from '../../console/stream.ts'
+import { markingUnseen } from '../../console/unseen-decisions.ts'
 import { verdictPages } from '../../console/verdict.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Audit } from '../../contracts/ports/audit.ts'
 import type { CaseworkDesk } from '../../contracts/ports/casework.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { DecisionDesk } from '../../contracts/ports/decisions.ts'
+import type { LoadImage } from '../../contracts/ports/images.ts'
+import type { ReviewPictures } from '../../contracts/ports/pictures.ts'
 import type { RecordReader } from '../../contracts/ports/record.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
+import type { ThreadStore } from '../../contracts/ports/threads.ts'
 import { serveDoor } from '../../door/server/door-server.ts'
+import { imageLoader } from '../../models/images/images.ts'
+import { redrawing } from '../../models/images/redraw.ts'
 import { closable, requestsDrain } from '../../operations/closable.ts'
 import type { Loops } from '../../operations/loop.ts'
 import { addressesIn } from '../../platform/who-asks.ts'
@@ -35,6 +44,8 @@ import { readReasonCodes } from './reason-codes.ts'
 
 /** How often is looked for what has come into the record, in ms. */
 const ARRIVALS_MS = 500
+/** How often pictures of what people are about to look at are fetched, in ms. */
+const AHEAD_MS = 10_000
 
 /** A link by which somebody signs in. */
 export interface Link {
@@ -51,6 +62,11 @@ export function consolePart(
   parts: {
     record: RecordReader
     queue: ReviewQueue
+    /** What people look at beside the record. */
+    pictures: ReviewPictures
+    /** An image that was set aside from a post; null: nothing that has them is connected. */
+    keptImage: ThreadStore['keptImage'] | null
+    loadImage?: LoadImage
     /** How the service stands now. */
     readStatus: () => Promise<ServiceStatus>
     /** null: nobody decides here. */
@@ -68,9 +84,9 @@ export function consolePart(
     report: Report
   },
 ) {
-  const { readStatus, decide, link, audit, isUnderstudy = false, loops, clock, report } = parts
+  const { readStatus, link, audit, isUnderstudy = false, loops, clock, report } = parts
   const [record, queue] = [auditedRecord(parts.record), auditedQueue(parts.queue)]
-  const { session, streams, publicUrl, people } = settings.console
+  const { session, streams, publicUrl } = settings.console
   return closable(async (keep) => {
     const kinds = sayingsForPeople(everyProtocol(settings))
     const assets = readAssets()
@@ -79,7 +95,12 @@ export function consolePart(
     const arriving = new RecordStream(record)
     const blinds = new BlindReviews(clock)
     const lists = { kinds, disturbing: new DisturbingSubjects(kinds) }
-    const { claimFor: reserveFor, shares, labelAfter, reasons } = settings.review
+    const { claimFor: reserveFor, shares, labelAfter, reasons, pictures: kept, breakAfter } = settings.review
+    const { pictures: people, keptImage, loadImage: load = imageLoader(settings.images) } = parts
+    const pictures = new SubjectPictures({ store: people, load, redraw: redrawing(), keptImage, clock, keep: kept })
+    const view = { record, kinds, pictures, people, clock, breakAfter }
+    const decide = parts.decide === null ? null : markingUnseen(parts.decide, view)
+    loops.start('console pictures', AHEAD_MS, picturesAhead(parts.queue, { ...view, record: parts.record }))
     loops.start('console arrivals', ARRIVALS_MS, () => arriving.poll())
     const closing = new AbortController()
     const printLink = () => {
@@ -88,7 +109,7 @@ export function consolePart(
     const { fetch } = consoleOf({
       assets,
       sessions,
-      people,
+      people: settings.console.people,
       publicUrl,
       audit,
       clock,
@@ -98,7 +119,9 @@ export function consolePart(
       isUnderstudy,
       pages: [
         ...livePages({ record, arriving, blinds, ...lists, streams }),
-        ...verdictPages({ record, kinds, blinds, canDecide: decide !== null, clock, publicUrl, style }),
+        ...verdictPages({ record, kinds, blinds, canDecide: decide !== null, clock, publicUrl, style, view }),
+        ...picturePages(view),
+        ...coverPages({ people, clock }),
         searchPage({ record, blinds, ...lists }),
         healthPage({
           readStatus,
@@ -121,6 +144,7 @@ export function consolePart(
                 labelAfter,
                 casework: parts.casework,
                 codes: readReasonCodes(reasons),
+                view,
               }),
             ]),
       ],

@@ -52,7 +52,6 @@ const pressed = {
   j: () => reach(1),
   k: () => reach(-1),
   '?': () => document.querySelector('dialog.help')?.showModal(),
-  o: () => each('details.hidden', (one) => one.toggleAttribute('open', true)),
   w: () => nearest('.decide textarea')?.focus(),
 }
 

@@ -104,6 +104,8 @@ export const journalEntry = z.object({
   shown: z.array(shownItem).optional(),
   /** Set if a batch was not sent whole: the items sent, call by call. */
   sent: z.array(z.array(z.number().int())).optional(),
+  /** The SHA-256 of each image that was shown, in the order of its messages. */
+  imageHashes: z.array(z.string()).optional(),
 })
 export type JournalEntry = z.infer<typeof journalEntry>
 

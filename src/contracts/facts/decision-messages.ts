@@ -60,6 +60,10 @@ export const decisionMessage = z
             'Whether the label in force was shown to the person before they chose, to measure how it sways people.',
           )
           .optional(),
+        unseen: z
+          .literal(true)
+          .describe('An image of the subject could not be shown to the person as it was judged.')
+          .optional(),
       })
       .refine(({ label, withdraw }) => (label === undefined) !== (withdraw === undefined), {
         path: ['label'],

@@ -154,6 +154,10 @@ export const verdict = z.object({
       against: z.string().nullable().describe('The id of the verdict that they saw; null where there was none.'),
       of: z.string().describe('The decision’s PARTITION@OFFSET on the decisions topic.'),
       forced: z.literal(true).describe('It was decided whatever came since (--force).').optional(),
+      unseen: z
+        .literal(true)
+        .describe('An image could not be shown to the person as it was judged: take it for no example.')
+        .optional(),
     })
     .describe('Only on a human verdict; its reason is the rationale.')
     .optional(),
@@ -256,6 +260,10 @@ const turn = z.object({
     .describe(
       'Set if only some items of a batch were sent and the others were known: their numbers from 0, call by call.',
     )
+    .optional(),
+  imageHashes: z
+    .array(z.string())
+    .describe('The SHA-256 of each image as it was fetched and shown, in the order of the messages’ images.')
     .optional(),
 })
 export type Turn = z.infer<typeof turn>

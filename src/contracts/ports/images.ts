@@ -5,3 +5,12 @@
  * a stranger's host that is silent is no model that is away, for which asks would wait.
  */
 export type LoadImage = (url: string, signal: AbortSignal) => Promise<string>
+
+/** An image drawn anew, as JPEG: the picture, and a cover of it that shows no more than where it is light and dark. */
+export interface DrawnPicture {
+  readonly picture: Uint8Array<ArrayBuffer>
+  readonly cover: Uint8Array<ArrayBuffer>
+}
+
+/** Draws an image anew for people to see, smaller and without its metadata. Throws `PermanentError('image')` where it can't be drawn. */
+export type RedrawImage = (image: Buffer, signal: AbortSignal) => Promise<DrawnPicture>

@@ -261,6 +261,7 @@ export function transcriptOf(
       ...(asked.ask.about === undefined ? {} : { about: [...asked.ask.about] }),
       remarks: entry.remarks,
       sent: entry.sent,
+      imageHashes: entry.imageHashes,
     }
   })
   const { id: verdictId, subject, links } = ended.record

@@ -77,7 +77,7 @@ interface VerdictBasis extends DecisionBasis {
 }
 
 function human(decision: HumanDecision, protocol: Protocol, on: VerdictBasis): Verdict {
-  const { label, why, by, place, against, force } = decision
+  const { label, why, by, place, against, force, unseen } = decision
   return {
     ...bare(decision, protocol, on),
     label,
@@ -88,6 +88,7 @@ function human(decision: HumanDecision, protocol: Protocol, on: VerdictBasis): V
       against: against === 0 ? null : `${on.scope}${against}`,
       of: decisionName(place),
       ...(force ? { forced: true as const } : {}),
+      ...(unseen === true ? { unseen } : {}),
     },
   }
 }
@@ -178,9 +179,22 @@ export function proposalOf(ruled: Verdict, above: OverridingVerdict, transcript:
 /** A decision as it was read, on a subject of this kind. */
 export function decisionOf(message: DecisionMessage, place: HumanDecision['place'], kind: SubjectKind): HumanDecision {
   const { subjectId: postId, tenant, protocol, label = null, withdraw = false, against, by, why } = message
-  const { force = false, opinion = false } = message
+  const { force = false, opinion = false, unseen } = message
   const same = JSON.stringify([message.at, by, against, withdraw, label, force, opinion])
-  return { ref: { tenant, postId, kind }, protocol, place, same, withdraw, label, against, force, opinion, by, why }
+  return {
+    ref: { tenant, postId, kind },
+    protocol,
+    place,
+    same,
+    withdraw,
+    label,
+    against,
+    force,
+    opinion,
+    unseen,
+    by,
+    why,
+  }
 }
 
 /** Whether a decision's label differs from that of the machines' last ruling, if one is kept. */

@@ -147,6 +147,16 @@ function asDataUrl(bytes: Buffer, maxPixels: number): string {
   return `data:${format.type};base64,${bytes.toString('base64')}`
 }
 
+/** The pixels of one frame of an image that was loaded. */
+export function framePixelsOf(bytes: Buffer): number {
+  const format = FORMATS.find(({ begins }) => begins(bytes))
+  return format === undefined ? 0 : pixelsOf(stills(format.parts(bytes)))
+}
+
+function* stills(parts: ReturnType<typeof pngParts>): ReturnType<typeof pngParts> {
+  for (const { width = 0, height = 0 } of parts) yield { width, height }
+}
+
 /**
  * Most segments, chunks or frames of an image: encoders write some thousands at most, and a decoder may work on its whole picture
  * for each of them.

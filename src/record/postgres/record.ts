@@ -1,8 +1,10 @@
+import type { ReviewPictures } from '../../contracts/ports/pictures.ts'
 import type { RecordReader, RecordStore } from '../../contracts/ports/record.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
 import type { QueueRules } from '../review-queue.ts'
 import { type Database, type DatabaseAddress, database } from './connection.ts'
 import { hashing } from './grams-key.ts'
+import { reviewPictures } from './pictures.ts'
 import { recordReads } from './reads.ts'
 import { reviewReservations } from './reservations.ts'
 import { KEY_PARTS, keyPart, type Meta, metaOf, prepared } from './schema.ts'
@@ -77,6 +79,13 @@ export async function postgresReviewQueue({
   const db = database(address, READING)
   await opened(db, () => metaOf(db, address.schema))
   return reviewReservations(db, rules)
+}
+
+/** What people look at beside a record that is there. Rejects as `postgresRecordReader` does. */
+export async function postgresPictures(address: DatabaseAddress): Promise<ReviewPictures> {
+  const db = database(address, READING)
+  await opened(db, () => metaOf(db, address.schema))
+  return reviewPictures(db)
 }
 
 async function opened(db: Database, first: () => Promise<Meta>): Promise<Meta> {

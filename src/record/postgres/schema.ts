@@ -95,6 +95,18 @@ const TABLES = `
   CREATE INDEX queue_protocol ON queue (protocol, since);
   CREATE INDEX queue_verdict ON queue (verdict);
   CREATE TABLE agreement (s bigint, protocol text, beside text, agrees smallint NOT NULL, PRIMARY KEY (s, protocol, beside));
+  CREATE TABLE pictures (
+    s bigint, address text, at bigint NOT NULL, until bigint NOT NULL, sha256 text NOT NULL, k bigint NOT NULL, sealed bytea NOT NULL,
+    PRIMARY KEY (s, address)
+  );
+  ALTER TABLE pictures ALTER sealed SET STORAGE EXTERNAL;
+  CREATE INDEX pictures_at ON pictures (at);
+  CREATE INDEX pictures_until ON pictures (until);
+  CREATE TABLE covers (person text PRIMARY KEY, choice text NOT NULL);
+  CREATE TABLE exposures (
+    person text, minute bigint, tenant text, label text, n bigint NOT NULL, PRIMARY KEY (person, minute, tenant, label)
+  );
+  CREATE INDEX exposures_minute ON exposures (minute);
 `
 
 /** Makes the tables where there are none, and tells what stands beside them. Throws `RecordDamaged` if they are of another version. */

@@ -38,6 +38,7 @@ export interface TableSettings extends DrawShares {
 /** Steps of this process under way: one is written while the next waits for it in the database. */
 export const STEPS = 2
 const NEVER = new AbortController().signal
+const MINUTE_MS = 60_000
 /** Rows of each kind that one step of tidying removes. */
 const STEP = 500
 const FROM_THE_FIRST = [-1, -1] as const
@@ -161,6 +162,13 @@ export class RecordTables {
       await writing.seals.shred(unread.map(({ k }) => k))
       await sql.run('DELETE FROM gone_comments WHERE at < ?', now - sourceKeep)
       await sql.run('DELETE FROM quotes WHERE at < ?', now - keep)
+      const pictures = await sql.rows<{ k: number }>(
+        'DELETE FROM pictures WHERE (s, address) IN (SELECT s, address FROM pictures WHERE until <= ? LIMIT ?) RETURNING k',
+        now,
+        STEP,
+      )
+      await writing.seals.forget(pictures.map(({ k }) => k))
+      await sql.run('DELETE FROM exposures WHERE minute < ?', Math.floor((now - keep) / MINUTE_MS))
       const deleted = await sql.rows<{ s: number; deleted_at: number }>(
         `SELECT s, deleted_at FROM subjects WHERE deleted_at < ? AND (deleted_at, s) > (?::bigint, ?::bigint)
          ORDER BY deleted_at, s LIMIT ?`,

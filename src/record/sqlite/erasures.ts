@@ -54,6 +54,7 @@ export class RecordErasures {
       this.drop(doc)
     this.#note(
       this.#sql.run('DELETE FROM said WHERE s = ? AND at <= ?', s, at),
+      this.#sql.run('DELETE FROM pictures WHERE s = ?', s),
       this.#sql.run(
         'DELETE FROM transcripts WHERE s = ? AND id NOT IN (SELECT id FROM rulings WHERE s = ? UNION ALL SELECT id FROM said WHERE s = ?)',
         s,
@@ -182,6 +183,7 @@ export class RecordErasures {
         s,
         time,
       ),
+      this.#sql.run('DELETE FROM pictures WHERE s = ? AND s NOT IN (SELECT s FROM subjects WHERE s = ?)', s, s),
     )
   }
 

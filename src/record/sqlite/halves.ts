@@ -2,6 +2,7 @@ import { extname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
 import type { QueueRules } from '../review-queue.ts'
+import { PictureTables } from './pictures.ts'
 import { RecordReads } from './reads.ts'
 import { ReviewReservations } from './reservations.ts'
 import { RecordTables, type TableSettings } from './tables.ts'
@@ -11,6 +12,7 @@ export type ServedHalf =
   | { readonly half: 'tables'; readonly settings: TableSettings }
   | { readonly half: 'reads'; readonly path: string }
   | ({ readonly half: 'reservations'; readonly path: string } & QueueRules)
+  | { readonly half: 'pictures'; readonly path: string }
 
 /** A call of one method; the answers come in the order of the calls. */
 export interface MethodCall {
@@ -23,7 +25,7 @@ export type MethodResult =
 
 /** Answers calls of a half, which opens its file at the first. */
 export function answering(served: ServedHalf): (asked: MethodCall) => MethodResult {
-  let half: RecordTables | RecordReads | ReviewReservations | undefined
+  let half: WorkingHalf | undefined
   return ({ method, args }) => {
     try {
       half ??= halfOf(served)
@@ -37,8 +39,11 @@ export function answering(served: ServedHalf): (asked: MethodCall) => MethodResu
   }
 }
 
-function halfOf(served: ServedHalf): RecordTables | RecordReads | ReviewReservations {
+type WorkingHalf = RecordTables | RecordReads | ReviewReservations | PictureTables
+
+function halfOf(served: ServedHalf): WorkingHalf {
   if (served.half === 'tables') return new RecordTables(served.settings)
+  if (served.half === 'pictures') return new PictureTables(served.path)
   return served.half === 'reads' ? new RecordReads(served.path) : new ReviewReservations(served)
 }
 

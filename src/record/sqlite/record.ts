@@ -1,9 +1,11 @@
 import { existsSync, statSync } from 'node:fs'
+import type { ReviewPictures } from '../../contracts/ports/pictures.ts'
 import type { RecordReader, RecordStore } from '../../contracts/ports/record.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
 import { recordedRow, recordedVerdict, recordedWord } from '../record-rows.ts'
 import type { QueueRules } from '../review-queue.ts'
 import { type ServedHalf, type StartHalf, threadHalf } from './halves.ts'
+import type { PictureTables } from './pictures.ts'
 import type { RecordReads, StoredSubject } from './reads.ts'
 import type { ReviewReservations } from './reservations.ts'
 import { isInMemory } from './schema.ts'
@@ -112,6 +114,21 @@ export async function sqliteReviewQueue(
     state: () => reservations.ask('state'),
     drawnRates: (tenants) => reservations.ask('drawnRates', tenants),
     close: () => reservations.close(),
+  }
+}
+
+/** What people look at beside a record that is there. Rejects if there is no such file. */
+export async function sqlitePictures(path: string, start: StartHalf = threadHalf): Promise<ReviewPictures> {
+  if (!isInMemory(path) && !existsSync(path)) throw new Error(`unable to open ${path}`)
+  const pictures = await opened<PictureTables>(start, { half: 'pictures', path }, 'name')
+  return {
+    picture: (of, address, now) => pictures.ask('picture', of, address, now),
+    keepPicture: (of) => pictures.ask('keepPicture', of),
+    coversOf: (person) => pictures.ask('coversOf', person),
+    chooseCovers: (person, choice) => pictures.ask('chooseCovers', person, choice),
+    noteUncovered: (person, of) => pictures.ask('noteUncovered', person, of),
+    exposures: (of) => pictures.ask('exposures', of),
+    close: () => pictures.close(),
   }
 }
 

@@ -73,6 +73,17 @@ const TABLES = `
   CREATE INDEX queue_decider ON queue (decider) WHERE decider IS NOT NULL;
   CREATE TABLE agreement (s INTEGER, protocol TEXT, beside TEXT, agrees INTEGER NOT NULL, PRIMARY KEY (s, protocol, beside)) WITHOUT ROWID;
   CREATE INDEX agreement_protocol ON agreement (protocol, beside, agrees);
+  CREATE TABLE pictures (
+    s INTEGER NOT NULL, address TEXT NOT NULL, at INTEGER NOT NULL, until INTEGER NOT NULL, sha256 TEXT NOT NULL,
+    picture BLOB NOT NULL, cover BLOB NOT NULL, PRIMARY KEY (s, address)
+  );
+  CREATE INDEX pictures_at ON pictures (at);
+  CREATE INDEX pictures_until ON pictures (until);
+  CREATE TABLE covers (person TEXT PRIMARY KEY, choice TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE exposures (
+    person TEXT, minute INTEGER, tenant TEXT, label TEXT, n INTEGER NOT NULL, PRIMARY KEY (person, minute, tenant, label)
+  ) WITHOUT ROWID;
+  CREATE INDEX exposures_minute ON exposures (minute);
   INSERT INTO found (found, rank) VALUES ('secure-delete', 1);
 `
 

@@ -11,6 +11,7 @@ const STEP = 500
 /** A verdict whose transcript has not come within this time is searched without it, in ms. */
 const ALONE_AFTER_MS = 60_000
 const FROM_THE_FIRST = [-1, -1] as const
+const MINUTE_MS = 60_000
 /** Transcripts that make room at once when the file is full. */
 const ROOM = 200
 
@@ -75,6 +76,12 @@ export class Tidying {
       )
       this.#sql.run('DELETE FROM gone_comments WHERE at < ?', now - sourceKeep)
       this.#sql.run('DELETE FROM quotes WHERE at < ?', now - keep)
+      this.#sql.run(
+        'DELETE FROM pictures WHERE rowid IN (SELECT rowid FROM pictures WHERE until <= ? LIMIT ?)',
+        now,
+        STEP,
+      )
+      this.#sql.run('DELETE FROM exposures WHERE minute < ?', (now - keep) / MINUTE_MS)
       for (const s of [...left, ...this.#deletedBefore(now - sourceKeep)]) this.#erasures.forget(s, now - sourceKeep)
       this.#arrivals.save()
       return alone.length

@@ -243,6 +243,12 @@ describe('a turn of the transcript', () => {
     expect(some?.sent).toEqual([[0, 2]])
   })
 
+  test('has the hashes of the images that its question showed', () => {
+    const [without, shown] = turnsOf(endedAfter([{}, { imageHashes: ['ab', 'cd'] }]))
+    expect(without).not.toHaveProperty('imageHashes')
+    expect(shown?.imageHashes).toEqual(['ab', 'cd'])
+  })
+
   test('stands whole in a transcript of exactly the bytes that it may have', () => {
     const ended = endedAfter([{ raw: 'x'.repeat(30_000) }])
     const bytes = Buffer.byteLength(transcriptOf(ended, () => [], 1e6))

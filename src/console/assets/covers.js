@@ -1,0 +1,53 @@
+// Covers: one is open at a time. A key uncovers the next, and, for who chose that, the pointer what is under it. Of a picture that has
+// been fetched meanwhile it says how it stands.
+
+const each = (selector, work, root = document) => root.querySelectorAll(selector).forEach(work)
+
+/** Where a reader has switched single keys off. */
+const hasKeys = () => localStorage.getItem('gavel-single-keys') !== 'off'
+
+function uncoverNext() {
+  const all = [...document.querySelectorAll('details.covered')]
+  const at = all.findIndex((one) => one.open)
+  if (at !== -1) all[at].open = false
+  const next = all[at + 1]
+  if (next === undefined) return
+  next.open = true
+  next.querySelector('summary').focus()
+}
+
+document.addEventListener('keydown', (event) => {
+  const isWriting = event.target.matches?.('input:not([type=radio]), textarea, select')
+  if (event.key !== 'o' || isWriting || event.ctrlKey || event.metaKey || event.altKey || !hasKeys()) return
+  event.preventDefault()
+  uncoverNext()
+})
+
+each('[data-hover] details.covered', (one) => {
+  one.addEventListener('pointerenter', () => {
+    one.open = true
+  })
+  one.addEventListener('pointerleave', () => {
+    one.open = false
+  })
+})
+
+each('figure[data-news-of]', (figure) => {
+  const state = figure.querySelector('.state')
+  const say = async () => {
+    if (state.textContent !== '') return
+    const answer = await fetch(figure.dataset.newsOf, { redirect: 'manual' }).catch(() => null)
+    if (answer?.status !== 200) return
+    state.textContent = await answer.text()
+  }
+  each(
+    'img',
+    (image) => {
+      image.addEventListener('load', say)
+      image.addEventListener('error', say)
+      // It may have come before this script.
+      if (image.complete && image.getAttribute('loading') !== 'lazy') void say()
+    },
+    figure,
+  )
+})

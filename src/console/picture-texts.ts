@@ -1,0 +1,45 @@
+/** The words beside pictures, and of what covers them. */
+export const PICTURE_TEXTS = {
+  pictures: {
+    title: (number: number, all: number) => (all === 1 ? 'Image' : `Image ${number} of ${all}`),
+    unseen: 'no model has seen it',
+    chosen: 'as you chose',
+    mayHarm: 'it may be harmful',
+    notShown: 'It can’t be shown:',
+    loading: 'It is being fetched.',
+    noAddress: 'its message gives no address',
+    gone: 'it was kept beside its post, which is not there any more',
+    notConnected: 'it is kept beside its post, in a Redis that this console is not connected to',
+    away: 'its server does not answer now; it is tried again in a minute',
+    tooLarge: (most: number) => `it has more than ${most} pixels`,
+    same: 'The same bytes as were judged.',
+    changed: 'It has changed since it was judged: this is another image.',
+    notJudged: 'No model was shown it.',
+    hash: 'SHA-256',
+    judgedHash: 'judged:',
+    couldNotSee: 'I could not see it',
+    undecidable: 'An image can’t be shown as it was judged. A decision is marked so, and is no example for anybody.',
+  },
+  covers: {
+    title: 'What is covered',
+    says: 'What may be harmful is covered until you uncover it: press o, or open it. One is open at a time.',
+    covered: 'Cover',
+    choices: {
+      harmful: 'what was judged harmful or not decided, and images that no model has seen',
+      all: 'that, and every image',
+      none: 'nothing',
+    },
+    cover: 'In the place of a covered image show',
+    kinds: { blur: 'a blur of it', grey: 'a blur of it without colours', blank: 'nothing of it' },
+    hover: 'Uncover while the pointer is over it',
+    save: 'Save',
+    saved: 'Saved. It holds wherever you sign in.',
+    exposure: 'What was uncovered in the last seven days',
+    none: 'Nothing was uncovered.',
+    heads: ['Person', 'Label', 'Uncovered', 'Minutes'],
+    counted:
+      'Images that may harm are counted, once a minute each. Your leads see these numbers, and no names of posts.',
+    pause: (minutes: number) =>
+      `You have looked at what may harm in ${minutes} minutes of the last hour. You may take a break: what you have taken waits, or give it back.`,
+  },
+} as const

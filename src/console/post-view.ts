@@ -1,0 +1,186 @@
+import type { Clock } from '../contracts/ports/clock.ts'
+import type { CoverChoice, ReviewPictures } from '../contracts/ports/pictures.ts'
+import type { RecordReader } from '../contracts/ports/record.ts'
+import type { ReviewQueue } from '../contracts/ports/review.ts'
+import { type CaseFile, caseFile, placeIn } from './case-file.ts'
+import { breakNotice, COVERS_BY_DEFAULT, covered, harmOf } from './covers.ts'
+import type { ProtocolGuides } from './kinds.ts'
+import type { Page, PageAnswer } from './page.ts'
+import { describedAs, isChanged, isUnseen, mediaOf, type PictureState, type SubjectPictures } from './pictures.ts'
+import type { Session } from './sessions.ts'
+import { TEXTS } from './texts.ts'
+import { claimCard } from './thread.ts'
+import { html, link, NOTHING, type SafeMarkup, shown, type TemplatePart, when, words } from './view.ts'
+
+export interface PostViewParts {
+  readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
+  readonly kinds: ProtocolGuides
+  readonly pictures: SubjectPictures
+  readonly people: Pick<ReviewPictures, 'coversOf' | 'noteUncovered' | 'exposures'>
+  readonly clock: Clock
+  /** After how long within the last hour with what may harm a break is offered, in ms. */
+  readonly breakAfter: number
+}
+
+/** How a post is shown. */
+interface PostShown {
+  /** A second opinion is given: nothing may tell what was decided. */
+  readonly isBlind?: boolean
+  /** It is an item of the queue. */
+  readonly isItem?: boolean
+  /** What stands below its pictures, if it has any. */
+  readonly below?: TemplatePart
+}
+
+/** A post or reply as this person chose to see it: what may harm is covered. Empty where the case has none. */
+export async function postCard(
+  file: CaseFile,
+  session: Session,
+  { isBlind = false, isItem = false, below = NOTHING }: PostShown,
+  parts: PostViewParts,
+): Promise<TemplatePart> {
+  const { kinds, pictures, people, clock, breakAfter } = parts
+  if (file.thread === null) return NOTHING
+  const choice = (await people.coversOf(session.by)) ?? COVERS_BY_DEFAULT
+  const states = await pictures.states(file)
+  const harm = harmOf(file, kinds)
+  // The reason of a cover tells what was decided.
+  const why = harm === null ? null : isBlind ? TEXTS.pictures.mayHarm : harm.why
+  const of = { id: file.row.verdict.id, all: states.length, choice, why }
+  const isMarked =
+    isItem &&
+    states.some(({ kept, why: cannot, ...state }) => (kept !== null || cannot !== null) && isUnseen({ ...state, kept }))
+  const card = claimCard(file.thread.post, {
+    cover: choice.covered === 'none' ? null : why,
+    pictures: html`${states.map((state, nth) => figure(state, nth, of))}${isMarked ? html`<p class="notice">${TEXTS.pictures.undecidable}</p>` : NOTHING}${states.length === 0 ? NOTHING : below}`,
+  })
+  const pause = isItem ? await breakNotice(session.by, { people, clock, breakAfter }) : NOTHING
+  return html`${pause}<div class="post"${choice.hover ? html` data-hover="yes"` : NOTHING}>${card}</div>`
+}
+
+/** The same in a saved file: of pictures their hashes alone. */
+export async function savedCard(file: CaseFile, { pictures }: Pick<PostViewParts, 'pictures'>): Promise<TemplatePart> {
+  if (file.thread === null) return NOTHING
+  const states = await pictures.states(file)
+  return claimCard(file.thread.post, {
+    pictures: states.map((state, nth) => html`<div class="picture">${caption(state, nth, states.length)}</div>`),
+  })
+}
+
+function figure(
+  state: PictureState,
+  nth: number,
+  { id, all, choice, why }: { id: string; all: number; choice: CoverChoice; why: string | null },
+): SafeMarkup {
+  const at = (part: string) => link('/picture', { id, n: String(nth), part })
+  const title = TEXTS.pictures.title(nth + 1, all)
+  const because =
+    why ?? (state.judged === null ? TEXTS.pictures.unseen : choice.covered === 'all' ? TEXTS.pictures.chosen : null)
+  const image = html`<img class="seen" loading="lazy" src="${at('')}" alt="${title}: ${shown(describedAs(state.medium), 300)}">`
+  const isCovered = because !== null && choice.covered !== 'none'
+  const cover =
+    choice.cover === 'blank'
+      ? NOTHING
+      : html`<span class="cover ${choice.cover}"><img src="${at('cover')}" alt=""></span>`
+  const body = isCovered ? covered(`${title}: ${because}`, image, cover) : image
+  const news = link('/picture/news', { id, n: String(nth) })
+  return html`<figure class="picture" data-news-of="${news}">${state.why === null ? body : NOTHING}<figcaption>${caption(state, nth, all)}</figcaption></figure>`
+}
+
+/** What a picture is said to show, and whether it is what was judged. */
+function caption(state: PictureState, nth: number, all: number): SafeMarkup {
+  const { kept, judged, medium } = state
+  const hashes = TEXTS.pictures
+  return html`<span class="faint">${TEXTS.pictures.title(nth + 1, all)}:</span> ${words(describedAs(medium), { most: 1_000 })}
+<span class="state${isUnseen(state) && (kept !== null || state.why !== null) ? ' bad' : ''}" role="status">${saying(state) ?? ''}</span>
+${when(kept, ({ sha256 }) => html`<span class="hash faint">${hashes.hash} ${sha256}</span>`)}${when(isChanged(state) || kept === null ? judged : null, (own) => html` <span class="hash faint">${hashes.hash}, ${hashes.judgedHash} ${words(own, { most: 64 })}</span>`)}`
+}
+
+/** How a picture stands, in words; null while that is not known. */
+function saying(state: PictureState): string | null {
+  const { pictures } = TEXTS
+  if (state.why !== null) return `${pictures.notShown} ${state.why}.`
+  if (state.kept === null) return null
+  if (state.judged === null) return pictures.notJudged
+  return isChanged(state) ? pictures.changed : pictures.same
+}
+
+const NO_PICTURE = {
+  title: TEXTS.wrong.nothing.title,
+  body: html`<p>${TEXTS.wrong.nothing.says}</p>`,
+  status: 404,
+} as const
+/** What a picture that no model has seen counts as, where nothing else says that it may harm. */
+const UNSEEN = 'unseen'
+/** Loaded again within this time, a picture is counted once, in ms; most that are remembered. */
+const [COUNTED_MS, MOST] = [60_000, 10_000]
+
+/** Pictures, and how they stand, for the pages that show them. */
+export function picturePages(parts: PostViewParts): Page[] {
+  const { record, kinds, pictures, people, clock } = parts
+  const counted = new Map<string, number>()
+  const read = async (query: URLSearchParams, session: Session) => {
+    const file = await caseFile(query.get('id') ?? '', { record, kinds, session })
+    return file === null ? null : { file, nth: placeIn(query, 'n') }
+  }
+  const note = async (file: CaseFile, nth: number, by: string): Promise<void> => {
+    const harm = harmOf(file, kinds)
+    const state = (await pictures.states(file))[nth]
+    if (harm === null && state?.judged !== null) return
+    const { tenant, subjectId } = file.row.verdict
+    const at = clock()
+    const name = JSON.stringify([by, tenant, subjectId, nth])
+    if (at - (counted.get(name) ?? Number.NEGATIVE_INFINITY) < COUNTED_MS) return
+    counted.set(name, at)
+    for (const oldest of counted.keys()) if (counted.size > MOST) counted.delete(oldest)
+    await people.noteUncovered(by, { tenant, label: harm?.label ?? UNSEEN, at })
+  }
+  return [
+    {
+      method: 'GET',
+      path: '/picture',
+      right: 'see',
+      isCostly: true,
+      async answer({ query, session }): Promise<PageAnswer> {
+        const asked = await read(query, session)
+        const picture = asked === null ? null : await pictures.picture(asked.file, asked.nth)
+        if (asked === null || picture === null || typeof picture === 'string') return NO_PICTURE
+        if (query.get('part') === 'cover') return { image: picture.cover }
+        await note(asked.file, asked.nth, session.by)
+        return { image: picture.picture }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/picture/news',
+      right: 'see',
+      isByItself: true,
+      async answer({ query, session }): Promise<PageAnswer> {
+        const asked = await read(query, session)
+        const state = asked === null ? undefined : (await pictures.states(asked.file))[asked.nth]
+        return { news: state === undefined ? null : saying(state) }
+      },
+    },
+  ]
+}
+
+/** Items of the queue whose pictures are fetched ahead. */
+const AHEAD = 30
+
+/** Fetches the pictures of what people are about to look at, while they are there. */
+export function picturesAhead(
+  queue: Pick<ReviewQueue, 'list'>,
+  { record, kinds, pictures, clock }: Pick<PostViewParts, 'record' | 'kinds' | 'pictures' | 'clock'>,
+): () => Promise<void> {
+  const seen = new Set<string>()
+  return async () => {
+    const { items } = await queue.list({}, AHEAD, clock())
+    for (const { verdict } of items) {
+      if (seen.has(verdict)) continue
+      seen.add(verdict)
+      for (const oldest of seen) if (seen.size > MOST) seen.delete(oldest)
+      const file = await caseFile(verdict, { record, kinds, session: {} })
+      if (file !== null) for (const nth of mediaOf(file).keys()) await pictures.picture(file, nth)
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import { spawn } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { dirname, extname, join } from 'node:path'
+import { PermanentError } from '../../contracts/facts/errors.ts'
+import { slots } from '../../contracts/facts/slots.ts'
+import type { DrawnPicture, RedrawImage } from '../../contracts/ports/images.ts'
+import { framePixelsOf } from './images.ts'
+
+const PROCESS = join(import.meta.dirname, `redraw-process${extname(import.meta.filename)}`)
+const DECODER = dirname(createRequire(import.meta.url).resolve('@silvia-odwyer/photon-node'))
+/** Most pixels of a frame that is drawn: decoding takes 14 bytes of memory for each. */
+const MOST_PIXELS = 25_000_000
+/** A decoder holds a picture of the most pixels as 300 MB: so many of them at a time. */
+const AT_ONCE = 1
+/** Longest time of one, in ms: the largest takes two seconds where nothing else runs. */
+const LONGEST_MS = 30_000
+/** Longest answer, in bytes: a picture of 1,024 pixels each way is at most a fifth of it. */
+const MOST_BYTES = 2 ** 23
+
+/**
+ * Draws images anew in a process that has no variables of the environment, writes and starts nothing, reads no file but its program, and
+ * ends with the picture.
+ */
+export function redrawing({ longestMs = LONGEST_MS }: { readonly longestMs?: number } = {}): RedrawImage {
+  const turns = slots(() => AT_ONCE)
+  return async (image, signal) => {
+    if (framePixelsOf(image) > MOST_PIXELS)
+      throw new PermanentError('image', `more than ${MOST_PIXELS.toLocaleString('en')} pixels`)
+    await turns.acquire(signal)
+    try {
+      return await redrawn(image, AbortSignal.any([signal, AbortSignal.timeout(longestMs)]))
+    } finally {
+      turns.release()
+    }
+  }
+}
+
+async function redrawn(image: Buffer, signal: AbortSignal): Promise<DrawnPicture> {
+  const mayRead = [PROCESS, DECODER].map((path) => `--allow-fs-read=${path}`)
+  const child = spawn(process.execPath, ['--permission', ...mayRead, '--max-old-space-size=64', PROCESS], {
+    env: {},
+    stdio: ['pipe', 'pipe', 'ignore'],
+    signal,
+    killSignal: 'SIGKILL',
+  })
+  const ended = new Promise<number | null>((resolve) => {
+    child.on('error', () => resolve(null))
+    child.on('close', resolve)
+  })
+  // A decoder that has given up reads no more.
+  child.stdin.on('error', () => {})
+  child.stdin.end(image)
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of child.stdout) {
+    bytes += chunk.length
+    if (bytes > MOST_BYTES) child.kill('SIGKILL')
+    else chunks.push(chunk)
+  }
+  const code = await ended
+  const all = Buffer.concat(chunks)
+  const end = 4 + (all.length < 4 ? 0 : all.readUInt32BE(0))
+  if (signal.aborted) throw new PermanentError('image', 'it takes too long to draw', { cause: signal.reason })
+  if (code !== 0 || end >= all.length)
+    throw new PermanentError('image', 'its data are damaged, or of a kind that is not read')
+  return { picture: new Uint8Array(all.subarray(4, end)), cover: new Uint8Array(all.subarray(end)) }
+}

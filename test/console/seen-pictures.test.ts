@@ -1,0 +1,246 @@
+import { createHash } from 'node:crypto'
+import type { Browser } from 'playwright-core'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { loadSettings } from '../../config/load.ts'
+import { consolePart } from '../../src/app/composition/console.ts'
+import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
+import { PermanentError } from '../../src/contracts/facts/errors.ts'
+import type { Medium } from '../../src/contracts/facts/thread.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import { imageLoader } from '../../src/models/images/images.ts'
+import { namedLoops } from '../../src/operations/loop.ts'
+import { feed } from '../contracts/record.ts'
+import { drawnPng } from '../support/drawn.ts'
+import { recordInMemory } from '../support/record-in-memory.ts'
+import { aVerdict } from '../support/verdicts.ts'
+import { aBrowser, barriersOn, SIZES, watchedPage } from './browser.ts'
+import { aTurn, WELL } from './console-for-tests.ts'
+
+let browser: Browser | null = null
+beforeAll(async () => {
+  browser = await aBrowser()
+}, 120_000)
+afterAll(() => browser?.close())
+
+const T0 = Date.parse('2026-03-01T12:00:00Z')
+const at = (minutes: number) => new Date(T0 + minutes * 60_000).toISOString()
+const BRIDGE = drawnPng(400, 300, (x, y) => [(x * 255) / 400, (y * 255) / 300, 128, 255])
+const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+const HOST = 'https://images.example'
+
+/** A console as `gavel console` serves it, over a record in memory; images come from a host that a test fills. */
+async function served() {
+  const record = await recordInMemory()
+  const topics = feed(record)
+  const decided: DecisionMessage[] = []
+  const links: string[] = []
+  const hosted = new Map<string, Buffer>()
+  const loops = namedLoops(() => {})
+  const settings = loadSettings({ GAVEL_CONSOLE_PORT: '0' })
+  const real = imageLoader(settings.images)
+  const part = await consolePart(settings, {
+    record,
+    queue: record.review,
+    pictures: record.pictures,
+    keptImage: null,
+    loops,
+    clock: Date.now,
+    report: () => {},
+    readStatus: async () => WELL,
+    audit: null,
+    casework: null,
+    link: { person: 'anna', print: (address) => void links.push(address), isUnseen: true },
+    async loadImage(url, signal) {
+      if (!url.startsWith(HOST)) return real(url, signal)
+      const bytes = hosted.get(url)
+      if (bytes === undefined) throw new PermanentError('image', 'image download failed (status 404)')
+      return real(`data:image/png;base64,${bytes.toString('base64')}`, signal)
+    },
+    decide: {
+      async decide(message) {
+        decided.push(message)
+        return { of: '0@1', decided: null }
+      },
+    },
+  })
+  part.printLink()
+  return {
+    record,
+    decided,
+    hosted,
+    own: `http://127.0.0.1:${part.port}`,
+    link: links[0] ?? '',
+    /** A post with an image that models were shown, unless `judged` is null. */
+    async judged(id: string, media: readonly Medium[], change: Partial<Verdict> = {}, judged: Buffer | null = BRIDGE) {
+      const verdict = aVerdict(at(1), {
+        subjectId: id,
+        protocol: 'safety',
+        label: null,
+        decidedBy: 'none',
+        degraded: ['1 of 1 images not seen'],
+        ...change,
+      })
+      const post = { id, text: `zanzibar ${id}`, createdAt: T0, media }
+      const images = media.flatMap(({ url }) => url ?? [])
+      const shown = {
+        messages: [{ role: 'user' as const, content: 'Q', images }],
+        imageHashes: images.map(() => sha256(judged ?? BRIDGE)),
+      }
+      const turns = judged === null ? [] : [aTurn('describe', 'describer', { description: 'a bridge' }, shown)]
+      await topics.send('verdicts', id, verdict, 60)
+      const subject = { post, comments: [], leftOut: 0 }
+      await topics.send('transcripts', id, { schema: 1, verdictId: verdict.id, subject, turns, cut: [] }, 60)
+      return verdict.id
+    },
+    async close() {
+      await loops.close()
+      await part.close()
+    },
+  }
+}
+const image = (url: string): Medium => ({ kind: 'image', url })
+
+/** How wide images are drawn, as the browser tells; 0: not at all. */
+const WIDTHS = `[...document.querySelectorAll('img.seen')].map((one) => one.checkVisibility({ contentVisibilityAuto: true }) && one.complete ? one.naturalWidth : 0)`
+
+it('who decides sees the picture, under a cover that a key opens, and whether it is what was judged', async (context) => {
+  if (browser === null) return context.skip('no browser: see above')
+  const console = await served()
+  try {
+    console.hosted.set(`${HOST}/a`, BRIDGE)
+    await console.judged('bridge', [image(`${HOST}/a`)])
+    const { page, wrong } = await watchedPage(browser, console.own, { viewport: SIZES.desktop })
+    const asked: string[] = []
+    page.on('request', (request) => void asked.push(new URL(request.url()).pathname + new URL(request.url()).search))
+    await page.goto(console.link)
+    await page.getByRole('button', { name: 'Sign in here' }).click()
+    await page.waitForURL('**/live')
+    await page.goto(`${console.own}/review`)
+    await page.keyboard.press('n')
+    await page.waitForURL('**/review/item?*')
+    await page.getByText('The same bytes as were judged.').waitFor()
+    // Covered: nothing but the cover has been loaded.
+    expect(asked.filter((path) => path.startsWith('/picture?') && !path.includes('part=cover'))).toEqual([])
+    expect(await page.evaluate(WIDTHS)).toEqual([0])
+    expect(await page.getByText('zanzibar').isVisible()).toBe(false)
+    expect(await barriersOn(page)).toEqual([])
+    await page.keyboard.press('o')
+    expect(await page.getByText('zanzibar').isVisible()).toBe(true)
+    await page.keyboard.press('o')
+    await page.waitForFunction(`${WIDTHS}[0] === 400`)
+    expect(await page.getByText('zanzibar').isVisible()).toBe(false)
+    expect(await barriersOn(page)).toEqual([])
+    // It is counted for who uncovered it.
+    expect(await console.record.pictures.exposures({ since: 0 })).toEqual([
+      { person: 'anna', label: 'undecided', uncovered: 1, minutes: 1 },
+    ])
+    await page.keyboard.press('1')
+    await page.keyboard.press('w')
+    await page.keyboard.type('I saw it.')
+    await page.keyboard.press('Control+Enter')
+    await page.waitForURL('**/review?*')
+    expect(console.decided).toMatchObject([{ subjectId: 'bridge' }])
+    expect(console.decided[0]).not.toHaveProperty('unseen')
+    expect(wrong).toEqual([])
+  } finally {
+    await console.close()
+  }
+}, 120_000)
+
+it('says of a picture that it has changed, is gone, refused or a program, and marks a decision on it', async (context) => {
+  if (browser === null) return context.skip('no browser: see above')
+  const console = await served()
+  try {
+    console.hosted.set(
+      `${HOST}/other`,
+      drawnPng(40, 30, () => [0, 90, 0, 255]),
+    )
+    const svg = `data:image/svg+xml;base64,${Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>').toString('base64')}`
+    const all = [`${HOST}/other`, `${HOST}/gone`, 'https://127.0.0.1/a', 'http://images.example/a', svg].map(image)
+    const id = await console.judged('quay', [...all, { kind: 'image', alt: 'a quay' }])
+    const { page, wrong } = await watchedPage(browser, console.own, { viewport: SIZES.phone, colorScheme: 'dark' })
+    await page.goto(console.link)
+    await page.getByRole('button', { name: 'Sign in here' }).click()
+    await page.waitForURL('**/live')
+    await page.goto(`${console.own}/verdict?id=${encodeURIComponent(id)}`)
+    const states = () => page.locator('figure .state').allTextContents()
+    await expect.poll(async () => (await states()).filter((one) => one === ''), { timeout: 30_000 }).toEqual([])
+    const said = [
+      'It has changed since it was judged: this is another image.',
+      'It can’t be shown: image download failed (status 404).',
+      'It can’t be shown: at an address that is not public, or at a port other than 443.',
+      'It can’t be shown: neither an https nor a data URL.',
+      'It can’t be shown: not a PNG, JPEG, GIF or WebP image.',
+      'It can’t be shown: its message gives no address.',
+    ]
+    expect(await states()).toEqual(said)
+    await page.reload()
+    expect(await states()).toEqual(said)
+    expect(await page.locator('figure .hash').first().textContent()).toContain(
+      sha256(console.hosted.get(`${HOST}/other`) ?? BRIDGE),
+    )
+    expect(await barriersOn(page)).toEqual([])
+    const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
+    expect(wide).toBeLessThanOrEqual(SIZES.phone.width)
+    await page.goto(`${console.own}/review`)
+    await page.keyboard.press('n')
+    await page.waitForURL('**/review/item?*')
+    await page.getByText('A decision is marked so').waitFor()
+    await page.keyboard.press('1')
+    await page.keyboard.press('w')
+    await page.keyboard.type('By its words.')
+    await page.keyboard.press('Control+Enter')
+    await page.waitForURL('**/review?*')
+    expect(console.decided).toMatchObject([{ subjectId: 'quay', unseen: true }])
+    // Nobody has seen it is an answer, too.
+    await console.judged('pier', [image(`${HOST}/gone`)])
+    await page.goto(`${console.own}/review`)
+    await page.keyboard.press('n')
+    await page.waitForURL('**/review/item?*')
+    await page.getByRole('button', { name: 'I could not see it' }).click()
+    await page.waitForURL('**/review?*')
+    expect(console.decided).toHaveLength(1)
+    expect(wrong).toEqual([])
+  } finally {
+    await console.close()
+  }
+}, 120_000)
+
+it('covers are as each person chose, and stay so', async (context) => {
+  if (browser === null) return context.skip('no browser: see above')
+  const console = await served()
+  try {
+    console.hosted.set(`${HOST}/a`, BRIDGE)
+    const id = await console.judged('bridge', [image(`${HOST}/a`)], { label: 'safe', decidedBy: 'consensus' })
+    const unseen = await console.judged('quay', [image(`${HOST}/a`)], { label: 'safe', decidedBy: 'consensus' }, null)
+    const { page, wrong } = await watchedPage(browser, console.own, { viewport: SIZES.desktop })
+    await page.goto(console.link)
+    await page.getByRole('button', { name: 'Sign in here' }).click()
+    await page.waitForURL('**/live')
+    const covers = async (of: string) => {
+      await page.goto(`${console.own}/verdict?id=${encodeURIComponent(of)}`)
+      return page.locator('figure details.covered').count()
+    }
+    expect([await covers(id), await covers(unseen)]).toEqual([0, 1])
+    await page.goto(`${console.own}/covers`)
+    expect(await barriersOn(page)).toEqual([])
+    await page.getByRole('radio', { name: /every image/ }).check()
+    await page.getByRole('radio', { name: /without colours/ }).check()
+    await page.getByRole('checkbox').check()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved.').waitFor()
+    expect(await covers(id)).toBe(1)
+    expect(await page.locator('.cover.grey').count()).toBe(1)
+    await page.locator('figure summary').hover()
+    await page.waitForFunction(`${WIDTHS}[0] === 400`)
+    await page.mouse.move(0, 0)
+    await page.waitForFunction(`${WIDTHS}[0] === 0`)
+    await page.goto(`${console.own}/covers`)
+    await page.getByRole('radio', { name: 'nothing', exact: true }).check()
+    await page.getByRole('button', { name: 'Save' }).click()
+    expect([await covers(id), await covers(unseen)]).toEqual([0, 0])
+    expect(wrong).toEqual([])
+  } finally {
+    await console.close()
+  }
+}, 120_000)
