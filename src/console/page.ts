@@ -98,8 +98,8 @@ function menu(
   const current = (place: string) => (place === path ? html` aria-current="page"` : NOTHING)
   const mayDecide = has('/review') && tenantsOf(grants, 'decide')?.length !== 0
   return html`<nav aria-label="${TEXTS.pages}">${PLACES.filter(([place]) => has(place)).map(([place, name]) => html`<a href="${place}"${current(place)}>${name}</a>`)}</nav>
-<details class="who"><summary>${words(by, { most: 60 })}</summary>
-<form method="post" action="/sign-out"><input type="hidden" name="token" value="${token}"><button>${TEXTS.signOut}</button><button name="all" value="yes">${TEXTS.signOutAll}</button></form><a href="/covers">${TEXTS.covers.title}</a>${mayDecide ? html`<a href="/review/mine">${TEXTS.review.mine}</a><form method="post" action="/review/undo"><input type="hidden" name="token" value="${token}"><button data-press="u">${TEXTS.review.undo}</button></form>` : NOTHING}<button type="button" data-keys="${TEXTS.keys.on}" data-no-keys="${TEXTS.keys.off}" hidden>${TEXTS.keys.on}</button></details>`
+<details class="who"><summary>${words(by, { most: 60 })}</summary><div class="menu">
+<form method="post" action="/sign-out"><input type="hidden" name="token" value="${token}"><button>${TEXTS.signOut}</button><button name="all" value="yes">${TEXTS.signOutAll}</button></form><a href="/covers">${TEXTS.covers.title}</a>${mayDecide ? html`<a href="/review/mine">${TEXTS.review.mine}</a><form method="post" action="/review/undo"><input type="hidden" name="token" value="${token}"><button data-press="u">${TEXTS.review.undo}</button></form>` : NOTHING}<button type="button" data-keys="${TEXTS.keys.on}" data-no-keys="${TEXTS.keys.off}" hidden>${TEXTS.keys.on}</button></div></details>`
 }
 
 /** What a page's script shows for `?`. */

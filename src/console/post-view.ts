@@ -63,7 +63,9 @@ export async function savedCard(file: CaseFile, { pictures }: Pick<PostViewParts
   if (file.thread === null) return NOTHING
   const states = await pictures.states(file)
   return claimCard(file.thread.post, {
-    pictures: states.map((state, nth) => html`<div class="picture">${caption(state, nth, states.length)}</div>`),
+    pictures: states.map(
+      (state, nth) => html`<div class="picture">${caption(state, TEXTS.pictures.title(nth + 1, states.length))}</div>`,
+    ),
   })
 }
 
@@ -84,14 +86,17 @@ function figure(
       : html`<span class="cover ${choice.cover}"><img src="${at('cover')}" alt=""></span>`
   const body = isCovered ? covered(`${title}: ${because}`, image, cover) : image
   const news = link('/picture/news', { id, n: String(nth) })
-  return html`<figure class="picture" data-news-of="${news}">${state.why === null ? body : NOTHING}<figcaption>${caption(state, nth, all)}</figcaption></figure>`
+  return html`<figure class="picture" data-news-of="${news}" data-well="${WELL}">${state.why === null ? body : NOTHING}<figcaption>${caption(state, isCovered && state.why === null ? null : title)}</figcaption></figure>`
 }
 
-/** What a picture is said to show, and whether it is what was judged. */
-function caption(state: PictureState, nth: number, all: number): SafeMarkup {
+/** What a picture says of itself where all is as it should be. */
+const WELL = JSON.stringify([TEXTS.pictures.same, TEXTS.pictures.notJudged])
+
+/** What a picture is said to show, and whether it is what was judged; its title, where that stands nowhere else. */
+function caption(state: PictureState, title: string | null): SafeMarkup {
   const { kept, judged, medium } = state
   const hashes = TEXTS.pictures
-  return html`<span class="faint">${TEXTS.pictures.title(nth + 1, all)}:</span> ${words(describedAs(medium), { most: 1_000 })}
+  return html`${when(title, (own) => html`<span class="faint">${own}:</span> `)}${words(describedAs(medium), { most: 1_000 })}
 <span class="state${isUnseen(state) && (kept !== null || state.why !== null) ? ' bad' : ''}" role="status">${saying(state) ?? ''}</span>
 ${when(kept, ({ sha256 }) => html`<span class="hash faint">${hashes.hash} ${sha256}</span>`)}${when(isChanged(state) || kept === null ? judged : null, (own) => html` <span class="hash faint">${hashes.hash}, ${hashes.judgedHash} ${words(own, { most: 64 })}</span>`)}`
 }

@@ -132,11 +132,12 @@ function controlIn({ debated, label }: Verdict): RulingEntry['control'] {
   return why === 'control' && chance > 0 && chance <= 1 ? { chance, differs: without !== label } : null
 }
 
-function marksOf({ models, versions, faults }: Verdict): RulingMark[] {
+function marksOf({ models, versions, faults, decision }: Verdict): RulingMark[] {
   const marks = [
     ...[...new Set(Object.values(models))].map((value) => ({ mark: 'model', value }) as const),
     ...[...new Set(faults)].map((value) => ({ mark: 'fault', value }) as const),
     { mark: 'prompts', value: versions.prompts } as const,
+    { mark: 'unseen', value: decision?.unseen === true ? 'yes' : '' } as const,
   ]
   return marks.filter(({ value }) => value !== '')
 }

@@ -174,6 +174,7 @@ it('says of a picture that it has changed, is gone, refused or a program, and ma
       'It can’t be shown: its message gives no address.',
     ]
     expect(await states()).toEqual(said)
+    expect(await page.locator('figure .state.bad').count()).toBe(said.length)
     await page.reload()
     expect(await states()).toEqual(said)
     expect(await page.locator('figure .hash').first().textContent()).toContain(
@@ -222,7 +223,10 @@ it('covers are as each person chose, and stay so', async (context) => {
       return page.locator('figure details.covered').count()
     }
     expect([await covers(id), await covers(unseen)]).toEqual([0, 1])
-    await page.goto(`${console.own}/covers`)
+    await page.locator('details.who summary').click()
+    await page.getByRole('button', { name: 'End all my sessions' }).click({ trial: true })
+    await page.getByRole('link', { name: 'What is covered' }).click()
+    await page.waitForURL('**/covers')
     expect(await barriersOn(page)).toEqual([])
     await page.getByRole('radio', { name: /every image/ }).check()
     await page.getByRole('radio', { name: /without colours/ }).check()

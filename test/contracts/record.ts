@@ -931,6 +931,13 @@ export function recordContract(
         ])
       })
 
+      it('compares no verdict of a person to whom an image could not be shown', async () => {
+        await topics.judged({ label: 'non-rumor', decidedBy: 'consensus' }, 'x')
+        const decision = { by: 'ann', against: null, of: '0@0', unseen: true } as const
+        await topics.judged(decidedBy('ann', { decision }), 'x')
+        expect((await queue.state()).agreement).toEqual([])
+      })
+
       it('gives nobody a case about what they decided or said themselves; a lead may take one that waits for long', async () => {
         const opinion = { subjectId: 'p', tenant: 'default', protocol: 'rumor', against: 2, label: 'rumor', why: 'w' }
         const people = ['ann', 'ben', 'cay', 'dan', 'eve', 'fay']

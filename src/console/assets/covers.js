@@ -38,15 +38,22 @@ each('figure[data-news-of]', (figure) => {
     if (state.textContent !== '') return
     const answer = await fetch(figure.dataset.newsOf, { redirect: 'manual' }).catch(() => null)
     if (answer?.status !== 200) return
-    state.textContent = await answer.text()
+    const text = await answer.text()
+    state.textContent = text
+    state.classList.toggle('bad', !JSON.parse(figure.dataset.well).includes(text))
+  }
+  const fail = (event) => {
+    ;(event.target.closest('details') ?? event.target).remove()
+    void say()
   }
   each(
     'img',
     (image) => {
       image.addEventListener('load', say)
-      image.addEventListener('error', say)
+      image.addEventListener('error', fail)
       // It may have come before this script.
-      if (image.complete && image.getAttribute('loading') !== 'lazy') void say()
+      if (image.complete && image.getAttribute('loading') !== 'lazy')
+        void (image.naturalWidth === 0 ? fail({ target: image }) : say())
     },
     figure,
   )

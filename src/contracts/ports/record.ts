@@ -46,7 +46,8 @@ export interface RulingEntry {
 }
 
 export interface RulingMark {
-  readonly mark: 'model' | 'prompts' | 'fault'
+  /** `unseen`: a person's, to whom an image could not be shown as it was judged. */
+  readonly mark: 'model' | 'prompts' | 'fault' | 'unseen'
   readonly value: string
 }
 

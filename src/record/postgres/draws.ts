@@ -42,20 +42,23 @@ interface StandingVerdict {
   readonly id: string
   readonly label: string | null
   readonly decided_by: string
+  /** An image could not be shown to who decided: that tells nothing of whether it was judged rightly. */
+  readonly unseen: boolean
   readonly beneath: { readonly id: string; readonly label: string | null } | null
   readonly opinions: readonly string[]
 }
 
 /** What is known by now of the draws that these verdicts are about. */
 export async function settleDraws({ sql }: WritingStep, standing: readonly StandingVerdict[]): Promise<void> {
-  const known = standing.flatMap(({ id, label, decided_by, beneath, opinions }) => {
+  const known = standing.flatMap(({ id, unseen, decided_by, beneath, opinions, ...of }) => {
+    const label = unseen ? null : of.label
     const differs = (other: string | null | undefined) =>
       other == null || label === null ? null : Number(other !== label)
     if (decided_by !== 'human') return [[scopeOfVerdict(id), 'audit', id, label, null] as const]
     const audit =
       beneath === null
         ? []
-        : [[scopeOfVerdict(id), 'audit', beneath.id, beneath.label, differs(beneath.label)] as const]
+        : [[scopeOfVerdict(id), 'audit', beneath.id, unseen ? null : beneath.label, differs(beneath.label)] as const]
     return [...audit, [id, 'second-opinion', id, label, differs(opinions[0])] as const]
   })
   if (known.length === 0) return

@@ -20,6 +20,8 @@ interface Standing {
   readonly accepted: number
   readonly decided_at: number
   readonly sampled: number
+  /** An image could not be shown to who decided. */
+  readonly unseen: boolean
   /** The machines' last ruling beneath a person's: its id and label. */
   readonly beneath: { readonly id: string; readonly label: string | null } | null
   readonly asked: readonly { why: string; at: number }[]
@@ -40,7 +42,7 @@ export async function settle(writing: WritingStep): Promise<void> {
   // Of one subject thousands may be refused: only what speaks about this verdict is read, and each reason once.
   const rows = await sql.rows<Standing>(
     `SELECT r.s, r.protocol, r.id, r.tenant, number, label, decided_by, decider, contested, degraded, confidence, accepted,
-       decided_at, sampled,
+       decided_at, sampled, EXISTS (SELECT 1 FROM marks WHERE marks.doc = r.doc AND mark = 'unseen') AS unseen,
        CASE decided_by WHEN 'human' THEN (SELECT json_build_object('id', m.id, 'label', m.label) FROM rulings m WHERE m.s = r.s AND m.protocol = r.protocol
          AND m.number < r.number AND m.decided_by NOT IN ('human', 'deleted') ORDER BY m.number DESC LIMIT 1) END AS beneath,
        (SELECT coalesce(json_agg(json_build_object('why', why, 'at', first) ORDER BY n), '[]') FROM (
@@ -61,7 +63,7 @@ export async function settle(writing: WritingStep): Promise<void> {
   const agreement = rows.flatMap((row) =>
     (['machine', 'person'] as const).flatMap((beside) => {
       const other = beside === 'machine' ? (row.beneath?.label ?? null) : (row.opinions[0] ?? null)
-      if (row.decided_by !== 'human' || other === null) return []
+      if (row.decided_by !== 'human' || row.unseen || other === null) return []
       return [[row.s, row.protocol, beside, Number(other === row.label)]]
     }),
   )

@@ -17,6 +17,8 @@ interface StandingRow {
   readonly decided_at: number
   readonly sampled: number
   readonly by: string | null
+  /** 1: an image could not be shown to who decided. */
+  readonly unseen: number
 }
 
 /** The first one counts, and how many there are matters little. */
@@ -58,7 +60,9 @@ export class QueueTable {
   #requeue(s: number, protocol: string): void {
     const row = this.#sql.get<StandingRow>(
       `SELECT id, tenant, number, label, decided_by, contested, degraded, confidence, accepted, decided_at, sampled,
-         json_extract(json, '$.decision.by') AS by FROM rulings WHERE s = ? AND protocol = ? AND standing = 1`,
+         json_extract(json, '$.decision.by') AS by,
+         EXISTS (SELECT 1 FROM marks WHERE marks.doc = rulings.doc AND mark = 'unseen') AS unseen
+         FROM rulings WHERE s = ? AND protocol = ? AND standing = 1`,
       s,
       protocol,
     )
@@ -125,23 +129,29 @@ export class QueueTable {
       human.number,
     )
     const [opinion] = opinions
-    const { id, label } = human
+    const { id } = human
+    // Who could not see what was judged says nothing of whether it was judged rightly.
+    const label = human.unseen === 1 ? null : human.label
     const differs = (other: { label: string | null } | undefined) =>
       other === undefined || other.label === null || label === null ? null : other.label !== label
     if (machine !== undefined)
-      this.#ledger.settle('audit', { verdict: machine.id, label: machine.label, differs: differs(machine) })
+      this.#ledger.settle('audit', {
+        verdict: machine.id,
+        label: label === null ? null : machine.label,
+        differs: differs(machine),
+      })
     this.#ledger.settle('second-opinion', { verdict: id, label, differs: differs(opinion) })
     for (const [beside, other] of [
       ['machine', machine],
       ['person', opinion],
     ] as const)
-      if (other !== undefined && other.label !== null)
+      if (label !== null && other !== undefined && other.label !== null)
         this.#sql.run(
           'INSERT OR REPLACE INTO agreement VALUES (?, ?, ?, ?)',
           s,
           protocol,
           beside,
-          Number(other.label === human.label),
+          Number(other.label === label),
         )
       else this.#sql.run('DELETE FROM agreement WHERE s = ? AND protocol = ? AND beside = ?', s, protocol, beside)
   }

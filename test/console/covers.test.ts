@@ -1,0 +1,152 @@
+import { expect, it } from 'vitest'
+import { caseFile } from '../../src/console/case-file.ts'
+import { SubjectPictures } from '../../src/console/pictures.ts'
+import { picturesAhead } from '../../src/console/post-view.ts'
+import { type PersonRole, ROLES } from '../../src/contracts/facts/person-roles.ts'
+import type { LoadImage } from '../../src/contracts/ports/images.ts'
+import { at } from '../contracts/record.ts'
+import { drawnPng } from '../support/drawn.ts'
+import { aConsole, tokenIn } from './console-for-tests.ts'
+
+const MINUTE = 60_000
+const PNG = `data:image/png;base64,${drawnPng(30, 20, () => [9, 9, 9, 255]).toString('base64')}`
+const IMAGE = [{ kind: 'image' as const, url: 'https://images.example/a' }]
+
+/** A console with one undecided post of each of two tenants that has an image, which comes from here. */
+async function withImages(loadImage: LoadImage = async () => PNG) {
+  const console = await aConsole({ loadImage })
+  const judged = (tenant: string) =>
+    console.judged({
+      verdict: { protocol: 'hate', subjectId: 'p', tenant, label: null, decidedBy: 'none' },
+      post: { text: 'zanzibar', media: IMAGE },
+    })
+  const ids = { acme: (await judged('acme')).id, globex: (await judged('globex')).id }
+  const enter = (by: string, role: PersonRole, tenants: readonly string[]) =>
+    `gavel-console-8421=${console.sessions.open({ by, grants: [{ role, tenants }] })}`
+  return { console, ids, enter }
+}
+
+it('an image is for who may see its post, and is counted for them and their leads alone', async () => {
+  const fetched: string[] = []
+  const { console, ids, enter } = await withImages(async (url) => {
+    fetched.push(url)
+    return PNG
+  })
+  const anna = enter('anna', 'moderator', ['acme'])
+  const path = (id: string, more = '') => `/picture?id=${encodeURIComponent(id)}&n=0${more}`
+  expect((await console.ask(path(ids.globex), { headers: { cookie: anna } })).status).toBe(404)
+  expect(
+    (await console.ask(path(ids.acme), { headers: { cookie: anna, 'sec-fetch-site': 'cross-site' } })).status,
+  ).toBe(403)
+  expect((await console.ask(path(ids.acme))).status).toBe(303)
+  expect(fetched).toEqual([])
+  const got = await Promise.all(
+    ['', '&part=cover', ''].map((more) => console.ask(path(ids.acme, more), { headers: { cookie: anna } })),
+  )
+  expect(got.map((one) => [one.status, one.headers.get('content-type'), one.headers.get('cache-control')])).toEqual(
+    got.map(() => [200, 'image/jpeg', 'no-store']),
+  )
+  expect(fetched).toEqual(['https://images.example/a'])
+  expect((await console.ask(path(ids.acme).replace('n=0', 'n=1'), { headers: { cookie: anna } })).status).toBe(404)
+  const seenBy = async (cookie: string) => {
+    const { text } = await console.page('/covers', cookie)
+    return text.includes('undecided') && text.includes('anna')
+  }
+  expect(await seenBy(anna)).toBe(true)
+  expect(await seenBy(enter('ben', 'moderator', ['acme']))).toBe(false)
+  expect(await seenBy(enter('cora', 'lead', ['globex']))).toBe(false)
+  expect(await seenBy(enter('dora', 'lead', ['acme']))).toBe(true)
+  expect(await console.record.pictures.exposures({ since: 0 })).toEqual([
+    { person: 'anna', label: 'undecided', uncovered: 1, minutes: 1 },
+  ])
+})
+
+it('a break is offered after so many minutes of the last hour, and no sooner', async () => {
+  const { console, enter } = await withImages()
+  const cookie = enter('anna', 'moderator', ['acme'])
+  const token = tokenIn((await console.page('/covers', cookie)).text)
+  const look = async () => {
+    const to = (await console.post('/review/next', { token }, { cookie })).headers.get('location') ?? ''
+    return (await console.page(to, cookie)).text.includes('You may take a break')
+  }
+  const note = (from: number, count: number) =>
+    Promise.all(
+      Array.from({ length: count }, (_, n) =>
+        console.record.pictures.noteUncovered('anna', { tenant: 'acme', label: 'hate', at: (from + n) * MINUTE }),
+      ),
+    )
+  await note(0, 19)
+  expect(await look()).toBe(false)
+  await note(19, 1)
+  expect(await look()).toBe(true)
+  console.pass(62 * MINUTE)
+  expect(await look()).toBe(false)
+})
+
+it('no cover tells who gives a second opinion what was decided', async () => {
+  const { console, enter } = await withImages()
+  await console.judged({
+    verdict: {
+      protocol: 'hate',
+      subjectId: 'h',
+      tenant: 'initech',
+      label: 'hate',
+      decidedBy: 'human',
+      decision: { by: 'ben', against: null, of: '0@0' },
+    },
+    post: { text: 'marzipan', media: IMAGE },
+  })
+  const cookie = enter('anna', 'moderator', ['initech'])
+  const token = tokenIn((await console.page('/covers', cookie)).text)
+  const to = (await console.post('/review/next', { token }, { cookie })).headers.get('location') ?? ''
+  const { text } = await console.page(to, cookie)
+  expect([
+    text.includes('marzipan'),
+    text.includes('it may be harmful'),
+    /judged hate|not decided/i.test(text),
+  ]).toEqual([true, true, false])
+})
+
+it('what is about to be looked at is fetched ahead, once, whether or not it comes', async () => {
+  const fetched: string[] = []
+  const { console, ids } = await withImages()
+  const { record } = console
+  const parts = { record, kinds: new Map(), clock: () => 0 }
+  const pictures = new SubjectPictures({
+    store: record.pictures,
+    load: async (url) => {
+      fetched.push(url)
+      if (fetched.length === 1) throw new Error('away')
+      return PNG
+    },
+    redraw: async () => ({ picture: new Uint8Array([1]), cover: new Uint8Array([2]) }),
+    keptImage: null,
+    clock: () => 0,
+    keep: { keep: MINUTE, most: 10 },
+  })
+  const ahead = picturesAhead(record.review, { ...parts, pictures })
+  await ahead()
+  await ahead()
+  expect(fetched).toHaveLength(2)
+  const kept = await Promise.all(
+    Object.values(ids).map(async (id) => {
+      const file = await caseFile(id, { record, kinds: new Map(), session: {} })
+      return file === null ? null : (await pictures.states(file)).map(({ kept, why }) => [kept !== null, why])
+    }),
+  )
+  const away = [false, 'its server does not answer now; it is tried again in a minute']
+  expect(kept.flat().sort()).toEqual([away, [true, null]].sort())
+})
+
+it('an image that arrives when its post has been erased is kept and shown to nobody', async () => {
+  const { console, ids, enter } = await withImages(async () => {
+    await console.topics.send('posts', 'p', { id: 'p', tenant: 'acme', createdAt: at(0), deleted: true }, 60)
+    return PNG
+  })
+  const cookie = enter('anna', ROLES[3], ['acme'])
+  const answer = await console.ask(`/picture?id=${encodeURIComponent(ids.acme)}&n=0`, { headers: { cookie } })
+  expect(answer.status).toBe(404)
+  const subject = { tenant: 'acme', postId: 'p', kind: 'post' } as const
+  expect((await console.record.subject({ tenant: 'acme', id: 'p' }))?.deletedAt ?? null).not.toBeNull()
+  expect(await console.record.pictures.picture(subject, 'any', 0)).toBeNull()
+})
