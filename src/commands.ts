@@ -160,8 +160,13 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./app/commands/review/decide.ts'),
   },
   {
+    path: 'review quality',
+    description: 'tells how each person decided of late, without names',
+    load: () => import('./app/commands/review/quality.ts'),
+  },
+  {
     path: 'review stats',
-    description: "measures people's agreement with machines and with one another",
+    description: "measures how often machines are wrong, and people's agreement with them and with one another",
     load: () => import('./lab/commands/review/stats.ts'),
   },
   {

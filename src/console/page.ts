@@ -1,5 +1,6 @@
 import { type PersonRight, tenantsOf } from '../contracts/facts/person-roles.ts'
 import type { PersonAsking } from '../platform/who-asks.ts'
+import { QUALITY_TEXTS } from './quality-texts.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { html, NOTHING, type SafeMarkup, words } from './view.ts'
@@ -48,6 +49,7 @@ export interface Page {
 const PLACES = [
   ['/live', TEXTS.live.title],
   ['/review', TEXTS.review.title],
+  ['/quality', QUALITY_TEXTS.title],
   ['/search', TEXTS.search.title],
   ['/health', TEXTS.health.title],
 ] as const

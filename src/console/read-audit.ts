@@ -3,7 +3,10 @@ import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
 
 type Reader = Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'find' | 'search' | 'arrivals'>
-type Queue = Pick<ReviewQueue, 'list' | 'posts' | 'reserve' | 'release' | 'decisionsOf'>
+type Queue = Pick<
+  ReviewQueue,
+  'list' | 'posts' | 'reserve' | 'release' | 'decisionsOf' | 'drawnRates' | 'peopleQuality'
+>
 
 const seen = new AsyncLocalStorage<Set<string>>()
 
@@ -71,6 +74,8 @@ export function auditedQueue(queue: Queue): Queue {
       note(...found.flatMap(({ verdict }) => (verdict === null ? [] : [verdict])))
       return found
     },
+    drawnRates: (tenants) => queue.drawnRates(tenants),
+    peopleQuality: (period, tenants) => queue.peopleQuality(period, tenants),
     reserve: (item, filter, until, now) => queue.reserve(item, filter, until, now),
     release: (item, by, of, now) => queue.release(item, by, of, now),
   }

@@ -185,6 +185,7 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel review decide rumor~3lbw2k4~r2 --label non-rumor --by ann --why "Confirmed by the city, ticket 88"':
     'proof: pages',
   'npx gavel review release rumor~3lbw2k4~r2 --by ann': 'proof: pages',
+  'npx gavel review quality --since 7d': 'proof: pages',
   'npx gavel review stats --protocol hate': 'proof: pages',
   'OPENAI_BASE_URL=… OPENAI_API_KEY=… GAVEL_MODELS_ROLES_DEFAULT=MODEL npm run proof -- batch-agreement':
     'not: it needs a model that costs money',

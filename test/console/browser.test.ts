@@ -185,6 +185,7 @@ it('somebody signs in, sees a verdict come, reads its argument and overrules it;
         '/live',
         '/search?q=bridge',
         '/health',
+        '/quality',
         '/verdict?id=rumor~bridge~r2',
         '/thread?id=rumor~bridge~r2',
         '/verdict?id=rumor~attack9~r1',

@@ -9,6 +9,7 @@ import { DisturbingSubjects } from '../../src/console/lists.ts'
 import { livePages } from '../../src/console/live.ts'
 import { SubjectPictures } from '../../src/console/pictures.ts'
 import { picturePages } from '../../src/console/post-view.ts'
+import { qualityPage } from '../../src/console/quality.ts'
 import { auditedQueue, auditedRecord } from '../../src/console/read-audit.ts'
 import { reviewPages } from '../../src/console/review.ts'
 import type { ReviewShares } from '../../src/console/review-shares.ts'
@@ -193,6 +194,7 @@ export async function aConsole({
     ...picturePages(view),
     ...coverPages({ people, clock: () => now }),
     searchPage({ record: shown, blinds, ...lists }),
+    qualityPage({ queue: auditedQueue(record.review), clock: () => now }),
     healthPage({
       forPeople: async () => waiting,
       readStatus,

@@ -15,6 +15,7 @@ const PAGES: Readonly<Record<string, PersonRole>> = {
   'GET /verdict/file': 'viewer',
   'GET /verdict/news': 'viewer',
   'GET /thread': 'viewer',
+  'GET /quality': 'lead',
   'GET /search': 'viewer',
   'GET /health': 'viewer',
   'GET /picture': 'viewer',

@@ -4,6 +4,7 @@ import type { RecordStore } from '../../src/contracts/ports/record.ts'
 import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
 import type { DrawShares } from '../../src/record/draws.ts'
 import type { QueueRules } from '../../src/record/review-queue.ts'
+import { aVerdict } from '../support/verdicts.ts'
 import { at, DAY, feed, KEEP } from './record.ts'
 
 /** What the ledger of draws promises, of every record. */
@@ -96,6 +97,60 @@ export function drawLedgerContract(
       await topics.send('posts', 'q', { id: 'q', createdAt: at(0), deleted: true }, 60)
       expect(await told(queue)).toEqual(['audit: 0 of 0, 1 waiting for rumor~q~r2'])
       expect((await queue.list({}, 9, Date.parse(at(99)))).items).toMatchObject([{ since: Date.parse(at(90)) }])
+    })
+
+    it('is beside what people decided, by person: what took effect, and what others overturned', async () => {
+      const { queue, topics } = await start({})
+      const period = { since: Date.parse(at(0)), until: Date.parse(at(500)) }
+      const decide = async (subjectId: string, by: string, label: string | null, against: number, seconds: number) => {
+        const given = label === null ? { withdraw: true } : { label }
+        const message = {
+          subjectId,
+          tenant: 'default',
+          protocol: 'rumor',
+          against,
+          why: 'w',
+          by,
+          at: at(seconds),
+          ...given,
+        }
+        await topics.send('decisions', subjectId, message, seconds)
+        const made =
+          label === null
+            ? { decidedBy: 'consensus' as const }
+            : human(label, 0, { decision: { by, against: null, of: '0@0' } })
+        await topics.send(
+          'verdicts',
+          subjectId,
+          aVerdict(at(seconds), { subjectId, ...made, revision: against + 1 }),
+          seconds,
+        )
+      }
+      for (let n = 0; n < 10; n++) await decide(`s${n}`, 'ann', 'rumor', 1, n)
+      await decide('s1', 'ben', 'non-rumor', 2, 100)
+      await decide('s2', 'ben', null, 2, 101)
+      await decide('late', 'ann', 'rumor', 1, 600)
+      const opinion = {
+        subjectId: 's3',
+        tenant: 'default',
+        protocol: 'rumor',
+        against: 2,
+        why: 'w',
+        label: 'rumor',
+        opinion: true,
+      }
+      await topics.send('decisions', 's3', { ...opinion, by: 'cay', at: at(102) }, 102)
+      const none = { blindAgreement: null, overturned: null }
+      expect(await queue.peopleQuality(period)).toEqual([
+        { by: 'ann', decisions: 10, opinions: 0, blindAgreement: null, overturned: { times: 2, of: 10 } },
+        { by: 'ben', decisions: 1, opinions: 0, ...none },
+        { by: 'cay', decisions: 0, opinions: 1, ...none },
+      ])
+      expect(await queue.peopleQuality(period, ['acme'])).toEqual([])
+      expect(await queue.peopleQuality({ ...period, since: Date.parse(at(100)) }, ['default'])).toMatchObject([
+        { by: 'ben', decisions: 1 },
+        { by: 'cay', opinions: 1 },
+      ])
     })
 
     it('is the same where it is made anew by the same key, whatever the order of subjects', async () => {

@@ -163,6 +163,7 @@ it('the demo is watched live, and a verdict of it read, overruled, contradicted 
           '/review',
           item,
           '/health',
+          '/quality',
           '/sign-in',
         ]
         for (const path of paths) {

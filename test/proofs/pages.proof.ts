@@ -160,6 +160,7 @@ describe('in a clean clone with a local stack', { timeout: 15 * MINUTES }, () =>
         prints: 'stands.',
       })
       await run({ command: 'npx gavel review stats --protocol hate', prints: 'human verdict' })
+      await run({ command: 'npx gavel review quality --since 7d', prints: 'person 1' })
       await runAll([
         { command: 'gavel cases list', prints: 'No open case' },
         { command: 'gavel cases list --state deferred --tenant acme', prints: 'No open case' },

@@ -12,6 +12,7 @@ import { livePages } from '../../console/live.ts'
 import { openIdProvider } from '../../console/openid.ts'
 import { SubjectPictures } from '../../console/pictures.ts'
 import { picturePages, picturesAhead } from '../../console/post-view.ts'
+import { qualityPage } from '../../console/quality.ts'
 import { auditedQueue, auditedRecord } from '../../console/read-audit.ts'
 import { servedAs } from '../../console/request-guard.ts'
 import { reviewPages } from '../../console/review.ts'
@@ -123,6 +124,7 @@ export function consolePart(
         ...picturePages(view),
         ...coverPages({ people, clock }),
         searchPage({ record, blinds, ...lists }),
+        qualityPage({ queue, clock }),
         healthPage({
           readStatus,
           runbook: runbooksIn(join(PROJECT, 'docs', 'runbooks')),

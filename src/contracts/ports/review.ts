@@ -50,6 +50,25 @@ export interface DrawnRate {
   readonly next: string | null
 }
 
+/** How one person decided in a period. A share of few items is not told, and is null. */
+export interface PersonQuality {
+  readonly by: string
+  /** Decisions that took effect. */
+  readonly decisions: number
+  /** Second opinions given. */
+  readonly opinions: number
+  /** Second opinions, given and received, that have the same label as the verdict. */
+  readonly blindAgreement: { readonly times: number; readonly of: number } | null
+  /** Decisions to which somebody else gave another label since, or which somebody else withdrew. */
+  readonly overturned: { readonly times: number; readonly of: number } | null
+}
+
+/** A time from `since` until before `until`, ms since 1970. */
+export interface Period {
+  readonly since: number
+  readonly until: number
+}
+
 /** One verdict that people should look at: the last of its subject and protocol. */
 export interface ReviewItem {
   /** The verdict's id, which names the item as well. */
@@ -224,5 +243,7 @@ export interface ReviewQueue {
   state(): Promise<ReviewState>
   /** What the ledger of draws shows by now, of subjects of these tenants. */
   drawnRates(tenants?: readonly string[] | undefined): Promise<readonly DrawnRate[]>
+  /** How people decided on subjects of these tenants, who decided most first. */
+  peopleQuality(period: Period, tenants?: readonly string[] | undefined): Promise<readonly PersonQuality[]>
   close(): Promise<void>
 }

@@ -35,7 +35,7 @@ import {
   unionOf,
 } from '../review-queue.ts'
 import type { Database, Sql } from './connection.ts'
-import { drawnRatesIn } from './draws.ts'
+import { reviewFigures } from './review-figures.ts'
 import { keysOf, unsealed } from './seals.ts'
 
 /** Who decided or spoke about the same is looked up where it matters alone. */
@@ -164,7 +164,7 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
       )
       return { queue, agreement: agreement.map((row) => ({ ...row, agrees: row.agrees === 1 })) }
     },
-    drawnRates: (tenants) => drawnRatesIn(db, tenants),
+    ...reviewFigures(db),
     close: () => db.close(),
   }
 }

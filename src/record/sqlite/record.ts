@@ -113,6 +113,7 @@ export async function sqliteReviewQueue(
     release: (item, by, of, now) => reservations.ask('release', item, by, of, now),
     state: () => reservations.ask('state'),
     drawnRates: (tenants) => reservations.ask('drawnRates', tenants),
+    peopleQuality: (period, tenants) => reservations.ask('peopleQuality', period, tenants),
     close: () => reservations.close(),
   }
 }

@@ -3,6 +3,8 @@ import {
   MOST_POSTS_COUNTED,
   MOST_RESERVATIONS,
   type OwnDecision,
+  type Period,
+  type PersonQuality,
   type PostPage,
   type QueueFilter,
   type QueuePlace,
@@ -10,6 +12,7 @@ import {
   type ReviewState,
 } from '../../contracts/ports/review.ts'
 import { type DrawRow, drawnRates, drawRowsQuery } from '../drawn-rates.ts'
+import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf } from '../people-quality.ts'
 import { ABOUT_PEOPLE, ASSIGNED, fittingRows, IS_PARTY, WAS_ASSIGNED } from '../queue-filter.ts'
 import {
   boundsBehind,
@@ -217,6 +220,25 @@ export class ReviewReservations {
   drawnRates(tenants?: readonly string[]): DrawnRate[] {
     const { sql, values } = drawRowsQuery(tenants)
     return drawnRates(this.#sql.all<DrawRow>(sql, ...values))
+  }
+
+  peopleQuality({ since, until }: Period, tenants?: readonly string[]): PersonQuality[] {
+    const { sql, values } = peopleQuery(tenants)
+    return this.#sql.snapshot(() => {
+      const said = this.#sql.all<PersonNoteRow>(
+        `SELECT said.s, protocol, said.by, at, label, json_extract(json, '$.against') AS against,
+           json_extract(json, '$.opinion') AS opinion FROM said WHERE ${sql} ORDER BY at, n`,
+        since,
+        ...values,
+      )
+      const verdicts = this.#sql.all<HumanRow>(
+        `SELECT s, protocol, number, label, json_extract(json, '$.decision.by') AS decider, standing FROM rulings
+         WHERE decided_by = 'human' AND s IN (SELECT said.s FROM said WHERE ${sql})`,
+        since,
+        ...values,
+      )
+      return qualityOf(said, verdicts, until)
+    })
   }
 
   close(): void {

@@ -7,6 +7,7 @@ import { type DecideOptions, command as decideSubject } from '../../../src/app/c
 import { command as exportRecord } from '../../../src/app/commands/record/export.ts'
 import { command as decide } from '../../../src/app/commands/review/decide.ts'
 import { command as list } from '../../../src/app/commands/review/list.ts'
+import { command as quality } from '../../../src/app/commands/review/quality.ts'
 import { command as release } from '../../../src/app/commands/review/release.ts'
 import { command as reserve } from '../../../src/app/commands/review/reserve.ts'
 import { command as show } from '../../../src/app/commands/show/show.ts'
@@ -153,6 +154,19 @@ it('says how far people agree with machines and with one another', async () => {
   expect(await run(stats, [], { tenant: 'acme' })).toBe(
     'No human verdict in the record is current, so there is nothing to compare.',
   )
+})
+
+it('says how people decided, and who only where it is asked', async () => {
+  const since = Date.now() - Date.parse(at(0))
+  const said = await run(quality, [], { since, tenant: 'default' })
+  expect(said).toMatch(/person 1 +│ [01] +│ [01] +│ too few +│ too few/)
+  expect(said).not.toMatch(/ann|ben/)
+  const named = JSON.parse(await run(quality, [], { since, names: true, json: true })) as { people: object[] }
+  expect(named.people).toEqual([
+    { by: 'ann', decisions: 1, opinions: 0, blindAgreement: null, overturned: null },
+    { by: 'ben', decisions: 0, opinions: 1, blindAgreement: null, overturned: null },
+  ])
+  expect(await run(quality, [], { since, tenant: 'acme' })).toBe('Nobody has decided anything in this time.')
 })
 
 it('what people decided is a labelled file that gavel eval reads', async () => {

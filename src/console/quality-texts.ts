@@ -1,0 +1,27 @@
+/** The words of the page of quality. */
+export const QUALITY_TEXTS = {
+  title: 'Quality',
+  rates: 'How often verdicts are wrong',
+  ratesSay:
+    'Told from what was drawn at random, in the order in which it was drawn. What is drawn and not yet looked at stands beside each share; the link leads to the first, which holds up the rest.',
+  noRates: 'Nothing is drawn yet. review.auditShare says how much is.',
+  rateHeads: ['Protocol', 'Drawn to see', 'Of', 'Share, with its 95 % interval', 'Counted', 'Waits'],
+  purposes: {
+    audit: 'machine wrong',
+    control: 'debate changed it',
+    'second-opinion': 'people disagree',
+  },
+  parts: { label: 'label', language: 'language' },
+  all: 'all',
+  nothingCounts: 'Nothing counts yet',
+  noneWaits: 'nothing',
+  ahead: (count: number) => `(${count} looked at before their turn)`,
+  times: (times: number, of: number) => `${times} of ${of}`,
+  people: (days: number) => `People, ${days} days`,
+  peopleSay:
+    'Decisions that took effect, and second opinions. Two people who disagree may both be careful: blind agreement counts for both. A share of fewer than 10 is not shown.',
+  peopleHeads: ['Person', 'Decisions', 'Second opinions', 'Blind agreement', 'Overturned by others'],
+  days: (days: number) => `${days} days`,
+  tooFew: 'too few to tell',
+  noPeople: 'Nobody has decided anything in this time.',
+} as const

@@ -1,0 +1,88 @@
+import type { Clock } from '../contracts/ports/clock.ts'
+import type { DrawnRate, PersonQuality, ReviewQueue } from '../contracts/ports/review.ts'
+import type { Page } from './page.ts'
+import { QUALITY_TEXTS as TEXTS } from './quality-texts.ts'
+import { html, link, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
+
+const DAY_MS = 86_400_000
+/** Periods that may be asked for, in days; the first where none is. */
+const PERIODS = [30, 7, 90] as const
+
+/** How often machines are wrong, by what chance drew, and how people decide: for leads, of their tenants. */
+export function qualityPage({
+  queue,
+  clock,
+}: {
+  readonly queue: Pick<ReviewQueue, 'drawnRates' | 'peopleQuality'>
+  readonly clock: Clock
+}): Page {
+  return {
+    method: 'GET',
+    path: '/quality',
+    right: 'overrule',
+    takesTurns: true,
+    async answer({ query, session: { tenants } }) {
+      const days = PERIODS.find((one) => String(one) === query.get('days')) ?? PERIODS[0]
+      const until = clock()
+      const rates = await queue.drawnRates(tenants)
+      const people = await queue.peopleQuality({ since: until - days * DAY_MS, until }, tenants)
+      return {
+        title: TEXTS.title,
+        body: html`<h1>${TEXTS.title}</h1>${ratesSection(rates)}${peopleSection(people, days)}`,
+      }
+    },
+  }
+}
+
+function ratesSection(rates: readonly DrawnRate[]): SafeMarkup {
+  return html`<section aria-labelledby="rates"><h2 id="rates">${TEXTS.rates}</h2><p>${TEXTS.ratesSay}</p>
+${
+  rates.length === 0
+    ? html`<p>${TEXTS.noRates}</p>`
+    : tableOf(
+        TEXTS.rateHeads,
+        rates.map((one) => [
+          words(one.protocol, { most: 64 }),
+          TEXTS.purposes[one.purpose],
+          one.part === 'all' ? TEXTS.all : html`${TEXTS.parts[one.part]} ${words(one.value, { most: 64 })}`,
+          one.share === null
+            ? TEXTS.nothingCounts
+            : `${percent(one.share)} (${percent(one.interval.low)}–${percent(one.interval.high)})`,
+          TEXTS.times(one.differing, one.counted),
+          one.next === null
+            ? TEXTS.noneWaits
+            : html`<a href="${link('/verdict', { id: one.next })}">${one.waiting}</a>${one.ahead === 0 ? NOTHING : html` ${TEXTS.ahead(one.ahead)}`}`,
+        ]),
+      )
+}</section>`
+}
+
+function peopleSection(people: readonly PersonQuality[], days: number): SafeMarkup {
+  const told = (share: PersonQuality['overturned']) =>
+    share === null ? TEXTS.tooFew : TEXTS.times(share.times, share.of)
+  return html`<section aria-labelledby="people"><h2 id="people">${TEXTS.people(days)}</h2><p>${TEXTS.peopleSay}</p>
+<p>${PERIODS.toSorted((a, b) => a - b).map((one) => html`<a href="${link('/quality', { days: String(one) })}"${one === days ? html` aria-current="page"` : NOTHING}>${TEXTS.days(one)}</a> `)}</p>
+${
+  people.length === 0
+    ? html`<p>${TEXTS.noPeople}</p>`
+    : tableOf(
+        TEXTS.peopleHeads,
+        people.map(({ by, decisions, opinions, blindAgreement, overturned }) => [
+          words(by, { most: 60 }),
+          decisions,
+          opinions,
+          told(blindAgreement),
+          told(overturned),
+        ]),
+      )
+}</section>`
+}
+
+function tableOf(heads: readonly string[], rows: readonly (readonly TemplatePart[])[]): SafeMarkup {
+  return html`<div class="scrolls" tabindex="0"><table><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>
+${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody></table></div>`
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`
+}

@@ -1,0 +1,104 @@
+import type { PersonQuality } from '../contracts/ports/review.ts'
+
+/** What a person said of a subject, as any store has it. */
+export interface PersonNoteRow {
+  readonly s: number
+  readonly protocol: string
+  readonly by: string
+  readonly at: number
+  /** null: they withdrew a verdict. */
+  readonly label: string | null
+  /** The revision that they saw. */
+  readonly against: number | null
+  readonly opinion: number | null
+}
+
+/** A person's verdict. */
+export interface HumanRow {
+  readonly s: number
+  readonly protocol: string
+  readonly number: number
+  readonly label: string | null
+  readonly decider: string | null
+  readonly standing: number
+}
+
+/** What people said of subjects of these tenants since a time, which is the first value, as both databases are asked for it. */
+export function peopleQuery(tenants: readonly string[] | undefined) {
+  const isSeen =
+    tenants === undefined
+      ? '1 = 1'
+      : `said.s IN (SELECT subjects.s FROM subjects WHERE tenant IN (${['NULL', ...tenants.map(() => '?')].join(', ')}))`
+  return { sql: `said.said = 'decision' AND said.at >= ? AND ${isSeen}`, values: tenants ?? [] }
+}
+
+/** Of fewer than this no share is told: it would speak of single items. */
+export const FEWEST_TOLD = 10
+
+/**
+ * How people decided from the time of the first row until `until`; of their decisions those that took effect. `said` goes on to the
+ * present: what was decided then may have been overturned since.
+ */
+export function qualityOf(
+  said: readonly PersonNoteRow[],
+  verdicts: readonly HumanRow[],
+  until: number,
+): PersonQuality[] {
+  const keyOf = ({ s, protocol }: { readonly s: number; readonly protocol: string }) => `${s} ${protocol}`
+  const verdictsOf = Map.groupBy(
+    verdicts.toSorted((a, b) => a.number - b.number),
+    keyOf,
+  )
+  const people = new Map<string, { decided: Set<HumanRow>; overturned: number; opinions: number; blind: boolean[] }>()
+  const of = (by: string) => {
+    const known = people.get(by) ?? { decided: new Set(), overturned: 0, opinions: 0, blind: [] }
+    people.set(by, known)
+    return known
+  }
+  const lastOpinions = new Map<string, { one: PersonNoteRow; verdict: HumanRow }>()
+  for (const [key, notes] of Map.groupBy(said, keyOf)) {
+    const own = verdictsOf.get(key) ?? []
+    for (const one of notes) {
+      if (one.label === null || one.at >= until) continue
+      if (one.opinion === 1) {
+        const verdict = own.find(({ number, decider }) => number === one.against && decider !== one.by)
+        if (verdict !== undefined) lastOpinions.set(JSON.stringify([key, verdict.number, one.by]), { one, verdict })
+        continue
+      }
+      const made = own.find(
+        ({ number, decider, label }) => number > (one.against ?? 0) && decider === one.by && label === one.label,
+      )
+      const { decided } = of(one.by)
+      if (made === undefined || decided.has(made)) continue
+      decided.add(made)
+      of(one.by).overturned += Number(isOverturned(made, own, notes))
+    }
+  }
+  for (const { one, verdict } of lastOpinions.values()) {
+    of(one.by).opinions++
+    // Who of the two was wrong is not known: it counts for both.
+    for (const by of [one.by, verdict.decider ?? '']) of(by).blind.push(one.label === verdict.label)
+  }
+  const told = (times: number, among: number) => (among < FEWEST_TOLD ? null : { times, of: among })
+  return [...people]
+    .map(([by, { decided, overturned, opinions, blind }]) => ({
+      by,
+      decisions: decided.size,
+      opinions,
+      blindAgreement: told(blind.filter((agrees) => agrees).length, blind.length),
+      overturned: told(overturned, decided.size),
+    }))
+    .filter(({ decisions, opinions, blindAgreement }) => decisions + opinions > 0 || blindAgreement !== null)
+    .toSorted((a, b) => b.decisions - a.decisions || (a.by < b.by ? -1 : 1))
+}
+
+/** Whether somebody else gave it another label, or withdrew it. */
+function isOverturned(made: HumanRow, verdicts: readonly HumanRow[], said: readonly PersonNoteRow[]): boolean {
+  const next = verdicts.find(({ number }) => number > made.number)
+  if (next !== undefined && next.decider !== made.decider && next.label !== made.label) return true
+  const isWithdrawn = said.some(
+    ({ label, opinion, against, by }) =>
+      label === null && opinion !== 1 && against === made.number && by !== made.decider,
+  )
+  return isWithdrawn && made.standing === 0
+}

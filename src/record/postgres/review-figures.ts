@@ -1,0 +1,34 @@
+import type { Period, PersonQuality, ReviewQueue } from '../../contracts/ports/review.ts'
+import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf } from '../people-quality.ts'
+import type { Database } from './connection.ts'
+import { drawnRatesIn } from './draws.ts'
+
+/** What the record shows of machines and people as a whole. */
+export function reviewFigures(db: Database): Pick<ReviewQueue, 'drawnRates' | 'peopleQuality'> {
+  return {
+    drawnRates: (tenants) => drawnRatesIn(db, tenants),
+    peopleQuality: (period, tenants) => peopleQualityIn(db, period, tenants),
+  }
+}
+
+async function peopleQualityIn(
+  db: Database,
+  { since, until }: Period,
+  tenants: readonly string[] | undefined,
+): Promise<PersonQuality[]> {
+  const { sql: fits, values } = peopleQuery(tenants)
+  return db.snapshot(async (sql) => {
+    const said = await sql.rows<PersonNoteRow>(
+      `SELECT s, protocol, said.by, at, label, against, opinion FROM said WHERE ${fits} ORDER BY at, n`,
+      since,
+      ...values,
+    )
+    const verdicts = await sql.rows<HumanRow>(
+      `SELECT s, protocol, number, label, decider, standing FROM rulings
+       WHERE decided_by = 'human' AND s IN (SELECT said.s FROM said WHERE ${fits})`,
+      since,
+      ...values,
+    )
+    return qualityOf(said, verdicts, until)
+  })
+}

@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest'
+import { grantsOf, type PersonRole } from '../../src/contracts/facts/person-roles.ts'
+import { at } from '../contracts/record.ts'
+import { aConsole } from './console-for-tests.ts'
+
+it('a lead sees how often machines are wrong with what waits beside it, and how people decide, of their tenants', async () => {
+  const console = await aConsole({ auditShare: 1 })
+  console.pass(Date.parse(at(1_000)))
+  const enter = (role: PersonRole, tenants: readonly string[]) => {
+    const grants = grantsOf({ by: role, groups: ['mods'] }, [{ who: 'group:mods', role, tenants }])
+    return `gavel-console-8421=${console.sessions.open({ by: role, grants })}`
+  }
+  const machine = { decidedBy: 'consensus', label: 'rumor' } as const
+  for (let n = 0; n < 12; n++) {
+    const subjectId = `p${n}`
+    const timing = { createdAt: at(n), receivedAt: at(n), openedAt: at(n), decidedAt: at(n), modelMs: 0, overheadMs: 0 }
+    await console.judged({ verdict: { ...machine, subjectId, timing } })
+    // The fourth is left for later.
+    if (n === 3) continue
+    const message = { subjectId, protocol: 'rumor', label: n === 1 ? 'non-rumor' : 'rumor', against: 1, why: 'w' }
+    await console.topics.send('decisions', subjectId, { ...message, by: 'ann <b>', at: at(90) }, 90)
+    const decision = { by: 'ann <b>', against: null, of: '0@0' }
+    await console.judged({ verdict: { subjectId, revision: 2, decidedBy: 'human', label: message.label, decision } })
+  }
+  const { text, status } = await console.page('/quality', enter('lead', ['default']))
+  expect(status).toBe(200)
+  const rows = [...text.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, cells = '']) =>
+    cells
+      .replaceAll(/<[^>]+>/g, ' ')
+      .replaceAll(/\s+/g, ' ')
+      .trim(),
+  )
+  const row = (begins: RegExp) => rows.find((cells) => begins.test(cells))
+  // Three count, one waits, and eight were looked at before their turn.
+  expect(row(/machine wrong all/)).toMatch(/33\.3 % \(.*\) 1 of 3 1 \(8 looked at before their turn\)$/)
+  expect(text).toContain('/verdict?id=rumor%7Ep3%7Er1')
+  expect(row(/^ann/)).toBe('ann &lt;b&gt; 11 0 too few to tell 0 of 11')
+  expect((await console.page('/quality?days=7', enter('lead', ['acme']))).text).toContain('Nobody has decided anything')
+  expect((await console.page('/quality', enter('moderator', ['default']))).status).toBe(403)
+  expect((await console.page('/live', enter('moderator', ['default']))).text).not.toContain('href="/quality"')
+  expect((await console.page('/live', enter('lead', ['default']))).text).toContain('href="/quality"')
+  console.close()
+})
