@@ -6,7 +6,7 @@ import { html, link, NOTHING, type SafeMarkup, type TemplatePart, words } from '
 
 const DAY_MS = 86_400_000
 /** Periods that may be asked for, in days; the first where none is. */
-const PERIODS = [30, 7, 90] as const
+const PERIODS = [7, 30, 90] as const
 
 /** How often machines are wrong, by what chance drew, and how people decide: for leads, of their tenants. */
 export function qualityPage({
@@ -61,7 +61,7 @@ function peopleSection(people: readonly PersonQuality[], days: number): SafeMark
   const told = (share: PersonQuality['overturned']) =>
     share === null ? TEXTS.tooFew : TEXTS.times(share.times, share.of)
   return html`<section aria-labelledby="people"><h2 id="people">${TEXTS.people(days)}</h2><p>${TEXTS.peopleSay}</p>
-<p>${PERIODS.toSorted((a, b) => a - b).map((one) => html`<a href="${link('/quality', { days: String(one) })}"${one === days ? html` aria-current="page"` : NOTHING}>${TEXTS.days(one)}</a> `)}</p>
+<p>${PERIODS.map((one) => html`<a href="${link('/quality', { days: String(one) })}"${one === days ? html` aria-current="page"` : NOTHING}>${TEXTS.days(one)}</a> `)}</p>
 ${
   people.length === 0
     ? html`<p>${TEXTS.noPeople}</p>`

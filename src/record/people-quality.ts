@@ -23,13 +23,16 @@ export interface HumanRow {
   readonly standing: number
 }
 
-/** What people said of subjects of these tenants since a time, which is the first value, as both databases are asked for it. */
+/** What people said since a time, as both databases are asked for it; of some tenants' subjects by {@link peopleQuery}. */
+export const SAID_SINCE = "said.said = 'decision' AND said.at >= ?"
+
+/** The same of subjects of these tenants; the time is the first value. */
 export function peopleQuery(tenants: readonly string[] | undefined) {
   const isSeen =
     tenants === undefined
       ? '1 = 1'
-      : `said.s IN (SELECT subjects.s FROM subjects WHERE tenant IN (${['NULL', ...tenants.map(() => '?')].join(', ')}))`
-  return { sql: `said.said = 'decision' AND said.at >= ? AND ${isSeen}`, values: tenants ?? [] }
+      : `(SELECT tenant FROM subjects WHERE subjects.s = said.s) IN (${['NULL', ...tenants.map(() => '?')].join(', ')})`
+  return { sql: `${SAID_SINCE} AND ${isSeen}`, values: tenants ?? [] }
 }
 
 /** Of fewer than this no share is told: it would speak of single items. */

@@ -35,7 +35,9 @@ it('a lead sees how often machines are wrong with what waits beside it, and how 
   expect(row(/machine wrong all/)).toMatch(/33\.3 % \(.*\) 1 of 3 1 \(8 looked at before their turn\)$/)
   expect(text).toContain('/verdict?id=rumor%7Ep3%7Er1')
   expect(row(/^ann/)).toBe('ann &lt;b&gt; 11 0 too few to tell 0 of 11')
-  expect((await console.page('/quality?days=7', enter('lead', ['acme']))).text).toContain('Nobody has decided anything')
+  expect((await console.page('/quality?days=30', enter('lead', ['acme']))).text).toContain(
+    'Nobody has decided anything',
+  )
   expect((await console.page('/quality', enter('moderator', ['default']))).status).toBe(403)
   expect((await console.page('/live', enter('moderator', ['default']))).text).not.toContain('href="/quality"')
   expect((await console.page('/live', enter('lead', ['default']))).text).toContain('href="/quality"')

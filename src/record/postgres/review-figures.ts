@@ -1,5 +1,5 @@
 import type { Period, PersonQuality, ReviewQueue } from '../../contracts/ports/review.ts'
-import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf } from '../people-quality.ts'
+import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf, SAID_SINCE } from '../people-quality.ts'
 import type { Database } from './connection.ts'
 import { drawnRatesIn } from './draws.ts'
 
@@ -25,9 +25,8 @@ async function peopleQualityIn(
     )
     const verdicts = await sql.rows<HumanRow>(
       `SELECT s, protocol, number, label, decider, standing FROM rulings
-       WHERE decided_by = 'human' AND s IN (SELECT said.s FROM said WHERE ${fits})`,
+       WHERE decided_by = 'human' AND s IN (SELECT said.s FROM said WHERE ${SAID_SINCE})`,
       since,
-      ...values,
     )
     return qualityOf(said, verdicts, until)
   })

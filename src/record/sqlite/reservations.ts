@@ -12,7 +12,7 @@ import {
   type ReviewState,
 } from '../../contracts/ports/review.ts'
 import { type DrawRow, drawnRates, drawRowsQuery } from '../drawn-rates.ts'
-import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf } from '../people-quality.ts'
+import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf, SAID_SINCE } from '../people-quality.ts'
 import { ABOUT_PEOPLE, ASSIGNED, fittingRows, IS_PARTY, WAS_ASSIGNED } from '../queue-filter.ts'
 import {
   boundsBehind,
@@ -233,9 +233,8 @@ export class ReviewReservations {
       )
       const verdicts = this.#sql.all<HumanRow>(
         `SELECT s, protocol, number, label, json_extract(json, '$.decision.by') AS decider, standing FROM rulings
-         WHERE decided_by = 'human' AND s IN (SELECT said.s FROM said WHERE ${sql})`,
+         WHERE decided_by = 'human' AND s IN (SELECT said.s FROM said WHERE ${SAID_SINCE})`,
         since,
-        ...values,
       )
       return qualityOf(said, verdicts, until)
     })

@@ -12,17 +12,17 @@ interface Options {
   readonly names?: true
 }
 
-const MONTH_MS = 30 * 86_400_000
+const WEEK_MS = 7 * 86_400_000
 
 /** `gavel review quality`: how each person decided of late. */
 export const command: Command<Options, readonly PersonQuality[]> = {
   options: [
-    new Option('--since <duration>', 'how far back decisions count').argParser(durationMs).default(MONTH_MS, '30d'),
+    new Option('--since <duration>', 'how far back decisions count').argParser(durationMs).default(WEEK_MS, '7d'),
     new Option('--tenant <name>', 'only this tenant'),
     new Option('--names', 'people’s names, in place of numbers that are drawn anew each time'),
   ],
   json: true,
-  help: 'A share of fewer than 10 items is not told. Without --names nobody outside can tell who is who. See docs/review.md.\n\nExample:\n  $ gavel review quality --since 7d --json',
+  help: 'A share of fewer than 10 items is not told. Without --names nobody outside can tell who is who. See docs/review.md.\n\nExample:\n  $ gavel review quality --since 30d --json',
   async run({ options: { since, tenant, names }, settings: read }) {
     const queue = await reviewQueueOf(read())
     try {
