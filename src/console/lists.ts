@@ -18,6 +18,7 @@ export function filterOf(query: URLSearchParams, { tenants }: Session): RecordFi
     ...text('protocol', given('protocol')),
     ...(label === '' ? {} : { label: label === NO_LABEL ? null : label }),
     ...text('author', given('author')),
+    ...text('decider', given('decider')),
     ...text('model', given('model')),
     ...text('prompts', given('prompts')),
     ...text('fault', given('fault')),
@@ -34,7 +35,7 @@ export function filterOf(query: URLSearchParams, { tenants }: Session): RecordFi
 const NO_LABEL = 'none'
 const DAY_MS = 86_400_000
 
-function text<Name extends 'protocol' | 'author' | 'model' | 'prompts' | 'fault' | 'before'>(
+function text<Name extends 'protocol' | 'author' | 'decider' | 'model' | 'prompts' | 'fault' | 'before'>(
   name: Name,
   value: string,
 ) {

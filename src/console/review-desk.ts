@@ -1,7 +1,14 @@
 import { may } from '../contracts/facts/person-roles.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
-import type { PostItem, ReviewItem, ReviewPost, ReviewQueue, ReviewReservation } from '../contracts/ports/review.ts'
+import type {
+  PostItem,
+  QueueFilter,
+  ReviewItem,
+  ReviewPost,
+  ReviewQueue,
+  ReviewReservation,
+} from '../contracts/ports/review.ts'
 import type { BlindReviews } from './blind-review.ts'
 import { JustDecided } from './own-decisions.ts'
 import type { PageAnswer } from './page.ts'
@@ -21,8 +28,8 @@ export interface DeskParts {
   readonly shares: ReviewShares
 }
 
-/** Items among which the next one is looked for; most that a search of words leaves over. */
-const [LOOKED, MOST_FOUND] = [1_000, 200]
+/** Items among which the next one is looked for, at first and at last; most that a search of words leaves over. */
+const [LOOKED, MOST_FOUND] = [[100, 1_000], 200]
 /** Copies that are decided at a time: fewer than one person may have. */
 const MOST_COPIES = 15
 /** What an address says was done: `of` is a verdict that was judged before its label was seen. */
@@ -82,6 +89,17 @@ export function reviewDesk(parts: DeskParts) {
     await queue.release(id, session.by, { anyone: isLead }, clock())
     return [id]
   }
+  /** What may be next: few where they do, for all that is listed is ranked. */
+  const first = async (filter: QueueFilter, person: string, but: readonly string[]): Promise<string[]> => {
+    for (const most of LOOKED) {
+      const { items } = await queue.list(filter, most, clock())
+      const free = items
+        .map(({ verdict }) => verdict)
+        .filter((verdict) => !but.includes(verdict) && !decided.isRecent(person, verdict))
+      if (free.length > 0 || items.length < most) return free
+    }
+    return []
+  }
   /**
    * Takes the first post that may be taken: one that only chance brought where this person owes one, else the first that the address
    * asks for; none of these items, nor what was decided just now, which is in the queue until the record has read it.
@@ -94,9 +112,7 @@ export function reviewDesk(parts: DeskParts) {
     const owed = turns.next(session.by)
     const drawn = owed === null ? [] : [{ ...wanted, reason: owed, order: 'oldest' as const }]
     for (const filter of [...drawn, wanted]) {
-      const { items } = await queue.list({ ...filter, reserved: undefined }, LOOKED, clock())
-      for (const { verdict } of items) {
-        if (but.includes(verdict) || decided.isRecent(session.by, verdict)) continue
+      for (const verdict of await first({ ...filter, reserved: undefined }, session.by, but)) {
         const reserved = await take(verdict, session)
         if (reserved.outcome === 'reserved') return { to: link('/review/item', { id: verdict, ...done, only }) }
         if (reserved.outcome === 'many') return { to: link('/review', { said: 'many' }) }

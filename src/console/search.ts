@@ -1,10 +1,11 @@
 import { fairSlots } from '../contracts/facts/slots.ts'
-import type { RecordReader } from '../contracts/ports/record.ts'
+import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import { shareOf } from '../platform/who-asks.ts'
 import type { BlindReviews } from './blind-review.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import { box, field, filterOf, type Lists, options, rowsOf } from './lists.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
+import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, NOTHING, type SafeMarkup } from './view.ts'
 
@@ -25,7 +26,7 @@ export function searchPage({
   blinds,
   kinds,
   disturbing,
-}: Lists & { record: Pick<RecordReader, 'find' | 'search'>; blinds: BlindReviews }): Page {
+}: Lists & { record: Pick<RecordReader, 'find' | 'search' | 'verdict'>; blinds: BlindReviews }): Page {
   const turns = fairSlots(TURNS)
   /** Null if too many of this person wait, or if nobody waits for it any more when its turn comes. */
   async function inTurn<Made>({ asker, signal }: PageCall, work: () => Promise<Made>): Promise<Made | null> {
@@ -34,6 +35,11 @@ export function searchPage({
       if (signal.aborted) return null
       throw error
     })
+  }
+  /** The verdict of this id, or those of the post or reply of this id. */
+  const named = async (id: string, { tenants }: Session): Promise<RecordedRow[]> => {
+    const row = await record.verdict(id, tenants)
+    return row === null ? record.find({ tenants, subject: id, standing: true }, MOST).then((rows) => [...rows]) : [row]
   }
   return {
     method: 'GET',
@@ -52,7 +58,10 @@ export function searchPage({
           : await inTurn(call, () => record.search(asked, filter, MOST))
       if (result === null) return notSearched(TEXTS.search.busy, 503, searchForm(query, asked, kinds))
       const { found, stoppedEarly, reindexing } = result
-      const readable = blinds.openTo(session.by, found)
+      const byId = asked === '' || query.has('before') ? [] : await named(asked, session)
+      const ids = new Set(byId.map(({ verdict }) => verdict.id))
+      const all = [...byId, ...found.filter(({ verdict }) => !ids.has(verdict.id))]
+      const readable = blinds.openTo(session.by, all)
       const last = found.length === MOST ? found.at(-1)?.cursor : undefined
       return {
         title: TEXTS.search.title,
@@ -75,7 +84,9 @@ function notSearched(says: string, status: 400 | 503, form: SafeMarkup): PageAns
 
 function searchForm(query: URLSearchParams, asked: string, kinds: ProtocolGuides): SafeMarkup {
   const given = (name: string) => query.get(name) ?? ''
-  const more = ['author', 'model', 'prompts', 'fault', 'from', 'to', 'tenant'].some((name) => given(name) !== '')
+  const more = ['author', 'decider', 'model', 'prompts', 'fault', 'from', 'to', 'tenant'].some(
+    (name) => given(name) !== '',
+  )
   return html`<form class="search" role="search" method="get" action="/search">
 <label class="wide">${TEXTS.search.query} <input type="search" name="q" value="${asked}" maxlength="${MOST_ASKED}" dir="auto"></label>
 <label>${TEXTS.live.protocol} <select name="protocol">${options([...kinds.keys()], given('protocol'))}</select></label>
@@ -84,7 +95,7 @@ ${box('contested', TEXTS.live.contested, query.has('contested'))}
 ${box('degraded', TEXTS.live.degraded, query.has('degraded'))}
 <button class="main">${TEXTS.search.go}</button>
 <details${more ? html` open` : NOTHING}><summary>${TEXTS.live.filters}</summary>
-${field('author', TEXTS.search.author, given('author'))}${field('tenant', TEXTS.live.tenant, given('tenant'))}
+${field('author', TEXTS.search.author, given('author'))}${field('decider', TEXTS.search.decider, given('decider'))}${field('tenant', TEXTS.live.tenant, given('tenant'))}
 ${field('from', TEXTS.search.from, given('from'), 'date')}${field('to', TEXTS.search.to, given('to'), 'date')}
 ${field('model', TEXTS.search.model, given('model'))}${field('prompts', TEXTS.search.prompts, given('prompts'))}${field('fault', TEXTS.search.fault, given('fault'))}
 </details>

@@ -136,9 +136,10 @@ export const TEXTS = {
   },
   search: {
     title: 'Search',
-    query: 'Words in post, comments or reasons',
+    query: 'Words in post, comments or reasons; or the id of a post or verdict',
     go: 'Search',
     author: 'Author',
+    decider: 'Decided by',
     from: 'Decided from',
     to: 'until',
     model: 'Model',

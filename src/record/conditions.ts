@@ -7,19 +7,20 @@ const OVERFLOW_MS = 60_000
 /** The marks that a filter asks for, the rarest first. */
 export function marksOf({
   author,
+  decider,
   prompts,
   model,
   fault,
   contested,
   lang,
 }: RecordFilter): (readonly [string, string])[] {
-  const wanted = { author, fault, contested: contested === undefined ? undefined : '', prompts, model, lang }
+  const wanted = { author, decider, fault, contested: contested === undefined ? undefined : '', prompts, model, lang }
   return Object.entries(wanted).flatMap(([mark, value]) => (value === undefined ? [] : [[mark, value] as const]))
 }
 
 /** A filter as conditions on `rulings` in SQL, each value a question mark; `markOf`: how the store writes a mark. */
 export function conditionsOf(filter: RecordFilter, markOf = (_mark: string, value: string) => value) {
-  const { tenants, protocol, label, degraded, since, until, standing, before } = filter
+  const { tenants, protocol, label, degraded, since, until, standing, subject, before } = filter
   const all: (readonly [sql: string, ...values: (string | number)[]])[] = [['1 = 1']]
   // No tenant is none of them: an empty list is no SQL everywhere.
   if (tenants?.length === 0) all.push(['1 = 0'])
@@ -32,6 +33,8 @@ export function conditionsOf(filter: RecordFilter, markOf = (_mark: string, valu
   if (since !== undefined) all.push(['rulings.decided_at >= ? AND rulings.doc >= ?', since, docAt(since)])
   if (until !== undefined) all.push(['rulings.decided_at < ? AND rulings.doc < ?', until, docAt(until + OVERFLOW_MS)])
   if (standing !== undefined) all.push(['rulings.standing = 1'])
+  if (subject !== undefined)
+    all.push(['rulings.s IN (SELECT named.s FROM subjects AS named WHERE named.id = ?)', subject])
   if (before !== undefined) all.push(['rulings.doc < ?', /^\d{1,15}$/.test(before) ? Number(before) : 0])
   for (const [mark, value] of marksOf(filter))
     all.push([

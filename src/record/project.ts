@@ -138,6 +138,7 @@ function marksOf({ models, versions, faults, decision }: Verdict): RulingMark[] 
     ...[...new Set(faults)].map((value) => ({ mark: 'fault', value }) as const),
     { mark: 'prompts', value: versions.prompts } as const,
     { mark: 'unseen', value: decision?.unseen === true ? 'yes' : '' } as const,
+    { mark: 'decider', value: decision?.by ?? '' } as const,
   ]
   return marks.filter(({ value }) => value !== '')
 }

@@ -16,16 +16,14 @@ export const ABOUT_PEOPLE = `(${(Object.keys(JUDGES_PEOPLE) as LookReason[]) // 
   .map(hasReason)
   .join(' OR ')})`
 
-/** To whom a row's subject is assigned, and since when; null where it is to nobody. */
-export const ASSIGNED = ['label', 'at']
-  .map(
-    (column) => `(SELECT said.${column} FROM said WHERE said.s = queue.s AND said.said = 'assignment'
-    ORDER BY said.at DESC, said.n DESC LIMIT 1) AS ${column === 'label' ? 'assignee' : 'assigned_at'}`,
-  )
-  .join(', ')
-
 /** Rows that were assigned to somebody at some time. */
 export const WAS_ASSIGNED = "s IN (SELECT said.s FROM said WHERE said.said = 'assignment' AND said.label IS NOT NULL)"
+
+const lastAssigned = (column: string) => `CASE WHEN ${WAS_ASSIGNED} THEN (SELECT said.${column} FROM said
+  WHERE said.s = queue.s AND said.said = 'assignment' ORDER BY said.at DESC, said.n DESC LIMIT 1) END`
+
+/** To whom a row's subject is assigned, and since when; null where it is to nobody. Looked up where there is one alone. */
+export const ASSIGNED = `${lastAssigned('label')} AS assignee, ${lastAssigned('at')} AS assigned_at`
 
 /** Whether the person of the value decided or spoke about the item's subject and protocol before. */
 export const IS_PARTY = `EXISTS (SELECT 1 FROM said WHERE said.s = queue.s AND said.protocol = queue.protocol

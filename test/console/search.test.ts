@@ -66,3 +66,22 @@ it('a search among texts that are being indexed anew says that there may be more
   vi.spyOn(console.record, 'search').mockResolvedValue({ found: [], stoppedEarly: false, reindexing: true })
   expect(await page()).toContain('older texts are being indexed anew')
 })
+
+it('a post, or a verdict, is found by its id, and verdicts by who decided; those of other tenants are not', async () => {
+  const console = await aConsole()
+  const decision = { by: 'ben@acme.example', against: null, of: '0@0' }
+  await console.judged({ verdict: { subjectId: '3lbw2k4', decidedBy: 'human', label: 'rumor', decision } })
+  await console.judged({ verdict: { subjectId: '3lbw2k4', protocol: 'hate', label: 'hate' } })
+  await console.judged({ verdict: { subjectId: 'other', label: 'rumor' }, post: { text: 'says 3lbw2k4 in words' } })
+  const idsOf = async (query: Record<string, string>, session = 'anna') => {
+    const cookie = `gavel-console-8421=${console.sessions.open({ by: session, grants: [{ role: 'viewer', ...(session === 'anna' ? {} : { tenants: ['acme'] }) }] })}`
+    const { text } = await console.page(`/search?${new URLSearchParams(query)}`, cookie)
+    return [...text.matchAll(/<li class="row" data-id="([^"]+)"/g)].map(([, id]) => id)
+  }
+  expect(await idsOf({ q: '3lbw2k4' })).toEqual(['hate~3lbw2k4~r1', 'rumor~3lbw2k4~r1', 'rumor~other~r1'])
+  expect(await idsOf({ q: 'hate~3lbw2k4~r1' })).toEqual(['hate~3lbw2k4~r1'])
+  expect(await idsOf({ decider: 'ben@acme.example' })).toEqual(['rumor~3lbw2k4~r1'])
+  expect(await idsOf({ decider: 'ben' })).toEqual([])
+  for (const query of [{ q: '3lbw2k4' }, { q: 'hate~3lbw2k4~r1' }, { decider: 'ben@acme.example' }])
+    expect(await idsOf(query, 'strange')).toEqual([])
+})

@@ -168,6 +168,7 @@ export function recordContract(
         [{ model: 'a judge' }, ({ models }) => Object.values(models).includes('a judge')],
         [{ prompts: one.versions.prompts }, ({ versions }) => versions.prompts === one.versions.prompts],
         [{ fault: 'ours' }, ({ faults }) => faults.includes('ours')],
+        [{ subject: 'v3' }, ({ subjectId }) => subjectId === 'v3'],
       ]
       for (const [filter, fits] of found) {
         const rows = await store.find(filter, sent.length)
@@ -175,6 +176,15 @@ export function recordContract(
         expect(rows.map(({ verdict }) => verdict.id).sort(), JSON.stringify(filter)).toEqual(ids.sort())
         expect([ids.length > 0, ids.length < sent.length], JSON.stringify(filter)).toEqual([true, true])
       }
+    })
+
+    it('finds what a person decided, by their whole name', async () => {
+      await topics.judged({}, 'x')
+      await topics.judged({ revision: 2, decidedBy: 'human', decision: { by: 'ann', against: null, of: '0@0' } }, 'x')
+      const by = async (decider: string) => (await store.find({ decider }, 9)).map(({ verdict }) => verdict.id)
+      expect(await by('ann')).toEqual(['rumor~p~r2'])
+      expect(await by('an')).toEqual([])
+      expect(await by('')).toEqual([])
     })
 
     it('keeps each verdict of a subject as it was sent, the last of each protocol standing', async () => {

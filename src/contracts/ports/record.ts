@@ -47,7 +47,7 @@ export interface RulingEntry {
 
 export interface RulingMark {
   /** `unseen`: a person's, to whom an image could not be shown as it was judged. */
-  readonly mark: 'model' | 'prompts' | 'fault' | 'unseen'
+  readonly mark: 'model' | 'prompts' | 'fault' | 'unseen' | 'decider'
   readonly value: string
 }
 
@@ -177,6 +177,10 @@ export interface RecordFilter {
   readonly standing?: true
   readonly contested?: true
   readonly author?: string
+  /** The person who decided it. */
+  readonly decider?: string
+  /** The id of its post or reply. */
+  readonly subject?: string
   readonly lang?: string
   /** A model that it rests on. */
   readonly model?: string
