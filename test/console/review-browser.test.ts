@@ -144,7 +144,7 @@ it('the queue is filtered by words and languages of every script, and nobody is 
       expect(await shown()).toEqual([expect.stringContaining(found)])
     }
     // Right to left stands right.
-    await page.locator('details.hidden summary').click()
+    await page.locator('details.covered summary').click()
     const box = await page.locator('.row-words').boundingBox()
     const text = await page.locator('.row-words bdi').boundingBox()
     expect((text?.x ?? 0) + (text?.width ?? 0)).toBeGreaterThan((box?.x ?? 0) + (box?.width ?? 0) - 5)

@@ -27,11 +27,11 @@ const rows = z.array(z.tuple([z.string(), z.array(z.string()).nullable()]))
 const readReply = z.array(z.union([z.string(), rows]))
 const adoptReply = z.tuple([z.string(), rows]).rest(z.unknown())
 
-export type Read = { readonly entry: OutboxEntry; readonly of: VerdictOf | null }
+export type StoredEntry = { readonly entry: OutboxEntry; readonly of: VerdictOf | null }
 
 /** What XREADGROUP returned, in the order of the streams. */
-export async function readEntries(reply: unknown, letters: string): Promise<Read[]> {
-  const read: Read[] = []
+export async function readEntries(reply: unknown, letters: string): Promise<StoredEntry[]> {
+  const read: StoredEntry[] = []
   let isOfLetters = false
   for (const part of reply === null ? [] : readReply.parse(reply)) {
     if (typeof part === 'string') isOfLetters = part === letters
@@ -41,16 +41,16 @@ export async function readEntries(reply: unknown, letters: string): Promise<Read
 }
 
 /** What XAUTOCLAIM returned of one stream. */
-export async function adoptedEntries(reply: unknown, isOfLetters: boolean): Promise<Read[]> {
+export async function adoptedEntries(reply: unknown, isOfLetters: boolean): Promise<StoredEntry[]> {
   return entriesOf(adoptReply.parse(reply)[1], isOfLetters)
 }
 
-async function entriesOf(all: z.infer<typeof rows>, areLetters: boolean): Promise<Read[]> {
+async function entriesOf(all: z.infer<typeof rows>, areLetters: boolean): Promise<StoredEntry[]> {
   const read = all.map(([place, flat]) => entryOf(areLetters ? letterId(place) : place, flat))
   return (await Promise.all(read)).flat()
 }
 
-async function entryOf(id: string, flat: z.infer<typeof rows>[number][1]): Promise<Read[]> {
+async function entryOf(id: string, flat: z.infer<typeof rows>[number][1]): Promise<StoredEntry[]> {
   // Adopted by a publisher, and deleted from the stream.
   if (flat === null) return []
   const field = Object.fromEntries(pairs(flat))

@@ -5,7 +5,7 @@ import type { Outbox, OutboxEntry } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import { caseKeys, type Keys, outboxPlace, PUBLISHERS, threadKeys } from '../redis/keys.ts'
 import { script } from '../redis/script.ts'
-import { adoptedEntries, type Read, readEntries, type VerdictOf } from './redis-entries.ts'
+import { adoptedEntries, readEntries, type StoredEntry, type VerdictOf } from './redis-entries.ts'
 
 const done = script('outbox/done', {
   keys: [
@@ -162,7 +162,7 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
 
   /** Whether each may be sent; verdicts of withheld cases that nobody can have sent are taken out of the outbox, and their cases begin again. */
   async function keepBackWithheld(
-    read: readonly Read[],
+    read: readonly StoredEntry[],
     tried: ReadonlySet<string>,
   ): Promise<z.infer<typeof keptBack>[]> {
     return Promise.all(
@@ -177,7 +177,7 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
   }
 
   /** Without the verdicts of withheld cases. */
-  async function withoutWithheld(read: readonly Read[]): Promise<Read[]> {
+  async function withoutWithheld(read: readonly StoredEntry[]): Promise<StoredEntry[]> {
     const shown = read.filter(({ of }) => of?.shown === true)
     const found = await keepBackWithheld(shown, NONE)
     const withheld = new Set(shown.filter((_, at) => found[at] !== 'sendable').map(({ entry }) => entry.id))
@@ -196,7 +196,7 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
     return first === undefined ? null : Number.parseInt(first[0], 10)
   }
 
-  function handOut(read: readonly Read[]): OutboxEntry[] {
+  function handOut(read: readonly StoredEntry[]): OutboxEntry[] {
     for (const { entry, of } of read) if (of !== null) handedOut.set(entry.id, of)
     return read.map(({ entry }) => entry)
   }
