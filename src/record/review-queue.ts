@@ -230,8 +230,8 @@ export function ranked<Row extends QueueRow>(
   return rows
     .filter(isShown)
     .map((row) => ({ row, score: scoreOf(row, rules.dear, after?.at ?? now) }))
-    .filter((one) => after === null || inOrder(placeOf(one, now), after, filter.order) > 0)
-    .sort((a, b) => inOrder(placeOf(a, now), placeOf(b, now), filter.order))
+    .filter((one) => after === null || inOrder(one, { row: after, score: after.score }, filter.order) > 0)
+    .sort((a, b) => inOrder(a, b, filter.order))
 }
 
 export interface RankedRow<Row extends QueueRow = QueueRow> {
@@ -243,11 +243,17 @@ function placeOf({ row: { since, verdict }, score }: RankedRow, at: number): Que
   return { at, score, since, verdict }
 }
 
-function inOrder(a: QueuePlace, b: QueuePlace, order: QueueFilter['order']): number {
-  const byCost = order === 'oldest' ? 0 : 1
-  return (
-    byCost * (b.score - a.score) || a.since - b.since || (a.verdict < b.verdict ? -1 : a.verdict > b.verdict ? 1 : 0)
-  )
+/** What stands in a list, by its place. */
+interface ScoredPlace {
+  readonly row: Pick<QueueRow, 'since' | 'verdict'>
+  readonly score: number
+}
+
+function inOrder(a: ScoredPlace, b: ScoredPlace, order: QueueFilter['order']): number {
+  const byCost = order === 'oldest' ? 0 : b.score - a.score
+  if (byCost !== 0) return byCost
+  if (a.row.since !== b.row.since) return a.row.since - b.row.since
+  return a.row.verdict < b.row.verdict ? -1 : a.row.verdict > b.row.verdict ? 1 : 0
 }
 
 /** What of the queue alone is read, beside its filter. */
