@@ -276,3 +276,34 @@ it('places that an address can’t have begin at the first page', async () => {
   const next = /rel="next" href="([^"]+)"/.exec(await page('/review'))?.[1]?.replaceAll('&amp;', '&') ?? ''
   expect(rowsIn(await page(next))).toBe(3)
 })
+
+it('of ten people who ask at once each post goes to one; in two tabs one decision is made, though the clock was set back', async () => {
+  const { console, decided } = await atWork()
+  for (const subjectId of ['a', 'b', 'c']) await console.judged({ verdict: { ...DOUBTFUL, subjectId } })
+  const people = Array.from({ length: 10 }, (_, n) => `person ${n}`)
+  const entered = await Promise.all(
+    people.map(async (by) => {
+      const cookie = `gavel-console-8421=${console.sessions.open({ by, grants: [{ role: 'moderator' }] })}`
+      const token = tokenIn((await console.page('/health', cookie)).text)
+      const send = async (path: string, fields: Record<string, string> = {}) =>
+        (await console.post(path, { token, ...fields }, { cookie })).headers.get('location') ?? ''
+      return { send }
+    }),
+  )
+  const taken = await Promise.all(entered.map(({ send }) => send('/review/next')))
+  const items = taken.filter((address) => address.startsWith('/review/item'))
+  expect(new Set(items).size).toBe(3)
+  expect(items).toHaveLength(3)
+  expect(taken.filter((address) => address === '/review?said=none')).toHaveLength(7)
+  const who = entered[taken.findIndex((address) => address.startsWith('/review/item'))]
+  const id = idIn(items[0] ?? '')
+  console.pass(-60_000)
+  const tabs = [
+    { id, label: 'rumor', code: 'fits', once: 'one' },
+    { id, label: 'non-rumor', code: 'irony', why: 'x', once: 'other' },
+  ]
+  const answers: (string | undefined)[] = []
+  for (const fields of tabs) answers.push(await who?.send('/review/decide', fields))
+  expect(answers).toEqual(['/review?said=last', '/review?said=gone'])
+  expect(decided.map(({ label }) => label)).toEqual(['rumor'])
+})
