@@ -58,6 +58,19 @@ export function drawLedgerContract(
       expect(await told(queue)).toEqual([])
     })
 
+    it('counts nothing of a person to whom an image could not be shown, and waits for nothing of theirs', async () => {
+      const { queue, topics } = await start({ auditShare: 1, blindShare: 1 })
+      const unseen = { decision: { by: 'ann', against: null, of: '0@0', unseen: true } } as const
+      await topics.judged({ decidedBy: 'consensus' }, 'x')
+      await topics.judged(human('non-rumor', 2, unseen), 'x')
+      expect(await told(queue)).toEqual([])
+      await topics.judged(human('non-rumor', 3), 'x')
+      expect(await told(queue)).toEqual([
+        'audit: 1 of 1, 0 waiting',
+        'second-opinion: 0 of 0, 1 waiting for rumor~p~r3',
+      ])
+    })
+
     it('has controls with their own chance, whose results are known at once', async () => {
       const { queue, topics } = await start({})
       const control = (chance: number, without?: string) => ({
