@@ -72,6 +72,8 @@ export const console = [
 /** What of the record's Deployment is another with it, as JSON patches. */
 export const CONSOLE_PATCHES = [
   { op: 'replace', path: '/spec/template/spec/containers/0/args/2', value: 'record,console' },
+  // A picture of the most pixels takes 334 MB while it is drawn for people, in a process beside.
+  { op: 'replace', path: '/spec/template/spec/containers/0/resources/limits/memory', value: '896Mi' },
   {
     op: 'add',
     path: '/spec/template/spec/containers/0/ports/-',
