@@ -263,10 +263,25 @@ export function limitsContract(name: string, make: MakeLimits): void {
     const callsOf = (count: number, given: Partial<LimitedCall>) =>
       Array.from({ length: count }, () => limitedCall(given))
 
-    it('let tenants take turns, so that one with calls of many accounts holds up none with few', async () => {
-      const calls = [...callsOf(30, { tenant: 'loud' }), ...callsOf(3, { tenant: 'quiet' })]
-      const order = await grantedInTurn({ callsPerMinute: 6 }, calls, 8)
-      expect(order.slice(0, 7).filter(({ tenant }) => tenant === 'quiet')).toHaveLength(3)
+    const SIX: readonly ScopeLimits[] = [{ callsPerMinute: 6 }, { inFlight: 6 }]
+
+    it.each(SIX)(
+      'let tenants take turns, so that one with calls of many accounts holds up none with few: %o',
+      async (six) => {
+        const calls = [...callsOf(30, { tenant: 'loud' }), ...callsOf(3, { tenant: 'quiet' })]
+        const order = await grantedInTurn(six, calls, 8)
+        expect(order.slice(0, 7).filter(({ tenant }) => tenant === 'quiet')).toHaveLength(3)
+      },
+    )
+
+    it('keep no place at a model for a tenant that its own limit holds back', async () => {
+      const [model, tenant] = [scope({ inFlight: 2 }), scope({ inFlight: 1 }, 'tenant:loud')]
+      const loud = () => limits.reserve([model, tenant], limitedCall({ tenant: 'loud' }))
+      const other = await grant([model])
+      expect(await loud()).toMatchObject({ granted: true })
+      for (let n = 0; n < 3; n++) expect(await loud()).toMatchObject({ granted: false })
+      await limits.settle(other, 0)
+      expect(await granted([model])).toBe(true)
     })
 
     it('let the accounts of a tenant take turns', async () => {
@@ -275,14 +290,17 @@ export function limitsContract(name: string, make: MakeLimits): void {
       expect(order.slice(0, 7).filter(({ accountKey }) => accountKey === 'other')).toHaveLength(3)
     })
 
-    it('grant a class its share, however many tenants want everything, and lend it what nobody else wants', async () => {
-      const rest = ['a', 'b', 'c', 'd', 'e', 'f'].flatMap((tenant) => callsOf(6, { tenant }))
-      const waiting = callsOf(8, { tenant: 'asks', serviceClass: 'waiting' })
-      const order = await grantedInTurn({ callsPerMinute: 6 }, [...rest, ...waiting], 15)
-      expect(order.filter(({ serviceClass }) => serviceClass === 'waiting')).toHaveLength(5)
-      expect(new Set(order.map(({ tenant }) => tenant)).size).toBe(7)
-      expect(await grantedInTurn({ callsPerMinute: 6 }, waiting, 8)).toHaveLength(8)
-    })
+    it.each(SIX)(
+      'grant a class its share, however many tenants want everything, and lend it what nobody else wants: %o',
+      async (six) => {
+        const rest = ['a', 'b', 'c', 'd', 'e', 'f'].flatMap((tenant) => callsOf(6, { tenant }))
+        const waiting = callsOf(8, { tenant: 'asks', serviceClass: 'waiting' })
+        const order = await grantedInTurn(six, [...rest, ...waiting], 15)
+        expect(order.filter(({ serviceClass }) => serviceClass === 'waiting')).toHaveLength(5)
+        expect(new Set(order.map(({ tenant }) => tenant)).size).toBe(7)
+        expect(await grantedInTurn(six, waiting, 8)).toHaveLength(8)
+      },
+    )
 
     it('give a class no more than its share where its tenants ask for one call each, again and again', async () => {
       const rest = callsOf(20, { tenant: 'loud' })

@@ -59,10 +59,10 @@ export interface CallLimits {
    * Reserves capacity for one call under every scope at once, or none at all: then `waitMs` is the time until the next try. It
    * is never more than a minute, and shorter while calls are in flight, since those may free capacity early.
    *
-   * A refused call waits in line until it is granted, or tries again too late. The tenants of both classes of service take turns
+   * A refused call waits in the line of that scope until it is granted, or tries again too late. The tenants of both classes of service take turns
    * in the line by what they were granted of the limit, a class of them as its share says; within a tenant and class the accounts
    * do, call by call. The capacity that the first in line waits for is given to no other, so that small calls can't starve a
-   * large one. Throws `PermanentError` (rejected) if the call is larger than a limit.
+   * large one; its place in flight, to its own tenant's calls of its class alone. Throws `PermanentError` (rejected) if the call is larger than a limit.
    */
   reserve(scopes: readonly LimitScope[], call: LimitedCall): Promise<LimitReply>
   /**

@@ -70,8 +70,7 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
     const scope = scopeNow(name)
     const { tokens } = call
     const { callsPerMinute = Infinity, tokensPerMinute = Infinity, inFlight = Infinity } = limits
-    const isOwn = ({ asker, tokens: others }: WaitingCall) => asker === call.asker && others === tokens
-    const found = scope.line.find(isOwn)
+    const found = scope.line.find((one) => isSame(one, call))
     const used = { calls: sum(scope.entries, 'calls'), tokens: sum(scope.entries, 'tokens') }
     const over = (ahead: CallsAhead) => ({
       calls: used.calls + ahead.calls + 1 - callsPerMinute,
@@ -80,7 +79,9 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
     const head = firstOf(scope)
     const beside = over(head === undefined || head === found ? NONE_AHEAD : { calls: 1, tokens: head.tokens })
     const lacks = beside.calls > 0 || beside.tokens > 0
-    if (!lacks && scope.places.size < inFlight) {
+    // The next place is for whoever of the first one's party comes first: one that stays empty until it comes itself is lost to all.
+    const kept = head === undefined || head.party === partyOf(call) ? 0 : 1
+    if (!lacks && scope.places.size + kept < inFlight) {
       stay(scope, (one) => one !== found)
       return 0
     }
@@ -138,8 +139,12 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
       const { tokens } = call
       mustFit(asked, tokens)
       const waits = asked.map((scope) => ({ scope: scope.name, waitMs: waitIn(scope, call) }))
-      const longest = waits.reduce((most, one) => (one.waitMs > most.waitMs ? one : most), { scope: '', waitMs: 0 })
-      if (longest.waitMs > 0) return { granted: false, ...longest }
+      const longest = waits.reduce((most, one) => (one.waitMs >= most.waitMs ? one : most), { scope: '', waitMs: 0 })
+      if (longest.waitMs > 0) {
+        // No room is kept for one that waits as long elsewhere.
+        for (const { name } of asked) if (name !== longest.scope) stay(scopeNow(name), (one) => !isSame(one, call))
+        return { granted: false, ...longest }
+      }
       const at = clock()
       const ticket: Ticket = { id: randomUUID(), scopes: asked.map(({ name }) => name), tokens, at }
       const of = asked.map(({ name, limits }): [Scope, Entry] => {
@@ -187,6 +192,10 @@ function join(scope: Scope, call: LimitedCall, part: number): WaitingCall {
   const own = { ...call, party, turn: (front?.turn ?? 0) + before, lostAt: 0 }
   line.push(own)
   return own
+}
+
+function isSame(one: LimitedCall, other: LimitedCall): boolean {
+  return one.asker === other.asker && one.tokens === other.tokens
 }
 
 /** Keeps these in line. */

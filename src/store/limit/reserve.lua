@@ -1,5 +1,5 @@
 -- Reserves a call in all its scopes, or in none. Returns { 1, when it was granted (ms) }, also when it is sent twice, or
--- { 0, ms to wait, the scope that it waits for longest (from 1) }; it then has a place in each such scope's queue.
+-- { 0, ms to wait, the scope that it waits for longest (from 1) }; it then has a place in that scope's line.
 --@include limit-window
 --@key ticket
 --@key scopes[].window
@@ -124,7 +124,7 @@ local function ahead_of(scope, member, length, head)
   return ahead, sum * ahead / #some
 end
 
-local taken, wait, longest = {}, nil, nil
+local taken, standing, wait, longest = {}, {}, nil, nil
 for i, scope in ipairs(scopes) do
   local max_calls, max_tokens = tonumber(scope.max_calls), tonumber(scope.max_tokens)
   local max_in_flight = tonumber(scope.max_in_flight)
@@ -134,8 +134,10 @@ for i, scope in ipairs(scopes) do
   local in_flight = redis.call('ZCARD', scope.in_flight)
   local member, length, head = look_at_queue(scope)
   taken[i] = { slid = slid, in_flight = in_flight }
-  local full = max_in_flight and in_flight >= max_in_flight
-  -- What the first in line waits for is kept free.
+  -- What the first in line waits for is kept free; its place in flight for whoever of its party comes first, as one that stays
+  -- empty until it comes itself is lost to all.
+  local is_others = head and string.match(head, '^[^|]+') ~= party
+  local full = max_in_flight and in_flight + (is_others and 1 or 0) >= max_in_flight
   local head_calls, head_tokens = 0, 0
   if head and head ~= member then head_calls, head_tokens = 1, need_in(head) end
   local lacks = max_calls and calls + head_calls + 1 > max_calls
@@ -156,12 +158,17 @@ for i, scope in ipairs(scopes) do
     for _, key in ipairs({ scope.queue, scope.queue_expiry, scope.waiting, scope.rest, scope.line }) do
       redis.call('PEXPIRE', key, whole + late)
     end
-    if not wait or this > wait then wait, longest = this, i end
+    standing[i] = member
+    if not wait or this >= wait then wait, longest = this, i end
   elseif member then
     leave(scope, member)
   end
 end
-if wait then return { 0, wait, longest } end
+if wait then
+  -- No room is kept for one that waits as long elsewhere.
+  for i, member in pairs(standing) do if i ~= longest then leave(scopes[i], member) end end
+  return { 0, wait, longest }
+end
 
 local at = math.floor(now)
 redis.call('SET', ticket, at .. ' ' .. bucket .. ' ' .. need, 'PX', whole + lease_ms)
