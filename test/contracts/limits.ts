@@ -284,6 +284,28 @@ export function limitsContract(name: string, make: MakeLimits): void {
       expect(await granted([model])).toBe(true)
     })
 
+    it('know each call by its whole name, whatever characters are in it', async () => {
+      const one = [scope({ inFlight: 1, tokensPerMinute: 1_000 })]
+      const from = (tenant: string, account: string, asker: string) =>
+        limits.reserve(one, limitedCall({ asker, tenant, accountKey: `${tenant}/${account}` }))
+      const made = async (asker: string) => {
+        const reply = await from('odd', 'by', asker)
+        if (!reply.granted) throw new Error('refused')
+        return () => limits.settle(reply.ticket, 0)
+      }
+      const end = await made('first')
+      expect(await from('odd', 'beside', 'stays')).toMatchObject({ granted: false })
+      expect(await from('odd', 'by', 'post\0~r1/0')).toMatchObject({ granted: false })
+      await end()
+      // Its call fails, and is made again.
+      for (let n = 0; n < 2; n++) await (await made('post\0~r1/0'))()
+      const endLast = await made('last')
+      expect(await from('odd', 'by', 'post\0~r2/0')).toMatchObject({ granted: false })
+      await endLast()
+      expect(await from('other', 'by', 'post')).toMatchObject({ granted: false })
+      expect(await from('odd', 'by', 'post\0~r2/0')).toMatchObject({ granted: true })
+    })
+
     it('let the accounts of a tenant take turns', async () => {
       const calls = [...callsOf(30, { accountKey: 'flood' }), ...callsOf(3, { accountKey: 'other' })]
       const order = await grantedInTurn({ callsPerMinute: 6 }, calls, 8)

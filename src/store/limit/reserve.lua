@@ -81,7 +81,8 @@ local function join(scope)
   end
   local own = redis.call('HINCRBY', scope.line, party .. '|' .. account, 1) - 1
   local turn = (front and turn_in(front) or 0) + own
-  local member = string.format('%s|%012d|%017.3f|%d|%s|%s', party, turn, now, need, account, asker)
+  -- Without the asker: a format ends a string at a NUL, which an id may hold.
+  local member = string.format('%s|%012d|%017.3f|%d|%s|', party, turn, now, need, account) .. asker
   redis.call('ZADD', scope.queue, 0, member)
   redis.call('HSET', scope.line, me, member)
   return member
