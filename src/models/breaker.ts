@@ -87,8 +87,8 @@ export interface Breaker {
   /**
    * Notes how the call ended. Counts once, and not if the model's state has changed since the pass was given. An error
    * that the endpoint answers with counts for one account once only, as long as others are answered: it is the question's
-   * doing, and one account's questions must not keep all others from the model. Where another tenant's latest call was answered
-   * and no other's failed, all failures of a tenant count as one, for it makes accounts at will, and those of its calls that were
+   * doing, and one account's questions must not keep all others from the model. Where the latest call of any other tenant
+   * was answered, all failures of a tenant count as one, for it makes accounts at will, and those of its calls that were
    * cut off as none. So does a refused permission or model, and a probe
    * once another was answered. A model whose errors, a few times in a row, need the operator is left alone, but
    * for a probe now and then.

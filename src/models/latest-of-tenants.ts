@@ -15,12 +15,14 @@ export function latestOfTenants(clock: Clock) {
       latest.set(tenant, { worked, at: clock() })
       for (const first of latest.keys()) if (latest.size > MOST_TENANTS) latest.delete(first)
     },
-    /** Whether no other tenant's latest call failed, and one of theirs was answered. */
+    /**
+     * Whether the other tenant that was heard of last was answered. Not each of them is looked at: of many, the latest call of one
+     * has always failed by itself.
+     */
     onlyFails(tenant: string | undefined): boolean {
       if (tenant === undefined) return false
-      const since = clock() - LATELY_MS
-      const others = [...latest].filter(([other, { at }]) => other !== tenant && at >= since)
-      return others.length > 0 && others.every(([, { worked }]) => worked)
+      const other = [...latest].findLast(([one]) => one !== tenant)?.[1]
+      return other?.worked === true && other.at >= clock() - LATELY_MS
     },
   }
 }

@@ -200,6 +200,17 @@ describe('the breaker where one tenant’s calls fail', () => {
     expect(state('a')).toBe('open')
   })
 
+  test('stays closed for others where there are many, and now and then a call of one fails by itself', () => {
+    for (const end of ['timeout', 'unavailable'] as const) {
+      const { call, flood, state } = tenants()
+      for (let round = 0; round < 100; round++) {
+        expect(call(`tenant ${round}/by one`, round % 20 === 0 ? end : 'answered')).toBe(true)
+        flood('mallory', 2, end)
+      }
+      expect(state('a')).toBe('closed')
+    }
+  })
+
   test('opens where nobody else has been answered for ten minutes', () => {
     const { call, flood, state, pass } = tenants()
     call('acme/by one', 'answered')
