@@ -4,7 +4,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { BrotliDecompress, brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
-import { PermanentError, RetryLaterError } from '../../src/contracts/facts/errors.ts'
+import { PermanentError, RetryLaterError, withServersWords } from '../../src/contracts/facts/errors.ts'
 import type { Model } from '../../src/contracts/ports/model.ts'
 import { startUnderstudy, type UnderstudyOptions } from '../../src/kit/understudy/server.ts'
 import { PLAIN } from '../../src/models/openai/dialects.ts'
@@ -578,7 +578,13 @@ describe('an endpoint that means harm', () => {
     const elsewhere = await endpoint(json(200, completion()))
     for (const status of [301, 302, 307, 308]) {
       const { model } = await endpoint(json(status, {}, { location: elsewhere.url }))
-      expect(await refusalOf(model)).toMatchObject({ code: 'rejected', message: `status ${status}` })
+      const refusal = await refusalOf(model)
+      expect(refusal).toMatchObject({
+        code: 'rejected',
+        message: `status ${status}: it sends to another address, which is not followed`,
+        operatorAction: 'model',
+      })
+      expect(withServersWords(refusal)).toContain(`Location: ${elsewhere.url}`)
     }
     expect(elsewhere.seen).toEqual([])
   })

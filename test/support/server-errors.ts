@@ -19,11 +19,11 @@ const openAi = (message: string, code: string | number | null = null, type = 'in
 })
 /** What each status means where a server says nothing else with it. */
 const STATUSES: readonly (readonly [Expected, ...number[]])[] = [
-  ['question', 301, 308, 400, 405, 406, 411, 414, 415, 416, 417, 422, 431, 451],
+  ['question', 400, 405, 406, 411, 414, 415, 416, 417, 422, 431, 451],
   ['key', 401],
   ['quota', 402, 412],
   ['permission', 403],
-  ['model', 404],
+  ['model', 301, 308, 404],
   ['too-long', 413],
   ['load', 498],
   ['outage', 200, 408, 409, 425, 500, 503, 504, 520, 529],

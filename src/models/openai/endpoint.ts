@@ -129,7 +129,10 @@ export class Endpoint<Body extends object = object> {
     const { statusCode: status = 0, headers } = response
     const retryAfterMs = retryAfter(headers) ?? (status === 429 ? resetIn(headers) : undefined)
     const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
-    throw failureOf({ status, json, text: text ?? '', ...wait }, { body, secrets: this.secrets })
+    throw failureOf(
+      { status, json, text: text ?? '', location: headers.location, ...wait },
+      { body, secrets: this.secrets },
+    )
   }
 }
 

@@ -285,15 +285,18 @@ export const REFUSALS: readonly RefusalRow[] = [
   },
 ]
 
+export const isRedirect = (status: number) => status >= 300 && status < 400
+
 /** The meaning of a status where no row fits. */
 export function kindOfStatus(status: number): Pick<RefusalRow, 'kind' | 'operatorAction'> {
   if (status === 401) return { kind: 'operator', operatorAction: 'key' }
   if (status === 402 || status === 412) return { kind: 'operator', operatorAction: 'quota' }
   if (status === 403) return { kind: 'operator', operatorAction: 'permission' }
-  if (status === 404) return { kind: 'operator', operatorAction: 'model' }
+  // No redirect is followed: whatever is asked there, the address of the settings is wrong.
+  if (status === 404 || isRedirect(status)) return { kind: 'operator', operatorAction: 'model' }
   if (status === 413) return { kind: 'too-long' }
   if (status === 429 || status === 498) return { kind: 'load' }
-  if (OF_REQUESTS.has(status) || (status >= 300 && status < 400)) return { kind: 'question' }
+  if (OF_REQUESTS.has(status)) return { kind: 'question' }
   // An error in a response of status 200 that names no other is the server's.
   return { kind: status < 400 || status >= 500 || OF_SERVERS.has(status) ? 'outage' : 'unknown' }
 }

@@ -2,7 +2,7 @@ import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { PermanentError, RetryLaterError, UnknownRefusal } from '../../contracts/facts/errors.ts'
 import type { FilterRefusal } from '../../contracts/facts/filtered.ts'
 import { ERROR_FOR_ANSWER } from '../../contracts/facts/model-name.ts'
-import { kindOfStatus, REFUSALS, type RefusalRow } from './refusal-table.ts'
+import { isRedirect, kindOfStatus, REFUSALS, type RefusalRow } from './refusal-table.ts'
 import { type RefusedParameter, refusedParameter } from './refused-parameter.ts'
 import { resetIn } from './reset-times.ts'
 import { type SentRequest, wordsForOperator } from './server-words.ts'
@@ -65,7 +65,14 @@ export class ParameterNamed extends PermanentError {
  * No message repeats what was sent or received; the server's own words stand beside it, for whoever runs this.
  */
 export function failureOf(
-  response: { readonly status: number; readonly json: unknown; readonly text: string; readonly retryAfterMs?: number },
+  response: {
+    readonly status: number
+    readonly json: unknown
+    readonly text: string
+    readonly retryAfterMs?: number
+    /** Where a redirect leads. */
+    readonly location?: string | undefined
+  },
   sent: SentRequest,
 ): Error {
   const said = refusalText(response.status, response.json ?? response.text)
@@ -79,8 +86,14 @@ export function failureOf(
   const why = `${isAnswer ? `${ERROR_FOR_ANSWER}: ` : ''}status ${said.status}${named}`
   const row = rowFor(said, isEchoed)
   const delayMs = response.retryAfterMs ?? waitIn(said.words) ?? said.resetMs
-  const error = errorOf(row ?? kindOfStatus(said.status), { why, delayMs, filtered: said.filtered })
-  error.saidByServer = () => wordsForOperator(said.words, sent)
+  const error = errorOf(row ?? kindOfStatus(said.status), {
+    why,
+    delayMs,
+    filtered: said.filtered,
+    problem: row === undefined ? problemOf(said.status) : undefined,
+  })
+  const location = isRedirect(response.status) ? response.location : undefined
+  error.saidByServer = () => wordsForOperator(location === undefined ? said.words : [`Location: ${location}`], sent)
   const parameter =
     row?.kind === 'no-images'
       ? IMAGES
@@ -100,7 +113,13 @@ function errorOf(
     why,
     delayMs,
     filtered,
-  }: Pick<RefusalText, 'filtered'> & { readonly why: string; readonly delayMs: number | undefined },
+    problem,
+  }: Pick<RefusalText, 'filtered'> & {
+    readonly why: string
+    readonly delayMs: number | undefined
+    /** What its status alone says is to be mended. */
+    readonly problem: string | undefined
+  },
 ): PermanentError | RetryLaterError {
   const wait = delayMs === undefined ? {} : { delayMs, costsAttempt: false }
   switch (kind) {
@@ -124,7 +143,7 @@ function errorOf(
       const what = operatorAction ?? 'permission'
       // Every model of the endpoint has the same key.
       const elsewhere = what === 'key' ? 'endpoint' : 'model'
-      return new PermanentError('rejected', `${why}: ${PROBLEMS[what]}`, { elsewhere, operatorAction: what })
+      return new PermanentError('rejected', `${why}: ${problem ?? PROBLEMS[what]}`, { elsewhere, operatorAction: what })
     }
   }
 }
@@ -135,6 +154,11 @@ const PROBLEMS = {
   permission: 'the account may not do this',
   model: 'there is no such model',
 } as const
+
+function problemOf(status: number): string | undefined {
+  if (status === 404) return 'there is no such model, or no such address'
+  return isRedirect(status) ? 'it sends to another address, which is not followed' : undefined
+}
 
 function rowFor(said: RefusalText, isEchoed: (text: string) => boolean): RefusalRow | undefined {
   return REFUSALS.find(

@@ -498,7 +498,12 @@ describe('before an endpoint that can’t answer', () => {
     [
       'a page of HTML',
       { status: 404, body: '<html><body>Not found</body></html>' },
-      /404: there is no such model.*OPENAI_BASE_URL/,
+      /404: there is no such model, or no such address.*OPENAI_BASE_URL/,
+    ],
+    [
+      'another address',
+      { status: 308, body: '' },
+      /308: it sends to another address, which is not followed.*OPENAI_BASE_URL/,
     ],
     ['HTML with a good status', { status: 200, body: '<html></html>' }, /does not answer: .*OPENAI_BASE_URL/],
   ])('it ends within ten seconds with one line: %s', async (_, response, line) => {

@@ -26,10 +26,14 @@ const MEANS: Readonly<Record<Expected, object>> = {
   question: { code: 'rejected', elsewhere: undefined },
 }
 
+/** A redirect says nothing of a model, and the same is to be mended: the settings that name where and whom to ask. */
+const meaning = (status: number, is: Expected) =>
+  status < 400 && is === 'model' ? { ...MEANS.model, message: expect.stringContaining('another address') } : MEANS[is]
+
 describe('a server’s refusal is read by its meaning', () => {
   test.each(SERVER_ERRORS.map((one) => [one] as const))('%j', ([, status, body, is, waitMs]) => {
     const error = read(status, body)
-    expect(error).toMatchObject(MEANS[is])
+    expect(error).toMatchObject(meaning(status, is))
     expect(error).toBeInstanceOf(['load', 'outage', 'unknown'].includes(is) ? RetryLaterError : PermanentError)
     expect(error instanceof UnknownRefusal).toBe(is === 'unknown')
     if (error instanceof RetryLaterError) expect(error.delayMs).toBe(waitMs)
@@ -37,10 +41,10 @@ describe('a server’s refusal is read by its meaning', () => {
 
   test('also behind other fields, in a list, and as another server’s response in text', () => {
     for (const [, status, body, is] of SERVER_ERRORS.filter(([, , body]) => typeof body === 'object')) {
-      expect(read(status, [body])).toMatchObject(MEANS[is])
+      expect(read(status, [body])).toMatchObject(meaning(status, is))
       const raw = JSON.stringify(body)
       expect(read(status, { error: { message: 'Provider returned error', metadata: { raw } } })).toMatchObject(
-        MEANS[is],
+        meaning(status, is),
       )
     }
   })
