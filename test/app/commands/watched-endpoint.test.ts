@@ -29,7 +29,7 @@ function setUp(loadMs: number | null = null) {
     },
     () => ({ baseUrl: 'http://me:SECRET@models.example/v1', url: 'OPENAI_BASE_URL', key: 'OPENAI_API_KEY' }),
     () => now,
-    loadMs === null ? {} : { load: { ms: loadMs, waiting: (why) => waiting.push(why) } },
+    loadMs === null ? {} : { load: { ms: loadMs, waiting: (...words) => waiting.push(words.join(' ')) } },
   )
   const ask = async (given: ModelReply | Error, change: Partial<ModelRequest> = {}) => {
     next = given
@@ -98,7 +98,7 @@ describe('an endpoint is given up', () => {
     }
     expect(await ask(loading)).toMatchObject({ code: 'aborted' })
     expect(endpoint.dead()?.message).toMatch(/^The model does not answer: status 502 .*loading the model/)
-    expect(waiting).toEqual(['status 502'])
+    expect(waiting).toEqual(['status 502 (http://models.example/v1) Check OPENAI_BASE_URL, and that the server runs.'])
   })
 
   test('as before where nobody is there, or it has answered, however long a load may take', async () => {

@@ -1,4 +1,5 @@
 import type { Settings } from '../../../../config/schema.ts'
+import { timeInWords } from '../../../cli/time-in-words.ts'
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { deadLetter } from '../../../contracts/facts/messages.ts'
@@ -80,9 +81,9 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
     {
       load: {
         ms: LOAD_SHARE * given.cases.deadline,
-        waiting: (why) =>
+        waiting: (why, check) =>
           io.failed(
-            `The model does not answer yet: ${why}. A server that is loading it may answer so: it is asked again`,
+            `The model does not answer yet: ${why}. A server that is loading it may answer so: it is asked again, for at most ${timeInWords(LOAD_SHARE * given.cases.deadline)}. If it loads none, stop this (Ctrl-C). ${check}`,
           ),
       },
     },

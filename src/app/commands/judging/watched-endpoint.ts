@@ -26,8 +26,8 @@ const WAIT_MS = 600_000
 interface LoadWait {
   /** How long an endpoint that has never answered may answer as servers do that load a model, in ms. */
   readonly ms: number
-  /** Called once, with why nobody answers yet. */
-  readonly waiting: (why: string) => void
+  /** Called once, with why nobody answers yet, where, and what to check if no model is being loaded. */
+  readonly waiting: (why: string, check: string) => void
 }
 
 /**
@@ -66,7 +66,11 @@ export function watchedEndpoint(
         `${remedyFor('unreachable', endpointOf(model), { why: error.message })}${LOADING.test(error.message) ? ' A server that is loading the model may answer so, too: then try again in a minute.' : ''}`,
       )
     if (!mayLoad) return
-    if (isFirst) load.waiting(withServersWords(error))
+    if (isFirst)
+      load.waiting(
+        `${withServersWords(error)} (${withoutSecrets(endpointOf(model).baseUrl)})`,
+        remedyFor('unreachable', endpointOf(model)),
+      )
     throw new RetryLaterError('rate-limited', error.message, { costsAttempt: false, cause: error })
   }
 
