@@ -16,7 +16,8 @@ export function isPasted(line: string): boolean {
   return line.startsWith('    ')
 }
 
-/** Advice for a role that needs another model. */
-export function anotherModelFor(role: string): string {
-  return `Name another model for this role:\n${pasted(`models.roles: { "${role}": ["ENDPOINT/MODEL"] }`)}`
+/** Advice for roles that need another model. */
+export function anotherModelFor(roles: readonly string[]): string {
+  const chains = roles.map((role) => `"${role}": ["ENDPOINT/MODEL"]`)
+  return `Name another model for ${roles.length === 1 ? 'this role' : 'these roles'}:\n${pasted(`models.roles: { ${chains.join(', ')} }`)}`
 }

@@ -127,7 +127,7 @@ function harmFindings(what: string, { roles }: ModelCheck): Finding[] {
         what,
         state: 'broken',
         detail: `gave a threat of murder at most ${harm} of 100 as ${role}: it scores on another scale, or can't tell harm. The door's scores (comments:analyze, moderations) would call harmful texts harmless`,
-        todo: anotherModelFor(role),
+        todo: anotherModelFor([role]),
       },
     ]
   })
@@ -155,8 +155,9 @@ function brokenFindings(what: string, { model, roles, scaleFaults }: ModelCheck,
   return [...Map.groupBy(bad, (role) => role.why ?? '')].map(([why, of]) => ({
     what,
     state: 'broken',
-    detail: `no readable answer as ${listed(of)}${of.some(({ withImage }) => withImage) ? ', whose question contains an image' : ''}: ${saidOf(of[0]) ?? why}`,
-    todo: adviceOn(of[0], model, settings),
+    detail: `no readable answer as ${listed(of)}${of.every(({ withImage }) => withImage) ? ', whose question contains an image' : ''}: ${saidOf(of[0]) ?? why}`,
+    // What a question without an image gets as well is no matter of images.
+    todo: adviceOn(of.find(({ withImage }) => !withImage) ?? of[0], model, settings),
   }))
 }
 
@@ -166,7 +167,7 @@ function saidOf(role: RoleCheck | undefined): string | null {
 }
 
 function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings): string {
-  if (role?.why != null && isOffScale(role.why)) return anotherModelFor(role.role)
+  if (role?.why != null && isOffScale(role.why)) return anotherModelFor([role.role])
   const names = endpointOf(settings, model)
   const mend = operatorActionOf(role?.error ?? null)
   if (mend !== undefined) return remedyFor(mend, names)

@@ -36,10 +36,11 @@ export function scaleFindings(
   settings: Settings,
   isKept: boolean,
 ): Finding[] {
-  const [first] = scaleFaults
-  if (first === undefined) return []
+  if (scaleFaults.length === 0) return []
+  const roles = [...new Set(scaleFaults.map(({ role }) => role))]
   const scales = [...new Set(scaleFaults.flatMap((fault) => fault.scales))]
-  const of = scaleFaults.map(({ role, why }) => `as ${role} (${why})`).join(', ')
+  // The forms of one role often fail for the same reason.
+  const of = [...new Set(scaleFaults.map(({ role, why }) => `as ${role} (${why})`))].join(', ')
   const detail = `scores on another scale than is asked for, or in the wrong order: ${of}. A number that both scales have may mean the opposite, and so may the label`
   const set = dialectLookup(settings)(model).withoutScales
   if (scales.every((scale) => set.includes(scale)))
@@ -48,7 +49,7 @@ export function scaleFindings(
         what,
         state: 'warning',
         detail: `${detail}. As models.dialects has it, it is not asked where an answer has such scores`,
-        todo: `Nothing to do, if another model stands behind it in the chains of these roles; else these questions fail by name. ${anotherModelFor(first.role)}`,
+        todo: `Nothing to do, if another model stands behind it in the chains of these roles; else these questions fail by name. ${anotherModelFor(roles)}`,
       },
     ]
   const effect =
@@ -59,5 +60,5 @@ export function scaleFindings(
   const todo = isKept
     ? `This is kept in Redis, and holds within seconds in all processes of the service: ${effect}. It ends when this check finds the scores right, and does not hold where models.dialects says otherwise. Commands without Redis need the setting:\n${setting}`
     : `With this ${effect}:\n${setting}`
-  return [{ what, state: 'broken', detail, todo: `${todo}\n${anotherModelFor(first.role)}` }]
+  return [{ what, state: 'broken', detail, todo: `${todo}\n${anotherModelFor(roles)}` }]
 }

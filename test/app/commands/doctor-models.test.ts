@@ -168,6 +168,17 @@ test('an error inside an answer is called that, and its server said to be reache
   expect(lines.join('\n')).not.toMatch(/status 200|Check OPENAI_BASE_URL/)
 })
 
+test('what questions without an image are refused for as well is no matter of images', async () => {
+  const server = await startMisbehaving(() => ({ status: 502, body: '<title>502 Bad Gateway</title>' }))
+  const settings = loadSettings({ ...server.settings })
+  const roles = { default: ['small'], 'safety.describer': ['large'], 'safety.arbiter': ['large'] }
+  const findings = await modelFindings({ ...settings, models: { ...settings.models, roles } }, signal)
+  await server.close()
+  const [broken] = findings.filter(({ what, state }) => what.includes('large') && state === 'broken')
+  expect(broken?.detail).toMatch(/no readable answer as safety\.describer, safety\.arbiter: status 502/)
+  expect(broken?.todo).toMatch(/^Check OPENAI_BASE_URL/)
+})
+
 test('a price that is missing is harmless without a budget in dollars, and said otherwise with one', async () => {
   const lines = await found('small', { dialect: 'openai-before' })
   expect(lines.join('\n')).toMatch(/warning: has no price.*Gavel runs, and this is harmless/)

@@ -15,11 +15,11 @@ const signal = new AbortController().signal
 const SCORES = /"(score|harassment\w*|hate\w*|illicit\w*|selfHarm\w*|sexual\w*|violence\w*)":(-?[\d.]+)/g
 
 /** The settings of a model whose scores are changed on their way. */
-async function scoring(change: (score: number, name: string) => number): Promise<Settings> {
+async function scoring(change: (score: number, name: string) => number, scores = SCORES): Promise<Settings> {
   server = await startMisbehaving(() => (completion) => {
     const said = completion.choices[0]?.message
     const changed = (_: string, name: string, score: string) => `"${name}":${change(Number(score), name)}`
-    if (said !== undefined) said.content = String(said.content).replace(SCORES, changed)
+    if (said !== undefined) said.content = String(said.content).replace(scores, changed)
   })
   const settings = loadSettings(server.settings)
   return { ...settings, models: { ...settings.models, roles: { default: ['small'] } } }
@@ -44,6 +44,14 @@ test.each([
   expect(more).toEqual([])
   expect(line).toMatch(/^broken: scores on another scale.*safety\.strict.*safety\.arbiter/)
   expect(line).toMatch(/models\.dialects: \{ "small": \{ withoutScales: \[.*"0 to 1".*\] \} \}/)
+  expect(line).toMatch(/these roles:\n *models\.roles: \{.*"safety\.strict": .*"safety\.arbiter": .*\}$/)
+})
+
+test('a reason that several forms of a role have is named once', async () => {
+  const [line = ''] = await faultsOf(await scoring((score) => score / 100, /"(\w+)":(-?[\d.]+)/g))
+  const reasons = line.match(/as moderator \(.*?\)/g) ?? []
+  expect(reasons).toHaveLength(new Set(reasons).size)
+  expect(reasons.join()).toContain('fractions of 1')
 })
 
 test('a model that gives readers of ten where a hundred are asked for is broken', async () => {
