@@ -36,6 +36,7 @@ describe('why it could not be read', () => {
 
   test.each([
     ['{"reasoning":"SECRET","answer":"SECRET"}', 'answer: invalid_value'],
+    ['{"reasoning":"SECRET"}', 'answer: missing'],
     ['SECRET', 'no JSON object'],
     ['{"SECRET":1}', 'no object with the keys asked for'],
     [`${fake} ${real}`, 'several answers that differ'],

@@ -30,8 +30,23 @@ export function fitted<Answer>(value: unknown, { json }: Form, schema: z.ZodType
   const issue = read.error.issues[0]
   // Our own rules describe the problem themselves; zod's messages may quote the answer.
   const isOwn = issue?.code === 'custom' || issue?.message.startsWith(OFF_SCALE)
-  const what = isOwn ? issue?.message : (issue?.code ?? 'does not fit')
+  const what = isOwn
+    ? issue?.message
+    : isMissing(given, issue?.path ?? [])
+      ? 'missing'
+      : (issue?.code ?? 'does not fit')
   return unreadable(`${issue?.path.join('.') || 'answer'}: ${what}`)
+}
+
+/** Whether the answer has nothing at this place. */
+function isMissing(answer: unknown, path: readonly PropertyKey[]): boolean {
+  let place = answer
+  for (const key of path) {
+    if (typeof place !== 'object' || place === null || !Object.hasOwn(place, key)) return true
+    // An object's own field, whose content is checked before it is read.
+    place = (place as Record<PropertyKey, unknown>)[key]
+  }
+  return place === undefined
 }
 
 /**
