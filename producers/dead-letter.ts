@@ -46,11 +46,12 @@ export function deadLetterOf(
 
 /** Makes and reports the dead letter of a comment whose post never arrived. */
 export function orphanLetters(report: Report) {
-  return ({ topic, partition, offset, timestamp, raw, bytes }: Origin) => {
-    const detail =
-      raw === ''
-        ? "the post never arrived; comment was over the thread's cap, content not stored"
-        : 'the post never arrived'
+  return ({ topic, partition, offset, timestamp, raw, bytes, standsFor }: Origin) => {
+    const without =
+      standsFor === undefined
+        ? "; comment was over the thread's cap, content not stored"
+        : `; the last of ${standsFor} comments over the thread's cap, nothing of the others stored`
+    const detail = `the post never arrived${raw === '' ? without : ''}`
     report('message:dead', { topic, partition, offset, reason: 'orphan-expired', detail })
     const value = Buffer.from(raw, 'base64')
     const from = { topic, partition, offset, timestamp, key: null, headers: {}, value }

@@ -728,6 +728,28 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await stores.threads.read(p1)).toBeNull()
       })
 
+      it('orphans without room beyond a number as one, with how many they are', async () => {
+        const rules: ThreadRules = { ...RULES, maxComments: 1 }
+        const many = Array.from({ length: 40 }, (_, at) => ({
+          ...said(`c${at}`),
+          origin: () => ({ ...originOf(`c${at}`), offset: String(at) }),
+        }))
+        await put(many.slice(0, 20), rules)
+        for (const one of many.slice(20)) await put([one], rules)
+        const letters: Origin[] = []
+        const noting = (origin: Origin) => {
+          letters.push(origin)
+          return { key: 'k', letter: '{}' }
+        }
+        expect(await stores.threads.expireOrphans(p1, noting)).toBe(33)
+        const [rest, ...others] = letters.toSorted((a, b) => (b.standsFor ?? 0) - (a.standsFor ?? 0))
+        expect(rest).toMatchObject({ standsFor: 8, raw: '' })
+        expect(others.every(({ standsFor }) => standsFor === undefined)).toBe(true)
+        expect(new Set(letters.map(({ offset }) => offset)).size).toBe(33)
+        expect(letters.filter(({ raw }) => raw !== '')).toHaveLength(1)
+        expect(await stores.threads.read(p1)).toBeNull()
+      })
+
       it('thousands of orphans, in steps', async () => {
         const many = Array.from({ length: 2_500 }, (_, at) => said(`c${at}`))
         for (let start = 0; start < many.length; start += 500) await put(many.slice(start, start + 500))

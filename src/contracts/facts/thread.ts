@@ -132,5 +132,8 @@ export const TENANT_SHARE = 8
  */
 export const TOMBSTONES = 8
 
+/** How many comments' origins a thread keeps, while its post is missing, for each comment that it may keep. */
+export const ORIGINS = 32
+
 /** Characters of a post that weigh as much as one more comment of its thread: the longest that is kept of one. */
 export const COMMENT_CHARACTERS = 10_000

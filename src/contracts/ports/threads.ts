@@ -9,6 +9,8 @@ export interface Origin extends MessagePlace {
   readonly raw: string
   /** The message's length in bytes. */
   readonly bytes: number
+  /** How many comments it stands for: the last of those beyond the origins that a thread keeps. It is counted again with each edit. */
+  readonly standsFor?: number | undefined
 }
 
 /** A message's position in its topic. */
@@ -350,7 +352,7 @@ export interface ThreadStore {
   wake(protocol: string, now: number): Promise<number>
   /**
    * Removes comments whose post never arrived, also those that the thread had no room for, and puts a dead letter for
-   * each into the outbox, several in each atomic step. Returns how many; none if the post has arrived. Also clears the
+   * each origin into the outbox, several in each atomic step. Returns how many; none if the post has arrived. Also clears the
    * due entry of a thread that no longer exists. Once `mostLetters` wait in the outbox it stops and returns null: the thread stays due.
    */
   expireOrphans(

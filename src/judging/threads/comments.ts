@@ -1,6 +1,6 @@
 import { authorOf } from '../../contracts/facts/author.ts'
 import { RANK_LIMIT } from '../../contracts/facts/sampling-rank.ts'
-import { type Comment, TOMBSTONES } from '../../contracts/facts/thread.ts'
+import { type Comment, ORIGINS, TOMBSTONES } from '../../contracts/facts/thread.ts'
 import type { CommentChange, KeepingOutcome, MessagePlace, Origin, ThreadRules } from '../../contracts/ports/threads.ts'
 import { dueNow, laterPlace, passCounts, type Thread, type ThreadStep, takenBefore } from './thread.ts'
 import { commentBytes, originBytes, THREAD_BYTES, threadBytes } from './thread-bytes.ts'
@@ -144,7 +144,8 @@ function add(batch: Batch, { comment, origin, reached }: CommentChange & { kind:
   batch.accepted++
   const kept = addToSample(batch, comment)
   if (thread.post !== null) return thread.final ? 'late' : 'judged'
-  batch.sample.orphans.set(comment.id, kept ? origin() : unseen(origin()))
+  if (kept) batch.sample.orphans.set(comment.id, origin())
+  else keepOrigin(batch.sample, comment.id, origin(), batch.rules)
   waitForPost(batch, comment.createdAt, reached)
   return 'orphan'
 }
@@ -185,7 +186,7 @@ function end(batch: Batch, now: number): Thread {
   const { sampledUnder, rekeyed, accepted, overAuthor, late, due, place } = counts
   // Repeated messages change nothing, not even the position up to which messages were accepted.
   if (!changed) return late === thread.late ? thread : { ...thread, late, commentPlace: place }
-  trim(sample, rules.maxComments)
+  trim(sample, rules)
   const after: Thread = {
     ...thread,
     ...sample,
@@ -233,10 +234,10 @@ function makeRoom(
   sample: Sample,
   added: Comment,
   rank: number,
-  { maxPerAuthor, maxUnnamed }: Pick<ThreadRules, 'maxPerAuthor' | 'maxUnnamed'>,
+  rules: Pick<ThreadRules, 'maxPerAuthor' | 'maxUnnamed' | 'maxComments'>,
 ): 'within-share' | 'in-place-of-another' | 'left-out' {
   const author = authorOf(added)
-  const most = author === undefined ? maxUnnamed : maxPerAuthor
+  const most = author === undefined ? rules.maxUnnamed : rules.maxPerAuthor
   if (most === null) return 'within-share'
   const own = [...sample.comments].flatMap(([key, comment]) =>
     comment !== null && authorOf(comment) === author ? [key] : [],
@@ -244,30 +245,41 @@ function makeRoom(
   if (own.length < most) return 'within-share'
   const last = byUrgency(sample, own).at(-1)
   if (last === undefined || isBefore([sample.ranks.get(last) ?? 0, last], [rank, added.id])) return 'left-out'
-  leaveOut(sample, last)
+  leaveOut(sample, last, rules)
   return 'in-place-of-another'
 }
 
 /**
  * Drops comments beyond `maxComments`, and tombstones beyond what is kept for that many comments: those with the largest ranks.
  */
-function trim(sample: Sample, maxComments: number): void {
+function trim(sample: Sample, rules: Pick<ThreadRules, 'maxComments'>): void {
+  const { maxComments } = rules
   const ids = byUrgency(sample, sample.comments.keys())
   const isDeleted = (id: string) => sample.comments.get(id) === null
   const over = ids.filter((id) => !isDeleted(id)).slice(maxComments)
-  for (const id of [...over, ...ids.filter(isDeleted).slice(TOMBSTONES * maxComments)]) leaveOut(sample, id)
+  for (const id of [...over, ...ids.filter(isDeleted).slice(TOMBSTONES * maxComments)]) leaveOut(sample, id, rules)
 }
 
-/** Where a comment without room came from, without its text: kept for its dead letter while the post is missing. */
-function unseen(origin: Origin): Origin {
-  return { ...origin, raw: '' }
+/** The last of the origins beyond those that a thread keeps is under no comment's id. */
+const REST = ''
+
+/**
+ * Keeps where a comment without room came from, without its text, for its dead letter while the post is missing. Beyond a number
+ * of origins the last stands for all that follow.
+ */
+function keepOrigin({ orphans }: Sample, id: string, origin: Origin, rules: Pick<ThreadRules, 'maxComments'>): void {
+  const withoutRaw = { ...origin, raw: '' }
+  orphans.set(id, withoutRaw)
+  if (orphans.size <= ORIGINS * rules.maxComments) return
+  orphans.delete(id)
+  orphans.set(REST, { ...withoutRaw, standsFor: (orphans.get(REST)?.standsFor ?? 0) + 1 })
 }
 
-function leaveOut({ comments, ranks, orphans }: Sample, id: string): void {
-  comments.delete(id)
-  ranks.delete(id)
-  const origin = orphans.get(id)
-  if (origin !== undefined) orphans.set(id, unseen(origin))
+function leaveOut(sample: Sample, id: string, rules: Pick<ThreadRules, 'maxComments'>): void {
+  sample.comments.delete(id)
+  sample.ranks.delete(id)
+  const origin = sample.orphans.get(id)
+  if (origin !== undefined) keepOrigin(sample, id, origin, rules)
 }
 
 function byUrgency({ ranks }: Sample, ids: Iterable<string>): string[] {

@@ -1,4 +1,4 @@
--- Removes some of the comments whose post never arrived, with a dead letter for each; with the last one the thread is removed,
+-- Removes some of the comments whose post never arrived, with a dead letter for each origin; with the last one the thread is removed,
 -- except for its revision numbers. Returns how many were removed; -1 if the post has arrived or the thread is gone.
 --@include due
 --@include authors
@@ -35,7 +35,7 @@ for _, dead in ipairs(letters) do
     if json then held.said = held.said - comment_bytes(dead.id, json) end
     redis.call('HDEL', comments, dead.id)
     redis.call('ZREM', sample, dead.id)
-    redis.call('HINCRBY', thread, 'accepted', -1)
+    redis.call('HINCRBY', thread, 'accepted', -tonumber(string.match(origin, '"standsFor":(%d+)') or 1))
     expired = expired + 1
   end
 end

@@ -31,6 +31,7 @@
 --@arg sampling_version  names the key under which ranks are drawn
 --@arg rank_end          above every rank
 --@arg tombstones        deletions remembered for each comment that the thread may keep
+--@arg most_origins      origins kept, for each of these, while the post is missing
 --@arg most              bytes that its tenant may hold; empty: no limit
 --@arg with_origins      1 if the changes have their origins
 --@arg incarnation_id
@@ -108,7 +109,17 @@ local function set_origin(id, origin)
   else redis.call('HDEL', orphans, id) end
 end
 -- A comment that is not kept leaves its origin while its post is missing: if the post never comes, it gets a dead letter too.
-local function keep_origin(id, origin) set_origin(id, (string.gsub(origin, '"raw":"[^"]*"', '"raw":""'))) end
+-- Beyond a number of origins the last, under no comment's id, stands for all that follow.
+local REST = ''
+local function keep_origin(id, origin)
+  local without_raw = string.gsub(origin, '"raw":"[^"]*"', '"raw":""')
+  set_origin(id, without_raw)
+  if redis.call('HLEN', orphans) <= most_origins * max_comments then return end
+  set_origin(id)
+  local before = redis.call('HGET', orphans, REST)
+  local count = (before and tonumber(string.match(before, '"standsFor":(%d+)')) or 0) + 1
+  set_origin(REST, string.sub(without_raw, 1, -2) .. ',"standsFor":' .. string.format('%d', count) .. '}')
+end
 local function drop(id)
   known[id] = false
   local json = redis.call('HGET', comments, id)

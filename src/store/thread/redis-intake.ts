@@ -3,7 +3,7 @@ import { setAside } from '../../contracts/facts/kept-image.ts'
 import { OUTCOMES } from '../../contracts/facts/messages.ts'
 import { RANK_LIMIT } from '../../contracts/facts/sampling-rank.ts'
 import { shareOf } from '../../contracts/facts/share.ts'
-import { TOMBSTONES } from '../../contracts/facts/thread.ts'
+import { ORIGINS, TOMBSTONES } from '../../contracts/facts/thread.ts'
 import { StoreSuspended } from '../../contracts/ports/cases.ts'
 import type { CommentChange, MessagePlace, ThreadStore } from '../../contracts/ports/threads.ts'
 import { storedComment } from '../../judging/threads/thread-bytes.ts'
@@ -60,6 +60,7 @@ const putComments = script('thread/put-comments', {
     'samplingVersion',
     'rankEnd',
     'tombstones',
+    'mostOrigins',
     'most',
     'withOrigins',
     ...TOKEN,
@@ -88,6 +89,7 @@ const origin = z.object({
   timestamp: z.number(),
   raw: z.string(),
   bytes: z.number(),
+  standsFor: z.number().optional(),
 })
 /** Orphans that expire in one step, and the most steps in a row; if any are left the thread stays due. */
 const EXPIRED_AT_ONCE = 500
@@ -168,6 +170,7 @@ export function threadIntake({
           samplingVersion: rules.samplingKeyVersion,
           rankEnd: RANK_LIMIT,
           tombstones: TOMBSTONES,
+          mostOrigins: ORIGINS,
           most,
           withOrigins,
           ...token(),

@@ -181,6 +181,21 @@ describe('what a tenant holds in Redis', () => {
     await expectHeld(0)
   })
 
+  it('is right where one origin stands for those beyond what a thread keeps', async () => {
+    const rules = { ...RULES, maxComments: 1 }
+    const sayAll = (from: number) =>
+      stores.threads.putComments(
+        P1,
+        Array.from({ length: 50 }, (_, nth) => said(`c${from + nth}`)),
+        T0,
+        rules,
+      )
+    await sayAll(100)
+    const full = await expectHeld()
+    await sayAll(200)
+    expect(await expectHeld()).toBeLessThan(full + 100)
+  })
+
   it('leaves what may be large to be freed beside other commands, whichever step removes it', async () => {
     const freedBeside = async () => Number(/lazyfreed_objects:(\d+)/.exec(await client.info('memory'))?.[1])
     // Their text alone is more than Redis frees at once; of the origins there are as many.
