@@ -3,7 +3,8 @@ import { OpenAPIHono } from '@hono/zod-openapi'
 import type { ApiKey } from '../contracts/facts/api-key.ts'
 import { didYouMean } from '../contracts/facts/did-you-mean.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
-import type { DoorOutcome, Report } from '../contracts/ports/report.ts'
+import type { DoorOutcome, Events, Report } from '../contracts/ports/report.ts'
+import { rates } from '../platform/rates.ts'
 import { staticAnswer } from '../platform/static-answer.ts'
 import type { Asker } from '../platform/who-asks.ts'
 import { bodyOf, bodyRoom, CLOSE, checkBodyHeaders } from './body.ts'
@@ -65,6 +66,7 @@ export function door(parts: DoorParts): Door {
   const room = bodyRoom(settings.bodies)
   const turnsOf = requestTurns()
   const timeOf = answerTimes(parts.isAway)
+  const tellRefused = refusalTeller(parts)
   const who = callers({ keys: parts.keys, rate: settings.rate, openAs: parts.openAs, clock: parts.clock })
 
   async function answer(
@@ -82,13 +84,13 @@ export function door(parts: DoorParts): Door {
         throw new RequestRefused('draining', 'the door is closing', { headers: { connection: 'close' } })
       const query = new URLSearchParams(queryOf(request.url))
       const caller = route.scope === null ? NOBODY : who.identify(route, request.headers, query, from.asker.network)
+      holder = caller
       // The first unit is charged before the body is read, the rest once the request's parts are known.
       const chargeRest = route.scope === null ? null : who.admit(caller)
       const charge = (parts: ChargedParts) => chargeRest?.(requestUnits(parts))
       const asker = route.scope === null ? from.asker : countIn(from, caller)
       if (route.takesBody) checkBodyHeaders(request.headers, mayBeUntyped(route, request.headers, query))
       if (route.needs !== undefined) time.ofCall.checkAnswers(route.needs.dependency)
-      holder = caller
       const hold = (bytes: number) => {
         room.take(caller.tenant, bytes)
         held += bytes
@@ -124,8 +126,7 @@ export function door(parts: DoorParts): Door {
       if (isOurs && !request.signal.aborted) report('error', { where: 'door', error })
       const refused = isOurs ? new RequestRefused('failed', 'something went wrong here') : error
       response = refuse(refused, id)
-      const of = { requestId: id, route: route.path, key: holder.id, network: from.asker.network }
-      report('door:refused', { ...of, status: response.status, problem: refused.problem })
+      tellRefused(refused, response, { requestId: id, route: route.path, key: holder.id, network: from.asker.network })
     }
     room.free(holder.tenant, held)
     const waitedMs = time.waitedMs()
@@ -141,8 +142,7 @@ export function door(parts: DoorParts): Door {
     const id = requestId(headers)
     const response = refusal(refused, id)
     report('door:answered', { route: NO_ROUTE, outcome: outcomeOf(response.status), ownSeconds: 0, waitSeconds: 0 })
-    const of = { requestId: id, route: NO_ROUTE, key: '', network: asker.network }
-    report('door:refused', { ...of, status: response.status, problem: refused.problem })
+    tellRefused(refused, response, { requestId: id, route: NO_ROUTE, key: '', network: asker.network })
     return response
   }
 
@@ -210,6 +210,22 @@ function countIn(from: DoorClient, { tenant, id }: Caller): Asker {
     })
   return asker
 }
+
+/** Tells of refusals: seldom of strangers' from one network, who pay nothing for one and could fill a log. */
+function refusalTeller({ report, clock }: Pick<DoorParts, 'report' | 'clock'>) {
+  const told = rates()
+  return (
+    { problem }: RequestRefused,
+    { status }: Response,
+    of: Omit<Events['door:refused'], 'problem' | 'status'>,
+  ): void => {
+    const isTold = of.key !== '' || told.take(of.network, SELDOM, { units: 1, own: 0 }, clock()) === null
+    if (isTold) report('door:refused', { ...of, status, problem })
+  }
+}
+
+/** Once in ten seconds. */
+const SELDOM = { perSecond: 0.1, burst: 1 }
 
 /** Where no route takes a request. */
 const NO_ROUTE = 'none'

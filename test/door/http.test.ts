@@ -337,6 +337,24 @@ describe('every answer', () => {
     expect(JSON.stringify(own.events)).not.toContain('secret')
   })
 
+  test('that is a stranger’s refusal is told once in a while, and that of a known key each time', async () => {
+    const own = testDoor({ rate: { perSecond: 1, burst: 1 } })
+    for (const _ of [1, 2, 3]) {
+      await own.ask('GET', '/nowhere')
+      await own.ask('POST', '/v1/messages', [POST], { authorization: 'Bearer wrong' })
+      await own.ask('POST', '/v1/messages', '[')
+    }
+    const [key] = own.keyIds
+    const told = own.events.flatMap(([name, event]) => (name === 'door:refused' ? [event] : []))
+    expect(told).toMatchObject([
+      { key: '', problem: 'not-found' },
+      { key, problem: 'not-json' },
+      { key, problem: 'rate' },
+      { key, problem: 'rate' },
+    ])
+    expect(own.events.filter(([name]) => name === 'door:answered')).toHaveLength(9)
+  })
+
   test('may be read by web pages of named origins alone', async () => {
     const open = testDoor({ origins: ['https://app.example'] })
     const asked = (origin: string) => open.ask('POST', '/v1/messages', [POST], { origin })

@@ -373,7 +373,10 @@ export interface Events {
   'door:answered': { route: string; outcome: DoorOutcome; ownSeconds: number; waitSeconds: number }
   /** Kafka acknowledged a batch of the door's, or did not. */
   'door:sent': { records: number; seconds: number }
-  /** The door refused a request. `key` is the id of its key; empty where it has none. `network`: whence it came, in IPv6 the first 64 bits. */
+  /**
+   * The door refused a request; told at most once in ten seconds of those from one network without a known key. `key` is the id of its
+   * key; empty where it has none. `network`: whence it came, in IPv6 the first 64 bits.
+   */
   'door:refused': {
     requestId: string
     route: string
