@@ -13,7 +13,7 @@ import { answerTimes, type Dependency } from './in-time.ts'
 import { callers } from './keys.ts'
 import { PROBLEM_NAMES, PROBLEMS, type ProblemName, RequestRefused, refusal } from './problem.ts'
 import { requestTurns } from './request-turns.ts'
-import { answerUnits, type ChargedParts, requestUnits } from './request-units.ts'
+import { answerUnits, bodyUnits, type ChargedParts, requestUnits } from './request-units.ts'
 import { type Caller, type DoorRoute, json, type KeyRate } from './route.ts'
 import { knownParameters } from './unknown-fields.ts'
 
@@ -87,7 +87,7 @@ export function door(parts: DoorParts): Door {
       holder = caller
       // The first unit is charged before the body is read, the rest once the request's parts are known.
       const chargeRest = route.scope === null ? null : who.admit(caller)
-      const charge = (parts: ChargedParts) => chargeRest?.(requestUnits(parts))
+      const charge = (parts: ChargedParts) => chargeRest?.(requestUnits(parts), bodyUnits(body))
       const asker = route.scope === null ? from.asker : countIn(from, caller)
       if (route.takesBody) checkBodyHeaders(request.headers, mayBeUntyped(route, request.headers, query))
       if (route.needs !== undefined) time.ofCall.checkAnswers(route.needs.dependency)
@@ -96,6 +96,7 @@ export function door(parts: DoorParts): Door {
         held += bytes
       }
       const body = route.takesBody ? await bodyOf(request, settings.bodyBytes, hold) : Buffer.alloc(0)
+      if (route.scope !== null) who.owe(caller, bodyUnits(body))
       began = performance.now()
       if (route.needs?.withinMs !== undefined) time.ofCall.within(route.needs.withinMs)
       const answered = await route.answer({

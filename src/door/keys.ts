@@ -60,19 +60,19 @@ export function callers({ keys, rate, openAs, clock }: KeyParts) {
     },
     /**
      * Lets a request in if its key has a unit left, and charges that unit. What it returns charges the request's other units,
-     * once they are known. Both throw the problem of a rate that is reached.
+     * once they are known; `owed` are those that it owes already. Both throw the problem of a rate that is reached.
      */
-    admit({ id, rate }: Caller): (units: number) => void {
+    admit({ id, rate }: Caller): (units: number, owed: number) => void {
       const take = (units: number, own: number) => {
         const seconds = used.take(id, rate, { units, own }, clock())
         if (seconds !== null) throw rateReached(rate, seconds)
       }
       take(1, 0)
-      return (units) => {
-        if (units > 1) take(units - 1, 1)
+      return (units, owed) => {
+        if (units > 1) take(units - 1, 1 + owed)
       }
     },
-    /** Charges what was answered: it is owed, and the next request waits until it is paid. */
+    /** Charges what was read or answered: it is owed, and the next request waits until it is paid. */
     owe({ id, rate }: Caller, units: number): void {
       if (units > 0) used.take(id, rate, { units, own: Number.POSITIVE_INFINITY }, clock())
     },
@@ -80,7 +80,8 @@ export function callers({ keys, rate, openAs, clock }: KeyParts) {
 }
 
 function rateReached({ perSecond, burst }: KeyRate, retryAfter: number): RequestRefused {
-  const unit = 'one for each message, for each call of a model that may be made, and for each 16 KiB of answers'
+  const unit =
+    'one for each message, for each call of a model that may be made, and for each 16 KiB of bodies and answers'
   return new RequestRefused('rate', `the key has ${perSecond} units a second, ${burst} at once: ${unit}`, {
     retryAfter,
   })

@@ -13,8 +13,13 @@ export function requestUnits({ messages = 0, calls = 0, images = 0 }: ChargedPar
   return Math.max(1, messages + calls + images)
 }
 
-/** Bytes of an answer that cost a unit. */
+/** Bytes of a body or an answer that cost a unit. */
 const UNIT_BYTES = 16_384
+
+/** How many units of its key's rate reading a body costs beside its parts, whatever is then found in it. */
+export function bodyUnits(body: Buffer): number {
+  return Math.floor(body.length / UNIT_BYTES)
+}
 
 /** How many units of its key's rate an answer costs beside its request. */
 export function answerUnits({ headers }: Response): number {

@@ -71,6 +71,22 @@ describe('the rate of a key', () => {
     expect(statuses).toEqual(new Set([200]))
   })
 
+  test('is charged for each 16 KiB of a body, also of a refused one, and no request is refused for its own', async () => {
+    let now = NOW
+    const door = testDoor({ rate: { perSecond: 1, burst: 5 }, clock: () => now })
+    const pad = ' '.repeat(6 * 16_384)
+    const two = JSON.stringify([POST, { ...POST, id: 'p2' }])
+    const ask = async (body: string) => {
+      const { status, headers } = await door.ask('POST', '/v1/messages', body)
+      return [status, headers.get('retry-after')]
+    }
+    expect(await ask(`[${pad}`)).toEqual([400, null])
+    expect(await ask(two)).toEqual([429, '3'])
+    now += 7_000
+    expect(await ask(two + pad)).toEqual([200, null])
+    expect(await ask(two)).toEqual([429, '4'])
+  })
+
   test('is charged for a body that does not come, too', async () => {
     const door = testDoor()
     const key = door.keyOf('acme', ['send'], { rate: { perSecond: 1, burst: 2 } })
