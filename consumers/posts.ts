@@ -64,8 +64,8 @@ async function judgesOf(
 ): Promise<readonly JudgingProtocol[]> {
   const drawn = routes.of(ref, post)
   if (drawn.length === routes.of(ref, post, EVERYBODY).length) return drawn
-  const state = await threads.read(ref)
-  return state === null ? drawn : routes.of(ref, post, state.revisions)
+  const known = await threads.outline(ref)
+  return known === null ? drawn : routes.of(ref, post, known.revisions)
 }
 
 /**

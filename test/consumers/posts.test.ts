@@ -17,7 +17,9 @@ test('an edit under a key that would not draw its post leaves a judged thread it
   const rumor = protocolNamed('rumor')
   const routesUnder = (key: string) => router([rumor], { rumor: [{ sample: 0.5 }] }, samplingRanks(key))
   const take = async (key: string, postId: string, text: string) => {
-    const context = intakeContext(memory, { routes: routesUnder(key), clock: () => T0 })
+    // Its words may be many megabytes, and only who judged it is asked for.
+    const threads = { ...memory.threads, read: () => Promise.reject(new Error('the whole thread was read')) }
+    const context = intakeContext(memory, { routes: routesUnder(key), clock: () => T0, threads })
     const from = { topic: 'posts', partition: 0, offset: text, timestamp: Number(text) }
     const message = { id: postId, tenant: 'default', text, createdAt: T0 }
     return posts.handle(context, [{ message, from } as unknown as ValidMessage<PostMessage>], async () => {})

@@ -86,7 +86,13 @@ export interface ThreadOutline
   extends Pick<ThreadState, 'accepted' | 'late' | 'final' | 'dueSince' | 'nextAge' | 'dormantFor'> {
   readonly revisions: ReadonlyMap<
     string,
-    { readonly revision: number; readonly final: boolean; readonly openId: string | null }
+    {
+      readonly revision: number
+      /** The last one that was published, if that is known. */
+      readonly published?: number
+      readonly final: boolean
+      readonly openId: string | null
+    }
   >
   /** How many comments are kept, without deleted ones. */
   readonly kept: number

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { samplingRanks } from '../../../src/contracts/facts/sampling-rank.ts'
 import type { Post, ThreadRef } from '../../../src/contracts/facts/thread.ts'
-import { type Route, router } from '../../../src/judging/engine/routes.ts'
+import { verdictId } from '../../../src/contracts/facts/verdict-id.ts'
+import { newestVerdict, type Route, router } from '../../../src/judging/engine/routes.ts'
 import { protocolNamed } from '../../support/parts.ts'
 
 const rumor = protocolNamed('rumor')
@@ -23,6 +24,18 @@ const names = (routes: Record<string, Route[]>, of = ref(), given = post(), comm
   const routed = comments === undefined ? made.of(of, given) : made.at(of, given, comments)
   return routed.map(({ name }) => name)
 }
+
+test.each([
+  ['the one that was published, where it is known', { revision: 5, published: 3, final: false, openId: 'a case' }, 3],
+  ['the last one where no case is open', { revision: 5, final: true, openId: null }, 5],
+  ['none while the only one is open', { revision: 1, final: false, openId: 'a case' }, null],
+])('the newest verdict of a subject is %s', async (_, known, revision) => {
+  const outline = { accepted: 0, late: 0, final: false, dueSince: null, nextAge: null, dormantFor: [], kept: 0 }
+  const threads = { outline: async () => ({ ...outline, revisions: new Map([['rumor', known]]) }) }
+  const found = await newestVerdict(threads, all)({ tenant: 'default', subjectId: 'p', protocol: 'rumor' })
+  const about = { protocol: 'rumor', tenant: 'default', subjectId: 'p', crossKind: false, asked: false }
+  expect(found).toBe(revision === null ? null : verdictId({ ...about, revision }))
+})
 
 describe('without routes', () => {
   test('a post goes to every protocol of posts and threads that accepts it', () => {
