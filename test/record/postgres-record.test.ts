@@ -7,7 +7,7 @@ import { folded, gramsOf } from '../../src/record/grams.ts'
 import { type DatabaseAddress, database, type Sql } from '../../src/record/postgres/connection.ts'
 import { hashing } from '../../src/record/postgres/grams-key.ts'
 import { recordReads } from '../../src/record/postgres/reads.ts'
-import { postgresRecord, postgresRecordReader } from '../../src/record/postgres/record.ts'
+import { postgresRecord, postgresRecordReader, postgresReviewQueue } from '../../src/record/postgres/record.ts'
 import { besides, putInPlace } from '../../src/record/postgres/replace.ts'
 import { reviewReservations } from '../../src/record/postgres/reservations.ts'
 import { metaOf } from '../../src/record/postgres/schema.ts'
@@ -435,6 +435,30 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     await expect(open(address)).rejects.toThrow('has tables of others (customers)')
     expect(await db.rows('SELECT * FROM customers')).toEqual([])
     await db.close()
+  })
+
+  it('of the form before is brought forward by who writes, and readers say so', async () => {
+    const address = addressOf()
+    const store = await open(address)
+    const { id } = await feed(store).judged(
+      { label: null, decidedBy: 'none', counts: { ...aVerdict(at(1)).counts, accepted: 7 } },
+      'a harbour',
+    )
+    await store.close()
+    const db = database(address, 1)
+    const back = `DROP INDEX subjects_same; DROP INDEX said_assigned; DROP TABLE pictures; DROP TABLE covers; DROP TABLE exposures; DROP TABLE draws;
+      ALTER TABLE subjects DROP COLUMN same; ALTER TABLE queue DROP COLUMN reach`
+    for (const statement of back.split(';')) await db.run(statement)
+    await db.run("UPDATE meta SET v = 'postgres-2' WHERE k = 'form'")
+    await db.close()
+    await expect(postgresRecordReader(address)).rejects.toThrow('the role record brings it forward')
+    await Promise.all([open(address), open(address)].map(async (opened) => (await opened).close()))
+    const reader = await postgresRecordReader(address)
+    expect((await reader.verdict(id))?.words).toBe('a harbour')
+    await reader.close()
+    const queue = await postgresReviewQueue({ address, costs: {}, ownCaseAfter: DAY })
+    expect((await queue.list({ reach: 7 }, 9, Date.parse(at(10)))).items.map(({ verdict }) => verdict)).toEqual([id])
+    await queue.close()
   })
 
   it('of another version says what to do', async () => {

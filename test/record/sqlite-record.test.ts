@@ -188,6 +188,30 @@ describe('the files of the record', () => {
     await expect(open(path)).rejects.toThrow('written by another version')
   })
 
+  it('of the form before are brought forward where they lie, also by who reads them first', async () => {
+    for (const first of ['writer', 'reader'] as const) {
+      const path = pathOf()
+      const store = await open(path)
+      const { id } = await feed(store).judged(
+        { label: null, decidedBy: 'none', counts: { ...aVerdict(at(1)).counts, accepted: 7 } },
+        'a harbour',
+      )
+      await store.close()
+      const older = new DatabaseSync(path)
+      older.exec(`DROP INDEX subjects_same; DROP INDEX said_assigned; DROP TABLE pictures; DROP TABLE covers; DROP TABLE exposures; DROP TABLE draws;
+        ALTER TABLE subjects DROP COLUMN same; ALTER TABLE queue DROP COLUMN reach; PRAGMA user_version = 2`)
+      older.close()
+      if (first === 'writer') await (await open(path)).close()
+      const reader = await sqliteRecordReader(path)
+      expect((await reader.verdict(id))?.words).toBe('a harbour')
+      await reader.close()
+      const queue = await sqliteReviewQueue({ path, costs: {}, ownCaseAfter: DAY }, sameThreadHalf)
+      expect((await queue.list({ reach: 7 }, 9, Date.parse(at(10)))).items.map(({ verdict }) => verdict)).toEqual([id])
+      expect((await queue.list({ reach: 8 }, 9, Date.parse(at(10)))).items).toEqual([])
+      await queue.close()
+    }
+  })
+
   it('of a version without a ledger of draws have one from then on, and a draw stays one whatever its share is later', async () => {
     const path = pathOf()
     await (await open(path)).close()

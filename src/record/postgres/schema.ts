@@ -6,10 +6,36 @@ import { LEDGER } from '../draws.ts'
 import { FOLDING, GRAMS_VERSION } from '../grams.ts'
 import type { Database, Sql } from './connection.ts'
 
-/** Raised when the tables change: a record of another form is rebuilt from the topics. */
+/** Raised when the tables change: a record of the form before is brought forward where it lies, any other is rebuilt from the topics. */
 const FORM = 'postgres-3'
+const EARLIER = 'postgres-2'
 /** Partitions of the keys, which are written anew one by one after deletions. */
 export const KEY_PARTS = 16
+
+/** Images that people look at, how each wants them covered, and how many were uncovered. */
+const FOR_PEOPLE = `
+  CREATE TABLE pictures (
+    s bigint, address text, at bigint NOT NULL, until bigint NOT NULL, sha256 text NOT NULL, k bigint NOT NULL, sealed bytea NOT NULL,
+    PRIMARY KEY (s, address)
+  );
+  ALTER TABLE pictures ALTER sealed SET STORAGE EXTERNAL;
+  CREATE INDEX pictures_at ON pictures (at);
+  CREATE INDEX pictures_until ON pictures (until);
+  CREATE TABLE covers (person text PRIMARY KEY, choice text NOT NULL);
+  CREATE TABLE exposures (
+    person text, minute bigint, tenant text, label text, n bigint NOT NULL, PRIMARY KEY (person, minute, tenant, label)
+  );
+  CREATE INDEX exposures_minute ON exposures (minute);
+`
+/** Posts that came with the earlier form are no copies of each other until they are judged again: their words are not read for it. */
+const FORWARD = `
+  ALTER TABLE subjects ADD COLUMN same text;
+  CREATE INDEX subjects_same ON subjects (tenant, kind, same) WHERE same IS NOT NULL;
+  CREATE INDEX said_assigned ON said (label, s) WHERE said = 'assignment';
+  ALTER TABLE queue ADD COLUMN reach bigint NOT NULL DEFAULT 0;
+  UPDATE queue SET reach = coalesce((SELECT accepted FROM rulings WHERE id = queue.verdict), 0);
+  ${FOR_PEOPLE}
+`
 
 /**
  * What people wrote stands in `sealed` alone, each value under a key of its own (`src/record/postgres/seals.ts`). The
@@ -95,18 +121,7 @@ const TABLES = `
   CREATE INDEX queue_protocol ON queue (protocol, since);
   CREATE INDEX queue_verdict ON queue (verdict);
   CREATE TABLE agreement (s bigint, protocol text, beside text, agrees smallint NOT NULL, PRIMARY KEY (s, protocol, beside));
-  CREATE TABLE pictures (
-    s bigint, address text, at bigint NOT NULL, until bigint NOT NULL, sha256 text NOT NULL, k bigint NOT NULL, sealed bytea NOT NULL,
-    PRIMARY KEY (s, address)
-  );
-  ALTER TABLE pictures ALTER sealed SET STORAGE EXTERNAL;
-  CREATE INDEX pictures_at ON pictures (at);
-  CREATE INDEX pictures_until ON pictures (until);
-  CREATE TABLE covers (person text PRIMARY KEY, choice text NOT NULL);
-  CREATE TABLE exposures (
-    person text, minute bigint, tenant text, label text, n bigint NOT NULL, PRIMARY KEY (person, minute, tenant, label)
-  );
-  CREATE INDEX exposures_minute ON exposures (minute);
+  ${FOR_PEOPLE}
 `
 
 /** Makes the tables where there are none, and tells what stands beside them. Throws `RecordDamaged` if they are of another version. */
@@ -130,7 +145,11 @@ export async function prepared(db: Database, schema: string, drawKey: string | u
       schema,
       schema,
     )
-    if (found?.made) return statements(sql, LEDGER)
+    if (found?.made) {
+      const [earlier] = await sql.rows("UPDATE meta SET v = ? WHERE k = 'form' AND v = ? RETURNING v", FORM, EARLIER)
+      if (earlier !== undefined) await statements(sql, FORWARD)
+      return statements(sql, LEDGER)
+    }
     if (found?.other)
       throw new OperatorError(
         `The schema ${schema} has tables of others (${found.other}), which "gavel record rebuild" would remove: give the record one of its own (record.postgres.schema).`,
@@ -172,6 +191,10 @@ export async function metaOf(sql: Sql, schema: string): Promise<Meta> {
   if (!found?.made) throw new NoRecord(`there is no schema ${schema} with a record in it`)
   const meta = new Map((await sql.rows<{ k: string; v: string }>('SELECT k, v FROM meta')).map(({ k, v }) => [k, v]))
   const read = (k: string) => meta.get(k) ?? ''
+  if (read('form') === EARLIER)
+    throw new RecordDamaged(
+      `The schema ${schema} is of the form before: the role record brings it forward when it starts.`,
+    )
   if (read('form') !== FORM || read('grams') !== String(GRAMS_VERSION))
     throw new RecordDamaged(`The schema ${schema} was written by another version. Run "gavel record rebuild".`)
   return { draws: read('draws'), secret: read('secret') }

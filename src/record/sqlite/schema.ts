@@ -5,8 +5,33 @@ import { DatabaseSync } from 'node:sqlite'
 import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
 import { LEDGER } from '../draws.ts'
 
-/** Raised when the tables change: a record of another form is rebuilt from the topics. */
+/** Raised when the tables change: a file of the form before is brought forward where it lies, any other is rebuilt from the topics. */
 const FORM = 3
+const EARLIER = 2
+
+/** Images that people look at, how each wants them covered, and how many were uncovered. */
+const FOR_PEOPLE = `
+  CREATE TABLE pictures (
+    s INTEGER NOT NULL, address TEXT NOT NULL, at INTEGER NOT NULL, until INTEGER NOT NULL, sha256 TEXT NOT NULL,
+    picture BLOB NOT NULL, cover BLOB NOT NULL, PRIMARY KEY (s, address)
+  );
+  CREATE INDEX pictures_at ON pictures (at);
+  CREATE INDEX pictures_until ON pictures (until);
+  CREATE TABLE covers (person TEXT PRIMARY KEY, choice TEXT NOT NULL) WITHOUT ROWID;
+  CREATE TABLE exposures (
+    person TEXT, minute INTEGER, tenant TEXT, label TEXT, n INTEGER NOT NULL, PRIMARY KEY (person, minute, tenant, label)
+  ) WITHOUT ROWID;
+  CREATE INDEX exposures_minute ON exposures (minute);
+`
+/** Posts that came with the earlier form are no copies of each other until they are judged again: their words are not read for it. */
+const FORWARD = `
+  ALTER TABLE subjects ADD COLUMN same TEXT;
+  CREATE INDEX subjects_same ON subjects (tenant, kind, same) WHERE same IS NOT NULL;
+  CREATE INDEX said_assigned ON said (label, s) WHERE said = 'assignment';
+  ALTER TABLE queue ADD COLUMN reach INTEGER NOT NULL DEFAULT 0;
+  UPDATE queue SET reach = coalesce((SELECT accepted FROM rulings WHERE id = queue.verdict), 0);
+  ${FOR_PEOPLE}
+`
 
 /** What is found by words has no copy of them: `texts` has the folded text, and the index the grams alone. */
 const TABLES = `
@@ -73,17 +98,7 @@ const TABLES = `
   CREATE INDEX queue_decider ON queue (decider) WHERE decider IS NOT NULL;
   CREATE TABLE agreement (s INTEGER, protocol TEXT, beside TEXT, agrees INTEGER NOT NULL, PRIMARY KEY (s, protocol, beside)) WITHOUT ROWID;
   CREATE INDEX agreement_protocol ON agreement (protocol, beside, agrees);
-  CREATE TABLE pictures (
-    s INTEGER NOT NULL, address TEXT NOT NULL, at INTEGER NOT NULL, until INTEGER NOT NULL, sha256 TEXT NOT NULL,
-    picture BLOB NOT NULL, cover BLOB NOT NULL, PRIMARY KEY (s, address)
-  );
-  CREATE INDEX pictures_at ON pictures (at);
-  CREATE INDEX pictures_until ON pictures (until);
-  CREATE TABLE covers (person TEXT PRIMARY KEY, choice TEXT NOT NULL) WITHOUT ROWID;
-  CREATE TABLE exposures (
-    person TEXT, minute INTEGER, tenant TEXT, label TEXT, n INTEGER NOT NULL, PRIMARY KEY (person, minute, tenant, label)
-  ) WITHOUT ROWID;
-  CREATE INDEX exposures_minute ON exposures (minute);
+  ${FOR_PEOPLE}
   INSERT INTO found (found, rank) VALUES ('secure-delete', 1);
 `
 
@@ -112,9 +127,8 @@ export function writing(path: string, maxBytes: number): DatabaseSync {
       db.exec('PRAGMA auto_vacuum = incremental')
       db.exec(PRAGMAS)
       const form = numberOf(db, 'PRAGMA user_version')
-      if (form === 0) db.exec(`BEGIN IMMEDIATE; ${TABLES} PRAGMA user_version = ${FORM}; COMMIT`)
-      else if (form !== FORM) throw new RecordDamaged(anotherForm(path))
-      db.exec(LEDGER)
+      if (form === 0) db.exec(`BEGIN IMMEDIATE; ${TABLES} ${LEDGER} PRAGMA user_version = ${FORM}; COMMIT`)
+      else inForm(db, path)
       const page = numberOf(db, 'PRAGMA page_size')
       db.exec(`PRAGMA max_page_count = ${Math.max(64, Math.floor(maxBytes / page))}`)
     })
@@ -126,8 +140,7 @@ export function writingBeside(path: string): DatabaseSync {
   return guarded(path, () =>
     opened(new DatabaseSync(path, { readOnly: false }), (db) => {
       db.exec(PRAGMAS)
-      if (numberOf(db, 'PRAGMA user_version') !== FORM) throw new RecordDamaged(anotherForm(path))
-      db.exec(LEDGER)
+      inForm(db, path)
     }),
   )
 }
@@ -146,11 +159,36 @@ function opened(db: DatabaseSync, ready: (db: DatabaseSync) => void): DatabaseSy
 /** A connection that reads. Throws `RecordDamaged`. */
 export function reading(path: string): DatabaseSync {
   return guarded(path, () => {
+    if (formOf(path) === EARLIER) writingBeside(path).close()
     return opened(new DatabaseSync(path, { readOnly: true }), (db) => {
       db.exec('PRAGMA temp_store = memory; PRAGMA busy_timeout = 5000; PRAGMA cache_size = -64000')
       if (numberOf(db, 'PRAGMA user_version') !== FORM) throw new RecordDamaged(anotherForm(path))
     })
   })
+}
+
+function formOf(path: string): number {
+  const db = new DatabaseSync(path, { readOnly: true })
+  try {
+    return numberOf(db, 'PRAGMA user_version')
+  } finally {
+    db.close()
+  }
+}
+
+/** Brings a file of the earlier form forward; of processes that open it at a time one does. Throws `RecordDamaged` for any other form. */
+function inForm(db: DatabaseSync, path: string): void {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const form = numberOf(db, 'PRAGMA user_version')
+    if (form === EARLIER) db.exec(`${FORWARD} PRAGMA user_version = ${FORM};`)
+    else if (form !== FORM) throw new RecordDamaged(anotherForm(path))
+    db.exec(LEDGER)
+    db.exec('COMMIT')
+  } catch (error) {
+    db.exec('ROLLBACK')
+    throw error
+  }
 }
 
 function anotherForm(path: string): string {
