@@ -120,9 +120,13 @@ export function reviewDesk(parts: DeskParts) {
     }
     return { to: link('/review', done.said === undefined ? { said: 'none' } : { ...done, said: 'last' }) }
   }
-  /** What is in the same words, waits for the same protocol and may be taken; nothing that is judged blindly. */
+  /** What is in the same words, waits for the same protocol and may be taken, the oldest first; nothing that is judged blindly. */
   const copiesOf = async ({ verdict }: ReviewItem, session: Session): Promise<ReviewItem[]> => {
-    const { items } = await queue.list({ ...whoTakes(session), copiesOf: verdict }, MOST_COPIES, clock())
+    const { items } = await queue.list(
+      { ...whoTakes(session), copiesOf: verdict, order: 'oldest' },
+      MOST_COPIES,
+      clock(),
+    )
     return items.filter((item) => !isBlind(item) && !item.isOwnCase && !decided.isRecent(session.by, item.verdict))
   }
   return { decided, reserve, postOf, own, take, released, next, copiesOf }
