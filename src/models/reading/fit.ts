@@ -42,9 +42,9 @@ export function fitted<Answer>(value: unknown, { json }: Form, schema: z.ZodType
 function isMissing(answer: unknown, path: readonly PropertyKey[]): boolean {
   let place = answer
   for (const key of path) {
-    if (typeof place !== 'object' || place === null || !Object.hasOwn(place, key)) return true
-    // An object's own field, whose content is checked before it is read.
-    place = (place as Record<PropertyKey, unknown>)[key]
+    if (typeof place !== 'object' || place === null) return true
+    // What is no object has been left out; its fields are checked before they are read.
+    place = entryOf(place as Record<string, unknown>, String(key))
   }
   return place === undefined
 }
