@@ -138,6 +138,7 @@ export const OF_HUNDRED = 'the scores are fractions of 1; whole numbers from 0 t
 /** By what the attributes of one question are called. The type names those of the others, too: who asks for one asks its question. */
 function sharesOf(question: AttributeQuestion): Record<AttributeField, typeof share> {
   const entries = ATTRIBUTE_FIELDS[question].map((name) => [name, share])
+  // Its fields are the question's own, which the type of entries forgets.
   return Object.fromEntries(entries) as Record<AttributeField, typeof share>
 }
 

@@ -54,6 +54,7 @@ export function reviewPictures(db: Database): ReviewPictures {
       }),
     async coversOf(person) {
       const [found] = await db.rows<{ choice: string }>('SELECT choice FROM covers WHERE person = ?', person)
+      // The record alone writes it, from a choice that was checked.
       return found === undefined ? null : (JSON.parse(found.choice) as CoverChoice)
     },
     async chooseCovers(person, choice) {

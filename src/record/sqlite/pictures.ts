@@ -53,6 +53,7 @@ export class PictureTables {
 
   coversOf(person: string): CoverChoice | null {
     const found = this.#sql.get<{ choice: string }>('SELECT choice FROM covers WHERE person = ?', person)
+    // The record alone writes it, from a choice that was checked.
     return found === undefined ? null : (JSON.parse(found.choice) as CoverChoice)
   }
 
