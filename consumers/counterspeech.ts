@@ -5,7 +5,7 @@ import { keptReply } from '../src/judging/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
 import { arrivalOf, eraseWithDependents, handleInSteps } from './posts.ts'
 import { placeOf, type ValidMessage } from './read-message.ts'
-import { isBeyondDue, OVER_DUE, OVER_SHARE, refuseMessages } from './refused-messages.ts'
+import { OVER_SHARE, refuseMessages } from './refused-messages.ts'
 
 /**
  * Counterspeech: each reply is a subject of its own, separate from a post with the same id. A deleted reply is erased.
@@ -40,7 +40,6 @@ async function handleReply(
   const { tenant, postId } = message
   const ref = subjectOf(message)
   if (message.deleted === true) return eraseWithDependents(context, ref, heartbeat, runInBackground)
-  if (await isBeyondDue(context, ref)) return refuseMessages(context, [from], OVER_DUE)
   // Link first, so that a concurrent deletion of the post also deletes this reply.
   const linked =
     postId === undefined ? 'linked' : await threads.linkReply({ tenant, postId, kind: 'post' }, ref, maxReplies)

@@ -51,8 +51,6 @@ export interface IntakeContext {
   readonly descriptions: (post: ThreadRef) => readonly string[]
   /** Bytes that a tenant may hold with what it sends now; null: no limit. */
   readonly mostHeld: () => number | null
-  /** Whether no further subject of this tenant may become due now: it holds more than its share of what is due. */
-  readonly isOverDue: (tenant: string) => boolean
   readonly clock: Clock
   /** How far the stream has come, ms of event time; absent where messages are not read from the stream. */
   readonly reached?: number | undefined

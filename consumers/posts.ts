@@ -8,7 +8,7 @@ import { aheadByProtocols, aheadByReach } from '../src/judging/threads/head-star
 import { keptPost } from '../src/judging/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
 import { placeOf, type ValidMessage } from './read-message.ts'
-import { isBeyondDue, OVER_DUE, OVER_SHARE, refuseMessages } from './refused-messages.ts'
+import { OVER_SHARE, refuseMessages } from './refused-messages.ts'
 
 /** Messages of different subjects whose effects are made durable in parallel. */
 const HANDLED_AT_ONCE = 50
@@ -46,7 +46,6 @@ async function handlePost(
   const { threads, rules, checkpoints, mostHeld, clock } = context
   const ref = subjectOf(message)
   if (message.deleted === true) return eraseWithDependents(context, ref, heartbeat, runInBackground)
-  if (await isBeyondDue(context, ref)) return refuseMessages(context, [from], OVER_DUE)
   const post = keptOf(context, message)
   const arrival = arrivalOf(await judgesOf(context, ref, post), post, checkpoints, clock())
   const outcome = await threads.putPost(ref, post, { ...arrival, place: placeOf(from) }, rules, mostHeld())

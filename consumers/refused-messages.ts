@@ -1,6 +1,5 @@
 import { deadLetterOf } from '../producers/dead-letter.ts'
 import type { DeadLetterReason } from '../src/contracts/facts/messages.ts'
-import type { ThreadRef } from '../src/contracts/facts/thread.ts'
 import type { IncomingMessage } from '../src/contracts/ports/topic.ts'
 import type { IntakeContext } from './intake.ts'
 
@@ -13,20 +12,6 @@ interface Refusal {
 export const OVER_SHARE: Refusal = {
   reason: 'over-share',
   detail: 'its tenant holds its share of the store (shares.tenant), and other tenants have messages to read',
-}
-
-export const OVER_DUE: Refusal = {
-  reason: 'over-share',
-  detail:
-    'its tenant holds its share of what is due (shares.tenant of intake.pauseAtDue), and other tenants have messages to read',
-}
-
-/** Whether a subject may not become due: it is not known yet, and its tenant has its share of what is due. */
-export async function isBeyondDue(
-  { threads, isOverDue }: Pick<IntakeContext, 'threads' | 'isOverDue'>,
-  ref: ThreadRef,
-): Promise<boolean> {
-  return isOverDue(ref.tenant) && (await threads.outline(ref)) === null
 }
 
 /** Puts a dead letter for each of these messages, in one step. */

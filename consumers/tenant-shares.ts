@@ -1,60 +1,48 @@
 import { z } from 'zod'
 import { jsonOf } from '../src/contracts/facts/json-of.ts'
 import { tenant } from '../src/contracts/facts/messages.ts'
-import type { PressureKind, Report } from '../src/contracts/ports/report.ts'
+import type { Report } from '../src/contracts/ports/report.ts'
 import type { GroupProgress, IncomingMessage, TopicHistory } from '../src/contracts/ports/topic.ts'
 import type { PressureSignal } from './backpressure.ts'
 
-/** Something of which each tenant has a share while there is too little of it. */
-export interface SharedMeasure {
-  /** The signal by which intake would pause. */
-  readonly by: PressureKind
-  isScarce(): boolean
-  /** Who holds more than its share. */
-  tenantsOver(): Promise<readonly string[]>
-}
-
 /**
- * While something is scarce, a tenant holds more of it than its share and another has messages to read, intake reads on for the others,
+ * While Redis is short of memory, a tenant holds more than its share and another has messages to read, intake reads on for the others,
  * and no tenant may hold more than its share: partitions are shared, so that a pause would stop all. Otherwise there is no share.
  */
 export function tenantShares(deps: {
-  measures: readonly SharedMeasure[]
+  /** Redis is short of memory, and takes writes. */
+  isScarce: () => boolean
+  /** Bytes that one tenant may hold; null: no limit is known. */
+  mostHeld: () => number | null
+  tenantsOver: (bytes: number) => Promise<readonly string[]>
   othersUnread: (over: ReadonlySet<string>) => Promise<boolean>
   report: Report
 }) {
-  const { measures, othersUnread, report } = deps
-  let found = new Map<PressureKind, readonly string[]>()
+  const { isScarce, mostHeld, tenantsOver, othersUnread, report } = deps
+  let over: readonly string[] = []
   let looking: Promise<void> | null = null
+  const isInForce = () => over.length > 0 && isScarce()
 
-  const over = (by: PressureKind): readonly string[] =>
-    measures.some((one) => one.by === by && one.isScarce()) ? (found.get(by) ?? []) : []
-
-  async function look(): Promise<Map<PressureKind, readonly string[]>> {
-    const held = new Map<PressureKind, readonly string[]>()
-    for (const measure of measures) {
-      const tenants = measure.isScarce() ? await measure.tenantsOver() : []
-      if (tenants.length > 0) held.set(measure.by, tenants)
-    }
-    const all = new Set([...held.values()].flat())
-    return all.size > 0 && (await othersUnread(all)) ? held : new Map()
+  async function look(): Promise<readonly string[]> {
+    const most = isScarce() ? mostHeld() : null
+    const tenants = most === null ? [] : await tenantsOver(most)
+    return tenants.length > 0 && (await othersUnread(new Set(tenants))) ? tenants : []
   }
 
-  function note(now: Map<PressureKind, readonly string[]>): void {
-    const before = found
-    found = now
-    const tenants = [...new Set([...found.values()].flat())]
-    if (before.size === 0 && found.size > 0) report('shares:kept', { tenants })
-    if (before.size > 0 && found.size === 0) report('shares:ended', {})
+  function note(found: readonly string[]): void {
+    const before = over
+    over = found
+    if (before.length === 0 && over.length > 0) report('shares:kept', { tenants: over })
+    if (before.length > 0 && over.length === 0) report('shares:ended', {})
   }
 
   return {
-    /** Who may not hold more of it now. */
-    over,
-    /** The same signal, which does not pause intake while shares of it are kept. */
+    /** Bytes that a tenant may hold with what it sends now; null: no limit. */
+    mostHeld: () => (isInForce() ? mostHeld() : null),
+    /** The same signal, which does not pause intake while shares are kept. */
     beside: (measure: () => Promise<PressureSignal>) => async (): Promise<PressureSignal> => {
       const signal = await measure()
-      return over(signal.by).length > 0 ? { ...signal, share: 0 } : signal
+      return signal.by === 'store-full' && isInForce() ? { ...signal, share: 0 } : signal
     },
     /** Looks again, if it does not still. Resolves when it has. */
     poll(): Promise<void> {
@@ -64,19 +52,6 @@ export function tenantShares(deps: {
           looking = null
         })
       return looking
-    },
-  }
-}
-
-/** Whether a measure has passed its limit, and has not been below `resumeAtShare` since, as its signal tells on the way. */
-export function scarcityOf(by: PressureKind, { resumeAtShare }: { readonly resumeAtShare: number }) {
-  let isScarce = false
-  return {
-    isScarce: () => isScarce,
-    told: (measure: () => Promise<PressureSignal>) => async (): Promise<PressureSignal> => {
-      const signal = await measure()
-      if (signal.by === by) isScarce = signal.share > 1 || (isScarce && signal.share >= resumeAtShare)
-      return signal
     },
   }
 }

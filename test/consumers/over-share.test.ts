@@ -18,7 +18,7 @@ const reply = (id: string, change = {}) => ({ ...post(id, change), hateSpeech: '
 /** Intake that lets a tenant hold so much; reads batches of one topic, and tells what came of them. */
 async function setUp() {
   const stores = memoryStores(() => T0 + HOUR)
-  const world: { most: number | null; overDue: string } = { most: null, overDue: '' }
+  const world: { most: number | null } = { most: null }
   const settled: string[] = []
   const dead: string[] = []
   let handle: HandleBatch = async () => {}
@@ -34,7 +34,6 @@ async function setUp() {
   } as unknown as TopicReader // Nothing else of it is used.
   const context = intakeContext(stores, {
     mostHeld: () => world.most,
-    isOverDue: (tenant) => tenant === world.overDue,
     routes: { of: ({ kind }) => [protocolNamed(kind === 'reply' ? 'counterspeech' : 'rumor')] },
     report(name, event) {
       if ('outcome' in event && 'count' in event) settled.push(`${event.count} ${event.outcome}`)
@@ -64,21 +63,6 @@ async function setUp() {
   }
   return { stores, world, read, dead }
 }
-
-describe('a tenant that has its share of what is due', () => {
-  it('has new posts and replies become dead letters, and nothing of what is known', async () => {
-    const { world, read, dead } = await setUp()
-    await read('posts', [post('p1')])
-    world.overDue = 'big'
-    expect(
-      await read('posts', [post('p2'), post('p1', { text: 'p1 says more' }), post('p3', { tenant: 'small' })]),
-    ).toEqual(['1 dead-letter', '1 updated', '1 judged'])
-    expect(await read('counterspeech', [reply('r1')])).toEqual(['1 dead-letter'])
-    expect(await read('comments', [comment('c1')])).toEqual(['1 judged'])
-    expect(await read('posts', [post('p1', { deleted: true }), post('p9', { deleted: true })])).toEqual(['2 deleted'])
-    expect(dead).toEqual(['1 over-share', '4 over-share'])
-  })
-})
 
 describe('a tenant that holds its share', () => {
   it('has what it sends more become dead letters, each of which can be replayed', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { PressureSignal } from '../../consumers/backpressure.ts'
-import { othersUnread, scarcityOf, tenantShares } from '../../consumers/tenant-shares.ts'
+import { othersUnread, tenantShares } from '../../consumers/tenant-shares.ts'
 import type { IncomingMessage, TopicHistory } from '../../src/contracts/ports/topic.ts'
 
 /** Topics of one partition each, as tenants' names in order; what was read of them is told by its offsets. */
@@ -75,30 +75,25 @@ describe('whether others have messages to read', () => {
 
 describe('the shares of tenants', () => {
   function setUp() {
-    const world = { isScarce: true, over: ['big'], othersWait: true, due: 0, overDue: ['crowd'] }
+    const world = { isScarce: true, most: 100 as number | null, over: ['big'], othersWait: true }
     const said: string[] = []
-    const due = scarcityOf('due-depth', { resumeAtShare: 0.5 })
     const shares = tenantShares({
-      measures: [
-        { by: 'store-full', isScarce: () => world.isScarce, tenantsOver: async () => world.over },
-        { by: 'due-depth', isScarce: due.isScarce, tenantsOver: async () => world.overDue },
-      ],
+      isScarce: () => world.isScarce,
+      mostHeld: () => world.most,
+      tenantsOver: async (bytes) => (bytes === world.most ? world.over : []),
       othersUnread: async (over) => world.othersWait && over.size > 0,
       report: (name, event) => void said.push([name, ...('tenants' in event ? event.tenants : [])].join(' ')),
     })
     const full: PressureSignal = { by: 'store-full', share: Number.POSITIVE_INFINITY, says: 'short of memory' }
     const pauses = async (signal = full) => (await shares.beside(async () => signal)()).share > 1
-    const over = () => shares.over('store-full')
-    const dueDepth = async (): Promise<PressureSignal> => ({ by: 'due-depth', share: world.due, says: 'many are due' })
-    const pausesForDue = async () => (await shares.beside(due.told(dueDepth))()).share > 1
-    return { world, said, shares, over, pauses, pausesForDue }
+    return { world, said, shares, pauses }
   }
 
   it('are kept while Redis is short of memory, a tenant holds more and others wait: intake reads on', async () => {
-    const { said, shares, over, pauses } = setUp()
-    expect([over(), await pauses()]).toEqual([[], true])
+    const { said, shares, pauses } = setUp()
+    expect([shares.mostHeld(), await pauses()]).toEqual([null, true])
     await shares.poll()
-    expect([over(), await pauses()]).toEqual([['big'], false])
+    expect([shares.mostHeld(), await pauses()]).toEqual([100, false])
     expect(await pauses({ by: 'due-depth', share: 2, says: 'too many threads due' })).toBe(true)
     await shares.poll()
     expect(said).toEqual(['shares:kept big'])
@@ -108,40 +103,17 @@ describe('the shares of tenants', () => {
     ['memory suffices', { isScarce: false }],
     ['no tenant holds too much', { over: [] }],
     ['nobody else has messages to read', { othersWait: false }],
+    ['Redis states no limit', { most: null }],
   ])('are not kept where %s', async (_, change) => {
-    const { world, said, shares, over, pauses } = setUp()
+    const { world, said, shares, pauses } = setUp()
     Object.assign(world, change)
     await shares.poll()
-    expect([over(), await pauses(), said]).toEqual([[], true, []])
+    expect([shares.mostHeld(), await pauses(), said]).toEqual([null, true, []])
     const second = setUp()
     await second.shares.poll()
     Object.assign(second.world, change)
     await second.shares.poll()
-    expect([second.over(), await second.pauses()]).toEqual([[], true])
+    expect([second.shares.mostHeld(), await second.pauses()]).toEqual([null, true])
     expect(second.said).toEqual(['shares:kept big', 'shares:ended'])
-  })
-
-  it('are kept of what is due from its limit until half of that, and of each thing by itself', async () => {
-    const { world, said, shares, over, pausesForDue } = setUp()
-    const overDue = () => shares.over('due-depth')
-    world.isScarce = false
-    for (const [due, kept] of [
-      [0.9, []],
-      [1.1, ['crowd']],
-      [0.6, ['crowd']],
-      [0.4, []],
-      [0.9, []],
-    ] as const) {
-      world.due = due
-      await pausesForDue()
-      await shares.poll()
-      expect([overDue(), over(), await pausesForDue()], `${due}`).toEqual([kept, [], false])
-    }
-    world.due = 1.1
-    world.overDue = []
-    await pausesForDue()
-    await shares.poll()
-    expect([overDue(), await pausesForDue()]).toEqual([[], true])
-    expect(said).toEqual(['shares:kept crowd', 'shares:ended'])
   })
 })

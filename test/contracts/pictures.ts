@@ -49,7 +49,7 @@ export function picturesContract(
       expect(await keep()).toBe(true)
       expect(await delivered()).toEqual(aPicture(1))
       expect(await delivered(POST, 'b')).toBeNull()
-      expect(await delivered({ ...POST, tenant: 'other' } as unknown as typeof POST)).toBeNull()
+      expect(await delivered({ ...POST, tenant: 'other' } as unknown as typeof POST)).toBeNull() // Its type names one tenant.
       expect(await delivered(POST, 'a', NOW + DAY)).toBeNull()
     })
 

@@ -13,7 +13,7 @@ const gateway = {
   async ask() {
     await sleep(20)
     // Nothing of it is read here but the scores.
-    return answer as unknown as AskResult
+    return answer as unknown as AskResult // The door reads nothing else of a result.
   },
 }
 const scoring = scoringPart(loadSettings({}), { gateway, secret: 'a secret of sixteen', clock: Date.now })

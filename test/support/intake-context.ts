@@ -21,7 +21,6 @@ export function intakeContext(
     limits: { maxMessageBytes: 1 << 20, maxAhead: 5 * MINUTE },
     maxReplies: 100,
     mostHeld: () => null,
-    isOverDue: () => false,
     erase: (ref) => threads.deletePost(ref, retractionOf(ref)),
     eraseAsked: (ref) => threads.dropAsked(ref),
     erasures: backgroundErasures(async () => {}),

@@ -9,7 +9,7 @@ import { besideIntake, groupReader } from '../../../consumers/group-reader.ts'
 import { type IntakeContext, type IntakeInput, intake, type TopicHandler } from '../../../consumers/intake.ts'
 import { posts } from '../../../consumers/posts.ts'
 import { reachConsumer } from '../../../consumers/reach.ts'
-import { othersUnread, scarcityOf, tenantShares } from '../../../consumers/tenant-shares.ts'
+import { othersUnread, tenantShares } from '../../../consumers/tenant-shares.ts'
 import { orphanLetters } from '../../../producers/dead-letter.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
@@ -67,7 +67,7 @@ export function intakePart(
     loops.start('protocols that were off', WAKE_MS, wakeUnpaused({ threads, protocols, clock }))
     const reader = groupReader({ kafka, settings: { ...settings.kafka, topics: inputsOf(topics) }, clock, report })
     const shares = keep(sharesPart(settings, parts))
-    const input = inputOf(settings, topics, { ...parts, ...shares.limits })
+    const input = inputOf(settings, topics, { ...parts, mostHeld: shares.mostHeld })
     const taking = intake({ reader, ...input, marks, guard: watch, handled: opening.wake })
     await taking.start()
     keep(taking)
@@ -86,25 +86,16 @@ function sharesPart(
   settings: Settings,
   parts: Pick<
     Parameters<typeof intakePart>[1],
-    'kafka' | 'topics' | 'watch' | 'mostKept' | 'opener' | 'loops' | 'threads' | 'clock' | 'report'
+    'kafka' | 'topics' | 'watch' | 'mostKept' | 'loops' | 'threads' | 'clock' | 'report'
   >,
 ) {
-  const { kafka, topics, watch, mostKept, opener, loops, threads, clock, report } = parts
+  const { kafka, topics, watch, mostKept, loops, threads, clock, report } = parts
   const leaving = new AbortController()
   const inputs = inputsOf(topics)
-  const due = scarcityOf('due-depth', settings.intake)
   const shares = tenantShares({
-    measures: [
-      {
-        by: 'store-full',
-        isScarce: () => watch.isScarce,
-        async tenantsOver() {
-          const most = mostKept()
-          return most === null ? [] : threads.tenantsOver(most, clock())
-        },
-      },
-      { by: 'due-depth', isScarce: due.isScarce, tenantsOver: opener.tenantsOverDue },
-    ],
+    isScarce: () => watch.isScarce,
+    mostHeld: mostKept,
+    tenantsOver: (bytes) => threads.tenantsOver(bytes, clock()),
     othersUnread: othersUnread({
       topics: inputs,
       history: topicHistory(kafka, { signal: leaving.signal }),
@@ -118,14 +109,8 @@ function sharesPart(
       if (!leaving.signal.aborted) report('error', { where: 'store shares', error })
     })
   })
-  return {
-    limits: {
-      mostHeld: () => (shares.over('store-full').length > 0 ? mostKept() : null),
-      isOverDue: (tenant: string) => shares.over('due-depth').includes(tenant),
-    },
-    beside: (measure: () => Promise<PressureSignal>) => shares.beside(due.told(measure)),
-    close: async () => leaving.abort(),
-  }
+  const { mostHeld, beside } = shares
+  return { mostHeld, beside, close: async () => leaving.abort() }
 }
 
 type EraserParts = Omit<Parameters<typeof commentEraser>[0], 'settings'>
@@ -135,7 +120,6 @@ export interface IntakeParts extends EraserParts, Pick<IntakeContext, 'outbox' |
   readonly samplingRank: SamplingRank
   /** Bytes that a tenant may hold with what it sends now; absent: there is no limit. */
   readonly mostHeld?: IntakeContext['mostHeld']
-  readonly isOverDue?: IntakeContext['isOverDue']
   /** How verdicts are written; absent: by the settings. */
   readonly writes?: VerdictForm
   /** Only for posts from a data set: what a vision model saw in their images. */
@@ -149,7 +133,7 @@ export function inputOf(
   parts: IntakeParts,
 ): IntakeInput {
   const { threads, outbox, routes, samplingRank, clock, report, descriptions = () => [], links } = parts
-  const { mostHeld = () => null, isOverDue = () => false } = parts
+  const { mostHeld = () => null } = parts
   const { writes = verdictForm(settings) } = parts
   const { erase, eraseAsked } = subjectEraser({ ...parts, keepMemo: settings.memo.keep, writes })
   return {
@@ -174,7 +158,6 @@ export function inputOf(
       limits: readLimitsOf(settings),
       maxReplies: settings.threads.maxReplies,
       mostHeld,
-      isOverDue,
     },
   }
 }
@@ -200,7 +183,6 @@ export function openerOf(
       cases: { ...cases, overload: overloadSteps(cases) },
       clock: streamClock,
       mostLetters: settings.intake.pauseAtOutbox,
-      mostDue: shares.tenant * settings.intake.pauseAtDue,
       partitions,
       onlyAsked,
       gate,
