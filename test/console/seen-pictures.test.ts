@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { consolePart } from '../../src/app/composition/console.ts'
@@ -103,6 +103,10 @@ const image = (url: string): Medium => ({ kind: 'image', url })
 /** How wide images are drawn, as the browser tells; 0: not at all. */
 const WIDTHS = `[...document.querySelectorAll('img.seen')].map((one) => one.checkVisibility({ contentVisibilityAuto: true }) && one.complete ? one.naturalWidth : 0)`
 
+/** The first picture has this width within seconds. The page's own policy forbids `waitForFunction`, which evaluates there. */
+const drawsAt = (page: Page, width: number) =>
+  expect.poll(async () => ((await page.evaluate(WIDTHS)) as number[])[0], { timeout: 20_000 }).toBe(width) // as: WIDTHS is a list of numbers
+
 it('who decides sees the picture, under a cover that a key opens, and whether it is what was judged', async (context) => {
   if (browser === null) return context.skip('no browser: see above')
   const console = await served()
@@ -127,7 +131,7 @@ it('who decides sees the picture, under a cover that a key opens, and whether it
     await page.keyboard.press('o')
     expect(await page.getByText('zanzibar').isVisible()).toBe(true)
     await page.keyboard.press('o')
-    await page.waitForFunction(`${WIDTHS}[0] === 400`)
+    await drawsAt(page, 400)
     expect(await page.getByText('zanzibar').isVisible()).toBe(false)
     expect(await barriersOn(page)).toEqual([])
     // It is counted for who uncovered it.
@@ -236,9 +240,9 @@ it('covers are as each person chose, and stay so', async (context) => {
     expect(await covers(id)).toBe(1)
     expect(await page.locator('.cover.grey').count()).toBe(1)
     await page.locator('figure summary').hover()
-    await page.waitForFunction(`${WIDTHS}[0] === 400`)
+    await drawsAt(page, 400)
     await page.mouse.move(0, 0)
-    await page.waitForFunction(`${WIDTHS}[0] === 0`)
+    await drawsAt(page, 0)
     await page.goto(`${console.own}/covers`)
     await page.getByRole('radio', { name: 'nothing', exact: true }).check()
     await page.getByRole('button', { name: 'Save' }).click()
