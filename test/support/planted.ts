@@ -79,6 +79,7 @@ export const SIZES: CalibrationSizes = {
   iterations: 4,
   worst: 3,
   highestTemperature: 0.5,
+  select: 'spearman',
   halving: false,
 }
 const SHIPPED = 'The shipped steps name nothing that the ratings follow.'

@@ -31,17 +31,21 @@ export function agreementOf(items: readonly RatedItem[], scores: StepsScores): R
 /** Of the items at least this share must have a score that can be read: what is left may be the easy ones. */
 const FEWEST_READABLE = 0.95
 
+/** By what candidates are ranked: Spearman's ρ, as the paper has it, or the mean of ρ and Kendall's τ-b, as its authors' code has it. */
+export const RANKINGS = ['spearman', 'mean'] as const
+export type Ranking = (typeof RANKINGS)[number]
+
 /**
- * The better agreement first: by Spearman, of equal ones by Kendall. Behind them come those with too few readable scores, and last
- * what has none: a scorer that gives everything the same score follows nobody.
+ * The better agreement first: by Spearman (or `by`), of equal ones by Kendall. Behind them come those with too few readable scores,
+ * and last what has none: a scorer that gives everything the same score follows nobody.
  */
-export function byAgreement(one: RatingAgreement, other: RatingAgreement): number {
+export function byAgreement(one: RatingAgreement, other: RatingAgreement, by: Ranking = 'spearman'): number {
   const rank = (of: RatingAgreement) => (of.spearman === null ? 2 : isReadable(of) ? 0 : 1)
   const of = (value: number | null) => value ?? Number.NEGATIVE_INFINITY
+  const ranked = ({ spearman, kendall }: RatingAgreement) =>
+    by === 'mean' ? (of(spearman) + of(kendall)) / 2 : of(spearman)
   return (
-    rank(one) - rank(other) ||
-    descending(of(one.spearman), of(other.spearman)) ||
-    descending(of(one.kendall), of(other.kendall))
+    rank(one) - rank(other) || descending(ranked(one), ranked(other)) || descending(of(one.kendall), of(other.kendall))
   )
 }
 

@@ -1,7 +1,7 @@
 import type { MisratedExample, RatedExample } from '../../contracts/facts/calibration.ts'
 import { normalized } from '../../contracts/facts/normalized.ts'
 import { seededRandom } from '../evaluation/statistics/random.ts'
-import { agreementOf, byAgreement, type RatingAgreement, type StepsScores, worstOf } from './agreement.ts'
+import { agreementOf, byAgreement, type Ranking, type RatingAgreement, type StepsScores, worstOf } from './agreement.ts'
 import type { RatingParts } from './parts.ts'
 import type { RatedItem } from './rated-item.ts'
 
@@ -21,6 +21,8 @@ export interface CalibrationSizes {
   readonly worst: number
   /** Drafts are drawn at temperatures from 0 to this: 0.5 in the paper. */
   readonly highestTemperature: number
+  /** By what candidates are ranked. */
+  readonly select: Ranking
   /** Stop hopeless candidates early (Jamieson and Talwalkar 2016): each is scored on a part first, and the better half goes on. */
   readonly halving: boolean
 }
@@ -63,7 +65,7 @@ export interface CalibrationCourse {
 
 /**
  * Algorithm 1: for each few-shot size, Monte-Carlo drafts from rated examples at temperatures in their range; each scored on the
- * selection part; the top k by Spearman, of equal ones by Kendall; each refined on its worst disagreements; refined ones
+ * selection part; the top k by Spearman (or `select`), of equal ones by Kendall; each refined on its worst disagreements; refined ones
  * joined with the drafts, and again until an iteration gains nothing. The stray `end for` of the paper is read so. Everything of
  * one stage is asked at once. Null where no draft could be had.
  */
@@ -93,6 +95,7 @@ export async function calibrate(
       from,
     })),
   )
+  const best = (candidates: readonly Candidate[]) => bestOf(candidates, sizes.select)
   let pool = best(await scored(drafts.flatMap(({ steps, from }) => (isNew(steps) ? [{ steps, from }] : []))))
   if (pool[0] === undefined) return null
   const course: Candidate[] = [pool[0]]
@@ -117,7 +120,7 @@ export async function calibrate(
     const fresh = refined.flatMap(({ steps, from }) => (isNew(steps) ? [{ steps, from }] : []))
     pool = best([...pool, ...(await scored(fresh))])
     const [first] = pool as [Candidate]
-    const gained = byAgreement(first.agreement, (course.at(-1) as Candidate).agreement) < 0
+    const gained = byAgreement(first.agreement, (course.at(-1) as Candidate).agreement, sizes.select) < 0
     if (!gained) break
     course.push(first)
   }
@@ -148,7 +151,7 @@ const FEWEST_TO_STOP_BY = 20
 async function scoredOn(
   items: readonly RatedItem[],
   fresh: readonly NewCandidate[],
-  { halving, keep }: CalibrationSizes,
+  { halving, keep, select }: CalibrationSizes,
   asking: CalibrationModel,
   tally: { stopped: number },
 ): Promise<Candidate[]> {
@@ -157,7 +160,7 @@ async function scoredOn(
   for (const rung of rungs) {
     const some = items.slice(0, rung)
     if (rung < FEWEST_TO_STOP_BY || some.every(({ rating }) => rating === some[0]?.rating)) continue
-    const tried = best(await scoresOf(some, left, asking))
+    const tried = bestOf(await scoresOf(some, left, asking), select)
     left = tried.slice(0, Math.max(keep, Math.ceil(tried.length / 2)))
     tally.stopped += tried.length - left.length
   }
@@ -179,8 +182,8 @@ async function scoresOf(
 }
 
 /** The best first; those that agree alike in the order in which they came. */
-function best(candidates: readonly Candidate[]): Candidate[] {
-  return candidates.toSorted((one, other) => byAgreement(one.agreement, other.agreement))
+function bestOf(candidates: readonly Candidate[], select: Ranking): Candidate[] {
+  return candidates.toSorted((one, other) => byAgreement(one.agreement, other.agreement, select))
 }
 
 /** Two texts with the same words are one candidate. */

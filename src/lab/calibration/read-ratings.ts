@@ -6,6 +6,7 @@ import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { BadLine } from '../../data-files/file-message.ts'
 import { type OwnFormat, type OwnReading, ownRows } from '../../data-files/own-rows.ts'
 import { krippendorffAlpha } from '../evaluation/statistics/agreement.ts'
+import { seededRandom } from '../evaluation/statistics/random.ts'
 import type { RatedItem } from './rated-item.ts'
 
 const ratedLine = z.object({
@@ -13,11 +14,24 @@ const ratedLine = z.object({
   hateSpeech: z.string().regex(/\S/),
   text: z.string().regex(/\S/),
   unit: z.string().nullish(),
+  split: z.string().nullish(),
   ratings: z.record(z.string(), z.unknown()),
 })
 /** One rater's number, or several raters'. */
 const oneRating = z.union([z.number(), z.null()])
 const rating = z.union([oneRating.transform((one) => [one]), z.array(oneRating)])
+
+/** Which ratings of a file are read: those of one split, and of those so many at random. */
+interface RatingsChoice {
+  readonly split?: string
+  readonly size?: number
+  readonly seed?: string
+}
+
+export interface RatingsReading extends OwnReading {
+  readonly format?: OwnFormat
+  readonly only?: RatingsChoice
+}
 
 /** Ratings of one aspect, and what is known of them as a whole. */
 export interface Ratings {
@@ -42,11 +56,12 @@ export async function readRatings(
   file: string,
   aspect: CalibratedAspect,
   bad: (line: BadLine) => void,
-  { format = 'gavel', ...reading }: OwnReading & { readonly format?: OwnFormat } = {},
+  { format = 'gavel', only = {}, ...reading }: RatingsReading = {},
 ): Promise<Ratings> {
   const items = new Map<string, RatedItem>()
   let [unrated, leftOut] = [0, 0]
   const others = new Map<string, number>()
+  const splits = new Set<string>()
   for await (const { line, json } of ownRows(file, format, reading, bad)) {
     const read = ratedLine.safeParse(json)
     if (!read.success) {
@@ -54,6 +69,10 @@ export async function readRatings(
       continue
     }
     const { hateSpeech, text, unit, ratings } = read.data
+    if (only.split !== undefined && read.data.split !== only.split) {
+      splits.add(read.data.split ?? 'none')
+      continue
+    }
     const said = entryOf(ratings, aspect.name)
     if (said === undefined) {
       for (const name of Object.keys(ratings)) others.set(name, (others.get(name) ?? 0) + 1)
@@ -86,9 +105,13 @@ export async function readRatings(
     throw new OperatorError(
       `${file} has no rating of ${aspect.name} on its scale, ${aspect.lowest} to ${aspect.highest}: all ${leftOut} are missing or outside it.`,
     )
+  if (items.size === 0 && splits.size > 0)
+    throw new OperatorError(
+      `${file} has no rating in the split ${only.split}; its splits are ${[...splits].slice(0, MOST_SPLITS).join(', ')}.`,
+    )
   const rated = [...others.keys()].sort().join(', ') || 'nothing'
   if (items.size === 0) throw new OperatorError(`${file} has no rating of ${aspect.name}; it rates ${rated}.`)
-  const all = joined([...items.values()])
+  const all = joined(drawn([...items.values()], only))
   const values = new Set(all.flatMap(({ ratings }) => ratings))
   return {
     items: all,
@@ -105,6 +128,18 @@ export async function readRatings(
     digest: digestOf(all),
   }
 }
+
+/** This many ratings at random by the seed, of all; each seed has its own. Throws an `OperatorError` where there are fewer. */
+function drawn(items: readonly RatedItem[], { size, seed = '1' }: RatingsChoice): readonly RatedItem[] {
+  if (size === undefined || size === items.length) return items
+  if (size > items.length) throw new OperatorError(`--size ${size} is more than the ${items.length} ratings.`)
+  return seededRandom(`ratings ${seed}`)
+    .shuffled(items.toSorted((one, other) => (one.id < other.id ? -1 : 1)))
+    .slice(0, size)
+}
+
+/** Splits that an error names. */
+const MOST_SPLITS = 5
 
 /** Alpha compares every value with every other: of more than this, as a fine slider has, it is left out. */
 const MOST_VALUES = 200

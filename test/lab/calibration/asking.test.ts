@@ -124,6 +124,7 @@ describe('the sizes', () => {
     keep: 2,
     refinements: 3,
     iterations: 1,
+    select: 'spearman' as const,
     halving: true,
     seed: '1',
     steps: 's',
@@ -138,8 +139,15 @@ describe('the sizes', () => {
       iterations: 1,
       worst: 3,
       highestTemperature: 0.5,
+      select: 'spearman',
       halving: true,
     })
+    const { fewShot, trials, keep, refinements, iterations, ...unsaid } = options
+    expect(sizesOf(unsaid)).toMatchObject({ fewShot: [4, 8], trials: 6, keep: 3, refinements: 2, iterations: 3 })
+    // The paper has no numbers of its own: these are in the code that its authors published.
+    const authors = { fewShot: [3], trials: 10, keep: 3, refinements: 10, iterations: 1 }
+    expect(sizesOf({ ...unsaid, paper: true })).toMatchObject(authors)
+    expect(sizesOf({ ...options, paper: true })).toMatchObject({ fewShot, trials, keep, refinements, iterations })
     expect(sizesOf({ ...options, paper: true }).halving).toBe(false)
     expect(sizesOf({ ...options, halving: false }).halving).toBe(false)
   })

@@ -311,13 +311,22 @@ describe('selection', () => {
 
   it('goes by Spearman, of equal ones by Kendall, and puts a scorer that says the same of all last', () => {
     const of = (spearman: number | null, kendall: number | null) => ({ spearman, kendall, items: 4, unreadable: 0 })
-    const sorted = [of(null, null), of(-0.5, 0), of(0.5, 0.2), of(0.5, 0.4)].sort(byAgreement)
+    const sorted = [of(null, null), of(-0.5, 0), of(0.5, 0.2), of(0.5, 0.4)].sort((one, other) =>
+      byAgreement(one, other),
+    )
     expect(sorted.map(({ spearman, kendall }) => [spearman, kendall])).toEqual([
       [0.5, 0.4],
       [0.5, 0.2],
       [-0.5, 0],
       [null, null],
     ])
+  })
+
+  it('goes by the mean of Spearman and Kendall where that is asked for, as the authors’ code does', () => {
+    const of = (spearman: number, kendall: number) => ({ spearman, kendall, items: 4, unreadable: 0 })
+    const [high, even] = [of(0.6, 0.2), of(0.5, 0.4)]
+    expect(byAgreement(high, even)).toBeLessThan(0)
+    expect(byAgreement(high, even, 'mean')).toBeGreaterThan(0)
   })
 
   it('tells how sure a gain is by statements, and over items that both scored', () => {
@@ -353,7 +362,7 @@ describe('selection', () => {
 
   it('puts scorers of which too little can be read behind the others, however well that little agrees', () => {
     const of = (spearman: number, unreadable: number) => ({ spearman, kendall: 0, items: 100 - unreadable, unreadable })
-    const sorted = [of(1, 75), of(0.2, 5), of(0.1, 0), of(0.99, 6)].sort(byAgreement)
+    const sorted = [of(1, 75), of(0.2, 5), of(0.1, 0), of(0.99, 6)].sort((one, other) => byAgreement(one, other))
     expect(sorted.map(({ spearman }) => spearman)).toEqual([0.2, 0.1, 1, 0.99])
   })
 

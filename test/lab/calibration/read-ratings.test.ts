@@ -2,18 +2,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { readRatings } from '../../../src/lab/calibration/read-ratings.ts'
+import { type RatingsReading, readRatings } from '../../../src/lab/calibration/read-ratings.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-read-ratings-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 let files = 0
 const aspect = { name: 'relevance', lowest: 1, highest: 5 }
 
-async function read(lines: readonly object[]) {
+async function read(lines: readonly object[], only: RatingsReading['only'] = {}) {
   const file = join(folder, `${++files}.jsonl`)
   writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
   const bad: string[] = []
-  return { ...(await readRatings(file, aspect, ({ line, why }) => bad.push(`${line} ${why}`))), bad }
+  return { ...(await readRatings(file, aspect, ({ line, why }) => bad.push(`${line} ${why}`), { only })), bad }
 }
 const line = (id: string, over: object = {}) => ({
   id,
@@ -78,6 +78,19 @@ describe('ratings', () => {
     ])
     expect(items.map(({ id }) => id)).toEqual(['a'])
     expect(bad).toEqual(['2 has no readable rating of relevance', '3 has no readable text'])
+  })
+
+  it('are those of one split, and of them so many at random by the seed, whatever the order', async () => {
+    const all = Array.from({ length: 40 }, (_, at) => line(`i${at}`, { split: at < 30 ? 'dev' : 'test' }))
+    const ids = async (only: RatingsReading['only'], lines = all) =>
+      (await read(lines, only)).items.map(({ id }) => id).sort()
+    expect(await ids({ split: 'test' })).toEqual(all.slice(30).map(({ id }) => id))
+    const ten = await ids({ split: 'dev', size: 10, seed: '1' })
+    expect(ten).toHaveLength(10)
+    expect(await ids({ split: 'dev', size: 10, seed: '1' }, all.toReversed())).toEqual(ten)
+    expect(await ids({ split: 'dev', size: 10, seed: '2' })).not.toEqual(ten)
+    await expect(read(all, { size: 41 })).rejects.toThrow('--size 41 is more than the 40 ratings.')
+    await expect(read(all, { split: 'val' })).rejects.toThrow(/no rating in the split val; its splits are dev, test\./)
   })
 
   it('of very many values have no alpha: a slider’s would take hours', async () => {

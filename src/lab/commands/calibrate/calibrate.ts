@@ -13,6 +13,7 @@ import { faultIn } from '../../../data-files/file-message.ts'
 import { OWN_FORMATS } from '../../../data-files/own-rows.ts'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
 import { PROTOCOLS } from '../../../protocols/registry.ts'
+import { RANKINGS } from '../../calibration/agreement.ts'
 import { type Gain, isNoChance } from '../../calibration/gain.ts'
 import { partsOf, type RatingParts } from '../../calibration/parts.ts'
 import { type Ratings, readRatings } from '../../calibration/read-ratings.ts'
@@ -38,16 +39,28 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     new Option('--protocol <name>', 'the protocol that scores by the steps')
       .argParser(protocolName)
       .default('counterspeech'),
-    new Option('--few-shot <sizes>', 'numbers of examples in a draft').default([4, 8], '4,8').argParser(sizes),
-    new Option('--trials <n>', 'drafts of each size').default(6).argParser(positiveWhole),
-    new Option('--keep <k>', 'candidates that are refined').default(3).argParser(positiveWhole),
-    new Option('--refinements <n>', 'refinements of each in an iteration').default(2).argParser(positiveWhole),
-    new Option('--iterations <n>', 'maximum iterations; fewer if one gains nothing').default(3).argParser(wholeOrNone),
+    new Option('--few-shot <sizes>', 'numbers of examples in a draft (default: 4,8; with --paper 3)').argParser(sizes),
+    new Option('--trials <n>', 'drafts of each size (default: 6; with --paper 10)').argParser(positiveWhole),
+    new Option('--keep <k>', 'candidates that are refined (default: 3)').argParser(positiveWhole),
+    new Option('--refinements <n>', 'refinements of each in an iteration (default: 2; with --paper 10)').argParser(
+      positiveWhole,
+    ),
+    new Option(
+      '--iterations <n>',
+      'maximum iterations; fewer if one gains nothing (default: 3; with --paper 1)',
+    ).argParser(wholeOrNone),
+    new Option('--select <by>', "rank candidates by Spearman's ρ, or by the mean of ρ and Kendall's τ-b")
+      .choices(RANKINGS)
+      .default('spearman'),
     new Option('--no-halving', 'score every candidate on all items, even hopeless ones'),
     new Option(
       '--paper',
-      'follow the paper: its wording, selection on all ratings, every candidate scored on all; no ratings are held out to measure the gain',
+      'follow the paper: its wording, selection on all ratings, every candidate scored on all; the best is written, whether or not it gains',
     ),
+    new Option('--size <n>', 'calibrate on this many ratings, drawn at random by --seed (500 in the paper)').argParser(
+      positiveWhole,
+    ),
+    new Option('--split <name>', 'calibrate on the ratings whose `split` has this name'),
     new Option('--seed <seed>', 'seed of the split and the drafts').default('1'),
     new Option('--out <folder>', 'record answers there; an interrupted run resumes'),
     new Option('--steps <folder>', 'where the steps are written').default('.gavel/steps'),
@@ -70,11 +83,11 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
       options.ratings,
       calibration.aspect,
       (bad) => terminal.say(printable(faultIn(options.ratings, bad), 400)),
-      { ...readingOf(options), format: options.format },
+      { ...readingOf(options), format: options.format, only: options },
     )
     const { seed, paper = false } = options
     const parts = partsOf(ratings.items, { seed, paper })
-    const tooFew = options.fewShot.find((size) => size > parts.development.length)
+    const tooFew = sizesOf(options).fewShot.find((size) => size > parts.development.length)
     if (tooFew !== undefined)
       throw new OperatorError(
         `--few-shot ${tooFew} is more than the ${parts.development.length} items of the development part.`,
@@ -106,7 +119,7 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     if (json) return terminal.out(JSON.stringify(result))
     if (calibrated === null) return terminal.say('Nothing was asked. Run it again with --yes to start.')
     for (const { from, spearman } of calibrated.course) terminal.out(`ρ ${told(spearman)} on selection: ${from}`)
-    const { gain, file, scorers, refused, steps } = calibrated
+    const { gain, better, file, scorers, refused, steps } = calibrated
     for (const line of countsOf(calibrated)) terminal.out(line)
     terminal.out(`Scored by ${scorers.map(({ name, scores }) => `${printable(name, 80)} (${scores})`).join(', ')}.`)
     if (gain !== null)
@@ -123,6 +136,10 @@ export const command: Command<CalibrateOptions, CalibrationResult> = {
     }
     for (const step of steps.split('\n')) terminal.out(`  ${printable(step, 1_100)}`)
     terminal.out(`Written: ${file}`)
+    if (!better)
+      terminal.out(
+        `They are the best of ${calibrated.tried} candidates, and are not shown to follow the raters better than ${BEFORE[result.before]}.`,
+      )
     const folder = options.steps.includes('/') ? options.steps : `./${options.steps}`
     terminal.say(`To score by them, set protocols.${options.protocol}.steps to calibrated and stepsFor to ${folder}.`)
   },
@@ -195,9 +212,8 @@ function pOf({ follows: { pValue } }: Gain): string {
 
 /** Where no gain was found, and, where the new steps beat those of before and follow nobody, that. */
 function whyNone(gain: Gain | null): string {
-  if (gain === null) return 'on all ratings'
-  const beats = (gain.change.interval?.low ?? 0) > 0
-  return beats && !isNoChance(gain.follows)
+  const beats = (gain?.change.interval?.low ?? 0) > 0
+  return gain !== null && beats && !isNoChance(gain.follows)
     ? 'on unseen items, because the new steps are not shown to follow the raters'
     : 'on unseen items'
 }

@@ -14,7 +14,7 @@ import type { OwnFormat, OwnReading } from '../../../data-files/own-rows.ts'
 import { chainOf } from '../../../models/fallback.ts'
 import { version } from '../../../platform/package-folder.js'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
-import { agreementOf, byAgreement } from '../../calibration/agreement.ts'
+import { agreementOf, byAgreement, type Ranking } from '../../calibration/agreement.ts'
 import { type CalibrationCourse, type CalibrationSizes, calibrate } from '../../calibration/calibrate.ts'
 import { type Gain, gainOn, isNoChance, rhoOf } from '../../calibration/gain.ts'
 import type { RatingParts } from '../../calibration/parts.ts'
@@ -45,11 +45,14 @@ export interface CalibrateOptions extends OwnReading {
   readonly aspect: string
   readonly ratings: string
   readonly protocol: string
-  readonly fewShot: readonly number[]
-  readonly trials: number
-  readonly keep: number
-  readonly refinements: number
-  readonly iterations: number
+  readonly fewShot?: readonly number[]
+  readonly trials?: number
+  readonly keep?: number
+  readonly refinements?: number
+  readonly iterations?: number
+  readonly select: Ranking
+  readonly size?: number
+  readonly split?: string
   readonly halving: boolean
   readonly paper?: boolean
   readonly seed: string
@@ -85,6 +88,8 @@ export interface CalibrationResult {
     /** Drafts and refinements whose model took no temperature: they vary as it does by itself. */
     readonly withoutTemperature: number
     readonly gain: Gain | null
+    /** Whether the best are shown to follow the raters better than the steps of before: on unseen items, or on all with `--paper`. */
+    readonly better: boolean
     /** The models that scored, most scores first. */
     readonly scorers: readonly ScoringModel[]
     /** Why no steps are written whatever they gain; null where nothing speaks against it. */
@@ -94,15 +99,22 @@ export interface CalibrationResult {
   } | null
 }
 
-/** The numbers of Algorithm 1, as the command line has them. */
+/** L, N, k and the refinements in use: ours. */
+const OURS = { fewShot: [4, 8], trials: 6, keep: 3, refinements: 2, iterations: 3 } as const
+/** The paper gives none of them; these are in its authors' published code. */
+const OF_THE_AUTHORS = { fewShot: [3], trials: 10, keep: 3, refinements: 10, iterations: 1 } as const
+
+/** The numbers of Algorithm 1, as the command line has them; where it has none, ours, or with `--paper` those of the authors' code. */
 export function sizesOf(options: CalibrateOptions): CalibrationSizes {
-  const { fewShot, trials, keep, refinements, iterations, halving, paper = false } = options
+  const { halving, select, paper = false } = options
+  const absent = paper ? OF_THE_AUTHORS : OURS
   return {
-    fewShot,
-    trials,
-    keep,
-    refinements,
-    iterations,
+    fewShot: options.fewShot ?? absent.fewShot,
+    trials: options.trials ?? absent.trials,
+    keep: options.keep ?? absent.keep,
+    refinements: options.refinements ?? absent.refinements,
+    iterations: options.iterations ?? absent.iterations,
+    select,
     worst: 3,
     highestTemperature: 0.5,
     halving: halving && !paper,
@@ -161,12 +173,14 @@ export async function runCalibration(
               : `The model gave all ${items} items the same score under every candidate. The steps stay as they are.`,
           )
         const gain = options.paper === true ? null : await gainBy(asking, calibration, parts, found, seed)
-        const isBetter = gain === null ? await isBetterOnAll(asking, calibration, parts, found) : gain.claimed
+        const better =
+          gain === null ? await isBetterOnAll(asking, calibration, parts, found, options.select) : gain.claimed
         const scorers = asking.scorers()
         const refused = refusal(scorers)
         const answeredAs = scorers[0]?.name ?? model
         const file =
-          isBetter && refused === null
+          // Algorithm 1 returns the best of its candidates, whether or not it beats other steps.
+          (better || options.paper === true) && refused === null
             ? await written({ calibration, ratings, model, answeredAs }, options, found, gain)
             : null
         const { best, course, ...tally } = found
@@ -176,6 +190,7 @@ export async function runCalibration(
           ...tally,
           unreadable: best.agreement.unreadable,
           gain,
+          better,
           file,
           scorers,
           refused,
@@ -221,12 +236,14 @@ async function isBetterOnAll(
   { stepsNow }: Calibration,
   { selection }: RatingParts,
   { best: { agreement, scores: given }, tried }: CalibrationCourse,
+  select: Ranking,
 ): Promise<boolean> {
   const scores = await Promise.all(
     selection.map(async (item) => [item.id, await asking.score(stepsNow, item)] as const),
   )
   return (
-    byAgreement(agreement, agreementOf(selection, new Map(scores))) < 0 && isNoChance(rhoOf(selection, given), tried)
+    byAgreement(agreement, agreementOf(selection, new Map(scores)), select) < 0 &&
+    isNoChance(rhoOf(selection, given), tried)
   )
 }
 
