@@ -183,6 +183,7 @@ export function openerOf(
       cases: { ...cases, overload: overloadSteps(cases) },
       clock: streamClock,
       mostLetters: settings.intake.pauseAtOutbox,
+      mostDue: shares.tenant * settings.intake.pauseAtDue,
       partitions,
       onlyAsked,
       gate,

@@ -44,7 +44,7 @@ export interface OpenerSettings {
   /** Most dead letters that wait while comments without their post become some. */
   readonly mostLetters?: number
   /** Most threads of one tenant that are due: its share. */
-  readonly mostDue?: number
+  readonly mostDue: number
   /** The partitions that drive the stream's clock; null: all that have been seen. */
   readonly partitions: (() => StreamPartitions) | null
   /** Opens what was asked apart from the stream, and leaves the rest to other openers. */
@@ -53,7 +53,6 @@ export interface OpenerSettings {
   readonly gate?: Pick<PublicationGate, 'closed'> | undefined
 }
 
-const UNBOUNDED = Number.MAX_SAFE_INTEGER
 /** Threads opened in one pass. */
 const BATCH = 64
 /** Threads that weigh as much as so many comments are large: reading and writing one takes up to a third of a second… */
@@ -190,7 +189,7 @@ export function opener(deps: {
     /** How many due threads wait to be opened. */
     countDue: async () => threads.countDue(Math.max(await now(), 0)),
     /** Tenants that have more of them than their share. */
-    tenantsOverDue: async () => threads.tenantsOverDue(Math.max(await now(), 0), settings.mostDue ?? UNBOUNDED),
+    tenantsOverDue: async () => threads.tenantsOverDue(Math.max(await now(), 0), settings.mostDue),
     /** Opens what is due now; returns the number of opened cases. */
     async openDue(): Promise<number> {
       const streamNow = await now()

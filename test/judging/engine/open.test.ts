@@ -81,6 +81,7 @@ function setUp(
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
       cases: { maxOpen, overload: steps, deadline: HOUR },
       mostLetters: MOST_LETTERS,
+      mostDue: 1_000,
       partitions: partitions === null ? null : () => partitions,
       gate,
     },

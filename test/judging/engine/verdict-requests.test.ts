@@ -55,6 +55,7 @@ function setUp(onlyAsked = false) {
       checkpoints: { counts: [], ages: [], finalAge: HOUR },
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
       cases: { maxOpen: 9, overload: NEVER_OVERLOADED, deadline: HOUR },
+      mostDue: 1_000,
       partitions: null,
       onlyAsked,
     },
