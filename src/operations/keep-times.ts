@@ -8,7 +8,7 @@ export function keepTimes({ threads, cases, door, checkpoints, memo, traces }: S
   return {
     keepTombstoneMs: threads.keepTombstone,
     keepAfterFinalMs: threads.keepAfterFinal,
-    keepAskedMs: door.keepAnswers + longestCase,
+    keepAskedMs: longestCase + Math.max(door.keepAnswers, memo.keep),
     keepShownMs: longestCase + Math.max(cases.keepJournal, memo.keep),
     keepJournalMs: cases.keepJournal,
     keepAnswersMs: door.keepAnswers,

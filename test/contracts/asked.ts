@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
-import { answerBytes, askedThread, requestBytes, wholeBytes } from '../../src/judging/threads/asked.ts'
+import {
+  answerBytes,
+  askedThread,
+  KEEP_REQUESTS_MS,
+  requestBytes,
+  trailBytes,
+  wholeBytes,
+} from '../../src/judging/threads/asked.ts'
 import { ARRIVAL, endOf, HOUR, postOf, RULES, recordOf, retractionOf, said, T0, thread } from './samples.ts'
 import {
   concludeCase,
@@ -25,12 +32,15 @@ export function askedContract(name: string, make: MakeStores): void {
     let stores: Stores
     /** Bytes of the question that was put last, of the room for each of its answers, and of both. */
     let [own, room, whole] = [0, 0, 0]
+    /** By tenant, what is known of all that it asked when questions and answers are gone. */
+    const trails = new Map<string, number>()
     beforeEach(async () => {
       stores = await make()
+      trails.clear()
     })
     afterEach(() => stores.close())
 
-    const put = (
+    const put = async (
       ref: ThreadRef = ASKED,
       change: {
         subject?: ThreadRef
@@ -52,8 +62,11 @@ export function askedContract(name: string, make: MakeStores): void {
       room = answerBytes(asked)
       whole = wholeBytes(asked, PROTOCOLS)
       const kept = { subject, protocols: PROTOCOLS, webhook, until: now + keep, most }
-      return stores.threads.putAsked({ thread: asked, ...kept }, now)
+      const outcome = await stores.threads.putAsked({ thread: asked, ...kept }, now)
+      if (outcome === 'asked') trails.set(ref.tenant, trailOf(ref.tenant) + trailBytes(asked))
+      return outcome
     }
+    const trailOf = (tenant: string) => trails.get(tenant) ?? 0
     const answer = (protocol: string, words = 'so it is', ref = ASKED) =>
       stores.answers.put({
         tenant: ref.tenant,
@@ -264,12 +277,13 @@ export function askedContract(name: string, make: MakeStores): void {
       expect(await traces('words to be sent')).toEqual([])
     })
 
-    /** Whether exactly so many bytes are held by the tenant: one more than fits is refused, and what fits is not. */
+    /** Whether exactly so many bytes are held by the tenant beside trails: one more than fits is refused, and what fits is not. */
     async function expectHeld(bytes: number, { tenant = 'acme', now = T0 } = {}) {
       const probe = thread('probe', tenant, 'asked')
-      expect(await put(probe, { most: bytes + whole - 1, now })).toBe('over-share')
+      const before = bytes + trailOf(tenant)
+      expect(await put(probe, { most: before + whole - 1, now })).toBe('over-share')
       expect(await stores.threads.read(probe)).toBeNull()
-      expect(await put(probe, { most: bytes + whole, now })).toBe('asked')
+      expect(await put(probe, { most: before + whole, now })).toBe('asked')
       await stores.threads.dropAsked(probe)
     }
     /** From its opening to its publication, with the answer in between, as a publisher does it. */
@@ -285,8 +299,8 @@ export function askedContract(name: string, make: MakeStores): void {
     it('holds a question until its last verdict, and its answer for as long as that can be read', async () => {
       await put()
       // However short it is, its keys take room, and so will its answers.
-      expect([own > 3_000, room > 16_000, whole]).toEqual([true, true, own + 2 * room])
-      await expectHeld(whole)
+      expect([own > 3_000, room > 16_000, whole]).toEqual([true, true, own + 2 * room + trailOf('acme')])
+      await expectHeld(own + 2 * room)
       await expectHeld(0, { tenant: 'other' })
       await judge(ASKED, 'rumor', 'so it is')
       await expectHeld(own + saidBytes('so it is') + room)
@@ -301,6 +315,18 @@ export function askedContract(name: string, make: MakeStores): void {
       expect((await read())?.verdicts.size).toBe(2)
       await expectHeld(saidBytes('so it is') + saidBytes('longer'), { now: T0 + HOUR - 1 })
       await expectHeld(0, { now: T0 + HOUR })
+    })
+
+    it('holds what is known of an erased question, so that who asks and erases without end is refused too', async () => {
+      const most = 200_000
+      let asked = 0
+      while (asked < 1_000 && (await put(thread(`q-${asked}`, 'acme', 'asked'), { most })) === 'asked') {
+        await stores.threads.dropAsked(thread(`q-${asked}`, 'acme', 'asked'))
+        asked++
+      }
+      expect(asked).toBe(Math.floor((most - whole) / (trailOf('acme') / asked)) + 1)
+      expect(await stores.threads.heldBy('acme', T0 + KEEP_REQUESTS_MS - 1)).toBe(trailOf('acme'))
+      expect(await stores.threads.heldBy('acme', T0 + KEEP_REQUESTS_MS)).toBe(0)
     })
 
     it('leaves nothing of a question but its answer where two opened it at once', async () => {
@@ -364,7 +390,7 @@ export function askedContract(name: string, make: MakeStores): void {
           }
           const answered = [...answers.values()].flatMap((said) => PROTOCOLS.map((one) => said.get(one) ?? room))
           const bytes = answered.reduce((sum, one) => sum + one, questions.size * own)
-          expect(await stores.threads.heldBy(tenant, T0)).toBe(bytes)
+          expect(await stores.threads.heldBy(tenant, T0)).toBe(bytes + trailOf(tenant))
           await expectHeld(bytes, { tenant })
         }),
         { numRuns: 25 },

@@ -46,9 +46,19 @@ export function requestBytes(asked: Pick<RememberedThread, 'post' | 'comments'>,
   return (1 + protocols.length) * (KEYS_BYTES + words) + images
 }
 
+/** How long it is known what was asked under the id of a stream's subject, in ms: as long as anything of it may be kept. */
+export const KEEP_REQUESTS_MS = 43_200_000
+/** Its link to that subject and the numbers of its verdicts, or, of an erased one, that it was, take about so many bytes. */
+const TRAIL_BYTES = 700
+
+/** How many bytes a request leaves for so long beside its question and answer, also if it was erased. */
+export function trailBytes({ post }: Pick<RememberedThread, 'post'>): number {
+  return TRAIL_BYTES + Buffer.byteLength(post?.id ?? '')
+}
+
 /** All that a request may come to hold, with its answer. */
 export function wholeBytes(asked: Pick<RememberedThread, 'post' | 'comments'>, protocols: readonly string[]): number {
-  return requestBytes(asked, protocols) + protocols.length * answerBytes(asked)
+  return requestBytes(asked, protocols) + protocols.length * answerBytes(asked) + trailBytes(asked)
 }
 
 function wordsOf({ post, comments }: Pick<RememberedThread, 'post' | 'comments'>) {

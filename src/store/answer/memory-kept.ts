@@ -9,8 +9,12 @@ export interface KeptBytes {
   tenants(): string[]
   /** `until`: when the part expires, ms; null if it does not by itself. */
   set(tenant: string, part: string, bytes: number, until: number | null): void
+  /** Adds to what was asked in this hour and is known for so long, ms. */
+  addTrail(tenant: string, bytes: number, now: number, keep: number): void
   forget(tenant: string, part: string): void
 }
+
+const HOUR_MS = 3_600_000
 
 // The twin of src/store/redis/include/kept-bytes.lua: test/contracts/asked.ts and random histories hold both to the same promises.
 
@@ -31,6 +35,11 @@ export function keptBytes(threads: Pick<ThreadTable, 'all'>, delivered: (tenant:
     set(tenant, part, bytes, until) {
       const own = parts.get(tenant) ?? new Map()
       parts.set(tenant, own.set(part, { bytes, until }))
+    },
+    addTrail(tenant, bytes, now, keep) {
+      const own = parts.get(tenant) ?? new Map()
+      const part = `trails ${Math.floor(now / HOUR_MS)}`
+      parts.set(tenant, own.set(part, { bytes: (own.get(part)?.bytes ?? 0) + bytes, until: now + keep }))
     },
     forget(tenant, part) {
       const own = parts.get(tenant)

@@ -44,6 +44,7 @@ export const COMMANDS = [
   'SMEMBERS KEY',
   'SREM KEY m',
   'SPOP KEY',
+  'SRANDMEMBER KEY 1',
   'RPUSH KEY e',
   'LPUSH KEY e',
   'LSET KEY 0 e',

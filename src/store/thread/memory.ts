@@ -4,7 +4,14 @@ import { classOf } from '../../contracts/facts/service-class.ts'
 import { shareOf } from '../../contracts/facts/share.ts'
 import { COMMENT_CHARACTERS, type ThreadRef } from '../../contracts/facts/thread.ts'
 import type { ThreadOutline, ThreadStore } from '../../contracts/ports/threads.ts'
-import { answerBytes, putAsked, requestBytes, wholeBytes } from '../../judging/threads/asked.ts'
+import {
+  answerBytes,
+  KEEP_REQUESTS_MS,
+  putAsked,
+  requestBytes,
+  trailBytes,
+  wholeBytes,
+} from '../../judging/threads/asked.ts'
 import { takeComments } from '../../judging/threads/comments.ts'
 import { askReview, restoredOnTheWay } from '../../judging/threads/decision-rules.ts'
 import { deletePost, expireOrphans } from '../../judging/threads/ending.ts'
@@ -276,6 +283,7 @@ function memoryRequests({
       const { tenant } = thread.ref
       if (most !== null && kept.sum(tenant, now) + wholeBytes(thread, protocols) > most) return 'over-share'
       kept.set(tenant, nameOf(thread.ref), requestBytes(thread, protocols), null)
+      kept.addTrail(tenant, trailBytes(thread), now, KEEP_REQUESTS_MS)
       threads.step(thread.ref, () => ({ thread: putAsked(thread, now), outcome: null }))
       answers.begin(thread.ref, {
         subjectId: subject.postId,

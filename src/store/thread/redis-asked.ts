@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { setAside } from '../../contracts/facts/kept-image.ts'
 import { verdictScope } from '../../contracts/facts/verdict-id.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
-import { answerBytes, requestBytes } from '../../judging/threads/asked.ts'
+import { answerBytes, KEEP_REQUESTS_MS, requestBytes, trailBytes } from '../../judging/threads/asked.ts'
 import { ASKED_AHEAD } from '../../judging/threads/head-start.ts'
 import { storedComment } from '../../judging/threads/thread-bytes.ts'
+import { askedAbout } from '../memo/redis.ts'
 import { fieldsOf } from '../recovery/redis-judge-again.ts'
 import { memberOf, PUBLISHERS, refOf, threadKeys } from '../redis/keys.ts'
 import { script } from '../redis/script.ts'
@@ -20,10 +21,11 @@ const putAsked = script('thread/put-asked', {
     'keep',
     'bytes',
     'answerBytes',
+    'trailBytes',
     'asked[]',
     'most',
     'keepAsked',
-
+    'rests[]',
     'fields[].name',
     'fields[].value',
     'aside[].hash',
@@ -58,9 +60,6 @@ const dropAsked = script('thread/drop-asked', {
   args: ['member', 'group', 'scope'],
 })
 
-/** How long it is known what was asked under the id of a stream's subject, in ms: as long as anything of it may be kept. */
-const KEEP_REQUESTS_MS = 43_200_000
-
 /** What was asked apart from the stream. */
 export function threadAsked({
   client,
@@ -94,10 +93,12 @@ export function threadAsked({
         now,
         bytes: requestBytes(given, protocols),
         answerBytes: answerBytes(given),
+        trailBytes: trailBytes(given),
         asked: protocols,
         most,
         keep: Math.max(1, until - now),
         keepAsked: settings.keepAskedMs ?? KEEP_REQUESTS_MS,
+        rests: [keys.thread(''), keys.answers(''), askedAbout(keys.under, ''), hookContent(keys, '')],
         fields: Object.entries({ ...fieldsOf(thread), reachAhead: ASKED_AHEAD, ...hook }).map(([name, value]) => ({
           name,
           value,

@@ -2,13 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { beforeEach, describe, expect, it } from 'vitest'
+import { askedThread } from '../../../src/judging/threads/asked.ts'
 import { redisCases } from '../../../src/store/case/redis.ts'
+import { askedAbout } from '../../../src/store/memo/redis.ts'
 import { redisOutbox } from '../../../src/store/outbox/redis.ts'
 import { redisRecovery } from '../../../src/store/recovery/redis.ts'
 import { redisJudgeAgain } from '../../../src/store/recovery/redis-judge-again.ts'
 import { keysUnder, memberOf } from '../../../src/store/redis/keys.ts'
 import { redisThreads } from '../../../src/store/thread/redis.ts'
-import { redisWebhooks } from '../../../src/store/webhook/redis.ts'
+import { hookContent, redisWebhooks } from '../../../src/store/webhook/redis.ts'
 import { asked, remembered } from '../../contracts/judge-again.ts'
 import { ARRIVAL, postOf, RULES, retractionOf, said, T0, thread } from '../../contracts/samples.ts'
 import { judgeOnce, openCase, type Stores } from '../../contracts/stores.ts'
@@ -163,6 +165,31 @@ describe('what a tenant holds in Redis', () => {
     await sleep(KEEP_MS + 50)
     expect(await held(begun)).toBe(300 + 'p1'.length + 500 + 8)
     expect(await held(begun + 10 * KEEP_MS)).toBe(0)
+  })
+
+  it('knows of what is asked under one id again and again hardly more than what may still be erased', async () => {
+    const ask = async (nth: number) => {
+      const ref = thread(`q-${nth}`, 'default', 'asked')
+      const given = { post: postOf(P1), comments: [], postOnly: true }
+      const kept = { subject: P1, protocols: ['hate'], webhook: false, until: T0 + 60_000, most: null }
+      await stores.threads.putAsked({ thread: askedThread(ref, given, T0, RULES), ...kept }, T0)
+      return memberOf(ref)
+    }
+    const asked: string[] = []
+    for (let nth = 0; nth < 60; nth++) asked.push(await ask(nth))
+    const known = () => client.smembers(keys.requests(MEMBER))
+    expect(await known()).toHaveLength(60)
+    // The first ones expire, but for what the memo knows of one, and what a receiver is to hear of another.
+    const [remembered = '', sent = ''] = asked
+    const gone = asked.slice(0, 40)
+    for (const member of gone) await client.del(keys.thread(member), keys.answers(member))
+    await client.zadd(askedAbout(keys.under, remembered), 1, 'frame')
+    await client.hset(hookContent(keys, sent), 'id', 'body')
+    for (let nth = 60; nth < 360; nth++) asked.push(await ask(nth))
+    const left = new Set(await known())
+    const alive = [...asked.slice(40), remembered, sent]
+    expect(alive.filter((member) => !left.has(member))).toEqual([])
+    expect(left.size - alive.length).toBeLessThan(20)
   })
 
   it('is right where only some of the comments without a post have expired', async () => {

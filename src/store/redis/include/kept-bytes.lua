@@ -1,6 +1,6 @@
 -- What tenants hold, in bytes: a hash for each (kept/parts:TENANT) by part; kept/tenants, a sorted set of the tenants by their sums; and
--- kept/ends, a sorted set of the parts that expire (TENANT PART) by when, ms. A part is a thread or a question (its member), an answer, a
--- delivery or its lane. The parts leave the account as they leave Redis.
+-- kept/ends, a sorted set of the parts that expire (TENANT PART) by when, ms. A part is a thread or a question (its member), an answer, the
+-- trails of an hour's questions, a delivery or its lane. The parts leave the account as they leave Redis.
 local function account_in(root, tenant)
   return { root = root, tenant = tenant, parts = root .. 'parts:' .. tenant, tenants = root .. 'tenants', ends = root .. 'ends' }
 end
@@ -8,6 +8,8 @@ local function account_of(key, member)
   return account_in(string.match(key, '^({.-}:)') .. 'kept/', string.match(member, '^[^/:]*'))
 end
 local function answer_part(member) return 'answer ' .. member end
+-- Of all that was asked in the same hour: what is known of it when question and answer are gone.
+local function trails_part(now) return 'trails ' .. math.floor(tonumber(now) / 3600000) end
 local function delivery_part(id) return 'delivery ' .. id end
 local function add_to_sum(account, size)
   if tonumber(redis.call('ZINCRBY', account.tenants, size, account.tenant)) <= 0 then
@@ -42,6 +44,10 @@ local function change_kept(account, part, before, size)
   local held = redis.call('HINCRBY', account.parts, part, size - before)
   if held ~= size then redis.call('HSET', account.parts, part, size) end
   add_to_sum(account, size - before + size - held)
+end
+local function grow_kept(account, part, more)
+  redis.call('HINCRBY', account.parts, part, more)
+  add_to_sum(account, more)
 end
 -- A part expires in so many ms. With each, a few leave that have: nobody may ever ask for the sums.
 local function end_kept(account, part, now, keep)
