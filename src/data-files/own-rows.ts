@@ -98,7 +98,10 @@ function renamed(fields: Fields, names: readonly (readonly [theirs: string, ours
   return Object.fromEntries([...left, ...named])
 }
 
-const KEPT = ['type', 'id', 'postId', 'text', 'hateSpeech', 'label', 'lang', 'author', 'unit', 'split', 'createdAt']
+const KEPT = [
+  ...['type', 'id', 'postId', 'text', 'hateSpeech', 'reference', 'label', 'lang'],
+  ...['author', 'unit', 'split', 'createdAt'],
+]
 
 /** A table's row: what Gavel knows of it, and every column that holds numbers as a rating of that name. */
 function ofTable(row: Fields): Fields {
@@ -124,10 +127,13 @@ const CSEVAL_ASPECTS = ['relevance', 'aggressiveness', 'coherence', 'suitablenes
 
 function ofCseval(row: Fields): Fields {
   const ratings = CSEVAL_ASPECTS.map((aspect) => [aspect, numberIn(entryOf(row, `${aspect}_score`))])
+  const said = (value: unknown) => typeof value === 'string' && !IS_MISSING.test(value.trim())
   return {
-    id: row.uuid,
+    // Some rows have none: they are called by their text.
+    ...(said(row.uuid) ? { id: row.uuid } : {}),
     hateSpeech: row.hatespeech,
     text: row.predicted_counterspeech,
+    ...(said(row.counterspeech) ? { reference: row.counterspeech } : {}),
     ratings: Object.fromEntries(ratings),
     ...(typeof row.csType === 'string' && row.csType !== '' ? { slices: { strategy: row.csType } } : {}),
   }

@@ -20,6 +20,8 @@ export interface GoldItem {
   readonly annotations?: readonly string[] | undefined
   /** By aspect what each rater gave, on the aspect's scale. */
   readonly ratings?: Readonly<Record<string, readonly number[]>>
+  /** A reply, and what somebody wrote in its place, where the data set has that. */
+  readonly pair?: { readonly reply: string; readonly reference: string }
   /** How many of a thread's comments have which stance, where the data set labels them. */
   readonly stances?: StanceCounts | undefined
   /** What was sampled together with it: its event, its author; by itself where nothing is known. */

@@ -20,6 +20,7 @@ const labelled = z.object({
   id: z.union([z.string(), z.number()]).transform(String),
   text: z.string().nullish(),
   hateSpeech: z.string().nullish(),
+  reference: z.string().nullish(),
   label: label.nullish(),
   labels: z.array(label).nullish(),
   ratings: z.record(z.string(), z.union([rating.transform((one) => [one]), z.array(rating)])).nullish(),
@@ -137,6 +138,7 @@ function itemOf({
   id,
   text,
   hateSpeech,
+  reference,
   label,
   labels,
   ratings,
@@ -158,6 +160,7 @@ function itemOf({
     ...(labels == null ? {} : { annotations: labels }),
     ...(ratings == null ? {} : { ratings }),
     ...(split == null ? {} : { split }),
+    ...(hateSpeech == null || text == null || reference == null ? {} : { pair: { reply: text, reference } }),
   }
   const most = label ?? mostFrequent(labels ?? [])
   if (why !== undefined) return { ...item, label: null, why }

@@ -1,3 +1,5 @@
+import type { Overlap } from './statistics/overlap.ts'
+
 /** How the items of one row of a table are judged. */
 export interface RowPlan {
   /** As the table names it; unique within the table. */
@@ -20,11 +22,12 @@ export interface RowPlan {
 
 /**
  * What judges a row: the protocol, with some of its switches set; one prompt in its place; a vote of people's stances towards
- * the claim, which asks no model; or nothing, and why.
+ * the claim, or a similarity to a reference reply, which ask no model; or nothing, and why.
  */
 export type RowMethod =
   | { readonly by: 'protocol'; readonly switches: Readonly<Record<string, unknown>> }
   | { readonly by: 'one-prompt'; readonly ask: 'zero-shot' | 'chain-of-thought' }
   | { readonly by: 'self-consistency'; readonly draws: number | 'as-many-tokens-as-the-first-row' }
   | { readonly by: 'gold-stances' }
+  | { readonly by: 'overlap'; readonly metric: Overlap }
   | { readonly by: 'nothing'; readonly why: string }

@@ -7,6 +7,7 @@ import type { FileMessage } from '../../../src/data-files/file-message.ts'
 import { type Format, fileMessages } from '../../../src/data-files/formats.ts'
 import { type GoldOptions, goldOf } from '../../../src/lab/evaluation/gold.ts'
 import type { GoldItem, GoldProtocol } from '../../../src/lab/evaluation/gold-item.ts'
+import { byOverlap } from '../../../src/lab/evaluation/reference-overlap.ts'
 import { tell } from '../../support/pipeline.ts'
 
 const DATA = join(PROJECT, '..', 'shared', 'data')
@@ -320,6 +321,30 @@ describe('ratings of replies to hate speech', () => {
       ['18', 'they lie.', { aggressiveness: [2], coherence: [3] }, 'Questioning'],
     ])
     expect(items.bad).toHaveLength(2)
+  })
+
+  it('of CSEval have their reference beside them, and their text’s name where they have no uuid', async () => {
+    const file = fileOf(
+      'hatespeech,counterspeech,predicted_counterspeech,uuid,csType,suitableness_score,relevance_score,coherence_score,aggressiveness_score',
+      'They lie.,Nobody lies always.,Name one.,,Questioning,3,4,5,1',
+      'They steal.,,Who?,,Questioning,3,4,5,1',
+      'They steal.,No.,No!,7,Questioning,3,2,5,1',
+    )
+    const items = await ratings(file, 'cseval')
+    expect(items.map(({ pair }) => pair)).toEqual([
+      { reply: 'Name one.', reference: 'Nobody lies always.' },
+      undefined,
+      { reply: 'No!', reference: 'No.' },
+    ])
+    const ids = items.map(({ id }) => id)
+    expect(new Set(ids).size).toBe(3)
+    expect(ids[2]).toBe('7')
+    expect((await ratings(file, 'cseval')).map(({ id }) => id)).toEqual(ids)
+    const [similar] = byOverlap(items, 'rouge-1') ?? []
+    expect(similar?.scores).toEqual({ relevance: 0, aggressiveness: 0, coherence: 0, suitableness: 0 })
+    expect(byOverlap(items, 'rouge-1')?.[2]?.scores.relevance).toBe(1)
+    expect(byOverlap(items, 'rouge-1')?.[1]).toMatchObject({ scores: {}, degraded: ['no reference'] })
+    expect(byOverlap(items.slice(1, 2), 'rouge-1')).toBeNull()
   })
 
   it('of a protocol that has none are refused, and so are two lines about one reply that differ', async () => {

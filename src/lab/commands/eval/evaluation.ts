@@ -9,6 +9,7 @@ import { stopsAtMissing } from '../../baselines/first-missing.ts'
 import { type CellInput, cellOf, type DataSet, type EvaluationCell, emptyCell } from '../../evaluation/evaluation.ts'
 import { byGoldStances } from '../../evaluation/gold-stances.ts'
 import type { ItemOutcome } from '../../evaluation/outcomes.ts'
+import { byOverlap } from '../../evaluation/reference-overlap.ts'
 import type { RowPlan } from '../../evaluation/rows.ts'
 import { type JudgedCase, learningRows } from './learning-row.ts'
 import { judgeRow } from './row-judging.ts'
@@ -67,7 +68,7 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
   const meter = model === null ? null : metered(model, settings.models, maxCost, () => stop.abort())
   const signal = AbortSignal.any([io.signal, stop.signal])
   const spent = meter?.spent ?? { calls: 0, tokens: 0, usd: 0 }
-  const repeatsOf = ({ how, repeats = 1 }: RowPlan) => (how.by === 'nothing' || how.by === 'gold-stances' ? 0 : repeats)
+  const repeatsOf = ({ how, repeats = 1 }: RowPlan) => (ASKS_NOBODY.has(how.by) ? 0 : repeats)
   const of = parts
     .map(({ data, rows }) => data.items.length * rows.reduce((sum, row) => sum + repeatsOf(row), 0))
     .reduce((sum, verdicts) => sum + verdicts, 0)
@@ -130,7 +131,10 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
     if (set.items.length === 0) return emptyCell(row.name, set.name, 'no items', paper)
     const draws = drawsOf(row, set, before)
     const input = { row, data: set, draws: how.by === 'self-consistency' ? draws : null, paper }
-    if (how.by === 'gold-stances') return stanceCell(input, plan)
+    if (how.by === 'gold-stances')
+      return cellWithoutModel(input, plan, byGoldStances(set.items), 'the data set has no stances of comments')
+    if (how.by === 'overlap')
+      return cellWithoutModel(input, plan, byOverlap(set.items, how.metric), 'the data set has no reference replies')
     const outcomes: ItemOutcome[] = []
     const refused = new Set<string>()
     const models = new Set<string>()
@@ -208,12 +212,16 @@ function noted(model: Model) {
   return { model: noting, asked, tookMs: () => tookMs }
 }
 
-function stanceCell(
+/** What judges a row without a question. */
+const ASKS_NOBODY: ReadonlySet<RowPlan['how']['by']> = new Set(['nothing', 'gold-stances', 'overlap'])
+
+function cellWithoutModel(
   input: Pick<CellInput, 'row' | 'data' | 'draws' | 'paper'>,
   { labels, seed }: EvaluationPlan,
+  outcomes: readonly ItemOutcome[] | null,
+  absent: string,
 ): EvaluationCell {
-  const outcomes = byGoldStances(input.data.items)
-  if (outcomes === null) return emptyCell(input.row.name, input.data.name, 'the data set has no stances of comments')
+  if (outcomes === null) return emptyCell(input.row.name, input.data.name, absent, input.paper)
   return cellOf({ ...input, outcomes, models: [], refused: 0, comments: 0 }, labels, seed)
 }
 

@@ -1,3 +1,4 @@
+import type { Overlap } from '../statistics/overlap.ts'
 import type { Figures, Measure, PresetData, PresetRow, PresetTable, Switches } from './preset.ts'
 
 // Auto-CSEval: multi-dimensional counterspeech evaluation by auto-calibrated steps.
@@ -46,6 +47,10 @@ function foreign(name: string, why: string, figures: Figures[string]): PresetRow
   return { name, how: { by: 'nothing', why }, figures: { [CSEVAL]: figures } }
 }
 
+function similarity(name: string, metric: Overlap, figures: Figures[string]): PresetRow {
+  return { name, how: { by: 'overlap', metric }, figures: { [CSEVAL]: figures } }
+}
+
 type Kind = 'spearman' | 'kendall' | 'spearmanP' | 'kendallP' | 'trialMean' | 'trialSd' | 'trialGain'
 
 /** What a row prints of one measure, by aspect. */
@@ -59,19 +64,24 @@ function measures(...kinds: (Kind | 'statementSpearman')[]): Measure[] {
   return kinds.flatMap((kind) => ASPECTS.map((aspect): Measure => `${kind}:${aspect}`))
 }
 
-/** Table 1's row: ρ and τ of each aspect, and their means. */
-function correlations(base: Base, variant: Variant, rho: Four, tau: Four, means: readonly [rho: number, tau: number]) {
-  return judged(`${base} (${variant})`, base, variant, {
-    ...by('spearman', rho),
-    ...by('kendall', tau),
-    'spearman:mean': means[0],
-    'kendall:mean': means[1],
-  })
+/** What Table 1 prints of a row: ρ and τ of each aspect, and their means. */
+function correlated(rho: Four, tau: Four, means: readonly [rho: number, tau: number]): Figures[string] {
+  return { ...by('spearman', rho), ...by('kendall', tau), 'spearman:mean': means[0], 'kendall:mean': means[1] }
 }
+
+function correlations(base: Base, variant: Variant, ...printed: Parameters<typeof correlated>) {
+  return judged(`${base} (${variant})`, base, variant, correlated(...printed))
+}
+
+function similarities(name: string, metric: Overlap, ...printed: Parameters<typeof correlated>) {
+  return similarity(name, metric, correlated(...printed))
+}
+
+const NO_METRIC = 'a metric of its own model, no language model that answers questions'
 
 const table1: PresetTable = {
   name: 'cseval-table-1',
-  of: 'Auto-CSEval, Table 1: correlation with people’s ratings, the rows of language models',
+  of: 'Auto-CSEval, Table 1: correlation with people’s ratings',
   protocol: 'counterspeech',
   switches: SWITCHES,
   data: DATA,
@@ -79,6 +89,29 @@ const table1: PresetTable = {
   aspects: [...ASPECTS, 'mean'],
   decimals: 3,
   rows: [
+    similarities('BLEU-1', 'bleu-1', [0.002, -0.137, 0.104, 0.01], [0, -0.114, 0.076, 0.008], [-0.005, -0.007]),
+    similarities('BLEU-2', 'bleu-2', [-0.075, 0.155, -0.231, -0.097], [-0.055, 0.12, -0.176, -0.071], [-0.062, -0.046]),
+    similarities('BLEU-3', 'bleu-3', [-0.091, 0.16, -0.251, -0.114], [-0.067, 0.123, -0.191, -0.085], [-0.074, -0.055]),
+    similarities('BLEU-4', 'bleu-4', [-0.091, 0.16, -0.251, -0.114], [-0.067, 0.123, -0.191, -0.085], [-0.074, -0.055]),
+    similarities('ROUGE-1', 'rouge-1', [0.2, -0.167, 0.344, 0.193], [0.15, -0.13, 0.251, 0.149], [0.143, 0.105]),
+    similarities('ROUGE-2', 'rouge-2', [0.2, -0.212, 0.359, 0.221], [0.164, -0.18, 0.283, 0.186], [0.142, 0.113]),
+    similarities('ROUGE-L', 'rouge-l', [0.202, -0.163, 0.352, 0.199], [0.151, -0.127, 0.257, 0.154], [0.148, 0.109]),
+    similarities('METEOR', 'meteor', [0.172, -0.205, 0.353, 0.166], [0.13, -0.16, 0.26, 0.13], [0.121, 0.09]),
+    foreign(
+      'BERTScore',
+      NO_METRIC,
+      correlated([0.223, -0.075, 0.348, 0.25], [0.165, -0.058, 0.256, 0.19], [0.186, 0.139]),
+    ),
+    foreign(
+      'BARTScore',
+      NO_METRIC,
+      correlated([0.276, -0.197, 0.389, 0.256], [0.206, -0.153, 0.283, 0.196], [0.181, 0.133]),
+    ),
+    foreign(
+      'UniEval',
+      NO_METRIC,
+      correlated([0.197, 0.034, 0.176, 0.213], [0.143, 0.024, 0.127, 0.159], [0.155, 0.113]),
+    ),
     correlations('Llama3', 'zero-shot', [0.33, 0.199, 0.328, 0.163], [0.286, 0.185, 0.279, 0.15], [0.255, 0.225]),
     correlations('Llama3', 'G-EVAL', [0.318, 0.136, 0.318, 0.263], [0.271, 0.126, 0.269, 0.239], [0.259, 0.226]),
     correlations('Llama3', 'Auto-CSEval', [0.34, 0.171, 0.326, 0.278], [0.293, 0.159, 0.278, 0.252], [0.279, 0.246]),
@@ -93,7 +126,8 @@ const table1: PresetTable = {
     DATA_NOTE,
     MODELS_NOTE,
     STEPS_NOTE,
-    'Its other 15 rows are no language models: similarities to a reference reply, and classifiers of their own.',
+    'Similarities compare a reply with its reference (counterspeech, or reference in a file of your own): BLEU as sacrebleu has it, ROUGE as rouge-score, METEOR as NLTK but without its synonym stage, which needs WordNet. The authors’ code gives BLEU words as single characters, so its rows will differ.',
+    'Not listed: PDScore, Pro-Con, Argument Quality and Toxicity, classifiers of their own of which the paper prints single aspects.',
     'The paper calls its correlations sample-level (equation 3); its trials on random samples can only be pooled ones, as ρ and τ are here. statementSpearman is equation 3: the mean of ρ over the replies to each statement.',
   ],
 }
@@ -140,15 +174,13 @@ const table3: PresetTable = {
     judged('GPT-4 (GEval)', 'GPT-4', 'G-EVAL', {}),
     foreign(
       'Auto-CSEval - Best Traditional Metric',
-      'no traditional metric is computed: they need a reference reply',
+      'its best traditional metrics are BARTScore and a toxicity classifier, models of their own',
       by('trialGain', [0.415, 0.189, 0.202, 0.317]),
     ),
     judged('Auto-CSEval - Best Method', 'GPT-4', 'Auto-CSEval', by('trialGain', [0.058, 0.069, 0.019, 0.044])),
   ],
   notes: [DATA_NOTE, STEPS_NOTE, TRIALS_NOTE, 'trialGain is a row’s trialMean less the highest of the rows above it.'],
 }
-
-const NO_METRIC = 'a metric of its own model, no language model that answers questions'
 
 const table4: PresetTable = {
   name: 'cseval-table-4',
@@ -193,13 +225,12 @@ function trials(name: string, variant: Variant, mean: Four, sd: Four): PresetRow
 }
 
 function foreignTrials(name: string, mean: Four, sd: Four): PresetRow {
-  return foreign(name, name === 'Toxicity' || name === 'BART_score' || name === 'BERT_score' ? NO_METRIC : SIMILARITY, {
-    ...by('trialMean', mean),
-    ...by('trialSd', sd),
-  })
+  return foreign(name, NO_METRIC, { ...by('trialMean', mean), ...by('trialSd', sd) })
 }
 
-const SIMILARITY = 'a similarity to a reference reply, which Gavel does not compute'
+function similarityTrials(name: string, metric: Overlap, mean: Four, sd: Four): PresetRow {
+  return similarity(name, metric, { ...by('trialMean', mean), ...by('trialSd', sd) })
+}
 
 const table5: PresetTable = {
   name: 'cseval-table-5',
@@ -211,9 +242,9 @@ const table5: PresetTable = {
   aspects: ASPECTS,
   decimals: 3,
   rows: [
-    foreignTrials('BLEU_1', [-0.007, -0.147, 0.115, 0.005], [0.022, 0.043, 0.04, 0.025]),
-    foreignTrials('ROUGE_1', [0.213, -0.167, 0.354, 0.2], [0.037, 0.02, 0.027, 0.027]),
-    foreignTrials('METEOR_score', [0.178, -0.207, 0.355, 0.169], [0.032, 0.02, 0.025, 0.023]),
+    similarityTrials('BLEU_1', 'bleu-1', [-0.007, -0.147, 0.115, 0.005], [0.022, 0.043, 0.04, 0.025]),
+    similarityTrials('ROUGE_1', 'rouge-1', [0.213, -0.167, 0.354, 0.2], [0.037, 0.02, 0.027, 0.027]),
+    similarityTrials('METEOR_score', 'meteor', [0.178, -0.207, 0.355, 0.169], [0.032, 0.02, 0.025, 0.023]),
     foreignTrials('BERT_score', [0.227, -0.077, 0.342, 0.249], [0.027, 0.027, 0.02, 0.014]),
     foreignTrials('Toxicity', [-0.019, 0.272, -0.184, -0.107], [0.03, 0.018, 0.037, 0.028]),
     foreignTrials('BART_score', [0.272, -0.198, 0.394, 0.249], [0.024, 0.023, 0.024, 0.021]),
