@@ -78,7 +78,6 @@ export function pacing(scripts: Pick<WaitingScripts, 'recent'>, clock: Clock) {
     if (waiting.size > 0) return
     clearInterval(polling)
     polling = undefined
-    lastOf.clear()
   }
 
   /** Lets those of a class begin for which there is room; returns how many began. */
@@ -96,6 +95,7 @@ export function pacing(scripts: Pick<WaitingScripts, 'recent'>, clock: Clock) {
       comesAfter(next)
       next.begin()
     }
+    if (waiting.size === 0) lastOf.clear()
     return begun
   }
 

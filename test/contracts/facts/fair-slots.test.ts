@@ -87,6 +87,20 @@ describe('fair slots', () => {
     expect(slots.load()).toEqual({ busy: 0, waiting: 0 })
   })
 
+  test('that a large task kept free are given to those behind it once it gives up', async () => {
+    const slots = fairSlots({ all: () => 10 })
+    const stop = new AbortController()
+    const running = await slots.take(whoseIs('a'), never, 6)
+    const large = slots.take(whoseIs('b'), stop.signal, 8)
+    const small = slots.take(whoseIs('c'), never, 4)
+    expect(slots.load()).toEqual({ busy: 6, waiting: 2 })
+    stop.abort(new Error('gone'))
+    await expect(large).rejects.toThrow('gone')
+    expect(slots.load()).toEqual({ busy: 10, waiting: 0 })
+    for (const { free } of [running, await small]) free()
+    expect(slots.load()).toEqual({ busy: 0, waiting: 0 })
+  })
+
   test('leave nothing behind of who gives up waiting, and free the slot of a task that fails', async () => {
     const { slots, begun, start, end } = tasks({ all: 1, each: 1 })
     void start('a1')
