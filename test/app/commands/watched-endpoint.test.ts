@@ -101,6 +101,20 @@ describe('an endpoint is given up', () => {
     expect(waiting).toEqual(['status 502 (http://models.example/v1) Check OPENAI_BASE_URL, and that the server runs.'])
   })
 
+  test('not by one unanswered call before or during a load, of which it tells once', async () => {
+    const { endpoint, ask, waiting } = setUp(90_000)
+    await ask(silence())
+    const loading = new RetryLaterError('unavailable', 'status 502')
+    for (let call = 1; call <= 60; call++) {
+      await ask(loading)
+      if (call % 10 === 0) expect(await ask(silence())).toMatchObject({ code: 'unavailable' })
+    }
+    expect(endpoint.dead()).toBeNull()
+    expect(waiting).toHaveLength(1)
+    for (let call = 1; call <= 30; call++) await ask(loading)
+    expect(endpoint.dead()).not.toBeNull()
+  })
+
   test('as before where nobody is there, or it has answered, however long a load may take', async () => {
     const { endpoint, ask } = setUp(90_000)
     for (let call = 1; call <= 4; call++) expect(await ask(silence())).not.toMatchObject({ code: 'rate-limited' })

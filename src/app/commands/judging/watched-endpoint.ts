@@ -45,6 +45,7 @@ export function watchedEndpoint(
   let dead: OperatorError | null = null
   let answered = false
   let silent: { calls: number; since: number } | null = null
+  let loadingSince: number | null = null
 
   function giveUp(model: string, why: string, todo: string): never {
     if (dead === null) {
@@ -54,23 +55,28 @@ export function watchedEndpoint(
     throw new RetryLaterError('aborted', 'the endpoint was given up', { delayMs: WAIT_MS, costsAttempt: false })
   }
 
+  function giveUpSilent(model: string, error: RetryLaterError): never {
+    const mayLoad = LOADING.test(error.message)
+    giveUp(
+      model,
+      `The model does not answer: ${withServersWords(error)}`,
+      `${remedyFor('unreachable', endpointOf(model), { why: error.message })}${mayLoad ? ' A server that is loading the model may answer so, too: then try again in a minute.' : ''}`,
+    )
+  }
+
   function noteSilence(model: string, error: RetryLaterError): void {
-    const isFirst = silent === null
     silent = { calls: (silent?.calls ?? 0) + 1, since: silent?.since ?? clock() }
-    const mayLoad = load !== null && !answered && LOADING.test(error.message)
-    const most = mayLoad ? { calls: 1, ms: load.ms } : answered ? ANSWERED_BEFORE : NEVER_ANSWERED
-    if (silent.calls >= most.calls && clock() - silent.since >= most.ms)
-      giveUp(
-        model,
-        `The model does not answer: ${withServersWords(error)}`,
-        `${remedyFor('unreachable', endpointOf(model), { why: error.message })}${LOADING.test(error.message) ? ' A server that is loading the model may answer so, too: then try again in a minute.' : ''}`,
-      )
-    if (!mayLoad) return
-    if (isFirst)
-      load.waiting(
-        `${withServersWords(error)} (${withoutSecrets(endpointOf(model).baseUrl)})`,
-        remedyFor('unreachable', endpointOf(model)),
-      )
+    const most = answered ? ANSWERED_BEFORE : NEVER_ANSWERED
+    if (silent.calls >= most.calls && clock() - silent.since >= most.ms) giveUpSilent(model, error)
+  }
+
+  function noteLoading(model: string, error: RetryLaterError, { ms, waiting }: LoadWait): never {
+    silent = null
+    if (loadingSince === null) {
+      loadingSince = clock()
+      const at = endpointOf(model)
+      waiting(`${withServersWords(error)} (${withoutSecrets(at.baseUrl)})`, remedyFor('unreachable', at))
+    } else if (clock() - loadingSince >= ms) giveUpSilent(model, error)
     throw new RetryLaterError('rate-limited', error.message, { costsAttempt: false, cause: error })
   }
 
@@ -93,7 +99,10 @@ export function watchedEndpoint(
                 `The model ${name} cannot be asked: ${withServersWords(error)}`,
                 remedyFor(error.operatorAction, endpointOf(name)),
               )
-          } else if (error instanceof RetryLaterError && error.code === 'unavailable') noteSilence(request.model, error)
+          } else if (error instanceof RetryLaterError && error.code === 'unavailable') {
+            if (load !== null && !answered && LOADING.test(error.message)) noteLoading(request.model, error, load)
+            noteSilence(request.model, error)
+          }
           // Any other error is an answer.
           else if (
             error instanceof PermanentError ||
