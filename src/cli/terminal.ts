@@ -1,7 +1,7 @@
 import { printable, printableJson } from '../contracts/facts/printable.ts'
 import { Drawing, type Look } from './drawing.ts'
 
-export { printable, printableJson } from '../contracts/facts/printable.ts'
+export { printable, printableJson, printableSentence } from '../contracts/facts/printable.ts'
 export { type Drawing, paragraph, table } from './drawing.ts'
 
 /**

@@ -1,5 +1,5 @@
 import type { Tone, TonedText } from '../../cli/drawing.ts'
-import { type Drawing, paragraph, printable } from '../../cli/terminal.ts'
+import { type Drawing, paragraph, printable, printableSentence } from '../../cli/terminal.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { Verdict } from '../../contracts/facts/verdict.ts'
 import { PROTOCOLS } from '../../protocols/registry.ts'
@@ -29,7 +29,7 @@ export function toneOf({
 
 /** A verdict as one line for a person, with the beginning of what was judged where that is known. */
 export function verdictLine(of: Verdict, words = ''): Drawing {
-  const degraded = of.degraded.map((text) => printable(text, 80)).join('; ')
+  const degraded = of.degraded.map((text) => printableSentence(text, 80)).join('; ')
   const final = of.final ? ' final' : ''
   const scores = Object.entries(of.scores).map(
     ([name, score]) => `${printable(name, 30)} ${Math.round(score * 1000) / 1000}`,

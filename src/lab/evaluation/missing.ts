@@ -1,3 +1,4 @@
+import { printableSentence } from '../../contracts/facts/printable.ts'
 import type { EvaluationCell } from './evaluation.ts'
 import { type ItemOutcome, isWithoutExamples } from './outcomes.ts'
 
@@ -56,6 +57,5 @@ function degradedShare(cells: readonly EvaluationCell[]): string | null {
 
 /** A reason without its numbers, so that reasons of one kind count together. */
 function kindOf(why: string): string {
-  const kind = why.replace(/\d+/g, 'N')
-  return kind.length <= LONGEST_REASON ? kind : `${kind.slice(0, LONGEST_REASON - 1).toWellFormed()}…`
+  return printableSentence(why.replace(/\d+/g, 'N'), LONGEST_REASON)
 }

@@ -70,6 +70,21 @@ describe.each(Object.entries(ATTACKS))('a text with %s', (_, attack) => {
   })
 })
 
+it('names what a verdict lacks in whole words', () => {
+  const why = 'perspective feminist: no readable answer of the model gpt-oss-20b in five attempts, the last'
+  const counts = { ...noComments(), accepted: 0, judged: 0 }
+  const verdict: Pick<Verdict, 'id' | 'label' | 'degraded' | 'scores' | 'final' | 'decidedBy'> = {
+    id: 'v',
+    label: 'hate',
+    decidedBy: 'judge',
+    scores: {},
+    final: false,
+    degraded: [`${why} one`, 'short'],
+  }
+  const said = String(verdictLine({ ...verdict, counts, timing: { decidedAt: '' }, usage: { calls: 1 } } as Verdict))
+  expect(said).toContain('[perspective feminist: no readable answer of the model gpt-oss-20b in five…; short]')
+})
+
 it('no text drives a terminal, and every JSON says the same', async () => {
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 200 }), async (text) => {
