@@ -40,7 +40,8 @@ export function summaryOf(
     const says = debateAgainst(of, seed, paper !== null)
     return says === null ? [] : [many ? `${name}: ${says}` : says]
   })
-  const [first, ...others] = paper === null ? verdicts : [paper.stoodIn ?? PAPERS_OWN, ...verdicts]
+  const asked = cells.some(({ perItem: { calls } }) => calls > 0)
+  const [first, ...others] = paper === null || !asked ? verdicts : [paper.stoodIn ?? PAPERS_OWN, ...verdicts]
   const missing = whatIsMissing(cells)
   const unanswered = whatWasNotAnswered(cells.flatMap(({ outcomes }) => outcomes))
   return [
