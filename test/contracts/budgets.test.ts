@@ -81,7 +81,9 @@ describe('budgets, in Redis', () => {
     expect(await client.exists(keyUnder(prefix)(`budget:account:verdict:${call.caseId}`))).toBe(0)
   })
 
-  it('are not exceeded by eight processes that spend at once, nor by one of them that is killed', async () => {
+  it('are not exceeded by eight processes that spend at once, nor by one of them that is killed', async ({
+    signal,
+  }) => {
     const prefix = `test-${randomUUID()}`
     const limit = 80_000
     const settings = budgetSettings({
@@ -91,7 +93,7 @@ describe('budgets, in Redis', () => {
     const budgets = redisBudgets(client, keyUnder(prefix), settings)
     const program = fileURLToPath(new URL('./budgets-spender.ts', import.meta.url))
     const spenders = Array.from({ length: 8 }, (_, number) =>
-      spender([program, server.settings.REDIS_URL ?? '', prefix, JSON.stringify(settings), String(number)]),
+      spender([program, server.settings.REDIS_URL ?? '', prefix, JSON.stringify(settings), String(number)], signal),
     )
     const ends = Promise.all(spenders.map(({ end }) => end))
     let running = true
@@ -106,8 +108,9 @@ describe('budgets, in Redis', () => {
       }
     }
     const watching = watch()
-    const said = await ends
-    running = false
+    const said = await ends.finally(() => {
+      running = false
+    })
     await watching
     const standing = await budgets.total()
     const survived = said.flatMap((line) => (line === null ? [] : [line]))
@@ -125,11 +128,11 @@ describe('budgets, in Redis', () => {
   })
 })
 
-/** A child; its end is what it said, or null where it was killed. */
-function spender(args: readonly string[]) {
+/** A child; its end is what it said, or null where it was killed. None outlives a test that ran out of its time. */
+function spender(args: readonly string[], signal: AbortSignal) {
   let child: ReturnType<typeof execFile> | undefined
   const end = new Promise<{ granted: number; spent: number } | null>((resolve, reject) => {
-    child = execFile(process.execPath, args, (error, stdout, stderr) => {
+    child = execFile(process.execPath, args, { signal }, (error, stdout, stderr) => {
       if (error?.signal === 'SIGKILL') resolve(null)
       else if (error !== null) reject(new Error(stderr, { cause: error }))
       else resolve(JSON.parse(stdout) as { granted: number; spent: number })
