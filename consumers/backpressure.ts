@@ -134,7 +134,7 @@ export function backlogSignals(deps: {
  * long wait.
  */
 function ageOfNextDue(deps: {
-  threads: Pick<ThreadStore, 'due' | 'read'>
+  threads: Pick<ThreadStore, 'due' | 'head'>
   streamNow: () => Promise<number>
   maxOpen: number
   clock: Clock
@@ -150,8 +150,8 @@ function ageOfNextDue(deps: {
     }
     if (seen?.thread !== thread) seen = { thread, since: clock() }
     const { since } = seen
-    const state = await threads.read(next)
-    return Math.max(0, clock() - (state?.dueSince ?? since))
+    const head = await threads.head(next)
+    return Math.max(0, clock() - (head?.dueSince ?? since))
   }
 }
 

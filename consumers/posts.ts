@@ -63,7 +63,7 @@ async function judgesOf(
 ): Promise<readonly JudgingProtocol[]> {
   const drawn = routes.of(ref, post)
   if (drawn.length === routes.of(ref, post, EVERYBODY).length) return drawn
-  const known = await threads.outline(ref)
+  const known = await threads.head(ref)
   return known === null ? drawn : routes.of(ref, post, known.revisions)
 }
 

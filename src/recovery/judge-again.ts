@@ -26,7 +26,7 @@ export interface StagedThreads {
 
 /** The parts of `gavel judge-again`. */
 export interface AgainParts extends Pick<RecoveryParts, 'topics' | 'history' | 'protocols' | 'clock'> {
-  readonly threads: Pick<ThreadStore, 'read' | 'countDue'>
+  readonly threads: Pick<ThreadStore, 'head' | 'countDue'>
   readonly cases: Pick<CaseStore, 'unansweredUntil'>
   readonly store: JudgeAgainStore
   readonly staging: () => StagedThreads
@@ -211,7 +211,7 @@ async function readMessages(run: AgainRun, subjects: readonly AgainSubject[]) {
   // From here on the store knows of what is deleted from them: it may be accepted before it is read here.
   await store.watch(subjects.map(({ ref }) => ref))
   const versions = new Map<string, number | null>()
-  for (const { ref } of subjects) versions.set(subjectKey(ref), (await threads.read(ref))?.version ?? null)
+  for (const { ref } of subjects) versions.set(subjectKey(ref), (await threads.head(ref))?.version ?? null)
   const whole: AcceptedRanges = new Map(
     await Promise.all(inputsOf({ topics }).map(async (topic) => [topic, await history.rangesOf(topic, null)] as const)),
   )

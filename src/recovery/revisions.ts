@@ -50,9 +50,9 @@ export async function restoreRevisions(
   await sideBySide(run, live, 'revisions restored', async ({ ref, last }) => {
     const published = [...last.values()]
     if (dryRun) {
-      const state = await threads.read(ref)
+      const head = await threads.head(ref)
       revisions += published.filter(
-        ({ protocol, revision, deleted }) => !deleted && (state?.revisions.get(protocol)?.revision ?? 0) < revision,
+        ({ protocol, revision, deleted }) => !deleted && (head?.revisions.get(protocol)?.revision ?? 0) < revision,
       ).length
       return
     }

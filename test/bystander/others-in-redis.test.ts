@@ -1,13 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { expect } from 'vitest'
+import { ageOfOldestDue } from '../../consumers/backpressure.ts'
+import { decisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
+import { decisionHandler } from '../../src/judging/engine/decision-handler.ts'
+import { router } from '../../src/judging/engine/routes.ts'
 import { askedThread } from '../../src/judging/threads/asked.ts'
 import { keysUnder } from '../../src/store/redis/keys.ts'
 import { redisStores } from '../../src/store/redis-stores.ts'
 import { ARRIVAL, endOf, HOUR, postOf, RULES, recordOf, retractionOf, said, T0, thread } from '../contracts/samples.ts'
 import { IN_PROOF } from '../support/in-proof.ts'
 import { onRedis } from '../support/on-redis.ts'
+import { protocolNamed } from '../support/parts.ts'
+import { WRITES } from '../support/verdicts.ts'
 
 // What a bystander's post and question cost in Redis, by how much it holds of others. Commands are counted, those within scripts
 // too: as many of them as there are others would hold up everybody.
@@ -176,6 +182,66 @@ onRedis.for(CROWDS)(
       }
       const [few, many] = [await beside(FEW), await beside(MANY)]
       for (const [nth, count] of many.entries()) expect(count).toBeLessThanOrEqual(1.1 * (few[nth] ?? 0) + 2)
+    } finally {
+      await stores.close()
+    }
+  },
+)
+
+onRedis(
+  'to decide on a thread, or to know how long one has been due, reads no more of many comments',
+  async ({ redis }) => {
+    const stores = await storesOn(redis.settings.REDIS_URL ?? '')
+    const { threads, client } = stores
+    const protocols = [protocolNamed('rumor', { labels: ['good', 'bad'] })]
+    const decide = decisionHandler({
+      ...stores,
+      protocols,
+      routes: router(protocols, {}, () => 0),
+      clock: () => T0,
+      report: () => {},
+      writes: WRITES,
+    })
+    const sent = async (run: () => Promise<unknown>) => {
+      const bytes = async () => Number(/total_net_output_bytes:(\d+)/.exec(await client.info('stats'))?.[1])
+      const before = await bytes()
+      await run()
+      return (await bytes()) - before
+    }
+    try {
+      let offset = 0
+      const readOf = async (comments: number) => {
+        const ref = thread(`p${comments}`)
+        await put(stores, ref.postId, ref.tenant, false)
+        const all = Array.from({ length: comments }, (_, nth) => said(`c${nth}`, { author: `a${nth}` }))
+        await threads.putComments(ref, all, T0, { ...RULES, maxComments: comments })
+        const age = ageOfOldestDue({
+          threads,
+          streamNow: async () => Number.MAX_SAFE_INTEGER,
+          maxOpen: 9,
+          clock: () => T0,
+        })
+        const place = { topic: 'decisions', partition: 0, offset: String(offset++), timestamp: T0 }
+        const message = {
+          subjectId: ref.postId,
+          tenant: ref.tenant,
+          protocol: 'rumor',
+          label: 'good',
+          by: 'ann',
+          why: 'so',
+        }
+        const decision = decisionMessage.parse({ ...message, against: 0, at: new Date(T0).toISOString() })
+        const reads = [age, () => decide(decision, place)]
+        const counts = await reads.reduce<Promise<number[]>>(
+          async (before, read) => [...(await before), await sent(read)],
+          Promise.resolve([]),
+        )
+        await threads.deletePost(ref, retractionOf(ref))
+        return counts
+      }
+      await readOf(10)
+      const [few, many] = [await readOf(FEW), await readOf(2 * FEW)]
+      for (const [nth, bytes] of many.entries()) expect(bytes).toBeLessThanOrEqual((few[nth] ?? 0) + 100)
     } finally {
       await stores.close()
     }

@@ -7,7 +7,7 @@ import {
   pressureWatch,
 } from '../../consumers/backpressure.ts'
 import type { Report } from '../../src/contracts/ports/report.ts'
-import type { ThreadState } from '../../src/contracts/ports/threads.ts'
+import type { ThreadHead } from '../../src/contracts/ports/threads.ts'
 
 const SETTINGS = { pauseAtDue: 100, pauseAtOutbox: 50, pauseAtAge: 60_000, resumeAtShare: 0.5 }
 
@@ -109,7 +109,7 @@ it('knows since when the next thread is due by its own record, or by how long it
         asked.push(maxOpen)
         return line.slice(0, limit).flatMap((ref) => ref ?? [])
       },
-      read: async ({ postId }) => ({ dueSince: since.get(postId) ?? null }) as ThreadState,
+      head: async ({ postId }) => ({ dueSince: since.get(postId) ?? null }) as ThreadHead,
     },
     streamNow: async () => Number.NEGATIVE_INFINITY,
     maxOpen: 7,
@@ -134,7 +134,7 @@ it('knows how long the oldest of the tenant whose turn it is has waited, though 
   const age = ageOfOldestDue({
     threads: {
       due: async () => line,
-      read: async () => ({ dueSince: NOW - 1_000 }) as ThreadState,
+      head: async () => ({ dueSince: NOW - 1_000 }) as ThreadHead,
       dueSince: async (tenant) => since.get(tenant) ?? null,
     },
     streamNow: async () => Number.NEGATIVE_INFINITY,

@@ -1129,7 +1129,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       })
 
       it('says what stands of it without its words, as it is read with them', async () => {
-        expect(await stores.threads.outline(p1)).toBeNull()
+        expect([await stores.threads.outline(p1), await stores.threads.head(p1)]).toEqual([null, null])
         await stores.threads.putPost(p1, postOf(p1), { ...ARRIVAL, firstDue: FIRST_DUE }, RULES)
         await put([said('c1'), said('c2'), unsaid('c1'), unsaid('c3')])
         const record = await openCase(stores, p1, { nextDue: FIRST_DUE })
@@ -1137,12 +1137,16 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         const outline = await stores.threads.outline(p1)
         expect(outline).toMatchObject({ accepted, late, final, dueSince, nextAge, dormantFor, kept: 1 })
         expect(outline?.revisions.get('rumor')).toMatchObject({ revision: 1, final: false, openId: record.id })
+        const { post, version } = await readThread(stores, p1)
+        const head = await stores.threads.head(p1)
+        expect(head).toMatchObject({ post, version, dueSince })
+        expect(head?.revisions.get('rumor')).toMatchObject({ revision: 1, final: false, openId: record.id })
         const judged = thread('judged')
         await stores.threads.putPost(judged, postOf(judged), { ...ARRIVAL, firstDue: FIRST_DUE }, RULES)
         await judgeOnce(stores, judged)
         expect((await stores.threads.outline(judged))?.revisions.get('rumor')?.published).toBe(1)
         await stores.threads.deletePost(p1, retractionOf(p1))
-        expect(await stores.threads.outline(p1)).toBeNull()
+        expect([await stores.threads.outline(p1), await stores.threads.head(p1)]).toEqual([null, null])
       })
 
       it('weighs as much as the comments that it keeps, deleted ones among them, and a long post', async () => {

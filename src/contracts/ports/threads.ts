@@ -81,9 +81,8 @@ export interface Arrival {
 /** What becomes of a message that a thread may keep. `over-share`: with it its tenant would hold more than it may; nothing is done. */
 export type KeepingOutcome = Outcome | 'over-share'
 
-/** What stands of a thread but its words. */
-export interface ThreadOutline
-  extends Pick<ThreadState, 'accepted' | 'late' | 'final' | 'dueSince' | 'nextAge' | 'dormantFor'> {
+/** A thread's post, and how far it is judged. */
+export interface ThreadHead extends Pick<ThreadState, 'post' | 'version' | 'dueSince'> {
   readonly revisions: ReadonlyMap<
     string,
     {
@@ -94,6 +93,12 @@ export interface ThreadOutline
       readonly openId: string | null
     }
   >
+}
+
+/** What stands of a thread but its words. */
+export interface ThreadOutline
+  extends Pick<ThreadState, 'accepted' | 'late' | 'final' | 'dueSince' | 'nextAge' | 'dormantFor'>,
+    Pick<ThreadHead, 'revisions'> {
   /** How many comments are kept, without deleted ones. */
   readonly kept: number
 }
@@ -323,6 +328,8 @@ export interface ThreadStore {
    */
   orderDue(until: number, now: number, most: number, putBackMs: number): Promise<void>
   read(ref: ThreadRef): Promise<ThreadState | null>
+  /** The same without comments and what cases carry, at a cost that grows with neither. */
+  head(ref: ThreadRef): Promise<ThreadHead | null>
   /** The same without words, at a cost that does not grow with them. */
   outline(ref: ThreadRef): Promise<ThreadOutline | null>
   /** An image that was set aside from the thread's post as it is now, a data: address; null if it has none of this hash. */

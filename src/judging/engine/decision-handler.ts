@@ -13,7 +13,7 @@ import { labelsForPeople, type Protocol } from './script.ts'
 /** What decisions are carried out with. */
 export interface DecisionContext {
   readonly decisions: Pick<DecisionStore, 'decide'>
-  readonly threads: Pick<ThreadStore, 'read'>
+  readonly threads: Pick<ThreadStore, 'head'>
   readonly protocols: readonly Protocol[]
   readonly routes: Pick<Router, 'of'>
   readonly clock: Clock
@@ -61,7 +61,7 @@ async function decidable(
   if (message.label !== undefined && !labels.includes(message.label))
     return refused('invalid', `label: none of ${protocol.name}'s: ${labels.join(', ')}`)
   const decision = decisionOf(message, place, kind)
-  const state = await threads.read(decision.ref)
+  const state = await threads.head(decision.ref)
   const isJudged =
     state === null ||
     state.post === null ||

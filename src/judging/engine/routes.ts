@@ -110,13 +110,13 @@ export function kindNamed(protocol: Protocol | undefined, kind: SubjectKind): { 
 }
 
 /** The newest published verdict of what a label is about; null where none is known. */
-export function newestVerdict(threads: Pick<ThreadStore, 'outline'>, protocols: readonly Protocol[]) {
+export function newestVerdict(threads: Pick<ThreadStore, 'head'>, protocols: readonly Protocol[]) {
   return async (of: { tenant: string; subjectId: string; protocol: string }): Promise<string | null> => {
     const { tenant, subjectId, protocol: name } = of
     const protocol = protocols.find((one) => one.name === name)
     if (protocol === undefined) return null
     const kind = protocol.subject === 'reply' ? 'reply' : 'post'
-    const known = (await threads.outline({ tenant, postId: subjectId, kind }))?.revisions.get(name)
+    const known = (await threads.head({ tenant, postId: subjectId, kind }))?.revisions.get(name)
     const revision = known?.published ?? (known?.openId === null ? known.revision : undefined)
     if (revision === undefined) return null
     return verdictId({ protocol: name, tenant, subjectId, revision, ...kindNamed(protocol, kind) })

@@ -3,7 +3,7 @@ import { setAside } from '../../contracts/facts/kept-image.ts'
 import { classOf } from '../../contracts/facts/service-class.ts'
 import { shareOf } from '../../contracts/facts/share.ts'
 import { COMMENT_CHARACTERS, type ThreadRef } from '../../contracts/facts/thread.ts'
-import type { ThreadOutline, ThreadStore } from '../../contracts/ports/threads.ts'
+import type { ThreadOutline, ThreadState, ThreadStore } from '../../contracts/ports/threads.ts'
 import {
   answerBytes,
   KEEP_REQUESTS_MS,
@@ -140,10 +140,8 @@ export function memoryThreads(
     countDue: async (until) => threads.due().filter(({ at }) => at <= until).length,
     tenantsOverDue: async (until, most) => tenantsOverDue(threads, until, most),
 
-    async read(ref) {
-      const thread = threads.find(ref)
-      return thread === null ? null : stateOf(thread)
-    },
+    read: async (ref) => readFrom(threads, ref),
+    head: async (ref) => readFrom(threads, ref),
     outline: async (ref) => outlineOf(threads.find(ref)),
     // Its posts are never written out.
     keptImage: async () => null,
@@ -191,6 +189,11 @@ export function memoryThreads(
     },
   }
   return store
+}
+
+function readFrom(threads: ThreadTable, ref: ThreadRef): ThreadState | null {
+  const thread = threads.find(ref)
+  return thread === null ? null : stateOf(thread)
 }
 
 function tenantsOverDue(threads: ThreadTable, until: number, most: number): string[] {

@@ -5,7 +5,7 @@ import type { ThreadStore } from '../../contracts/ports/threads.ts'
 import { TOMBSTONE } from '../../judging/threads/thread-bytes.ts'
 import { NO_FENCING } from '../redis/incarnation.ts'
 import { type Keys, memberOf } from '../redis/keys.ts'
-import { script } from '../redis/script.ts'
+import { pairs, script } from '../redis/script.ts'
 import { threadAsked } from './redis-asked.ts'
 import type { ThreadContext } from './redis-context.ts'
 import { threadErasure } from './redis-erasure.ts'
@@ -14,6 +14,7 @@ import { threadOpening } from './redis-opening.ts'
 import { outlineOf, stateOf } from './redis-state.ts'
 
 const outline = script('thread/outline', { keys: ['thread', 'comments'], args: ['tombstone'] })
+const head = script('thread/head', { keys: ['thread'], args: [] })
 const outlined = z.tuple([z.array(z.string()), z.number()])
 const heldBy = script('thread/held-by', { keys: ['kept'], args: ['tenant', 'now'] })
 const tenantsOver = script('thread/tenants-over', { keys: ['kept'], args: ['bytes', 'limit', 'now'] })
@@ -47,13 +48,16 @@ export function redisThreads(
       ])
       return stateOf(ref, fields, said)
     },
+    async head(ref) {
+      const read = z.array(z.string()).parse(await head(client, { thread: keys.thread(memberOf(ref)) }))
+      return stateOf(ref, Object.fromEntries(pairs(read)), {})
+    },
     async outline(ref) {
       const member = memberOf(ref)
       const [thread, comments] = [keys.thread(member), keys.comments(member)]
       const asked = await outline(client, { thread, comments, tombstone: TOMBSTONE.length })
       const [read, kept] = outlined.parse(asked)
-      const fields = read.flatMap((name, at) => (at % 2 === 0 ? [[name, read[at + 1] ?? ''] as const] : []))
-      return outlineOf(ref, Object.fromEntries(fields), kept)
+      return outlineOf(ref, Object.fromEntries(pairs(read)), kept)
     },
     async weigh(ref) {
       const member = memberOf(ref)

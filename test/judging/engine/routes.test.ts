@@ -30,8 +30,8 @@ test.each([
   ['the last one where no case is open', { revision: 5, final: true, openId: null }, 5],
   ['none while the only one is open', { revision: 1, final: false, openId: 'a case' }, null],
 ])('the newest verdict of a subject is %s', async (_, known, revision) => {
-  const outline = { accepted: 0, late: 0, final: false, dueSince: null, nextAge: null, dormantFor: [], kept: 0 }
-  const threads = { outline: async () => ({ ...outline, revisions: new Map([['rumor', known]]) }) }
+  const head = { post: null, version: 1, dueSince: null }
+  const threads = { head: async () => ({ ...head, revisions: new Map([['rumor', known]]) }) }
   const found = await newestVerdict(threads, all)({ tenant: 'default', subjectId: 'p', protocol: 'rumor' })
   const about = { protocol: 'rumor', tenant: 'default', subjectId: 'p', crossKind: false, asked: false }
   expect(found).toBe(revision === null ? null : verdictId({ ...about, revision }))
