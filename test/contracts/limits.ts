@@ -61,15 +61,15 @@ export function limitsContract(name: string, make: MakeLimits): void {
     })
 
     it('grant as many calls as a window may hold, then say when the first leaves it', async () => {
-      const three = [scope({ callsPerMinute: 3 })]
-      const tickets = [await grant(three), await grant(three), await grant(three)]
+      const two = [scope({ callsPerMinute: 2 })]
+      const tickets = [await grant(two), await grant(two)]
       for (const ticket of tickets) await limits.settle(ticket, 0)
-      const { waitMs, scope: by } = await refusal(three, 0, 'late')
+      const { waitMs, scope: by } = await refusal(two, 0, 'late')
       expect(by).toBe('model:m')
       expect(waitMs).toBeGreaterThan(SHORT.windowMs / 2)
       expect(waitMs).toBeLessThanOrEqual(SHORT.windowMs + SLACK)
       await pass(waitMs)
-      await grant(three, 0, 'late')
+      await grant(two, 0, 'late')
     })
 
     it('grant as many tokens as a window may hold', async () => {
@@ -263,7 +263,8 @@ export function limitsContract(name: string, make: MakeLimits): void {
     const callsOf = (count: number, given: Partial<LimitedCall>) =>
       Array.from({ length: count }, () => limitedCall(given))
 
-    const SIX: readonly ScopeLimits[] = [{ callsPerMinute: 6 }, { inFlight: 6 }]
+    // Of ten calls six are granted at once.
+    const SIX: readonly ScopeLimits[] = [{ callsPerMinute: 10 }, { inFlight: 6 }]
 
     it.each(SIX)(
       'let tenants take turns, so that one with calls of many accounts holds up none with few: %o',
@@ -273,6 +274,53 @@ export function limitsContract(name: string, make: MakeLimits): void {
         expect(order.slice(0, 7).filter(({ tenant }) => tenant === 'quiet')).toHaveLength(3)
       },
     )
+
+    it('have room soon for a tenant that comes after a burst of another, and give it its turns from then on', async () => {
+      const windowMs = 2_400
+      ;({ limits, pass } = make({ windowMs }))
+      const twenty = [scope({ callsPerMinute: 20 })]
+      const start = await grant(twenty)
+      await limits.settle(start, 0)
+      const asking = new Set([...callsOf(25, { tenant: 'loud' }), ...callsOf(2, { tenant: 'quiet' })])
+      const order: (Ticket & { tenant: string })[] = []
+      while (order.filter(({ tenant }) => tenant === 'quiet').length < 2) {
+        for (const call of asking) {
+          const reply = await limits.reserve(twenty, call)
+          if (!reply.granted) continue
+          await limits.settle(reply.ticket, 0)
+          asking.delete(call)
+          order.push({ ...reply.ticket, tenant: call.tenant })
+        }
+        await pass(20)
+      }
+      expect(order.length).toBeLessThanOrEqual(15)
+      expect(order.at(-1)?.at).toBeLessThan(start.at + windowMs)
+    })
+
+    it('have room within a tenth of the window for whoever comes first to an empty line, whatever was granted before', async () => {
+      const windowMs = 600
+      const step = fc.record({ wait: fc.integer({ min: 0, max: 200 }), calls: fc.integer({ min: 0, max: 60 }) })
+      const settings = fc.constantFrom({ callsPerMinute: 60 }, { tokensPerMinute: 600 })
+      await fc.assert(
+        fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 6 }), settings, async (steps, given) => {
+          const { limits: fast, pass: wait } = make({ windowMs })
+          for (const { wait: ms, calls: count } of steps) {
+            await wait(ms)
+            for (let n = 0; n < count; n++) {
+              const reply = await fast.reserve(
+                [scope(given)],
+                limitedCall({ tenant: 'loud', tokens: 10, asker: 'loud' }),
+              )
+              if (!reply.granted) break
+              await fast.settle(reply.ticket, 10)
+            }
+          }
+          const reply = await fast.reserve([scope(given)], limitedCall({ tenant: 'quiet', tokens: 10 }))
+          expect(reply.granted ? 0 : reply.waitMs).toBeLessThanOrEqual(windowMs / 10)
+        }),
+        { numRuns: 8 },
+      )
+    })
 
     it('keep no place at a model for a tenant that its own limit holds back', async () => {
       const [model, tenant] = [scope({ inFlight: 2 }), scope({ inFlight: 1 }, 'tenant:loud')]
@@ -308,7 +356,7 @@ export function limitsContract(name: string, make: MakeLimits): void {
 
     it('let the accounts of a tenant take turns', async () => {
       const calls = [...callsOf(30, { accountKey: 'flood' }), ...callsOf(3, { accountKey: 'other' })]
-      const order = await grantedInTurn({ callsPerMinute: 6 }, calls, 8)
+      const order = await grantedInTurn({ callsPerMinute: 10 }, calls, 8)
       expect(order.slice(0, 7).filter(({ accountKey }) => accountKey === 'other')).toHaveLength(3)
     })
 
@@ -327,13 +375,13 @@ export function limitsContract(name: string, make: MakeLimits): void {
     it('give a class no more than its share where its tenants ask for one call each, again and again', async () => {
       const rest = callsOf(20, { tenant: 'loud' })
       const asked = Array.from({ length: 20 }, (_, n) => limitedCall({ tenant: `asks ${n}`, serviceClass: 'waiting' }))
-      const order = await grantedInTurn({ callsPerMinute: 6 }, [...rest, ...asked], 15)
+      const order = await grantedInTurn({ callsPerMinute: 10 }, [...rest, ...asked], 15)
       expect(order.filter(({ tenant }) => tenant === 'loud')).toHaveLength(10)
     })
 
     it('share out tokens as well as calls: large calls have fewer turns', async () => {
       const calls = [...callsOf(12, { tenant: 'large', tokens: 40 }), ...callsOf(12, { tenant: 'small', tokens: 10 })]
-      const order = await grantedInTurn({ tokensPerMinute: 240 }, calls, 10, 40)
+      const order = await grantedInTurn({ tokensPerMinute: 400 }, calls, 10, 40)
       expect(order.filter(({ tenant }) => tenant === 'large').length).toBeLessThanOrEqual(3)
       expect(order.filter(({ tenant }) => tenant === 'large').length).toBeGreaterThanOrEqual(1)
     })

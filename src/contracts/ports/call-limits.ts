@@ -52,7 +52,9 @@ export type LimitReply =
 
 /**
  * Capacity for calls, shared by all processes. In no sliding minute are more calls or tokens granted than a scope
- * allows; only usage above what was reserved can exceed it, and then later calls wait for that as well.
+ * allows; only usage above what was reserved can exceed it, and then later calls wait for that as well. About half of a limit may
+ * be granted at once. What is left is granted only as far as it lasts, at half of the limit's rate, until more leaves the window:
+ * one tenant's burst must not take the whole minute of the others.
  */
 export interface CallLimits {
   /**

@@ -11,6 +11,7 @@ import {
   partOfLimits,
   partyOf,
   recheckAfter,
+  type ScopeLimits,
   type Ticket,
 } from '../../contracts/ports/call-limits.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
@@ -66,19 +67,15 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
 
   /** How long this scope makes a call wait, 0 if it has room; updates the waiting line. */
   function waitIn({ name, limits }: LimitScope, call: LimitedCall): number {
+    const { inFlight = Infinity } = limits
     const now = clock()
     const scope = scopeNow(name)
-    const { tokens } = call
-    const { callsPerMinute = Infinity, tokensPerMinute = Infinity, inFlight = Infinity } = limits
     const found = scope.line.find((one) => isSame(one, call))
-    const used = { calls: sum(scope.entries, 'calls'), tokens: sum(scope.entries, 'tokens') }
-    const over = (ahead: CallsAhead) => ({
-      calls: used.calls + ahead.calls + 1 - callsPerMinute,
-      tokens: used.tokens + ahead.tokens + tokens - tokensPerMinute,
-    })
     const head = firstOf(scope)
-    const beside = over(head === undefined || head === found ? NONE_AHEAD : { calls: 1, tokens: head.tokens })
-    const lacks = beside.calls > 0 || beside.tokens > 0
+    // Nobody takes what the first in line could have now.
+    const isFirst = head === undefined || head === found
+    const [before, next] = isFirst ? [NONE_AHEAD, call] : [{ calls: 1, tokens: call.tokens }, head]
+    const lacks = roomAfter(scope.entries, limits, before, next.tokens) > 0
     // The next place is for whoever of the first one's party comes first: one that stays empty until it comes itself is lost to all.
     const kept = head === undefined || head.party === partyOf(call) ? 0 : 1
     if (!lacks && scope.places.size + kept < inFlight) {
@@ -86,11 +83,11 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
       return 0
     }
     const others = scope.line.filter((one) => one !== found).length
-    const own = found ?? join(scope, call, partOfLimits(limits, tokens))
+    const own = found ?? join(scope, call, partOfLimits(limits, call.tokens))
     const ahead = aheadOf(scope, own, (nth) => Math.min(others, rankOf(scope, own, nth)))
-    const left = lacks ? whenLeft(scope.entries, over(ahead)) : Infinity
+    const room = lacks ? roomAfter(scope.entries, limits, ahead, call.tokens) : Infinity
     const early = !lacks || scope.places.size > 0 ? recheckAfter(ahead.calls, settings) : Infinity
-    const wait = Math.ceil(Math.max(1, Math.min(left, early)))
+    const wait = Math.ceil(Math.max(1, Math.min(room, early)))
     own.lostAt = now + wait + lateMs
     return wait
   }
@@ -113,14 +110,25 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
     return isAlone ? before : before * bothClasses(settings.classes, serviceClass)
   }
 
-  function whenLeft(entries: readonly Entry[], over: CallsAhead): number {
-    let { calls, tokens } = over
-    for (const entry of entries) {
-      calls -= entry.calls
-      tokens -= entry.tokens
-      if (calls <= 0 && tokens <= 0) return entry.at + windowMs + 1 - clock()
+  /**
+   * In how many ms, 0 for now, a call of so many tokens has room after those ahead: when it fits, and what is left lasts at half
+   * of the limit's rate until more leaves the window, so that whoever comes next has soon room, too.
+   */
+  function roomAfter(entries: readonly Entry[], limits: ScopeLimits, ahead: CallsAhead, wanted: number): number {
+    const { callsPerMinute = Number.MAX_SAFE_INTEGER, tokensPerMinute = Number.MAX_SAFE_INTEGER } = limits
+    let callsLeft = callsPerMinute - sum(entries, 'calls') - ahead.calls
+    let tokensLeft = tokensPerMinute - sum(entries, 'tokens') - ahead.tokens
+    const fits = () => callsLeft >= 1 && tokensLeft >= wanted
+    const part = () => Math.min(callsLeft / callsPerMinute, tokensLeft / tokensPerMinute)
+    let wait = 0
+    for (const { at, calls, tokens } of entries) {
+      const lasts = fits() ? 2 * windowMs * part() : 0
+      if (lasts >= windowMs) return wait
+      wait = Math.max(wait, at + windowMs + 1 - clock() - lasts)
+      callsLeft += calls
+      tokensLeft += tokens
     }
-    return windowMs + 1
+    return fits() ? wait : Math.max(wait, windowMs + 1)
   }
 
   function end(ticket: Ticket, tokens: number, callsBack: 0 | 1): void {

@@ -34,25 +34,31 @@ local bucket = math.floor(now / bucket_ms)
 local first, whole = bucket - buckets, buckets * bucket_ms
 local me = need .. '|' .. asker
 
--- In how many ms enough buckets will have left the window for this many calls and tokens, looking at most one bucket ahead.
-local function when_left(window, oldest, over_calls, over_tokens, until_bucket)
-  if not oldest then return whole end
-  local at = oldest
-  while at <= until_bucket do
-    local fields = {}
-    for one = at, math.min(at + 49, until_bucket) do
-      fields[#fields + 1] = 'c' .. one
-      fields[#fields + 1] = 't' .. one
+-- How long what a limit leaves lasts at half of the limit's rate; 0 where one call of so many tokens does not fit.
+local function lasts(scope, calls_left, tokens_left, wanted)
+  if calls_left < 1 or tokens_left < wanted then return 0 end
+  return 2 * whole * math.min(calls_left / scope.max_calls, tokens_left / scope.max_tokens)
+end
+-- In how many ms, 0 for now, a call has room: when it fits, and what is left lasts until more leaves the window, so that whoever
+-- comes next has soon room, too. Looks until more than `most` ms are found.
+local function room_in(scope, slid, calls_left, tokens_left, wanted, most)
+  local wait, oldest, counts = 0, slid.oldest or 0, nil
+  for at = oldest, slid.oldest and slid.newest or -1 do
+    local lasting = lasts(scope, calls_left, tokens_left, wanted)
+    if lasting >= whole or wait > most then return wait end
+    wait = math.max(wait, (at + 1 + buckets) * bucket_ms - now - lasting)
+    local nth = (at - oldest) % 50
+    if nth == 0 then
+      local fields = {}
+      for one = at, math.min(at + 49, slid.newest) do
+        fields[#fields + 1] = 'c' .. one
+        fields[#fields + 1] = 't' .. one
+      end
+      counts = redis.call('HMGET', scope.window, unpack(fields))
     end
-    local counts = redis.call('HMGET', window, unpack(fields))
-    for i = 1, #counts, 2 do
-      over_calls = over_calls - (counts[i] or 0)
-      over_tokens = over_tokens - (counts[i + 1] or 0)
-      if over_calls <= 0 and over_tokens <= 0 then return (at + 1 + buckets) * bucket_ms - now end
-      at = at + 1
-    end
+    calls_left, tokens_left = calls_left + (counts[2 * nth + 1] or 0), tokens_left + (counts[2 * nth + 2] or 0)
   end
-  return whole
+  return lasts(scope, calls_left, tokens_left, wanted) > 0 and wait or math.max(wait, whole)
 end
 
 -- Parties in line by their turns, one set for each class; and the line: by party, in it by account's turn, then in order of
@@ -127,10 +133,10 @@ end
 
 local taken, standing, wait, longest = {}, {}, nil, nil
 for i, scope in ipairs(scopes) do
-  local max_calls, max_tokens = tonumber(scope.max_calls), tonumber(scope.max_tokens)
+  scope.max_calls, scope.max_tokens = tonumber(scope.max_calls) or 2 ^ 53, tonumber(scope.max_tokens) or 2 ^ 53
   local max_in_flight = tonumber(scope.max_in_flight)
   local slid = slide(scope.window, first, buckets, bucket)
-  local calls, sum = slid.calls, slid.tokens
+  local calls_left, tokens_left = scope.max_calls - slid.calls, scope.max_tokens - slid.tokens
   redis.call('ZREMRANGEBYSCORE', scope.in_flight, '-inf', now)
   local in_flight = redis.call('ZCARD', scope.in_flight)
   local member, length, head = look_at_queue(scope)
@@ -139,19 +145,17 @@ for i, scope in ipairs(scopes) do
   -- empty until it comes itself is lost to all.
   local is_others = head and string.match(head, '^[^|]+') ~= party
   local full = max_in_flight and in_flight + (is_others and 1 or 0) >= max_in_flight
-  local head_calls, head_tokens = 0, 0
-  if head and head ~= member then head_calls, head_tokens = 1, need_in(head) end
-  local lacks = max_calls and calls + head_calls + 1 > max_calls
-    or max_tokens and sum + head_tokens + need > max_tokens
+  -- Nobody takes what the first in line could have now.
+  local lacks
+  if head and head ~= member then lacks = room_in(scope, slid, calls_left - 1, tokens_left - need, need_in(head), 0) > 0
+  else lacks = room_in(scope, slid, calls_left, tokens_left, need, 0) > 0 end
   if full or lacks then
     if member then length = length - 1 else member = join(scope) end
     local ahead, tokens_ahead = ahead_of(scope, member, length, head)
     local most = math.min(whole, recheck * (1 + ahead / 4))
     local this = most
     if lacks then
-      local until_bucket = in_flight > 0 and math.floor((now + most) / bucket_ms) - buckets or bucket
-      this = when_left(scope.window, slid.oldest, max_calls and calls + ahead + 1 - max_calls or 0,
-        max_tokens and sum + tokens_ahead + need - max_tokens or 0, until_bucket)
+      this = room_in(scope, slid, calls_left - ahead, tokens_left - tokens_ahead, need, in_flight > 0 and most or whole)
       if in_flight > 0 then this = math.min(this, most) end
     end
     this = math.ceil(math.max(1, this))
