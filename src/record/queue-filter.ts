@@ -1,5 +1,5 @@
-import type { LookReason, QueueFilter } from '../contracts/ports/review.ts'
-import { JUDGES_PEOPLE, type RowBounds } from './review-queue.ts'
+import type { LookReason, QueueFilter, QueuePlace } from '../contracts/ports/review.ts'
+import { DAY_MS, JUDGES_PEOPLE, OLDEST_COUNTS, type RankingRules } from './review-queue.ts'
 
 // This writes what a filter of the queue asks for in the SQL that both databases understand.
 
@@ -26,8 +26,13 @@ const lastAssigned = (column: string) => `CASE WHEN ${WAS_ASSIGNED} THEN (SELECT
 export const ASSIGNED = `${lastAssigned('label')} AS assignee, ${lastAssigned('at')} AS assigned_at`
 
 /** Whether the person of the value decided or spoke about the item's subject and protocol before. */
-export const IS_PARTY = `EXISTS (SELECT 1 FROM said WHERE said.s = queue.s AND said.protocol = queue.protocol
-  AND said.said = 'decision' AND said.by = ?)`
+export const IS_PARTY =
+  "(s, protocol) IN (SELECT said.s, said.protocol FROM said WHERE said.said = 'decision' AND said.by = ?)"
+
+/** Tables and indexes that are there beside those of an earlier version, in the words of both databases. */
+export const QUEUE_INDEXES = `
+  CREATE INDEX IF NOT EXISTS said_by ON said (by, at) WHERE said = 'decision';
+`
 
 /** Rows whose subjects are in the same words, judged by the same protocol. */
 const COPIES = `protocol = (SELECT own.protocol FROM queue AS own WHERE own.verdict = ?)
@@ -35,8 +40,8 @@ const COPIES = `protocol = (SELECT own.protocol FROM queue AS own WHERE own.verd
     JOIN subjects AS other ON other.tenant = one.tenant AND other.kind = one.kind AND other.same = one.same AND other.s <> one.s
     WHERE own.verdict = ?)`
 
-/** The rows that fit, whoever may take them. */
-export function fittingRows(filter: QueueFilter, now: number, { subjects, mostWeight, earliest }: RowBounds = {}) {
+/** The rows that fit, whoever may take them; `subjects`: of these alone. */
+export function fittingRows(filter: QueueFilter, now: number, subjects?: readonly number[]): Condition {
   const {
     tenants,
     protocol,
@@ -69,8 +74,6 @@ export function fittingRows(filter: QueueFilter, now: number, { subjects, mostWe
     reach === undefined ? null : { sql: 'reach >= ?', values: [reach] },
     waitingSince === undefined ? null : { sql: 'since <= ?', values: [waitingSince] },
     subjects === undefined ? null : oneOf('s', subjects),
-    mostWeight === undefined ? null : { sql: 'weight <= ?', values: [mostWeight] },
-    earliest === undefined ? null : { sql: 'since >= ?', values: [earliest] },
     reserved === 'own' || reserved === 'all' ? { sql: 'holder IS NOT NULL AND until > ?', values: [now] } : null,
     assigned === undefined
       ? null
@@ -80,5 +83,48 @@ export function fittingRows(filter: QueueFilter, now: number, { subjects, mostWe
   return {
     sql: ['1 = 1', ...all.map(({ sql }) => `(${sql})`)].join(' AND '),
     values: all.flatMap(({ values }) => values),
+  }
+}
+
+/** What a mistake would cost, as `scoreOf` reckons it: the same sums in the same order, so that each place is the same number. */
+function scoreAt({ dear }: RankingRules, at: number): Condition {
+  const costs = [...dear].flatMap(([protocol, own]): (string | number)[][] => [
+    ...[...own].map(([label, cost]) => [protocol, label, cost]),
+    [protocol, Math.max(1, ...own.values())],
+  ])
+  const cases = costs.map(
+    ({ length }) => `WHEN protocol = ? AND label ${length === 3 ? '= ?' : 'IS NULL'} THEN CAST(? AS double precision)`,
+  )
+  const cost = cases.length === 0 ? '1' : `CASE ${cases.join(' ')} ELSE 1 END`
+  const age = `CASE WHEN since <= ? THEN ${OLDEST_COUNTS} WHEN since < ?
+    THEN 1 + CAST(? - since AS double precision) / ${DAY_MS} ELSE 1 END`
+  return {
+    sql: `(weight * ${cost} * ${age})`,
+    values: [...costs.flat(), at - (OLDEST_COUNTS - 1) * DAY_MS, at, at],
+  }
+}
+
+/**
+ * The first rows that fit, in the order of the filter, behind a place. `columns` are looked up for these alone; `named` is what
+ * verdicts are ordered by. The last value is yet to come: how many rows.
+ */
+export function firstRows(
+  filter: QueueFilter,
+  { rules, now, after }: { readonly rules: RankingRules; readonly now: number; readonly after: QueuePlace | null },
+  { columns, named }: { readonly columns: string; readonly named: string },
+): Condition {
+  const byAge = filter.order === 'oldest'
+  const score = byAge ? { sql: '0', values: [] } : scoreAt(rules, after?.at ?? now)
+  const fitting = fittingRows(filter, now)
+  const behind = byAge ? '(since_then, named) > (?, ?)' : '(score < ? OR (score = ? AND (since_then, named) > (?, ?)))'
+  const places = after === null ? [] : [...(byAge ? [] : [after.score, after.score]), after.since, after.verdict]
+  const order = `ORDER BY ${byAge ? '' : 'score DESC, '}since_then, named`
+  return {
+    sql: `SELECT ${columns} FROM (
+        SELECT * FROM (SELECT s AS of_s, protocol AS of_protocol, since AS since_then, ${named} AS named, ${score.sql} AS score
+          FROM queue WHERE ${fitting.sql}) AS fitting
+        ${after === null ? '' : `WHERE ${behind}`} ${order} LIMIT ?) AS first
+      JOIN queue ON queue.s = of_s AND queue.protocol = of_protocol ${order}`,
+    values: [...score.values, ...fitting.values, ...places],
   }
 }

@@ -109,7 +109,10 @@ export function lookAt(
 /** What a wrong label costs, by protocol and label; 1 where nothing is said. */
 export type Costs = Readonly<Record<string, Readonly<Record<string, number>>>>
 
-const ageOf = (since: number, now: number) => Math.min(3, 1 + Math.max(0, now - since) / 86_400_000)
+export const DAY_MS = 86_400_000
+/** How many times as much as a new item an old one counts at most. */
+export const OLDEST_COUNTS = 3
+const ageOf = (since: number, now: number) => Math.min(OLDEST_COUNTS, 1 + Math.max(0, now - since) / DAY_MS)
 
 /** What a mistake would cost: doubt times reach, times the cost of the label, times age (twice after a day, thrice after two). */
 function scoreOf(
@@ -256,22 +259,6 @@ function inOrder(a: ScoredPlace, b: ScoredPlace, order: QueueFilter['order']): n
   return a.row.verdict < b.row.verdict ? -1 : a.row.verdict > b.row.verdict ? 1 : 0
 }
 
-/** What of the queue alone is read, beside its filter. */
-export interface RowBounds {
-  /** Rows of these subjects. */
-  readonly subjects?: readonly number[]
-  readonly mostWeight?: number
-  readonly earliest?: number
-}
-
-/** What alone can stand behind a place: all that costs no more than that, whatever its label and age, is no heavier. */
-export function boundsBehind(after: QueuePlace | null, filter: QueueFilter, { dear }: RankingRules): RowBounds {
-  if (after === null) return {}
-  if (filter.order === 'oldest') return { earliest: after.since }
-  const cheapest = Math.min(1, ...[...dear.values()].flatMap((own) => [...own.values()]))
-  return cheapest > 0 ? { mostWeight: after.score / cheapest } : {}
-}
-
 /** Rows that are read for each post of a page: most posts have no more protocols. */
 export const ROWS_A_POST = 4
 
@@ -300,9 +287,15 @@ export function pageOfPosts<Row extends QueueRow>(
   return { subjects: [...subjects], next: best.length < most * ROWS_A_POST ? null : last }
 }
 
-/** What of a person's count waits, by posts: none of it is counted beyond the most that is said. */
-export function countPosts(rows: readonly QueueRow[], filter: QueueFilter, rules: RankingRules, now: number): number {
-  return Math.min(MOST_POSTS_COUNTED, new Set(ranked(rows, filter, rules, now).map(({ row }) => row.s)).size)
+/** How many posts these rows are of, if they are `limit` or all that fit; null if more rows are to be read for it. */
+export function countPosts(
+  rows: readonly QueueRow[],
+  limit: number,
+  of: { filter: QueueFilter; rules: RankingRules; now: number },
+): number | null {
+  const posts = new Set(ranked(rows, of.filter, of.rules, of.now).map(({ row }) => row.s)).size
+  if (posts < MOST_POSTS_COUNTED && rows.length === limit && limit < MOST_POSTS_COUNTED * ROWS_A_POST) return null
+  return Math.min(MOST_POSTS_COUNTED, posts)
 }
 
 /** A post of its rows, the first of which waits for the costliest mistake. */
@@ -327,33 +320,8 @@ export function reviewPost(
 /** How often the first that wait are all taken by others before it is given up. */
 export const MOST_TRIES = 5
 
-/** Items of each order that are read first, and at most: as many of the heaviest as of the oldest. */
-export const [FIRST_RANKED, MOST_RANKED] = [256, 20_000] as const
-
-/**
- * Whether the first `most` of `best` are those of the whole queue: of all that was not read (it is lighter than the heaviest that were,
- * and newer than the oldest) none can have a higher score (the threshold algorithm of Fagin, Lotem and Naor, 2003).
- */
-export function isSettled(
-  best: readonly { readonly score: number }[],
-  most: number,
-  read: { readonly heaviest: readonly QueueRow[]; readonly oldest: readonly QueueRow[]; readonly limit: number },
-  order: QueueFilter['order'],
-  costs: ReadonlyMap<string, ReadonlyMap<string, number>>,
-  now: number,
-): boolean {
-  const { heaviest, oldest, limit } = read
-  if (order === 'oldest') return oldest.length < limit || limit >= MOST_RANKED || best.length >= most
-  const [lightest, newest, last] = [heaviest.at(-1), oldest.at(-1), best[most - 1]]
-  if (heaviest.length < limit || limit >= MOST_RANKED || lightest === undefined || newest === undefined) return true
-  const dearest = Math.max(1, ...[...costs.values()].flatMap((own) => [...own.values()]))
-  return last !== undefined && last.score >= lightest.weight * dearest * ageOf(newest.since, now)
-}
-
-/** Each row once. */
-export function unionOf<Row extends QueueRow>(heaviest: readonly Row[], oldest: readonly Row[]): Row[] {
-  return [...new Map([...heaviest, ...oldest].map((row) => [row.verdict, row])).values()]
-}
+/** Rows that are read beyond those that are wanted: some of the first are others'. */
+export const ROWS_OF_OTHERS = 256
 
 export function itemOf(
   row: QueueRowWithSubject,

@@ -7,6 +7,7 @@ import { ownFolder } from '../support/own-folder.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
 import { drawLedgerContract } from './draw-ledger.ts'
 import { picturesContract } from './pictures.ts'
+import { queueOrderContract } from './queue-order.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
 
 async function inFile({ costs, ownCaseAfter, ...shares }: QueueRules & DrawShares & { drawKey?: string }) {
@@ -18,6 +19,7 @@ async function inFile({ costs, ownCaseAfter, ...shares }: QueueRules & DrawShare
 
 recordContract('in SQLite', inFile)
 drawLedgerContract('in SQLite', inFile)
+queueOrderContract('in SQLite', inFile)
 
 recordContract('in memory', async (review) => {
   const store = await recordInMemory(review)

@@ -1,17 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
-import {
-  type CurrentVerdict,
-  DOUBT,
-  isSettled,
-  lookAt,
-  type QueueRow,
-  ranked,
-  rankingRules,
-  unionOf,
-} from '../../src/record/review-queue.ts'
+import { type CurrentVerdict, DOUBT, lookAt } from '../../src/record/review-queue.ts'
 
 const CLEAR: CurrentVerdict = {
   id: 'rumor~p~r1',
@@ -74,40 +64,4 @@ it('what was asked counts once a reason, from the first time on; unknown reasons
     'second-opinion',
   ])
   expect(lookAt({ ...CLEAR, decidedBy: 'deleted', drawn: true }, asked, 0)).toBeNull()
-})
-
-it('the first of a part are those of the whole wherever they count as settled', () => {
-  const rules = rankingRules({ costs: { rumor: { rumor: 1, 'non-rumor': 5 } }, ownCaseAfter: 0 })
-  const now = 10 * 86_400_000
-  let settled = 0
-  for (let seed = 0; seed < 60; seed++) {
-    const random = seededRandom(seed)
-    const rows = Array.from({ length: 300 }, (_, n): QueueRow => {
-      const own = { s: n, verdict: `v${n}`, tenant: 'default', protocol: 'rumor', number: 1, reasons: 'contested' }
-      const label = random.below(4) === 0 ? 'non-rumor' : 'rumor'
-      const age = random.below(10) === 0 ? random.below(3 * 86_400_000) : random.below(3_600_000)
-      return {
-        ...own,
-        label,
-        weight: 0.1 + random.below(30) / 20,
-        since: now - age,
-        decider: null,
-        holder: null,
-        until: null,
-        parties: '[]',
-        assignee: null,
-        assigned_at: null,
-      }
-    })
-    const whole = ranked(rows, {}, rules, now).slice(0, 10)
-    for (const limit of [10, 40, 160]) {
-      const heaviest = rows.toSorted((a, b) => b.weight - a.weight || a.since - b.since).slice(0, limit)
-      const oldest = rows.toSorted((a, b) => a.since - b.since).slice(0, limit)
-      const best = ranked(unionOf(heaviest, oldest), {}, rules, now)
-      if (!isSettled(best, 10, { heaviest, oldest, limit }, 'cost', rules.dear, now)) continue
-      settled++
-      expect(best.slice(0, 10).map(({ score }) => score)).toEqual(whole.map(({ score }) => score))
-    }
-  }
-  expect(settled).toBeGreaterThan(50)
 })

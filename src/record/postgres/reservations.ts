@@ -8,15 +8,11 @@ import {
   type ReviewQueue,
   type ReviewState,
 } from '../../contracts/ports/review.ts'
-import { ABOUT_PEOPLE, ASSIGNED, fittingRows, IS_PARTY, WAS_ASSIGNED } from '../queue-filter.ts'
+import { ABOUT_PEOPLE, ASSIGNED, firstRows, fittingRows, IS_PARTY, WAS_ASSIGNED } from '../queue-filter.ts'
 import {
-  boundsBehind,
   countPosts,
-  FIRST_RANKED,
   hasReserved,
-  isSettled,
   itemOf,
-  MOST_RANKED,
   MOST_TRIES,
   mayTake,
   type OwnDecisionRow,
@@ -27,12 +23,11 @@ import {
   type QueueRules,
   type RankedRow,
   ROWS_A_POST,
-  type RowBounds,
+  ROWS_OF_OTHERS,
   ranked,
   rankingRules,
   reservationConflict,
   reviewPost,
-  unionOf,
 } from '../review-queue.ts'
 import type { Database, Sql } from './connection.ts'
 import { reviewFigures } from './review-figures.ts'
@@ -41,17 +36,24 @@ import { keysOf, unsealed } from './seals.ts'
 /** Who decided or spoke about the same is looked up where it matters alone. */
 const QUEUED = `s, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until, ${ASSIGNED},
   CASE WHEN ${ABOUT_PEOPLE} THEN (SELECT coalesce(json_agg(DISTINCT said.by)::text, '[]') FROM said WHERE said.s = queue.s
-    AND said.protocol = queue.protocol AND said.said = 'decision') ELSE '[]' END AS parties FROM queue`
+    AND said.protocol = queue.protocol AND said.said = 'decision') ELSE '[]' END AS parties`
 
 /** The queue, and who has reserved what of it. */
 export function reviewReservations(db: Database, queueRules: QueueRules): ReviewQueue {
   const rules = rankingRules(queueRules)
-  const rowsOf = (sql: Sql, filter: QueueFilter, order: string, limit: number, now: number, bounds: RowBounds = {}) => {
-    const { sql: fit, values } = fittingRows(filter, now, bounds)
-    return sql.rows<QueueRow>(`SELECT ${QUEUED} WHERE ${fit} ORDER BY ${order} LIMIT ?`, ...values, limit)
+  /** Rows that fit, in no order. */
+  const rowsOf = (
+    sql: Sql,
+    filter: QueueFilter,
+    now: number,
+    subjects?: readonly number[],
+    limit: number | null = null,
+  ) => {
+    const { sql: fit, values } = fittingRows(filter, now, subjects)
+    return sql.rows<QueueRow>(`SELECT ${QUEUED} FROM queue WHERE ${fit} LIMIT ?`, ...values, limit)
   }
 
-  /** The first so many of all that fit. Only as much of the queue is read as it takes to be sure of them. */
+  /** The first so many of all that fit. */
   async function bestOf(
     sql: Sql,
     filter: QueueFilter,
@@ -59,13 +61,19 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
     now: number,
     after: QueuePlace | null = null,
   ): Promise<RankedRow[]> {
-    const bounds = boundsBehind(after, filter, rules)
-    for (let limit: number = FIRST_RANKED; ; limit = Math.min(4 * limit, MOST_RANKED)) {
-      const byAge = filter.order === 'oldest'
-      const heaviest = byAge ? [] : await rowsOf(sql, filter, 'weight DESC, since', limit, now, bounds)
-      const oldest = byAge || heaviest.length === limit ? await rowsOf(sql, filter, 'since', limit, now, bounds) : []
-      const best = ranked(unionOf(heaviest, oldest), filter, rules, now, after)
-      if (isSettled(best, most, { heaviest, oldest, limit }, filter.order, rules.dear, now)) return best.slice(0, most)
+    const first = firstRows(filter, { rules, now, after }, { columns: QUEUED, named: 'verdict COLLATE "C"' })
+    for (let limit = most + ROWS_OF_OTHERS; ; limit *= 4) {
+      const rows = await sql.rows<QueueRow>(first.sql, ...first.values, limit)
+      const best = ranked(rows, filter, rules, now, after)
+      if (best.length >= most || rows.length < limit) return best.slice(0, most)
+    }
+  }
+
+  async function postsWaiting(sql: Sql, filter: QueueFilter, now: number): Promise<number> {
+    for (let limit = MOST_POSTS_COUNTED + ROWS_OF_OTHERS; ; limit *= 2) {
+      const rows = await rowsOf(sql, filter, now, undefined, limit)
+      const posts = countPosts(rows, limit, { filter, rules, now })
+      if (posts !== null) return posts
     }
   }
 
@@ -75,9 +83,9 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
     const person = filter.for
     if (person === undefined || filter.reserved !== undefined) return all?.n ?? 0
     const others = await sql.rows<QueueRow>(
-      `SELECT ${QUEUED} WHERE ${fit} AND holder IS NOT NULL
-       UNION SELECT ${QUEUED} WHERE ${fit} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${IS_PARTY})
-       UNION SELECT ${QUEUED} WHERE ${fit} AND ${WAS_ASSIGNED}`,
+      `SELECT ${QUEUED} FROM queue WHERE ${fit} AND holder IS NOT NULL
+       UNION SELECT ${QUEUED} FROM queue WHERE ${fit} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${IS_PARTY})
+       UNION SELECT ${QUEUED} FROM queue WHERE ${fit} AND ${WAS_ASSIGNED}`,
       ...values,
       ...values,
       person,
@@ -99,22 +107,19 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
       }),
     posts: (filter, most, now, after) =>
       db.snapshot(async (sql) => {
-        const rowsIn = (some: QueueFilter, subjects: readonly number[]) =>
-          rowsOf(sql, some, 'since', MOST_RANKED, now, { subjects })
         const best = await bestOf(sql, filter, most * ROWS_A_POST, now, after)
         const of = best.map(({ row }) => row.s)
-        const fitting = after === null ? [] : await rowsIn(filter, of)
+        const fitting = after === null ? [] : await rowsOf(sql, filter, now, of)
         const { subjects, next } = pageOfPosts(best, fitting, { filter, rules, now, after, most })
-        const rows = ranked(await rowsIn({}, subjects), { order: filter.order }, rules, now)
+        const rows = ranked(await rowsOf(sql, {}, now, subjects), { order: filter.order }, rules, now)
         const own = Map.groupBy(await withSubjects(sql, rows), ({ row }) => row.s)
         const posts = subjects.flatMap((s) => reviewPost(own.get(s) ?? [], filter, rules, now) ?? [])
-        const counted = await rowsOf(sql, filter, 'since', MOST_POSTS_COUNTED * ROWS_A_POST, now)
-        return { posts, next, waiting: countPosts(counted, filter, rules, now) }
+        return { posts, next, waiting: await postsWaiting(sql, filter, now) }
       }),
     async reserve(item, filter, until, now) {
       const wanted = item === null ? filter : { ...filter, verdict: item }
       if (item !== null) {
-        const [one] = await rowsOf(db, wanted, 'since', 1, now)
+        const [one] = await rowsOf(db, wanted, now)
         const refused = reservationConflict(one, filter, rules, now)
         if (refused !== null) return refused
       }

@@ -13,15 +13,11 @@ import {
 } from '../../contracts/ports/review.ts'
 import { type DrawRow, drawnRates, drawRowsQuery } from '../drawn-rates.ts'
 import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf, SAID_SINCE } from '../people-quality.ts'
-import { ABOUT_PEOPLE, ASSIGNED, fittingRows, IS_PARTY, WAS_ASSIGNED } from '../queue-filter.ts'
+import { ABOUT_PEOPLE, ASSIGNED, firstRows, fittingRows, IS_PARTY, WAS_ASSIGNED } from '../queue-filter.ts'
 import {
-  boundsBehind,
   countPosts,
-  FIRST_RANKED,
   hasReserved,
-  isSettled,
   itemOf,
-  MOST_RANKED,
   MOST_TRIES,
   mayTake,
   type OwnDecisionRow,
@@ -33,12 +29,11 @@ import {
   type RankedRow,
   type RankingRules,
   ROWS_A_POST,
-  type RowBounds,
+  ROWS_OF_OTHERS,
   ranked,
   rankingRules,
   reservationConflict,
   reviewPost,
-  unionOf,
 } from '../review-queue.ts'
 import { writingBeside } from './schema.ts'
 import { Sql } from './sql.ts'
@@ -46,7 +41,13 @@ import { Sql } from './sql.ts'
 /** Who decided or spoke about the same is looked up where it matters alone. */
 const QUEUED = `s, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until, ${ASSIGNED},
   CASE WHEN ${ABOUT_PEOPLE} THEN (SELECT json_group_array(DISTINCT said.by) FROM said WHERE said.s = queue.s
-    AND said.protocol = queue.protocol AND said.said = 'decision') ELSE '[]' END AS parties FROM queue`
+    AND said.protocol = queue.protocol AND said.said = 'decision') ELSE '[]' END AS parties`
+
+/** What of the rows that fit is read. */
+interface RowBounds {
+  readonly subjects?: readonly number[]
+  readonly limit?: number
+}
 
 /** The queue, and who has reserved what of it, over a connection that writes reservations alone. */
 export class ReviewReservations {
@@ -75,41 +76,41 @@ export class ReviewReservations {
     return this.#sql.snapshot(() => {
       const best = this.#best(filter, most * ROWS_A_POST, now, after)
       const of = best.map(({ row }) => row.s)
-      const fitting = after === null ? [] : this.#rowsOf(filter, of, now)
+      const fitting = after === null ? [] : this.#rows(filter, now, { subjects: of })
       const { subjects, next } = pageOfPosts(best, fitting, { filter, rules: this.#rules, now, after, most })
       const own = Map.groupBy(
-        ranked(this.#rowsOf({}, subjects, now), { order: filter.order }, this.#rules, now),
+        ranked(this.#rows({}, now, { subjects }), { order: filter.order }, this.#rules, now),
         ({ row }) => row.s,
       )
       const posts = subjects.flatMap((s) => {
         const rows = (own.get(s) ?? []).map(({ row, score }) => ({ row: this.#withSubject(row), score }))
         return reviewPost(rows, filter, this.#rules, now) ?? []
       })
-      const counted = this.#rows(filter, 'since', MOST_POSTS_COUNTED * ROWS_A_POST, now)
-      return { posts, next, waiting: countPosts(counted, filter, this.#rules, now) }
+      return { posts, next, waiting: this.#countPosts(filter, now) }
     })
   }
 
-  #rowsOf(filter: QueueFilter, subjects: readonly number[], now: number): QueueRow[] {
-    return this.#rows(filter, 'since', MOST_RANKED, now, { subjects })
-  }
-
-  /** The first so many of all that fit. Only as much of the queue is read as it takes to be sure of them. */
+  /** The first so many of all that fit. */
   #best(filter: QueueFilter, most: number, now: number, after: QueuePlace | null = null): RankedRow[] {
-    const bounds = boundsBehind(after, filter, this.#rules)
-    for (let limit: number = FIRST_RANKED; ; limit = Math.min(4 * limit, MOST_RANKED)) {
-      const byAge = filter.order === 'oldest'
-      const heaviest = byAge ? [] : this.#rows(filter, 'weight DESC, since', limit, now, bounds)
-      const oldest = byAge || heaviest.length === limit ? this.#rows(filter, 'since', limit, now, bounds) : []
-      const best = ranked(unionOf(heaviest, oldest), filter, this.#rules, now, after)
-      if (isSettled(best, most, { heaviest, oldest, limit }, filter.order, this.#rules.dear, now))
-        return best.slice(0, most)
+    const { sql, values } = firstRows(filter, { rules: this.#rules, now, after }, { columns: QUEUED, named: 'verdict' })
+    for (let limit = most + ROWS_OF_OTHERS; ; limit *= 4) {
+      const rows = this.#sql.all<QueueRow>(sql, ...values, limit)
+      const best = ranked(rows, filter, this.#rules, now, after)
+      if (best.length >= most || rows.length < limit) return best.slice(0, most)
     }
   }
 
-  #rows(filter: QueueFilter, order: string, limit: number, now: number, bounds: RowBounds = {}): QueueRow[] {
-    const { sql, values } = fittingRows(filter, now, bounds)
-    return this.#sql.all<QueueRow>(`SELECT ${QUEUED} WHERE ${sql} ORDER BY ${order} LIMIT ?`, ...values, limit)
+  /** Rows that fit, in no order; all of them where no `limit` is set. */
+  #rows(filter: QueueFilter, now: number, { subjects, limit = -1 }: RowBounds = {}): QueueRow[] {
+    const { sql, values } = fittingRows(filter, now, subjects)
+    return this.#sql.all<QueueRow>(`SELECT ${QUEUED} FROM queue WHERE ${sql} LIMIT ?`, ...values, limit)
+  }
+
+  #countPosts(filter: QueueFilter, now: number): number {
+    for (let limit = MOST_POSTS_COUNTED + ROWS_OF_OTHERS; ; limit *= 2) {
+      const posts = countPosts(this.#rows(filter, now, { limit }), limit, { filter, rules: this.#rules, now })
+      if (posts !== null) return posts
+    }
   }
 
   #withSubject(row: QueueRow): QueueRowWithSubject {
@@ -126,9 +127,9 @@ export class ReviewReservations {
     const person = filter.for
     if (person === undefined || filter.reserved !== undefined) return all
     const others = this.#sql.all<QueueRow>(
-      `SELECT ${QUEUED} WHERE ${sql} AND holder IS NOT NULL
-       UNION SELECT ${QUEUED} WHERE ${sql} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${IS_PARTY})
-       UNION SELECT ${QUEUED} WHERE ${sql} AND ${WAS_ASSIGNED}`,
+      `SELECT ${QUEUED} FROM queue WHERE ${sql} AND holder IS NOT NULL
+       UNION SELECT ${QUEUED} FROM queue WHERE ${sql} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${IS_PARTY})
+       UNION SELECT ${QUEUED} FROM queue WHERE ${sql} AND ${WAS_ASSIGNED}`,
       ...values,
       ...values,
       person,
@@ -145,7 +146,7 @@ export class ReviewReservations {
     now: number,
   ): ReviewReservation {
     if (item !== null) {
-      const [one] = this.#rows({ ...filter, verdict: item }, 'since', 1, now)
+      const [one] = this.#rows({ ...filter, verdict: item }, now)
       const refused = reservationConflict(one, filter, this.#rules, now)
       if (refused !== null) return refused
     }

@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
 import { LEDGER } from '../draws.ts'
+import { QUEUE_INDEXES } from '../queue-filter.ts'
 
 /** Raised when the tables change: a file of the form before is brought forward where it lies, any other is rebuilt from the topics. */
 const FORM = 3
@@ -127,7 +128,8 @@ export function writing(path: string, maxBytes: number): DatabaseSync {
       db.exec('PRAGMA auto_vacuum = incremental')
       db.exec(PRAGMAS)
       const form = numberOf(db, 'PRAGMA user_version')
-      if (form === 0) db.exec(`BEGIN IMMEDIATE; ${TABLES} ${LEDGER} PRAGMA user_version = ${FORM}; COMMIT`)
+      if (form === 0)
+        db.exec(`BEGIN IMMEDIATE; ${TABLES} ${LEDGER} ${QUEUE_INDEXES} PRAGMA user_version = ${FORM}; COMMIT`)
       else inForm(db, path)
       const page = numberOf(db, 'PRAGMA page_size')
       db.exec(`PRAGMA max_page_count = ${Math.max(64, Math.floor(maxBytes / page))}`)
@@ -183,7 +185,7 @@ function inForm(db: DatabaseSync, path: string): void {
     const form = numberOf(db, 'PRAGMA user_version')
     if (form === EARLIER) db.exec(`${FORWARD} PRAGMA user_version = ${FORM};`)
     else if (form !== FORM) throw new RecordDamaged(anotherForm(path))
-    db.exec(LEDGER)
+    db.exec(LEDGER + QUEUE_INDEXES)
     db.exec('COMMIT')
   } catch (error) {
     db.exec('ROLLBACK')
