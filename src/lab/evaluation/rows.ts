@@ -1,3 +1,4 @@
+import type { Predictions } from './predictions.ts'
 import type { Overlap } from './statistics/overlap.ts'
 
 /** How the items of one row of a table are judged. */
@@ -22,7 +23,7 @@ export interface RowPlan {
 
 /**
  * What judges a row: the protocol, with some of its switches set; one prompt in its place; a vote of people's stances towards
- * the claim, or a similarity to a reference reply, which ask no model; or nothing, and why.
+ * the claim, or a similarity to a reference reply, or what another system predicted, which ask no model; or nothing, and why.
  */
 export type RowMethod =
   | { readonly by: 'protocol'; readonly switches: Readonly<Record<string, unknown>> }
@@ -30,4 +31,5 @@ export type RowMethod =
   | { readonly by: 'self-consistency'; readonly draws: number | 'as-many-tokens-as-the-first-row' }
   | { readonly by: 'gold-stances' }
   | { readonly by: 'overlap'; readonly metric: Overlap }
+  | { readonly by: 'predictions'; readonly of: Predictions }
   | { readonly by: 'nothing'; readonly why: string }

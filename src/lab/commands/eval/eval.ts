@@ -10,6 +10,7 @@ import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { FORMATS } from '../../../data-files/formats.ts'
 import { makeFolder } from '../../../data-files/make-folder.ts'
 import type { DataSet, Evaluation } from '../../evaluation/evaluation.ts'
+import { type Predictions, readPredictions } from '../../evaluation/predictions.ts'
 import { PRESETS } from '../../evaluation/presets/all.ts'
 import type { StandIns } from '../../evaluation/presets/stand-ins.ts'
 import { mainTable } from '../../evaluation/report/cells.ts'
@@ -25,6 +26,7 @@ import { comparedWith, type DataComparison, readBaseline } from './earlier-evalu
 import { judgeTable } from './judge-table.ts'
 import { EVAL_OPTIONS, type EvalOptions } from './options.ts'
 import {
+  changedTable,
   type FilePlan,
   type GivenData,
   kindNamed,
@@ -59,11 +61,14 @@ export const command: Command<EvalOptions, EvaluationResult> = {
       options.whatIf === undefined ? invocation.settings() : loadSettings(invocation.environment, options.whatIf),
       options,
     )
-    const table =
+    const planned =
       options.preset === undefined
         ? ownTableOf(settings, options, given)
         : paperTable(settings, options.preset, given, { standIns: standInsOf(options), only: options.only })
-    const sets = await dataSetsOf(settings, table, options, (why) => terminal.say(printable(why, 400)))
+    const say = (why: string) => terminal.say(printable(why, 400))
+    const predicted = await predictionsOf(settings, planned, options, say)
+    const table = changedTable(planned, { predicted, repeat: options.repeat })
+    const sets = await dataSetsOf(settings, table, options, say)
     const folder = options.report ?? options.out
     // Nothing is paid for what could not be compared or written in the end.
     const before = options.against === undefined ? null : await readBaseline(options.against, table.kind.name, sets)
@@ -135,6 +140,21 @@ function ownTableOf(
 ): PlannedTable {
   const kind = kindNamed(protocol)
   return ownTable(protocol, protocolOf(settings, kind), given, { beside: rows, only })
+}
+
+/** What other systems predicted, by the row's name. */
+async function predictionsOf(
+  settings: Settings,
+  { kind, preset }: PlannedTable,
+  { predictions = [], labelAs = [] }: EvalOptions,
+  bad: (why: string) => void,
+): Promise<Map<string, Predictions>> {
+  const { labels, scales } = protocolOf(settings, kind, preset)
+  const named = Object.fromEntries(labelAs.map(({ theirs, ours }) => [theirs, ours]))
+  const predicted = new Map<string, Predictions>()
+  for (const { theirs: row, ours: file } of predictions)
+    predicted.set(row, await readPredictions(file, { name: kind.name, labels, scales }, named, bad))
+  return predicted
 }
 
 /** The judged texts, by data set and id. */

@@ -9,6 +9,7 @@ import { stopsAtMissing } from '../../baselines/first-missing.ts'
 import { type CellInput, cellOf, type DataSet, type EvaluationCell, emptyCell } from '../../evaluation/evaluation.ts'
 import { byGoldStances } from '../../evaluation/gold-stances.ts'
 import type { ItemOutcome } from '../../evaluation/outcomes.ts'
+import { byPredictions } from '../../evaluation/predictions.ts'
 import { byOverlap } from '../../evaluation/reference-overlap.ts'
 import type { RowPlan } from '../../evaluation/rows.ts'
 import { type JudgedCase, learningRows } from './learning-row.ts'
@@ -133,6 +134,8 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
     const input = { row, data: set, draws: how.by === 'self-consistency' ? draws : null, paper }
     if (how.by === 'gold-stances')
       return cellWithoutModel(input, plan, byGoldStances(set.items), 'the data set has no stances of comments')
+    if (how.by === 'predictions')
+      return cellWithoutModel(input, plan, byPredictions(set.items, how.of), 'it predicts none of these items')
     if (how.by === 'overlap')
       return cellWithoutModel(input, plan, byOverlap(set.items, how.metric), 'the data set has no reference replies')
     const outcomes: ItemOutcome[] = []
@@ -213,7 +216,7 @@ function noted(model: Model) {
 }
 
 /** What judges a row without a question. */
-const ASKS_NOBODY: ReadonlySet<RowPlan['how']['by']> = new Set(['nothing', 'gold-stances', 'overlap'])
+const ASKS_NOBODY: ReadonlySet<RowPlan['how']['by']> = new Set(['nothing', 'gold-stances', 'overlap', 'predictions'])
 
 function cellWithoutModel(
   input: Pick<CellInput, 'row' | 'data' | 'draws' | 'paper'>,

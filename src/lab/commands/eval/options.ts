@@ -16,6 +16,8 @@ export interface EvalOptions extends OwnReading {
   readonly models?: string
   readonly tier?: Tier
   readonly only?: readonly string[]
+  readonly predictions?: readonly StandIn[]
+  readonly repeat?: number
   readonly data?: readonly string[]
   readonly format?: readonly Format[]
   readonly rows?: ExtraRows
@@ -39,7 +41,7 @@ export interface EvalOptions extends OwnReading {
   readonly texts?: boolean
 }
 
-/** One name in the place of another: the model of a paper's, the label of a file's. */
+/** One name in the place of another: the model of a paper's, the label of a file's; or a row and its file. */
 export interface StandIn {
   readonly theirs: string
   readonly ours: string
@@ -70,6 +72,11 @@ export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--models <name>', 'the model for every role and row; --model overrides it'),
   tierOption(),
   new Option('--only <row>', 'judge only this row; repeatable').argParser(several<string>),
+  new Option(
+    '--predictions <row=file>',
+    "another system's answers as a row: id with label or scores; with --preset for a row of the paper's; repeatable",
+  ).argParser((text: string, before: readonly StandIn[] | undefined) => several(standIn(text), before)),
+  new Option('--repeat <times>', 'judge each row this often, with draws of its own').argParser(positiveWhole),
   new Option('--data <file>', 'a labelled file; repeatable').argParser(several<string>),
   new Option('--format <format>', `the format of each file, in the same order: ${FORMATS.join(', ')}`).argParser(
     (text: string, before: readonly string[] | undefined) => several(text, before),

@@ -7,6 +7,7 @@ import type { Format } from '../../../data-files/formats.ts'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
 import { PROTOCOLS } from '../../../protocols/registry.ts'
 import { type EvaluationCell, emptyCell } from '../../evaluation/evaluation.ts'
+import type { Predictions } from '../../evaluation/predictions.ts'
 import { presetNamed } from '../../evaluation/presets/all.ts'
 import { type PresetData, type PresetTable, rowsOn } from '../../evaluation/presets/preset.ts'
 import { paperModelsOf, type StandIns, withStandIns } from '../../evaluation/presets/stand-ins.ts'
@@ -40,6 +41,38 @@ export interface PlannedTable {
   /** Of data sets of the paper that were not given. */
   readonly absent: readonly EvaluationCell[]
   paper(row: string, data: string): EvaluationCell['paper']
+}
+
+/** Rows as they were asked for: what other systems predicted, by the row's name, and how often each row is judged. */
+export interface RowChanges {
+  readonly predicted: ReadonlyMap<string, Predictions>
+  readonly repeat: number | undefined
+}
+
+/**
+ * The table with these changes. A prediction is a row of its own, or the paper's row of that name. Throws an `OperatorError` where a
+ * paper's table has no such row.
+ */
+export function changedTable(table: PlannedTable, { predicted, repeat }: RowChanges): PlannedTable {
+  const rowOf = (name: string, of: Predictions): RowPlan => ({ name, how: { by: 'predictions', of } })
+  const changed = (row: RowPlan): RowPlan => {
+    const of = predicted.get(row.name)
+    if (of !== undefined) return rowOf(row.name, of)
+    return repeat === undefined || row.how.by === 'nothing' ? row : { ...row, repeats: repeat }
+  }
+  const ofAll = table.preset?.rows ?? table.parts.flatMap(({ rows }) => rows)
+  const known = new Set(ofAll.map(({ name }) => name))
+  const added = [...predicted].filter(([name]) => !known.has(name))
+  const [unknown] = added
+  if (table.preset !== null && unknown !== undefined)
+    throw new OperatorError(`${table.preset.name} has no row ${unknown[0]}, but: ${[...known].join('; ')}.`)
+  return {
+    ...table,
+    parts: table.parts.map((part) => ({
+      ...part,
+      rows: [...part.rows.map(changed), ...added.map(([name, of]) => rowOf(name, of))],
+    })),
+  }
 }
 
 /** Which rows are judged: all where none is named. */

@@ -87,6 +87,7 @@ function ownMeasures(table: readonly EvaluationCell[]): Measure[] {
   const aspects = table.find((cell) => cell.aspects.length > 0)?.aspects ?? []
   return [
     ...(labels == null ? [] : (['accuracy', 'macroF1', ...classes.map(({ label }) => `f1:${label}`)] as Measure[])),
+    ...(table.some(({ repeats }) => repeats !== null) ? (['accuracySd', 'kappa:repeats'] as Measure[]) : []),
     ...aspects.flatMap(({ aspect }) => [`spearman:${aspect}`, `kendall:${aspect}`] as Measure[]),
   ]
 }

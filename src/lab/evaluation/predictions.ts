@@ -1,0 +1,85 @@
+import { z } from 'zod'
+import { entryOf } from '../../contracts/facts/entry-of.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
+import { printable } from '../../contracts/facts/printable.ts'
+import { type BadLine, faultIn } from '../../data-files/file-message.ts'
+import { recordsOf } from '../../data-files/file-records.ts'
+import { IS_MISSING } from '../../data-files/own-rows.ts'
+import type { GoldItem, GoldProtocol } from './gold-item.ts'
+import { type ItemOutcome, unjudged } from './outcomes.ts'
+
+/** What another system says of items, by their ids. */
+export type Predictions = ReadonlyMap<string, Prediction>
+
+interface Prediction {
+  readonly label: string | null
+  readonly scores: Readonly<Record<string, number>>
+  readonly confidence: number | null
+}
+
+const number = z.union([z.number(), z.string().regex(/\S/).transform(Number)]).pipe(z.number())
+const line = z.looseObject({
+  id: z.union([z.string(), z.number()]).transform(String),
+  label: z.union([z.string(), z.number(), z.boolean()]).transform(String).nullish(),
+  scores: z.record(z.string(), number).nullish(),
+  confidence: number.pipe(z.number().min(0).max(1)).nullish().catch(null),
+})
+
+/**
+ * Reads another system's predictions: JSON Lines or a table with `id`, and `label`, `scores` by aspect or columns of the aspects'
+ * names; `confidence` where it has one. Lines that can't be read are reported to `bad`. Throws an `OperatorError` at a label that the
+ * protocol lacks, at an id that stands twice, and where nothing is predicted.
+ */
+export async function readPredictions(
+  file: string,
+  { name, labels, scales = {} }: GoldProtocol,
+  labelAs: Readonly<Record<string, string>>,
+  bad: (why: string) => void,
+): Promise<Predictions> {
+  const predictions = new Map<string, Prediction>()
+  const report = (at: BadLine) => bad(faultIn(file, at))
+  const columns = {
+    needed: ['id'],
+    known: ['label', 'confidence', ...Object.keys(scales)],
+    hint: 'See docs/evaluation.md.',
+  }
+  for await (const { line: at, json } of recordsOf(file, {}, columns, report)) {
+    const read = line.safeParse(json)
+    if (!read.success) {
+      report({ line: at, why: `has no readable ${String(read.error.issues[0]?.path[0] ?? 'id')}` })
+      continue
+    }
+    const { id, label, scores, confidence, ...others } = read.data
+    const said = label == null || IS_MISSING.test(label.trim()) ? null : labelIn(label, labels, labelAs)
+    if (said === undefined)
+      throw new OperatorError(
+        `${file}:${at} predicts "${printable(label ?? '', 80)}"; ${labels.length === 0 ? `${name} has no labels` : `the labels of ${name} are ${labels.join(', ')}. Translate it with --label-as`}.`,
+      )
+    if (predictions.has(id)) throw new OperatorError(`${file}:${at} predicts ${printable(id, 80)} a second time.`)
+    const columns = Object.keys(scales).flatMap((aspect) => {
+      const given = number.safeParse(entryOf(scores ?? others, aspect))
+      return given.success ? [[aspect, given.data] as const] : []
+    })
+    predictions.set(id, { label: said, scores: Object.fromEntries(columns), confidence: confidence ?? null })
+  }
+  if (predictions.size === 0) throw new OperatorError(`${file} predicts nothing.`)
+  return predictions
+}
+
+/** The protocol's label, whatever its case, or what it was named; undefined where it is none. */
+function labelIn(given: string, labels: readonly string[], labelAs: Readonly<Record<string, string>>) {
+  const named = entryOf(labelAs, given.trim()) ?? given.trim()
+  const plain = named.toLowerCase().replace(/[\s_]+/g, '-')
+  return labels.find((own) => own.toLowerCase() === plain)
+}
+
+/** Each item as the other system judged it; null where it has none of them. */
+export function byPredictions(items: readonly GoldItem[], predictions: Predictions): ItemOutcome[] | null {
+  if (!items.some(({ id }) => predictions.has(id))) return null
+  return items.map((item) => {
+    const { degraded: _, ...rest } = unjudged(item)
+    const predicted = predictions.get(item.id)
+    if (predicted === undefined) return { ...rest, degraded: ['no prediction'] }
+    return { ...rest, ...predicted, rationale: 'predicted by another system', degraded: [] }
+  })
+}

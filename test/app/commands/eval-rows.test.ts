@@ -1,0 +1,119 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startUnderstudy, type Understudy } from '../../../src/kit/understudy/server.ts'
+import type { Evaluation } from '../../../src/lab/evaluation/evaluation.ts'
+import { fleissKappa } from '../../../src/lab/evaluation/statistics/agreement.ts'
+import { commandIn } from '../../support/command-in.ts'
+
+// Rows of other systems, and rows that are judged several times.
+
+const folder = mkdtempSync(join(tmpdir(), 'gavel-eval-rows-'))
+let understudy: Understudy
+beforeAll(async () => {
+  understudy = await startUnderstudy()
+})
+afterAll(async () => {
+  await understudy.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const fileOf = (name: string, lines: readonly (object | string)[]) => {
+  const file = join(folder, name)
+  writeFileSync(file, lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join(''))
+  return file
+}
+const POSTS = Array.from({ length: 24 }, (_, at) => ({
+  type: 'post',
+  id: `p${at}`,
+  label: at % 2 === 0 ? 'hate' : 'non-hate',
+  text: at % 2 === 0 ? `number ${at}: they are vermin and scum` : `number ${at}: a quiet day in the garden`,
+}))
+const POSTS_FILE = fileOf('posts.jsonl', POSTS)
+const HATE = ['--protocol', 'hate', '--data', POSTS_FILE, '--rows', 'none', '--json']
+async function evaluated(args: readonly string[]) {
+  const { code, out, said } = await commandIn(folder, ['eval', ...args], understudy.settings)
+  return { code, said, table: code === 0 ? (JSON.parse(out) as Evaluation).table : [] }
+}
+
+it('another system is a row of the same table, its labels translated, its gaps without a label', async () => {
+  const lines = POSTS.slice(0, 20).map(
+    ({ id, label }, at) => `${id},${at < 4 ? 'OFF' : label === 'hate' ? 'OFF' : 'ok'}`,
+  )
+  const file = fileOf('guard.csv', ['id,label', ...lines])
+  const args = ['--predictions', `Guard=${file}`, '--label-as', 'OFF=hate', '--label-as', 'ok=non-hate']
+  const { table } = await evaluated([...HATE, ...args])
+  expect(table.map(({ row }) => row)).toEqual(['hate', 'Guard'])
+  const guard = table[1]
+  // Two of the first four are no hate, and the last four have no prediction.
+  expect(guard?.labels?.accuracy.value).toBeCloseTo(18 / 24, 12)
+  expect(guard?.labels?.coverage).toBeCloseTo(20 / 24, 12)
+  expect(guard?.perItem.calls).toBe(0)
+  expect(guard?.outcomes.find(({ id }) => id === 'p23')).toMatchObject({ label: null, degraded: ['no prediction'] })
+})
+
+it('what predicts none of the items, an odd label, an id twice or a row that no paper has is said in one line', async () => {
+  const elsewhere = fileOf('elsewhere.jsonl', [{ id: 'x', label: 'hate' }])
+  const { table } = await evaluated([...HATE, '--predictions', `Guard=${elsewhere}`])
+  expect(table[1]?.why).toBe('it predicts none of these items')
+  const odd = fileOf('odd.jsonl', [{ id: 'p0', label: 'toxic' }])
+  expect((await evaluated([...HATE, '--predictions', `Guard=${odd}`])).said).toContain(
+    `${odd}:1 predicts "toxic"; the labels of hate are hate, non-hate. Translate it with --label-as.`,
+  )
+  const twice = fileOf('twice.jsonl', [{ id: 'p0', label: 'hate' }, { id: 'p0', label: 'hate' }]) // biome-ignore format: two lines
+  expect((await evaluated([...HATE, '--predictions', `Guard=${twice}`])).said).toContain(
+    `${twice}:2 predicts p0 a second time.`,
+  )
+  const paper = [
+    '--preset',
+    'aetheria-table-2',
+    '--predictions',
+    `Nobody=${fileOf('safety.jsonl', [{ id: 'x', label: 'safe' }])}`,
+  ]
+  expect((await evaluated(paper)).said).toContain('aetheria-table-2 has no row Nobody, but: ')
+})
+
+it('scores of another system fill a paper’s row that nothing judges', async () => {
+  const replies = Array.from({ length: 12 }, (_, at) => ({
+    type: 'counterspeech',
+    id: `r${at}`,
+    hateSpeech: `They of group ${at} lie.`,
+    text: `Reply ${at}.`,
+    ratings: {
+      relevance: 1 + (at % 5),
+      aggressiveness: 1 + (at % 4),
+      coherence: 1 + (at % 3),
+      suitableness: 1 + (at % 3),
+    },
+  }))
+  const scores = replies.map(({ id, ratings }) => ({
+    id,
+    scores: { ...ratings, aggressiveness: -ratings.aggressiveness },
+  }))
+  const args = [
+    '--preset',
+    'cseval-table-1',
+    '--only',
+    'BERTScore',
+    '--data',
+    fileOf('replies.jsonl', replies),
+    '--json',
+  ]
+  const { table } = await evaluated([...args, '--predictions', `BERTScore=${fileOf('scores.jsonl', scores)}`])
+  const rho = table[0]?.aspects.map(({ aspect, spearman }) => [aspect, Math.round((spearman.value ?? 0) * 1e6) / 1e6])
+  expect(Object.fromEntries(rho ?? [])).toEqual({ relevance: 1, aggressiveness: -1, coherence: 1, suitableness: 1 })
+  expect(table[0]?.paper['spearman:relevance']).toBe(0.223)
+})
+
+it('a row that is judged several times tells how far it agrees with itself', async () => {
+  const { table } = await evaluated([...HATE, '--repeat', '3'])
+  const [cell] = table
+  expect(cell?.outcomes).toHaveLength(72)
+  expect(cell?.repeats?.repeats).toBe(3)
+  const items = [...Map.groupBy(cell?.outcomes ?? [], ({ id }) => id).values()]
+  const votes = items.map((of) =>
+    [null, 'hate', 'non-hate'].map((label) => of.filter((one) => one.label === label).length),
+  )
+  expect(cell?.repeats?.kappa).toBe(fleissKappa(votes))
+})
