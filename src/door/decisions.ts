@@ -132,6 +132,7 @@ const OPERATION: Operation = {
         opinion: { type: 'boolean', description: 'A second opinion: counted, and changes nothing.' },
         code: { type: 'string', pattern: '^[a-z][a-z0-9-]{0,39}$', description: 'The code of the reason.' },
         sawLabel: { type: 'boolean', description: 'The label in force was shown before they chose.' },
+        unseen: { type: 'boolean', const: true, description: 'An image was not shown to them as it was judged.' },
       },
     },
     example: {

@@ -4,6 +4,7 @@ import type { DecisionMessage } from '../../src/contracts/facts/decision-message
 import type { DecisionResult } from '../../src/contracts/ports/decisions.ts'
 import { decisionsRoute } from '../../src/door/decisions.ts'
 import type { Dependency } from '../../src/door/in-time.ts'
+import { DECISION_FIELDS } from '../../src/door/messages.ts'
 import { NOW, testDoor } from './door-for-tests.ts'
 
 const DECISION = { subjectId: 'p1', protocol: 'rumor', label: 'non-rumor', against: 1, why: 'The city says so.' }
@@ -36,6 +37,11 @@ function deciding(
   })
   const as = { authorization: `Bearer ${door.keyOf('acme', ['decide'])}` }
   return { ...door, sent, as, decide: (body: unknown) => door.ask('POST', '/v1/decisions', body, as) }
+}
+
+interface DescribedBody {
+  readonly example: unknown
+  readonly schema: { readonly properties: object }
 }
 
 describe('a decision', () => {
@@ -98,13 +104,22 @@ describe('a decision', () => {
     expect(sent).toEqual([])
   })
 
-  test('is described as OpenAPI 3.1, with an example that is taken', async () => {
+  test('says its reason’s code, whether the label was shown, and that an image was not', async () => {
+    const { decide, sent } = deciding({ outcome: 'stands', verdict: null })
+    const noted = { ...DECISION, code: 'irony', sawLabel: false, unseen: true }
+    expect((await decide(noted)).status).toBe(200)
+    expect(sent).toMatchObject([noted])
+  })
+
+  test('is described as OpenAPI 3.1, with every field that is taken and an example', async () => {
     const { document, decide } = deciding({ outcome: 'stands', verdict: null })
     expect(await new Validator().validate({ ...document })).toMatchObject({ valid: true })
     const { paths } = document as {
-      paths: Record<string, { post: { requestBody: { content: Record<string, { example: unknown }> } } }>
+      paths: Record<string, { post: { requestBody: { content: Record<string, DescribedBody> } } }>
     }
     const { content } = paths['/v1/decisions']?.post.requestBody ?? { content: {} }
-    expect((await decide(content['application/json']?.example)).status).toBe(200)
+    const { example, schema } = content['application/json'] ?? {}
+    expect((await decide(example)).status).toBe(200)
+    expect(['tenant', ...Object.keys(schema?.properties ?? {})].sort()).toEqual([...DECISION_FIELDS].sort())
   })
 })

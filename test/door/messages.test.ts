@@ -60,8 +60,9 @@ describe('messages', () => {
     const { ask, keyOf, records } = testDoor()
     const decision = { type: 'decision', subjectId: 'p1', protocol: 'rumor', label: 'rumor', against: 1, why: 'Seen.' }
     const at = POST.createdAt
+    const noted = { code: 'irony', sawLabel: false, unseen: true }
     const list = [
-      { ...decision, at },
+      { ...decision, at, ...noted },
       { ...decision, at, by: 'somebody' },
       decision,
       { ...decision, at, withdraw: true },
@@ -101,7 +102,7 @@ describe('messages', () => {
     ])
     for (const { value } of sent) expect(JSON.parse(String(value))).toMatchObject(comment)
     const { type: _, ...said } = decision
-    expect(JSON.parse(String(records[0]?.value))).toEqual({ ...said, at, tenant: 'acme', by: 'acme-backend' })
+    expect(JSON.parse(String(records[0]?.value))).toEqual({ ...said, ...noted, at, tenant: 'acme', by: 'acme-backend' })
     const without = await ask('POST', '/v1/messages', [{ ...decision, at }, POST])
     expect(without.body.items[0].problem.type).toBe('/problems/scope')
     expect(records).toHaveLength(3)
