@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { ApiKey } from '../contracts/facts/api-key.ts'
 import { didYouMean } from '../contracts/facts/did-you-mean.ts'
+import { withServersWords } from '../contracts/facts/errors.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { DoorOutcome, Events, Report } from '../contracts/ports/report.ts'
 import { rates } from '../platform/rates.ts'
@@ -216,12 +217,13 @@ function countIn(from: DoorClient, { tenant, id }: Caller): Asker {
 function refusalTeller({ report, clock }: Pick<DoorParts, 'report' | 'clock'>) {
   const told = rates()
   return (
-    { problem }: RequestRefused,
+    { problem, more: { cause } }: RequestRefused,
     { status }: Response,
-    of: Omit<Events['door:refused'], 'problem' | 'status'>,
+    of: Omit<Events['door:refused'], 'problem' | 'status' | 'why'>,
   ): void => {
     const isTold = of.key !== '' || told.take(of.network, SELDOM, { units: 1, own: 0 }, clock()) === null
-    if (isTold) report('door:refused', { ...of, status, problem })
+    const why = cause instanceof Error ? withServersWords(cause) : cause
+    if (isTold) report('door:refused', { ...of, status, problem, ...(why === undefined ? {} : { why: String(why) }) })
   }
 }
 

@@ -18,13 +18,14 @@ const NO_SCORE: Readonly<Record<NoScoreReason, ProblemName>> = {
 export function noScore(error: unknown, images: readonly string[] = []): never {
   if (!(error instanceof NoScore)) throw error
   const { why, cause } = error
-  if (why !== 'image') throw new RequestRefused(NO_SCORE[why], `there is no score: ${why}`, { retryAfter: 5 })
+  if (why !== 'image') throw new RequestRefused(NO_SCORE[why], `there is no score: ${why}`, { retryAfter: 5, cause })
   const message = whyUnseen(cause)
   const imageAt = cause instanceof PermanentError || cause instanceof RetryLaterError ? cause.imageAt : undefined
   const path = images.length === 1 ? images[0] : images[imageAt ?? images.length]
   const detail = `there is no score: ${path ?? 'an image'} can't be looked at: ${message}`
   throw new RequestRefused('image', detail, {
     retryAfter: 5,
+    cause,
     ...(path === undefined ? {} : { errors: [{ path, message }] }),
   })
 }

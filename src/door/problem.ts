@@ -154,6 +154,8 @@ interface More {
   /** What became of each message, where there were several. */
   readonly items?: readonly unknown[]
   readonly headers?: Readonly<Record<string, string>>
+  /** What failed behind it, for the log alone. */
+  readonly cause?: unknown
 }
 
 /** A request that is refused, and why, in words that quote nothing of it. */

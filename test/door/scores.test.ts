@@ -553,6 +553,20 @@ describe('comments:analyze', () => {
   })
 })
 
+test('the log has why there is no score, as the endpoint says it, and the answer has not', async () => {
+  const { ask, events } = scoringDoor(() => {
+    const error = new PermanentError('rejected', 'status 400')
+    error.saidByServer = () => 'no such deployment'
+    throw error
+  })
+  const { body } = await ask('POST', ANALYZE, { comment: RUDE, requestedAttributes: { TOXICITY: {} } })
+  const refused = events.filter(([name]) => name === 'door:refused')
+  expect(refused).toEqual([
+    ['door:refused', expect.objectContaining({ why: 'status 400: the server says "no such deployment"' })],
+  ])
+  expect(JSON.stringify(body)).not.toMatch(/status 400|deployment/)
+})
+
 test('comments:suggestscore becomes feedback by the key’s owner', async () => {
   const { ask, sent } = scoringDoor()
   const body = { comment: RUDE, attributeScores: { TOXICITY: { summaryScore: { value: 0.9 } } }, clientToken: 'mine' }

@@ -375,7 +375,8 @@ export interface Events {
   'door:sent': { records: number; seconds: number }
   /**
    * The door refused a request; told at most once in ten seconds of those from one network without a known key. `key` is the id of its
-   * key; empty where it has none. `network`: whence it came, in IPv6 the first 64 bits.
+   * key; empty where it has none. `network`: whence it came, in IPv6 the first 64 bits. `why`: what failed behind it, if its client is not
+   * told.
    */
   'door:refused': {
     requestId: string
@@ -384,6 +385,7 @@ export interface Events {
     problem: string
     key: string
     network: string
+    why?: string
   }
   /** A browser blocked something in a page of the console that does not belong there. */
   'console:blocked': Record<never, never>
