@@ -28,8 +28,10 @@ const ESCAPES = /\\u([0-9a-f]{4})|&(?:quot|#39|#34|apos|amp|lt|gt);|\\[nrt"'\\/]
  * words of the question: those are a stranger's.
  */
 export function wordsForOperator(words: readonly string[], { body, secrets }: SentRequest): string {
-  const said = [...new Set(words.map((text) => whole(text.trim())).filter((text) => text !== ''))].join('; ')
-  let text = said.replace(ESCAPES, (_, hex: string | undefined) =>
+  const texts = [...new Set(words.map((text) => whole(text.trim())).filter((text) => text !== ''))]
+  // The name of a field mostly stands in the message as well.
+  const said = texts.filter((text) => !texts.some((other) => other !== text && other.includes(text)))
+  let text = beginning(said.join('; ')).replace(ESCAPES, (_, hex: string | undefined) =>
     hex === undefined ? ' ' : String.fromCharCode(Number.parseInt(hex, 16)),
   )
   for (const secret of secrets.flatMap((one) => [one, one.replace(/^\S+ /, '')]))
@@ -44,7 +46,11 @@ export function wordsForOperator(words: readonly string[], { body, secrets }: Se
 
 /** So much of a text as is looked at, without a word that would be cut; of a web page its title. */
 function whole(text: string): string {
-  if (text.startsWith('<')) return /<title>([^<]{1,200})/i.exec(text)?.[1] ?? ''
+  if (/^<[!?a-z]/i.test(text)) return /<title>([^<]{1,200})/i.exec(text)?.[1] ?? ''
+  return beginning(text)
+}
+
+function beginning(text: string): string {
   return text.length <= MOST_READ ? text : text.slice(0, MOST_READ).replace(/\S*$/, '')
 }
 

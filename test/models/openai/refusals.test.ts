@@ -117,12 +117,25 @@ describe('a refusal', () => {
       ['a flat detail', 400, { detail: 'Bad tools' }, 'Bad tools'],
       ['details', 422, { detail: [{ loc: ['body', 'top_k'], msg: 'Must be positive' }] }, 'Must be positive'],
       ['plain text', 400, 'template not found', 'template not found'],
+      [
+        'a field that the words name',
+        400,
+        { message: 'top_k is not positive', param: 'top_k' },
+        'top_k is not positive',
+      ],
+      ['a field that they do not name', 400, { message: 'Not positive', param: 'top_k' }, 'Not positive; top_k'],
       ['a web page', 502, '<html><head><title>Bad Gateway</title></head>…', 'Bad Gateway'],
       [
         'another server’s words',
         500,
         { error: { metadata: { raw: '{"error":"CUDA out of memory"}' } } },
         'CUDA out of memory',
+      ],
+      [
+        'a message that begins like a tag',
+        400,
+        { message: '<400> InternalError.Algo: bad' },
+        '<400> InternalError.Algo: bad',
       ],
       ['nothing', 400, '', ''],
       ['signs that control a terminal', 400, { message: 'a\u001b[2Jb\u202ec\nd' }, 'a [2Jbc d'],
@@ -161,9 +174,17 @@ describe('a refusal', () => {
       expect(said).toBe('参数错误[…]。')
     })
 
-    test('is short, and takes no time that grows with the question', () => {
+    test('is short, and takes no time that grows with how much is said', { timeout: 8_000 }, () => {
       const { said = '' } = saidOf(400, { message: 'ab '.repeat(1e5) }, 'ab a'.repeat(1e5))
       expect(said.length).toBeLessThanOrEqual(200)
+      let state = 1
+      const digits = (length: number) =>
+        Array.from({ length }, () => {
+          state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0
+          return (state >>> 16) % 10
+        }).join('')
+      const many = Array.from({ length: 40 }, () => ({ msg: digits(600).replace(/.{20}/g, '$& ') }))
+      expect(saidOf(422, { detail: many }, digits(3e5)).said).not.toBe('')
     })
   })
 
