@@ -31,7 +31,8 @@ export function assignmentPages({ clock, casework }: AssigningParts, desk: Revie
     const post = await desk.postOf(id, session)
     if (post === null) return { to: link('/review', { said: 'gone' }) }
     const { subject, assignee } = post
-    const isTheirs = assignee === null || assignee === session.by
+    const isHeld = post.items.some(({ reservation }) => reservation !== null && reservation.by !== session.by)
+    const isTheirs = assignee === session.by || (assignee === null && !isHeld)
     if (!isTheirs && !may(session.grants, 'overrule', subject.tenant))
       return { to: link('/review', { said: 'notAssigned' }) }
     const given = (form.get('to') ?? '').toWellFormed().trim().slice(0, MOST_NAME)
@@ -46,7 +47,8 @@ export function assignmentPages({ clock, casework }: AssigningParts, desk: Revie
       // Whoever asked is told; the writer reports why to the log.
       return { to: link('/review', { said: 'untold' }) }
     }
-    if (to !== session.by) await desk.released(id, session)
+    const others = post.items.filter(({ reservation }) => reservation?.by !== to)
+    await desk.giveBack(others, session)
     for (let waited = 0; waited < RECORDED_MS; waited += LOOK_MS) {
       if ((await desk.postOf(id, session))?.assignee === to) break
       await sleep(LOOK_MS)

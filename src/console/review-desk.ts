@@ -44,7 +44,7 @@ export type ReviewDesk = ReturnType<typeof reviewDesk>
 
 /** Takes posts for people, and gives them back. */
 export function reviewDesk(parts: DeskParts) {
-  const { queue, clock, reserveFor, blinds, record } = parts
+  const { queue, clock, reserveFor, blinds } = parts
   const decided = new JustDecided(clock)
   const turns = new ReviewTurns(parts.shares)
   /** Takes one item; a second opinion closes its subject to who gives it. */
@@ -76,18 +76,20 @@ export function reviewDesk(parts: DeskParts) {
       if (item.verdict !== id && item.may === 'yes' && !item.isOwnCase) await reserve(item.verdict, session)
     return reserved
   }
-  /** Gives one's own items of a post back; a lead, also this item that somebody else has. */
+  /** Gives items back: one's own, and for a lead anybody's. */
+  const giveBack = async (items: readonly ReviewItem[], session: Session): Promise<void> => {
+    for (const { verdict, subject, reservation } of items) {
+      if (reservation === null) continue
+      if (reservation.by === session.by) blinds.open(session.by, subject)
+      const isLead = may(session.grants, 'overrule', subject.tenant)
+      await queue.release(verdict, session.by, { anyone: isLead }, clock())
+    }
+  }
+  /** Gives one's own items of a post back, and names them. */
   const released = async (id: string, session: Session): Promise<string[]> => {
     const items = await own(id, session)
-    for (const { verdict, subject } of items) {
-      blinds.open(session.by, subject)
-      await queue.release(verdict, session.by, { anyone: false }, clock())
-    }
-    if (items.length > 0) return items.map(({ verdict }) => verdict)
-    const row = await record.verdict(id, session.tenants)
-    const isLead = row !== null && may(session.grants, 'overrule', row.verdict.tenant)
-    await queue.release(id, session.by, { anyone: isLead }, clock())
-    return [id]
+    await giveBack(items, session)
+    return items.length === 0 ? [id] : items.map(({ verdict }) => verdict)
   }
   /** What may be next: few where they do, for all that is listed is ranked. */
   const first = async (filter: QueueFilter, person: string, but: readonly string[]): Promise<string[]> => {
@@ -129,7 +131,7 @@ export function reviewDesk(parts: DeskParts) {
     )
     return items.filter((item) => !isBlind(item) && !item.isOwnCase && !decided.isRecent(session.by, item.verdict))
   }
-  return { decided, reserve, postOf, own, take, released, next, copiesOf }
+  return { decided, reserve, postOf, own, take, giveBack, released, next, copiesOf }
 }
 
 /** What an address asks for; what is searched for by words is looked up in the record first. */

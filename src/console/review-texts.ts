@@ -84,7 +84,7 @@ export const REVIEW_TEXTS = {
     assignMe: 'Assign to me',
     assignedTo: 'Assigned to',
     assigned: 'Assigned.',
-    notAssigned: 'Not assigned: only who has the assignment, or a lead, can hand it over.',
+    notAssigned: 'Not assigned: only who has the assignment, or a lead, can hand over what is assigned or taken.',
     untold: 'Not known whether it is assigned: Kafka did not answer in time. Look again.',
     assignedHere: 'It is assigned to somebody else.',
     hidden: 'Hidden: it may be disturbing',

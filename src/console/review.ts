@@ -84,7 +84,10 @@ export function reviewPages(parts: ReviewParts): Page[] {
       path: '/review/release',
       right: 'decide',
       async answer(asked) {
-        await desk.released(idIn(asked.form), asked.session)
+        const [id, { session }] = [idIn(asked.form), asked]
+        const named = (await desk.postOf(id, session))?.items.find(({ verdict }) => verdict === id)
+        const isTheirs = named?.reservation != null && named.reservation.by !== session.by
+        await (isTheirs ? desk.giveBack([named], session) : desk.released(id, session))
         return { to: link('/review', { said: 'back' }) }
       },
     },
