@@ -4,6 +4,7 @@ import type { DrawnRate, DrawPurpose } from '../contracts/ports/review.ts'
 /** An entry of the ledger, as any store keeps it. */
 export interface DrawRow {
   readonly item: string
+  readonly tenant: string
   readonly purpose: DrawPurpose
   readonly protocol: string
   readonly verdict: string
@@ -18,7 +19,7 @@ export interface DrawRow {
 /** The entries of these tenants, as both databases are asked for them; null: of all. */
 export function drawRowsQuery(tenants: readonly string[] | undefined) {
   const isSeen = tenants === undefined ? '1 = 1' : `draws.tenant IN (${['NULL', ...tenants.map(() => '?')].join(', ')})`
-  const sql = `SELECT item, purpose, protocol, verdict, lang, chance, drawn_at, label, differs
+  const sql = `SELECT item, draws.tenant, purpose, protocol, verdict, lang, chance, drawn_at, label, differs
     FROM draws LEFT JOIN subjects ON subjects.s = draws.s WHERE ${isSeen}`
   return { sql, values: tenants ?? [] }
 }
@@ -32,7 +33,7 @@ export function drawRowsQuery(tenants: readonly string[] | undefined) {
  * people, and so on the one draw behind them. If a share s of those that are right is left for later, and none of the wrong ones,
  * about 1 in s counts before the first gap, and the estimate is too high by s·p·(1 − p) at most: √(p·s) of its standard error.
  * A label and a language are known when something is drawn, so that a part has an order of its own, and people who look at nothing
- * but one label still tell the rate of that label.
+ * but one label still tell the rate of that label. A tenant is known as well: what nobody has looked at of one holds up no other.
  */
 export function drawnRates(rows: readonly DrawRow[]): DrawnRate[] {
   const inOrder = rows
@@ -63,22 +64,32 @@ function orderOf({ protocol, purpose, part, value }: DrawnRate): string {
   return [protocol, purpose, part === 'all' ? 0 : 1, part, value].join('\0')
 }
 
-/** What the first of these draws show, up to one that is not known; they stand in their order. */
+/**
+ * What the first of these draws show, of each tenant up to one that is not known; they stand in their order. Tenants of which
+ * something counts have the weight of all their draws, so that it does not matter which of them people look at first.
+ */
 export function rateOf(
-  rows: readonly Pick<DrawRow, 'chance' | 'differs' | 'verdict'>[],
+  rows: readonly Pick<DrawRow, 'tenant' | 'chance' | 'differs' | 'verdict'>[],
 ): Omit<DrawnRate, 'protocol' | 'purpose' | 'part' | 'value'> {
-  const gap = rows.findIndex(({ differs }) => differs === null)
-  const counted = gap === -1 ? rows : rows.slice(0, gap)
-  const waiting = rows.filter(({ differs }) => differs === null).length
-  const results = counted.map(({ chance, differs }) => ({ weight: 1 / chance, isHit: differs === 1 }))
+  const results = [...Map.groupBy(rows, ({ tenant }) => tenant).values()].flatMap((own) => {
+    const gap = own.findIndex(({ differs }) => differs === null)
+    const counted = gap === -1 ? own : own.slice(0, gap)
+    const standsFor = weightOf(own) / weightOf(counted)
+    return counted.map(({ chance, differs }) => ({ weight: standsFor / chance, isHit: differs === 1 }))
+  })
+  const unknown = rows.filter(({ differs }) => differs === null)
   return {
-    counted: counted.length,
+    counted: results.length,
     differing: results.filter(({ isHit }) => isHit).length,
     ...weightedShare(results),
-    waiting,
-    ahead: rows.length - counted.length - waiting,
-    next: rows[gap]?.verdict ?? null,
+    waiting: unknown.length,
+    ahead: rows.length - results.length - unknown.length,
+    next: unknown[0]?.verdict ?? null,
   }
+}
+
+function weightOf(rows: readonly Pick<DrawRow, 'chance'>[]): number {
+  return rows.reduce((all, { chance }) => all + 1 / chance, 0)
 }
 
 /**

@@ -89,7 +89,7 @@ function reviewed(drawn: readonly Drawn[], { order, skips }: Person, random: () 
 const rowsOf = (drawn: readonly Drawn[], known: readonly (boolean | null)[]) =>
   drawn.map(({ chance, label }, at) => {
     const result = known[at] ?? null
-    return { chance, label, verdict: String(at), differs: result === null ? null : Number(result) }
+    return { tenant: 't', chance, label, verdict: String(at), differs: result === null ? null : Number(result) }
   })
 
 it.each([0.005, 0.02, 0.1, 0.3])(
@@ -128,9 +128,38 @@ it.each([0.005, 0.02, 0.1, 0.3])(
   60_000,
 )
 
+it('the interval holds the rate of two tenants together, where people look at little of the worse one', () => {
+  const [seeds, rates] = [400, [0.02, 0.1]]
+  let [held, width] = [0, 0]
+  for (let seed = 0; seed < seeds; seed++) {
+    const random = randomOf(seed * 4 + 3)
+    const rows = rates.flatMap((rate, tenant) => {
+      const drawn = drawnOf(rate, random)
+      const known = drawn.map(({ isWrong }, at) => (at < drawn.length * (tenant === 0 ? 1 : 0.3) ? isWrong : null))
+      return rowsOf(drawn, known).map((row) => ({ ...row, tenant: String(tenant) }))
+    })
+    const { interval } = rateOf(rows)
+    held += Number(interval.low <= 0.06 && 0.06 <= interval.high) / seeds
+    width += (interval.high - interval.low) / seeds
+  }
+  expect(held).toBeGreaterThanOrEqual(0.935)
+  expect(width).toBeLessThan(0.12)
+})
+
+it('a draw of one tenant that nobody has looked at holds up no other tenant', () => {
+  const rows = ['a', 'b', 'b', 'a'].map((tenant, at) => ({
+    tenant,
+    verdict: String(at),
+    chance: 0.5,
+    differs: at === 0 ? null : at % 2,
+  }))
+  expect(rateOf(rows)).toMatchObject({ counted: 2, differing: 1, waiting: 1, ahead: 1, next: '0' })
+})
+
 it('draws count by the inverse of their chances, up to the first that nobody has looked at', () => {
   const row = (n: number, change: Partial<DrawRow> = {}): DrawRow => ({
     item: `rumor~p${n}~r`,
+    tenant: 't',
     verdict: `rumor~p${n}~r1`,
     purpose: 'audit',
     protocol: 'rumor',

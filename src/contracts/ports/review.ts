@@ -44,9 +44,9 @@ export interface DrawnRate {
   readonly effective: number
   /** Drawn, and nobody has looked yet. */
   readonly waiting: number
-  /** Looked at before their turn: they count as soon as all that was drawn before them is known. */
+  /** Looked at before their turn: they count as soon as all that was drawn of their tenant before them is known. */
   readonly ahead: number
-  /** The first that holds the others up; null where nothing waits. */
+  /** The first that holds others of its tenant up; null where nothing waits. */
   readonly next: string | null
 }
 
