@@ -23,7 +23,11 @@ let environment: Record<string, string>
 let service: Service
 const it = onServers({ latencyMs: 10 })
 it.beforeAll(async ({ stack, startForFile }) => {
-  environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_INTAKE_MAX_AHEAD: '1s' })
+  environment = environmentOn(stack, {
+    GAVEL_CLOCK_IDLE_AFTER: '1s',
+    GAVEL_INTAKE_MAX_AHEAD: '1s',
+    GAVEL_MESSAGES_TEXT_FIELDS: 'title',
+  })
   service = await startForFile(environment)
 })
 
@@ -91,11 +95,13 @@ it('replays what is still bad once each time, however often it came back, and wh
   timeout: 120_000,
 }, async () => {
   const future = Date.now() + 6_000
+  // Its words stand beside the text alone (messages.textFields).
+  const early = JSON.stringify({ ...JSON.parse(post('early', future, null)), title: 'The bridge has fallen.' })
   await sendPosts(
     { key: 'bad-1', value: post('bad-1', 0, [7]), headers: { trace: 't-1' } },
     { key: null, value: 'no JSON' },
     { key: 'bad-2', value: 'nor this' },
-    { key: 'early', value: post('early', future) },
+    { key: 'early', value: early },
   )
   const first = await letters(4)
   expect(first.map(({ reason }) => reason).sort()).toEqual(['future', 'invalid', 'not-json', 'not-json'])
@@ -137,6 +143,8 @@ it('replays what is still bad once each time, however often it came back, and wh
     trace: 't-1',
   })
   expect(copies.filter(({ message }) => message.key === null)).toHaveLength(3)
+  const [again] = copies.filter(({ message }) => String(message.key) === 'early')
+  expect(String(again?.message.value)).toBe(early)
   expect((await gavel('list')).out).toContain(', replayed 3 ×)')
 
   // Only what is meant, and again only what is asked for.
