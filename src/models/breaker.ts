@@ -88,10 +88,10 @@ export interface Breaker {
    * Notes how the call ended. Counts once, and not if the model's state has changed since the pass was given. An error
    * that the endpoint answers with counts for one account once only, as long as others are answered: it is the question's
    * doing, and one account's questions must not keep all others from the model. Where the latest call of any other tenant
-   * was answered, all failures of a tenant count as one, for it makes accounts at will, and those of its calls that were
-   * cut off as none. So does a refused permission or model, and a probe
-   * once another was answered. A model whose errors, a few times in a row, need the operator is left alone, but
-   * for a probe now and then.
+   * was answered, all failures of a tenant count as one, for it makes accounts at will; within a minute of that, those of its
+   * calls that were cut off count as none. A refused permission or model counts for one account once as well, and a failed probe
+   * once another was answered. A model whose errors, a few times in a row, need the operator is left alone, but for a probe now and
+   * then.
    */
   note(pass: Pass, end: PassEnd, failure?: PassFailure): void
   /** Every model's state as of now. */
@@ -289,7 +289,7 @@ export function breaker(deps: {
       const hadFailed = order.hasFailed(accountKey) || isTenants
       if (failed) order.failed(accountKey)
       else order.answered(accountKey)
-      if (isTenants && cutOff) return
+      if (isTenants && cutOff && latestOf(model).onlyFails(tenant, CUT_OFF_MS)) return
       if (state.is === 'half-open') {
         if (!failed) {
           state.worked++
@@ -381,6 +381,8 @@ const PROBE_MS = { least: 10_000, most: 30_000 }
 const OTHERS_WORK = 10
 /** …and with fewer than this where all of them are of one account: nobody else has asked meanwhile. */
 const ALONE_FAILS = 40
+/** So long after others were answered, in ms, calls that were cut off are taken for long ones: a model that hangs cuts off all. */
+const CUT_OFF_MS = 60_000
 /** Most accounts that are remembered for their errors; the first go first. */
 const MOST_BLAMED = 1_000
 

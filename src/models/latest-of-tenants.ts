@@ -16,13 +16,13 @@ export function latestOfTenants(clock: Clock) {
       for (const first of latest.keys()) if (latest.size > MOST_TENANTS) latest.delete(first)
     },
     /**
-     * Whether the other tenant that was heard of last was answered. Not each of them is looked at: of many, the latest call of one
-     * has always failed by itself.
+     * Whether the other tenant that was heard of last was answered, so many ms ago at most. Not each of them is looked at: of many, the
+     * latest call of one has always failed by itself.
      */
-    onlyFails(tenant: string | undefined): boolean {
+    onlyFails(tenant: string | undefined, withinMs = LATELY_MS): boolean {
       if (tenant === undefined) return false
       const other = [...latest].findLast(([one]) => one !== tenant)?.[1]
-      return other?.worked === true && other.at >= clock() - LATELY_MS
+      return other?.worked === true && other.at >= clock() - withinMs
     },
   }
 }

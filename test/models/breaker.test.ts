@@ -219,6 +219,18 @@ describe('the breaker where one tenant’s calls fail', () => {
     expect(state('a')).toBe('open')
   })
 
+  test('opens for calls of one tenant that were cut off where nobody else has been answered for a minute', () => {
+    const { call, flood, state, pass } = tenants()
+    flood('busy', 20, 'answered')
+    call('quiet/by one', 'answered')
+    pass(59_000)
+    flood('busy', 200, 'timeout', true)
+    expect(state('a')).toBe('closed')
+    pass(2_000)
+    flood('busy', 60, 'timeout', true)
+    expect(state('a')).toBe('open')
+  })
+
   test('is tried again with another tenant’s call first', () => {
     const { call, flood, state, pass, allow } = tenants()
     flood('mallory', 20, 'timeout')
