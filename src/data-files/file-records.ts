@@ -5,6 +5,7 @@ import { faultInJson } from '../contracts/facts/not-json.ts'
 import { printable } from '../contracts/facts/printable.ts'
 import { type Columns, csvRows, mustBeFewColumns } from './csv-rows.ts'
 import type { BadLine } from './file-message.ts'
+import { parquetFiles, parquetRows } from './parquet-rows.ts'
 import { type FileReading, NOT_UTF8, type TextLine, textLines } from './text-lines.ts'
 
 /** One item of a file: an object of a line or of a list, or a row of a table, whose values are texts. */
@@ -31,7 +32,7 @@ export type Shape = 'json' | 'table'
 
 /**
  * The items of a file, in its order, whatever it is: JSON Lines, a JSON list, one JSON object of objects as pandas writes a table
- * (`to_json`, by columns or by rows), or CSV with any delimiter; plain or gzip; UTF-8, UTF-16 or
+ * (`to_json`, by columns or by rows), CSV with any delimiter, or Parquet, also a folder of it; plain or gzip; UTF-8, UTF-16 or
  * the encoding that was named. Numbers that a float can't hold are read as they are written. Where one column is needed, a JSON text
  * by itself is an item with it. Lines that are none are reported to `bad` and left out. Throws an `OperatorError` in one line where nothing
  * can be read, or no item has the columns that are needed.
@@ -42,6 +43,11 @@ export async function* recordsOf(
   columns: Columns,
   bad: Bad,
 ): AsyncGenerator<FileRecord> {
+  const parquet = await parquetFiles(file)
+  if (parquet.length > 0) {
+    yield* withFields(file, () => parquetRows(parquet), columns, bad)
+    return
+  }
   const lines = textLines(file, reading)
   const first: TextLine[] = []
   try {
@@ -81,7 +87,7 @@ async function* withFields(
     if (deferred === null) bad(line)
     else deferred.push(line)
   }
-  for await (const { line, json: read } of itemsOf(reportBad)) {
+  for await (const { line, json: read, ...kind } of itemsOf(reportBad)) {
     const json = typeof read === 'string' && only !== undefined && others.length === 0 ? { [only]: read } : read
     if (deferred !== null && wanted.some((name) => isObject(json) && Object.hasOwn(json, name))) {
       for (const before of deferred)
@@ -89,8 +95,8 @@ async function* withFields(
         else bad(before)
       deferred = null
     }
-    if (deferred === null) yield { line, json }
-    else deferred.push({ line, json })
+    if (deferred === null) yield { line, json, ...kind }
+    else deferred.push({ line, json, ...kind })
     if (deferred !== null && deferred.length >= MOST_LACKING) break
   }
   const first = deferred?.find((one) => 'json' in one)

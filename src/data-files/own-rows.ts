@@ -132,6 +132,7 @@ function ofCseval(row: Fields): Fields {
     // Some rows have none: they are called by their text.
     ...(said(row.uuid) ? { id: row.uuid } : {}),
     hateSpeech: row.hatespeech,
+    ...(said(row.split) ? { split: row.split } : {}),
     text: row.predicted_counterspeech,
     ...(said(row.counterspeech) ? { reference: row.counterspeech } : {}),
     ratings: Object.fromEntries(ratings),

@@ -32,7 +32,7 @@ const LF = 0x0a
 const NO_TEXT: readonly (readonly [bytes: readonly number[], what: string])[] = [
   [[0x50, 0x4b, 0x03, 0x04], 'is a ZIP archive or a workbook: unpack it, or save its sheet as CSV'],
   [[0xd0, 0xcf, 0x11, 0xe0], 'is a workbook: save its sheet as CSV'],
-  [[0x50, 0x41, 0x52, 0x31], 'is a Parquet file: convert it to CSV or JSON Lines'],
+  [[0x50, 0x41, 0x52, 0x31], 'is a Parquet file: let its name end with .parquet'],
   [[0x28, 0xb5, 0x2f, 0xfd], 'is compressed with Zstandard: unpack it, or use gzip'],
   [[0x42, 0x5a, 0x68], 'is compressed with bzip2: unpack it, or use gzip'],
   [[0xfd, 0x37, 0x7a, 0x58, 0x5a], 'is compressed with xz: unpack it, or use gzip'],

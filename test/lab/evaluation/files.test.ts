@@ -260,7 +260,7 @@ describe('a file', () => {
       Buffer.from('PK\u0003\u0004rest'),
       /is a ZIP archive or a workbook: unpack it, or save its sheet as CSV\.$/,
     ],
-    ['is Parquet', Buffer.from('PAR1rest'), /is a Parquet file: convert it to CSV or JSON Lines\.$/],
+    ['is Parquet', Buffer.from('PAR1rest'), /is a Parquet file: let its name end with \.parquet\.$/],
     ['is one object', '{\n  "rows": [{"text": "x"}]\n}\n', /has no item with .*; its first has rows\. Name them\.$/],
     [
       'is a table that pandas has split',

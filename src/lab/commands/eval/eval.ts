@@ -20,6 +20,7 @@ import { itemsPage, type Texts } from '../../evaluation/report/items.ts'
 import { latexTable } from '../../evaluation/report/latex.ts'
 import { comparisonTable, markdownReport } from '../../evaluation/report/markdown.ts'
 import { savingsTables } from '../../evaluation/report/savings-table.ts'
+import { tidyColumns, tidyTable } from '../../evaluation/report/tidy.ts'
 import { isUnanswered } from '../../evaluation/unanswered.ts'
 import { dataSet } from './data-sets.ts'
 import { comparedWith, type DataComparison, readBaseline } from './earlier-evaluation.ts'
@@ -266,7 +267,7 @@ function printEvaluation(
 
 /**
  * Writes the evaluation into the folder, which is there: whole as JSON, as pages in Markdown and HTML, its main table as CSV and LaTeX,
- * and a page of all items. A kill leaves no half of one. `texts` are shown where they are given. Prints what was written.
+ * and all items as a page, as CSV and as Parquet. A kill leaves no half of one. `texts` are shown where they are given. Prints what was written.
  */
 async function writeReports(
   folder: string,
@@ -277,6 +278,8 @@ async function writeReports(
   const preset = PRESETS.find(({ name }) => name === evaluation.preset) ?? null
   // Loaded only here: what draws its pictures is large.
   const { htmlReport } = await import('../../evaluation/report/html.ts')
+  const { parquetWriteBuffer } = await import('hyparquet-writer')
+  const tidy = tidyColumns(evaluation)
   const files = {
     'report.json': `${JSON.stringify(evaluation)}\n`,
     'report.md': markdownReport(evaluation, preset, compared),
@@ -284,10 +287,14 @@ async function writeReports(
     'report.csv': csvTable(mainTable(evaluation, preset)),
     'report.tex': latexTable(mainTable(evaluation, preset), evaluation.title),
     'items.html': itemsPage(evaluation, texts),
+    'items.csv': csvTable(tidyTable(tidy)),
+    'items.parquet': Buffer.from(
+      parquetWriteBuffer({ columnData: tidy.map(({ data, ...column }) => ({ ...column, data: [...data] })) }),
+    ),
   }
-  for (const [name, text] of Object.entries(files)) {
+  for (const [name, content] of Object.entries(files)) {
     const file = join(folder, name)
-    await writeFile(`${file}.new`, text)
+    await writeFile(`${file}.new`, content)
     await rename(`${file}.new`, file)
   }
   return `Written to ${folder}: ${Object.keys(files).join(', ')}.`

@@ -1,0 +1,89 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
+import { asyncBufferFromFile, type Compressors, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import { OperatorError } from '../contracts/facts/errors.ts'
+
+/** Rows that are held at once. */
+const ROWS = 1_000
+/** A column of one row group may take no more than this, in bytes. */
+const LARGEST_CHUNK = 1024 * 1024 * 1024
+
+/** Codecs that Node has; Snappy is the reader's own. */
+const COMPRESSORS: Compressors = {
+  GZIP: (bytes, length) => gunzipSync(bytes, { maxOutputLength: Math.max(1, length) }),
+  ZSTD: (bytes, length) => zstdDecompressSync(bytes, { maxOutputLength: Math.max(1, length) }),
+  BROTLI: (bytes, length) => brotliDecompressSync(bytes, { maxOutputLength: Math.max(1, length) }),
+}
+
+/**
+ * The files of a folder as Hugging Face keeps a data set, in the order of their names, or the file itself; empty where a file is no
+ * Parquet. Throws an `OperatorError` for a folder without Parquet files.
+ */
+export async function parquetFiles(path: string): Promise<string[]> {
+  const isFolder = (await stat(path).catch(() => null))?.isDirectory() === true
+  if (!isFolder) return IS_PARQUET.test(path) ? [path] : []
+  const all = await readdir(path, { recursive: true })
+  const files = all.filter((name) => IS_PARQUET.test(name)).sort()
+  if (files.length === 0) throw new OperatorError(`${path} is a folder without Parquet files: name one file.`)
+  return files.map((name) => join(path, name))
+}
+const IS_PARQUET = /\.parquet$/i
+
+/** A row, numbered from 1; `isRow` where it is flat, as a row of CSV is. */
+interface ParquetRow {
+  readonly line: number
+  readonly json: Readonly<Record<string, unknown>>
+  readonly isRow?: true
+}
+
+/** The rows of these files, numbered through. A row without `split` has that of its file's name, as in `train-00000-of-00001`. */
+export async function* parquetRows(files: readonly string[]): AsyncGenerator<ParquetRow> {
+  let line = 0
+  for (const file of files) {
+    const split = /(?:^|\/)(train|validation|valid|dev|test)[-.]/.exec(file)?.[1]
+    for await (const row of rowsOf(file)) {
+      const json = split === undefined || row.split !== undefined ? row : { ...row, split }
+      // Lists and groups are what JSON has: such a row is no table's.
+      const isFlat = Object.values(json).every((value) => typeof value !== 'object' || value === null)
+      yield isFlat ? { line: ++line, json, isRow: true } : { line: ++line, json }
+    }
+  }
+}
+
+async function* rowsOf(path: string): AsyncGenerator<Record<string, unknown>> {
+  try {
+    const file = await asyncBufferFromFile(path)
+    const metadata = await parquetMetadataAsync(file)
+    const chunks = metadata.row_groups.flatMap(({ columns }) => columns)
+    if (chunks.some(({ meta_data: data }) => Number(data?.total_uncompressed_size ?? 0) > LARGEST_CHUNK))
+      throw new OperatorError(`${path} has a column of more than 1 GiB in one row group: write it in smaller ones.`)
+    const count = Number(metadata.num_rows)
+    for (let from = 0; from < count; from += ROWS) {
+      const until = Math.min(count, from + ROWS)
+      const rows = await parquetReadObjects({
+        file,
+        metadata,
+        rowStart: from,
+        rowEnd: until,
+        compressors: COMPRESSORS,
+      })
+      for (const row of rows) yield Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(value)]))
+    }
+  } catch (error) {
+    if (error instanceof OperatorError) throw error
+    const why = error instanceof Error ? error.message : String(error)
+    throw new OperatorError(`${path} is no Parquet file that can be read: ${why.slice(0, 200)}.`, { cause: error })
+  }
+}
+
+/** A value as JSON has it: whole numbers that a float can't hold as texts, times as ISO 8601; bytes are left out. */
+function plain(value: unknown): unknown {
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
+  if (value instanceof Date) return value.toISOString()
+  if (ArrayBuffer.isView(value)) return null
+  if (Array.isArray(value)) return value.map(plain)
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([name, of]) => [name, plain(of)]))
+  return value
+}
