@@ -1,13 +1,10 @@
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterEach, expect, it } from 'vitest'
-import { loadSettings } from '../../config/load.ts'
-import { consolePart } from '../../src/app/composition/console.ts'
-import { namedLoops } from '../../src/operations/loop.ts'
 import { type Asker, shareOf } from '../../src/platform/who-asks.ts'
 import { crowd, whyNoCrowd } from '../support/crowd.ts'
-import { recordInMemory } from '../support/record-in-memory.ts'
-import { aConsole, WELL } from './console-for-tests.ts'
+import { aConsole } from './console-for-tests.ts'
+import { servedConsole } from './served.ts'
 
 const ends: (() => unknown)[] = []
 afterEach(async () => {
@@ -16,29 +13,9 @@ afterEach(async () => {
 
 /** A console as `gavel console` serves it, and a link by which somebody signs in. */
 async function served() {
-  const record = await recordInMemory()
-  const loops = namedLoops(() => {})
-  const links: string[] = []
-  const part = await consolePart(loadSettings({ GAVEL_CONSOLE_PORT: '0', GAVEL_DRAIN: '1s' }), {
-    record,
-    queue: record.review,
-    pictures: record.pictures,
-    keptImage: null,
-    loops,
-    clock: Date.now,
-    report: () => {},
-    readStatus: async () => WELL,
-    audit: null,
-    casework: null,
-    link: { person: 'anna', print: (address) => void links.push(address), isUnseen: true },
-    decide: { decide: async () => ({ of: '0@0', decided: null }) },
-  })
-  ends.push(async () => {
-    await loops.close()
-    await part.close()
-  })
-  part.printLink()
-  return { port: part.port, link: new URL(links[0] ?? '') }
+  const console = await servedConsole(() => ({}), { GAVEL_DRAIN: '1s' })
+  ends.push(() => console.close())
+  return { port: console.port, link: new URL(console.nextLink()) }
 }
 
 const form = (path: string, more: string[] = []) =>

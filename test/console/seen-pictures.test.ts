@@ -2,19 +2,16 @@ import { createHash } from 'node:crypto'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
-import { consolePart } from '../../src/app/composition/console.ts'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import { PermanentError } from '../../src/contracts/facts/errors.ts'
 import type { Medium } from '../../src/contracts/facts/thread.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { imageLoader } from '../../src/models/images/images.ts'
-import { namedLoops } from '../../src/operations/loop.ts'
-import { feed } from '../contracts/record.ts'
 import { drawnPng } from '../support/drawn.ts'
-import { recordInMemory } from '../support/record-in-memory.ts'
 import { aVerdict } from '../support/verdicts.ts'
 import { aBrowser, barriersOn, SIZES, watchedPage } from './browser.ts'
-import { aTurn, WELL } from './console-for-tests.ts'
+import { aTurn } from './console-for-tests.ts'
+import { servedConsole } from './served.ts'
 
 let browser: Browser | null = null
 beforeAll(async () => {
@@ -30,26 +27,10 @@ const HOST = 'https://images.example'
 
 /** A console as `gavel console` serves it, over a record in memory; images come from a host that a test fills. */
 async function served() {
-  const record = await recordInMemory()
-  const topics = feed(record)
   const decided: DecisionMessage[] = []
-  const links: string[] = []
   const hosted = new Map<string, Buffer>()
-  const loops = namedLoops(() => {})
-  const settings = loadSettings({ GAVEL_CONSOLE_PORT: '0' })
-  const real = imageLoader(settings.images)
-  const part = await consolePart(settings, {
-    record,
-    queue: record.review,
-    pictures: record.pictures,
-    keptImage: null,
-    loops,
-    clock: Date.now,
-    report: () => {},
-    readStatus: async () => WELL,
-    audit: null,
-    casework: null,
-    link: { person: 'anna', print: (address) => void links.push(address), isUnseen: true },
+  const real = imageLoader(loadSettings({}).images)
+  const console = await servedConsole(() => ({
     async loadImage(url, signal) {
       if (!url.startsWith(HOST)) return real(url, signal)
       const bytes = hosted.get(url)
@@ -62,14 +43,13 @@ async function served() {
         return { of: '0@1', decided: null }
       },
     },
-  })
-  part.printLink()
+  }))
+  const { topics } = console
   return {
-    record,
+    ...console,
     decided,
     hosted,
-    own: `http://127.0.0.1:${part.port}`,
-    link: links[0] ?? '',
+    link: console.nextLink(),
     /** A post with an image that models were shown, unless `judged` is null. */
     async judged(id: string, media: readonly Medium[], change: Partial<Verdict> = {}, judged: Buffer | null = BRIDGE) {
       const verdict = aVerdict(at(1), {
@@ -91,10 +71,6 @@ async function served() {
       const subject = { post, comments: [], leftOut: 0 }
       await topics.send('transcripts', id, { schema: 1, verdictId: verdict.id, subject, turns, cut: [] }, 60)
       return verdict.id
-    },
-    async close() {
-      await loops.close()
-      await part.close()
     },
   }
 }

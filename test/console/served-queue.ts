@@ -1,23 +1,44 @@
-import { loadSettings } from '../../config/load.ts'
-import { consolePart } from '../../src/app/composition/console.ts'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
-import { namedLoops } from '../../src/operations/loop.ts'
-import { feed } from '../contracts/record.ts'
-import { recordInMemory } from '../support/record-in-memory.ts'
 import { aVerdict } from '../support/verdicts.ts'
-import { WELL } from './console-for-tests.ts'
+import { servedConsole } from './served.ts'
 
 const T0 = Date.parse('2026-03-01T12:00:00Z')
 
 /** A console with a queue, as `gavel console` serves it, over a record in memory; what people decide is current at once. */
 export async function servedQueue(env: Record<string, string> = {}) {
-  const record = await recordInMemory()
-  const topics = feed(record)
   const decided: DecisionMessage[] = []
-  const loops = namedLoops(() => {})
-  const links: string[] = []
   const at = (minutes: number) => new Date(T0 + minutes * 60_000).toISOString()
+  const console = await servedConsole(
+    ({ record, topics }) => ({
+      casework: {
+        tell: (entry) => topics.send('casework', entry.subjectId, entry, 150),
+      },
+      decide: {
+        async decide(message) {
+          const { subjectId, protocol, against, by, label = null, why } = message
+          const subject = await record.subject({ tenant: message.tenant, id: subjectId })
+          const own = (subject?.verdicts ?? []).filter(({ verdict }) => verdict.protocol === protocol)
+          const last = Math.max(0, ...own.map(({ verdict }) => verdict.revision))
+          if (last !== against) return { of: '0@1', decided: { outcome: 'late', last } }
+          decided.push(message)
+          const verdict = aVerdict(at(2), {
+            subjectId,
+            protocol,
+            revision: last + 1,
+            decidedBy: 'human',
+            rationale: why,
+            label,
+            decision: { by, against: null, of: '0@1' },
+          })
+          await topics.send('verdicts', subjectId, verdict, 120)
+          return { of: '0@1', decided: { outcome: 'stands', verdict: verdict.id } }
+        },
+      },
+    }),
+    env,
+  )
+  const { topics } = console
   const judged = async (
     post: { id: string; text: string; lang?: string; author?: string },
     change: Partial<Verdict> = {},
@@ -33,54 +54,5 @@ export async function servedQueue(env: Record<string, string> = {}) {
     await topics.send('transcripts', post.id, { schema: 1, verdictId: verdict.id, subject, turns: [], cut: [] }, 60)
     return verdict
   }
-  const settings = loadSettings({ GAVEL_CONSOLE_PORT: '0', ...env })
-  const part = await consolePart(settings, {
-    record,
-    queue: record.review,
-    pictures: record.pictures,
-    keptImage: null,
-    loops,
-    clock: Date.now,
-    report: () => {},
-    readStatus: async () => WELL,
-    audit: null,
-    casework: {
-      tell: (entry) => topics.send('casework', entry.subjectId, entry, 150),
-    },
-    link: { person: 'anna', print: (address) => void links.push(address), isUnseen: true },
-    decide: {
-      async decide(message) {
-        const { subjectId, protocol, against, by, label = null, why } = message
-        const subject = await record.subject({ tenant: message.tenant, id: subjectId })
-        const own = (subject?.verdicts ?? []).filter(({ verdict }) => verdict.protocol === protocol)
-        const last = Math.max(0, ...own.map(({ verdict }) => verdict.revision))
-        if (last !== against) return { of: '0@1', decided: { outcome: 'late', last } }
-        decided.push(message)
-        const verdict = aVerdict(at(2), {
-          subjectId,
-          protocol,
-          revision: last + 1,
-          decidedBy: 'human',
-          rationale: why,
-          label,
-          decision: { by, against: null, of: '0@1' },
-        })
-        await topics.send('verdicts', subjectId, verdict, 120)
-        return { of: '0@1', decided: { outcome: 'stands', verdict: verdict.id } }
-      },
-    },
-  })
-  part.printLink()
-  return {
-    record,
-    topics,
-    judged,
-    decided,
-    own: `http://127.0.0.1:${part.port}`,
-    link: links[0] ?? '',
-    async close() {
-      await loops.close()
-      await part.close()
-    },
-  }
+  return { ...console, judged, decided, link: console.nextLink() }
 }
