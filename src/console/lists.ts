@@ -51,9 +51,18 @@ function dayOf(day: string): number | null {
 /** Of a subject so many characters stand in a list. */
 const MOST_OF_WORDS = 160
 
-/** A verdict in a list, as plain words: what a page shows, and what its script is sent. */
+/** A verdict in a list beside its subject, as plain words: what a page shows, and what its script is sent. */
 export interface RowData {
-  /** Carried, as the subject's. */
+  /** Names its subject, also beside those of other tenants. */
+  readonly thread: string
+  /** How its subject begins; null where the record does not have it. */
+  readonly words: string | null
+  /** Why these words are hidden until somebody asks; null if they are not. */
+  readonly hidden: string | null
+  readonly lang: string
+  readonly of: string
+  /** Carried, as the verdict's id. */
+  readonly subject: string
   readonly id: string
   readonly href: string
   /** ISO 8601. */
@@ -61,14 +70,9 @@ export interface RowData {
   readonly label: string
   readonly tone: string
   readonly protocol: string
+  /** Whether it may still change, and what it lacks. */
   readonly how: string
-  /** How its subject begins; null where the record does not have it. */
-  readonly words: string | null
-  /** Why these words are hidden until somebody asks; null if they are not. */
-  readonly hidden: string | null
-  readonly lang: string
-  readonly of: string
-  readonly subject: string
+  readonly decided: string
 }
 
 /** What lists are shown with. */
@@ -80,48 +84,63 @@ export interface Lists {
 export function rowData(row: RecordedRow, { kinds, disturbing }: Lists): RowData {
   const { verdict, author, lang, words: said } = row
   const { id, protocol, final, tenant, timing } = verdict
-  const decided = howDecided(verdict)
   const flags = [row.contested ? TEXTS.live.contested : '', verdict.degraded.length > 0 ? TEXTS.live.degraded : '']
+  const parts = (all: readonly string[]) => all.filter((one) => one !== '').join(' · ')
   return {
-    id: carriedId(id),
-    protocol: TEXTS.verdict.by(protocol),
-    at: timing.decidedAt,
-    href: link('/verdict', { id }),
-    label: shown(sayingOf(verdict), 64),
-    tone: toneOf(verdict, kinds),
-    how: `${final ? TEXTS.row.final : TEXTS.row.forNow} · ${decided}`,
+    thread: carriedId(nameOf(row.subject)),
     words: said === null ? null : shown(said, MOST_OF_WORDS),
     hidden: said === null ? null : disturbing.because(row),
     lang: lang ?? '',
-    of: [shown(author ?? '', 60), shown(lang ?? '', 20), tenant, ...flags].filter((one) => one !== '').join(' · '),
+    of: parts([shown(author ?? '', 60), shown(lang ?? '', 20), tenant]),
     subject: carriedId(verdict.subjectId),
+    id: carriedId(id),
+    href: link('/verdict', { id }),
+    at: timing.decidedAt,
+    label: shown(sayingOf(verdict), 64),
+    tone: toneOf(verdict, kinds),
+    protocol,
+    how: parts([final ? TEXTS.row.final : TEXTS.row.forNow, ...flags]),
+    decided: howDecided(verdict),
   }
 }
 
-/** A list of verdicts, newest first. */
+/** A list of posts and replies with their verdicts, each where the newest of these stands. */
 export function rowsOf(rows: readonly RecordedRow[], lists: Lists): TemplatePart {
   lists.disturbing.see(rows)
-  return rows.map((row) => rowOf(row, lists))
+  const posts = Map.groupBy(
+    rows.map((row) => rowData(row, lists)),
+    ({ thread }) => thread,
+  )
+  return [...posts.values()].map(postOf)
 }
 
-function rowOf(row: RecordedRow, lists: Lists): SafeMarkup {
-  const data = rowData(row, lists)
-  if (data.words === null) return rowMarkup(data, html`<p class="row-words faint">${TEXTS.live.noWords}</p>`)
-  const said = html`<p class="row-words">${words(data.words, { lang: data.lang })}</p>`
-  return rowMarkup(data, data.hidden === null ? said : covered(data.hidden, said))
+function postOf(verdicts: readonly RowData[]): TemplatePart {
+  const [newest] = verdicts
+  if (newest === undefined) return NOTHING
+  const spoken = verdicts.find(({ words }) => words !== null)?.words ?? null
+  if (spoken === null) return postMarkup(newest, NO_WORDS, verdicts.map(verdictMarkup))
+  const said = html`<p class="row-words">${words(spoken, { lang: newest.lang })}</p>`
+  const why = verdicts.find(({ hidden }) => hidden !== null)?.hidden ?? null
+  return postMarkup(newest, why === null ? said : covered(why, said), verdicts.map(verdictMarkup))
 }
 
-function rowMarkup({ id, href, at, label, tone, protocol, how, of, subject }: RowData, said: TemplatePart): SafeMarkup {
-  return html`<li class="row" data-id="${id}" data-subject="${subject}"><div class="row-head">${moment(at)} <a class="of" href="${href}"><strong class="label ${tone}">${words(label)}</strong></a> <span class="protocol">${protocol}</span> <span class="faint how">${how}</span></div>
-${said}<p class="row-of faint">${words(of)}</p></li>`
+const NO_WORDS = html`<p class="row-words none faint">${TEXTS.live.noWords}</p>`
+
+function postMarkup({ thread, subject, at, of }: RowData, said: TemplatePart, verdicts: TemplatePart): SafeMarkup {
+  return html`<li class="row" data-thread="${thread}" data-subject="${subject}">${said}
+<div class="row-head">${moment(at)} <span class="verdicts">${verdicts}</span> <span class="row-of faint">${words(of)}</span></div></li>`
 }
 
-/** What a script fills with the data of a row. */
+function verdictMarkup({ id, href, label, tone, protocol, how, decided }: RowData): SafeMarkup {
+  return html`<span class="found" data-id="${id}" data-protocol="${protocol}"><span class="protocol">${protocol}</span> <a class="of" href="${href}" title="${decided}"><strong class="label ${tone}">${words(label)}</strong></a> <span class="faint how">${how}</span> <span class="faint decided">${decided}</span></span>`
+}
+
+/** What a script fills with the data of a row: a post, and its verdict. */
 export function rowTemplate(): SafeMarkup {
   const nothing = { id: '', href: '', at: '1970-01-01T00:00:00Z', label: '', tone: 'plain', protocol: '', how: '' }
-  const data = { ...nothing, words: '', hidden: null, lang: '', of: '', subject: '' }
+  const data = { ...nothing, thread: '', words: '', hidden: null, lang: '', of: '', subject: '', decided: '' }
   const said = html`<p class="row-words">${words('')}</p>`
-  return html`<template>${rowMarkup(data, [said, covered('', said), html`<p class="row-words none faint">${TEXTS.live.noWords}</p>`])}</template>`
+  return html`<template>${postMarkup(data, [said, covered('', said), NO_WORDS], verdictMarkup(data))}</template>`
 }
 
 /** Protocols as options of a select. */

@@ -1,8 +1,10 @@
+import type { Clock } from '../contracts/ports/clock.ts'
 import { PLACE_IN_RECORD, type RecordedRow, type RecordReader } from '../contracts/ports/record.ts'
 import { atOnce } from '../platform/at-once.ts'
 import type { BlindReviews } from './blind-review.ts'
 import { box, field, filterOf, type Lists, options, rowData, rowsOf, rowTemplate } from './lists.ts'
 import type { Page, PageAnswer } from './page.ts'
+import { quarterStrips } from './quarters.ts'
 import type { Session } from './sessions.ts'
 import type { RecordStream, StreamEvent } from './stream.ts'
 import { TEXTS } from './texts.ts'
@@ -11,9 +13,10 @@ import { carriedId, html, link, NOTHING, type SafeMarkup } from './view.ts'
 // This sends live pages what stream.ts tells them, and ends those that take nothing any more.
 
 interface LiveParts extends Lists {
-  readonly record: Pick<RecordReader, 'find' | 'arrivals'>
+  readonly record: Pick<RecordReader, 'find' | 'arrivals' | 'histogram'>
   readonly arriving: RecordStream
   readonly blinds: BlindReviews
+  readonly clock: Clock
   /** Most pages that are kept up to date at a time. */
   readonly streams: number
 }
@@ -31,8 +34,9 @@ const NOTED_MS = 10_000
 const RETRY_MS = 2_000
 
 /** Verdicts as they come; by script, or, without, by loading the page again. */
-export function livePages({ record, arriving, blinds, kinds, disturbing, streams }: LiveParts): Page[] {
+export function livePages({ record, arriving, blinds, clock, kinds, disturbing, streams }: LiveParts): Page[] {
   const eventOf = eventsOf({ kinds, disturbing })
+  const stripOf = quarterStrips({ record, clock })
   /** Streams are open from their answer on. */
   const open = atOnce(streams, MOST_OF_ONE)
   return [
@@ -44,10 +48,10 @@ export function livePages({ record, arriving, blinds, kinds, disturbing, streams
         const filter = { ...filterOf(query, session), standing: true as const }
         // Before the rows: whatever comes, or is deleted, from here on is sent to the page when it listens.
         const { at } = await record.arrivals(null, 0)
-        const rows = await record.find(filter, MOST)
+        const [rows, strip] = await Promise.all([record.find(filter, MOST), stripOf(filter)])
         const last = rows.length === MOST ? rows.at(-1)?.cursor : undefined
         const readable = blinds.openTo(session.by, rows)
-        return { title: TEXTS.live.title, body: liveBody(readable, { at, last }, query, { kinds, disturbing }) }
+        return { title: TEXTS.live.title, body: liveBody(readable, { at, last, strip }, query, { kinds, disturbing }) }
       },
     },
     {
@@ -201,21 +205,22 @@ function fieldsOf(told: Exclude<StreamEvent, { event: 'row' }>) {
 /** `at`: the place in the record that its stream goes on from; `last`: the cursor of older rows. */
 function liveBody(
   rows: readonly RecordedRow[],
-  { at, last }: { readonly at: string; readonly last: string | undefined },
+  { at, last, strip }: { readonly at: string; readonly last: string | undefined; readonly strip: SafeMarkup },
   query: URLSearchParams,
   lists: Lists,
 ): SafeMarkup {
   const given = (name: string) => query.get(name) ?? ''
   const stream = link('/live/stream', Object.fromEntries(query))
-  return html`<h1>${TEXTS.live.title}</h1>
+  return html`<div class="over"><h1>${TEXTS.live.title}</h1>
 <form class="filters" method="get" action="/live">
 <label>${TEXTS.live.protocol} <select name="protocol">${options([...lists.kinds.keys()], given('protocol'))}</select></label>
 ${field('label', TEXTS.live.label, given('label'))}${field('tenant', TEXTS.live.tenant, given('tenant'))}
 ${box('contested', TEXTS.live.contested, query.has('contested'))}${box('degraded', TEXTS.live.degraded, query.has('degraded'))}
 <button>${TEXTS.apply}</button>
-<button type="button" class="pause" data-pause="${TEXTS.live.pause}" data-resume="${TEXTS.live.resume}" hidden>${TEXTS.live.pause}</button></form>
+<button type="button" class="pause" data-pause="${TEXTS.live.pause}" data-resume="${TEXTS.live.resume}" hidden>${TEXTS.live.pause}</button></form></div>
+${strip}
 <p class="fresh" role="status" data-stopped="${TEXTS.live.stopped}" data-far="${TEXTS.live.far}"></p>
 ${rows.length === 0 ? html`<p class="none">${TEXTS.live.none}</p>` : NOTHING}
-<ol class="rows" data-stream="${stream}" data-after="${at}">${rowsOf(rows, lists)}</ol>${rowTemplate()}
+<ol class="rows dense" data-stream="${stream}" data-after="${at}">${rowsOf(rows, lists)}</ol>${rowTemplate()}
 ${last === undefined ? NOTHING : html`<p><a href="${link('/live', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`
 }

@@ -75,6 +75,7 @@ export function layout(of: {
 <title>${title} · Gavel</title>
 <link rel="icon" href="${asset('icon.svg')}">
 <link rel="stylesheet" href="${asset('console.css')}">
+<link rel="stylesheet" href="${asset('lists.css')}">
 <link rel="stylesheet" href="${asset('verdict.css')}">
 <link rel="stylesheet" href="${asset('evidence.css')}">
 <link rel="stylesheet" href="${asset('review.css')}">

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
 
-type Reader = Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'find' | 'search' | 'arrivals'>
+type Reader = Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'find' | 'search' | 'arrivals' | 'histogram'>
 type Queue = Pick<
   ReviewQueue,
   'list' | 'posts' | 'reserve' | 'release' | 'decisionsOf' | 'drawnRates' | 'peopleQuality'
@@ -51,6 +51,8 @@ export function auditedRecord(record: Reader): Reader {
       noteRows(result.found)
       return result
     },
+    // Numbers of many: nobody's words are in them.
+    histogram: (filter, of) => record.histogram(filter, of),
     // Verdicts in a stream are noted as they are sent.
     arrivals: (after, most) => record.arrivals(after, most),
   }

@@ -125,6 +125,18 @@ export const TEXTS = {
     hiddenUndecided: 'Hidden: not decided, or refused by a filter',
     noWords: 'Its text is not in the record.',
   },
+  strip: {
+    title: 'The last six hours, by quarter of an hour',
+    until: 'until',
+    cut: (most: number) => `the newest ${most} verdicts alone`,
+    table: 'As a table',
+    from: 'From',
+    posts: 'Posts',
+    verdicts: 'Verdicts',
+    contested: 'Contested',
+    others: 'other labels',
+    most: (most: number) => `max ${most}`,
+  },
   row: { final: 'final', forNow: 'for now', noLabel: 'no label', by: 'by', was: 'was' },
   thread: {
     title: 'Thread',

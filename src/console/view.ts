@@ -1,5 +1,8 @@
-import { html as hono } from 'hono/html'
+import type { PlotOptions } from '@observablehq/plot'
+// biome-ignore lint/style/noRestrictedImports: a drawing is markup; its library escapes the texts in it
+import { html as hono, raw } from 'hono/html'
 import { withoutLongRuns } from '../contracts/facts/normalized.ts'
+import { drawn } from '../platform/drawing.ts'
 
 /** Markup whose every outside word is escaped. */
 export type SafeMarkup = ReturnType<typeof hono> & { readonly isEscaped: true }
@@ -14,6 +17,11 @@ export function html(literals: TemplateStringsArray, ...parts: readonly Template
 }
 
 export const NOTHING: SafeMarkup = html``
+
+/** A drawing as it stands in a page. Its library escapes the texts in it. */
+export function drawing(options: PlotOptions): SafeMarkup {
+  return html`${raw(drawn(options, { isBare: true })) as SafeMarkup}` // as: of raw markup only that is used which makes it markup
+}
 
 /** The markup where there is something to show. */
 export function when<Value>(

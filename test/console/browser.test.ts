@@ -1,16 +1,12 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { loadSettings } from '../../config/load.ts'
-import { consolePart } from '../../src/app/composition/console.ts'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
-import { namedLoops } from '../../src/operations/loop.ts'
-import { feed } from '../contracts/record.ts'
-import { recordInMemory } from '../support/record-in-memory.ts'
 import { aVerdict } from '../support/verdicts.ts'
 import { aBrowser, barriersOn, SIZES, watchedPage } from './browser.ts'
-import { aTurn, WELL } from './console-for-tests.ts'
+import { aTurn } from './console-for-tests.ts'
 import { MARKUP_ATTACKS } from './markup-attacks.ts'
+import { servedConsole } from './served.ts'
 
 let browser: Browser | null = null
 beforeAll(async () => {
@@ -22,12 +18,25 @@ const T0 = Date.parse('2026-03-01T12:00:00Z')
 
 /** A console as `gavel console` serves it, over a record in memory that a test writes. */
 async function served() {
-  const record = await recordInMemory()
-  const topics = feed(record)
   const decided: DecisionMessage[] = []
-  const links: string[] = []
-  const loops = namedLoops(() => {})
   const at = (minutes: number) => new Date(T0 + minutes * 60_000).toISOString()
+  const console = await servedConsole(({ topics }) => ({
+    decide: {
+      async decide(message) {
+        decided.push(message)
+        const change = { decidedBy: 'human' as const, rationale: message.why, label: message.label ?? null }
+        const verdict = aVerdict(at(9), {
+          subjectId: message.subjectId,
+          revision: 9,
+          ...change,
+          decision: { by: message.by, against: null, of: '0@1' },
+        })
+        await topics.send('verdicts', message.subjectId, verdict, 600)
+        return { of: '0@1', decided: { outcome: 'stands', verdict: verdict.id } }
+      },
+    },
+  }))
+  const { topics } = console
   const judged = async (
     subjectId: string,
     revision: number,
@@ -71,51 +80,7 @@ async function served() {
     )
     return verdict
   }
-  const settings = loadSettings({ GAVEL_CONSOLE_PORT: '0' })
-  const part = await consolePart(settings, {
-    record,
-    queue: record.review,
-    pictures: record.pictures,
-    keptImage: null,
-    loops,
-    clock: Date.now,
-    report: () => {},
-    readStatus: async () => WELL,
-    audit: null,
-    casework: null,
-    link: { person: 'anna', print: (address) => void links.push(address), isUnseen: true },
-    decide: {
-      async decide(message) {
-        decided.push(message)
-        const change = { decidedBy: 'human' as const, rationale: message.why, label: message.label ?? null }
-        const verdict = aVerdict(at(9), {
-          subjectId: message.subjectId,
-          revision: 9,
-          ...change,
-          decision: { by: message.by, against: null, of: '0@1' },
-        })
-        await topics.send('verdicts', message.subjectId, verdict, 600)
-        return { of: '0@1', decided: { outcome: 'stands', verdict: verdict.id } }
-      },
-    },
-  })
-  part.printLink()
-  const own = `http://127.0.0.1:${part.port}`
-  return {
-    topics,
-    judged,
-    decided,
-    own,
-    link: links[0] ?? '',
-    nextLink() {
-      part.printLink()
-      return links.at(-1) ?? ''
-    },
-    async close() {
-      await loops.close()
-      await part.close()
-    },
-  }
+  return { ...console, judged, decided, link: console.nextLink() }
 }
 
 it('somebody signs in, sees a verdict come, reads its argument and overrules it; nobody is kept from any page', async (context) => {
@@ -142,11 +107,11 @@ it('somebody signs in, sees a verdict come, reads its argument and overrules it;
     await page.locator('.row.new', { hasText: 'The bridge has fallen' }).waitFor()
     // What another protocol finds hateful is hidden in the rows that are there already.
     await console.judged('quay', 1, 'They are all vermin')
-    const quay = page.locator('.row', { hasText: 'They are all vermin' })
+    const quay = page.locator('.row[data-subject=quay]')
     await quay.locator(':scope > p.row-words').waitFor()
     await console.judged('quay', 1, 'They are all vermin', [], { protocol: 'hate', label: 'hate' })
-    await quay.nth(1).waitFor({ state: 'attached' })
-    await page.locator('[data-subject=quay] > details:not([open])').nth(1).waitFor({ state: 'attached' })
+    await quay.locator(':scope > details:not([open])').waitFor({ state: 'attached' })
+    expect(await quay.locator('.found .label').allTextContents()).toEqual(['hate', 'rumor'])
     expect(await barriersOn(page)).toEqual([])
 
     await page.locator('.row', { hasText: 'The bridge has fallen' }).getByRole('link').first().click()

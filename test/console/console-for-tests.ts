@@ -180,7 +180,7 @@ export async function aConsole({
   const view = { ...seeing, pictures }
   const decisionDesk = markingUnseen({ decide }, view)
   const pages = [
-    ...livePages({ record: shown, arriving, blinds, ...lists, streams }),
+    ...livePages({ record: shown, arriving, blinds, clock: () => now, ...lists, streams }),
     ...verdictPages({
       record: shown,
       kinds,
@@ -223,6 +223,7 @@ export async function aConsole({
     sessions,
     assets: [
       asset('console.css', 'text/css'),
+      asset('lists.css', 'text/css'),
       asset('verdict.css', 'text/css'),
       asset('evidence.css', 'text/css'),
       asset('review.css', 'text/css'),

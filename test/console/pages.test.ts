@@ -131,7 +131,7 @@ it('another tenant’s verdict is not there: the same answer as for one that is 
       expect(JSON.stringify(String(((await ask(path, query)) as { body: unknown }).body))).not.toMatch(/>zanzibar/)
 })
 
-it('words that one protocol finds hateful are hidden in every row of their subject, and shown when somebody asks', async () => {
+it('words that one protocol finds hateful are hidden in the row of their subject, and shown when somebody asks', async () => {
   const console = await aConsole()
   await console.judged({ verdict: { label: 'non-rumor' }, post: { text: 'zanzibar' } })
   await console.judged({ verdict: { subjectId: 'other', label: 'non-rumor' }, post: { text: 'marzipan' } })
@@ -145,7 +145,7 @@ it('words that one protocol finds hateful are hidden in every row of their subje
     )
     expect([open.includes('zanzibar'), hidden.filter((text) => text?.includes('zanzibar'))]).toEqual([
       false,
-      Array(2).fill('Hidden: judged hatezanzibar'),
+      ['Hidden: judged hatezanzibar'],
     ])
     if (!path.includes('q=')) expect(open).toContain('marzipan')
   }

@@ -76,7 +76,7 @@ it('a post, or a verdict, is found by its id, and verdicts by who decided; those
   const idsOf = async (query: Record<string, string>, session = 'anna') => {
     const cookie = `gavel-console-8421=${console.sessions.open({ by: session, grants: [{ role: 'viewer', ...(session === 'anna' ? {} : { tenants: ['acme'] }) }] })}`
     const { text } = await console.page(`/search?${new URLSearchParams(query)}`, cookie)
-    return [...text.matchAll(/<li class="row" data-id="([^"]+)"/g)].map(([, id]) => id)
+    return [...text.matchAll(/class="found" data-id="([^"]+)"/g)].map(([, id]) => id)
   }
   expect(await idsOf({ q: '3lbw2k4' })).toEqual(['hate~3lbw2k4~r1', 'rumor~3lbw2k4~r1', 'rumor~other~r1'])
   expect(await idsOf({ q: 'hate~3lbw2k4~r1' })).toEqual(['hate~3lbw2k4~r1'])

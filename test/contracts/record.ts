@@ -350,6 +350,31 @@ export function recordContract(
         expect((await store.search('three', { author: 'bo' }, 9)).found).toMatchObject([{ author: 'bo', lang: 'de' }])
       })
 
+      it('how many came in each stretch of time: verdicts, of how many posts, with which labels, contested', async () => {
+        const width = 900_000
+        const hate = (change: object) => ({ protocol: 'hate', label: 'hate', ...change })
+        await topics.judged({ subjectId: 'a', seconds: 10 }, 'one')
+        await topics.judged(hate({ subjectId: 'a', seconds: 899, scores: { hate: 3, nonHate: 2 } }), 'one')
+        await topics.judged(hate({ subjectId: 'b', seconds: 900, scores: { hate: 5, nonHate: 0 } }), 'two')
+        await topics.judged({ subjectId: 'b', seconds: 2_700, label: null, decidedBy: 'none' }, 'three')
+        await topics.judged({ subjectId: 'd', seconds: 2_701, tenant: 'acme' }, 'four')
+        const of = { width, most: 50 }
+        const { bins, subjects, isCut } = await store.histogram({ tenants: ['default'], since: T0 }, of)
+        expect([subjects, isCut]).toEqual([2, false])
+        expect(bins.map(({ labels: _, ...bin }) => bin)).toEqual([
+          { at: T0, verdicts: 2, subjects: 1, contested: 2 },
+          { at: T0 + width, verdicts: 1, subjects: 1, contested: 0 },
+          { at: T0 + 3 * width, verdicts: 1, subjects: 1, contested: 0 },
+        ])
+        const named = bins.map(({ labels }) => labels.map(({ label, verdicts }) => `${label} ${verdicts}`).toSorted())
+        expect(named).toEqual([['hate 1', 'rumor 1'], ['hate 1'], ['null 1']])
+        const few = await store.histogram({ protocol: 'rumor' }, { width, most: 2 })
+        expect(few.bins.map(({ at, verdicts }) => [at, verdicts])).toEqual([[T0 + 3 * width, 2]])
+        expect(few.isCut).toBe(true)
+        expect(await store.histogram({ contested: true, protocol: 'hate' }, of)).toMatchObject({ bins: [{ at: T0 }] })
+        expect(await store.histogram({ tenants: [] }, of)).toEqual({ bins: [], subjects: 0, isCut: false })
+      })
+
       it('page by page, none twice and none left out', async () => {
         for (let n = 0; n < 7; n++) await topics.judged({ subjectId: `p${n}`, seconds: n >> 2 }, 'a claim')
         const pages: string[][] = []

@@ -119,7 +119,7 @@ export function consolePart(
       closing: closing.signal,
       isUnderstudy,
       pages: [
-        ...livePages({ record, arriving, blinds, ...lists, streams }),
+        ...livePages({ record, arriving, blinds, clock, ...lists, streams }),
         ...verdictPages({ record, kinds, blinds, canDecide: decide !== null, clock, publicUrl, style, view }),
         ...picturePages(view),
         ...coverPages({ people, clock }),

@@ -6,13 +6,16 @@ const each = (selector, work, root = document) => root.querySelectorAll(selector
 /** Times stand in the page in UTC. */
 function localTimes(root) {
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+  const ofToday = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' })
+  const today = new Date().toDateString()
   each(
     'time',
     (time) => {
       const at = new Date(time.dateTime)
       if (Number.isNaN(at.getTime())) return
       time.title = time.dateTime
-      time.textContent = format.format(at)
+      const isShort = at.toDateString() === today && time.closest('.dense, .strip') !== null
+      time.textContent = (isShort ? ofToday : format).format(at)
     },
     root,
   )
@@ -47,66 +50,67 @@ function live(list) {
   const waiting = []
   let [source, last, isPaused, isFar] = [null, list.dataset.after, false, false]
 
-  const row = (data) => {
-    const item = template.content.firstElementChild.cloneNode(true)
-    const put = (selector, text) => {
-      item.querySelector(selector).textContent = text
-    }
-    item.dataset.id = data.id
+  const part = (selector, root = template.content) => root.querySelector(selector)
+
+  const verdict = (data) => {
+    const found = part('.found').cloneNode(true)
+    found.dataset.id = data.id
+    found.dataset.protocol = data.protocol
+    const address = part('a.of', found)
+    address.href = data.href
+    address.title = data.decided
+    part('.label', found).className = `label ${data.tone}`
+    part('.label bdi', found).textContent = data.label
+    for (const name of ['protocol', 'how', 'decided']) part(`.${name}`, found).textContent = data[name]
+    return found
+  }
+
+  /** A post with its words; without its verdicts. */
+  const post = (data) => {
+    const item = part('.row').cloneNode(true)
+    item.dataset.thread = data.thread
     item.dataset.subject = data.subject
-    item.querySelector('time').dateTime = data.at
-    item.querySelector('a.of').href = data.href
-    item.querySelector('.label').className = `label ${data.tone}`
-    put('.label bdi', data.label)
-    put('.protocol', data.protocol)
-    put('.how', data.how)
-    put('.row-of bdi', data.of)
-    const [open, hidden, none] = [
-      item.querySelector('p.row-words'),
-      item.querySelector('details'),
-      item.querySelector('.none'),
-    ]
-    const shown = data.words === null ? none : data.hidden === null ? open : hidden
-    for (const one of [open, hidden, none]) if (one !== shown) one.remove()
-    if (shown !== none) {
-      const words = shown.querySelector('bdi')
-      words.textContent = data.words
-      words.lang = data.lang
-    }
-    if (shown === hidden) put('summary', data.hidden)
-    localTimes(item)
+    part('.verdicts', item).replaceChildren()
+    part('.row-of bdi', item).textContent = data.of
+    for (const one of item.querySelectorAll(':scope > p.row-words:not(.none), :scope > details')) one.remove()
     return item
+  }
+
+  const speak = (item, data) => {
+    if (data.words === null) return
+    part(':scope > .none', item)?.replaceWith(part('p.row-words').cloneNode(true))
+    const words = part('.row-words bdi', item)
+    words.textContent = data.words
+    words.lang = data.lang
+  }
+
+  /** What one verdict of a post hides is hidden, whatever others say. */
+  const hide = (item, why) => {
+    const open = part(':scope > p.row-words:not(.none)', item)
+    if (why === null || open === null) return
+    const closed = part('details').cloneNode(true)
+    part('summary span', closed).textContent = why
+    open.replaceWith(closed)
+    part('p', closed).replaceWith(open)
   }
 
   const say = (text) => {
     if (fresh.textContent !== text) fresh.textContent = text
   }
 
-  /** What is hidden of a subject is hidden in all its rows. */
-  const hideAll = ({ subject, hidden }) => {
-    each(
-      '.row',
-      (one) => {
-        const open = one.dataset.subject === subject ? one.querySelector(':scope > p.row-words:not(.none)') : null
-        if (open === null) return
-        const closed = template.content.querySelector('details').cloneNode(true)
-        closed.querySelector('summary').textContent = hidden
-        closed.querySelector('p').replaceWith(open.cloneNode(true))
-        open.replaceWith(closed)
-      },
-      list,
-    )
-  }
-
   const show = () => {
     if (isPaused) return
-    document.querySelector('p.none')?.remove()
+    document.querySelector('main > p.none')?.remove()
     for (const data of waiting.splice(0, Math.ceil(ROWS_A_SECOND / 4))) {
-      each('.row', (old) => old.dataset.id === data.id && old.remove(), list)
-      const item = row(data)
+      const item = [...list.children].find((one) => one.dataset.thread === data.thread) ?? post(data)
+      speak(item, data)
+      hide(item, data.hidden)
+      each('.found', (old) => old.dataset.protocol === data.protocol && old.remove(), item)
+      part('.verdicts', item).prepend(verdict(data))
+      part('time', item).dateTime = data.at
       item.classList.add('new')
       list.prepend(item)
-      if (data.hidden !== null) hideAll(data)
+      localTimes(item)
     }
     while (list.children.length > MOST_ROWS) list.lastElementChild.remove()
   }

@@ -268,6 +268,26 @@ export interface RecordSearch {
   readonly reindexing: boolean
 }
 
+/** Verdicts of one stretch of time. */
+export interface HistogramBin {
+  /** When it begins, ms since 1970: a multiple of the width. */
+  readonly at: number
+  readonly verdicts: number
+  /** Posts and replies that these are of. */
+  readonly subjects: number
+  readonly contested: number
+  readonly labels: readonly { readonly label: string | null; readonly verdicts: number }[]
+}
+
+export interface RecordHistogram {
+  /** Oldest first; a stretch without a verdict is left out. */
+  readonly bins: readonly HistogramBin[]
+  /** Posts and replies of all of them, each once. */
+  readonly subjects: number
+  /** Older verdicts may fit as well, and are not counted. */
+  readonly isCut: boolean
+}
+
 export interface RecordSize {
   readonly bytes: number
   readonly rows: { readonly [What in RecordedRows]: number }
@@ -295,6 +315,8 @@ export interface RecordReader {
   word(id: string, tenants?: readonly string[]): Promise<RecordedWord | null>
   /** The newest verdicts that fit, newest first. */
   find(filter: RecordFilter, limit: number): Promise<readonly RecordedRow[]>
+  /** The newest `most` verdicts that fit, counted by when they were decided, in stretches of `width` ms. */
+  histogram(filter: RecordFilter, of: { width: number; most: number }): Promise<RecordHistogram>
   /**
    * At most so many rows since `after`, of all tenants. null, or a place in another file, is now: a first call tells
    * where to begin.

@@ -8,6 +8,7 @@ import {
 } from '../../contracts/ports/record.ts'
 import { conditionsOf, marksOf } from '../conditions.ts'
 import { FOLDING, gramsOf, readingsOf } from '../grams.ts'
+import { histogramOf, histogramQuery } from '../histogram.ts'
 import { MOST_LEFT, recordedRow, recordedWord } from '../record-rows.ts'
 import type { Database, Sql } from './connection.ts'
 import { type GramHashes, hashing } from './grams-key.ts'
@@ -82,6 +83,11 @@ export function recordReads(db: Database): RecordReader {
         return listed(sql, docsOf(found))
       })
       return rows.map(recordedRow)
+    },
+    async histogram(filter, of) {
+      const { hashes } = await hashesNow(db)
+      const { sql, values } = histogramQuery(filter, of, hashes.mark)
+      return histogramOf(await db.rows(sql, ...values), of)
     },
     arrivals: (after, most) => db.snapshot((sql) => arrivalsIn(sql, after, most)),
     async search(query, filter, limit) {

@@ -1,9 +1,16 @@
 import { statSync } from 'node:fs'
 import { zstdDecompressSync } from 'node:zlib'
 import { SUBJECT_KINDS, type SubjectKind, type ThreadRef } from '../../contracts/facts/thread.ts'
-import { MOST_ERASED, MOST_WORDS, type RecordedRows, type RecordFilter } from '../../contracts/ports/record.ts'
+import {
+  MOST_ERASED,
+  MOST_WORDS,
+  type RecordedRows,
+  type RecordFilter,
+  type RecordHistogram,
+} from '../../contracts/ports/record.ts'
 import { conditionsOf, marksOf } from '../conditions.ts'
 import { gramsOf, readingsOf } from '../grams.ts'
+import { histogramOf, histogramQuery } from '../histogram.ts'
 import { type ListedRow, MOST_CANDIDATES, MOST_LEFT, type NoteRow, type RulingRow } from '../record-rows.ts'
 import { reading } from './schema.ts'
 import { Sql } from './sql.ts'
@@ -127,6 +134,11 @@ export class RecordReads {
       const docs = this.#sql.all<{ doc: number }>(wanted, ...(mark ?? []), ...values, limit)
       return docs.flatMap(({ doc }) => this.#listed(doc))
     })
+  }
+
+  histogram(filter: RecordFilter, of: { width: number; most: number }): RecordHistogram {
+    const { sql, values } = histogramQuery(filter, of)
+    return histogramOf(this.#sql.all(sql, ...values), of)
   }
 
   arrivals(after: string | null, most: number) {

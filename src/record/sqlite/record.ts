@@ -57,6 +57,7 @@ export async function sqliteRecordReader(path: string, start: StartHalf = thread
       return row === null ? null : recordedWord(row)
     },
     find: async (filter, limit) => (await reads.ask('find', filter, limit)).map(recordedRow),
+    histogram: (filter, of) => reads.ask('histogram', filter, of),
     async arrivals(after, most) {
       const { rows, ...others } = await reads.ask('arrivals', after, most)
       return { ...others, rows: rows.map(recordedRow) }
