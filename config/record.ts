@@ -30,7 +30,7 @@ export const review = z.strictObject({
   costs: z.record(z.string(), z.record(z.string(), z.number().min(0).max(1_000_000))),
   auditShare: share,
   blindShare: share,
-  shares: z.strictObject({ audit: share, secondOpinion: share }),
+  shares: z.strictObject({ audit: share, secondOpinion: share, golden: share }),
   labelAfter: share,
   reasons: z.string().min(1).nullable(),
   claimFor: duration.refine((ms) => ms >= 60_000, 'at least 1m'),

@@ -201,6 +201,8 @@ export type Decision = About & {
   readonly at?: string
   readonly force?: boolean
   readonly opinion?: boolean
+  /** Of an opinion on a golden item: the key, by which others are checked, or such an answer. */
+  readonly golden?: 'key' | 'answer'
   /** The reason's code, by the platform's own list. */
   readonly code?: string
   /** The label in force was shown before they chose. */

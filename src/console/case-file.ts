@@ -4,6 +4,7 @@ import { type Snapshot, snapshot } from '../contracts/facts/thread.ts'
 import { type Transcript, transcript, type Verdict } from '../contracts/facts/verdict.ts'
 import type { RecordedRow, RecordReader, SubjectRecord } from '../contracts/ports/record.ts'
 import { type DebateView, debateOf } from './debate.ts'
+import { withoutGolden } from './golden-answers.ts'
 import type { ProtocolGuide, ProtocolGuides } from './kinds.ts'
 import type { Session } from './sessions.ts'
 
@@ -34,13 +35,18 @@ type Reader = Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
 /** Reads what the record has of a verdict; null if this session may see none of this id. */
 export async function caseFile(
   id: string,
-  { record, kinds, session }: { record: Reader; kinds: ProtocolGuides; session: Pick<Session, 'tenants'> },
+  {
+    record,
+    kinds,
+    session,
+  }: { record: Reader; kinds: ProtocolGuides; session: Pick<Session, 'tenants'> & { readonly by?: string } },
 ): Promise<CaseFile | null> {
   const row = await record.verdict(id, session.tenants)
   if (row === null) return null
   const { verdict, subject } = row
-  const subjectRecord = await record.subject({ tenant: subject.tenant, id: subject.postId, kind: subject.kind })
-  if (subjectRecord === null) return null
+  const whole = await record.subject({ tenant: subject.tenant, id: subject.postId, kind: subject.kind })
+  if (whole === null) return null
+  const subjectRecord = withoutGolden(whole, session.by)
   const revision = (of: string | null | undefined) =>
     subjectRecord.verdicts.find((one) => one.verdict.id === of)?.verdict
   const beneath = verdict.decision?.against ?? verdict.restored?.from

@@ -4,6 +4,7 @@ import { entryOf } from '../contracts/facts/entry-of.ts'
 import { may } from '../contracts/facts/person-roles.ts'
 import type { Verdict } from '../contracts/facts/verdict.ts'
 import type { CaseFile } from './case-file.ts'
+import { GOLDEN_TEXTS } from './golden-texts.ts'
 import type { PageAnswer } from './page.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
@@ -16,6 +17,7 @@ export const DONE = {
   anew: TEXTS.decide.anew,
   noted: TEXTS.decide.noted,
   unconfirmed: TEXTS.decide.unconfirmed,
+  golden: GOLDEN_TEXTS.made,
 } as const
 
 /** What came of the decision that led to this page; nothing where none did. */

@@ -91,6 +91,7 @@ interface Decision {
   readonly label?: string
   readonly withdraw?: true
   readonly opinion?: true
+  readonly golden?: 'key' | 'answer'
   /** The reason's code. */
   readonly code?: string
   /** The label in force was shown before they chose. */
@@ -108,7 +109,8 @@ export async function sendDecision(
   return message.success ? (await decisionDesk.decide(message.data, signal)).decided : 'invalid'
 }
 
-function doneOf(decided: DecisionResult | null): keyof typeof DONE | null {
+/** The outcome as an address names it; null if nothing was done. */
+export function doneOf(decided: DecisionResult | null): keyof typeof DONE | null {
   if (decided === null || decided.outcome === 'waiting') return 'unconfirmed'
   if (decided.outcome === 'stands' || decided.outcome === 'noted') return decided.outcome
   if (decided.outcome === 'withdrawn') return decided.verdict === null ? 'anew' : 'withdrawn'

@@ -19,8 +19,8 @@ export const QUALITY_TEXTS = {
   times: (times: number, of: number) => `${times} of ${of}`,
   people: (days: number) => `People, ${days} days`,
   peopleSay:
-    'Decisions that took effect, and second opinions. Two people who disagree may both be careful: blind agreement counts for both. A share of fewer than 10 is not shown.',
-  peopleHeads: ['Person', 'Decisions', 'Second opinions', 'Blind agreement', 'Overturned by others'],
+    'Decisions that took effect, and second opinions. Two people who disagree may both be careful: blind agreement counts for both. Golden items are what leads made to check people: how often they had the key’s label. A share of fewer than 10 is not shown.',
+  peopleHeads: ['Person', 'Decisions', 'Second opinions', 'Blind agreement', 'Golden items', 'Overturned by others'],
   days: (days: number) => `${days} days`,
   tooFew: 'too few to tell',
   noPeople: 'Nobody has decided anything in this time.',

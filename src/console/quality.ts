@@ -67,11 +67,12 @@ ${
     ? html`<p>${TEXTS.noPeople}</p>`
     : tableOf(
         TEXTS.peopleHeads,
-        people.map(({ by, decisions, opinions, blindAgreement, overturned }) => [
+        people.map(({ by, decisions, opinions, blindAgreement, golden, overturned }) => [
           words(by, { most: 60 }),
           decisions,
           opinions,
           told(blindAgreement),
+          told(golden),
           told(overturned),
         ]),
       )

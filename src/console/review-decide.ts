@@ -63,6 +63,7 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
       ...reason,
       sawLabel: !isOpinion && !isUnseen && item.label !== null,
       ...(isOpinion ? { opinion: true } : {}),
+      ...(reserved.golden === true ? { golden: 'answer' } : {}),
     },
     parts,
     signal,

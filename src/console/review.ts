@@ -1,6 +1,7 @@
 import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
 import { SubmittedForms } from './decision-form.ts'
+import { goldenPage } from './golden.ts'
 import type { DisturbingSubjects } from './lists.ts'
 import { ownDecisionPages } from './own-decisions.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
@@ -120,6 +121,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
         }
       },
     })),
+    goldenPage(parts, once),
     ...assignmentPages(parts, desk, once),
     {
       method: 'POST',

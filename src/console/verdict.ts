@@ -9,6 +9,8 @@ import { CLOSED } from './blind-review.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
 import { decisionNotice, decisionSection } from './decision-form.ts'
 import { evidenceBody, evidenceHead } from './evidence.ts'
+import { goldenForm } from './golden.ts'
+import { withoutGolden } from './golden-answers.ts'
 import { badge, findingOf, howDecided, type ProtocolGuides, sayingOf } from './kinds.ts'
 import { callsSection, isDebated, missingSection, sideCounts, sinceSection, timelineSection } from './notes.ts'
 import type { Page, PageAnswer } from './page.ts'
@@ -65,10 +67,12 @@ export function verdictPages({
         const decides = canDecide && may(session.grants, 'decide', file.row.verdict.tenant)
         const tools = toolsOf(file, decides)
         const decide = decides ? decisionSection(file, session) : NOTHING
+        const golden =
+          decides && may(session.grants, 'overrule', file.row.verdict.tenant) ? goldenForm(file, session) : NOTHING
         const notice = decisionNotice(query.get('done'))
         const news = newsPlace(file)
         const body = verdictBody(file, kinds, { tools, card: await postCard(file, session, {}, view) })
-        return { title: titleOf(file), body: html`${notice}${news}${body}${decide}` }
+        return { title: titleOf(file), body: html`${notice}${news}${body}${decide}${golden}` }
       },
     },
     {
@@ -80,8 +84,10 @@ export function verdictPages({
         const row = await record.verdict(query.get('id') ?? '', session.tenants)
         if (row === null || blinds.isClosed(session.by, row.subject)) return { news: null }
         const { tenant, postId: id, kind } = row.subject
-        const subjectRecord = await record.subject({ tenant, id, kind })
-        if (subjectRecord === null || seenMark(subjectRecord) === query.get('seen')) return { news: null }
+        const whole = await record.subject({ tenant, id, kind })
+        if (whole === null) return { news: null }
+        const subjectRecord = withoutGolden(whole, session.by)
+        if (seenMark(subjectRecord) === query.get('seen')) return { news: null }
         const isProposal = subjectRecord.said.at(-1)?.said === 'proposal'
         return { news: isProposal ? TEXTS.verdict.proposalCame : TEXTS.verdict.somethingCame }
       },

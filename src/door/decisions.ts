@@ -130,6 +130,11 @@ const OPERATION: Operation = {
         at: { type: 'string', description: 'Its time, by default now. A repeat has the same.' },
         force: { type: 'boolean', description: 'Whatever has come since.' },
         opinion: { type: 'boolean', description: 'A second opinion: counted, and changes nothing.' },
+        golden: {
+          type: 'string',
+          enum: ['key', 'answer'],
+          description: 'Of an opinion on a golden item: the key, by which others are checked, or such an answer.',
+        },
         code: { type: 'string', pattern: '^[a-z][a-z0-9-]{0,39}$', description: 'The code of the reason.' },
         sawLabel: { type: 'boolean', description: 'The label in force was shown before they chose.' },
         unseen: { type: 'boolean', const: true, description: 'An image was not shown to them as it was judged.' },

@@ -1,6 +1,7 @@
 import type { Verdict } from '../contracts/facts/verdict.ts'
 import type { SubjectRecord } from '../contracts/ports/record.ts'
 import type { Judgement } from '../contracts/ports/review.ts'
+import { OPINION, opinionCode } from './opinion-code.ts'
 
 /** People's current verdicts on one subject; none that rests on images which could not be shown. */
 export function judgementsOf({ subject, lang, verdicts, said }: SubjectRecord): Judgement[] {
@@ -13,9 +14,13 @@ export function judgementsOf({ subject, lang, verdicts, said }: SubjectRecord): 
       .sort((a, b) => b.verdict.revision - a.verdict.revision)[0]
     const opinions = new Map<string, string>()
     for (const one of said) {
-      const { opinion, against, unseen } = one.message as { opinion?: unknown; against?: unknown; unseen?: unknown }
-      if (unseen === true) continue
-      const isOfThis = one.said === 'decision' && opinion === true && against === revision && one.protocol === protocol
+      const message = one.message as { against?: unknown; opinion?: unknown; golden?: unknown; unseen?: unknown }
+      if (message.unseen === true) continue
+      const isOfThis =
+        one.said === 'decision' &&
+        opinionCode(message) === OPINION &&
+        message.against === revision &&
+        one.protocol === protocol
       if (isOfThis && one.label !== null && one.by !== decision.by) opinions.set(one.by, one.label)
     }
     return [

@@ -1,4 +1,5 @@
 import type { PersonQuality } from '../contracts/ports/review.ts'
+import { GOLDEN_ANSWER, GOLDEN_KEY, GOLDEN_UNSEEN, OPINION } from './opinion-code.ts'
 
 /** What a person said of a subject, as any store has it. */
 export interface PersonNoteRow {
@@ -10,6 +11,7 @@ export interface PersonNoteRow {
   readonly label: string | null
   /** The revision that they saw. */
   readonly against: number | null
+  /** By `opinionCode`. */
   readonly opinion: number | null
 }
 
@@ -52,9 +54,9 @@ export function qualityOf(
     verdicts.toSorted((a, b) => a.number - b.number),
     keyOf,
   )
-  const people = new Map<string, { decided: Set<HumanRow>; overturned: number; opinions: number; blind: boolean[] }>()
+  const people = new Map<string, Counted>()
   const of = (by: string) => {
-    const known = people.get(by) ?? { decided: new Set(), overturned: 0, opinions: 0, blind: [] }
+    const known = people.get(by) ?? { decided: new Set(), overturned: 0, opinions: 0, blind: [], golden: [] }
     people.set(by, known)
     return known
   }
@@ -62,10 +64,12 @@ export function qualityOf(
   for (const [key, notes] of Map.groupBy(said, keyOf)) {
     const own = verdictsOf.get(key) ?? []
     for (const one of notes) {
-      if (one.label === null || one.at >= until) continue
-      if (one.opinion === 1) {
+      if (one.label === null || one.at >= until || isNothing(one)) continue
+      if (one.opinion === OPINION || one.opinion === GOLDEN_ANSWER) {
         const verdict = own.find(({ number, decider }) => number === one.against && decider !== one.by)
-        if (verdict !== undefined) lastOpinions.set(JSON.stringify([key, verdict.number, one.by]), { one, verdict })
+        // By a key that was wrong nobody is measured.
+        if (verdict === undefined || (one.opinion === GOLDEN_ANSWER && isOverturned(verdict, own, notes))) continue
+        lastOpinions.set(JSON.stringify([key, verdict.number, one.by]), { one, verdict })
         continue
       }
       const made = own.find(
@@ -78,21 +82,44 @@ export function qualityOf(
     }
   }
   for (const { one, verdict } of lastOpinions.values()) {
+    if (one.opinion === GOLDEN_ANSWER) {
+      of(one.by).golden.push(one.label === verdict.label)
+      continue
+    }
     of(one.by).opinions++
     // Who of the two was wrong is not known: it counts for both.
     for (const by of [one.by, verdict.decider ?? '']) of(by).blind.push(one.label === verdict.label)
   }
   const told = (times: number, among: number) => (among < FEWEST_TOLD ? null : { times, of: among })
+  const agreeing = (all: readonly boolean[]) => told(all.filter((agrees) => agrees).length, all.length)
   return [...people]
-    .map(([by, { decided, overturned, opinions, blind }]) => ({
+    .filter(
+      ([, { decided, opinions, blind, golden }]) =>
+        decided.size + opinions + golden.length > 0 || blind.length >= FEWEST_TOLD,
+    )
+    .map(([by, { decided, overturned, opinions, blind, golden }]) => ({
       by,
       decisions: decided.size,
       opinions,
-      blindAgreement: told(blind.filter((agrees) => agrees).length, blind.length),
+      blindAgreement: agreeing(blind),
+      golden: agreeing(golden),
       overturned: told(overturned, decided.size),
     }))
-    .filter(({ decisions, opinions, blindAgreement }) => decisions + opinions > 0 || blindAgreement !== null)
     .toSorted((a, b) => b.decisions - a.decisions || (a.by < b.by ? -1 : 1))
+}
+
+/** It tells nothing of how somebody decides. */
+function isNothing({ opinion }: PersonNoteRow): boolean {
+  return opinion === GOLDEN_KEY || opinion === GOLDEN_UNSEEN
+}
+
+interface Counted {
+  readonly decided: Set<HumanRow>
+  overturned: number
+  opinions: number
+  /** Whether second opinions, given and received, and answers to golden items have the same label. */
+  readonly blind: boolean[]
+  readonly golden: boolean[]
 }
 
 /** Whether somebody else gave it another label, or withdrew it. */

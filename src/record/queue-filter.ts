@@ -1,4 +1,4 @@
-import type { LookReason, QueueFilter, QueuePlace } from '../contracts/ports/review.ts'
+import type { QueueFilter, QueuePlace, QueueReason } from '../contracts/ports/review.ts'
 import { DAY_MS, JUDGES_PEOPLE, OLDEST_COUNTS, type RankingRules } from './review-queue.ts'
 
 // This writes what a filter of the queue asks for in the SQL that both databases understand.
@@ -10,8 +10,11 @@ interface Condition {
 
 const hasReason = (reason: string) => `' ' || reasons || ' ' LIKE '% ${reason} %'`
 
+/** Items that wait for nobody in particular: they measure people, and are in no count of what is to be done. */
+export const IS_GOLDEN = "reasons = 'golden'"
+
 /** Items that are about what people decided. */
-export const ABOUT_PEOPLE = `(${(Object.keys(JUDGES_PEOPLE) as LookReason[]) // Keys of a closed record.
+export const ABOUT_PEOPLE = `(${(Object.keys(JUDGES_PEOPLE) as QueueReason[]) // Keys of a closed record.
   .filter((reason) => JUDGES_PEOPLE[reason])
   .map(hasReason)
   .join(' OR ')})`
@@ -67,7 +70,13 @@ export function fittingRows(filter: QueueFilter, now: number, subjects?: readonl
     verdicts === undefined ? null : oneOf('verdict', verdicts),
     copiesOf === undefined ? null : { sql: COPIES, values: [copiesOf, copiesOf] },
     reason === undefined ? null : { sql: hasReason(reason), values: [] },
-    label === undefined ? null : { sql: `label = ? AND NOT ${hasReason('second-opinion')}`, values: [label] },
+    // In a list of what waits it would stand out: it is there for who has taken it alone.
+    reason === 'golden' || (verdict !== undefined && reserved === undefined)
+      ? null
+      : { sql: `NOT ${IS_GOLDEN} OR holder = ?`, values: [filter.for ?? ''] },
+    label === undefined
+      ? null
+      : { sql: `label = ? AND NOT ${hasReason('second-opinion')} AND NOT ${IS_GOLDEN}`, values: [label] },
     lang === undefined
       ? null
       : { sql: 's IN (SELECT subjects.s FROM subjects WHERE subjects.lang = ?)', values: [lang] },

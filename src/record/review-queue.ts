@@ -5,6 +5,7 @@ import {
   type PostItem,
   type QueueFilter,
   type QueuePlace,
+  type QueueReason,
   type ReviewItem,
   type ReviewPost,
   type ReviewReservation,
@@ -24,6 +25,8 @@ export interface CurrentVerdict {
   readonly decidedAt: number
   /** It was drawn: a machine's verdict for audit, a person's for a second opinion. */
   readonly drawn: boolean
+  /** A person's verdict, with the key of a golden item. */
+  readonly golden: boolean
 }
 
 /** A request for review, or a second opinion, on this verdict. */
@@ -33,7 +36,7 @@ export interface ReviewRequest {
 }
 
 /** How likely each reason makes a mistake. They are guesses, in the order that matters; docs/review.md states that. */
-export const DOUBT: { readonly [Reason in LookReason]: number } = {
+export const DOUBT: { readonly [Reason in QueueReason]: number } = {
   refused: 0.6,
   disputed: 0.6,
   differs: 0.5,
@@ -44,16 +47,18 @@ export const DOUBT: { readonly [Reason in LookReason]: number } = {
   degraded: 0.25,
   sampled: 0.05,
   'second-opinion': 0.05,
+  golden: 0.05,
 }
 /**
  * Which items are about what people decided: nobody who decided or spoke about the same before may take one. A post that was edited
  * afterwards is another post, and no case against them.
  */
-export const JUDGES_PEOPLE: { readonly [Reason in LookReason]: boolean } = {
+export const JUDGES_PEOPLE: { readonly [Reason in QueueReason]: boolean } = {
   refused: true,
   disputed: true,
   differs: true,
   'second-opinion': true,
+  golden: true,
   undecided: false,
   contested: false,
   edited: false,
@@ -68,7 +73,7 @@ const EVEN_CHANCE = 0.5
 const ASKED: ReadonlySet<string> = new Set(['refused', 'disputed', 'differs', 'edited'])
 
 export interface ReviewWeight {
-  readonly reasons: readonly LookReason[]
+  readonly reasons: readonly QueueReason[]
   /** Doubt and reach together: what of the score does not change with time and settings. */
   readonly weight: number
   readonly since: number
@@ -80,13 +85,15 @@ export function lookAt(
   asked: readonly ReviewRequest[],
   opinions: number,
 ): ReviewWeight | null {
-  const { decidedBy, label, contested, degraded, confidence, accepted, decidedAt, drawn } = current
+  const { decidedBy, label, contested, degraded, confidence, accepted, decidedAt, drawn, golden } = current
   if (decidedBy === 'deleted') return null
   const isHuman = decidedBy === 'human'
   const reviews = asked.filter(({ why }) => ASKED.has(why))
-  const reasons = new Set(reviews.map(({ why }) => why as LookReason))
+  const reasons = new Set<QueueReason>(reviews.map(({ why }) => why as LookReason))
   if (isHuman) {
     if (drawn && opinions === 0) reasons.add('second-opinion')
+    // A verdict that is in doubt is no measure of anybody.
+    if (golden && reasons.size === 0) reasons.add('golden')
   } else {
     if (decidedBy === 'none') reasons.add('undecided')
     if (contested) reasons.add('contested')
@@ -176,8 +183,9 @@ export interface QueueRules {
   readonly ownCaseAfter: number
 }
 
-const reasonsIn = ({ reasons }: Pick<QueueRow, 'reasons'>) => reasons.split(' ') as LookReason[] // They are written from that list.
-const isBlind = (row: QueueRow) => reasonsIn(row).includes('second-opinion')
+const reasonsIn = ({ reasons }: Pick<QueueRow, 'reasons'>) => reasons.split(' ') as QueueReason[] // They are written from that list.
+const isGolden = (row: Pick<QueueRow, 'reasons'>) => reasonsIn(row).includes('golden')
+const isBlind = (row: QueueRow) => isGolden(row) || reasonsIn(row).includes('second-opinion')
 
 /** Whether this is about what the person decided or said themselves. */
 function isOwnCase(row: Pick<QueueRow, 'reasons' | 'decider' | 'parties'>, person: string): boolean {
@@ -194,7 +202,8 @@ export function mayTake(
 ): PostItem['may'] {
   const isLead = lead !== undefined && (lead.tenants?.includes(row.tenant) ?? true)
   const isLate = isLead && now - row.since >= ownCaseAfter
-  if (isOwnCase(row, person) && !isLate) return 'own'
+  // What measures people measures nobody who knows the key.
+  if (isOwnCase(row, person) && (!isLate || isGolden(row))) return 'own'
   // Nobody's absence keeps a post waiting.
   const isAssigned = row.assignee !== null && now - (row.assigned_at ?? 0) < ownCaseAfter
   if (isAssigned && row.assignee !== person && !isLead) return 'assigned'
@@ -212,6 +221,15 @@ export function reservationConflict(
   if (may === 'own') return { outcome: 'own' }
   if (may === 'assigned') return { outcome: 'assigned', to: row?.assignee ?? '' }
   return may === 'taken' ? { outcome: 'taken', by: row?.holder ?? '', until: row?.until ?? 0 } : null
+}
+
+/** A reservation that was made. */
+export function madeReservation(row: QueueRow, item: ReviewItem, by: string, until: number): ReviewReservation {
+  return {
+    outcome: 'reserved',
+    item: { ...item, reservation: { by, until } },
+    ...(isGolden(row) ? { golden: true } : {}),
+  }
 }
 
 /** Whether somebody has reserved this, and still has it. */
@@ -340,7 +358,7 @@ export function itemOf(
     lang,
     // Blind: neither the label, nor what speaks against it.
     label: isBlind(row) ? null : label,
-    reasons: isBlind(row) ? ['second-opinion'] : reasonsIn(row),
+    reasons: isBlind(row) ? ['second-opinion'] : (reasonsIn(row) as LookReason[]), // Golden ones are blind.
     reservation: isReserved ? { by: holder, until } : null,
     isOwnCase: person !== undefined && isOwnCase(row, person),
   }
@@ -354,6 +372,7 @@ export interface OwnDecisionRow {
   readonly subject: string
   readonly protocol: string
   readonly label: string | null
+  /** By {@link opinionCode}. */
   readonly opinion: number | null
   readonly verdict: string | null
   readonly decider: string | null
@@ -366,7 +385,7 @@ export function ownDecision(row: OwnDecisionRow, person: string): OwnDecision {
     subject: { tenant, kind, postId: subject },
     protocol,
     label,
-    isOpinion: opinion === 1,
+    isOpinion: (opinion ?? 0) > 0,
     verdict,
     isCurrent: decider === person,
   }

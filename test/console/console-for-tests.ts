@@ -118,7 +118,7 @@ export async function aConsole({
   note,
   isUnderstudy = false,
   waiting = 0,
-  shares = { audit: 0, secondOpinion: 0 },
+  shares = { audit: 0, secondOpinion: 0, golden: 0 },
   labelAfter = 0,
   casework = null,
   record: given,

@@ -184,3 +184,47 @@ it('the queue is filtered by words and languages of every script, and nobody is 
     await console.close()
   }
 }, 90_000)
+
+it('a golden item is answered like a second opinion; who makes one is never asked it', async (context) => {
+  if (browser === null) return context.skip('no browser: see above')
+  const console = await servedQueue({ ...PLAIN, GAVEL_REVIEW_SHARES_GOLDEN: '1', GAVEL_REVIEW_BLIND_SHARE: '0' })
+  try {
+    const decision = { by: 'ben', against: null, of: '0@0' }
+    for (const id of ['theirs', 'own'])
+      await console.judged({ id, text: `claim ${id}` }, { decidedBy: 'human', label: 'rumor', decision })
+    await console.judged({ id: 'other', text: 'claim other' }, DOUBTFUL)
+    const key = { protocol: 'rumor', against: 1, label: 'rumor', why: 'w', opinion: true, golden: 'key', by: 'lea' }
+    await console.topics.send('decisions', 'theirs', { subjectId: 'theirs', ...key, at: '2026-03-01T12:03:00Z' }, 180)
+    const { page, wrong } = await atTheQueue(browser, console)
+    await page.goto(`${console.own}/verdict?id=rumor~own~r1`)
+    await page.getByText('Make a golden item').click()
+    expect(await barriersOn(page)).toEqual([])
+    await page.getByRole('button', { name: 'Hold this label to be right' }).click()
+    await page.getByRole('status').filter({ hasText: 'it is a golden item' }).waitFor()
+    expect(await page.getByText('Make a golden item').count()).toBe(0)
+    // Of what waits it is none.
+    await page.goto(`${console.own}/review?show=any`)
+    expect(await page.locator('main').textContent()).toContain('1 post waits.')
+    await page.keyboard.press('n')
+    await page.getByRole('heading', { name: 'A second opinion' }).waitFor()
+    expect(await page.content()).not.toMatch(/golden/i)
+    expect(await page.locator('main').textContent()).toContain('claim theirs')
+    await page.getByRole('radio', { name: /non-rumor/ }).check()
+    await page.getByRole('radio', { name: /irony/ }).check()
+    await page.getByRole('textbox', { name: 'In your own words' }).fill('as it seems to me')
+    await page.getByRole('button', { name: 'Decide' }).click()
+    // The key that they made themselves is not for them.
+    await page.locator('main').filter({ hasText: 'claim other' }).waitFor()
+    expect(console.decided.map(({ subjectId, golden, label }) => [subjectId, golden, label])).toEqual([
+      ['own', 'key', 'rumor'],
+      ['theirs', 'answer', 'non-rumor'],
+    ])
+    await page.goto(`${console.own}/verdict?id=rumor~theirs~r1`)
+    const told = await page.locator('main').textContent()
+    expect(told).toContain('as it seems to me')
+    expect(told).not.toMatch(/\blea\b|golden item,/)
+    expect(wrong).toEqual([])
+  } finally {
+    await console.close()
+  }
+}, 60_000)

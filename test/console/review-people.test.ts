@@ -94,7 +94,7 @@ it('a dispute goes to a third person, and to a lead who is part of it after a da
 })
 
 it('what only chance brought waits for nobody: of twenty that one takes two are purely random, though a hundred doubtful wait', async () => {
-  const { console, enter } = await aQueue({ auditShare: 1, shares: { audit: 0.1, secondOpinion: 0.1 } })
+  const { console, enter } = await aQueue({ auditShare: 1, shares: { audit: 0.1, secondOpinion: 0.1, golden: 0 } })
   for (let n = 0; n < 15; n++)
     await console.judged({
       verdict: { subjectId: `chance${n}`, decidedBy: 'consensus', confidence: { value: 0.99, how: 'vote' } },
@@ -125,16 +125,16 @@ it('what only chance brought waits for nobody: of twenty that one takes two are 
 
 it('a share is owed exactly, to whoever takes, in whichever process', () => {
   const random = seededRandom(7)
-  const turns = new ReviewTurns({ audit: 0.1, secondOpinion: 0.05 }, () => random.below(1_000) / 1_000)
+  const turns = new ReviewTurns({ audit: 0.1, secondOpinion: 0.05, golden: 0 }, () => random.below(1_000) / 1_000)
   const took = Array.from({ length: 1_000 }, () => turns.next('anna'))
   expect(Math.abs(took.filter((one) => one === 'sampled').length - 100)).toBeLessThanOrEqual(1)
   expect(Math.abs(took.filter((one) => one === 'second-opinion').length - 50)).toBeLessThanOrEqual(1)
   // Who takes one item alone, each time in a new process, has the same chance.
   const alone = Array.from({ length: 4_000 }, () =>
-    new ReviewTurns({ audit: 0.1, secondOpinion: 0 }, () => random.below(1_000) / 1_000).next('b'),
+    new ReviewTurns({ audit: 0.1, secondOpinion: 0, golden: 0 }, () => random.below(1_000) / 1_000).next('b'),
   )
   expect(alone.filter((one) => one === 'sampled').length / 4_000).toBeCloseTo(0.1, 1)
-  expect(new ReviewTurns({ audit: 0, secondOpinion: 0 }).next('anna')).toBeNull()
+  expect(new ReviewTurns({ audit: 0, secondOpinion: 0, golden: 0 }).next('anna')).toBeNull()
 })
 
 it('all of the queue can be reached: pages, filters, words in any script, what others have taken', async () => {
@@ -231,4 +231,35 @@ it('what somebody else has replaced is not undone', async () => {
   expect(await anna.to('/review/undo')).toBe('/review?said=late')
   expect(await anna.to('/review/undo')).toBe('/review?said=nothing')
   expect(decided).toHaveLength(2)
+})
+
+it('only a lead makes golden items, of what a person decided; their answers are told from opinions on no page', async () => {
+  const { console, decided, enter } = await aQueue({ shares: { audit: 0, secondOpinion: 0, golden: 1 } })
+  const decision = { by: 'ben', against: null, of: '0@1' }
+  const { id } = await console.judged({ verdict: { decidedBy: 'human', label: 'non-rumor', decision } })
+  await console.judged({ verdict: { subjectId: 'machines', decidedBy: 'consensus' } })
+  // Somebody has given the second opinion that was drawn.
+  const opinion = { subjectId: 'p', protocol: 'rumor', against: 1, label: 'non-rumor', why: 'w', opinion: true }
+  await console.topics.send('decisions', 'p', { ...opinion, by: 'dan', at: at(20) }, 20)
+  const [anna, lea] = [await enter('anna'), await enter('lea', 'lead')]
+  expect(await anna.page(`/verdict?id=${id}`)).not.toContain('golden')
+  expect(await anna.to('/golden', { id })).toBe('403')
+  expect(await lea.to('/golden', { id: 'rumor~machines~r1' })).toBe('409')
+  expect(await lea.to('/golden', { id: 'rumor~nothing~r1' })).toBe('409')
+  expect(decided).toEqual([])
+  expect(await lea.to('/golden', { id })).toBe(`/verdict?id=rumor%7Ep%7Er1&done=golden`)
+  expect(decided).toMatchObject([{ by: 'lea', label: 'non-rumor', against: 1, opinion: true, golden: 'key' }])
+  expect(await lea.page(`/verdict?id=${id}`)).toContain('You hold this label to be right')
+  expect(await lea.to('/review/next')).toBe('/review?said=none')
+  const item = await anna.to('/review/next')
+  expect(item).toContain('rumor%7Ep%7Er1')
+  expect(await anna.page(item)).not.toMatch(/golden|non-rumor<\/strong>/)
+  await anna.to('/review/decide', { id, opinion: 'yes', label: 'rumor', code: 'irony', why: 'so it seems' })
+  expect(decided.at(-1)).toMatchObject({ by: 'anna', label: 'rumor', opinion: true, golden: 'answer' })
+  expect(await anna.to('/review/next')).toBe('/review?said=none')
+  for (const page of [`/verdict?id=${id}`, `/verdict/file?id=${id}`, '/review/mine']) {
+    const seen = await anna.page(page)
+    expect([page, seen.includes('golden'), seen.includes('by lea')]).toEqual([page, false, false])
+  }
+  expect(await lea.page(`/verdict?id=${id}`)).not.toContain('so it seems')
 })

@@ -17,6 +17,11 @@ export async function servedQueue(env: Record<string, string> = {}) {
       decide: {
         async decide(message) {
           const { subjectId, protocol, against, by, label = null, why } = message
+          if (message.opinion === true) {
+            decided.push(message)
+            await topics.send('decisions', subjectId, { ...message, at: at(2) }, 120)
+            return { of: '0@1', decided: { outcome: 'noted' } }
+          }
           const subject = await record.subject({ tenant: message.tenant, id: subjectId })
           const own = (subject?.verdicts ?? []).filter(({ verdict }) => verdict.protocol === protocol)
           const last = Math.max(0, ...own.map(({ verdict }) => verdict.revision))

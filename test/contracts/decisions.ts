@@ -495,6 +495,10 @@ export function decisionsContract(name: string, make: MakeStores): void {
       expect(await decide({ opinion: true, against: 2 })).toEqual({ outcome: 'noted' })
       expect(await decide({ opinion: true, against: 2, label: 'rumor', by: 'ben' })).toEqual({ outcome: 'noted' })
       expect(await published()).toEqual(['review rumor~p1~r2 disputed label rumor of 0@2 by ben'])
+      // Of a golden item neither key nor answer disputes anything.
+      const answer = { opinion: true, golden: true, against: 2, label: 'rumor', by: 'cay' }
+      expect(await decide(answer)).toEqual({ outcome: 'noted' })
+      expect(await published()).toEqual([])
       expect(await stores.decisions.published(ref, 'rumor')).toBe(2)
     })
 

@@ -153,9 +153,9 @@ export function drawLedgerContract(
         opinion: true,
       }
       await topics.send('decisions', 's3', { ...opinion, by: 'cay', at: at(102) }, 102)
-      const none = { blindAgreement: null, overturned: null }
+      const none = { blindAgreement: null, golden: null, overturned: null }
       expect(await queue.peopleQuality(period)).toEqual([
-        { by: 'ann', decisions: 10, opinions: 0, blindAgreement: null, overturned: { times: 2, of: 10 } },
+        { by: 'ann', decisions: 10, opinions: 0, blindAgreement: null, golden: null, overturned: { times: 2, of: 10 } },
         { by: 'ben', decisions: 1, opinions: 0, ...none },
         { by: 'cay', decisions: 0, opinions: 1, ...none },
       ])

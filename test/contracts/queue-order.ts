@@ -56,7 +56,7 @@ async function history(store: RecordStore, seed: number, count: number): Promise
     const read = entriesOf('verdicts', incoming('verdicts', n, subjectId, sent, seconds), CONTEXT)
     entries.push(...read.map((entry) => ({ offset: n, entry })))
     const { decidedBy } = sent
-    const current = { ...sent, decidedBy, accepted, contested: false, degraded: true, drawn: false }
+    const current = { ...sent, decidedBy, accepted, contested: false, degraded: true, drawn: false, golden: false }
     const look = lookAt({ ...current, confidence: value, decidedAt: Date.parse(at(seconds)) }, [], 0)
     const before = waiting.findIndex((one) => one.subject === subjectId && one.protocol === protocol)
     if (before >= 0) waiting.splice(before, 1)

@@ -6,6 +6,7 @@ import { sqlitePictures, sqliteRecord, sqliteReviewQueue } from '../../src/recor
 import { ownFolder } from '../support/own-folder.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
 import { drawLedgerContract } from './draw-ledger.ts'
+import { goldenItemsContract } from './golden-items.ts'
 import { picturesContract } from './pictures.ts'
 import { queueOrderContract } from './queue-order.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
@@ -20,6 +21,7 @@ async function inFile({ costs, ownCaseAfter, ...shares }: QueueRules & DrawShare
 recordContract('in SQLite', inFile)
 drawLedgerContract('in SQLite', inFile)
 queueOrderContract('in SQLite', inFile)
+goldenItemsContract('in SQLite', inFile)
 
 recordContract('in memory', async (review) => {
   const store = await recordInMemory(review)

@@ -299,7 +299,7 @@ describe('comments without an author', () => {
     expect(ruling).toMatchObject({ label: 'rumor', decidedBy: 'single', scores: { support: 3, oppose: 20 } })
     expect(ruling.degraded).toEqual([note('3 support and 20 oppose', '3 and 0')])
     const { label, decidedBy, degraded } = ruling
-    const rest = { contested: false, confidence: null, accepted: 23, decidedAt: 0, drawn: false }
+    const rest = { contested: false, confidence: null, accepted: 23, decidedAt: 0, drawn: false, golden: false }
     const current = { id: 'rumor~p~r1', label, decidedBy, degraded: degraded.length > 0, ...rest }
     expect(lookAt(current, [], 0)?.reasons).toEqual(['single', 'degraded'])
     expect(lookAt({ ...current, degraded: false }, [], 0)?.reasons).toEqual(['single'])

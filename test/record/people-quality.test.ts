@@ -46,9 +46,9 @@ it('counts what took effect, once, and what others overturned or withdrew', () =
     verdict(1, 'ben', { number: 3, label: 'non-rumor' }),
     verdict(4, 'dan', { number: 3 }),
   ]
-  const none = { opinions: 0, blindAgreement: null, overturned: null }
+  const none = { opinions: 0, blindAgreement: null, golden: null, overturned: null }
   expect(qualityOf(notes, verdicts, UNTIL)).toEqual([
-    { by: 'ann', decisions: 10, opinions: 0, blindAgreement: null, overturned: { times: 2, of: 10 } },
+    { by: 'ann', decisions: 10, opinions: 0, blindAgreement: null, golden: null, overturned: { times: 2, of: 10 } },
     { by: 'dan', decisions: 1, ...none },
   ])
 })
@@ -65,10 +65,12 @@ it('counts a second opinion for both, the last word of each, and tells no share 
       subjects.map((s) => verdict(s, 'ann')),
       UNTIL,
     )
-  expect(of(few)).toEqual([{ by: 'ben', decisions: 0, opinions: 9, blindAgreement: null, overturned: null }])
+  expect(of(few)).toEqual([
+    { by: 'ben', decisions: 0, opinions: 9, blindAgreement: null, golden: null, overturned: null },
+  ])
   const blindAgreement = { times: 9, of: 10 }
   expect(of([...few, 9])).toEqual([
-    { by: 'ann', decisions: 0, opinions: 0, blindAgreement, overturned: null },
-    { by: 'ben', decisions: 0, opinions: 10, blindAgreement, overturned: null },
+    { by: 'ann', decisions: 0, opinions: 0, blindAgreement, golden: null, overturned: null },
+    { by: 'ben', decisions: 0, opinions: 10, blindAgreement, golden: null, overturned: null },
   ])
 })

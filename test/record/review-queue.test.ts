@@ -13,6 +13,7 @@ const CLEAR: CurrentVerdict = {
   accepted: 0,
   decidedAt: 1_000,
   drawn: false,
+  golden: false,
 }
 
 it('the page for moderators has every reason, with its doubt', () => {

@@ -35,6 +35,8 @@ export interface DecideOptions {
   readonly against?: number
   readonly force?: true
   readonly opinion?: true
+  /** Of an opinion on a golden item: true makes one. */
+  readonly golden?: true | 'answer'
   readonly most: number
 }
 
@@ -67,6 +69,10 @@ export const command: Command<DecideOptions, DecideReport> = {
       'force',
     ]),
     new Option(
+      '--golden',
+      'as a lead: the label of the human verdict is the key of a golden item, by which others are checked',
+    ).conflicts(['withdraw', 'force']),
+    new Option(
       '--most <records>',
       'if the subject is no longer in Redis: search this many of the newest verdicts for it',
     )
@@ -76,7 +82,8 @@ export const command: Command<DecideOptions, DecideReport> = {
   json: true,
   help: 'The verdict is current until it is withdrawn or its subject is deleted. This needs a running service (role intake). See docs/decisions.md.\n\nExamples:\n  $ gavel decide 3lbw2k4 --protocol rumor --label non-rumor --by ann --why "Confirmed by the city, ticket 88"\n  $ gavel decide 3lbw2k4 --protocol rumor --withdraw --by ben --why "Wrong post"',
   async run({ args: [id = ''], options, settings: read, terminal, signal, misused }) {
-    const { protocol: name, label, withdraw = false, tenant, why, by, force = false, opinion = false } = options
+    const { protocol: name, label, withdraw = false, tenant, why, by, force = false } = options
+    const { golden, opinion = golden !== undefined } = options
     if (!tenantName.safeParse(tenant).success) misused(`--tenant: ${TENANT_RULE}.`)
     if ((label === undefined) === !withdraw) misused('One of --label and --withdraw is needed.')
     if (options.against !== undefined && !(Number.isInteger(options.against) && options.against >= 0))
@@ -107,6 +114,7 @@ export const command: Command<DecideOptions, DecideReport> = {
         ...(options.kind === undefined ? {} : { kind }),
         ...(force || there.forgotten ? { force: true } : {}),
         ...(opinion ? { opinion } : {}),
+        ...(golden === undefined ? {} : { golden: golden === true ? 'key' : golden }),
       }
       const checked = decisionMessage.safeParse(decision)
       if (!checked.success)

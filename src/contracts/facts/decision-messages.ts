@@ -15,6 +15,9 @@ const why = z
   .refine((text) => text.trim() !== '' && text.isWellFormed(), 'is empty, or holds half a character')
   .meta({ pattern: '\\S' })
 
+/** What an opinion on a golden item is: the lead's key, or somebody's answer. */
+const GOLDEN = ['key', 'answer'] as const
+
 /**
  * A person's decision on a subject: its verdict by a protocol is `label` from now on; or, with `withdraw`, the machine's is again.
  * Its `at` is the `createdAt` for readers of messages.
@@ -48,6 +51,12 @@ export const decisionMessage = z
         opinion: z
           .boolean()
           .describe('A second opinion: counted beside the verdict, which it leaves as it is.')
+          .optional(),
+        golden: z
+          .enum(GOLDEN)
+          .describe(
+            'Of an opinion: `key`, a lead’s word that the human verdict is right, by which others are checked who answer the same item; `answer`, such an answer. Neither disputes the verdict.',
+          )
           .optional(),
         code: z
           .string()

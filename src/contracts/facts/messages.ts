@@ -80,7 +80,7 @@ export function subjectKeyOf({ subjectId, subjectKind, postId }: NamedSubject): 
 /** Every field of a message that is read, and those that identify an envelope. */
 export const MESSAGE_FIELDS: ReadonlySet<string> = new Set(
   `id postId subjectId parentId tenant text hateSpeech author authorSince by at lang createdAt media deleted protocol label note
-  against why withdraw force opinion unseen kind subjectKind reach verdictId actionId decisionAt what ground clause since until
+  against why withdraw force opinion golden unseen kind subjectKind reach verdictId actionId decisionAt what ground clause since until
   countries source contact type specversion payload schema op after before`.split(/\s+/),
 )
 

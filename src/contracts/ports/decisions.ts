@@ -18,6 +18,8 @@ export interface HumanDecision {
   readonly against: number
   readonly force: boolean
   readonly opinion: boolean
+  /** An opinion that asks for no review, whatever its label: of a golden item. */
+  readonly golden?: boolean | undefined
   /** An image could not be shown to the person as it was judged. */
   readonly unseen?: true | undefined
   readonly by: string

@@ -20,6 +20,12 @@ export const LOOK_REASONS = [
 export type LookReason = (typeof LOOK_REASONS)[number]
 
 /**
+ * Why an item is in the queue. `golden`: a lead holds a person's verdict to be right, and others answer it blindly. Nobody is told: it
+ * is shown as a second opinion, and in no list but to who has taken it.
+ */
+export type QueueReason = LookReason | 'golden'
+
+/**
  * Why something was drawn at random: `audit`, to see how often machines' verdicts are wrong; `control`, how often a debate changes
  * what would have been published without it; `second-opinion`, how often two people disagree.
  */
@@ -59,6 +65,8 @@ export interface PersonQuality {
   readonly opinions: number
   /** Second opinions, given and received, that have the same label as the verdict. */
   readonly blindAgreement: { readonly times: number; readonly of: number } | null
+  /** Answers to golden items that have the key's label, of those whose key still stands. */
+  readonly golden: { readonly times: number; readonly of: number } | null
   /** Decisions to which somebody else gave another label since, or which somebody else withdrew. */
   readonly overturned: { readonly times: number; readonly of: number } | null
 }
@@ -135,8 +143,8 @@ export interface QueueFilter {
   readonly verdicts?: readonly string[] | undefined
   /** Items of the same tenant and protocol whose subjects are in the same words as that of this item. */
   readonly copiesOf?: string | undefined
-  /** Items that wait for this reason, whichever else they have. */
-  readonly reason?: LookReason | undefined
+  /** Items that wait for this reason, whichever else they have; golden ones are found by it alone. */
+  readonly reason?: QueueReason | undefined
   /** Items of this label; a second opinion, which is blind, is never among them. */
   readonly label?: string | undefined
   readonly lang?: string | undefined
@@ -160,11 +168,11 @@ export interface QueueFilter {
 }
 
 /**
- * `reserved`: it is this person's until then, with what they must know of it; `taken`: somebody else's; `assigned`: somebody else is to review it; `own`: it is about
+ * `reserved`: it is this person's until then, with what they must know of it, and (`golden`) what they must not; `taken`: somebody else's; `assigned`: somebody else is to review it; `own`: it is about
  * what they decided themselves; `many`: they have reserved `MOST_RESERVATIONS` others; `gone`: nothing like this waits.
  */
 export type ReviewReservation =
-  | { readonly outcome: 'reserved'; readonly item: ReviewItem }
+  | { readonly outcome: 'reserved'; readonly item: ReviewItem; readonly golden?: true }
   | { readonly outcome: 'taken'; readonly by: string; readonly until: number }
   | { readonly outcome: 'assigned'; readonly to: string }
   | { readonly outcome: 'own' | 'many' | 'gone' }

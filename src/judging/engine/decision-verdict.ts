@@ -180,7 +180,8 @@ export function proposalOf(ruled: Verdict, above: OverridingVerdict, transcript:
 export function decisionOf(message: DecisionMessage, place: HumanDecision['place'], kind: SubjectKind): HumanDecision {
   const { subjectId: postId, tenant, protocol, label = null, withdraw = false, against, by, why } = message
   const { force = false, opinion = false, unseen } = message
-  const same = JSON.stringify([message.at, by, against, withdraw, label, force, opinion])
+  const golden = opinion && message.golden !== undefined
+  const same = JSON.stringify([message.at, by, against, withdraw, label, force, opinion, ...(golden ? [golden] : [])])
   return {
     ref: { tenant, postId, kind },
     protocol,
@@ -191,6 +192,7 @@ export function decisionOf(message: DecisionMessage, place: HumanDecision['place
     against,
     force,
     opinion,
+    golden,
     unseen,
     by,
     why,

@@ -61,7 +61,7 @@ export function publishedOf(thread: Thread, protocol: string): number {
 /** Carries out a decision, once. */
 export function carryOutDecision(thread: Thread, step: DecisionStep): ThreadStep<DecisionEffects> {
   const { decision, scope, now, isOpen } = step
-  const { protocol, place, withdraw, force, opinion, label, against } = decision
+  const { protocol, place, withdraw, force, opinion, golden, label, against } = decision
   const known = decidedOf(thread, protocol)
   const revision = thread.revisions.get(protocol)
   const outcome = (decided: DecisionEffects['decided']) => ({ thread, outcome: { decided } })
@@ -78,7 +78,7 @@ export function carryOutDecision(thread: Thread, step: DecisionStep): ThreadStep
   const handled = (decided: DecisionResult) =>
     withDecided(thread, protocol, { last: laterPlace(known.last, place), became: { same: decision.same, decided } })
   if (opinion) {
-    const disputes = known.stands !== null && known.label !== label
+    const disputes = golden !== true && known.stands !== null && known.label !== label
     const review = { why: 'disputed', verdict: known.stands ?? '' } as const
     return {
       thread: handled({ outcome: 'noted' }),

@@ -8,12 +8,13 @@ import {
   type ReviewQueue,
   type ReviewState,
 } from '../../contracts/ports/review.ts'
-import { ABOUT_PEOPLE, ASSIGNED, firstRows, fittingRows, IS_PARTY, WAS_ASSIGNED } from '../queue-filter.ts'
+import { ABOUT_PEOPLE, ASSIGNED, firstRows, fittingRows, IS_GOLDEN, IS_PARTY, WAS_ASSIGNED } from '../queue-filter.ts'
 import {
   countPosts,
   hasReserved,
   itemOf,
   MOST_TRIES,
+  madeReservation,
   mayTake,
   type OwnDecisionRow,
   ownDecision,
@@ -111,7 +112,7 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
         const of = best.map(({ row }) => row.s)
         const fitting = after === null ? [] : await rowsOf(sql, filter, now, of)
         const { subjects, next } = pageOfPosts(best, fitting, { filter, rules, now, after, most })
-        const rows = ranked(await rowsOf(sql, {}, now, subjects), { order: filter.order }, rules, now)
+        const rows = ranked(await rowsOf(sql, { for: filter.for }, now, subjects), { order: filter.order }, rules, now)
         const own = Map.groupBy(await withSubjects(sql, rows), ({ row }) => row.s)
         const posts = subjects.flatMap((s) => reviewPost(own.get(s) ?? [], filter, rules, now) ?? [])
         return { posts, next, waiting: await postsWaiting(sql, filter, now) }
@@ -139,8 +140,7 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
             now,
           )
           const [reserved] = taken > 0 ? await itemsOf(db, [first], filter.for, now) : []
-          if (reserved !== undefined)
-            return { outcome: 'reserved', item: { ...reserved, reservation: { by: filter.for, until } } }
+          if (reserved !== undefined) return madeReservation(first.row, reserved, filter.for, until)
         }
       return { outcome: 'gone' }
     },
@@ -157,7 +157,7 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
     decisionsOf: (person, since, most, tenants) => decisionsIn(db, { person, since, most, tenants }),
     async state(): Promise<ReviewState> {
       const queue = await db.rows<ReviewState['queue'][number]>(
-        'SELECT protocol, count(*) AS waiting, min(since) AS oldest FROM queue GROUP BY protocol ORDER BY protocol',
+        `SELECT protocol, count(*) AS waiting, min(since) AS oldest FROM queue WHERE NOT ${IS_GOLDEN} GROUP BY protocol ORDER BY protocol`,
       )
       const agreement = await db.rows<{
         protocol: string

@@ -1,3 +1,4 @@
+import { GOLDEN_KEY, OPINION } from '../opinion-code.ts'
 import { lookAt } from '../review-queue.ts'
 import { columnsOf } from './connection.ts'
 import { drawnAmong, forgetDraws, settleDraws } from './draws.ts'
@@ -22,6 +23,7 @@ interface Standing {
   readonly sampled: number
   /** An image could not be shown to who decided. */
   readonly unseen: boolean
+  readonly golden: boolean
   /** The machines' last ruling beneath a person's: its id and label. */
   readonly beneath: { readonly id: string; readonly label: string | null } | null
   readonly asked: readonly { why: string; at: number }[]
@@ -43,6 +45,8 @@ export async function settle(writing: WritingStep): Promise<void> {
   const rows = await sql.rows<Standing>(
     `SELECT r.s, r.protocol, r.id, r.tenant, number, label, decided_by, decider, contested, degraded, confidence, accepted,
        decided_at, sampled, EXISTS (SELECT 1 FROM marks WHERE marks.doc = r.doc AND mark = 'unseen') AS unseen,
+       decided_by = 'human' AND EXISTS (SELECT 1 FROM said WHERE said.s = r.s AND said.protocol = r.protocol
+         AND said = 'decision' AND opinion = ${GOLDEN_KEY} AND against = r.number AND said.label = r.label) AS golden,
        CASE decided_by WHEN 'human' THEN (SELECT json_build_object('id', m.id, 'label', m.label) FROM rulings m WHERE m.s = r.s AND m.protocol = r.protocol
          AND m.number < r.number AND m.decided_by NOT IN ('human', 'deleted') ORDER BY m.number DESC LIMIT 1) END AS beneath,
        (SELECT coalesce(json_agg(json_build_object('why', why, 'at', first) ORDER BY n), '[]') FROM (
@@ -52,7 +56,7 @@ export async function settle(writing: WritingStep): Promise<void> {
          SELECT label, first FROM (
            SELECT said.label, row_number() OVER (PARTITION BY by ORDER BY at DESC, n DESC) AS nth,
              min(n) OVER (PARTITION BY by) AS first
-           FROM said WHERE said.s = r.s AND said.protocol = r.protocol AND said = 'decision' AND opinion = 1
+           FROM said WHERE said.s = r.s AND said.protocol = r.protocol AND said = 'decision' AND opinion = ${OPINION}
            AND against = r.number AND by IS DISTINCT FROM r.decider AND said.label IS NOT NULL) AS each
          WHERE nth = 1 ORDER BY first LIMIT ?) AS said_of) AS opinions
      FROM unnest(?::bigint[], ?::text[]) AS wanted (s, protocol)

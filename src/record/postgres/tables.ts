@@ -14,6 +14,7 @@ import type {
 import { docAt, inOrderOfTime } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
 import { noteSubject } from '../note-subject.ts'
+import { opinionCode } from '../opinion-code.ts'
 import type { Database, Sql } from './connection.ts'
 import { commentsGone, drop, dropSaid, dropTranscripts, erase, strip } from './erasures.ts'
 import type { GramHashes } from './grams-key.ts'
@@ -325,7 +326,14 @@ async function takeSaid(writing: WritingStep, entry: NoteEntry): Promise<void> {
   const about = noteSubject(entry, () => judged.map(({ kind }) => kind))
   const { s, deletedAt } = (await subjectsOf(writing, [about]))(about)
   if (at <= deletedAt) return
-  const message = JSON.parse(json) as { why?: unknown; verdict?: unknown; against?: unknown; opinion?: unknown }
+  const message = JSON.parse(json) as {
+    why?: unknown
+    verdict?: unknown
+    against?: unknown
+    opinion?: unknown
+    golden?: unknown
+    unseen?: unknown
+  }
   const textOf = (value: unknown) => (said === 'review' && typeof value === 'string' ? value : null)
   const against = typeof message.against === 'number' && Number.isSafeInteger(message.against) ? message.against : null
   const key = seals.seal(json)
@@ -342,7 +350,7 @@ async function takeSaid(writing: WritingStep, entry: NoteEntry): Promise<void> {
     textOf(message.why),
     textOf(message.verdict),
     against,
-    Number(message.opinion === true),
+    opinionCode(message),
     key.k,
     key.sealed,
   )

@@ -13,12 +13,13 @@ import {
 } from '../../contracts/ports/review.ts'
 import { type DrawRow, drawnRates, drawRowsQuery } from '../drawn-rates.ts'
 import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf, SAID_SINCE } from '../people-quality.ts'
-import { ABOUT_PEOPLE, ASSIGNED, firstRows, fittingRows, IS_PARTY, WAS_ASSIGNED } from '../queue-filter.ts'
+import { ABOUT_PEOPLE, ASSIGNED, firstRows, fittingRows, IS_GOLDEN, IS_PARTY, WAS_ASSIGNED } from '../queue-filter.ts'
 import {
   countPosts,
   hasReserved,
   itemOf,
   MOST_TRIES,
+  madeReservation,
   mayTake,
   type OwnDecisionRow,
   ownDecision,
@@ -35,7 +36,7 @@ import {
   reservationConflict,
   reviewPost,
 } from '../review-queue.ts'
-import { writingBeside } from './schema.ts'
+import { OPINION_CODE, writingBeside } from './schema.ts'
 import { Sql } from './sql.ts'
 
 /** Who decided or spoke about the same is looked up where it matters alone. */
@@ -79,7 +80,7 @@ export class ReviewReservations {
       const fitting = after === null ? [] : this.#rows(filter, now, { subjects: of })
       const { subjects, next } = pageOfPosts(best, fitting, { filter, rules: this.#rules, now, after, most })
       const own = Map.groupBy(
-        ranked(this.#rows({}, now, { subjects }), { order: filter.order }, this.#rules, now),
+        ranked(this.#rows({ for: filter.for }, now, { subjects }), { order: filter.order }, this.#rules, now),
         ({ row }) => row.s,
       )
       const posts = subjects.flatMap((s) => {
@@ -165,7 +166,7 @@ export class ReviewReservations {
         )
         if (Number(changes) === 0) continue
         const reserved = itemOf(this.#withSubject(row), { score, now, person: filter.for })
-        return { outcome: 'reserved', item: { ...reserved, reservation: { by: filter.for, until } } }
+        return madeReservation(row, reserved, filter.for, until)
       }
     return { outcome: 'gone' }
   }
@@ -196,7 +197,7 @@ export class ReviewReservations {
     return this.#sql
       .all<OwnDecisionRow>(
         `SELECT at, subjects.tenant, kind, subjects.id AS subject, said.protocol, said.label,
-           json_extract(said.json, '$.opinion') AS opinion, r.id AS verdict, json_extract(r.json, '$.decision.by') AS decider
+           ${OPINION_CODE} AS opinion, r.id AS verdict, json_extract(r.json, '$.decision.by') AS decider
          FROM said JOIN subjects USING (s) LEFT JOIN rulings r ON r.s = said.s AND r.protocol = said.protocol AND r.standing = 1
          WHERE said.said = 'decision' AND said.by = ? AND at >= ? AND ${isSeen} ORDER BY at DESC, n DESC LIMIT ?`,
         person,
@@ -209,7 +210,9 @@ export class ReviewReservations {
 
   state(): ReviewState {
     return {
-      queue: this.#sql.all('SELECT protocol, count(*) AS waiting, min(since) AS oldest FROM queue GROUP BY protocol'),
+      queue: this.#sql.all(
+        `SELECT protocol, count(*) AS waiting, min(since) AS oldest FROM queue WHERE NOT ${IS_GOLDEN} GROUP BY protocol`,
+      ),
       agreement: this.#sql
         .all<{ protocol: string; beside: 'machine' | 'person'; agrees: number; verdicts: number }>(
           'SELECT protocol, beside, agrees, count(*) AS verdicts FROM agreement GROUP BY protocol, beside, agrees',
@@ -228,7 +231,7 @@ export class ReviewReservations {
     return this.#sql.snapshot(() => {
       const said = this.#sql.all<PersonNoteRow>(
         `SELECT said.s, protocol, said.by, at, label, json_extract(json, '$.against') AS against,
-           json_extract(json, '$.opinion') AS opinion FROM said WHERE ${sql} ORDER BY at, n`,
+           ${OPINION_CODE} AS opinion FROM said WHERE ${sql} ORDER BY at, n`,
         since,
         ...values,
       )

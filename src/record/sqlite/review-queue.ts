@@ -1,5 +1,7 @@
+import { GOLDEN_KEY, OPINION } from '../opinion-code.ts'
 import { lookAt } from '../review-queue.ts'
 import type { DrawLedger } from './draws.ts'
+import { OPINION_CODE } from './schema.ts'
 import type { Sql } from './sql.ts'
 
 // This keeps the rows of the queue. Why a verdict is in it is decided in src/record/review-queue.ts.
@@ -19,6 +21,7 @@ interface StandingRow {
   readonly by: string | null
   /** 1: an image could not be shown to who decided. */
   readonly unseen: number
+  readonly golden: number
 }
 
 /** The first one counts, and how many there are matters little. */
@@ -61,7 +64,10 @@ export class QueueTable {
     const row = this.#sql.get<StandingRow>(
       `SELECT id, tenant, number, label, decided_by, contested, degraded, confidence, accepted, decided_at, sampled,
          json_extract(json, '$.decision.by') AS by,
-         EXISTS (SELECT 1 FROM marks WHERE marks.doc = rulings.doc AND mark = 'unseen') AS unseen
+         EXISTS (SELECT 1 FROM marks WHERE marks.doc = rulings.doc AND mark = 'unseen') AS unseen,
+         decided_by = 'human' AND EXISTS (SELECT 1 FROM said WHERE said.s = rulings.s AND said.protocol = rulings.protocol
+           AND said = 'decision' AND ${OPINION_CODE} = ${GOLDEN_KEY} AND json_extract(said.json, '$.against') = number
+           AND said.label = rulings.label) AS golden
          FROM rulings WHERE s = ? AND protocol = ? AND standing = 1`,
       s,
       protocol,
@@ -77,7 +83,7 @@ export class QueueTable {
     const opinions = this.#sql.all<{ label: string | null }>(
       `SELECT label FROM (
          SELECT label, row_number() OVER (PARTITION BY by ORDER BY at DESC, n DESC) AS nth, min(n) OVER (PARTITION BY by) AS first
-         FROM said WHERE s = ? AND protocol = ? AND said = 'decision' AND json_extract(json, '$.opinion')
+         FROM said WHERE s = ? AND protocol = ? AND said = 'decision' AND ${OPINION_CODE} = ${OPINION}
          AND json_extract(json, '$.against') = ? AND by IS NOT ? AND label IS NOT NULL)
        WHERE nth = 1 ORDER BY first LIMIT ?`,
       s,
@@ -169,5 +175,6 @@ function standingOf(row: StandingRow, drawnAt: number | null) {
     contested: row.contested === 1,
     degraded: row.degraded === 1,
     drawn: drawnAt !== null || (row.decided_by !== 'human' && row.sampled === 1),
+    golden: row.golden === 1,
   }
 }

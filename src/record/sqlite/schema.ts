@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
 import { LEDGER } from '../draws.ts'
+import { GOLDEN_ANSWER, GOLDEN_KEY, GOLDEN_UNSEEN, OPINION } from '../opinion-code.ts'
 import { QUEUE_INDEXES } from '../queue-filter.ts'
 
 /** Raised when the tables change: a file of the form before is brought forward where it lies, any other is rebuilt from the topics. */
@@ -33,6 +34,12 @@ const FORWARD = `
   UPDATE queue SET reach = coalesce((SELECT accepted FROM rulings WHERE id = queue.verdict), 0);
   ${FOR_PEOPLE}
 `
+
+/** `opinionCode` of a row of `said`, in SQL. */
+export const OPINION_CODE = `CASE WHEN NOT coalesce(json_extract(said.json, '$.opinion'), 0) THEN 0
+  WHEN json_extract(said.json, '$.golden') IS NULL THEN ${OPINION}
+  WHEN json_extract(said.json, '$.unseen') THEN ${GOLDEN_UNSEEN}
+  WHEN json_extract(said.json, '$.golden') = 'key' THEN ${GOLDEN_KEY} ELSE ${GOLDEN_ANSWER} END`
 
 /** What is found by words has no copy of them: `texts` has the folded text, and the index the grams alone. */
 const TABLES = `

@@ -27,7 +27,7 @@ const decide = script('thread/decide', {
     'against',
     'force',
     'opinion',
-
+    'golden',
     'label',
     'by',
     'at',
@@ -60,7 +60,7 @@ const outcomeReply = z.union([
 export function redisDecisions({ client, keys, settings, token }: ThreadContext): DecisionStore {
   return {
     async decide(decision, scope, now, write) {
-      const { ref, protocol, place, same, withdraw, against, force, opinion, label, by } = decision
+      const { ref, protocol, place, same, withdraw, against, force, opinion, golden = false, label, by } = decision
       const member = memberOf(ref)
       const of = decisionName(place)
       const { due, outbox, incarnation } = keys
@@ -80,6 +80,7 @@ export function redisDecisions({ client, keys, settings, token }: ThreadContext)
         against,
         force,
         opinion,
+        golden,
         by,
         at: place.timestamp,
         now,

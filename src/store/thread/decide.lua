@@ -24,6 +24,7 @@
 --@arg against           the revision that the person saw
 --@arg force             1 if it stands whatever came since
 --@arg opinion           1 if it is a second opinion
+--@arg golden            1 if that is of a golden item, which disputes nothing
 --@arg label
 --@arg by
 --@arg at                when it arrived, ms
@@ -68,7 +69,7 @@ local function handled(...)
 end
 if opinion == '1' then
   local said = of_protocol('label')
-  if standing and said ~= label then
+  if standing and said ~= label and golden ~= '1' then
     ask_review(outbox, decided, { member = member, protocol = protocol, why = 'disputed', verdict = standing, label = label,
       of = of, by = by, at = at })
   end

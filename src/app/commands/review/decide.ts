@@ -54,6 +54,7 @@ export const command: Command<Options, { readonly asked: DecideOptions; readonly
         kind: subject.kind,
         against: revision,
         most: 200_000,
+        ...(reserved.golden === true ? { golden: 'answer' } : {}),
       }
       return { asked, result: await decide.run(callOf(invocation, subject.postId, asked)) }
     } finally {

@@ -40,12 +40,13 @@ export const command: Command<Options, readonly PersonQuality[]> = {
     else
       terminal.out(
         table(
-          ['person', 'decisions', 'opinions', 'blind agreement', 'overturned'],
-          people.map(({ by, decisions, opinions, blindAgreement, overturned }) => [
+          ['person', 'decisions', 'opinions', 'blind agreement', 'golden', 'overturned'],
+          people.map(({ by, decisions, opinions, blindAgreement, golden, overturned }) => [
             printable(by, 60),
             String(decisions),
             String(opinions),
             shareOf(blindAgreement),
+            shareOf(golden),
             shareOf(overturned),
           ]),
         ),
