@@ -10,6 +10,7 @@ export const PICTURE_TEXTS = {
     noAddress: 'its message gives no address',
     gone: 'it was kept beside its post, which is not there any more',
     notConnected: 'it is kept beside its post, in a Redis that this console is not connected to',
+    busy: 'many images are being fetched now; it is tried again in a minute',
     away: 'its server does not answer now; it is tried again in a minute',
     tooLarge: (most: number) => `it has more than ${most} pixels`,
     same: 'The same bytes as were judged.',

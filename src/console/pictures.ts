@@ -33,10 +33,10 @@ export interface PictureState {
   readonly why: string | null
 }
 
-/** Fetches at a time, and of them those of one tenant. */
+/** Fetches at a time, and of them those of one tenant, whose authors take turns. */
 const FETCHES = { all: () => 4, each: 2 }
-/** How long one may take with its drawing, in ms. */
-const LONGEST_MS = 60_000
+/** How long one may wait for its turn, and then take with its drawing, in ms. */
+const [WAIT_MS, LONGEST_MS] = [60_000, 90_000]
 /** How long it is remembered that a picture can't be shown, in ms: for good reasons, and for others. */
 const REMEMBERED_MS = { permanent: 600_000, later: 60_000 }
 /** Most of these that are remembered. */
@@ -82,7 +82,8 @@ export class SubjectPictures {
     if (kept !== null || failed !== null) return kept ?? failed
     const begun = this.#underWay.get(name)
     if (begun !== undefined) return begun
-    const fetching = this.#fetched({ verdict: verdict.id, subject, url })
+    const author = file.thread?.post.author ?? subject.postId
+    const fetching = this.#fetched({ verdict: verdict.id, subject, url, author })
       .catch((error: unknown) => this.#noteFailure(name, error))
       .finally(() => this.#underWay.delete(name))
     this.#underWay.set(name, fetching)
@@ -94,11 +95,16 @@ export class SubjectPictures {
     return (await this.states(file)).some(isUnseen)
   }
 
-  async #fetched(of: { verdict: string; subject: ThreadRef; url: string }): Promise<KeptPicture | string> {
+  async #fetched(of: {
+    verdict: string
+    subject: ThreadRef
+    url: string
+    author: string
+  }): Promise<KeptPicture | string> {
     const { store, load, redraw, keptImage, clock, keep } = this.#parts
-    const { verdict, subject, url } = of
-    const signal = AbortSignal.timeout(LONGEST_MS)
-    return this.#fetches.run({ name: subject.tenant, part: '' }, signal, async () => {
+    const { verdict, subject, url, author } = of
+    return this.#fetches.run({ name: subject.tenant, part: author }, AbortSignal.timeout(WAIT_MS), async () => {
+      const signal = AbortSignal.timeout(LONGEST_MS)
       const beside = keptHash(url)
       if (beside !== null && keptImage === null) throw new PermanentError('image', TEXTS.pictures.notConnected)
       const given = beside === null ? url : ((await keptImage?.(subject, beside)) ?? null)
@@ -113,7 +119,8 @@ export class SubjectPictures {
 
   #noteFailure(name: string, error: unknown): string {
     const isPermanent = error instanceof PermanentError
-    const why = isPermanent ? error.message : TEXTS.pictures.away
+    const isLate = error instanceof DOMException && error.name === 'TimeoutError'
+    const why = isPermanent ? error.message : isLate ? TEXTS.pictures.busy : TEXTS.pictures.away
     this.#failed.set(name, { why, until: this.#parts.clock() + REMEMBERED_MS[isPermanent ? 'permanent' : 'later'] })
     for (const oldest of this.#failed.keys()) if (this.#failed.size > MOST) this.#failed.delete(oldest)
     return why

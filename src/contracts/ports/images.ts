@@ -12,5 +12,5 @@ export interface DrawnPicture {
   readonly cover: Uint8Array<ArrayBuffer>
 }
 
-/** Draws an image anew for people to see, smaller and without its metadata. Throws `PermanentError('image')` where it can't be drawn. */
+/** Draws an image anew for people to see, smaller and without its metadata. Throws `PermanentError('image')` where it can't be drawn, and the signal's reason. */
 export type RedrawImage = (image: Buffer, signal: AbortSignal) => Promise<DrawnPicture>

@@ -27,8 +27,14 @@ export function redrawing({ longestMs = LONGEST_MS }: { readonly longestMs?: num
     if (framePixelsOf(image) > MOST_PIXELS)
       throw new PermanentError('image', `more than ${MOST_PIXELS.toLocaleString('en')} pixels`)
     await turns.acquire(signal)
+    const tooLong = AbortSignal.timeout(longestMs)
     try {
-      return await redrawn(image, AbortSignal.any([signal, AbortSignal.timeout(longestMs)]))
+      return await redrawn(image, AbortSignal.any([signal, tooLong]))
+    } catch (error) {
+      // Who has waited too long for its turn says nothing of the image.
+      signal.throwIfAborted()
+      if (!tooLong.aborted) throw error
+      throw new PermanentError('image', 'it takes too long to draw', { cause: error })
     } finally {
       turns.release()
     }
@@ -60,7 +66,7 @@ async function redrawn(image: Buffer, signal: AbortSignal): Promise<DrawnPicture
   const code = await ended
   const all = Buffer.concat(chunks)
   const end = 4 + (all.length < 4 ? 0 : all.readUInt32BE(0))
-  if (signal.aborted) throw new PermanentError('image', 'it takes too long to draw', { cause: signal.reason })
+  signal.throwIfAborted()
   if (code !== 0 || end >= all.length)
     throw new PermanentError('image', 'its data are damaged, or of a kind that is not read')
   return { picture: new Uint8Array(all.subarray(4, end)), cover: new Uint8Array(all.subarray(end)) }

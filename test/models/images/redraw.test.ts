@@ -97,4 +97,9 @@ describe('an image that people see', () => {
     await expect(hasty(aPng(30, 30), never)).rejects.toThrow('it takes too long to draw')
     expect(await whyNot(aPng(30, 30))).toBe('drawn')
   })
+
+  test('that somebody does not wait for any longer is not called hard to draw', async () => {
+    const given = redraw(aPng(3_000, 2_000), AbortSignal.timeout(30))
+    await expect(given).rejects.toMatchObject({ name: 'TimeoutError' })
+  })
 })
