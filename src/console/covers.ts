@@ -35,6 +35,11 @@ export function harmOf({ row, subjectRecord }: CaseFile, kinds: ProtocolGuides):
   return [row, ...current].map(({ verdict }) => harmIn(verdict, kinds)).find((harm) => harm !== null) ?? null
 }
 
+/** Whether verdicts of these protocols may say that something harms who sees it: known without knowing what they say. */
+export function mayHarm(protocols: readonly string[], kinds: ProtocolGuides): boolean {
+  return protocols.some((name) => (kinds.get(name)?.reading?.disturbing ?? []).length > 0)
+}
+
 /**
  * Something that is covered until somebody uncovers it. Of all covers of a page one is open at a time; `open`: what stands in its place
  * while it is closed.
@@ -111,12 +116,11 @@ export async function breakNotice(
     clock,
     breakAfter,
   }: Pick<CoverParts, 'clock'> & {
-    readonly people: Pick<ReviewPictures, 'exposures'>
+    readonly people: Pick<ReviewPictures, 'minutesUncovered'>
     readonly breakAfter: number
   },
 ): Promise<TemplatePart> {
-  const own = await people.exposures({ since: clock() - HOUR_MS, person: by })
-  const minutes = Math.max(0, ...own.map((one) => one.minutes))
+  const minutes = await people.minutesUncovered(by, clock() - HOUR_MS)
   if (minutes === 0 || minutes * 60_000 < breakAfter) return NOTHING
   return html`<p class="notice" role="status">${TEXTS.covers.pause(minutes)}</p>`
 }

@@ -16,6 +16,7 @@ export const PICTURE_TEXTS = {
     same: 'The same bytes as were judged.',
     changed: 'It has changed since it was judged: this is another image.',
     notJudged: 'No model was shown it.',
+    notNamed: 'No model was shown it, and it is another image than its message names by a hash.',
     hash: 'SHA-256',
     judgedHash: 'judged:',
     couldNotSee: 'I could not see it',

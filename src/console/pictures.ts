@@ -26,8 +26,10 @@ export interface PictureParts {
 /** How a picture of a subject stands. */
 export interface PictureState {
   readonly medium: Medium
-  /** Its bytes that models were shown, by their hash; null if none was shown it, and nothing else is known of them. */
+  /** Its bytes by their hash, as models were shown them, else as its message names them; null if neither tells. */
   readonly judged: string | null
+  /** A model was shown it. */
+  readonly isShown: boolean
   readonly kept: Pick<KeptPicture, 'sha256'> | null
   /** Why it can't be shown; null if it can, or if that has not been tried. */
   readonly why: string | null
@@ -60,7 +62,8 @@ export class SubjectPictures {
     return Promise.all(
       mediaOf(file).map(async (medium) => {
         const { url } = medium
-        const state = { medium, judged: judged.get(url ?? '') ?? medium.sha256?.toLowerCase() ?? null }
+        const shown = judged.get(url ?? '')
+        const state = { medium, judged: shown ?? medium.sha256?.toLowerCase() ?? null, isShown: shown !== undefined }
         if (url === undefined) return { ...state, kept: null, why: TEXTS.pictures.noAddress }
         const { subject } = file.row
         const kept = await store.picture(subject, addressOf(url), clock())

@@ -3,7 +3,7 @@ import type { CoverChoice, ReviewPictures } from '../contracts/ports/pictures.ts
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
-import { breakNotice, COVERS_BY_DEFAULT, covered, harmOf } from './covers.ts'
+import { breakNotice, COVERS_BY_DEFAULT, covered, harmOf, mayHarm } from './covers.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import type { Page, PageAnswer } from './page.ts'
 import { describedAs, isChanged, isUnseen, mediaOf, type PictureState, type SubjectPictures } from './pictures.ts'
@@ -16,7 +16,7 @@ export interface PostViewParts {
   readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
   readonly kinds: ProtocolGuides
   readonly pictures: SubjectPictures
-  readonly people: Pick<ReviewPictures, 'coversOf' | 'noteUncovered' | 'exposures'>
+  readonly people: Pick<ReviewPictures, 'coversOf' | 'noteUncovered' | 'minutesUncovered'>
   readonly clock: Clock
   /** After how long within the last hour with what may harm a break is offered, in ms. */
   readonly breakAfter: number
@@ -44,8 +44,9 @@ export async function postCard(
   const choice = (await people.coversOf(session.by)) ?? COVERS_BY_DEFAULT
   const states = await pictures.states(file)
   const harm = harmOf(file, kinds)
-  // The reason of a cover tells what was decided.
-  const why = harm === null ? null : isBlind ? TEXTS.pictures.mayHarm : harm.why
+  // A cover tells what was decided, as its reason does: who must not know it has one whatever that is.
+  const isHidden = isBlind && (harm !== null || mayHarm([file.row.verdict.protocol], kinds))
+  const why = isHidden ? TEXTS.pictures.mayHarm : (harm?.why ?? null)
   const of = { id: file.row.verdict.id, all: states.length, choice, why }
   const isMarked =
     isItem &&
@@ -77,7 +78,7 @@ function figure(
   const at = (part: string) => link('/picture', { id, n: String(nth), part })
   const title = TEXTS.pictures.title(nth + 1, all)
   const because =
-    why ?? (state.judged === null ? TEXTS.pictures.unseen : choice.covered === 'all' ? TEXTS.pictures.chosen : null)
+    why ?? (!state.isShown ? TEXTS.pictures.unseen : choice.covered === 'all' ? TEXTS.pictures.chosen : null)
   const image = html`<img class="seen" loading="lazy" src="${at('')}" alt="${title}: ${shown(describedAs(state.medium), 300)}">`
   const isCovered = because !== null && choice.covered !== 'none'
   const cover =
@@ -106,7 +107,7 @@ function saying(state: PictureState): string | null {
   const { pictures } = TEXTS
   if (state.why !== null) return `${pictures.notShown} ${state.why}.`
   if (state.kept === null) return null
-  if (state.judged === null) return pictures.notJudged
+  if (!state.isShown) return isChanged(state) ? pictures.notNamed : pictures.notJudged
   return isChanged(state) ? pictures.changed : pictures.same
 }
 
@@ -131,7 +132,7 @@ export function picturePages(parts: PostViewParts): Page[] {
   const note = async (file: CaseFile, nth: number, by: string): Promise<void> => {
     const harm = harmOf(file, kinds)
     const state = (await pictures.states(file))[nth]
-    if (harm === null && state?.judged !== null) return
+    if (harm === null && state?.isShown !== false) return
     const { tenant, subjectId } = file.row.verdict
     const at = clock()
     const name = JSON.stringify([by, tenant, subjectId, nth])

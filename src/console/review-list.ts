@@ -11,7 +11,7 @@ import {
   type ReviewItem,
   type ReviewPost,
 } from '../contracts/ports/review.ts'
-import { covered } from './covers.ts'
+import { covered, mayHarm } from './covers.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import { type DisturbingSubjects, field, options } from './lists.ts'
 import type { Session } from './sessions.ts'
@@ -166,15 +166,16 @@ ${free === undefined ? NOTHING : button('/review/take', isOwn ? TEXTS.review.ope
 }
 
 /** How a post begins; hidden until somebody asks where it may harm, without a hint at a label that this person is not to see. */
-function postWords(post: ReviewPost, { disturbing, rows, isLabelAfter }: ListParts): SafeMarkup {
+function postWords(post: ReviewPost, { disturbing, rows, kinds, isLabelAfter }: ListParts): SafeMarkup {
   if (post.words === null) return html`<p class="row-words faint">${TEXTS.live.noWords}</p>`
   const said = html`<p class="row-words">${words(post.words, { most: 300, lang: post.lang ?? '' })}</p>`
   const own = post.items.flatMap(({ verdict }) => rows.get(verdict) ?? [])
   disturbing.see(own)
   const why = own.map((row) => disturbing.because(row)).find((one) => one !== null)
+  const hidden = post.items.filter((item) => isBlind(item) || isLabelAfter(item)).map(({ protocol }) => protocol)
+  if (mayHarm(hidden, kinds)) return covered(TEXTS.review.hidden, said)
   if (why === undefined) return said
-  const isHidden = post.items.some((item) => isBlind(item) || isLabelAfter(item))
-  return covered(isHidden ? TEXTS.review.hidden : why, said)
+  return covered(hidden.length > 0 ? TEXTS.review.hidden : why, said)
 }
 
 /** To whom a post is assigned. */

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { caseFile } from '../../src/console/case-file.ts'
 import { SubjectPictures } from '../../src/console/pictures.ts'
 import { picturesAhead } from '../../src/console/post-view.ts'
+import { imageHash } from '../../src/contracts/facts/image-bytes.ts'
 import { type PersonRole, ROLES } from '../../src/contracts/facts/person-roles.ts'
 import type { LoadImage } from '../../src/contracts/ports/images.ts'
 import { at } from '../contracts/record.ts'
@@ -72,7 +73,11 @@ it('a break is offered after so many minutes of the last hour, and no sooner', a
   const note = (from: number, count: number) =>
     Promise.all(
       Array.from({ length: count }, (_, n) =>
-        console.record.pictures.noteUncovered('anna', { tenant: 'acme', label: 'hate', at: (from + n) * MINUTE }),
+        console.record.pictures.noteUncovered('anna', {
+          tenant: 'acme',
+          label: `label ${n % 2}`,
+          at: (from + n) * MINUTE,
+        }),
       ),
     )
   await note(0, 19)
@@ -83,14 +88,14 @@ it('a break is offered after so many minutes of the last hour, and no sooner', a
   expect(await look()).toBe(false)
 })
 
-it('no cover tells who gives a second opinion what was decided', async () => {
+it.each(['hate', 'non-hate'])('no cover tells who gives a second opinion whether %s was decided', async (label) => {
   const { console, enter } = await withImages()
   await console.judged({
     verdict: {
       protocol: 'hate',
       subjectId: 'h',
       tenant: 'initech',
-      label: 'hate',
+      label,
       decidedBy: 'human',
       decision: { by: 'ben', against: null, of: '0@0' },
     },
@@ -98,13 +103,35 @@ it('no cover tells who gives a second opinion what was decided', async () => {
   })
   const cookie = enter('anna', 'moderator', ['initech'])
   const token = tokenIn((await console.page('/covers', cookie)).text)
+  const covers = (page: string) => page.split('<details class="covered"').length - 1
+  expect(covers((await console.page('/review', cookie)).text)).toBe(1)
   const to = (await console.post('/review/next', { token }, { cookie })).headers.get('location') ?? ''
   const { text } = await console.page(to, cookie)
   expect([
     text.includes('marzipan'),
-    text.includes('it may be harmful'),
-    /judged hate|not decided/i.test(text),
-  ]).toEqual([true, true, false])
+    covers(text),
+    text.split('it may be harmful').length - 1,
+    /judged hate|not decided|no model has seen/i.test(text),
+  ]).toEqual([true, 2, 2, false])
+})
+
+it('an image that no model was shown is said to be so, though its message names its hash', async () => {
+  const said = async (sha256: string) => {
+    const { console, enter } = await withImages()
+    const { id } = await console.judged({
+      verdict: { protocol: 'safety', subjectId: 's', tenant: 'acme', label: 'safe', decidedBy: 'consensus' },
+      post: { media: IMAGE.map((one) => ({ ...one, sha256 })) },
+    })
+    const cookie = enter('anna', 'moderator', ['acme'])
+    await console.ask(`/picture?id=${encodeURIComponent(id)}&n=0`, { headers: { cookie } })
+    const { text } = await console.page(`/verdict?id=${encodeURIComponent(id)}`, cookie)
+    const own = await console.record.pictures.exposures({ since: 0 })
+    return [text.includes('no model has seen it'), /role="status">([^<]+)/.exec(text)?.[1], own[0]?.label]
+  }
+  const named = imageHash(PNG)
+  expect(await said(named)).toEqual([true, 'No model was shown it.', 'unseen'])
+  const another = 'No model was shown it, and it is another image than its message names by a hash.'
+  expect(await said('0'.repeat(64))).toEqual([true, another, 'unseen'])
 })
 
 it('what is about to be looked at is fetched ahead, once, whether or not it comes', async () => {

@@ -107,6 +107,10 @@ export function picturesContract(
       expect(await pictures.exposures({ since: NOW, person: 'anna' })).toEqual([{ ...ben, person: 'anna' }, anna])
       expect(await pictures.exposures({ since: NOW + MINUTE })).toEqual([{ ...anna, uncovered: 1, minutes: 1 }])
       expect(await pictures.exposures({ since: NOW, tenants: [] })).toEqual([])
+      // In one minute they may uncover what has several labels.
+      await note('anna', 'hate', NOW + 2 * MINUTE)
+      expect(await pictures.minutesUncovered('anna', NOW)).toBe(2)
+      expect(await pictures.minutesUncovered('anna', NOW + MINUTE)).toBe(1)
       await store.tidy(NOW + 300 * DAY)
       expect(await pictures.exposures({ since: 0 })).toEqual([])
     })

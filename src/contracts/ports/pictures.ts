@@ -64,5 +64,7 @@ export interface ReviewPictures {
     readonly person?: string | undefined
     readonly tenants?: readonly string[] | undefined
   }): Promise<readonly Exposure[]>
+  /** In how many minutes since then a person uncovered something, of whichever label. */
+  minutesUncovered(person: string, since: number): Promise<number>
   close(): Promise<void>
 }

@@ -85,6 +85,11 @@ export function reviewPictures(db: Database): ReviewPictures {
         Number(tenants !== undefined),
         tenants ?? [],
       ),
+    async minutesUncovered(person, since) {
+      const sql = 'SELECT count(DISTINCT minute) AS n FROM exposures WHERE person = ? AND minute >= ?'
+      const [found] = await db.rows<{ n: number }>(sql, person, Math.floor(since / MINUTE_MS))
+      return found?.n ?? 0
+    },
     close: () => db.close(),
   }
 }

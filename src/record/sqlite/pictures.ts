@@ -86,6 +86,11 @@ export class PictureTables {
       .map((row) => ({ ...row }))
   }
 
+  minutesUncovered(person: string, since: number): number {
+    const sql = 'SELECT count(DISTINCT minute) AS n FROM exposures WHERE person = ? AND minute >= ?'
+    return this.#sql.get<{ n: number }>(sql, person, Math.floor(since / MINUTE_MS))?.n ?? 0
+  }
+
   close(): void {
     this.#sql.close()
   }

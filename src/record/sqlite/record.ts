@@ -130,6 +130,7 @@ export async function sqlitePictures(path: string, start: StartHalf = threadHalf
     chooseCovers: (person, choice) => pictures.ask('chooseCovers', person, choice),
     noteUncovered: (person, of) => pictures.ask('noteUncovered', person, of),
     exposures: (of) => pictures.ask('exposures', of),
+    minutesUncovered: (person, since) => pictures.ask('minutesUncovered', person, since),
     close: () => pictures.close(),
   }
 }
