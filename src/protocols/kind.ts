@@ -42,6 +42,13 @@ export type ConfidenceBasis = Pick<Verdict, 'label' | 'scores' | 'decidedBy' | '
 /** What was answered in a turn of a case. */
 export type AnsweredTurn = Pick<Transcript['turns'][number], 'stage' | 'role' | 'answer'>
 
+/** How many questions of a role hold the policy, for one verdict: without a debate, and with the longest. */
+export interface PolicyQuestions {
+  readonly role: string
+  readonly least: number
+  readonly most: number
+}
+
 /** How a protocol is made from its settings and its files. */
 export interface ProtocolKind {
   readonly name: string
@@ -75,6 +82,8 @@ export interface ProtocolKind {
   readonly reading?: ReadingGuide
   /** Whom it asks, by the names that `models.roles` may give models to; left out: any. */
   readonly roles?: readonly string[]
+  /** By role, its questions that hold the policy in force; left out by a protocol that judges by none. */
+  policyQuestions?(settings: unknown): readonly PolicyQuestions[]
   /** How many of its voters chose each side, where it has any. */
   votes?(verdict: ConfidenceBasis): readonly number[]
   /** The answer of each of its voices in a case's turns, where it has several: perspectives their labels, aspects their scores. */

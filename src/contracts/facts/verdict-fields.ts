@@ -93,6 +93,11 @@ export function languageOf(tag: string | undefined): string {
   }
 }
 
+const policy = z.object({ name: z.string(), version: z.string(), hash: z.string() })
+
+/** A clause that a verdict rests on, and the words of the post that break it, where it has such. */
+const citedClause = z.object({ id: z.string(), quote: z.string().optional() })
+
 const SUBJECTS_OF_VERDICTS = ['post', 'comment', 'reply', 'asked'] as const
 
 /** The fields that a verdict of schema 2 has, and those that it may have. */
@@ -106,14 +111,8 @@ export const schemaTwo = {
     .object({ reason: openList('Why.', ['early', 'no-evidence', 'torn']) })
     .describe('Of the label unverified: why nothing firmer is said.')
     .optional(),
-  policy: z
-    .object({ name: z.string(), version: z.string(), hash: z.string() })
-    .describe('The policy that it was judged by.')
-    .optional(),
-  clauses: z
-    .array(z.object({ id: z.string(), quote: z.string().optional() }))
-    .describe('The clauses of the policy that it rests on.')
-    .optional(),
+  policy: policy.describe('The policy that it was judged by.').optional(),
+  clauses: z.array(citedClause).describe('The clauses of the policy that it rests on.').optional(),
   story: z
     .object({
       id: z.string(),

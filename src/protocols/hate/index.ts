@@ -69,6 +69,14 @@ export const hate = {
     return (label === 'hate' ? hate : nonHate) / (hate + nonHate)
   },
   confidenceFrom: 'perspectives',
+  policyQuestions(given: unknown) {
+    const { perspectives, rounds } = readHateSettings(given)
+    return [
+      { role: 'perspective', least: perspectives.length, most: perspectives.length },
+      { role: 'debater', least: 0, most: 2 * rounds },
+      { role: 'judge', least: 0, most: 1 },
+    ]
+  },
   votes: ({ scores: { hate = 0, nonHate = 0 } }: ConfidenceBasis) => [hate, nonHate],
   voices: (turns: readonly AnsweredTurn[]) =>
     answersBySpeaker(turns, 'perspective', labelIn, (answer, nth) => labelIn(nthIn(answer, nth))),

@@ -72,6 +72,15 @@ export const safety: ProtocolKind = {
     'one round': { rounds: 1 },
     'three rounds': { rounds: 3 },
   },
+  policyQuestions(given: unknown) {
+    const { rounds } = safetySettings.parse(given)
+    return [
+      { role: 'supporter', least: 0, most: 1 },
+      { role: 'strict', least: 1, most: rounds },
+      { role: 'loose', least: 1, most: rounds },
+      { role: 'arbiter', least: 1, most: 1 },
+    ]
+  },
   /** A verdict before schema 2 has a risk score alone, which does not tell how sure the arbiter was. */
   confidence: () => null,
   /** At their last words the debaters stand on two sides of an even risk. */

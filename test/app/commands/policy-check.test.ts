@@ -1,0 +1,71 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { loadSettings, PROJECT } from '../../../config/load.ts'
+import { estimateTokens } from '../../../src/contracts/facts/token-estimate.ts'
+import { performWords } from '../../support/commands.ts'
+import { ownFolder } from '../../support/own-folder.ts'
+
+const settings = loadSettings({
+  GAVEL_MODELS_PRICES: '{ small: { prompt: 10, cached: 1, completion: 20 } }',
+  GAVEL_MODELS_ROLES: '{ default: [small] }',
+})
+const check = (...words: string[]) => performWords(['policy', 'check', ...words], settings)
+
+const fileOf = (text: string, name = 'mine.md') => {
+  const file = join(ownFolder('policy'), name)
+  writeFileSync(file, text)
+  return file
+}
+
+const POLICY =
+  '---\nname: Mine\nversion: 2\nprotocols: [hate]\n---\n## H1 Threats\n- threats\n# Allowed\n## A1 News\nOutput: VALID\n'
+
+describe('gavel policy check', () => {
+  test('says how each clause is read, what is left out, and what it costs', async () => {
+    const { out } = await check(fileOf(POLICY))
+    const text = out.join('\n')
+    expect(text).toContain('Mine, version 2')
+    expect(text).toMatch(/H1 .*forbids.*Threats/)
+    expect(text).toMatch(/A1 .*allows.*News/)
+    expect(text).toContain('line 10 is left out, answers have a form of their own: Output: VALID')
+  })
+
+  test('as JSON: a line a file, the price by the questions that hold it', async () => {
+    const { out } = await check('--json', fileOf(POLICY), join(PROJECT, 'config/policies/safety.md'))
+    const [mine, safety] = out.map((line) => JSON.parse(line))
+    expect(mine.clauses).toEqual([
+      { id: 'H1', title: 'Threats', allows: false },
+      { id: 'A1', title: 'News', allows: true },
+    ])
+    const shown = 'Clauses that forbid:\nH1 Threats\n- threats\nClauses that allow:\nA1 News'
+    expect(mine.tokens).toBe(estimateTokens(shown))
+    // Three perspectives; with a debate four turns and the judge as well. Ten dollars a million tokens.
+    const each = mine.tokens / 100
+    expect(mine.usdPerThousand).toEqual([
+      { protocol: 'hate', least: expect.closeTo(3 * each), most: expect.closeTo(8 * each) },
+    ])
+    expect(safety.usdPerThousand.map(({ protocol }: { protocol: string }) => protocol)).toEqual(['safety'])
+  })
+
+  test('names every fault of every file, and prints the others', async () => {
+    const twice = fileOf('## H1 A\n## H1 B\n', 'twice.md')
+    await expect(check(twice, join(ownFolder('policy'), 'none.md'))).rejects.toThrow(
+      /twice\.md:2: the id H1 comes twice, first on line 1\n.*none\.md: cannot be read \(ENOENT\)$/,
+    )
+  })
+
+  test('reads no more of a policy of a megabyte than shows that it is one, and says so in one line', async () => {
+    await expect(check(fileOf(`## H1 A\n${'a'.repeat(1_048_576)}`))).rejects.toThrow(
+      /^[^\n]*has more than 65536 bytes$/,
+    )
+  })
+
+  test('has no price where a model has none', async () => {
+    const { out } = await performWords(
+      ['policy', 'check', '--json', fileOf(POLICY)],
+      loadSettings({ GAVEL_MODELS_PRICES: '{}', GAVEL_MODELS_ROLES: '{ default: [other] }' }),
+    )
+    expect(JSON.parse(out[0] ?? '').usdPerThousand).toEqual([{ protocol: 'hate', least: null, most: null }])
+  })
+})
