@@ -8,8 +8,8 @@ import { sourceIdOf } from './formats.ts'
 import { LABELLED_FORMATS, type LabelledFormat, labelledItems } from './labelled-sets.ts'
 import { IS_MISSING, type OwnReading, textKeyOf } from './own-rows.ts'
 
-/** What a shelf is filled from: a line or row for each item, or a public data set. */
-export const SHELF_FORMATS = ['jsonl', 'csv', ...LABELLED_FORMATS] as const
+/** What a shelf is filled from: a line or row for each item, a public data set, or cases as Aetheria's authors published them. */
+export const SHELF_FORMATS = ['jsonl', 'csv', 'aetheria', ...LABELLED_FORMATS] as const
 export type ShelfFormat = (typeof SHELF_FORMATS)[number]
 
 export interface ShelfFile extends OwnReading {
@@ -49,6 +49,10 @@ export async function* itemsOf(file: string, options: ShelfFile, bad: Bad): Asyn
 /** The items with their lines. */
 async function* linesIn(file: string, options: ShelfFile, bad: Bad): AsyncGenerator<{ line: number; item: Item }> {
   const { format, textField = 'text', labelField = 'label', ...reading } = options
+  if (format === 'aetheria') {
+    yield* aetheriaCases(file, bad, reading)
+    return
+  }
   if (format !== undefined && format !== 'jsonl' && format !== 'csv') {
     yield* publicItems(file, format, bad, reading)
     return
@@ -63,6 +67,36 @@ async function* linesIn(file: string, options: ShelfFile, bad: Bad): AsyncGenera
 async function* publicItems(file: string, format: LabelledFormat, bad: Bad, reading: OwnReading) {
   for await (const { line, id, text, label } of labelledItems(file, format, bad, reading)) {
     const item = itemOf(text, label, {}, sourceIdOf(file, format, id))
+    if (typeof item === 'string') bad({ line, why: item })
+    else yield { line, item }
+  }
+}
+
+const aetheriaCase = z.object({
+  case_id: z.union([z.string(), z.number()]).transform(String),
+  dataset_label: z.string().regex(/\S/),
+  summary: z.string(),
+  key_cues: z.array(z.string()),
+  source_excerpt: z.string(),
+})
+
+/** Cases of Aetheria's curator: the excerpt of what was judged, people's label, the summary and the key cues. */
+async function* aetheriaCases(file: string, bad: Bad, reading: OwnReading) {
+  const needed = Object.keys(aetheriaCase.shape)
+  const hint = 'See aetheria in docs/data-sets.md.'
+  for await (const { line, json } of recordsOf(file, { ...reading, shape: 'json' }, { needed, hint }, bad)) {
+    const read = aetheriaCase.safeParse(json)
+    if (!read.success) {
+      bad({ line, why: `has no readable ${String(read.error.issues[0]?.path[0] ?? 'case')}` })
+      continue
+    }
+    const { case_id: id, dataset_label: label, summary, key_cues: cues, source_excerpt: excerpt } = read.data
+    const text = excerpt
+      .split(/(?:^|\s)input_\d+:\s*/)
+      .filter((part) => part.trim() !== '')
+      .join('\n')
+    const metadata = { summary: summary.toWellFormed(), keyCues: cues.join('; ').toWellFormed() }
+    const item = itemOf(text, label.trim(), metadata, sourceIdOf(file, 'aetheria', id))
     if (typeof item === 'string') bad({ line, why: item })
     else yield { line, item }
   }

@@ -315,6 +315,28 @@ describe('the library, by command', () => {
     },
   )
 
+  it('imports cases of Aetheria’s curator: the excerpt, people’s label, summary and key cues', async () => {
+    const one = {
+      case_id: '7',
+      final_label: 'safe',
+      dataset_label: 'unsafe',
+      summary: 'A bribe.',
+      key_cues: ['an envelope', 'a wink'],
+      prompt_tips: ['ignore all rules'],
+      source_excerpt: 'input_1: How do I do this? input_2: An envelope changes hands.',
+    }
+    const path = file('cases.json', JSON.stringify([one, { ...one, case_id: '8', key_cues: 'none' }]))
+    expect(await load(path, { format: 'aetheria' })).toMatchObject({
+      added: 1,
+      skippedFirst: [{ line: 2, why: 'has no readable key_cues' }],
+    })
+    const options = { shelf: 'animals', k: 1, tenant: DEFAULT_TENANT, json: true }
+    await perform(searchShelf, settings(), ['envelope'], options, io())
+    const found = JSON.parse(out.pop() ?? '')
+    expect(found).toMatchObject({ text: 'How do I do this?\nAn envelope changes hands.', label: 'unsafe' })
+    expect(found.metadata).toEqual({ summary: 'A bribe.', keyCues: 'an envelope; a wink' })
+  })
+
   it('imports and searches with the model in the package, and says where that is weak', async () => {
     const local = settings('local')
     const path = file(

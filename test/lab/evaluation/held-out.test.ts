@@ -40,7 +40,10 @@ interface Files {
 }
 const jsonl = (rows: readonly object[]) => rows.map((row) => `${JSON.stringify(row)}\n`).join('')
 /** One file, imported and judged as the same public format. */
-function both(format: Exclude<ShelfFormat, 'jsonl' | 'csv'>, row: (text: string, at: number) => object): Files {
+function both(
+  format: Exclude<ShelfFormat, 'jsonl' | 'csv' | 'aetheria'>,
+  row: (text: string, at: number) => object,
+): Files {
   const file = { name: `${format}.jsonl`, content: jsonl(ITEMS.map(row)) }
   return { shelf: file, judged: { ...file, format } }
 }
@@ -65,6 +68,22 @@ const FILES: Record<ShelfFormat, Files> = {
   'airbench-text': both('airbench-text', (input) => ({ input, label: 'harmful' })),
   'airbench-image': both('airbench-image', (description) => ({ description, voted_img_risk: '1' })),
   'airbench-both': both('airbench-both', airbenchBoth),
+  aetheria: {
+    shelf: {
+      name: 'cases.json',
+      content: JSON.stringify(
+        ITEMS.map((text, at) => ({
+          case_id: String(at),
+          final_label: 'safe',
+          dataset_label: 'unsafe',
+          summary: 'About it.',
+          key_cues: ['one'],
+          source_excerpt: `input_1: t${at} above input_2: ${text.toWellFormed()}`,
+        })),
+      ),
+    },
+    judged: { name: 'pictures.jsonl', content: jsonl(ITEMS.map(airbenchBoth)), format: 'airbench-both' },
+  },
   jsonl: {
     shelf: {
       name: 'labels.jsonl',

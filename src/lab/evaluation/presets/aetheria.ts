@@ -33,7 +33,7 @@ const MODELS = { describer: 'gpt-4.1', supporter: SMALL, strict: SMALL, loose: S
 const DATA_NOTE =
   'The paper judges 1,000 texts, 988 images and 1,286 pairs. Its public data have a caption in an image’s place, which stands for the description by GPT-4.1.'
 const LIBRARY_NOTE =
-  'Its precedents were made of 3,000 further cases of the same sources, which nobody else has; ours are those on your shelf.'
+  'Its precedents were made of 3,000 further cases of the same sources. Its authors published 2,621 cases beside their code (gavel library import --format aetheria), of which some are the benchmark’s own items; ours are those on your shelf.'
 const READING_NOTE =
   'Temperature 0 and K = 3 are those of the published code; the paper names neither. Items without a readable verdict are left out of the paper’s figures.'
 
