@@ -88,7 +88,7 @@ for _, comment in ipairs(said) do
     redis.call('ZADD', authors, 0, by_author(comment.author, comment.rank, comment.id))
   end
 end
-local held = read_bytes(thread)
+local held = read_bytes(thread, nil, redis.call('HSTRLEN', thread, 'post'))
 held.judges = #asked
 write_bytes(thread, member, held)
 local outcomes = {}

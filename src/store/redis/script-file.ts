@@ -86,7 +86,23 @@ export function readScript(name: string, read: ReadLua = fromFolder): ScriptFile
   }
   const layout = { keys, args, lists: [...lists.values()] }
   // The included files come first, so that they can't use the script's keys and arguments.
-  return { ...layout, lua: [`-- gavel: ${name}`, ...included.values(), bindingsOf(layout), body].join('\n') }
+  const own = [bindingsOf(layout), body].join('\n')
+  return { ...layout, lua: [`-- gavel: ${name}`, calledOf([...included.values()].join('\n'), own), own].join('\n') }
+}
+
+/** A function of an included file: on one line, or up to the line that is its end. */
+const FUNCTION = /^local function (\w+)\((?:.* end|.*\n(?:[^e].*\n|\n|e(?!nd$).*\n)*end)$/gm
+
+const COMMENT = /^ *--.*/gm
+
+/** The included text without functions that nobody calls: each run of a script makes all of its functions anew. */
+function calledOf(included: string, own: string): string {
+  const countOf = (name: string, text: string) =>
+    text.replace(COMMENT, '').match(new RegExp(`\\b${name}\\b`, 'g'))?.length ?? 0
+  const called = included.replace(FUNCTION, (text, name: string) =>
+    countOf(name, included) + countOf(name, own) === countOf(name, text) ? '' : text,
+  )
+  return called === included ? included : calledOf(called, own)
 }
 
 /** The path of an included file: what one concept includes stands in its folder, what several do in `redis/include/`. */

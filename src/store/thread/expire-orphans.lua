@@ -23,7 +23,7 @@ if gone or unrouted then
   return -1
 end
 local expired = 0
-local held = read_bytes(thread, redis.call('HGET', thread, 'held'))
+local held = read_bytes(thread, redis.call('HGET', thread, 'held'), 0)
 for _, dead in ipairs(letters) do
   local origin = redis.call('HGET', orphans, dead.id)
   if origin then

@@ -68,7 +68,7 @@ local late, over_author = 0, 0
 local outcomes = {}
 local account = account_of(thread, member)
 local held = { post = 0, said = 0, origins = 0, images = 0, judges = 0 }
-if at or stored[2] then held = read_bytes(thread, stored[12]) end
+if at or stored[2] then held = read_bytes(thread, stored[12], at and redis.call('HSTRLEN', thread, 'post') or 0) end
 local size_before = size_of(held)
 -- By id, what the thread has of the changes' comments; false if nothing.
 local known = {}

@@ -41,8 +41,14 @@
 --@arg watermark
 --@arg server_run
 if not has_reached(incarnation, incarnation_id, watermark, server_run) then return 'suspended' end
-local known_post, n, stage, gone, last_place, over_author, by_reach, counted = unpack(redis.call('HMGET', thread, 'post', 'accepted',
-  'countStage', 'deleted', 'postPlace', 'overAuthor', 'reachAhead', 'held'))
+-- Of most posts nothing was known before: a command costs more than what it does.
+local was_known = redis.call('EXISTS', thread, comments, orphans, images, revisions, decided, early) > 0
+local known_post, n, stage, gone, last_place, over_author, by_reach, counted, version, post_version, unrouted, post_only
+if was_known then
+  known_post, n, stage, gone, last_place, over_author, by_reach, counted, version, post_version, unrouted, post_only = unpack(
+    redis.call('HMGET', thread, 'post', 'accepted', 'countStage', 'deleted', 'postPlace', 'overAuthor', 'reachAhead', 'held',
+      'version', 'postVersion', 'unrouted', 'postOnly'))
+end
 if gone then return 'deleted' end
 if known_post == post or was_taken(last_place, place) then return 'duplicate' end
 -- How far it reaches only rises.
@@ -50,17 +56,17 @@ local function highest_reach(said) return math.max(tonumber(by_reach or '0'), to
 -- Its reach is its last field. Who has seen it is no edit; inside a text the quotes would be escaped.
 local function without_reach(json) return (string.gsub(json, ',"reach":[%d.e+-]+}$', '}')) end
 if known_post and without_reach(known_post) == without_reach(post) then
-  local held = read_bytes(thread, counted)
+  local held = read_bytes(thread, counted, 0)
   held.post = #post
   write_bytes(thread, member, held)
   redis.call('HSET', thread, 'post', post, 'postPlace', later_place(last_place, place) or '')
   set_head_start(thread, due, member, highest_reach(), protocol_ahead)
   return 'duplicate'
 end
-local expired = not known_post and is_forgotten(thread, revisions, decided)
+local expired = was_known and not known_post and is_forgotten(thread, revisions, decided)
 local late = {}
 local held = { post = #post, said = 0, origins = 0, images = 0, judges = tonumber(judges) }
-if not known_post and threaded == '1' then
+if not known_post and n and threaded == '1' then
   local waiting = redis.call('HGETALL', comments)
   for i = 1, #waiting, 2 do
     held.said = held.said + comment_bytes(waiting[i], waiting[i + 1])
@@ -71,17 +77,18 @@ if not known_post and threaded == '1' then
     end
   end
 end
-if known_post and threaded == '1' then held.said = read_bytes(thread, counted).said end
+if known_post and threaded == '1' then held.said = read_bytes(thread, counted, #known_post).said end
 for _, image in ipairs(aside) do held.images = held.images + #image.hash + #image.url end
 local is_judged = threaded == '1' or judged_at_once == '1' or known_post
-if is_judged and not may_hold(account_of(thread, member), member, size_of(held), most, now) then return 'over-share' end
-if threaded == '0' then
+local account = account_of(thread, member)
+if is_judged and not may_hold(account, member, size_of(held), most, now) then return 'over-share' end
+if threaded == '0' and was_known then
   redis.call('UNLINK', orphans, comments, sample, authors)
   redis.call('HDEL', thread, 'accepted', 'countStage', 'late', 'missing', 'overAuthor', 'sampledUnder', 'rekeyed')
 end
 if not is_judged then
   not_due(due, member)
-  write_bytes(thread, member, { post = 0, said = 0, origins = 0 })
+  if was_known then write_bytes(thread, member, { post = 0, said = 0, origins = 0 }) end
   redis.call('HSET', thread, 'unrouted', 1)
   redis.call('PEXPIRE', thread, keep)
   return 'unrouted'
@@ -94,41 +101,16 @@ if known_post or expired then
     ask_review(outbox, decided, { member = member, protocol = protocol, why = 'edited', verdict = verdict, at = now }, 'edited')
   end)
 end
-redis.call('HDEL', thread, 'unrouted')
-redis.call('PERSIST', thread)
+if unrouted then redis.call('HDEL', thread, 'unrouted') end
+if was_known then redis.call('PERSIST', thread) end
 if not known_post then
-  restore_numbers(thread, revisions, decided)
+  if was_known then restore_numbers(thread, revisions, decided) end
   local base = base_of(incarnation, tonumber(created_at), tonumber(now), tonumber(keep))
   if base then redis.call('HSETNX', thread, 'base', base) end
   if expired then redis.call('HSET', thread, 'expired', 1) end
 end
-redis.call('UNLINK', images)
+if was_known then redis.call('UNLINK', images, orphans) end
 for _, image in ipairs(aside) do redis.call('HSET', images, image.hash, image.url) end
-redis.call('HSET', thread, 'post', post, 'createdAt', created_at, 'share', share, 'postPlace', later_place(last_place, place) or '')
-if known_post then set_head_start(thread, due, member, highest_reach(), protocol_ahead)
-else
-  -- When it is due is set below.
-  by_reach = highest_reach(redis.call('GETDEL', early))
-  redis.call('HSET', thread, 'reachAhead', by_reach, 'protocolAhead', protocol_ahead)
-end
-redis.call('HINCRBY', thread, 'version', 1)
-redis.call('HINCRBY', thread, 'postVersion', 1)
-if threaded == '0' then redis.call('HSET', thread, 'postOnly', 1, 'accepted', 0, 'countStage', 0)
-elseif redis.call('HDEL', thread, 'postOnly') == 1 then
-  redis.call('HDEL', thread, 'final')
-  redis.call('HSET', thread, 'nextAge', first_due)
-end
-if known_post then
-  write_bytes(thread, member, held)
-  due_now(thread, due, member, now)
-  return 'updated'
-end
-if threaded == '1' then redis.call('HSET', thread, 'nextAge', first_due) end
-if judged_at_once == '1' then
-  set_due(due, member, tonumber(now) - 1e15 - by_reach - tonumber(protocol_ahead))
-  redis.call('HSETNX', thread, 'dueSince', now)
-else set_due(due, member, first_due) end
-redis.call('UNLINK', orphans)
 local accepted = threaded == '1' and tonumber(n or '0') or 0
 for _, comment in ipairs(late) do
   drop_from_author(authors, sample, comment.id, comment.json)
@@ -138,8 +120,38 @@ for _, comment in ipairs(late) do
   held.said = held.said - comment_bytes(comment.id, comment.json)
   accepted = accepted - 1
 end
-redis.call('HSET', thread, 'accepted', accepted, 'held', counted_bytes(held))
-set_kept(account_of(thread, member), member, size_of(held))
+-- All in one command.
+local fields = { 'post', post, 'createdAt', created_at, 'share', share, 'postPlace', later_place(last_place, place) or '',
+  'version', version and version + 1 or '1', 'postVersion', post_version and post_version + 1 or '1', 'held', counted_bytes(held) }
+local function set(name, value)
+  fields[#fields + 1] = name
+  fields[#fields + 1] = value
+end
+if threaded == '0' then
+  set('postOnly', 1)
+  set('countStage', 0)
+elseif post_only then redis.call('HDEL', thread, 'postOnly', 'final') end
+if threaded == '0' or not known_post then set('accepted', accepted == 0 and '0' or accepted) end
+if threaded == '1' and (post_only or not known_post) then set('nextAge', first_due) end
+if known_post then set_head_start(thread, due, member, highest_reach(), protocol_ahead)
+else
+  by_reach = highest_reach(was_known and redis.call('GETDEL', early))
+  if by_reach > 0 then set('reachAhead', by_reach) end
+  if protocol_ahead ~= '0' then set('protocolAhead', protocol_ahead) end
+end
+redis.call('HSET', thread, unpack(fields))
+if counted or not version then
+  local before = counted and size_of(read_bytes(thread, counted, #(known_post or ''))) or 0
+  change_kept(account, member, before, size_of(held))
+else set_kept(account, member, size_of(held)) end
+if known_post then
+  due_now(thread, due, member, now)
+  return 'updated'
+end
+if judged_at_once == '1' then
+  set_due(due, member, tonumber(now) - 1e15 - by_reach - tonumber(protocol_ahead))
+  redis.call('HSETNX', thread, 'dueSince', now)
+else set_due(due, member, first_due) end
 if threaded == '1' then
   pass_counts(thread, due, member, now, accepted - tonumber(over_author or '0'), tonumber(stage or '0'), counts)
 end

@@ -100,6 +100,15 @@ describe('what a tenant holds in Redis', () => {
     await expectHeld(0, T0 + KEEP_MS)
   })
 
+  it('goes on with a post that comes again once its thread has expired, before that left the account', async () => {
+    await put()
+    await judgeOnce(stores as Stores, P1, { final: true })
+    await sleep(KEEP_MS + 50)
+    await client.del(keys.revisions(MEMBER))
+    await put(postOf(P1, { text: 'what is said now is longer' }))
+    expect(await expectHeld(undefined, T0 + 10 * KEEP_MS)).toBeGreaterThan(1_000)
+  })
+
   it('counts a thread that opens its last case only, and then waits for nothing', async () => {
     await put()
     const state = await stores.threads.read(P1)

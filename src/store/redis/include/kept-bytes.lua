@@ -42,7 +42,11 @@ end
 local function change_kept(account, part, before, size)
   if size == before then return end
   local held = redis.call('HINCRBY', account.parts, part, size - before)
-  if held ~= size then redis.call('HSET', account.parts, part, size) end
+  -- Not what it should be: one of its name has expired and is still counted, or an earlier version did not count it.
+  if held ~= size then
+    redis.call('HSET', account.parts, part, size)
+    endless_kept(account, part)
+  end
   add_to_sum(account, size - before + size - held)
 end
 local function grow_kept(account, part, more)

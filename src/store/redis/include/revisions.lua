@@ -37,9 +37,10 @@ end
 -- If it can't be known whether a post had revisions, because they would have been forgotten by now, numbers start from the time
 -- in seconds: it only rises, and faster than a thread can have revisions. Nil if it is known.
 local function base_of(incarnation, at, now, keep)
-  local id, lost, since = unpack(redis.call('HMGET', incarnation, 'id', 'lost', 'since'))
   local forgotten = now - keep
-  if (id or lost == 'recovering') and at < forgotten and tonumber(since or '0') < forgotten then
+  if at >= forgotten then return end
+  local id, lost, since = unpack(redis.call('HMGET', incarnation, 'id', 'lost', 'since'))
+  if (id or lost == 'recovering') and tonumber(since or '0') < forgotten then
     return math.floor(now / 1000)
   end
 end

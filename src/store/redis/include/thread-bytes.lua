@@ -10,9 +10,8 @@ local function bytes_beside(thread, kind, each)
   for _, name in ipairs(redis.call('HKEYS', key)) do sum = sum + #name + redis.call('HSTRLEN', key, name) + each end
   return sum
 end
--- `counted`: that field; nil, or false, if there is none.
-local function read_bytes(thread, counted)
-  local post = redis.call('HSTRLEN', thread, 'post')
+-- `counted`: that field; nil, or false, if there is none. `post`: how long the post is.
+local function read_bytes(thread, counted, post)
   if counted then
     local said, origins, images, judges = string.match(counted, '^(%d+) (%d+) (%d+) (%d+)$')
     return { post = post, said = tonumber(said), origins = tonumber(origins), images = tonumber(images), judges = tonumber(judges) }
