@@ -57,7 +57,9 @@ export interface OutboxEntries {
   follow(verdict: OnTheWay, entry: Unnumbered<Verdict>): void
   /** Verdicts that people brought about, until they are published, by their ids. */
   readonly decided: Map<string, { readonly verdict: OnTheWay; readonly entry: string }>
+  /** Those that no publisher has, dead letters apart from the others. */
   readonly waiting: OutboxEntry[]
+  readonly letters: OutboxEntry[]
   readonly inHand: Map<string, InHand>
   readonly followers: Map<string, { verdict: OnTheWay; entry: Unnumbered<Verdict> }>
   /** Resolves at the next entry, or after `ms`. */
@@ -66,6 +68,7 @@ export interface OutboxEntries {
 
 export function outboxEntries(clock: Clock): OutboxEntries {
   const waiting: OutboxEntry[] = []
+  const letters: OutboxEntry[] = []
   const inHand: OutboxEntries['inHand'] = new Map()
   const followers: OutboxEntries['followers'] = new Map()
   const decided: OutboxEntries['decided'] = new Map()
@@ -73,10 +76,11 @@ export function outboxEntries(clock: Clock): OutboxEntries {
   let number = 0
   const entries: OutboxEntries = {
     waiting,
+    letters,
     inHand,
     followers,
     decided,
-    countLetters: () => [...waiting, ...[...inHand.values()].map(({ entry }) => entry)].filter(isLetter).length,
+    countLetters: () => letters.length + [...inHand.values()].filter(({ entry }) => isLetter(entry)).length,
     now: clock,
     has: (entry) => waiting.some(({ id }) => id === entry) || inHand.get(entry)?.erased === null,
     putDecided(verdict, entry) {
@@ -95,7 +99,9 @@ export function outboxEntries(clock: Clock): OutboxEntries {
     },
     put(entry) {
       const id = `${clock()}-${++number}`
-      waiting.push({ id, ...entry })
+      const added = { id, ...entry }
+      const line = isLetter(added) ? letters : waiting
+      line.push(added)
       for (const arrive of arrivals) arrive()
       return id
     },
@@ -145,7 +151,7 @@ export function memoryOutbox(
   clock: Clock,
   requests: { isAnswered(ref: ThreadRef): boolean; forget(ref: ThreadRef): void },
 ): Outbox {
-  const { waiting, inHand, followers, decided } = entries
+  const { waiting, letters, inHand, followers, decided } = entries
 
   /** The case of the entry, if it is withheld. */
   function withheldOf(entry: OutboxEntry) {
@@ -196,21 +202,16 @@ export function memoryOutbox(
     return null
   }
 
-  const all = () => [...[...inHand.values()].map(({ entry }) => entry), ...waiting]
+  const handed = () => [...inHand.values()].map(({ entry }) => entry)
 
   return {
-    async putDeadLetters(letters) {
-      for (const { key, letter } of letters) entries.put({ kind: 'dead-letter', key, letter })
+    async putDeadLetters(given) {
+      for (const { key, letter } of given) entries.put({ kind: 'dead-letter', key, letter })
     },
     async next(publisher, limit, waitMs, { withLetters = true } = {}) {
-      const wanted = () => {
-        const { letters = [], others = [] } = Object.groupBy(waiting, (one) => (isLetter(one) ? 'letters' : 'others'))
-        return new Set([...others.slice(0, limit), ...(withLetters ? letters.slice(0, limit) : [])])
-      }
-      if (wanted().size === 0) await entries.arrival(waitMs)
-      const taken = wanted()
-      waiting.splice(0, waiting.length, ...waiting.filter((entry) => !taken.has(entry)))
-      const next = [...taken].filter((entry) => !mustStay(entry))
+      if (waiting.length + (withLetters ? letters.length : 0) === 0) await entries.arrival(waitMs)
+      const taken = [...waiting.splice(0, limit), ...(withLetters ? letters.splice(0, limit) : [])]
+      const next = taken.filter((entry) => !mustStay(entry))
       for (const entry of next) inHand.set(entry.id, { entry, publisher, isAdopted: false, at: clock(), erased: null })
       return next
     },
@@ -246,11 +247,15 @@ export function memoryOutbox(
     // Nothing is stored for a publisher except its entries.
     async leave() {},
     async forget() {},
-    size: async () => waiting.length + inHand.size,
-    oldest: async () => oldestOf(all()),
+    size: async () => waiting.length + letters.length + inHand.size,
+    oldest: async () => oldestOf([...handed(), ...waiting.slice(0, 1), ...letters.slice(0, 1)]),
     async backlog() {
-      const verdicts = all().filter((entry) => !isLetter(entry))
-      return { verdicts: verdicts.length, letters: all().length - verdicts.length, oldestVerdict: oldestOf(verdicts) }
+      const verdicts = handed().filter((entry) => !isLetter(entry))
+      return {
+        verdicts: waiting.length + verdicts.length,
+        letters: entries.countLetters(),
+        oldestVerdict: oldestOf([...verdicts, ...waiting.slice(0, 1)]),
+      }
     },
   }
 }
