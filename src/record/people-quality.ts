@@ -1,5 +1,5 @@
 import type { PersonQuality } from '../contracts/ports/review.ts'
-import { GOLDEN_ANSWER, GOLDEN_KEY, GOLDEN_UNSEEN, OPINION } from './opinion-code.ts'
+import { GOLDEN_ANSWER, GOLDEN_KEY, GOLDEN_UNSEEN, OPINION, OPINION_UNSEEN } from './opinion-code.ts'
 
 /** What a person said of a subject, as any store has it. */
 export interface PersonNoteRow {
@@ -110,7 +110,7 @@ export function qualityOf(
 
 /** It tells nothing of how somebody decides. */
 function isNothing({ opinion }: PersonNoteRow): boolean {
-  return opinion === GOLDEN_KEY || opinion === GOLDEN_UNSEEN
+  return opinion === GOLDEN_KEY || opinion === GOLDEN_UNSEEN || opinion === OPINION_UNSEEN
 }
 
 interface Counted {

@@ -98,6 +98,32 @@ export function drawLedgerContract(
       expect(await told(queue)).toEqual(['second-opinion: 1 of 1, 1 waiting for rumor~p~r2'])
     })
 
+    it('counts no second opinion of who could not see an image, and asks for no other', async () => {
+      const { queue, topics } = await start({ blindShare: 1 })
+      await topics.judged(human('rumor', 1), 'x')
+      const opinion = { subjectId: 'p', tenant: 'default', protocol: 'rumor', against: 1, why: 'w', opinion: true }
+      const given = (by: string, seconds: number, more: object) =>
+        topics.send('decisions', 'p', { ...opinion, by, at: at(seconds), label: 'non-rumor', ...more }, seconds)
+      await given('ben', 30, { unseen: true })
+      expect(await told(queue)).toEqual([])
+      expect(await queue.state()).toEqual({ queue: [], agreement: [] })
+      const period = { since: Date.parse(at(0)), until: Date.parse(at(500)) }
+      expect((await queue.peopleQuality(period)).map(({ by }) => by)).toEqual([])
+      // Somebody else saw it.
+      await given('cay', 40, {})
+      expect(await told(queue)).toEqual(['second-opinion: 1 of 1, 0 waiting'])
+      expect((await queue.state()).agreement).toMatchObject([{ beside: 'person', agrees: false, verdicts: 1 }])
+    })
+
+    it('waits for no second opinion on what was replaced', async () => {
+      const { queue, topics } = await start({ blindShare: 1 })
+      await topics.judged(human('rumor', 1), 'x')
+      await topics.judged({ label: 'non-rumor', decidedBy: 'consensus', revision: 2, seconds: 20 }, 'x')
+      expect(await told(queue)).toEqual([])
+      await topics.judged(human('rumor', 3), 'x')
+      expect(await told(queue)).toEqual(['second-opinion: 0 of 0, 1 waiting for rumor~p~r3'])
+    })
+
     it('is erased with the post, but for what was drawn since', async () => {
       const { queue, topics } = await start({ auditShare: 1, blindShare: 1 })
       await topics.judged({ decidedBy: 'consensus' }, 'x')

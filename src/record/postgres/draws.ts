@@ -39,13 +39,15 @@ export async function enterDraws(
 }
 
 interface StandingVerdict {
+  readonly s: number
+  readonly protocol: string
   readonly id: string
   readonly label: string | null
   readonly decided_by: string
   /** An image could not be shown to who decided: that tells nothing of whether it was judged rightly. */
   readonly unseen: boolean
   readonly beneath: { readonly id: string; readonly label: string | null } | null
-  readonly opinions: readonly string[]
+  readonly opinions: readonly (string | null)[]
 }
 
 /** What is known by now of the draws that these verdicts are about. */
@@ -59,8 +61,18 @@ export async function settleDraws({ sql }: WritingStep, standing: readonly Stand
       beneath === null
         ? []
         : [[scopeOfVerdict(id), 'audit', beneath.id, unseen ? null : beneath.label, differs(beneath.label)] as const]
-    return [...audit, [id, 'second-opinion', id, label, differs(opinions[0])] as const]
+    const opinion = opinions.find((one) => one !== null)
+    const compared = opinion === undefined && opinions.length > 0 ? null : label
+    return [...audit, [id, 'second-opinion', id, compared, differs(opinion)] as const]
   })
+  // A person's verdict that was replaced before anybody gave a second opinion gets none.
+  const current = standing.map(({ s, protocol, id }) => [s, protocol, id] as const)
+  if (current.length > 0)
+    await sql.run(
+      `UPDATE draws SET label = NULL FROM unnest(?::bigint[], ?::text[], ?::text[]) AS of (s, protocol, id)
+       WHERE draws.s = of.s AND draws.protocol = of.protocol AND purpose = 'second-opinion' AND item <> of.id AND differs IS NULL`,
+      ...columnsOf(current, 3),
+    )
   if (known.length === 0) return
   await sql.run(
     `UPDATE draws SET verdict = of.verdict, label = of.label, differs = of.differs

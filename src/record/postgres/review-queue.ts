@@ -1,4 +1,4 @@
-import { GOLDEN_KEY, OPINION } from '../opinion-code.ts'
+import { GOLDEN_KEY, OPINION, OPINION_UNSEEN } from '../opinion-code.ts'
 import { lookAt } from '../review-queue.ts'
 import { columnsOf } from './connection.ts'
 import { drawnAmong, forgetDraws, settleDraws } from './draws.ts'
@@ -27,8 +27,8 @@ interface Standing {
   /** The machines' last ruling beneath a person's: its id and label. */
   readonly beneath: { readonly id: string; readonly label: string | null } | null
   readonly asked: readonly { why: string; at: number }[]
-  /** What others say in a second opinion, each their last word, by who spoke first. */
-  readonly opinions: readonly string[]
+  /** What others say in a second opinion, each their last word, by who spoke first; null where an image could not be shown to them. */
+  readonly opinions: readonly (string | null)[]
 }
 
 /** The first one counts, and how many there are matters little. */
@@ -54,9 +54,9 @@ export async function settle(writing: WritingStep): Promise<void> {
          AND said = 'review' AND said.verdict = r.id GROUP BY why) AS reasons) AS asked,
        (SELECT coalesce(json_agg(said_of.label ORDER BY first), '[]') FROM (
          SELECT label, first FROM (
-           SELECT said.label, row_number() OVER (PARTITION BY by ORDER BY at DESC, n DESC) AS nth,
+           SELECT CASE opinion WHEN ${OPINION} THEN said.label END AS label, row_number() OVER (PARTITION BY by ORDER BY at DESC, n DESC) AS nth,
              min(n) OVER (PARTITION BY by) AS first
-           FROM said WHERE said.s = r.s AND said.protocol = r.protocol AND said = 'decision' AND opinion = ${OPINION}
+           FROM said WHERE said.s = r.s AND said.protocol = r.protocol AND said = 'decision' AND opinion IN (${OPINION}, ${OPINION_UNSEEN})
            AND against = r.number AND by IS DISTINCT FROM r.decider AND said.label IS NOT NULL) AS each
          WHERE nth = 1 ORDER BY first LIMIT ?) AS said_of) AS opinions
      FROM unnest(?::bigint[], ?::text[]) AS wanted (s, protocol)
@@ -66,7 +66,8 @@ export async function settle(writing: WritingStep): Promise<void> {
   )
   const agreement = rows.flatMap((row) =>
     (['machine', 'person'] as const).flatMap((beside) => {
-      const other = beside === 'machine' ? (row.beneath?.label ?? null) : (row.opinions[0] ?? null)
+      const other =
+        beside === 'machine' ? (row.beneath?.label ?? null) : (row.opinions.find((one) => one !== null) ?? null)
       if (row.decided_by !== 'human' || row.unseen || other === null) return []
       return [[row.s, row.protocol, beside, Number(other === row.label)]]
     }),

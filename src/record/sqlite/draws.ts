@@ -60,6 +60,16 @@ export class DrawLedger {
     )
   }
 
+  /** A person's verdict that was replaced before anybody gave a second opinion gets none: nothing waits for it any more. */
+  leaveReplaced(s: number, protocol: string, standing: string): void {
+    this.#sql.run(
+      "UPDATE draws SET label = NULL WHERE s = ? AND protocol = ? AND purpose = 'second-opinion' AND item <> ? AND differs IS NULL",
+      s,
+      protocol,
+      standing,
+    )
+  }
+
   /** Removes the draws of a subject and protocol of which no verdict is left. */
   forget(s: number, protocol: string): void {
     this.#sql.run('DELETE FROM draws WHERE s = ? AND protocol = ?', s, protocol)

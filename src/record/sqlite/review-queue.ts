@@ -1,4 +1,4 @@
-import { GOLDEN_KEY, OPINION } from '../opinion-code.ts'
+import { GOLDEN_KEY, OPINION, OPINION_UNSEEN } from '../opinion-code.ts'
 import { lookAt } from '../review-queue.ts'
 import type { DrawLedger } from './draws.ts'
 import { OPINION_CODE } from './schema.ts'
@@ -82,8 +82,8 @@ export class QueueTable {
     )
     const opinions = this.#sql.all<{ label: string | null }>(
       `SELECT label FROM (
-         SELECT label, row_number() OVER (PARTITION BY by ORDER BY at DESC, n DESC) AS nth, min(n) OVER (PARTITION BY by) AS first
-         FROM said WHERE s = ? AND protocol = ? AND said = 'decision' AND ${OPINION_CODE} = ${OPINION}
+         SELECT CASE ${OPINION_CODE} WHEN ${OPINION} THEN label END AS label, row_number() OVER (PARTITION BY by ORDER BY at DESC, n DESC) AS nth, min(n) OVER (PARTITION BY by) AS first
+         FROM said WHERE s = ? AND protocol = ? AND said = 'decision' AND ${OPINION_CODE} IN (${OPINION}, ${OPINION_UNSEEN})
          AND json_extract(json, '$.against') = ? AND by IS NOT ? AND label IS NOT NULL)
        WHERE nth = 1 ORDER BY first LIMIT ?`,
       s,
@@ -98,6 +98,7 @@ export class QueueTable {
       if (row === undefined) this.#ledger.forget(s, protocol)
       else this.#ledger.settle('audit', { verdict: row.id, label: row.label, differs: null })
     }
+    if (row !== undefined) this.#ledger.leaveReplaced(s, protocol, row.id)
     const drawnAt =
       row === undefined ? null : this.#ledger.drawnAt(row.id, row.decided_by === 'human' ? 'second-opinion' : 'audit')
     const look = row === undefined ? null : lookAt(standingOf(row, drawnAt), asked, opinions.length)
@@ -134,7 +135,7 @@ export class QueueTable {
       protocol,
       human.number,
     )
-    const [opinion] = opinions
+    const opinion = opinions.find((one) => one.label !== null)
     const { id } = human
     // Who could not see what was judged says nothing of whether it was judged rightly.
     const label = human.unseen === 1 ? null : human.label
@@ -146,7 +147,8 @@ export class QueueTable {
         label: label === null ? null : machine.label,
         differs: differs(machine),
       })
-    this.#ledger.settle('second-opinion', { verdict: id, label, differs: differs(opinion) })
+    const compared = opinion === undefined && opinions.length > 0 ? null : label
+    this.#ledger.settle('second-opinion', { verdict: id, label: compared, differs: differs(opinion) })
     for (const [beside, other] of [
       ['machine', machine],
       ['person', opinion],

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
 import { LEDGER } from '../draws.ts'
-import { GOLDEN_ANSWER, GOLDEN_KEY, GOLDEN_UNSEEN, OPINION } from '../opinion-code.ts'
+import { GOLDEN_ANSWER, GOLDEN_KEY, GOLDEN_UNSEEN, OPINION, OPINION_UNSEEN } from '../opinion-code.ts'
 import { QUEUE_INDEXES } from '../queue-filter.ts'
 
 /** Raised when the tables change: a file of the form before is brought forward where it lies, any other is rebuilt from the topics. */
@@ -37,7 +37,7 @@ const FORWARD = `
 
 /** `opinionCode` of a row of `said`, in SQL. */
 export const OPINION_CODE = `CASE WHEN NOT coalesce(json_extract(said.json, '$.opinion'), 0) THEN 0
-  WHEN json_extract(said.json, '$.golden') IS NULL THEN ${OPINION}
+  WHEN json_extract(said.json, '$.golden') IS NULL THEN iif(json_extract(said.json, '$.unseen'), ${OPINION_UNSEEN}, ${OPINION})
   WHEN json_extract(said.json, '$.unseen') THEN ${GOLDEN_UNSEEN}
   WHEN json_extract(said.json, '$.golden') = 'key' THEN ${GOLDEN_KEY} ELSE ${GOLDEN_ANSWER} END`
 
