@@ -104,7 +104,7 @@ export function reviewDesk(parts: DeskParts) {
   }
   /**
    * Takes the first post that may be taken: one that only chance brought where this person owes one, else the first that the address
-   * asks for; none of these items, nor what was decided just now, which is in the queue until the record has read it.
+   * asks for, of the tenant whose turn it is; none of these items, nor what was decided just now, which is in the queue until the record has read it.
    */
   const next = async (
     session: Session,
@@ -113,10 +113,13 @@ export function reviewDesk(parts: DeskParts) {
     const wanted = (await askedQueue(new URLSearchParams(only), session, parts)).filter
     const owed = turns.next(session.by)
     const drawn = owed === null ? [] : [{ ...wanted, reason: owed, order: 'oldest' as const }]
-    for (const filter of [...drawn, wanted]) {
+    for (const filter of [...drawn, ...turns.filters(session.by, wanted)]) {
       for (const verdict of await first({ ...filter, reserved: undefined }, session.by, but)) {
         const reserved = await take(verdict, session)
-        if (reserved.outcome === 'reserved') return { to: link('/review/item', { id: verdict, ...done, only }) }
+        if (reserved.outcome === 'reserved') {
+          turns.took(session.by, reserved.item.subject.tenant)
+          return { to: link('/review/item', { id: verdict, ...done, only }) }
+        }
         if (reserved.outcome === 'many') return { to: link('/review', { said: 'many' }) }
       }
     }

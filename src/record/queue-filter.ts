@@ -47,6 +47,7 @@ const COPIES = `protocol = (SELECT own.protocol FROM queue AS own WHERE own.verd
 export function fittingRows(filter: QueueFilter, now: number, subjects?: readonly number[]): Condition {
   const {
     tenants,
+    exceptTenants,
     protocol,
     verdict,
     verdicts,
@@ -65,6 +66,7 @@ export function fittingRows(filter: QueueFilter, now: number, subjects?: readonl
   })
   const all = [
     tenants === undefined ? null : oneOf('tenant', tenants),
+    exceptTenants === undefined ? null : { sql: `NOT (${oneOf('tenant', exceptTenants).sql})`, values: exceptTenants },
     protocol === undefined ? null : { sql: 'protocol = ?', values: [protocol] },
     verdict === undefined ? null : { sql: 'verdict = ?', values: [verdict] },
     verdicts === undefined ? null : oneOf('verdict', verdicts),

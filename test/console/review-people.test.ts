@@ -123,6 +123,25 @@ it('what only chance brought waits for nobody: of twenty that one takes two are 
   expect(random.length).toBeLessThanOrEqual(3)
 })
 
+it('tenants take turns in what is next, so that the long threads of one keep no other waiting', async () => {
+  const { console, enter } = await aQueue()
+  const open = { label: null, decidedBy: 'none' } as const
+  const leftOut = { cap: 0, late: 0, folded: 0, author: 0, unscored: 0, load: 0 }
+  const counts = { accepted: 5_000, judged: 20, leftOut }
+  for (let n = 0; n < 6; n++) {
+    await console.judged({ verdict: { ...open, subjectId: `long${n}`, tenant: 'loud', counts } })
+  }
+  for (let n = 0; n < 2; n++) await console.judged({ verdict: { ...open, subjectId: `short${n}`, tenant: 'quiet' } })
+  const anna = await enter('anna')
+  const taken: string[] = []
+  for (let n = 0; n < 4; n++) {
+    const id = new URLSearchParams((await anna.to('/review/next')).split('?')[1]).get('id') ?? ''
+    taken.push(/loud|quiet/.exec(id)?.[0] ?? id)
+    await anna.to('/review/release', { id })
+  }
+  expect(taken).toEqual(['loud', 'quiet', 'loud', 'quiet'])
+})
+
 it('a share is owed exactly, to whoever takes, in whichever process', () => {
   const random = seededRandom(7)
   const turns = new ReviewTurns({ audit: 0.1, secondOpinion: 0.05, golden: 0 }, () => random.below(1_000) / 1_000)

@@ -847,6 +847,8 @@ export function recordContract(
         await topics.judged({ tenant: 'acme' }, 'x')
         await topics.judged({ protocol: 'hate', label: 'hate', scores: { hate: 3, nonHate: 2 } }, 'x')
         expect(await listed({ tenants: ['acme'] })).toEqual(['rumor@acme~p~r1 contested'])
+        expect(await listed({ exceptTenants: ['default', 'other'] })).toEqual(['rumor@acme~p~r1 contested'])
+        expect(await listed({ exceptTenants: [] })).toHaveLength(3)
         expect(await listed({ protocol: 'hate' })).toEqual(['hate~p~r1 contested'])
         expect(await queue.reserve('rumor~p~r1', { tenants: ['acme'], for: 'ann' }, NOW + 60_000, NOW)).toEqual({
           outcome: 'gone',

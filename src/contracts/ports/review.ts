@@ -136,6 +136,8 @@ export interface PostPage {
 
 export interface QueueFilter {
   readonly tenants?: readonly string[] | undefined
+  /** Items of none of these tenants. */
+  readonly exceptTenants?: readonly string[] | undefined
   readonly protocol?: string | undefined
   /** This item alone. */
   readonly verdict?: string | undefined

@@ -40,9 +40,10 @@ async function run<Options, Result>(
 }
 
 let store: RecordStore
+let topics: ReturnType<typeof feed>
 beforeAll(async () => {
   store = await recordStoreOf(settingsOf(environment))
-  const topics = feed(store)
+  topics = feed(store)
   await topics.judged({ subjectId: 'near', rationale: 'the judge says why' }, 'a harbour', { c1: 'I saw it' })
   await topics.judged({ subjectId: 'done', label: 'rumor', decidedBy: 'consensus' }, 'a bridge', { c1: 'no' })
   const decision = { by: 'ann', against: 'rumor~done~r1', of: '0@0' }
@@ -211,4 +212,12 @@ it('show --record lists each verdict, the current one, and people’s notes', as
   expect(JSON.parse(await run(show, ['done'], { ...asked, json: true }))).toMatchObject({ subject: { postId: 'done' } })
   expect(await run(show, ['nobody'], asked)).toBe('The record has nothing of nobody (tenant default).')
   expect(await run(show, ['done'], { ...asked, tenant: 'acme' })).toContain('nothing of done')
+})
+
+it('reserves what is of a tenant that had no turn yet before more of the one for which somebody decided', async () => {
+  const waits = JSON.parse(await run(reserve, [], { by: 'ann', json: true })) as object
+  expect(waits).toMatchObject({ verdict: 'rumor~near~r1' })
+  await topics.judged({ tenant: 'acme', subjectId: 'light', seconds: 20 }, 'a boat')
+  const next = JSON.parse(await run(reserve, [], { by: 'ann', json: true })) as object
+  expect(next).toMatchObject({ verdict: 'rumor@acme~light~r1' })
 })

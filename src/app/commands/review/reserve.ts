@@ -2,7 +2,7 @@ import { Option } from 'commander'
 import type { Command } from '../../../cli/command.ts'
 import { protocolName } from '../../../cli/options.ts'
 import { counted, printable } from '../../../cli/terminal.ts'
-import { ReviewTurns } from '../../../console/review-shares.ts'
+import { inTurn, ReviewTurns } from '../../../console/review-shares.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { MOST_RESERVATIONS, type ReviewItem } from '../../../contracts/ports/review.ts'
 import { recordReaderOf, reviewQueueOf } from '../../../record/record-store.ts'
@@ -21,6 +21,8 @@ interface Taken {
   readonly rationale: string | null
 }
 
+/** So many of a person's last decisions tell which tenants had their turn. */
+const MOST_LOOKED_BACK = 50
 /** Comments that are printed; the others are counted. */
 const COMMENTS = 30
 
@@ -32,7 +34,7 @@ export const command: Command<Options, Taken> = {
     new Option('--protocol <name>', 'only this protocol').argParser(protocolName),
   ],
   json: true,
-  help: 'Without an item: the first of "gavel review list" that nobody has reserved. A reservation lapses after review.claimFor. See docs/review.md.\n\nExamples:\n  $ gavel review reserve --by ann\n  $ gavel review reserve rumor~3lbw2k4~r2 --by ann',
+  help: 'Without an item: the first of "gavel review list" that nobody has reserved, of the tenant whose turn it is. A reservation lapses after review.claimFor. See docs/review.md.\n\nExamples:\n  $ gavel review reserve --by ann\n  $ gavel review reserve rumor~3lbw2k4~r2 --by ann',
   async run({ args: [item], options: { by, tenant, protocol }, settings: read }) {
     const settings = read()
     const now = Date.now()
@@ -48,7 +50,11 @@ export const command: Command<Options, Taken> = {
       const reason = item === undefined ? new ReviewTurns(settings.review.shares).next(by) : null
       const drawn =
         reason === null ? null : await queue.reserve(null, { ...filter, reason, order: 'oldest' }, until, now)
-      const reserved = drawn?.outcome === 'reserved' ? drawn : await queue.reserve(item ?? null, filter, until, now)
+      const own = item === undefined ? await queue.decisionsOf(by, 0, MOST_LOOKED_BACK, filter.tenants) : []
+      const turns = own.map(({ subject }) => subject.tenant)
+      let reserved = drawn ?? { outcome: 'gone' as const }
+      for (const filtered of inTurn(filter, turns))
+        if (reserved.outcome === 'gone') reserved = await queue.reserve(item ?? null, filtered, until, now)
       if (reserved.outcome !== 'reserved') throw new OperatorError(refusal(reserved, item))
       const record = await recordReaderOf(settings)
       try {
