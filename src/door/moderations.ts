@@ -50,6 +50,7 @@ export function moderationsRoute({ scorer, flagAt, promptsHash }: ModerationPart
       'model-away',
       'budget',
       'limit',
+      'back-pressure',
       'store-away',
     ],
     refuse,

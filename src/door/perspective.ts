@@ -34,7 +34,7 @@ export interface PerspectiveParts {
 }
 
 /** What may be wrong with an order for a debate. */
-const DEBATED = ['protocol-paused', 'protocol', 'store-away', 'back-pressure'] as const
+const DEBATED = ['protocol-paused', 'protocol', 'store-away', 'back-pressure', 'over-share'] as const
 
 /** Longest comment, in bytes: Perspective's own. */
 const MOST_BYTES = 20_480

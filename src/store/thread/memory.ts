@@ -202,12 +202,12 @@ function tenantsOverDue(threads: ThreadTable, until: number, most: number): stri
   return [...byTenant].flatMap(([tenant, its]) => (its.length > most ? [tenant] : []))
 }
 
-/** Most bytes that a thread may hold, where its tenant may hold so many. */
 function outlineOf(thread: Parameters<typeof stateOf>[0] | null): ThreadOutline | null {
   const state = thread === null ? null : stateOf(thread)
   return state === null ? null : { ...state, kept: state.comments.length }
 }
 
+/** Most bytes that a thread may hold, where its tenant may hold so many. */
 function mostOf(
   { threads, kept }: { threads: ThreadTable; kept: KeptBytes },
   ref: ThreadRef,
