@@ -24,8 +24,10 @@ export function qualityPage({
     async answer({ query, session: { tenants } }) {
       const days = PERIODS.find((one) => String(one) === query.get('days')) ?? PERIODS[0]
       const until = clock()
-      const rates = await queue.drawnRates(tenants)
-      const people = await queue.peopleQuality({ since: until - days * DAY_MS, until }, tenants)
+      const [rates, people] = await Promise.all([
+        queue.drawnRates(tenants),
+        queue.peopleQuality({ since: until - days * DAY_MS, until }, tenants),
+      ])
       return {
         title: TEXTS.title,
         body: html`<h1>${TEXTS.title}</h1>${ratesSection(rates)}${peopleSection(people, days)}`,

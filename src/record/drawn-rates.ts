@@ -20,7 +20,7 @@ export interface DrawRow {
 export function drawRowsQuery(tenants: readonly string[] | undefined) {
   const isSeen = tenants === undefined ? '1 = 1' : `draws.tenant IN (${['NULL', ...tenants.map(() => '?')].join(', ')})`
   const sql = `SELECT item, draws.tenant, purpose, protocol, verdict, lang, chance, drawn_at, label, differs
-    FROM draws LEFT JOIN subjects ON subjects.s = draws.s WHERE ${isSeen}`
+    FROM draws LEFT JOIN subjects ON subjects.s = draws.s AND lang IS NOT NULL WHERE ${isSeen}`
   return { sql, values: tenants ?? [] }
 }
 
@@ -39,29 +39,30 @@ export function drawnRates(rows: readonly DrawRow[]): DrawnRate[] {
   const inOrder = rows
     .filter(({ label }) => label !== null)
     .toSorted((a, b) => a.drawn_at - b.drawn_at || (a.item < b.item ? -1 : 1))
-  const parts = inOrder.flatMap((row) =>
-    [
+  const parts = new Map<string, { readonly of: RatePart; readonly rows: DrawRow[] }>()
+  for (const row of inOrder) {
+    const { protocol, purpose } = row
+    for (const [part, value] of [
       ['all', ''],
-      ['label', row.label],
+      ['label', row.label ?? ''],
       ['language', row.lang ?? '(none named)'],
-    ].map((part) => ({ row, part })),
-  )
-  return [...Map.groupBy(parts, ({ row, part }) => JSON.stringify([row.protocol, row.purpose, ...part]))]
-    .map(([key, own]) => {
-      const [protocol, purpose, part, value] = JSON.parse(key)
-      return {
-        protocol,
-        purpose,
-        part,
-        value,
-        ...rateOf(own.map(({ row }) => row)),
-      }
-    })
+    ] as const) {
+      const name = orderOf({ protocol, purpose, part, value })
+      const known = parts.get(name)
+      if (known === undefined) parts.set(name, { of: { protocol, purpose, part, value }, rows: [row] })
+      else known.rows.push(row)
+    }
+  }
+  return [...parts.values()]
+    .map(({ of, rows: own }): DrawnRate => ({ ...of, ...rateOf(own) }))
     .toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
 }
 
-function orderOf({ protocol, purpose, part, value }: DrawnRate): string {
-  return [protocol, purpose, part === 'all' ? 0 : 1, part, value].join('\0')
+type RatePart = Pick<DrawnRate, 'protocol' | 'purpose' | 'part' | 'value'>
+
+/** Also the name of a part: its value, which alone may hold a zero, comes last. */
+function orderOf({ protocol, purpose, part, value }: RatePart): string {
+  return `${protocol}\0${purpose}\0${part === 'all' ? 0 : 1}\0${part}\0${value}`
 }
 
 /**
@@ -70,7 +71,7 @@ function orderOf({ protocol, purpose, part, value }: DrawnRate): string {
  */
 export function rateOf(
   rows: readonly Pick<DrawRow, 'tenant' | 'chance' | 'differs' | 'verdict'>[],
-): Omit<DrawnRate, 'protocol' | 'purpose' | 'part' | 'value'> {
+): Omit<DrawnRate, keyof RatePart> {
   const results = [...Map.groupBy(rows, ({ tenant }) => tenant).values()].flatMap((own) => {
     const gap = own.findIndex(({ differs }) => differs === null)
     const counted = gap === -1 ? own : own.slice(0, gap)

@@ -32,9 +32,11 @@ export const ASSIGNED = `${lastAssigned('label')} AS assignee, ${lastAssigned('a
 export const IS_PARTY =
   "(s, protocol) IN (SELECT said.s, said.protocol FROM said WHERE said.said = 'decision' AND said.by = ?)"
 
-/** Tables and indexes that are there beside those of an earlier version, in the words of both databases. */
-export const QUEUE_INDEXES = `
+/** What reviewers' pages are read by, in the words of both databases; `decider`: who decided a verdict. */
+export const reviewIndexes = (decider: string) => `
   CREATE INDEX IF NOT EXISTS said_by ON said (by, at) WHERE said = 'decision';
+  CREATE INDEX IF NOT EXISTS subjects_lang ON subjects (lang, s) WHERE lang IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS rulings_human ON rulings (s, protocol, number, label, standing, ${decider}) WHERE decided_by = 'human';
 `
 
 /** Rows whose subjects are in the same words, judged by the same protocol. */

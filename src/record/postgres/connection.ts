@@ -46,8 +46,9 @@ const SESSION = {
   tcp_user_timeout: '30s',
   default_transaction_isolation: String.raw`read\ committed`,
   client_min_messages: 'warning',
-  // Each question reads few rows: to start workers takes longer than they save.
+  // Each question reads few rows: to start workers, or to compile it, takes longer than that saves.
   max_parallel_workers_per_gather: '0',
+  jit: 'off',
 }
 /** How long a step may be silent, in ms. */
 const SILENT_MS = 60_000

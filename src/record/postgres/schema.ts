@@ -4,7 +4,7 @@ import { RecordDamaged } from '../../contracts/ports/record.ts'
 import { PER_DAY } from '../documents.ts'
 import { LEDGER } from '../draws.ts'
 import { FOLDING, GRAMS_VERSION } from '../grams.ts'
-import { QUEUE_INDEXES } from '../queue-filter.ts'
+import { reviewIndexes } from '../queue-filter.ts'
 import type { Database, Sql } from './connection.ts'
 
 /** Raised when the tables change: a record of the form before is brought forward where it lies, any other is rebuilt from the topics. */
@@ -149,7 +149,7 @@ export async function prepared(db: Database, schema: string, drawKey: string | u
     if (found?.made) {
       const [earlier] = await sql.rows("UPDATE meta SET v = ? WHERE k = 'form' AND v = ? RETURNING v", FORM, EARLIER)
       if (earlier !== undefined) await statements(sql, FORWARD)
-      return statements(sql, LEDGER + QUEUE_INDEXES)
+      return statements(sql, LEDGER + reviewIndexes('decider'))
     }
     if (found?.other)
       throw new OperatorError(
@@ -158,7 +158,7 @@ export async function prepared(db: Database, schema: string, drawKey: string | u
     // Who may not create schemas may have been given this one.
     if (!found?.there) await sql.run(`CREATE SCHEMA ${schema}`)
     await statements(sql, TABLES)
-    await statements(sql, LEDGER + QUEUE_INDEXES)
+    await statements(sql, LEDGER + reviewIndexes('decider'))
     await sql.run('ALTER TABLE keys ALTER key SET STATISTICS 0')
     for (let part = 0; part < KEY_PARTS; part++) await keyPart(sql, part)
     for (const counter of COUNTERS) await sql.run('INSERT INTO counters VALUES (?, 0)', counter)

@@ -236,7 +236,7 @@ export class ReviewReservations {
         ...values,
       )
       const verdicts = this.#sql.all<HumanRow>(
-        `SELECT s, protocol, number, label, json_extract(json, '$.decision.by') AS decider, standing FROM rulings
+        `SELECT s, protocol, number, label, json_extract(json, '$.decision.by') AS decider, standing FROM rulings INDEXED BY rulings_human
          WHERE decided_by = 'human' AND s IN (SELECT said.s FROM said WHERE ${SAID_SINCE})`,
         since,
       )

@@ -5,11 +5,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
 import { LEDGER } from '../draws.ts'
 import { GOLDEN_ANSWER, GOLDEN_KEY, GOLDEN_UNSEEN, OPINION, OPINION_UNSEEN } from '../opinion-code.ts'
-import { QUEUE_INDEXES } from '../queue-filter.ts'
+import { reviewIndexes } from '../queue-filter.ts'
 
 /** Raised when the tables change: a file of the form before is brought forward where it lies, any other is rebuilt from the topics. */
 const FORM = 3
 const EARLIER = 2
+const INDEXES = reviewIndexes("json_extract(json, '$.decision.by')")
 
 /** Images that people look at, how each wants them covered, and how many were uncovered. */
 const FOR_PEOPLE = `
@@ -135,8 +136,7 @@ export function writing(path: string, maxBytes: number): DatabaseSync {
       db.exec('PRAGMA auto_vacuum = incremental')
       db.exec(PRAGMAS)
       const form = numberOf(db, 'PRAGMA user_version')
-      if (form === 0)
-        db.exec(`BEGIN IMMEDIATE; ${TABLES} ${LEDGER} ${QUEUE_INDEXES} PRAGMA user_version = ${FORM}; COMMIT`)
+      if (form === 0) db.exec(`BEGIN IMMEDIATE; ${TABLES} ${LEDGER} ${INDEXES} PRAGMA user_version = ${FORM}; COMMIT`)
       else inForm(db, path)
       const page = numberOf(db, 'PRAGMA page_size')
       db.exec(`PRAGMA max_page_count = ${Math.max(64, Math.floor(maxBytes / page))}`)
@@ -192,7 +192,7 @@ function inForm(db: DatabaseSync, path: string): void {
     const form = numberOf(db, 'PRAGMA user_version')
     if (form === EARLIER) db.exec(`${FORWARD} PRAGMA user_version = ${FORM};`)
     else if (form !== FORM) throw new RecordDamaged(anotherForm(path))
-    db.exec(LEDGER + QUEUE_INDEXES)
+    db.exec(LEDGER + INDEXES)
     db.exec('COMMIT')
   } catch (error) {
     db.exec('ROLLBACK')
