@@ -188,8 +188,8 @@ export function fairSlots(limits: FairLimits): FairSlots {
         note(named, own)
         forgetIdle(whose)
         reject(signal.reason)
-        // What it was too large for may be enough for who stood behind it.
-        next()
+        // What it was too large for may be enough for who stood behind it, if those do not give up with it.
+        queueMicrotask(next)
       }
       signal.addEventListener('abort', stop, { once: true })
       own.waiting.set(go, size)
