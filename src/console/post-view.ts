@@ -16,7 +16,7 @@ export interface PostViewParts {
   readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
   readonly kinds: ProtocolGuides
   readonly pictures: SubjectPictures
-  readonly people: Pick<ReviewPictures, 'coversOf' | 'noteUncovered' | 'minutesUncovered'>
+  readonly people: Pick<ReviewPictures, 'coversOf' | 'noteUncovered' | 'minutesUncovered' | 'notesOf' | 'addNote'>
   readonly clock: Clock
   /** After how long within the last hour with what may harm a break is offered, in ms. */
   readonly breakAfter: number

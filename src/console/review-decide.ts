@@ -23,6 +23,8 @@ export interface DecidingParts extends DeskParts {
   /** Tells to whom posts are assigned; null: nobody is assigned here. */
   readonly casework: CaseworkDesk | null
   readonly view: PostViewParts
+  /** Who may be offered the posts of a tenant. */
+  readonly reviewers: (tenant: string) => readonly string[]
 }
 
 /** Decides on an item that this person has, or can still have; leads to what else of its post is theirs, or to the next one. */

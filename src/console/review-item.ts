@@ -5,6 +5,7 @@ import { type CaseFile, caseFile } from './case-file.ts'
 import { onceField } from './decision-form.ts'
 import { badge, findingOf, howDecided, type ProtocolGuides } from './kinds.ts'
 import { isDebated, missingSection, sideCounts } from './notes.ts'
+import { notesSection } from './post-notes.ts'
 import { type PostViewParts, postCard } from './post-view.ts'
 import type { ReasonCodes } from './reason-codes.ts'
 import { type FilledForm, judgeForm, NOT_FILLED } from './review-form.ts'
@@ -25,6 +26,8 @@ export interface ItemParts {
   readonly session: Session
   readonly only: string
   readonly canAssign: boolean
+  /** Who may be offered the posts of a tenant. */
+  readonly reviewers: (tenant: string) => readonly string[]
   /** Items in the same words as this one, which the same person may take. */
   readonly copiesOf: (item: ReviewItem) => Promise<readonly ReviewItem[]>
   readonly view: PostViewParts
@@ -66,14 +69,16 @@ export async function itemBody(
   )
   const first = all.find(({ file }) => file?.thread != null) ?? all[0]
   const thread = first?.file?.thread ?? null
+  const hides = own.some((item) => isBlind(item) || isLabelAfter(item, session.by, parts.labelAfter))
   const pressed = { session, id: own[0]?.verdict ?? '', only: parts.only }
   return html`<h1>${own.some(isBlind) ? TEXTS.review.second : TEXTS.review.title}</h1>
 ${of.notice}${of.refused === undefined ? NOTHING : html`<p class="notice" role="alert">${words(of.refused.says, { most: 400 })}</p>`}
 ${own.some(({ isOwnCase }) => isOwnCase) ? html`<p class="notice">${TEXTS.review.ownCase}</p>` : NOTHING}
-${first?.file == null || thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : await postCard(first.file, session, { isBlind: own.some((item) => isBlind(item) || isLabelAfter(item, session.by, parts.labelAfter)), isItem: true, below: button('/review/unseen', TEXTS.pictures.couldNotSee, pressed) }, parts.view)}
+${first?.file == null || thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : await postCard(first.file, session, { isBlind: hides, isItem: true, below: button('/review/unseen', TEXTS.pictures.couldNotSee, pressed) }, parts.view)}
 <div class="actions">${button('/review/skip', TEXTS.review.skip, { ...pressed, press: 's' })}${button('/review/release', TEXTS.review.release, { ...pressed, press: 'r' })}<span class="faint">${TEXTS.review.yours} ${moment(own[0]?.reservation?.until)}</span></div>
 ${all.map(({ item, file, copies }, at) => itemSection(item, { file, copies, at, isOwn: own.includes(item), refused: of.refused }, parts))}
 ${parts.canAssign ? assignForm(post, parts) : assigneeOf(post)}
+${hides || own.length === 0 || first?.file == null ? NOTHING : await notesSection(first.file.row, session, { people: parts.view.people, only: parts.only })}
 ${alsoJudged(post, first?.file ?? null, kinds)}
 ${first?.file == null || thread === null ? NOTHING : comments(first.item, first.file, parts)}
 <p class="faint">${TEXTS.review.keys}</p>`
@@ -114,10 +119,10 @@ ${isOwn ? judgeForm(item, { ...form, shown: isShown ? item.label : null }) : tak
 }
 
 /** Takes a post for oneself, or hands it over to a person or to nobody. */
-function assignForm(post: ReviewPost, { session, only }: ItemParts): SafeMarkup {
+function assignForm(post: ReviewPost, { session, only, reviewers }: ItemParts): SafeMarkup {
   const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`
   const id = post.items[0]?.verdict ?? ''
-  return html`<details><summary>${TEXTS.review.assign}</summary>${assigneeOf(post)}<form class="search" method="post" action="/review/assign">${hidden('token', session.token)}${hidden('carried', carriedId(id))}${hidden('only', only)}${onceField()}<label>${TEXTS.review.assignTo} <input name="to" maxlength="256" dir="auto" autocomplete="off"></label><button>${TEXTS.review.assign}</button> <button name="me" value="yes">${TEXTS.review.assignMe}</button></form></details>`
+  return html`<details><summary>${TEXTS.review.assign}</summary>${assigneeOf(post)}<form class="search" method="post" action="/review/assign">${hidden('token', session.token)}${hidden('carried', carriedId(id))}${hidden('only', only)}${onceField()}<label>${TEXTS.review.assignTo} <input name="to" maxlength="256" dir="auto" autocomplete="off" list="reviewers"></label><datalist id="reviewers">${reviewers(post.subject.tenant).map((name) => html`<option value="${name}">`)}</datalist><button>${TEXTS.review.assign}</button> <button name="me" value="yes">${TEXTS.review.assignMe}</button></form></details>`
 }
 
 /** What other protocols say of the same post, of which nothing waits. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { may, tenantsOf } from '../contracts/facts/person-roles.ts'
+import type { SavedView } from '../contracts/ports/pictures.ts'
 import type { RecordedRow } from '../contracts/ports/record.ts'
 import {
   LOOK_REASONS,
@@ -14,6 +15,7 @@ import {
 import { covered, mayHarm } from './covers.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import { type DisturbingSubjects, field, options } from './lists.ts'
+import { viewsSection } from './saved-views.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import {
@@ -134,15 +136,20 @@ export interface ListParts {
 export function queueBody(
   { posts, waiting, next }: PostPage,
   { after, asked }: ListedQueue,
-  parts: ListParts & { readonly query: URLSearchParams; readonly notice: TemplatePart },
+  parts: ListParts & {
+    readonly query: URLSearchParams
+    readonly notice: TemplatePart
+    readonly views: readonly SavedView[]
+  },
 ): SafeMarkup {
-  const { session, query, kinds, notice } = parts
+  const { session, query, kinds, notice, views } = parts
   const given = Object.fromEntries([...query].filter(([name]) => name !== 'said' && name !== 'after'))
   const isFiltered = Object.values(given).some((value) => value !== '')
   const counted = waiting >= MOST_POSTS_COUNTED ? TEXTS.review.waitingMany(waiting) : TEXTS.review.waiting(waiting)
-  const only = isFiltered ? { only: String(new URLSearchParams(given)) } : {}
+  const only: { only?: string } = isFiltered ? { only: String(new URLSearchParams(given)) } : {}
   return html`<h1>${TEXTS.review.title}</h1>${notice}
 ${queueForm(query, asked, kinds)}
+${viewsSection(views, only.only ?? '', session)}
 <p role="status">${counted}</p>
 ${waiting === 0 ? html`<p>${isFiltered ? TEXTS.review.noneFits : TEXTS.review.noneWaits} <a href="/review?show=any">${TEXTS.review.everything}</a></p>` : button('/review/next', TEXTS.review.next, { session, press: 'n', main: true, ...only })}
 <ol class="rows">${posts.map((post) => card(post, parts))}</ol>

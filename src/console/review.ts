@@ -1,3 +1,4 @@
+import type { ReviewPictures } from '../contracts/ports/pictures.ts'
 import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
 import { SubmittedForms } from './decision-form.ts'
@@ -5,17 +6,21 @@ import { goldenPage } from './golden.ts'
 import type { DisturbingSubjects } from './lists.ts'
 import { ownDecisionPages } from './own-decisions.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
+import { notePage } from './post-notes.ts'
 import { assignmentPages } from './review-assign.ts'
 import { type DecidingParts, decide } from './review-decide.ts'
 import { askedQueue, reviewDesk } from './review-desk.ts'
 import { isLabelAfter, itemBody, ownItems } from './review-item.ts'
 import { LISTED, queueBody } from './review-list.ts'
+import { viewsPage } from './saved-views.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { html, idIn, link, NOTHING, type TemplatePart, words } from './view.ts'
 
 export interface ReviewParts extends DecidingParts {
   readonly disturbing: DisturbingSubjects
+  /** The lists that people named. */
+  readonly views: Pick<ReviewPictures, 'viewsOf' | 'saveView' | 'dropView'>
 }
 
 /** How a post is left for the next one; the audit has the path, and so whether its images could not be seen. */
@@ -59,6 +64,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
           disturbing: parts.disturbing,
           isLabelAfter: (item: ReviewItem) => isLabelAfter(item, session.by, labelAfter),
           notice: await noticeOf(query, session, record),
+          views: await parts.views.viewsOf(session.by),
         }
         return { title: TEXTS.review.title, body: queueBody({ ...found, posts, waiting }, listed, shown) }
       },
@@ -115,6 +121,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
               only,
               copiesOf: (item) => desk.copiesOf(item, session),
               canAssign: parts.casework !== null,
+              reviewers: parts.reviewers,
             },
             { notice: await noticeOf(query, session, record) },
           ),
@@ -122,6 +129,8 @@ export function reviewPages(parts: ReviewParts): Page[] {
       },
     })),
     goldenPage(parts, once),
+    notePage({ ...parts, people: parts.view.people }, once),
+    viewsPage(parts.views),
     ...assignmentPages(parts, desk, once),
     {
       method: 'POST',

@@ -103,6 +103,11 @@ export class Sessions {
     this.#end(digest(id))
   }
 
+  /** Who is signed in here. */
+  present(): Who[] {
+    return [...this.#open.keys()].flatMap((name) => this.#standing(name)?.session ?? [])
+  }
+
   /** Ends all sessions of a person. */
   endAll(by: string): void {
     for (const [name, { session }] of this.#open) if (session.by === by) this.#end(name)

@@ -14,6 +14,7 @@ import { withoutGolden } from './golden-answers.ts'
 import { badge, findingOf, howDecided, type ProtocolGuides, sayingOf } from './kinds.ts'
 import { callsSection, isDebated, missingSection, sideCounts, sinceSection, timelineSection } from './notes.ts'
 import type { Page, PageAnswer } from './page.ts'
+import { notesSection } from './post-notes.ts'
 import { type PostViewParts, postCard, savedCard } from './post-view.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
@@ -72,7 +73,10 @@ export function verdictPages({
         const notice = decisionNotice(query.get('done'))
         const news = newsPlace(file)
         const body = verdictBody(file, kinds, { tools, card: await postCard(file, session, {}, view) })
-        return { title: titleOf(file), body: html`${notice}${news}${body}${decide}${golden}` }
+        return {
+          title: titleOf(file),
+          body: html`${notice}${news}${body}${decide}${golden}${decides ? await notesSection(file.row, session, view) : NOTHING}`,
+        }
       },
     },
     {

@@ -13,6 +13,7 @@ import { qualityPage } from '../../src/console/quality.ts'
 import { auditedQueue, auditedRecord } from '../../src/console/read-audit.ts'
 import { reviewPages } from '../../src/console/review.ts'
 import type { ReviewShares } from '../../src/console/review-shares.ts'
+import { reviewersOf } from '../../src/console/reviewers.ts'
 import { searchPage } from '../../src/console/search.ts'
 import { Sessions } from '../../src/console/sessions.ts'
 import type { Way } from '../../src/console/sign-in.ts'
@@ -215,6 +216,8 @@ export async function aConsole({
           casework,
           codes: readReasonCodes(null),
           view,
+          views: people,
+          reviewers: reviewersOf(granted, sessions),
         })),
     decisionPage({ record: shown, kinds, blinds, decisionDesk, clock: () => now }),
   ]

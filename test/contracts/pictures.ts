@@ -114,5 +114,49 @@ export function picturesContract(
       await store.tidy(NOW + 300 * DAY)
       expect(await pictures.exposures({ since: 0 })).toEqual([])
     })
+
+    it('keeps notes on a subject, in their order and up to so many, until it is erased or they are old', async () => {
+      const note = (text: string, change: { verdict?: string; at?: number } = {}) =>
+        pictures.addNote({ verdict: 'rumor~p~r1', by: 'anna', at: NOW, text, most: 2, ...change })
+      expect(await note('of none', { verdict: 'rumor~q~r1' })).toBe(false)
+      expect([
+        await note('first \u0000 \u{1f600}'),
+        await note('second', { at: NOW - 1 }),
+        await note('third'),
+      ]).toEqual([true, true, false])
+      expect(await pictures.notesOf(POST)).toEqual([
+        { by: 'anna', at: NOW, text: 'first \u0000 \u{1f600}' },
+        { by: 'anna', at: NOW - 1, text: 'second' },
+      ])
+      expect(await pictures.notesOf({ ...POST, postId: 'q' })).toEqual([])
+      await topics.judged({ subjectId: 'old', seconds: 10 }, 'x')
+      expect(await note('old', { verdict: 'rumor~old~r1', at: 0 })).toBe(true)
+      await store.tidy(NOW)
+      expect(await pictures.notesOf({ ...POST, postId: 'old' })).toEqual([])
+      expect(await pictures.notesOf(POST)).toHaveLength(2)
+      await topics.send('posts', 'p', { id: 'p', createdAt: at(0), deleted: true }, 60)
+      expect(await pictures.notesOf(POST)).toEqual([])
+      expect(await note('afterwards')).toBe(false)
+      await topics.judged({ seconds: 120, revision: 2 }, 'another')
+      expect(await pictures.notesOf(POST)).toEqual([])
+    })
+
+    it('keeps the lists that each person names, up to so many', async () => {
+      const save = (name: string, query: string, person = 'anna') => pictures.saveView(person, { name, query }, 2)
+      expect([await save('b', 'lang=ko'), await save('a', 'lang=ar'), await save('c', 'x=y')]).toEqual([
+        true,
+        true,
+        false,
+      ])
+      expect(await save('b', 'lang=ja')).toBe(true)
+      expect(await save('b', 'lang=fr', 'ben')).toBe(true)
+      expect(await pictures.viewsOf('anna')).toEqual([
+        { name: 'a', query: 'lang=ar' },
+        { name: 'b', query: 'lang=ja' },
+      ])
+      await pictures.dropView('anna', 'b')
+      expect(await pictures.viewsOf('anna')).toEqual([{ name: 'a', query: 'lang=ar' }])
+      expect(await pictures.viewsOf('ben')).toEqual([{ name: 'b', query: 'lang=fr' }])
+    })
   })
 }

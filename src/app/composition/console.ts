@@ -16,6 +16,7 @@ import { qualityPage } from '../../console/quality.ts'
 import { auditedQueue, auditedRecord } from '../../console/read-audit.ts'
 import { servedAs } from '../../console/request-guard.ts'
 import { reviewPages } from '../../console/review.ts'
+import { reviewersOf } from '../../console/reviewers.ts'
 import { searchPage } from '../../console/search.ts'
 import { Sessions } from '../../console/sessions.ts'
 import { type Way, whyLoopbackOnly } from '../../console/sign-in.ts'
@@ -147,6 +148,8 @@ export function consolePart(
                 casework: parts.casework,
                 codes: readReasonCodes(reasons),
                 view,
+                views: people,
+                reviewers: reviewersOf(settings.console.people, sessions),
               }),
             ]),
       ],

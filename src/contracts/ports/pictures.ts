@@ -31,9 +31,22 @@ export interface Exposure {
   readonly minutes: number
 }
 
+/** What somebody noted on a subject, for others who review it. */
+export interface PostNote {
+  readonly by: string
+  readonly at: number
+  readonly text: string
+}
+
+/** A list of the queue that a person has named: its address has this query. */
+export interface SavedView {
+  readonly name: string
+  readonly query: string
+}
+
 /**
- * What people look at, beside the record: pictures of subjects, which are erased with these, what each person wants to have covered, and
- * how much they uncovered. None of it is made of the topics: a rebuilt record has none.
+ * What people look at, beside the record: pictures and notes of subjects, which are erased with these, what each person wants to have
+ * covered, how much they uncovered, and the lists that they named. None of it is made of the topics: a rebuilt record has none.
  */
 export interface ReviewPictures {
   /** The picture at an address of a subject's, by whatever names that; null if none is kept. */
@@ -66,5 +79,17 @@ export interface ReviewPictures {
   }): Promise<readonly Exposure[]>
   /** In how many minutes since then a person uncovered something, of whichever label. */
   minutesUncovered(person: string, since: number): Promise<number>
+  /** The oldest first. */
+  notesOf(of: ThreadRef): Promise<readonly PostNote[]>
+  /**
+   * Keeps a note on the subject of a verdict. False, and it is not kept, if the subject has `most` already, or if this verdict is not in
+   * the record any more.
+   */
+  addNote(of: PostNote & { readonly verdict: string; readonly most: number }): Promise<boolean>
+  /** By name. */
+  viewsOf(person: string): Promise<readonly SavedView[]>
+  /** In place of an earlier one of the same name; false, and it is not kept, if they have `most` others. */
+  saveView(person: string, view: SavedView, most: number): Promise<boolean>
+  dropView(person: string, name: string): Promise<void>
   close(): Promise<void>
 }

@@ -32,6 +32,8 @@ export async function erase(writing: WritingStep, of: ThreadRef, at: number): Pr
   await dropSaid(writing, 's = ? AND at <= ?', s, at)
   const pictures = await sql.rows<{ k: number }>('DELETE FROM pictures WHERE s = ? RETURNING k', s)
   await seals.shred(pictures.map(({ k }) => k))
+  const notes = await sql.rows<{ k: number }>('DELETE FROM notes WHERE s = ? RETURNING k', s)
+  await seals.shred(notes.map(({ k }) => k))
   await dropTranscripts(
     writing,
     `s = ? AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.id = transcripts.id)

@@ -1,6 +1,7 @@
 import type { CoverChoice, Exposure, ReviewPictures } from '../../contracts/ports/pictures.ts'
 import type { Database } from './connection.ts'
 import { Counters } from './counters.ts'
+import { reviewNotes } from './notes.ts'
 import { keysOf, Seals, unsealed } from './seals.ts'
 
 const MINUTE_MS = 60_000
@@ -90,6 +91,7 @@ export function reviewPictures(db: Database): ReviewPictures {
       const [found] = await db.rows<{ n: number }>(sql, person, Math.floor(since / MINUTE_MS))
       return found?.n ?? 0
     },
+    ...reviewNotes(db),
     close: () => db.close(),
   }
 }

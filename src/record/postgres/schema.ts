@@ -28,6 +28,16 @@ const FOR_PEOPLE = `
   );
   CREATE INDEX exposures_minute ON exposures (minute);
 `
+/** What people note and name; it is there beside tables of an earlier version. */
+const NOTED = `
+  CREATE TABLE IF NOT EXISTS notes (
+    n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, s bigint NOT NULL, by text NOT NULL, at bigint NOT NULL, k bigint NOT NULL,
+    sealed bytea NOT NULL
+  );
+  CREATE INDEX IF NOT EXISTS notes_subject ON notes (s);
+  CREATE INDEX IF NOT EXISTS notes_at ON notes (at);
+  CREATE TABLE IF NOT EXISTS views (person text, name text, query text NOT NULL, PRIMARY KEY (person, name));
+`
 /** Posts that came with the earlier form are no copies of each other until they are judged again: their words are not read for it. */
 const FORWARD = `
   ALTER TABLE subjects ADD COLUMN same text;
@@ -149,7 +159,7 @@ export async function prepared(db: Database, schema: string, drawKey: string | u
     if (found?.made) {
       const [earlier] = await sql.rows("UPDATE meta SET v = ? WHERE k = 'form' AND v = ? RETURNING v", FORM, EARLIER)
       if (earlier !== undefined) await statements(sql, FORWARD)
-      return statements(sql, LEDGER + reviewIndexes('decider'))
+      return statements(sql, LEDGER + reviewIndexes('decider') + NOTED)
     }
     if (found?.other)
       throw new OperatorError(
@@ -158,7 +168,7 @@ export async function prepared(db: Database, schema: string, drawKey: string | u
     // Who may not create schemas may have been given this one.
     if (!found?.there) await sql.run(`CREATE SCHEMA ${schema}`)
     await statements(sql, TABLES)
-    await statements(sql, LEDGER + reviewIndexes('decider'))
+    await statements(sql, LEDGER + reviewIndexes('decider') + NOTED)
     await sql.run('ALTER TABLE keys ALTER key SET STATISTICS 0')
     for (let part = 0; part < KEY_PARTS; part++) await keyPart(sql, part)
     for (const counter of COUNTERS) await sql.run('INSERT INTO counters VALUES (?, 0)', counter)

@@ -169,6 +169,12 @@ export class RecordTables {
         STEP,
       )
       await writing.seals.forget(pictures.map(({ k }) => k))
+      const notes = await sql.rows<{ k: number }>(
+        'DELETE FROM notes WHERE n IN (SELECT n FROM notes WHERE at < ? LIMIT ?) RETURNING k',
+        now - keep,
+        STEP,
+      )
+      await writing.seals.forget(notes.map(({ k }) => k))
       await sql.run('DELETE FROM exposures WHERE minute < ?', Math.floor((now - keep) / MINUTE_MS))
       const deleted = await sql.rows<{ s: number; deleted_at: number }>(
         `SELECT s, deleted_at FROM subjects WHERE deleted_at < ? AND (deleted_at, s) > (?::bigint, ?::bigint)

@@ -55,6 +55,7 @@ export class RecordErasures {
     this.#note(
       this.#sql.run('DELETE FROM said WHERE s = ? AND at <= ?', s, at),
       this.#sql.run('DELETE FROM pictures WHERE s = ?', s),
+      this.#sql.run('DELETE FROM notes WHERE s = ?', s),
       this.#sql.run(
         'DELETE FROM transcripts WHERE s = ? AND id NOT IN (SELECT id FROM rulings WHERE s = ? UNION ALL SELECT id FROM said WHERE s = ?)',
         s,
@@ -184,6 +185,7 @@ export class RecordErasures {
         time,
       ),
       this.#sql.run('DELETE FROM pictures WHERE s = ? AND s NOT IN (SELECT s FROM subjects WHERE s = ?)', s, s),
+      this.#sql.run('DELETE FROM notes WHERE s = ? AND s NOT IN (SELECT s FROM subjects WHERE s = ?)', s, s),
     )
   }
 

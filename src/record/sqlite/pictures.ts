@@ -1,5 +1,12 @@
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import type { CoverChoice, Exposure, KeptPicture, ReviewPictures } from '../../contracts/ports/pictures.ts'
+import type {
+  CoverChoice,
+  Exposure,
+  KeptPicture,
+  PostNote,
+  ReviewPictures,
+  SavedView,
+} from '../../contracts/ports/pictures.ts'
 import { writingBeside } from './schema.ts'
 import { Sql } from './sql.ts'
 
@@ -89,6 +96,54 @@ export class PictureTables {
   minutesUncovered(person: string, since: number): number {
     const sql = 'SELECT count(DISTINCT minute) AS n FROM exposures WHERE person = ? AND minute >= ?'
     return this.#sql.get<{ n: number }>(sql, person, Math.floor(since / MINUTE_MS))?.n ?? 0
+  }
+
+  notesOf({ tenant, kind, postId }: ThreadRef): PostNote[] {
+    return this.#sql
+      .all<PostNote>(
+        'SELECT by, at, text FROM notes JOIN subjects USING (s) WHERE tenant = ? AND kind = ? AND id = ? ORDER BY n',
+        tenant,
+        kind,
+        postId,
+      )
+      .map((row) => ({ ...row }))
+  }
+
+  addNote({ verdict, by, at, text, most }: Parameters<ReviewPictures['addNote']>[0]): boolean {
+    const { changes } = this.#sql.run(
+      `INSERT INTO notes (s, by, at, text) SELECT s, ?, ?, ? FROM rulings
+       WHERE id = ? AND decided_by <> 'deleted' AND (SELECT count(*) FROM notes WHERE notes.s = rulings.s) < ?`,
+      by,
+      at,
+      text,
+      verdict,
+      most,
+    )
+    return Number(changes) > 0
+  }
+
+  viewsOf(person: string): SavedView[] {
+    return this.#sql
+      .all<SavedView>('SELECT name, query FROM views WHERE person = ? ORDER BY name', person)
+      .map((row) => ({ ...row }))
+  }
+
+  saveView(person: string, { name, query }: SavedView, most: number): boolean {
+    const { changes } = this.#sql.run(
+      `INSERT INTO views SELECT ?, ?, ? WHERE (SELECT count(*) FROM views WHERE person = ? AND name <> ?) < ?
+       ON CONFLICT (person, name) DO UPDATE SET query = excluded.query`,
+      person,
+      name,
+      query,
+      person,
+      name,
+      most,
+    )
+    return Number(changes) > 0
+  }
+
+  dropView(person: string, name: string): void {
+    this.#sql.run('DELETE FROM views WHERE person = ? AND name = ?', person, name)
   }
 
   close(): void {

@@ -131,6 +131,11 @@ export async function sqlitePictures(path: string, start: StartHalf = threadHalf
     noteUncovered: (person, of) => pictures.ask('noteUncovered', person, of),
     exposures: (of) => pictures.ask('exposures', of),
     minutesUncovered: (person, since) => pictures.ask('minutesUncovered', person, since),
+    notesOf: (of) => pictures.ask('notesOf', of),
+    addNote: (of) => pictures.ask('addNote', of),
+    viewsOf: (person) => pictures.ask('viewsOf', person),
+    saveView: (person, view, most) => pictures.ask('saveView', person, view, most),
+    dropView: (person, name) => pictures.ask('dropView', person, name),
     close: () => pictures.close(),
   }
 }

@@ -26,6 +26,13 @@ const FOR_PEOPLE = `
   ) WITHOUT ROWID;
   CREATE INDEX exposures_minute ON exposures (minute);
 `
+/** What people note and name; it is there beside tables of an earlier version. */
+const NOTED = `
+  CREATE TABLE IF NOT EXISTS notes (n INTEGER PRIMARY KEY, s INTEGER NOT NULL, by TEXT NOT NULL, at INTEGER NOT NULL, text TEXT NOT NULL);
+  CREATE INDEX IF NOT EXISTS notes_subject ON notes (s);
+  CREATE INDEX IF NOT EXISTS notes_at ON notes (at);
+  CREATE TABLE IF NOT EXISTS views (person TEXT, name TEXT, query TEXT NOT NULL, PRIMARY KEY (person, name)) WITHOUT ROWID;
+`
 /** Posts that came with the earlier form are no copies of each other until they are judged again: their words are not read for it. */
 const FORWARD = `
   ALTER TABLE subjects ADD COLUMN same TEXT;
@@ -136,7 +143,7 @@ export function writing(path: string, maxBytes: number): DatabaseSync {
       db.exec('PRAGMA auto_vacuum = incremental')
       db.exec(PRAGMAS)
       const form = numberOf(db, 'PRAGMA user_version')
-      if (form === 0) db.exec(`BEGIN IMMEDIATE; ${TABLES} ${LEDGER} ${INDEXES} PRAGMA user_version = ${FORM}; COMMIT`)
+      if (form === 0) db.exec(`BEGIN IMMEDIATE; ${TABLES} ${LEDGER} ${INDEXES} ${NOTED} PRAGMA user_version = ${FORM}; COMMIT`)
       else inForm(db, path)
       const page = numberOf(db, 'PRAGMA page_size')
       db.exec(`PRAGMA max_page_count = ${Math.max(64, Math.floor(maxBytes / page))}`)
@@ -192,7 +199,7 @@ function inForm(db: DatabaseSync, path: string): void {
     const form = numberOf(db, 'PRAGMA user_version')
     if (form === EARLIER) db.exec(`${FORWARD} PRAGMA user_version = ${FORM};`)
     else if (form !== FORM) throw new RecordDamaged(anotherForm(path))
-    db.exec(LEDGER + INDEXES)
+    db.exec(LEDGER + INDEXES + NOTED)
     db.exec('COMMIT')
   } catch (error) {
     db.exec('ROLLBACK')

@@ -1,0 +1,42 @@
+import type { ReviewPictures, SavedView } from '../contracts/ports/pictures.ts'
+import { DESK_TEXTS as TEXTS } from './desk-texts.ts'
+import type { Page, PageAnswer } from './page.ts'
+import type { Session } from './sessions.ts'
+import { html, link, NOTHING, type SafeMarkup, shown, words } from './view.ts'
+
+/** Longest name of a list and longest query, in characters; most lists of one person. */
+const [MOST_NAME, MOST_QUERY, MOST_VIEWS] = [60, 2_000, 20]
+
+/** A person's lists, each with a way to forget it; and where the list that is shown is named. */
+export function viewsSection(views: readonly SavedView[], only: string, session: Session): SafeMarkup {
+  const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`
+  if (views.length === 0 && only === '') return NOTHING
+  return html`<details><summary>${TEXTS.views}</summary>
+${views.map(({ name, query }) => html`<form class="search" method="post" action="/review/views"><a href="/review?${query}">${words(name, { most: MOST_NAME })}</a> ${hidden('token', session.token)}${hidden('name', name)}<button name="drop" value="yes">${TEXTS.dropView(shown(name, MOST_NAME))}</button></form>`)}
+${only === '' ? NOTHING : html`<form class="search" method="post" action="/review/views">${hidden('token', session.token)}${hidden('only', only)}<label>${TEXTS.viewName} <input name="name" maxlength="${MOST_NAME}" required dir="auto" autocomplete="off"></label><button>${TEXTS.saveView}</button></form>`}</details>`
+}
+
+/** Where people name lists of the queue for themselves, and forget them. */
+export function viewsPage(people: Pick<ReviewPictures, 'saveView' | 'dropView'>): Page {
+  return {
+    method: 'POST',
+    path: '/review/views',
+    right: 'decide',
+    async answer({ form, session }): Promise<PageAnswer> {
+      const name = (form.get('name') ?? '').toWellFormed().trim().slice(0, MOST_NAME)
+      const query = String(new URLSearchParams(form.get('only') ?? ''))
+      if (form.has('drop')) {
+        await people.dropView(session.by, name)
+        return { to: '/review' }
+      }
+      const isKept =
+        name !== '' && query.length <= MOST_QUERY && (await people.saveView(session.by, { name, query }, MOST_VIEWS))
+      if (isKept) return { to: link('/review', Object.fromEntries(new URLSearchParams(query))) }
+      return {
+        title: TEXTS.notSaved,
+        status: 409,
+        body: html`<h1>${TEXTS.notSaved}</h1><p class="notice" role="alert">${TEXTS.tooManyViews(MOST_VIEWS)}</p><p><a href="/review">${TEXTS.back}</a></p>`,
+      }
+    },
+  }
+}
