@@ -87,6 +87,9 @@ export const MESSAGE_FIELDS: ReadonlySet<string> = new Set(
 /** What was odd about a message's optional fields. */
 const odd = z.array(oddField).optional()
 
+/** What a deletion is read for. */
+const ENVELOPE = ['id', 'postId', 'tenant', 'createdAt'] as const
+
 /**
  * A message as it comes: null is absent, and so is `deleted: false`. A deletion is read only for what it deletes: its
  * other fields may be empty or invalid. Of any other message the optional fields that are odd are left out, and named in
@@ -99,18 +102,18 @@ function arriving<Message extends z.ZodObject>(optional: Readonly<Record<string,
   return z.preprocess((whole) => {
     if (typeof whole !== 'object' || whole === null || Array.isArray(whole)) return whole
     const given = whole as Readonly<Record<string, unknown>> // any object has fields
-    const entries = names.flatMap((name) => {
-      const one = entryOf(given, name)
-      return one === undefined ? [] : [[name, one] as const]
-    })
-    const value: Record<string, unknown> = Object.fromEntries(entries)
-    const { deleted, ...rest } = value
+    const deleted = entryOf(given, 'deleted')
     if (deleted === true) {
-      const { id, postId, tenant, createdAt } = rest
+      const [id, postId, tenant, createdAt] = ENVELOPE.map((name) => entryOf(given, name))
       return { id, postId: postId ?? undefined, tenant: tenant ?? undefined, createdAt, deleted }
     }
     const living = deleted === undefined || deleted === null || deleted === false
-    return readOptional(living ? rest : value, optional, unreadWordsIn(given, known))
+    const value: Record<string, unknown> = {}
+    for (const name of names) {
+      const one = entryOf(given, name)
+      if (one !== undefined && !(living && name === 'deleted')) value[name] = one
+    }
+    return readOptional(value, optional, unreadWordsIn(given, known))
   }, message)
 }
 

@@ -61,7 +61,7 @@ export function readOptional(
   for (const [field, readField] of Object.entries(fields)) {
     const one = entryOf(given, field) ?? undefined
     const note = (why: string, at?: string) => odd.push({ field: at === undefined ? field : `${field}.${at}`, why })
-    Object.assign(read, { [field]: one === undefined ? undefined : readField(one, note) })
+    read[field] = one === undefined ? undefined : readField(one, note)
   }
   for (const field of unread) odd.push({ field, why: UNKNOWN })
   if (odd.length > 0) read.odd = bounded(odd)

@@ -93,16 +93,18 @@ export function readScript(name: string, read: ReadLua = fromFolder): ScriptFile
 /** A function of an included file: on one line, or up to the line that is its end. */
 const FUNCTION = /^local function (\w+)\((?:.* end|.*\n(?:[^e].*\n|\n|e(?!nd$).*\n)*end)$/gm
 
-const COMMENT = /^ *--.*/gm
-
-/** The included text without functions that nobody calls: each run of a script makes all of its functions anew. */
+/**
+ * The included text without functions that nobody calls: each run of a script makes all of its functions anew. A function calls
+ * only what stands above it.
+ */
 function calledOf(included: string, own: string): string {
-  const countOf = (name: string, text: string) =>
-    text.replace(COMMENT, '').match(new RegExp(`\\b${name}\\b`, 'g'))?.length ?? 0
-  const called = included.replace(FUNCTION, (text, name: string) =>
-    countOf(name, included) + countOf(name, own) === countOf(name, text) ? '' : text,
-  )
-  return called === included ? included : calledOf(called, own)
+  const wordsOf = (text: string) => text.replace(/^ *--.*/gm, '').match(/\w+/g) ?? []
+  const called = new Set(wordsOf(`${included.replace(FUNCTION, '')}\n${own}`))
+  const uncalled = new Set<string>()
+  for (const [text, name = ''] of [...included.matchAll(FUNCTION)].reverse())
+    if (called.has(name)) for (const word of wordsOf(text)) called.add(word)
+    else uncalled.add(name)
+  return included.replace(FUNCTION, (text, name: string) => (uncalled.has(name) ? '' : text))
 }
 
 /** The path of an included file: what one concept includes stands in its folder, what several do in `redis/include/`. */

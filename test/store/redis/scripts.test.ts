@@ -45,6 +45,16 @@ describe('each script', () => {
     ).toEqual([])
   })
 
+  it.each(scripts)('%s is sent with those functions of included files that are called', (name) => {
+    const { lua } = readScript(name)
+    const code = lua.replace(/^ *--.*/gm, '')
+    const included = includesOf(name).flatMap((file) => functionsOf(textOf(file)))
+    const timesNamed = (one: string) => code.match(new RegExp(`\\b${one}\\b`, 'g'))?.length ?? 0
+    const sent = functionsOf(lua)
+    for (const one of included) expect([one, sent.includes(one)]).toEqual([one, timesNamed(one) > 1])
+    for (const one of included.filter((one) => !sent.includes(one))) expect([one, timesNamed(one)]).toEqual([one, 0])
+  })
+
   it.each(scripts)('%s is Lua that Redis takes', async (name) => {
     expect(await client.script('LOAD', readScript(name).lua)).toMatch(/^\w{40}$/)
   })
