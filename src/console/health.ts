@@ -1,4 +1,5 @@
 import { tenantsOf } from '../contracts/facts/person-roles.ts'
+import { type SmallFigure, smallFigure } from './figures.ts'
 import { usd } from './notes.ts'
 import type { Page } from './page.ts'
 import { TEXTS } from './texts.ts'
@@ -58,6 +59,8 @@ const LONG_SECONDS = 60
 /** One page: whether all is well, what waits where and since when, and what to do first. */
 export function healthPage(parts: {
   readStatus: () => Promise<ServiceStatus>
+  /** What the dashboards show first, until now. */
+  figures: (now: ServiceStatus) => readonly SmallFigure[]
   runbook: (name: string) => readonly string[]
   /** How many verdicts wait for people; null where nobody decides here. */
   forPeople: (() => Promise<number>) | null
@@ -86,6 +89,7 @@ export function healthPage(parts: {
 ${
   isOperator
     ? html`${problems.map((problem) => problemBlock(problem, parts.runbook(problem.runbook)))}
+<section aria-labelledby="figures"><h2 id="figures">${TEXTS.health.hour}</h2><div class="small-figures">${parts.figures(now).map(smallFigure)}</div></section>
 <h2>${TEXTS.health.waits}</h2>
 ${waitsTable(waits)}
 ${when(waiting, (count) => html`<p>${TEXTS.health.forPeople(count)}${count === 0 ? NOTHING : html` <a href="/review">${TEXTS.review.title}</a>`}</p>`)}

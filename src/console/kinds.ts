@@ -65,7 +65,7 @@ export function scoreBar(score: number): SafeMarkup {
   return html`<span class="score ${side}"><svg class="bar-of" width="40" height="8" viewBox="0 0 40 8" aria-hidden="true"><line x1="20" y1="0" x2="20" y2="8" class="axis"></line><rect x="${x}" y="1" width="${width}" height="6" rx="1"></rect></svg>${signed(score)}</span>`
 }
 
-function signed(score: number): string {
+export function signed(score: number): string {
   const rounded = Math.round(score * 100) / 100
   return rounded > 0 ? `+${rounded}` : rounded < 0 ? `−${-rounded}` : '0'
 }

@@ -13,6 +13,14 @@ export const VERDICT_TEXTS = {
     deleted: () => 'The subject was deleted.',
     human: () => 'Decided',
   } as Readonly<Record<string, (rounds: number) => string>>,
+  stance: {
+    title: 'Stance over time',
+    says: 'Each circle is a comment’s score, from −1 (opposes) to +1 (supports); the line is their mean so far, by the scores that count now. A dashed line is a revision, with its number. Times are in UTC.',
+    described: (comments: number, mean: string, revisions: number) =>
+      `The scores of ${comments} comments over time, with a mean of ${mean} at the end, and ${inRevisions(revisions)}. As a table below.`,
+    table: 'As a table',
+    heads: ['Revision', 'Opened', 'Label', 'Supporting', 'Opposing', 'Mean'],
+  },
   /** Of a label that rests on the comments' scores alone. */
   unasked: 'Nobody was asked for an opinion.',
   verdict: {
@@ -95,7 +103,7 @@ export const VERDICT_TEXTS = {
         ? 'no new call to a model'
         : `${calls === 1 ? '1 call' : `${calls} calls`} to models, ${hits} answered from memory`,
     modelSeconds: (seconds: string) => `${seconds} s in models`,
-    callHeads: ['Stage', 'Who', 'Model', 'Seconds', 'US dollars', ''],
+    callHeads: ['Stage', 'Who', 'Model', 'Seconds', 'US dollars', 'Note'],
     fromMemory: 'from memory',
     took: {
       received: 'Message that opened it',
@@ -253,6 +261,10 @@ export const VERDICT_TEXTS = {
 
 function shareOf(count: number, all: number): string {
   return all > count ? `${count} of ${all}` : String(count)
+}
+
+function inRevisions(count: number): string {
+  return count === 1 ? 'one revision' : `${count} revisions`
 }
 
 function inRounds(rounds: number): string {

@@ -17,6 +17,7 @@ import type { Page, PageAnswer } from './page.ts'
 import { notesSection } from './post-notes.ts'
 import { type PostViewParts, postCard, savedCard } from './post-view.ts'
 import type { Session } from './sessions.ts'
+import { stanceSection } from './stance.ts'
 import { TEXTS } from './texts.ts'
 import { commentsSection, shownComments, THREAD_PAGE, threadBody } from './thread.ts'
 import { html, link, moment, NOTHING, type SafeMarkup, shown, type TemplatePart, when, words } from './view.ts'
@@ -182,6 +183,7 @@ ${argued.id === ruled.id ? NOTHING : html`<p class="notice">${(verdict.decidedBy
 ${voicesSection(debate, kind)}
 ${argumentSection({ debate, kind, comments: thread?.comments ?? [], shown: sides, placeOf })}
 ${benchSection(debate, kind, ruled.rationale)}
+${stanceSection(file, kinds)}
 ${thread === null ? NOTHING : commentsSection(thread, { verdictId: verdict.id, weighed: { marks: debate.marks, evidence: ruled.evidence, counts: sideCounts(file) }, shown, isDebated: isDebated(file) })}
 ${restSection(debate)}
 ${sinceSection({ verdict, before, kinds, nameOf })}

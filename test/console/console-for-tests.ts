@@ -17,6 +17,7 @@ import { reviewersOf } from '../../src/console/reviewers.ts'
 import { searchPage } from '../../src/console/search.ts'
 import { Sessions } from '../../src/console/sessions.ts'
 import type { Way } from '../../src/console/sign-in.ts'
+import { StatusHistory } from '../../src/console/status-history.ts'
 import { RecordStream } from '../../src/console/stream.ts'
 import { markingUnseen } from '../../src/console/unseen-decisions.ts'
 import { verdictPages } from '../../src/console/verdict.ts'
@@ -158,6 +159,7 @@ export async function aConsole({
   const arriving = new RecordStream(shown)
   const lists = { kinds, disturbing: new DisturbingSubjects(kinds) }
   const blinds = new BlindReviews(() => now)
+  const history = new StatusHistory()
   const closing = new AbortController()
   const reported: string[] = []
   const printed: string[] = []
@@ -199,6 +201,7 @@ export async function aConsole({
     healthPage({
       forPeople: async () => waiting,
       readStatus,
+      figures: (status) => history.figures(status),
       runbook: (name) => (name === '' ? [] : [`look at ${name}`]),
     }),
     ...(isAlone

@@ -20,6 +20,7 @@ import { reviewersOf } from '../../console/reviewers.ts'
 import { searchPage } from '../../console/search.ts'
 import { Sessions } from '../../console/sessions.ts'
 import { type Way, whyLoopbackOnly } from '../../console/sign-in.ts'
+import { StatusHistory } from '../../console/status-history.ts'
 import { RecordStream } from '../../console/stream.ts'
 import { markingUnseen } from '../../console/unseen-decisions.ts'
 import { verdictPages } from '../../console/verdict.ts'
@@ -46,6 +47,8 @@ import { readReasonCodes } from './reason-codes.ts'
 
 /** How often is looked for what has come into the record, in ms. */
 const ARRIVALS_MS = 500
+/** How often is looked at how the service stands, in ms. */
+const HEALTH_MS = 60_000
 /** How often pictures of what people are about to look at are fetched, in ms. */
 const AHEAD_MS = 10_000
 
@@ -103,6 +106,8 @@ export function consolePart(
     const view = { record, kinds, pictures, people, clock, breakAfter }
     const decide = parts.decide === null ? null : markingUnseen(parts.decide, view)
     loops.start('console pictures', AHEAD_MS, picturesAhead(parts.queue, { ...view, record: parts.record }))
+    const history = new StatusHistory()
+    loops.start('console health', HEALTH_MS, async () => history.note(await readStatus()))
     loops.start('console arrivals', ARRIVALS_MS, () => arriving.poll())
     const closing = new AbortController()
     const printLink = () => {
@@ -128,6 +133,7 @@ export function consolePart(
         qualityPage({ queue, clock }),
         healthPage({
           readStatus,
+          figures: (now) => history.figures(now),
           runbook: runbooksIn(join(PROJECT, 'docs', 'runbooks')),
           forPeople: decide === null ? null : async () => (await parts.queue.list({}, 1, clock())).waiting,
         }),

@@ -1,0 +1,105 @@
+import { areaY, dot, lineY, type PlotOptions, ruleX, ruleY, text } from '@observablehq/plot'
+import type { Verdict } from '../contracts/facts/verdict.ts'
+import type { CaseFile } from './case-file.ts'
+import { badge, type ProtocolGuides, signed } from './kinds.ts'
+import { TEXTS } from './texts.ts'
+import { drawing, html, link, moment, NOTHING, type TemplatePart } from './view.ts'
+
+/** Width and height in the drawing's own units: about what a phone shows at once, so that its letters stay legible there. */
+const [WIDTH, HEIGHT] = [420, 190]
+/** Of more comments the line alone is drawn; most revisions that are marked, the newest. */
+const [MOST_POINTS, MOST_REVISIONS] = [400, 40]
+/** Revisions that are nearer than this share of the width have one number between them. */
+const NEAR = 0.035
+
+interface StancePoint {
+  readonly at: number
+  readonly score: number
+  /** Of all scores until then. */
+  readonly mean: number
+}
+
+interface RevisionMark {
+  readonly verdict: Verdict
+  readonly at: number
+  readonly points: readonly StancePoint[]
+}
+
+/** How the comments' stance grew while the thread did, with the revisions marked; nothing where fewer than two were scored. */
+export function stanceSection(file: CaseFile, kinds: ProtocolGuides): TemplatePart {
+  const { row, subjectRecord, thread } = file
+  const own = subjectRecord.verdicts
+    .map(({ verdict }) => verdict)
+    .filter(({ protocol }) => protocol === row.verdict.protocol)
+    .slice(-MOST_REVISIONS)
+  const [first, last] = [thread?.post.createdAt ?? 0, Math.max(...own.map(timeOf))]
+  const points = pointsOf(file, { first, last })
+  if (points.length < 2) return NOTHING
+  const marks = own.map((verdict): RevisionMark => {
+    const at = Math.max(first, timeOf(verdict))
+    return { verdict, at, points: points.filter((point) => point.at <= at) }
+  })
+  const { stance } = TEXTS
+  return html`<section aria-labelledby="stance"><h2 id="stance">${stance.title}</h2>
+<p class="faint">${stance.says}</p>
+<div class="stance" role="img" aria-label="${stance.described(points.length, signed(points.at(-1)?.mean ?? 0), own.length)}">${drawing(options(points, marks, { first, last }))}</div>
+<details><summary>${stance.table}</summary><div class="scrolls" tabindex="0"><table><thead><tr>${stance.heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+<tbody>${marks.map((mark) => revisionRow(mark, kinds))}</tbody></table></div></details></section>`
+}
+
+/** When it took the comments that it rests on; a person's, when it was decided. */
+function timeOf({ decision, timing }: Verdict): number {
+  return Date.parse(decision === undefined ? timing.openedAt : timing.decidedAt)
+}
+
+/** Times of comments are their senders': none stands before the post, or after what was made of it. */
+function pointsOf({ thread, debate }: CaseFile, { first, last }: { first: number; last: number }): StancePoint[] {
+  let sum = 0
+  return (thread?.comments ?? [])
+    .flatMap(({ id, createdAt }) => {
+      const mark = debate.marks.get(id)
+      return mark === undefined ? [] : [{ at: Math.min(Math.max(createdAt, first), last), score: mark.score }]
+    })
+    .toSorted((one, other) => one.at - other.at)
+    .map((point, nth) => {
+      sum += point.score
+      return { ...point, mean: sum / (nth + 1) }
+    })
+}
+
+function options(
+  points: readonly StancePoint[],
+  marks: readonly RevisionMark[],
+  { first, last }: { first: number; last: number },
+): PlotOptions {
+  const timed = points.map((point) => ({ ...point, at: new Date(point.at) }))
+  const steps = [...timed, { ...(timed.at(-1) ?? { score: 0, mean: 0 }), at: new Date(last) }]
+  const rules = marks.map(({ at, verdict }) => ({ at: new Date(at), number: String(verdict.revision) }))
+  const apart = rules.filter(({ at }, nth) => {
+    const next = rules[nth + 1]
+    return next === undefined || next.at.getTime() - at.getTime() > (last - first) * NEAR
+  })
+  return {
+    width: WIDTH,
+    height: HEIGHT,
+    marginTop: 20,
+    marginRight: 14,
+    x: { type: 'utc', domain: [new Date(first), new Date(last)], label: null, ticks: 4 },
+    y: { domain: [-1, 1], ticks: [-1, -0.5, 0, 0.5, 1], label: null },
+    marks: [
+      areaY(steps, { x: 'at', y: 'mean', curve: 'step-after', fillOpacity: 0.12 }),
+      ruleY([0], { strokeOpacity: 0.6 }),
+      ruleX(rules, { x: 'at', strokeDasharray: '3 3' }),
+      text(apart, { x: 'at', text: 'number', frameAnchor: 'top', dy: -14 }),
+      lineY(steps, { x: 'at', y: 'mean', curve: 'step-after', strokeWidth: 2 }),
+      ...(timed.length > MOST_POINTS ? [] : [dot(timed, { x: 'at', y: 'score', r: 2.5 })]),
+    ],
+  }
+}
+
+function revisionRow({ verdict, at, points }: RevisionMark, kinds: ProtocolGuides): TemplatePart {
+  const number = (count: number | string) => html`<td class="number">${count}</td>`
+  const [supporting, opposing] = [points.filter(({ score }) => score > 0), points.filter(({ score }) => score < 0)]
+  const mean = points.at(-1)?.mean
+  return html`<tr><th scope="row"><a href="${link('/verdict', { id: verdict.id })}">${TEXTS.verdict.revision(verdict.revision)}</a></th><td>${moment(at)}</td><td>${badge(verdict, kinds)}</td>${number(supporting.length)}${number(opposing.length)}${number(mean === undefined ? '' : signed(mean))}</tr>`
+}

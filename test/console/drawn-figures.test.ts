@@ -1,0 +1,97 @@
+import { parseHTML } from 'linkedom'
+import { expect, it } from 'vitest'
+import type { ServiceStatus } from '../../src/console/health.ts'
+import { StatusHistory } from '../../src/console/status-history.ts'
+import { at } from '../contracts/record.ts'
+import { aConsole, aTurn, WELL } from './console-for-tests.ts'
+
+it('draws how the comments’ stance grew, with each revision, and says the same in a table', async () => {
+  const console = await aConsole()
+  const scores = [0.8, -0.6, 0.1, 0.9]
+  for (const [revision, count] of [2, 4].entries()) {
+    const comments = scores.slice(0, count).map((_, n) => ({ id: `c${n}`, text: `reply ${n}` }))
+    const answer = { scores: scores.slice(0, count).map((score, n) => ({ comment: n + 1, reason: '', score })) }
+    const moment = at([2.5, 60][revision] ?? 0)
+    await console.judged({
+      verdict: {
+        revision: revision + 1,
+        label: revision === 0 ? 'rumor' : 'non-rumor',
+        timing: { createdAt: at(0), receivedAt: at(0), openedAt: moment, decidedAt: moment, modelMs: 0, overheadMs: 0 },
+        evidence: { support: ['c0'], oppose: ['c1'], precedents: [] },
+      },
+      comments,
+      turns: [aTurn('stance', 'scorer', answer, { about: comments.map(({ id }) => id) })],
+    })
+  }
+  const cookie = await console.signedIn()
+  const { text } = await console.page('/verdict?id=rumor~p~r2', cookie)
+  const { document } = parseHTML(text)
+  const figure = document.querySelector('.stance')
+  expect(figure?.getAttribute('aria-label')).toContain(
+    '4 comments over time, with a mean of +0.3 at the end, and 2 rev',
+  )
+  expect(figure?.querySelectorAll('circle').length).toBe(4)
+  expect(figure?.querySelectorAll('[stroke-dasharray] line').length).toBe(2)
+  expect([...(figure?.querySelectorAll('g:not([font-variant]) > text') ?? [])].map((one) => one.textContent)).toEqual([
+    '1',
+    '2',
+  ])
+  const rows = [...document.querySelectorAll('section[aria-labelledby=stance] tbody tr')].map((row) =>
+    [...row.querySelectorAll('th, td')].map(({ textContent }) => textContent).toSpliced(1, 1),
+  )
+  expect(rows).toEqual([
+    ['revision 1', 'rumor', '2', '1', '+0.1'],
+    ['revision 2', 'non-rumor', '3', '1', '+0.3'],
+  ])
+  // A saved file has it as well, and nothing in it that its policy blocks.
+  const file = await console.page('/verdict/file?id=rumor~p~r2', cookie)
+  expect(file.text).toContain('class="stance"')
+  expect(parseHTML(file.text).document.querySelectorAll('svg style').length).toBe(0)
+})
+
+it('draws no stance of a thread in which fewer than two comments were scored', async () => {
+  const console = await aConsole()
+  await console.judged({
+    comments: [
+      { id: 'c0', text: 'yes' },
+      { id: 'c1', text: 'no' },
+    ],
+  })
+  expect((await console.page('/verdict?id=rumor~p~r1', await console.signedIn())).text).not.toContain('class="stance"')
+})
+
+it('health shows in small what the dashboards show: rates since the look before, sums, and what is not known', () => {
+  const history = new StatusHistory()
+  const status = (minute: number, verdicts: number, change: Partial<ServiceStatus> = {}): ServiceStatus => ({
+    ...WELL,
+    at: minute * 60_000,
+    replicas: [
+      {
+        url: 'a',
+        says: { wrong: [], slots: { busy: 3, waiting: 0 }, published: { verdicts }, costUsd: verdicts / 100 },
+      },
+      { url: 'b', says: null },
+    ],
+    lag: [
+      { topic: 'posts', messages: 4, seconds: 2 },
+      { topic: 'comments', messages: 6, seconds: null },
+    ],
+    ...change,
+  })
+  history.note(status(0, 100))
+  history.note(status(1, 160))
+  // A process that has started anew counts from 0.
+  history.note(status(2, 5))
+  const figures = history.figures(status(4, 25, { lag: null, openCases: 7 }))
+  const told = Object.fromEntries(figures.map(({ name, value, values, most }) => [name, { value, values, most }]))
+  expect(told).toMatchObject({
+    'Verdicts a minute': { value: '10', values: [0, 60, 0, 10], most: 'max 60' },
+    'Unread messages': { value: '?', values: [10, 10, 10, 0], most: 'max 10' },
+    'Oldest wait': { value: '?', most: 'max 2 s' },
+    'At models': { value: '3' },
+    'Open cases': { value: '7', values: [0, 0, 0, 7] },
+    'US$ a minute': { value: '0.10' },
+  })
+  for (let minute = 5; minute < 200; minute++) history.note(status(minute, minute))
+  expect(history.figures(status(200, 200))[0]?.values.length).toBe(61)
+})
