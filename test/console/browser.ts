@@ -56,15 +56,19 @@ export async function watchedPage(browser: Browser, own: string, options: Browse
   return { context, page, wrong }
 }
 
-/** What axe finds that keeps people from using the page. */
-export async function barriersOn(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source)
-  const found = await page.evaluate(async () => {
+/** What axe finds that keeps people from using the page; by these of its rules alone, if any are named. */
+export async function barriersOn(page: Page, rules: readonly string[] = []): Promise<string[]> {
+  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe.source)
+  const found = await page.evaluate(async (only) => {
     // This runs in the page, where the script above has set it.
     const { axe } = globalThis as unknown as {
-      axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }> }
+      axe: {
+        run(options: object): Promise<{ violations: { id: string; impact: string; nodes: { html: string }[] }[] }>
+      }
     }
-    return (await axe.run()).violations.map(({ id, impact, nodes }) => ({ id, impact, html: nodes[0]?.html ?? '' }))
-  })
+    const options = { resultTypes: ['violations'], ...(only.length === 0 ? {} : { runOnly: only }) }
+    const { violations } = await axe.run(options)
+    return violations.map(({ id, impact, nodes }) => ({ id, impact, html: nodes[0]?.html ?? '' }))
+  }, rules)
   return found.map(({ id, impact, html }) => `${impact} ${id}: ${html.slice(0, 160)}`)
 }

@@ -130,7 +130,7 @@ it('the queue is filtered by words and languages of every script, and nobody is 
       { id: 'ar', text: 'المكتبة تحترق الآن', lang: 'ar' },
       { protocol: 'hate', label: null, decidedBy: 'none' },
     )
-    const { page, wrong, context: tab } = await atTheQueue(browser, console)
+    const { page, wrong } = await atTheQueue(browser, console)
     const shown = () => page.locator('ol.rows > li').allTextContents()
     for (const [words, found] of [
       ['불타고', '도서관이'],
@@ -157,28 +157,6 @@ it('the queue is filtered by words and languages of every script, and nobody is 
     await page.keyboard.press('j')
     await page.keyboard.press('t')
     await page.waitForURL('**/review/item*')
-    const item = page.url()
-    const state = await tab.storageState()
-    for (const [width, colorScheme] of [
-      [1200, 'dark'],
-      [768, 'light'],
-      [390, 'dark'],
-    ] as const) {
-      const other = await watchedPage(browser, console.own, {
-        viewport: { width, height: 900 },
-        colorScheme,
-        storageState: state,
-      })
-      for (const address of [`${console.own}/review`, item, `${console.own}/review/mine`]) {
-        await other.page.goto(address)
-        expect(await barriersOn(other.page), `${address} ${width}`).toEqual([])
-        expect(await other.page.evaluate<number>('document.documentElement.scrollWidth'), address).toBeLessThanOrEqual(
-          width,
-        )
-      }
-      expect(other.wrong).toEqual([])
-      await other.context.close()
-    }
     expect(wrong).toEqual([])
   } finally {
     await console.close()

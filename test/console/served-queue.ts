@@ -1,5 +1,5 @@
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
-import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import type { Turn, Verdict } from '../../src/contracts/facts/verdict.ts'
 import { aVerdict } from '../support/verdicts.ts'
 import { servedConsole } from './served.ts'
 
@@ -48,6 +48,7 @@ export async function servedQueue(env: Record<string, string> = {}) {
     post: { id: string; text: string; lang?: string; author?: string },
     change: Partial<Verdict> = {},
     comments: readonly string[] = [],
+    turns: readonly Turn[] = [],
   ) => {
     const verdict = aVerdict(at(1), { subjectId: post.id, final: false, ...change })
     const subject = {
@@ -56,7 +57,7 @@ export async function servedQueue(env: Record<string, string> = {}) {
       leftOut: 0,
     }
     await topics.send('verdicts', post.id, verdict, 60)
-    await topics.send('transcripts', post.id, { schema: 1, verdictId: verdict.id, subject, turns: [], cut: [] }, 60)
+    await topics.send('transcripts', post.id, { schema: 1, verdictId: verdict.id, subject, turns, cut: [] }, 60)
     return verdict
   }
   return { ...console, judged, decided, link: console.nextLink() }
