@@ -13,7 +13,8 @@ export function latestOfTenants(clock: Clock) {
       if (tenant === undefined) return
       latest.delete(tenant)
       latest.set(tenant, { worked, at: clock() })
-      for (const first of latest.keys()) if (latest.size > MOST_TENANTS) latest.delete(first)
+      const [first] = latest.keys()
+      if (latest.size > MOST_TENANTS && first !== undefined) latest.delete(first)
     },
     /**
      * Whether the other tenant that was heard of last was answered, so many ms ago at most. Not each of them is looked at: of many, the
