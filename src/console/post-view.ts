@@ -45,7 +45,9 @@ export async function postCard(
   const states = await pictures.states(file)
   const harm = harmOf(file, kinds)
   // A cover tells what was decided, as its reason does: who must not know it has one whatever that is.
-  const isHidden = isBlind && (harm !== null || mayHarm([file.row.verdict.protocol], kinds))
+  const current = file.subjectRecord.verdicts.filter(({ standing }) => standing)
+  const protocols = current.map(({ verdict }) => verdict.protocol)
+  const isHidden = isBlind && (harm !== null || mayHarm(protocols, kinds))
   const why = isHidden ? TEXTS.pictures.mayHarm : (harm?.why ?? null)
   const of = { id: file.row.verdict.id, all: states.length, choice, why }
   const isMarked =

@@ -63,7 +63,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
           kinds: parts.kinds,
           disturbing: parts.disturbing,
           isLabelAfter: (item: ReviewItem) => isLabelAfter(item, session.by, labelAfter),
-          notice: await noticeOf(query, session, record),
+          notice: await noticeOf(query, session, parts),
           views: await parts.views.viewsOf(session.by),
         }
         return { title: TEXTS.review.title, body: queueBody({ ...found, posts, waiting }, listed, shown) }
@@ -123,7 +123,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
               canAssign: parts.casework !== null,
               reviewers: parts.reviewers,
             },
-            { notice: await noticeOf(query, session, record) },
+            { notice: await noticeOf(query, session, parts) },
           ),
         }
       },
@@ -156,11 +156,14 @@ async function rowsOf(
 async function noticeOf(
   query: URLSearchParams,
   session: Session,
-  record: Pick<RecordReader, 'verdict'>,
+  { record, blinds }: Pick<ReviewParts, 'record' | 'blinds'>,
 ): Promise<TemplatePart> {
   const seen = query.get('of') ?? ''
   const row = seen === '' ? null : await record.verdict(seen, session.tenants)
-  const theirs = row === null ? '' : TEXTS.review.theirs(row.verdict.label ?? TEXTS.row.noLabel)
+  const theirs =
+    row === null || blinds.isClosed(session.by, row.subject)
+      ? ''
+      : TEXTS.review.theirs(row.verdict.label ?? TEXTS.row.noLabel)
   const copies = Number.parseInt(query.get('copies') ?? '', 10)
   return notice(query.get('said'), [theirs, copies > 0 ? TEXTS.review.withCopies(copies) : ''].join(' '))
 }

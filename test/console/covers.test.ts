@@ -101,6 +101,11 @@ it.each(['hate', 'non-hate'])('no cover tells who gives a second opinion whether
     },
     post: { text: 'marzipan', media: IMAGE },
   })
+  // What waits beside it is no second opinion, and comes first.
+  await console.judged({
+    verdict: { protocol: 'rumor', subjectId: 'h', tenant: 'initech', decidedBy: 'consensus', degraded: ['so'] },
+    post: { text: 'marzipan', media: IMAGE },
+  })
   const cookie = enter('anna', 'moderator', ['initech'])
   const token = tokenIn((await console.page('/covers', cookie)).text)
   const covers = (page: string) => page.split('<details class="covered"').length - 1

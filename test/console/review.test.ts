@@ -93,6 +93,7 @@ it('who gives a second opinion sees neither the first nor any page of its subjec
     const page = await console.page(`${path}?id=${one.id}`, anna.cookie)
     expect([page.status, page.text.includes('zanzibar'), page.text.includes('marzipan')]).toEqual([409, false, false])
   }
+  expect((await console.page(`/review?said=done&of=${one.id}`, anna.cookie)).text).not.toContain('non-rumor')
   for (const path of ['/live', '/search', '/search?q=zanzibar'])
     for (const [who, sees] of [
       [anna, false],

@@ -64,6 +64,9 @@ export function picturesContract(
         aPicture(3, NOW + 1),
         aPicture(4, NOW + 2),
       ])
+      // The clock was set back: what was just fetched stays all the same.
+      await keep({ address: 'd', picture: aPicture(5, NOW - DAY), most: 1 })
+      expect([await delivered(POST, 'c'), await delivered(POST, 'd')]).toEqual([null, aPicture(5, NOW - DAY)])
     })
 
     it('erases pictures with their subject, and takes none of it afterwards', async () => {

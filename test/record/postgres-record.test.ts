@@ -6,6 +6,7 @@ import { afterAll, describe, expect, it, vi } from 'vitest'
 import { folded, gramsOf } from '../../src/record/grams.ts'
 import { type DatabaseAddress, database, type Sql } from '../../src/record/postgres/connection.ts'
 import { hashing } from '../../src/record/postgres/grams-key.ts'
+import { reviewPictures } from '../../src/record/postgres/pictures.ts'
 import { recordReads } from '../../src/record/postgres/reads.ts'
 import { postgresRecord, postgresRecordReader, postgresReviewQueue } from '../../src/record/postgres/record.ts'
 import { besides, putInPlace } from '../../src/record/postgres/replace.ts'
@@ -122,6 +123,24 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     expect(await db.rows('SELECT 1 FROM erasing')).toHaveLength(0)
     const after = await written(address)
     expect(gone.filter((key) => after.includes(key))).toEqual([])
+    await db.close()
+    await store.close()
+  })
+
+  it('keeps no picture of a subject that it has forgotten, which no deletion would reach', async () => {
+    const address = addressOf()
+    const store = await open(address)
+    await feed(store).judged({}, 'a claim')
+    const db = database(address, 1)
+    const [now, byte] = [Date.parse(at(0)), new Uint8Array([1])]
+    const picture = { sha256: '', at: now, picture: byte, cover: byte }
+    const kept = { verdict: 'rumor~p~r1', address: 'a', picture, until: now + 2 * KEEP, most: 9 }
+    expect(await reviewPictures(db).keepPicture(kept)).toBe(true)
+    const keys = () => db.rows('SELECT keys.k FROM keys JOIN pictures USING (k)')
+    expect(await keys()).toHaveLength(1)
+    await store.tidy(now + KEEP + DAY)
+    expect(await db.rows('SELECT s FROM pictures')).toEqual([])
+    expect(await db.rows('SELECT k FROM keys')).toEqual([])
     await db.close()
     await store.close()
   })

@@ -14,13 +14,19 @@ const chunk = (name: string, data: Buffer) => {
 }
 
 /** A PNG with these pixels, which every decoder can draw. */
-export function drawnPng(width: number, height: number, pixelAt: (x: number, y: number) => Pixel): Buffer {
+export function drawnPng(
+  width: number,
+  height: number,
+  pixelAt: (x: number, y: number) => Pixel,
+  { profile }: { readonly profile?: Buffer } = {},
+): Buffer {
   const rows = Buffer.alloc(height * (1 + 4 * width))
   for (let y = 0; y < height; y++)
     for (let x = 0; x < width; x++) rows.set(pixelAt(x, y), y * (1 + 4 * width) + 1 + 4 * x)
   return Buffer.concat([
     Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
     chunk('IHDR', Buffer.concat([number(width), number(height), Buffer.from([8, 6, 0, 0, 0])])),
+    ...(profile === undefined ? [] : [chunk('iCCP', Buffer.concat([Buffer.from('a\0\0'), deflateSync(profile)]))]),
     chunk('IDAT', deflateSync(rows)),
     chunk('IEND', Buffer.alloc(0)),
   ])

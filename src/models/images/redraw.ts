@@ -10,7 +10,9 @@ const PROCESS = join(import.meta.dirname, `redraw-process${extname(import.meta.f
 const DECODER = dirname(createRequire(import.meta.url).resolve('@silvia-odwyer/photon-node'))
 /** Most pixels of a frame that is drawn: decoding takes 14 bytes of memory for each. */
 const MOST_PIXELS = 25_000_000
-/** A decoder holds a picture of the most pixels as 300 MB: so many of them at a time. */
+/** Most memory of a decoder, in pages of 64 KiB: a small file may have a colour profile that unfolds to gigabytes. */
+const MOST_PAGES = 6_400
+/** So many decoders at a time. */
 const AT_ONCE = 1
 /** Longest time of one, in ms: the largest takes two seconds where nothing else runs. */
 const LONGEST_MS = 30_000
@@ -43,7 +45,8 @@ export function redrawing({ longestMs = LONGEST_MS }: { readonly longestMs?: num
 
 async function redrawn(image: Buffer, signal: AbortSignal): Promise<DrawnPicture> {
   const mayRead = [PROCESS, DECODER].map((path) => `--allow-fs-read=${path}`)
-  const child = spawn(process.execPath, ['--permission', ...mayRead, '--max-old-space-size=64', PROCESS], {
+  const limits = ['--max-old-space-size=64', `--wasm-max-mem-pages=${MOST_PAGES}`]
+  const child = spawn(process.execPath, ['--permission', ...mayRead, ...limits, PROCESS], {
     env: {},
     stdio: ['pipe', 'pipe', 'ignore'],
     signal,

@@ -39,7 +39,7 @@ export class PictureTables {
 
   keepPicture({ verdict, address, picture, until, most }: Parameters<ReviewPictures['keepPicture']>[0]): boolean {
     return this.#sql.transaction(() => {
-      const { changes } = this.#sql.run(
+      const { changes, lastInsertRowid } = this.#sql.run(
         `INSERT OR REPLACE INTO pictures (s, address, at, until, sha256, picture, cover)
          SELECT s, ?, ?, ?, ?, ?, ? FROM rulings WHERE id = ?`,
         address,
@@ -50,11 +50,14 @@ export class PictureTables {
         picture.cover,
         verdict,
       )
+      if (Number(changes) === 0) return false
       this.#sql.run(
-        'DELETE FROM pictures WHERE rowid IN (SELECT rowid FROM pictures ORDER BY at DESC, rowid DESC LIMIT -1 OFFSET ?)',
-        most,
+        `DELETE FROM pictures WHERE rowid IN
+           (SELECT rowid FROM pictures WHERE rowid <> ? ORDER BY at DESC, rowid DESC LIMIT -1 OFFSET ?)`,
+        lastInsertRowid,
+        most - 1,
       )
-      return Number(changes) > 0
+      return true
     })
   }
 

@@ -92,6 +92,12 @@ describe('an image that people see', () => {
     expect(await whyNot(png(5_001, 5_000))).toBe('more than 25,000,000 pixels')
   })
 
+  test('whose colour profile unfolds to more memory than a decoder may have is none', async () => {
+    const bomb = drawnPng(30, 30, () => RED, { profile: Buffer.alloc(300_000_000) })
+    expect(bomb.length).toBeLessThan(400_000)
+    expect(await whyNot(bomb)).toMatch(/^its data are damaged/)
+  })
+
   test('that takes too long is given up, and the next is drawn', async () => {
     const hasty = redrawing({ longestMs: 1 })
     await expect(hasty(aPng(30, 30), never)).rejects.toThrow('it takes too long to draw')
