@@ -19,7 +19,7 @@ import { overDue, RequestRefused } from './problem.ts'
 import { type DoorCall, type DoorRoute, json, STORE_MS } from './route.ts'
 import type { RecordSender } from './sending.ts'
 import { ignoredIn, shown } from './unknown-fields.ts'
-import { type WaiterLimits, waitersOf } from './waiters.ts'
+import { openQuestions, type WaiterLimits, waitersOf } from './waiters.ts'
 
 export interface JudgeParts extends ReadingParts, WaiterLimits {
   readonly asking: VerdictRequests
@@ -45,6 +45,7 @@ interface AskedRequest extends Pick<JudgeRequest, 'wait' | 'webhook' | 'ignored'
 /** `POST /v1/judge` and what it answers later: verdicts on what a client asks, apart from the stream. */
 export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
   const waiters = waitersOf(parts)
+  const questions = openQuestions(parts.answers)
   return [
     {
       method: 'POST',
@@ -68,10 +69,14 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
       ],
       async answer(call) {
         const asked = await call.unpacked(() => call.reading(() => taken(call)))
+        let isComplete = false
         try {
-          return await answered(call, asked)
+          const answer = await answered(call, asked)
+          isComplete = answer.status === 200
+          return answer
         } finally {
-          asked.done()
+          if (isComplete) asked.done()
+          else void questions.left(call.caller.tenant, asked.id, call.closing, asked.done)
         }
       },
     },
@@ -88,15 +93,19 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
         const id = requestOf(call)
         const wait = waitIn(query.get('wait') ?? '0')
         call.within(1_000 * wait)
+        if (wait > 0) questions.waitedFor(id)
         const done = waiters.enter(caller.tenant, wait > 0)
+        let isOpen = wait > 0
         try {
           const answer = await complete(parts, call, id, wait)
+          isOpen &&= answer.verdicts.size < answer.protocols.length
           if (query.get('transcript') !== 'true') return said(call, id, answer)
           return await call.inTurn(async () =>
             said(call, id, await complete(parts, call, id, 0, true), { withTranscripts: true }),
           )
         } finally {
-          done()
+          if (isOpen) void questions.left(caller.tenant, id, call.closing, done)
+          else done()
         }
       },
     },

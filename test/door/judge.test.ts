@@ -16,7 +16,8 @@ import type { SendOutcome } from '../../src/door/sending.ts'
 import { keptComment, keptPost, keptReply } from '../../src/judging/threads/kept.ts'
 import { NOW, testDoor, turnsDuring } from './door-for-tests.ts'
 
-const REQUEST = 'a'.repeat(32)
+/** Of one for which somebody waits. */
+const REQUEST = `f${'a'.repeat(31)}`
 const REVOKED = new Date(NOW).toISOString()
 const RULES = { maxTextChars: 1_000, isPlaceholder: () => false }
 
@@ -418,6 +419,19 @@ describe('a refusal', () => {
     judge()
     expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200, 200])
     expect((await ask('GET', `/v1/judgements/${REQUEST}?wait=5`)).status).toBe(200)
+  })
+
+  test('counts among those that wait until it is answered, whoever waits for it no more', async () => {
+    const { ask, judge } = judgingDoor({ waiting: 1 })
+    const another = () => ask('POST', '/v1/judge', { post: POST, wait: 1 })
+    expect((await another()).status).toBe(202)
+    expect((await another()).body.type).toBe('/problems/waiting')
+    // Who waits for it again is that one.
+    expect((await ask('GET', `/v1/judgements/${REQUEST}?wait=0.1`)).status).toBe(202)
+    expect((await another()).body.type).toBe('/problems/waiting')
+    judge()
+    expect((await ask('GET', `/v1/judgements/${REQUEST}?wait=5`)).status).toBe(200)
+    expect((await another()).status).toBe(202)
   })
 
   test('names what a topic does not take of what was to be streamed, and asks nothing', async () => {
