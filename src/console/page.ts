@@ -1,5 +1,6 @@
 import { type PersonRight, tenantsOf } from '../contracts/facts/person-roles.ts'
 import type { PersonAsking } from '../platform/who-asks.ts'
+import { AUDIT_TEXTS } from './audit-texts.ts'
 import { QUALITY_TEXTS } from './quality-texts.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
@@ -50,6 +51,7 @@ const PLACES = [
   ['/live', TEXTS.live.title],
   ['/review', TEXTS.review.title],
   ['/quality', QUALITY_TEXTS.title],
+  ['/audit', AUDIT_TEXTS.title],
   ['/search', TEXTS.search.title],
   ['/health', TEXTS.health.title],
 ] as const

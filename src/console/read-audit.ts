@@ -18,13 +18,14 @@ export async function auditReads<Made>(
   return { made: await seen.run(verdicts, work), verdicts }
 }
 
-function note(...ids: readonly string[]): void {
+/** Notes that an answer shows these verdicts. */
+export function noteSeen(...ids: readonly string[]): void {
   const verdicts = seen.getStore()
   for (const id of ids) verdicts?.add(id)
 }
 
 function noteRows<Rows extends readonly RecordedRow[]>(rows: Rows): Rows {
-  note(...rows.map(({ verdict }) => verdict.id))
+  noteSeen(...rows.map(({ verdict }) => verdict.id))
   return rows
 }
 
@@ -33,16 +34,16 @@ export function auditedRecord(record: Reader): Reader {
   return {
     async verdict(id, tenants) {
       const row = await record.verdict(id, tenants)
-      if (row !== null) note(row.verdict.id)
+      if (row !== null) noteSeen(row.verdict.id)
       return row
     },
     async subject(of) {
       const subjectRecord = await record.subject(of)
-      note(...(subjectRecord?.verdicts ?? []).map(({ verdict }) => verdict.id))
+      noteSeen(...(subjectRecord?.verdicts ?? []).map(({ verdict }) => verdict.id))
       return subjectRecord
     },
     async transcript(id) {
-      note(id)
+      noteSeen(id)
       return record.transcript(id)
     },
     find: async (filter, limit) => noteRows(await record.find(filter, limit)),
@@ -63,17 +64,17 @@ export function auditedQueue(queue: Queue): Queue {
   return {
     async list(filter, most, now, skip) {
       const found = await queue.list(filter, most, now, skip)
-      note(...found.items.map(({ verdict }) => verdict))
+      noteSeen(...found.items.map(({ verdict }) => verdict))
       return found
     },
     async posts(filter, most, now, after) {
       const found = await queue.posts(filter, most, now, after)
-      note(...found.posts.flatMap(({ items }) => items.map(({ verdict }) => verdict)))
+      noteSeen(...found.posts.flatMap(({ items }) => items.map(({ verdict }) => verdict)))
       return found
     },
     async decisionsOf(person, since, most, tenants) {
       const found = await queue.decisionsOf(person, since, most, tenants)
-      note(...found.flatMap(({ verdict }) => (verdict === null ? [] : [verdict])))
+      noteSeen(...found.flatMap(({ verdict }) => (verdict === null ? [] : [verdict])))
       return found
     },
     drawnRates: (tenants) => queue.drawnRates(tenants),

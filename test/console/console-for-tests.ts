@@ -1,4 +1,5 @@
 import { readReasonCodes } from '../../src/app/composition/reason-codes.ts'
+import { auditPage } from '../../src/console/audit-page.ts'
 import { BlindReviews } from '../../src/console/blind-review.ts'
 import { type Asset, consoleOf } from '../../src/console/console.ts'
 import { coverPages } from '../../src/console/covers.ts'
@@ -27,6 +28,7 @@ import type { NamedGrant } from '../../src/contracts/facts/person-roles.ts'
 import type { Post } from '../../src/contracts/facts/thread.ts'
 import type { Turn, Verdict } from '../../src/contracts/facts/verdict.ts'
 import { noUsage } from '../../src/contracts/facts/verdict.ts'
+import type { AuditLog } from '../../src/contracts/ports/audit.ts'
 import type { CaseworkDesk } from '../../src/contracts/ports/casework.ts'
 import type { DecisionDesk } from '../../src/contracts/ports/decisions.ts'
 import type { LoadImage } from '../../src/contracts/ports/images.ts'
@@ -122,6 +124,7 @@ export async function aConsole({
   waiting = 0,
   shares = { audit: 0, secondOpinion: 0, golden: 0 },
   labelAfter = 0,
+  auditLog = null,
   casework = null,
   record: given,
   loadImage = async () => {
@@ -147,6 +150,7 @@ export async function aConsole({
   /** Of so many verdicts the label is shown afterwards. */
   labelAfter?: number
   casework?: CaseworkDesk | null
+  auditLog?: AuditLog | null
   record?: RecordStore & { readonly review: ReviewQueue; readonly pictures: ReviewPictures }
   loadImage?: LoadImage
 } = {}) {
@@ -197,6 +201,7 @@ export async function aConsole({
     ...picturePages(view),
     ...coverPages({ people, clock: () => now }),
     searchPage({ record: shown, blinds, ...lists }),
+    ...(auditLog === null ? [] : [auditPage({ log: auditLog, clock: () => now, report: () => {} })]),
     qualityPage({ queue: auditedQueue(record.review), clock: () => now }),
     healthPage({
       forPeople: async () => waiting,

@@ -16,6 +16,7 @@ const PAGES: Readonly<Record<string, PersonRole>> = {
   'GET /verdict/news': 'viewer',
   'GET /thread': 'viewer',
   'GET /quality': 'lead',
+  'GET /audit': 'lead',
   'GET /search': 'viewer',
   'GET /health': 'viewer',
   'GET /picture': 'viewer',
@@ -33,12 +34,16 @@ const PAGES: Readonly<Record<string, PersonRole>> = {
   'POST /review/skip': 'moderator',
   'POST /review/unseen': 'moderator',
   'POST /review/decide': 'moderator',
+  'POST /review/views': 'moderator',
+  'POST /note': 'moderator',
+  'POST /golden': 'lead',
   'POST /decide': 'moderator',
 }
 
 async function withTwoTenants() {
   const decided: unknown[] = []
   const console = await aConsole({
+    auditLog: { find: async () => ({ entries: [], isCut: false }) },
     async decide(decision) {
       decided.push(decision)
       return { of: '0@0', decided: null }

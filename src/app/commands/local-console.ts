@@ -16,6 +16,8 @@ import { makeTopics } from '../../operations/make-topics.ts'
 import type { Places } from '../../operations/status/state.ts'
 import { recordReaderOf, reviewPicturesOf, reviewQueueOf } from '../../record/record-store.ts'
 import { redisAddresses } from '../../store/redis/connect.ts'
+import { auditLog } from '../../stream/audit-log.ts'
+import { topicHistory } from '../../stream/bounded-reader.ts'
 import { consolePart, type Link } from '../composition/console.ts'
 import { refusalsPart } from '../composition/gate.ts'
 import { commandRedis } from '../composition/redis.ts'
@@ -68,6 +70,11 @@ export function localConsole(
         readStatus,
         decide,
         audit,
+        auditLog: isAlone
+          ? null
+          : auditLog(topicsOf(settings).audit, async (signal) =>
+              topicHistory(await readingClient(settings, terminal), { signal }),
+            ),
         casework,
         link,
         isUnderstudy,

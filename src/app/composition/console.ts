@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { PROJECT } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
+import { auditPage } from '../../console/audit-page.ts'
 import { BlindReviews } from '../../console/blind-review.ts'
 import { consoleOf } from '../../console/console.ts'
 import { coverPages } from '../../console/covers.ts'
@@ -25,7 +26,7 @@ import { RecordStream } from '../../console/stream.ts'
 import { markingUnseen } from '../../console/unseen-decisions.ts'
 import { verdictPages } from '../../console/verdict.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
-import type { Audit } from '../../contracts/ports/audit.ts'
+import type { Audit, AuditLog } from '../../contracts/ports/audit.ts'
 import type { CaseworkDesk } from '../../contracts/ports/casework.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { DecisionDesk } from '../../contracts/ports/decisions.ts'
@@ -78,6 +79,8 @@ export function consolePart(
     decide: DecisionDesk | null
     /** Keeps who saw and did what; null: this console is its owner's alone. */
     audit: Audit | null
+    /** What that has kept; null: it can't be read here. */
+    auditLog?: AuditLog | null
     /** Tells to whom posts are assigned; null: nobody is assigned here. */
     casework: CaseworkDesk | null
     /** Where people sign in by a link: the person that it signs in, and what prints its address. */
@@ -130,6 +133,7 @@ export function consolePart(
         ...picturePages(view),
         ...coverPages({ people, clock }),
         searchPage({ record, blinds, ...lists }),
+        ...(parts.auditLog == null ? [] : [auditPage({ log: parts.auditLog, clock, report })]),
         qualityPage({ queue, clock }),
         healthPage({
           readStatus,

@@ -5,3 +5,28 @@ export interface Audit {
   /** Resolves when the entry is kept; rejects, soon, if that is not known. */
   note(entry: AuditEntry): Promise<void>
 }
+
+/** Which entries of the audit are asked for. */
+export interface AuditQuery {
+  /** ms since 1970 */
+  readonly since: number
+  readonly by?: string | undefined
+  /** What it is about: a verdict's id, or that of a post or reply. */
+  readonly subject?: string | undefined
+  /** Only verdicts on subjects of these tenants, and no entry without one. */
+  readonly tenants?: readonly string[] | undefined
+  readonly most: number
+}
+
+export interface AuditFindings {
+  /** The newest first. */
+  readonly entries: readonly AuditEntry[]
+  /** There is more than was read, or than is given. */
+  readonly isCut: boolean
+}
+
+/** What the audit has kept. */
+export interface AuditLog {
+  /** Rejects if it can't be read. */
+  find(query: AuditQuery, signal: AbortSignal): Promise<AuditFindings>
+}

@@ -1,0 +1,69 @@
+import type { AuditEntry } from '../contracts/facts/audit.ts'
+import type { AuditFindings, AuditLog } from '../contracts/ports/audit.ts'
+import type { Clock } from '../contracts/ports/clock.ts'
+import type { Report } from '../contracts/ports/report.ts'
+import { AUDIT_TEXTS as TEXTS } from './audit-texts.ts'
+import type { Page } from './page.ts'
+import { noteSeen } from './read-audit.ts'
+import { html, link, moment, NOTHING, type SafeMarkup, words } from './view.ts'
+
+const DAY_MS = 86_400_000
+/** Days that may be asked for; the first where none is. */
+const DAYS = ['1', '7', '30', '400'] as const
+/** Most entries of a page, and most verdicts of an entry. */
+const [MOST, MOST_VERDICTS] = [200, 5]
+
+/** Who looked at what, for leads: of their tenants' subjects alone, where they are leads of some. */
+export function auditPage({
+  log,
+  clock,
+  report,
+}: {
+  readonly log: AuditLog
+  readonly clock: Clock
+  readonly report: Report
+}): Page {
+  return {
+    method: 'GET',
+    path: '/audit',
+    right: 'overrule',
+    takesTurns: true,
+    isCostly: true,
+    async answer({ query, session: { tenants }, signal }) {
+      const given = (name: string) => (query.get(name) ?? '').trim().slice(0, 2_000)
+      const [by, subject] = [given('by'), given('subject')]
+      const days = DAYS.find((one) => one === query.get('days')) ?? DAYS[0]
+      const form = formOf({ by, subject, days })
+      if (!query.has('days')) return { title: TEXTS.title, body: form }
+      const asked = { by: by === '' ? undefined : by, subject: subject === '' ? undefined : subject, tenants }
+      try {
+        const found = await log.find({ ...asked, since: clock() - Number(days) * DAY_MS, most: MOST }, signal)
+        noteSeen(...found.entries.flatMap(({ verdicts }) => verdicts.slice(0, MOST_VERDICTS)))
+        return { title: TEXTS.title, body: html`${form}${findings(found)}` }
+      } catch (error) {
+        if (!signal.aborted) report('error', { where: 'console', error })
+        return { title: TEXTS.title, status: 503, body: html`${form}<p class="notice" role="alert">${TEXTS.away}</p>` }
+      }
+    },
+  }
+}
+
+function formOf({ by, subject, days }: { by: string; subject: string; days: string }): SafeMarkup {
+  return html`<h1>${TEXTS.title}</h1><p>${TEXTS.says}</p><form class="search" role="search" method="get" action="/audit">
+<label>${TEXTS.person} <input name="by" value="${by}" maxlength="256" dir="auto"></label>
+<label>${TEXTS.subject} <input name="subject" value="${subject}" maxlength="2000" dir="auto"></label>
+<label>${TEXTS.days} <select name="days">${DAYS.map((one) => html`<option value="${one}"${one === days ? html` selected` : NOTHING}>${one}</option>`)}</select></label>
+<button>${TEXTS.find}</button></form>`
+}
+
+function findings({ entries, isCut }: AuditFindings): SafeMarkup {
+  if (entries.length === 0)
+    return html`<p role="status">${TEXTS.none}</p>${isCut ? html`<p class="notice">${TEXTS.cut}</p>` : NOTHING}`
+  return html`${isCut ? html`<p class="notice">${TEXTS.cut}</p>` : NOTHING}<div class="scrolls" tabindex="0"><table><thead><tr>${TEXTS.heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>
+${entries.map(rowOf)}</tbody></table></div>`
+}
+
+function rowOf({ at, by, what, page, verdicts, more, network = '' }: AuditEntry): SafeMarkup {
+  const left = more + Math.max(0, verdicts.length - MOST_VERDICTS)
+  return html`<tr><td>${moment(at)}</td><td>${words(by, { most: 60 })}</td><td>${TEXTS.what[what]}</td><td>${words(page, { most: 60 })}</td><td>${verdicts.slice(0, MOST_VERDICTS).map((id) => html`<a href="${link('/verdict', { id })}">${words(id, { most: 80 })}</a> `)}${left === 0 ? NOTHING : TEXTS.more(left)}</td><td>${words(network, { most: 60 })}</td></tr>`
+}

@@ -1,0 +1,143 @@
+import kafkajs from 'kafkajs'
+import { expect, it } from 'vitest'
+import type { AuditEntry } from '../../src/contracts/facts/audit.ts'
+import type { PersonRole } from '../../src/contracts/facts/person-roles.ts'
+import { startMemoryKafka } from '../../src/kit/stack/servers/memory-kafka.ts'
+import { auditLog } from '../../src/stream/audit-log.ts'
+import { topicHistory } from '../../src/stream/bounded-reader.ts'
+import { kafkaClient } from '../../src/stream/client.ts'
+import { aConsole } from './console-for-tests.ts'
+
+const { Partitioners } = kafkajs
+const T0 = Date.parse('2026-03-01T12:00:00Z')
+const entry = (by: string, seconds: number, change: Partial<AuditEntry> = {}): AuditEntry => ({
+  schema: 1,
+  at: new Date(T0 + seconds * 1_000).toISOString(),
+  by,
+  session: 's',
+  what: 'saw',
+  page: '/verdict',
+  verdicts: ['rumor~p~r1'],
+  more: 0,
+  ...change,
+})
+const SIGNAL = AbortSignal.timeout(60_000)
+
+/** The audit over these entries, in the partition that each key's is. */
+function logOf(entries: readonly unknown[], { fails = false } = {}) {
+  const read: string[] = []
+  const log = auditLog('audit', async () => ({
+    rangesOf: async () => new Map([[0, { from: 0n, to: BigInt(entries.length) }]]),
+    async read(topic, ranges, take) {
+      if (fails) throw new Error('no broker')
+      read.push(topic)
+      const { from, to } = ranges.get(0) ?? { from: 0n, to: 0n }
+      const some = entries.slice(Number(from), Number(to))
+      await take(
+        some.map((one, n) => ({
+          topic,
+          key: null,
+          value: Buffer.from(typeof one === 'string' ? one : JSON.stringify(one)),
+          partition: 0,
+          offset: String(n),
+          timestamp: T0,
+          headers: {},
+        })),
+      )
+    },
+  }))
+  return { log, read }
+}
+
+it('finds by person and subject what is not older, the newest first, and only of the tenants that are asked for', async () => {
+  const entries = [
+    entry('anna', 1),
+    entry('anna', 2, { verdicts: ['rumor~p~r1', 'rumor@acme~p~r1', 'hate~q~r3'], more: 9 }),
+    entry('ben', 3, { verdicts: ['rumor/comment~p~c1~r1'] }),
+    entry('ben', 4, { what: 'signed-in', page: '/sign-in', verdicts: [] }),
+    entry('anna', -10),
+    'no json',
+    { schema: 9 },
+  ]
+  const { log } = logOf(entries)
+  const find = async (query: { by?: string; subject?: string; tenants?: string[]; most?: number }) =>
+    (await log.find({ since: T0, most: 9, ...query }, SIGNAL)).entries.map(({ by, at, verdicts }) =>
+      [by, (Date.parse(at) - T0) / 1_000, ...verdicts].join(' '),
+    )
+  expect((await find({})).map((one) => one.split(' ', 2).join(' '))).toEqual(['ben 4', 'ben 3', 'anna 2', 'anna 1'])
+  expect(await find({ by: 'anna', subject: 'q' })).toEqual(['anna 2 hate~q~r3'])
+  expect(await find({ subject: 'p' })).toEqual([
+    'ben 3 rumor/comment~p~c1~r1',
+    'anna 2 rumor~p~r1 rumor@acme~p~r1',
+    'anna 1 rumor~p~r1',
+  ])
+  expect(await find({ subject: 'hate~q~r3' })).toEqual(['anna 2 hate~q~r3'])
+  expect(await find({ tenants: ['acme'] })).toEqual(['anna 2 rumor@acme~p~r1'])
+  expect(await find({ tenants: [] })).toEqual([])
+  expect(await log.find({ since: T0, most: 2 }, SIGNAL)).toMatchObject({ isCut: true })
+  expect(await log.find({ since: T0, most: 4 }, SIGNAL)).toMatchObject({ isCut: false })
+})
+
+it('reads no more than the newest hundred thousand, and says so', async () => {
+  const asked: unknown[] = []
+  const log = auditLog('audit', async () => ({
+    rangesOf: async () =>
+      new Map([
+        [0, { from: 7n, to: 60_000n }],
+        [1, { from: 7n, to: 900n }],
+      ]),
+    read: async (_, ranges) => void asked.push([...ranges]),
+  }))
+  expect(await log.find({ since: T0, most: 9 }, SIGNAL)).toEqual({ entries: [], isCut: true })
+  expect(asked).toEqual([
+    [
+      [0, { from: 10_000n, to: 60_000n }],
+      [1, { from: 7n, to: 900n }],
+    ],
+  ])
+})
+
+it('reads the topic of a broker, of one person one partition alone', async () => {
+  const broker = await startMemoryKafka({ say: () => {} })
+  try {
+    const kafka = kafkaClient({ brokers: [broker.settings.KAFKA_BROKERS ?? ''] }, 'audit', () => {})
+    const producer = kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner })
+    await producer.connect()
+    const people = ['anna', 'ben', 'cay', 'dan', 'eve']
+    const messages = people.map((by, n) => ({ key: by, value: JSON.stringify(entry(by, n)) }))
+    await producer.send({ topic: 'audit', messages })
+    await producer.disconnect()
+    const log = auditLog('audit', async (signal) => topicHistory(kafka, { signal }))
+    const names = async (by?: string) =>
+      (await log.find({ since: T0 - 86_400_000, most: 9, by }, SIGNAL)).entries.map((one) => one.by)
+    expect((await names()).toSorted()).toEqual(people)
+    for (const by of people) expect(await names(by)).toEqual([by])
+  } finally {
+    await broker.close()
+  }
+}, 60_000)
+
+it('is for leads, of their tenants; who reads it is noted; what cannot be read is said', async () => {
+  const { log } = logOf([
+    entry('ben <b>', 1, { network: '192.0.2.1' }),
+    entry('ben <b>', 2, { verdicts: ['rumor@acme~p~r1'] }),
+  ])
+  const console = await aConsole({ auditLog: log })
+  console.pass(T0 + 3_600_000)
+  const enter = (role: PersonRole, tenants?: string[]) =>
+    `gavel-console-8421=${console.sessions.open({ by: role, grants: [{ role, tenants }] })}`
+  expect((await console.page('/audit?days=1', enter('moderator'))).status).toBe(403)
+  const lead = enter('lead', ['default'])
+  const empty = await console.page('/audit', lead)
+  expect(empty.text).not.toContain('ben')
+  expect(empty.text).toContain('href="/audit"')
+  const { text } = await console.page('/audit?days=1', lead)
+  expect(text).toContain('ben &lt;b&gt;')
+  expect(text).toContain('192.0.2.1')
+  expect(text).toContain('/verdict?id=rumor%7Ep%7Er1')
+  expect(text).not.toContain('acme')
+  expect(console.audited.at(-1)).toMatchObject({ by: 'lead', what: 'saw', page: '/audit', verdicts: ['rumor~p~r1'] })
+  const away = await aConsole({ auditLog: logOf([], { fails: true }).log })
+  const cookie = `gavel-console-8421=${away.sessions.open({ by: 'lea', grants: [{ role: 'lead' }] })}`
+  expect(await away.page('/audit?days=1', cookie)).toMatchObject({ status: 503 })
+})
