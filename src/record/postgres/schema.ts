@@ -10,6 +10,9 @@ import type { Database, Sql } from './connection.ts'
 /** Raised when the tables change: a record of the form before is brought forward where it lies, any other is rebuilt from the topics. */
 const FORM = 'postgres-3'
 const EARLIER = 'postgres-2'
+const INDEXES = `${reviewIndexes('decider')}
+  CREATE INDEX IF NOT EXISTS rulings_labelled ON rulings (protocol, label, doc);
+`
 /** Partitions of the keys, which are written anew one by one after deletions. */
 export const KEY_PARTS = 16
 
@@ -159,7 +162,7 @@ export async function prepared(db: Database, schema: string, drawKey: string | u
     if (found?.made) {
       const [earlier] = await sql.rows("UPDATE meta SET v = ? WHERE k = 'form' AND v = ? RETURNING v", FORM, EARLIER)
       if (earlier !== undefined) await statements(sql, FORWARD)
-      return statements(sql, LEDGER + reviewIndexes('decider') + NOTED)
+      return statements(sql, LEDGER + INDEXES + NOTED)
     }
     if (found?.other)
       throw new OperatorError(
@@ -168,7 +171,7 @@ export async function prepared(db: Database, schema: string, drawKey: string | u
     // Who may not create schemas may have been given this one.
     if (!found?.there) await sql.run(`CREATE SCHEMA ${schema}`)
     await statements(sql, TABLES)
-    await statements(sql, LEDGER + reviewIndexes('decider') + NOTED)
+    await statements(sql, LEDGER + INDEXES + NOTED)
     await sql.run('ALTER TABLE keys ALTER key SET STATISTICS 0')
     for (let part = 0; part < KEY_PARTS; part++) await keyPart(sql, part)
     for (const counter of COUNTERS) await sql.run('INSERT INTO counters VALUES (?, 0)', counter)

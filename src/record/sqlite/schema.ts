@@ -10,7 +10,9 @@ import { reviewIndexes } from '../queue-filter.ts'
 /** Raised when the tables change: a file of the form before is brought forward where it lies, any other is rebuilt from the topics. */
 const FORM = 3
 const EARLIER = 2
-const INDEXES = reviewIndexes("json_extract(json, '$.decision.by')")
+const INDEXES = `${reviewIndexes("json_extract(json, '$.decision.by')")}
+  CREATE INDEX IF NOT EXISTS rulings_protocol ON rulings (protocol);
+`
 
 /** Images that people look at, how each wants them covered, and how many were uncovered. */
 const FOR_PEOPLE = `
