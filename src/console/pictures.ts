@@ -58,18 +58,24 @@ export class SubjectPictures {
   /** How each stands now. Nothing is fetched. */
   states(file: CaseFile): Promise<PictureState[]> {
     const judged = judgedIn(file)
+    return Promise.all(mediaOf(file).map((medium) => this.#stateOf(file, medium, judged)))
+  }
+
+  /** How the nth stands; null if there is none of this number. */
+  async state(file: CaseFile, nth: number): Promise<PictureState | null> {
+    const medium = mediaOf(file)[nth]
+    return medium === undefined ? null : this.#stateOf(file, medium, judgedIn(file))
+  }
+
+  async #stateOf(file: CaseFile, medium: Medium, judged: ReadonlyMap<string, string>): Promise<PictureState> {
     const { store, clock } = this.#parts
-    return Promise.all(
-      mediaOf(file).map(async (medium) => {
-        const { url } = medium
-        const shown = judged.get(url ?? '')
-        const state = { medium, judged: shown ?? medium.sha256?.toLowerCase() ?? null, isShown: shown !== undefined }
-        if (url === undefined) return { ...state, kept: null, why: TEXTS.pictures.noAddress }
-        const { subject } = file.row
-        const kept = await store.picture(subject, addressOf(url), clock())
-        return { ...state, kept, why: kept === null ? this.#whyNot(nameOf(subject, url)) : null }
-      }),
-    )
+    const { url } = medium
+    const shown = judged.get(url ?? '')
+    const state = { medium, judged: shown ?? medium.sha256?.toLowerCase() ?? null, isShown: shown !== undefined }
+    if (url === undefined) return { ...state, kept: null, why: TEXTS.pictures.noAddress }
+    const { subject } = file.row
+    const kept = await store.picture(subject, addressOf(url), clock())
+    return { ...state, kept, why: kept === null ? this.#whyNot(nameOf(subject, url)) : null }
   }
 
   /** The nth picture, fetched if need be; or why it can't be shown. Null if there is none of this number. */

@@ -133,8 +133,7 @@ export function picturePages(parts: PostViewParts): Page[] {
   }
   const note = async (file: CaseFile, nth: number, by: string): Promise<void> => {
     const harm = harmOf(file, kinds)
-    const state = (await pictures.states(file))[nth]
-    if (harm === null && state?.isShown !== false) return
+    if (harm === null && (await pictures.state(file, nth))?.isShown !== false) return
     const { tenant, subjectId } = file.row.verdict
     const at = clock()
     const name = JSON.stringify([by, tenant, subjectId, nth])
@@ -165,8 +164,8 @@ export function picturePages(parts: PostViewParts): Page[] {
       isByItself: true,
       async answer({ query, session }): Promise<PageAnswer> {
         const asked = await read(query, session)
-        const state = asked === null ? undefined : (await pictures.states(asked.file))[asked.nth]
-        return { news: state === undefined ? null : saying(state) }
+        const state = asked === null ? null : await pictures.state(asked.file, asked.nth)
+        return { news: state === null ? null : saying(state) }
       },
     },
   ]

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { caseFile } from '../../src/console/case-file.ts'
 import { SubjectPictures } from '../../src/console/pictures.ts'
 import { picturesAhead } from '../../src/console/post-view.ts'
@@ -118,6 +118,18 @@ it.each(['hate', 'non-hate'])('no cover tells who gives a second opinion whether
     text.split('it may be harmful').length - 1,
     /judged hate|not decided|no model has seen/i.test(text),
   ]).toEqual([true, 2, 2, false])
+})
+
+it('of a post with many images each is read for itself', async () => {
+  const { console, enter } = await withImages()
+  const media = Array.from({ length: 16 }, (_, n) => ({ kind: 'image' as const, url: `https://images.example/${n}` }))
+  const verdict = { protocol: 'safety', subjectId: 'm', tenant: 'acme', label: 'safe', decidedBy: 'consensus' } as const
+  const id = encodeURIComponent((await console.judged({ verdict, post: { media } })).id)
+  const cookie = enter('anna', 'moderator', ['acme'])
+  const reads = vi.spyOn(console.record.pictures, 'picture')
+  for (const path of [`/picture?id=${id}&n=3`, `/picture/news?id=${id}&n=3`])
+    expect((await console.ask(path, { headers: { cookie } })).status).toBe(200)
+  expect(reads.mock.calls.length).toBeLessThanOrEqual(3)
 })
 
 it('an image that no model was shown is said to be so, though its message names its hash', async () => {
