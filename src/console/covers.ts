@@ -7,7 +7,7 @@ import type { ProtocolGuides } from './kinds.ts'
 import type { Page, PageAnswer } from './page.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
-import { html, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
+import { html, link, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
 
 /** Why something may harm who sees it, and under which label that counts. */
 export interface Harm {
@@ -42,10 +42,19 @@ export function mayHarm(protocols: readonly string[], kinds: ProtocolGuides): bo
 
 /**
  * Something that is covered until somebody uncovers it. Of all covers of a page one is open at a time; `open`: what stands in its place
- * while it is closed.
+ * while it is closed; `uncovered`: where it is said that it was uncovered, for words that count as exposure then.
  */
-export function covered(why: string, inside: TemplatePart, instead: TemplatePart = NOTHING): SafeMarkup {
-  return html`<details class="covered" name="covered"><summary>${instead}<span>${why}</span></summary>${inside}</details>`
+export function covered(
+  why: string,
+  inside: TemplatePart,
+  { instead = NOTHING, uncovered = '' }: { instead?: TemplatePart; uncovered?: string } = {},
+): SafeMarkup {
+  return html`<details class="covered" name="covered"${uncovered === '' ? NOTHING : html` data-counts="${uncovered}"`}><summary>${instead}<span>${why}</span></summary>${inside}</details>`
+}
+
+/** Where a page's script says that the words of a verdict's subject were uncovered. */
+export function uncoveredAt(verdict: string): string {
+  return link('/uncovered', { id: verdict })
 }
 
 interface CoverParts {

@@ -1,6 +1,6 @@
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { RecordedRow, RecordFilter } from '../contracts/ports/record.ts'
-import { covered, harmIn } from './covers.ts'
+import { covered, harmIn, uncoveredAt } from './covers.ts'
 import { howDecided, type ProtocolGuides, sayingOf, toneOf } from './kinds.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
@@ -65,6 +65,8 @@ export interface RowData {
   readonly subject: string
   readonly id: string
   readonly href: string
+  /** Where it is said that its subject's words were uncovered. */
+  readonly uncovered: string
   /** ISO 8601. */
   readonly at: string
   readonly label: string
@@ -95,6 +97,7 @@ export function rowData(row: RecordedRow, { kinds, disturbing }: Lists): RowData
     subject: carriedId(verdict.subjectId),
     id: carriedId(id),
     href: link('/verdict', { id }),
+    uncovered: uncoveredAt(id),
     at: timing.decidedAt,
     label: shown(sayingOf(verdict), 64),
     tone: toneOf(verdict, kinds),
@@ -121,7 +124,11 @@ function postOf(verdicts: readonly RowData[]): TemplatePart {
   if (spoken === null) return postMarkup(newest, NO_WORDS, verdicts.map(verdictMarkup))
   const said = html`<p class="row-words">${words(spoken, { lang: newest.lang })}</p>`
   const why = verdicts.find(({ hidden }) => hidden !== null)?.hidden ?? null
-  return postMarkup(newest, why === null ? said : covered(why, said), verdicts.map(verdictMarkup))
+  return postMarkup(
+    newest,
+    why === null ? said : covered(why, said, { uncovered: newest.uncovered }),
+    verdicts.map(verdictMarkup),
+  )
 }
 
 const NO_WORDS = html`<p class="row-words none faint">${TEXTS.live.noWords}</p>`
@@ -138,7 +145,17 @@ function verdictMarkup({ id, href, label, tone, protocol, how, decided }: RowDat
 /** What a script fills with the data of a row: a post, and its verdict. */
 export function rowTemplate(): SafeMarkup {
   const nothing = { id: '', href: '', at: '1970-01-01T00:00:00Z', label: '', tone: 'plain', protocol: '', how: '' }
-  const data = { ...nothing, thread: '', words: '', hidden: null, lang: '', of: '', subject: '', decided: '' }
+  const data = {
+    ...nothing,
+    thread: '',
+    words: '',
+    hidden: null,
+    lang: '',
+    of: '',
+    subject: '',
+    decided: '',
+    uncovered: '',
+  }
   const said = html`<p class="row-words">${words('')}</p>`
   return html`<template>${postMarkup(data, [said, covered('', said), NO_WORDS], verdictMarkup(data))}</template>`
 }

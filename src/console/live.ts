@@ -220,7 +220,14 @@ ${box('contested', TEXTS.live.contested, query.has('contested'))}${box('degraded
 <button type="button" class="pause" data-pause="${TEXTS.live.pause}" data-resume="${TEXTS.live.resume}" hidden>${TEXTS.live.pause}</button></form></div>
 ${strip}
 <p class="fresh" role="status" data-stopped="${TEXTS.live.stopped}" data-far="${TEXTS.live.far}"></p>
-${rows.length === 0 ? html`<p class="none">${TEXTS.live.none}</p>` : NOTHING}
+${rows.length === 0 ? noneMarkup([...query.values()].some((value) => value !== '')) : NOTHING}
 <ol class="rows dense" data-stream="${stream}" data-after="${at}">${rowsOf(rows, lists)}</ol>${rowTemplate()}
 ${last === undefined ? NOTHING : html`<p><a href="${link('/live', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`
+}
+
+function noneMarkup(isFiltered: boolean): SafeMarkup {
+  const { none, noneFits, isItRunning, everything } = TEXTS.live
+  return isFiltered
+    ? html`<p class="none">${noneFits} <a href="/live">${everything}</a></p>`
+    : html`<p class="none">${none} <a href="/health">${isItRunning}</a></p>`
 }

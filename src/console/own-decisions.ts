@@ -112,7 +112,7 @@ function isUndoable({ isCurrent, isOpinion, label }: OwnDecision): boolean {
 /** What one decided, with a way back. */
 function ownBody(all: readonly OwnDecision[], session: Session): SafeMarkup {
   return html`<h1>${TEXTS.review.mine}</h1><p>${TEXTS.review.mineSays}</p>
-${all.length === 0 ? html`<p>${TEXTS.review.noneOfMine}</p>` : NOTHING}
+${all.length === 0 ? html`<p>${TEXTS.review.noneOfMine} <a href="/review">${TEXTS.review.title}</a></p>` : NOTHING}
 <ol class="rows">${all.map(
     (
       one,

@@ -3,7 +3,7 @@ import type { CoverChoice, ReviewPictures } from '../contracts/ports/pictures.ts
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
-import { breakNotice, COVERS_BY_DEFAULT, covered, harmOf, mayHarm } from './covers.ts'
+import { breakNotice, COVERS_BY_DEFAULT, covered, harmOf, mayHarm, uncoveredAt } from './covers.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import type { Page, PageAnswer } from './page.ts'
 import { describedAs, isChanged, isUnseen, mediaOf, type PictureState, type SubjectPictures } from './pictures.ts'
@@ -55,6 +55,7 @@ export async function postCard(
     states.some(({ kept, why: cannot, ...state }) => (kept !== null || cannot !== null) && isUnseen({ ...state, kept }))
   const card = claimCard(file.thread.post, {
     cover: choice.covered === 'none' ? null : why,
+    uncovered: uncoveredAt(file.row.verdict.id),
     pictures: html`${states.map((state, nth) => figure(state, nth, of))}${isMarked ? html`<p class="notice">${TEXTS.pictures.undecidable}</p>` : NOTHING}${states.length === 0 ? NOTHING : below}`,
   })
   const pause = isItem ? await breakNotice(session.by, { people, clock, breakAfter }) : NOTHING
@@ -87,7 +88,7 @@ function figure(
     choice.cover === 'blank'
       ? NOTHING
       : html`<span class="cover ${choice.cover}"><img src="${at('cover')}" alt=""></span>`
-  const body = isCovered ? covered(`${title}: ${because}`, image, cover) : image
+  const body = isCovered ? covered(`${title}: ${because}`, image, { instead: cover }) : image
   const news = link('/picture/news', { id, n: String(nth) })
   return html`<figure class="picture" data-news-of="${news}" data-well="${WELL}">${state.why === null ? body : NOTHING}<figcaption>${caption(state, isCovered && state.why === null ? null : title)}</figcaption></figure>`
 }
@@ -120,7 +121,7 @@ const NO_PICTURE = {
 } as const
 /** What a picture that no model has seen counts as, where nothing else says that it may harm. */
 const UNSEEN = 'unseen'
-/** Loaded again within this time, a picture is counted once, in ms; most that are remembered. */
+/** Uncovered again within this time, it is counted once, in ms; most that are remembered. */
 const [COUNTED_MS, MOST] = [60_000, 10_000]
 
 /** Pictures, and how they stand, for the pages that show them. */
@@ -131,12 +132,14 @@ export function picturePages(parts: PostViewParts): Page[] {
     const file = await caseFile(query.get('id') ?? '', { record, kinds, session })
     return file === null ? null : { file, nth: placeIn(query, 'n') }
   }
-  const note = async (file: CaseFile, nth: number, by: string): Promise<void> => {
+  /** Counts what may harm, once in a while: a picture, or the words. */
+  const note = async (file: CaseFile, part: number | 'words', by: string): Promise<void> => {
     const harm = harmOf(file, kinds)
-    if (harm === null && (await pictures.state(file, nth))?.isShown !== false) return
+    const isUnshown = part !== 'words' && (await pictures.state(file, part))?.isShown === false
+    if (harm === null && !isUnshown) return
     const { tenant, subjectId } = file.row.verdict
     const at = clock()
-    const name = JSON.stringify([by, tenant, subjectId, nth])
+    const name = JSON.stringify([by, tenant, subjectId, part])
     if (at - (counted.get(name) ?? Number.NEGATIVE_INFINITY) < COUNTED_MS) return
     counted.set(name, at)
     for (const oldest of counted.keys()) if (counted.size > MOST) counted.delete(oldest)
@@ -155,6 +158,17 @@ export function picturePages(parts: PostViewParts): Page[] {
         if (query.get('part') === 'cover') return { image: picture.cover }
         await note(asked.file, asked.nth, session.by)
         return { image: picture.picture }
+      },
+    },
+    {
+      method: 'GET',
+      path: '/uncovered',
+      right: 'see',
+      isCostly: true,
+      async answer({ query, session }): Promise<PageAnswer> {
+        const asked = await read(query, session)
+        if (asked !== null) await note(asked.file, 'words', session.by)
+        return { news: null }
       },
     },
     {

@@ -4,7 +4,7 @@ export const QUALITY_TEXTS = {
   rates: 'How often verdicts are wrong',
   ratesSay:
     'Told from what was drawn at random, in the order in which it was drawn. What is drawn and not yet looked at stands beside each share; the link leads to the first, which holds up the rest.',
-  noRates: 'Nothing is drawn yet. review.auditShare says how much is.',
+  noRates: 'Nothing is drawn yet. Set review.auditShare to the share of verdicts that people should audit.',
   rateHeads: ['Protocol', 'Drawn to see', 'Of', 'Share, with its 95 % interval', 'Counted', 'Waits'],
   purposes: {
     audit: 'machine wrong',
@@ -23,5 +23,5 @@ export const QUALITY_TEXTS = {
   peopleHeads: ['Person', 'Decisions', 'Second opinions', 'Blind agreement', 'Golden items', 'Overturned by others'],
   days: (days: number) => `${days} days`,
   tooFew: 'too few to tell',
-  noPeople: 'Nobody has decided anything in this time.',
+  noPeople: 'Nobody has decided anything in this time. Choose a longer one, or begin in Review.',
 } as const

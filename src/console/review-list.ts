@@ -12,7 +12,7 @@ import {
   type ReviewItem,
   type ReviewPost,
 } from '../contracts/ports/review.ts'
-import { covered, mayHarm } from './covers.ts'
+import { covered, mayHarm, uncoveredAt } from './covers.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import { type DisturbingSubjects, field, options } from './lists.ts'
 import { viewsSection } from './saved-views.ts'
@@ -180,9 +180,10 @@ function postWords(post: ReviewPost, { disturbing, rows, kinds, isLabelAfter }: 
   disturbing.see(own)
   const why = own.map((row) => disturbing.because(row)).find((one) => one !== null)
   const hidden = post.items.filter((item) => isBlind(item) || isLabelAfter(item)).map(({ protocol }) => protocol)
-  if (mayHarm(hidden, kinds)) return covered(TEXTS.review.hidden, said)
+  const uncovered = uncoveredAt(post.items[0]?.verdict ?? '')
+  if (mayHarm(hidden, kinds)) return covered(TEXTS.review.hidden, said, { uncovered })
   if (why === undefined) return said
-  return covered(hidden.length > 0 ? TEXTS.review.hidden : why, said)
+  return covered(hidden.length > 0 ? TEXTS.review.hidden : why, said, { uncovered })
 }
 
 /** To whom a post is assigned. */

@@ -70,6 +70,7 @@ ${searchForm(query, asked, kinds)}
 <p role="status">${found.length === MOST ? `${TEXTS.search.newest} ` : ''}${TEXTS.search.found(readable.length)}</p>
 ${stoppedEarly ? html`<p class="notice">${TEXTS.search.stopped}</p>` : NOTHING}
 ${reindexing ? html`<p class="notice">${TEXTS.search.reindexing}</p>` : NOTHING}
+${readable.length === 0 ? html`<p>${TEXTS.search.none} <a href="/search">${TEXTS.search.everything}</a></p>` : NOTHING}
 <ol class="rows">${rowsOf(readable, { kinds, disturbing })}</ol>
 ${last === undefined ? NOTHING : html`<p><a href="${link('/search', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
       }

@@ -14,17 +14,17 @@ export const THREAD_PAGE = 50
 
 /**
  * The post or reply as people read it: who, when, in which language, and its pictures. `cover`: why its words are covered; null if
- * they are not.
+ * they are not; `uncovered`: where it is said that they were uncovered.
  */
 export function claimCard(
   post: Post,
-  { cover = null, pictures }: { cover?: string | null; pictures: TemplatePart },
+  { cover = null, uncovered = '', pictures }: { cover?: string | null; uncovered?: string; pictures: TemplatePart },
 ): SafeMarkup {
   const { lang = '', author, authorSince, createdAt, hateSpeech, clips = [] } = post
   const said = html`${when(hateSpeech, (quoted) => html`<p class="faint">${TEXTS.verdict.answers}</p><blockquote>${words(quoted)}</blockquote>`)}
 <div class="claim-words">${words(post.text, { lang })}</div>`
   return html`<article class="claim"><h2>${hateSpeech === undefined ? TEXTS.verdict.claim : TEXTS.verdict.reply}</h2>
-${cover === null ? said : covered(cover, said)}
+${cover === null ? said : covered(cover, said, { uncovered })}
 ${pictures}
 ${clips.map(({ kind, transcript }) => html`<p class="image"><span class="faint">${TEXTS.verdict[kind]}</span> ${words(transcript ?? TEXTS.verdict.noWords, { most: 1_000 })}</p>`)}
 <p class="faint">${words(author ?? TEXTS.verdict.unknown, { most: 60 })} · ${moment(createdAt)}${lang === '' ? NOTHING : html` · ${words(lang, { most: 20 })}`}${when(authorSince, (since) => html` · ${TEXTS.verdict.joined} ${moment(since)}`)}</p></article>`
@@ -116,7 +116,7 @@ export function threadBody(
   return html`<h1>${TEXTS.thread.title}</h1>
 <p><a href="${link('/verdict', { id: verdictId })}">${TEXTS.thread.back}</a></p>
 ${card}
-<p class="faint">${TEXTS.thread.from(Math.min(from + 1, all), to, all)}</p>
+<p class="faint">${all === 0 ? TEXTS.thread.none : TEXTS.thread.from(Math.min(from + 1, all), to, all)}</p>
 <ol class="comments">${thread.comments.slice(from, to).map((comment, at) => commentItem(comment, from + at, thread, weighed))}</ol>
 <p>${from > 0 ? html`<a href="${page(Math.max(0, from - THREAD_PAGE))}">${TEXTS.thread.before}</a> ` : NOTHING}${to < all ? html`<a href="${page(to)}">${TEXTS.thread.next}</a>` : NOTHING}</p>`
 }

@@ -38,7 +38,7 @@ interface VerdictParts {
 
 const NOTHING_HERE: PageAnswer = {
   title: TEXTS.wrong.nothing.title,
-  body: html`<h1>${TEXTS.wrong.nothing.title}</h1><p>${TEXTS.wrong.nothing.says}</p>`,
+  body: html`<h1>${TEXTS.wrong.nothing.title}</h1><p>${TEXTS.wrong.nothing.says} <a href="/search">${TEXTS.search.title}</a></p>`,
   status: 404,
 }
 

@@ -62,6 +62,24 @@ it('an image is for who may see its post, and is counted for them and their lead
   ])
 })
 
+it('words that may harm are counted when somebody uncovers them, once a minute, and of no other tenant', async () => {
+  const { console, enter } = await withImages()
+  const of = (subjectId: string, label: string) =>
+    console.judged({ verdict: { protocol: 'hate', tenant: 'acme', subjectId, label } })
+  const [harmful, harmless] = [await of('h', 'hate'), await of('n', 'non-hate')]
+  const [anna, cora] = [enter('anna', 'moderator', ['acme']), enter('cora', 'moderator', ['globex'])]
+  const uncover = (id: string, cookie: string) => console.page(`/uncovered?id=${id}`, cookie)
+  for (const cookie of [anna, anna, cora]) expect((await uncover(harmful.id, cookie)).status).toBe(204)
+  await uncover(harmless.id, anna)
+  const counted = () => console.record.pictures.exposures({ since: 0 })
+  expect(await counted()).toMatchObject([{ person: 'anna', label: 'hate', uncovered: 1 }])
+  console.pass(MINUTE)
+  await uncover(harmful.id, anna)
+  expect(await counted()).toMatchObject([{ person: 'anna', label: 'hate', uncovered: 2 }])
+  for (const path of ['/live', `/verdict?id=${harmful.id}`])
+    expect((await console.page(path, anna)).text).toContain('data-counts="/uncovered?id=hate')
+})
+
 it('a break is offered after so many minutes of the last hour, and no sooner', async () => {
   const { console, enter } = await withImages()
   const cookie = enter('anna', 'moderator', ['acme'])

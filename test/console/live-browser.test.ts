@@ -51,6 +51,15 @@ it('twelve posts, each with all its verdicts in one row, stand in a window of 90
     await page.locator('.row.new[data-subject=p3]').waitFor()
     expect(await rows.count()).toBe(14)
     expect(await rows.first().locator('.found .label').allTextContents()).toEqual(['rumor', 'safe', 'non-hate'])
+
+    // Words that may harm count as exposure once they are uncovered, also in a row that came by itself.
+    const exposed = () => console.record.pictures.exposures({ since: 0 })
+    await judged('harmful', 'hate', 'hate')
+    const cover = page.locator('.row[data-subject=harmful] > details')
+    await cover.waitFor()
+    expect(await exposed()).toEqual([])
+    await cover.locator('summary').click()
+    await expect.poll(exposed, { timeout: 10_000 }).toMatchObject([{ person: 'anna', label: 'hate', uncovered: 1 }])
     expect(wrong).toEqual([])
   } finally {
     await console.close()

@@ -15,6 +15,7 @@ const PAGES: Readonly<Record<string, PersonRole>> = {
   'GET /verdict/file': 'viewer',
   'GET /verdict/news': 'viewer',
   'GET /thread': 'viewer',
+  'GET /uncovered': 'viewer',
   'GET /quality': 'lead',
   'GET /audit': 'lead',
   'GET /search': 'viewer',

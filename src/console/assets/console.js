@@ -85,11 +85,12 @@ function live(list) {
   }
 
   /** What one verdict of a post hides is hidden, whatever others say. */
-  const hide = (item, why) => {
+  const hide = (item, { hidden: why, uncovered }) => {
     const open = part(':scope > p.row-words:not(.none)', item)
     if (why === null || open === null) return
     const closed = part('details').cloneNode(true)
     part('summary span', closed).textContent = why
+    closed.dataset.counts = uncovered
     open.replaceWith(closed)
     part('p', closed).replaceWith(open)
   }
@@ -104,7 +105,7 @@ function live(list) {
     for (const data of waiting.splice(0, Math.ceil(ROWS_A_SECOND / 4))) {
       const item = [...list.children].find((one) => one.dataset.thread === data.thread) ?? post(data)
       speak(item, data)
-      hide(item, data.hidden)
+      hide(item, data)
       each('.found', (old) => old.dataset.protocol === data.protocol && old.remove(), item)
       part('.verdicts', item).prepend(verdict(data))
       part('time', item).dateTime = data.at

@@ -32,6 +32,15 @@ each('[data-hover] details.covered', (one) => {
   })
 })
 
+// Words that may harm count once they are uncovered; pictures when they are loaded.
+document.addEventListener(
+  'toggle',
+  ({ target }) => {
+    if (target.open && target.matches('details[data-counts]')) void fetch(target.dataset.counts, { redirect: 'manual' })
+  },
+  true,
+)
+
 each('figure[data-news-of]', (figure) => {
   const state = figure.querySelector('.state')
   const say = async () => {
