@@ -85,12 +85,12 @@ it('health shows in small what the dashboards show: rates since the look before,
   const figures = history.figures(status(4, 25, { lag: null, openCases: 7 }))
   const told = Object.fromEntries(figures.map(({ name, value, values, most }) => [name, { value, values, most }]))
   expect(told).toMatchObject({
-    'Verdicts a minute': { value: '10', values: [0, 60, 0, 10], most: 'max 60' },
-    'Unread messages': { value: '?', values: [10, 10, 10, 0], most: 'max 10' },
+    'Verdicts / min': { value: '10', values: [0, 60, 0, 10], most: 'max 60' },
+    Unread: { value: '?', values: [10, 10, 10, 0], most: 'max 10' },
     'Oldest wait': { value: '?', most: 'max 2 s' },
     'At models': { value: '3' },
     'Open cases': { value: '7', values: [0, 0, 0, 7] },
-    'US$ a minute': { value: '0.10' },
+    'US$ / min': { value: '0.10' },
   })
   for (let minute = 5; minute < 200; minute++) history.note(status(minute, minute))
   expect(history.figures(status(200, 200))[0]?.values.length).toBe(61)
