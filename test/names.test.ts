@@ -3,8 +3,8 @@ import ts from 'typescript'
 import { expect, it } from 'vitest'
 import { PROJECT } from '../config/load.ts'
 
-/** Objects made without a prototype, by the names of their types: these inherit nothing. */
-const BARE = new Set(['HeaderTable', 'LooseObject', 'Tree'])
+/** By the names of their types: objects made without a prototype, which inherit nothing, and those with names of our own schemas alone. */
+const BARE = new Set(['HeaderTable', 'LooseObject', 'SchemaFields', 'Tree'])
 /** Of the service itself; local servers, the understudy and the bench are told no name from outside. */
 const LOOKED_AT = /^(src\/(?!kit\/(stack|understudy|bench)\/)|consumers\/|producers\/|config\/)/
 const HELPER = 'src/contracts/facts/entry-of.ts'

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { entryOf } from '../contracts/facts/entry-of.ts'
 import { type Clause, policyText } from './policy-text.ts'
 
 /** A policy that people wrote, as it was read. */
@@ -81,7 +82,7 @@ function checkIds(clauses: readonly Clause[], fault: (line: number, why: string)
     }
     if (id.length > MOST_ID_CHARS)
       fault(line, `the id ${id.slice(0, MOST_ID_CHARS)}… is longer than ${MOST_ID_CHARS} characters`)
-    const look = id.toLowerCase().replace(/[oil]/g, (letter) => LOOK_ALIKE[letter] ?? letter)
+    const look = id.toLowerCase().replace(/[oil]/g, (letter) => entryOf(LOOK_ALIKE, letter) ?? letter)
     const other = known.get(look)
     if (other !== undefined)
       fault(

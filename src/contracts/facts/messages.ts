@@ -15,6 +15,7 @@ import {
   optionalId,
   type ReadField,
   readOptional,
+  type SchemaFields,
   since,
   words,
 } from './odd-fields.ts'
@@ -108,7 +109,7 @@ function arriving<Message extends z.ZodObject>(optional: Readonly<Record<string,
       return { id, postId: postId ?? undefined, tenant: tenant ?? undefined, createdAt, deleted }
     }
     const living = deleted === undefined || deleted === null || deleted === false
-    const value: Record<string, unknown> = {}
+    const value: SchemaFields = {}
     for (const name of names) {
       const one = entryOf(given, name)
       if (one !== undefined && !(living && name === 'deleted')) value[name] = one

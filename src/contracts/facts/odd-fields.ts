@@ -30,6 +30,9 @@ export function isWords({ field, why }: OddField): boolean {
   return why !== UNKNOWN && /^(text|hateSpeech)$|\.(alt|transcript)$/.test(field)
 }
 
+/** Fields by names that our own schemas have, never by names of the message. */
+export type SchemaFields = { [name: string]: unknown }
+
 /** Odd fields in words, for `degraded`. */
 export function describeOddFields(odd: readonly OddField[] = []): string[] {
   return odd.map(({ field, why }) => `${field}: ${why}`)
@@ -51,7 +54,7 @@ export function readOptional(
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const given = value as Record<string, unknown>
   const odd: OddField[] = []
-  const read: Record<string, unknown> = {
+  const read: SchemaFields = {
     ...given,
     tenant: given.tenant ?? undefined,
     postId: given.postId ?? undefined,
