@@ -205,6 +205,8 @@ export type Decision = About & {
   readonly golden?: 'key' | 'answer'
   /** The reason's code, by the platform's own list. */
   readonly code?: string
+  /** How long it was shown to them before they decided. */
+  readonly seconds?: number
   /** The label in force was shown before they chose. */
   readonly sawLabel?: boolean
   /** An image could not be shown to the person as it was judged. */

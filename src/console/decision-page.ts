@@ -92,6 +92,8 @@ interface Decision {
   readonly withdraw?: true
   readonly opinion?: true
   readonly golden?: 'key' | 'answer'
+  /** How long they had it before them. */
+  readonly seconds?: number
   /** The reason's code. */
   readonly code?: string
   /** The label in force was shown before they chose. */

@@ -1,4 +1,5 @@
 import type { Clock } from '../contracts/ports/clock.ts'
+import type { Exposure, ReviewPictures } from '../contracts/ports/pictures.ts'
 import type { DrawnRate, PersonQuality, ReviewQueue } from '../contracts/ports/review.ts'
 import type { Page } from './page.ts'
 import { QUALITY_TEXTS as TEXTS } from './quality-texts.ts'
@@ -11,9 +12,11 @@ const PERIODS = [7, 30, 90] as const
 /** How often machines are wrong, by what chance drew, and how people decide: for leads, of their tenants. */
 export function qualityPage({
   queue,
+  exposed,
   clock,
 }: {
   readonly queue: Pick<ReviewQueue, 'drawnRates' | 'peopleQuality'>
+  readonly exposed: Pick<ReviewPictures, 'exposures'>
   readonly clock: Clock
 }): Page {
   return {
@@ -24,13 +27,15 @@ export function qualityPage({
     async answer({ query, session: { tenants } }) {
       const days = PERIODS.find((one) => String(one) === query.get('days')) ?? PERIODS[0]
       const until = clock()
-      const [rates, people] = await Promise.all([
+      const since = until - days * DAY_MS
+      const [rates, people, exposures] = await Promise.all([
         queue.drawnRates(tenants),
-        queue.peopleQuality({ since: until - days * DAY_MS, until }, tenants),
+        queue.peopleQuality({ since, until }, tenants),
+        exposed.exposures({ since, tenants }),
       ])
       return {
         title: TEXTS.title,
-        body: html`<h1>${TEXTS.title}</h1>${ratesSection(rates)}${peopleSection(people, days)}`,
+        body: html`<h1>${TEXTS.title}</h1>${ratesSection(rates)}${peopleSection(people, exposures, days)}`,
       }
     },
   }
@@ -59,9 +64,11 @@ ${
 }</section>`
 }
 
-function peopleSection(people: readonly PersonQuality[], days: number): SafeMarkup {
+function peopleSection(people: readonly PersonQuality[], exposures: readonly Exposure[], days: number): SafeMarkup {
   const told = (share: PersonQuality['overturned']) =>
     share === null ? TEXTS.tooFew : TEXTS.times(share.times, share.of)
+  const uncovered = (by: string) =>
+    exposures.filter(({ person }) => person === by).reduce((sum, one) => sum + one.uncovered, 0)
   return html`<section aria-labelledby="people"><h2 id="people">${TEXTS.people(days)}</h2><p>${TEXTS.peopleSay}</p>
 <p>${PERIODS.map((one) => html`<a href="${link('/quality', { days: String(one) })}"${one === days ? html` aria-current="page"` : NOTHING}>${TEXTS.days(one)}</a> `)}</p>
 ${
@@ -69,13 +76,15 @@ ${
     ? html`<p>${TEXTS.noPeople}</p>`
     : tableOf(
         TEXTS.peopleHeads,
-        people.map(({ by, decisions, opinions, blindAgreement, golden, overturned }) => [
+        people.map(({ by, decisions, opinions, blindAgreement, golden, overturned, seconds }) => [
           words(by, { most: 60 }),
           decisions,
           opinions,
           told(blindAgreement),
           told(golden),
           told(overturned),
+          seconds ?? TEXTS.tooFew,
+          uncovered(by),
         ]),
       )
 }</section>`

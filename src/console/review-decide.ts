@@ -37,10 +37,11 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   const { subject, protocol } = item
   const only = form.get('only') ?? ''
   const filled = filledIn(form, parts.codes)
+  const since = form.get('since') ?? ''
   const again = async (says: string): Promise<PageAnswer> => {
     const post = await desk.postOf(item.verdict, session)
     if (post === null) return { to: link('/review', { said: 'gone' }) }
-    const refused = { id: item.verdict, says, filled }
+    const refused = { id: item.verdict, says, filled, since }
     const body = await itemBody(
       post,
       { ...parts, session, only, copiesOf: (one) => desk.copiesOf(one, session), canAssign: parts.casework !== null },
@@ -66,6 +67,7 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
       sawLabel: !isOpinion && !isUnseen && item.label !== null,
       ...(isOpinion ? { opinion: true } : {}),
       ...(reserved.golden === true ? { golden: 'answer' } : {}),
+      ...timeSince(since, clock()),
     },
     parts,
     signal,
@@ -167,4 +169,12 @@ function filledIn(form: URLSearchParams, codes: ReasonCodes): FilledForm {
 /** The verdict that a decision brought about; null if it did not, or nobody heard of it. */
 function verdictOf(outcome: DecisionResult | null): string | null {
   return outcome?.outcome === 'stands' ? outcome.verdict : null
+}
+
+const DAY_S = 86_400
+
+/** How long somebody had an item before them; nothing where the form does not say, or a clock was set back. */
+function timeSince(since: string, now: number): { seconds?: number } {
+  const seconds = since === '' ? Number.NaN : Math.round((now - Number(since)) / 1_000)
+  return seconds >= 0 && seconds <= DAY_S ? { seconds } : {}
 }

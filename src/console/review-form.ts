@@ -29,18 +29,20 @@ export interface JudgeForm {
   /** What of the queue is worked through, as its address has it. */
   readonly only: string
   readonly filled: FilledForm
+  /** When it was first shown, ms since 1970, as the form carries it. */
+  readonly since: string
   /** Items in the same words, which the same decision may count for. */
   readonly copies: readonly ReviewItem[]
 }
 
 /** The form by which a person decides on one item of a post; one button confirms the label that is shown. */
 export function judgeForm(item: PostItem, of: JudgeForm): SafeMarkup {
-  const { session, kind, codes, shown, isBlind, isLabelAfter, only, filled, copies } = of
+  const { session, kind, codes, shown, isBlind, isLabelAfter, only, filled, since, copies } = of
   const name = randomUUID()
   const hidden = (field: string, value: string) => html`<input type="hidden" name="${field}" value="${value}">`
   const labels = kind?.labels ?? []
   const opposite = shown === null ? null : oppositeOf(shown, kind)
-  return html`<form method="post" action="/review/decide">${hidden('token', session.token)}${hidden('carried', carriedId(item.verdict))}${onceField()}${only === '' ? NOTHING : hidden('only', only)}${isBlind ? hidden('opinion', 'yes') : NOTHING}${isLabelAfter ? hidden('unseen', 'yes') : NOTHING}
+  return html`<form method="post" action="/review/decide">${hidden('token', session.token)}${hidden('carried', carriedId(item.verdict))}${onceField()}${hidden('since', since)}${only === '' ? NOTHING : hidden('only', only)}${isBlind ? hidden('opinion', 'yes') : NOTHING}${isLabelAfter ? hidden('unseen', 'yes') : NOTHING}
 <fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === filled.label ? html` checked` : NOTHING}${label === shown ? html` data-shown="yes"` : NOTHING}${label === opposite ? html` data-opposite="yes"` : NOTHING}> <kbd>${at + 1}</kbd> ${label}${label === shown ? html` <span class="faint">(${TEXTS.decide.stands})</span>` : NOTHING}${when(entryOf(kind?.reading?.labels ?? {}, label), (says) => html` <span class="faint">${says}</span>`)}</label>`)}</fieldset>
 <fieldset class="codes"><legend>${TEXTS.review.code}</legend>${codes.map(({ code, says, confirms }, at) => html`<label class="box"><input type="radio" name="code" value="${code}" data-key="${CODE_KEYS[at] ?? ''}"${confirms ? html` data-confirms="yes"` : NOTHING}${code === filled.code ? html` checked` : NOTHING}> <kbd>${CODE_KEYS[at] ?? ''}</kbd> ${says}</label>`)}</fieldset>
 <label class="wide">${TEXTS.review.ownWords} <textarea name="why" rows="2" maxlength="${MAX_WHY_CHARS}" dir="auto" aria-describedby="${name}">${filled.why}</textarea></label>

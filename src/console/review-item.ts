@@ -16,6 +16,14 @@ import { commentsSection, shownComments } from './thread.ts'
 import { carriedId, html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
 import { whySection } from './why.ts'
 
+/** What was not carried out: what was written for the item of this id, when that was first shown, and why. */
+export interface RefusedForm {
+  readonly id: string
+  readonly says: string
+  readonly filled: FilledForm
+  readonly since: string
+}
+
 /** With what an item is shown. */
 export interface ItemParts {
   readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
@@ -55,7 +63,7 @@ export function ownItems({ items }: ReviewPost, person: string): PostItem[] {
 export async function itemBody(
   post: ReviewPost,
   parts: ItemParts,
-  of: { notice: TemplatePart; refused?: { id: string; says: string; filled: FilledForm } },
+  of: { notice: TemplatePart; refused?: RefusedForm },
 ): Promise<SafeMarkup> {
   const { session, record, kinds } = parts
   const own = ownItems(post, session.by)
@@ -91,16 +99,16 @@ function itemSection(
     copies: readonly ReviewItem[]
     at: number
     isOwn: boolean
-    refused: { id: string; filled: FilledForm } | undefined
+    refused: RefusedForm | undefined
   },
-  { session, kinds, codes, labelAfter, only }: ItemParts,
+  { session, kinds, codes, labelAfter, only, view }: ItemParts,
 ): SafeMarkup {
   const { file, copies, at, isOwn, refused } = of
   const kind = kinds.get(item.protocol)
   const blind = isBlind(item)
   const after = isOwn && isLabelAfter(item, session.by, labelAfter)
   const isShown = !blind && !after && file !== null
-  const filled = refused?.id === item.verdict ? refused.filled : NOT_FILLED
+  const { filled, since } = refused?.id === item.verdict ? refused : { filled: NOT_FILLED, since: String(view.clock()) }
   const form = {
     session,
     kind,
@@ -109,6 +117,7 @@ function itemSection(
     isLabelAfter: after,
     only,
     filled,
+    since,
     copies: isShown ? copies : [],
   }
   return html`<section class="${isOwn ? 'judged decide' : 'judged'}" aria-labelledby="judged${at}" tabindex="-1"><h2 id="judged${at}">${TEXTS.verdict.by(item.protocol)}</h2>

@@ -135,6 +135,12 @@ const OPERATION: Operation = {
           enum: ['key', 'answer'],
           description: 'Of an opinion on a golden item: the key, by which others are checked, or such an answer.',
         },
+        seconds: {
+          type: 'integer',
+          minimum: 0,
+          maximum: 86_400,
+          description: 'How long it was shown to them before.',
+        },
         code: { type: 'string', pattern: '^[a-z][a-z0-9-]{0,39}$', description: 'The code of the reason.' },
         sawLabel: { type: 'boolean', description: 'The label in force was shown before they chose.' },
         unseen: { type: 'boolean', const: true, description: 'An image was not shown to them as it was judged.' },

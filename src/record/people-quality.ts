@@ -13,6 +13,8 @@ export interface PersonNoteRow {
   readonly against: number | null
   /** By `opinionCode`. */
   readonly opinion: number | null
+  /** How long they had it before them. */
+  readonly seconds: number | null
 }
 
 /** A person's verdict. */
@@ -52,7 +54,7 @@ export function qualityOf(
   const verdictsOf = Map.groupBy(verdicts, ({ s }) => s)
   const people = new Map<string, Counted>()
   const of = (by: string) => {
-    const known = people.get(by) ?? { decided: new Set(), overturned: 0, opinions: 0, blind: [], golden: [] }
+    const known = people.get(by) ?? { decided: new Set(), overturned: 0, opinions: 0, blind: [], golden: [], times: [] }
     people.set(by, known)
     return known
   }
@@ -63,6 +65,7 @@ export function qualityOf(
       .sort((one, other) => one.number - other.number)
     for (const one of notes) {
       if (one.label === null || one.at >= until || isNothing(one)) continue
+      if (one.seconds !== null) of(one.by).times.push(one.seconds)
       if (one.opinion === OPINION || one.opinion === GOLDEN_ANSWER) {
         const verdict = own.find(({ number, decider }) => number === one.against && decider !== one.by)
         // By a key that was wrong nobody is measured.
@@ -95,12 +98,13 @@ export function qualityOf(
       ([, { decided, opinions, blind, golden }]) =>
         decided.size + opinions + golden.length > 0 || blind.length >= FEWEST_TOLD,
     )
-    .map(([by, { decided, overturned, opinions, blind, golden }]) => ({
+    .map(([by, { decided, overturned, opinions, blind, golden, times }]) => ({
       by,
       decisions: decided.size,
       opinions,
       blindAgreement: agreeing(blind),
       golden: agreeing(golden),
+      seconds: times.length < FEWEST_TOLD ? null : median(times),
       overturned: told(overturned, decided.size),
     }))
     .toSorted((a, b) => b.decisions - a.decisions || (a.by < b.by ? -1 : 1))
@@ -118,6 +122,13 @@ interface Counted {
   /** Whether second opinions, given and received, and answers to golden items have the same label. */
   readonly blind: boolean[]
   readonly golden: boolean[]
+  readonly times: number[]
+}
+
+function median(values: readonly number[]): number {
+  const inOrder = values.toSorted((a, b) => a - b)
+  const [low, high] = [inOrder[(values.length - 1) >> 1] ?? 0, inOrder[values.length >> 1] ?? 0]
+  return (low + high) / 2
 }
 
 /** By subject and protocol; numbers are grouped in far less time than texts. */

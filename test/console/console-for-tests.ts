@@ -202,7 +202,7 @@ export async function aConsole({
     ...coverPages({ people, clock: () => now }),
     searchPage({ record: shown, blinds, ...lists }),
     ...(auditLog === null ? [] : [auditPage({ log: auditLog, clock: () => now, report: () => {} })]),
-    qualityPage({ queue: auditedQueue(record.review), clock: () => now }),
+    qualityPage({ queue: auditedQueue(record.review), exposed: people, clock: () => now }),
     healthPage({
       forPeople: async () => waiting,
       readStatus,

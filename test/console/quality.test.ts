@@ -22,6 +22,12 @@ it('a lead sees how often machines are wrong with what waits beside it, and how 
     const decision = { by: 'ann <b>', against: null, of: '0@0' }
     await console.judged({ verdict: { subjectId, revision: 2, decidedBy: 'human', label: message.label, decision } })
   }
+  for (let n = 0; n < 2; n++)
+    await console.record.pictures.noteUncovered('ann <b>', {
+      tenant: 'default',
+      label: 'hate',
+      at: Date.parse(at(900)),
+    })
   const { text, status } = await console.page('/quality', enter('lead', ['default']))
   expect(status).toBe(200)
   const rows = [...text.matchAll(/<tr>(.*?)<\/tr>/gs)].map(([, cells = '']) =>
@@ -34,7 +40,7 @@ it('a lead sees how often machines are wrong with what waits beside it, and how 
   // Three count, one waits, and eight were looked at before their turn.
   expect(row(/machine wrong all/)).toMatch(/33\.3 % \(.*\) 1 of 3 1 \(8 looked at before their turn\)$/)
   expect(text).toContain('/verdict?id=rumor%7Ep3%7Er1')
-  expect(row(/^ann/)).toBe('ann &lt;b&gt; 11 0 too few to tell too few to tell 0 of 11')
+  expect(row(/^ann/)).toBe('ann &lt;b&gt; 11 0 too few to tell too few to tell 0 of 11 too few to tell 2')
   expect((await console.page('/quality?days=30', enter('lead', ['acme']))).text).toContain(
     'Nobody has decided anything',
   )

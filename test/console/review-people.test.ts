@@ -272,9 +272,12 @@ it('only a lead makes golden items, of what a person decided; their answers are 
   expect(await lea.to('/review/next')).toBe('/review?said=none')
   const item = await anna.to('/review/next')
   expect(item).toContain('rumor%7Ep%7Er1')
-  expect(await anna.page(item)).not.toMatch(/golden|non-rumor<\/strong>/)
-  await anna.to('/review/decide', { id, opinion: 'yes', label: 'rumor', code: 'irony', why: 'so it seems' })
-  expect(decided.at(-1)).toMatchObject({ by: 'anna', label: 'rumor', opinion: true, golden: 'answer' })
+  const page = await anna.page(item)
+  expect(page).not.toMatch(/golden|non-rumor<\/strong>/)
+  const since = /name="since" value="(\d+)"/.exec(page)?.[1] ?? ''
+  console.pass(31_400)
+  await anna.to('/review/decide', { id, opinion: 'yes', label: 'rumor', code: 'irony', why: 'so it seems', since })
+  expect(decided.at(-1)).toMatchObject({ by: 'anna', label: 'rumor', opinion: true, golden: 'answer', seconds: 31 })
   expect(await anna.to('/review/next')).toBe('/review?said=none')
   for (const page of [`/verdict?id=${id}`, `/verdict/file?id=${id}`, '/review/mine']) {
     const seen = await anna.page(page)

@@ -151,6 +151,7 @@ export function drawLedgerContract(
           why: 'w',
           by,
           at: at(seconds),
+          seconds,
           ...given,
         }
         await topics.send('decisions', subjectId, message, seconds)
@@ -179,9 +180,17 @@ export function drawLedgerContract(
         opinion: true,
       }
       await topics.send('decisions', 's3', { ...opinion, by: 'cay', at: at(102) }, 102)
-      const none = { blindAgreement: null, golden: null, overturned: null }
+      const none = { blindAgreement: null, golden: null, seconds: null, overturned: null }
       expect(await queue.peopleQuality(period)).toEqual([
-        { by: 'ann', decisions: 10, opinions: 0, blindAgreement: null, golden: null, overturned: { times: 2, of: 10 } },
+        {
+          by: 'ann',
+          decisions: 10,
+          opinions: 0,
+          blindAgreement: null,
+          golden: null,
+          seconds: 4.5,
+          overturned: { times: 2, of: 10 },
+        },
         { by: 'ben', decisions: 1, opinions: 0, ...none },
         { by: 'cay', decisions: 0, opinions: 1, ...none },
       ])

@@ -9,6 +9,7 @@ const said = (s: number, by: string, change: Partial<PersonNoteRow> = {}): Perso
   label: 'rumor',
   against: 1,
   opinion: null,
+  seconds: null,
   ...change,
 })
 const verdict = (s: number, decider: string, change: Partial<HumanRow> = {}): HumanRow => ({
@@ -46,9 +47,17 @@ it('counts what took effect, once, and what others overturned or withdrew', () =
     verdict(1, 'ben', { number: 3, label: 'non-rumor' }),
     verdict(4, 'dan', { number: 3 }),
   ]
-  const none = { opinions: 0, blindAgreement: null, golden: null, overturned: null }
+  const none = { opinions: 0, blindAgreement: null, golden: null, seconds: null, overturned: null }
   expect(qualityOf(notes, verdicts, UNTIL)).toEqual([
-    { by: 'ann', decisions: 10, opinions: 0, blindAgreement: null, golden: null, overturned: { times: 2, of: 10 } },
+    {
+      by: 'ann',
+      decisions: 10,
+      opinions: 0,
+      blindAgreement: null,
+      golden: null,
+      seconds: null,
+      overturned: { times: 2, of: 10 },
+    },
     { by: 'dan', decisions: 1, ...none },
   ])
 })
@@ -66,11 +75,22 @@ it('counts a second opinion for both, the last word of each, and tells no share 
       UNTIL,
     )
   expect(of(few)).toEqual([
-    { by: 'ben', decisions: 0, opinions: 9, blindAgreement: null, golden: null, overturned: null },
+    { by: 'ben', decisions: 0, opinions: 9, blindAgreement: null, golden: null, seconds: null, overturned: null },
   ])
   const blindAgreement = { times: 9, of: 10 }
   expect(of([...few, 9])).toEqual([
-    { by: 'ann', decisions: 0, opinions: 0, blindAgreement, golden: null, overturned: null },
-    { by: 'ben', decisions: 0, opinions: 10, blindAgreement, golden: null, overturned: null },
+    { by: 'ann', decisions: 0, opinions: 0, blindAgreement, golden: null, seconds: null, overturned: null },
+    { by: 'ben', decisions: 0, opinions: 10, blindAgreement, golden: null, seconds: null, overturned: null },
   ])
+})
+
+it('tells the median time of ten or more decisions and answers that say how long they took', () => {
+  const seconds = [40, 5, 9, 1_000, 7, 8, 6, 10, 11]
+  const notes = seconds.map((one, s) => said(s, 'ann', { seconds: one }))
+  const verdicts = [...seconds.keys(), 9, 10].map((s) => verdict(s, s < 9 ? 'ann' : 'ben'))
+  const of = (more: readonly PersonNoteRow[]) =>
+    qualityOf([...notes, ...more], verdicts, UNTIL).find(({ by }) => by === 'ann')?.seconds
+  expect(of([said(10, 'ann', { opinion: 1, against: 2 })])).toBeNull()
+  expect(of([said(9, 'ann', { opinion: 3, against: 2, seconds: 12 })])).toBe(9.5)
+  expect(of([said(9, 'ann', { opinion: 1, against: 2, seconds: 2 }), said(10, 'ann', { at: 10, seconds: 1 })])).toBe(8)
 })

@@ -134,7 +134,7 @@ export function consolePart(
         ...coverPages({ people, clock }),
         searchPage({ record, blinds, ...lists }),
         ...(parts.auditLog == null ? [] : [auditPage({ log: parts.auditLog, clock, report })]),
-        qualityPage({ queue, clock }),
+        qualityPage({ queue, exposed: people, clock }),
         healthPage({
           readStatus,
           figures: (now) => history.figures(now),

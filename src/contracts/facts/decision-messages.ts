@@ -69,6 +69,12 @@ export const decisionMessage = z
             'Whether the label in force was shown to the person before they chose, to measure how it sways people.',
           )
           .optional(),
+        seconds: z
+          .int()
+          .min(0)
+          .max(86_400)
+          .describe('How long the subject was shown to the person before they decided, in seconds.')
+          .optional(),
         unseen: z
           .literal(true)
           .describe('An image of the subject could not be shown to the person as it was judged.')

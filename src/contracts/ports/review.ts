@@ -67,6 +67,8 @@ export interface PersonQuality {
   readonly blindAgreement: { readonly times: number; readonly of: number } | null
   /** Answers to golden items that have the key's label, of those whose key still stands. */
   readonly golden: { readonly times: number; readonly of: number } | null
+  /** The median time that an item was shown before they decided, of those that say. */
+  readonly seconds: number | null
   /** Decisions to which somebody else gave another label since, or which somebody else withdrew. */
   readonly overturned: { readonly times: number; readonly of: number } | null
 }

@@ -19,7 +19,7 @@ async function peopleQualityIn(
   const { sql: fits, values } = peopleQuery(tenants)
   return db.snapshot(async (sql) => {
     const said = await sql.rows<PersonNoteRow>(
-      `SELECT s, protocol, said.by, at, label, against, opinion FROM said WHERE ${fits} ORDER BY at, n`,
+      `SELECT s, protocol, said.by, at, label, against, opinion, seconds FROM said WHERE ${fits} ORDER BY at, n`,
       since,
       ...values,
     )

@@ -33,6 +33,7 @@ const FOR_PEOPLE = `
 `
 /** What people note and name; it is there beside tables of an earlier version. */
 const NOTED = `
+  ALTER TABLE said ADD COLUMN IF NOT EXISTS seconds bigint;
   CREATE TABLE IF NOT EXISTS notes (
     n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, s bigint NOT NULL, by text NOT NULL, at bigint NOT NULL, k bigint NOT NULL,
     sealed bytea NOT NULL

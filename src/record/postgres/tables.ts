@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hmac } from '../../contracts/facts/hmac.ts'
 import { slots } from '../../contracts/facts/slots.ts'
-import type { SubjectKind } from '../../contracts/facts/thread.ts'
 import type {
   ApplyOutcome,
   Entry,
@@ -13,10 +12,8 @@ import type {
 } from '../../contracts/ports/record.ts'
 import { docAt, inOrderOfTime } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
-import { noteSubject } from '../note-subject.ts'
-import { opinionCode } from '../opinion-code.ts'
 import type { Database, Sql } from './connection.ts'
-import { commentsGone, drop, dropSaid, dropTranscripts, erase, strip } from './erasures.ts'
+import { commentsGone, drop, dropSaid, dropTranscripts, erase } from './erasures.ts'
 import type { GramHashes } from './grams-key.ts'
 import { PendingGrams } from './pending-grams.ts'
 import { type PreparedBatch, prepareBatch } from './prepared-batch.ts'
@@ -24,9 +21,10 @@ import { isFolded, refold } from './refold.ts'
 import { settle } from './review-queue.ts'
 import { takeRulings } from './rulings.ts'
 import { Days } from './schema.ts'
+import { takeSaid } from './take-said.ts'
 import { indexed, thinned } from './texts.ts'
 import { takeTranscripts } from './transcripts.ts'
-import { subjectsOf, touch, type WritingStep, writingOf } from './writing.ts'
+import { touch, type WritingStep, writingOf } from './writing.ts'
 
 export interface TableSettings extends DrawShares {
   /** How long anything is kept, in ms. */
@@ -316,60 +314,6 @@ async function take(
       default:
         entry satisfies never
     }
-}
-
-async function takeSaid(writing: WritingStep, entry: NoteEntry): Promise<void> {
-  const { sql, seals, counters } = writing
-  const { id, said, protocol, label, by, at, json } = entry
-  const { tenant, postId } = entry.subject
-  const judged =
-    said === 'feedback'
-      ? await sql.rows<{ kind: SubjectKind }>(
-          `SELECT kind FROM subjects WHERE tenant = ? AND id = ? AND kind IN ('post', 'reply')
-           AND EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s AND protocol = ?)`,
-          tenant,
-          postId,
-          protocol,
-        )
-      : []
-  const about = noteSubject(entry, () => judged.map(({ kind }) => kind))
-  const { s, deletedAt } = (await subjectsOf(writing, [about]))(about)
-  if (at <= deletedAt) return
-  const message = JSON.parse(json) as {
-    why?: unknown
-    verdict?: unknown
-    against?: unknown
-    opinion?: unknown
-    golden?: unknown
-    unseen?: unknown
-  }
-  const textOf = (value: unknown) => (said === 'review' && typeof value === 'string' ? value : null)
-  const against = typeof message.against === 'number' && Number.isSafeInteger(message.against) ? message.against : null
-  const key = seals.seal(json)
-  const added = await sql.run(
-    `INSERT INTO said (id, s, said, protocol, label, by, at, why, verdict, against, opinion, k, sealed)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-    id,
-    s,
-    said,
-    protocol,
-    label,
-    by,
-    at,
-    textOf(message.why),
-    textOf(message.verdict),
-    against,
-    opinionCode(message),
-    key.k,
-    key.sealed,
-  )
-  counters.add('said', added)
-  if (added === 0) await seals.forget([key.k])
-  if (said === 'proposal') {
-    const [gone] = await sql.rows('SELECT 1 FROM transcripts WHERE id = ? AND comments IS NULL', id)
-    if (gone !== undefined) await strip(writing, id)
-  }
-  if (said === 'review' || said === 'decision') touch(writing, s, protocol)
 }
 
 async function takeQuote(writing: WritingStep, { post, reply, at }: Extract<Entry, { what: 'quote' }>): Promise<void> {

@@ -231,7 +231,7 @@ export class ReviewReservations {
     return this.#sql.snapshot(() => {
       const said = this.#sql.all<PersonNoteRow>(
         `SELECT said.s, protocol, said.by, at, label, json_extract(json, '$.against') AS against,
-           ${OPINION_CODE} AS opinion FROM said WHERE ${sql} ORDER BY at, n`,
+           ${OPINION_CODE} AS opinion, json_extract(json, '$.seconds') AS seconds FROM said WHERE ${sql} ORDER BY at, n`,
         since,
         ...values,
       )

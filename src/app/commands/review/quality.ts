@@ -40,14 +40,15 @@ export const command: Command<Options, readonly PersonQuality[]> = {
     else
       terminal.out(
         table(
-          ['person', 'decisions', 'opinions', 'blind agreement', 'golden', 'overturned'],
-          people.map(({ by, decisions, opinions, blindAgreement, golden, overturned }) => [
+          ['person', 'decisions', 'opinions', 'blind agreement', 'golden', 'overturned', 'seconds'],
+          people.map(({ by, decisions, opinions, blindAgreement, golden, overturned, seconds }) => [
             printable(by, 60),
             String(decisions),
             String(opinions),
             shareOf(blindAgreement),
             shareOf(golden),
             shareOf(overturned),
+            seconds === null ? 'too few' : String(seconds),
           ]),
         ),
       )
