@@ -4,7 +4,6 @@ import { slots } from '../../contracts/facts/slots.ts'
 import type {
   ApplyOutcome,
   Entry,
-  NoteEntry,
   RecordBatch,
   RecordedTopic,
   RulingEntry,
