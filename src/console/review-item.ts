@@ -17,7 +17,7 @@ import { carriedId, html, link, moment, NOTHING, type SafeMarkup, type TemplateP
 import { whySection } from './why.ts'
 
 /** What was not carried out: what was written for the item of this id, when that was first shown, and why. */
-export interface RefusedForm {
+interface RefusedForm {
   readonly id: string
   readonly says: string
   readonly filled: FilledForm

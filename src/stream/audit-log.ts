@@ -6,7 +6,7 @@ import type { TopicHistory } from '../contracts/ports/topic.ts'
 import { partitionForKey } from './own-partition.ts'
 
 /** Most entries that are read for one question, over all partitions: the newest of each. */
-export const MOST_READ = 100_000
+const MOST_READ = 100_000
 /** Longest reading, in ms. */
 const WITHIN_MS = 30_000
 
