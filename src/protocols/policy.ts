@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { entryOf } from '../contracts/facts/entry-of.ts'
+import type { Ruling } from '../contracts/facts/verdict.ts'
 import { type Clause, policyText } from './policy-text.ts'
 
 /** A policy that people wrote, as it was read. */
@@ -19,6 +20,11 @@ export interface Policy {
   readonly clauses: readonly Clause[]
   /** What was left out of the questions, since it tells a model how to answer: a line each. */
   readonly leftOut: readonly { readonly line: number; readonly what: string }[]
+}
+
+/** What a verdict says of its policy. */
+export function nameOf({ name, version, hash }: Policy): NonNullable<Ruling['policy']> {
+  return { name, version, hash }
 }
 
 /** The policy as questions show it. */

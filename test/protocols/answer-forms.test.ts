@@ -20,9 +20,9 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     judge: ['reasoning', 'answer', 'probability'],
   },
   hate: {
-    perspective: ['reason', 'label'],
+    perspective: ['reason', 'label', 'clauses', 'clauses[].id', 'clauses[].quote'],
     debate: ['argument', 'holds'],
-    judge: ['reason', 'label', 'probability'],
+    judge: ['reason', 'label', 'probability', 'clauses', 'clauses[].id', 'clauses[].quote'],
   },
   safety: {
     describe: ['seen', 'description'],
@@ -36,7 +36,18 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     ],
     strict: ['reasoning', 'score'],
     loose: ['reasoning', 'score'],
-    arbitrate: ['reasoning', 'evidence', 'rule', 'categories', 'score', 'label', 'probability'],
+    arbitrate: [
+      'reasoning',
+      'evidence',
+      'rule',
+      'categories',
+      'score',
+      'label',
+      'probability',
+      'clauses',
+      'clauses[].id',
+      'clauses[].quote',
+    ],
   },
   counterspeech: {
     score: ['reasoning', 'score'],
@@ -47,7 +58,7 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, readonly string[]>
 /** Where the papers' form is another. */
 const PAPER_FIELDS: typeof FIELDS = {
   rumor: { judge: ['reasoning', 'answer'] },
-  hate: { debate: ['argument'], judge: ['reason', 'label'] },
+  hate: { perspective: ['reason', 'label'], debate: ['argument'], judge: ['reason', 'label'] },
   safety: {
     describe: ['description'],
     arbitrate: ['reasoning', 'evidence', 'rule', 'categories', 'score', 'label'],

@@ -79,11 +79,11 @@ function line({ round, order, ask }: Asked): string {
   return `${round}.${order} ${ask.stage} ${ask.role}${part}`
 }
 
-/** By protocol, settings under which every debate is held and to its end, for tests of debates themselves. */
+/** By protocol, settings under which every debate is held and to its end, and nothing else, for tests of debates themselves. */
 export const EVERY_DEBATE: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   rumor: { debateWhen: 'always', controlShare: 0, endsAtEcho: false },
-  hate: { debateWhen: 'always', controlShare: 0, opens: 'non-hate', exits: false, endsAtEcho: false },
-  safety: { debateWhen: 'always', controlShare: 0, brief: 'always' },
+  hate: { debateWhen: 'always', controlShare: 0, opens: 'non-hate', exits: false, endsAtEcho: false, cites: false },
+  safety: { debateWhen: 'always', controlShare: 0, brief: 'always', cites: false },
 }
 
 /** Draws under a key of the tests' own. */

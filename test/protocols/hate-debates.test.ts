@@ -13,7 +13,7 @@ import { type Asked, calls, drive, Failed, plainFence, plainRank, wordsOf } from
 const { enabled: _, ...shipped } = loadSettings({}).protocols.hate as unknown as HateSettings & { enabled: boolean }
 const made = (settings: Partial<HateSettings> = {}) =>
   hate.make({
-    settings: { ...shipped, order: 'fixed', opens: 'non-hate', controlShare: 0, ...settings },
+    settings: { ...shipped, cites: false, order: 'fixed', opens: 'non-hate', controlShare: 0, ...settings },
     prompts: promptsOf('hate'),
     fence: plainFence,
     samplingRank: plainRank,

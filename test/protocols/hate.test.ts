@@ -18,6 +18,8 @@ const defaults: HateSettings = {
   preset: 'none',
   decide: 'debate',
   perspectives: [],
+  policies: [],
+  cites: true,
   show: 'both',
   examples: 3,
   rounds: 2,
@@ -61,7 +63,7 @@ const made = (settings: Partial<HateSettings> = {}, files = shipped, fence = pla
     prompts,
     fence,
     samplingRank: plainRank,
-    files: (folder) => (folder === 'perspectives' ? files : new Map()),
+    files: (folder) => (folder === 'perspectives' ? files : loadFiles(folder)),
   })
 
 const TEXT = 'They should all go back.'
@@ -962,7 +964,7 @@ describe('what is judged', () => {
       name: 'hate',
       subject: 'post',
       labels: ['hate', 'non-hate'],
-      stages: ['retrieve', 'perspective', 'debate', 'judge'],
+      stages: ['retrieve', 'perspective', 'debate', 'judge', 'cite'],
     })
   })
 
@@ -1080,7 +1082,12 @@ describe('a platform’s own perspective', () => {
     expect(hash(edited)).not.toBe(hash(files))
     expect(hash(files, { perspectives: [...NAMES] })).toBe(hash(shipped))
     const reworded = new Map(prompts).set('judge', `${prompts.get('judge')}\nBe brief.`)
-    const parts = { settings: defaults, fence: plainFence, samplingRank: plainRank, files: () => shipped }
+    const parts = {
+      settings: { ...defaults, perspectives: [...NAMES] },
+      fence: plainFence,
+      samplingRank: plainRank,
+      files: () => shipped,
+    }
     expect(hate.make({ ...parts, prompts: reworded }).promptsHash).not.toBe(hash(shipped))
   })
 })
@@ -1190,7 +1197,7 @@ describe('faults in perspective files', () => {
   })
 
   test('no file at all; files of another kind are not looked at', () => {
-    expect(faultsOf({ 'notes.md': 'x' }, { perspectives: [] })).toEqual(
+    expect(faultsOf({ 'notes.md': 'x' }, { perspectives: [...READINGS] })).toEqual(
       READINGS.map((name) => `${name}.yaml: the file is missing, and the setting perspectives names it`),
     )
     expect(faultsOf({ 'notes.md': 'x', 'a.yml': good })).toEqual([])
@@ -1417,8 +1424,8 @@ describe('the sets for platforms', () => {
 
   test('say what their words mean before either list of criteria, and which label wins after both', () => {
     for (const [order, perspectives] of [
-      ['fixed', []],
-      ['lot', []],
+      ['fixed', [...READINGS]],
+      ['lot', [...READINGS]],
       ['fixed', [...RULES]],
       ['lot', [...RULES]],
     ] as const)

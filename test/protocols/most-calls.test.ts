@@ -142,8 +142,16 @@ const calm = (asked: Asked) => {
 /** Every debate is held to its end. */
 const HELD = {
   rumor: { debateWhen: 'always', endsAtEcho: false },
-  hate: { debateWhen: 'always', exits: false, endsAtEcho: false },
-  safety: { debateWhen: 'always', brief: 'always' },
+  hate: { debateWhen: 'always', exits: false, endsAtEcho: false, cites: false },
+  safety: { debateWhen: 'always', brief: 'always', cites: false },
+}
+/** Harm is found, and no clause of the policy is named for it. */
+const citesNothing = (asked: Asked) => {
+  const harmful = [
+    { reason: 'r', label: 'Hateful' },
+    { reasoning: 'r', evidence: [], rule: 'confirmation', categories: [], score: 0.9, label: 'unsafe' },
+  ]
+  return harmful.find((one) => asked.ask.answer.safeParse(one).success) ?? atOdds(asked)
 }
 const refusing = () => new Failed('content-filter')
 /** Each alone is answered. */
@@ -162,10 +170,12 @@ test.each<[string, object, Parameters<typeof threadOf>[1], Replies, number]>([
   ['hate', HELD.hate, {}, atOdds, 8],
   ['hate', { ...HELD.hate, rounds: 1 }, {}, atOdds, 6],
   ['hate', { ...HELD.hate, batchSize: 3 }, {}, refusingSeveral, 1 + 3 + 5],
-  ['hate', { decide: 'majority' }, {}, atOdds, 3],
+  ['hate', { decide: 'majority', cites: false }, {}, atOdds, 3],
+  ['hate', { decide: 'majority' }, {}, citesNothing, 3 + 3],
   ['hate', { decide: 'zero-shot' }, {}, atOdds, 1],
   ['safety', HELD.safety, {}, atOdds, 6],
-  ['safety', { controlShare: 1, brief: 'always' }, {}, calm, 6 + 1],
+  ['safety', { controlShare: 1, brief: 'always', cites: false }, {}, calm, 6 + 1],
+  ['safety', { ...HELD.safety, cites: true }, {}, citesNothing, 6 + 1],
   ['safety', { ...HELD.safety, maxImages: 2 }, { images: 3 }, atOdds, 2 + 6],
   ['safety', { ...HELD.safety, images: false }, { images: 3 }, atOdds, 6],
   ['safety', HELD.safety, descriptions, atOdds, 6],

@@ -4,7 +4,7 @@ import { join, relative, sep } from 'node:path'
 import { PROJECT } from '../../config/load.ts'
 
 /** Everything under `config/` that is put before a model. */
-const FOLDERS = ['aspects', 'prompts', 'steps', 'perspectives']
+const FOLDERS = ['aspects', 'prompts', 'steps', 'perspectives', 'policies']
 const TABLE = join(import.meta.dirname, 'reviewed-prompts.json')
 
 /** Each file's path from `config/`, with the first 16 hex digits of the SHA-256 of its bytes, by path. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { loadFiles } from '../../config/load.ts'
 import { promptsOf } from '../../src/app/composition/make-protocols.ts'
 import { fences } from '../../src/contracts/facts/fence.ts'
 import type { Neighbour } from '../../src/contracts/facts/library.ts'
@@ -8,6 +9,7 @@ import type { ChatMessage } from '../../src/contracts/facts/verdict.ts'
 import type { Protocol } from '../../src/judging/engine/script.ts'
 import { jsonSchema } from '../../src/models/format.ts'
 import { readAnswer } from '../../src/models/read-answer.ts'
+import { nameOf, readPolicy, renderPolicy } from '../../src/protocols/policy.ts'
 import { report, type SafetyReport } from '../../src/protocols/safety/answers.ts'
 import { safety } from '../../src/protocols/safety/index.ts'
 import type { SafetySettings } from '../../src/protocols/safety/settings.ts'
@@ -33,13 +35,15 @@ const defaults: SafetySettings = {
   controlShare: 0,
   brief: 'always',
   order: 'fixed',
+  policies: [],
+  cites: false,
   scoreFallback: 'none',
   partlyRead: 'undecided',
   unseen: 'undecided',
   answerTokens: 700,
 }
 const prompts = promptsOf('safety')
-const files = () => new Map<string, string>()
+const files = loadFiles
 const made = (settings: Partial<SafetySettings> = {}, fence = plainFence): Protocol =>
   safety.make({ settings: { ...defaults, ...settings }, prompts, fence, samplingRank: plainRank, files })
 
@@ -150,9 +154,11 @@ function decides({ precedents = '', opponent = '', log = '', caption = '', input
   return Object.fromEntries(Object.entries(is).map(([place, shown]) => [place, shown ? 'yes' : '']))
 }
 
+const shipped = readPolicy('safety.md', loadFiles('policies').get('safety.md') ?? '')
+const POLICY = filled(text('policy'), { policy: renderPolicy(shipped), cite: '' })
 const system = (modality: string): ChatMessage => ({
   role: 'system',
-  content: `${text('system')}\n\n${text(`focus-${modality}`)}`,
+  content: `${text('system')}\n\n${POLICY}\n\n${text(`focus-${modality}`)}`,
 })
 const user = (name: string, places: Record<string, string>): ChatMessage => ({
   role: 'user',
@@ -205,7 +211,7 @@ describe('the protocol', () => {
       name: 'safety',
       subject: 'post',
       labels: ['unsafe', 'safe'],
-      stages: ['describe', 'retrieve', 'brief', 'strict', 'loose', 'arbitrate'],
+      stages: ['describe', 'retrieve', 'brief', 'strict', 'loose', 'arbitrate', 'cite'],
       paper: { calls: 6, depth: 6 },
     })
   })
@@ -326,6 +332,7 @@ describe('a text', () => {
       debated: { held: true, why: 'always' },
       confidence: { value: null, how: null },
       evidence: { support: [], oppose: [], precedents: ['n1', 'n2', 'n3'] },
+      policy: nameOf(shipped),
       degraded: [],
     })
   })
@@ -861,6 +868,7 @@ describe('a failed ask', () => {
         rounds: 2,
         debated: { held: true, why: 'always' },
         evidence: { support: [], oppose: [], precedents: ['n1', 'n2', 'n3'] },
+        policy: nameOf(shipped),
         degraded: [`arbitrate failed: ${code} (why)`],
       })
     },
@@ -1053,18 +1061,15 @@ describe('the prompts carry every point of the paper’s', () => {
     for (const point of wanted) expect(whole).toMatch(point)
   })
 
-  test('the policy stands in every question, each line by its name and what breaks it; those who argue and rule go by its lines', () => {
-    // What the panel looks at is a list as well.
-    const policy = (words: string) => [...words.matchAll(/^- (?!what )([a-z -]+): \S+ \S+/gm)].map(([, name]) => name)
-    const lines = policy(text('system'))
-    expect(lines).toHaveLength(12)
-    for (const line of ['violence', 'hate', 'minors', 'self-harm', 'misinformation']) expect(lines).toContain(line)
+  test('the policy stands in every question but the describer’s, clause by clause; those who argue and rule go by its lines', () => {
     const media: Media = [image(URL_A, 'a shelf')]
     const { asked } = run({}, {}, { media })
-    const stages = new Set(asked.filter(({ ask }) => ask.lookup === undefined).map(({ ask }) => ask.stage))
-    expect([...stages].sort()).toEqual(['arbitrate', 'brief', 'describe', 'loose', 'strict'])
-    for (const { ask } of asked.filter(({ ask }) => ask.lookup === undefined))
-      expect(policy(wordsOf(ask.messages))).toEqual(lines)
+    const holding = asked.filter(({ ask }) => wordsOf(ask.messages).includes(renderPolicy(shipped)))
+    expect([...new Set(holding.map(({ ask }) => ask.stage))].sort()).toEqual(['arbitrate', 'brief', 'loose', 'strict'])
+    expect(asked.filter(({ ask }) => ask.lookup === undefined).length).toBe(holding.length + 1)
+    expect(shipped.clauses.map(({ title }) => title.split(':', 1)[0])).toEqual(
+      expect.arrayContaining(['violence', 'hate', 'minors', 'self-harm', 'misinformation']),
+    )
     for (const [name, by] of Object.entries({
       strict: /Name each by the policy's line/,
       loose: /breaks the policy's line/,
@@ -1072,7 +1077,7 @@ describe('the prompts carry every point of the paper’s', () => {
     }))
       expect(text(name)).toMatch(by)
     for (const { ask } of run({ preset: 'paper' }, {}, { media }).asked)
-      expect(policy(wordsOf(ask.messages))).toEqual([])
+      expect(wordsOf(ask.messages)).not.toContain('Clauses that forbid')
   })
 
   test.each([

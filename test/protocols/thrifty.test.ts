@@ -20,6 +20,7 @@ const FIXED = {
   debateWhen: 'always',
   controlShare: 0,
   exits: false,
+  cites: false,
   endsAtEcho: false,
   brief: 'always',
 }

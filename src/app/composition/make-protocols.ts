@@ -68,7 +68,8 @@ export function filePartsOf(
     const path = paths.get(folder === `prompts/${name}` ? 'prompts' : folder)
     if (typeof path !== 'string') return loadFiles(folder)
     const listed = entryOf(settings, folder)
-    return layeredFiles(folder, path, Array.isArray(listed) ? listed.map((one) => `${one}.yaml`) : [])
+    const ending = folder === 'policies' ? 'md' : 'yaml'
+    return layeredFiles(folder, path, Array.isArray(listed) ? listed.map((one) => `${one}.${ending}`) : [])
   }
   return { settings, files, prompts: promptsIn(files(`prompts/${name}`)) }
 }

@@ -93,6 +93,8 @@ export const ruling = z.object({
   debated: schemaTwo.debated,
   confidence: schemaTwo.confidence,
   unverified: schemaTwo.unverified,
+  policy: schemaTwo.policy,
+  clauses: schemaTwo.clauses,
   evidence: z.object({
     support: z.array(z.string()).describe('Ids of the comments that support the claim.'),
     oppose: z.array(z.string()).describe('Ids of those that oppose it.'),

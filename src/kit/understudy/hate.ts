@@ -1,3 +1,4 @@
+import { citations } from './clauses.ts'
 import { affirmedCues, type ConductReading, readConduct, weightOf, wordsOf } from './conduct.ts'
 import type { Conduct } from './conduct-words.ts'
 import type { Cue } from './cues.ts'
@@ -11,11 +12,12 @@ import { shared } from './terms.ts'
 /** Hate's annotators, debaters and judge: by what the answer looks like rather than by the stage's name. */
 export const hate: UnderstudyRole = (question, schema) => {
   const labels = labelsOf(schema)
-  if (labels) return labels.unsure === undefined ? judgement(question, labels) : annotation(question, labels)
+  if (labels)
+    return labels.unsure === undefined ? judgement(question, schema, labels) : annotation(question, schema, labels)
   if (property(schema, 'argument')) return turn(question, property(schema, 'holds') !== undefined)
   const each = properties(schema).flatMap(([name, inner]) => {
     const own = labelsOf(inner)
-    return own === undefined ? [] : [[name, annotation(question, own, name)] as const]
+    return own === undefined ? [] : [[name, annotation(question, inner, own, name)] as const]
   })
   return each.length === 0 ? undefined : Object.fromEntries(each)
 }
@@ -103,7 +105,7 @@ const PLATFORMS = /^hateful$/i
  * One perspective's label. Those that ask for offence rather than hate count insults and swearing for more. Each has a temper, by what
  * it is asked, so that perspectives differ on texts that are a near thing.
  */
-function annotation({ sections }: ReceivedQuestion, labels: Labels, name = '') {
+function annotation({ sections }: ReceivedQuestion, schema: LooseSchema, labels: Labels, name = '') {
   const asked = sections()
   const text = subjectOf(asked.fences)
   const reading = readConduct(text)
@@ -113,8 +115,10 @@ function annotation({ sections }: ReceivedQuestion, labels: Labels, name = '') {
   const found = hostility(reading, /offen/i.test(labels.hate) ? ANY_OFFENCE : ONLY_HATE, temper?.literal)
   const likeness = pull(text, asked, labels)
   const beside = likeness === 0 ? '' : `, and a like example is ${likeness > 0 ? labels.hate : labels.other}`
+  const isHate = found.weight + likeness > (temper?.above ?? HATEFUL_ABOVE)
   return because(`${capital(grounds(found))}${beside}.`, {
-    label: found.weight + likeness > (temper?.above ?? HATEFUL_ABOVE) ? labels.hate : labels.other,
+    label: isHate ? labels.hate : labels.other,
+    ...(isHate && citations(schema, { outside: asked.outside, text, cues: found.cues })),
   })
 }
 
@@ -158,9 +162,10 @@ function argued(sentence: string, holds: 'yes' | 'no' = 'yes') {
 }
 
 /** The judge: the text's own words, and who of the debaters came over in the end. */
-function judgement({ sections }: ReceivedQuestion, labels: Labels) {
-  const { fences } = sections()
-  const reading = readConduct(subjectOf(fences))
+function judgement({ sections }: ReceivedQuestion, schema: LooseSchema, labels: Labels) {
+  const { fences, outside } = sections()
+  const text = subjectOf(fences)
+  const reading = readConduct(text)
   const found = hostility(reading, BETWEEN)
   const history = ofKind(fences, /argument|debat|turn|history/)
   const joined = history.reduce((sum, { text }) => {
@@ -170,6 +175,7 @@ function judgement({ sections }: ReceivedQuestion, labels: Labels) {
   const hateful = found.weight + joined > HATEFUL_ABOVE
   return because(`${capital(grounds(found))}, after ${history.length} arguments.`, {
     label: hateful ? labels.hate : labels.other,
+    ...(hateful && citations(schema, { outside, text, cues: found.cues })),
     probability: hundredths(Math.min(0.99, 0.5 + Math.abs(found.weight + joined - HATEFUL_ABOVE))),
   })
 }

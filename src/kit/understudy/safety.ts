@@ -1,3 +1,4 @@
+import { citations } from './clauses.ts'
 import { affirmedCues, readConduct, weightOf, wordsOf } from './conduct.ts'
 import type { Conduct } from './conduct-words.ts'
 import type { Cue } from './cues.ts'
@@ -131,7 +132,9 @@ const CATEGORY: Readonly<Partial<Record<Conduct, string>>> = {
 
 /** The arbiter: an excuse that outweighs the danger, a danger that nothing excuses, or else the default; in this order. */
 function ruling({ sections }: ReceivedQuestion, schema: LooseSchema): PlayedAnswer {
-  const { strict, loose, harmful, benign } = riskOf(subjectOf(sections().fences))
+  const { fences, outside } = sections()
+  const text = subjectOf(fences)
+  const { strict, loose, harmful, benign } = riskOf(text)
   const score = clamp((strict + loose) / 2)
   const rule =
     benign.length > 0 && harmful.length > 0 && score < 0.5 ? /exonerat/ : score >= 0.5 ? /confirm/ : /default/
@@ -144,6 +147,7 @@ function ruling({ sections }: ReceivedQuestion, schema: LooseSchema): PlayedAnsw
     categories: allowed.length === 0 ? named : named.length > 0 ? allowed.slice(0, 1) : [],
     score,
     label: score >= 0.5 ? 'unsafe' : 'safe',
+    ...(score >= 0.5 && citations(schema, { outside, text, cues: harmful })),
     probability: Math.max(score, clamp(1 - score)),
   })
 }

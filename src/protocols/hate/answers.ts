@@ -1,16 +1,21 @@
 import { z } from 'zod'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { probability, said } from '../answer-fields.ts'
+import type { CitingAnswer, CitingForm } from '../clauses.ts'
 
 /** What a perspective or the base agent answers if it can't tell: no stance, and no label. */
 export const ABSTAIN = "I don't know"
 
 /** A perspective's reason and stance, the stance under its own label names. */
-export function stanceAnswer(labels: readonly string[]) {
-  return z.object({ reason: said, label: z.enum([...labels, ABSTAIN]) })
+export function stanceAnswer(labels: readonly string[], citing?: CitingForm): z.ZodType<StanceAnswer> {
+  const answer = z.object({ reason: said, label: z.enum([...labels, ABSTAIN]) })
+  return citing === undefined ? answer : answer.extend({ clauses: citing.field })
 }
 
-export type StanceAnswer = z.infer<ReturnType<typeof stanceAnswer>>
+export interface StanceAnswer extends CitingAnswer {
+  readonly reason: string
+  readonly label: string
+}
 
 /** What several annotators answer in one call: each, by its number from 1, in the form in which it answers alone. */
 export function stanceBatchAnswer(
@@ -59,7 +64,19 @@ const judgeAnswer = judgementOf(LABELS)
 const turnedJudgement = judgementOf(LABELS.toReversed())
 /** Under `paper` nobody asks for a probability. */
 const paperJudgement = paperJudgementOf(LABELS)
-export type HateJudgement = z.infer<typeof paperJudgement> & Partial<z.infer<typeof judgeAnswer>>
+export type HateJudgement = z.infer<typeof paperJudgement> & Partial<z.infer<typeof judgeAnswer>> & CitingAnswer
+
+/** By the form in which they cite, both orders of its labels: a form that is made anew is described anew. */
+const citingJudgements = new WeakMap<CitingForm, readonly [z.ZodType<HateJudgement>, z.ZodType<HateJudgement>]>()
+
+function judgementsCiting(citing: CitingForm) {
+  const known = citingJudgements.get(citing)
+  if (known !== undefined) return known
+  const field = { clauses: citing.field }
+  const made = [judgeAnswer.extend(field), turnedJudgement.extend(field)] as const
+  citingJudgements.set(citing, made)
+  return made
+}
 
 /** The same answers, offered in the reverse order where it is turned. */
 export function zeroShotIn(turned: boolean): typeof zeroShotAnswer {
@@ -69,10 +86,13 @@ export function zeroShotIn(turned: boolean): typeof zeroShotAnswer {
 export function judgementIn({
   paper,
   turned,
+  citing,
 }: {
   readonly paper: boolean
   readonly turned: boolean
+  readonly citing?: CitingForm | undefined
 }): z.ZodType<HateJudgement> {
   if (paper) return paperJudgement
+  if (citing !== undefined) return judgementsCiting(citing)[turned ? 1 : 0]
   return turned ? turnedJudgement : judgeAnswer
 }

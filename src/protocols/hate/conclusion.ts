@@ -1,8 +1,11 @@
+import type { Ask } from '../../contracts/facts/ask.ts'
 import type { Ruling } from '../../contracts/facts/verdict.ts'
 import type { Conclusion } from '../../judging/engine/script.ts'
 import { withheldUnlessHarmful } from '../truncation.ts'
+import type { HateJudgement } from './answers.ts'
 import { missingForNonHate } from './benign.ts'
 import type { HateContext } from './context.ts'
+import type { Perspective } from './perspectives.ts'
 import type { Example } from './questions.ts'
 import type { PerspectiveStance } from './stances.ts'
 
@@ -11,8 +14,10 @@ import type { PerspectiveStance } from './stances.ts'
 /** The deciding rule and its result; `wrong`: the failures, in words. */
 export type HateDecision = Pick<
   Ruling,
-  'label' | 'rationale' | 'decidedBy' | 'rounds' | 'debated' | 'confidence' | 'faults'
+  'label' | 'rationale' | 'decidedBy' | 'rounds' | 'debated' | 'confidence' | 'faults' | 'policy' | 'clauses'
 > & {
+  /** The judge's question and answer, where it decided. */
+  readonly judged?: { readonly asked: Ask<HateJudgement>; readonly answer: HateJudgement }
   readonly wrong: readonly string[]
   /** Turns of the debate that got no answer. */
   readonly lostTurns?: number
@@ -33,6 +38,7 @@ export interface PerspectiveRound {
   readonly lost: number
   readonly stances: readonly PerspectiveStance[]
   readonly examples: readonly Example[]
+  readonly similar: ReadonlyMap<Perspective, readonly Example[]>
 }
 
 /** The ruling; `non-hate` is withheld if anything is missing that it needs. */
@@ -57,7 +63,7 @@ function rulingOf(
   stances: readonly PerspectiveStance[],
   examples: readonly Example[],
   degraded: readonly string[],
-  { wrong, lostTurns: _, ...decision }: HateDecision,
+  { wrong, lostTurns: _, judged: __, ...decision }: HateDecision,
 ): Ruling {
   return {
     ...decision,

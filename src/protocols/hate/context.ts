@@ -2,6 +2,7 @@ import type { Fence } from '../../contracts/facts/fence.ts'
 import { describeOddFields } from '../../contracts/facts/odd-fields.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import { isDescribed, type Post } from '../../contracts/facts/thread.ts'
+import type { PolicyInForce } from '../clauses.ts'
 import { isControl } from '../control.ts'
 import { describeImages, wordsOf } from '../image-descriptions.ts'
 import { inOrder, isTurned } from '../order.ts'
@@ -14,6 +15,8 @@ import type { HateSettings } from './settings.ts'
 export interface HateParts {
   readonly settings: HateSettings
   readonly perspectives: readonly Perspective[]
+  /** The policy in force, if there is one. */
+  readonly policy: PolicyInForce | null
   readonly prompts: Prompts
   readonly fence: Fence
   readonly samplingRank: SamplingRank
@@ -26,6 +29,7 @@ export interface HateContext {
   readonly text: string
   readonly settings: HateSettings
   readonly perspectives: readonly Perspective[]
+  readonly policy: PolicyInForce | null
   readonly ask: HateQuestions
   /** Whether the last of several perspectives in one call comes first: those after the first may copy it. */
   readonly lastFirst: boolean
@@ -42,7 +46,7 @@ export interface HateContext {
 
 /** The post as this protocol reads it; null if it has no words. */
 export function hateContext(post: Post, parts: HateParts): HateContext | null {
-  const { settings, perspectives, fence, refusals } = parts
+  const { settings, perspectives, policy, fence, refusals } = parts
   const text = wordsOf(post)
   if (text === '') return null
   const turned = isTurned(parts.samplingRank, text)
@@ -56,6 +60,7 @@ export function hateContext(post: Post, parts: HateParts): HateContext | null {
     text,
     settings,
     perspectives,
+    policy,
     refusals,
     unread,
     ask: questions(text, {

@@ -2,22 +2,25 @@ import type { ReadingGuide } from '../../contracts/facts/reading.ts'
 import { snapshot } from '../../contracts/facts/thread.ts'
 import type { RulingSource } from '../../contracts/facts/verdict.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
+import { citingForm } from '../clauses.ts'
 import { both } from '../faults.ts'
 import { wordsOf } from '../image-descriptions.ts'
 import type { AnsweredTurn, ConfidenceBasis, ProtocolParts } from '../kind.ts'
 import { answersBySpeaker } from '../per-speaker-answers.ts'
+import { readPolicies } from '../policies.ts'
+import type { Policy } from '../policy.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
 import { FilterRefusals, withheldIfFiltered } from '../truncation.ts'
 import { labelIn, nthIn } from './answers.ts'
 import { shelvesOf } from './examples.ts'
-import { meaningsOf, readPerspectives } from './perspectives.ts'
+import { meaningsOf, type Perspective, readPerspectives, underPolicy } from './perspectives.ts'
 import { HATE_PROMPTS } from './questions.ts'
 import { mostCalls, predict } from './script.ts'
-import { type HateSettings, hateSettings, readHateSettings } from './settings.ts'
+import { type HateSettings, hateSettings, readHateSettings, SHIPPED_POLICY } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
-const VERSION = 6
+const VERSION = 7
 
 /** PREDICT (hate speech, seen from several perspectives) as a protocol of the engine. */
 export const hate = {
@@ -42,7 +45,7 @@ export const hate = {
     disturbing: ['hate'],
   } satisfies ReadingGuide,
   roles: ['perspective', 'debater', 'judge'],
-  folders: ['perspectives'],
+  folders: ['perspectives', 'policies'],
   settings: hateSettings.schema,
   paperModels: {
     roles: { perspective: 'gpt-3.5-turbo-0125', debater: 'gpt-3.5-turbo-0125', judge: 'gpt-3.5-turbo-0125' },
@@ -82,14 +85,20 @@ export const hate = {
     answersBySpeaker(turns, 'perspective', labelIn, (answer, nth) => labelIn(nthIn(answer, nth))),
   make({ settings: given, prompts: files, fence, samplingRank, files: folder }: ProtocolParts) {
     const settings = readHateSettings(given)
-    const [prompts, perspectives] = both(
+    const { policies: named } = settings
+    const [prompts, [perspectives, policies]] = both(
       () => readPrompts(files, HATE_PROMPTS, settings.preset),
-      () => readPerspectives(folder('perspectives'), settings.perspectives),
+      () =>
+        both(
+          () => readPerspectives(folder('perspectives'), settings.perspectives, named.length > 0),
+          () => readPolicies(folder('policies'), named, { protocol: 'hate', shipped: SHIPPED_POLICY }),
+        ),
     )
+    const judgedBy = new Map(policies.list.map((policy) => [policy, inForce(policy, perspectives.list, settings)]))
     const protocol: Protocol = {
       name: 'hate',
       version: VERSION,
-      stages: ['retrieve', 'perspective', 'debate', 'judge'],
+      stages: ['retrieve', 'perspective', 'debate', 'judge', 'cite'],
       subject: 'post',
       lateCost: 2,
       accepts: (post) => post.hateSpeech === undefined && wordsOf(post) !== '',
@@ -101,18 +110,26 @@ export const hate = {
       shelves: shelvesOf(perspectives.list, settings),
       shelfLabels: perspectives.shelfLabels,
       meanings: meaningsOf(perspectives.list),
-      promptsHash: shortHash([prompts.hash, perspectives.hash]),
+      promptsHash: shortHash([prompts.hash, perspectives.hash, ...(named.length === 0 ? [] : [policies.hash])]),
       // Draws affect what is asked: workers with another key have other settings.
       settingsHash: shortHash([settings, samplingRank('hate', '')]),
-      script(subject) {
+      script(subject, _, { tenant } = { overloaded: false }) {
         const refusals = new FilterRefusals()
-        const parts = { settings, perspectives: perspectives.list, prompts, fence, samplingRank, refusals }
+        const policy = policies.for(tenant)
+        const by = (policy && judgedBy.get(policy)) ?? { policy: null, perspectives: perspectives.list }
+        const parts = { settings, ...by, prompts, fence, samplingRank, refusals }
         const script = predict(snapshot.parse(subject), parts)
         return settings.unheard === 'judged' ? script : withheldIfFiltered(script, 'hate', refusals)
       },
     }
     return protocol
   },
+}
+
+/** A policy, and the perspectives as they judge by it. */
+function inForce(policy: Policy, list: readonly Perspective[], { cites }: HateSettings) {
+  const citing = cites ? citingForm(policy) : undefined
+  return { policy: { policy, citing }, perspectives: list.map((one) => underPolicy(one, citing)) }
 }
 
 function decidesIn({ decide, debateWhen }: HateSettings): readonly RulingSource[] {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import type { CitingForm } from '../clauses.ts'
 import { readYaml } from '../yaml-file.ts'
 import { ABSTAIN, stanceAnswer } from './answers.ts'
 
@@ -33,6 +34,8 @@ const perspectiveFile = z
     terms: text.optional(),
     /** Which label wins where points of several fit: said after the labels. */
     tie: text.optional(),
+    /** How it reads a policy: in place of its terms, criteria and tie where one is in force. */
+    reading: text.optional(),
     labels: z.array(label),
   })
   .superRefine(({ labels }, context) => {
@@ -70,7 +73,11 @@ const NAME = /^[a-z0-9][a-z0-9-]*$/
 /**
  * Reads the perspective files and picks those of `wanted`, in that order. Throws one error that names every fault, one per line; files that are not wanted are checked too.
  */
-export function readPerspectives(files: ReadonlyMap<string, string>, wanted: readonly string[]): Perspectives {
+export function readPerspectives(
+  files: ReadonlyMap<string, string>,
+  wanted: readonly string[],
+  byPolicy = false,
+): Perspectives {
   const faults: string[] = []
   const read = new Map<string, { perspective: Perspective; source: string }>()
   const titles = new Map<string, string>()
@@ -98,6 +105,9 @@ export function readPerspectives(files: ReadonlyMap<string, string>, wanted: rea
     read.set(name, { perspective: perspectiveOf(name, checked.data), source })
   }
 
+  for (const name of byPolicy ? wanted : [])
+    if (read.get(name)?.perspective.reading === undefined && read.has(name))
+      faults.push(`${name}.yaml: has no reading of a policy, and the setting policies names one`)
   for (const name of wanted)
     if (!named.has(name)) faults.push(`${name}.yaml: the file is missing, and the setting perspectives names it`)
   if (faults.length > 0) throw new Error(faults.map((line) => `config/perspectives/${line}`).join('\n'))
@@ -107,6 +117,27 @@ export function readPerspectives(files: ReadonlyMap<string, string>, wanted: rea
   for (const { perspective, source } of picked) hash.update(`${perspective.name}\0${source}\0`)
   const all = [...read.values()].map(({ perspective }) => perspective)
   return { hash: hash.digest('hex'), list: picked.map(({ perspective }) => perspective), shelfLabels: labelsOf(all) }
+}
+
+/** The perspective as it judges by a policy, which its questions show: by its reading, and with the clauses that it cites. */
+export function underPolicy(perspective: Perspective, citing: CitingForm | undefined): Perspective {
+  const { terms: _, tie: __, reading = '', ...rest } = perspective
+  const labels = rest.labels.map((one) => ({ ...one, criteria: BY_POLICY[one.means] }))
+  const names = labels.map(({ name }) => name)
+  return {
+    ...rest,
+    terms: reading,
+    labels,
+    answer: stanceAnswer(names, citing),
+    turnedAnswer: stanceAnswer(names.toReversed(), citing),
+  }
+}
+
+const BY_POLICY: Readonly<Record<HateSide, string[]>> = {
+  hate: ['Read so, a clause of the policy that forbids fits the text.'],
+  'non-hate': [
+    'Read so, no such clause fits it, or what fits is what the clause does not cover, or what another one allows.',
+  ],
 }
 
 /** The side that each name of a label stands for; of a name that perspectives use for different sides, none. */

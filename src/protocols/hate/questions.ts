@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { Ask } from '../../contracts/facts/ask.ts'
 import type { Fence, ListItem } from '../../contracts/facts/fence.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
+import { askedAgain, type Citations, type CitingAnswer, type PolicyInForce, policyIn } from '../clauses.ts'
 import { inOrder } from '../order.ts'
 import { formUnder } from '../preset.ts'
 import { inTurns, type Prompts } from '../prompts.ts'
@@ -24,7 +25,9 @@ import { asksForPlatforms, type HateSettings } from './settings.ts'
 export const HATE_PROMPTS = {
   system: [],
   perspective: ['criteria', 'examples', 'similar?', 'text', 'labels?'],
-  perspectives: ['annotators', 'text', 'count?'],
+  policy: ['policy', 'cite?'],
+  cite: ['wrong'],
+  perspectives: ['annotators', 'text', 'count?', 'policy?'],
   annotator: ['number', 'criteria', 'examples?', 'similar?'],
   'perspective-criteria': ['criteria', 'text', 'labels?'],
   'perspective-examples': ['examples', 'text', 'labels?'],
@@ -82,6 +85,8 @@ export interface HateQuestions {
    * in the published code it still sees all of round 1.
    */
   respond(own: HateTurn, heard: Argument, references: References): Ask<HateArgument>
+  /** Asks for the clauses of an answer once more, told what is wrong with those that it cites. */
+  cite(asked: Ask, answer: CitingAnswer, wrong: readonly string[]): Ask<Citations>
   /** In Algorithm 2, over the history H (who said what, in order); in the published code, over each side's memory. */
   judge(turns: readonly HateTurn[], references: References): Ask<HateJudgement>
 }
@@ -104,6 +109,7 @@ const YES = 'yes'
 /** What questions about one text are made of. */
 interface QuestionParts {
   readonly settings: HateSettings
+  readonly policy: PolicyInForce | null
   readonly prompts: Prompts
   readonly fence: Fence
   /** Whether what is otherwise second comes first. */
@@ -118,8 +124,10 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
   const { settings, prompts, fence, turned, turnedFor } = parts
   const paper = settings.preset === 'paper'
   const text = `${fence('text', words)}${parts.images}`
-  const system = prompts.get('system').render()
-  const platforms = asksForPlatforms(settings) ? YES : ''
+  const bare = prompts.get('system').render()
+  const system = inTurns([...bare, ...policyIn(prompts, parts.policy)])
+  const definition = asksForPlatforms(settings) ? YES : ''
+  const platforms = parts.policy === null ? definition : ''
   const rules = contentOf(system)
   const render = (name: keyof typeof HATE_PROMPTS, values: Record<string, string>) => prompts.get(name).render(values)
   const asked = (stage: string, role: string) => ({
@@ -138,8 +146,11 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
   const argument = (said: Argument) => (said === null ? (paper ? LOST : MISSING) : fence('argument', said.argument))
   const several = (kind: string, texts: readonly Labelled[]) =>
     texts.length === 0 ? NONE : (paper ? blocks : list)(fence, kind, texts)
-  const reasonOf = (reason: string): Labelled => ({ text: reason })
-  const reference = (reasons: readonly string[]) => several('reason', reasons.map(reasonOf))
+  const reference = (reasons: readonly string[]) =>
+    several(
+      'reason',
+      reasons.map((text) => ({ text })),
+    )
   const opening = (side: HateSide, heard: Argument | undefined, references: References) =>
     render(`round-1-${side}`, {
       reference: reference(references[side]),
@@ -150,16 +161,6 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
       exit: settings.exits ? YES : '',
       gaveUp: heard?.holds === 'no' ? YES : '',
     })
-  const memory = (side: HateSide, turns: readonly HateTurn[], references: References) =>
-    [
-      `${SPEAKER[side]}, its reference:\n${reference(references[side])}`,
-      ...turns
-        .filter((turn) => turn.side === side)
-        .flatMap(({ round, heard, argument: given, echo }) => [
-          ...(heard === undefined ? [] : [`${SPEAKER[side]}, round ${round}, heard:\n${argument(heard)}`]),
-          `${SPEAKER[side]}, round ${round}, said${noteOn({ argument: given, echo })}:\n${argument(given)}`,
-        ]),
-    ].join('\n\n')
 
   return {
     perspective: (perspective, similar) => {
@@ -192,8 +193,13 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
     zeroShot: () => ({
       ...asked('perspective', 'perspective'),
       label: 'zero-shot',
-      messages: [...system, ...render('zero-shot', { text, platforms })],
+      messages: [...bare, ...render('zero-shot', { text, platforms: definition })],
       answer: zeroShotIn(turned),
+    }),
+    cite: (question, answer, wrong) => ({
+      ...asked('cite', question.role),
+      label: question.label ?? question.role,
+      ...askedAgain(prompts, parts.policy, { question, answer, wrong }),
     }),
     argue: (side, heard, references) => turn(side, opening(side, heard, references)),
     respond: (own, heard, references) => {
@@ -220,7 +226,7 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
             )
       const memories = () =>
         inOrder(SIDES, turned)
-          .map((side) => memory(side, turns, references))
+          .map((side) => memoryOf(side, turns, reference(references[side]), argument))
           .join('\n\n')
       const missing = turns.some((turn) => turn.argument === null) ? YES : ''
       const gaveUp = turns.some(({ argument: given }) => given?.holds === 'no') ? YES : ''
@@ -233,14 +239,32 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
             ? render('judge-memories', { memories: memories(), ...told })
             : render('judge', { history: history(), ...told })),
         ],
-        answer: judgementIn({ paper, turned }),
+        answer: judgementIn({ paper, turned, citing: parts.policy?.citing }),
       }
     },
   }
 }
 
+/** What a side's debater remembers of the debate, in the published code. */
+function memoryOf(
+  side: HateSide,
+  turns: readonly HateTurn[],
+  reference: string,
+  argument: (said: Argument) => string,
+): string {
+  return [
+    `${SPEAKER[side]}, its reference:\n${reference}`,
+    ...turns
+      .filter((turn) => turn.side === side)
+      .flatMap(({ round, heard, argument: given, echo }) => [
+        ...(heard === undefined ? [] : [`${SPEAKER[side]}, round ${round}, heard:\n${argument(heard)}`]),
+        `${SPEAKER[side]}, round ${round}, said${noteOn({ argument: given, echo })}:\n${argument(given)}`,
+      ]),
+  ].join('\n\n')
+}
+
 /** Each perspective under its number, with what it would be shown alone; and how many they are. */
-function annotatorsIn(all: readonly Shown[], { settings, prompts, fence, turnedFor }: QuestionParts) {
+function annotatorsIn(all: readonly Shown[], { settings, policy, prompts, fence, turnedFor }: QuestionParts) {
   const annotators = all
     .map(({ perspective, similar }, at) => {
       const shown = settings.show === 'both' ? similar : []
@@ -253,7 +277,7 @@ function annotatorsIn(all: readonly Shown[], { settings, prompts, fence, turnedF
       return contentOf(prompts.get('annotator').render(values))
     })
     .join('\n\n')
-  return { annotators, count: String(all.length) }
+  return { annotators, count: String(all.length), policy: policy === null ? '' : YES }
 }
 
 function contentOf(messages: readonly ChatMessage[]): string {

@@ -2,7 +2,9 @@ import { failure } from '../../contracts/facts/ask.ts'
 import type { Snapshot } from '../../contracts/facts/thread.ts'
 import { statedConfidence, type VerdictDebate } from '../../contracts/facts/verdict-fields.ts'
 import { round, type Script, type SubScript } from '../../judging/engine/script.ts'
+import { type CitedAnswer, citedIn } from '../clauses.ts'
 import { controlled } from '../control.ts'
+import { nameOf } from '../policy.ts'
 import { ABSTAIN } from './answers.ts'
 import { concluded, count, type HateDecision, nothingToJudge, type PerspectiveRound, undecided } from './conclusion.ts'
 import { type HateContext, type HateParts, hateContext } from './context.ts'
@@ -18,7 +20,7 @@ const ECHOED: Pick<HateDecision, 'faults'> = { faults: ['model'] }
 const OFF: VerdictDebate = { held: false, why: 'off' }
 
 /** The base agent: no perspective, no similar contexts. */
-const ONE_AGENT: PerspectiveRound = { asked: 1, sided: 1, lost: 0, stances: [], examples: [] }
+const ONE_AGENT: PerspectiveRound = { asked: 1, sided: 1, lost: 0, stances: [], examples: [], similar: new Map() }
 
 /**
  * PREDICT: five perspectives take a stance on the text, each by its criteria and similar contexts (PRE, Algorithm 1); two
@@ -27,17 +29,47 @@ const ONE_AGENT: PerspectiveRound = { asked: 1, sided: 1, lost: 0, stances: [], 
 export function* predict({ post }: Snapshot, parts: HateParts): Script {
   const context = hateContext(post, parts)
   if (context === null) return nothingToJudge()
-  const { decide, debateWhen, preset } = context.settings
-  if (decide === 'zero-shot') return concluded(context, yield* zeroShot(context), ONE_AGENT)
+  if (context.settings.decide === 'zero-shot') return concluded(context, yield* zeroShot(context), ONE_AGENT)
   const asked = yield* pre(context)
-  if (decide === 'majority') return concluded(context, majority(asked), asked)
+  const decision = yield* decided(context, asked)
+  return concluded(context, yield* withClauses(context, decision, asked), asked)
+}
+
+function* decided(context: HateContext, asked: PerspectiveRound): SubScript<HateDecision> {
+  const { decide, debateWhen, preset } = context.settings
+  if (decide === 'majority') return majority(asked)
   // Nobody has read the text: a debate would have no references, and its label no ground.
-  if (preset !== 'paper' && asked.lost === asked.asked)
-    return concluded(context, undecided('no perspective answered: nothing was debated'), asked)
+  if (preset !== 'paper' && asked.lost === asked.asked) return undecided('no perspective answered: nothing was debated')
   const agreed = debateWhen === 'contested' ? agreement(asked) : null
-  if (agreed !== null) return concluded(context, yield* spared(context, asked, agreed), asked)
+  if (agreed !== null) return yield* spared(context, asked, agreed)
   const debated: VerdictDebate = { held: true, why: debateWhen === 'contested' ? 'contested' : 'always' }
-  return concluded(context, { ...(yield* dict(context, asked.stances)), debated }, asked)
+  return { ...(yield* dict(context, asked.stances)), debated }
+}
+
+/** The decision with its policy, and, where it is hate, the clauses that those cite who decided: the judge, else the perspectives. */
+function* withClauses(
+  { policy: inForce, ask, post }: HateContext,
+  decision: HateDecision,
+  { stances, similar }: PerspectiveRound,
+): SubScript<HateDecision> {
+  if (inForce === null) return decision
+  const policy = nameOf(inForce.policy)
+  const { judged, label, wrong, faults = [] } = decision
+  if (label !== 'hate' || inForce.citing === undefined) return { ...decision, policy }
+  const theirs = stances.filter(({ side }) => side === 'hate')
+  const perspectives = theirs.map(
+    ({ perspective, answer }): CitedAnswer => ({
+      who: perspective.name,
+      answer,
+      again: (what) => ask.cite(ask.perspective(perspective, similar.get(perspective) ?? []), answer, what),
+    }),
+  )
+  const judge: CitedAnswer[] | undefined = judged && [
+    { who: 'the judge', answer: judged.answer, again: (what) => ask.cite(judged.asked, judged.answer, what) },
+  ]
+  const cited = yield* citedIn(inForce.policy, post, judge ?? perspectives)
+  const named = { ...decision, policy, clauses: cited.clauses, wrong: [...wrong, ...cited.wrong] }
+  return cited.wrong.length === 0 ? named : { ...named, faults: [...new Set([...faults, 'model' as const])] }
 }
 
 /** What the perspectives agree on, without a debate; a control is debated all the same, and what that decides stands. */
@@ -59,7 +91,9 @@ export function mostCalls(settings: HateSettings, perspectives: number): number 
   if (settings.decide === 'zero-shot') return 1
   const votes = mostStanceCalls(settings, perspectives)
   // Each debater speaks once a round, and the judge once.
-  return settings.decide === 'majority' ? votes : votes + 2 * settings.rounds + 1
+  const decided = settings.decide === 'majority' ? votes : votes + 2 * settings.rounds + 1
+  // Whoever decides may be asked once more for the clauses: the perspectives, or the judge alone.
+  return settings.cites && settings.policies.length > 0 ? decided + perspectives : decided
 }
 
 /**
@@ -75,7 +109,8 @@ function* pre(context: HateContext): SubScript<PerspectiveRound> {
   // Lines 12–17: R goes to h_Ref or to nh_Ref, by S.
   const stances = perspectives.flatMap((one) => stanceOf(context, one, answers.get(one)))
   const lost = perspectives.filter((one) => answers.get(one)?.ok !== true).length
-  return { asked: perspectives.length, sided: stances.length, lost, stances, examples: [...similar.values()].flat() }
+  const examples = [...similar.values()].flat()
+  return { asked: perspectives.length, sided: stances.length, lost, stances, examples, similar }
 }
 
 /**
@@ -102,7 +137,8 @@ function* dict(
   }
 
   // Lines 18–20: the judge's outcome.
-  const [judged] = yield* round([ask.judge(debate.history, references)])
+  const asked = ask.judge(debate.history, references)
+  const [judged] = yield* round([asked])
   const { lost } = debate
   const wrong = [...lost, ...debate.echoes]
   const rounds = debate.history.at(-1)?.round ?? 0
@@ -110,7 +146,7 @@ function* dict(
   const { label, reason, probability = null } = judged.answer
   const confidence = statedConfidence(probability)
   const ended = { rounds, confidence, lostTurns: lost.length, wrong, ...(debate.echoes.length > 0 && ECHOED) }
-  return { ...ended, label, rationale: reason, decidedBy: 'judge' }
+  return { ...ended, label, rationale: reason, decidedBy: 'judge', judged: { asked, answer: judged.answer } }
 }
 
 /** Tables 1 and 2, majority voting (section 4.3): the side that more than half of all those asked voted for. */

@@ -17,6 +17,8 @@ export const hateSettings = defineSettings({
     z.array(z.string()).refine((names) => new Set(names).size === names.length, 'a perspective is listed twice'),
     (listed) => orElse(listed, PAPER_PERSPECTIVES),
   ),
+  policies: departure(z.array(z.string()), []),
+  cites: departure(z.boolean(), false),
   show: asSet(z.enum(['both', 'criteria', 'examples'])),
   // Three similar contexts (section 3.1).
   examples: departure(z.int().min(1).max(50), 3),
@@ -40,10 +42,23 @@ export const hateSettings = defineSettings({
 })
 export type HateSettings = ReturnType<typeof hateSettings.parse>
 
-/** Settings that were given, as their preset has them. Where no perspectives are listed, the three readings are asked. */
+/** The policy where none is named. */
+export const SHIPPED_POLICY = 'hate'
+
+/**
+ * Settings that were given, as their preset has them. Where no perspectives are listed, the three readings are asked, by the shipped
+ * policy if none is named; perspectives that are listed judge by their own criteria, unless a policy is named.
+ */
 export function readHateSettings(given: unknown): HateSettings {
   const settings = hateSettings.parse(given)
-  return { ...settings, perspectives: orElse(settings.perspectives, READINGS) }
+  const { decide, perspectives, policies, preset } = settings
+  const byPolicy = preset !== 'paper' && decide !== 'zero-shot'
+  const shipped = perspectives.length === 0 ? [SHIPPED_POLICY] : []
+  return {
+    ...settings,
+    perspectives: orElse(perspectives, READINGS),
+    policies: byPolicy ? orElse(policies, shipped) : [],
+  }
 }
 
 function orElse(listed: string[], others: readonly string[]): string[] {

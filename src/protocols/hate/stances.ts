@@ -15,6 +15,7 @@ export interface PerspectiveStance {
   readonly perspective: Perspective
   readonly side: HateSide
   readonly reason: string
+  readonly answer: StanceAnswer
   /** It could not tell, and was filed under this side (`abstentions: else`). */
   readonly abstained?: true
 }
@@ -33,10 +34,10 @@ export function stanceOf(
   }
   const { label, reason } = reply.answer
   const side = perspective.side(label)
-  if (side !== undefined) return [{ perspective, side, reason }]
+  if (side !== undefined) return [{ perspective, side, reason, answer: reply.answer }]
   if (settings.abstentions === 'else') {
     degraded.push(`perspective ${name} abstained: filed under non-hate`)
-    return [{ perspective, side: 'non-hate', reason, abstained: true }]
+    return [{ perspective, side: 'non-hate', reason, answer: reply.answer, abstained: true }]
   }
   degraded.push(`perspective ${name} abstained: in neither reference`)
   return []

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { boundedScore, probability, said, saidList } from '../answer-fields.ts'
+import type { CitingAnswer, CitingForm } from '../clauses.ts'
 import type { Preset } from '../preset.ts'
 
 /** 0 is no risk, 1 extreme risk. */
@@ -103,7 +104,7 @@ const fieldsOf = (labels: readonly (typeof LABELS)[number][]) =>
 export type SafetyReport = z.infer<ReturnType<typeof fieldsOf>> & {
   /** How probable the arbiter holds its label to be right, which its risk score does not tell; under `paper` nobody asks. */
   readonly probability?: number | null
-}
+} & CitingAnswer
 
 /** The rule decides the label: only a confirmed risk is unsafe. An answer whose label contradicts its rule is unreadable. */
 const ruled = <Report extends SafetyReport>(report: z.ZodType<Report>) =>
@@ -116,14 +117,29 @@ export const paperReport = ruled(fieldsOf(LABELS))
 export const report = ruled(fieldsOf(LABELS).extend({ probability }))
 const turnedReport = ruled(fieldsOf(LABELS.toReversed()).extend({ probability }))
 
+/** By the form in which they cite, both orders of its labels: a form that is made anew is described anew. */
+const citingReports = new WeakMap<CitingForm, readonly [z.ZodType<SafetyReport>, z.ZodType<SafetyReport>]>()
+
+function reportsCiting(citing: CitingForm) {
+  const known = citingReports.get(citing)
+  if (known !== undefined) return known
+  const field = { probability, clauses: citing.field }
+  const made = [ruled(fieldsOf(LABELS).extend(field)), ruled(fieldsOf(LABELS.toReversed()).extend(field))] as const
+  citingReports.set(citing, made)
+  return made
+}
+
 /** The arbiter's form, its labels offered in the reverse order where it is turned. */
 export function reportIn({
   paper,
   turned,
+  citing,
 }: {
   readonly paper: boolean
   readonly turned: boolean
+  readonly citing?: CitingForm | undefined
 }): z.ZodType<SafetyReport> {
   if (paper) return paperReport
+  if (citing !== undefined) return reportsCiting(citing)[turned ? 1 : 0]
   return turned ? turnedReport : report
 }

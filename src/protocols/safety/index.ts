@@ -3,17 +3,20 @@ import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { ReadingGuide } from '../../contracts/facts/reading.ts'
 import { hasMedia, snapshot } from '../../contracts/facts/thread.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
+import { citingForm } from '../clauses.ts'
+import { both } from '../faults.ts'
 import type { ProtocolKind } from '../kind.ts'
+import { readPolicies } from '../policies.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
 import { FilterRefusals, withheldIfFiltered } from '../truncation.ts'
 import { CURATOR_PROMPTS, safetyCuration } from './curation.ts'
 import { SAFETY_PROMPTS } from './questions.ts'
 import { aetheria, mostCalls } from './script.ts'
-import { safetySettings } from './settings.ts'
+import { readSafetySettings, SHIPPED_POLICY, safetySettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
-const VERSION = 6
+const VERSION = 7
 
 /** Aetheria (content safety of posts and their images) as a protocol of the engine. */
 export const safety: ProtocolKind = {
@@ -44,6 +47,7 @@ export const safety: ProtocolKind = {
     disturbing: ['unsafe'],
   } satisfies ReadingGuide,
   roles: ['describer', 'supporter', 'strict', 'loose', 'arbiter', 'curator'],
+  folders: ['policies'],
   settings: safetySettings.schema,
   paperModels: {
     roles: {
@@ -73,7 +77,7 @@ export const safety: ProtocolKind = {
     'three rounds': { rounds: 3 },
   },
   policyQuestions(given: unknown) {
-    const { rounds } = safetySettings.parse(given)
+    const { rounds } = readSafetySettings(given)
     return [
       { role: 'supporter', least: 0, most: 1 },
       { role: 'strict', least: 1, most: rounds },
@@ -86,13 +90,20 @@ export const safety: ProtocolKind = {
   /** At their last words the debaters stand on two sides of an even risk. */
   contested: ({ scores: { strict, loose } }) =>
     strict !== undefined && loose !== undefined && strict > 0.5 !== loose > 0.5,
-  make({ settings: given, prompts: files, fence, samplingRank }) {
-    const settings = safetySettings.parse(given)
-    const prompts = readPrompts(files, SAFETY_PROMPTS, settings.preset)
+  make({ settings: given, prompts: files, fence, samplingRank, files: folder }) {
+    const settings = readSafetySettings(given)
+    const { policies: named, cites } = settings
+    const [prompts, policies] = both(
+      () => readPrompts(files, SAFETY_PROMPTS, settings.preset),
+      () => readPolicies(folder('policies'), named, { protocol: 'safety', shipped: SHIPPED_POLICY }),
+    )
+    const inForce = new Map(
+      policies.list.map((policy) => [policy, { policy, citing: cites ? citingForm(policy) : undefined }]),
+    )
     const protocol: Protocol = {
       name: 'safety',
       version: VERSION,
-      stages: ['describe', 'retrieve', 'brief', 'strict', 'loose', 'arbitrate'],
+      stages: ['describe', 'retrieve', 'brief', 'strict', 'loose', 'arbitrate', 'cite'],
       subject: 'post',
       lateCost: 4,
       accepts: (post) => post.hateSpeech === undefined && (!isBlank(post.text) || hasMedia(post)),
@@ -103,12 +114,14 @@ export const safety: ProtocolKind = {
       decides: ['arbiter'],
       shelves: settings.supporter && settings.retrieval ? [settings.shelf] : [],
       learns: settings.shelf,
-      promptsHash: prompts.hash,
+      promptsHash: named.length === 0 ? prompts.hash : shortHash([prompts.hash, policies.hash]),
       // Draws affect what is asked: workers with another key have other settings.
       settingsHash: shortHash([settings, samplingRank('safety', '')]),
-      script(subject) {
+      script(subject, _, { tenant } = { overloaded: false }) {
         const refusals = new FilterRefusals()
-        const script = aetheria(snapshot.parse(subject), { settings, prompts, fence, samplingRank, refusals })
+        const own = policies.for(tenant)
+        const policy = (own && inForce.get(own)) ?? null
+        const script = aetheria(snapshot.parse(subject), { settings, policy, prompts, fence, samplingRank, refusals })
         return settings.unseen === 'judged' ? script : withheldIfFiltered(script, 'unsafe', refusals)
       },
     }

@@ -5,6 +5,7 @@ import type { Neighbour, SearchResult } from '../../contracts/facts/library.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import type { Post } from '../../contracts/facts/thread.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
+import { askedAgain, type Citations, type CitingAnswer, type PolicyInForce, policyIn } from '../clauses.ts'
 import { isTurned } from '../order.ts'
 import { formUnder } from '../preset.ts'
 import type { Prompts } from '../prompts.ts'
@@ -29,6 +30,8 @@ export const SAFETY_PROMPTS = {
   'focus-text': [],
   'focus-image': [],
   'focus-both': [],
+  policy: ['policy', 'cite?'],
+  cite: ['wrong'],
   describe: ['caption', 'claimed?'],
   brief: ['input', 'precedents', 'known?'],
   strict: ['input', 'brief', 'opponent', 'spoken?', 'images?'],
@@ -76,6 +79,8 @@ export interface SafetyQuestions {
   arbitrate(grounds: Grounds, log: readonly SafetyTurn[]): Ask<SafetyReport>
   /** The same question to a debater's model. */
   arbitrateSmall(grounds: Grounds, log: readonly SafetyTurn[]): Ask<SafetyReport>
+  /** Asks for the clauses of a ruling once more, told what is wrong with those that it cites. */
+  cite(asked: Ask, answer: CitingAnswer, wrong: readonly string[]): Ask<Citations>
 }
 
 /** The value of a place that only decides about a section. */
@@ -88,15 +93,21 @@ export function drawnBy(post: Post): string {
 
 export function questions(
   post: Post,
-  parts: { settings: SafetySettings; prompts: Prompts; fence: Fence; samplingRank: SamplingRank },
+  parts: {
+    settings: SafetySettings
+    policy: PolicyInForce | null
+    prompts: Prompts
+    fence: Fence
+    samplingRank: SamplingRank
+  },
 ): SafetyQuestions {
-  const { settings, prompts, fence } = parts
+  const { settings, policy, prompts, fence } = parts
   // Only for the question that shows it: an image in a post's message may be most of a megabyte.
   const isReportTurned = () => settings.order === 'lot' && isTurned(parts.samplingRank, drawnBy(post))
   const render = (name: keyof typeof SAFETY_PROMPTS, values?: Record<string, string>) =>
     prompts.get(name).render(values)
   const system = render('system')
-  const briefed = merged([...system, ...render(`focus-${modalityOf(post)}`)])
+  const briefed = merged([...system, ...policyIn(prompts, policy), ...render(`focus-${modalityOf(post)}`)])
   const asked = (stage: string, agent: Agent) => ({
     stage,
     role: roleOf(agent, settings, modalityOf(post) === 'text'),
@@ -119,7 +130,7 @@ export function questions(
         missing: log.some(({ said }) => said === null) ? YES : '',
       }),
     ],
-    answer: reportIn({ paper: settings.preset === 'paper', turned: isReportTurned() }),
+    answer: reportIn({ paper: settings.preset === 'paper', turned: isReportTurned(), citing: policy?.citing }),
   })
 
   return {
@@ -176,6 +187,11 @@ export function questions(
       ...asked('arbitrate', 'strict'),
       label: 'small arbiter',
       ...ruling(grounds, log),
+    }),
+    cite: (question, answer, wrong) => ({
+      ...asked('cite', 'arbiter'),
+      role: question.role,
+      ...askedAgain(prompts, policy, { question, answer, wrong }),
     }),
   }
 }

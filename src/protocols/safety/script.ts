@@ -1,4 +1,4 @@
-import { type AnswerOrFailure, failure } from '../../contracts/facts/ask.ts'
+import { type AnswerOrFailure, type Ask, failure } from '../../contracts/facts/ask.ts'
 import type { Fence } from '../../contracts/facts/fence.ts'
 import { type Neighbour, type SearchResult, withdrawnIn } from '../../contracts/facts/library.ts'
 import { describeOddFields } from '../../contracts/facts/odd-fields.ts'
@@ -7,7 +7,9 @@ import type { Post, Snapshot } from '../../contracts/facts/thread.ts'
 import { type Ruling, undecided } from '../../contracts/facts/verdict.ts'
 import { statedConfidence, type VerdictDebate } from '../../contracts/facts/verdict-fields.ts'
 import { round, type Script, type SubScript } from '../../judging/engine/script.ts'
+import { citedIn, type PolicyInForce } from '../clauses.ts'
 import { controlled, isControl } from '../control.ts'
+import { nameOf } from '../policy.ts'
 import type { Prompts } from '../prompts.ts'
 import { type FilterRefusals, unreadParts, withheldUnlessHarmful } from '../truncation.ts'
 import type { SafetyReport } from './answers.ts'
@@ -19,6 +21,8 @@ import type { SafetySettings } from './settings.ts'
 
 interface Parts {
   readonly settings: SafetySettings
+  /** The policy in force, if there is one. */
+  readonly policy: PolicyInForce | null
   readonly prompts: Prompts
   readonly fence: Fence
   readonly samplingRank: SamplingRank
@@ -54,19 +58,24 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
   // Debate, rounds of strict, then loose (sections 3.2.3 and 3.2.4), and arbiter: the hierarchical protocol (section 3.2.5).
   const argued = yield* debatedAndRuled({ input, brief }, ask, parts, post, degraded)
   const { log, judged } = argued
+  const by = parts.policy === null ? {} : { policy: nameOf(parts.policy.policy) }
   const debate = {
     scores: lastScores(log),
     rounds: log.at(-1)?.round ?? 0,
     debated: argued.debated,
     evidence: { support: [], oppose: [], precedents: precedents.map(({ id }) => id) },
+    ...by,
   }
   if (!judged.ok) return { ruling: { ...undecided(...degraded, `arbitrate failed: ${failure(judged)}`), ...debate } }
   const { label, score: final, probability = null } = judged.answer
   if (label === 'safe' ? final > MIDDLE : final < MIDDLE)
     degraded.push(`arbitrate: the score ${final} contradicts the label ${label}`)
   const scores = { ...debate.scores, final }
+  const cited = yield* clausesOf(argued.asked, judged.answer, ask, parts, post)
+  degraded.push(...cited.wrong)
   const ruling: Ruling = {
     ...debate,
+    ...cited.ruling,
     label,
     scores,
     rationale: rationale(judged.answer),
@@ -86,10 +95,27 @@ export function mostCalls(post: Post, settings: SafetySettings): number {
   const rulings = strict && loose && asksSmallFirst(post, settings) ? 2 : 1
   // A control is ruled on both before its further rounds and after them.
   const times = settings.debateWhen === 'contested' && settings.controlShare > 0 && rounds > 1 ? 2 : 1
-  return looks + Number(supporter) + turns + rulings * times
+  const cites = Number(settings.cites && settings.policies.length > 0)
+  return looks + Number(supporter) + turns + rulings * times + cites
+}
+
+/** The clauses that the arbiter cites for `unsafe`, and what is wrong with them in the end. */
+function* clausesOf(
+  asked: Ask,
+  answer: SafetyReport,
+  ask: SafetyQuestions,
+  { policy }: Parts,
+  post: Post,
+): SubScript<{ readonly ruling: Pick<Ruling, 'clauses' | 'faults'>; readonly wrong: readonly string[] }> {
+  if (policy?.citing === undefined || answer.label !== 'unsafe') return { ruling: {}, wrong: [] }
+  const arbiter = { who: 'the arbiter', answer, again: (what: readonly string[]) => ask.cite(asked, answer, what) }
+  const { clauses, wrong } = yield* citedIn(policy.policy, post, [arbiter])
+  return { ruling: wrong.length === 0 ? { clauses } : { clauses, faults: ['model'] }, wrong }
 }
 
 interface Argued {
+  /** The question that the ruling answers. */
+  readonly asked: Ask<SafetyReport>
   readonly log: readonly SafetyTurn[]
   readonly judged: AnswerOrFailure<SafetyReport>
   readonly debated: VerdictDebate
@@ -110,9 +136,9 @@ function* debatedAndRuled(
   const debate = new SafetyDebate(grounds, ask, parts, degraded)
   yield* debate.argues(settings.debateWhen === 'contested')
   const { log } = debate
-  const judged = yield* arbitrated(grounds, log, ask, { post, settings }, degraded)
+  const { asked, judged } = yield* arbitrated(grounds, log, ask, { post, settings }, degraded)
   const debated = debateIn(log, settings)
-  const first = { log: [...log], judged, debated }
+  const first = { log: [...log], asked, judged, debated }
   if (
     debated.why !== 'unanimous' ||
     !judged.ok ||
@@ -125,12 +151,12 @@ function* debatedAndRuled(
   const again = yield* arbitrated(grounds, log, ask, { post, settings }, wrong)
   const chance = settings.controlShare
   // A debate that came to nothing changes nothing.
-  if (!again.ok || log.some(({ said }) => said === null)) {
+  if (!again.judged.ok || log.some(({ said }) => said === null)) {
     refusals.count = refused
     return { ...first, debated: controlled({ held: true }, { chance }) }
   }
   degraded.push(...wrong)
-  return { log, judged: again, debated: controlled({ held: true }, { chance, without: judged.answer.label }) }
+  return { log, ...again, debated: controlled({ held: true }, { chance, without: judged.answer.label }) }
 }
 
 /** In place of a brief: words under `paper`, else nothing. */
@@ -239,15 +265,17 @@ function* arbitrated(
   ask: SafetyQuestions,
   { post, settings }: { readonly post: Post; readonly settings: SafetySettings },
   degraded: string[],
-): SubScript<AnswerOrFailure<SafetyReport>> {
+): SubScript<Pick<Argued, 'asked' | 'judged'>> {
   const last = lastRound(log)
   if (asksSmallFirst(post, settings) && isOneSided(last)) {
-    const [small] = yield* round([ask.arbitrateSmall(grounds, log)])
-    if (small.ok && isCertain(small.answer, last)) return small
+    const asked = ask.arbitrateSmall(grounds, log)
+    const [small] = yield* round([asked])
+    if (small.ok && isCertain(small.answer, last)) return { asked, judged: small }
     if (!small.ok) degraded.push(`arbitrate (small arbiter) failed: ${failure(small)}; the arbiter was asked instead`)
   }
-  const [judged] = yield* round([ask.arbitrate(grounds, log)])
-  return judged
+  const asked = ask.arbitrate(grounds, log)
+  const [judged] = yield* round([asked])
+  return { asked, judged }
 }
 
 function asksSmallFirst(post: Post, { imageArbiter, models }: SafetySettings): boolean {

@@ -8,6 +8,8 @@ export const safetySettings = defineSettings({
   k: asSet(z.int().min(1).max(10)),
   // The paper gives none: that of its code.
   temperature: departure(z.number().min(0).max(2), 0),
+  policies: departure(z.array(z.string()), []),
+  cites: departure(z.boolean(), false),
   images: asSet(z.boolean()),
   maxImages: asSet(z.int().min(1).max(20)),
   supporter: asSet(z.boolean()),
@@ -35,3 +37,13 @@ export const safetySettings = defineSettings({
   answerTokens: departure(z.int().min(16), atLeastPaperTokenCap),
 })
 export type SafetySettings = ReturnType<typeof safetySettings.parse>
+
+/** The policy where none is named. */
+export const SHIPPED_POLICY = 'safety'
+
+/** Settings that were given, as their preset has them, by the shipped policy if none is named. */
+export function readSafetySettings(given: unknown): SafetySettings {
+  const settings = safetySettings.parse(given)
+  const isByPolicy = settings.preset !== 'paper' && settings.policies.length === 0
+  return isByPolicy ? { ...settings, policies: [SHIPPED_POLICY] } : settings
+}

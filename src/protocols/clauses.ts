@@ -1,0 +1,166 @@
+import { z } from 'zod'
+import { type AnswerOrFailure, type Ask, failure } from '../contracts/facts/ask.ts'
+import { neutralized } from '../contracts/facts/neutralized.ts'
+import type { Post } from '../contracts/facts/thread.ts'
+import type { ChatMessage, Ruling } from '../contracts/facts/verdict.ts'
+import { round, type SubScript } from '../judging/engine/script.ts'
+import { type Policy, renderPolicy } from './policy.ts'
+import type { Prompts } from './prompts.ts'
+
+// A harmful verdict cites the clauses that it rests on. What a model cites is checked here: nothing that is not in the policy, and no
+// words that are not the post's, ever stand in a verdict.
+
+/** A clause as a model cites it, and the words of the post that it says break it; empty where it quotes none. */
+interface Citation {
+  readonly id: string
+  readonly quote: string
+}
+
+/** What is cited, all of an answer to who is asked for that alone. */
+export interface Citations {
+  readonly clauses: readonly Citation[]
+}
+
+/** An answer that may cite. */
+export type CitingAnswer = Partial<Citations>
+
+/** How answers under one policy cite: their field `clauses`, and the answer to the question that asks for it once more. */
+export interface CitingForm {
+  readonly field: z.ZodType<readonly Citation[]>
+  readonly again: z.ZodType<Citations>
+}
+
+/** A policy, and how answers cite it where they do. */
+export interface PolicyInForce {
+  readonly policy: Policy
+  readonly citing: CitingForm | undefined
+}
+
+/** Most clauses that are read of an answer. */
+const MOST_CITATIONS = 10
+const MOST_QUOTE_CHARS = 500
+const MOST_ID_CHARS = 40
+
+/**
+ * The form that the policy's clauses are cited in. A list that is missing or odd makes no answer unreadable, since the label counts
+ * without it: it is read as far as it goes, and checked after.
+ */
+export function citingForm({ clauses }: Pick<Policy, 'clauses'>): CitingForm {
+  const ids = clauses.filter(({ allows }) => !allows).map(({ id }) => id)
+  const { $schema: _, ...shown } = z.toJSONSchema(z.array(z.object({ id: z.enum(ids), quote: z.string() })))
+  const field = z.preprocess(citationsIn, z.any().meta(shown))
+  return { field, again: z.object({ clauses: field }) }
+}
+
+const citation = z.object({ id: z.string(), quote: z.string().catch('') })
+
+function citationsIn(value: unknown): Citation[] {
+  const listed = Array.isArray(value) ? value.slice(0, MOST_CITATIONS) : []
+  return listed.flatMap((one) => citation.safeParse(typeof one === 'string' ? { id: one } : one).data ?? [])
+}
+
+/** Who cited, in words, what they said, and the question that asks them once more, told what is wrong. */
+export interface CitedAnswer {
+  readonly who: string
+  readonly answer: CitingAnswer
+  again(wrong: readonly string[]): Ask<Citations>
+}
+
+interface CitedRuling {
+  readonly clauses: NonNullable<Ruling['clauses']>
+  readonly wrong: readonly string[]
+}
+
+/**
+ * The clauses that these answers cite, each clause and quotation once. Whoever cites a clause that there is none of, words that are
+ * not in the post, or nothing, is asked once more; what is still wrong then is left out, and named in `wrong`.
+ */
+export function* citedIn(policy: Policy, post: Post, answers: readonly CitedAnswer[]): SubScript<CitedRuling> {
+  const texts = quotable(post)
+  const first = answers.map((one) => ({ ...one, ...checkCitations(policy, texts, one.answer.clauses ?? []) }))
+  const doubtful = first.filter(({ wrong }) => wrong.length > 0)
+  const replies: readonly AnswerOrFailure<Citations>[] = yield* round(doubtful.map(({ again, wrong }) => again(wrong)))
+  const second = doubtful.map(({ who, clauses, wrong }, at) => {
+    const reply = replies[at]
+    if (reply?.ok !== true)
+      return { clauses, wrong: [`${who} cites ${wrong.join('; ')}${reply === undefined ? '' : `; ${failure(reply)}`}`] }
+    const again = checkCitations(policy, texts, reply.answer.clauses)
+    return {
+      clauses: again.clauses.length > 0 ? again.clauses : clauses,
+      wrong: again.wrong.map((what) => `${who} cites ${what}`),
+    }
+  })
+  const right = first.filter(({ wrong }) => wrong.length === 0)
+  const all = [...right, ...second].flatMap(({ clauses }) => clauses)
+  const clauses = [...new Map(all.map((one) => [JSON.stringify([one.id, one.quote]), one])).values()]
+  return { clauses, wrong: second.flatMap(({ wrong }) => wrong) }
+}
+
+/** The words of a post that can be quoted: its author's. What a model says of a picture is not theirs. */
+function quotable({ text, media = [] }: Post): string[] {
+  return [text, ...media.flatMap(({ alt }) => alt ?? [])].flatMap((one) => [one, neutralized(one)])
+}
+
+/** The citations that hold, and what is wrong with the others. */
+export function checkCitations(
+  { clauses }: Pick<Policy, 'clauses'>,
+  texts: readonly string[],
+  citations: readonly Citation[],
+): CitedRuling {
+  if (citations.length === 0) return { clauses: [], wrong: ['no clause'] }
+  const wrong: string[] = []
+  const cited = citations.flatMap(({ id, quote }) => {
+    const clause = clauses.find((one) => one.id === id.trim())
+    if (clause === undefined || clause.allows) {
+      const shown = JSON.stringify(neutralized(id).slice(0, MOST_ID_CHARS))
+      wrong.push(`${shown}, which ${clause === undefined ? 'is no clause of the policy' : 'forbids nothing'}`)
+      return []
+    }
+    const words = quote.replace(MARKS, '')
+    if (words === '') return [{ id: clause.id }]
+    const found = foundIn(texts, words)
+    if (found !== null) return [{ id: clause.id, quote: found }]
+    wrong.push(`${clause.id} with words that are not in the post`)
+    return [{ id: clause.id }]
+  })
+  return { clauses: cited, wrong }
+}
+
+/** The policy in force as the opening of questions has it, by the prompt `policy`; nothing where there is none. */
+export function policyIn(prompts: Prompts, inForce: PolicyInForce | null): ChatMessage[] {
+  if (inForce === null) return []
+  const cite = inForce.citing === undefined ? '' : 'yes'
+  return prompts.get('policy').render({ policy: renderPolicy(inForce.policy), cite })
+}
+
+/** The conversation so far, and what does not hold of what is cited in it, by the prompt `cite`. */
+export function askedAgain(
+  prompts: Prompts,
+  inForce: PolicyInForce | null,
+  of: { readonly question: Ask; readonly answer: CitingAnswer; readonly wrong: readonly string[] },
+): Pick<Ask<Citations>, 'messages' | 'answer'> {
+  if (inForce?.citing === undefined) throw new Error('a question that cites nothing')
+  const said: ChatMessage = { role: 'assistant', content: JSON.stringify(of.answer) }
+  const messages = [...of.question.messages, said, ...prompts.get('cite').render({ wrong: of.wrong.join('; ') })]
+  return { messages, answer: inForce.citing.again }
+}
+
+/** What models put around words that they quote. */
+const MARKS = /^[\s"“”„«»…]+|[\s"“”„«».…]+$/g
+
+/** The words as they stand in a text, however wide its spaces and whichever its quotation marks and capitals; null where in none. */
+function foundIn(texts: readonly string[], words: string): string | null {
+  if (words.length > MOST_QUOTE_CHARS || !/[\p{L}\p{N}\p{So}]/u.test(words)) return null
+  const parts = words.split(/\s+/).map((part) =>
+    part
+      .replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+      .replace(/['’‘`´]/g, "['’‘`´]")
+      .replace(/["“”„«»]/g, '["“”„«»]'),
+  )
+  const pattern = new RegExp(parts.join('\\s+'), 'iu')
+  for (const text of texts) {
+    const [found] = pattern.exec(text) ?? []
+    if (found !== undefined) return found
+  }
+  return null
+}
