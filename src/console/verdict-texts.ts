@@ -54,6 +54,7 @@ export const VERDICT_TEXTS = {
     noWords: 'nobody wrote down what is said in it',
     why: 'Why',
     whyHuman: 'The person’s reason',
+    clauses: 'Clauses of the policy',
     whyModels: 'In the models’ own words',
     ruleSays: (rule: string, means: string) => `Rule ${rule}: ${means}`,
     carried: (revision: number) =>

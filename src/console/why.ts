@@ -19,12 +19,23 @@ export function whySection(file: CaseFile, most = 6_000, name = ''): TemplatePar
       ? []
       : (kind?.reading?.tells?.(verdict.scores, verdict.label) ?? [])
   const facts = isHuman ? [] : [...tells, ...ruleMeanings(judge?.rule, kind)]
-  if (verdict.rationale === '' && facts.length === 0) return NOTHING
+  if (verdict.rationale === '' && facts.length === 0) return clausesIn(verdict)
   const title = isHuman ? TEXTS.verdict.whyHuman : TEXTS.verdict.why
   return html`<section aria-labelledby="why${name}" class="why"><h2 id="why${name}">${title}</h2>
 ${facts.map((fact) => html`<p>${fact}</p>`)}${isHuman ? NOTHING : strongest(file)}
 ${facts.length === 0 || verdict.rationale === '' ? NOTHING : html`<h3>${TEXTS.verdict.whyModels}</h3>`}
-<div class="said">${words(verdict.rationale, { most })}</div></section>`
+<div class="said">${words(verdict.rationale, { most })}</div>
+${clausesIn(verdict)}</section>`
+}
+
+/** The clauses that it cites, each with the words of the post, and the policy that they are of. */
+function clausesIn({ policy, clauses = [] }: CaseFile['row']['verdict']): TemplatePart {
+  if (policy === undefined || clauses.length === 0) return NOTHING
+  const cited = clauses.map(
+    ({ id, quote }) =>
+      html`<li>${words(id, { most: 40 })}${quote === undefined ? NOTHING : html`: <q>${words(quote, { most: 500 })}</q>`}</li>`,
+  )
+  return html`<h3>${TEXTS.verdict.clauses} ${words(policy.name, { most: 100 })} ${words(policy.version, { most: 40 })}</h3><ul>${cited}</ul>`
 }
 
 /** Longest words of a comment that stand as one of the strongest. */

@@ -127,8 +127,8 @@ describe('what the model is shown', () => {
     )
     const [whole, saved, together] = await evaluated('hate', data, model, [
       rowBy('hate', EVERY_DEBATE.hate),
-      rowBy('no debate where all agree', { debateWhen: 'contested', controlShare: 0 }),
-      rowBy('in one call', { batchSize: 5, debateWhen: 'contested', controlShare: 0 }),
+      rowBy('no debate where all agree', { debateWhen: 'contested', controlShare: 0, cites: false }),
+      rowBy('in one call', { batchSize: 5, debateWhen: 'contested', controlShare: 0, cites: false }),
     ])
     expect(model.shown).toHaveLength(4 * 8 + 4)
     expect((whole as EvaluationCell).perItem).toMatchObject({ calls: 8, sequence: 6 })

@@ -77,12 +77,22 @@ function verdictIn(one: ShownVerdict, meanings: Minutes['meanings'], offsets: bo
     `${verdict.label === null ? withoutLabel(verdict) : `${printable(verdict.label, 60)}${inPaper(verdict, meanings)}`}, ${verdict.final ? 'for good' : 'for now'}, decided by ${verdict.decidedBy}${verdict.rounds === 0 ? '' : ` after ${counted(verdict.rounds, 'round')} of debate`}`,
     ...peopleIn(verdict),
     ...(verdict.rationale === '' ? [] : [printable(verdict.rationale, 1_000)]),
+    ...clausesIn(verdict),
     ...(scores.length === 0 ? [] : [`scores: ${scores.join(', ')}`]),
     ...commentsJudged(verdict).map((words) => `judged: ${words}`),
     ...sinceSchemaTwo(verdict),
     ...verdict.degraded.map((why) => `degraded: ${printable(why, 500)}`),
     ...(verdict.filtered ?? []).map((filtered) => printable(filteredLine(filtered), 500)),
     publication(one, offsets),
+  ]
+}
+
+/** The policy that it was judged by, and the clauses that it cites. */
+function clausesIn({ policy, clauses = [] }: Verdict): string[] {
+  const cited = clauses.map(({ id, quote }) => (quote === undefined ? id : `${id} “${quote}”`)).join(', ')
+  return [
+    ...(cited === '' ? [] : [`clauses: ${printable(cited, 500)}`]),
+    ...(policy === undefined ? [] : [`policy: ${printable(`${policy.name}, version ${policy.version}`, 200)}`]),
   ]
 }
 
