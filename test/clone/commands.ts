@@ -85,6 +85,7 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel judge config/demo/event.jsonl': 'proof: pages',
   'npx gavel scores labelled.csv --old-field perspective': 'proof: pages',
   'npx gavel eval --protocol rumor --data config/demo/labelled.jsonl --out .gavel/eval-rumor': 'proof: pages',
+  'npx gavel policy check policies/hate.md': 'at: test/app/commands/policy-check.test.ts',
   'npx gavel library import config/demo/shelves/kold.jsonl --shelf kold': 'proof: pages',
   'npx gavel library search "drive them out" --shelf kold': 'proof: pages',
   'npx gavel library touched 3f1c9a0b2d4e6f80 --json': 'proof: pages',

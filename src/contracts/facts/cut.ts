@@ -1,8 +1,8 @@
-import { z } from 'zod'
-
 /** What a cut left out: `left` of the `of` characters that a text had. */
-export const cutAway = z.object({ left: z.int(), of: z.int() })
-export type TextCut = z.infer<typeof cutAway>
+export interface TextCut {
+  left: number
+  of: number
+}
 
 /** The part of a text that is kept. */
 export interface KeptText {

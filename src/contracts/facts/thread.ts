@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isBlank } from './blank.ts'
-import { cutAway } from './cut.ts'
+import type { TextCut } from './cut.ts'
 import { CLIP_KINDS, oddField } from './odd-fields.ts'
 
 /** Identifies a thread: post ids are unique only within a tenant, and counterspeech has ids of its own. */
@@ -15,6 +15,8 @@ export const STREAMED_KINDS = ['post', 'reply'] as const
 /** `asked` is one request to judge a post or reply apart from the stream; its id is the request's. */
 export const SUBJECT_KINDS = [...STREAMED_KINDS, 'asked'] as const
 export type SubjectKind = (typeof SUBJECT_KINDS)[number]
+
+const cutAway: z.ZodType<TextCut> = z.object({ left: z.int(), of: z.int() })
 
 const image = z.object({
   kind: z.literal('image'),
