@@ -110,9 +110,9 @@ it('who decides sees the picture, under a cover that a key opens, and whether it
     await drawsAt(page, 400)
     expect(await page.getByText('zanzibar').isVisible()).toBe(false)
     expect(await barriersOn(page)).toEqual([])
-    // It is counted for who uncovered it.
+    // Both are counted for who uncovered them: the words, and the picture.
     expect(await console.record.pictures.exposures({ since: 0 })).toEqual([
-      { person: 'anna', label: 'undecided', uncovered: 1, minutes: 1 },
+      { person: 'anna', label: 'undecided', uncovered: 2, minutes: 1 },
     ])
     await page.keyboard.press('1')
     await page.keyboard.press('w')

@@ -186,7 +186,7 @@ describe('the door in one process, without servers', () => {
       GAVEL_DOOR_KEYS: keys,
     })
     // Room for one debate, and not for two.
-    const budgets = { ...settings.budgets, whenSpent, tenants: { poor: { tokens: 8_000, usd: null, per: 1e12 } } }
+    const budgets = { ...settings.budgets, whenSpent, tenants: { poor: { tokens: 17_000, usd: null, per: 1e12 } } }
     const own = await startEmbedded({ ...settings, budgets }, { report: () => {} })
     const ask = async (path: string, body: object, authorization?: string) => {
       const headers = { 'content-type': 'application/json', ...(authorization && { authorization }) }

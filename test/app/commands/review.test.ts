@@ -164,8 +164,8 @@ it('says how people decided, and who only where it is asked', async () => {
   expect(said).not.toMatch(/ann|ben/)
   const named = JSON.parse(await run(quality, [], { since, names: true, json: true })) as { people: object[] }
   expect(named.people).toEqual([
-    { by: 'ann', decisions: 1, opinions: 0, blindAgreement: null, golden: null, overturned: null },
-    { by: 'ben', decisions: 0, opinions: 1, blindAgreement: null, golden: null, overturned: null },
+    { by: 'ann', decisions: 1, opinions: 0, blindAgreement: null, golden: null, overturned: null, seconds: null },
+    { by: 'ben', decisions: 0, opinions: 1, blindAgreement: null, golden: null, overturned: null, seconds: null },
   ])
   expect(await run(quality, [], { since, tenant: 'acme' })).toBe('Nobody has decided anything in this time.')
 })
