@@ -378,6 +378,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   'gavel show': {
     answers: each((one) => linesOfShown(REF, one, NOW)),
     fields: [
+      'clauses',
       'confidence.how',
       'confidence.value',
       'counts.accepted',
@@ -394,6 +395,8 @@ const READERS: Readonly<Record<string, Reader>> = {
       'id',
       'label',
       'lang',
+      'policy.name',
+      'policy.version',
       'rationale',
       'restored.by',
       'restored.from',
@@ -457,6 +460,7 @@ const READERS: Readonly<Record<string, Reader>> = {
       return pages
     },
     fields: [
+      'clauses',
       'confidence.how',
       'confidence.value',
       'counts.accepted',
@@ -474,6 +478,8 @@ const READERS: Readonly<Record<string, Reader>> = {
       'lang',
       'models',
       'protocol',
+      'policy.name',
+      'policy.version',
       'rationale',
       'restored.by',
       'restored.why',
