@@ -61,7 +61,8 @@ it('what predicts none of the items, an odd label, an id twice or a row that no 
   expect((await evaluated([...HATE, '--predictions', `Guard=${odd}`])).said).toContain(
     `${odd}:1 predicts "toxic"; the labels of hate are hate, non-hate. Translate it with --label-as.`,
   )
-  const twice = fileOf('twice.jsonl', [{ id: 'p0', label: 'hate' }, { id: 'p0', label: 'hate' }]) // biome-ignore format: two lines
+  const one = { id: 'p0', label: 'hate' }
+  const twice = fileOf('twice.jsonl', [one, one])
   expect((await evaluated([...HATE, '--predictions', `Guard=${twice}`])).said).toContain(
     `${twice}:2 predicts p0 a second time.`,
   )

@@ -13,7 +13,13 @@ it('names the tenants that have more due than shares.tenant of intake.pauseAtDue
   const queues = memoryQueues({ stages: [], attempts: 1, backoffMs: 1, clock, report })
   const routes = router([], {}, () => 0)
   const { tenantsOverDue } = openerOf(settings, {
-    ...{ routes, threads, marks, cases, queues, clock, report },
+    routes,
+    threads,
+    marks,
+    cases,
+    queues,
+    clock,
+    report,
     partitions: null,
     streamClock: { idleAfter: 0, atEnd: 'finish' },
   })

@@ -103,7 +103,7 @@ describe('an evaluation, tidily', () => {
       { row: 'zero-shot', data: 'set', outcomes: [{ ...outcome, id: 'b,"', scores: {} }] },
     ]
     // The fields that are read, and no others.
-    const columns = tidyColumns({ protocol: 'hate', table } as unknown as Evaluation) // as: see above
+    const columns = tidyColumns({ protocol: 'hate', table } as unknown as Evaluation) // tidyColumns reads these fields alone
     expect(tidyTable(columns)).toEqual({
       head: 'protocol data row repeat item unit gold label confidence calls tokens usd rating_tone score_tone'.split(
         ' ',

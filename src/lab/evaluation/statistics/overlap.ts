@@ -5,26 +5,29 @@ import { stemmer } from 'stemmer'
 export const OVERLAPS = ['bleu-1', 'bleu-2', 'bleu-3', 'bleu-4', 'rouge-1', 'rouge-2', 'rouge-l', 'meteor'] as const
 export type Overlap = (typeof OVERLAPS)[number]
 
+type Similarity = (reply: string, reference: string) => number
+const bleuUpTo =
+  (highest: number): Similarity =>
+  (reply, reference) =>
+    bleu(highest, reply, reference)
+const rougeOf =
+  (order: number): Similarity =>
+  (reply, reference) =>
+    rougeN(order, reply, reference)
+const SIMILARITIES: Readonly<Record<Overlap, Similarity>> = {
+  'bleu-1': bleuUpTo(1),
+  'bleu-2': bleuUpTo(2),
+  'bleu-3': bleuUpTo(3),
+  'bleu-4': bleuUpTo(4),
+  'rouge-1': rougeOf(1),
+  'rouge-2': rougeOf(2),
+  'rouge-l': rougeL,
+  meteor,
+}
+
 /** The similarity of a reply to its reference. */
 export function overlapOf(metric: Overlap, reply: string, reference: string): number {
-  switch (metric) {
-    case 'bleu-1':
-      return bleu(1, reply, reference)
-    case 'bleu-2':
-      return bleu(2, reply, reference)
-    case 'bleu-3':
-      return bleu(3, reply, reference)
-    case 'bleu-4':
-      return bleu(4, reply, reference)
-    case 'rouge-1':
-      return rougeN(1, reply, reference)
-    case 'rouge-2':
-      return rougeN(2, reply, reference)
-    case 'rouge-l':
-      return rougeL(reply, reference)
-    case 'meteor':
-      return meteor(reply, reference)
-  }
+  return SIMILARITIES[metric](reply, reference)
 }
 
 /**
