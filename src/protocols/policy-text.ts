@@ -130,6 +130,8 @@ class PolicyReader {
   /** The clause that lines belong to, and the list of it. */
   #clause: DraftClause | null = null
   #list: 'covers' | 'excludes' | 'examples' | null = null
+  /** The list of the item that the line before is of. */
+  #points: string[] | null = null
   #isCode = false
 
   read(lines: readonly string[], from: number): Omit<PolicyText, 'front'> {
@@ -143,11 +145,13 @@ class PolicyReader {
       return
     }
     const words = plain(raw)
+    const open = this.#points
+    this.#points = null
     if (words === '' || /^[-*_\s|:]+$/.test(words)) return
     const level = this.#isCode ? 0 : levelOf(raw)
     if (level > 0) this.#open(words, level, line)
     else if (ASKS_FOR_LABEL.test(words) || this.#headings.some(({ dropped }) => dropped)) this.#leave(words, line)
-    else this.#add(raw, words, line)
+    else this.#add(raw, words, { line, open })
   }
 
   /** A heading, or a line in bold that stands for one. */
@@ -161,8 +165,7 @@ class PolicyReader {
       return
     }
     const dropped = ABOUT_ANSWERS.test(words)
-    const allows = FORBIDS.test(words) ? false : ALLOWS.test(words) ? true : null
-    this.#headings.push({ level, text: words, allows, dropped })
+    this.#headings.push({ level, text: words, allows: allowsIn(words, head), dropped })
     if (head !== null) this.#begin(head, line)
     else {
       this.#clause = null
@@ -196,7 +199,8 @@ class PolicyReader {
         this.#clauses[at] = { ...one, allows: true }
   }
 
-  #add(raw: string, words: string, line: number): void {
+  /** `open`: the list of the item that the line before is of. */
+  #add(raw: string, words: string, { line, open }: { line: number; open: string[] | null }): void {
     const isItem = ITEM.test(raw)
     const part = isItem ? PART.exec(words) : null
     const [, id = '', rest = ''] = part ?? []
@@ -218,12 +222,19 @@ class PolicyReader {
       this.#list = list[0]
       return
     }
+    if (!isItem && open !== null) {
+      // An item that goes on, as where lines are wrapped.
+      open.splice(-1, 1, `${open.at(-1)} ${words}`)
+      this.#points = open
+      return
+    }
     if (!isItem) {
       this.#list = null
       clause.says.push(words)
       return
     }
     const points = clause[this.#list ?? 'covers']
+    this.#points = points
     const last = points.at(-1)
     if (/^\s{2,}/.test(raw) && last !== undefined)
       points.splice(-1, 1, `${last}${last.endsWith(':') ? ' ' : '; '}${words}`)
@@ -233,9 +244,18 @@ class PolicyReader {
 
 const ITEM = /^\s*(?:[-*+]|\d{1,3}[.)])\s+/
 
+/**
+ * Whether a heading says that what it heads is allowed, or forbidden; null where it says neither. A clause's title is about what it
+ * forbids ("calls to deny what is permitted to others"), and says so only where it begins with that alone ("Allowed: …").
+ */
+function allowsIn(words: string, head: ClauseHead | null): boolean | null {
+  const said = head === null ? words : (/^(?:not )?\S+(?: content)?(?=\s*(?:[:–—(]|$))/i.exec(head.title)?.[0] ?? '')
+  return FORBIDS.test(said) ? false : ALLOWS.test(said) ? true : null
+}
+
 /** How deep a heading is; a line all in bold is beneath all headings. 0: no heading. */
 function levelOf(raw: string): number {
-  const marks = /^(#{1,6})\s+\S/.exec(raw)?.[1]
+  const marks = /^ {0,3}(#{1,6})\s+\S/.exec(raw)?.[1]
   if (marks !== undefined) return marks.length
   return /^\*\*[^*]+\*\*:?\s*$/.test(raw) ? 7 : 0
 }

@@ -91,6 +91,42 @@ describe('a policy in the form of its own', () => {
     expect(clause(read('# Règles\n## H1 Menaces\nCovers:\n- les menaces\n'), 'H1')?.covers).toEqual(['les menaces'])
   })
 
+  test('allows by the headings above a clause: what its title forbids may speak of what is allowed', () => {
+    const text = `# Forbidden
+## H1 Denying people what is allowed to others
+## H2 Threats, without exceptions
+# Allowed
+## A1 Words that are otherwise forbidden, repeated in order to reject them
+## H3 Not allowed: threats
+# Other rules
+## A2 Exceptions
+`
+    expect(ids(read(text))).toEqual(['H1', 'H2', '+A1', 'H3', '+A2'])
+  })
+
+  test('has the same lists where its lines are wrapped, and headings that stand in a little', () => {
+    const text = `## H1 Threats
+Does not cover:
+- news of
+  threats
+- satire,
+as it is known
+
+ ## H2 Slurs
+- slurs that
+  are meant
+
+They are explained.
+- contempt
+`
+    const policy = read(text)
+    expect(clause(policy, 'H1')?.excludes).toEqual(['news of threats', 'satire, as it is known'])
+    expect(clause(policy, 'H2')).toMatchObject({
+      covers: ['slurs that are meant', 'contempt'],
+      says: ['They are explained.'],
+    })
+  })
+
   test('has clauses in no code, and in no comment', () => {
     expect(ids(read('## H1 Threats\n```\n## H2 Code\n```\n<!--\n## H3 Gone\n-->\n- threats\n'))).toEqual(['H1'])
   })
