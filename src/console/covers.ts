@@ -52,9 +52,9 @@ export function covered(
   return html`<details class="covered" name="covered"${uncovered === '' ? NOTHING : html` data-counts="${uncovered}"`}><summary>${instead}<span>${why}</span></summary>${inside}</details>`
 }
 
-/** Where a page's script says that the words of a verdict's subject were uncovered. */
-export function uncoveredAt(verdict: string): string {
-  return link('/uncovered', { id: verdict })
+/** Where a page's script says that the words of a verdict's subject were uncovered, or its comments unfolded. */
+export function uncoveredAt(verdict: string, part: 'words' | 'comments' = 'words'): string {
+  return link('/uncovered', part === 'words' ? { id: verdict } : { id: verdict, part })
 }
 
 interface CoverParts {

@@ -1,7 +1,7 @@
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import { readVerdictId } from '../contracts/facts/verdict-id.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
-import type { DecisionDesk } from '../contracts/ports/decisions.ts'
+import type { DecisionDesk, DecisionResult } from '../contracts/ports/decisions.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { OwnDecision, ReviewQueue } from '../contracts/ports/review.ts'
 import type { SubmittedForms } from './decision-form.ts'
@@ -21,7 +21,7 @@ const [RECORDED_MS, MOST_DECIDED] = [30_000, 10_000]
 export class JustDecided {
   readonly #clock: Clock
   readonly #until = new Map<string, number>()
-  readonly #last = new Map<string, LastDecision>()
+  readonly #last = new Map<string, readonly LastDecision[]>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -32,16 +32,16 @@ export class JustDecided {
     for (const name of this.#until.keys()) if (this.#until.size > MOST_DECIDED) this.#until.delete(name)
   }
 
-  /** The verdict that this person's last decision brought about. */
-  remember(by: string, last: LastDecision): void {
+  /** The verdicts that this person's last decision brought about: its own, and those of its copies. */
+  remember(by: string, last: readonly LastDecision[]): void {
     this.#last.delete(by)
     this.#last.set(by, last)
     for (const name of this.#last.keys()) if (this.#last.size > MOST_DECIDED) this.#last.delete(name)
   }
 
   /** Takes it out: it is undone once. */
-  takeLast(by: string): LastDecision | null {
-    const last = this.#last.get(by) ?? null
+  takeLast(by: string): readonly LastDecision[] {
+    const last = this.#last.get(by) ?? []
     this.#last.delete(by)
     return last
   }
@@ -51,11 +51,13 @@ export class JustDecided {
   }
 }
 
-interface LastDecision {
+export interface LastDecision {
   readonly subject: ThreadRef
   readonly protocol: string
   readonly verdict: string
 }
+
+type WithdrawnDecision = Extract<DecisionResult, { outcome: 'stands' | 'withdrawn' }>
 
 export interface OwnDecisionParts {
   readonly queue: Pick<ReviewQueue, 'decisionsOf'>
@@ -70,20 +72,28 @@ export interface OwnDecisionParts {
 export function ownDecisionPages(parts: OwnDecisionParts): Page[] {
   const { queue, clock, decided, once } = parts
   const ownDecisions = ({ by, tenants }: Session) => queue.decisionsOf(by, clock() - OWN_MS, MOST_OWN, tenants)
-  /** Withdraws what this person decided last, if nothing has come since. */
+  /** Withdraws what this person decided last, with its copies, wherever nothing has come since. */
   const undo = async (session: Session, signal: AbortSignal): Promise<PageAnswer> => {
-    const last = decided.takeLast(session.by) ?? (await ownDecisions(session)).find(isUndoable)
-    const against = last?.verdict == null ? null : (readVerdictId(last.verdict)?.number ?? null)
-    if (last?.verdict == null || against === null) return { to: link('/review', { said: 'nothing' }) }
-    const { subject, protocol, verdict } = last
-    const why = TEXTS.review.undone
-    const outcome = await sendDecision(
-      { subject, protocol, against, by: session.by, why, withdraw: true },
-      parts,
-      signal,
-    )
-    if (outcome !== null && (outcome === 'invalid' || outcome.outcome !== 'withdrawn'))
-      return { to: link('/review', { said: 'late' }) }
+    const known = decided.takeLast(session.by)
+    const last = known.length > 0 ? known : (await ownDecisions(session)).filter(isUndoable).slice(0, 1)
+    const all = last.flatMap(({ subject, protocol, verdict }) => {
+      const against = verdict === null ? null : (readVerdictId(verdict)?.number ?? null)
+      return verdict === null || against === null ? [] : [{ subject, protocol, verdict, against }]
+    })
+    if (all.length === 0) return { to: link('/review', { said: 'nothing' }) }
+    const [by, why] = [session.by, TEXTS.review.undone]
+    const undone: { readonly verdict: string; readonly outcome: WithdrawnDecision | null }[] = []
+    for (const { verdict, ...of } of all) {
+      const outcome = await sendDecision({ ...of, by, why, withdraw: true }, parts, signal)
+      if (outcome === null) undone.push({ verdict, outcome })
+      else if (outcome !== 'invalid' && outcome.outcome === 'withdrawn') undone.push({ verdict, outcome })
+    }
+    const [first] = undone
+    const late = all.length - undone.length
+    if (first === undefined) return { to: link('/review', { said: 'late' }) }
+    if (all.length > 1)
+      return { to: link('/review', { said: 'batch', withdrawn: String(undone.length), late: String(late) }) }
+    const { outcome, verdict } = first
     const done = outcome === null ? 'unconfirmed' : outcome.verdict === null ? 'anew' : 'withdrawn'
     return { to: link('/verdict', { id: await shownAfter(parts.record, outcome, verdict), done }) }
   }

@@ -132,10 +132,10 @@ export function picturePages(parts: PostViewParts): Page[] {
     const file = await caseFile(query.get('id') ?? '', { record, kinds, session })
     return file === null ? null : { file, nth: placeIn(query, 'n') }
   }
-  /** Counts what may harm, once in a while: a picture, or the words. */
-  const note = async (file: CaseFile, part: number | 'words', by: string): Promise<void> => {
+  /** Counts what may harm, once in a while: a picture, the words, or the comments. */
+  const note = async (file: CaseFile, part: number | 'words' | 'comments', by: string): Promise<void> => {
     const harm = harmOf(file, kinds)
-    const isUnshown = part !== 'words' && (await pictures.state(file, part))?.isShown === false
+    const isUnshown = typeof part === 'number' && (await pictures.state(file, part))?.isShown === false
     if (harm === null && !isUnshown) return
     const { tenant, subjectId } = file.row.verdict
     const at = clock()
@@ -167,7 +167,7 @@ export function picturePages(parts: PostViewParts): Page[] {
       isCostly: true,
       async answer({ query, session }): Promise<PageAnswer> {
         const asked = await read(query, session)
-        if (asked !== null) await note(asked.file, 'words', session.by)
+        if (asked !== null) await note(asked.file, query.get('part') === 'comments' ? 'comments' : 'words', session.by)
         return { news: null }
       },
     },

@@ -5,7 +5,7 @@ import type { ReviewQueue } from '../contracts/ports/review.ts'
 type Reader = Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'find' | 'search' | 'arrivals' | 'histogram'>
 type Queue = Pick<
   ReviewQueue,
-  'list' | 'posts' | 'reserve' | 'release' | 'decisionsOf' | 'drawnRates' | 'peopleQuality'
+  'list' | 'posts' | 'reserve' | 'release' | 'decisionsOf' | 'deciders' | 'drawnRates' | 'peopleQuality'
 >
 
 const seen = new AsyncLocalStorage<Set<string>>()
@@ -77,6 +77,7 @@ export function auditedQueue(queue: Queue): Queue {
       noteSeen(...found.flatMap(({ verdict }) => (verdict === null ? [] : [verdict])))
       return found
     },
+    deciders: (tenant, since, most) => queue.deciders(tenant, since, most),
     drawnRates: (tenants) => queue.drawnRates(tenants),
     peopleQuality: (period, tenants) => queue.peopleQuality(period, tenants),
     reserve: (item, filter, until, now) => queue.reserve(item, filter, until, now),

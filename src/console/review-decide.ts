@@ -3,6 +3,7 @@ import type { DecisionDesk, DecisionResult } from '../contracts/ports/decisions.
 import type { ReviewItem } from '../contracts/ports/review.ts'
 import { refusalOf, sendDecision } from './decision-page.ts'
 import type { ProtocolGuides } from './kinds.ts'
+import type { LastDecision } from './own-decisions.ts'
 import type { PageAnswer, PageCall } from './page.ts'
 import type { PostViewParts } from './post-view.ts'
 import { type ReasonCodes, reasonOf } from './reason-codes.ts'
@@ -24,7 +25,7 @@ export interface DecidingParts extends DeskParts {
   readonly casework: CaseworkDesk | null
   readonly view: PostViewParts
   /** Who may be offered the posts of a tenant. */
-  readonly reviewers: (tenant: string) => readonly string[]
+  readonly reviewers: (tenant: string) => Promise<readonly string[]>
 }
 
 /** Decides on an item that this person has, or can still have; leads to what else of its post is theirs, or to the next one. */
@@ -77,9 +78,9 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   // An opinion leaves the item in the queue, for somebody else.
   if (outcome?.outcome === 'noted') await queue.release(item.verdict, session.by, { anyone: false }, clock())
   desk.decided.note(session.by, item.verdict)
-  const made = verdictOf(outcome)
-  if (made !== null) desk.decided.remember(session.by, { subject, protocol, verdict: made })
   const rest = copies.length === 0 ? NO_COPIES : await decideCopies(asked, { copies, filled }, desk, parts)
+  const made = [...madeBy(outcome, item), ...rest.made]
+  if (made.length > 0) desk.decided.remember(session.by, made)
   const done = { said: 'done', ...(isUnseen ? { of: item.verdict } : {}), ...rest.done } as const
   if (rest.missed.length > 0) return notAll(rest.missed, session, only)
   const [own] = await desk.own(item.verdict, session)
@@ -107,7 +108,12 @@ interface MissedCopy {
   readonly words: string
   readonly says: string
 }
-const NO_COPIES: { done: { copies?: string }; missed: MissedCopy[] } = { done: {}, missed: [] }
+interface DecidedCopies {
+  readonly done: { readonly copies?: string }
+  readonly missed: readonly MissedCopy[]
+  readonly made: readonly LastDecision[]
+}
+const NO_COPIES: DecidedCopies = { done: {}, missed: [], made: [] }
 
 /** The same label for each copy that the person left ticked, each against its own revision; what is in the way of one leaves the others. */
 async function decideCopies(
@@ -115,8 +121,9 @@ async function decideCopies(
   { copies, filled }: { copies: readonly ReviewItem[]; filled: FilledForm },
   desk: ReviewDesk,
   parts: DecidingParts,
-): Promise<typeof NO_COPIES> {
+): Promise<DecidedCopies> {
   const missed: MissedCopy[] = []
+  const made: LastDecision[] = []
   let count = 0
   const ticked = new Set(form.getAll('copy').map(idOf))
   for (const id of ticked) {
@@ -134,16 +141,17 @@ async function decideCopies(
       continue
     }
     const said = { by: session.by, label: filled.label, ...reason, sawLabel: reserved.item.label !== null }
-    const { says } = await decided(reserved.item, said, parts, signal)
+    const { outcome, says } = await decided(reserved.item, said, parts, signal)
     if (says === null) {
       count++
+      made.push(...madeBy(outcome, reserved.item))
       desk.decided.note(session.by, id)
     } else {
       miss(says)
       await parts.queue.release(id, session.by, { anyone: false }, parts.clock())
     }
   }
-  return { done: count === 0 ? {} : { copies: String(count) }, missed }
+  return { done: count === 0 ? {} : { copies: String(count) }, missed, made }
 }
 
 /** The decision stands, and some copies are as they were. */
@@ -166,9 +174,10 @@ function filledIn(form: URLSearchParams, codes: ReasonCodes): FilledForm {
   return { label: confirmed, code: keeps.includes(code) ? code : (keeps[0] ?? ''), why }
 }
 
-/** The verdict that a decision brought about; null if it did not, or nobody heard of it. */
-function verdictOf(outcome: DecisionResult | null): string | null {
-  return outcome?.outcome === 'stands' ? outcome.verdict : null
+/** What a decision on an item brought about; nothing if it did not, or nobody heard of it. */
+function madeBy(outcome: DecisionResult | null, { subject, protocol }: ReviewItem): LastDecision[] {
+  if (outcome?.outcome !== 'stands' || outcome.verdict === null) return []
+  return [{ subject, protocol, verdict: outcome.verdict }]
 }
 
 const DAY_S = 86_400

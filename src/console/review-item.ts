@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { PostItem, ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
 import { type CaseFile, caseFile } from './case-file.ts'
+import { uncoveredAt } from './covers.ts'
 import { onceField } from './decision-form.ts'
 import { badge, findingOf, howDecided, type ProtocolGuides } from './kinds.ts'
 import { isDebated, missingSection, sideCounts } from './notes.ts'
@@ -35,7 +36,7 @@ export interface ItemParts {
   readonly only: string
   readonly canAssign: boolean
   /** Who may be offered the posts of a tenant. */
-  readonly reviewers: (tenant: string) => readonly string[]
+  readonly reviewers: (tenant: string) => Promise<readonly string[]>
   /** Items in the same words as this one, which the same person may take. */
   readonly copiesOf: (item: ReviewItem) => Promise<readonly ReviewItem[]>
   readonly view: PostViewParts
@@ -85,7 +86,7 @@ ${own.some(({ isOwnCase }) => isOwnCase) ? html`<p class="notice">${TEXTS.review
 ${first?.file == null || thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : await postCard(first.file, session, { isBlind: hides, isItem: true, below: button('/review/unseen', TEXTS.pictures.couldNotSee, pressed) }, parts.view)}
 <div class="actions">${button('/review/skip', TEXTS.review.skip, { ...pressed, press: 's' })}${button('/review/release', TEXTS.review.release, { ...pressed, press: 'r' })}<span class="faint">${TEXTS.review.yours} ${moment(own[0]?.reservation?.until)}</span></div>
 ${all.map(({ item, file, copies }, at) => itemSection(item, { file, copies, at, isOwn: own.includes(item), refused: of.refused }, parts))}
-${parts.canAssign ? assignForm(post, parts) : assigneeOf(post)}
+${parts.canAssign ? assignForm(post, await parts.reviewers(post.subject.tenant), parts) : assigneeOf(post)}
 ${hides || own.length === 0 || first?.file == null ? NOTHING : await notesSection(first.file.row, session, { people: parts.view.people, only: parts.only })}
 ${alsoJudged(post, first?.file ?? null, kinds)}
 ${first?.file == null || thread === null ? NOTHING : comments(first.item, first.file, parts)}
@@ -128,10 +129,10 @@ ${isOwn ? judgeForm(item, { ...form, shown: isShown ? item.label : null }) : tak
 }
 
 /** Takes a post for oneself, or hands it over to a person or to nobody. */
-function assignForm(post: ReviewPost, { session, only, reviewers }: ItemParts): SafeMarkup {
+function assignForm(post: ReviewPost, reviewers: readonly string[], { session, only }: ItemParts): SafeMarkup {
   const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`
   const id = post.items[0]?.verdict ?? ''
-  return html`<details><summary>${TEXTS.review.assign}</summary>${assigneeOf(post)}<form class="search" method="post" action="/review/assign">${hidden('token', session.token)}${hidden('carried', carriedId(id))}${hidden('only', only)}${onceField()}<label>${TEXTS.review.assignTo} <input name="to" maxlength="256" dir="auto" autocomplete="off" list="reviewers"></label><datalist id="reviewers">${reviewers(post.subject.tenant).map((name) => html`<option value="${name}">`)}</datalist><button>${TEXTS.review.assign}</button> <button name="me" value="yes">${TEXTS.review.assignMe}</button></form></details>`
+  return html`<details><summary>${TEXTS.review.assign}</summary>${assigneeOf(post)}<form class="search" method="post" action="/review/assign">${hidden('token', session.token)}${hidden('carried', carriedId(id))}${hidden('only', only)}${onceField()}<label>${TEXTS.review.assignTo} <input name="to" maxlength="256" dir="auto" autocomplete="off" list="reviewers"></label><datalist id="reviewers">${reviewers.map((name) => html`<option value="${name}">`)}</datalist><button>${TEXTS.review.assign}</button> <button name="me" value="yes">${TEXTS.review.assignMe}</button></form></details>`
 }
 
 /** What other protocols say of the same post, of which nothing waits. */
@@ -159,5 +160,6 @@ function comments(item: PostItem, file: CaseFile, { session, labelAfter }: ItemP
     weighed,
     shown,
     isDebated: !isHidden && isDebated(file),
+    uncovered: uncoveredAt(item.verdict, 'comments'),
   })
 }

@@ -164,8 +164,15 @@ async function noticeOf(
     row === null || blinds.isClosed(session.by, row.subject)
       ? ''
       : TEXTS.review.theirs(row.verdict.label ?? TEXTS.row.noLabel)
-  const copies = Number.parseInt(query.get('copies') ?? '', 10)
-  return notice(query.get('said'), [theirs, copies > 0 ? TEXTS.review.withCopies(copies) : ''].join(' '))
+  const count = (name: string) => Number.parseInt(query.get(name) ?? '', 10) || 0
+  const [copies, withdrawn, late] = [count('copies'), count('withdrawn'), count('late')]
+  const more = [
+    theirs,
+    copies > 0 ? TEXTS.review.withCopies(copies) : '',
+    withdrawn > 0 ? TEXTS.review.withdrawn(withdrawn) : '',
+    late > 0 ? TEXTS.review.notWithdrawn(late) : '',
+  ]
+  return notice(query.get('said'), more.join(' '))
 }
 
 const NOTICES = [
@@ -177,6 +184,7 @@ const NOTICES = [
   'back',
   'nothing',
   'late',
+  'batch',
   'assigned',
   'notAssigned',
   'untold',

@@ -1,17 +1,26 @@
 import { grantsOf, may, type NamedGrant } from '../contracts/facts/person-roles.ts'
+import type { Clock } from '../contracts/ports/clock.ts'
+import type { ReviewQueue } from '../contracts/ports/review.ts'
 import type { Sessions } from './sessions.ts'
 
-/** Most names that are offered. */
-const MOST = 100
+/** Most names that are offered; and how far back who decided is offered, in ms. */
+const [MOST, RECENT_MS] = [100, 7 * 86_400_000]
 
-/** Whom a post of a tenant can be assigned to: those whom the settings name, and those who are signed in here. In order. */
-export function reviewersOf(people: readonly NamedGrant[], sessions: Sessions): (tenant: string) => readonly string[] {
+/**
+ * Whom a post of a tenant can be assigned to: those whom the settings name, those who are signed in here, and those who decided on
+ * posts of the tenant of late. In order.
+ */
+export function reviewersOf(
+  people: readonly NamedGrant[],
+  { sessions, queue, clock }: { sessions: Sessions; queue: Pick<ReviewQueue, 'deciders'>; clock: Clock },
+): (tenant: string) => Promise<readonly string[]> {
   const named = people.flatMap(({ who }) => (who.startsWith('person:') ? [who.slice('person:'.length)] : []))
-  return (tenant) => {
+  return async (tenant) => {
     const known = [...new Set(named)].map((by) => ({ by, grants: grantsOf({ by, groups: [] }, people) }))
     const able = [...known, ...sessions.present()].filter(
       ({ grants }) => grants.length > 0 && may(grants, 'decide', tenant),
     )
-    return [...new Set(able.map(({ by }) => by))].toSorted().slice(0, MOST)
+    const recent = await queue.deciders(tenant, clock() - RECENT_MS, MOST)
+    return [...new Set([...able.map(({ by }) => by), ...recent])].slice(0, MOST).toSorted()
   }
 }

@@ -60,12 +60,12 @@ export function shownComments({ comments }: Snapshot, counted: ReadonlySet<strin
   return comments.flatMap(({ id }, at) => (counted.has(id) ? [at] : [])).slice(0, MOST_IN_VERDICT)
 }
 
-/** The comments that counted, and the way to all others. */
+/** The comments that counted, and the way to all others; `uncovered`: where it is said that these were unfolded. */
 export function commentsSection(
   thread: Snapshot,
-  of: { verdictId: string; weighed: Counted; shown: readonly number[]; isDebated: boolean },
+  of: { verdictId: string; weighed: Counted; shown: readonly number[]; isDebated: boolean; uncovered?: string },
 ): TemplatePart {
-  const { verdictId, weighed, shown, isDebated } = of
+  const { verdictId, weighed, shown, isDebated, uncovered = '' } = of
   const { comments } = thread
   if (comments.length === 0) return NOTHING
   const listed = new Set(shown)
@@ -78,7 +78,7 @@ export function commentsSection(
   return html`<section aria-labelledby="comments"><h2 id="comments">${TEXTS.verdict.comments(comments.length)}</h2>
 ${weighed.marks.size === 0 ? NOTHING : html`<p class="faint">${TEXTS.verdict.legend}</p>`}
 ${shown.length === 0 ? NOTHING : bySides(thread, { shown, weighed, item, isDebated })}
-${more.length === 0 ? NOTHING : html`<details><summary>${isDebated ? TEXTS.verdict.unread(others.length) : TEXTS.verdict.others(others.length)}</summary><ol class="comments">${more.map(item)}</ol></details>`}
+${more.length === 0 ? NOTHING : html`<details${uncovered === '' ? NOTHING : html` data-counts="${uncovered}"`}><summary>${isDebated ? TEXTS.verdict.unread(others.length) : TEXTS.verdict.others(others.length)}</summary><ol class="comments">${more.map(item)}</ol></details>`}
 <p><a href="${link('/thread', { id: verdictId })}">${TEXTS.verdict.fullThread}</a></p></section>`
 }
 

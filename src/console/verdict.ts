@@ -7,6 +7,7 @@ import { argumentSection, benchSection, restSection, voicesSection } from './arg
 import type { BlindReviews } from './blind-review.ts'
 import { CLOSED } from './blind-review.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
+import { uncoveredAt } from './covers.ts'
 import { decisionNotice, decisionSection } from './decision-form.ts'
 import { evidenceBody, evidenceHead } from './evidence.ts'
 import { goldenForm } from './golden.ts'
@@ -73,7 +74,11 @@ export function verdictPages({
           decides && may(session.grants, 'overrule', file.row.verdict.tenant) ? goldenForm(file, session) : NOTHING
         const notice = decisionNotice(query.get('done'))
         const news = newsPlace(file)
-        const body = verdictBody(file, kinds, { tools, card: await postCard(file, session, {}, view) })
+        const body = verdictBody(file, kinds, {
+          tools,
+          card: await postCard(file, session, {}, view),
+          uncovered: uncoveredAt(file.row.verdict.id, 'comments'),
+        })
         return {
           title: titleOf(file),
           body: html`${notice}${news}${body}${decide}${golden}${decides ? await notesSection(file.row, session, view) : NOTHING}`,
@@ -108,7 +113,7 @@ export function verdictPages({
         if (isClosed(file, session)) return CLOSED
         const saved = { at: clock(), by: session.by, from: publicUrl }
         const isGone = file.subjectRecord.deletedAt !== null
-        const page = verdictBody(file, kinds, { tools: NOTHING, card: await savedCard(file, view) })
+        const page = verdictBody(file, kinds, { tools: NOTHING, card: await savedCard(file, view), uncovered: '' })
         const body = isGone ? page : html`${evidenceHead(file, kinds, saved)}${page}${evidenceBody(file, kinds)}`
         return { file: toFile(fileTitle(file, saved.at), body, style), name: fileName(file.row.verdict) }
       },
@@ -160,7 +165,7 @@ function fileTitle({ row: { verdict } }: CaseFile, at: number): string {
 function verdictBody(
   file: CaseFile,
   kinds: ProtocolGuides,
-  { tools, card }: { tools: TemplatePart; card: TemplatePart },
+  { tools, card, uncovered }: { tools: TemplatePart; card: TemplatePart; uncovered: string },
 ): SafeMarkup {
   const { row, subjectRecord, ruled, argued, before, thread, debate, kind, transcript } = file
   const { verdict } = row
@@ -184,7 +189,7 @@ ${voicesSection(debate, kind)}
 ${argumentSection({ debate, kind, comments: thread?.comments ?? [], shown: sides, placeOf })}
 ${benchSection(debate, kind, ruled.rationale)}
 ${stanceSection(file, kinds)}
-${thread === null ? NOTHING : commentsSection(thread, { verdictId: verdict.id, weighed: { marks: debate.marks, evidence: ruled.evidence, counts: sideCounts(file) }, shown, isDebated: isDebated(file) })}
+${thread === null ? NOTHING : commentsSection(thread, { verdictId: verdict.id, weighed: { marks: debate.marks, evidence: ruled.evidence, counts: sideCounts(file) }, shown, isDebated: isDebated(file), uncovered })}
 ${restSection(debate)}
 ${sinceSection({ verdict, before, kinds, nameOf })}
 ${timelineSection(subjectRecord, { verdict, kinds, posted: thread?.post ?? null })}

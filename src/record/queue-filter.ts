@@ -32,6 +32,13 @@ export const ASSIGNED = `${lastAssigned('label')} AS assignee, ${lastAssigned('a
 export const IS_PARTY =
   "(s, protocol) IN (SELECT said.s, said.protocol FROM said WHERE said.said = 'decision' AND said.by = ?)"
 
+/** Who decided on subjects of a tenant since a time: of all who ever decided, one after the other. Its values: time, tenant, how many. */
+export const DECIDERS = `WITH RECURSIVE people (one) AS (
+    SELECT min(said.by) FROM said WHERE said.said = 'decision'
+    UNION ALL SELECT (SELECT min(said.by) FROM said WHERE said.said = 'decision' AND said.by > one) FROM people WHERE one IS NOT NULL)
+  SELECT one FROM people WHERE one IS NOT NULL AND EXISTS (SELECT 1 FROM said JOIN subjects USING (s)
+    WHERE said.said = 'decision' AND said.by = one AND at >= ? AND tenant = ?) LIMIT ?`
+
 /** What reviewers' pages are read by, in the words of both databases; `decider`: who decided a verdict. */
 export const reviewIndexes = (decider: string) => `
   CREATE INDEX IF NOT EXISTS said_by ON said (by, at) WHERE said = 'decision';

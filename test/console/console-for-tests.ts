@@ -225,7 +225,7 @@ export async function aConsole({
           codes: readReasonCodes(null),
           view,
           views: people,
-          reviewers: reviewersOf(granted, sessions),
+          reviewers: reviewersOf(granted, { sessions, queue: record.review, clock: () => now }),
         })),
     decisionPage({ record: shown, kinds, blinds, decisionDesk, clock: () => now }),
   ]

@@ -78,6 +78,20 @@ it('words that may harm are counted when somebody uncovers them, once a minute, 
   expect(await counted()).toMatchObject([{ person: 'anna', label: 'hate', uncovered: 2 }])
   for (const path of ['/live', `/verdict?id=${harmful.id}`])
     expect((await console.page(path, anna)).text).toContain('data-counts="/uncovered?id=hate')
+  // Its comments are another part, wherever they are folded.
+  await console.page(`/uncovered?id=${harmful.id}&part=comments`, anna)
+  await console.page(`/uncovered?id=${harmless.id}&part=comments`, anna)
+  expect(await counted()).toMatchObject([{ person: 'anna', label: 'hate', uncovered: 3 }])
+  const threaded = await console.judged({
+    verdict: { protocol: 'hate', tenant: 'acme', subjectId: 't', label: 'hate' },
+    comments: [{ id: 'c1', text: 'folded away' }],
+  })
+  const counts = /<details data-counts="([^"]*)">(?:(?!<details).)*folded away/s
+  const page = (await console.page(`/verdict?id=${threaded.id}`, anna)).text
+  expect(counts.exec(page)?.[1]).toContain('part=comments')
+  const file = (await console.page(`/verdict/file?id=${threaded.id}`, anna)).text
+  expect(file).toContain('folded away')
+  expect(file).not.toContain('data-counts')
 })
 
 it('a break is offered after so many minutes of the last hour, and no sooner', async () => {

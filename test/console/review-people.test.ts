@@ -238,6 +238,21 @@ it('the post comes before what the machines said; one key confirms, one undoes',
   expect(await anna.to('/review/undo')).toBe('/review?said=nothing')
 })
 
+it('who decided on posts of the tenant of late is offered where a post is assigned', async () => {
+  const { console, enter } = await aQueue({
+    casework: { tell: async (entry) => console.topics.send('casework', entry.subjectId, entry, 150) },
+  })
+  await console.judged({ verdict: { decidedBy: 'consensus', degraded: ['x'] } })
+  const said = { tenant: 'default', protocol: 'rumor', against: 1, why: 'w', label: 'rumor' }
+  await console.topics.send('decisions', 'q', { ...said, subjectId: 'q', by: 'dora', at: at(30) }, 30)
+  const other = { ...said, tenant: 'acme', subjectId: 'q', by: 'emil', at: at(30) }
+  await console.topics.send('decisions', 'acme q', other, 30)
+  const anna = await enter('anna')
+  const page = await anna.page(await anna.to('/review/next'))
+  const offered = [...page.matchAll(/<option value="([^"]+)">/g)].map(([, name]) => name)
+  expect(offered).toEqual(['anna', 'dora'])
+})
+
 it('what somebody else has replaced is not undone', async () => {
   const { console, decided, enter } = await aQueue()
   await console.judged({ verdict: { decidedBy: 'consensus', degraded: ['x'] } })

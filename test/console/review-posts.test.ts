@@ -17,18 +17,18 @@ async function atWork(more: Parameters<typeof aConsole>[0] = {}) {
     ...more,
     async decide(decision) {
       decided.push(decision)
-      const { subjectId, protocol, against, by, label = null } = decision
+      const { subjectId, protocol, against, by, label = null, withdraw = false } = decision
+      const subject = await console.record.subject({ tenant: 'default', id: subjectId })
+      const revisions = (subject?.verdicts ?? []).flatMap(({ verdict }) =>
+        verdict.protocol === protocol ? [verdict.revision] : [],
+      )
+      const last = Math.max(0, ...revisions)
+      if (last !== against) return { of: '0@0', decided: { outcome: 'late', last } }
+      const human = { decidedBy: 'human', label, decision: { by, against: null, of: '0@0' } } as const
       const { id } = await console.judged({
-        verdict: {
-          subjectId,
-          protocol,
-          revision: against + 1,
-          decidedBy: 'human',
-          label,
-          decision: { by, against: null, of: '0@0' },
-        },
+        verdict: { subjectId, protocol, revision: against + 1, ...(withdraw ? {} : human) },
       })
-      return { of: '0@0', decided: { outcome: 'stands', verdict: id } }
+      return { of: '0@0', decided: { outcome: withdraw ? 'withdrawn' : 'stands', verdict: id } }
     },
   })
   const cookie = await console.signedIn('anna')
@@ -208,6 +208,18 @@ it('copies in the same words are decided with one, each against its own revision
     ['c', 4, 'rumor', 'fits'],
     ['e', 1, 'rumor', 'fits'],
   ])
+  // One key takes back all that the decision did, but for what somebody else has replaced meanwhile.
+  const lea = { decidedBy: 'human', label: 'non-rumor', decision: { by: 'lea', against: null, of: '0@9' } } as const
+  await console.judged({ verdict: { ...lea, subjectId: 'e', revision: 3 }, post: { text } })
+  expect(await to('/review/undo')).toBe('/review?said=batch&withdrawn=2&late=1')
+  const withdrawn = decided.filter(({ withdraw }) => withdraw === true)
+  expect(withdrawn.map(({ subjectId, against }) => [subjectId, against])).toEqual([
+    ['a', 2],
+    ['c', 5],
+    ['e', 2],
+  ])
+  expect(await page('/review?said=batch&withdrawn=2&late=1')).toContain('2 decisions were withdrawn. One is as it was')
+  expect(await to('/review/undo')).toBe('/review?said=nothing')
 })
 
 it('a post is assigned by who has it or a lead, and handed over to a person or to nobody, though its lead has left', async () => {

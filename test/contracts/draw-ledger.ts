@@ -180,6 +180,11 @@ export function drawLedgerContract(
         opinion: true,
       }
       await topics.send('decisions', 's3', { ...opinion, by: 'cay', at: at(102) }, 102)
+      expect(await queue.deciders('default', Date.parse(at(0)), 9)).toEqual(['ann', 'ben', 'cay'])
+      expect(await queue.deciders('default', Date.parse(at(101)), 9)).toEqual(['ann', 'ben', 'cay'])
+      expect(await queue.deciders('default', Date.parse(at(102)), 9)).toEqual(['ann', 'cay'])
+      expect(await queue.deciders('default', Date.parse(at(0)), 1)).toEqual(['ann'])
+      expect(await queue.deciders('acme', 0, 9)).toEqual([])
       const none = { blindAgreement: null, golden: null, seconds: null, overturned: null }
       expect(await queue.peopleQuality(period)).toEqual([
         {

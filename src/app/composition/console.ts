@@ -159,7 +159,7 @@ export function consolePart(
                 codes: readReasonCodes(reasons),
                 view,
                 views: people,
-                reviewers: reviewersOf(settings.console.people, sessions),
+                reviewers: reviewersOf(settings.console.people, { sessions, queue, clock }),
               }),
             ]),
       ],

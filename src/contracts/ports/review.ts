@@ -252,6 +252,8 @@ export interface ReviewQueue {
     most: number,
     tenants?: readonly string[] | undefined,
   ): Promise<readonly OwnDecision[]>
+  /** Who decided on subjects of this tenant since then, in order. */
+  deciders(tenant: string, since: number, most: number): Promise<readonly string[]>
   state(): Promise<ReviewState>
   /** What the ledger of draws shows by now, of subjects of these tenants. */
   drawnRates(tenants?: readonly string[] | undefined): Promise<readonly DrawnRate[]>

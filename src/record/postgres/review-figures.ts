@@ -1,13 +1,16 @@
 import type { Period, PersonQuality, ReviewQueue } from '../../contracts/ports/review.ts'
 import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf, SAID_SINCE } from '../people-quality.ts'
+import { DECIDERS } from '../queue-filter.ts'
 import type { Database } from './connection.ts'
 import { drawnRatesIn } from './draws.ts'
 
 /** What the record shows of machines and people as a whole. */
-export function reviewFigures(db: Database): Pick<ReviewQueue, 'drawnRates' | 'peopleQuality'> {
+export function reviewFigures(db: Database): Pick<ReviewQueue, 'drawnRates' | 'peopleQuality' | 'deciders'> {
   return {
     drawnRates: (tenants) => drawnRatesIn(db, tenants),
     peopleQuality: (period, tenants) => peopleQualityIn(db, period, tenants),
+    deciders: async (tenant, since, most) =>
+      (await db.rows<{ one: string }>(DECIDERS, since, tenant, most)).map(({ one }) => one),
   }
 }
 

@@ -112,6 +112,7 @@ export async function sqliteReviewQueue(
     decisionsOf: (person, since, most, tenants) => reservations.ask('decisionsOf', person, since, most, tenants),
     reserve: (item, filter, until, now) => reservations.ask('reserve', item, filter, until, now),
     release: (item, by, of, now) => reservations.ask('release', item, by, of, now),
+    deciders: (tenant, since, most) => reservations.ask('deciders', tenant, since, most),
     state: () => reservations.ask('state'),
     drawnRates: (tenants) => reservations.ask('drawnRates', tenants),
     peopleQuality: (period, tenants) => reservations.ask('peopleQuality', period, tenants),

@@ -13,7 +13,16 @@ import {
 } from '../../contracts/ports/review.ts'
 import { type DrawRow, drawnRates, drawRowsQuery } from '../drawn-rates.ts'
 import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf, SAID_SINCE } from '../people-quality.ts'
-import { ABOUT_PEOPLE, ASSIGNED, firstRows, fittingRows, IS_GOLDEN, IS_PARTY, WAS_ASSIGNED } from '../queue-filter.ts'
+import {
+  ABOUT_PEOPLE,
+  ASSIGNED,
+  DECIDERS,
+  firstRows,
+  fittingRows,
+  IS_GOLDEN,
+  IS_PARTY,
+  WAS_ASSIGNED,
+} from '../queue-filter.ts'
 import {
   countPosts,
   hasReserved,
@@ -206,6 +215,10 @@ export class ReviewReservations {
         most,
       )
       .map((row) => ownDecision(row, person))
+  }
+
+  deciders(tenant: string, since: number, most: number): string[] {
+    return this.#sql.all<{ one: string }>(DECIDERS, since, tenant, most).map(({ one }) => one)
   }
 
   state(): ReviewState {
