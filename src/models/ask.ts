@@ -6,7 +6,15 @@ import { LargerThanLimit } from '../contracts/ports/call-limits.ts'
 import type { MemoEntry } from '../contracts/ports/memo.ts'
 import { type Admission, type AnsweredCall, beginCall, failCall, priceReply, readCall, requestOf } from './call.ts'
 import { NO_USE, reserve, settle, throwIfNotGranted } from './call-reservations.ts'
-import { type AskContext, type AskResult, CallDeferred, callOwnerOf, firstPrompt, type ModelPrompt } from './context.ts'
+import {
+  type AskContext,
+  type AskResult,
+  CallDeferred,
+  callOwnerOf,
+  firstPrompt,
+  leaveLine,
+  type ModelPrompt,
+} from './context.ts'
 import { acquirePass, chainOf, fallBack, firstChoice, type ModelChoice, throwIfFiltered } from './fallback.ts'
 import {
   claimQuestions,
@@ -233,8 +241,9 @@ async function askAgain(
   } catch (error) {
     // It repeats the answer, and may be too large where the first question was not.
     const isRefused = error instanceof CallDeferred || error instanceof LargerThanLimit
-    if (isRefused || (error instanceof PermanentError && error.code === 'budget')) return null
-    throw error
+    if (!isRefused && !(error instanceof PermanentError && error.code === 'budget')) throw error
+    leaveLine(error)
+    return null
   } finally {
     releasePass()
   }

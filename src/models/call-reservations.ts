@@ -3,7 +3,7 @@ import { entryOf } from '../contracts/facts/entry-of.ts'
 import { PermanentError } from '../contracts/facts/errors.ts'
 import { type Amount, type BudgetRefusal, NOTHING } from '../contracts/ports/budgets.ts'
 import type { LimitKind, Ticket } from '../contracts/ports/call-limits.ts'
-import { type AskContext, CallDeferred, callOwnerOf, type ModelPrompt } from './context.ts'
+import { type AskContext, CallDeferred, callOwnerOf, leaveLine, type ModelPrompt } from './context.ts'
 import { upperBound } from './cost.ts'
 import type { GatewayState } from './parts.ts'
 import { longestCallMs, tierOf } from './time-limits.ts'
@@ -53,6 +53,8 @@ export async function reserve(
     reserveMoney(gateway, context, callId, atMost),
     reserveRoom(gateway, context, model, atMost),
   ])
+  // No room is kept for a call that waits for a budget.
+  if (money.status === 'rejected' && room.status === 'rejected') leaveLine(room.reason)
   return {
     callId,
     atMost,
@@ -140,15 +142,21 @@ async function reserveRoom(
     { kind: 'tenant' as const, name: `tenant:${tenant}`, limits: entryOf(tenants, tenant) ?? tenants.default ?? {} },
   ].filter(({ limits: of }) => Object.values(of).some((limit) => limit !== undefined))
   if (scopes.length === 0) return null
+  const call = { asker: askId, tokens, accountKey, ...owner }
   const reserved = await limits.reserve(
     scopes.map(({ name, limits: of }) => ({ name, limits: of })),
-    { asker: askId, tokens, accountKey, ...owner },
+    call,
   )
   if (reserved.granted) return reserved.ticket
   const kind: LimitKind = scopes.find(({ name }) => name === reserved.scope)?.kind ?? 'model'
   report('call:limited', { scope: kind, waitMs: reserved.waitMs, caseId })
   const wait = { delayMs: reserved.waitMs, costsAttempt: false }
-  throw new CallDeferred('limited', `the limit of ${reserved.scope} is reached`, wait)
+  const deferred = new CallDeferred('limited', `the limit of ${reserved.scope} is reached`, wait)
+  deferred.leaveLine = () =>
+    void limits
+      .leave(reserved.scope, call)
+      .catch((error: unknown) => report('error', { where: 'limits', error, caseId }))
+  throw deferred
 }
 
 /** A reservation lives longer than the longest call by this much. */

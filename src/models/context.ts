@@ -108,7 +108,15 @@ export function firstPrompt(ask: Ask, messages: readonly ChatMessage[], thinking
 }
 
 /** One of our own rules deferred the call: nothing was sent, nothing is owed, and no attempt is used up. */
-export class CallDeferred extends RetryLaterError {}
+export class CallDeferred extends RetryLaterError {
+  /** Gives up its place in a limit's line; undefined where it has none. */
+  leaveLine: (() => void) | undefined
+}
+
+/** To be called with the error of an ask that is not tried again: it waits in no line then. */
+export function leaveLine(error: unknown): void {
+  if (error instanceof CallDeferred) error.leaveLine?.()
+}
 
 /** The breaker blocks calls to this model; another of the chain may be asked. */
 export class ModelAvoided extends CallDeferred {}

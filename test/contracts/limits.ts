@@ -226,6 +226,19 @@ export function limitsContract(name: string, make: MakeLimits): void {
       expect(await granted(hundred, 30)).toBe(true)
     })
 
+    it('forget at once who leaves, and no other', async () => {
+      const hundred = [scope({ tokensPerMinute: 100 })]
+      await grant(hundred, 50)
+      await refusal(hundred, 80, 'gone')
+      await refusal(hundred, 70, 'stays')
+      await limits.leave('model:m', { asker: 'gone', tokens: 80 })
+      await limits.leave('model:m', { asker: 'gone', tokens: 80 })
+      await limits.leave('tenant:t', { asker: 'stays', tokens: 70 })
+      await refusal(hundred, 30, 'next')
+      await limits.leave('model:m', { asker: 'stays', tokens: 70 })
+      await grant(hundred, 30, 'next')
+    })
+
     it('hold no room for one that waits elsewhere', async () => {
       const model = scope({ tokensPerMinute: 100 })
       const tenant = scope({ tokensPerMinute: 80 }, 'tenant:t')

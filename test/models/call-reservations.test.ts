@@ -73,6 +73,21 @@ describe('a limit', () => {
   })
 })
 
+test('a repair and a call that waits for a budget keep no room in a limit’s line', async () => {
+  const limits = { models: { small: { callsPerMinute: 1 } }, tenants: {} }
+  const repaired = setUp([unreadable, reply()], { limits })
+  await repaired.put()
+  repaired.pass(60_100)
+  await repaired.put(ask, { subject: { tenant: 'other', postId: 'p', kind: 'post' }, askId: 'other' })
+
+  const spent = { verdict: { tokens: 2_000, usd: null } }
+  const held = setUp([reply({ completionTokens: 1_900 }), reply()], { limits }, 10, undefined, spent)
+  await held.put()
+  await expect(held.put()).rejects.toMatchObject({ code: 'budget' })
+  held.pass(60_100)
+  await held.put(ask, { caseId: 'another', askId: 'other' })
+})
+
 describe('a budget', () => {
   const verdict = { tokens: 2_000, usd: null }
 

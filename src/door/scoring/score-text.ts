@@ -9,7 +9,7 @@ import type { Fence } from '../../contracts/facts/fence.ts'
 import { fairSlots } from '../../contracts/facts/slots.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import { askContext, type GivenAsk } from '../../models/context.ts'
+import { askContext, type GivenAsk, leaveLine } from '../../models/context.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import type { Prompts } from '../../protocols/prompts.ts'
 import {
@@ -177,11 +177,16 @@ export function scorer(parts: {
               throw new NoScore(whyOf(settled.failed.code, given), settled.failed.detail)
             return { scores: answer.parse(settled.answer), model: settled.model }
           } catch (error) {
-            if (!(error instanceof RetryLaterError) || wanted.aborted) throw error
+            if (!(error instanceof RetryLaterError)) throw error
             awaitedImage = error.code === 'image' ? error : null
             const ms = error.delayMs ?? FIRST_WAIT_MS * 2 ** Math.min(attempt - 1, 5)
-            if (clock() + ms >= deadline) throw error
-            await sleep(ms, undefined, { signal: wanted })
+            try {
+              if (wanted.aborted || clock() + ms >= deadline) throw error
+              await sleep(ms, undefined, { signal: wanted })
+            } catch (ended) {
+              leaveLine(error)
+              throw ended
+            }
           }
       })
     } catch (error) {

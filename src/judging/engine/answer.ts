@@ -8,7 +8,7 @@ import type { CaseStore } from '../../contracts/ports/cases.ts'
 import { msSince } from '../../contracts/ports/clock.ts'
 import type { Library } from '../../contracts/ports/library.ts'
 import type { Attempt, AttemptEnd, StagedAsk } from '../../contracts/ports/stage-queues.ts'
-import { type AskContext, type AskResult, askContext, type GivenAsk } from '../../models/context.ts'
+import { type AskContext, type AskResult, askContext, type GivenAsk, leaveLine } from '../../models/context.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import type { Lookups } from '../../models/lookups.ts'
 import type { Deadlines } from './deadline.ts'
@@ -112,6 +112,7 @@ async function answerFound(
     }
     if (waitsForModel(error)) deadline = await deadlines.extend(found.record)
     const failure = failedAttempt(error, attempt, { deadline, now: clock() })
+    if (failure.next !== 'retry' || cancelled?.aborted === true) leaveLine(error)
     if (failure.next === 'throw') throw error
     if (failure.next === 'fail') return await write(failure.settled)
     await cases.loseCalls(caseId, callsFor(calls, key))

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { ServiceClass } from '../../contracts/facts/service-class.ts'
 import {
   bothClasses,
+  type CallInLine,
   type CallLimits,
   LIMIT_DEFAULTS,
   type LimitedCall,
@@ -176,6 +177,10 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
     async refund(ticket) {
       end(ticket, 0, 1)
     },
+    async leave(name, call) {
+      const scope = scopes.get(name)
+      if (scope !== undefined) stay(scope, (one) => !isSame(one, call))
+    },
     usage: async (names) =>
       names.map((name) => {
         const { entries, places } = scopeNow(name)
@@ -202,7 +207,7 @@ function join(scope: Scope, call: LimitedCall, part: number): WaitingCall {
   return own
 }
 
-function isSame(one: LimitedCall, other: LimitedCall): boolean {
+function isSame(one: CallInLine, other: CallInLine): boolean {
   return one.asker === other.asker && one.tokens === other.tokens
 }
 

@@ -49,6 +49,10 @@ const settle = script('limit/settle', {
   keys: ['ticket', 'scopes[].window', 'scopes[].inFlight'],
   args: ['id', 'used', 'callsBack', 'width', 'span'],
 })
+const leave = script('limit/leave', {
+  keys: ['queue', 'queueExpiry', 'waiting', 'rest', 'line'],
+  args: ['asker', 'tokens'],
+})
 const usage = script('limit/usage', { keys: ['scopes[].window', 'scopes[].inFlight'], args: ['width', 'span'] })
 
 const reserved = z.union([z.tuple([z.literal(1), z.coerce.number()]), z.tuple([z.literal(0), z.number(), z.number()])])
@@ -116,6 +120,10 @@ export function redisLimits(
     },
     settle: (ticket, tokens) => end(ticket, { used: tokens, callsBack: false }),
     refund: (ticket) => end(ticket, { used: 0, callsBack: true }),
+    async leave(scope, { asker, tokens }) {
+      const { queue, queueExpiry, waiting, rest, line } = keysOf(scope)
+      await leave(client, { queue, queueExpiry, waiting, rest, line, asker, tokens })
+    },
     async usage(scopes) {
       if (scopes.length === 0) return []
       const windows = scopes.map(keysOf).map(({ window, inFlight }) => ({ window, inFlight }))

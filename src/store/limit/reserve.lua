@@ -1,6 +1,7 @@
 -- Reserves a call in all its scopes, or in none. Returns { 1, when it was granted (ms) }, also when it is sent twice, or
 -- { 0, ms to wait, the scope that it waits for longest (from 1) }; it then has a place in that scope's line.
 --@include limit-window
+--@include limit-line
 --@key ticket
 --@key scopes[].window
 --@key scopes[].in_flight
@@ -65,9 +66,6 @@ end
 -- arrival. `line` is a hash: by class its turn, by party and account the number of its calls, by call (me) its member of the queue.
 local class = string.match(party, '^[^/]+')
 local other = class == 'rest' and 'waiting' or 'rest'
-local function first_of(scope, of)
-  return redis.call('ZRANGEBYLEX', scope.queue, '[' .. of .. '|', '(' .. of .. '}', 'LIMIT', 0, 1)[1]
-end
 local function turn_in(member) return tonumber(string.match(member, '^[^|]+|(%d+)')) end
 local function need_in(member) return tonumber(string.match(member, '^[^|]+|%d+|[^|]+|(%d+)')) end
 local function class_turn(scope, of) return tonumber(redis.call('HGET', scope.line, of) or '0') end
@@ -92,15 +90,6 @@ local function join(scope)
   redis.call('ZADD', scope.queue, 0, member)
   redis.call('HSET', scope.line, me, member)
   return member
-end
-local function leave(scope, member)
-  local of, asks, whose, name = string.match(member, '^([^|]+)|%d+|[^|]+|(%d+)|([^|]*)|(.*)$')
-  redis.call('ZREM', scope.queue, member)
-  redis.call('ZREM', scope.queue_expiry, member)
-  redis.call('HDEL', scope.line, asks .. '|' .. name)
-  local counted = of .. '|' .. whose
-  if redis.call('HINCRBY', scope.line, counted, -1) == 0 then redis.call('HDEL', scope.line, counted) end
-  if not first_of(scope, of) then redis.call('ZREM', scope[string.match(of, '^[^/]+')], of) end
 end
 -- The first in line: of the class that has had less for its share, the party whose turn it is.
 local function first_in_line(scope)
