@@ -154,6 +154,10 @@ const heard = z.object({
   schema: transcript.shape.schema,
   subject: z.unknown(),
   turns: z.array(z.object({ startedAt: z.string() })),
+  /** What it was handed on may quote these comments, whether or not it was shown them itself. */
+  replay: z
+    .object({ carry: z.object({ shown: z.array(z.string()).catch([]) }).catch({ shown: [] }) })
+    .catch({ carry: { shown: [] } }),
 })
 
 function transcriptEntries(
@@ -165,7 +169,7 @@ function transcriptEntries(
   const read = heard.safeParse(jsonOf({ value: json }))
   const kind = read.success ? streamedKindIn(read.data.verdictId, ofReplies) : null
   if (!read.success || key === null || kind === null) return unread(key, timestamp, value)
-  const { verdictId, subject, turns } = read.data
+  const { verdictId, subject, turns, replay } = read.data
   const { tenant } = scopeOf(verdictId)
   const asked = turns.map(({ startedAt }) => msOf(startedAt, timestamp))
   const known = heardOf(subject, indexChars, sameKey)
@@ -178,7 +182,8 @@ function transcriptEntries(
       json,
       ...known,
       // Its questions quote comments also where its subject was cut to fit.
-      comments: known.words === null && turns.length > 0 ? null : known.comments,
+      comments:
+        known.words === null && turns.length > 0 ? null : [...new Set([...known.comments, ...replay.carry.shown])],
       askedAt: asked.length === 0 ? null : asked.reduce((least, one) => Math.min(least, one), timestamp),
     },
   ]

@@ -1265,6 +1265,18 @@ export function recordContract(
         expect((await store.size()).rows).toEqual({ verdicts: 0, transcripts: 0, said: 0, unread: 0 })
       })
 
+      it('of a deleted comment that a case was only handed on', async () => {
+        const { id } = await topics.judged({ seconds: 1 }, 'a claim')
+        const replay = { key: 'k', overloaded: false, carry: { shown: ['c1'], decision: { rationale: SECRET } } }
+        const handedOn = { ...aTranscript(id.replace('r1', 'r2'), 'a claim', { c2: 'a comment' }, 5), replay }
+        await topics.send('verdicts', 'p', aVerdict(at(5), { revision: 2 }), 5)
+        await topics.send('transcripts', 'p', handedOn, 5)
+        expect(await store.transcript('rumor~p~r2')).toContain(SECRET)
+        await topics.send('comments', 'p', { id: 'c1', postId: 'p', text: '', createdAt: at(0), deleted: true }, 60)
+        expect(await store.transcript('rumor~p~r2')).toBeNull()
+        expect(await store.transcript('rumor~p~r1')).not.toBeNull()
+      })
+
       it('of one whose retraction alone is read, which stays', async () => {
         await topics.judged({ rationale: SECRET }, SECRET)
         const retraction = aVerdict(at(30), { revision: 2, label: null, decidedBy: 'deleted', degraded: ['deleted'] })

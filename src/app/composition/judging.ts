@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Settings } from '../../../config/schema.ts'
+import { type SamplingRank, samplingKeyVersion } from '../../contracts/facts/sampling-rank.ts'
 import type { Answers } from '../../contracts/ports/answers.ts'
 import type { Library } from '../../contracts/ports/library.ts'
 import type { PublicationGate } from '../../contracts/ports/publication.ts'
@@ -8,9 +9,12 @@ import { erasureLoop } from '../../judging/engine/erasure-loop.ts'
 import { shownCaseCleaner } from '../../judging/engine/exposed-cases.ts'
 import { judge } from '../../judging/engine/judge.ts'
 import { reconciler } from '../../judging/engine/reconcile.ts'
+import type { ReplayNotes } from '../../judging/engine/replay-notes.ts'
 import { stagesOf } from '../../judging/engine/script.ts'
 import { attendCases } from '../../judging/engine/unattended.ts'
+import { chainOf } from '../../models/fallback.ts'
 import type { Lookups } from '../../models/lookups.ts'
+import { dialectLookup } from '../../models/openai/models-of-endpoints.ts'
 import { callsDrain } from '../../operations/closable.ts'
 import { bullQueues } from '../../store/queue/workers.ts'
 import type { ServiceParts } from './parts.ts'
@@ -22,13 +26,29 @@ interface JudgingParts extends Pick<ServiceParts, 'protocols' | 'cases' | 'gatew
   readonly lookups?: Pick<Lookups, 'lookUp'>
   readonly answers?: Pick<Answers, 'onDropped'>
   readonly gate?: Pick<PublicationGate, 'closed'>
+  /** By which draws are made; absent where nobody will replay the cases. */
+  readonly samplingRank?: SamplingRank
 }
 
 /** How a case's worker processes its jobs. */
-export function judgeOf(settings: Settings, { protocols, ...parts }: JudgingParts) {
+export function judgeOf(settings: Settings, { protocols, samplingRank, ...parts }: JudgingParts) {
   const byName = new Map(protocols.map((protocol) => [protocol.name, protocol]))
   const writes = verdictForm(settings)
-  return judge({ protocols: byName, ...parts, settings: { ...settings.cases, writes } })
+  const noted = samplingRank === undefined ? undefined : replayNotes(settings, samplingRank)
+  return judge({ protocols: byName, ...parts, settings: { ...settings.cases, writes, noted } })
+}
+
+/** What transcripts note of how these settings ask. */
+export function replayNotes(settings: Settings, samplingRank: SamplingRank): ReplayNotes {
+  const dialectOf = dialectLookup(settings)
+  return {
+    key: samplingKeyVersion(samplingRank),
+    firstModel: (protocol, role) => chainOf(settings.models.roles, protocol, role)[0] ?? '',
+    withThinking(model) {
+      const { thinkingTokens: tokens, effort } = dialectOf(model)
+      return tokens === 0 && effort === null ? model : `${model} (thinking ${effort ?? ''} ${tokens})`
+    },
+  }
 }
 
 /** Judges cases in this process, gives jobs to cases that have none, and ends cases that no process works on. */

@@ -197,7 +197,7 @@ async function assemble(
   if (roles.includes('judge')) {
     const judging = { protocols, cases, gateway, library, queues, gate, loops, clock, report }
     const looking = lookups === null ? {} : { lookups }
-    startJudging(settings, { ...judging, ...looking, answers: redis.answers })
+    startJudging(settings, { ...judging, ...looking, samplingRank, answers: redis.answers })
     startErasing(settings, { ...judging, threads, erasures, memo })
   }
 

@@ -96,6 +96,7 @@ export function startEmbedded(
     keep({ close: () => queues.close(settings.drain / 2) })
     startJudging(settings, {
       protocols,
+      samplingRank,
       cases,
       gateway,
       library,

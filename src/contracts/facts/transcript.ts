@@ -29,8 +29,9 @@ function textsOf(
   return found
 }
 
-/** Shortens every string except ids, further and further, until the whole fits. */
-export function fitted(transcript: Transcript, maxBytes: number): string {
+/** The transcript at most `maxBytes` long: first without what only a replay needs, then with every string except ids shortened, further and further. */
+export function fitted(whole: Transcript, maxBytes: number): string {
+  const transcript = whole.replay === undefined ? whole : withoutReplay(whole, maxBytes)
   // What can't fit is not written out: that of a giant thread would hold up its process, at each of these lengths.
   const texts = textsOf(transcript)
   const leastAt = (longest: number) => {
@@ -38,10 +39,11 @@ export function fitted(transcript: Transcript, maxBytes: number): string {
     for (const { squeezed } of texts.values()) least += Math.min(squeezed.length, longest - SLACK)
     return least
   }
-  if (leastAt(Number.POSITIVE_INFINITY) <= maxBytes) {
-    const whole = JSON.stringify(transcript)
-    if (Buffer.byteLength(whole) <= maxBytes) return whole
-  }
+  if (leastAt(Number.POSITIVE_INFINITY) <= maxBytes)
+    for (const uncut of new Set([whole, transcript])) {
+      const text = JSON.stringify(uncut)
+      if (Buffer.byteLength(text) <= maxBytes) return text
+    }
   for (let longest = 25_600; longest >= SHORTEST; longest /= 4) {
     if (leastAt(longest) > maxBytes) continue
     const notes = [`texts longer than ${longest} characters were shortened to stay under ${maxBytes} bytes`]
@@ -55,4 +57,9 @@ export function fitted(transcript: Transcript, maxBytes: number): string {
   const subject = '[cut: too large]'
   const notes = [`the subject and the turns were left out to stay under ${maxBytes} bytes`]
   return JSON.stringify({ ...transcript, subject, turns: [], cut: notes })
+}
+
+function withoutReplay({ replay: _, turns, ...rest }: Transcript, maxBytes: number): Transcript {
+  const bare = turns.map(({ questions: _, asked: __, ...turn }) => turn)
+  return { ...rest, turns: bare, cut: [`what a replay needs was left out to stay under ${maxBytes} bytes`] }
 }

@@ -267,6 +267,16 @@ const turn = z.object({
     .array(z.string())
     .describe('The SHA-256 of each image as it was fetched and shown, in the order of the messages’ images.')
     .optional(),
+  questions: z
+    .array(z.string())
+    .describe(
+      'A digest of the question, of a batch one for each item: "gavel what-if" asks nothing again that has the same.',
+    )
+    .optional(),
+  asked: z
+    .string()
+    .describe('The model that answered by its name in the settings, and how it was to think. Absent of a lookup.')
+    .optional(),
 })
 export type Turn = z.infer<typeof turn>
 
@@ -292,6 +302,16 @@ export const ruled = z.object({
 })
 export type RulingSummary = z.infer<typeof ruled>
 
+const replayBasis = z.object({
+  key: z.string().describe('Which key texts were fenced and draws were made with; it does not tell the key.'),
+  overloaded: z.boolean().describe('More was due than could be judged in time.'),
+  step: z.number().int().describe('The step of load that was in force. Absent of none.').optional(),
+  carry: z
+    .unknown()
+    .describe('What the revision before had handed on; its form is the protocol’s. Absent where it was nothing.')
+    .optional(),
+})
+
 export const transcript = z.object({
   schema: z.literal(1),
   verdictId: z.string(),
@@ -302,6 +322,9 @@ export const transcript = z.object({
     .optional(),
   subject: z.unknown().describe('The post and comments that were judged, as they were at the opening.'),
   turns: z.array(turn),
+  replay: replayBasis
+    .describe('What a replay of the case needs beside this. Absent in older transcripts, and where it did not fit.')
+    .optional(),
   cut: z.array(z.string()).describe("The parts that were shortened to fit the broker's message limit, in words."),
 })
 export type Transcript = z.infer<typeof transcript>

@@ -27,6 +27,7 @@ import type { CaseEnd, LostCall } from '../../contracts/ports/cases.ts'
 import { proposalOf } from './decision-verdict.ts'
 import { faultsOf } from './faults.ts'
 import type { KeyedAsk } from './replay.ts'
+import { notedOf, type ReplayNotes, replayBasisOf } from './replay-notes.ts'
 import { fillSchemaTwo, inForm, NO_DEBATE } from './verdict-form.ts'
 
 // This writes an ended case down as a verdict and a transcript. Whether it may go out is decided in src/store/case/conclude.lua.
@@ -43,6 +44,8 @@ export interface EndedCase {
   /** ms since 1970 */
   readonly decidedAt: number
   readonly writes: VerdictForm
+  /** What is noted for a replay; absent where nobody will make one. */
+  readonly noted?: ReplayNotes | undefined
 }
 
 /** The sampling key, or the way of ranking, was changed while the thread grew. */
@@ -262,11 +265,14 @@ export function transcriptOf(
       remarks: entry.remarks,
       sent: entry.sent,
       imageHashes: entry.imageHashes,
+      ...notedOf(ended.noted, ended.record.protocol, asked, entry),
     }
   })
   const { id: verdictId, subject, links } = ended.record
   const linked = links === undefined ? {} : { links }
-  return fitted({ schema: 1, verdictId, verdict: ruledOf(ended, ruled), ...linked, subject, turns, cut: [] }, maxBytes)
+  const verdict = ruledOf(ended, ruled)
+  const replay = ended.asked.length === 0 ? {} : replayBasisOf(ended.noted, ended.record)
+  return fitted({ schema: 1, verdictId, verdict, ...linked, subject, turns, ...replay, cut: [] }, maxBytes)
 }
 
 /** Most calls that a transcript names beside those of its turns. */

@@ -24,6 +24,7 @@ import { type PendingAsks, pendingAsks } from './pending.ts'
 import { prepared } from './prepared.ts'
 import type { KeyedAsk, ReplayState } from './replay.ts'
 import { replayCase } from './replay-case.ts'
+import type { ReplayNotes } from './replay-notes.ts'
 import type { Protocol } from './script.ts'
 import { isLeftToOtherVersion, isWaiting, otherVersion, protocolOf, versionsOf } from './versions.ts'
 import { type WaitingScripts, waitingScripts } from './waiting-scripts.ts'
@@ -38,6 +39,8 @@ export interface JudgeSettings {
   /** Longest transcript, in bytes. */
   readonly transcriptBytes: number
   readonly writes: VerdictForm
+  /** Transcripts hold what a replay needs, if this is there. */
+  readonly noted?: ReplayNotes | undefined
 }
 
 interface JudgeParts {
@@ -184,6 +187,7 @@ async function conclude(
     confidence: said.confidence ?? protocol?.confidence?.(said),
     decidedAt: clock(),
     writes: settings.writes,
+    noted: settings.noted,
   }
   // It may rest on what was learnt from others: the next revision would not know when that is deleted.
   const wasShown = [...journal.values()].some(({ shown }) => shown !== undefined)

@@ -257,6 +257,57 @@ describe('a turn of the transcript', () => {
   })
 })
 
+describe('what a replay needs', () => {
+  const noted = { key: 'k1', firstModel: () => 'first', withThinking: (model: string) => `${model}!` }
+  const read = (ended: EndedCase, most = 1e6) =>
+    transcript.parse(JSON.parse(transcriptOf({ ...ended, noted }, () => [], most)))
+  /** A question about these words, all of them in one call. */
+  const about = (...texts: readonly string[]): Ask => ({
+    ...ask,
+    messages: [{ role: 'user', content: `Say it of ${texts.join(' and ')}.` }],
+    batch: {
+      count: texts.length,
+      texts,
+      single: ask.answer,
+      subset: (items) => about(...items.flatMap((item) => texts[item] ?? [])),
+      pick: (answer) => answer,
+      merge: () => ({}),
+    },
+  })
+
+  test('stands in the transcript: who was asked, under which key, in which load, with what was handed on', () => {
+    const ended = endedAfter([{ calls: [{ ...callOf('c', 'answered'), model: 'second' }] }, { memo: true }])
+    const { turns, replay } = read({ ...ended, record: { ...ended.record, overloaded: true, step: 2, carry: { a: 1 } } })
+    expect(turns.map(({ asked }) => asked)).toEqual(['second!', 'first!'])
+    expect(replay).toEqual({ key: 'k1', overloaded: true, step: 2, carry: { a: 1 } })
+  })
+
+  test('tells questions apart by all that is asked, and finds an item of a batch again in any other', () => {
+    const other = { ...ask, messages: [{ role: 'user', content: 'Say it!' }] } satisfies Ask
+    const asks = [ask, other, { ...ask, temperature: 1 }, { ...ask, maxTokens: 11 }, { ...ask, draw: 'draw 2' }]
+    const [one = [], ...others] = read(endedAfter(asks.map((one) => ({ ask: one })))).turns.map(
+      ({ questions = [] }) => questions,
+    )
+    expect(new Set([one, ...others].flat()).size).toBe(asks.length)
+    const [first, second, colder] = read(
+      endedAfter([{ ask: about('a', 'b') }, { ask: about('c', 'a') }, { ask: { ...about('a'), temperature: 1 } }]),
+    ).turns.map(({ questions = [] }) => questions)
+    expect(first?.[0]).toBe(second?.[1])
+    expect(first?.[1]).not.toBe(second?.[0])
+    expect(colder).not.toContain(first?.[0])
+  })
+
+  test('makes room for the evidence: of a transcript that is too long it goes first', () => {
+    const ended = endedAfter([{ raw: 'x'.repeat(30_000) }])
+    const bytes = Buffer.byteLength(transcriptOf({ ...ended, noted }, () => [], 1e6))
+    expect(read(ended, bytes)).toMatchObject({ cut: [], replay: { key: 'k1' } })
+    const shorter = read(ended, bytes - 1)
+    expect(shorter.replay).toBeUndefined()
+    expect(shorter.turns.map(({ raw, questions }) => [raw?.length, questions])).toEqual([[30_000, undefined]])
+    expect(shorter.cut).toEqual([`what a replay needs was left out to stay under ${bytes - 1} bytes`])
+  })
+})
+
 describe('what an endpoint’s filter refused', () => {
   const HATE = { category: 'hate', severity: 'high' }
   const refused = (model: string, found: readonly { category: string }[], id = model) => ({
