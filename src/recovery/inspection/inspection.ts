@@ -1,5 +1,7 @@
 import type { Review, VerdictProposal } from '../../contracts/facts/decision-messages.ts'
+import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import { verdict as verdictSchema } from '../../contracts/facts/verdict.ts'
 import type { ThreadState, ThreadStatus, ThreadStore } from '../../contracts/ports/threads.ts'
 import { type InspectedCase, inspectCases } from './cases.ts'
 import { type ReceivedParts, readReceived, type ShownMessage } from './messages.ts'
@@ -137,10 +139,7 @@ function shownThread(status: ThreadStatus, state: ThreadState | null, streamNow:
   }
 }
 
-/** A verdict on a deleted subject: neither the rationale nor the ids of comments are anybody's business any more. */
+/** A verdict on a deleted subject: neither its words nor the ids of comments are anybody's business any more. */
 function withoutContent({ verdict, ...published }: ShownVerdict): ShownVerdict {
-  return {
-    ...published,
-    verdict: { ...verdict, rationale: '', evidence: { support: [], oppose: [], precedents: [] } },
-  }
+  return { ...published, verdict: verdictSchema.parse(JSON.parse(redactWords(JSON.stringify(verdict)))) }
 }
