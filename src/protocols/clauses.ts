@@ -40,6 +40,7 @@ export interface PolicyInForce {
 const MOST_CITATIONS = 10
 const MOST_QUOTE_CHARS = 500
 const MOST_ID_CHARS = 40
+const LIKE_AN_ID = /^\s*[a-z]{0,12}\.?\d[\w.]{0,12}\s*$/i
 
 /**
  * The form that the policy's clauses are cited in. A list that is missing or odd makes no answer unreadable, since the label counts
@@ -71,6 +72,11 @@ interface CitedRuling {
   readonly wrong: readonly string[]
 }
 
+interface CheckedCitations extends CitedRuling {
+  /** What is wrong, for the verdict: it outlives its post, whose words an id may be. */
+  readonly noted: readonly string[]
+}
+
 /**
  * The clauses that these answers cite, each clause and quotation once. Whoever cites a clause that there is none of, words that are
  * not in the post, or nothing, is asked once more; what is still wrong then is left out, and named in `wrong`.
@@ -80,14 +86,14 @@ export function* citedIn(policy: Policy, post: Post, answers: readonly CitedAnsw
   const first = answers.map((one) => ({ ...one, ...checkCitations(policy, texts, one.answer.clauses ?? []) }))
   const doubtful = first.filter(({ wrong }) => wrong.length > 0)
   const replies: readonly AnswerOrFailure<Citations>[] = yield* round(doubtful.map(({ again, wrong }) => again(wrong)))
-  const second = doubtful.map(({ who, clauses, wrong }, at) => {
+  const second = doubtful.map(({ who, clauses, noted }, at) => {
     const reply = replies[at]
     if (reply?.ok !== true)
-      return { clauses, wrong: [`${who} cites ${wrong.join('; ')}${reply === undefined ? '' : `; ${failure(reply)}`}`] }
+      return { clauses, wrong: [`${who} cites ${noted.join('; ')}${reply === undefined ? '' : `; ${failure(reply)}`}`] }
     const again = checkCitations(policy, texts, reply.answer.clauses)
     return {
       clauses: again.clauses.length > 0 ? again.clauses : clauses,
-      wrong: again.wrong.map((what) => `${who} cites ${what}`),
+      wrong: again.noted.map((what) => `${who} cites ${what}`),
     }
   })
   const right = first.filter(({ wrong }) => wrong.length === 0)
@@ -106,24 +112,30 @@ export function checkCitations(
   { clauses }: Pick<Policy, 'clauses'>,
   texts: readonly string[],
   citations: readonly Citation[],
-): CitedRuling {
-  if (citations.length === 0) return { clauses: [], wrong: ['no clause'] }
+): CheckedCitations {
+  if (citations.length === 0) return { clauses: [], wrong: ['no clause'], noted: ['no clause'] }
   const wrong: string[] = []
+  const noted: string[] = []
+  const note = (what: string, why: string, plain = what) => {
+    wrong.push(`${what}${why}`)
+    noted.push(`${plain}${why}`)
+  }
   const cited = citations.flatMap(({ id, quote }) => {
     const clause = clauses.find((one) => one.id === id.trim())
     if (clause === undefined || clause.allows) {
       const shown = JSON.stringify(neutralized(id).slice(0, MOST_ID_CHARS))
-      wrong.push(`${shown}, which ${clause === undefined ? 'is no clause of the policy' : 'forbids nothing'}`)
+      const plain = LIKE_AN_ID.test(id) ? shown : 'an id'
+      note(shown, `, which ${clause === undefined ? 'is no clause of the policy' : 'forbids nothing'}`, plain)
       return []
     }
-    const words = quote.replace(MARKS, '')
+    const words = quote.length > MOST_QUOTE_CHARS ? quote : quote.replace(MARKS, '')
     if (words === '') return [{ id: clause.id }]
     const found = foundIn(texts, words)
     if (found !== null) return [{ id: clause.id, quote: found }]
-    wrong.push(`${clause.id} with words that are not in the post`)
+    note(clause.id, ' with words that are not in the post')
     return [{ id: clause.id }]
   })
-  return { clauses: cited, wrong }
+  return { clauses: cited, wrong, noted }
 }
 
 /** The policy in force as the opening of questions has it, by the prompt `policy`; nothing where there is none. */

@@ -23,15 +23,17 @@ describe('what a model cites is checked', () => {
     expect(check({ id: 'H1', quote: 'all VERMIN' })).toEqual({
       clauses: [{ id: 'H1', quote: 'all   vermin' }],
       wrong: [],
+      noted: [],
     })
     expect(check({ id: ' H2.a ', quote: "“don't come back.\nGo…”" })).toEqual({
       clauses: [{ id: 'H2.a', quote: 'don’t come back.\nGo' }],
       wrong: [],
+      noted: [],
     })
   })
 
   test('without a quotation, as of a picture, the clause stands alone', () => {
-    expect(check({ id: 'H1', quote: ' ' })).toEqual({ clauses: [{ id: 'H1' }], wrong: [] })
+    expect(check({ id: 'H1', quote: ' ' })).toEqual({ clauses: [{ id: 'H1' }], wrong: [], noted: [] })
   })
 
   test.each([
@@ -55,7 +57,7 @@ describe('what a model cites is checked', () => {
   )
 
   test('nothing cited is wrong, too', () => {
-    expect(check()).toEqual({ clauses: [], wrong: ['no clause'] })
+    expect(check()).toEqual({ clauses: [], wrong: ['no clause'], noted: ['no clause'] })
   })
 
   test('of 10,000 hostile answers none puts a clause or words into a verdict that are not there', () => {
@@ -159,6 +161,13 @@ describe('hate by the shipped policy', () => {
     expect(asked).toHaveLength(6)
     expect(conclusion.ruling).toMatchObject({ label: 'hate', clauses: [{ id: 'H1' }], faults: ['model'] })
     expect(conclusion.ruling.degraded).toContain('as-worded cites H1 with words that are not in the post')
+  })
+
+  test('words of the post that are cited as an id are told to who cited them, and stand in no verdict', () => {
+    const { asked, conclusion } = run('hate', () => hateful({ id: 'vermin, all of them', quote: '' }))
+    expect(wordsOf(asked.at(-1)?.ask.messages ?? [])).toContain('You cite "vermin, all of them", which is no clause')
+    expect(conclusion.ruling.degraded).toContain('as-worded cites an id, which is no clause of the policy')
+    expect(JSON.stringify(conclusion.ruling)).not.toContain('vermin')
   })
 
   test('who does not answer that question is named, with what was right before', () => {
