@@ -41,7 +41,8 @@ export function openQuestions(answers: Pick<Answers, 'read' | 'changed'>) {
       if (classOfRequest(id) === 'rest' || open.has(id)) return done()
       const over = new AbortController()
       const end = () => {
-        if (open.delete(id)) done()
+        // Another one may be counted under its id by now.
+        if (open.get(id) === end && open.delete(id)) done()
         over.abort()
       }
       open.set(id, end)
