@@ -68,8 +68,9 @@ export function qualityOf(
       if (one.seconds !== null) of(one.by).times.push(one.seconds)
       if (one.opinion === OPINION || one.opinion === GOLDEN_ANSWER) {
         const verdict = own.find(({ number, decider }) => number === one.against && decider !== one.by)
-        // By a key that was wrong nobody is measured.
-        if (verdict === undefined || (one.opinion === GOLDEN_ANSWER && isOverturned(verdict, own, notes))) continue
+        // By a key that was wrong nobody is measured, whoever found that.
+        if (verdict === undefined || (one.opinion === GOLDEN_ANSWER && isOverturned(verdict, own, notes, null)))
+          continue
         lastOpinions.set(JSON.stringify([s, protocol, verdict.number, one.by]), { one, verdict })
         continue
       }
@@ -79,7 +80,7 @@ export function qualityOf(
       const { decided } = of(one.by)
       if (made === undefined || decided.has(made)) continue
       decided.add(made)
-      of(one.by).overturned += Number(isOverturned(made, own, notes))
+      of(one.by).overturned += Number(isOverturned(made, own, notes, made.decider))
     }
   }
   for (const { one, verdict } of lastOpinions.values()) {
@@ -137,13 +138,17 @@ function* bySubject(said: readonly PersonNoteRow[]): Generator<[s: number, proto
     for (const [protocol, notes] of Map.groupBy(all, (one) => one.protocol)) yield [s, protocol, notes]
 }
 
-/** Whether somebody else gave it another label, or withdrew it. */
-function isOverturned(made: HumanRow, verdicts: readonly HumanRow[], said: readonly PersonNoteRow[]): boolean {
+/** Whether it was given another label, or withdrawn, by anybody but this person. */
+function isOverturned(
+  made: HumanRow,
+  verdicts: readonly HumanRow[],
+  said: readonly PersonNoteRow[],
+  but: string | null,
+): boolean {
   const next = verdicts.find(({ number }) => number > made.number)
-  if (next !== undefined && next.decider !== made.decider && next.label !== made.label) return true
+  if (next !== undefined && next.decider !== but && next.label !== made.label) return true
   const isWithdrawn = said.some(
-    ({ label, opinion, against, by }) =>
-      label === null && opinion !== 1 && against === made.number && by !== made.decider,
+    ({ label, opinion, against, by }) => label === null && opinion !== 1 && against === made.number && by !== but,
   )
   return isWithdrawn && made.standing === 0
 }

@@ -94,3 +94,17 @@ it('tells the median time of ten or more decisions and answers that say how long
   expect(of([said(9, 'ann', { opinion: 3, against: 2, seconds: 12 })])).toBe(9.5)
   expect(of([said(9, 'ann', { opinion: 1, against: 2, seconds: 2 }), said(10, 'ann', { at: 10, seconds: 1 })])).toBe(8)
 })
+
+it('measures nobody by a key that was wrong, whoever found that', () => {
+  const few = Array.from({ length: FEWEST_TOLD }, (_, s) => s)
+  const answers = few.map((s) => said(s, 'ben', { opinion: 3, against: 2, label: 'non-rumor' }))
+  const golden = (more: readonly PersonNoteRow[], verdicts: readonly HumanRow[]) =>
+    qualityOf([...answers, ...more], [...few.slice(1).map((s) => verdict(s, 'ann')), ...verdicts], UNTIL)[0]?.golden
+  expect(golden([], [verdict(0, 'ann')])).toEqual({ times: 0, of: 10 })
+  for (const by of ['ann', 'cay']) {
+    const corrected = verdict(0, by, { number: 3, label: 'non-rumor' })
+    expect(golden([], [verdict(0, 'ann', { standing: 0 }), corrected])).toBeNull()
+    const withdrawn = said(0, by, { against: 2, label: null })
+    expect(golden([withdrawn], [verdict(0, 'ann', { standing: 0 })])).toBeNull()
+  }
+})
