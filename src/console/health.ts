@@ -30,7 +30,7 @@ export interface ServiceStatus {
 }
 
 /** A process's own figures, since it started. */
-interface ReplicaReport {
+export interface ReplicaReport {
   readonly wrong: readonly ReplicaProblem[]
   readonly slots: { readonly busy: number; readonly waiting: number }
   readonly published: { readonly verdicts: number }

@@ -1,5 +1,5 @@
 import type { SmallFigure } from './figures.ts'
-import type { ServiceStatus } from './health.ts'
+import type { ReplicaReport, ServiceStatus } from './health.ts'
 import { usd } from './notes.ts'
 import { TEXTS } from './texts.ts'
 
@@ -64,17 +64,24 @@ function counted(
   }
 }
 
-/** By how much a count of all processes grew a minute, since the look before; one that has started anew begins at 0. */
-function aMinute(all: readonly ServiceStatus[], of: (status: ServiceStatus) => number): number[] {
-  return all.map((one, nth) => {
-    const before = all[nth - 1]
-    if (before === undefined || one.at <= before.at) return 0
-    return (Math.max(0, of(one) - of(before)) * 60_000) / (one.at - before.at)
+/** By how much a count of all processes grew a minute; of each since it was last heard of, for some look is without an answer. */
+function aMinute(all: readonly ServiceStatus[], of: (says: ReplicaReport) => number): number[] {
+  const heard = new Map<string, { readonly at: number; readonly count: number }>()
+  return all.map(({ at, replicas }) => {
+    const rates = replicas.map(({ url, says }) => {
+      if (says === null) return 0
+      const [count, before] = [of(says), heard.get(url)]
+      heard.set(url, { at, count })
+      // One that has started anew counts from there.
+      if (before === undefined || at <= before.at) return 0
+      return (Math.max(0, count - before.count) * 60_000) / (at - before.at)
+    })
+    return rates.reduce((sum, rate) => sum + rate, 0)
   })
 }
 
-const published = ({ replicas }: ServiceStatus) => sumOf(replicas.map(({ says }) => says?.published.verdicts ?? 0)) ?? 0
-const spent = ({ replicas }: ServiceStatus) => sumOf(replicas.map(({ says }) => says?.costUsd ?? 0)) ?? 0
+const published = (says: ReplicaReport) => says.published.verdicts
+const spent = (says: ReplicaReport) => says.costUsd
 
 function oldestOf({ lag, stages }: ServiceStatus): number | null {
   if (lag === null || stages === null) return null

@@ -61,7 +61,7 @@ it('draws no stance of a thread in which fewer than two comments were scored', a
 })
 
 it('health shows in small what the dashboards show: rates since the look before, sums, and what is not known', () => {
-  const history = new StatusHistory()
+  const [history, silent] = [new StatusHistory(), new StatusHistory()]
   const status = (minute: number, verdicts: number, change: Partial<ServiceStatus> = {}): ServiceStatus => ({
     ...WELL,
     at: minute * 60_000,
@@ -92,6 +92,13 @@ it('health shows in small what the dashboards show: rates since the look before,
     'Open cases': { value: '7', values: [0, 0, 0, 7] },
     'US$ / min': { value: '0.10' },
   })
+  // What did not answer for a while has not published all of its verdicts since.
+  for (const [minute, verdicts] of [100, 150, null, 170, 180].entries()) {
+    const [one] = status(minute + 10, verdicts ?? 0).replicas
+    const replicas = [...(one === undefined ? [] : [{ ...one, says: verdicts === null ? null : one.says }])]
+    silent.note(status(minute + 10, 0, { replicas }))
+  }
+  expect(silent.figures(status(15, 180))[0]?.values).toEqual([0, 50, 0, 10, 10, 0])
   for (let minute = 5; minute < 200; minute++) history.note(status(minute, minute))
   expect(history.figures(status(200, 200))[0]?.values.length).toBe(61)
 })
