@@ -101,7 +101,10 @@ export function isFromElsewhere(headers: Headers): boolean {
   return ['cross-site', 'same-site'].includes(headers.get('sec-fetch-site') ?? '')
 }
 
-/** The fields of a form; null if it is none, too long, or has too many. */
+/**
+ * The fields of a form; null if it is none, too long, or has too many. A browser sends each line's end as two characters, and counts it
+ * as one while somebody writes.
+ */
 export async function formOf(request: Request): Promise<URLSearchParams | null> {
   const type = request.headers.get('content-type') ?? ''
   if (!/^application\/x-www-form-urlencoded(;|$)/i.test(type)) return null
@@ -114,5 +117,7 @@ export async function formOf(request: Request): Promise<URLSearchParams | null> 
     chunks.push(chunk)
   }
   const text = Buffer.concat(chunks).toString('utf8')
-  return text.split('&', MOST_FIELDS + 1).length > MOST_FIELDS ? null : new URLSearchParams(text)
+  return text.split('&', MOST_FIELDS + 1).length > MOST_FIELDS
+    ? null
+    : new URLSearchParams(text.replace(/%0D%0A/gi, '%0A'))
 }

@@ -27,6 +27,8 @@ it('notes are for who may decide, on the item and the verdict, and go with the p
   ]
   expect(await anna.to('/note', { id, text: 'see <b>ticket</b> 88' })).toBe('/verdict?id=rumor%7Ep%7Er1')
   expect(await anna.to('/note', { id, text: ' ' })).toBe('409')
+  // A browser lets people write 2,000 characters with their lines' ends, and sends each end as two.
+  expect(await anna.to('/note', { id, text: `one\r\n${'x'.repeat(1_996)}` })).toBe('/verdict?id=rumor%7Ep%7Er1')
   expect(await anna.to('/note', { id, text: 'x'.repeat(2_001) })).toBe('409')
   expect(await anna.to('/note', { id: 'rumor~q~r1', text: 'x' })).toBe('409')
   expect(await vera.to('/note', { id, text: 'x' })).toBe('403')
