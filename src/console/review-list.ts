@@ -79,7 +79,7 @@ export function listedQueue(query: URLSearchParams, session: Session, now: numbe
   }
 }
 
-const place = z.tuple([z.number(), z.number(), z.number(), z.string().max(2_000)])
+const place = z.tuple([z.int(), z.number(), z.int(), z.string().max(2_000)])
 
 /** A place as an address has it; null where it has none, one that can't be read, or one that is yet to come. */
 function placeIn(text: string, now: number): QueuePlace | null {

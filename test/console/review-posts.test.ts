@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { readReasonCodes } from '../../src/app/composition/reason-codes.ts'
 import { reasonOf } from '../../src/console/reason-codes.ts'
+import { listedQueue } from '../../src/console/review-list.ts'
 import type { CaseworkEntry } from '../../src/contracts/facts/casework.ts'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import type { PersonRole } from '../../src/contracts/facts/person-roles.ts'
@@ -283,6 +284,14 @@ it('places that an address can’t have begin at the first page', async () => {
   for (let n = 0; n < 23; n++) await console.judged({ verdict: { ...DOUBTFUL, subjectId: `s${n}` } })
   const [first] = [rowsIn(await page('/review'))]
   expect(first).toBe(20)
+  const session = { ...console.sessions.of({ by: 'anna', grants: [] }), tenants: undefined }
+  const placeIn = (after: string) => listedQueue(new URLSearchParams({ after }), session, 9).after
+  // PostgreSQL takes no part of a millisecond.
+  expect(['[1,0.5,1,"x"]', '[1.5,0,1,"x"]', '[1,0,1.5,"x"]'].map((after) => placeIn(after) === null)).toEqual([
+    false,
+    true,
+    true,
+  ])
   for (const after of ['[', '{}', '[1,2,3]', '[9e99,1,1,"x"]', '["a",1,1,"x"]', 'null', '[1e999,0,0,""]'])
     expect([after, rowsIn(await page(`/review?after=${encodeURIComponent(after)}`))]).toEqual([after, 20])
   const next = /rel="next" href="([^"]+)"/.exec(await page('/review'))?.[1]?.replaceAll('&amp;', '&') ?? ''
