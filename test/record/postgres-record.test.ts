@@ -127,7 +127,19 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     await store.close()
   })
 
-  it('keeps no picture of a subject that it has forgotten, which no deletion would reach', async () => {
+  it('starts while somebody reads, and keeps nobody else from reading', async () => {
+    const address = addressOf()
+    await (await open(address)).close()
+    const db = database(address, 2)
+    await db.snapshot(async () => {
+      const another = await open(address)
+      await db.snapshot((sql) => sql.rows('SELECT 1 FROM said'))
+      await another.close()
+    })
+    await db.close()
+  })
+
+  it('keeps no picture and no note of a subject that it has forgotten, which no deletion would reach', async () => {
     const address = addressOf()
     const store = await open(address)
     await feed(store).judged({}, 'a claim')
@@ -136,10 +148,13 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     const picture = { sha256: '', at: now, picture: byte, cover: byte }
     const kept = { verdict: 'rumor~p~r1', address: 'a', picture, until: now + 2 * KEEP, most: 9 }
     expect(await reviewPictures(db).keepPicture(kept)).toBe(true)
-    const keys = () => db.rows('SELECT keys.k FROM keys JOIN pictures USING (k)')
-    expect(await keys()).toHaveLength(1)
+    const note = { verdict: 'rumor~p~r1', by: 'anna', at: now + 2 * DAY, text: 'seen by him', most: 9 }
+    expect(await reviewPictures(db).addNote(note)).toBe(true)
+    const keys = () =>
+      db.rows('SELECT keys.k FROM keys JOIN (SELECT k FROM pictures UNION SELECT k FROM notes) AS own USING (k)')
+    expect(await keys()).toHaveLength(2)
     await store.tidy(now + KEEP + DAY)
-    expect(await db.rows('SELECT s FROM pictures')).toEqual([])
+    expect(await db.rows('SELECT s FROM pictures UNION ALL SELECT s FROM notes')).toEqual([])
     expect(await db.rows('SELECT k FROM keys')).toEqual([])
     await db.close()
     await store.close()

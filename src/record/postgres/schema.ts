@@ -33,7 +33,6 @@ const FOR_PEOPLE = `
 `
 /** What people note and name; it is there beside tables of an earlier version. */
 const NOTED = `
-  ALTER TABLE said ADD COLUMN IF NOT EXISTS seconds bigint;
   CREATE TABLE IF NOT EXISTS notes (
     n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, s bigint NOT NULL, by text NOT NULL, at bigint NOT NULL, k bigint NOT NULL,
     sealed bytea NOT NULL
@@ -163,7 +162,7 @@ export async function prepared(db: Database, schema: string, drawKey: string | u
     if (found?.made) {
       const [earlier] = await sql.rows("UPDATE meta SET v = ? WHERE k = 'form' AND v = ? RETURNING v", FORM, EARLIER)
       if (earlier !== undefined) await statements(sql, FORWARD)
-      return statements(sql, LEDGER + INDEXES + NOTED)
+      return laidBeside(sql)
     }
     if (found?.other)
       throw new OperatorError(
@@ -172,13 +171,23 @@ export async function prepared(db: Database, schema: string, drawKey: string | u
     // Who may not create schemas may have been given this one.
     if (!found?.there) await sql.run(`CREATE SCHEMA ${schema}`)
     await statements(sql, TABLES)
-    await statements(sql, LEDGER + INDEXES + NOTED)
+    await laidBeside(sql)
     await sql.run('ALTER TABLE keys ALTER key SET STATISTICS 0')
     for (let part = 0; part < KEY_PARTS; part++) await keyPart(sql, part)
     for (const counter of COUNTERS) await sql.run('INSERT INTO counters VALUES (?, 0)', counter)
     for (const [k, v] of Object.entries(drawn)) await sql.run('INSERT INTO meta VALUES (?, ?)', k, v)
   })
   return metaOf(db, schema)
+}
+
+/** Makes what is there beside tables of an earlier version. */
+async function laidBeside(sql: Sql): Promise<void> {
+  await statements(sql, LEDGER + INDEXES + NOTED)
+  const [made] = await sql.rows(
+    "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('said') AND attname = 'seconds'",
+  )
+  // It waits for all who read the table, and all who come later wait for it: done once, and not at each start.
+  if (made === undefined) await sql.run('ALTER TABLE said ADD COLUMN seconds bigint')
 }
 
 async function statements(sql: Sql, all: string): Promise<void> {

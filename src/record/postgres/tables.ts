@@ -182,14 +182,15 @@ export class RecordTables {
       )
       const last = deleted.at(-1)
       this.#seenDeleted = deleted.length < STEP || last === undefined ? FROM_THE_FIRST : [last.deleted_at, last.s]
-      // With their pictures: no deletion of the post that comes later would find these.
+      // With their pictures and notes: no deletion of the post that comes later would find these.
       const empty = await sql.rows<{ k: number | null }>(
         `WITH gone AS (DELETE FROM subjects WHERE s = ANY (?::bigint[]) AND coalesce(deleted_at, 0) < ?
            AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s)
            AND NOT EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s)
            AND NOT EXISTS (SELECT 1 FROM transcripts WHERE transcripts.s = subjects.s) RETURNING s, k),
-         theirs AS (DELETE FROM pictures USING gone WHERE pictures.s = gone.s RETURNING pictures.k)
-         SELECT k FROM gone UNION ALL SELECT k FROM theirs`,
+         theirs AS (DELETE FROM pictures USING gone WHERE pictures.s = gone.s RETURNING pictures.k),
+         noted AS (DELETE FROM notes USING gone WHERE notes.s = gone.s RETURNING notes.k)
+         SELECT k FROM gone UNION ALL SELECT k FROM theirs UNION ALL SELECT k FROM noted`,
         [...left, ...deleted.map(({ s }) => s)],
         now - sourceKeep,
       )
