@@ -7,10 +7,13 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Events, Report } from '../../src/contracts/ports/report.ts'
 import type { StageQueues } from '../../src/contracts/ports/stage-queues.ts'
 import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
+import { freePort } from '../../src/kit/stack/servers/local-server.ts'
 import { bullJobDesk } from '../../src/store/queue/job-desk.ts'
 import type { QueueSettings } from '../../src/store/queue/stage-queues.ts'
 import { bullQueues } from '../../src/store/queue/workers.ts'
+import { connect } from '../../src/store/redis/connect.ts'
 import { keysUnder } from '../../src/store/redis/keys.ts'
+import { startProxy } from '../chaos/proxy.ts'
 import { onRedis } from '../support/on-redis.ts'
 import {
   ATTEMPTS,
@@ -41,9 +44,10 @@ function makeQueues(
   change: Partial<QueueSettings> = {},
   ahead = 0,
   report: Report = () => {},
+  connection = client,
 ): StageQueues {
   return bullQueues({
-    connection: client,
+    connection,
     stages: STAGES,
     settings: {
       prefix,
@@ -73,8 +77,10 @@ describe('in BullMQ', () => {
     await Promise.all(opened.splice(0).map((queues) => queues.close(0)))
   })
 
-  function queuesHere(change?: Partial<QueueSettings>, ahead?: number, report?: Report): StageQueues {
-    const queues = makeQueues(prefix, change, ahead, report)
+  function queuesHere(
+    ...given: Parameters<typeof makeQueues> extends [string, ...infer Rest] ? Rest : never
+  ): StageQueues {
+    const queues = makeQueues(prefix, ...given)
     opened.push(queues)
     return queues
   }
@@ -129,6 +135,43 @@ describe('in BullMQ', () => {
       for (const { jobs, cases } of lapsed) expect(cases).toBe(jobs)
     } finally {
       answering.resolve()
+    }
+  })
+
+  it('a job that was fetched keeps its lock while others are fetched, however slow the way to Redis is', async () => {
+    const to = new URL(server.settings.REDIS_URL ?? '').host
+    const way = await startProxy(await freePort(), () => to)
+    const slow = connect(`redis://${way.address}`, () => {}, 'retrying')
+    try {
+      const lapsed: Events['job:lapsed'][] = []
+      const jobs = 30
+      const queues = queuesHere(
+        {
+          stages: { default: { concurrency: jobs, attempts: 1, backoff: 1 } },
+          queues: { lock: 1_200, stalledCheck: 60_000 },
+        },
+        0,
+        (name, event) => {
+          if (name === 'job:lapsed') lapsed.push(event as Events['job:lapsed'])
+        },
+        slow,
+      )
+      const noted = notedWork((caseId) => Array.from({ length: jobs }, (_, index) => askOf(caseId, `0.${index}`)), {
+        async answer() {
+          await sleep(1_500)
+          return { end: 'done' }
+        },
+      })
+      await queues.push(['c1'])
+      await way.set({ kind: 'delay', ms: 50 })
+      queues.work(noted.work)
+      await expect.poll(() => noted.answered.length, { timeout: 30_000 }).toBe(jobs)
+      await expect.poll(() => noted.advanced.length, SOON).toBe(2)
+      expect(lapsed).toEqual([])
+    } finally {
+      await Promise.all(opened.splice(0).map((queues) => queues.close(0)))
+      slow.disconnect()
+      await way.close()
     }
   })
 

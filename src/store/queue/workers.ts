@@ -1,4 +1,4 @@
-import { type Job, Worker } from 'bullmq'
+import { type Job, type JobJson, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { fairSlots } from '../../contracts/facts/slots.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
@@ -71,6 +71,21 @@ class LagAwareWorker<Data> extends Worker<Data> {
     const lapsed = await super.extendJobLocks(jobIds, tokens, Math.max(duration, this.lag?.leaseMs ?? 0))
     this.lag?.renewed(performance.now() - began)
     return lapsed
+  }
+
+  /**
+   * A job's lock is renewed from when the job was fetched, not only from when it begins: BullMQ fetches jobs for all free slots one
+   * after the other before it begins the first of them, which for hundreds of slots may take longer than a lock holds.
+   */
+  override async nextJobFromJobData(
+    data?: JobJson,
+    id?: string,
+    token?: string,
+  ): ReturnType<Worker<Data>['getNextJob']> {
+    const job = await super.nextJobFromJobData(data, id, token)
+    if (job?.id !== undefined && token !== undefined)
+      this.lockManager.trackJob(job.id, token, job.processedOn ?? Date.now())
+    return job
   }
 
   /** For jobs that are taken from now on. */
