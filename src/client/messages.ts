@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { transcript, verdict } from '../contracts/facts/verdict.ts'
+import type { CitedClause } from '../contracts/facts/verdict-fields.ts'
 
 // What goes to the door and comes from it. Times are ISO 8601 with an offset; the tenant is the key's.
 
@@ -203,6 +204,8 @@ export type Decision = About & {
   readonly opinion?: boolean
   /** Of an opinion on a golden item: the key, by which others are checked, or such an answer. */
   readonly golden?: 'key' | 'answer'
+  /** The clauses of the policy that the label rests on, and words of the post that break them. */
+  readonly clauses?: readonly CitedClause[]
   /** The reason's code, by the platform's own list. */
   readonly code?: string
   /** How long it was shown to them before they decided. */

@@ -4,6 +4,7 @@ import { entryOf } from '../contracts/facts/entry-of.ts'
 import { may } from '../contracts/facts/person-roles.ts'
 import type { Verdict } from '../contracts/facts/verdict.ts'
 import type { CaseFile } from './case-file.ts'
+import { clausesField } from './clauses-field.ts'
 import { GOLDEN_TEXTS } from './golden-texts.ts'
 import type { PageAnswer } from './page.ts'
 import type { Session } from './sessions.ts'
@@ -32,7 +33,16 @@ export function decisionSection({ row, subjectRecord, kind }: CaseFile, session:
   const { token } = session
   if (subjectRecord.deletedAt !== null || kind === undefined || !standing) return NOTHING
   const isHuman = verdict.decidedBy === 'human'
-  const fields = { id: verdict.id, token, labels: kind.labels, means: kind.reading?.labels, chosen: '', why: '' }
+  const clauses = clausesField(kind, verdict.tenant, [])
+  const fields = {
+    id: verdict.id,
+    token,
+    labels: kind.labels,
+    means: kind.reading?.labels,
+    chosen: '',
+    why: '',
+    clauses,
+  }
   if (isHuman && !mayWithdraw(verdict, session))
     return html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide.title}</h2><p>${TEXTS.decide.object}</p>
 ${decisionForm({ ...fields, standing: verdict.label, by: session.by, opinion: true })}</section>`
@@ -55,6 +65,8 @@ export interface DecisionFields {
   readonly means?: Readonly<Record<string, string>> | undefined
   readonly chosen: string
   readonly why: string
+  /** The clauses that it may cite, as the form has them; left out where what is shown may be of any. */
+  readonly clauses?: TemplatePart
   /** The current label, where it is shown. */
   readonly standing?: string | null
   readonly by: string
@@ -63,11 +75,11 @@ export interface DecisionFields {
 }
 
 export function decisionForm(fields: DecisionFields): SafeMarkup {
-  const { id, token, labels, means = {}, chosen, why, standing = null, by, opinion = false } = fields
+  const { id, token, labels, means = {}, chosen, why, clauses = NOTHING, standing = null, by, opinion = false } = fields
   const name = randomUUID()
   return html`<form method="post" action="/decide"><input type="hidden" name="token" value="${token}"><input type="hidden" name="carried" value="${carriedId(id)}">${onceField()}${opinion ? html`<input type="hidden" name="opinion" value="yes">` : NOTHING}
 <fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === chosen ? html` checked` : NOTHING}> ${label}${label === standing ? html` <span class="faint">(${TEXTS.decide.stands})</span>` : NOTHING}${when(entryOf(means, label), (says) => html` <span class="faint">${says}</span>`)}</label>`)}</fieldset>
-<label class="wide">${TEXTS.decide.why} <textarea name="why" rows="3" maxlength="${MAX_WHY_CHARS}" required dir="auto" aria-describedby="${name}">${why}</textarea></label>
+${clauses}<label class="wide">${TEXTS.decide.why} <textarea name="why" rows="3" maxlength="${MAX_WHY_CHARS}" required dir="auto" aria-describedby="${name}">${why}</textarea></label>
 <p class="faint" id="${name}">${TEXTS.decide.whyNote} ${opinion ? NOTHING : words(TEXTS.decide.asYou(by), { most: 160 })}</p><button class="main">${TEXTS.decide.send}</button></form>`
 }
 

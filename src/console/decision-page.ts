@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { decisionMessage, MAX_WHY_CHARS } from '../contracts/facts/decision-messages.ts'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
+import type { CitedClause } from '../contracts/facts/verdict-fields.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { DecisionDesk, DecisionResult } from '../contracts/ports/decisions.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { BlindReviews } from './blind-review.ts'
 import { CLOSED } from './blind-review.ts'
+import { citing, clausesField, clausesTicked } from './clauses-field.ts'
 import { type DONE, decisionForm, mayWithdraw, SubmittedForms } from './decision-form.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
@@ -43,7 +45,9 @@ export function decisionPage(parts: {
     const withdraw = form.get('withdraw') === 'yes'
     const replaces = withdraw || (verdict.decidedBy === 'human' && !isOpinion)
     if (replaces && !mayWithdraw(verdict, session)) return NOT_YOURS
-    const { labels = [], reading } = parts.kinds.get(verdict.protocol) ?? {}
+    const kind = parts.kinds.get(verdict.protocol)
+    const { labels = [], reading } = kind ?? {}
+    const clauses = withdraw ? [] : clausesTicked(form)
     const why = (form.get('why') ?? '').trim()
     const label = form.get('label') ?? ''
     const again = {
@@ -54,6 +58,7 @@ export function decisionPage(parts: {
       means: reading?.labels,
       chosen: label,
       why,
+      clauses: clausesField(kind, verdict.tenant, clauses),
       opinion: isOpinion,
     }
     if (why === '' || why.length > MAX_WHY_CHARS || (!withdraw && !labels.includes(label)))
@@ -64,6 +69,7 @@ export function decisionPage(parts: {
         ...asked,
         ...(withdraw ? { withdraw: true as const } : { label }),
         ...(isOpinion ? { opinion: true as const } : {}),
+        ...citing(clauses),
       },
       parts,
       signal,
@@ -96,6 +102,7 @@ interface Decision {
   readonly seconds?: number
   /** The reason's code. */
   readonly code?: string
+  readonly clauses?: readonly CitedClause[]
   /** The label in force was shown before they chose. */
   readonly sawLabel?: boolean
 }

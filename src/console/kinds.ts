@@ -11,6 +11,8 @@ export interface ProtocolGuide {
   readonly harmful?: string
   readonly harmless?: string
   readonly reading?: ReadingGuide
+  /** The clauses that a decision of harm may cite, of the policy for a tenant's posts; none where there is no policy. */
+  readonly clausesFor?: (tenant: string) => readonly { readonly id: string; readonly title: string }[]
   /** By words that its models answer with, in small letters, the labels that these mean. */
   readonly meanings?: Readonly<Record<string, string>>
 }

@@ -1,6 +1,7 @@
 import type { CaseworkDesk } from '../contracts/ports/casework.ts'
 import type { DecisionDesk, DecisionResult } from '../contracts/ports/decisions.ts'
 import type { ReviewItem } from '../contracts/ports/review.ts'
+import { citing, clausesTicked } from './clauses-field.ts'
 import { refusalOf, sendDecision } from './decision-page.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import type { LastDecision } from './own-decisions.ts'
@@ -68,6 +69,7 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
       sawLabel: !isOpinion && !isUnseen && item.label !== null,
       ...(isOpinion ? { opinion: true } : {}),
       ...(reserved.golden === true ? { golden: 'answer' } : {}),
+      ...citing(filled.clauses),
       ...timeSince(since, clock()),
     },
     parts,
@@ -140,7 +142,8 @@ async function decideCopies(
       miss(TEXTS.review.copyGone)
       continue
     }
-    const said = { by: session.by, label: filled.label, ...reason, sawLabel: reserved.item.label !== null }
+    const sawLabel = reserved.item.label !== null
+    const said = { by: session.by, label: filled.label, ...reason, sawLabel, ...citing(filled.clauses) }
     const { outcome, says } = await decided(reserved.item, said, parts, signal)
     if (says === null) {
       count++
@@ -168,10 +171,11 @@ ${button('/review/next', TEXTS.review.goOn, { session, main: true, press: 'n', o
 /** What a form has; the button that confirms names the label, and gives the first reason for keeping it where none is chosen. */
 function filledIn(form: URLSearchParams, codes: ReasonCodes): FilledForm {
   const [why, code] = [(form.get('why') ?? '').trim(), form.get('code') ?? '']
+  const clauses = clausesTicked(form)
   const confirmed = form.get('confirm')
-  if (confirmed === null) return { label: form.get('label') ?? '', code, why }
+  if (confirmed === null) return { label: form.get('label') ?? '', code, why, clauses }
   const keeps = codes.filter(({ confirms }) => confirms).map((one) => one.code)
-  return { label: confirmed, code: keeps.includes(code) ? code : (keeps[0] ?? ''), why }
+  return { label: confirmed, code: keeps.includes(code) ? code : (keeps[0] ?? ''), why, clauses }
 }
 
 /** What a decision on an item brought about; nothing if it did not, or nobody heard of it. */

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { MAX_WHY_CHARS } from '../contracts/facts/decision-messages.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
+import type { CitedClause } from '../contracts/facts/verdict-fields.ts'
 import type { PostItem, ReviewItem } from '../contracts/ports/review.ts'
+import { clausesField } from './clauses-field.ts'
 import { onceField } from './decision-form.ts'
 import type { ProtocolGuide } from './kinds.ts'
 import { CODE_KEYS, type ReasonCodes } from './reason-codes.ts'
@@ -14,8 +16,9 @@ export interface FilledForm {
   readonly label: string
   readonly code: string
   readonly why: string
+  readonly clauses: readonly CitedClause[]
 }
-export const NOT_FILLED: FilledForm = { label: '', code: '', why: '' }
+export const NOT_FILLED: FilledForm = { label: '', code: '', why: '', clauses: [] }
 
 export interface JudgeForm {
   readonly session: Session
@@ -45,7 +48,7 @@ export function judgeForm(item: PostItem, of: JudgeForm): SafeMarkup {
   return html`<form method="post" action="/review/decide">${hidden('token', session.token)}${hidden('carried', carriedId(item.verdict))}${onceField()}${hidden('since', since)}${only === '' ? NOTHING : hidden('only', only)}${isBlind ? hidden('opinion', 'yes') : NOTHING}${isLabelAfter ? hidden('unseen', 'yes') : NOTHING}
 <fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === filled.label ? html` checked` : NOTHING}${label === shown ? html` data-shown="yes"` : NOTHING}${label === opposite ? html` data-opposite="yes"` : NOTHING}> <kbd>${at + 1}</kbd> ${label}${label === shown ? html` <span class="faint">(${TEXTS.decide.stands})</span>` : NOTHING}${when(entryOf(kind?.reading?.labels ?? {}, label), (says) => html` <span class="faint">${says}</span>`)}</label>`)}</fieldset>
 <fieldset class="codes"><legend>${TEXTS.review.code}</legend>${codes.map(({ code, says, confirms }, at) => html`<label class="box"><input type="radio" name="code" value="${code}" data-key="${CODE_KEYS[at] ?? ''}"${confirms ? html` data-confirms="yes"` : NOTHING}${code === filled.code ? html` checked` : NOTHING}> <kbd>${CODE_KEYS[at] ?? ''}</kbd> ${says}</label>`)}</fieldset>
-<label class="wide">${TEXTS.review.ownWords} <textarea name="why" rows="2" maxlength="${MAX_WHY_CHARS}" dir="auto" aria-describedby="${name}">${filled.why}</textarea></label>
+${clausesField(kind, item.subject.tenant, filled.clauses)}<label class="wide">${TEXTS.review.ownWords} <textarea name="why" rows="2" maxlength="${MAX_WHY_CHARS}" dir="auto" aria-describedby="${name}">${filled.why}</textarea></label>
 <p class="faint" id="${name}">${TEXTS.review.ownWordsNote} ${isBlind ? NOTHING : words(TEXTS.decide.asYou(session.by), { most: 160 })}</p>
 ${copies.length === 0 ? NOTHING : copiesField(copies, shown)}
 <p><button class="main">${TEXTS.decide.send}</button> ${confirmButton(shown)}</p></form>`

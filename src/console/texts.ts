@@ -181,6 +181,8 @@ export const TEXTS = {
     asYou: (name: string) => `Recorded as ${name}. It replaces the current verdict.`,
     object: 'Somebody else decided this. Your label is kept as an opinion; if it differs, a third person decides.',
     noted: 'Your opinion is recorded. The verdict stays as it is until somebody else decides.',
+    clauses: 'Clauses of the policy that it breaks',
+    clausesOf: (label: string) => `They go with ${label} alone, and stand in the verdict.`,
     send: 'Decide',
     withdraw: 'Withdraw the human verdict',
     as: 'as',

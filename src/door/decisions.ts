@@ -1,6 +1,7 @@
 import { BrokerRefused } from '../contracts/facts/broker-refusal.ts'
 import { decisionMessage, MAX_WHY_CHARS } from '../contracts/facts/decision-messages.ts'
 import { faultIn } from '../contracts/facts/read-value.ts'
+import { MAX_QUOTE_CHARS } from '../contracts/facts/verdict-fields.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { DecisionDesk, DecisionReceipt } from '../contracts/ports/decisions.ts'
 import { jsonOf } from './body.ts'
@@ -134,6 +135,17 @@ const OPERATION: Operation = {
           type: 'string',
           enum: ['key', 'answer'],
           description: 'Of an opinion on a golden item: the key, by which others are checked, or such an answer.',
+        },
+        clauses: {
+          type: 'array',
+          minItems: 1,
+          maxItems: 10,
+          description: 'The clauses of the policy that the label rests on, with words of the post that break them.',
+          items: {
+            type: 'object',
+            required: ['id'],
+            properties: { id: { type: 'string' }, quote: { type: 'string', maxLength: MAX_QUOTE_CHARS } },
+          },
         },
         seconds: {
           type: 'integer',

@@ -3,8 +3,9 @@ import { type AnswerOrFailure, type Ask, failure } from '../contracts/facts/ask.
 import { neutralized } from '../contracts/facts/neutralized.ts'
 import type { Post } from '../contracts/facts/thread.ts'
 import type { ChatMessage, Ruling } from '../contracts/facts/verdict.ts'
-import { round, type SubScript } from '../judging/engine/script.ts'
-import { type Policy, renderPolicy } from './policy.ts'
+import { MAX_QUOTE_CHARS } from '../contracts/facts/verdict-fields.ts'
+import { type CitablePolicy, round, type SubScript } from '../judging/engine/script.ts'
+import { nameOf, type Policy, renderPolicy } from './policy.ts'
 import type { Prompts } from './prompts.ts'
 
 // A harmful verdict cites the clauses that it rests on. What a model cites is checked here: nothing that is not in the policy, and no
@@ -38,7 +39,6 @@ export interface PolicyInForce {
 
 /** Most clauses that are read of an answer. */
 const MOST_CITATIONS = 10
-const MOST_QUOTE_CHARS = 500
 const MOST_ID_CHARS = 40
 const LIKE_AN_ID = /^\s*[a-z]{0,12}\.?\d[\w.]{0,12}\s*$/i
 
@@ -138,6 +138,33 @@ export function checkCitations(
   return { clauses: cited, wrong, noted }
 }
 
+/** Most ids that a refusal names. */
+const MOST_NAMED = 40
+
+const UNCHECKED = 'quotations of the post, which is no longer here, are left out: they could not be checked'
+
+/** A policy as people cite it, with this label alone. */
+export function citable(policy: Policy, label: string): CitablePolicy {
+  const clauses = policy.clauses.flatMap(({ id, title, allows }) => (allows ? [] : [{ id, title }]))
+  const named = clauses.slice(0, MOST_NAMED).map(({ id }) => id)
+  return {
+    clauses,
+    cite(cited, by, post) {
+      if (by !== label) return { refused: `the label ${label} alone cites clauses` }
+      const citations = cited.map(({ id, quote = '' }) => ({ id, quote }))
+      const kept = post === null ? citations.map((one) => ({ ...one, quote: '' })) : citations
+      const { clauses: checked, wrong } = checkCitations(policy, post === null ? [] : quotable(post), kept)
+      if (wrong.length > 0) return { refused: `${wrong.join('; ')}; ${policy.name} has ${named.join(', ')}` }
+      const unchecked = kept.some(({ quote }, at) => quote !== citations[at]?.quote)
+      return {
+        policy: nameOf(policy),
+        clauses: checked,
+        ...(unchecked ? { degraded: [UNCHECKED], faults: ['evidence'] } : {}),
+      }
+    },
+  }
+}
+
 /** The policy in force as the opening of questions has it, by the prompt `policy`; nothing where there is none. */
 export function policyIn(prompts: Prompts, inForce: PolicyInForce | null): ChatMessage[] {
   if (inForce === null) return []
@@ -162,7 +189,7 @@ const MARKS = /^[\s"“”„«»…]+|[\s"“”„«».…]+$/g
 
 /** The words as they stand in a text, however wide its spaces and whichever its quotation marks and capitals; null where in none. */
 function foundIn(texts: readonly string[], words: string): string | null {
-  if (words.length > MOST_QUOTE_CHARS || !/[\p{L}\p{N}\p{So}]/u.test(words)) return null
+  if (words.length > MAX_QUOTE_CHARS || !/[\p{L}\p{N}\p{So}]/u.test(words)) return null
   const parts = words.split(/\s+/).map((part) =>
     part
       .replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')

@@ -44,7 +44,12 @@ export function sayingsForPeople(protocols: readonly Protocol[]) {
   const said = protocols.map((protocol) => {
     const { labels, reading } = PROTOCOLS.find(({ name }) => name === protocol.name) ?? {}
     const { name, meanings } = protocol
-    const own = { ...(reading === undefined ? {} : { reading }), ...(meanings === undefined ? {} : { meanings }) }
+    const clausesFor = (tenant: string) => protocol.policyFor?.(tenant)?.clauses ?? []
+    const own = {
+      ...(reading === undefined ? {} : { reading }),
+      ...(meanings === undefined ? {} : { meanings }),
+      ...(protocol.policyFor === undefined ? {} : { clausesFor }),
+    }
     return [name, { labels: labelsForPeople(protocol), ...labels, ...own }] as const
   })
   return new Map(said)

@@ -52,6 +52,8 @@ const kinds: ProtocolGuides = new Map(
       ...labels,
       ...(reading === undefined ? {} : { reading }),
       meanings: { fake: 'rumor', real: 'non-rumor' },
+      // Of one tenant's posts.
+      clausesFor: (tenant: string) => (tenant === 'acme' ? [{ id: 'H1', title: 'Threats' }] : []),
     },
   ]),
 )

@@ -228,3 +228,32 @@ it('a form that is sent twice at once is one decision, and has one answer', asyn
     expect(decided).toMatchObject([{ label: 'rumor' }, { label: 'non-rumor' }])
   }
 }, 20_000)
+
+it('clauses of the tenant’s policy are ticked beside the label, on both forms, and go with the decision', async () => {
+  const { console, decided, enter } = await queued(1)
+  const queue = await console.judged({
+    verdict: { subjectId: 'q', tenant: 'acme', label: null, decidedBy: 'none' },
+    post: { text: 'yucatan' },
+  })
+  const { id } = await console.judged({ verdict: { subjectId: 'o', tenant: 'acme', label: 'rumor' } })
+  const anna = await enter('anna')
+  const shown = ({ text }: { text: string }) =>
+    /name="clause" value="H1"( checked)?>.*?H1.*?Threats/.exec(text)?.[0] ?? ''
+  expect(shown(await console.page('/verdict?id=rumor~p0~r1', anna.cookie)), 'a tenant without a policy').toBe('')
+  expect(shown(await console.page(`/verdict?id=${id}`, anna.cookie))).toMatch(/^name="clause" value="H1">/)
+  await anna.to('/decide', { id, label: 'rumor', why: 'ticket 9', clause: 'H1' })
+  await anna.to('/decide', { id, label: 'non-rumor', why: 'ticket 9' })
+  expect(decided.map(({ clauses }) => clauses)).toEqual([[{ id: 'H1' }], undefined])
+  const taken = await anna.to('/review/take', { id: queue.id })
+  expect(taken).toContain('/review/item')
+  expect(shown(await console.page(taken, anna.cookie))).not.toBe('')
+  const token = tokenIn((await console.page('/health', anna.cookie)).text)
+  const refused = await console.post(
+    '/review/decide',
+    { id: queue.id, token, label: 'none', why: 'x', clause: 'H1' },
+    { cookie: anna.cookie },
+  )
+  expect(shown({ text: await refused.text() }), 'what was ticked stays so').toContain('H1" checked')
+  await anna.to('/review/decide', { id: queue.id, label: 'rumor', why: 'x', clause: 'H1' })
+  expect(decided.at(-1)).toMatchObject({ subjectId: 'q', clauses: [{ id: 'H1' }] })
+})

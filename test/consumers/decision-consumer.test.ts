@@ -5,6 +5,8 @@ import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
 import type { HandleBatch, IncomingMessage, MessageBatch } from '../../src/contracts/ports/topic.ts'
 import { decisionHandler } from '../../src/judging/engine/decision-handler.ts'
 import { router } from '../../src/judging/engine/routes.ts'
+import { citable } from '../../src/protocols/clauses.ts'
+import { readPolicy } from '../../src/protocols/policy.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
 import { TEXTS } from '../bystander/registry.ts'
 import { ARRIVAL, MINUTE, postOf, RULES, T0, thread } from '../contracts/samples.ts'
@@ -17,11 +19,18 @@ const AT = new Date(T0).toISOString()
 /** Of the same id as the post that is judged. */
 const COMMENT = { subjectKind: 'comment', postId: 'p9' }
 
+const POLICY = readPolicy('p.md', '## H1 Threats\n- threats\n## H2 Slurs\n- slurs\n# Allowed\n## A1 News\n- news\n')
+/** For tenants but acme, which has none. */
+const policyFor = (tenant: string) => (tenant === 'acme' ? null : citable(POLICY, 'bad'))
+
 /** The consumer over stores in memory, in which rumor has judged p1. */
 async function reading() {
   const memory = memoryStores(() => T0)
   const stores: Stores = { ...memory, pass: async () => {}, close: async () => {} }
-  const protocols = [protocolNamed('rumor', { labels: ['good', 'bad'] }), protocolNamed('hate', { subject: 'post' })]
+  const protocols = [
+    protocolNamed('rumor', { labels: ['good', 'bad'], policyFor }),
+    protocolNamed('hate', { subject: 'post' }),
+  ]
   const routes = router(protocols, { hate: [{ langs: ['en'] }] }, () => 0)
   const reports: string[] = []
   const report = (name: string, event: object) => {
@@ -100,6 +109,43 @@ describe('what people decide', () => {
     expect(verdicts.map(({ id, lang }: Verdict) => [id, lang])).toEqual([['rumor~p1~r2', 'pt-BR']])
   })
 
+  it('names the policy and the clauses that it cites, with the post’s own words, and without them once it is gone', async () => {
+    const { send, entries, threads } = await reading()
+    const verdicts = async () =>
+      (await entries()).flatMap((entry) => (entry.kind === 'verdict' ? [JSON.parse(entry.verdict) as Verdict] : []))
+    const text = 'WE  know where you live.'
+    await threads.putPost(thread('p1'), { ...postOf(thread('p1')), text }, { ...ARRIVAL, atOnce: true }, RULES)
+    const clauses = [
+      { id: 'H1', quote: 'we know', of: 'no field' },
+      { id: 'H2', quote: null },
+    ]
+    expect(await send({ ...SAID, label: 'bad', clauses })).toMatchObject({ outcome: 'stands' })
+    expect(await verdicts()).toMatchObject([
+      { label: 'bad', policy: { name: 'p' }, clauses: [{ id: 'H1', quote: 'WE  know' }, { id: 'H2' }], degraded: [] },
+    ])
+    const gone = { ...SAID, subjectId: 'p9', against: 0, label: 'bad', force: true, clauses }
+    expect(await send(gone, { key: 'p9' })).toMatchObject({ outcome: 'stands' })
+    expect(await verdicts()).toMatchObject([
+      {
+        clauses: [{ id: 'H1' }, { id: 'H2' }],
+        degraded: [expect.stringMatching(/^quotations of the post/)],
+        faults: ['evidence'],
+      },
+    ])
+    expect(await send({ ...SAID, against: 2, label: 'bad' })).toMatchObject({ outcome: 'stands' })
+    expect((await verdicts())[0]).not.toHaveProperty('clauses')
+  })
+
+  it('that cites something else is another decision, and the same one again counts once', async () => {
+    const { send, entries } = await reading()
+    const one = { ...SAID, label: 'bad', clauses: [{ id: 'H1' }] }
+    expect(await send(one)).toMatchObject({ outcome: 'stands' })
+    // The reply to the one that was carried out.
+    expect(await send(one)).toEqual({ outcome: 'stands', verdict: 'rumor~p1~r2' })
+    await entries()
+    expect(await send({ ...one, clauses: [{ id: 'H2' }] })).toMatchObject({ outcome: 'late' })
+  })
+
   it.each<[string, object | string, Partial<IncomingMessage>, string, RegExp]>([
     ['is no JSON', '{', {}, 'not-json', /JSON/],
     ['is a tombstone', SAID, { value: null }, 'invalid', /no value/],
@@ -132,6 +178,49 @@ describe('what people decide', () => {
     ['has no reason', { ...SAID, why: '  ' }, {}, 'invalid', /why/],
     ['has a reason that is too long', { ...SAID, why: 'x'.repeat(2_001) }, {}, 'invalid', /why/],
     ['has half a character', { ...SAID, why: 'so \ud800' }, {}, 'invalid', /why/],
+    [
+      'cites a clause that there is none of',
+      { ...SAID, label: 'bad', clauses: [{ id: 'H9' }] },
+      {},
+      'invalid',
+      /clauses: "H9", which is no clause of the policy; p has H1, H2$/,
+    ],
+    [
+      'cites a clause that allows',
+      { ...SAID, label: 'bad', clauses: [{ id: 'A1' }] },
+      {},
+      'invalid',
+      /"A1", which forbids nothing/,
+    ],
+    [
+      'quotes what is not in the post',
+      { ...SAID, label: 'bad', clauses: [{ id: 'H1', quote: 'we will come' }] },
+      {},
+      'invalid',
+      /H1 with words that are not in the post/,
+    ],
+    [
+      'cites for a label that finds nothing wrong',
+      { ...SAID, clauses: [{ id: 'H1' }] },
+      {},
+      'invalid',
+      /the label bad alone cites clauses/,
+    ],
+    [
+      'cites where there is no policy',
+      { ...SAID, tenant: 'acme', label: 'bad', force: true, clauses: [{ id: 'H1' }] },
+      {},
+      'invalid',
+      /rumor judges by no policy here/,
+    ],
+    [
+      'cites in a withdrawal',
+      { ...SAID, label: undefined, withdraw: true, clauses: [{ id: 'H1' }] },
+      {},
+      'invalid',
+      /a withdrawal cites nothing/,
+    ],
+    ['cites an empty list', { ...SAID, label: 'bad', clauses: [] }, {}, 'invalid', /clauses/],
     ['is of tomorrow', { ...SAID, at: new Date(T0 + 24 * 60 * MINUTE).toISOString() }, {}, 'future', /./],
     ['is on what nobody knows', { ...SAID, subjectId: 'p9' }, { key: 'p9' }, 'unjudgeable', /nothing is known/],
     [

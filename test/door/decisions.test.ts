@@ -106,7 +106,8 @@ describe('a decision', () => {
 
   test('says its reason’s code, whether the label was shown, and that an image was not', async () => {
     const { decide, sent } = deciding({ outcome: 'stands', verdict: null })
-    const noted = { ...DECISION, code: 'irony', sawLabel: false, unseen: true }
+    const clauses = [{ id: 'H1', quote: 'closed' }]
+    const noted = { ...DECISION, code: 'irony', sawLabel: false, unseen: true, clauses }
     expect((await decide(noted)).status).toBe(200)
     expect(sent).toMatchObject([noted])
   })

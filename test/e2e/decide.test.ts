@@ -197,4 +197,15 @@ it('a person has the last word, through late comments, a kill and an edit, until
   expect(ids, 'rising').toEqual([...ids].sort((a, b) => a - b))
   const letters = (await recordsOf(environment, 'deadLetters')).map((one) => deadLetter.parse(JSON.parse(one)))
   expect(letters).toEqual([])
+
+  // Of a protocol that judges by a policy a decision cites it, with the post’s words; an unknown clause is told those that there are.
+  await service.kill('SIGKILL')
+  environment = { ...environment, GAVEL_PROTOCOLS_SAFETY_ENABLED: 'true' }
+  service = await start(environment)
+  const cite = (clause: string) =>
+    gavel('decide', 'p', '--protocol', 'safety', '--label', 'unsafe', '--by', 'ann', '--why', 'x', '--clause', clause)
+  expect(await cite('S99')).toMatchObject({ code: 1, error: expect.stringMatching(/"S99".*has S1, S2/) })
+  expect(await cite('S2=the DAM has burst')).toMatchObject({ code: 0 })
+  await eventually(async () => (await of('p')).some(({ clauses }) => clauses !== undefined), 10_000)
+  expect((await gavel('show', 'p')).out).toMatch(/clauses: S2 “The dam has burst”\n\s*policy: Safety/)
 })

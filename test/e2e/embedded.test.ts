@@ -117,6 +117,31 @@ describe('the door in one process, without servers', () => {
     }
   })
 
+  it('takes a person’s verdict that cites clauses, which webhooks have; an unknown clause and other words are refused', async () => {
+    const said = { type: 'post', id: 'p-cited', text: 'Those immigrants are vermin.', createdAt: AT }
+    expect((await post('/v1/messages', said)).status).toBe(200)
+    const published = () =>
+      hooked.map(({ body }) => JSON.parse(body).data).filter(({ subjectId }) => subjectId === 'p-cited')
+    await expect.poll(() => published().length, SOON).toBe(1)
+    const [machine] = published()
+    expect(machine).toMatchObject({ label: 'hate', policy: { version: '1' }, clauses: [{ id: 'H1' }] })
+    const decide = (...clauses: object[]) =>
+      post('/v1/decisions', { subjectId: 'p-cited', protocol: 'hate', label: 'hate', against: 1, why: 'x', clauses })
+    const unknown = await decide({ id: 'H99' })
+    expect([unknown.status, JSON.stringify(unknown.body)]).toEqual([
+      422,
+      expect.stringMatching(/H99.*is no clause of the policy.*has H1, H2/),
+    ])
+    expect((await decide({ id: 'H1', quote: 'rats' })).status).toBe(422)
+    expect((await decide({ id: 'H1', quote: 'ARE vermin' }, { id: 'H2' })).status).toBe(200)
+    await expect.poll(() => published().length, SOON).toBe(2)
+    expect(published().at(-1)).toMatchObject({
+      decidedBy: 'human',
+      policy: machine.policy,
+      clauses: [{ id: 'H1', quote: 'are vermin' }, { id: 'H2' }],
+    })
+  })
+
   it('debates a comment that was scored, whose verdict follows by webhook', async () => {
     const asked = { comment: { text: 'The lift is broken.' }, requestedAttributes: { TOXICITY: {} }, debate: ['hate'] }
     const { status: scored, body } = await post('/v1alpha1/comments:analyze', asked)

@@ -45,7 +45,84 @@ const unfenced = (file: string, from: string, to: string): Mutant => ({
   ...WIRE,
 })
 
+const CITED = 'test/protocols/clauses.test.ts'
+const DECIDED = 'test/consumers/decision-consumer.test.ts'
+
+/** A check of what is cited that is gone. */
+const uncited = (name: string, from: string, to: string, test: string, killedBy = CITED): Mutant => ({
+  name: `citing: ${name}`,
+  file: 'src/protocols/clauses.ts',
+  from,
+  to,
+  killedBy,
+  test,
+})
+
+const CITING: readonly Mutant[] = [
+  uncited('a clause that allows stands', ' || clause.allows) {', ') {', 'a clause that allows does not stand'),
+  uncited(
+    'the beginning of an id stands for it',
+    'one.id === id.trim()',
+    'one.id.startsWith(id.trim())',
+    'the beginning of an id does not stand',
+  ),
+  uncited(
+    'words stand that are nowhere',
+    'if (found !== null) return [{ id: clause.id, quote: found }]',
+    'return [{ id: clause.id, quote: found ?? words }]',
+    'words that are not in the post do not stand: rats',
+  ),
+  uncited('words as the model has them', 'quote: found }', 'quote: words }', 'with words of the post as they stand'),
+  uncited(
+    'a quotation is a pattern',
+    ".replace(/[\\^$.*+?()[]{}|/]/g, '\\$&')",
+    '',
+    'words that are not in the post do not stand: .*',
+  ),
+  uncited('nothing cited is right', "wrong: ['no clause']", 'wrong: []', 'nothing cited is wrong, too'),
+  uncited(
+    'nobody is asked once more',
+    'yield* round(doubtful.map(({ again, wrong }) => again(wrong)))',
+    '[]',
+    'who cites wrongly is asked once more',
+  ),
+  uncited(
+    'the second answer is not checked',
+    'const again = checkCitations(policy, texts, reply.answer.clauses)',
+    'const again = { clauses: reply.answer.clauses, wrong: [] as string[] }',
+    'what is still wrong then is named, and never published',
+  ),
+  uncited(
+    'what is wrong is not named',
+    'wrong: second.flatMap(({ wrong }) => wrong)',
+    'wrong: []',
+    'what is still wrong then is named, and never published',
+  ),
+  uncited(
+    'words of a picture are quoted',
+    'media.flatMap(({ alt }) => alt ?? [])',
+    'media.flatMap((one) => Object.values(one))',
+    'words of a picture are no words of the post',
+  ),
+  uncited(
+    'people cite for any label',
+    'if (by !== label)',
+    'if (label === null)',
+    'a label that finds nothing',
+    DECIDED,
+  ),
+  uncited(
+    'people cite what they like',
+    'if (wrong.length > 0) return',
+    'if (wrong.length > 9) return',
+    'quotes what is not in the post',
+    DECIDED,
+  ),
+  uncited('a gone post is quoted', 'unchecked ? {', 'kept === null ? {', 'without them once it is gone', DECIDED),
+]
+
 const MUTANTS: readonly Mutant[] = [
+  ...CITING,
   {
     name: 'no reason in the subjectivity answer',
     file: ANSWERS,

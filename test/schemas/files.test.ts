@@ -164,6 +164,8 @@ describe('the examples', () => {
   })
 })
 
+const AT_TEN = '2026-05-01T10:00:00Z'
+
 describe('a message that others write', () => {
   const time = fc.constantFrom('2026-05-01T10:00:00Z', '2026-05-01T10:00:00.123+02:00', '2024-02-29T23:59:59-11:30')
   const odd = fc.oneof(
@@ -188,6 +190,7 @@ describe('a message that others write', () => {
     seconds: or(fc.constantFrom(0, 12.5)),
   })
   const named = or(fc.constantFrom('remove', 'author', 'own-initiative'))
+  const cited = fc.array(fc.record({ id: or(fc.constantFrom('H1', 'x'.repeat(40))), quote: words }), { maxLength: 3 })
   const message = fc.record({
     id,
     postId: id,
@@ -209,6 +212,9 @@ describe('a message that others write', () => {
     against: or(fc.constantFrom(0, 3)),
     why: words,
     withdraw: fc.constantFrom(undefined, undefined, null, true, false),
+    clauses: fc.oneof(fc.constantFrom(undefined, null, [{ id: 'H1', quote: 'x' }]), cited),
+    golden: fc.constantFrom(undefined, undefined, null, 'key', 'answer', 'lead'),
+    unseen: fc.constantFrom(undefined, undefined, null, true, false),
     force: or(fc.boolean()),
     opinion: or(fc.boolean()),
     kind: or(fc.constantFrom('post', 'reply')),
@@ -250,6 +256,24 @@ describe('a message that others write', () => {
       { numRuns: 3_000, seed: 46 },
     )
     expect(Math.min(taken, refused)).toBeGreaterThan(30)
+  })
+
+  it('may have null for what it leaves out, whatever its other values are', () => {
+    const valid = validator('decisions.schema.json')
+    const said = { subjectId: 'p1', protocol: 'hate', label: 'hate', against: 1, by: 'ann', why: 'x', at: AT_TEN }
+    const others = ['kind', 'subjectKind', 'golden', 'clauses', 'code', 'sawLabel', 'seconds', 'unseen', 'withdraw']
+    for (const field of others) {
+      expect(decisionMessage.safeParse({ ...said, [field]: null }).success, field).toBe(true)
+      expect(valid({ ...said, [field]: null }), field).toBe(true)
+    }
+    expect(valid({ ...said, unseen: true, kind: 'post', golden: 'key', clauses: [{ id: 'H1', quote: 'w' }] })).toBe(
+      true,
+    )
+    for (const odd of [{ unseen: false }, { kind: 'comment' }, { golden: 'lead' }, { clauses: [] }, { clauses: [{}] }])
+      expect(valid({ ...said, ...odd }), JSON.stringify(odd)).toBe(false)
+    const withdrawal = { ...said, label: null, withdraw: true }
+    expect([valid(withdrawal), valid({ ...withdrawal, clauses: [{ id: 'H1' }] })]).toEqual([true, false])
+    expect(valid({ ...withdrawal, withdraw: null })).toBe(false)
   })
 
   const base = {

@@ -37,11 +37,20 @@ export interface DecideOptions {
   readonly opinion?: true
   /** Of an opinion on a golden item: true makes one. */
   readonly golden?: true | 'answer'
+  readonly clause?: readonly string[]
   readonly most: number
 }
 
 export interface DecideReport extends DecisionReceipt {
   readonly against: number
+}
+
+/** Clauses that a decision cites. Two parameters, without a default: it gathers its values. */
+export function clauseOption(): Option {
+  return new Option(
+    '--clause <id>',
+    'a clause of the policy that the label rests on; ID=WORDS quotes the post, too; repeatable',
+  ).argParser((one: string, before: readonly string[] | undefined) => [...(before ?? []), one])
 }
 
 /** How long is waited for what comes of a decision, in ms. */
@@ -72,6 +81,7 @@ export const command: Command<DecideOptions, DecideReport> = {
       '--golden',
       'as a lead: the label of the human verdict is the key of a golden item, by which others are checked',
     ).conflicts(['withdraw', 'force']),
+    clauseOption().conflicts('withdraw'),
     new Option(
       '--most <records>',
       'if the subject is no longer in Redis: search this many of the newest verdicts for it',
@@ -115,6 +125,7 @@ export const command: Command<DecideOptions, DecideReport> = {
         ...(force || there.forgotten ? { force: true } : {}),
         ...(opinion ? { opinion } : {}),
         ...(golden === undefined ? {} : { golden: golden === true ? 'key' : golden }),
+        ...(options.clause === undefined ? {} : { clauses: options.clause.map(clauseIn) }),
       }
       const checked = decisionMessage.safeParse(decision)
       if (!checked.success)
@@ -145,6 +156,12 @@ export const command: Command<DecideOptions, DecideReport> = {
     const failure = failureOf(decided, of, against, options.withdraw === true)
     if (failure !== null) throw new OperatorError(failure)
   },
+}
+
+/** A clause as it is written: `ID`, or `ID=WORDS`. */
+function clauseIn(written: string) {
+  const [id = '', ...words] = written.split('=')
+  return words.length === 0 ? { id } : { id, quote: words.join('=') }
 }
 
 /** Why nothing stands now that did not before; null if it does. */

@@ -3,7 +3,7 @@ import { aboutSubject, id, namesItsPost, tenant, WITHOUT_ITS_POST } from './mess
 import { instant, present } from './odd-fields.ts'
 import { STREAMED_KINDS, type SubjectKind, type ThreadRef } from './thread.ts'
 import { verdict } from './verdict.ts'
-import { schemaTwo } from './verdict-fields.ts'
+import { MAX_QUOTE_CHARS, schemaTwo } from './verdict-fields.ts'
 
 /** Longest reason of a decision, in characters: a longer one is refused, since cut words are not what a person said. */
 export const MAX_WHY_CHARS = 2_000
@@ -14,6 +14,22 @@ const why = z
   .max(MAX_WHY_CHARS)
   .refine((text) => text.trim() !== '' && text.isWellFormed(), 'is empty, or holds half a character')
   .meta({ pattern: '\\S' })
+
+/** Most clauses that a decision cites, and the longest id of one, in characters. */
+const [MOST_CLAUSES, MAX_CLAUSE_CHARS] = [10, 40]
+
+const citation = z.preprocess(
+  present,
+  z.object({
+    id: z.string().min(1).max(MAX_CLAUSE_CHARS).describe('The clause, by its id in the policy of the tenant.'),
+    quote: z
+      .string()
+      .min(1)
+      .max(MAX_QUOTE_CHARS)
+      .describe('Words of the post that break it. They outlive a deletion here: leave them out where that matters.')
+      .optional(),
+  }),
+)
 
 /** What an opinion on a golden item is: the lead's key, or somebody's answer. */
 const GOLDEN = ['key', 'answer'] as const
@@ -58,6 +74,14 @@ export const decisionMessage = z
             'Of an opinion: `key`, a lead’s word that the human verdict is right, by which others are checked who answer the same item; `answer`, such an answer. Neither disputes the verdict.',
           )
           .optional(),
+        clauses: z
+          .array(citation)
+          .min(1)
+          .max(MOST_CLAUSES)
+          .describe(
+            'The clauses of the policy that the label rests on: of the label that says that something is wrong.',
+          )
+          .optional(),
         code: z
           .string()
           .regex(/^[a-z][a-z0-9-]{0,39}$/)
@@ -83,6 +107,10 @@ export const decisionMessage = z
       .refine(({ label, withdraw }) => (label === undefined) !== (withdraw === undefined), {
         path: ['label'],
         error: 'a decision has either a label or "withdraw": true',
+      })
+      .refine(({ clauses, withdraw }) => clauses === undefined || withdraw === undefined, {
+        path: ['clauses'],
+        error: 'a withdrawal cites nothing',
       })
       .refine(namesItsPost, WITHOUT_ITS_POST)
       .refine(({ kind, subjectKind }) => kind === undefined || (subjectKind ?? kind) === kind, {

@@ -95,8 +95,12 @@ export function languageOf(tag: string | undefined): string {
 
 const policy = z.object({ name: z.string(), version: z.string(), hash: z.string() })
 
+/** Longest quotation beside a clause, in characters. */
+export const MAX_QUOTE_CHARS = 500
+
 /** A clause that a verdict rests on, and the words of the post that break it, where it has such. */
 const citedClause = z.object({ id: z.string(), quote: z.string().optional() })
+export type CitedClause = z.infer<typeof citedClause>
 
 const SUBJECTS_OF_VERDICTS = ['post', 'comment', 'reply', 'asked'] as const
 

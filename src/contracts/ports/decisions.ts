@@ -1,6 +1,7 @@
 import type { DecisionMessage } from '../facts/decision-messages.ts'
 import type { DeadLetterReason } from '../facts/messages.ts'
 import type { ThreadRef } from '../facts/thread.ts'
+import type { Fault, Ruling } from '../facts/verdict.ts'
 import type { VerdictTexts } from './cases.ts'
 import type { MessagePlace } from './threads.ts'
 
@@ -22,6 +23,8 @@ export interface HumanDecision {
   readonly golden?: boolean | undefined
   /** An image could not be shown to the person as it was judged. */
   readonly unseen?: true | undefined
+  /** The policy and its clauses that the label rests on, as they were checked. */
+  readonly cited?: (Pick<Ruling, 'policy' | 'clauses'> & { degraded?: string[]; faults?: Fault[] }) | undefined
   readonly by: string
   readonly why: string
 }

@@ -1,6 +1,6 @@
 import { type DecisionMessage, subjectOf } from '../../contracts/facts/decision-messages.ts'
 import type { DeadLetterReason } from '../../contracts/facts/messages.ts'
-import type { SubjectKind } from '../../contracts/facts/thread.ts'
+import type { Post, SubjectKind } from '../../contracts/facts/thread.ts'
 import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { DecisionHandler, DecisionResult, DecisionStore, HumanDecision } from '../../contracts/ports/decisions.ts'
@@ -67,9 +67,17 @@ async function decidable(
     state.post === null ||
     state.revisions.has(protocol.name) ||
     routes.of(decision.ref, state.post, state.revisions).includes(protocol)
-  return isJudged
-    ? { protocol, decision, lang: state?.post?.lang }
-    : refused('unjudgeable', `${protocol.name} does not judge this subject`)
+  if (!isJudged) return refused('unjudgeable', `${protocol.name} does not judge this subject`)
+  const cited = citedIn(message, protocol, state?.post ?? null)
+  if (cited !== undefined && 'refused' in cited) return refused('invalid', `clauses: ${cited.refused}`)
+  return { protocol, decision: { ...decision, cited }, lang: state?.post?.lang }
+}
+
+/** What a decision cites, checked against the policy for its tenant's posts; nothing where it cites nothing. */
+function citedIn({ clauses, label = '', tenant }: DecisionMessage, protocol: Protocol, post: Post | null) {
+  if (clauses === undefined) return undefined
+  const policy = protocol.policyFor?.(tenant) ?? null
+  return policy?.cite(clauses, label, post) ?? { refused: `${protocol.name} judges by no policy here` }
 }
 
 /** What a decision is about; null if its protocol judges nothing of the kind that it names. */

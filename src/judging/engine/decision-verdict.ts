@@ -77,9 +77,10 @@ interface VerdictBasis extends DecisionBasis {
 }
 
 function human(decision: HumanDecision, protocol: Protocol, on: VerdictBasis): Verdict {
-  const { label, why, by, place, against, force, unseen } = decision
+  const { label, why, by, place, against, force, unseen, cited } = decision
   return {
     ...bare(decision, protocol, on),
+    ...cited,
     label,
     rationale: why,
     decidedBy: 'human',
@@ -181,7 +182,8 @@ export function decisionOf(message: DecisionMessage, place: HumanDecision['place
   const { subjectId: postId, tenant, protocol, label = null, withdraw = false, against, by, why } = message
   const { force = false, opinion = false, unseen } = message
   const golden = opinion && message.golden !== undefined
-  const same = JSON.stringify([message.at, by, against, withdraw, label, force, opinion, ...(golden ? [golden] : [])])
+  const more = [...(golden ? [golden] : []), ...(message.clauses === undefined ? [] : [message.clauses])]
+  const same = JSON.stringify([message.at, by, against, withdraw, label, force, opinion, ...more])
   return {
     ref: { tenant, postId, kind },
     protocol,

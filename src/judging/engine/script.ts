@@ -2,7 +2,8 @@ import type { AnswerOrFailure, Ask } from '../../contracts/facts/ask.ts'
 import type { UsedSteps } from '../../contracts/facts/steps.ts'
 import type { Post } from '../../contracts/facts/thread.ts'
 import type { Ruling, RulingSource, Versions } from '../../contracts/facts/verdict.ts'
-import type { VerdictConfidence } from '../../contracts/facts/verdict-fields.ts'
+import type { CitedClause, VerdictConfidence } from '../../contracts/facts/verdict-fields.ts'
+import type { HumanDecision } from '../../contracts/ports/decisions.ts'
 
 type AnswersTo<Asks extends readonly Ask[]> = {
   -readonly [Index in keyof Asks]: Asks[Index] extends Ask<infer Answer> ? AnswerOrFailure<Answer> : never
@@ -49,6 +50,21 @@ export interface PinnedContext {
   readonly final?: boolean
 }
 
+/** The policy that posts are judged by, as people cite it. */
+export interface CitablePolicy {
+  /** Those that forbid. */
+  readonly clauses: readonly { readonly id: string; readonly title: string }[]
+  /**
+   * What a verdict with this label says of these clauses, or why it may not. Without the post, which may be gone, its words can't be
+   * checked, and are left out.
+   */
+  cite(
+    clauses: readonly CitedClause[],
+    label: string,
+    post: Post | null,
+  ): NonNullable<HumanDecision['cited']> | { readonly refused: string }
+}
+
 /** A protocol as the engine sees it. The engine never asks which one it is. */
 export interface Protocol {
   readonly name: string
@@ -77,6 +93,8 @@ export interface Protocol {
   readonly labels: readonly string[]
   /** What people may decide, where that is not `labels`. */
   readonly peopleLabels?: readonly string[]
+  /** The policy for a tenant's posts; null where it judges these by none, left out by a protocol that has no policies. */
+  policyFor?(tenant: string): CitablePolicy | null
   /** Ways in which it reaches a verdict by its settings, besides having none and a deletion; absent: any. */
   readonly decides?: readonly RulingSource[]
   /** How sure a ruling is of its label; left out by a protocol that never says. */

@@ -61,7 +61,11 @@ function living(schema: z.ZodType, title: string, content: readonly string[] = [
 }
 
 function withTypes(field: JsonSchema, types: readonly string[]): JsonSchema {
-  return types.length === 0 ? field : { ...field, type: [field.type as string, ...types] }
+  if (types.length === 0) return field
+  const { const: only, enum: listed = only === undefined ? undefined : [only], ...rest } = field
+  // Of a list of values null is one more of them: a type beside it would still leave it out.
+  const values = listed === undefined ? {} : { enum: types.includes('null') ? [...listed, null] : listed }
+  return { ...rest, ...values, type: [field.type as string, ...types] }
 }
 
 /** That what such a message said was deleted: of its fields these are read, and all others may hold anything. */
@@ -112,7 +116,7 @@ function naming(said: JsonSchema): JsonSchema {
     ...said,
     anyOf: [
       ...kinds.map((words): JsonSchema => {
-        const own = words.length === 0 ? { type: 'null' } : { enum: words }
+        const own = words.length === 0 ? { type: 'null' } : { enum: [...words, ...(kinds.length === 1 ? [] : [null])] }
         return { properties: { subjectKind: own, ...(words.length === 1 && { kind: own }) } }
       }),
       { properties: { ...ofComment, ...other }, required: ['subjectKind', 'postId'] },
@@ -124,14 +128,17 @@ function naming(said: JsonSchema): JsonSchema {
 function decision(title: string, gives: 'label' | 'withdraw'): JsonSchema {
   const { required = [], properties = {}, ...rest } = naming(living(decisionMessage, title))
   const [given, other] = gives === 'label' ? (['label', 'withdraw'] as const) : (['withdraw', 'label'] as const)
-  const { type: _, ...field } = properties[given] ?? {}
+  const { type: _, enum: __, ...field } = properties[given] ?? {}
   return {
     ...rest,
     properties: {
       ...properties,
-      [given]: gives === 'label' ? { type: 'string', ...field } : field,
+      [given]: gives === 'label' ? { type: 'string', ...field } : { const: true, ...field },
       [other]: { type: 'null' },
-      ...(gives === 'withdraw' && { opinion: { enum: [false, null], description: 'A second opinion has a label.' } }),
+      ...(gives === 'withdraw' && {
+        opinion: { enum: [false, null], description: 'A second opinion has a label.' },
+        clauses: { type: 'null' },
+      }),
     },
     required: [...required, given],
   }

@@ -2,7 +2,7 @@ import type { ReadingGuide } from '../../contracts/facts/reading.ts'
 import { snapshot } from '../../contracts/facts/thread.ts'
 import type { RulingSource } from '../../contracts/facts/verdict.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
-import { citingForm } from '../clauses.ts'
+import { citable, citingForm } from '../clauses.ts'
 import { both } from '../faults.ts'
 import { wordsOf } from '../image-descriptions.ts'
 import type { AnsweredTurn, ConfidenceBasis, ProtocolParts } from '../kind.ts'
@@ -106,6 +106,10 @@ export const hate = {
       paper: { calls: 10, depth: 6, of: 'PREDICT: five perspectives, two rounds, judge' },
       faithful: settings.preset === 'paper',
       labels: ['hate', 'non-hate'],
+      policyFor(tenant) {
+        const policy = policies.for(tenant)
+        return policy && citable(policy, 'hate')
+      },
       decides: decidesIn(settings),
       shelves: shelvesOf(perspectives.list, settings),
       shelfLabels: perspectives.shelfLabels,

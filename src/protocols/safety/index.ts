@@ -3,7 +3,7 @@ import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { ReadingGuide } from '../../contracts/facts/reading.ts'
 import { hasMedia, snapshot } from '../../contracts/facts/thread.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
-import { citingForm } from '../clauses.ts'
+import { citable, citingForm } from '../clauses.ts'
 import { both } from '../faults.ts'
 import type { ProtocolKind } from '../kind.ts'
 import { readPolicies } from '../policies.ts'
@@ -111,6 +111,10 @@ export const safety: ProtocolKind = {
       paper: { calls: 6, depth: 6, of: 'Aetheria: text, two rounds' },
       faithful: settings.preset === 'paper',
       labels: ['unsafe', 'safe'],
+      policyFor(tenant) {
+        const policy = policies.for(tenant)
+        return policy && citable(policy, 'unsafe')
+      },
       decides: ['arbiter'],
       shelves: settings.supporter && settings.retrieval ? [settings.shelf] : [],
       learns: settings.shelf,

@@ -3,13 +3,14 @@ import type { Command, Invocation } from '../../../cli/command.ts'
 import { printable } from '../../../cli/terminal.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { reviewQueueOf } from '../../../record/record-store.ts'
-import { type DecideOptions, type DecideReport, command as decide } from '../decide.ts'
+import { clauseOption, type DecideOptions, type DecideReport, command as decide } from '../decide.ts'
 
 interface Options {
   readonly label: string
   readonly by: string
   readonly why: string
   readonly opinion?: true
+  readonly clause?: readonly string[]
 }
 
 /** `gavel review decide`: a person's verdict on an item that they have, against the revision that they were shown. */
@@ -18,6 +19,7 @@ export const command: Command<Options, { readonly asked: DecideOptions; readonly
     new Option('--label <label>', 'the verdict; the machine’s own label confirms it').makeOptionMandatory(),
     new Option('--by <name>', 'who decides').makeOptionMandatory(),
     new Option('--why <words>', 'the reason; it outlives a deletion, so quote nothing').makeOptionMandatory(),
+    clauseOption(),
     new Option('--opinion', 'give a second opinion, which does not change the verdict'),
   ],
   json: true,
