@@ -128,7 +128,7 @@ export function checkCitations(
       note(shown, `, which ${clause === undefined ? 'is no clause of the policy' : 'forbids nothing'}`, plain)
       return []
     }
-    const words = quote.length > MOST_QUOTE_CHARS ? quote : quote.replace(MARKS, '')
+    const words = quote.length > MAX_QUOTE_CHARS ? quote : quote.replace(MARKS, '')
     if (words === '') return [{ id: clause.id }]
     const found = foundIn(texts, words)
     if (found !== null) return [{ id: clause.id, quote: found }]
@@ -153,8 +153,8 @@ export function citable(policy: Policy, label: string): CitablePolicy {
       if (by !== label) return { refused: `the label ${label} alone cites clauses` }
       const citations = cited.map(({ id, quote = '' }) => ({ id, quote }))
       const kept = post === null ? citations.map((one) => ({ ...one, quote: '' })) : citations
-      const { clauses: checked, wrong } = checkCitations(policy, post === null ? [] : quotable(post), kept)
-      if (wrong.length > 0) return { refused: `${wrong.join('; ')}; ${policy.name} has ${named.join(', ')}` }
+      const { clauses: checked, noted } = checkCitations(policy, post === null ? [] : quotable(post), kept)
+      if (noted.length > 0) return { refused: `${noted.join('; ')}; ${policy.name} has ${named.join(', ')}` }
       const unchecked = kept.some(({ quote }, at) => quote !== citations[at]?.quote)
       return {
         policy: nameOf(policy),

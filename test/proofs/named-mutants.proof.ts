@@ -79,7 +79,12 @@ const CITING: readonly Mutant[] = [
     '',
     'words that are not in the post do not stand: .*',
   ),
-  uncited('nothing cited is right', "wrong: ['no clause']", 'wrong: []', 'nothing cited is wrong, too'),
+  uncited(
+    'nothing cited is right',
+    "wrong: ['no clause'], noted: ['no clause']",
+    'wrong: [], noted: []',
+    'nothing cited is wrong, too',
+  ),
   uncited(
     'nobody is asked once more',
     'yield* round(doubtful.map(({ again, wrong }) => again(wrong)))',
@@ -89,7 +94,7 @@ const CITING: readonly Mutant[] = [
   uncited(
     'the second answer is not checked',
     'const again = checkCitations(policy, texts, reply.answer.clauses)',
-    'const again = { clauses: reply.answer.clauses, wrong: [] as string[] }',
+    'const again = { clauses: reply.answer.clauses, noted: [] as string[] }',
     'what is still wrong then is named, and never published',
   ),
   uncited(
@@ -113,8 +118,8 @@ const CITING: readonly Mutant[] = [
   ),
   uncited(
     'people cite what they like',
-    'if (wrong.length > 0) return',
-    'if (wrong.length > 9) return',
+    'if (noted.length > 0) return',
+    'if (noted.length > 9) return',
     'quotes what is not in the post',
     DECIDED,
   ),
