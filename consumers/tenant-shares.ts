@@ -1,48 +1,50 @@
 import { z } from 'zod'
 import { jsonOf } from '../src/contracts/facts/json-of.ts'
 import { tenant } from '../src/contracts/facts/messages.ts'
-import type { Report } from '../src/contracts/ports/report.ts'
+import type { PressureKind, Report } from '../src/contracts/ports/report.ts'
 import type { GroupProgress, IncomingMessage, TopicHistory } from '../src/contracts/ports/topic.ts'
 import type { PressureSignal } from './backpressure.ts'
 
 /**
- * While Redis is short of memory, a tenant holds more than its share and another has messages to read, intake reads on for the others,
- * and no tenant may hold more than its share: partitions are shared, so that a pause would stop all. Otherwise there is no share.
+ * While intake would pause for a measure (memory, or what is due), a tenant has more of it than its share and another has messages to
+ * read, intake reads on for the others, and the share is in force: partitions are shared, so that a pause would stop all. Otherwise
+ * there is no share.
  */
 export function tenantShares(deps: {
-  /** Redis is short of memory, and takes writes. */
+  /** The measure. */
+  by: Extract<PressureKind, 'store-full' | 'due-depth'>
+  /** Intake would pause for it, and Redis takes writes. */
   isScarce: () => boolean
-  /** Bytes that one tenant may hold; null: no limit is known. */
-  mostHeld: () => number | null
-  tenantsOver: (bytes: number) => Promise<readonly string[]>
+  /** Tenants that have more of it than their share. */
+  tenantsOver: () => Promise<readonly string[]>
   othersUnread: (over: ReadonlySet<string>) => Promise<boolean>
+  /** The measure while the share is in force, as a share of its limit. */
+  othersShare: () => Promise<number>
   report: Report
 }) {
-  const { isScarce, mostHeld, tenantsOver, othersUnread, report } = deps
+  const { by, isScarce, tenantsOver, othersUnread, othersShare, report } = deps
   let over: readonly string[] = []
   let looking: Promise<void> | null = null
   const isInForce = () => over.length > 0 && isScarce()
 
   async function look(): Promise<readonly string[]> {
-    const most = isScarce() ? mostHeld() : null
-    const tenants = most === null ? [] : await tenantsOver(most)
+    const tenants = isScarce() ? await tenantsOver() : []
     return tenants.length > 0 && (await othersUnread(new Set(tenants))) ? tenants : []
   }
 
   function note(found: readonly string[]): void {
     const before = over
     over = found
-    if (before.length === 0 && over.length > 0) report('shares:kept', { tenants: over })
-    if (before.length > 0 && over.length === 0) report('shares:ended', {})
+    if (before.length === 0 && over.length > 0) report('shares:kept', { by, tenants: over })
+    if (before.length > 0 && over.length === 0) report('shares:ended', { by })
   }
 
   return {
-    /** Bytes that a tenant may hold with what it sends now; null: no limit. */
-    mostHeld: () => (isInForce() ? mostHeld() : null),
-    /** The same signal, which does not pause intake while shares are kept. */
+    isInForce,
+    /** The same signal; while the share is in force, what the others have of the measure. */
     beside: (measure: () => Promise<PressureSignal>) => async (): Promise<PressureSignal> => {
       const signal = await measure()
-      return signal.by === 'store-full' && isInForce() ? { ...signal, share: 0 } : signal
+      return signal.by === by && isInForce() ? { ...signal, share: await othersShare() } : signal
     },
     /** Looks again, if it does not still. Resolves when it has. */
     poll(): Promise<void> {

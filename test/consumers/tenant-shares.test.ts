@@ -73,47 +73,49 @@ describe('whether others have messages to read', () => {
   })
 })
 
-describe('the shares of tenants', () => {
+describe.each(['store-full', 'due-depth'] as const)('the shares of tenants: %s', (by) => {
   function setUp() {
-    const world = { isScarce: true, most: 100 as number | null, over: ['big'], othersWait: true }
+    const world = { isScarce: true, over: ['big'], othersWait: true, others: 0.3 }
     const said: string[] = []
     const shares = tenantShares({
+      by,
       isScarce: () => world.isScarce,
-      mostHeld: () => world.most,
-      tenantsOver: async (bytes) => (bytes === world.most ? world.over : []),
+      tenantsOver: async () => world.over,
       othersUnread: async (over) => world.othersWait && over.size > 0,
+      othersShare: async () => world.others,
       report: (name, event) => void said.push([name, ...('tenants' in event ? event.tenants : [])].join(' ')),
     })
-    const full: PressureSignal = { by: 'store-full', share: Number.POSITIVE_INFINITY, says: 'short of memory' }
-    const pauses = async (signal = full) => (await shares.beside(async () => signal)()).share > 1
+    const much: PressureSignal = { by, share: Number.POSITIVE_INFINITY, says: 'too much' }
+    const pauses = async (signal = much) => (await shares.beside(async () => signal)()).share > 1
     return { world, said, shares, pauses }
   }
 
-  it('are kept while Redis is short of memory, a tenant holds more and others wait: intake reads on', async () => {
-    const { said, shares, pauses } = setUp()
-    expect([shares.mostHeld(), await pauses()]).toEqual([null, true])
+  it('are kept while there is too much, a tenant has more and others wait: intake reads on', async () => {
+    const { world, said, shares, pauses } = setUp()
+    expect([shares.isInForce(), await pauses()]).toEqual([false, true])
     await shares.poll()
-    expect([shares.mostHeld(), await pauses()]).toEqual([100, false])
-    expect(await pauses({ by: 'due-depth', share: 2, says: 'too many threads due' })).toBe(true)
+    expect([shares.isInForce(), await pauses()]).toEqual([true, false])
+    expect(await pauses({ by: 'outbox-depth', share: 2, says: 'too many verdicts unpublished' })).toBe(true)
+    world.others = 1.1
+    expect(await pauses()).toBe(true)
     await shares.poll()
     expect(said).toEqual(['shares:kept big'])
   })
 
   it.each([
-    ['memory suffices', { isScarce: false }],
-    ['no tenant holds too much', { over: [] }],
+    ['there is not too much', { isScarce: false }],
+    ['no tenant has too much', { over: [] }],
     ['nobody else has messages to read', { othersWait: false }],
-    ['Redis states no limit', { most: null }],
   ])('are not kept where %s', async (_, change) => {
     const { world, said, shares, pauses } = setUp()
     Object.assign(world, change)
     await shares.poll()
-    expect([shares.mostHeld(), await pauses(), said]).toEqual([null, true, []])
+    expect([shares.isInForce(), await pauses(), said]).toEqual([false, true, []])
     const second = setUp()
     await second.shares.poll()
     Object.assign(second.world, change)
     await second.shares.poll()
-    expect([second.shares.mostHeld(), await second.pauses()]).toEqual([null, true])
+    expect([second.shares.isInForce(), await second.pauses()]).toEqual([false, true])
     expect(second.said).toEqual(['shares:kept big', 'shares:ended'])
   })
 })

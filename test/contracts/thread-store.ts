@@ -609,6 +609,8 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await stores.threads.countDue(FIRST_DUE)).toBe(1)
         expect(await stores.threads.countDue(FOREVER)).toBe(3)
         expect(await stores.threads.countDue(-FOREVER)).toBe(0)
+        expect(await stores.threads.countDue(FOREVER, 3)).toBe(3)
+        expect(await stores.threads.countDue(FOREVER, 2)).toBe(0)
         expect(await stores.threads.tenantsOverDue(FOREVER, 2)).toEqual([p1.tenant])
         expect(await stores.threads.tenantsOverDue(FOREVER, 3)).toEqual([])
         expect(await stores.threads.tenantsOverDue(FIRST_DUE + 1, 2)).toEqual([])

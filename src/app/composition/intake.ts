@@ -33,7 +33,7 @@ const WAKE_MS = 5_000
 const QUIET_POLLS = 5
 /** …the ends of partitions so often instead of so often, in ms… */
 const [MARKS_MS, QUIET_MARKS_MS] = [1_000, 2_500]
-/** How often tenants that hold too much are looked for while Redis is short of memory, in ms. */
+/** How often tenants that have too much are looked for while intake would pause for it, in ms. */
 const SHARES_MS = 2_000
 /** …and so, in ms, whether the backlog is too large. */
 const [PRESSURE_MS, QUIET_PRESSURE_MS] = [500, 2_000]
@@ -81,36 +81,64 @@ export function intakePart(
   })
 }
 
-/** Keeps the shares of tenants while Redis is short of memory. */
+/** Keeps the shares of tenants while Redis is short of memory, or more is due than may be. */
 function sharesPart(
   settings: Settings,
   parts: Pick<
     Parameters<typeof intakePart>[1],
-    'kafka' | 'topics' | 'watch' | 'mostKept' | 'loops' | 'threads' | 'clock' | 'report'
+    'kafka' | 'topics' | 'opener' | 'watch' | 'mostKept' | 'loops' | 'threads' | 'clock' | 'report'
   >,
 ) {
-  const { kafka, topics, watch, mostKept, loops, threads, clock, report } = parts
+  const { kafka, topics, opener, watch, mostKept, loops, threads, clock, report } = parts
   const leaving = new AbortController()
   const inputs = inputsOf(topics)
-  const shares = tenantShares({
-    isScarce: () => watch.isScarce,
-    mostHeld: mostKept,
-    tenantsOver: (bytes) => threads.tenantsOver(bytes, clock()),
-    othersUnread: othersUnread({
+  const unread = () =>
+    othersUnread({
       topics: inputs,
       history: topicHistory(kafka, { signal: leaving.signal }),
       committed: async () => (await groupProgress(kafka, settings.kafka.group, inputs)).committed,
-    }),
+    })
+  const ofMemory = tenantShares({
+    by: 'store-full',
+    isScarce: () => watch.isScarce && mostKept() !== null,
+    tenantsOver: async () => threads.tenantsOver(mostKept() ?? Number.POSITIVE_INFINITY, clock()),
+    othersUnread: unread(),
+    // What is beyond a share is refused.
+    othersShare: async () => 0,
     report,
   })
+  const { pauseAtDue, resumeAtShare } = settings.intake
+  let isMuchDue = false
+  const ofDue = tenantShares({
+    by: 'due-depth',
+    isScarce: () => isMuchDue,
+    tenantsOver: opener.tenantsOverDue,
+    othersUnread: unread(),
+    othersShare: async () => (await opener.countDue(mostDueOf(settings))) / pauseAtDue,
+    report,
+  })
+  const noteDue = (measure: () => Promise<PressureSignal>) => async () => {
+    const signal = await measure()
+    if (signal.by === 'due-depth') isMuchDue = signal.share > (isMuchDue ? resumeAtShare : 1)
+    return signal
+  }
   // What is unread may be much to look through: no loop hangs for it.
   loops.start('store shares', SHARES_MS, async () => {
-    void shares.poll().catch((error: unknown) => {
-      if (!leaving.signal.aborted) report('error', { where: 'store shares', error })
-    })
+    for (const shares of [ofMemory, ofDue])
+      void shares.poll().catch((error: unknown) => {
+        if (!leaving.signal.aborted) report('error', { where: 'store shares', error })
+      })
   })
-  const { mostHeld, beside } = shares
-  return { mostHeld, beside, close: async () => leaving.abort() }
+  return {
+    mostHeld: () => (ofMemory.isInForce() ? mostKept() : null),
+    beside: (measure: () => Promise<PressureSignal>) => ofMemory.beside(ofDue.beside(noteDue(measure))),
+    close: async () => leaving.abort(),
+  }
+}
+
+/** The threads of one tenant that may be due. */
+function mostDueOf({ shares, intake: { pauseAtDue } }: Settings): number {
+  return shares.tenant * pauseAtDue
 }
 
 type EraserParts = Omit<Parameters<typeof commentEraser>[0], 'settings'>
@@ -183,7 +211,7 @@ export function openerOf(
       cases: { ...cases, overload: overloadSteps(cases) },
       clock: streamClock,
       mostLetters: settings.intake.pauseAtOutbox,
-      mostDue: shares.tenant * settings.intake.pauseAtDue,
+      mostDue: mostDueOf(settings),
       partitions,
       onlyAsked,
       gate,

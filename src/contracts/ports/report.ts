@@ -194,9 +194,9 @@ export interface Events {
   /** Fetching was paused because of the backlog, or resumed. */
   'intake:paused': { signals: readonly PressureKind[]; reason: string }
   'intake:resumed': Record<string, never>
-  /** Redis is short of memory, these tenants hold more than their shares, and others have messages to read: intake reads on for them. Or no more. */
-  'shares:kept': { tenants: readonly string[] }
-  'shares:ended': Record<string, never>
+  /** Intake would pause by this measure, these tenants have more of it than their shares, and others have messages to read: it reads on for them. Or no more. */
+  'shares:kept': { by: PressureKind; tenants: readonly string[] }
+  'shares:ended': { by: PressureKind }
   /** No case opens while verdicts pile up; what comes meanwhile waits in the store. Or cases open again. */
   'opening:paused': { signals: readonly PressureKind[]; reason: string }
   'opening:resumed': Record<string, never>

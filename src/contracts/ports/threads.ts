@@ -378,8 +378,8 @@ export interface ThreadStore {
    * none is due at once.
    */
   dueSince(tenant: string): Promise<number | null>
-  /** How many threads are due at or before `until` (stream time) and not yet opened. */
-  countDue(until: number): Promise<number>
+  /** How many threads are due at or before `until` (stream time) and not yet opened; tenants with more than `most` are left out. */
+  countDue(until: number, most?: number): Promise<number>
   /** Tenants that have more than so many threads due. */
   tenantsOverDue(until: number, most: number): Promise<string[]>
 }

@@ -186,8 +186,8 @@ export function opener(deps: {
 
   return {
     now,
-    /** How many due threads wait to be opened. */
-    countDue: async () => threads.countDue(Math.max(await now(), 0)),
+    /** How many due threads wait to be opened; tenants with more than `most` are left out. */
+    countDue: async (most?: number) => threads.countDue(Math.max(await now(), 0), most),
     /** Tenants that have more of them than their share. */
     tenantsOverDue: async () => threads.tenantsOverDue(Math.max(await now(), 0), settings.mostDue),
     /** Opens what is due now; returns the number of opened cases. */

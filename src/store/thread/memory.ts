@@ -137,7 +137,7 @@ export function memoryThreads(
       const times = threads.due().flatMap(({ ref, since }) => (ref.tenant === tenant && since < 0 ? since + 1e15 : []))
       return times.length === 0 ? null : Math.min(...times)
     },
-    countDue: async (until) => threads.due().filter(({ at }) => at <= until).length,
+    countDue: async (until, most = Number.POSITIVE_INFINITY) => countDue(threads, until, most),
     tenantsOverDue: async (until, most) => tenantsOverDue(threads, until, most),
 
     read: async (ref) => readFrom(threads, ref),
@@ -196,10 +196,18 @@ function readFrom(threads: ThreadTable, ref: ThreadRef): ThreadState | null {
   return thread === null ? null : stateOf(thread)
 }
 
-function tenantsOverDue(threads: ThreadTable, until: number, most: number): string[] {
+/** How many threads of each tenant are due. */
+function dueByTenant(threads: ThreadTable, until: number): [tenant: string, threads: number][] {
   const due = threads.due().filter(({ at }) => at <= until)
-  const byTenant = Map.groupBy(due, ({ ref }) => ref.tenant)
-  return [...byTenant].flatMap(([tenant, its]) => (its.length > most ? [tenant] : []))
+  return [...Map.groupBy(due, ({ ref }) => ref.tenant)].map(([tenant, its]) => [tenant, its.length])
+}
+
+function countDue(threads: ThreadTable, until: number, most: number): number {
+  return dueByTenant(threads, until).reduce((sum, [, its]) => (its > most ? sum : sum + its), 0)
+}
+
+function tenantsOverDue(threads: ThreadTable, until: number, most: number): string[] {
+  return dueByTenant(threads, until).flatMap(([tenant, its]) => (its > most ? [tenant] : []))
 }
 
 function outlineOf(thread: Parameters<typeof stateOf>[0] | null): ThreadOutline | null {

@@ -51,7 +51,7 @@ const takeTurns = script('thread/take-turns', {
 })
 const orderDue = script('thread/order-due', { keys: ['due'], args: ['untilTime', 'now', 'most', 'putBack'] })
 const dueSince = script('thread/due-since', { keys: ['due'], args: ['tenant', 'sample'] })
-const countDue = script('thread/count-due', { keys: ['due'], args: ['untilTime'] })
+const countDue = script('thread/count-due', { keys: ['due'], args: ['untilTime', 'most'] })
 const dueOver = script('thread/due-over', { keys: ['due'], args: ['untilTime', 'most'] })
 const wake = script('thread/wake', { keys: ['dormant', 'due', 'threadPrefix'], args: ['limit', 'now', 'protocol'] })
 
@@ -96,7 +96,8 @@ export function threadOpening({ client, keys, settings, token }: ThreadContext):
         .number()
         .nullable()
         .parse(await dueSince(client, { due: keys.due, tenant, sample: LOOKED_AT })),
-    countDue: async (until) => z.number().parse(await countDue(client, { due: keys.due, untilTime: scoreOf(until) })),
+    countDue: async (until, most) =>
+      z.number().parse(await countDue(client, { due: keys.due, untilTime: scoreOf(until), most: most ?? null })),
     tenantsOverDue: async (until, most) =>
       z.array(z.string()).parse(await dueOver(client, { due: keys.due, untilTime: scoreOf(until), most })),
 
