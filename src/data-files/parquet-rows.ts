@@ -1,11 +1,12 @@
 import { readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import { asyncBufferFromFile, type Compressors, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
 import { OperatorError } from '../contracts/facts/errors.ts'
 
-/** Rows that are held at once. */
-const ROWS = 1_000
+/** Most rows that are held at once, and their bytes. For each such part its row group is read anew. */
+const ROWS = 50_000
+const BYTES = 64 * 1024 * 1024
 /** A column of one row group may take no more than this, in bytes. */
 const LARGEST_CHUNK = 1024 * 1024 * 1024
 
@@ -41,7 +42,7 @@ interface ParquetRow {
 export async function* parquetRows(files: readonly string[]): AsyncGenerator<ParquetRow> {
   let line = 0
   for (const file of files) {
-    const split = /(?:^|\/)(train|validation|valid|dev|test)[-.]/.exec(file)?.[1]
+    const split = /^(train|validation|valid|dev|test)[-.]/.exec(basename(file))?.[1]
     for await (const row of rowsOf(file)) {
       const json = split === undefined || row.split !== undefined ? row : { ...row, split }
       // Lists and groups are what JSON has: such a row is no table's.
@@ -55,20 +56,24 @@ async function* rowsOf(path: string): AsyncGenerator<Record<string, unknown>> {
   try {
     const file = await asyncBufferFromFile(path)
     const metadata = await parquetMetadataAsync(file)
-    const chunks = metadata.row_groups.flatMap(({ columns }) => columns)
-    if (chunks.some(({ meta_data: data }) => Number(data?.total_uncompressed_size ?? 0) > LARGEST_CHUNK))
+    const groups = metadata.row_groups.map(({ num_rows: count, columns }) => ({
+      count: Number(count),
+      chunks: columns.map(({ meta_data: data }) => Number(data?.total_uncompressed_size ?? 0)),
+    }))
+    if (groups.some(({ chunks }) => chunks.some((bytes) => bytes > LARGEST_CHUNK)))
       throw new OperatorError(`${path} has a column of more than 1 GiB in one row group: write it in smaller ones.`)
-    const count = Number(metadata.num_rows)
-    for (let from = 0; from < count; from += ROWS) {
-      const until = Math.min(count, from + ROWS)
-      const rows = await parquetReadObjects({
-        file,
-        metadata,
-        rowStart: from,
-        rowEnd: until,
-        compressors: COMPRESSORS,
-      })
-      for (const row of rows) yield Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(value)]))
+    let from = 0
+    for (const { count, chunks } of groups) {
+      const parts = Math.ceil(chunks.reduce((sum, bytes) => sum + bytes, 0) / BYTES)
+      const most = Math.min(ROWS, Math.max(1, Math.ceil(count / Math.max(1, parts))))
+      const end = from + count
+      for (; from < end; from += most) {
+        const wanted = { rowStart: from, rowEnd: Math.min(end, from + most) }
+        const rows = await parquetReadObjects({ file, metadata, ...wanted, compressors: COMPRESSORS })
+        for (const row of rows)
+          yield Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(value)]))
+      }
+      from = end
     }
   } catch (error) {
     if (error instanceof OperatorError) throw error

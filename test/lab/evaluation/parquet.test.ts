@@ -1,12 +1,29 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { parquetWriteBuffer } from 'hyparquet-writer'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { type FileRecord, recordsOf } from '../../../src/data-files/file-records.ts'
 import type { Evaluation } from '../../../src/lab/evaluation/evaluation.ts'
 import { tidyColumns, tidyTable } from '../../../src/lab/evaluation/report/tidy.ts'
+
+/** Bytes that were read of all files. */
+let bytesRead = 0
+vi.mock('hyparquet', async (original) => {
+  const own = await original<typeof import('hyparquet')>()
+  return {
+    ...own,
+    asyncBufferFromFile: async (path: string) => {
+      const file = await own.asyncBufferFromFile(path)
+      const slice: typeof file.slice = (start, end = file.byteLength) => {
+        bytesRead += end - start
+        return file.slice(start, end)
+      }
+      return { byteLength: file.byteLength, slice }
+    },
+  }
+})
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-parquet-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -56,6 +73,20 @@ describe('a Parquet file', () => {
   it('of several thousand rows is read whole and in order', async () => {
     const { records } = await read(parquetFile('long.parquet', [{ name: 'text', data: texts(3_500), type: 'STRING' }]))
     expect(records.map(({ json }) => (json as { text: string }).text)).toEqual(texts(3_500)) // as: the column that was written
+  })
+
+  it('is not read anew for every few rows', async () => {
+    const file = parquetFile('many.parquet', [{ name: 'text', data: texts(20_000), type: 'STRING' }], 'UNCOMPRESSED')
+    bytesRead = 0
+    expect((await read(file)).records).toHaveLength(20_000)
+    expect(bytesRead).toBeGreaterThan(200_000)
+    expect(bytesRead).toBeLessThan(3 * statSync(file).size)
+  })
+
+  it('is of no split by the name of a folder that it is in', async () => {
+    mkdirSync(join(folder, 'test-sets'))
+    const file = parquetFile('test-sets/mine.parquet', [{ name: 'text', data: texts(1), type: 'STRING' }])
+    expect((await read(file)).records[0]?.json).toEqual({ text: 'text 0' })
   })
 
   it('in a folder is one of a data set’s splits', async () => {
