@@ -18,6 +18,7 @@ import { meaningsOf, type Perspective, readPerspectives, underPolicy } from './p
 import { HATE_PROMPTS } from './questions.ts'
 import { mostCalls, predict } from './script.ts'
 import { type HateSettings, hateSettings, readHateSettings, SHIPPED_POLICY } from './settings.ts'
+import { mostStanceCalls, stanceCalls } from './stances.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
 const VERSION = 7
@@ -73,11 +74,15 @@ export const hate = {
   },
   confidenceFrom: 'perspectives',
   policyQuestions(given: unknown) {
-    const { perspectives, rounds } = readHateSettings(given)
+    const settings = readHateSettings(given)
+    const { perspectives, decide, rounds, cites } = settings
+    const stances = mostStanceCalls(settings, perspectives.length)
+    // Whoever decides may be asked once more for the clauses.
+    const [votes, debate] = decide === 'majority' ? [cites ? perspectives.length : 0, 0] : [0, 1]
     return [
-      { role: 'perspective', least: perspectives.length, most: perspectives.length },
-      { role: 'debater', least: 0, most: 2 * rounds },
-      { role: 'judge', least: 0, most: 1 },
+      { role: 'perspective', least: stanceCalls(settings, perspectives.length), most: stances + votes },
+      { role: 'debater', least: 0, most: 2 * rounds * debate },
+      { role: 'judge', least: 0, most: (1 + Number(cites)) * debate },
     ]
   },
   votes: ({ scores: { hate = 0, nonHate = 0 } }: ConfidenceBasis) => [hate, nonHate],

@@ -81,10 +81,14 @@ export function* answersOf(
   return answers
 }
 
+/** Calls that {@link answersOf} asks for where none fails. */
+export function stanceCalls(settings: HateSettings, perspectives: number): number {
+  return Math.ceil(perspectives / batchSizeIn(settings))
+}
+
 /** Most calls that {@link answersOf} asks for. */
 export function mostStanceCalls(settings: HateSettings, perspectives: number): number {
-  const batchSize = batchSizeIn(settings)
-  return Math.ceil(perspectives / batchSize) + (batchSize === 1 ? 0 : perspectives)
+  return stanceCalls(settings, perspectives) + (batchSizeIn(settings) === 1 ? 0 : perspectives)
 }
 
 /** Without criteria there is nothing that distinguishes annotators in one question. */

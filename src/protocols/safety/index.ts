@@ -77,12 +77,13 @@ export const safety: ProtocolKind = {
     'three rounds': { rounds: 3 },
   },
   policyQuestions(given: unknown) {
-    const { rounds } = readSafetySettings(given)
+    const { rounds, cites } = readSafetySettings(given)
     return [
       { role: 'supporter', least: 0, most: 1 },
       { role: 'strict', least: 1, most: rounds },
       { role: 'loose', least: 1, most: rounds },
-      { role: 'arbiter', least: 1, most: 1 },
+      // It may be asked once more for the clauses.
+      { role: 'arbiter', least: 1, most: 1 + Number(cites) },
     ]
   },
   /** A verdict before schema 2 has a risk score alone, which does not tell how sure the arbiter was. */

@@ -40,12 +40,31 @@ describe('gavel policy check', () => {
     ])
     const shown = 'Clauses that forbid:\nH1 Threats\n- threats\nClauses that allow:\nA1 News'
     expect(mine.tokens).toBe(estimateTokens(shown))
-    // Three perspectives; with a debate four turns and the judge as well. Ten dollars a million tokens.
+    // Three perspectives; with a debate four turns and the judge as well, who may be asked for clauses once more. Ten dollars a million
+    // tokens.
     const each = mine.tokens / 100
     expect(mine.usdPerThousand).toEqual([
-      { protocol: 'hate', least: expect.closeTo(3 * each), most: expect.closeTo(8 * each) },
+      { protocol: 'hate', least: expect.closeTo(3 * each), most: expect.closeTo(9 * each) },
     ])
     expect(safety.usdPerThousand.map(({ protocol }: { protocol: string }) => protocol)).toEqual(['safety'])
+  })
+
+  test.each([
+    ['the perspectives in one call, each alone where that fails', { BATCH_SIZE: '5' }, 1, 10],
+    ['votes alone, and each voter once more for the clauses', { DECIDE: 'majority' }, 3, 6],
+    ['votes alone, that cite nothing', { DECIDE: 'majority', CITES: 'false' }, 3, 3],
+  ])('prices %s', async (_, own, least, most) => {
+    const given = loadSettings({
+      GAVEL_MODELS_PRICES: '{ small: { prompt: 10, cached: 1, completion: 20 } }',
+      GAVEL_MODELS_ROLES: '{ default: [small] }',
+      ...Object.fromEntries(Object.entries(own).map(([name, value]) => [`GAVEL_PROTOCOLS_HATE_${name}`, value])),
+    })
+    const { out } = await performWords(['policy', 'check', '--json', fileOf(POLICY)], given)
+    const mine = JSON.parse(out[0] ?? '')
+    const each = mine.tokens / 100
+    expect(mine.usdPerThousand).toEqual([
+      { protocol: 'hate', least: expect.closeTo(least * each), most: expect.closeTo(most * each) },
+    ])
   })
 
   test('names every fault of every file, and prints the others', async () => {
