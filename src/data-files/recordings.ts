@@ -75,7 +75,8 @@ const reply = z.object({
 
 const answerLine = z.object({
   digest: z.string().optional(),
-  question,
+  /** Left out where its texts may not be kept: the digest alone then says which it is. */
+  question: question.optional(),
   reply,
   /** The call's id in `calls.jsonl`, where Gavel made it. */
   call: z.string().optional(),
@@ -156,7 +157,8 @@ async function opened(folder: string, { readOnly }: { readonly readOnly: boolean
   )
   const known = new Map<string, ModelReply>()
   await eachLine(answersFile, answerLine, readOnly, ({ digest, question: asked, reply: said, ms }, place) => {
-    const own = digestOf(asked)
+    const own = asked === undefined ? digest : digestOf(asked)
+    if (own === undefined) throw new OperatorError(`${place} has neither a question nor its digest.`)
     if (digest !== undefined && digest !== own)
       throw new OperatorError(
         `${place}: the digest is not that of the question, which is ${own}. Leave it out, or mend it.`,

@@ -61,6 +61,11 @@ export interface ProtocolKind {
   readonly ablations?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /** Each switch that `preset: thrifty` turns on, alone: a row of an evaluation. */
   readonly savings?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  /** What a default is chosen from by `gavel eval --rows gates`: ways to decide, the cheapest first; and rows to stand beside them. */
+  readonly gates?: {
+    readonly ways: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+    readonly beside: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  }
   /** Names of the settings that `preset: paper` sets. */
   readonly setByPaper?: readonly string[]
   /**

@@ -87,12 +87,12 @@ function isShort(messages: readonly FileMessage[]): boolean {
 }
 
 function linesOfItem(
-  { id, unit, label, slices }: GoldItem,
+  { id, unit, label }: GoldItem,
   messages: readonly FileMessage[],
   { set, step }: { readonly set: string; readonly step: number },
 ): string[] {
   // Units of two sets are never the same.
-  const told = { label, unit: unit === id ? id : `${set} ${unit}`, split: `step-${step}`, slices: { ...slices, set } }
+  const told = { label, unit: unit === id ? id : `${set} ${unit}`, split: `step-${step}`, slices: { set } }
   return messages.map(({ type, value }) =>
     JSON.stringify({ type, ...value, ...(value.id === id && type === 'post' ? told : {}) }),
   )

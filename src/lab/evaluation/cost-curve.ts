@@ -1,13 +1,11 @@
 import type { CostCurve, CurveRow } from './curve-rows.ts'
 import type { EvaluationCell } from './evaluation.ts'
-import type { ItemOutcome } from './outcomes.ts'
-import { type Confusion, confusionOf, macroF1Of, resampledSums } from './statistics/confusion.ts'
-import { FEWEST_UNITS, quantileOf, RESAMPLES } from './statistics/intervals.ts'
-import { matchedRecallInterval } from './statistics/matched-recall.ts'
-import { seededRandom } from './statistics/random.ts'
+import { pairedMacroF1 } from './paired-macro-f1.ts'
 
 /** So much less macro-F1 than the best row's is as good. */
 const AS_GOOD = 0.02
+/** Beyond each end of a 95 % interval. */
+const TAIL = 0.025
 
 /**
  * Which row is the cheapest that is as good as the best: whose paired difference of macro-F1 to the best has a lower 95 % bound
@@ -22,18 +20,12 @@ export function costCurve(cells: readonly EvaluationCell[], seed: string): CostC
   const [best] = judged.toSorted((one, other) => f1Of(other) - f1Of(one))
   if (best === undefined || judged.length < 2) return null
   const labels = best.labels?.confusion.labels ?? []
-  const sums = (cell: EvaluationCell) => sumsOf(cell.outcomes, labels, seed)
-  const bestSums = sums(best)
+  const differenceOf = pairedMacroF1(labels, `${seed} cost curve`, TAIL)
   const rows = judged
     .map((cell): CurveRow => {
       const base = { row: cell.row, macroF1: f1Of(cell), perItem: cell.perItem }
       if (cell === best) return { ...base, difference: 0, low: 0, high: 0, is: 'best' }
-      const difference = f1Of(cell) - f1Of(best)
-      const { low, high } = boundsOf(
-        difference,
-        [sums(cell), bestSums],
-        matchedRecallInterval(matched(best, cell, labels)),
-      )
+      const { difference, low, high } = differenceOf(cell.outcomes, best.outcomes)
       const is = low > -AS_GOOD ? 'as-good' : high < -AS_GOOD ? 'worse' : 'open'
       return { ...base, difference, low, high, is }
     })
@@ -50,63 +42,6 @@ export function costCurve(cells: readonly EvaluationCell[], seed: string): CostC
 
 function f1Of({ labels }: EvaluationCell): number {
   return labels?.macroF1.value ?? 0
-}
-
-type Labelled = ItemOutcome & { readonly gold: string }
-
-function labelled(outcomes: readonly ItemOutcome[]): Labelled[] {
-  return outcomes.flatMap((outcome) => (outcome.gold === null ? [] : [{ ...outcome, gold: outcome.gold }]))
-}
-
-/** The same draws for each row, since its items are in the same order: so differences of two are paired. */
-function sumsOf(outcomes: readonly ItemOutcome[], labels: readonly string[], seed: string): readonly Confusion[] {
-  const groups = [...Map.groupBy(labelled(outcomes), ({ unit }) => unit).values()]
-  if (groups.length < FEWEST_UNITS) return []
-  const matrices = groups.map((group) =>
-    confusionOf(
-      labels,
-      group.map(({ gold, label }) => ({ gold, predicted: label })),
-    ),
-  )
-  return resampledSums(labels, matrices, { random: seededRandom(`${seed} cost curve`), resamples: RESAMPLES })
-}
-
-/** The wider of both intervals; where too few units were sampled for a bootstrap, the sample shows nothing. */
-function boundsOf(
-  difference: number,
-  [row, best]: readonly [readonly Confusion[], readonly Confusion[]],
-  recall: { readonly low: number; readonly high: number },
-): { low: number; high: number } {
-  const drawn = row
-    .map((sum, at) => (macroF1Of(sum) ?? 0) - (macroF1Of(best[at] as Confusion) ?? 0))
-    .sort((one, other) => one - other)
-  if (drawn.length === 0) return { low: -1, high: 1 }
-  return {
-    low: Math.min(difference, quantileOf(drawn, 0.025), recall.low),
-    high: Math.max(difference, quantileOf(drawn, 0.975), recall.high),
-  }
-}
-
-/** By class, how often only the best was right, and only the row. */
-function matched(best: EvaluationCell, cell: EvaluationCell, labels: readonly string[]) {
-  const said = new Map(labelled(cell.outcomes).map((outcome) => [keyOf(outcome), outcome.label]))
-  return labels.flatMap((label) => {
-    const items = labelled(best.outcomes).filter(({ gold }) => gold === label)
-    const rightIn = (outcome: Labelled) => [outcome.label === label, said.get(keyOf(outcome)) === label]
-    const pairs = items.map(rightIn)
-    if (items.length === 0) return []
-    return [
-      {
-        items: items.length,
-        onlyFirst: pairs.filter(([first, second]) => first && !second).length,
-        onlySecond: pairs.filter(([first, second]) => second && !first).length,
-      },
-    ]
-  })
-}
-
-function keyOf({ id, repeat = 1 }: ItemOutcome): string {
-  return `${repeat} ${id}`
 }
 
 /**

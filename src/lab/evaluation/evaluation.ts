@@ -13,6 +13,7 @@ import { itemsIn, type LabelScores, labelScores } from './scores.ts'
 import { meanOf } from './statement-scores.ts'
 import type { Estimate } from './statistics/intervals.ts'
 import { isUnanswered, whatWasNotAnswered } from './unanswered.ts'
+import type { WayChoice } from './way-choice.ts'
 
 /** A labelled file, and which of its items are judged. */
 export interface DataSet {
@@ -101,6 +102,8 @@ export interface Evaluation {
   readonly table: readonly EvaluationCell[]
   /** What quality costs, by data set; of an evaluation with the rows of `thrifty`. */
   readonly costCurves?: readonly CostCurve[]
+  /** Which way to decide is the default, by data set; of an evaluation with the rows of `gates`. */
+  readonly choices?: readonly WayChoice[]
   /** Accuracy of all rows where the first decides, and each row's coverage; left out where no row has labels. */
   readonly equalCoverage?: readonly EqualCoverage[]
   /** What the numbers say and what they can't, a sentence each, the most telling first. */

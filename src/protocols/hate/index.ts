@@ -54,6 +54,14 @@ export const hate = {
   },
   savings: hateSettings.savings,
   setByPaper: hateSettings.setByPaper,
+  gates: {
+    ways: {
+      'zero-shot': { decide: 'zero-shot' },
+      contested: { decide: 'debate', debateWhen: 'contested', controlShare: 0 },
+      always: { decide: 'debate', debateWhen: 'always' },
+    },
+    beside: { 'majority of the perspectives': { decide: 'majority' } },
+  },
   ablations: {
     'round 1 alone': { rounds: 1 },
     'criteria alone': { show: 'criteria' },

@@ -50,6 +50,10 @@ export const rumor = {
   paperModels: { roles: { scorer: 'glm-3-turbo', debater: 'gpt-3.5-turbo', judge: 'gpt-3.5-turbo' } },
   savings: rumorSettings.savings,
   setByPaper: rumorSettings.setByPaper,
+  gates: {
+    ways: { contested: { debateWhen: 'contested', controlShare: 0 }, always: { debateWhen: 'always' } },
+    beside: {},
+  },
   ablations: {
     'without stance': { stance: false },
     'prompts for objective claims alone': { promptKind: 'objective' },

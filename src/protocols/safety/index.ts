@@ -61,6 +61,14 @@ export const safety: ProtocolKind = {
   },
   savings: safetySettings.savings,
   setByPaper: safetySettings.setByPaper,
+  gates: {
+    ways: {
+      'arbiter alone': { strict: false, loose: false },
+      contested: { debateWhen: 'contested', controlShare: 0 },
+      always: { debateWhen: 'always' },
+    },
+    beside: {},
+  },
   ablations: {
     'without retrieval': { retrieval: false },
     'without supporter': { supporter: false },

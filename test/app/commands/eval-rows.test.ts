@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -25,7 +25,6 @@ const fileOf = (name: string, lines: readonly (object | string)[]) => {
   return file
 }
 const POSTS = Array.from({ length: 24 }, (_, at) => ({
-  type: 'post',
   id: `p${at}`,
   label: at % 2 === 0 ? 'hate' : 'non-hate',
   text: at % 2 === 0 ? `number ${at}: they are vermin and scum` : `number ${at}: a quiet day in the garden`,
@@ -117,4 +116,53 @@ it('a row that is judged several times tells how far it agrees with itself', asy
     [null, 'hate', 'non-hate'].map((label) => of.filter((one) => one.label === label).length),
   )
   expect(cell?.repeats?.kappa).toBe(fleissKappa(votes))
+})
+
+it('the ways to decide stand beside each other, with a choice among them; a replay without the questions is equal', async () => {
+  const recorded = join(folder, 'ways')
+  const args = ['--protocol', 'hate', '--data', POSTS_FILE, '--rows', 'gates', '--json']
+  const { out } = await commandIn(folder, ['eval', ...args, '--out', recorded], understudy.settings)
+  const { table, choices } = JSON.parse(out) as Evaluation
+  const ways = ['zero-shot', 'contested', 'always']
+  expect(table.map(({ row }) => row)).toEqual([...ways, 'majority of the perspectives'])
+  expect(choices?.[0]?.ways.map(({ row }) => row)).toEqual(ways)
+  expect(table.map(({ debates = [] }) => debates.map(({ cause }) => cause).sort())).toEqual([
+    ['all', 'off'],
+    ['all', 'unanimous'],
+    ['all', 'always'],
+    ['all', 'off'],
+  ])
+  const answers = join(recorded, 'answers.jsonl')
+  const bare = readFileSync(answers, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+    .map(({ digest, reply }) => JSON.stringify({ digest, reply }))
+  writeFileSync(answers, `${bare.join('\n')}\n`)
+  const again = await commandIn(folder, ['eval', ...args, '--replay', recorded], understudy.settings)
+  expect(JSON.parse(again.out)).toEqual(JSON.parse(out))
+  writeFileSync(answers, '{"reply": {"text": "{}", "model": "m"}}\n')
+  const without = await commandIn(folder, ['eval', ...args, '--replay', recorded], understudy.settings)
+  expect(without.said).toContain('answers.jsonl:1 has neither a question nor its digest.')
+})
+
+it('one prompt without comments stands beside the ways to judge a thread', async () => {
+  const thread = [
+    { id: 't1', text: 'The bridge is closed.', label: 'non-rumor' },
+    { id: 'c1', postId: 't1', text: 'I stood there, it is closed.' },
+  ]
+  const { table } = await evaluated([
+    '--protocol',
+    'rumor',
+    '--data',
+    fileOf('thread.jsonl', thread),
+    '--rows',
+    'gates',
+    '--json',
+  ])
+  expect(table.map(({ row, counts }) => [row, counts.commentsJudged])).toEqual([
+    ['contested', 1],
+    ['always', 1],
+    ['zero-shot without comments', 0],
+  ])
 })

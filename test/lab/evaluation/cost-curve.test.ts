@@ -88,12 +88,16 @@ describe('a cost curve', () => {
 })
 
 test('where no item tells two judges apart, the interval is as wide as so few items leave it', () => {
-  const of = (items: number) => matchedRecallInterval([1, 2].map(() => ({ items, onlyFirst: 0, onlySecond: 0 })))
+  const of = (items: number) =>
+    matchedRecallInterval(
+      [1, 2].map(() => ({ items, onlyFirst: 0, onlySecond: 0 })),
+      0.025,
+    )
   expect(of(20).low).toBeCloseTo((-1.96 * Math.SQRT2) / 22 / 2, 3)
   expect(of(200).low).toBeGreaterThan(-0.02)
   expect(of(20).low).toBeLessThan(-0.02)
   // One class, 10 and 4 of 98: (4.5 − 10.5) / 100, deviation √(15 − 0.36) / 100.
-  const { low, high } = matchedRecallInterval([{ items: 98, onlyFirst: 10, onlySecond: 4 }])
+  const { low, high } = matchedRecallInterval([{ items: 98, onlyFirst: 10, onlySecond: 4 }], 0.025)
   expect([low, high]).toEqual([expect.closeTo(-0.06 - 1.96 * 0.03826, 4), expect.closeTo(-0.06 + 1.96 * 0.03826, 4)])
 })
 

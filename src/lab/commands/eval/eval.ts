@@ -14,6 +14,7 @@ import { type Predictions, readPredictions } from '../../evaluation/predictions.
 import { PRESETS } from '../../evaluation/presets/all.ts'
 import type { StandIns } from '../../evaluation/presets/stand-ins.ts'
 import { mainTable } from '../../evaluation/report/cells.ts'
+import { CHOICE_HEADING, CHOICE_NOTE, choiceTable } from '../../evaluation/report/choice-table.ts'
 import { csvTable } from '../../evaluation/report/csv.ts'
 import { DEBATE_HEADING, DEBATE_NOTE, debateTable } from '../../evaluation/report/debate-table.ts'
 import { itemsPage, type Texts } from '../../evaluation/report/items.ts'
@@ -233,13 +234,17 @@ function printEvaluation(
       rows.map((cells) => cells.map((cell) => printable(cell, 80))),
     ),
   )
-  const debates = debateTable(evaluation)
-  if (debates !== null) {
-    terminal.out(`${DEBATE_HEADING}. ${DEBATE_NOTE}`)
+  const noted = [
+    { of: choiceTable(evaluation), says: `${CHOICE_HEADING}. ${CHOICE_NOTE}`, widest: 300 },
+    { of: debateTable(evaluation), says: `${DEBATE_HEADING}. ${DEBATE_NOTE}`, widest: 80 },
+  ]
+  for (const { of, says, widest } of noted) {
+    if (of === null) continue
+    terminal.out(says)
     terminal.out(
       table(
-        debates.head,
-        debates.rows.map((cells) => cells.map((cell) => printable(cell, 80))),
+        of.head,
+        of.rows.map((cells) => cells.map((cell) => printable(cell, widest))),
       ),
     )
   }

@@ -20,6 +20,7 @@ import { type DataSet, type Evaluation, type EvaluationCell, metricsOf } from '.
 import { itemsWithoutExamples } from '../../evaluation/missing.ts'
 import { namedByAnswers, paperModelsOf, whoStoodIn } from '../../evaluation/presets/stand-ins.ts'
 import { summaryOf } from '../../evaluation/summary.ts'
+import { choiceSays, wayChoice } from '../../evaluation/way-choice.ts'
 import { type EvaluationProgress, evaluate } from './evaluation.ts'
 import type { EvalOptions } from './options.ts'
 import { THRIFTY } from './rows.ts'
@@ -97,19 +98,30 @@ export async function judgeTable(
     counts: first.counts,
     table: [...named, ...table.absent],
     ...(coverage.length === 0 ? {} : { equalCoverage: coverage }),
-    ...withCurves(named, summaryOf(named, sets, seed, { paper: preset === null ? null : { stoodIn } }), seed),
+    ...withCurves(named, summaryOf(named, sets, seed, { paper: preset === null ? null : { stoodIn } }), seed, {
+      ways: options.rows === 'gates' ? Object.keys(table.kind.gates?.ways ?? {}) : [],
+    }),
   }
 }
 
-/** The cost curves of an evaluation with the rows of `thrifty`, and what they say after the first sentence. */
+/**
+ * The cost curves of an evaluation with the rows of `thrifty`, and what they say after the first sentence; of one with the rows of
+ * `gates` the choice among its ways, and what that says.
+ */
 function withCurves(
   cells: readonly EvaluationCell[],
   [lead, ...others]: readonly string[],
   seed: string,
-): Pick<Evaluation, 'costCurves' | 'summary'> {
+  { ways }: { readonly ways: readonly string[] },
+): Pick<Evaluation, 'costCurves' | 'choices' | 'summary'> {
   const first = lead === undefined ? [] : [lead]
-  if (!cells.some(({ row }) => row === THRIFTY)) return { summary: [...first, ...others] }
   const sets = [...Map.groupBy(cells, ({ data }) => data).values()]
+  const choices = ways.length === 0 ? [] : sets.flatMap((of) => wayChoice(of, ways, seed) ?? [])
+  if (choices.length > 0) {
+    const said = choices.map((choice) => choiceSays(choice, sets.length > 1))
+    return { choices, summary: [...said, ...first, ...others] }
+  }
+  if (!cells.some(({ row }) => row === THRIFTY)) return { summary: [...first, ...others] }
   const costCurves = sets.flatMap((of) => costCurve(of, seed) ?? [])
   const curveTexts = costCurves.map((curve) => curveSays(curve, sets.length > 1))
   return { costCurves, summary: [...first, ...curveTexts, ...others] }

@@ -90,7 +90,7 @@ export const EVAL_OPTIONS: readonly Option[] = [
   contradictionsOption('keep'),
   new Option(
     '--rows <which>',
-    'rows beside the protocol: none, baselines (default), all (also without each part), or thrifty (also with each saving)',
+    'rows beside the protocol: none, baselines (default), all (also without each part), thrifty (also with each saving), or gates (in its place: each way to decide when to debate)',
   ).choices(BESIDE),
   new Option('--size <items>', 'judge this many items, drawn by the seed').argParser(positiveWhole),
   new Option('--balanced', 'the same number of items for each label'),

@@ -1,6 +1,8 @@
 import type { Evaluation, EvaluationCell } from '../evaluation.ts'
 import type { PresetTable } from '../presets/preset.ts'
 import { bestCheaper } from '../summary.ts'
+import type { TextTable } from './cells.ts'
+import { CHOICE_HEADING, CHOICE_NOTE, choiceTable } from './choice-table.ts'
 import { countsSection } from './counts-section.ts'
 import { confidenceCurves } from './curves.ts'
 import { DEBATE_HEADING, DEBATE_NOTE, debateTable } from './debate-table.ts'
@@ -54,7 +56,8 @@ ${others.length === 0 ? '' : html`<ul>${others.map((sentence) => html`<li>${fore
 <h2>Quality against cost</h2>
 ${sets.map(([data, cells]) => pictureOf(data, cells, { many: sets.length > 1, curve: evaluation.costCurves !== undefined }))}
 <p class="note">Upright lines are 95 % intervals; a point without one has none. ${table[0] === undefined ? '' : html`In color: ${foreign(table[0].row, 80)}.`}</p>
-${debateSection(evaluation)}
+${notedSection(choiceTable(evaluation), CHOICE_HEADING, CHOICE_NOTE)}
+${notedSection(debateTable(evaluation), DEBATE_HEADING, DEBATE_NOTE)}
 ${savingsTables(evaluation).map(({ data, table }) => savingsSection(data, table))}
 ${mainSection(evaluation, preset)}
 ${compared.map(comparisonSection)}
@@ -74,13 +77,12 @@ function aboutRun({ protocol, preset, seed, data, table }: Evaluation): Markup {
   )}.${models.length === 0 ? '' : html` Models: ${foreign(models.join(', '), 600)}.`}`
 }
 
-function debateSection(evaluation: Evaluation): Markup {
-  const table = debateTable(evaluation)
+function notedSection(table: TextTable | null, heading: string, note: string): Markup {
   if (table === null) return html``
   return html`
-<h2>${DEBATE_HEADING}</h2>
-${tableOf(table, DEBATE_HEADING)}
-<p class="note">${DEBATE_NOTE}</p>`
+<h2>${heading}</h2>
+${tableOf(table, heading)}
+<p class="note">${note}</p>`
 }
 
 function pictureOf(

@@ -3,6 +3,7 @@ import type { Evaluation } from '../evaluation.ts'
 import type { PresetTable } from '../presets/preset.ts'
 import { points, pText, withInterval } from '../summary.ts'
 import { confusionTable, mainTable, sliceTable, type TextTable } from './cells.ts'
+import { CHOICE_HEADING, CHOICE_NOTE, choiceTable } from './choice-table.ts'
 import { DEBATE_HEADING, DEBATE_NOTE, debateTable } from './debate-table.ts'
 import { savingsTables } from './savings-table.ts'
 
@@ -19,6 +20,7 @@ export function markdownReport(
   compared: readonly ComparedData[] = [],
 ): string {
   const debates = debateTable(evaluation)
+  const choice = choiceTable(evaluation)
   const [first] = evaluation.table.filter(({ labels }) => labels !== null)
   return [
     `# ${evaluation.title}`,
@@ -28,6 +30,7 @@ export function markdownReport(
       .split('\n\n'),
     'Figures in points with 95 % intervals; calls, tokens and US dollars are an item’s.',
     markdownTable(mainTable(evaluation, preset)),
+    ...(choice === null ? [] : [`## ${CHOICE_HEADING}`, markdownTable(choice), CHOICE_NOTE]),
     ...(debates === null ? [] : [`## ${DEBATE_HEADING}`, markdownTable(debates), DEBATE_NOTE]),
     ...savingsTables(evaluation).flatMap(({ data, table }) => [
       `## What each saving costs in quality: ${escaped(data)}`,
