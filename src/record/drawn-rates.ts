@@ -39,22 +39,31 @@ export function drawnRates(rows: readonly DrawRow[]): DrawnRate[] {
   const inOrder = rows
     .filter(({ label }) => label !== null)
     .toSorted((a, b) => a.drawn_at - b.drawn_at || (a.item < b.item ? -1 : 1))
-  const parts = new Map<string, { readonly of: RatePart; readonly rows: DrawRow[] }>()
+  const parts = new Map<string, { readonly of: RatePart; readonly sums: PartSums }>()
+  const sumsOf = (of: RatePart) => {
+    const name = orderOf(of)
+    const known = parts.get(name) ?? { of, sums: new PartSums() }
+    parts.set(name, known)
+    return known.sums
+  }
+  // Thousands of draws have few parts: these are looked up once for each label and language.
+  const ofPurpose = new Map<string, PartSums[]>()
   for (const row of inOrder) {
-    const { protocol, purpose } = row
-    for (const [part, value] of [
-      ['all', ''],
-      ['label', row.label ?? ''],
-      ['language', row.lang ?? '(none named)'],
-    ] as const) {
-      const name = orderOf({ protocol, purpose, part, value })
-      const known = parts.get(name)
-      if (known === undefined) parts.set(name, { of: { protocol, purpose, part, value }, rows: [row] })
-      else known.rows.push(row)
+    const { protocol, purpose, label, lang } = row
+    const name = `${protocol}\0${purpose}\0${lang}\0${label}`
+    let own = ofPurpose.get(name)
+    if (own === undefined) {
+      own = [
+        sumsOf({ protocol, purpose, part: 'all', value: '' }),
+        sumsOf({ protocol, purpose, part: 'label', value: label ?? '' }),
+        sumsOf({ protocol, purpose, part: 'language', value: lang ?? '(none named)' }),
+      ]
+      ofPurpose.set(name, own)
     }
+    for (const sums of own) sums.take(row)
   }
   return [...parts.values()]
-    .map(({ of, rows: own }): DrawnRate => ({ ...of, ...rateOf(own) }))
+    .map(({ of, sums }): DrawnRate => ({ ...of, ...sums.rate() }))
     .toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1))
 }
 
@@ -65,32 +74,78 @@ function orderOf({ protocol, purpose, part, value }: RatePart): string {
   return `${protocol}\0${purpose}\0${part === 'all' ? 0 : 1}\0${part}\0${value}`
 }
 
-/**
- * What the first of these draws show, of each tenant up to one that is not known; they stand in their order. Tenants of which
- * something counts have the weight of all their draws, so that it does not matter which of them people look at first.
- */
-export function rateOf(
-  rows: readonly Pick<DrawRow, 'tenant' | 'chance' | 'differs' | 'verdict'>[],
-): Omit<DrawnRate, keyof RatePart> {
-  const results = [...Map.groupBy(rows, ({ tenant }) => tenant).values()].flatMap((own) => {
-    const gap = own.findIndex(({ differs }) => differs === null)
-    const counted = gap === -1 ? own : own.slice(0, gap)
-    const standsFor = weightOf(own) / weightOf(counted)
-    return counted.map(({ chance, differs }) => ({ weight: standsFor / chance, isHit: differs === 1 }))
-  })
-  const unknown = rows.filter(({ differs }) => differs === null)
-  return {
-    counted: results.length,
-    differing: results.filter(({ isHit }) => isHit).length,
-    ...weightedShare(results),
-    waiting: unknown.length,
-    ahead: rows.length - results.length - unknown.length,
-    next: unknown[0]?.verdict ?? null,
-  }
+type RatedDraw = Pick<DrawRow, 'tenant' | 'chance' | 'differs' | 'verdict'>
+
+/** What the first of these draws show, of each tenant up to one that is not known; they stand in their order. */
+export function rateOf(rows: readonly RatedDraw[]): Omit<DrawnRate, keyof RatePart> {
+  const sums = new PartSums()
+  for (const row of rows) sums.take(row)
+  return sums.rate()
 }
 
-function weightOf(rows: readonly Pick<DrawRow, 'chance'>[]): number {
-  return rows.reduce((all, { chance }) => all + 1 / chance, 0)
+/** What a share needs of its draws: how many there are, their weights, and the squares of these; of all, and of the hits. */
+interface WeightSums {
+  n: number
+  weight: number
+  squares: number
+  hits: number
+  hitWeight: number
+  hitSquares: number
+}
+const noWeights = (): WeightSums => ({ n: 0, weight: 0, squares: 0, hits: 0, hitWeight: 0, hitSquares: 0 })
+
+function addWeight(sums: WeightSums, weight: number, isHit: boolean): void {
+  sums.n++
+  sums.weight += weight
+  sums.squares += weight ** 2
+  if (!isHit) return
+  sums.hits++
+  sums.hitWeight += weight
+  sums.hitSquares += weight ** 2
+}
+
+/**
+ * A part's draws, taken in their order. Tenants of which something counts have the weight of all their draws, so that it does not
+ * matter which of them people look at first.
+ */
+class PartSums {
+  readonly #tenants = new Map<string, { readonly counted: WeightSums; all: number; isOpen: boolean }>()
+  #draws = 0
+  #unknown = 0
+  #next: string | null = null
+
+  take({ tenant, chance, differs, verdict }: RatedDraw): void {
+    const own = this.#tenants.get(tenant) ?? { counted: noWeights(), all: 0, isOpen: true }
+    this.#tenants.set(tenant, own)
+    own.all += 1 / chance
+    this.#draws++
+    if (differs === null) {
+      own.isOpen = false
+      this.#unknown++
+      this.#next ??= verdict
+    } else if (own.isOpen) addWeight(own.counted, 1 / chance, differs === 1)
+  }
+
+  rate(): Omit<DrawnRate, keyof RatePart> {
+    const whole = noWeights()
+    for (const { counted, all } of this.#tenants.values()) {
+      const standsFor = counted.n === 0 ? 0 : all / counted.weight
+      whole.n += counted.n
+      whole.hits += counted.hits
+      whole.weight += counted.weight * standsFor
+      whole.hitWeight += counted.hitWeight * standsFor
+      whole.squares += counted.squares * standsFor ** 2
+      whole.hitSquares += counted.hitSquares * standsFor ** 2
+    }
+    return {
+      counted: whole.n,
+      differing: whole.hits,
+      ...shareOf(whole),
+      waiting: this.#unknown,
+      ahead: this.#draws - whole.n - this.#unknown,
+      next: this.#next,
+    }
+  }
 }
 
 /**
@@ -102,14 +157,17 @@ function weightOf(rows: readonly Pick<DrawRow, 'chance'>[]): number {
 export function weightedShare(
   results: readonly { readonly weight: number; readonly isHit: boolean }[],
 ): Pick<DrawnRate, 'share' | 'interval' | 'effective'> {
-  const n = results.length
-  const sum = (of: (one: (typeof results)[number]) => number) => results.reduce((all, one) => all + of(one), 0)
-  const total = sum(({ weight }) => weight)
+  const sums = noWeights()
+  for (const { weight, isHit } of results) addWeight(sums, weight, isHit)
+  return shareOf(sums)
+}
+
+function shareOf({ n, weight, squares, hitWeight, hitSquares }: WeightSums) {
   if (n === 0) return { share: null, interval: { low: 0, high: 1 }, effective: 0 }
-  const share = sum(({ weight, isHit }) => (isHit ? weight : 0)) / total
-  const squares = sum(({ weight, isHit }) => (weight * (Number(isHit) - share)) ** 2)
-  const variance = n === 1 ? 0 : (squares / total ** 2) * (n / (n - 1))
-  const most = total ** 2 / sum(({ weight }) => weight ** 2)
+  const share = hitWeight / weight
+  const scattered = hitSquares * (1 - share) ** 2 + Math.max(0, squares - hitSquares) * share ** 2
+  const variance = n === 1 ? 0 : (scattered / weight ** 2) * (n / (n - 1))
+  const most = weight ** 2 / squares
   const effective = variance > 0 ? Math.min(most, (share * (1 - share)) / variance) : most
   return { share, interval: clopperPearson(share * effective, effective), effective }
 }

@@ -134,8 +134,11 @@ function median(values: readonly number[]): number {
 
 /** By subject and protocol; numbers are grouped in far less time than texts. */
 function* bySubject(said: readonly PersonNoteRow[]): Generator<[s: number, protocol: string, notes: PersonNoteRow[]]> {
-  for (const [s, all] of Map.groupBy(said, (one) => one.s))
-    for (const [protocol, notes] of Map.groupBy(all, (one) => one.protocol)) yield [s, protocol, notes]
+  for (const [s, all] of Map.groupBy(said, (one) => one.s)) {
+    const [first, ...others] = all
+    if (first !== undefined && others.length === 0) yield [s, first.protocol, all]
+    else for (const [protocol, notes] of Map.groupBy(all, (one) => one.protocol)) yield [s, protocol, notes]
+  }
 }
 
 /** Whether it was given another label, or withdrawn, by anybody but this person. */

@@ -90,6 +90,14 @@ const SOUGHT = [
   ...['decider=person3', 'decider=nobody', 'model=model-3', 'prompts=prompts7', 'fault=weather', 'label=hateful'],
   ...['label=none', 'protocol=hate', 'tenant=small1', 'contested=1', 'degraded=1', 'degraded=1&tenant=small1'],
   ...['from=2026-03-03&to=2026-03-03', 'decider=person3&tenant=small1', 'fault=weather&label=hateful'],
+  // Nothing, or hardly anything, has all of these.
+  ...['q=Bridge&tenant=small1', 'q=Polizei&tenant=small1&label=hateful', 'model=model-3&tenant=small1&label=hateful'],
+  ...[
+    'model=model-3&degraded=1',
+    'model=model-3&tenant=small1&label=none',
+    'tenant=small1&label=hateful',
+    'label=nothing',
+  ],
 ]
 const PAGES = [
   ...FILTERS.flatMap((one) => [`/review?${one}`, `/review?${one}&order=oldest`]),

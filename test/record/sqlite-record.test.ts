@@ -335,6 +335,48 @@ it('a search in some tenants’ verdicts looks at no others’, however many hav
   reads.close()
 })
 
+it('what filters ask of rulings is found without these, and in a file that has no index for it yet', async () => {
+  const path = pathOf()
+  const before = await open(path)
+  const topics = feed(before)
+  for (const [subjectId, tenant] of [
+    ['a', 'acme'],
+    ['b', 'globex'],
+    ['c', 'acme'],
+  ] as const)
+    await topics.judged({ subjectId, tenant, models: { judge: 'm1' } }, 'text')
+  await before.close()
+  const older = new DatabaseSync(path)
+  older.exec('DROP INDEX rulings_filtered; CREATE INDEX rulings_tenant ON rulings (tenant)')
+  older.close()
+  const reader = await sqliteRecordReader(path, sameThreadHalf)
+  const found = async () => {
+    const filter = { tenants: ['acme'], standing: true } as const
+    const all = [await reader.find(filter, 9), await reader.find({ ...filter, model: 'm1' }, 9)]
+    return all.map((rows) => rows.map(({ verdict }) => verdict.subjectId))
+  }
+  const wanted = [
+    ['c', 'a'],
+    ['c', 'a'],
+  ]
+  expect(await found()).toEqual(wanted)
+  const store = await open(path)
+  const db = new DatabaseSync(path, { readOnly: true })
+  const indexes = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'rulings'").all()
+  const plan = db.prepare(
+    "EXPLAIN QUERY PLAN SELECT doc FROM rulings INDEXED BY rulings_filtered WHERE rulings.tenant IN ('acme') AND rulings.label = 'x' AND rulings.degraded = 1 AND rulings.decided_at >= 1 AND rulings.doc >= 1 AND rulings.standing = 1 ORDER BY doc DESC",
+  )
+  expect(plan.all().map(({ detail }) => detail)).toEqual([
+    'SEARCH rulings USING COVERING INDEX rulings_filtered (doc>?)',
+  ])
+  db.close()
+  const names = indexes.map(({ name }) => name)
+  expect(names).toContain('rulings_filtered')
+  expect(names).not.toContain('rulings_tenant')
+  expect(await found()).toEqual(wanted)
+  await Promise.all([reader.close(), store.close()])
+})
+
 it('a file whose index was written by older rules is found by, and indexed anew by the process that writes it', async () => {
   const path = pathOf()
   const before = await open(path)

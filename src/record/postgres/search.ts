@@ -6,7 +6,7 @@ import { keysOf, unsealed } from './seals.ts'
 import { BLOCK_SPAN, indexKeyOf } from './texts.ts'
 
 /** How long a search may go on, in ms. */
-const MOST_SEARCH_MS = 500
+const MOST_SEARCH_MS = 200
 /** The newest documents of all, which are read one by one: a term that is in many of them is found without the index. */
 const WALKED = 500
 /** Blocks of the first read of the index; each further one has four times as many. */

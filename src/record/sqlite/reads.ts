@@ -12,7 +12,7 @@ import { conditionsOf, marksOf } from '../conditions.ts'
 import { gramsOf, readingsOf } from '../grams.ts'
 import { histogramOf, histogramQuery } from '../histogram.ts'
 import { type ListedRow, MOST_CANDIDATES, MOST_LEFT, type NoteRow, type RulingRow } from '../record-rows.ts'
-import { reading } from './schema.ts'
+import { FILTERED, reading } from './schema.ts'
 import { Sql } from './sql.ts'
 import { INDEX_VERSION, isFolded, tenantToken } from './text-index.ts'
 
@@ -30,7 +30,7 @@ const RULING = 'json, standing, contested, conflicting, erased, sampled'
 const LISTED = `rulings.doc, ${RULING}, subjects.tenant, kind, subjects.id AS subject, author, lang, begins AS words`
 
 /** How long a search may go on, in ms, and after how many candidates that is asked. */
-const [MOST_SEARCH_MS, LOOKS_A_TIME] = [500, 100]
+const [MOST_SEARCH_MS, LOOKS_A_TIME] = [200, 100]
 
 /** Of more, all tenants' texts are looked at. */
 const MOST_TENANTS = 50
@@ -123,17 +123,23 @@ export class RecordReads {
 
   find(filter: RecordFilter, limit: number): ListedRow[] {
     const { sql, values } = conditionsOf(filter)
-    // By the rarest that it asks for, newest first: a row that fits is not looked for among all others.
+    // By the rarest mark that it asks for, newest first; a row that fits is not looked for among whole rows.
     const [mark] = marksOf(filter)
+    const by = filter.subject === undefined && this.#hasFiltered() ? `INDEXED BY ${FILTERED}` : ''
     const wanted =
       mark === undefined
-        ? `SELECT doc FROM rulings WHERE ${sql} ORDER BY doc DESC LIMIT ?`
-        : `SELECT rulings.doc FROM marks CROSS JOIN rulings ON rulings.doc = marks.doc
+        ? `SELECT doc FROM rulings ${by} WHERE ${sql} ORDER BY doc DESC LIMIT ?`
+        : `SELECT rulings.doc FROM marks CROSS JOIN rulings ${by} ON rulings.doc = marks.doc
            WHERE marks.mark = ? AND marks.value = ? AND ${sql} ORDER BY marks.doc DESC LIMIT ?`
     return this.#sql.snapshot(() => {
       const docs = this.#sql.all<{ doc: number }>(wanted, ...(mark ?? []), ...values, limit)
       return docs.flatMap(({ doc }) => this.#listed(doc))
     })
+  }
+
+  /** In a file that its writer has not opened yet since that came, it is not there. */
+  #hasFiltered(): boolean {
+    return this.#sql.get('SELECT 1 FROM sqlite_schema WHERE name = ?', FILTERED) !== undefined
   }
 
   histogram(filter: RecordFilter, of: { width: number; most: number }): RecordHistogram {

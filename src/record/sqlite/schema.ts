@@ -10,8 +10,12 @@ import { reviewIndexes } from '../queue-filter.ts'
 /** Raised when the tables change: a file of the form before is brought forward where it lies, any other is rebuilt from the topics. */
 const FORM = 3
 const EARLIER = 2
+/** What filters ask of a ruling, in the order of documents: a million of these are read in less time than 50,000 whole rows. */
+export const FILTERED = 'rulings_filtered'
 const INDEXES = `${reviewIndexes("json_extract(json, '$.decision.by')")}
   CREATE INDEX IF NOT EXISTS rulings_protocol ON rulings (protocol);
+  CREATE INDEX IF NOT EXISTS ${FILTERED} ON rulings (doc, standing, tenant, protocol, label, degraded, decided_at);
+  DROP INDEX IF EXISTS rulings_tenant;
 `
 
 /** Images that people look at, how each wants them covered, and how many were uncovered. */
@@ -77,7 +81,6 @@ const TABLES = `
   CREATE INDEX rulings_subject ON rulings (s, protocol, number);
   CREATE INDEX rulings_label ON rulings (protocol, label);
   CREATE INDEX rulings_labelled ON rulings (label);
-  CREATE INDEX rulings_tenant ON rulings (tenant);
   CREATE INDEX rulings_unindexed ON rulings (doc) WHERE standing = 1 AND indexed = 0 AND erased = 0;
   CREATE TABLE transcripts (
     t INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, s INTEGER NOT NULL, at INTEGER NOT NULL, bare INTEGER NOT NULL,
