@@ -7,7 +7,7 @@ import { drawing, html, link, moment, NOTHING, type TemplatePart } from './view.
 
 /** Width and height in the drawing's own units: about what a phone shows at once, so that its letters stay legible there. */
 const [WIDTH, HEIGHT] = [420, 190]
-/** Of more comments the line alone is drawn; most revisions that are marked, the newest. */
+/** Of more comments the line alone is drawn, by so many of them or fewer; most revisions that are marked, the newest. */
 const [MOST_POINTS, MOST_REVISIONS] = [400, 40]
 /** Revisions that are nearer than this share of the width have one number between them. */
 const NEAR = 0.035
@@ -72,7 +72,10 @@ function options(
   marks: readonly RevisionMark[],
   { first, last }: { first: number; last: number },
 ): PlotOptions {
-  const timed = points.map((point) => ({ ...point, at: new Date(point.at) }))
+  const every = Math.ceil(points.length / MOST_POINTS)
+  const timed = points
+    .filter((_, nth) => nth % every === 0 || nth === points.length - 1)
+    .map((point) => ({ ...point, at: new Date(point.at) }))
   const steps = [...timed, { ...(timed.at(-1) ?? { score: 0, mean: 0 }), at: new Date(last) }]
   const rules = marks.map(({ at, verdict }) => ({ at: new Date(at), number: String(verdict.revision) }))
   const apart = rules.filter(({ at }, nth) => {
@@ -92,7 +95,7 @@ function options(
       ruleX(rules, { x: 'at', strokeDasharray: '3 3' }),
       text(apart, { x: 'at', text: 'number', frameAnchor: 'top', dy: -14 }),
       lineY(steps, { x: 'at', y: 'mean', curve: 'step-after', strokeWidth: 2 }),
-      ...(timed.length > MOST_POINTS ? [] : [dot(timed, { x: 'at', y: 'score', r: 2.5 })]),
+      ...(every > 1 ? [] : [dot(timed, { x: 'at', y: 'score', r: 2.5 })]),
     ],
   }
 }

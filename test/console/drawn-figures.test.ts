@@ -49,6 +49,29 @@ it('draws how the comments’ stance grew, with each revision, and says the same
   expect(parseHTML(file.text).document.querySelectorAll('svg style').length).toBe(0)
 })
 
+it('draws the line of a large thread alone, by as many points as can be told apart, and to its end', async () => {
+  const console = await aConsole()
+  const scores = Array.from({ length: 2_000 }, (_, n) => Math.sin(n))
+  const comments = scores.map((_, n) => ({ id: `c${n}`, text: 'reply' }))
+  const answer = { scores: scores.map((score, n) => ({ comment: n + 1, reason: '', score })) }
+  await console.judged({
+    verdict: {
+      timing: { createdAt: at(0), receivedAt: at(0), openedAt: at(60), decidedAt: at(60), modelMs: 0, overheadMs: 0 },
+    },
+    comments,
+    turns: [aTurn('stance', 'scorer', answer, { about: comments.map(({ id }) => id) })],
+  })
+  const { text } = await console.page('/verdict?id=rumor~p~r1', await console.signedIn())
+  const figure = parseHTML(text).document.querySelector('.stance')
+  expect(figure?.getAttribute('aria-label')).toContain('2000 comments')
+  expect(figure?.querySelectorAll('circle').length).toBe(0)
+  const line =
+    [...(figure?.querySelectorAll('path[fill=none], [fill=none] > path') ?? [])].at(-1)?.getAttribute('d') ?? ''
+  // Two strokes a step.
+  expect(line.split('L').length).toBeGreaterThan(600)
+  expect(line.split('L').length).toBeLessThan(900)
+})
+
 it('draws no stance of a thread in which fewer than two comments were scored', async () => {
   const console = await aConsole()
   await console.judged({
