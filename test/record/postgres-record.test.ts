@@ -495,6 +495,30 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     await queue.close()
   })
 
+  it('shows how people decide, and no notes, while a process of an earlier version keeps it', async () => {
+    const address = addressOf()
+    const store = await open(address)
+    const decision = { subjectId: 'p', protocol: 'rumor', against: 1, label: 'rumor', why: 'w', by: 'ann', at: at(1) }
+    await feed(store).judged(
+      { decidedBy: 'human', decision: { by: 'ann', against: null, of: '0@0' }, revision: 2 },
+      'x',
+    )
+    await feed(store).send('decisions', 'p', decision)
+    await store.close()
+    const db = database(address, 2)
+    for (const statement of ['ALTER TABLE said DROP COLUMN seconds', 'DROP TABLE notes', 'DROP TABLE views'])
+      await db.run(statement)
+    const queue = reviewReservations(db, { costs: {}, ownCaseAfter: DAY })
+    const people = await queue.peopleQuality({ since: 0, until: Date.parse(at(9)) }, undefined)
+    expect(people.map(({ by, decisions }) => [by, decisions])).toEqual([['ann', 1]])
+    const beside = reviewPictures(db)
+    expect([
+      await beside.notesOf({ tenant: 'default', kind: 'post', postId: 'p' }),
+      await beside.viewsOf('ann'),
+    ]).toEqual([[], []])
+    await db.close()
+  })
+
   it('of another version says what to do', async () => {
     const address = addressOf()
     await (await open(address)).close()

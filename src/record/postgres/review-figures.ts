@@ -3,6 +3,7 @@ import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf, SAID_SINCE }
 import { DECIDERS } from '../queue-filter.ts'
 import type { Database } from './connection.ts'
 import { drawnRatesIn } from './draws.ts'
+import { IS_TIMED } from './schema.ts'
 
 /** What the record shows of machines and people as a whole. */
 export function reviewFigures(db: Database): Pick<ReviewQueue, 'drawnRates' | 'peopleQuality' | 'deciders'> {
@@ -21,8 +22,10 @@ async function peopleQualityIn(
 ): Promise<PersonQuality[]> {
   const { sql: fits, values } = peopleQuery(tenants)
   return db.snapshot(async (sql) => {
+    // A process of an earlier version may keep the record yet.
+    const seconds = (await sql.rows(IS_TIMED)).length > 0 ? 'seconds' : 'NULL AS seconds'
     const said = await sql.rows<PersonNoteRow>(
-      `SELECT s, protocol, said.by, at, label, against, opinion, seconds FROM said WHERE ${fits} ORDER BY at, n`,
+      `SELECT s, protocol, said.by, at, label, against, opinion, ${seconds} FROM said WHERE ${fits} ORDER BY at, n`,
       since,
       ...values,
     )

@@ -180,14 +180,15 @@ export async function prepared(db: Database, schema: string, drawKey: string | u
   return metaOf(db, schema)
 }
 
+/** A row if what people say comes with how long they took. */
+export const IS_TIMED = "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('said') AND attname = 'seconds'"
+
 /** Makes what is there beside tables of an earlier version. */
 async function laidBeside(sql: Sql): Promise<void> {
   await statements(sql, LEDGER + INDEXES + NOTED)
-  const [made] = await sql.rows(
-    "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('said') AND attname = 'seconds'",
-  )
+  const [timed] = await sql.rows(IS_TIMED)
   // It waits for all who read the table, and all who come later wait for it: done once, and not at each start.
-  if (made === undefined) await sql.run('ALTER TABLE said ADD COLUMN seconds bigint')
+  if (timed === undefined) await sql.run('ALTER TABLE said ADD COLUMN seconds bigint')
 }
 
 async function statements(sql: Sql, all: string): Promise<void> {
