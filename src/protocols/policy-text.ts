@@ -129,6 +129,7 @@ class PolicyReader {
   #headings: Heading[] = []
   /** The clause that lines belong to, and the list of it. */
   #clause: DraftClause | null = null
+  #clauseLevel = 0
   #list: 'covers' | 'excludes' | 'examples' | null = null
   /** The list of the item that the line before is of. */
   #points: string[] | null = null
@@ -159,15 +160,18 @@ class PolicyReader {
     this.#headings = this.#headings.filter((one) => one.level < level)
     const list = LISTS.find(([, heading]) => heading.test(words))
     const head = clauseHead(words)
-    // "Exceptions" beneath a clause is a list of it; elsewhere it is a section.
-    if (head === null && list !== undefined && this.#clause !== null && level > levelIn(this.#headings)) {
+    // "Exceptions" beneath a clause is a list of it; elsewhere it is a section. All lines in bold are of one level.
+    const isBeneath = level > this.#clauseLevel || level === BOLD
+    if (head === null && list !== undefined && this.#clause !== null && isBeneath) {
       this.#list = list[0]
       return
     }
     const dropped = ABOUT_ANSWERS.test(words)
     this.#headings.push({ level, text: words, allows: allowsIn(words, head), dropped })
-    if (head !== null) this.#begin(head, line)
-    else {
+    if (head !== null) {
+      this.#begin(head, line)
+      this.#clauseLevel = level
+    } else {
       this.#clause = null
       this.#list = null
       if (dropped) this.#leave(words, line)
@@ -257,12 +261,9 @@ function allowsIn(words: string, head: ClauseHead | null): boolean | null {
 function levelOf(raw: string): number {
   const marks = /^ {0,3}(#{1,6})\s+\S/.exec(raw)?.[1]
   if (marks !== undefined) return marks.length
-  return /^\*\*[^*]+\*\*:?\s*$/.test(raw) ? 7 : 0
+  return /^\*\*[^*]+\*\*:?\s*$/.test(raw) ? BOLD : 0
 }
-
-function levelIn(headings: readonly Heading[]): number {
-  return headings.at(-1)?.level ?? 0
-}
+const BOLD = 7
 
 function clauseHead(words: string): ClauseHead | null {
   const first = ID_FIRST.exec(words)

@@ -127,6 +127,17 @@ They are explained.
     })
   })
 
+  test('has exceptions of one clause beneath it, and those of all in a section of their own', () => {
+    const policy = read(
+      '# Forbidden\n## H1 Threats\n### Exceptions\n- news\n## H2 Slurs\n- slurs\n## Exceptions\n- satire\n',
+    )
+    expect(policy.clauses.map(({ id, excludes }) => [id, excludes])).toEqual([
+      ['H1', ['news']],
+      ['H2', []],
+    ])
+    expect(policy.general).toEqual(['Exceptions: satire'])
+  })
+
   test('has clauses in no code, and in no comment', () => {
     expect(ids(read('## H1 Threats\n```\n## H2 Code\n```\n<!--\n## H3 Gone\n-->\n- threats\n'))).toEqual(['H1'])
   })
