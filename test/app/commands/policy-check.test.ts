@@ -74,6 +74,13 @@ describe('gavel policy check', () => {
     )
   })
 
+  test('names a protocol that judges by no policy', async () => {
+    const file = fileOf('---\nprotocols: [hate, saftey, rumor]\n---\n## H1 A\n')
+    await expect(check(file)).rejects.toThrow(
+      /mine\.md: protocols: saftey, rumor: only hate and safety judge by a policy$/,
+    )
+  })
+
   test('reads no more of a policy of a megabyte than shows that it is one, and says so in one line', async () => {
     await expect(check(fileOf(`## H1 A\n${'a'.repeat(1_048_576)}`))).rejects.toThrow(
       /^[^\n]*has more than 65536 bytes$/,

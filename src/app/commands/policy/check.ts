@@ -62,10 +62,13 @@ function checked(file: string, settings: Settings, protocol: string | undefined)
     const policy = readPolicy(file, source)
     const { name, version, hash, tenant, language, leftOut } = policy
     const tokens = estimateTokens(renderPolicy(policy))
-    const kinds = PROTOCOLS.filter(
-      ({ name: one, policyQuestions }) =>
-        policyQuestions !== undefined &&
-        (protocol === undefined ? (policy.protocols?.includes(one) ?? true) : one === protocol),
+    const judging = PROTOCOLS.filter(({ policyQuestions }) => policyQuestions !== undefined)
+    const names = judging.map(({ name: one }) => one)
+    const unknown = policy.protocols?.filter((one) => !names.includes(one)) ?? []
+    if (unknown.length > 0)
+      throw new Error(`${file}: protocols: ${unknown.join(', ')}: only ${names.join(' and ')} judge by a policy`)
+    const kinds = judging.filter(({ name: one }) =>
+      protocol === undefined ? (policy.protocols?.includes(one) ?? true) : one === protocol,
     )
     return {
       file,
