@@ -22,11 +22,13 @@ import { latexTable } from '../../evaluation/report/latex.ts'
 import { comparisonTable, markdownReport } from '../../evaluation/report/markdown.ts'
 import { savingsTables } from '../../evaluation/report/savings-table.ts'
 import { tidyColumns, tidyTable } from '../../evaluation/report/tidy.ts'
+import type { Obedience } from '../../evaluation/steering/obedience.ts'
 import { isUnanswered } from '../../evaluation/unanswered.ts'
 import { dataSet } from './data-sets.ts'
 import { comparedWith, type DataComparison, readBaseline } from './earlier-evaluation.ts'
 import { judgeTable } from './judge-table.ts'
 import { EVAL_OPTIONS, type EvalOptions } from './options.ts'
+import { printObedience, steered } from './steering.ts'
 import {
   changedTable,
   type FilePlan,
@@ -42,6 +44,8 @@ export interface EvaluationResult {
   /** Null where only the cost of a change of settings was asked for. */
   readonly evaluation: Evaluation | null
   readonly compared: readonly DataComparison[]
+  /** Of `--steer`, in place of an evaluation. */
+  readonly obedience?: Obedience
 }
 
 /** `gavel eval`: how good verdicts are, by people's labels, beside what a debate must beat. */
@@ -63,6 +67,12 @@ export const command: Command<EvalOptions, EvaluationResult> = {
       options.whatIf === undefined ? invocation.settings() : loadSettings(invocation.environment, options.whatIf),
       options,
     )
+    if (options.steer === true) {
+      const [data] = given
+      if (options.protocol === undefined || data?.format !== 'hatecheck' || given.length !== 1)
+        return misused('--steer needs --protocol, and one --data FILE --format hatecheck')
+      return { evaluation: null, compared: [], obedience: await steered(settings, options.protocol, data, invocation) }
+    }
     const planned =
       options.preset === undefined
         ? ownTableOf(settings, options, given)
@@ -84,7 +94,8 @@ export const command: Command<EvalOptions, EvaluationResult> = {
     }
     return { evaluation, compared }
   },
-  print({ evaluation, compared }, { options, json, terminal }) {
+  print({ evaluation, compared, obedience }, { options, json, terminal }) {
+    if (obedience !== undefined) return printObedience(obedience, { json, terminal })
     if (evaluation === null) return
     printEvaluation(evaluation, compared, { json, terminal })
     if (isUnanswered(evaluation.table.flatMap(({ outcomes }) => outcomes)))

@@ -39,6 +39,7 @@ export interface EvalOptions extends OwnReading {
   readonly margin: number
   readonly keepNearDuplicates?: boolean
   readonly texts?: boolean
+  readonly steer?: boolean
 }
 
 /** One name in the place of another: the model of a paper's, the label of a file's; or a row and its file. */
@@ -116,5 +117,21 @@ export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--margin <points>', 'with --against: tolerate changes of up to this many points of accuracy')
     .default(3)
     .argParser(notNegative),
+  new Option(
+    '--steer',
+    'how often verdicts follow contradictory policies about the texts of a HateCheck file',
+  ).conflicts([
+    'preset',
+    'only',
+    'predictions',
+    'repeat',
+    'rows',
+    'balanced',
+    'split',
+    'report',
+    'whatIf',
+    'against',
+    'texts',
+  ]),
   new Option('--keep-near-duplicates', 'allow near-duplicates of a text among its examples from the shelves'),
 ]
