@@ -36,8 +36,8 @@ export function deliveriesOf(
         const bodyOf = (data: string) =>
           `{"type":"${type}","timestamp":${JSON.stringify(timing.decidedAt)},"data":${data}}`
         const body = bodyOf(json)
-        // A person's reason is theirs, and a retraction has no words.
-        const quotes = !retracts && verdict.decidedBy !== 'human'
+        // A person's reason is theirs, unless they cite the subject's words beside it; a retraction has no words.
+        const quotes = !retracts && (verdict.decidedBy !== 'human' || verdict.clauses !== undefined)
         return {
           hook: name,
           verdictId,

@@ -207,13 +207,15 @@ describe('verdicts', () => {
     expect(JSON.parse(one?.body ?? '')).toMatchObject({ type: 'verdict.retracted', data: { label: null } })
   })
 
-  test('have a form without words that may quote their subject, where these are a model’s', () => {
+  test('have a form without words that quote their subject', () => {
     const bareOf = (change: Parameters<typeof aVerdict>[1]) => {
       const [one] = deliveriesOf({ all: hook() }, [of({ rationale: 'as c1 says', ...change })])
       return JSON.parse(one?.bare ?? '').data
     }
     expect(bareOf({})).toMatchObject({ label: 'hate', rationale: '', evidence: { support: [], oppose: [] } })
     expect(bareOf({ decidedBy: 'human' })).toMatchObject({ rationale: 'as c1 says' })
+    const clauses = [{ id: 'H1', quote: 'they are vermin' }]
+    for (const decidedBy of ['judge', 'human']) expect(bareOf({ decidedBy, clauses }).clauses).toEqual([{ id: 'H1' }])
   })
 
   test('are sent as they are on the topic, byte for byte', () => {
