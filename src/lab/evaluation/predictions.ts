@@ -28,7 +28,7 @@ const line = z.looseObject({
 /**
  * Reads another system's predictions: JSON Lines or a table with `id`, and `label`, `scores` by aspect or columns of the aspects'
  * names; `confidence` where it has one. Lines that can't be read are reported to `bad`. Throws an `OperatorError` at a label that the
- * protocol lacks, at an id that stands twice, and where nothing is predicted.
+ * protocol lacks, at an id that stands twice, and where no line has a label or a score.
  */
 export async function readPredictions(
   file: string,
@@ -62,7 +62,11 @@ export async function readPredictions(
     })
     predictions.set(id, { label: said, scores: Object.fromEntries(columns), confidence: confidence ?? null })
   }
-  if (predictions.size === 0) throw new OperatorError(`${file} predicts nothing.`)
+  const isSaid = ({ label, scores: given }: Prediction) => label !== null || Object.keys(given).length > 0
+  if (![...predictions.values()].some(isSaid))
+    throw new OperatorError(
+      `${file} predicts nothing: no line has ${labels.length > 0 ? 'a label' : `a score of ${Object.keys(scales).join(', ')}`}.`,
+    )
   return predictions
 }
 

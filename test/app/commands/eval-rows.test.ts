@@ -65,6 +65,10 @@ it('what predicts none of the items, an odd label, an id twice or a row that no 
   expect((await evaluated([...HATE, '--predictions', `Guard=${twice}`])).said).toContain(
     `${twice}:2 predicts p0 a second time.`,
   )
+  const misnamed = fileOf('misnamed.csv', ['id,prediction', 'p0,hate'])
+  expect((await evaluated([...HATE, '--predictions', `Guard=${misnamed}`])).said).toContain(
+    `${misnamed} predicts nothing: no line has a label.`,
+  )
   const paper = [
     '--preset',
     'aetheria-table-2',
