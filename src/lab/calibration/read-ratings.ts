@@ -14,7 +14,7 @@ const ratedLine = z.object({
   hateSpeech: z.string().regex(/\S/),
   text: z.string().regex(/\S/),
   unit: z.string().nullish(),
-  split: z.string().nullish(),
+  split: z.union([z.string(), z.number()]).transform(String).nullish(),
   ratings: z.record(z.string(), z.unknown()),
 })
 /** One rater's number, or several raters'. */
@@ -105,7 +105,7 @@ export async function readRatings(
     throw new OperatorError(
       `${file} has no rating of ${aspect.name} on its scale, ${aspect.lowest} to ${aspect.highest}: all ${leftOut} are missing or outside it.`,
     )
-  if (items.size === 0 && splits.size > 0)
+  if (items.size === 0 && unrated === 0 && splits.size > 0)
     throw new OperatorError(
       `${file} has no rating in the split ${only.split}; its splits are ${[...splits].slice(0, MOST_SPLITS).join(', ')}.`,
     )

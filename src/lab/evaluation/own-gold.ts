@@ -20,12 +20,13 @@ const labelled = z.object({
   id: z.union([z.string(), z.number()]).transform(String),
   text: z.string().nullish(),
   hateSpeech: z.string().nullish(),
-  reference: z.string().nullish(),
+  // What a file may have for itself.
+  reference: z.string().nullish().catch(null),
   label: label.nullish(),
   labels: z.array(label).nullish(),
   ratings: z.record(z.string(), z.union([rating.transform((one) => [one]), z.array(rating)])).nullish(),
   unit: z.string().nullish(),
-  split: z.string().nullish(),
+  split: z.union([z.string(), z.number()]).transform(String).nullish(),
   slices: z.record(z.string(), z.string()).nullish(),
   lang: z.string().nullish(),
 })

@@ -91,6 +91,10 @@ describe('ratings', () => {
     expect(await ids({ split: 'dev', size: 10, seed: '2' })).not.toEqual(ten)
     await expect(read(all, { size: 41 })).rejects.toThrow('--size 41 is more than the 40 ratings.')
     await expect(read(all, { split: 'val' })).rejects.toThrow(/no rating in the split val; its splits are dev, test\./)
+    const folds = [line('a', { split: 1 }), line('b', { split: 2, ratings: { tone: 3 } })]
+    expect(await ids({}, folds)).toEqual(['a'])
+    expect(await ids({ split: '1' }, folds)).toEqual(['a'])
+    await expect(read(folds, { split: '2' })).rejects.toThrow(/no rating of relevance; it rates tone\./)
   })
 
   it('of very many values have no alpha: a slider’s would take hours', async () => {

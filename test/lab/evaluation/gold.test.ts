@@ -357,6 +357,13 @@ describe('ratings of replies to hate speech', () => {
   })
 })
 
+it('labels are read beside a reference that is no text, and a split that is a number', async () => {
+  const file = fileOf({ id: 'a', text: 'x', label: 'hate', reference: ['y', 'z'], split: 3 })
+  const { items, bad } = await gold(file, 'gavel', 'hate')
+  expect(items.map(({ label, split }) => [label, split])).toEqual([['hate', '3']])
+  expect(bad).toEqual([])
+})
+
 describe('people’s own tables', () => {
   const hate = (file: string, options: GoldOptions = {}) => gold(file, 'gavel', 'hate', options)
 
