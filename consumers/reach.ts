@@ -18,6 +18,8 @@ interface ReachContext {
   readonly limits: ReadLimits
   /** How long a reach is remembered for a post that has not come yet, in ms. */
   readonly keepMs: number
+  /** Bytes that a tenant may hold with that; null: no limit. */
+  readonly mostHeld: () => number | null
   readonly clock: Clock
   readonly report: Report
 }
@@ -52,14 +54,15 @@ async function handleReach(
   { topic, messages }: MessageBatch,
   heartbeat: Heartbeat,
 ): Promise<void> {
-  const { threads, outbox, keepMs, report } = context
+  const { threads, outbox, keepMs, mostHeld, clock, report } = context
   for (let at = 0; at < messages.length; at += HANDLED_AT_ONCE) {
     const { valid, invalid } = parseMessages({ schema: message }, context, messages.slice(at, at + HANDLED_AT_ONCE))
     let outcomes: readonly Outcome[] = []
     await store.untilStored(async () => {
+      const within = { keepMs, now: clock(), most: mostHeld() }
       outcomes = await Promise.all(
         valid.map(({ message: { tenant, postId, reach } }) =>
-          threads.raiseReach({ tenant, postId, kind: 'post' }, aheadByReach(reach), keepMs),
+          threads.raiseReach({ tenant, postId, kind: 'post' }, aheadByReach(reach), within),
         ),
       )
       if (invalid.length > 0)

@@ -24,6 +24,6 @@ export async function raiseReachAgain(run: RecoveryRun, touched: ReadonlyMap<str
     if (isWanted && reach > (reached.get(key)?.reach ?? 0)) reached.set(key, { ref, reach })
   })
   await sideBySide(run, [...reached.values()], topics.reach, async ({ ref, reach }) => {
-    await threads.raiseReach(ref, aheadByReach(reach), orphanWait)
+    await threads.raiseReach(ref, aheadByReach(reach), { keepMs: orphanWait, now: clock() })
   })
 }

@@ -259,7 +259,7 @@ const OTHER_TOPICS: readonly Way[] = [
     async make(count) {
       const { threads, outbox } = memoryStores(() => T0)
       const { give, ...reading } = batchReader()
-      await reachConsumer({ ...CONSUMED, ...reading, threads, outbox, keepMs: HOUR }).start()
+      await reachConsumer({ ...CONSUMED, ...reading, threads, outbox, keepMs: HOUR, mostHeld: () => null }).start()
       const values = times(count, (nth) => json({ postId: `p${nth}`, reach: nth, at: AT }))
       return () => give(values)
     },

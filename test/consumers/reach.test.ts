@@ -16,6 +16,7 @@ async function orderAfter(...values: readonly unknown[]) {
     outbox,
     limits: { maxMessageBytes: 1 << 20, maxAhead: 5 * MINUTE },
     keepMs: HOUR,
+    mostHeld: () => null,
     clock: () => T0,
     report: (name, event) => {
       if (name === 'messages:settled' && 'count' in event && 'outcome' in event)

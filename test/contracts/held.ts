@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Comment, Post } from '../../src/contracts/facts/thread.ts'
-import { ARRIVAL, originOf, postOf, RULES, retractionOf, said, T0, thread, unsaid } from './samples.ts'
+import { ARRIVAL, HOUR, originOf, postOf, RULES, retractionOf, said, T0, thread, unsaid } from './samples.ts'
 import {
   concludeCase,
   hookVerdicts,
@@ -72,6 +72,22 @@ export function heldContract(name: string, make: MakeStores): void {
       await say([said('c2')])
       await put(post, { judges: 0 })
       expect(await held()).toBe(1_000 + bytes(post) + commentBytes(said('c2').comment))
+    })
+
+    it('has how far posts reach that have not come, until they come or it is forgotten, and no more than they may hold', async () => {
+      const raise = (id: string, reach: number, most: number | null = null) =>
+        stores.threads.raiseReach(thread(id, 'acme'), reach, { keepMs: HOUR, now: T0, most })
+      const each = 500 + 3 * 'p1'.length
+      expect([await raise('p1', 5), await raise('p1', 9), await raise('p2', 5)]).toEqual(Array(3).fill('updated'))
+      expect(await held()).toBe(2 * each)
+      expect(await raise('p3', 5, 3 * each - 1)).toBe('late')
+      expect(await raise('p2', 6, 0)).toBe('updated')
+      expect(await held()).toBe(2 * each)
+      await put(post)
+      const whole = each + 1_000 + 2 * bytes(post)
+      expect([await held(), await raise('p1', 99, 0)]).toEqual([whole, 'updated'])
+      expect(await held()).toBe(whole)
+      expect(await stores.threads.heldBy('acme', T0 + HOUR)).toBe(whole - each)
     })
 
     it('has nothing of a post that nobody judges, nor of its comments', async () => {

@@ -908,9 +908,9 @@ export function threadStoreContract(name: string, make: MakeStores): void {
           await put(early, T0, 5)
           await put(wide, T0 + 1)
           const before = await readThread(stores, wide)
-          expect(await stores.threads.raiseReach(wide, aheadByReach(6), HOUR)).toBe('updated')
+          expect(await stores.threads.raiseReach(wide, aheadByReach(6), { keepMs: HOUR, now: T0 })).toBe('updated')
           expect(await order()).toEqual([wide, early])
-          expect(await stores.threads.raiseReach(wide, aheadByReach(2), HOUR)).toBe('duplicate')
+          expect(await stores.threads.raiseReach(wide, aheadByReach(2), { keepMs: HOUR, now: T0 })).toBe('duplicate')
           expect(await put(wide, T0 + 2, 1)).toBe('duplicate')
           expect(await order(), 'a lower reach').toEqual([wide, early])
           const { post: _, ...state } = await readThread(stores, wide)
@@ -920,8 +920,8 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         })
 
         it('a post whose reach was said before it came', async () => {
-          expect(await stores.threads.raiseReach(wide, aheadByReach(50), HOUR)).toBe('updated')
-          expect(await stores.threads.raiseReach(wide, aheadByReach(50), HOUR)).toBe('duplicate')
+          expect(await stores.threads.raiseReach(wide, aheadByReach(50), { keepMs: HOUR, now: T0 })).toBe('updated')
+          expect(await stores.threads.raiseReach(wide, aheadByReach(50), { keepMs: HOUR, now: T0 })).toBe('duplicate')
           expect(await stores.threads.read(wide)).toBeNull()
           await put(early, T0, 5)
           await put(wide, T0 + 1)
@@ -931,7 +931,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         it('no post that was deleted', async () => {
           await put(wide, T0)
           await stores.threads.deletePost(wide, retractionOf(wide))
-          expect(await stores.threads.raiseReach(wide, aheadByReach(50), HOUR)).toBe('deleted')
+          expect(await stores.threads.raiseReach(wide, aheadByReach(50), { keepMs: HOUR, now: T0 })).toBe('deleted')
           expect(await order()).toEqual([])
         })
 

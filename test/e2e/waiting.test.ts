@@ -21,7 +21,7 @@ const CREATED = '2026-01-01T10:00:00Z'
 const TENANTS = ['acme', 'other'] as const
 
 const folder = ownFolder('waiting')
-const test = onServers({ latencyMs: LATENCY_MS }, 'memory')
+const test = onServers({ latencyMs: LATENCY_MS }, IN_PROOF ? 'shared' : 'memory')
 
 const portOf = (door: Service) => {
   const line = door.log.find((one) => one.includes('"door:opened"'))

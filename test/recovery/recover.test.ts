@@ -183,11 +183,17 @@ describe('a recovery', () => {
     put('reach', { postId: 'b' })
     await recoverStore(runOf())
     const ahead = await Promise.all(
-      ['a', 'b', 'c'].map((id) => stores.threads.raiseReach(thread(id), aheadByReach(5_000), HOUR)),
+      ['a', 'b', 'c'].map((id) =>
+        stores.threads.raiseReach(thread(id), aheadByReach(5_000), { keepMs: HOUR, now: T0 }),
+      ),
     )
     expect(ahead).toEqual(['updated', 'updated', 'duplicate'])
-    expect(await stores.threads.raiseReach(thread('coming'), aheadByReach(2_000), HOUR)).toBe('duplicate')
-    expect(await stores.threads.raiseReach(thread('forgotten'), aheadByReach(9), HOUR)).toBe('updated')
+    expect(await stores.threads.raiseReach(thread('coming'), aheadByReach(2_000), { keepMs: HOUR, now: T0 })).toBe(
+      'duplicate',
+    )
+    expect(await stores.threads.raiseReach(thread('forgotten'), aheadByReach(9), { keepMs: HOUR, now: T0 })).toBe(
+      'updated',
+    )
   })
 
   describe('of what people decided', () => {

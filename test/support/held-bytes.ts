@@ -14,6 +14,8 @@ async function bytesOf(client: Redis, keys: Keys, member: string): Promise<numbe
   const sum = (some: readonly number[]) => some.reduce((all, size) => all + size, 0)
   const [post, counted] = await client.hmget(keys.thread(member), 'post', 'held')
   const judges = (counted ?? '').split(' ')[3]
+  const early = await client.get(keys.early(member))
+  const reach = early === null ? 0 : 500 + 3 * Buffer.byteLength(member.slice(member.indexOf(':') + 1))
   const [said, origins, images] = await Promise.all([
     sizes(keys.comments(member)),
     sizes(keys.orphans(member)),
@@ -21,5 +23,5 @@ async function bytesOf(client: Redis, keys: Keys, member: string): Promise<numbe
   ])
   const words = Buffer.byteLength(post ?? '') + sum(said) + 200 * said.length
   const isEmpty = words + origins.length === 0
-  return isEmpty ? 0 : 1_000 + (1 + Number(judges ?? 0)) * words + sum(origins) + sum(images)
+  return reach + (isEmpty ? 0 : 1_000 + (1 + Number(judges ?? 0)) * words + sum(origins) + sum(images))
 }

@@ -224,9 +224,10 @@ export type OpenerLoop = ReturnType<typeof openerOf>
 /** Reads how far posts reach. */
 export function reachPart(
   settings: Settings,
-  parts: Pick<ServiceParts, 'redis' | 'kafka' | 'topics' | 'watch' | 'clock' | 'report'>,
+  parts: Pick<ServiceParts, 'redis' | 'kafka' | 'topics' | 'watch' | 'clock' | 'report'> &
+    Pick<Parameters<typeof intakePart>[1], 'mostKept'>,
 ) {
-  const { redis, kafka, topics, watch, clock, report } = parts
+  const { redis, kafka, topics, watch, mostKept, clock, report } = parts
   return closable(async (keep) => {
     const reading = { ...settings.kafka, group: groupsOf(settings).reach, topics: [topics.reach] }
     const consumer = reachConsumer({
@@ -234,6 +235,7 @@ export function reachPart(
       outbox: redis.outbox,
       limits: settings.intake,
       keepMs: settings.threads.orphanWait,
+      mostHeld: () => (watch.isScarce ? mostKept() : null),
       clock,
       report,
       store: watch,

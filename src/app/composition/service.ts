@@ -227,7 +227,7 @@ async function assemble(
   const store = [watch.pressure, redisSettings.pressure]
   const signals = backlogSignals({ countDue: opener.countDue, outbox, store, clock, settings: settings.intake })
   if (roles.includes('intake')) {
-    keep(await reachPart(settings, { redis, kafka, topics, watch, clock, report }))
+    keep(await reachPart(settings, { redis, kafka, topics, watch, mostKept, clock, report }))
     keep(await decisionsPart(settings, { redis, kafka, topics, protocols, routes, watch, clock, report }))
     const subjects = { threads, cases, queues, protocols, routes, outbox, memo, samplingRank, links: redis.links }
     const reading = { kafka, topics, marks, opener, watch, signals, mostKept, loops, clock, report }

@@ -237,9 +237,14 @@ export interface ThreadStore {
   putPost(ref: ThreadRef, post: Post, put: Arrival, rules: ThreadRules, most?: number | null): Promise<KeepingOutcome>
   /**
    * A post has reached more people: among its tenant's due threads it counts as so many ms older (`reachAhead` of `Arrival`).
-   * Less than is known changes nothing. It is no edit; and it is remembered for `keepMs` for a post that has not come yet.
+   * Less than is known changes nothing. It is no edit; and it is remembered for `keepMs` for a post that has not come yet, unless its
+   * tenant would hold more than `most` bytes then (`late`).
    */
-  raiseReach(ref: ThreadRef, reachAhead: number, keepMs: number): Promise<Outcome>
+  raiseReach(
+    ref: ThreadRef,
+    reachAhead: number,
+    within: { readonly keepMs: number; readonly now: number; readonly most?: number | null },
+  ): Promise<Outcome>
   /**
    * Outcomes in the order of `changes`. A comment in a forgotten thread is `late`, and nothing of it is kept. `most` is as for a post;
    * deletions are never refused.

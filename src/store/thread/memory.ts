@@ -1,5 +1,6 @@
 import { charactersIn } from '../../contracts/facts/characters-in.ts'
 import { setAside } from '../../contracts/facts/kept-image.ts'
+import type { Outcome } from '../../contracts/facts/messages.ts'
 import { classOf } from '../../contracts/facts/service-class.ts'
 import { shareOf } from '../../contracts/facts/share.ts'
 import { COMMENT_CHARACTERS, type ThreadRef } from '../../contracts/facts/thread.ts'
@@ -47,8 +48,7 @@ export function memoryThreads(
   const requests = new Map<string, Map<string, ThreadRef>>()
   const replies = new Map<string, Map<string, ThreadRef>>()
   const paused = new Set<string>()
-  /** How far posts reach that have not come yet. */
-  const early = new Map<string, number>()
+  const early = earlyReach(kept)
   /** By protocol (paused, or off in some process): the threads that wait for it. */
   const dormant = new Map<string, Map<string, ThreadRef>>()
 
@@ -63,23 +63,20 @@ export function memoryThreads(
   const store: ThreadStore = {
     ...memoryRequests({ threads, requests, answers, webhooks, kept, withdrawCase }),
     async putPost(ref, post, arrival, rules, most = null) {
-      const said = Math.max(arrival.reachAhead ?? 0, early.get(nameOf(ref)) ?? 0)
+      const said = Math.max(arrival.reachAhead ?? 0, early.of(ref))
       const put = {
         post,
         arrival: { ...arrival, reachAhead: said },
         most: mostOf({ threads, kept }, ref, most, arrival.now),
       }
       const outcome = threads.step(ref, (thread) => takePost(thread, put, rules))
-      if (outcome === 'judged') early.delete(nameOf(ref))
+      if (outcome === 'judged') early.forget(ref)
       if (outcome === 'updated') askAboutEdit(threads, entries, ref, arrival.now)
       return outcome
     },
-    async raiseReach(ref, reachAhead) {
+    async raiseReach(ref, reachAhead, within) {
       const outcome = threads.step(ref, (thread) => raiseReach(thread, reachAhead))
-      if (outcome !== 'early') return outcome
-      const known = early.get(nameOf(ref)) ?? 0
-      early.set(nameOf(ref), Math.max(known, reachAhead))
-      return reachAhead > known ? 'updated' : 'duplicate'
+      return outcome === 'early' ? early.raise(ref, reachAhead, within) : outcome
     },
     async putComments(ref, changes, now, rules, most = null) {
       const change = { changes, now, most: mostOf({ threads, kept }, ref, most, now) }
@@ -194,6 +191,27 @@ export function memoryThreads(
 function readFrom(threads: ThreadTable, ref: ThreadRef): ThreadState | null {
   const thread = threads.find(ref)
   return thread === null ? null : stateOf(thread)
+}
+
+/** How far posts reach that have not come yet. */
+function earlyReach(kept: KeptBytes) {
+  const known = new Map<string, number>()
+  const partOf = (ref: ThreadRef) => `reach ${nameOf(ref)}`
+  return {
+    of: (ref: ThreadRef) => known.get(nameOf(ref)) ?? 0,
+    raise(ref: ThreadRef, to: number, { keepMs, now, most = null }: Parameters<ThreadStore['raiseReach']>[2]): Outcome {
+      const before = known.get(nameOf(ref))
+      if (to <= (before ?? 0)) return 'duplicate'
+      const bytes = 500 + 3 * Buffer.byteLength(ref.postId)
+      if (before === undefined && most !== null && kept.sum(ref.tenant, now) + bytes > most) return 'late'
+      known.set(nameOf(ref), to)
+      kept.set(ref.tenant, partOf(ref), bytes, now + keepMs)
+      return 'updated'
+    },
+    forget(ref: ThreadRef): void {
+      if (known.delete(nameOf(ref))) kept.forget(ref.tenant, partOf(ref))
+    },
+  }
 }
 
 /** How many threads of each tenant are due. */

@@ -135,7 +135,9 @@ if threaded == '0' or not known_post then set('accepted', accepted == 0 and '0' 
 if threaded == '1' and (post_only or not known_post) then set('nextAge', first_due) end
 if known_post then set_head_start(thread, due, member, highest_reach(), protocol_ahead)
 else
-  by_reach = highest_reach(was_known and redis.call('GETDEL', early))
+  local early_reach = was_known and redis.call('GETDEL', early)
+  if early_reach then forget_kept(account, reach_part(member)) end
+  by_reach = highest_reach(early_reach)
   if by_reach > 0 then set('reachAhead', by_reach) end
   if protocol_ahead ~= '0' then set('protocolAhead', protocol_ahead) end
 end

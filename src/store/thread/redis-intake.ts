@@ -43,7 +43,7 @@ const putPost = script('thread/put-post', {
 })
 const raiseReach = script('thread/raise-reach', {
   keys: ['thread', 'early', 'due', 'incarnation'],
-  args: ['member', 'reachAhead', 'keep', ...TOKEN],
+  args: ['member', 'reachAhead', 'keep', 'now', 'most', ...TOKEN],
 })
 const putComments = script('thread/put-comments', {
   keys: [...THREAD, 'images', 'due', 'incarnation', 'watched', 'decided'],
@@ -137,7 +137,7 @@ export function threadIntake({
       )
     },
 
-    async raiseReach(ref, reachAhead, keepMs) {
+    async raiseReach(ref, reachAhead, { keepMs, now, most = null }) {
       const member = memberOf(ref)
       const touched = {
         thread: keys.thread(member),
@@ -145,7 +145,7 @@ export function threadIntake({
         due: keys.due,
         incarnation: keys.incarnation,
       }
-      const given = { ...touched, member, reachAhead, keep: keepMs, ...token() }
+      const given = { ...touched, member, reachAhead, keep: keepMs, now, most, ...token() }
       return outcome.parse(notSuspended(await raiseReach(client, given)))
     },
 

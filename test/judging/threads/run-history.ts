@@ -218,7 +218,7 @@ export function runOn(
           ),
         )
       case 'reach':
-        return threads.raiseReach(ref, aheadByReach(10 ** (2 * step.reach)), HOUR)
+        return threads.raiseReach(ref, aheadByReach(10 ** (2 * step.reach)), { keepMs: HOUR, now: clock.now })
       case 'comments':
         return within(ref, step.changes.some(({ deleted }) => deleted) ? null : step.room, (most) =>
           threads.putComments(

@@ -1,6 +1,6 @@
 -- What tenants hold, in bytes: a hash for each (kept/parts:TENANT) by part; kept/tenants, a sorted set of the tenants by their sums; and
 -- kept/ends, a sorted set of the parts that expire (TENANT PART) by when, ms. A part is a thread or a question (its member), an answer, the
--- trails of an hour's questions, a delivery or its lane. The parts leave the account as they leave Redis.
+-- trails of an hour's questions, the reach of a post that has not come, a delivery or its lane. The parts leave the account as they leave Redis.
 local function account_in(root, tenant)
   return { root = root, tenant = tenant, parts = root .. 'parts:' .. tenant, tenants = root .. 'tenants', ends = root .. 'ends' }
 end
@@ -10,6 +10,8 @@ end
 local function answer_part(member) return 'answer ' .. member end
 -- Of all that was asked in the same hour: what is known of it when question and answer are gone.
 local function trails_part(now) return 'trails ' .. math.floor(tonumber(now) / 3600000) end
+-- How far a post reaches that has not come yet.
+local function reach_part(member) return 'reach ' .. member end
 local function delivery_part(id) return 'delivery ' .. id end
 local function add_to_sum(account, size)
   if tonumber(redis.call('ZINCRBY', account.tenants, size, account.tenant)) <= 0 then
