@@ -15,8 +15,13 @@ export interface Harm {
   readonly label: string
 }
 
-export const COVERS_BY_DEFAULT: CoverChoice = { covered: 'harmful', cover: 'blur', hover: false }
+const COVERS_BY_DEFAULT: CoverChoice = { covered: 'harmful', cover: 'blur', hover: false }
 const UNDECIDED = 'undecided'
+
+/** How a person wants things covered. */
+export async function coversOf(people: Pick<ReviewPictures, 'coversOf'>, by: string): Promise<CoverChoice> {
+  return (await people.coversOf(by)) ?? COVERS_BY_DEFAULT
+}
 
 /** Why the subject of a verdict may harm who sees it, by what the verdict says; null if it may not. */
 export function harmIn(
@@ -73,7 +78,7 @@ export function coverPages({ people, clock }: CoverParts): Page[] {
     const own = await people.exposures({ since, person: by })
     const others = led?.length === 0 ? [] : await people.exposures({ since, tenants: led })
     const rows = [...own, ...others.filter(({ person }) => person !== by)]
-    const choice = (await people.coversOf(by)) ?? COVERS_BY_DEFAULT
+    const choice = await coversOf(people, by)
     return { title: TEXTS.covers.title, body: coversBody(choice, rows, { session, saved }) }
   }
   return [

@@ -1,9 +1,11 @@
 import type { ThreadRef } from '../contracts/facts/thread.ts'
+import type { CoverChoice, ReviewPictures } from '../contracts/ports/pictures.ts'
 import type { RecordedRow, RecordFilter } from '../contracts/ports/record.ts'
 import { covered, harmIn, uncoveredAt } from './covers.ts'
 import { howDecided, type ProtocolGuides, sayingOf, toneOf } from './kinds.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
+import { type ListedPictures, listedPictures, thumbnails } from './thumbnails.ts'
 import { carriedId, html, link, moment, NOTHING, type SafeMarkup, shown, type TemplatePart, words } from './view.ts'
 
 /** What an address asks for, as far as this session may see it: a tenant of others finds nothing. */
@@ -75,15 +77,18 @@ export interface RowData {
   /** Whether it may still change, and what it lacks. */
   readonly how: string
   readonly decided: string
+  readonly pictures: ListedPictures
 }
 
 /** What lists are shown with. */
 export interface Lists {
   readonly kinds: ProtocolGuides
   readonly disturbing: DisturbingSubjects
+  /** What each person wants to have covered. */
+  readonly people: Pick<ReviewPictures, 'coversOf'>
 }
 
-export function rowData(row: RecordedRow, { kinds, disturbing }: Lists): RowData {
+export function rowData(row: RecordedRow, { kinds, disturbing }: Omit<Lists, 'people'>): RowData {
   const { verdict, author, lang, words: said } = row
   const { id, protocol, final, tenant, timing } = verdict
   const flags = [row.contested ? TEXTS.live.contested : '', verdict.degraded.length > 0 ? TEXTS.live.degraded : '']
@@ -104,38 +109,43 @@ export function rowData(row: RecordedRow, { kinds, disturbing }: Lists): RowData
     protocol,
     how: parts([final ? TEXTS.row.final : TEXTS.row.forNow, ...flags]),
     decided: howDecided(verdict),
+    pictures: listedPictures(id, row.pictures),
   }
 }
 
 /** A list of posts and replies with their verdicts, each where the newest of these stands. */
-export function rowsOf(rows: readonly RecordedRow[], lists: Lists): TemplatePart {
+export function rowsOf(rows: readonly RecordedRow[], lists: Omit<Lists, 'people'>, choice: CoverChoice): TemplatePart {
   lists.disturbing.see(rows)
   const posts = Map.groupBy(
     rows.map((row) => rowData(row, lists)),
     ({ thread }) => thread,
   )
-  return [...posts.values()].map(postOf)
+  return [...posts.values()].map((verdicts) => postOf(verdicts, choice))
 }
 
-function postOf(verdicts: readonly RowData[]): TemplatePart {
+function postOf(verdicts: readonly RowData[], choice: CoverChoice): TemplatePart {
   const [newest] = verdicts
   if (newest === undefined) return NOTHING
   const spoken = verdicts.find(({ words }) => words !== null)?.words ?? null
-  if (spoken === null) return postMarkup(newest, NO_WORDS, verdicts.map(verdictMarkup))
+  const found = verdicts.map(verdictMarkup)
+  if (spoken === null) return postMarkup(newest, { said: NO_WORDS, found, choice })
   const said = html`<p class="row-words">${words(spoken, { lang: newest.lang })}</p>`
   const why = verdicts.find(({ hidden }) => hidden !== null)?.hidden ?? null
-  return postMarkup(
-    newest,
-    why === null ? said : covered(why, said, { uncovered: newest.uncovered }),
-    verdicts.map(verdictMarkup),
-  )
+  return postMarkup(newest, {
+    said: why === null ? said : covered(why, said, { uncovered: newest.uncovered }),
+    found,
+    choice,
+  })
 }
 
 const NO_WORDS = html`<p class="row-words none faint">${TEXTS.live.noWords}</p>`
 
-function postMarkup({ thread, subject, at, of }: RowData, said: TemplatePart, verdicts: TemplatePart): SafeMarkup {
+function postMarkup(
+  { thread, subject, at, of, pictures }: RowData,
+  { said, found, choice }: { said: TemplatePart; found: TemplatePart; choice: CoverChoice },
+): SafeMarkup {
   return html`<li class="row" data-thread="${thread}" data-subject="${subject}">${said}
-<div class="row-head">${moment(at)} <span class="verdicts">${verdicts}</span> <span class="row-of faint">${words(of)}</span></div></li>`
+<div class="row-head">${moment(at)} <span class="verdicts">${found}</span> ${thumbnails(pictures, choice)}<span class="row-of faint">${words(of)}</span></div></li>`
 }
 
 function verdictMarkup({ id, href, label, tone, protocol, how, decided }: RowData): SafeMarkup {
@@ -143,7 +153,7 @@ function verdictMarkup({ id, href, label, tone, protocol, how, decided }: RowDat
 }
 
 /** What a script fills with the data of a row: a post, and its verdict. */
-export function rowTemplate(): SafeMarkup {
+export function rowTemplate(choice: CoverChoice): SafeMarkup {
   const nothing = { id: '', href: '', at: '1970-01-01T00:00:00Z', label: '', tone: 'plain', protocol: '', how: '' }
   const data = {
     ...nothing,
@@ -155,9 +165,10 @@ export function rowTemplate(): SafeMarkup {
     subject: '',
     decided: '',
     uncovered: '',
+    pictures: { at: '', titles: [''] },
   }
   const said = html`<p class="row-words">${words('')}</p>`
-  return html`<template>${postMarkup(data, [said, covered('', said), NO_WORDS], verdictMarkup(data))}</template>`
+  return html`<template>${postMarkup(data, { said: [said, covered('', said), NO_WORDS], found: verdictMarkup(data), choice })}</template>`
 }
 
 /** Protocols as options of a select. */

@@ -1,7 +1,9 @@
 import type { Clock } from '../contracts/ports/clock.ts'
+import type { CoverChoice } from '../contracts/ports/pictures.ts'
 import { PLACE_IN_RECORD, type RecordedRow, type RecordReader } from '../contracts/ports/record.ts'
 import { atOnce } from '../platform/at-once.ts'
 import type { BlindReviews } from './blind-review.ts'
+import { coversOf } from './covers.ts'
 import { box, field, filterOf, type Lists, options, rowData, rowsOf, rowTemplate } from './lists.ts'
 import type { Page, PageAnswer } from './page.ts'
 import { quarterStrips } from './quarters.ts'
@@ -34,7 +36,7 @@ const NOTED_MS = 10_000
 const RETRY_MS = 2_000
 
 /** Verdicts as they come; by script, or, without, by loading the page again. */
-export function livePages({ record, arriving, blinds, clock, kinds, disturbing, streams }: LiveParts): Page[] {
+export function livePages({ record, arriving, blinds, clock, kinds, disturbing, people, streams }: LiveParts): Page[] {
   const eventOf = eventsOf({ kinds, disturbing })
   const stripOf = quarterStrips({ record, clock })
   /** Streams are open from their answer on. */
@@ -51,7 +53,8 @@ export function livePages({ record, arriving, blinds, clock, kinds, disturbing, 
         const [rows, strip] = await Promise.all([record.find(filter, MOST), stripOf(filter)])
         const last = rows.length === MOST ? rows.at(-1)?.cursor : undefined
         const readable = blinds.openTo(session.by, rows)
-        return { title: TEXTS.live.title, body: liveBody(readable, { at, last, strip }, query, { kinds, disturbing }) }
+        const shown = { at, last, strip, choice: await coversOf(people, session.by) }
+        return { title: TEXTS.live.title, body: liveBody(readable, shown, query, { kinds, disturbing }) }
       },
     },
     {
@@ -181,7 +184,7 @@ function eventStream(of: {
  * Events as they are sent; a row goes as plain words, which the page's script puts where they belong, as text. What many pages
  * hear of one row is made once.
  */
-function eventsOf(lists: Lists): (told: StreamEvent) => string {
+function eventsOf(lists: Omit<Lists, 'people'>): (told: StreamEvent) => string {
   const rows = new WeakMap<RecordedRow, string>()
   const rowJson = (row: RecordedRow) => {
     const made = rows.get(row)
@@ -205,10 +208,16 @@ function fieldsOf(told: Exclude<StreamEvent, { event: 'row' }>) {
 /** `at`: the place in the record that its stream goes on from; `last`: the cursor of older rows. */
 function liveBody(
   rows: readonly RecordedRow[],
-  { at, last, strip }: { readonly at: string; readonly last: string | undefined; readonly strip: SafeMarkup },
+  of: {
+    readonly at: string
+    readonly last: string | undefined
+    readonly strip: SafeMarkup
+    readonly choice: CoverChoice
+  },
   query: URLSearchParams,
-  lists: Lists,
+  lists: Omit<Lists, 'people'>,
 ): SafeMarkup {
+  const { at, last, strip, choice } = of
   const given = (name: string) => query.get(name) ?? ''
   const stream = link('/live/stream', Object.fromEntries(query))
   return html`<div class="over"><h1>${TEXTS.live.title}</h1>
@@ -221,7 +230,7 @@ ${box('contested', TEXTS.live.contested, query.has('contested'))}${box('degraded
 ${strip}
 <p class="fresh" role="status" data-stopped="${TEXTS.live.stopped}" data-far="${TEXTS.live.far}"></p>
 ${rows.length === 0 ? noneMarkup([...query.values()].some((value) => value !== '')) : NOTHING}
-<ol class="rows dense" data-stream="${stream}" data-after="${at}">${rowsOf(rows, lists)}</ol>${rowTemplate()}
+<ol class="rows dense" data-stream="${stream}" data-after="${at}">${rowsOf(rows, lists, choice)}</ol>${rowTemplate(choice)}
 ${last === undefined ? NOTHING : html`<p><a href="${link('/live', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`
 }
 

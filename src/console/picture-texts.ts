@@ -4,6 +4,7 @@ export const PICTURE_TEXTS = {
     title: (number: number, all: number) => (all === 1 ? 'Image' : `Image ${number} of ${all}`),
     unseen: 'no model has seen it',
     chosen: 'as you chose',
+    notInList: 'image not shown',
     mayHarm: 'it may be harmful',
     notShown: 'It can’t be shown:',
     loading: 'It is being fetched.',

@@ -3,7 +3,7 @@ import type { CoverChoice, ReviewPictures } from '../contracts/ports/pictures.ts
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
-import { breakNotice, COVERS_BY_DEFAULT, covered, harmOf, mayHarm, uncoveredAt } from './covers.ts'
+import { breakNotice, covered, coversOf, harmOf, mayHarm, uncoveredAt } from './covers.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import type { Page, PageAnswer } from './page.ts'
 import { describedAs, isChanged, isUnseen, mediaOf, type PictureState, type SubjectPictures } from './pictures.ts'
@@ -41,7 +41,7 @@ export async function postCard(
 ): Promise<TemplatePart> {
   const { kinds, pictures, people, clock, breakAfter } = parts
   if (file.thread === null) return NOTHING
-  const choice = (await people.coversOf(session.by)) ?? COVERS_BY_DEFAULT
+  const choice = await coversOf(people, session.by)
   const states = await pictures.states(file)
   const harm = harmOf(file, kinds)
   // A cover tells what was decided, as its reason does: who must not know it has one whatever that is.

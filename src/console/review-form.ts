@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { MAX_WHY_CHARS } from '../contracts/facts/decision-messages.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { CitedClause } from '../contracts/facts/verdict-fields.ts'
+import type { CoverChoice } from '../contracts/ports/pictures.ts'
 import type { PostItem, ReviewItem } from '../contracts/ports/review.ts'
 import { clausesField } from './clauses-field.ts'
 import { onceField } from './decision-form.ts'
@@ -9,6 +10,7 @@ import type { ProtocolGuide } from './kinds.ts'
 import { CODE_KEYS, type ReasonCodes } from './reason-codes.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
+import { listedPictures, thumbnails } from './thumbnails.ts'
 import { carriedId, html, NOTHING, type SafeMarkup, type TemplatePart, when, words } from './view.ts'
 
 /** What somebody has filled in already. */
@@ -36,11 +38,13 @@ export interface JudgeForm {
   readonly since: string
   /** Items in the same words, which the same decision may count for. */
   readonly copies: readonly ReviewItem[]
+  /** What this person wants to have covered. */
+  readonly choice: CoverChoice
 }
 
 /** The form by which a person decides on one item of a post; one button confirms the label that is shown. */
 export function judgeForm(item: PostItem, of: JudgeForm): SafeMarkup {
-  const { session, kind, codes, shown, isBlind, isLabelAfter, only, filled, since, copies } = of
+  const { session, kind, codes, shown, isBlind, isLabelAfter, only, filled, since, copies, choice } = of
   const name = randomUUID()
   const hidden = (field: string, value: string) => html`<input type="hidden" name="${field}" value="${value}">`
   const labels = kind?.labels ?? []
@@ -50,15 +54,15 @@ export function judgeForm(item: PostItem, of: JudgeForm): SafeMarkup {
 <fieldset class="codes"><legend>${TEXTS.review.code}</legend>${codes.map(({ code, says, confirms }, at) => html`<label class="box"><input type="radio" name="code" value="${code}" data-key="${CODE_KEYS[at] ?? ''}"${confirms ? html` data-confirms="yes"` : NOTHING}${code === filled.code ? html` checked` : NOTHING}> <kbd>${CODE_KEYS[at] ?? ''}</kbd> ${says}</label>`)}</fieldset>
 ${clausesField(kind, item.subject.tenant, filled.clauses)}<label class="wide">${TEXTS.review.ownWords} <textarea name="why" rows="2" maxlength="${MAX_WHY_CHARS}" dir="auto" aria-describedby="${name}">${filled.why}</textarea></label>
 <p class="faint" id="${name}">${TEXTS.review.ownWordsNote} ${isBlind ? NOTHING : words(TEXTS.decide.asYou(session.by), { most: 160 })}</p>
-${copies.length === 0 ? NOTHING : copiesField(copies, shown)}
+${copies.length === 0 ? NOTHING : copiesField(copies, shown, choice)}
 <p><button class="main">${TEXTS.decide.send}</button> ${confirmButton(shown)}</p></form>`
 }
 
 /** Copies side by side, all ticked; one whose label differs says so. */
-function copiesField(copies: readonly ReviewItem[], shown: string | null): SafeMarkup {
+function copiesField(copies: readonly ReviewItem[], shown: string | null, choice: CoverChoice): SafeMarkup {
   return html`<fieldset><legend>${TEXTS.review.copies(copies.length)}. ${TEXTS.review.copiesSay}</legend><ul class="copies">${copies.map(
-    ({ verdict, subject, label, words: said, lang }) =>
-      html`<li><label class="box"><input type="checkbox" name="copy" value="${carriedId(verdict)}" checked> ${words(subject.postId, { most: 60 })}</label>${label === shown ? NOTHING : html`<p><strong>${words(TEXTS.review.copyDiffers(label ?? TEXTS.row.noLabel), { most: 100 })}</strong></p>`}<p class="faint">${words(said ?? '', { most: 160, lang: lang ?? '' })}</p></li>`,
+    ({ verdict, subject, label, words: said, lang, pictures }) =>
+      html`<li><label class="box"><input type="checkbox" name="copy" value="${carriedId(verdict)}" checked> ${words(subject.postId, { most: 60 })}</label>${label === shown ? NOTHING : html`<p><strong>${words(TEXTS.review.copyDiffers(label ?? TEXTS.row.noLabel), { most: 100 })}</strong></p>`}<p class="faint">${words(said ?? '', { most: 160, lang: lang ?? '' })}</p>${thumbnails(listedPictures(verdict, pictures), choice)}</li>`,
   )}</ul></fieldset>`
 }
 

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
+import type { CoverChoice } from '../contracts/ports/pictures.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { PostItem, ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
 import { type CaseFile, caseFile } from './case-file.ts'
-import { uncoveredAt } from './covers.ts'
+import { coversOf, uncoveredAt } from './covers.ts'
 import { onceField } from './decision-form.ts'
 import { badge, findingOf, howDecided, type ProtocolGuides } from './kinds.ts'
 import { isDebated, missingSection, sideCounts } from './notes.ts'
@@ -78,6 +79,7 @@ export async function itemBody(
   )
   const first = all.find(({ file }) => file?.thread != null) ?? all[0]
   const thread = first?.file?.thread ?? null
+  const choice = await coversOf(parts.view.people, session.by)
   const hides = own.some((item) => isBlind(item) || isLabelAfter(item, session.by, parts.labelAfter))
   const pressed = { session, id: own[0]?.verdict ?? '', only: parts.only }
   return html`<h1>${own.some(isBlind) ? TEXTS.review.second : TEXTS.review.title}</h1>
@@ -85,7 +87,7 @@ ${of.notice}${of.refused === undefined ? NOTHING : html`<p class="notice" role="
 ${own.some(({ isOwnCase }) => isOwnCase) ? html`<p class="notice">${TEXTS.review.ownCase}</p>` : NOTHING}
 ${first?.file == null || thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : await postCard(first.file, session, { isBlind: hides, isItem: true, below: button('/review/unseen', TEXTS.pictures.couldNotSee, pressed) }, parts.view)}
 <div class="actions">${button('/review/skip', TEXTS.review.skip, { ...pressed, press: 's' })}${button('/review/release', TEXTS.review.release, { ...pressed, press: 'r' })}<span class="faint">${TEXTS.review.yours} ${moment(own[0]?.reservation?.until)}</span></div>
-${all.map(({ item, file, copies }, at) => itemSection(item, { file, copies, at, isOwn: own.includes(item), refused: of.refused }, parts))}
+${all.map(({ item, file, copies }, at) => itemSection(item, { file, copies, at, isOwn: own.includes(item), refused: of.refused, choice }, parts))}
 ${parts.canAssign ? assignForm(post, await parts.reviewers(post.subject.tenant), parts) : assigneeOf(post)}
 ${hides || own.length === 0 || first?.file == null ? NOTHING : await notesSection(first.file.row, session, { people: parts.view.people, only: parts.only })}
 ${alsoJudged(post, first?.file ?? null, kinds)}
@@ -101,10 +103,11 @@ function itemSection(
     at: number
     isOwn: boolean
     refused: RefusedForm | undefined
+    choice: CoverChoice
   },
   { session, kinds, codes, labelAfter, only, view }: ItemParts,
 ): SafeMarkup {
-  const { file, copies, at, isOwn, refused } = of
+  const { file, copies, at, isOwn, refused, choice } = of
   const kind = kinds.get(item.protocol)
   const blind = isBlind(item)
   const after = isOwn && isLabelAfter(item, session.by, labelAfter)
@@ -120,6 +123,7 @@ function itemSection(
     filled,
     since,
     copies: isShown ? copies : [],
+    choice,
   }
   return html`<section class="${isOwn ? 'judged decide' : 'judged'}" aria-labelledby="judged${at}" tabindex="-1"><h2 id="judged${at}">${TEXTS.verdict.by(item.protocol)}</h2>
 <p class="why-here">${reasonsOf(item, isShown ? file.ruled.degraded : [])}</p>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { may, tenantsOf } from '../contracts/facts/person-roles.ts'
-import type { SavedView } from '../contracts/ports/pictures.ts'
+import type { CoverChoice, SavedView } from '../contracts/ports/pictures.ts'
 import type { RecordedRow } from '../contracts/ports/record.ts'
 import {
   LOOK_REASONS,
@@ -18,6 +18,7 @@ import { type DisturbingSubjects, field, options } from './lists.ts'
 import { viewsSection } from './saved-views.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
+import { listedPictures, thumbnails } from './thumbnails.ts'
 import {
   carriedId,
   html,
@@ -131,6 +132,8 @@ export interface ListParts {
   readonly rows: ReadonlyMap<string, RecordedRow>
   /** Whether an item's label is shown to this person only after their own. */
   readonly isLabelAfter: (item: ReviewItem) => boolean
+  /** What they want to have covered. */
+  readonly choice: CoverChoice
 }
 
 export function queueBody(
@@ -159,7 +162,7 @@ ${waiting === 0 ? html`<p>${isFiltered ? TEXTS.review.noneFits : TEXTS.review.no
 
 /** A post with all that waits of it: what is to be judged stands first, what the machines said of it comes after. */
 function card(post: ReviewPost, parts: ListParts): SafeMarkup {
-  const { session, rows, isLabelAfter } = parts
+  const { session, rows, isLabelAfter, choice } = parts
   const free = post.items.find(({ may }) => may === 'yes')
   const isOwn = post.items.some(({ reservation }) => reservation?.by === session.by)
   const waits = post.items.map((item) => {
@@ -168,7 +171,7 @@ function card(post: ReviewPost, parts: ListParts): SafeMarkup {
     const lost = isHidden ? [] : (rows.get(item.verdict)?.verdict.degraded ?? [])
     return html`<li><span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> ${isLabelAfter(item) ? NOTHING : html`<strong>${label}</strong> `}<span class="faint">${reasonsOf(item, lost)} · ${TEXTS.review.since} ${moment(item.since)}</span>${item.reservation?.by === session.by ? html`<span class="faint"> · ${TEXTS.review.yours} ${moment(item.reservation.until)}</span>` : item.may === 'yes' ? NOTHING : takenBy(item, session)}</li>`
   })
-  return html`<li class="row" tabindex="-1">${postWords(post, parts)}<ul class="waits">${waits}</ul>${assigneeOf(post)}
+  return html`<li class="row" tabindex="-1">${postWords(post, parts)}${thumbnails(listedPictures(post.items[0]?.verdict ?? '', post.pictures), choice)}<ul class="waits">${waits}</ul>${assigneeOf(post)}
 ${free === undefined ? NOTHING : button('/review/take', isOwn ? TEXTS.review.open : TEXTS.review.take, { session, id: free.verdict, press: 't' })}</li>`
 }
 

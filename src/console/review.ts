@@ -1,6 +1,7 @@
 import type { ReviewPictures } from '../contracts/ports/pictures.ts'
 import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
+import { coversOf } from './covers.ts'
 import { SubmittedForms } from './decision-form.ts'
 import { goldenPage } from './golden.ts'
 import type { DisturbingSubjects } from './lists.ts'
@@ -64,6 +65,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
           disturbing: parts.disturbing,
           isLabelAfter: (item: ReviewItem) => isLabelAfter(item, session.by, labelAfter),
           notice: await noticeOf(query, session, parts),
+          choice: await coversOf(parts.view.people, session.by),
           views: await parts.views.viewsOf(session.by),
         }
         return { title: TEXTS.review.title, body: queueBody({ ...found, posts, waiting }, listed, shown) }

@@ -2,6 +2,7 @@ import { fairSlots } from '../contracts/facts/slots.ts'
 import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import { shareOf } from '../platform/who-asks.ts'
 import type { BlindReviews } from './blind-review.ts'
+import { coversOf } from './covers.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import { box, field, filterOf, type Lists, options, rowsOf } from './lists.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
@@ -26,6 +27,7 @@ export function searchPage({
   blinds,
   kinds,
   disturbing,
+  people,
 }: Lists & { record: Pick<RecordReader, 'find' | 'search' | 'verdict'>; blinds: BlindReviews }): Page {
   const turns = fairSlots(TURNS)
   /** Null if too many of this person wait, or if nobody waits for it any more when its turn comes. */
@@ -71,7 +73,7 @@ ${searchForm(query, asked, kinds)}
 ${stoppedEarly ? html`<p class="notice">${TEXTS.search.stopped}</p>` : NOTHING}
 ${reindexing ? html`<p class="notice">${TEXTS.search.reindexing}</p>` : NOTHING}
 ${readable.length === 0 ? html`<p>${TEXTS.search.none} <a href="/search">${TEXTS.search.everything}</a></p>` : NOTHING}
-<ol class="rows">${rowsOf(readable, { kinds, disturbing })}</ol>
+<ol class="rows">${rowsOf(readable, { kinds, disturbing }, await coversOf(people, session.by))}</ol>
 ${last === undefined ? NOTHING : html`<p><a href="${link('/search', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
       }
     },

@@ -203,7 +203,13 @@ function heardOf(
   return {
     comments: comments.map(({ id }) => id),
     words: [own, ...comments.map(({ text }) => text)].join('\n').slice(0, most),
-    shown: { author, lang, begins: beginning(own), same: sameOf(post, own, sameKey) },
+    shown: {
+      author,
+      lang,
+      begins: beginning(own),
+      same: sameOf(post, own, sameKey),
+      pictures: post.media?.length ?? 0,
+    },
   }
 }
 

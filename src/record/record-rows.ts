@@ -40,16 +40,18 @@ export interface ListedRow extends RulingRow {
   readonly author: string | null
   readonly lang: string | null
   readonly words: string | null
+  readonly pictures: number
 }
 
 export function recordedRow(row: ListedRow): RecordedRow {
-  const { doc, tenant, kind, subject, author, lang, words } = row
+  const { doc, tenant, kind, subject, author, lang, words, pictures } = row
   return {
     ...recordedVerdict(row),
     subject: { tenant, postId: subject, kind },
     author,
     lang,
     words,
+    pictures,
     cursor: String(doc),
   }
 }

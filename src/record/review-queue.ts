@@ -174,6 +174,7 @@ export interface QueueRowWithSubject extends QueueRow {
   readonly subject: string
   readonly words: string | null
   readonly lang: string | null
+  readonly pictures: number
 }
 
 /** The rules of the queue, as in the settings. */
@@ -332,7 +333,14 @@ export function reviewPost(
   const [first] = items
   return first === undefined
     ? null
-    : { subject: first.subject, words: first.words, lang: first.lang, assignee: rows[0]?.row.assignee ?? null, items }
+    : {
+        subject: first.subject,
+        words: first.words,
+        lang: first.lang,
+        pictures: first.pictures,
+        assignee: rows[0]?.row.assignee ?? null,
+        items,
+      }
 }
 
 /** How often the first that wait are all taken by others before it is given up. */
@@ -345,7 +353,7 @@ export function itemOf(
   row: QueueRowWithSubject,
   { score, now, person }: { score: number; now: number; person: string | undefined },
 ): ReviewItem {
-  const { verdict, tenant, kind, subject, protocol, number, label, since, words, lang, holder, until } = row
+  const { verdict, tenant, kind, subject, protocol, number, label, since, words, lang, pictures, holder, until } = row
   const isReserved = holder !== null && until !== null && until > now
   return {
     verdict,
@@ -356,6 +364,7 @@ export function itemOf(
     since,
     words,
     lang,
+    pictures,
     // Blind: neither the label, nor what speaks against it.
     label: isBlind(row) ? null : label,
     reasons: isBlind(row) ? ['second-opinion'] : (reasonsIn(row) as LookReason[]), // Golden ones are blind.

@@ -163,7 +163,7 @@ export async function aConsole({
   let now = 0
   const sessions = new Sessions({ idle, longest: 43_200_000 }, () => now)
   const arriving = new RecordStream(shown)
-  const lists = { kinds, disturbing: new DisturbingSubjects(kinds) }
+  const lists = { kinds, disturbing: new DisturbingSubjects(kinds), people: record.pictures }
   const blinds = new BlindReviews(() => now)
   const history = new StatusHistory()
   const closing = new AbortController()

@@ -223,6 +223,32 @@ it('copies in the same words are decided with one, each against its own revision
   expect(await to('/review/undo')).toBe('/review?said=nothing')
 })
 
+it('pictures of what waits and of its copies are shown small, each under a cover, as the person chose', async () => {
+  const { console, to, page } = await atWork()
+  const media = [1, 2, 3, 4].map((n) => ({ kind: 'image' as const, url: `https://images.example/${n}` }))
+  for (const subjectId of ['a', 'b'])
+    await console.judged({ verdict: { ...DOUBTFUL, subjectId }, post: { text: 'Look at this bridge.', media } })
+  const thumbs = (body: string, id: string) =>
+    [...body.matchAll(/<img loading="lazy" src="([^"]*part=cover)" alt="">/g)]
+      .map(([, src]) => src?.replaceAll('&amp;', '&') ?? '')
+      .filter((src) => src.includes(id))
+  const of = (id: string) => [0, 1, 2].map((n) => `/picture?id=${id}&n=${n}&part=cover`)
+  for (const path of ['/review', '/live', '/search']) {
+    const body = await page(path)
+    expect(thumbs(body, 'rumor%7Ea%7Er1'), path).toEqual(of('rumor%7Ea%7Er1'))
+    expect(body, path).toContain('Image 3 of 4')
+    expect(body, path).not.toContain('Image 4 of 4')
+  }
+  await to('/review/take', { id: 'rumor~a~r1' })
+  expect(thumbs(await page('/review/item?id=rumor~a~r1'), 'rumor%7Eb%7Er1')).toEqual(of('rumor%7Eb%7Er1'))
+  await console.record.pictures.chooseCovers('anna', { covered: 'harmful', cover: 'blank', hover: true })
+  const blank = await page('/live')
+  expect(thumbs(blank, 'rumor%7Ea%7Er1')).toEqual([])
+  expect(blank).toContain('data-hover="yes"')
+  await console.record.pictures.chooseCovers('anna', { covered: 'none', cover: 'blur', hover: false })
+  expect(await page('/live')).toContain('<div><img class="seen" loading="lazy" src="/picture?id=rumor')
+})
+
 it('a post is assigned by who has it or a lead, and handed over to a person or to nobody, though its lead has left', async () => {
   const told: CaseworkEntry[] = []
   let isAway = false

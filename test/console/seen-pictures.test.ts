@@ -127,6 +127,43 @@ it('who decides sees the picture, under a cover that a key opens, and whether it
   }
 }, 120_000)
 
+it('pictures stand in lists, small and covered, also of what comes while one looks, and count once uncovered', async (context) => {
+  if (browser === null) return context.skip('no browser: see above')
+  const console = await served()
+  const harmless = { label: 'safe', decidedBy: 'consensus' } as const
+  try {
+    console.hosted.set(`${HOST}/a`, BRIDGE)
+    await console.judged('first', [image(`${HOST}/a`), image(`${HOST}/gone`)], harmless, null)
+    const { page, wrong } = await watchedPage(browser, console.own, { viewport: SIZES.desktop })
+    const asked: string[] = []
+    page.on('request', (request) => void asked.push(new URL(request.url()).search))
+    await page.goto(console.link)
+    await page.getByRole('button', { name: 'Sign in here' }).click()
+    await page.waitForURL('**/live')
+    const first = page.locator('[data-subject=first]')
+    await first.getByText('image not shown').waitFor()
+    expect(await first.locator('.thumbs details').count()).toBe(1)
+    expect((await first.locator('.thumbs').boundingBox())?.height).toBeLessThan(40)
+    await console.judged('late', [image(`${HOST}/a`)], harmless, null)
+    const late = page.locator('[data-subject=late] .thumbs details')
+    await late.waitFor()
+    const widthOf = (what: string) =>
+      page.evaluate(`document.querySelector('[data-subject=late] ${what}')?.naturalWidth`)
+    await expect.poll(() => widthOf('.cover img'), { timeout: 20_000 }).toBe(16)
+    expect(asked.filter((one) => one.includes('n=0') && !one.includes('part=cover'))).toEqual([])
+    expect(await console.record.pictures.exposures({ since: 0 })).toEqual([])
+    expect(await barriersOn(page)).toEqual([])
+    await late.locator('summary').click()
+    await expect.poll(() => widthOf('.seen'), { timeout: 20_000 }).toBe(400)
+    expect(await page.getByAltText('Image', { exact: true }).isVisible()).toBe(true)
+    expect(await barriersOn(page)).toEqual([])
+    expect(await console.record.pictures.exposures({ since: 0 })).toMatchObject([{ label: 'unseen', uncovered: 1 }])
+    expect(wrong).toEqual([])
+  } finally {
+    await console.close()
+  }
+}, 120_000)
+
 it('says of a picture that it has changed, is gone, refused or a program, and marks a decision on it', async (context) => {
   if (browser === null) return context.skip('no browser: see above')
   const console = await served()

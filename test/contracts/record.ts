@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
+import type { Medium, ThreadRef } from '../../src/contracts/facts/thread.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import {
   MOST_ERASED,
@@ -39,7 +39,7 @@ export function aTranscript(
   text: string | null,
   comments: Record<string, string> = {},
   asked = 0,
-  by: { author?: string; lang?: string } = {},
+  by: { author?: string; lang?: string; media?: readonly Medium[] } = {},
 ) {
   const createdAt = T0
   const snapshot = {
@@ -70,7 +70,7 @@ export function feed(store: RecordStore) {
       change: Partial<Verdict> & { seconds?: number; crossKind?: boolean },
       text: string | null,
       comments: Record<string, string> = {},
-      by: { author?: string; lang?: string } = {},
+      by: { author?: string; lang?: string; media?: readonly Medium[] } = {},
     ) {
       const { seconds = 0, ...own } = change
       // A judge was asked, unless it says otherwise: a near thing.
@@ -400,6 +400,18 @@ export function recordContract(
         expect(await store.verdict('rumor@acme~p~r1', ['default'])).toBeNull()
         expect(await store.verdict('rumor@acme~p~r1')).not.toBeNull()
         expect(await store.verdict('rumor@acme~p~r2')).toBeNull()
+      })
+
+      it('a verdict with how many pictures its subject has, until it is erased', async () => {
+        const image = { kind: 'image', url: 'https://images.example/a' } as const
+        await topics.judged({}, 'with two', {}, { media: [image, { ...image, url: 'https://images.example/b' }] })
+        await topics.judged({ subjectId: 'bare' }, 'with none')
+        const pictures = async (id: string) => (await store.verdict(id))?.pictures
+        expect(await pictures('rumor~p~r1')).toBe(2)
+        expect((await store.find({}, 9)).map((row) => row.pictures)).toEqual([0, 2])
+        expect(await pictures('rumor~bare~r1')).toBe(0)
+        await topics.judged({ revision: 2, seconds: 9 }, 'with one', {}, { media: [image] })
+        expect(await pictures('rumor~p~r1')).toBe(1)
       })
 
       it('words of the post, the comments and the rationale, and only of current verdicts', async () => {

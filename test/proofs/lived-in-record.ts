@@ -122,7 +122,13 @@ function judged(n: number, random: ReturnType<typeof seededRandom>): [Verdict, S
       ...aTranscript(verdict.id, text, { c1: 'No.' }, n, { author, ...(lang === null ? {} : { lang }) }),
       turns: [],
     })
-    const shown = { author, lang, begins: text, same: subject % 50 === 0 ? `same${subject % 100_000}` : text }
+    const shown = {
+      author,
+      lang,
+      begins: text,
+      same: subject % 50 === 0 ? `same${subject % 100_000}` : text,
+      pictures: 0,
+    }
     const of = { what: 'transcript', subject: refOf(verdict), verdictId: verdict.id } as const
     said.push([
       'transcripts',

@@ -377,6 +377,20 @@ it('what filters ask of rulings is found without these, and in a file that has n
   await Promise.all([reader.close(), store.close()])
 })
 
+it('a file that does not count pictures yet is brought forward by who first reads it', async () => {
+  const path = pathOf()
+  const before = await open(path)
+  await feed(before).judged({ subjectId: 'a' }, 'text')
+  await before.close()
+  const older = new DatabaseSync(path)
+  older.exec('ALTER TABLE subjects DROP COLUMN images')
+  older.close()
+  const reader = await sqliteRecordReader(path, sameThreadHalf)
+  expect((await reader.find({}, 9)).map(({ pictures }) => pictures)).toEqual([0])
+  await reader.close()
+  await (await open(path)).close()
+})
+
 it('a file whose index was written by older rules is found by, and indexed anew by the process that writes it', async () => {
   const path = pathOf()
   const before = await open(path)

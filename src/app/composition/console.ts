@@ -102,7 +102,7 @@ export function consolePart(
     const sessions = new Sessions(session, clock)
     const arriving = new RecordStream(record)
     const blinds = new BlindReviews(clock)
-    const lists = { kinds, disturbing: new DisturbingSubjects(kinds) }
+    const lists = { kinds, disturbing: new DisturbingSubjects(kinds), people: parts.pictures }
     const { claimFor: reserveFor, shares, labelAfter, reasons, pictures: kept, breakAfter } = settings.review
     const { pictures: people, keptImage, loadImage: load = imageLoader(settings.images) } = parts
     const pictures = new SubjectPictures({ store: people, load, redraw: redrawing(), keptImage, clock, keep: kept })

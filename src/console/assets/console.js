@@ -43,6 +43,26 @@ const ROWS_A_SECOND = 20
 /** Within how long a page loads itself anew, in ms: pages that are notified together do it at different times. */
 const ANEW_WITHIN_MS = 5_000
 
+/** The pictures of a post in a list, each as the sample is. */
+function showPictures(item, { titles, at }, sample) {
+  if (titles.length === 0 || item.querySelector('.thumbs') !== null) return
+  const thumbs = sample.cloneNode(true)
+  const one = thumbs.firstElementChild
+  const all = titles.map((title, nth) => {
+    const own = one.cloneNode(true)
+    const addressed = (image) => {
+      image.src = `${at}&n=${nth}${image.closest('.cover') === null ? '' : '&part=cover'}`
+    }
+    each('img', addressed, own)
+    own.querySelector('.seen').alt = title
+    const name = own.querySelector('summary > span:last-child')
+    if (name !== null) name.textContent = title
+    return own
+  })
+  thumbs.replaceChildren(...all)
+  item.querySelector('.row-of').before(thumbs)
+}
+
 function live(list) {
   const template = document.querySelector('template')
   const fresh = document.querySelector('.fresh')
@@ -72,7 +92,7 @@ function live(list) {
     item.dataset.subject = data.subject
     part('.verdicts', item).replaceChildren()
     part('.row-of bdi', item).textContent = data.of
-    for (const one of item.querySelectorAll(':scope > p.row-words:not(.none), :scope > details')) one.remove()
+    for (const one of item.querySelectorAll(':scope > p.row-words:not(.none), :scope > details, .thumbs')) one.remove()
     return item
   }
 
@@ -106,6 +126,7 @@ function live(list) {
       const item = [...list.children].find((one) => one.dataset.thread === data.thread) ?? post(data)
       speak(item, data)
       hide(item, data)
+      showPictures(item, data.pictures, part('.thumbs'))
       each('.found', (old) => old.dataset.protocol === data.protocol && old.remove(), item)
       part('.verdicts', item).prepend(verdict(data))
       part('time', item).dateTime = data.at

@@ -41,6 +41,20 @@ document.addEventListener(
   true,
 )
 
+// A picture of a list that can't be shown goes, and its place says so.
+document.addEventListener(
+  'error',
+  ({ target }) => {
+    const thumb = target.closest?.('.thumbs > *')
+    if (!thumb) return
+    const says = document.createElement('span')
+    says.className = 'faint'
+    says.textContent = thumb.parentElement.dataset.away
+    thumb.replaceWith(says)
+  },
+  true,
+)
+
 each('figure[data-news-of]', (figure) => {
   const state = figure.querySelector('.state')
   const say = async () => {

@@ -58,6 +58,8 @@ export interface SubjectPreview {
   readonly begins: string
   /** Equal for subjects in the same words, with the same pictures; null where it has no words. */
   readonly same: string | null
+  /** How many pictures it has. */
+  readonly pictures: number
 }
 export const ROW_WORDS = 400
 
@@ -214,6 +216,8 @@ export interface RecordedRow extends RecordedVerdict {
   readonly lang: string | null
   /** How its subject begins, at most `ROW_WORDS` characters; null where its words have not come, or are erased. */
   readonly words: string | null
+  /** How many pictures its subject has, as far as its words have come. */
+  readonly pictures: number
   /** The page after it begins behind this (`RecordFilter.before`). */
   readonly cursor: string
 }

@@ -96,6 +96,8 @@ export interface ReviewItem {
   /** How its subject begins, and in which language it is. */
   readonly words: string | null
   readonly lang: string | null
+  /** How many pictures it has. */
+  readonly pictures: number
   readonly reservation: { readonly by: string; readonly until: number } | null
   /** It is about what the person who asks decided themselves: they have it as a lead, since nobody else took it for long. */
   readonly isOwnCase: boolean
@@ -111,6 +113,8 @@ export interface ReviewPost {
   readonly subject: ThreadRef
   readonly words: string | null
   readonly lang: string | null
+  /** How many pictures it has. */
+  readonly pictures: number
   /** Who is to review it; null: nobody in particular. */
   readonly assignee: string | null
   readonly items: readonly PostItem[]

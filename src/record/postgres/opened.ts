@@ -2,6 +2,7 @@ import type { SubjectKind } from '../../contracts/facts/thread.ts'
 import type { SubjectRecord } from '../../contracts/ports/record.ts'
 import { type ListedRow, type RulingRow, recordedVerdict, recordedWord } from '../record-rows.ts'
 import type { Sql } from './connection.ts'
+import type { SealedPreview } from './prepared-batch.ts'
 import { keysOf, unsealed } from './seals.ts'
 
 type Sealed<Row> = Omit<Row, 'json'> & { readonly k: number; readonly sealed: Buffer }
@@ -70,9 +71,9 @@ export async function listed(sql: Sql, docs: readonly number[]): Promise<ListedR
     const key = row.shown_k === null ? undefined : keys.get(row.shown_k)
     const shown =
       key === undefined || row.shown === null
-        ? { author: null, begins: null }
-        : (JSON.parse(unsealed(key, row.shown).toString('utf8')) as { author: string | null; begins: string })
-    return { ...row, author: shown.author, words: shown.begins }
+        ? { author: null, begins: null, pictures: 0 }
+        : (JSON.parse(unsealed(key, row.shown).toString('utf8')) as SealedPreview) // As this record sealed it.
+    return { ...row, author: shown.author, words: shown.begins, pictures: shown.pictures ?? 0 }
   })
 }
 

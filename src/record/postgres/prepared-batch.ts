@@ -1,5 +1,5 @@
 import { setImmediate as others } from 'node:timers/promises'
-import type { RecordBatch, RulingEntry, TranscriptEntry } from '../../contracts/ports/record.ts'
+import type { RecordBatch, RulingEntry, SubjectPreview, TranscriptEntry } from '../../contracts/ports/record.ts'
 import { folded, gramsOf } from '../grams.ts'
 import type { GramHashes } from './grams-key.ts'
 import { type SealedValue, sealed } from './seals.ts'
@@ -25,6 +25,15 @@ export interface PreparedTranscript {
 /** The longest work at a time, in ms: the writer with the turn waits for this thread with each answer of the server. */
 const WORKED_MS = 2
 
+/** What of a subject stands in lists, as it is sealed. */
+export interface SealedPreview {
+  readonly author: string | null
+  readonly begins: string
+  /** A preview that was sealed before these were counted has none. */
+  readonly pictures?: number
+}
+const previewOf = ({ author, begins, pictures }: SubjectPreview): SealedPreview => ({ author, begins, pictures })
+
 /** What of a batch can be made before its step begins: the most work of all, for which nothing of the tables is needed. */
 export interface PreparedBatch {
   readonly rulings: ReadonlyMap<RulingEntry, SealedValue>
@@ -44,10 +53,7 @@ export async function prepareBatch(entries: RecordBatch['entries'], hashes: Gram
     else if (entry.what === 'transcript')
       transcripts.set(entry, {
         sealed: sealed(heldBytes(entry.json, entry.words)),
-        shown:
-          entry.shown === null
-            ? null
-            : sealed(JSON.stringify({ author: entry.shown.author, begins: entry.shown.begins })),
+        shown: entry.shown === null ? null : sealed(JSON.stringify(previewOf(entry.shown))),
         words: searchedOf(entry.words ?? '', hashes),
       })
   }

@@ -31,6 +31,7 @@ import {
   reviewPost,
 } from '../review-queue.ts'
 import type { Database, Sql } from './connection.ts'
+import type { SealedPreview } from './prepared-batch.ts'
 import { reviewFigures } from './review-figures.ts'
 import { keysOf, unsealed } from './seals.ts'
 
@@ -190,11 +191,12 @@ async function withSubjects(sql: Sql, some: readonly RankedRow[]): Promise<Ranke
     if (subject === undefined) return []
     const { kind, id, lang, k, sealed } = subject
     const key = k === null ? undefined : keys.get(k)
-    const words =
+    const shown =
       key === undefined || sealed === null
         ? null
-        : (JSON.parse(unsealed(key, sealed).toString('utf8')) as { begins: string }).begins
-    return [{ row: { ...row, kind, subject: id, words, lang }, score }]
+        : (JSON.parse(unsealed(key, sealed).toString('utf8')) as SealedPreview) // As this record sealed it.
+    const [words, pictures] = [shown?.begins ?? null, shown?.pictures ?? 0]
+    return [{ row: { ...row, kind, subject: id, words, lang, pictures }, score }]
   })
 }
 

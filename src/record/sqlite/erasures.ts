@@ -40,7 +40,7 @@ export class RecordErasures {
     if (deleted_at === null || deleted_at < at)
       this.#note(
         this.#sql.run(
-          'UPDATE subjects SET deleted_at = ?, gone_seq = ?, author = NULL, lang = NULL, begins = NULL, same = NULL WHERE s = ?',
+          'UPDATE subjects SET deleted_at = ?, gone_seq = ?, author = NULL, lang = NULL, begins = NULL, same = NULL, images = NULL WHERE s = ?',
           at,
           this.#arrivals.next(),
           s,

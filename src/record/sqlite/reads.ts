@@ -27,7 +27,8 @@ export interface StoredSubject {
 
 const RULING = 'json, standing, contested, conflicting, erased, sampled'
 /** A row with its subject. */
-const LISTED = `rulings.doc, ${RULING}, subjects.tenant, kind, subjects.id AS subject, author, lang, begins AS words`
+const LISTED = `rulings.doc, ${RULING}, subjects.tenant, kind, subjects.id AS subject, author, lang, begins AS words,
+  coalesce(images, 0) AS pictures`
 
 /** How long a search may go on, in ms, and after how many candidates that is asked. */
 const [MOST_SEARCH_MS, LOOKS_A_TIME] = [200, 100]

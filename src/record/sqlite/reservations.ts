@@ -124,11 +124,11 @@ export class ReviewReservations {
   }
 
   #withSubject(row: QueueRow): QueueRowWithSubject {
-    const own = this.#sql.get<Pick<QueueRowWithSubject, 'kind' | 'subject' | 'words' | 'lang'>>(
-      'SELECT kind, subjects.id AS subject, begins AS words, lang FROM queue JOIN subjects USING (s) WHERE queue.verdict = ?',
+    const own = this.#sql.get<Pick<QueueRowWithSubject, 'kind' | 'subject' | 'words' | 'lang' | 'pictures'>>(
+      'SELECT kind, subjects.id AS subject, begins AS words, lang, coalesce(images, 0) AS pictures FROM queue JOIN subjects USING (s) WHERE queue.verdict = ?',
       row.verdict,
     )
-    return { ...row, kind: 'post', subject: '', words: null, lang: null, ...own }
+    return { ...row, kind: 'post', subject: '', words: null, lang: null, pictures: 0, ...own }
   }
 
   #count(filter: QueueFilter, now: number): number {

@@ -49,6 +49,11 @@ const FORWARD = `
   ${FOR_PEOPLE}
 `
 
+/** How many pictures a subject has: what was judged before that was known shows none in lists until it is judged again. */
+const COUNTED = 'ALTER TABLE subjects ADD COLUMN images INTEGER'
+const isCounted = (db: DatabaseSync) =>
+  numberOf(db, "SELECT count(*) FROM pragma_table_info('subjects') WHERE name = 'images'") > 0
+
 /** `opinionCode` of a row of `said`, in SQL. */
 export const OPINION_CODE = `CASE WHEN NOT coalesce(json_extract(said.json, '$.opinion'), 0) THEN 0
   WHEN json_extract(said.json, '$.golden') IS NULL THEN iif(json_extract(said.json, '$.unseen'), ${OPINION_UNSEEN}, ${OPINION})
@@ -62,7 +67,7 @@ const TABLES = `
   CREATE TABLE holes (topic TEXT, part INTEGER, lo INTEGER, hi INTEGER, at INTEGER);
   CREATE TABLE subjects (
     s INTEGER PRIMARY KEY, tenant TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, author TEXT, lang TEXT, begins TEXT, same TEXT,
-    deleted_at INTEGER, gone_seq INTEGER, UNIQUE (tenant, kind, id)
+    images INTEGER, deleted_at INTEGER, gone_seq INTEGER, UNIQUE (tenant, kind, id)
   );
   CREATE INDEX subjects_same ON subjects (tenant, kind, same) WHERE same IS NOT NULL;
   CREATE INDEX subjects_deleted ON subjects (deleted_at) WHERE deleted_at IS NOT NULL;
@@ -181,7 +186,7 @@ function opened(db: DatabaseSync, ready: (db: DatabaseSync) => void): DatabaseSy
 /** A connection that reads. Throws `RecordDamaged`. */
 export function reading(path: string): DatabaseSync {
   return guarded(path, () => {
-    if (formOf(path) === EARLIER) writingBeside(path).close()
+    if (isBehind(path)) writingBeside(path).close()
     return opened(new DatabaseSync(path, { readOnly: true }), (db) => {
       db.exec('PRAGMA temp_store = memory; PRAGMA busy_timeout = 5000; PRAGMA cache_size = -64000')
       if (numberOf(db, 'PRAGMA user_version') !== FORM) throw new RecordDamaged(anotherForm(path))
@@ -189,10 +194,12 @@ export function reading(path: string): DatabaseSync {
   })
 }
 
-function formOf(path: string): number {
+/** Whether a file has to be brought forward before it is read. */
+function isBehind(path: string): boolean {
   const db = new DatabaseSync(path, { readOnly: true })
   try {
-    return numberOf(db, 'PRAGMA user_version')
+    const form = numberOf(db, 'PRAGMA user_version')
+    return form === EARLIER || (form === FORM && !isCounted(db))
   } finally {
     db.close()
   }
@@ -205,6 +212,7 @@ function inForm(db: DatabaseSync, path: string): void {
     const form = numberOf(db, 'PRAGMA user_version')
     if (form === EARLIER) db.exec(`${FORWARD} PRAGMA user_version = ${FORM};`)
     else if (form !== FORM) throw new RecordDamaged(anotherForm(path))
+    if (!isCounted(db)) db.exec(COUNTED)
     db.exec(LEDGER + INDEXES + NOTED)
     db.exec('COMMIT')
   } catch (error) {

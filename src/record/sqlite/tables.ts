@@ -295,11 +295,12 @@ export class RecordTables {
     if (added.changes === 0) return
     if (shown !== null)
       this.#sql.run(
-        'UPDATE subjects SET author = ?, lang = ?, begins = ?, same = ? WHERE s = ?',
+        'UPDATE subjects SET author = ?, lang = ?, begins = ?, same = ?, images = ? WHERE s = ?',
         shown.author,
         shown.lang,
         shown.begins,
         shown.same,
+        shown.pictures,
         subject.s,
       )
     if (erased) this.#erasures.strip(verdictId)
