@@ -56,7 +56,7 @@ export function citingForm({ clauses }: Pick<Policy, 'clauses'>): CitingForm {
 const citation = z.object({ id: z.string(), quote: z.string().catch('') })
 
 function citationsIn(value: unknown): Citation[] {
-  const listed = Array.isArray(value) ? value.slice(0, MOST_CITATIONS) : []
+  const listed: unknown[] = Array.isArray(value) ? value.slice(0, MOST_CITATIONS) : [value]
   return listed.flatMap((one) => citation.safeParse(typeof one === 'string' ? { id: one } : one).data ?? [])
 }
 

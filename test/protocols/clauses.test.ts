@@ -5,6 +5,7 @@ import { makeProtocols } from '../../src/app/composition/make-protocols.ts'
 import type { Post, Snapshot } from '../../src/contracts/facts/thread.ts'
 import { readAnswer } from '../../src/models/read-answer.ts'
 import { checkCitations, citingForm } from '../../src/protocols/clauses.ts'
+import { stanceAnswer } from '../../src/protocols/hate/answers.ts'
 import { hate } from '../../src/protocols/hate/index.ts'
 import { readPolicies } from '../../src/protocols/policies.ts'
 import { readPolicy } from '../../src/protocols/policy.ts'
@@ -58,6 +59,18 @@ describe('what a model cites is checked', () => {
 
   test('nothing cited is wrong, too', () => {
     expect(check()).toEqual({ clauses: [], wrong: ['no clause'], noted: ['no clause'] })
+  })
+
+  test('an answer is read with one clause in place of a list, and without any, also as labelled lines', () => {
+    const form = stanceAnswer(['Hateful', 'Not hateful'], citingForm(POLICY))
+    const cited = (clauses: unknown) => readAnswer(JSON.stringify({ reason: 'R', label: 'Hateful', clauses }), form)
+    const read = (...clauses: object[]) => ({ readable: true, answer: { reason: 'R', label: 'Hateful', clauses } })
+    expect(cited({ id: 'H1', quote: 'vermin' })).toEqual(read({ id: 'H1', quote: 'vermin' }))
+    expect(cited('H1')).toEqual(read({ id: 'H1', quote: '' }))
+    expect(cited(null)).toEqual(read())
+    expect(readAnswer('Reason: R\nLabel: Hateful', form)).toEqual(read())
+    expect(readAnswer('**Reason:** R\n**Label:** Hateful\n**Clauses:**\n- H1: "vermin"\n- H2', form)).toEqual(read())
+    expect(readAnswer('Clauses: H1', citingForm(POLICY).again).readable).toBe(false)
   })
 
   test('of 10,000 hostile answers none puts a clause or words into a verdict that are not there', () => {

@@ -1,4 +1,4 @@
-import { type Form, folded, isFree, keysOf } from './form.ts'
+import { type Form, folded, isFree, type Json, keysOf } from './form.ts'
 import { BareWord, isObject, type LooseObject, looseJson } from './loose-json.ts'
 import { FENCED } from './text.ts'
 
@@ -8,12 +8,12 @@ const LABEL =
   /^[\s>#*_•-]{0,12}(?:\d{1,2}[.)]\s{0,3})?[*_`"]{0,4}(\p{L}[\p{L} _-]{0,39})[*_`"]{0,4}\s?[:：=][*_`]{0,4}(.*)$/su
 
 /**
- * The answer from lines `Key: value`, for a form without lists; free text continues to the next label, other values end
- * with their line.
+ * The answer from lines `Key: value`; free text continues to the next label, other values end with their line. A list of objects is
+ * left out, since no line holds one: whether it may be missing, the answer's schema says. Other lists and objects are read from no lines.
  */
 export function labelledLines(text: string, { json, names }: Form): LooseObject | undefined {
-  const keys = keysOf(json)
-  if (keys.some(({ inner: { type } }) => type === 'array' || type === 'object')) return undefined
+  const keys = keysOf(json).filter(({ inner }) => !isListOfObjects(inner))
+  if (keys.length === 0 || keys.some(({ inner: { type } }) => type === 'array' || type === 'object')) return undefined
   const found: { name: string; value: string }[] = []
   for (const line of text.split('\n')) {
     if (FENCED.test(line)) continue
@@ -29,6 +29,10 @@ export function labelledLines(text: string, { json, names }: Form): LooseObject 
     answer[key] = isFree(inner) ? only.value.trim() : new BareWord(only.value.trim())
   }
   return answer
+}
+
+function isListOfObjects({ type, items }: Json): boolean {
+  return type === 'array' && typeof items === 'object' && !Array.isArray(items) && items.type === 'object'
 }
 
 const KEY =
