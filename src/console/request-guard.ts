@@ -58,8 +58,8 @@ export const HEADERS: Readonly<Record<string, string>> = {
 
 /** Longest body of a form, in bytes: a reason of 2,000 characters, escaped. */
 const FORM_BYTES = 65_536
-/** Most fields of a form: a decision has eight, and one for each of 15 copies. A form that is shown again costs by the field. */
-const MOST_FIELDS = 30
+/** Most fields of a form: a decision has nine, one for each of 10 clauses and of 15 copies. One that is shown again costs by the field. */
+const MOST_FIELDS = 40
 
 /** A cookie of the console. Off TLS its name holds the port: on one machine ports share cookies. */
 function cookieName(kind: 'console' | 'sign-in', host: string, publicUrl: PublicUrl): string {

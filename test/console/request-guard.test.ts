@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { formOf } from '../../src/console/request-guard.ts'
 import { Sessions } from '../../src/console/sessions.ts'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import { aConsole, HOST, tokenIn } from './console-for-tests.ts'
@@ -242,4 +243,18 @@ it('a form of more fields than any page has is none: it is neither sent nor show
   const { status, length } = await send('&a'.repeat(32_000))
   expect([status, length < 10_000]).toEqual([400, true])
   expect(decided).toEqual([])
+})
+
+it('takes a form with every field that a decision has, its clauses and its copies, and none with many more', async () => {
+  const many = (name: string, count: number) =>
+    Array.from({ length: count }, (_, at): [string, string] => [name, `${at}`])
+  const own = ['token', 'carried', 'once', 'since', 'only', 'label', 'code', 'why', 'confirm'].flatMap((name) =>
+    many(name, 1),
+  )
+  const read = async (fields: [string, string][]) => {
+    const request = new Request('http://localhost/', { method: 'POST', body: new URLSearchParams(fields) })
+    return (await formOf(request))?.size ?? null
+  }
+  expect(await read([...own, ...many('clause', 10), ...many('copy', 15)])).toBe(34)
+  expect(await read(many('copy', 100))).toBeNull()
 })
