@@ -71,6 +71,8 @@ describe('what a model cites is checked', () => {
     expect(readAnswer('Reason: R\nLabel: Hateful', form)).toEqual(read())
     expect(readAnswer('**Reason:** R\n**Label:** Hateful\n**Clauses:**\n- H1: "vermin"\n- H2', form)).toEqual(read())
     expect(readAnswer('Clauses: H1', citingForm(POLICY).again).readable).toBe(false)
+    expect(readAnswer('Clauses: H1, perhaps H2.\n{"reason":"R","label":"Hateful","clauses":[]}', form)).toEqual(read())
+    expect(readAnswer('Label: Not hateful.\n{"reason":"R","label":"Hateful","clauses":[]}', form).readable).toBe(false)
   })
 
   test('of 10,000 hostile answers none puts a clause or words into a verdict that are not there', () => {

@@ -38,12 +38,14 @@ function isListOfObjects({ type, items }: Json): boolean {
 const KEY =
   /["'“”„‘＂«]([\p{L}_ -]{1,40})["'“”’＂»]\s{0,9}[:：]|["'“”’＂»]\s{0,9}[,，]\s{0,9}([\p{L}_]{1,40})\s{0,9}[:：]/gu
 
-/** Whether prose contains a key as in an object, or a line with a deciding key. */
-export function hasKey(prose: string, { names, decisive }: Form): boolean {
+/** Whether prose contains a key as in an object, or a line with a deciding key: no line holds a list of objects. */
+export function hasKey(prose: string, { json, names, decisive }: Form): boolean {
   if ([...prose.matchAll(KEY)].some(([, quoted, bare]) => names.has(folded(quoted ?? bare ?? '')))) return true
   return prose.split('\n').some((line) => {
     const [, label = '', rest = ''] = LABEL.exec(line) ?? []
-    return decisive.has(folded(label)) && /[\p{L}\p{N}]/u.test(rest)
+    const name = folded(label)
+    const isList = keysOf(json).some(({ own, inner }) => own === name && isListOfObjects(inner))
+    return decisive.has(name) && !isList && /[\p{L}\p{N}]/u.test(rest)
   })
 }
 
