@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import { PermanentError } from '../contracts/facts/errors.ts'
 import { type Amount, type BudgetRefusal, NOTHING } from '../contracts/ports/budgets.ts'
-import type { LimitKind, Ticket } from '../contracts/ports/call-limits.ts'
+import type { Ticket } from '../contracts/ports/call-limits.ts'
 import { type AskContext, CallDeferred, callOwnerOf, leaveLine, type ModelPrompt } from './context.ts'
 import { upperBound } from './cost.ts'
 import type { GatewayState } from './parts.ts'
@@ -148,14 +148,15 @@ async function reserveRoom(
     call,
   )
   if (reserved.granted) return reserved.ticket
-  const kind: LimitKind = scopes.find(({ name }) => name === reserved.scope)?.kind ?? 'model'
+  const { kind = 'model', ...scope } = scopes.find(({ name }) => name === reserved.scope) ?? {
+    name: reserved.scope,
+    limits: {},
+  }
   report('call:limited', { scope: kind, waitMs: reserved.waitMs, caseId })
   const wait = { delayMs: reserved.waitMs, costsAttempt: false }
   const deferred = new CallDeferred('limited', `the limit of ${reserved.scope} is reached`, wait)
   deferred.leaveLine = () =>
-    void limits
-      .leave(reserved.scope, call)
-      .catch((error: unknown) => report('error', { where: 'limits', error, caseId }))
+    void limits.leave(scope, call).catch((error: unknown) => report('error', { where: 'limits', error, caseId }))
   throw deferred
 }
 

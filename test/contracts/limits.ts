@@ -226,17 +226,50 @@ export function limitsContract(name: string, make: MakeLimits): void {
       expect(await granted(hundred, 30)).toBe(true)
     })
 
+    it('wait for the first in line no longer than a moment when it does not come', async () => {
+      ;({ limits, pass } = make({ lateMs: 5_000 }))
+      const hundred = [scope({ tokensPerMinute: 100 })]
+      await grant(hundred, 50)
+      const { waitMs } = await refusal(hundred, 80, 'gone')
+      await refusal(hundred, 30, 'next')
+      await pass(waitMs + 1_000 + SLACK)
+      await grant(hundred, 30, 'next')
+    })
+
     it('forget at once who leaves, and no other', async () => {
       const hundred = [scope({ tokensPerMinute: 100 })]
       await grant(hundred, 50)
       await refusal(hundred, 80, 'gone')
       await refusal(hundred, 70, 'stays')
-      await limits.leave('model:m', { asker: 'gone', tokens: 80 })
-      await limits.leave('model:m', { asker: 'gone', tokens: 80 })
-      await limits.leave('tenant:t', { asker: 'stays', tokens: 70 })
+      const leave = (asker: string, tokens: number, from = scope({ tokensPerMinute: 100 })) =>
+        limits.leave(from, limitedCall({ asker, tokens }))
+      await leave('gone', 80)
+      await leave('gone', 80)
+      await leave('stays', 70, scope({}, 'tenant:t'))
       await refusal(hundred, 30, 'next')
-      await limits.leave('model:m', { asker: 'stays', tokens: 70 })
+      await leave('stays', 70)
       await grant(hundred, 30, 'next')
+    })
+
+    it.each(['leave', 'stay away'])('count for a turn that others waited for calls which %s', async (how) => {
+      ;({ limits, pass } = make({ windowMs: 60_000, leaseMs: 60_000, recheckMs: 10, lateMs: 50 }))
+      const one = [scope({ inFlight: 1 })]
+      const held = await grant(one)
+      const ask = (tenant: string, asker: string) => limits.reserve(one, limitedCall({ tenant, asker }))
+      for (const asker of ['g1', 'g2', 'g3']) await ask('gone', asker)
+      await ask('quiet', 'q')
+      if (how === 'leave')
+        for (const asker of ['g1', 'g2'])
+          await limits.leave(scope({ inFlight: 1 }), limitedCall({ tenant: 'gone', asker }))
+      else
+        for (let nth = 0; nth < 10; nth++) {
+          await pass(10)
+          await ask('gone', 'g3')
+          await ask('quiet', 'q')
+        }
+      await limits.settle(held, 0)
+      expect(await ask('gone', 'g3')).toMatchObject({ granted: false })
+      expect(await ask('quiet', 'q')).toMatchObject({ granted: true })
     })
 
     it('hold no room for one that waits elsewhere', async () => {

@@ -45,9 +45,6 @@ export interface LimitedCall {
   readonly accountKey: string
 }
 
-/** What a call that waits in a limit's line is known by. */
-export type CallInLine = Pick<LimitedCall, 'asker' | 'tokens'>
-
 export type LimitReply =
   | { readonly granted: true; readonly ticket: Ticket }
   /** Nothing was reserved; `scope` is the one with the longest wait. */
@@ -67,7 +64,7 @@ export interface CallLimits {
    * A refused call waits in the line of that scope until it is granted, leaves, or tries again too late. The tenants of both classes of service take turns
    * in the line by what they were granted of the limit, a class of them as its share says; within a tenant and class the accounts
    * do, call by call. The capacity that the first in line waits for is given to no other, so that small calls can't starve a
-   * large one; its place in flight, to its own tenant's calls of its class alone. Throws `PermanentError` (rejected) if the call is larger than a limit.
+   * large one; its place in flight, to its own tenant's calls of its class alone; neither is kept while it is late by a fifth of `lateMs`. Throws `PermanentError` (rejected) if the call is larger than a limit.
    */
   reserve(scopes: readonly LimitScope[], call: LimitedCall): Promise<LimitReply>
   /**
@@ -77,8 +74,11 @@ export interface CallLimits {
   settle(ticket: Ticket, tokens: number): Promise<void>
   /** The call was not made: everything is freed. */
   refund(ticket: Ticket): Promise<void>
-  /** Gives up the place of a refused call in the line of the scope that refused it. Does nothing if it has none. */
-  leave(scope: string, call: CallInLine): Promise<void>
+  /**
+   * Gives up the place of a refused call in the line of the scope that refused it. Does nothing if it has none. If it was the first in
+   * line, it counts as granted for its tenant's turn, also where it tries again too late: others have waited for it.
+   */
+  leave(scope: LimitScope, call: LimitedCall): Promise<void>
   /** The current content of these scopes' windows, in order. */
   usage(scopes: readonly string[]): Promise<LimitUsage[]>
 }

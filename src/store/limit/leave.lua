@@ -7,5 +7,8 @@
 --@key line
 --@arg asker
 --@arg tokens
+--@arg part              of the scope's limits, that the call would have taken
+--@arg share             of its class
+local scope = { queue = queue, queue_expiry = queue_expiry, waiting = waiting, rest = rest, line = line }
 local member = redis.call('HGET', line, tokens .. '|' .. asker)
-if member then leave({ queue = queue, queue_expiry = queue_expiry, waiting = waiting, rest = rest, line = line }, member) end
+if member then give_up(scope, member, tonumber(part), tonumber(share)) end

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import type { ServiceClass } from '../../contracts/facts/service-class.ts'
 import {
   bothClasses,
-  type CallInLine,
   type CallLimits,
   LIMIT_DEFAULTS,
   type LimitedCall,
@@ -28,6 +27,8 @@ interface WaitingCall extends LimitedCall {
   readonly party: string
   /** Its account's turn within the party. */
   readonly turn: number
+  /** Of the limits, that it takes. */
+  readonly part: number
   lostAt: number
 }
 interface Scope {
@@ -62,7 +63,8 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
     const kept = scope.entries.findIndex(({ at }) => at >= now - windowMs)
     scope.entries.splice(0, kept === -1 ? scope.entries.length : kept)
     for (const [id, ends] of scope.places) if (ends <= now) scope.places.delete(id)
-    stay(scope, ({ lostAt }) => lostAt > now)
+    const lapsed = scope.line.filter(({ lostAt }) => lostAt <= now)
+    for (const one of lapsed.toSorted((a, b) => a.lostAt - b.lostAt)) giveUp(scope, one)
     return scope
   }
 
@@ -72,7 +74,9 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
     const now = clock()
     const scope = scopeNow(name)
     const found = scope.line.find((one) => isSame(one, call))
-    const head = firstOf(scope)
+    const first = firstOf(scope)
+    // It has not come when it should: nobody waits for it while it is away.
+    const head = first === found || (first?.lostAt ?? 0) - now >= 0.8 * lateMs ? first : undefined
     // Nobody takes what the first in line could have now.
     const isFirst = head === undefined || head === found
     const [before, next] = isFirst ? [NONE_AHEAD, call] : [{ calls: 1, tokens: call.tokens }, head]
@@ -98,6 +102,13 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
     if (line.length > 0) classes[call.serviceClass] += part / settings.classes[call.serviceClass]
     const turn = parties.get(partyOf(call))
     if (turn !== undefined) parties.set(partyOf(call), turn + part)
+  }
+
+  /** A call leaves without having been made. If others waited for it, that was its party's turn: else who comes and goes stays first. */
+  function giveUp(scope: Scope, one: WaitingCall): void {
+    const wasFirst = firstOf(scope) === one
+    stay(scope, (other) => other !== one)
+    if (wasFirst) charge(scope, one, one.part)
   }
 
   /**
@@ -177,9 +188,9 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
     async refund(ticket) {
       end(ticket, 0, 1)
     },
-    async leave(name, call) {
-      const scope = scopes.get(name)
-      if (scope !== undefined) stay(scope, (one) => !isSame(one, call))
+    async leave({ name }, call) {
+      const scope = scopeNow(name)
+      for (const one of scope.line.filter((one) => isSame(one, call))) giveUp(scope, one)
     },
     usage: async (names) =>
       names.map((name) => {
@@ -202,12 +213,12 @@ function join(scope: Scope, call: LimitedCall, part: number): WaitingCall {
     parties.set(party, next === undefined ? 0 : (parties.get(next) ?? 0) + part)
   }
   const before = line.filter((one) => one.party === party && one.accountKey === accountKey).length
-  const own = { ...call, party, turn: (front?.turn ?? 0) + before, lostAt: 0 }
+  const own = { ...call, party, turn: (front?.turn ?? 0) + before, part, lostAt: 0 }
   line.push(own)
   return own
 }
 
-function isSame(one: CallInLine, other: CallInLine): boolean {
+function isSame(one: LimitedCall, other: LimitedCall): boolean {
   return one.asker === other.asker && one.tokens === other.tokens
 }
 

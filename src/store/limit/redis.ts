@@ -51,7 +51,7 @@ const settle = script('limit/settle', {
 })
 const leave = script('limit/leave', {
   keys: ['queue', 'queueExpiry', 'waiting', 'rest', 'line'],
-  args: ['asker', 'tokens'],
+  args: ['asker', 'tokens', 'part', 'share'],
 })
 const usage = script('limit/usage', { keys: ['scopes[].window', 'scopes[].inFlight'], args: ['width', 'span'] })
 
@@ -120,9 +120,10 @@ export function redisLimits(
     },
     settle: (ticket, tokens) => end(ticket, { used: tokens, callsBack: false }),
     refund: (ticket) => end(ticket, { used: 0, callsBack: true }),
-    async leave(scope, { asker, tokens }) {
-      const { queue, queueExpiry, waiting, rest, line } = keysOf(scope)
-      await leave(client, { queue, queueExpiry, waiting, rest, line, asker, tokens })
+    async leave({ name, limits }, { asker, tokens, serviceClass }) {
+      const { queue, queueExpiry, waiting, rest, line } = keysOf(name)
+      const turn = { part: partOfLimits(limits, tokens), share: classes[serviceClass] }
+      await leave(client, { queue, queueExpiry, waiting, rest, line, asker, tokens, ...turn })
     },
     async usage(scopes) {
       if (scopes.length === 0) return []

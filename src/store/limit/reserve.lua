@@ -64,11 +64,10 @@ end
 
 -- Parties in line by their turns, one set for each class; and the line: by party, in it by account's turn, then in order of
 -- arrival. `line` is a hash: by class its turn, by party and account the number of its calls, by call (me) its member of the queue.
-local class = string.match(party, '^[^/]+')
+local class = class_of(party)
 local other = class == 'rest' and 'waiting' or 'rest'
 local function turn_in(member) return tonumber(string.match(member, '^[^|]+|(%d+)')) end
 local function need_in(member) return tonumber(string.match(member, '^[^|]+|%d+|[^|]+|(%d+)')) end
-local function class_turn(scope, of) return tonumber(redis.call('HGET', scope.line, of) or '0') end
 -- Who comes has its turn after the one whose turn it is: a class, a party in it, and an account in that, after its own calls.
 local function join(scope)
   local front = first_of(scope, party)
@@ -91,20 +90,20 @@ local function join(scope)
   redis.call('HSET', scope.line, me, member)
   return member
 end
--- The first in line: of the class that has had less for its share, the party whose turn it is.
-local function first_in_line(scope)
-  local first = { waiting = redis.call('ZRANGE', scope.waiting, 0, 0)[1], rest = redis.call('ZRANGE', scope.rest, 0, 0)[1] }
-  local is_waitings = first.waiting and (not first.rest or class_turn(scope, 'waiting') <= class_turn(scope, 'rest'))
-  local next = is_waitings and first.waiting or first.rest
-  return next and first_of(scope, next)
-end
--- Removes askers that lost their place; returns the caller's member if it has one, the queue's length, and the first in it.
+-- Removes askers that lost their place; returns the caller's member if it has one, the queue's length, and the first in it, for whom
+-- others wait.
 local function look_at_queue(scope)
   local length = redis.call('ZCARD', scope.queue)
   if length == 0 then return nil, 0, nil end
   local lapsed = redis.call('ZRANGEBYSCORE', scope.queue_expiry, '-inf', now, 'LIMIT', 0, 100)
-  for _, member in ipairs(lapsed) do leave(scope, member) end
-  return redis.call('HGET', scope.line, me) or nil, length - #lapsed, first_in_line(scope)
+  for _, member in ipairs(lapsed) do
+    local part = math.max(1 / scope.max_calls, need_in(member) / scope.max_tokens, 1 / scope.max_in_flight)
+    give_up(scope, member, part, class_of(member) == class and share or share * (both - 1))
+  end
+  local member, head = redis.call('HGET', scope.line, me) or nil, first_in_line(scope)
+  -- It has not come when it should: nobody waits for it while it is away.
+  if head and head ~= member and redis.call('ZSCORE', scope.queue_expiry, head) - now < 0.8 * late then head = nil end
+  return member, length - #lapsed, head
 end
 -- About how many calls and tokens are ahead of a member: its party has a turn in as many calls as its class has parties in line,
 -- and the other class has its share of all.
@@ -122,8 +121,7 @@ end
 
 local taken, standing, wait, longest = {}, {}, nil, nil
 for i, scope in ipairs(scopes) do
-  scope.max_calls, scope.max_tokens = tonumber(scope.max_calls) or 2 ^ 53, tonumber(scope.max_tokens) or 2 ^ 53
-  local max_in_flight = tonumber(scope.max_in_flight)
+  for _, name in ipairs({ 'max_calls', 'max_tokens', 'max_in_flight' }) do scope[name] = tonumber(scope[name]) or 2 ^ 53 end
   local slid = slide(scope.window, first, buckets, bucket)
   local calls_left, tokens_left = scope.max_calls - slid.calls, scope.max_tokens - slid.tokens
   redis.call('ZREMRANGEBYSCORE', scope.in_flight, '-inf', now)
@@ -132,8 +130,8 @@ for i, scope in ipairs(scopes) do
   taken[i] = { slid = slid, in_flight = in_flight }
   -- What the first in line waits for is kept free; its place in flight for whoever of its party comes first, as one that stays
   -- empty until it comes itself is lost to all.
-  local is_others = head and string.match(head, '^[^|]+') ~= party
-  local full = max_in_flight and in_flight + (is_others and 1 or 0) >= max_in_flight
+  local is_others = head and party_in(head) ~= party
+  local full = in_flight + (is_others and 1 or 0) >= scope.max_in_flight
   -- Nobody takes what the first in line could have now.
   local lacks
   if head and head ~= member then lacks = room_in(scope, slid, calls_left - 1, tokens_left - need, need_in(head), 0) > 0
@@ -170,10 +168,7 @@ for i, scope in ipairs(scopes) do
   local slid = taken[i].slid
   record(slid, 1, need, whole + 2 * bucket_ms)
   redis.call('ZADD', scope.in_flight, now + lease_ms, id)
-  if redis.call('ZCARD', scope.queue) > 0 then
-    redis.call('HSET', scope.line, class, class_turn(scope, class) + tonumber(scope.part) / tonumber(share))
-    if redis.call('ZSCORE', scope[class], party) then redis.call('ZINCRBY', scope[class], scope.part, party) end
-  end
+  charge(scope, party, scope.part, share)
   -- A set whose last member went is a new key.
   if taken[i].in_flight == 0 or is_first_in_bucket(slid) then
     redis.call('PEXPIRE', scope.in_flight, lease_ms + 2 * bucket_ms)
