@@ -37,7 +37,7 @@ export const TEXTS = {
   again: 'Try again',
   show: 'Show',
   apply: 'Apply',
-  standIn: 'A stand-in answers from word lists, not a language model.',
+  standIn: 'No language model answers: answers come from word lists, or were recorded by hand where they say so.',
   older: 'Older',
   wrong: {
     busy: {

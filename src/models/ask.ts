@@ -185,7 +185,7 @@ export async function callModel(
     use = { spent: reservation.atMost, counted: false }
     const flight = beginCall(gateway, context, admission, prompt, reservation)
     try {
-      const reply = await gateway.model.complete(requestOf(gateway, choice, flight))
+      const reply = await gateway.model.complete(requestOf(gateway, context, choice, flight))
       const priced = priceReply(gateway, flight, reply)
       use = priced.use
       // 6. Reading

@@ -1,10 +1,11 @@
+import type { Ask } from '../contracts/facts/ask.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import { type CallOutcome, ParameterRefused, PermanentError, RetryLaterError } from '../contracts/facts/errors.ts'
 import type { FilterRefusal } from '../contracts/facts/filtered.ts'
 import { noUsage } from '../contracts/facts/verdict.ts'
 import { NOTHING } from '../contracts/ports/budgets.ts'
 import { msSince } from '../contracts/ports/clock.ts'
-import type { ModelReply, ModelRequest, Tier } from '../contracts/ports/model.ts'
+import type { ModelReply, ModelRequest, QuestionPlace, Tier } from '../contracts/ports/model.ts'
 import type { UnmeteredReason } from '../contracts/ports/report.ts'
 import type { CallEnd } from './adaptive.ts'
 import type { Pass, PassFailure } from './breaker.ts'
@@ -118,6 +119,7 @@ export function beginCall(
 /** The request to the model's adapter. */
 export function requestOf(
   gateway: GatewayState,
+  context: AskContext,
   choice: ModelChoice,
   { pass, prompt, reservation, tier, timeoutMs, signal }: CallInFlight,
 ): ModelRequest {
@@ -139,10 +141,15 @@ export function requestOf(
     ...(hasOthersApart(gateway, choice) ? { apart: true } : {}),
     trial: trial ?? undefined,
     ...(tier === undefined ? {} : { tier }),
+    of: questionPlace(context, ask),
     callId: reservation.callId,
     timeoutMs,
     signal,
   }
+}
+
+function questionPlace({ protocol, subject }: AskContext, { stage, role, label, about = [] }: Ask): QuestionPlace {
+  return { protocol, subject: subject.postId, stage, role: label === undefined ? role : `${role} ${label}`, about }
 }
 
 /** The model's reply with its thoughts apart, and its cost: the real usage takes the place of what was reserved. */

@@ -159,7 +159,7 @@ it('health says what waits for people, beside what waits for the service', async
 })
 
 it('every page says that the understudy answers where it does, and only there', async () => {
-  const says = 'A stand-in answers from word lists, not a language model.'
+  const says = 'No language model answers: answers come from word lists, or were recorded by hand where they say so.'
   for (const path of ['/live', '/health', '/search']) {
     expect((await read(await aConsole({ isUnderstudy: true }), path)).of('.stand-in')).toBe(says)
     expect((await read(await aConsole(), path)).of('body')).not.toContain(says)

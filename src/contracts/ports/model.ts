@@ -31,11 +31,24 @@ export interface ModelRequest {
   readonly apart?: boolean
   /** The tier that is asked for; what the endpoint does unasked if it is left out. */
   readonly tier?: Tier | undefined
+  /** Whose question it is; no part of what is sent. */
+  readonly of?: QuestionPlace
   /** Unique to this call; an endpoint may log it, so that a bill can be checked. */
   readonly callId: string
   /** Longest wait for the whole answer, in ms. */
   readonly timeoutMs: number
   readonly signal: AbortSignal
+}
+
+/** Where a question stands in the judging of a subject, whatever its words are. */
+export interface QuestionPlace {
+  readonly protocol: string
+  readonly subject: string
+  readonly stage: string
+  /** The role, and behind a space the ask's label if it has one. */
+  readonly role: string
+  /** The comments asked about, in the order of their numbers in the question, and then others whose words stand beside them. */
+  readonly about: readonly string[]
 }
 
 /** A place in a question up to which later calls are likely to send the same again. */

@@ -1,52 +1,41 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
-import { loadSettings, PROJECT } from '../../../config/load.ts'
+import { loadSettings } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { topicsOf } from '../../../config/topics.ts'
 import { untilAnswered } from '../../app/commands/judging/asked-models.ts'
 import { type WatchedEndpoint, watchedModel } from '../../app/commands/judging/watched-endpoint.ts'
-import { importShelf } from '../../app/commands/library/import.ts'
 import { localConsole } from '../../app/commands/local-console.ts'
 import { produce } from '../../app/commands/produce.ts'
 import { readingClient } from '../../app/commands/reading-client.ts'
 import { how, outcome, scoresOf, wrapped } from '../../app/commands/verdict-cells.ts'
 import { toneOf } from '../../app/commands/verdict-line.ts'
-import { makeProtocols } from '../../app/composition/make-protocols.ts'
 import { startApp } from '../../app/composition/service.ts'
 import type { TableCell } from '../../cli/drawing.ts'
 import { counted, printable, type Terminal, table } from '../../cli/terminal.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
-import { fences } from '../../contracts/facts/fence.ts'
-import { samplingRanks } from '../../contracts/facts/sampling-rank.ts'
-import { post as postSchema } from '../../contracts/facts/thread.ts'
 import { type Verdict, verdict } from '../../contracts/facts/verdict.ts'
 import type { Events, Listener } from '../../contracts/ports/report.ts'
-import { fileMessages } from '../../data-files/formats.ts'
-import { router } from '../../judging/engine/routes.ts'
+import { modelsOfEndpoints } from '../../models/openai/models-of-endpoints.ts'
 import { logListener } from '../../operations/log.ts'
-import { whyNotLoaded } from '../../shelves/lancedb/open-tables.ts'
 import { readTopic } from '../../stream/bounded-reader.ts'
 import { namesModel } from '../stack/stack.ts'
 import { startStackForCommand } from '../stack-for-command.ts'
+import { DEMO, EVENT, type EventSubject, fillShelves, subjectsOf } from './event.ts'
+import { BY_HAND, readRecordedAnswers, recordedModel } from './recorded-answers.ts'
 import { repeatsIn } from './repeats.ts'
 
-const DEMO = join(PROJECT, 'config', 'demo')
-const EVENT = join(DEMO, 'event.jsonl')
+/** Answers to the event's questions, by their places. */
+const RECORDED = join(DEMO, 'answers.jsonl')
+/** Under this key it was drawn which side opens a debate, and which label is offered first, when the answers were recorded. */
+export const DEMO_KEY = 'a fire at the harbor of Calvera'
 /** Ninety minutes of event in about half a minute. */
 const PACE = { kind: 'recorded', speed: 200, maxPauseMs: 400 } as const
 /** How long the understudy takes to answer: about as long as a small hosted model. */
 const LATENCY_MS = 150
 const LONGEST_MS = 150_000
-
-/** A post or a reply of the event, and the protocols that judge it. */
-interface Subject {
-  readonly id: string
-  readonly words: string
-  readonly judgedBy: readonly string[]
-  comments: number
-}
 
 interface Tally {
   readonly published: Map<string, { latencySeconds: number }>
@@ -78,7 +67,7 @@ export async function demo(
   const folder = await mkdtemp(join(tmpdir(), 'gavel-demo-'))
   const own = {
     ...stack.settings,
-    GAVEL_FENCES_KEY: environment.GAVEL_FENCES_KEY ?? randomBytes(16).toString('hex'),
+    GAVEL_FENCES_KEY: environment.GAVEL_FENCES_KEY ?? DEMO_KEY,
     GAVEL_KAFKA_TOPIC_PREFIX: `gavel-demo-${run}.`,
     GAVEL_KAFKA_GROUP: `gavel-demo-${run}`,
     GAVEL_REDIS_PREFIX: `gavel-demo-${run}`,
@@ -100,7 +89,7 @@ export async function demo(
     await fillShelves(settings, io)
     const app = await startApp(settings, ['intake', 'judge', 'publish', 'record'], {
       listeners: [narrate(tally, subjects, terminal)],
-      ...(endpoint === null ? {} : { model: endpoint.model }),
+      model: endpoint?.model ?? recordedModel(readRecordedAnswers(RECORDED), modelsOfEndpoints(settings), LATENCY_MS),
     })
     const pages = await consoleOf(settings, { app, isUnderstudy: stack.understudy !== undefined }, terminal).catch(
       async (error: unknown) => {
@@ -195,55 +184,12 @@ async function consoleOf(
   return pages
 }
 
-/** The fields of a post that routes read. */
-const routedPost = postSchema.omit({ authorSince: true })
-
-/** The event's subjects, and the protocols that the routes choose for each. */
-async function subjectsOf(settings: Settings): Promise<ReadonlyMap<string, Subject>> {
-  const samplingRank = samplingRanks(settings.fences.key)
-  const routes = router(
-    makeProtocols(settings.protocols, fences('demo', 1_000), samplingRank),
-    settings.routes,
-    samplingRank,
-  )
-  const subjects = new Map<string, Subject>()
-  for await (const { type, key, value } of fileMessages(EVENT, 'gavel', () => {})) {
-    if (type === 'comment') {
-      const post = subjects.get(key)
-      if (post !== undefined) post.comments++
-    } else if (type !== 'feedback') {
-      const kind = type === 'post' ? 'post' : 'reply'
-      const post = routedPost.parse({ text: '', ...value, createdAt: 0 })
-      const judges = routes.of({ tenant: 'default', postId: post.id, kind }, post)
-      const pictures = (post.media ?? []).map(({ alt = 'no description' }) => `[image: ${alt}]`)
-      const words = [...(kind === 'reply' ? ['↳'] : []), post.text, ...pictures].join(' ')
-      subjects.set(post.id, { id: post.id, words, judgedBy: judges.map(({ name }) => name), comments: 0 })
-    }
-  }
-  return subjects
-}
-
-async function fillShelves(settings: Settings, io: { terminal: Terminal; signal: AbortSignal }): Promise<void> {
-  const whyNot = await whyNotLoaded()
-  if (whyNot !== null) {
-    io.terminal.say(`  Library: none, so nothing is judged beside examples or earlier cases: ${whyNot}`)
-    return
-  }
-  const files = (await readdir(join(DEMO, 'shelves'))).filter((name) => name.endsWith('.jsonl')).sort()
-  const still = { ...io, terminal: quiet(io.terminal) }
-  for (const name of files) {
-    const shelf = name.slice(0, -'.jsonl'.length)
-    await importShelf(settings, join(DEMO, 'shelves', name), { shelf }, still)
-  }
-  io.terminal.say(`  Library: ${files.length} shelves of examples, searched by ${settings.library.embedder} embeddings`)
-}
-
 function pair(protocol: string, subjectId: string): string {
   return `${protocol} ${subjectId}`
 }
 
 /** Prints each verdict as it is published. */
-function narrate(tally: Tally, subjects: ReadonlyMap<string, Subject>, terminal: Terminal): Listener {
+function narrate(tally: Tally, subjects: ReadonlyMap<string, EventSubject>, terminal: Terminal): Listener {
   const before = new Map<string, string>()
   const tell = ({ verdict: one, latencySeconds }: Events['verdict:published']) => {
     tally.published.set(one.id, { latencySeconds })
@@ -297,7 +243,7 @@ async function published(
 
 function report(
   records: Awaited<ReturnType<typeof published>>,
-  subjects: ReadonlyMap<string, Subject>,
+  subjects: ReadonlyMap<string, EventSubject>,
   tally: Tally,
   understudy: boolean,
   terminal: Terminal,
@@ -324,7 +270,13 @@ function report(
       calls += spent
       reasons.push(`${number.padStart(3)}  ${protocol}: ${printable(last.rationale, 300)}`)
       const seconds = (tally.published.get(last.id)?.latencySeconds ?? 0).toFixed(2)
-      const said = [turns(revisions), how(last), scoresOf(last), `${counted(spent, 'call')}, last ${seconds} s`]
+      const said = [
+        turns(revisions),
+        how(last),
+        ...byHand(last),
+        scoresOf(last),
+        `${counted(spent, 'call')}, last ${seconds} s`,
+      ]
       return { text: said.join('\n'), tone: toneOf(last) }
     })
     const answers = comments === 0 ? '' : `\n${counted(comments, 'comment')}`
@@ -335,7 +287,7 @@ function report(
   terminal.out(`\nWhy:\n${reasons.join('\n')}\n`)
   if (understudy)
     terminal.out(
-      "The answers are the understudy's, from word lists. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real model.",
+      `No language model answered. Where it says "${BY_HAND}", readers wrote the answers to this event's questions; all others are the understudy's, from word lists. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real model.`,
     )
   terminal.out(
     `${tally.messages} messages in, ${repeats.verdicts} verdicts out on ${subjects.size} posts and replies, ${calls} model calls; lost ${lost}, conflicting ${repeats.conflicting}, identical repeats ${repeats.identical}`,
@@ -348,4 +300,12 @@ function turns(revisions: readonly Verdict[]): string {
   const said = revisions.map(outcome)
   const changes = said.filter((one, at) => at === 0 || one !== said[at - 1])
   return revisions.length === 1 ? changes.join('') : `${changes.join(' → ')} (r${revisions.length})`
+}
+
+/** A line where those who decided, or some of them, were answered from the recordings. */
+function byHand({ models }: Verdict): string[] {
+  const answered = Object.entries(models).flatMap(([role, model]) => (role === 'library' ? [] : [model]))
+  const recorded = answered.filter((model) => model === BY_HAND).length
+  if (recorded === 0) return []
+  return [recorded === answered.length ? BY_HAND : `in part ${BY_HAND}`]
 }
