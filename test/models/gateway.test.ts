@@ -53,6 +53,7 @@ describe('a readable answer', () => {
           name: 'opinion',
           schema: expect.objectContaining({ type: 'object', required: ['reasoning', 'answer'] }),
         },
+        of: { protocol: 'rumor', subject: 'p', stage: 'opinion', role: 'debater support', about: [] },
         callId: calls[0]?.id,
         timeoutMs: 1_000,
         signal: expect.any(AbortSignal),

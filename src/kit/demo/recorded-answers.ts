@@ -87,7 +87,10 @@ function fitting(request: ModelRequest, candidates: readonly RecordedAnswer[]) {
   const shown = seenIn(request)
   const { required = [] } = form.parse(request.answer.schema)
   const [best] = candidates
-    .filter(({ saw = [], answer }) => saw.every((one) => shown.has(one)) && required.every((name) => name in answer))
+    .filter(
+      ({ saw = [], answer }) =>
+        saw.every((one) => shown.has(one)) && required.every((name) => Object.hasOwn(answer, name)),
+    )
     .toSorted((one, other) => (other.saw?.length ?? 0) - (one.saw?.length ?? 0))
   return best?.answer ?? null
 }
