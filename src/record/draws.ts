@@ -39,6 +39,10 @@ export function scopeOfVerdict(id: string): string {
   return readVerdictId(id)?.scope ?? id
 }
 
+/** By which chance a subject was drawn for audit, in SQL. Its values: tenant, kind, id, protocol. */
+export const AUDIT_CHANCE = `SELECT chance FROM draws JOIN subjects USING (s)
+  WHERE subjects.tenant = ? AND kind = ? AND id = ? AND protocol = ? AND purpose = 'audit'`
+
 /** From when on a draw stands after what was before is erased, in SQL; null if nothing of it is left. */
 export const DRAW_SINCE = `SELECT min(opened_at) FROM rulings WHERE rulings.s = draws.s AND rulings.protocol = draws.protocol
   AND decided_by <> 'deleted' AND (purpose <> 'second-opinion' OR rulings.id = item)`

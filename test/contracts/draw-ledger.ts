@@ -54,6 +54,10 @@ export function drawLedgerContract(
       expect(await told(queue)).toEqual(['audit: 0 of 0, 1 waiting for rumor~p~r4'])
       await topics.judged(human('non-rumor', 5), 'x')
       expect(await told(queue)).toEqual(['audit: 0 of 1, 0 waiting'])
+      const subject = { tenant: 'default', kind: 'post', postId: 'p' } as const
+      expect(await store.auditChance(subject, 'rumor')).toBe(1)
+      expect(await store.auditChance(subject, 'hate')).toBeNull()
+      expect(await store.auditChance({ ...subject, tenant: 'acme' }, 'rumor')).toBeNull()
       await store.tidy(Date.parse(at(0)) + KEEP + DAY)
       expect(await told(queue)).toEqual([])
     })

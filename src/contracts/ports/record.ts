@@ -333,6 +333,8 @@ export interface RecordReader {
   search(query: string, filter: RecordFilter, limit: number): Promise<RecordSearch>
   /** The transcript of a verdict as it was sent; null if there is none, or it was erased. */
   transcript(verdictId: string): Promise<string | null>
+  /** By which chance a subject was drawn for audit of what a protocol says of it; null if it was not. */
+  auditChance(of: ThreadRef, protocol: string): Promise<number | null>
   /** Every subject, each as it is when it is read; a deleted one is left out. `decided`: those alone that people decided on. */
   export(only?: 'decided'): AsyncIterable<SubjectRecord>
   size(): Promise<RecordSize>

@@ -28,6 +28,8 @@ export interface GoldItem {
   readonly unit: string
   /** The data set's own split, such as `train`, where it is said in the file. */
   readonly split?: string | undefined
+  /** By which chance it was drawn, where it was drawn at random and its file says so. */
+  readonly chance?: number | undefined
   /** The groups by which results can be split: the `length` of the judged text, and the data set's own. */
   readonly slices: Readonly<Record<string, string>>
 }

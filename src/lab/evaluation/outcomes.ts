@@ -12,6 +12,8 @@ export interface ItemOutcome {
   /** What was sampled together with it. */
   readonly unit: string
   readonly slices: Readonly<Record<string, string>>
+  /** By which chance it was drawn, where that is known. */
+  readonly chance?: number
   /** What people say; null for items that have ratings and no label. */
   readonly gold: string | null
   /** The verdict's label; null where it does not decide. */
@@ -78,6 +80,7 @@ export function outcomeOf(
     rationale,
     degraded,
     slices: { ...gold.slices, ...firstOffered(transcript) },
+    ...(gold.chance === undefined ? {} : { chance: gold.chance }),
     ...(gold.ratings === undefined ? {} : { ratings: meansOf(gold.ratings) }),
     annotations: gold.annotations,
     confidence: label === null ? null : confidence,
@@ -189,7 +192,7 @@ export function isWithoutExamples({ shelves: { searched, bare } }: Pick<ItemOutc
 export const NO_VERDICT = 'no verdict'
 
 /** The outcome of an item that got no verdict: refused, left out by the protocol, or not reached. */
-export function unjudged({ id, unit, slices, label, annotations, ratings }: GoldItem): ItemOutcome {
+export function unjudged({ id, unit, slices, label, annotations, ratings, chance }: GoldItem): ItemOutcome {
   return {
     id,
     unit,
@@ -199,6 +202,7 @@ export function unjudged({ id, unit, slices, label, annotations, ratings }: Gold
     scores: {},
     confidence: null,
     annotations,
+    ...(chance === undefined ? {} : { chance }),
     ...(ratings === undefined ? {} : { ratings: meansOf(ratings) }),
     usage: { calls: 0, tokens: 0, costUsd: 0, sequence: 0 },
     rationale: '',

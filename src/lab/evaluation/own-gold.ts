@@ -29,6 +29,7 @@ const labelled = z.object({
   split: z.union([z.string(), z.number()]).transform(String).nullish(),
   slices: z.record(z.string(), z.string()).nullish(),
   lang: z.string().nullish(),
+  chance: z.number().gt(0).max(1).nullish(),
 })
 type Labelled = z.infer<typeof labelled>
 
@@ -147,6 +148,7 @@ function itemOf({
   split,
   slices,
   lang,
+  chance,
   why,
 }: Omit<Labelled, 'ratings'> & {
   readonly why?: string
@@ -161,6 +163,7 @@ function itemOf({
     ...(labels == null ? {} : { annotations: labels }),
     ...(ratings == null ? {} : { ratings }),
     ...(split == null ? {} : { split }),
+    ...(chance == null ? {} : { chance }),
     ...(hateSpeech == null || text == null || reference == null ? {} : { pair: { reply: text, reference } }),
   }
   const most = label ?? mostFrequent(labels ?? [])

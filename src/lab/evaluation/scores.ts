@@ -1,4 +1,5 @@
 import { entryOf } from '../../contracts/facts/entry-of.ts'
+import { weightedShare } from '../../record/drawn-rates.ts'
 import { correctnessOf, isDecided } from './decided.ts'
 import type { ItemOutcome } from './outcomes.ts'
 import { humanCeiling, krippendorffAlpha } from './statistics/agreement.ts'
@@ -61,6 +62,21 @@ export interface LabelScores {
   /** Null where no item has several annotators. */
   readonly people: PeopleScores | null
   readonly slices: readonly SliceScores[]
+  /** Null where no item says by which chance it was drawn. */
+  readonly drawn: DrawnAccuracy | null
+}
+
+/**
+ * The accuracy over what chance drew, each item weighted by the inverse of its own: that of all from which it was drawn, whatever
+ * else people looked at. An item that was judged several times counts by its first judging.
+ */
+export interface DrawnAccuracy {
+  readonly items: number
+  readonly accuracy: number
+  /** 95 %, for shares with unequal weights (Korn and Graubard 1998). */
+  readonly interval: { readonly low: number; readonly high: number }
+  /** How many equally likely items would say as much. */
+  readonly effective: number
 }
 
 export interface ClassEstimates {
@@ -156,7 +172,16 @@ export function labelScores(outcomes: readonly ItemOutcome[], labels: readonly s
     confidence: confidenceScores(judged),
     people: peopleScores(judged, labels),
     slices: sliceScores(judged),
+    drawn: drawnAccuracy(judged),
   }
+}
+
+function drawnAccuracy(judged: readonly Judged[]): DrawnAccuracy | null {
+  const drawn = judged.flatMap(({ chance, repeat, gold, label }) =>
+    chance === undefined || repeat !== undefined ? [] : [{ weight: 1 / chance, isHit: gold === label }],
+  )
+  const { share, interval, effective } = weightedShare(drawn)
+  return share === null ? null : { items: drawn.length, accuracy: share, interval, effective }
 }
 
 /** A mean over classes that nobody was found in would read as a judge's fault. */

@@ -7,6 +7,7 @@ import {
   type RecordSize,
 } from '../../contracts/ports/record.ts'
 import { conditionsOf, marksOf } from '../conditions.ts'
+import { AUDIT_CHANCE } from '../draws.ts'
 import { FOLDING, gramsOf, readingsOf } from '../grams.ts'
 import { histogramOf, histogramQuery } from '../histogram.ts'
 import { MOST_LEFT, recordedRow, recordedWord } from '../record-rows.ts'
@@ -108,6 +109,10 @@ export function recordReads(db: Database): RecordReader {
       const found = (await db.snapshot((sql) => listed(sql, docsOf(hits)))).map(recordedRow)
       const same = found.filter(({ cursor, verdict }) => ids.get(Number(cursor)) === verdict.id)
       return { found: same, stoppedEarly, reindexing: !isFolded }
+    },
+    async auditChance({ tenant, kind, postId }, protocol) {
+      const [drawn] = await db.rows<{ chance: number }>(AUDIT_CHANCE, tenant, kind, postId, protocol)
+      return drawn?.chance ?? null
     },
     async transcript(verdictId) {
       const found = await db.rows<{ k: number; sealed: Buffer }>(

@@ -9,6 +9,7 @@ import {
   type RecordHistogram,
 } from '../../contracts/ports/record.ts'
 import { conditionsOf, marksOf } from '../conditions.ts'
+import { AUDIT_CHANCE } from '../draws.ts'
 import { gramsOf, readingsOf } from '../grams.ts'
 import { histogramOf, histogramQuery } from '../histogram.ts'
 import { type ListedRow, MOST_CANDIDATES, MOST_LEFT, type NoteRow, type RulingRow } from '../record-rows.ts'
@@ -217,6 +218,10 @@ export class RecordReads {
     if (tenants.length === 0 || tenants.length > MOST_TENANTS) return []
     const version = this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'grams'")?.v
     return version === INDEX_VERSION ? [`(${tenants.map(tenantToken).join(' OR ')})`] : []
+  }
+
+  auditChance({ tenant, kind, postId }: ThreadRef, protocol: string): number | null {
+    return this.#sql.get<{ chance: number }>(AUDIT_CHANCE, tenant, kind, postId, protocol)?.chance ?? null
   }
 
   transcript(verdictId: string): string | null {

@@ -30,12 +30,13 @@ async function run<Options, Result>(
   command: Command<Options, Result>,
   args: readonly string[],
   options: Options & { json?: true },
+  settings: Readonly<Record<string, string>> = environment,
 ): Promise<string> {
   const lines: string[] = []
   const note = (line: unknown) => void lines.push(String(line))
   const terminal = { ...silent, out: note, say: note }
   const io = { terminal, signal: new AbortController().signal }
-  await perform(command, settingsOf(environment), args, options, io).catch((error: Error) => note(error.message))
+  await perform(command, settingsOf(settings), args, options, io).catch((error: Error) => note(error.message))
   return lines.join('\n')
 }
 
@@ -200,6 +201,35 @@ it('what people decided is a labelled file that gavel eval reads', async () => {
     { id: 'blind', label: 'non-rumor' },
   ])
   expect(await run(exportRecord, [], { gold: true, protocol: 'hate' })).toBe('There is nothing in the record.')
+})
+
+it('what was drawn for audit has its chance in the labelled file, and gavel eval weighs by it', async () => {
+  const drawn = {
+    GAVEL_RECORD_PATH: join(ownFolder('review-drawn'), 'record.sqlite'),
+    GAVEL_REVIEW_BLIND_SHARE: '0',
+    GAVEL_REVIEW_AUDIT_SHARE: '1',
+  }
+  const own = await recordStoreOf(settingsOf(drawn))
+  const of = feed(own)
+  await of.judged({ subjectId: 'done', label: 'rumor', decidedBy: 'consensus' }, 'a bridge')
+  const decision = { by: 'ann', against: 'rumor~done~r1', of: '0@0' }
+  await of.judged({ subjectId: 'done', revision: 2, decidedBy: 'human', label: 'non-rumor', decision }, null)
+  await own.close()
+  const lines = (await run(exportRecord, [], { gold: true, protocol: 'rumor' }, drawn)).split('\n')
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { id: 'done', label: 'non-rumor', slices: { drawn: 'audit' }, chance: 1 },
+  ])
+  expect((await run(exportRecord, [], { gold: true, protocol: 'rumor' })).includes('chance')).toBe(false)
+  const file = join(dirname(path), 'drawn.jsonl')
+  writeFileSync(file, `${lines.join('\n')}\n${(lines[0] ?? '').replace('"chance":1', '"chance":0')}\n`)
+  const bad: object[] = []
+  const gold = ownGold(file, { format: 'jsonl', protocol: { labels: ['rumor', 'non-rumor'] } } as never, (one) =>
+    bad.push(one),
+  )
+  const read: unknown[] = []
+  for await (const item of gold) read.push(item)
+  expect(read).toMatchObject([{ id: 'done', chance: 1 }])
+  expect(bad).toMatchObject([{ line: 2, why: 'has no readable chance' }])
 })
 
 it('show --record lists each verdict, the current one, and people’s notes', async () => {

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { noComments } from '../../../src/contracts/facts/verdict.ts'
 import { compare } from '../../../src/lab/evaluation/against.ts'
-import { emptyCell, estimateOf } from '../../../src/lab/evaluation/evaluation.ts'
+import { type Evaluation, emptyCell, estimateOf } from '../../../src/lab/evaluation/evaluation.ts'
 import type { ItemOutcome } from '../../../src/lab/evaluation/outcomes.ts'
 import { ratingScores } from '../../../src/lab/evaluation/rating-scores.ts'
 import { kappaOfVotes, repeatScores } from '../../../src/lab/evaluation/repeat-scores.ts'
+import { drawnTable } from '../../../src/lab/evaluation/report/cells.ts'
 import { labelScores } from '../../../src/lab/evaluation/scores.ts'
 
 const LABELS = ['hate', 'non-hate']
@@ -49,6 +50,27 @@ describe('the scores of labels', () => {
     const { low = 1, high = 0 } = accuracy.interval ?? {}
     expect(Math.abs(low - 0.52)).toBeLessThan(0.02)
     expect(Math.abs(high - 0.799)).toBeLessThan(0.02)
+  })
+
+  it('weigh what was drawn at random by the inverse of its chance, and leave out what people chose', () => {
+    expect(labelScores(MIXED, LABELS, '1').drawn).toBeNull()
+    const drawn = [
+      outcome(1, 'hate', 'hate', { chance: 0.1 }),
+      outcome(2, 'hate', 'non-hate', { chance: 0.5 }),
+      outcome(3, 'non-hate', 'non-hate', { chance: 0.5 }),
+      outcome(1, 'hate', null, { chance: 0.1, repeat: 2 }),
+    ]
+    const { drawn: own, accuracy } = labelScores([...MIXED, ...drawn], LABELS, '1')
+    expect(own).toMatchObject({ items: 3, accuracy: expect.closeTo(12 / 14, 12) })
+    expect(own?.effective).toBeLessThan(3)
+    expect(own?.interval.low).toBeLessThan(12 / 14)
+    expect(own?.interval.high).toBeGreaterThan(12 / 14)
+    expect(accuracy.value).toBe(29 / 44)
+    const cell = { ...emptyCell('rumor', 'gold', '', {}), why: null, labels: labelScores(drawn, LABELS, '1') }
+    const shown = drawnTable({ table: [cell], data: [{}] } as unknown as Evaluation) // drawnTable reads these fields alone
+    expect(shown?.rows).toEqual([['rumor', '3', expect.any(String), expect.stringMatching(/^85\.7 \[/)]])
+    const none = { table: [{ ...cell, labels: labelScores(MIXED, LABELS, '1') }], data: [{}] }
+    expect(drawnTable(none as unknown as Evaluation)).toBeNull() // drawnTable reads these fields alone
   })
 
   it('of one class alone are its recall, and no macro-F1', () => {

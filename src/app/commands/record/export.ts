@@ -70,6 +70,7 @@ async function goldLines(record: RecordReader, of: SubjectRecord, protocol: stri
   const { tenant, postId } = of.subject
   const { text, author, createdAt, reach } = heard.post
   const { label, opinions, lang, audited } = judgement
+  const chance = audited ? await record.auditChance(of.subject, protocol) : null
   const post = {
     type: 'post',
     id: postId,
@@ -83,6 +84,7 @@ async function goldLines(record: RecordReader, of: SubjectRecord, protocol: stri
     label,
     labels: [label, ...opinions.map((one) => one.label)],
     slices: { drawn: audited ? 'audit' : 'chosen' },
+    ...(chance === null ? {} : { chance }),
   }
   const comments = heard.comments.map((one) => ({
     type: 'comment',

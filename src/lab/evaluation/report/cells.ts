@@ -132,6 +132,22 @@ function costsOf({ labels, perItem }: EvaluationCell): string[] {
   return [none, perItem.calls.toFixed(1), perItem.tokens.toFixed(0), perItem.costUsd.toFixed(6)]
 }
 
+export const DRAWN_HEADING = 'What was drawn at random'
+export const DRAWN_NOTE =
+  'Accuracy over the items whose file says by which chance they were drawn, each weighted by its inverse: that of all verdicts from which they were drawn. The items that people chose are not in it.'
+
+/** Each row's accuracy over what chance drew, weighted; null where no item says how it was drawn. */
+export function drawnTable({ table, data }: Evaluation): TextTable | null {
+  const rows = table.flatMap(({ row, data: of, labels }) => {
+    if (labels?.drawn == null) return []
+    const { items, accuracy, interval, effective } = labels.drawn
+    const estimate = `${points(accuracy)} [${points(interval.low)}, ${points(interval.high)}]`
+    return [[row, ...(data.length > 1 ? [of] : []), String(items), effective.toFixed(1), estimate]]
+  })
+  const head = ['row', ...(data.length > 1 ? ['data'] : []), 'drawn items', 'as many equal draws', 'weighted accuracy']
+  return rows.length === 0 ? null : { head, rows }
+}
+
 /** The slices of a cell that have enough items, and the number of those that have not. */
 export function sliceTable({ labels }: EvaluationCell): TextTable {
   return {

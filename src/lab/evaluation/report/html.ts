@@ -1,7 +1,7 @@
 import type { Evaluation, EvaluationCell } from '../evaluation.ts'
 import type { PresetTable } from '../presets/preset.ts'
 import { bestCheaper } from '../summary.ts'
-import type { TextTable } from './cells.ts'
+import { DRAWN_HEADING, DRAWN_NOTE, drawnTable, type TextTable } from './cells.ts'
 import { CHOICE_HEADING, CHOICE_NOTE, choiceTable } from './choice-table.ts'
 import { countsSection } from './counts-section.ts'
 import { confidenceCurves } from './curves.ts'
@@ -56,6 +56,7 @@ ${others.length === 0 ? '' : html`<ul>${others.map((sentence) => html`<li>${fore
 <h2>Quality against cost</h2>
 ${sets.map(([data, cells]) => pictureOf(data, cells, { many: sets.length > 1, curve: evaluation.costCurves !== undefined }))}
 <p class="note">Upright lines are 95 % intervals; a point without one has none. ${table[0] === undefined ? '' : html`In color: ${foreign(table[0].row, 80)}.`}</p>
+${notedSection(drawnTable(evaluation), DRAWN_HEADING, DRAWN_NOTE)}
 ${notedSection(choiceTable(evaluation), CHOICE_HEADING, CHOICE_NOTE)}
 ${notedSection(debateTable(evaluation), DEBATE_HEADING, DEBATE_NOTE)}
 ${savingsTables(evaluation).map(({ data, table }) => savingsSection(data, table))}

@@ -2,7 +2,15 @@ import type { Comparison } from '../against.ts'
 import type { Evaluation } from '../evaluation.ts'
 import type { PresetTable } from '../presets/preset.ts'
 import { points, pText, withInterval } from '../summary.ts'
-import { confusionTable, mainTable, sliceTable, type TextTable } from './cells.ts'
+import {
+  confusionTable,
+  DRAWN_HEADING,
+  DRAWN_NOTE,
+  drawnTable,
+  mainTable,
+  sliceTable,
+  type TextTable,
+} from './cells.ts'
 import { CHOICE_HEADING, CHOICE_NOTE, choiceTable } from './choice-table.ts'
 import { DEBATE_HEADING, DEBATE_NOTE, debateTable } from './debate-table.ts'
 import { savingsTables } from './savings-table.ts'
@@ -21,6 +29,7 @@ export function markdownReport(
 ): string {
   const debates = debateTable(evaluation)
   const choice = choiceTable(evaluation)
+  const drawn = drawnTable(evaluation)
   const [first] = evaluation.table.filter(({ labels }) => labels !== null)
   return [
     `# ${evaluation.title}`,
@@ -30,6 +39,7 @@ export function markdownReport(
       .split('\n\n'),
     'Figures in points with 95 % intervals; calls, tokens and US dollars are an item’s.',
     markdownTable(mainTable(evaluation, preset)),
+    ...(drawn === null ? [] : [`## ${DRAWN_HEADING}`, markdownTable(drawn), DRAWN_NOTE]),
     ...(choice === null ? [] : [`## ${CHOICE_HEADING}`, markdownTable(choice), CHOICE_NOTE]),
     ...(debates === null ? [] : [`## ${DEBATE_HEADING}`, markdownTable(debates), DEBATE_NOTE]),
     ...savingsTables(evaluation).flatMap(({ data, table }) => [
