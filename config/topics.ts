@@ -16,6 +16,7 @@ export function topicsOf(settings: Settings) {
     decisionOutcomes: named('decision-outcomes'),
     verdicts: named('verdicts'),
     transcripts: named('transcripts'),
+    shadowVerdicts: named('shadow-verdicts'),
     proposals: named('proposals'),
     reviews: named('reviews'),
     casework: named('casework'),
@@ -47,6 +48,7 @@ export function groupsOf({ kafka: { group } }: Pick<Settings, 'kafka'>) {
     decisions: `${group}-decisions`,
     reach: `${group}-reach`,
     traces: `${group}-traces`,
+    shadow: (variant: string) => `${group}-shadow-${variant}`,
     record: (name: string) => `${group}-record-${name}`,
   }
 }

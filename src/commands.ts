@@ -1,4 +1,5 @@
 import type { Invocation, ListedCommand } from './cli/command.ts'
+import { VARIANT_COMMANDS } from './variant-commands.ts'
 
 /** The understudy answers where no model is set. It is imported only then. */
 export const startStandIn: NonNullable<Invocation['startStandIn']> = async () =>
@@ -86,6 +87,7 @@ export const COMMANDS: readonly ListedCommand[] = [
     description: 'reads policies as they would be judged by: clauses, faults by line, tokens, price',
     load: () => import('./app/commands/policy/check.ts'),
   },
+  ...VARIANT_COMMANDS,
   { path: 'webhooks', description: 'lists and retries verdicts that could not be delivered' },
   {
     path: 'webhooks list',

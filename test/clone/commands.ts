@@ -86,6 +86,14 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel scores labelled.csv --old-field perspective': 'proof: pages',
   'npx gavel eval --protocol rumor --data config/demo/labelled.jsonl --out .gavel/eval-rumor': 'proof: pages',
   'npx gavel policy check policies/hate.md': 'at: test/app/commands/policy-check.test.ts',
+  'npx gavel decide 3lbw2k4 --protocol hate --label hate --clause H2 --clause "H1=they are vermin" --by ann --why "Ticket 91"':
+    'at: test/e2e/decide.test.ts',
+  'npx gavel eval --steer --protocol hate --data cases.jsonl --format hatecheck --size 20':
+    'at: test/lab/evaluation/steering.test.ts',
+  'npx gavel variant shadow stricter --protocol hate --settings stricter.yaml --share 10% --budget 5':
+    'at: test/e2e/shadow.test.ts',
+  'npx gavel variant compare stricter --most-flips 5% --people': 'at: test/e2e/shadow.test.ts',
+  'npx gavel variant compare stricter --most-flips 5%': 'at: test/e2e/shadow.test.ts',
   'npx gavel library import config/demo/shelves/kold.jsonl --shelf kold': 'proof: pages',
   'npx gavel library search "drive them out" --shelf kold': 'proof: pages',
   'npx gavel library touched 3f1c9a0b2d4e6f80 --json': 'proof: pages',

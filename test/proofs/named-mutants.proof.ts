@@ -75,7 +75,7 @@ const CITING: readonly Mutant[] = [
   uncited('words as the model has them', 'quote: found }', 'quote: words }', 'with words of the post as they stand'),
   uncited(
     'a quotation is a pattern',
-    ".replace(/[\\^$.*+?()[]{}|/]/g, '\\$&')",
+    String.raw`.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')`,
     '',
     'words that are not in the post do not stand: .*',
   ),

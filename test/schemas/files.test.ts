@@ -21,6 +21,7 @@ import {
   feedbackMessage,
   postMessage,
 } from '../../src/contracts/facts/messages.ts'
+import { shadowVerdict } from '../../src/contracts/facts/shadow-verdict.ts'
 import { transcript, verdict } from '../../src/contracts/facts/verdict.ts'
 import { contractFiles, SCHEMAS } from '../../src/kit/contracts/all.ts'
 import { examplesIn } from '../../src/kit/contracts/examples.ts'
@@ -47,6 +48,7 @@ const TOPICS = {
   'decision-outcomes': decisionOutcome,
   verdicts: verdict,
   transcripts: transcript,
+  'shadow-verdicts': shadowVerdict,
   proposals: proposal,
   reviews: review,
   casework: caseworkEntry,
@@ -87,6 +89,7 @@ describe('the contracts as files', () => {
       'verdicts',
       'dead-letters',
       'transcripts',
+      'shadow-verdicts',
       'proposals',
       'reviews',
       'decision-outcomes',

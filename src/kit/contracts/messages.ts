@@ -18,6 +18,7 @@ import {
   feedbackMessage,
   postMessage,
 } from '../../contracts/facts/messages.ts'
+import { shadowVerdict } from '../../contracts/facts/shadow-verdict.ts'
 import { transcript, verdict } from '../../contracts/facts/verdict.ts'
 import { type JsonSchema, jsonSchemaOf } from './json-schema.ts'
 
@@ -269,6 +270,14 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
     key: "The verdict's subjectId.",
     messages: { transcript: { title: 'Transcript', ...jsonSchemaOf(transcript, 'output') } },
     headers: VERDICT_HEADERS,
+  },
+  {
+    topic: 'shadow-verdicts',
+    side: 'read',
+    description: 'What variants say of what live cases have judged. They are no verdicts, and change none.',
+    key: 'The subjectId.',
+    messages: { shadowVerdict: { title: 'Shadow verdict', ...jsonSchemaOf(shadowVerdict, 'output') } },
+    headers: {},
   },
   {
     topic: 'proposals',

@@ -28,7 +28,8 @@ describe('every command', () => {
         .map((entry) => relative(PROJECT, join(entry.parentPath, entry.name))),
     )
     const declared = files.filter((file) => DECLARES.test(readFileSync(join(PROJECT, file), 'utf8')))
-    const list = readFileSync(join(PROJECT, 'src/commands.ts'), 'utf8')
+    const lists = ['src/commands.ts', 'src/variant-commands.ts']
+    const list = lists.map((file) => readFileSync(join(PROJECT, file), 'utf8')).join('\n')
     const listed = [...list.matchAll(/load: \(\) => import\('(.*)'\)/g)].map(([, path = '']) => join('src', path))
     expect(listed.toSorted()).toEqual(declared.toSorted())
     expect(declared.length).toBeGreaterThan(25)

@@ -17,6 +17,7 @@ import { endpointOf, modelsOfEndpoints } from '../../../models/openai/models-of-
 import type { ProtocolKind } from '../../../protocols/kind.ts'
 import { presetIn } from '../../../protocols/preset.ts'
 import { memoryTopics } from '../../../store/memory-topics.ts'
+import type { GatewayStores } from '../../composition/gateway.ts'
 import { memoryService } from './memory-service.ts'
 import { watchedEndpoint } from './watched-endpoint.ts'
 
@@ -43,6 +44,8 @@ export interface FileJudging {
   readonly model?: Model
   /** In place of the library that the settings name; closed at the end. */
   readonly library?: Library | undefined
+  /** In place of those in memory. */
+  readonly stores?: Partial<GatewayStores>
   /** In place of the registered protocols. */
   readonly kinds?: readonly ProtocolKind[]
   /** Restricts, or keeps, what cases are shown of the library; applied after what holds their own items out. */
@@ -122,6 +125,7 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
     model: endpoint.model,
     library: judging.library,
     kinds: judging.kinds,
+    stores: judging.stores,
   })
   if (service === null)
     throw new OperatorError(

@@ -16,7 +16,7 @@ import type { ProtocolKind } from '../../../protocols/kind.ts'
 import { libraryOf } from '../../../shelves/lancedb/library.ts'
 import { memoryQueues } from '../../../store/case/memory-stage-queues.ts'
 import { memoryStores } from '../../../store/memory-stores.ts'
-import { gatewayOf, memoryGatewayStores } from '../../composition/gateway.ts'
+import { type GatewayStores, gatewayOf, memoryGatewayStores } from '../../composition/gateway.ts'
 import { inputOf, openerOf } from '../../composition/intake.ts'
 import { judgeOf } from '../../composition/judging.ts'
 import { protocolsOf } from '../../composition/protocols.ts'
@@ -42,6 +42,8 @@ export async function memoryService(
     kinds?: readonly ProtocolKind[] | undefined
     /** In place of the settings' library; closed with the service. */
     library?: Library | undefined
+    /** Of the gateway, in place of those in memory. */
+    stores?: Partial<GatewayStores> | undefined
     /** Restricts what a lookup is shown of the library. */
     shown?: (library: Library) => Pick<Library, 'find' | 'embedder'>
     /** What a vision model saw in a post's images. */
@@ -59,7 +61,7 @@ export async function memoryService(
     const { samplingRank } = all
     const clock = Date.now
     const { threads, cases, outbox, marks } = memoryStores(clock)
-    const stores = memoryGatewayStores(settings, clock)
+    const stores = { ...memoryGatewayStores(settings, clock), ...options.stores }
     const library = keep(options.library ?? libraryOf(settings, clock))
     const atOnce = settings.models.slots
     const queues = memoryQueues({ stages: stagesOf(protocols), ...retry, atOnce, clock, report })

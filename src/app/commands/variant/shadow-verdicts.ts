@@ -1,0 +1,60 @@
+import type { Settings } from '../../../../config/schema.ts'
+import { topicsOf } from '../../../../config/topics.ts'
+import type { Terminal } from '../../../cli/terminal.ts'
+import { decisionMessage } from '../../../contracts/facts/decision-messages.ts'
+import { jsonOf } from '../../../contracts/facts/json-of.ts'
+import { type ShadowVerdict, shadowVerdict } from '../../../contracts/facts/shadow-verdict.ts'
+import type { TopicHistory } from '../../../contracts/ports/topic.ts'
+import { topicHistory } from '../../../stream/bounded-reader.ts'
+import { readingClient } from '../reading-client.ts'
+
+/** What a variant has said since a time (ms since 1970), each once, the last of it. */
+export async function shadowVerdictsOf(
+  history: TopicHistory,
+  settings: Settings,
+  { variant, since }: { readonly variant: string; readonly since: number | null },
+): Promise<ShadowVerdict[]> {
+  const found = new Map<string, ShadowVerdict>()
+  const topic = topicsOf(settings).shadowVerdicts
+  await history.read(topic, await history.rangesOf(topic, since), (messages) => {
+    for (const message of messages) {
+      const read = shadowVerdict.safeParse(jsonOf(message))
+      if (read.success && read.data.variant === variant) found.set(read.data.id, read.data)
+    }
+  })
+  return [...found.values()]
+}
+
+/** What a variant has said, and by subject and protocol the label that people decided on last. */
+export async function shadowsBesidePeople(
+  settings: Settings,
+  of: { readonly variant: string; readonly since: number | null },
+  { terminal, signal }: { readonly terminal: Terminal; readonly signal: AbortSignal },
+): Promise<{ readonly shadows: readonly ShadowVerdict[]; labelOf(one: ShadowVerdict): string | null }> {
+  const history = topicHistory(await readingClient(settings, terminal), { signal, say: terminal.say })
+  const shadows = await shadowVerdictsOf(history, settings, of)
+  const wanted = new Set(shadows.map(subjectOf))
+  const labels = new Map<string, string>()
+  const topic = topicsOf(settings).decisions
+  await history.read(topic, await history.rangesOf(topic, null), (messages) => {
+    for (const message of messages) {
+      const read = decisionMessage.safeParse(jsonOf(message))
+      if (!read.success || read.data.opinion === true) continue
+      const { label, kind, subjectKind = kind } = read.data
+      const about = subjectOf({ ...read.data, subjectKind: subjectKind ?? 'post' })
+      if (!wanted.has(about)) continue
+      if (label === undefined) labels.delete(about)
+      else labels.set(about, label)
+    }
+  })
+  return { shadows, labelOf: (one) => labels.get(subjectOf(one)) ?? null }
+}
+
+function subjectOf({
+  protocol,
+  tenant,
+  subjectKind = 'post',
+  subjectId,
+}: Pick<ShadowVerdict, 'protocol' | 'tenant' | 'subjectKind' | 'subjectId'>): string {
+  return JSON.stringify([protocol, tenant, subjectKind, subjectId])
+}
