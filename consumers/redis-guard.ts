@@ -8,6 +8,8 @@ import type { PressureSignal } from './backpressure.ts'
 
 /** Intake resumes when memory use has fallen this far (as a share) below where it paused. */
 const HYSTERESIS = 0.05
+/** From this share of that on, what Gavel can do without is kept for a moment only. */
+const SPARING = 0.8
 /** Redis that has refused a write counts as full until its memory use is below this share: small writes pass before large ones. */
 const WRITABLE_BELOW = 0.98
 /** Wait before a write is retried for which Redis had no memory, or not the data, in ms. */
@@ -44,6 +46,7 @@ export function redisGuard(deps: {
   let reportedLoss: string | null = null
   let refusal: RedisRefusal | null = null
   let isScarce = false
+  let isFilling = false
   /** What has waited for lost data. */
   const startLater: (() => Promise<void>)[] = []
 
@@ -108,6 +111,10 @@ export function redisGuard(deps: {
     get isScarce(): boolean {
       return isScarce && refusal === null && incarnation.lost === null
     },
+    /** Whether it will be soon: what only saves calls is not kept for long. */
+    get isFilling(): boolean {
+      return isFilling
+    },
     /** Whether intake must wait, and why: a share above 1 pauses it. */
     async pressure(): Promise<PressureSignal> {
       if (incarnation.lost !== null)
@@ -134,6 +141,7 @@ export function redisGuard(deps: {
         throw new Error(share.says)
       }
       isScarce = share > pauseAtMemory - (isScarce ? HYSTERESIS : 0)
+      isFilling = share > SPARING * pauseAtMemory
       try {
         await incarnation.advance()
         if (share < WRITABLE_BELOW || refusal?.fault !== 'out-of-memory') setRefusal(null)

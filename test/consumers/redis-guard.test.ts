@@ -141,6 +141,23 @@ describe('the watch over the store', () => {
     expect(told).toEqual(['store:full', 'store:writable'])
   })
 
+  it('says that Redis fills before it is short of memory', async () => {
+    const { store, watch } = make()
+    const said: boolean[][] = []
+    for (const share of [0.5, 0.71, 0.73, 0.91, 0.5]) {
+      store.share = share
+      await watch.poll()
+      said.push([watch.isFilling, watch.isScarce])
+    }
+    expect(said).toEqual([
+      [false, false],
+      [false, false],
+      [true, false],
+      [true, true],
+      [false, false],
+    ])
+  })
+
   it('lets every other error through', async () => {
     const { watch } = make()
     const failing = async () => {

@@ -3,6 +3,7 @@ import type { DialectPart } from '../../contracts/facts/dialect.ts'
 import { placeOf } from '../../contracts/facts/model-name.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { LoadImage } from '../../contracts/ports/images.ts'
+import type { Memo } from '../../contracts/ports/memo.ts'
 import type { Model } from '../../contracts/ports/model.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import { type Gateway, gateway } from '../../models/gateway.ts'
@@ -16,6 +17,21 @@ import { memoryLimits } from '../../store/limit/memory.ts'
 import { memoryMemo } from '../../store/memo/memory.ts'
 
 export type GatewayStores = Pick<GatewayParts, 'memo' | 'limits' | 'budgets' | 'keptImage'>
+
+/** How long an answer is remembered while Redis fills, in ms. */
+const FILLING_KEEP_MS = 60_000
+
+/**
+ * The memo, which remembers new answers for a moment only while its store fills: it saves calls, and one tenant's answers must not
+ * be what stops the others' intake.
+ */
+export function sparingMemo(memo: Memo, isFilling: () => boolean): Memo {
+  return {
+    ...memo,
+    keep: (answers, holder, keepMs, subject) =>
+      memo.keep(answers, holder, isFilling() ? Math.min(keepMs, FILLING_KEEP_MS) : keepMs, subject),
+  }
+}
 
 /** The gateway between asks and models, on these stores. */
 export function gatewayOf(

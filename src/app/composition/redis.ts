@@ -20,7 +20,7 @@ import { sentinelWatch } from '../../store/redis/sentinel-watch.ts'
 import { secretOf } from '../../store/redis/shared-key.ts'
 import { redisStores } from '../../store/redis-stores.ts'
 import { keptImages } from '../../store/thread/redis.ts'
-import type { GatewayStores } from './gateway.ts'
+import { type GatewayStores, sparingMemo } from './gateway.ts'
 import { verdictForm } from './verdict-form.ts'
 
 /**
@@ -94,9 +94,10 @@ export function redisGatewayStores(
   settings: Settings,
   { working, keys }: Pick<RedisPart, 'working' | 'keys'>,
   now = () => settings,
+  isFilling = () => false,
 ): GatewayStores {
   return {
-    memo: redisMemo(working, keys.under),
+    memo: sparingMemo(redisMemo(working, keys.under), isFilling),
     limits: redisLimits(working, (name) => keys.under(`limits:${name}`), limitSettings(settings)),
     budgets: redisBudgets(working, keys.under, budgetSettings(settings, now)),
     keptImage: keptImages(working, keys),

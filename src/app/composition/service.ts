@@ -174,13 +174,14 @@ async function assemble(
   })
   listen(metrics.listen)
   listen(behindReport(report, clock))
-  const stores = redisGatewayStores(settings, redis, now)
   const library = keep(libraryOf(settings, clock, erasures))
   const lookups = lookupsOf(settings, { clock, report })
 
   const happening = activity()
   listen(happening.listen)
   const loops = namedLoops(report, happening)
+  const { watch, redisAnswers, redisSettings, sentinels } = startRedisWatches(settings, { redis, loops, report })
+  const stores = redisGatewayStores(settings, redis, now, () => watch.isFilling)
   const gateway = await gatewayPart(settings, { redis, stores, secret, model, now, loops, clock, report })
   const publishing = { redis, kafka, topics, loops, clock, report }
   const gate = await gatePart(settings, publishing, { publishes: roles.includes('publish') })
@@ -190,7 +191,6 @@ async function assemble(
   const stream = { threads, marks, cases, queues, clock, report, partitions: partitions.now }
   const opener = openerOf(settings, { routes, links: redis.links, gate, ...stream })
 
-  const { watch, redisAnswers, redisSettings, sentinels } = startRedisWatches(settings, { redis, loops, report })
   loops.start('clock', 1_000, time.sync)
   loops.start('partitions', PARTITIONS_MS, partitions.poll)
   const { memo } = stores
