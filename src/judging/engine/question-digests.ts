@@ -10,13 +10,15 @@ const CHARS = 22
  * each item has one, made of its own words and of what all items have in common, so that it is found again in any other batch.
  */
 export function questionDigests(ask: Ask): string[] {
-  const { lookup, batch, stage, temperature, maxTokens, draw = '', expected } = ask
+  const { lookup, batch } = ask
   if (lookup !== undefined) {
     const { text, lang = null, shelves, k } = lookup
     return [digest(['lookup', text, lang, shelves, k])]
   }
-  const sent = withFormat(batch === undefined ? ask : batch.subset([]))
-  const messages = sent.map(({ role, content, images = [] }) => [role, content, images])
+  // How long an answer may be follows from the number of items, too.
+  const common = batch === undefined ? ask : batch.subset([])
+  const { stage, temperature, maxTokens, draw = '', expected } = common
+  const messages = withFormat(common).map(({ role, content, images = [] }) => [role, content, images])
   const frame = digest([stage, temperature, maxTokens, draw, expected !== undefined, messages])
   return batch === undefined ? [frame] : batch.texts.map((text) => digest([frame, text]))
 }

@@ -262,14 +262,20 @@ describe('what a replay needs', () => {
   const read = (ended: EndedCase, most = 1e6) =>
     transcript.parse(JSON.parse(transcriptOf({ ...ended, noted }, () => [], most)))
   /** A question about these words, all of them in one call. */
-  const about = (...texts: readonly string[]): Ask => ({
+  const about = (texts: readonly string[], temperature = 0): Ask => ({
     ...ask,
+    temperature,
     messages: [{ role: 'user', content: `Say it of ${texts.join(' and ')}.` }],
+    maxTokens: 10 + texts.length,
     batch: {
       count: texts.length,
       texts,
       single: ask.answer,
-      subset: (items) => about(...items.flatMap((item) => texts[item] ?? [])),
+      subset: (items) =>
+        about(
+          items.flatMap((item) => texts[item] ?? []),
+          temperature,
+        ),
       pick: (answer) => answer,
       merge: () => ({}),
     },
@@ -277,7 +283,10 @@ describe('what a replay needs', () => {
 
   test('stands in the transcript: who was asked, under which key, in which load, with what was handed on', () => {
     const ended = endedAfter([{ calls: [{ ...callOf('c', 'answered'), model: 'second' }] }, { memo: true }])
-    const { turns, replay } = read({ ...ended, record: { ...ended.record, overloaded: true, step: 2, carry: { a: 1 } } })
+    const { turns, replay } = read({
+      ...ended,
+      record: { ...ended.record, overloaded: true, step: 2, carry: { a: 1 } },
+    })
     expect(turns.map(({ asked }) => asked)).toEqual(['second!', 'first!'])
     expect(replay).toEqual({ key: 'k1', overloaded: true, step: 2, carry: { a: 1 } })
   })
@@ -290,7 +299,7 @@ describe('what a replay needs', () => {
     )
     expect(new Set([one, ...others].flat()).size).toBe(asks.length)
     const [first, second, colder] = read(
-      endedAfter([{ ask: about('a', 'b') }, { ask: about('c', 'a') }, { ask: { ...about('a'), temperature: 1 } }]),
+      endedAfter([{ ask: about(['a', 'b']) }, { ask: about(['c', 'a']) }, { ask: about(['a'], 1) }]),
     ).turns.map(({ questions = [] }) => questions)
     expect(first?.[0]).toBe(second?.[1])
     expect(first?.[1]).not.toBe(second?.[0])
