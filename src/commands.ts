@@ -88,6 +88,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./app/commands/policy/check.ts'),
   },
   ...VARIANT_COMMANDS,
+  {
+    path: 'what-if',
+    description: 'replays recorded cases under another policy, prompt, model or setting; tells the price first',
+    load: () => import('./lab/commands/what-if/what-if.ts'),
+  },
   { path: 'webhooks', description: 'lists and retries verdicts that could not be delivered' },
   {
     path: 'webhooks list',

@@ -158,12 +158,16 @@ function picoUsd(usdPerMillion: number): number {
   return Math.round(usdPerMillion * 1e6)
 }
 
-/** US dollars for so many tokens, none of them cached; a model without a price is free. */
+/** US dollars for so many tokens, by default none of them cached; a model without a price is free. */
 export function usdFor(
-  tokens: { readonly prompt: number; readonly completion: number },
+  {
+    prompt,
+    cached = 0,
+    completion,
+  }: { readonly prompt: number; readonly cached?: number; readonly completion: number },
   price: Price | undefined,
 ): number {
-  return costOf({ promptTokens: tokens.prompt, cachedTokens: 0, completionTokens: tokens.completion }, price)
+  return costOf({ promptTokens: prompt, cachedTokens: cached, completionTokens: completion }, price)
 }
 
 /** A model whose usage is not known is named once in this time. */

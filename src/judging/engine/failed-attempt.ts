@@ -12,7 +12,7 @@ type FailedAttempt =
 /** Decides which of these. `deadline` is the case's, and `now` is the time of the failure, both in ms since 1970. */
 export function failedAttempt(
   error: unknown,
-  { signal, last, heldMs }: Attempt,
+  { signal, last, heldMs }: Pick<Attempt, 'signal' | 'last' | 'heldMs'>,
   { deadline, now }: { readonly deadline: number; readonly now: number },
 ): FailedAttempt {
   if (error instanceof PermanentError) return { next: 'fail', settled: failed(error.code, error.message) }

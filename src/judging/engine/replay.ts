@@ -30,8 +30,11 @@ export interface ScriptProgress {
   round: number
 }
 
+/** What of a case its script is started with. */
+export type ScriptStart = Pick<CaseRecord, 'subject' | 'carry' | 'overloaded' | 'step' | 'tenant' | 'final'>
+
 /** A case's script, as every process starts it. */
-export function scriptOf(protocol: Protocol, { subject, carry, overloaded, step, tenant, final }: CaseRecord): Script {
+export function scriptOf(protocol: Protocol, { subject, carry, overloaded, step, tenant, final }: ScriptStart): Script {
   return protocol.script(subject, carry, { overloaded, step, tenant, final })
 }
 

@@ -1,4 +1,3 @@
-import { closeSync, openSync, readSync } from 'node:fs'
 import { Option } from 'commander'
 import type { Settings } from '../../../../config/schema.ts'
 import type { Command } from '../../../cli/command.ts'
@@ -8,9 +7,10 @@ import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { estimateTokens } from '../../../contracts/facts/token-estimate.ts'
 import { chainOf } from '../../../models/fallback.ts'
-import { MOST_POLICY_BYTES, type Policy, readPolicy, renderPolicy } from '../../../protocols/policy.ts'
+import { type Policy, readPolicy, renderPolicy } from '../../../protocols/policy.ts'
 import { PROTOCOLS } from '../../../protocols/registry.ts'
 import { filePartsOf } from '../../composition/make-protocols.ts'
+import { policySource } from './policy-source.ts'
 
 interface CheckOptions {
   readonly protocol?: string
@@ -58,7 +58,7 @@ export const command: Command<CheckOptions, readonly CheckedPolicy[]> = {
 
 function checked(file: string, settings: Settings, protocol: string | undefined): CheckedPolicy {
   try {
-    const source = sourceOf(file)
+    const source = policySource(file)
     const policy = readPolicy(file, source)
     const { name, version, hash, tenant, language, leftOut } = policy
     const tokens = estimateTokens(renderPolicy(policy))
@@ -83,17 +83,6 @@ function checked(file: string, settings: Settings, protocol: string | undefined)
     if (!(error instanceof Error)) throw error
     const unread = 'code' in error ? `${file}: cannot be read (${String(error.code)})` : error.message
     return { file, faults: unread.split('\n') }
-  }
-}
-
-/** A file's text, or as much of it as shows that it is too long. */
-function sourceOf(file: string): string {
-  const read = openSync(file, 'r')
-  try {
-    const bytes = Buffer.alloc(MOST_POLICY_BYTES + 1)
-    return bytes.toString('utf8', 0, readSync(read, bytes))
-  } finally {
-    closeSync(read)
   }
 }
 

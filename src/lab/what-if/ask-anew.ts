@@ -1,0 +1,96 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Settings } from '../../../config/schema.ts'
+import { gatewayOf, memoryGatewayStores } from '../../app/composition/gateway.ts'
+import { type ModelCall, usageOf } from '../../contracts/facts/case.ts'
+import type { OperatorError } from '../../contracts/facts/errors.ts'
+import { noUsage } from '../../contracts/facts/verdict.ts'
+import type { Library } from '../../contracts/ports/library.ts'
+import type { Model } from '../../contracts/ports/model.ts'
+import type { Report } from '../../contracts/ports/report.ts'
+import { failedAttempt } from '../../judging/engine/failed-attempt.ts'
+import { askContext } from '../../models/context.ts'
+import type { NewAnswer, NewQuestion } from './replay-case.ts'
+import type { ReplayableCase } from './replayable.ts'
+
+/** The run was stopped, and what it has answered stays. */
+export class StoppedAsking extends Error {}
+
+/** No answer of a replay is late. */
+const NO_DEADLINE_MS = 30 * 86_400_000
+
+export interface AskingParts {
+  readonly model: Model
+  /** Opened when a lookup is a new one. */
+  readonly library: () => Pick<Library, 'find' | 'embedder'>
+  readonly secret: string
+  readonly report: Report
+  readonly signal: AbortSignal
+  /** Why nobody is asked any more; null while somebody is. */
+  readonly dead: () => OperatorError | null
+  /** Awaited before anything is sent; rejects if it must not be. */
+  readonly mayAsk: (of: ReplayableCase) => Promise<void>
+}
+
+/** Has new questions of recorded cases answered, through the gateway of the service and in memory alone. */
+export function askingAnew(
+  settings: Settings,
+  protocol: string,
+  { model, library, secret, report, signal, dead, mayAsk }: AskingParts,
+): (of: ReplayableCase, question: NewQuestion) => Promise<NewAnswer> {
+  // Which answer a case gets must not depend on which case came before it.
+  const alone = { ...settings, memo: { ...settings.memo, enabled: false } }
+  const stores = memoryGatewayStores(alone, Date.now)
+  const gateway = gatewayOf(alone, { stores, secret, clock: Date.now, report, model })
+  const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
+  const deadline = Date.now() + NO_DEADLINE_MS
+
+  return async (of, { key, ask }) => {
+    const subject = of.of.subject
+    if (ask.lookup !== undefined) {
+      await mayAsk(of)
+      const {
+        tokens: _,
+        shown: __,
+        ...answer
+      } = await library().find(ask.lookup, { ...subject, id: subject.postId }, signal)
+      return { answer, model: library().embedder, usage: noUsage() }
+    }
+    const calls: ModelCall[] = []
+    let [number, heldMs] = [1, 0]
+    for (;;) {
+      const last = number >= attempts
+      try {
+        const context = askContext({
+          ask,
+          protocol,
+          subject,
+          caseId: of.id,
+          askId: `${of.id}/${key}`,
+          attempt: number,
+          last,
+          remember: false,
+          signal,
+          deadline,
+          calls,
+          mayAsk: () => mayAsk(of),
+        })
+        const { answer, failed, model } = await gateway.ask(context)
+        return { answer, model, usage: usageOf(calls), ...(failed === undefined ? {} : { failed }) }
+      } catch (error) {
+        if (signal.aborted || dead() !== null) throw new StoppedAsking()
+        const failure = failedAttempt(error, { last, heldMs, signal }, { deadline, now: Date.now() })
+        if (failure.next === 'throw') throw error
+        if (failure.next === 'fail') {
+          const { answer, failed, model } = failure.settled
+          return { answer, model, usage: usageOf(calls), ...(failed === undefined ? {} : { failed }) }
+        }
+        const wait = failure.end.end === 'deferred' ? failure.end.delayMs : backoff * 2 ** (number - 1)
+        if (failure.end.end === 'deferred') heldMs += wait
+        else number++
+        await sleep(wait, undefined, { signal }).catch(() => {
+          throw new StoppedAsking()
+        })
+      }
+    }
+  }
+}
