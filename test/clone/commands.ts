@@ -176,7 +176,7 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel scores labelled.csv --old-field perspective --at 0.8,0.7 --out .gavel/scores': 'proof: pages',
   'npx gavel library import my-labels.csv --shelf kodoli --text-field comment --label-field label': 'proof: pages',
   'npx gavel library search "they all should go home" --shelf kodoli -k 5': 'proof: pages',
-  'npm run readers -- ../shared/data .gavel/readers 1': 'not: test/readers/items.test.ts draws the same items',
+  'npm run readers -- DATA .gavel/readers 1': 'not: test/readers/items.test.ts draws the same items',
   'npm run mutate': MUTATION,
   'npm run mutate -- src/protocols/hate': MUTATION,
   'npm run mutate -- --mutate src/models/memo.ts': MUTATION,

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { drawnLines, PROTOCOLS } from './items.ts'
 
 /** `npm run readers -- DATA FOLDER STEPS`: writes the items of the first so many steps of each protocol into the folder. */
-const [data = '../shared/data', folder = '.gavel/readers', steps = '1'] = process.argv.slice(2)
+const [data = '', folder = '.gavel/readers', steps = '1'] = process.argv.slice(2)
 await mkdir(folder, { recursive: true })
 for (const protocol of PROTOCOLS) {
   const file = join(folder, `${protocol}.jsonl`)

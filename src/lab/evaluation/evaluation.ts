@@ -13,7 +13,7 @@ import { itemsIn, type LabelScores, labelScores } from './scores.ts'
 import { meanOf } from './statement-scores.ts'
 import type { Estimate } from './statistics/intervals.ts'
 import { isUnanswered, whatWasNotAnswered } from './unanswered.ts'
-import type { WayChoice } from './way-choice.ts'
+import type { WayChoice } from './ways.ts'
 
 /** A labelled file, and which of its items are judged. */
 export interface DataSet {

@@ -2,41 +2,14 @@ import { UNVERIFIED } from '../../contracts/facts/verdict-fields.ts'
 import { isDecided } from './decided.ts'
 import type { EvaluationCell } from './evaluation.ts'
 import type { ItemOutcome } from './outcomes.ts'
-import { type MacroF1Difference, pairedMacroF1 } from './paired-macro-f1.ts'
+import { pairedMacroF1 } from './paired-macro-f1.ts'
 import { confusionOf, macroF1Of } from './statistics/confusion.ts'
+import type { ComparedWay, WayChoice } from './ways.ts'
 
 /** So much less macro-F1 than another way's is as good (docs/readers.md). */
 const AS_GOOD = 0.03
 /** Beyond a one-sided bound of 80 %. */
 const TAIL = 0.2
-
-/** One way to decide, beside the others. */
-export interface ComparedWay {
-  readonly row: string
-  /** Of the items that people decided, how many it decides; of those that are unverified for people, how many it calls so. */
-  readonly decided: number
-  readonly calledUnverified: number
-  /** On the items that every way decides. */
-  readonly macroF1: number | null
-  readonly costUsd: number
-  /** Its macro-F1 less each other way's. */
-  readonly against: readonly (MacroF1Difference & { readonly row: string })[]
-  /** `as-good`: at most three points below each other way. `worse`: more than three below one. `open`: the items do not say. */
-  readonly is: 'as-good' | 'worse' | 'open'
-}
-
-/** Which of several ways to decide is the default, by the rule of docs/readers.md. */
-export interface WayChoice {
-  readonly data: string
-  /** Items that people decided, those of them that every way decides, and items that are unverified for people. */
-  readonly items: { readonly decided: number; readonly compared: number; readonly unverified: number }
-  /** The cheapest first. */
-  readonly ways: readonly ComparedWay[]
-  /** The cheapest way that is not worse, if it is as good; null while that is open. */
-  readonly chosen: string | null
-  /** The way whose being as good is open, if there is one. */
-  readonly open: string | null
-}
 
 /** The choice among the rows of these names, on one data set; null where a row is missing or was not judged. */
 export function wayChoice(cells: readonly EvaluationCell[], names: readonly string[], seed: string): WayChoice | null {

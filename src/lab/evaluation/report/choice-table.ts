@@ -1,6 +1,6 @@
 import type { Evaluation } from '../evaluation.ts'
 import { points } from '../summary.ts'
-import type { WayChoice } from '../way-choice.ts'
+import type { WayChoice } from '../ways.ts'
 import type { TextTable } from './cells.ts'
 
 export const CHOICE_HEADING = 'Which way is the default'
