@@ -13,6 +13,7 @@ export const QUALITY_TEXTS = {
   },
   parts: { label: 'label', language: 'language' },
   all: 'all',
+  byPart: 'By label and language',
   nothingCounts: 'Nothing counts yet',
   noneWaits: 'nothing',
   ahead: (count: number) => `(${count} looked at before their turn)`,

@@ -42,26 +42,29 @@ export function qualityPage({
 }
 
 function ratesSection(rates: readonly DrawnRate[]): SafeMarkup {
+  const parts = rates.filter(({ part }) => part !== 'all')
   return html`<section aria-labelledby="rates"><h2 id="rates">${TEXTS.rates}</h2><p>${TEXTS.ratesSay}</p>
 ${
-  rates.length === 0
-    ? html`<p>${TEXTS.noRates}</p>`
-    : tableOf(
-        TEXTS.rateHeads,
-        rates.map((one) => [
-          words(one.protocol, { most: 64 }),
-          TEXTS.purposes[one.purpose],
-          one.part === 'all' ? TEXTS.all : html`${TEXTS.parts[one.part]} ${words(one.value, { most: 64 })}`,
-          one.share === null
-            ? TEXTS.nothingCounts
-            : `${percent(one.share)} (${percent(one.interval.low)}–${percent(one.interval.high)})`,
-          TEXTS.times(one.differing, one.counted),
-          one.next === null
-            ? TEXTS.noneWaits
-            : html`<a href="${link('/verdict', { id: one.next })}">${one.waiting}</a>${one.ahead === 0 ? NOTHING : html` ${TEXTS.ahead(one.ahead)}`}`,
-        ]),
-      )
-}</section>`
+  rates.length === 0 ? html`<p>${TEXTS.noRates}</p>` : ratesTable(rates.filter(({ part }) => part === 'all'))
+}${parts.length === 0 ? NOTHING : html`<details><summary>${TEXTS.byPart}</summary>${ratesTable(parts)}</details>`}</section>`
+}
+
+function ratesTable(rates: readonly DrawnRate[]): SafeMarkup {
+  return tableOf(
+    TEXTS.rateHeads,
+    rates.map((one) => [
+      words(one.protocol, { most: 64 }),
+      TEXTS.purposes[one.purpose],
+      one.part === 'all' ? TEXTS.all : html`${TEXTS.parts[one.part]} ${words(one.value, { most: 64 })}`,
+      one.share === null
+        ? TEXTS.nothingCounts
+        : `${percent(one.share)} (${percent(one.interval.low)}–${percent(one.interval.high)})`,
+      TEXTS.times(one.differing, one.counted),
+      one.next === null
+        ? TEXTS.noneWaits
+        : html`<a href="${link('/verdict', { id: one.next })}">${one.waiting}</a>${one.ahead === 0 ? NOTHING : html` ${TEXTS.ahead(one.ahead)}`}`,
+    ]),
+  )
 }
 
 function peopleSection(people: readonly PersonQuality[], exposures: readonly Exposure[], days: number): SafeMarkup {

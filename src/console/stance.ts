@@ -40,11 +40,18 @@ export function stanceSection(file: CaseFile, kinds: ProtocolGuides): TemplatePa
     return { verdict, at, points: points.filter((point) => point.at <= at) }
   })
   const { stance } = TEXTS
+  const until = endOf(points, { first, last })
   return html`<section aria-labelledby="stance"><h2 id="stance">${stance.title}</h2>
-<p class="faint">${stance.says}</p>
-<div class="stance" role="img" aria-label="${stance.described(points.length, signed(points.at(-1)?.mean ?? 0), own.length)}">${drawing(options(points, marks, { first, last }))}</div>
+<p class="faint">${stance.says}${until < last ? html` ${stance.later}` : NOTHING}</p>
+<div class="stance" role="img" aria-label="${stance.described(points.length, signed(points.at(-1)?.mean ?? 0), own.length)}">${drawing(options(points, marks, { first, last: until }))}</div>
 <details><summary>${stance.table}</summary><div class="scrolls" tabindex="0"><table><thead><tr>${stance.heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
 <tbody>${marks.map((mark) => revisionRow(mark, kinds))}</tbody></table></div></details></section>`
+}
+
+/** Where the drawing ends: what people decided long after the last comment would leave no room for the thread. */
+function endOf(points: readonly StancePoint[], { first, last }: { first: number; last: number }): number {
+  const newest = points.at(-1)?.at ?? last
+  return newest === first ? last : Math.min(last, newest + (newest - first))
 }
 
 /** When it took the comments that it rests on; a person's, when it was decided. */
@@ -77,7 +84,7 @@ function options(
     .filter((_, nth) => nth % every === 0 || nth === points.length - 1)
     .map((point) => ({ ...point, at: new Date(point.at) }))
   const steps = [...timed, { ...(timed.at(-1) ?? { score: 0, mean: 0 }), at: new Date(last) }]
-  const rules = marks.map(({ at, verdict }) => ({ at: new Date(at), number: String(verdict.revision) }))
+  const rules = marks.map(({ at, verdict }) => ({ at: new Date(Math.min(at, last)), number: String(verdict.revision) }))
   const apart = rules.filter(({ at }, nth) => {
     const next = rules[nth + 1]
     return next === undefined || next.at.getTime() - at.getTime() > (last - first) * NEAR

@@ -49,6 +49,40 @@ it('draws how the comments’ stance grew, with each revision, and says the same
   expect(parseHTML(file.text).document.querySelectorAll('svg style').length).toBe(0)
 })
 
+it('leaves room for the thread, however long after it somebody decided', async () => {
+  const console = await aConsole()
+  const comments = [0, 1, 2].map((n) => ({ id: `c${n}`, text: `reply ${n}` }))
+  const answer = { scores: comments.map((_, n) => ({ comment: n + 1, reason: '', score: 0.5 })) }
+  const timing = (moment: string) => {
+    const none = { createdAt: at(0), receivedAt: at(0), modelMs: 0, overheadMs: 0 }
+    return { ...none, openedAt: moment, decidedAt: moment }
+  }
+  const turns = [aTurn('stance', 'scorer', answer, { about: comments.map(({ id }) => id) })]
+  await console.judged({ verdict: { timing: timing(at(3)) }, comments, turns })
+  const cookie = await console.signedIn()
+  const drawn = async (id: string) => {
+    const { text } = await console.page(`/verdict?id=${id}`, cookie)
+    const figure = parseHTML(text).document.querySelector('.stance')
+    const places = [...(figure?.querySelectorAll('circle') ?? [])].map((one) => Number(one.getAttribute('cx')))
+    const rules = [...(figure?.querySelectorAll('[stroke-dasharray] line') ?? [])]
+    return { span: Math.max(...places) - Math.min(...places), rules: rules.length, text }
+  }
+  expect((await drawn('rumor~p~r1')).text).not.toContain('stands at the edge')
+  const decision = { by: 'ann', against: 'rumor~p~r1', of: '0@0' }
+  const human = {
+    revision: 2,
+    decidedBy: 'human',
+    label: 'non-rumor',
+    decision,
+    timing: timing(at(9_000_000)),
+  } as const
+  await console.judged({ verdict: human, comments })
+  const late = await drawn('rumor~p~r2')
+  expect(late.span).toBeGreaterThan(100)
+  expect(late.rules).toBe(2)
+  expect(late.text).toContain('stands at the edge')
+})
+
 it('draws the line of a large thread alone, by as many points as can be told apart, and to its end', async () => {
   const console = await aConsole()
   const scores = Array.from({ length: 2_000 }, (_, n) => Math.sin(n))
