@@ -7,6 +7,8 @@ import { CORRUPT_BATCH, KEPT_HEADERS } from '../src/stream/record.ts'
 
 /** Longest part of a message that a dead letter carries, in bytes: as base64 it fits a broker's default limit. */
 export const MAX_RAW_BYTES = 256 * 1024
+/** That of a message which is refused for want of memory: its letter waits in the same memory. */
+const REFUSED_RAW_BYTES = 1024
 
 /**
  * A dead letter for the message; `bytes` is the message's full length if only part of it was kept. The message's bytes
@@ -19,6 +21,7 @@ export function deadLetterOf(
   bytes = from.value?.length ?? 0,
 ): { key: string; letter: string } {
   const raw = from.value ?? Buffer.alloc(0)
+  const mostRaw = why.reason === 'over-share' ? REFUSED_RAW_BYTES : MAX_RAW_BYTES
   const letter: DeadLetter = {
     schema: 1,
     topic: from.topic,
@@ -33,9 +36,9 @@ export function deadLetterOf(
     ),
     reason: why.reason,
     detail: why.detail.slice(0, 1_000),
-    raw: raw.subarray(0, MAX_RAW_BYTES).toString('base64'),
+    raw: raw.subarray(0, mostRaw).toString('base64'),
     rawBytes: bytes,
-    truncated: bytes > Math.min(raw.length, MAX_RAW_BYTES),
+    truncated: bytes > Math.min(raw.length, mostRaw),
     at: dateOf(from.timestamp),
   }
   return {

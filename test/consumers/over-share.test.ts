@@ -69,19 +69,24 @@ describe('a tenant that holds its share', () => {
     const { stores, world, read, dead } = await setUp()
     await read('posts', [post('p1')])
     world.most = await stores.threads.heldBy('big', T0)
-    expect(await read('posts', [post('p2'), post('p3', { tenant: 'small' })])).toEqual(['1 dead-letter', '1 judged'])
+    expect(await read('posts', [post('p2', { text: 'w'.repeat(9_000) }), post('p3', { tenant: 'small' })])).toEqual([
+      '1 dead-letter',
+      '1 judged',
+    ])
     expect(await read('comments', [comment('c1')])).toEqual(['1 dead-letter'])
     expect(await read('counterspeech', [reply('r1')])).toEqual(['1 dead-letter'])
     expect(dead).toEqual(['1 over-share', '3 over-share', '4 over-share'])
     const letters = (await stores.outbox.next('one', 9, 0)).map((entry) =>
       deadLetter.parse(JSON.parse('letter' in entry ? entry.letter : '')),
     )
+    // They wait in the memory that is short.
+    expect(letters.map(({ raw, truncated }) => [raw.length < 1_500, truncated])[0]).toEqual([true, true])
     expect(letters.map(({ topic, offset, reason }) => [topic, offset, reason])).toEqual([
       ['posts', '1', 'over-share'],
       ['comments', '3', 'over-share'],
       ['counterspeech', '4', 'over-share'],
     ])
-    expect(JSON.parse(Buffer.from(letters[0]?.raw ?? '', 'base64').toString())).toMatchObject({ id: 'p2' })
+    expect(JSON.parse(Buffer.from(letters[1]?.raw ?? '', 'base64').toString())).toMatchObject({ id: 'c1' })
     expect(await stores.threads.read(thread('p2', 'big'))).toBeNull()
   })
 

@@ -15,7 +15,7 @@ import {
 
 let environment: Record<string, string>
 let service: Service
-const it = onServers({ latencyMs: 2_000 })
+const it = onServers({ latencyMs: 700 })
 it.beforeAll(async ({ stack, startForFile }) => {
   environment = environmentOn(stack, {
     ...protocolsOn('hate'),
