@@ -62,6 +62,8 @@ export const VERDICT_TEXTS = {
       `Little has changed since revision ${revision}: its argument still holds, and is shown here.`,
     overruled: (revision: number) => `A person decided. The machines’ argument of revision ${revision} is shown here.`,
     withdrew: (name: string) => `Published again, because ${name} withdrew a human verdict:`,
+    byHand: (all: boolean) =>
+      `${all ? 'What is said here' : 'Part of what is said here'} was recorded by hand: no language model answered.`,
     argument: 'The argument',
     round: (round: number) => (round === 0 ? 'First views' : `Round ${round}`),
     failed: (code: string) => `No answer (${code})`,

@@ -1,5 +1,6 @@
 import { parseHTML } from 'linkedom'
 import { expect, it } from 'vitest'
+import { BY_HAND } from '../../src/contracts/facts/by-hand.ts'
 import { aConsole, aTurn } from './console-for-tests.ts'
 
 const read = async (console: Awaited<ReturnType<typeof aConsole>>, path: string) => {
@@ -164,4 +165,18 @@ it('every page says that the understudy answers where it does, and only there', 
     expect((await read(await aConsole({ isUnderstudy: true }), path)).of('.stand-in')).toBe(says)
     expect((await read(await aConsole(), path)).of('body')).not.toContain(says)
   }
+})
+
+it('a verdict says that its argument was recorded by hand, or a part of it, and only then', async () => {
+  const console = await aConsole()
+  const notice = async (...models: string[]) => {
+    const turns = models.map((model) =>
+      aTurn('opinion', `debater (${model})`, { reasoning: 'so', answer: 'Fake' }, { model }),
+    )
+    const { id } = await console.judged({ verdict: { subjectId: `of ${models.join(' ')}` }, turns })
+    return (await read(console, `/verdict?id=${id}`)).of('main')
+  }
+  expect(await notice(BY_HAND)).toContain('What is said here was recorded by hand: no language model answered.')
+  expect(await notice(BY_HAND, 'small')).toContain('Part of what is said here was recorded by hand')
+  expect(await notice('small')).not.toContain('by hand')
 })

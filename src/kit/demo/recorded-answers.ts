@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
+import { BY_HAND } from '../../contracts/facts/by-hand.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { estimateTokens } from '../../contracts/facts/token-estimate.ts'
 import type { Model, ModelReply, ModelRequest } from '../../contracts/ports/model.ts'
@@ -9,9 +10,6 @@ import { readFences } from '../understudy/fences.ts'
 
 // Answers that readers wrote by hand to the questions of one event. An answer is known by its place, not by the question's words:
 // so a prompt may be worded anew.
-
-/** What answers in a model's place, as verdicts and turns name it. */
-export const BY_HAND = 'recorded, by hand'
 
 /** An answer of somebody's, and the place of its question. */
 const recordedAnswer = z.object({

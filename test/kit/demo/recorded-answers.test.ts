@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { BY_HAND } from '../../../src/contracts/facts/by-hand.ts'
 import { fences } from '../../../src/contracts/facts/fence.ts'
 import type { Model, ModelRequest, QuestionPlace } from '../../../src/contracts/ports/model.ts'
-import { BY_HAND, recordedModel, recordingsOf } from '../../../src/kit/demo/recorded-answers.ts'
+import { recordedModel, recordingsOf } from '../../../src/kit/demo/recorded-answers.ts'
 
 const fence = fences('a secret of sixteen', 1_000)
 const inner: Model = {

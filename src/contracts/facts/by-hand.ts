@@ -1,0 +1,2 @@
+/** What answers in a model's place where people wrote the answers, as verdicts and turns name it. */
+export const BY_HAND = 'recorded, by hand'
