@@ -1,14 +1,15 @@
-import kafkajs from 'kafkajs'
+import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
+import { auditProducer } from '../../producers/audit.ts'
+import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import type { AuditEntry } from '../../src/contracts/facts/audit.ts'
 import type { PersonRole } from '../../src/contracts/facts/person-roles.ts'
-import { startMemoryKafka } from '../../src/kit/stack/servers/memory-kafka.ts'
 import { auditLog } from '../../src/stream/audit-log.ts'
 import { topicHistory } from '../../src/stream/bounded-reader.ts'
 import { kafkaClient } from '../../src/stream/client.ts'
+import { startedKafka } from '../support/servers.ts'
 import { aConsole } from './console-for-tests.ts'
 
-const { Partitioners } = kafkajs
 const T0 = Date.parse('2026-03-01T12:00:00Z')
 const entry = (by: string, seconds: number, change: Partial<AuditEntry> = {}): AuditEntry => ({
   schema: 1,
@@ -98,16 +99,19 @@ it('reads no more than the newest hundred thousand, and says so', async () => {
 })
 
 it('reads the topic of a broker, of one person one partition alone', async () => {
-  const broker = await startMemoryKafka({ say: () => {} })
+  const broker = await startedKafka()
+  const topic = `audit-${randomUUID()}`
   try {
     const kafka = kafkaClient({ brokers: [broker.settings.KAFKA_BROKERS ?? ''] }, 'audit', () => {})
-    const producer = kafka.producer({ createPartitioner: Partitioners.DefaultPartitioner })
-    await producer.connect()
+    const admin = kafka.admin()
+    await admin.connect()
+    await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: 4, replicationFactor: 1 }] })
+    await admin.disconnect()
+    const writer = await kafkaWriter(kafka, 'gzip')
     const people = ['anna', 'ben', 'cay', 'dan', 'eve']
-    const messages = people.map((by, n) => ({ key: by, value: JSON.stringify(entry(by, n)) }))
-    await producer.send({ topic: 'audit', messages })
-    await producer.disconnect()
-    const log = auditLog('audit', async (signal) => topicHistory(kafka, { signal }))
+    for (const [n, by] of people.entries()) await auditProducer({ writer, topic }).note(entry(by, n))
+    await writer.close()
+    const log = auditLog(topic, async (signal) => topicHistory(kafka, { signal }))
     const names = async (by?: string) =>
       (await log.find({ since: T0 - 86_400_000, most: 9, by }, SIGNAL)).entries.map((one) => one.by)
     expect((await names()).toSorted()).toEqual(people)
