@@ -46,6 +46,7 @@ async function keep(): Promise<void> {
   await writeFile(FILE, [...new Set(sorted)].map((line) => `${line}\n`).join(''))
 }
 
+let isWholeScored = false
 /** Scores of comments are asked for once, of the whole thread: as it stood before, they are waited for. */
 function asking(isWhole: boolean): Model {
   return {
@@ -55,7 +56,7 @@ function asking(isWhole: boolean): Model {
           .complete(request)
           .catch(() => null)
         if (recorded !== null) return recorded
-        if (isWhole || request.of?.stage !== 'stance') break
+        if (isWhole || isWholeScored || request.of?.stage !== 'stance') break
         await sleep(1_000)
       }
       const reply = await readers.complete(request)
@@ -111,7 +112,11 @@ try {
   }
   await Promise.all([
     ...['hate', 'safety', 'counterspeech'].map((protocol) => judged(protocol, {})),
-    ...STANDS.map((stands) => judged('rumor', stands)),
+    ...STANDS.map(async (stands) => {
+      await judged('rumor', stands)
+      // Of copies another one may have been asked about then.
+      isWholeScored ||= Object.keys(stands).length === 0
+    }),
   ])
 } finally {
   await rm(folder, { recursive: true, force: true })
