@@ -11,6 +11,7 @@ import { command as whatIf } from '../../src/lab/commands/what-if/what-if.ts'
 import { perform } from '../support/commands.ts'
 import { type Shown, startModelServer } from '../support/model-server.ts'
 import { onServers } from '../support/on-servers.ts'
+import { startOneModel } from '../support/one-model.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { clientOf, environmentOn, eventually, protocolsOn, settingsOf, silent } from '../support/pipeline.ts'
 
@@ -140,6 +141,16 @@ it('tells what a changed clause or prompt would have changed: the price first, a
     const otherKey = await run(tried, { GAVEL_FENCES_KEY: 'another key than theirs' })
     expect([otherKey?.cases.leftOut, asked]).toEqual([{ key: POSTS }, []])
     await expect(run({ ...tried, model: 'gone', budget: 5 })).rejects.toThrow(/--budget needs a price of gone/)
+
+    const one = await startOneModel('mine')
+    const gone = run({ ...tried, model: 'gone', sample: 5 }, one.settings)
+    await expect(gone).rejects.toThrow('Nothing was asked: the endpoint has no model gone.')
+    expect(one.asked).toEqual(['gone'])
+    await one.close()
+    const large = join(folder, 'large.md')
+    writeFileSync(large, `${shipped}${'more '.repeat(200_000)}`)
+    await expect(run({ ...tried, policy: large })).rejects.toThrow(/large\.md: has more than 65536 bytes$/)
+    await expect(run({ ...tried, protocol: 'rumor' })).rejects.toThrow(/new has no policy for rumor/)
 
     // What is deleted while it is replayed is shown to nobody.
     during = async (text) => {

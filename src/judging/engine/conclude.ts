@@ -271,7 +271,7 @@ export function transcriptOf(
   const { id: verdictId, subject, links } = ended.record
   const linked = links === undefined ? {} : { links }
   const verdict = ruledOf(ended, ruled)
-  const replay = ended.asked.length === 0 ? {} : replayBasisOf(ended.noted, ended.record)
+  const replay = replayBasisOf(ended.noted, ended.record)
   return fitted({ schema: 1, verdictId, verdict, ...linked, subject, turns, ...replay, cut: [] }, maxBytes)
 }
 

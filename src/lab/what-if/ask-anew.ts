@@ -38,7 +38,9 @@ export function askingAnew(
   { model, library, secret, report, signal, dead, mayAsk }: AskingParts,
 ): (of: ReplayableCase, question: NewQuestion) => Promise<NewAnswer> {
   // Which answer a case gets must not depend on which case came before it.
-  const alone = { ...settings, memo: { ...settings.memo, enabled: false } }
+  const memo = { ...settings.memo, enabled: false }
+  // Nobody waits for a budget to renew.
+  const alone = { ...settings, memo, budgets: { ...settings.budgets, whenSpent: 'degrade' as const } }
   const stores = memoryGatewayStores(alone, Date.now)
   const gateway = gatewayOf(alone, { stores, secret, clock: Date.now, report, model })
   const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }

@@ -15,6 +15,9 @@ interface StageTotals {
   prompt: number
   cached: number
   completion: number
+  /** In US dollars, and what list prices alone make of these tokens: tiers and writing to caches differ. */
+  paid: number
+  listed: number
 }
 
 /** What an image of a usual size counts as, in tokens. */
@@ -33,10 +36,12 @@ export interface ForetoldPrice {
 export class PriceForecast {
   readonly #stages = new Map<string, StageTotals>()
   readonly #priceOf: (role: string) => Price | undefined
+  readonly #priceThen: (asked: string) => Price | undefined
 
-  /** `priceOf`: of the model that is asked in a role. */
-  constructor(priceOf: (role: string) => Price | undefined) {
+  /** `priceOf`: of the model that is asked in a role. `priceThen`: of one that was asked, as transcripts name it. */
+  constructor(priceOf: (role: string) => Price | undefined, priceThen: (asked: string) => Price | undefined) {
     this.#priceOf = priceOf
+    this.#priceThen = priceThen
   }
 
   /** Throws what the script throws. */
@@ -69,13 +74,16 @@ export class PriceForecast {
 
   #learn({ stage, usage, asked }: Turn, sent: readonly string[]): void {
     if (asked === undefined || usage.calls === 0) return
-    const totals = this.#stages.get(stage) ?? { calls: 0, estimated: 0, prompt: 0, cached: 0, completion: 0 }
+    const totals = this.#stages.get(stage) ?? sumOf([])
     this.#stages.set(stage, totals)
     totals.calls += usage.calls
     totals.estimated += usage.calls * tokensOf(sent)
     totals.prompt += usage.promptTokens
     totals.cached += usage.cachedTokens
     totals.completion += usage.completionTokens
+    totals.paid += usage.costUsd
+    const { promptTokens: prompt, cachedTokens: cached, completionTokens: completion } = usage
+    totals.listed += usdFor({ prompt, cached, completion }, this.#priceThen(asked))
   }
 
   #priceOfQuestion({ ask, whole }: NewQuestion, turn: Turn | undefined, sent: readonly string[]): number {
@@ -91,10 +99,11 @@ export class PriceForecast {
     const mean = totals.calls === 0 ? ask.maxTokens / 4 : totals.completion / totals.calls
     const completion = (known === null ? mean : known.completionTokens) * part
     const cached = totals.prompt === 0 ? 0 : (prompt * totals.cached) / totals.prompt
-    return usdFor(
+    const listed = usdFor(
       { prompt: Math.round(prompt), cached: Math.round(cached), completion: Math.round(completion) },
       this.#priceOf(ask.role),
     )
+    return totals.listed === 0 ? listed : (listed * totals.paid) / totals.listed
   }
 }
 
@@ -125,5 +134,7 @@ function sumOf(all: readonly StageTotals[]): StageTotals {
     prompt: sum(({ prompt }) => prompt),
     cached: sum(({ cached }) => cached),
     completion: sum(({ completion }) => completion),
+    paid: sum(({ paid }) => paid),
+    listed: sum(({ listed }) => listed),
   }
 }

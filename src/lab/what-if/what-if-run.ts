@@ -44,8 +44,10 @@ const CONTESTED_WEIGHT = 3
 export async function planWhatIf(parts: WhatIfParts, filter: RecordedCaseFilter): Promise<WhatIfPlan> {
   const { settings, protocol, reader, signal, progress } = parts
   const { models } = settings
-  const forecast = new PriceForecast((role) =>
-    entryOf(models.prices, chainOf(models.roles, protocol.name, role)[0] ?? ''),
+  const priceOf = (model: string) => entryOf(models.prices, model)
+  const forecast = new PriceForecast(
+    (role) => priceOf(chainOf(models.roles, protocol.name, role)[0] ?? ''),
+    (asked) => priceOf(asked.replace(/ \(thinking .*$/, '')),
   )
   const isOurs = modelCheck(parts)
   const cases: PlannedCase[] = []

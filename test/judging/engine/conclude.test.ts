@@ -289,6 +289,8 @@ describe('what a replay needs', () => {
     })
     expect(turns.map(({ asked }) => asked)).toEqual(['second!', 'first!'])
     expect(replay).toEqual({ key: 'k1', overloaded: true, step: 2, carry: { a: 1 } })
+    // Also of a case that rests on what was handed on, and asked nothing.
+    expect(read(endedAfter()).replay).toEqual({ key: 'k1', overloaded: false })
   })
 
   test('tells questions apart by all that is asked, and finds an item of a batch again in any other', () => {

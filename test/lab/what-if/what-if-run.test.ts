@@ -176,11 +176,12 @@ describe('a replay', () => {
   })
 
   test('ends before the money does, and what it reached is a sample of its own', async () => {
-    const { run, asked } = trying(200)
-    const { outcome, drawn } = await run({ usd: 2, cases: 100 })
-    // The understated price had all of them drawn.
+    const { run, asked, answer } = trying(200)
+    const dearer = { usage: { ...USED, costUsd: 3 } }
+    const { outcome, drawn } = await run({ usd: 60, cases: 100 }, (content) => answer(content, dearer))
+    // They cost far more than was foretold.
     expect(drawn.length).toBe(100)
-    expect(outcome.bill).toBeLessThan(2 + 32 * 0.1)
+    expect(outcome.bill).toBeLessThan(60 + 32 * 3)
     expect(outcome.replayed.length).toBe(asked.length)
     expect(outcome.unreached).toBe(100 - asked.length)
     const stood = outcome.replayed.reduce((sum, { chance }) => sum + 1 / chance, 0)

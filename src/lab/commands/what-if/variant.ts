@@ -44,8 +44,8 @@ export function variantOf({
   const policies = policy === undefined ? [] : policiesAt(policy, name)
   const tried = [
     ...policies.map(
-      ({ policy: one }) =>
-        `the policy ${one.name}, version ${one.version}${one.tenant === undefined ? '' : `, of ${one.tenant}`}`,
+      ({ name: called, policy: one }) =>
+        `the policy ${one.name}, version ${one.version}${one.tenant === undefined ? '' : `, of ${one.tenant}`} (${called}.md)`,
     ),
     ...(file === undefined ? [] : [`the settings ${file}`]),
     ...(prompts === undefined ? [] : [`the prompts ${prompts}`]),
