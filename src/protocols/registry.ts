@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { variantName } from '../contracts/facts/shadow-verdict.ts'
 import { labelsForPeople, type Protocol } from '../judging/engine/script.ts'
 import * as all from './all.ts'
 import type { ProtocolKind } from './kind.ts'
@@ -20,6 +21,12 @@ const folder = z
   .default(null)
   .describe('A folder of your own, whose files replace the shipped ones of the same name. null: none.')
 
+/** Other settings of a protocol, laid over its own, for a part of its subjects. */
+export const variantsSettings = z.record(
+  variantName,
+  z.looseObject({ ramp: z.number().min(0).max(1).describe('The part of subjects that it judges, from 0 to 1.') }),
+)
+
 /**
  * The settings' block `protocols`: the switches that each protocol brings, whether it is on, and folders of the user's own in
  * place of shipped files.
@@ -31,6 +38,11 @@ export const protocolsSettings = z.strictObject(
       settings
         .extend({
           enabled: z.boolean().default(true).describe('Whether it judges.'),
+          variants: variantsSettings
+            .default({})
+            .describe(
+              'Variants by name: `ramp`, the part of subjects that one judges, and the settings of the protocol that it has otherwise.',
+            ),
           ...Object.fromEntries(['prompts', ...folders].map((one) => [`${one}Path`, folder])),
         })
         .transform(withoutUnsetPaths)

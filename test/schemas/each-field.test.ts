@@ -408,6 +408,7 @@ const READERS: Readonly<Record<string, Reader>> = {
       'usage.calls',
       'usage.costUsd',
       'unverified.reason',
+      'variant',
       ...LEFT_OUT,
     ],
   },

@@ -7,12 +7,14 @@ import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Fence } from '../../contracts/facts/fence.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
+import { isOfVariant } from '../../contracts/facts/variant-draw.ts'
 import type { Ruling } from '../../contracts/facts/verdict.ts'
 import { UNKNOWN_CONFIDENCE, type VerdictConfidence } from '../../contracts/facts/verdict-fields.ts'
+import { otherShape } from '../../judging/engine/generations.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
 import type { ProtocolKind, ProtocolParts } from '../../protocols/kind.ts'
 import { fenceUnder, presetIn } from '../../protocols/preset.ts'
-import { PROTOCOLS } from '../../protocols/registry.ts'
+import { PROTOCOLS, variantsSettings } from '../../protocols/registry.ts'
 
 /** The protocols that the settings switch on. Throws an `OperatorError` that names every fault in their settings and files. */
 export function makeProtocols(
@@ -26,9 +28,8 @@ export function makeProtocols(
     const given = entryOf(settings, kind.name)
     if (given?.enabled !== true) return []
     try {
-      const { prompts, ...parts } = filePartsOf(kind, given)
-      const made = kind.make({ ...parts, fence: fenceUnder(presetIn(parts.settings), fence), samplingRank, prompts })
-      return [{ ...made, confidence: (ruling: Ruling) => confidenceOf(kind, ruling) }]
+      const own = makeOne(kind, given, fence, samplingRank)
+      return [{ ...own, ...variantsOf({ kind, given, own, fence, samplingRank }, faults) }]
     } catch (error) {
       faults.push(...faultsIn(error, kind.name))
       return []
@@ -36,6 +37,65 @@ export function makeProtocols(
   })
   if (faults.length > 0) throw new OperatorError(`The protocols have faults:\n  ${faults.join('\n  ')}`)
   return made
+}
+
+function makeOne(
+  kind: ProtocolKind,
+  given: Settings['protocols'][string],
+  fence: Fence,
+  samplingRank: SamplingRank,
+): Protocol {
+  const { prompts, ...parts } = filePartsOf(kind, given)
+  const made = kind.make({ ...parts, fence: fenceUnder(presetIn(parts.settings), fence), samplingRank, prompts })
+  return { ...made, confidence: (ruling: Ruling) => confidenceOf(kind, ruling) }
+}
+
+/** The protocol's variants, and which subjects they judge; what is wrong with one is added to `faults`. */
+function variantsOf(
+  {
+    kind,
+    given,
+    own,
+    fence,
+    samplingRank: rank,
+  }: {
+    readonly kind: ProtocolKind
+    readonly given: Settings['protocols'][string]
+    readonly own: Protocol
+    readonly fence: Fence
+    readonly samplingRank: SamplingRank
+  },
+  faults: string[],
+): Pick<Protocol, 'variants' | 'variantFor'> {
+  const ramps = Object.entries(variantsSettings.parse(entryOf(given, 'variants') ?? {})).flatMap(
+    ([variant, { ramp, ...switches }]) => {
+      const path = `protocols.${kind.name}.variants.${variant}`
+      try {
+        const made = makeOne(kind, { ...given, ...switches }, fence, rank)
+        const other = otherShape(own, made)
+        if (other === undefined) return [{ share: ramp, protocol: { ...made, variant } }]
+        faults.push(`${path}: has other ${other} than the protocol, which a variant can't have`)
+      } catch (error) {
+        faults.push(...faultsIn(error, kind.name).map((line) => `${path}: ${line}`))
+      }
+      return []
+    },
+  )
+  if (ramps.length === 0) return {}
+  return {
+    variants: ramps.map(({ protocol }) => protocol),
+    // Who asks apart from the stream has the settings that most subjects have.
+    variantFor: (ref) =>
+      ref.kind === 'asked'
+        ? undefined
+        : ramps.find(({ share, protocol: { variant = '' } }) => isOfVariant(variant, own.name, ref, { share, rank }))
+            ?.protocol,
+  }
+}
+
+/** Without variants: of what is judged once, apart from a service. */
+export function withoutVariants(protocols: Settings['protocols']): Settings['protocols'] {
+  return Object.fromEntries(Object.entries(protocols).map(([name, own]) => [name, { ...own, variants: {} }]))
 }
 
 function confidenceOf(kind: ProtocolKind, ruling: Ruling): VerdictConfidence {
@@ -60,7 +120,7 @@ export function filePartsOf(
   { name, folders = [] }: Pick<ProtocolKind, 'name' | 'folders'>,
   given: Settings['protocols'][string],
 ): Pick<ProtocolParts, 'prompts' | 'files'> & { readonly settings: Readonly<Record<string, unknown>> } {
-  const { enabled: _, ...rest } = given
+  const { enabled: _, variants: __, ...rest } = given
   const paths = new Map(['prompts', ...folders].map((folder) => [folder, entryOf(rest, `${folder}Path`)]))
   const isPath = (key: string) => key.endsWith('Path') && paths.has(key.slice(0, -'Path'.length))
   const settings = Object.fromEntries(Object.entries(rest).filter(([key]) => !isPath(key)))

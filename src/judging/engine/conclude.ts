@@ -44,6 +44,8 @@ export interface EndedCase {
   /** ms since 1970 */
   readonly decidedAt: number
   readonly writes: VerdictForm
+  /** The variant that judged it, if one did. */
+  readonly variant?: string | undefined
   /** What is noted for a replay; absent where nobody will make one. */
   readonly noted?: ReplayNotes | undefined
 }
@@ -86,6 +88,7 @@ export function verdictOf(ended: EndedCase): Verdict {
     final: record.final,
     supersedes: record.supersedes,
     ...decided,
+    ...(ended.variant === undefined ? {} : { variant: ended.variant }),
     faults: faultsOf(ended),
     ...filteredOf(ended),
     counts: countsOf(record, ruling),

@@ -1,5 +1,5 @@
 import type { Protocol } from './script.ts'
-import { otherVersion, versionsOf } from './versions.ts'
+import { pinned, versionsOf } from './versions.ts'
 
 /**
  * Most earlier prompts and settings of a protocol that are kept for open cases. A case that is older still is handed back and then
@@ -20,7 +20,13 @@ export function generations(first: readonly Protocol[]): Generations {
   const all = new Map(first.map((protocol) => [protocol.name, [protocol]]))
   const protocols = first.map((protocol) => {
     const known = () => all.get(protocol.name) ?? [protocol]
-    const earlier: Protocol['earlier'] = (versions) => known().find((one) => otherVersion(versions, one) === undefined)
+    const earlier: Protocol['earlier'] = (versions) => {
+      for (const one of known()) {
+        const found = pinned(one, versions)
+        if (found !== undefined) return found
+      }
+      return undefined
+    }
     // What holds it reads a property at a time: those that a script needs are read when it begins, of one generation.
     return new Proxy(protocol, {
       get: (_, property) => (property === 'earlier' ? earlier : Reflect.get(known()[0] ?? protocol, property)),
@@ -30,8 +36,8 @@ export function generations(first: readonly Protocol[]): Generations {
     protocols,
     replace(next) {
       for (const protocol of next) {
-        const others = (all.get(protocol.name) ?? []).filter(
-          (one) => otherVersion(versionsOf(one), protocol) !== undefined,
+        const others = (all.get(protocol.name) ?? []).filter((one) =>
+          [one, ...(one.variants ?? [])].some((own) => pinned(protocol, versionsOf(own)) === undefined),
         )
         all.set(protocol.name, [protocol, ...others.slice(0, MOST_EARLIER)])
       }

@@ -187,6 +187,7 @@ async function conclude(
     confidence: said.confidence ?? protocol?.confidence?.(said),
     decidedAt: clock(),
     writes: settings.writes,
+    variant: protocol?.variant,
     noted: settings.noted,
   }
   // It may rest on what was learnt from others: the next revision would not know when that is deleted.

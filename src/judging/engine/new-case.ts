@@ -53,7 +53,7 @@ export function newCase(
     overloaded: step > 0,
     ...(step > 0 ? { step } : {}),
     carry: before?.carry ?? null,
-    versions: versionsOf(protocol),
+    versions: versionsOf(protocol.variantFor?.(state.ref) ?? protocol),
     createdAt: post.createdAt,
     receivedAt: state.dueSince ?? openedAt,
     openedAt,

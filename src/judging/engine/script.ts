@@ -1,6 +1,6 @@
 import type { AnswerOrFailure, Ask } from '../../contracts/facts/ask.ts'
 import type { UsedSteps } from '../../contracts/facts/steps.ts'
-import type { Post } from '../../contracts/facts/thread.ts'
+import type { Post, ThreadRef } from '../../contracts/facts/thread.ts'
 import type { Ruling, RulingSource, Versions } from '../../contracts/facts/verdict.ts'
 import type { CitedClause, VerdictConfidence } from '../../contracts/facts/verdict-fields.ts'
 import type { HumanDecision } from '../../contracts/ports/decisions.ts'
@@ -118,6 +118,12 @@ export interface Protocol {
   /** Hashes for the verdict's `versions`. */
   readonly promptsHash: string
   readonly settingsHash: string
+  /** Other settings of it that judge a part of its subjects: the same in shape, each with a name in `variant`. */
+  readonly variants?: readonly Protocol[]
+  /** The one of them that judges this subject; undefined where it is judged as most are. */
+  variantFor?(ref: ThreadRef): Protocol | undefined
+  /** Of a variant: its name. */
+  readonly variant?: string
   /** As it was with these versions, where its prompts or settings have been replaced since and are still known. */
   earlier?(versions: Versions): Protocol | undefined
   /**

@@ -19,15 +19,20 @@ export function otherVersion(pinned: Versions, protocol: Protocol): 'older' | 'n
 }
 
 /**
- * The protocol by which this process goes on with the case: with the case's own prompts and settings where they were replaced here
- * while it was open, otherwise as it is now. Undefined if it is off.
+ * The protocol by which this process goes on with the case: with the case's own prompts and settings where these are a variant's, or
+ * were replaced here while it was open, otherwise as it is now. Undefined if it is off.
  */
 export function protocolOf(
   protocols: ReadonlyMap<string, Protocol>,
   { protocol: name, versions }: Pick<CaseRecord, 'protocol' | 'versions'>,
 ): Protocol | undefined {
   const now = protocols.get(name)
-  return now?.earlier?.(versions) ?? now
+  return now?.earlier?.(versions) ?? (now === undefined ? undefined : pinned(now, versions)) ?? now
+}
+
+/** The protocol itself or a variant of it, whichever has these versions. */
+export function pinned(protocol: Protocol, versions: Versions): Protocol | undefined {
+  return [protocol, ...(protocol.variants ?? [])].find((one) => otherVersion(versions, one) === undefined)
 }
 
 /** Whether nobody goes on with the case yet. */

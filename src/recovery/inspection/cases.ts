@@ -6,7 +6,7 @@ import { groupsOf } from '../../judging/engine/ask-groups.ts'
 import { type DeadlineSettings, extendedDeadline } from '../../judging/engine/deadline.ts'
 import { type KeyedAsk, type ReplayState, replay, scriptOf } from '../../judging/engine/replay.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
-import { otherVersion } from '../../judging/engine/versions.ts'
+import { otherVersion, pinned } from '../../judging/engine/versions.ts'
 
 /** What a withheld case is waiting for, after its id. */
 export const WITHHELD =
@@ -123,9 +123,10 @@ async function shownCase(
 }
 
 function stateOf(
-  protocol: Protocol | undefined,
+  current: Protocol | undefined,
   { record, journal }: UnpublishedCase,
 ): { state: ReplayState | null; note: string | null } {
+  const protocol = current && (pinned(current, record.versions) ?? current)
   if (protocol === undefined)
     return {
       state: null,

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { shadowing } from '../../../src/app/commands/variant/shadow-follow.ts'
-import { isDrawn, type JudgedSnapshot } from '../../../src/app/commands/variant/shadow-judge.ts'
+import type { JudgedSnapshot } from '../../../src/app/commands/variant/shadow-judge.ts'
 import { samplingRanks } from '../../../src/contracts/facts/sampling-rank.ts'
 import type { ShadowVerdict } from '../../../src/contracts/facts/shadow-verdict.ts'
+import { isOfVariant } from '../../../src/contracts/facts/variant-draw.ts'
 import type { IncomingMessage, MessageBatch } from '../../../src/contracts/ports/topic.ts'
 
 const T0 = Date.parse('2026-05-01T10:00:00Z')
@@ -145,12 +146,18 @@ function untilAborted(signal: AbortSignal): Promise<ShadowVerdict> {
 it('its share of subjects is drawn by the key, all revisions alike, and another variant draws others', () => {
   const rank = samplingRanks('a secret')
   const drawn = (variant: string) =>
-    Array.from({ length: 2_000 }, (_, n) => isDrawn(variant, judgedOf(`p${n}`), 0.1, rank))
+    Array.from({ length: 2_000 }, (_, n) => isOfVariant(variant, 'hate', judgedOf(`p${n}`).ref, { share: 0.1, rank }))
   const [one, other] = [drawn('new'), drawn('other')]
   const share = one.filter(Boolean).length / one.length
   expect(share).toBeGreaterThan(0.07)
   expect(share).toBeLessThan(0.13)
   expect(one).not.toEqual(other)
-  expect(isDrawn('new', { ...judgedOf('p1'), revision: 7, of: 'hate~p1~r7' }, 0.1, rank)).toBe(one[1])
-  expect(isDrawn('new', judgedOf('p1'), 1, rank)).toBe(true)
+  const more = Array.from({ length: 2_000 }, (_, n) =>
+    isOfVariant('new', 'hate', judgedOf(`p${n}`).ref, { share: 0.3, rank }),
+  )
+  expect(
+    one.every((is, n) => !is || more[n] === true),
+    'whoever draws more draws the same',
+  ).toBe(true)
+  expect(isOfVariant('new', 'hate', judgedOf('p1').ref, { share: 1, rank })).toBe(true)
 })

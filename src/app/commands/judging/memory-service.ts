@@ -19,6 +19,7 @@ import { memoryStores } from '../../../store/memory-stores.ts'
 import { type GatewayStores, gatewayOf, memoryGatewayStores } from '../../composition/gateway.ts'
 import { inputOf, openerOf } from '../../composition/intake.ts'
 import { judgeOf } from '../../composition/judging.ts'
+import { withoutVariants } from '../../composition/make-protocols.ts'
 import { protocolsOf } from '../../composition/protocols.ts'
 
 /**
@@ -54,7 +55,7 @@ export async function memoryService(
   },
 ) {
   const { secret, topics, reader, report, retry, shown = (library) => library } = options
-  const all = protocolsOf(settings, secret, options.kinds)
+  const all = protocolsOf({ ...settings, protocols: withoutVariants(settings.protocols) }, secret, options.kinds)
   const protocols = all.protocols.filter(({ name }) => name === options.protocol)
   if (protocols.length === 0) return null
   return closable(async (keep) => {

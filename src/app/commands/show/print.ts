@@ -87,12 +87,13 @@ function verdictIn(one: ShownVerdict, meanings: Minutes['meanings'], offsets: bo
   ]
 }
 
-/** The policy that it was judged by, and the clauses that it cites. */
-function clausesIn({ policy, clauses = [] }: Verdict): string[] {
+/** The policy and the variant that it was judged by, and the clauses that it cites. */
+function clausesIn({ policy, clauses = [], variant }: Verdict): string[] {
   const cited = clauses.map(({ id, quote }) => (quote === undefined ? id : `${id} “${quote}”`)).join(', ')
   return [
     ...(cited === '' ? [] : [`clauses: ${printable(cited, 500)}`]),
     ...(policy === undefined ? [] : [`policy: ${printable(`${policy.name}, version ${policy.version}`, 200)}`]),
+    ...(variant === undefined ? [] : [`variant: ${printable(variant, 60)}`]),
   ]
 }
 

@@ -1,6 +1,5 @@
 import type { Settings } from '../../../../config/schema.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
-import { RANK_LIMIT, type SamplingRank } from '../../../contracts/facts/sampling-rank.ts'
 import type { ShadowVerdict } from '../../../contracts/facts/shadow-verdict.ts'
 import { type Post, type Snapshot, snapshot, type ThreadRef } from '../../../contracts/facts/thread.ts'
 import { transcript, type Verdict } from '../../../contracts/facts/verdict.ts'
@@ -49,16 +48,6 @@ function parsed(value: Buffer | null): unknown {
   } catch {
     return null
   }
-}
-
-/** Whether a variant judges this subject: all of its revisions, or none. Nobody can foresee it from an id. */
-export function isDrawn(
-  variant: string,
-  { ref, protocol }: JudgedSnapshot,
-  share: number,
-  rank: SamplingRank,
-): boolean {
-  return rank(`variant ${variant}`, JSON.stringify([protocol, ref.tenant, ref.kind, ref.postId])) < share * RANK_LIMIT
 }
 
 /** Judges the same snapshot under a variant's settings, in memory alone. */

@@ -9,6 +9,7 @@ import { durationMs, notNegative, positiveWhole, protocolName } from '../../../c
 import { counted, printable } from '../../../cli/terminal.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { variantName } from '../../../contracts/facts/shadow-verdict.ts'
+import { isOfVariant } from '../../../contracts/facts/variant-draw.ts'
 import type { Report } from '../../../contracts/ports/report.ts'
 import { stagesOf } from '../../../judging/engine/script.ts'
 import { type ClosableRegistrar, closable } from '../../../operations/closable.ts'
@@ -21,7 +22,7 @@ import { commandRedis, redisGatewayStores } from '../../composition/redis.ts'
 import { readingClient } from '../reading-client.ts'
 import { withModel } from '../with-model.ts'
 import { type ShadowCounts, shadowing } from './shadow-follow.ts'
-import { isDrawn, judgedIn, shadowOf } from './shadow-judge.ts'
+import { judgedIn, shadowOf } from './shadow-judge.ts'
 import { shadowVerdictsOf } from './shadow-verdicts.ts'
 
 interface ShadowOptions {
@@ -121,7 +122,8 @@ async function shadowRun(
     bounds: { atOnce, budget, behindMs },
     read(value) {
       const judged = judgedIn(value, judging)
-      return judged !== null && isDrawn(variant, judged, share, running.samplingRank) ? judged : null
+      const drawing = { share, rank: running.samplingRank }
+      return judged !== null && isOfVariant(variant, name, judged.ref, drawing) ? judged : null
     },
     judge: (one, ended) => shadowOf(variant, one, { settings, secret, stores: { limits }, signal: ended, now: clock }),
     send: (one) =>
