@@ -90,6 +90,22 @@ export function drawLedgerContract(
       expect((await queue.drawnRates())[0]?.share).toBeCloseTo(10 / 14, 12)
     })
 
+    it('tells by language, as soon as it is known, and of all of a subject’s draws', async () => {
+      const { queue, topics } = await start({ auditShare: 1, blindShare: 1 })
+      const languages = async () =>
+        (await queue.drawnRates()).flatMap(({ purpose, part, value }) =>
+          part === 'language' ? [`${purpose} ${value}`] : [],
+        )
+      await topics.judged({ label: 'rumor', decidedBy: 'consensus' }, null)
+      expect(await languages()).toEqual(['audit (none named)'])
+      await topics.judged({ label: 'rumor', decidedBy: 'consensus', revision: 2, seconds: 9 }, 'x', {}, { lang: 'ko' })
+      expect(await languages()).toEqual(['audit ko'])
+      await topics.judged(human('rumor', 3, {}), null)
+      expect(await languages()).toEqual(['audit ko', 'second-opinion ko'])
+      await topics.judged({ label: 'rumor', decidedBy: 'consensus', revision: 4, seconds: 20 }, 'x', {}, { lang: 'ar' })
+      expect(await languages()).toEqual(['audit ar'])
+    })
+
     it('has people’s verdicts that are drawn for a second opinion, each by itself', async () => {
       const { queue, topics } = await start({ blindShare: 1 })
       await topics.judged(human('rumor', 1), 'x')

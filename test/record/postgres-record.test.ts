@@ -506,16 +506,25 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     await feed(store).send('decisions', 'p', decision)
     await store.close()
     const db = database(address, 2)
-    for (const statement of ['ALTER TABLE said DROP COLUMN seconds', 'DROP TABLE notes', 'DROP TABLE views'])
-      await db.run(statement)
+    const columns = ['ALTER TABLE said DROP COLUMN seconds', 'ALTER TABLE draws DROP COLUMN lang']
+    for (const statement of [...columns, 'DROP TABLE notes', 'DROP TABLE views']) await db.run(statement)
     const queue = reviewReservations(db, { costs: {}, ownCaseAfter: DAY })
     const people = await queue.peopleQuality({ since: 0, until: Date.parse(at(9)) }, undefined)
     expect(people.map(({ by, decisions }) => [by, decisions])).toEqual([['ann', 1]])
+    const languages = async () =>
+      (await queue.drawnRates()).flatMap(({ part, value }) => (part === 'language' ? [value] : []))
+    await db.run("UPDATE subjects SET lang = 'ko'")
+    await db.run("INSERT INTO draws SELECT 'i', 'audit', s, 'rumor', 'default', 'v', 1, 1, 'rumor', 0 FROM subjects")
+    expect(await languages()).toEqual(['ko'])
     const beside = reviewPictures(db)
     expect([
       await beside.notesOf({ tenant: 'default', kind: 'post', postId: 'p' }),
       await beside.viewsOf('ann'),
     ]).toEqual([[], []])
+    // Once it has started anew, they stand beside what was drawn before.
+    await (await open(address)).close()
+    expect(await db.rows("SELECT lang FROM draws WHERE item = 'i'")).toEqual([{ lang: 'ko' }])
+    expect(await languages()).toEqual(['ko'])
     await db.close()
   })
 

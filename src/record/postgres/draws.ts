@@ -1,8 +1,9 @@
 import type { RulingEntry } from '../../contracts/ports/record.ts'
 import type { DrawnRate } from '../../contracts/ports/review.ts'
-import { type DrawRow, drawnRates, drawRowsQuery } from '../drawn-rates.ts'
+import { type DrawRow, drawnRates, drawRowsQuery, LANGUAGE_OF_DRAW } from '../drawn-rates.ts'
 import { DRAW_SINCE, drawsOf, scopeOfVerdict } from '../draws.ts'
 import { columnsOf, type Sql } from './connection.ts'
+import { HAS_DRAWN_LANGUAGES } from './schema.ts'
 import type { WritingStep } from './writing.ts'
 
 // This keeps the ledger of random draws. Which verdicts are drawn is decided in src/record/draws.ts.
@@ -29,6 +30,10 @@ export async function enterDraws(
         label,
         differs === null ? null : Number(differs),
       )
+  await sql.run(
+    `UPDATE draws SET lang = ${LANGUAGE_OF_DRAW} WHERE s = ANY (?::bigint[])`,
+    fresh.map(({ s }) => s),
+  )
   const machines = fresh.filter(({ decidedBy }) => decidedBy !== 'human' && decidedBy !== 'deleted')
   const audited = await sql.rows<{ item: string }>(
     "SELECT item FROM draws WHERE purpose = 'audit' AND item = ANY (?::text[])",
@@ -108,7 +113,7 @@ export async function forgetDraws({ sql }: WritingStep, pairs: readonly (readonl
 /** Erases the draws of a subject until `at`. One of its next life stands, from then on. */
 export async function eraseDraws({ sql }: WritingStep, s: number, at: number): Promise<void> {
   await sql.run(`DELETE FROM draws WHERE s = ? AND drawn_at <= ? AND (${DRAW_SINCE}) IS NULL`, s, at)
-  await sql.run(`UPDATE draws SET drawn_at = (${DRAW_SINCE}) WHERE s = ? AND drawn_at <= ?`, s, at)
+  await sql.run(`UPDATE draws SET lang = NULL, drawn_at = (${DRAW_SINCE}) WHERE s = ? AND drawn_at <= ?`, s, at)
 }
 
 /** What the ledger shows by now, of subjects of these tenants. */
@@ -116,6 +121,7 @@ export async function drawnRatesIn(sql: Sql, tenants: readonly string[] | undefi
   const [ledger] = await sql.rows<{ made: string | null }>("SELECT to_regclass('draws')::text AS made")
   // A process of an earlier version keeps the record yet.
   if (ledger?.made == null) return []
-  const { sql: query, values } = drawRowsQuery(tenants)
+  const hasLanguages = (await sql.rows(HAS_DRAWN_LANGUAGES)).length > 0
+  const { sql: query, values } = drawRowsQuery(tenants, hasLanguages ? 'lang' : LANGUAGE_OF_DRAW)
   return drawnRates(await sql.rows<DrawRow>(query, ...values))
 }
