@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { drawnPng } from '../support/drawn.ts'
 import { aBrowser, barriersOn, watchedPage } from './browser.ts'
 import { aTurn } from './console-for-tests.ts'
 import { MARKUP_ATTACKS } from './markup-attacks.ts'
@@ -38,6 +39,9 @@ it('nobody is kept from any page, light or dark, narrow or wide, and each script
       aTurn('opinion', 'debater (support)', { reasoning: 'it fell', answer: 'Real' }),
     ]
     await console.judged({ id: 'bridge', text: 'The bridge has fallen', lang: 'en' }, degraded, ['Yes', 'No'], turns)
+    const url = `data:image/png;base64,${drawnPng(40, 30, () => [90, 90, 90, 255]).toString('base64')}`
+    const media = [url, 'https://images.invalid/gone'].map((one) => ({ kind: 'image' as const, url: one }))
+    await console.judged({ id: 'seen', text: 'Look at this', media }, degraded)
     await console.judged({ id: 'quay', text: 'They are all vermin' }, { protocol: 'hate', label: 'hate' })
     await console.judged({ id: 'arabic', text: 'الجسر سقط هذا الصباح', lang: 'ar' }, degraded)
     await console.judged({ id: 'japanese', text: '橋が落ちたと聞きました'.repeat(20), lang: 'ja' }, degraded)
@@ -58,6 +62,7 @@ it('nobody is kept from any page, light or dark, narrow or wide, and each script
       item,
       '/review/mine',
       '/quality',
+      '/audit?days=1',
       '/search?q=bridge',
       '/search?q=nothing',
       '/health',

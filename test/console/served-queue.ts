@@ -1,9 +1,23 @@
+import type { AuditEntry } from '../../src/contracts/facts/audit.ts'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
+import type { Medium } from '../../src/contracts/facts/thread.ts'
 import type { Turn, Verdict } from '../../src/contracts/facts/verdict.ts'
 import { aVerdict } from '../support/verdicts.ts'
 import { servedConsole } from './served.ts'
 
 const T0 = Date.parse('2026-03-01T12:00:00Z')
+
+const AUDITED: AuditEntry = {
+  schema: 1,
+  at: '2026-03-01T12:00:00.000Z',
+  by: 'anna',
+  session: 's',
+  what: 'saw',
+  page: '/live/stream',
+  verdicts: ['rumor~bridge~r1', `rumor~${'long'.repeat(30)}~r1`],
+  more: 3,
+  network: '2001:db8:1234:5678::/64',
+}
 
 /** A console with a queue, as `gavel console` serves it, over a record in memory; what people decide is current at once. */
 export async function servedQueue(env: Record<string, string> = {}) {
@@ -11,6 +25,9 @@ export async function servedQueue(env: Record<string, string> = {}) {
   const at = (minutes: number) => new Date(T0 + minutes * 60_000).toISOString()
   const console = await servedConsole(
     ({ record, topics }) => ({
+      auditLog: {
+        find: async () => ({ entries: [AUDITED], isCut: true }),
+      },
       casework: {
         tell: (entry) => topics.send('casework', entry.subjectId, entry, 150),
       },
@@ -45,7 +62,7 @@ export async function servedQueue(env: Record<string, string> = {}) {
   )
   const { topics } = console
   const judged = async (
-    post: { id: string; text: string; lang?: string; author?: string },
+    post: { id: string; text: string; lang?: string; author?: string; media?: readonly Medium[] },
     change: Partial<Verdict> = {},
     comments: readonly string[] = [],
     turns: readonly Turn[] = [],
