@@ -7,7 +7,7 @@ import { onceField, type SubmittedForms } from './decision-form.ts'
 import { doneOf, refusalOf, sendDecision } from './decision-page.ts'
 import { sentFields } from './golden-answers.ts'
 import { GOLDEN_TEXTS as TEXTS } from './golden-texts.ts'
-import type { Page, PageAnswer, PageCall } from './page.ts'
+import { type Page, type PageAnswer, type PageCall, refusal } from './page.ts'
 import type { Session } from './sessions.ts'
 import { carriedId, html, idIn, link, type SafeMarkup, words } from './view.ts'
 
@@ -42,11 +42,7 @@ export function goldenPage({ record, blinds, ...parts }: GoldenParts, once: Subm
 }
 
 function refused(id: string, says: string): PageAnswer {
-  return {
-    title: TEXTS.title,
-    status: 409,
-    body: html`<h1>${TEXTS.title}</h1><p class="notice" role="alert">${words(says, { most: 400 })}</p><p><a href="${link('/verdict', { id })}">${words(id, { most: 200 })}</a></p>`,
-  }
+  return refusal(TEXTS.title, says, { to: link('/verdict', { id }), says: words(id, { most: 200 }) })
 }
 
 function canBeKey({ verdict, standing }: RecordedRow): boolean {

@@ -4,7 +4,7 @@ import { AUDIT_TEXTS } from './audit-texts.ts'
 import { QUALITY_TEXTS } from './quality-texts.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
-import { html, NOTHING, type SafeMarkup, words } from './view.ts'
+import { html, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
 
 /** What a page is made of. */
 export interface PageCall {
@@ -55,6 +55,15 @@ const PLACES = [
   ['/search', TEXTS.search.title],
   ['/health', TEXTS.health.title],
 ] as const
+
+/** Nothing was carried out: why, and the way back. */
+export function refusal(title: string, says: string, back: { to: string; says: TemplatePart }): PageAnswer {
+  return {
+    title,
+    status: 409,
+    body: html`<h1>${title}</h1><p class="notice" role="alert">${words(says, { most: 400 })}</p><p><a href="${back.to}">${back.says}</a></p>`,
+  }
+}
 
 /** A whole page around its body. */
 export function layout(of: {

@@ -4,7 +4,7 @@ import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import { type BlindReviews, CLOSED } from './blind-review.ts'
 import { onceField, type SubmittedForms } from './decision-form.ts'
 import { DESK_TEXTS as TEXTS } from './desk-texts.ts'
-import type { Page, PageAnswer, PageCall } from './page.ts'
+import { type Page, type PageAnswer, type PageCall, refusal } from './page.ts'
 import type { Session } from './sessions.ts'
 import { carriedId, html, idIn, link, moment, NOTHING, type SafeMarkup, words } from './view.ts'
 
@@ -54,10 +54,6 @@ export function notePage({ record, people, blinds, clock }: NoteParts, once: Sub
   }
 }
 
-function notNoted(says: string, back: string): PageAnswer {
-  return {
-    title: TEXTS.notNoted,
-    status: 409,
-    body: html`<h1>${TEXTS.notNoted}</h1><p class="notice" role="alert">${says}</p><p><a href="${back}">${TEXTS.back}</a></p>`,
-  }
+function notNoted(says: string, to: string): PageAnswer {
+  return refusal(TEXTS.notNoted, says, { to, says: TEXTS.back })
 }
