@@ -7,10 +7,12 @@ import type { ProtocolKind } from './kind.ts'
 /** All protocols. A new one is a folder beside `rumor/` and one line in `all.ts`. */
 export const PROTOCOLS: readonly ProtocolKind[] = Object.values<ProtocolKind>(all)
 
-/** A path that is null is not set. */
-function withoutUnsetPaths<Own extends object>(own: Own): Own {
+/** A path that is null is not set, nor are variants of which there are none. */
+function withoutUnset<Own extends object>(own: Own): Own {
   return Object.fromEntries(
-    Object.entries(own).filter(([key, value]) => !key.endsWith('Path') || value !== null),
+    Object.entries(own).filter(([key, value]) =>
+      key === 'variants' ? Object.keys(value).length > 0 : !key.endsWith('Path') || value !== null,
+    ),
   ) as Own
 }
 
@@ -45,7 +47,7 @@ export const protocolsSettings = z.strictObject(
             ),
           ...Object.fromEntries(['prompts', ...folders].map((one) => [`${one}Path`, folder])),
         })
-        .transform(withoutUnsetPaths)
+        .transform(withoutUnset)
         .prefault({}),
     ]),
   ),
