@@ -1,7 +1,11 @@
 import { foreign, html, Markup } from '../evaluation/report/markup.ts'
 import { PAGE_STYLE } from '../evaluation/report/page-style.ts'
 import { LEFT_OUT, type LeftOutReason } from './replayable.ts'
-import { MOST_POSTS, type WhatIfFlip, type WhatIfReport, type WhatIfShare, type WhatIfSide } from './what-if-report.ts'
+import type { WhatIfFlip, WhatIfReport, WhatIfShare, WhatIfSide } from './what-if-report.ts'
+
+/** Its tables stand one below the other. */
+const STYLE = `.wide { margin-bottom: 1.4rem }
+`
 
 /** The report as one page, which needs nothing else. */
 export function whatIfPage(report: WhatIfReport): string {
@@ -15,7 +19,7 @@ export function whatIfPage(report: WhatIfReport): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title}</title>
-<style>${new Markup(PAGE_STYLE)}</style>
+<style>${new Markup(PAGE_STYLE + STYLE)}</style>
 </head>
 <body><main>
 <h1>${title}</h1>
@@ -52,7 +56,7 @@ ${
       ])}`
 }
 <h2>The posts</h2>
-<p class="note">${posts.length < flips.all.hits ? `${MOST_POSTS} of ${flips.all.hits} flips, those first on which people had decided.` : `${flips.all.hits} flips, those first on which people had decided.`}</p>
+<p class="note">${posts.length < flips.all.hits ? `${posts.length} of ${flips.all.hits} flips, those first on which people had decided.` : `${flips.all.hits} flips, those first on which people had decided.`}</p>
 ${posts.map(flipMarkup)}
 </main></body>
 </html>

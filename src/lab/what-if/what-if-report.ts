@@ -72,11 +72,11 @@ export interface WhatIfReport {
   }
   /** Of the cases that people decided: how many verdicts have their label. */
   readonly people: { readonly before: WhatIfShare; readonly after: WhatIfShare }
-  /** Up to `MOST_POSTS` flips, those first on which people had decided, then the newest. */
+  /** Up to 500 flips, those first on which people had decided, then the newest. */
   readonly posts: readonly WhatIfFlip[]
 }
 
-export const MOST_POSTS = 500
+const MOST_POSTS = 500
 
 /** What a run knows beside its replayed cases. */
 export type WhatIfRun = Pick<WhatIfReport, 'protocol' | 'tried' | 'since' | 'until'> & {
