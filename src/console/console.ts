@@ -160,7 +160,7 @@ export function consoleOf(parts: ConsoleParts) {
     const { made: answer, verdicts } = await (found.takesTurns === true ? turn(asker, request.signal, work) : work())
     const shown = isForm ? new Set([...verdicts].filter((id) => !about.includes(id))) : verdicts
     const ofFile = 'file' in answer ? { sha256: hash('sha256', answer.file, 'hex') } : {}
-    const isShown = 'body' in answer || 'file' in answer || 'image' in answer
+    const isShown = 'body' in answer || 'file' in answer || ('image' in answer && answer.isCover !== true)
     if (
       isShown &&
       shown.size > 0 &&

@@ -28,8 +28,8 @@ export type PageAnswer =
   /** What has become of a page that somebody has open, in a few words; null: nothing. */
   | { readonly news: string | null }
   | { readonly file: string; readonly name: string }
-  /** A JPEG. */
-  | { readonly image: Uint8Array<ArrayBuffer> }
+  /** A JPEG; a cover shows nothing that its page has not noted. */
+  | { readonly image: Uint8Array<ArrayBuffer>; readonly isCover?: true }
   | { readonly stream: ReadableStream<Uint8Array> }
 
 /** A page of the console, behind all checks. */

@@ -155,7 +155,7 @@ export function picturePages(parts: PostViewParts): Page[] {
         const asked = await read(query, session)
         const picture = asked === null ? null : await pictures.picture(asked.file, asked.nth)
         if (asked === null || picture === null || typeof picture === 'string') return NO_PICTURE
-        if (query.get('part') === 'cover') return { image: picture.cover }
+        if (query.get('part') === 'cover') return { image: picture.cover, isCover: true }
         await note(asked.file, asked.nth, session.by)
         return { image: picture.picture }
       },
