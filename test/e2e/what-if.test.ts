@@ -179,6 +179,11 @@ it('tells what a changed clause or prompt would have changed: the price first, a
     const prompts = join(folder, 'prompts')
     mkdirSync(prompts)
     const judge = readFileSync(join(PROJECT, 'config', 'prompts', 'rumor', 'judge.md'), 'utf8')
+    writeFileSync(join(prompts, 'judge.md'), judge)
+    const calledBefore = stack.understudy?.calls().length
+    const same = await run({ protocol: 'rumor', prompts, out: join(folder, 'same') }, environment)
+    expect(same?.cases).toMatchObject({ found: POSTS - 1, replayed: POSTS - 1, unchanged: POSTS - 1 })
+    expect([same?.flips.all.hits, stack.understudy?.calls().length]).toEqual([0, calledBefore])
     writeFileSync(join(prompts, 'judge.md'), `${judge}\nThink twice.\n`)
     const calls = stack.understudy?.calls().length ?? 0
     const sharper = await run({ protocol: 'rumor', prompts, sample: 100, out: join(folder, 'rumor') }, environment)

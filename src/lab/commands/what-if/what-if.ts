@@ -35,6 +35,8 @@ import { nameOfVariant, variantOf } from './variant.ts'
 
 type Of = Invocation<WhatIfOptions>
 
+/** A deletion keeps words from being sent after so long, in ms: the record itself takes about as long. */
+const LOOK_MS = 1_000
 /** Failures that are said, of different kinds. */
 const MOST_FAILURES = 5
 
@@ -243,6 +245,8 @@ async function openRun({
   sayRecorded(recording, folder, terminal)
   let library: ReturnType<typeof libraryOf> | null = null
   const stopping = AbortSignal.any([signal, stop.signal])
+  /** When each case was last seen in the record, so that a round of questions looks once. */
+  const looked = new Map<string, { readonly at: number; readonly isThere: Promise<boolean> }>()
   return {
     signal: stopping,
     dead: endpoint.dead,
@@ -266,7 +270,14 @@ async function openRun({
         if (event === 'error' && 'error' in told) terminal.say(printable(`${told.where}: ${String(told.error)}`, 400))
       },
       async mayAsk({ id }) {
-        if ((await reader.transcript(id)) === null) throw new CaseErased()
+        const last = looked.get(id)
+        const now = Date.now()
+        const isThere =
+          last !== undefined && now - last.at < LOOK_MS
+            ? last.isThere
+            : reader.transcript(id).then((transcript) => transcript !== null)
+        if (isThere !== last?.isThere) looked.set(id, { at: now, isThere })
+        if (!(await isThere)) throw new CaseErased()
       },
     }),
     async close() {
