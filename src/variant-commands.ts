@@ -17,4 +17,30 @@ export const VARIANT_COMMANDS: readonly ListedCommand[] = [
     description: 'compares a variant in the shadow with the live verdicts: flips, cost, agreement with people',
     load: () => import('./lab/commands/variant/compare.ts'),
   },
+  {
+    path: 'variant list',
+    description: 'lists the variants of the settings, and which part of subjects each judges',
+    load: () => import('./app/commands/variant/list.ts'),
+  },
+  {
+    path: 'variant ramp',
+    argument: '<words...>',
+    argumentIs: 'the variant, and the part of subjects, as 10%',
+    description: 'sets in the settings file which part of subjects a variant judges; audited',
+    load: () => import('./app/commands/variant/ramp.ts'),
+  },
+  {
+    path: 'variant live',
+    argument: '<name>',
+    argumentIs: 'the name of the variant',
+    description: 'sets in the settings file that a variant judges all subjects; audited',
+    load: () => import('./app/commands/variant/live.ts'),
+  },
+  {
+    path: 'variant back',
+    argument: '<name>',
+    argumentIs: 'the name of the variant',
+    description: 'sets in the settings file that a variant judges no subject; audited',
+    load: () => import('./app/commands/variant/back.ts'),
+  },
 ]

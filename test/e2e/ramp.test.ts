@@ -4,6 +4,7 @@ import { Redis } from 'ioredis'
 import { expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
+import { auditEntry } from '../../src/contracts/facts/audit.ts'
 import { samplingRanks } from '../../src/contracts/facts/sampling-rank.ts'
 import { isOfVariant } from '../../src/contracts/facts/variant-draw.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
@@ -11,7 +12,15 @@ import { commandIn } from '../support/command-in.ts'
 import { type Shown, startModelServer } from '../support/model-server.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
-import { clientOf, environmentOn, eventually, protocolsOn, settingsOf, verdictsOf } from '../support/pipeline.ts'
+import {
+  clientOf,
+  environmentOn,
+  eventually,
+  protocolsOn,
+  recordsOf,
+  settingsOf,
+  verdictsOf,
+} from '../support/pipeline.ts'
 
 const it = onServers({})
 const KEY = 'a key of the operator’s own'
@@ -99,9 +108,10 @@ it('a variant judges the part of subjects that the key draws, through a kill, an
     for (const one of await of('a', 2)) expected(one, isDrawn(one.subjectId))
 
     // Live for all, and back, by the settings alone; what was before comes again to the byte.
-    const reload = async (ramp: number) => {
-      set(ramp)
+    const reload = async (...words: string[]) => {
       const before = service.log.length
+      const changed = await commandIn(folder, ['variant', ...words, '--config', config, '--by', 'ann'], environment)
+      expect(changed.code, changed.said).toBe(0)
       // Two hangups within half a second are one: it is sent until it is heard.
       const isHeard = async () => {
         service.process.kill('SIGHUP')
@@ -109,11 +119,11 @@ it('a variant judges the part of subjects that the key draws, through a kill, an
       }
       await eventually(isHeard, 20_000, () => service.log.slice(-20).join('\n'))
     }
-    await reload(1)
+    await reload('live', 'stricter')
     await send(named('b'), 'You are an idiot.')
     await eventually(async () => (await of('b')).length === POSTS, 60_000)
     for (const one of await of('b')) expected(one, true)
-    await reload(0)
+    await reload('back', 'stricter')
     await send(named('c'), 'You are an idiot.')
     await eventually(async () => (await of('c')).length === POSTS, 60_000)
     const plain = first.find(({ variant }) => variant === undefined)
@@ -121,6 +131,11 @@ it('a variant judges the part of subjects that the key draws, through a kill, an
       expected(one, false)
       expect(one.versions).toEqual(plain?.versions)
     }
+    const audited = (await recordsOf(environment, 'audit')).map((record) => auditEntry.parse(JSON.parse(record)))
+    expect(audited.map(({ by, page }) => [by, page])).toEqual([
+      ['ann', '/variant/hate/stricter/1'],
+      ['ann', '/variant/hate/stricter/0'],
+    ])
     const texts = new Map<string, string>()
     for (const one of await verdictsOf(environment)) {
       const text = JSON.stringify(one)

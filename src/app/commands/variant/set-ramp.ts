@@ -1,0 +1,146 @@
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { Option } from 'commander'
+import { loadSettings } from '../../../../config/load.ts'
+import type { Settings } from '../../../../config/schema.ts'
+import { withValueAt } from '../../../../config/settings-file.ts'
+import { topicsOf } from '../../../../config/topics.ts'
+import { auditProducer } from '../../../../producers/audit.ts'
+import { kafkaWriter } from '../../../../producers/kafka-writer.ts'
+import type { Command, Invocation } from '../../../cli/command.ts'
+import { protocolName } from '../../../cli/options.ts'
+import { printable } from '../../../cli/terminal.ts'
+import { entryOf } from '../../../contracts/facts/entry-of.ts'
+import { OperatorError } from '../../../contracts/facts/errors.ts'
+import { makeTopics } from '../../../operations/make-topics.ts'
+import { variantsSettings } from '../../../protocols/registry.ts'
+import { protocolsOf } from '../../composition/protocols.ts'
+import { readingClient } from '../reading-client.ts'
+
+/** Who sets a ramp, and whose variant's. */
+export interface RampOptions {
+  readonly by: string
+  readonly protocol?: string
+}
+
+/** A variant of the settings, and the part of subjects that it judges. */
+export interface VariantRamp {
+  readonly protocol: string
+  readonly variant: string
+  readonly ramp: number
+}
+
+/** How the settings file was changed. */
+export interface RampChange extends VariantRamp {
+  readonly was: number
+  readonly file: string
+}
+
+/** Every variant of the settings. */
+export function rampsIn({ protocols }: Pick<Settings, 'protocols'>): VariantRamp[] {
+  return Object.entries(protocols).flatMap(([protocol, own]) =>
+    Object.entries(variantsSettings.parse(entryOf(own, 'variants') ?? {})).map(([variant, { ramp }]) => ({
+      protocol,
+      variant,
+      ramp,
+    })),
+  )
+}
+
+/** A command that sets a variant's ramp in the settings file, and notes who did in the audit. */
+export function rampCommand(
+  help: string,
+  rampOf: (args: readonly string[]) => number | null,
+): Command<RampOptions, RampChange> {
+  return {
+    options: [
+      new Option('--by <name>', 'who changes it, for the audit').makeOptionMandatory(),
+      new Option('--protocol <name>', 'whose variant, if several protocols have one of this name').argParser(
+        protocolName,
+      ),
+    ],
+    json: true,
+    help: `It changes the file of --config, and notes that in the audit. Reload each replica then. See docs/policies.md.\n\nExample:\n  $ ${help}`,
+    run(invocation) {
+      const ramp = rampOf(invocation.args)
+      return ramp === null
+        ? invocation.misused('Name the variant, and a percentage, as 10%.')
+        : setRamp(invocation, ramp)
+    },
+    print({ protocol, variant, was, ramp, file }, { json, terminal }) {
+      if (json) terminal.out(JSON.stringify({ protocol, variant, was, ramp, file }))
+      else
+        terminal.out(
+          `${protocol}: ${variant} judges ${inPercent(ramp)} of subjects by ${printable(file, 200)}; it was ${inPercent(was)}. Reload each replica (docs/reload.md), unless it runs with --watch.`,
+        )
+    },
+  }
+}
+
+/** A part of subjects, as 10%; null where it is none. */
+export function percentIn(text = ''): number | null {
+  const [, number] = /^(\d+(?:\.\d+)?)\s*%$/.exec(text.trim()) ?? []
+  return number === undefined || Number(number) > 100 ? null : Number(number) / 100
+}
+
+export function inPercent(share: number): string {
+  return `${Math.round(share * 10_000) / 100} %`
+}
+
+async function setRamp(invocation: Invocation<RampOptions>, ramp: number): Promise<RampChange> {
+  const {
+    args: [name = ''],
+    options: { by, protocol: wanted },
+    settingsFile: file,
+    environment,
+  } = invocation
+  if (file === undefined) throw new OperatorError('Which settings? Name their file: --config FILE.')
+  const settings = invocation.settings()
+  const found = rampsIn(settings).filter((one) => one.variant === name && (wanted ?? one.protocol) === one.protocol)
+  const [variant, another] = found
+  if (variant === undefined)
+    throw new OperatorError(
+      `The settings have no variant ${printable(name, 60)}: add it to protocols.NAME.variants (docs/policies.md).`,
+    )
+  if (another !== undefined)
+    throw new OperatorError(`${found.map(({ protocol }) => protocol).join(' and ')} have it: name one with --protocol.`)
+  const { protocol, ramp: was } = variant
+  const before = readFileSync(file, 'utf8')
+  const fresh = `${file}.new`
+  try {
+    const text = withValueAt(before, ['protocols', protocol, 'variants', name, 'ramp'], ramp)
+    writeFileSync(fresh, text, { mode: statSync(file).mode })
+    const next = loadSettings(environment, fresh)
+    protocolsOf(next, '')
+    if (!rampsIn(next).some((one) => one.protocol === protocol && one.variant === name && one.ramp === ramp))
+      throw new OperatorError(`${file} sets it in another way: change it by hand.`)
+    await note(settings, by, `/variant/${protocol}/${name}/${ramp}`, invocation)
+    if (readFileSync(file, 'utf8') !== before)
+      throw new OperatorError(`${file} was changed meanwhile, and stays as it is: look at it, and try again.`)
+    renameSync(fresh, file)
+  } finally {
+    rmSync(fresh, { force: true })
+  }
+  return { protocol, variant: name, was, ramp, file }
+}
+
+/** What is not in the audit is not done. */
+async function note(settings: Settings, by: string, page: string, { terminal }: Pick<Invocation, 'terminal'>) {
+  const kafka = await readingClient(settings, terminal)
+  await makeTopics(kafka, settings)
+  const writer = await kafkaWriter(kafka, settings.kafka.compression)
+  try {
+    const at = new Date().toISOString()
+    await auditProducer({ writer, topic: topicsOf(settings).audit }).note({
+      schema: 1,
+      at,
+      by,
+      session: '',
+      what: 'did',
+      page,
+      verdicts: [],
+      more: 0,
+    })
+  } finally {
+    await writer.close()
+  }
+}

@@ -1,0 +1,49 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { withValueAt } from '../../../config/settings-file.ts'
+import { percentIn } from '../../../src/app/commands/variant/set-ramp.ts'
+import { commandIn } from '../../support/command-in.ts'
+import { ownFolder } from '../../support/own-folder.ts'
+
+const FILE = `# Ours.
+protocols:
+  hate:
+    variants:
+      # Tried since Monday.
+      short: { ramp: 0.1, rounds: 1 } # short debates
+`
+
+it('one value is changed, and all else of the file stays, comments too', () => {
+  const path = ['protocols', 'hate', 'variants', 'short', 'ramp']
+  expect(withValueAt(FILE, path, 1)).toBe(FILE.replace('ramp: 0.1', 'ramp: 1'))
+})
+
+it.each(['10%', '0.5 %', '100%'])('a part of subjects is a percentage: %s', (text) => {
+  expect(percentIn(text)).toBe(Number.parseFloat(text) / 100)
+})
+it.each(['', '10', '101%', '-1%', 'all'])('and nothing else: %s', (text) => {
+  expect(percentIn(text)).toBeNull()
+})
+
+it('what can’t be noted in the audit is not done, nor is what the settings don’t have', async () => {
+  const folder = ownFolder('variant-ramp')
+  const file = join(folder, 'gavel.yaml')
+  writeFileSync(file, FILE)
+  const gavel = (...words: string[]) =>
+    commandIn(folder, ['variant', ...words], { KAFKA_BROKERS: '127.0.0.1:1', GAVEL_LOG_LEVEL: 'error' })
+  const config = ['--config', 'gavel.yaml', '--by', 'ann']
+  expect((await gavel('list', '--config', 'gavel.yaml')).out).toContain('hate  short  10 %')
+  for (const [words, why] of [
+    [['live', 'short', ...config], /127\.0\.0\.1:1/],
+    [['live', 'long', ...config], /no variant long/],
+    [['ramp', 'short', '200%', ...config], /percentage/],
+    [['live', 'short', '--by', 'ann'], /--config FILE/],
+    [['live', 'short', '--config', 'gavel.yaml'], /--by/],
+  ] as const) {
+    const { code, said } = await gavel(...words)
+    expect([code === 0, said]).toEqual([false, expect.stringMatching(why)])
+  }
+  expect(readFileSync(file, 'utf8')).toBe(FILE)
+  expect(readdirSync(folder)).toEqual(['gavel.yaml'])
+}, 60_000)
