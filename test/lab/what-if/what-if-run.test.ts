@@ -175,6 +175,16 @@ describe('a replay', () => {
     expect(asked.length).toBe(6)
   })
 
+  test('takes a failure as it was, where its question is the same', async () => {
+    const { run, asked } = trying(1, (transcripts) => {
+      const { turns, ...rest } = transcripts.get('hate~p0~r1') as { turns: object[] } // A transcript.
+      const failed = { code: 'timeout', detail: 'late' }
+      transcripts.set('hate~p0~r1', { ...rest, turns: [{ ...turns[0], answer: null, failed }, ...turns.slice(1)] })
+    })
+    await run()
+    expect(asked).toEqual(['new text 0 is timeout'])
+  })
+
   test('ends before the money does, and what it reached is a sample of its own', async () => {
     const { run, asked, answer } = trying(200)
     const dearer = { usage: { ...USED, costUsd: 3 } }

@@ -70,7 +70,10 @@ export const command: Command<WhatIfOptions, WhatIfReport | null> = {
         )
       const limits = limitsOf(options, plan)
       sayPlan(plan, variant.settings, name, terminal)
-      if (limits === null) return null
+      if (limits === null) {
+        terminal.say('Nothing was asked. New questions are asked with --budget USD, or with --sample N.')
+        return null
+      }
       checkPrices(variant.settings, name, options, plan)
       const drawn = drawnOf(plan, limits, parts)
       const asked = drawn.filter(({ of }) => of.newQuestions > 0)
@@ -162,7 +165,6 @@ function sayPlan(
     `${counted(found, 'case')} found, ${cases.length} can be replayed. ${changed.length} have new questions, about ${questions} in all, for about $${usd.toFixed(4)}${unpriced(settings, name).length === 0 ? '' : ' and what models without a price cost'}.`,
   )
   for (const sentence of leftOutSentences(leftOut)) terminal.say(`Left out: ${sentence}.`)
-  if (changed.length > 0) terminal.say('New questions are asked with --budget USD, or with --sample N.')
 }
 
 function usdOf(drawn: readonly { readonly of: { readonly usd: number } }[]): number {
