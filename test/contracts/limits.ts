@@ -425,6 +425,37 @@ export function limitsContract(name: string, make: MakeLimits): void {
       expect(order.filter(({ tenant }) => tenant === 'loud')).toHaveLength(10)
     })
 
+    it.each<ScopeLimits>([{ inFlight: 4 }, { callsPerMinute: 8 }])(
+      'let the tenants of a class take turns while the first in line is of the other: %o',
+      async (given) => {
+        ;({ limits, pass } = make({ windowMs: 60_000, leaseMs: 60_000, lateMs: 60_000 }))
+        const scopes = [scope(given)]
+        const held = await Promise.all(Array.from({ length: 4 }, () => grant(scopes)))
+        const order: string[] = []
+        const ask = async (call: LimitedCall) => {
+          const reply = await limits.reserve(scopes, call)
+          if (!reply.granted) return false
+          held.push(reply.ticket)
+          order.push(call.tenant)
+          return true
+        }
+        const waiting = (tenant: string) => limitedCall({ tenant, serviceClass: 'waiting' })
+        const loud = Array.from({ length: 6 }, () => waiting('loud'))
+        const quiet = waiting('quiet')
+        for (const call of loud) await ask(call)
+        await ask(quiet)
+        // It is told to come again, and does not yet.
+        await ask(limitedCall({ tenant: 'stream' }))
+        for (let nth = 0; nth < 30 && !order.includes('quiet'); nth++) {
+          const ended = held.shift()
+          if (ended !== undefined) await limits.refund(ended)
+          for (const [at, call] of loud.entries()) if (await ask(call)) loud[at] = waiting('loud')
+          await ask(quiet)
+        }
+        expect(order.indexOf('quiet')).toBeGreaterThanOrEqual(0)
+      },
+    )
+
     it('share out tokens as well as calls: large calls have fewer turns', async () => {
       const calls = [...callsOf(12, { tenant: 'large', tokens: 40 }), ...callsOf(12, { tenant: 'small', tokens: 10 })]
       const order = await grantedInTurn({ tokensPerMinute: 400 }, calls, 10, 40)

@@ -63,7 +63,7 @@ export interface CallLimits {
    *
    * A refused call waits in the line of that scope until it is granted, leaves, or tries again too late. The tenants of both classes of service take turns
    * in the line by what they were granted of the limit, a class of them as its share says; within a tenant and class the accounts
-   * do, call by call. The capacity that the first in line waits for is given to no other, so that small calls can't starve a
+   * do, call by call. The capacity that the first in line waits for is given to no other, nor what the first of a class does to others of that class, so that small calls can't starve a
    * large one; its place in flight, to its own tenant's calls of its class alone; neither is kept while it is late by a fifth of `lateMs`. Throws `PermanentError` (rejected) if the call is larger than a limit.
    */
   reserve(scopes: readonly LimitScope[], call: LimitedCall): Promise<LimitReply>

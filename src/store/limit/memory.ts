@@ -74,15 +74,14 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
     const now = clock()
     const scope = scopeNow(name)
     const found = scope.line.find((one) => isSame(one, call))
-    const first = firstOf(scope)
-    // It has not come when it should: nobody waits for it while it is away.
-    const head = first === found || (first?.lostAt ?? 0) - now >= 0.8 * lateMs ? first : undefined
-    // Nobody takes what the first in line could have now.
-    const isFirst = head === undefined || head === found
-    const [before, next] = isFirst ? [NONE_AHEAD, call] : [{ calls: 1, tokens: call.tokens }, head]
-    const lacks = roomAfter(scope.entries, limits, before, next.tokens) > 0
+    const awaited = awaitedBy(scope, call, (one) => one === found || one.lostAt - now >= 0.8 * lateMs)
+    // Nobody takes what these could have now.
+    let [before, tokens] = [NONE_AHEAD, call.tokens]
+    for (const one of awaited.filter((other) => other !== found))
+      [before, tokens] = [{ calls: before.calls + 1, tokens: before.tokens + tokens }, one.tokens]
+    const lacks = roomAfter(scope.entries, limits, before, tokens) > 0
     // The next place is for whoever of the first one's party comes first: one that stays empty until it comes itself is lost to all.
-    const kept = head === undefined || head.party === partyOf(call) ? 0 : 1
+    const kept = awaited.filter(({ party }) => party !== partyOf(call)).length
     if (!lacks && scope.places.size + kept < inFlight) {
       stay(scope, (one) => one !== found)
       return 0
@@ -198,6 +197,18 @@ export function memoryLimits(clock: Clock, given: Partial<LimitSettings> = {}): 
         return { calls: sum(entries, 'calls'), tokens: sum(entries, 'tokens'), inFlight: places.size }
       }),
   }
+}
+
+/**
+ * For whom a call waits: the first in line, and the first of its own class if that is another party's: else whoever asks most often has
+ * what the first in line leaves. Nobody waits for one that has not come when it should (`isThere`).
+ */
+function awaitedBy(scope: Scope, call: LimitedCall, isThere: (one: WaitingCall) => boolean): WaitingCall[] {
+  const there = (one: WaitingCall | undefined) => (one !== undefined && isThere(one) ? [one] : [])
+  const head = there(firstOf(scope))
+  const [next] = byTurn(scope, call.serviceClass)
+  const isElse = next !== undefined && next !== partyOf(call) && next !== head[0]?.party
+  return isElse ? [...head, ...there(lineOf(scope, next)[0])] : head
 }
 
 /** Who comes has its turn after the one whose turn it is: a class, a party in it, and an account in that, after its own calls. */

@@ -90,8 +90,8 @@ local function join(scope)
   redis.call('HSET', scope.line, me, member)
   return member
 end
--- Removes askers that lost their place; returns the caller's member if it has one, the queue's length, and the first in it, for whom
--- others wait.
+-- Removes askers that lost their place; returns the caller's member if it has one, the queue's length, and for whom it waits:
+-- the first in line, and the first of its own class if that is another party's.
 local function look_at_queue(scope)
   local length = redis.call('ZCARD', scope.queue)
   if length == 0 then return nil, 0, nil end
@@ -100,10 +100,15 @@ local function look_at_queue(scope)
     local part = math.max(1 / scope.max_calls, need_in(member) / scope.max_tokens, 1 / scope.max_in_flight)
     give_up(scope, member, part, class_of(member) == class and share or share * (both - 1))
   end
-  local member, head = redis.call('HGET', scope.line, me) or nil, first_in_line(scope)
-  -- It has not come when it should: nobody waits for it while it is away.
-  if head and head ~= member and redis.call('ZSCORE', scope.queue_expiry, head) - now < 0.8 * late then head = nil end
-  return member, length - #lapsed, head
+  local member = redis.call('HGET', scope.line, me) or nil
+  -- One that has not come when it should is away: nobody waits for it.
+  local function if_there(one)
+    return one and (one == member or redis.call('ZSCORE', scope.queue_expiry, one) - now >= 0.8 * late) and one or nil
+  end
+  local head, next = if_there(first_in_line(scope)), redis.call('ZRANGE', scope[class], 0, 0)[1]
+  -- The first of its own class goes before it as well: else whoever asks most often has what the first in line leaves.
+  if not next or next == party or (head and party_in(head) == next) then next = nil end
+  return member, length - #lapsed, head, next and if_there(first_of(scope, next))
 end
 -- About how many calls and tokens are ahead of a member: its party has a turn in as many calls as its class has parties in line,
 -- and the other class has its share of all.
@@ -126,16 +131,18 @@ for i, scope in ipairs(scopes) do
   local calls_left, tokens_left = scope.max_calls - slid.calls, scope.max_tokens - slid.tokens
   redis.call('ZREMRANGEBYSCORE', scope.in_flight, '-inf', now)
   local in_flight = redis.call('ZCARD', scope.in_flight)
-  local member, length, head = look_at_queue(scope)
+  local member, length, head, next = look_at_queue(scope)
   taken[i] = { slid = slid, in_flight = in_flight }
   -- What the first in line waits for is kept free; its place in flight for whoever of its party comes first, as one that stays
   -- empty until it comes itself is lost to all.
   local is_others = head and party_in(head) ~= party
-  local full = in_flight + (is_others and 1 or 0) >= scope.max_in_flight
+  local full = in_flight + (is_others and 1 or 0) + (next and 1 or 0) >= scope.max_in_flight
   -- Nobody takes what the first in line could have now.
-  local lacks
-  if head and head ~= member then lacks = room_in(scope, slid, calls_left - 1, tokens_left - need, need_in(head), 0) > 0
-  else lacks = room_in(scope, slid, calls_left, tokens_left, need, 0) > 0 end
+  local calls_before, tokens_before, wanted = 0, 0, need
+  for _, one in pairs({ head ~= member and head or nil, next or nil }) do
+    calls_before, tokens_before, wanted = calls_before + 1, tokens_before + wanted, need_in(one)
+  end
+  local lacks = room_in(scope, slid, calls_left - calls_before, tokens_left - tokens_before, wanted, 0) > 0
   if full or lacks then
     if member then length = length - 1 else member = join(scope) end
     local ahead, tokens_ahead = ahead_of(scope, member, length, head)
