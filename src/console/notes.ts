@@ -213,7 +213,7 @@ ${turns.slice(0, MOST_CALLS).map((turn) => html`<tr><td>${words(turn.stage, { mo
 const MOST_CALLS = 100
 
 /** When it came, opened and was decided, by which models, under which versions. */
-function tookList({ timing, models, versions, debated, unverified, confidence, lang }: Verdict): SafeMarkup {
+function tookList({ timing, models, versions, debated, unverified, confidence, lang, variant }: Verdict): SafeMarkup {
   const { took } = TEXTS.verdict
   const byRole = Object.entries(models).map(([role, model]) => `${role} ${model}`)
   const all: readonly (readonly [string, TemplatePart])[] = [
@@ -223,6 +223,7 @@ function tookList({ timing, models, versions, debated, unverified, confidence, l
     [took.inModels, TEXTS.verdict.seconds(seconds(timing.modelMs))],
     [took.beside, TEXTS.verdict.seconds(seconds(timing.overheadMs))],
     [took.models, words(byRole.join(', '), { most: 1_000 })],
+    ...(variant === undefined ? [] : [[took.variant, variant] as const]),
     ...(debated === undefined ? [] : [[took.debate, took.debated(debated)] as const]),
     ...(unverified === undefined ? [] : [[took.unverified, unverified.reason] as const]),
     ...(confidence === undefined ? [] : [[took.confidence, took.sure(confidence)] as const]),

@@ -117,6 +117,7 @@ export const VERDICT_TEXTS = {
       beside: 'Outside models',
       models: 'Models',
       debate: 'Debate',
+      variant: 'Variant',
       debated: ({ held, why, without }: { held: boolean; why: string; without?: string | null | undefined }) =>
         `${held ? 'held' : 'none'} (${why})${without === undefined ? '' : `; without it: ${without ?? 'no label'}`}`,
       unverified: 'Unverified because',

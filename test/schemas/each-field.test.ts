@@ -495,6 +495,7 @@ const READERS: Readonly<Record<string, Reader>> = {
       'usage.calls',
       'usage.costUsd',
       'usage.memoHits',
+      'variant',
       'versions.gavel',
       'versions.prompts',
       'versions.script',
