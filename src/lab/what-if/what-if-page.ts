@@ -1,6 +1,7 @@
+import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { foreign, html, Markup } from '../evaluation/report/markup.ts'
 import { PAGE_STYLE } from '../evaluation/report/page-style.ts'
-import { LEFT_OUT, type LeftOutReason } from './replayable.ts'
+import { LEFT_OUT } from './replayable.ts'
 import type { WhatIfFlip, WhatIfReport, WhatIfShare, WhatIfSide } from './what-if-report.ts'
 
 /** Its tables stand one below the other. */
@@ -84,10 +85,9 @@ export function whatIfSentences({ flips, cases, usd, people, since, until }: Wha
 
 /** How many cases can't be replayed, and why. */
 export function leftOutSentences(leftOut: WhatIfReport['cases']['leftOut']): string[] {
-  return (Object.keys(LEFT_OUT) as LeftOutReason[]).flatMap((why) => {
-    // All keys, as the table has them.
-    const count = leftOut[why] ?? 0
-    return count === 0 ? [] : [`${count}: ${LEFT_OUT[why]}`]
+  return Object.entries(LEFT_OUT).flatMap(([why, words]) => {
+    const count = entryOf(leftOut, why) ?? 0
+    return count === 0 ? [] : [`${count}: ${words}`]
   })
 }
 

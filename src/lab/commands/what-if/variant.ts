@@ -82,9 +82,12 @@ function policiesAt(path: string, protocol: string): PolicyFile[] {
           .map((file) => join(path, file))
       : [path]
   } catch (error) {
-    throw new OperatorError(`${path} cannot be read (${String((error as NodeJS.ErrnoException).code)}).`, {
-      cause: error,
-    })
+    throw new OperatorError(
+      `${path} cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : String(error)}).`,
+      {
+        cause: error,
+      },
+    )
   }
   const read = files.map((file): PolicyFile => {
     try {
