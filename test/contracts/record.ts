@@ -776,6 +776,7 @@ export function recordContract(
             since: T0,
             words: 'none',
             lang: null,
+            pictures: 0,
             reservation: null,
             isOwnCase: false,
           },
