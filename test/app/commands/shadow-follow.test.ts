@@ -109,7 +109,7 @@ describe('a variant in the shadow', () => {
     expect(failures).toEqual(['no model', 'no model', 'no model'])
   })
 
-  it('judges so many at once', async () => {
+  it('judges so many at once, whichever partitions they come from', async () => {
     let [open, most] = [0, 0]
     const { take } = following({
       bounds: { atOnce: 3, budget: 100, behindMs: 60_000 },
@@ -120,7 +120,7 @@ describe('a variant in the shadow', () => {
         return shadow(of)
       },
     })
-    await take(['a', 'b', 'c', 'd', 'e'])
+    await Promise.all([take(['a', 'b', 'c', 'd', 'e']), take(['f', 'g', 'h']), take(['i', 'j'])])
     expect(most).toBe(3)
   })
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ShadowVerdict } from '../../../contracts/facts/shadow-verdict.ts'
+import { weightedSlots } from '../../../contracts/facts/slots.ts'
 import type { ThreadRef } from '../../../contracts/facts/thread.ts'
 import type { Clock } from '../../../contracts/ports/clock.ts'
 import type { HandleBatch, Heartbeat, IncomingMessage } from '../../../contracts/ports/topic.ts'
@@ -47,6 +48,8 @@ export function shadowing(context: ShadowContext): { readonly handle: HandleBatc
   const said = new Map(before.map(({ id, at }) => [id, Date.parse(at)]))
   const spent = new Map<string, number>()
   for (const one of before) pay(one)
+  // Partitions are read side by side.
+  const slots = weightedSlots(bounds.atOnce)
   let [sent, passedOver] = [0, 0]
 
   function pay({ at, usage }: ShadowVerdict): void {
@@ -95,7 +98,7 @@ export function shadowing(context: ShadowContext): { readonly handle: HandleBatc
       const left = messages.values()
       await beating(heartbeat, context.signal, async (signal) => {
         const worker = async () => {
-          for (const message of left) await one(message, signal)
+          for (const message of left) await slots.run(1, () => one(message, signal))
         }
         await Promise.all(Array.from({ length: bounds.atOnce }, worker))
       })
