@@ -63,7 +63,7 @@ export const safety: ProtocolKind = {
   setByPaper: safetySettings.setByPaper,
   gates: {
     ways: {
-      'arbiter alone': { strict: false, loose: false },
+      'arbiter alone': { debateWhen: 'never' },
       contested: { debateWhen: 'contested', controlShare: 0 },
       always: { debateWhen: 'always' },
     },
@@ -85,11 +85,11 @@ export const safety: ProtocolKind = {
     'three rounds': { rounds: 3 },
   },
   policyQuestions(given: unknown) {
-    const { rounds, cites } = readSafetySettings(given)
+    const { rounds, cites, strict, loose } = readSafetySettings(given)
     return [
       { role: 'supporter', least: 0, most: 1 },
-      { role: 'strict', least: 1, most: rounds },
-      { role: 'loose', least: 1, most: rounds },
+      { role: 'strict', least: Number(strict), most: Number(strict) * rounds },
+      { role: 'loose', least: Number(loose), most: Number(loose) * rounds },
       // It may be asked once more for the clauses.
       { role: 'arbiter', least: 1, most: 1 + Number(cites) },
     ]

@@ -27,7 +27,7 @@ export const safetySettings = defineSettings({
     off: 'by-role',
     on: 'small-first',
   }),
-  debateWhen: departure(z.enum(['contested', 'always']), 'always'),
+  debateWhen: departure(z.enum(['never', 'contested', 'always']), 'always'),
   controlShare: departure(z.number().min(0).max(1), 0),
   brief: departure(z.enum(['with-precedents', 'always']), 'always'),
   order: departure(z.enum(['lot', 'fixed']), 'fixed'),
@@ -41,9 +41,11 @@ export type SafetySettings = ReturnType<typeof safetySettings.parse>
 /** The policy where none is named. */
 export const SHIPPED_POLICY = 'safety'
 
-/** Settings that were given, as their preset has them, by the shipped policy if none is named. */
+/** Settings that were given, as their preset has them, by the shipped policy if none is named; without debaters if they never debate. */
 export function readSafetySettings(given: unknown): SafetySettings {
   const settings = safetySettings.parse(given)
   const isByPolicy = settings.preset !== 'paper' && settings.policies.length === 0
-  return isByPolicy ? { ...settings, policies: [SHIPPED_POLICY] } : settings
+  const policies = isByPolicy ? [SHIPPED_POLICY] : settings.policies
+  const isAlone = settings.debateWhen === 'never'
+  return { ...settings, policies, ...(isAlone ? { strict: false, loose: false } : {}) }
 }
