@@ -96,7 +96,13 @@ const WAYS: Record<Name, readonly object[]> = {
     { show: 'examples' },
     { decide: 'zero-shot' },
   ],
-  safety: [{}, { strict: false }, { loose: false }, { strict: false, loose: false }, { supporter: false }],
+  safety: [
+    ...[{}, { strict: false }, { loose: false }, { supporter: false }].map((way) => ({
+      debateWhen: 'contested',
+      ...way,
+    })),
+    { debateWhen: 'never' },
+  ],
   counterspeech: [{}, { steps: 'zero-shot' }, { steps: 'model-written' }],
 }
 
@@ -231,7 +237,8 @@ test('so it does of a post with an image, which a small arbiter rules on first',
   const row = { text: 'a walk by the river', description: 'A river, and two people with a dog.', voted_risk: '0' }
   const event = join(ownFolder('twice'), 'twice.jsonl')
   writeFileSync(event, `${JSON.stringify(row)}\n`.repeat(2))
-  const [first, second] = (await verdictsOf('safety', 'thrifty', {}, event, 'airbench-both')).verdicts
+  const [first, second] = (await verdictsOf('safety', 'thrifty', { debateWhen: 'contested' }, event, 'airbench-both'))
+    .verdicts
   // Strict, loose, and one ruling by the model of both debaters.
   expect(first).toMatchObject({ label: 'safe', usage: { calls: 3 } })
   expect(Object.keys(first?.models ?? {})).not.toContain('arbiter')

@@ -155,7 +155,9 @@ const stageOf = (messages: ModelRequest['messages']) =>
 
 function protocolOf(name: string): Protocol {
   const { protocols } = loadSettings({})
-  const given = { [name]: { ...protocols[name], enabled: true, preset: 'thrifty' } } as typeof protocols
+  // By default safety's arbiter is alone, and one model rules.
+  const debates = name === 'safety' ? { debateWhen: 'contested' } : {}
+  const given = { [name]: { ...protocols[name], enabled: true, preset: 'thrifty', ...debates } } as typeof protocols
   const [protocol] = makeProtocols(given, plainFence, plainRank)
   if (protocol === undefined) throw new Error(`no protocol ${name}`)
   return protocol
