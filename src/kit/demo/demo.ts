@@ -29,7 +29,7 @@ import { readRecordedAnswers, recordedModel } from './recorded-answers.ts'
 import { repeatsIn } from './repeats.ts'
 
 /** Answers to the event's questions, by their places. */
-const RECORDED = join(DEMO, 'answers.jsonl')
+export const RECORDED = join(DEMO, 'answers.jsonl')
 /** Under this key it was drawn which side opens a debate, and which label is offered first, when the answers were recorded. */
 export const DEMO_KEY = 'a fire at the harbor of Calvera'
 /** Ninety minutes of event in about half a minute. */
