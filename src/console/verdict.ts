@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { BY_HAND } from '../contracts/facts/by-hand.ts'
 import { may } from '../contracts/facts/person-roles.ts'
-import type { Turn, Verdict } from '../contracts/facts/verdict.ts'
+import type { Verdict } from '../contracts/facts/verdict.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { RecordReader, SubjectRecord } from '../contracts/ports/record.ts'
 import { argumentSection, benchSection, restSection, voicesSection } from './argument.ts'
@@ -186,7 +186,7 @@ ${whySection(file)}
 ${missingSection(file)}
 ${transcript !== null && transcript.cut.length > 0 ? html`<p class="notice">${TEXTS.verdict.cut} ${words(transcript.cut.join('; '), { most: 400 })}</p>` : NOTHING}
 ${argued.id === ruled.id ? NOTHING : html`<p class="notice">${(verdict.decidedBy === 'human' ? TEXTS.verdict.overruled : TEXTS.verdict.carried)(argued.revision)} <a href="${link('/verdict', { id: argued.id })}">${TEXTS.verdict.openStanding}</a></p>`}
-${byHandNote(transcript?.turns ?? [])}
+${byHandNote(ruled)}
 ${voicesSection(debate, kind)}
 ${argumentSection({ debate, kind, comments: thread?.comments ?? [], shown: sides, placeOf })}
 ${benchSection(debate, kind, ruled.rationale)}
@@ -198,11 +198,11 @@ ${timelineSection(subjectRecord, { verdict, kinds, posted: thread?.post ?? null 
 ${callsSection(ruled, transcript)}`
 }
 
-function byHandNote(turns: readonly Pick<Turn, 'model' | 'role'>[]): TemplatePart {
+function byHandNote({ models }: Pick<Verdict, 'models'>): TemplatePart {
   // A lookup asks no model.
-  const said = turns.filter(({ role }) => role !== 'library')
-  const recorded = said.filter(({ model }) => model === BY_HAND).length
-  return recorded === 0 ? NOTHING : html`<p class="notice">${TEXTS.verdict.byHand(recorded === said.length)}</p>`
+  const answered = Object.entries(models).flatMap(([role, model]) => (role === 'library' ? [] : [model]))
+  const recorded = answered.filter((model) => model === BY_HAND).length
+  return recorded === 0 ? NOTHING : html`<p class="notice">${TEXTS.verdict.byHand(recorded === answered.length)}</p>`
 }
 
 /** Which comments stand in the page, and the address of each comment's place. */

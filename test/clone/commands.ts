@@ -181,8 +181,8 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel library import my-labels.csv --shelf kodoli --text-field comment --label-field label': 'proof: pages',
   'npx gavel library search "they all should go home" --shelf kodoli -k 5': 'proof: pages',
   'npm run readers -- DATA .gavel/readers 1': 'not: test/readers/items.test.ts draws the same items',
-  'npm run readers -- DATA .gavel/readers 2': 'not: test/readers/items.test.ts draws the same items',
-  'npx gavel eval --config test/readers/settings.yaml --protocol safety --data .gavel/readers/safety.jsonl --unverified unverified --rows gates --replay test/readers/answers/safety':
+  'npm run readers -- DATA .gavel/readers 3': 'not: test/readers/items.test.ts draws the same items',
+  'npx gavel eval --config test/readers/settings.yaml --protocol rumor --data .gavel/readers/rumor.jsonl --unverified unverified --rows gates --replay test/readers/answers/rumor':
     'at: test/readers/table.test.ts',
   'npm run mutate': MUTATION,
   'npm run mutate -- src/protocols/hate': MUTATION,

@@ -169,11 +169,9 @@ it('every page says that the understudy answers where it does, and only there', 
 
 it('a verdict says that its argument was recorded by hand, or a part of it, and only then', async () => {
   const console = await aConsole()
-  const notice = async (...models: string[]) => {
-    const turns = models.map((model) =>
-      aTurn('opinion', `debater (${model})`, { reasoning: 'so', answer: 'Fake' }, { model }),
-    )
-    const { id } = await console.judged({ verdict: { subjectId: `of ${models.join(' ')}` }, turns })
+  const notice = async (...answered: string[]) => {
+    const models = Object.fromEntries(answered.map((model, at) => [`role ${at}`, model]))
+    const { id } = await console.judged({ verdict: { subjectId: `of ${answered.join(' ')}`, models } })
     return (await read(console, `/verdict?id=${id}`)).of('main')
   }
   expect(await notice(BY_HAND)).toContain('What is said here was recorded by hand: no language model answered.')
