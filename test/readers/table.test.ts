@@ -14,7 +14,7 @@ import { drawnLines } from './items.ts'
 
 const DATA = join(PROJECT, '../shared/data')
 /** How many steps were answered. */
-const STEPS = { hate: 2, safety: 2, rumor: 3 } as const
+const STEPS = { hate: 3, safety: 2, rumor: 3 } as const
 const page = readFileSync(join(PROJECT, 'docs/evaluation.md'), 'utf8')
 const folder = mkdtempSync(join(tmpdir(), 'gavel-readers-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
