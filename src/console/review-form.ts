@@ -48,14 +48,13 @@ export function judgeForm(item: PostItem, of: JudgeForm): SafeMarkup {
   const name = randomUUID()
   const hidden = (field: string, value: string) => html`<input type="hidden" name="${field}" value="${value}">`
   const labels = kind?.labels ?? []
-  const opposite = shown === null ? null : oppositeOf(shown, kind)
   return html`<form method="post" action="/review/decide">${hidden('token', session.token)}${hidden('carried', carriedId(item.verdict))}${onceField()}${hidden('since', since)}${only === '' ? NOTHING : hidden('only', only)}${isBlind ? hidden('opinion', 'yes') : NOTHING}${isLabelAfter ? hidden('unseen', 'yes') : NOTHING}
-<fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === filled.label ? html` checked` : NOTHING}${label === shown ? html` data-shown="yes"` : NOTHING}${label === opposite ? html` data-opposite="yes"` : NOTHING}> <kbd>${at + 1}</kbd> ${label}${label === shown ? html` <span class="faint">(${TEXTS.decide.stands})</span>` : NOTHING}${when(entryOf(kind?.reading?.labels ?? {}, label), (says) => html` <span class="faint">${says}</span>`)}</label>`)}</fieldset>
-<fieldset class="codes"><legend>${TEXTS.review.code}</legend>${codes.map(({ code, says, confirms }, at) => html`<label class="box"><input type="radio" name="code" value="${code}" data-key="${CODE_KEYS[at] ?? ''}"${confirms ? html` data-confirms="yes"` : NOTHING}${code === filled.code ? html` checked` : NOTHING}> <kbd>${CODE_KEYS[at] ?? ''}</kbd> ${says}</label>`)}</fieldset>
+<fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === filled.label ? html` checked` : NOTHING}> <kbd>${at + 1}</kbd> ${label}${label === shown ? html` <span class="faint">(${TEXTS.decide.stands})</span>` : NOTHING}${when(entryOf(kind?.reading?.labels ?? {}, label), (says) => html` <span class="faint">${says}</span>`)}</label>`)}</fieldset>
+<fieldset class="codes"><legend>${TEXTS.review.code}</legend>${codes.map(({ code, says }, at) => html`<label class="box"><input type="radio" name="code" value="${code}" data-key="${CODE_KEYS[at] ?? ''}"${code === filled.code ? html` checked` : NOTHING}> <kbd>${CODE_KEYS[at] ?? ''}</kbd> ${says}</label>`)}</fieldset>
 ${clausesField(kind, item.subject.tenant, filled.clauses)}<label class="wide">${TEXTS.review.ownWords} <textarea name="why" rows="2" maxlength="${MAX_WHY_CHARS}" dir="auto" aria-describedby="${name}">${filled.why}</textarea></label>
 <p class="faint" id="${name}">${TEXTS.review.ownWordsNote} ${isBlind ? NOTHING : words(TEXTS.decide.asYou(session.by), { most: 160 })}</p>
 ${copies.length === 0 ? NOTHING : copiesField(copies, shown, choice)}
-<p><button class="main">${TEXTS.decide.send}</button> ${confirmButton(shown)}</p></form>`
+<p><button class="main">${TEXTS.decide.send}</button> ${confirmButton(shown)}</p><p class="state bad" role="status" data-not-seen="${TEXTS.review.notSeen}" data-not-shown="${TEXTS.review.notShown}"></p></form>`
 }
 
 /** Copies side by side, all ticked; one whose label differs says so. */
@@ -72,11 +71,4 @@ function confirmButton(shown: string | null): TemplatePart {
     (label) =>
       html`<button class="other" name="confirm" value="${label}" formnovalidate data-press="c"><kbd>c</kbd> ${TEXTS.review.confirm}</button>`,
   )
-}
-
-/** The label that a reason against another one means; null where it may mean several. */
-function oppositeOf(label: string, kind: ProtocolGuide | undefined): string | null {
-  const { harmful = null, harmless = null } = kind ?? {}
-  if (label === harmful) return harmless
-  return label === harmless ? harmful : null
 }

@@ -41,7 +41,7 @@ export const REVIEW_TEXTS = {
     release: 'Give it back',
     skip: 'Skip',
     releaseTheirs: 'Release it',
-    keys: 'Keys: n takes the next; j and k go from one part to the other; 1 to 9 choose a label, letters a reason, w leads to your own words; Ctrl+Enter sends; c confirms; u undoes your last decision; Escape leaves the words; r gives it back; s takes the next instead. ? shows all.',
+    keys: 'Keys: n takes the next; j and k go from one part to the other; in the part with a frame 1 to 9 choose a label, letters a reason, w leads to your own words; Ctrl+Enter sends; c confirms; u undoes your last decision; Escape leaves the words; r gives it back; s takes the next instead. ? shows all.',
     yours: 'It is yours until',
     reservedBy: 'reserved by',
     gone: 'It no longer waits, or somebody else has taken it.',
@@ -50,6 +50,8 @@ export const REVIEW_TEXTS = {
     done: 'Decided. This is the next item.',
     last: 'Decided. No further item waits.',
     confirm: 'Confirm this label',
+    notSeen: 'Nothing was decided: the post is still covered. Press o to uncover it, then c.',
+    notShown: 'Nothing was decided: no label is shown here. Choose one by its number, and a reason by its letter.',
     undo: 'Undo my last decision',
     undone: 'Undone by the person who decided.',
     ownCase:

@@ -18,7 +18,7 @@ export const TEXTS = {
     close: 'Close',
     all: [
       ['?', 'shows these keys'],
-      ['1 – 9', 'choose a label'],
+      ['1 – 9', 'choose a label, in the part with a frame'],
       ['a – z', 'choose a reason, by the letter beside it'],
       ['w', 'leads to your own words'],
       ['j, k', 'the next and the one before: of the queue, or of a post’s protocols'],
@@ -27,7 +27,7 @@ export const TEXTS = {
       ['n', 'takes the next item of the queue'],
       ['r', 'gives it back'],
       ['s', 'gives it back, and takes the next'],
-      ['c', 'confirms the label, and takes the next'],
+      ['c', 'confirms the label of a post that is uncovered, and takes the next'],
       ['u', 'undoes your last decision'],
       ['o', 'uncovers what is covered, one after the other'],
     ],

@@ -14,7 +14,7 @@ export async function servedConsole(
   parts: (of: { record: Served; topics: Topics }) => Partial<ConsoleParts> = () => ({}),
   env: Readonly<Record<string, string>> = {},
 ) {
-  const record = await recordInMemory()
+  const record = await recordInMemory({ blindShare: Number(env.GAVEL_REVIEW_BLIND_SHARE ?? 0) })
   const topics = feed(record)
   const loops = namedLoops(() => {})
   const links: string[] = []

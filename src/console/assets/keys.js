@@ -21,58 +21,89 @@ function keysSwitch() {
   each('[data-close]', (button) => button.addEventListener('click', () => button.closest('dialog').close()))
 }
 
-/** What j and k have reached: a post of a list, or a protocol's part of a post. Keys mean what is in it before all else. */
+/**
+ * The part of a page that keys mean: a post of a list, or a protocol's part of a post. Of a post the first part that waits has it from the
+ * beginning.
+ */
 let reached = null
+const PLACES = 'section.decide, ol.rows > li.row'
+
+function ring(place) {
+  reached?.classList.remove('reached')
+  reached = place
+  reached?.classList.add('reached')
+}
 
 function reach(step) {
-  const places = [...document.querySelectorAll('section.decide, ol.rows > li.row')]
-  const at = places.indexOf(reached)
-  reached?.classList.remove('reached')
-  reached = places[Math.min(places.length - 1, Math.max(0, at + step))] ?? null
-  reached?.classList.add('reached')
+  const places = [...document.querySelectorAll(PLACES)]
+  ring(places[Math.min(places.length - 1, Math.max(0, places.indexOf(reached) + step))] ?? null)
   reached?.focus()
 }
 
-const nearest = (selector) => reached?.querySelector(selector) ?? document.querySelector(selector)
+/** What a key means is in the part that is reached, or in none: never in another part. */
+const meant = (selector) =>
+  reached?.querySelector(selector) ??
+  [...document.querySelectorAll(selector)].find((one) => reached === null || one.closest(PLACES) === null)
 
-/** Chooses a label or a reason. A reason against the label that is shown means its opposite; who overrules goes on in their own words. */
-function choose(input) {
-  input.checked = true
-  const labels = [...input.form.querySelectorAll('input[name=label]')]
-  const shown = labels.find((one) => one.dataset.shown !== undefined)
-  const isAgainst = input.name === 'code' && input.dataset.confirms === undefined
-  const opposite = labels.find((one) => one.dataset.opposite !== undefined)
-  if (isAgainst && opposite !== undefined && !labels.some((one) => one.checked)) opposite.checked = true
-  const isOverruled = shown !== undefined && !shown.checked && labels.some((one) => one.checked)
-  if (isOverruled) input.form.elements.why.focus()
-  else input.focus()
+/** How long after a page has come its label is not confirmed, in ms: a key that was pressed twice was meant for the page before. */
+const CONFIRMED_AFTER_MS = 600
+const began = performance.now()
+
+/** Confirms the label, or says why not. */
+function confirmLabel(event) {
+  if (event.repeat || event.timeStamp - began < CONFIRMED_AFTER_MS) return
+  const says = meant('[data-not-seen]')
+  const isCovered = document.querySelector('.post details.covered[data-counts]:not([data-seen])') !== null
+  const button = meant('button[data-press="c"]')
+  if (isCovered || !button) {
+    if (says) says.textContent = isCovered ? says.dataset.notSeen : says.dataset.notShown
+    says?.scrollIntoView({ block: 'nearest' })
+  } else button.click()
 }
 
 const pressed = {
   j: () => reach(1),
   k: () => reach(-1),
   '?': () => document.querySelector('dialog.help')?.showModal(),
-  w: () => nearest('.decide textarea')?.focus(),
+  w: () => meant('.decide textarea')?.focus(),
+  c: confirmLabel,
 }
 
 /** Keys of a page: numbers choose labels, letters reasons, w leads to one's words, Ctrl+Enter sends. Off while somebody writes; Escape ends that. */
 function keys() {
   document.addEventListener('keydown', (event) => {
     const isWriting = event.target.matches?.('input:not([type=radio]), textarea, select')
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) event.target.form?.requestSubmit()
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey))
+      (event.target.form ?? reached?.querySelector('form'))?.requestSubmit()
     if (event.key === 'Escape' && isWriting) event.target.blur()
     if (isWriting || event.ctrlKey || event.metaKey || event.altKey || !hasKeys()) return
-    const button = nearest(`button[data-press="${CSS.escape(event.key)}"]`)
-    const choice = nearest(`.decide input[data-key="${CSS.escape(event.key)}"]`)
-    if (button !== null) button.click()
-    else if (choice !== null) {
+    if (Object.hasOwn(pressed, event.key)) {
       event.preventDefault()
-      choose(choice)
-    } else if (Object.hasOwn(pressed, event.key)) {
+      pressed[event.key](event)
+      return
+    }
+    const button = meant(`button[data-press="${CSS.escape(event.key)}"]`)
+    const choice = meant(`.decide input[data-key="${CSS.escape(event.key)}"]`)
+    if (button && !event.repeat) button.click()
+    else if (choice) {
       event.preventDefault()
-      pressed[event.key]()
+      choice.checked = true
+      choice.focus()
     }
   })
+  // Who clicks into another part means that one.
+  document.addEventListener('focusin', ({ target }) => {
+    const place = target.closest('section.judged.decide')
+    if (place !== null) ring(place)
+  })
+  document.addEventListener(
+    'toggle',
+    ({ target }) => {
+      if (target.open) target.dataset.seen = 'yes'
+    },
+    true,
+  )
+  ring(document.querySelector('section.judged.decide'))
 }
 
 keys()
