@@ -72,17 +72,18 @@ export const safety: ProtocolKind = {
   ablations: {
     'without retrieval': { retrieval: false },
     'without supporter': { supporter: false },
-    'without loose debater': { loose: false },
-    'without strict debater': { strict: false },
-    'arbiter alone': { strict: false, loose: false },
+    // The arbiter rules alone as shipped: these rows tell what the debate's parts would bring.
+    'debate where contested': { debateWhen: 'contested' },
+    'debate without loose debater': { debateWhen: 'contested', loose: false },
+    'debate without strict debater': { debateWhen: 'contested', strict: false },
+    'debate of one round': { debateWhen: 'contested', rounds: 1 },
+    'debate of three rounds': { debateWhen: 'contested', rounds: 3 },
+    'debate whatever the scores': { debateWhen: 'always' },
     // What the row measures is a label without the images.
     'without images': { images: false, unseen: 'judged' },
     'all large models': { models: 'all-large' },
     'all small models': { models: 'all-small' },
-    'debate whatever the scores': { debateWhen: 'always' },
     'brief also without precedents': { brief: 'always' },
-    'one round': { rounds: 1 },
-    'three rounds': { rounds: 3 },
   },
   policyQuestions(given: unknown) {
     const { rounds, cites, strict, loose } = readSafetySettings(given)
