@@ -40,6 +40,23 @@ export function harmOf({ row, subjectRecord }: CaseFile, kinds: ProtocolGuides):
   return [row, ...current].map(({ verdict }) => harmIn(verdict, kinds)).find((harm) => harm !== null) ?? null
 }
 
+/**
+ * Why the words of a case are covered for who chose this; null if they are not. A cover tells what was decided, as its reason does: who
+ * must not know it (`isBlind`) has one whatever that is.
+ */
+export function coverOf(
+  file: CaseFile,
+  { kinds, choice, isBlind = false }: { kinds: ProtocolGuides; choice: CoverChoice; isBlind?: boolean },
+): string | null {
+  if (choice.covered === 'none') return null
+  const harm = harmOf(file, kinds)
+  const protocols = file.subjectRecord.verdicts
+    .filter(({ standing }) => standing)
+    .map(({ verdict }) => verdict.protocol)
+  if (isBlind && (harm !== null || mayHarm(protocols, kinds))) return TEXTS.pictures.mayHarm
+  return harm?.why ?? null
+}
+
 /** Whether verdicts of these protocols may say that something harms who sees it: known without knowing what they say. */
 export function mayHarm(protocols: readonly string[], kinds: ProtocolGuides): boolean {
   return protocols.some((name) => (kinds.get(name)?.reading?.disturbing ?? []).length > 0)

@@ -3,7 +3,7 @@ import type { CoverChoice, ReviewPictures } from '../contracts/ports/pictures.ts
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
-import { breakNotice, covered, coversOf, harmOf, mayHarm, uncoveredAt } from './covers.ts'
+import { breakNotice, covered, coverOf, coversOf, harmOf, uncoveredAt } from './covers.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import type { Page, PageAnswer } from './page.ts'
 import { describedAs, isChanged, isUnseen, mediaOf, type PictureState, type SubjectPictures } from './pictures.ts'
@@ -43,18 +43,13 @@ export async function postCard(
   if (file.thread === null) return NOTHING
   const choice = await coversOf(people, session.by)
   const states = await pictures.states(file)
-  const harm = harmOf(file, kinds)
-  // A cover tells what was decided, as its reason does: who must not know it has one whatever that is.
-  const current = file.subjectRecord.verdicts.filter(({ standing }) => standing)
-  const protocols = current.map(({ verdict }) => verdict.protocol)
-  const isHidden = isBlind && (harm !== null || mayHarm(protocols, kinds))
-  const why = isHidden ? TEXTS.pictures.mayHarm : (harm?.why ?? null)
+  const why = coverOf(file, { kinds, choice, isBlind })
   const of = { id: file.row.verdict.id, all: states.length, choice, why }
   const isMarked =
     isItem &&
     states.some(({ kept, why: cannot, ...state }) => (kept !== null || cannot !== null) && isUnseen({ ...state, kept }))
   const card = claimCard(file.thread.post, {
-    cover: choice.covered === 'none' ? null : why,
+    cover: why,
     uncovered: uncoveredAt(file.row.verdict.id),
     pictures: html`${states.map((state, nth) => figure(state, nth, of))}${isMarked ? html`<p class="notice">${TEXTS.pictures.undecidable}</p>` : NOTHING}${states.length === 0 ? NOTHING : below}`,
   })

@@ -5,6 +5,7 @@ import type { CitedClause } from '../contracts/facts/verdict-fields.ts'
 import type { CoverChoice } from '../contracts/ports/pictures.ts'
 import type { PostItem, ReviewItem } from '../contracts/ports/review.ts'
 import { clausesField } from './clauses-field.ts'
+import { covered, uncoveredAt } from './covers.ts'
 import { onceField } from './decision-form.ts'
 import type { ProtocolGuide } from './kinds.ts'
 import { CODE_KEYS, type ReasonCodes } from './reason-codes.ts'
@@ -40,11 +41,13 @@ export interface JudgeForm {
   readonly copies: readonly ReviewItem[]
   /** What this person wants to have covered. */
   readonly choice: CoverChoice
+  /** Why the post's words are covered, and so those of its copies; null if they are not. */
+  readonly cover: string | null
 }
 
 /** The form by which a person decides on one item of a post; one button confirms the label that is shown. */
 export function judgeForm(item: PostItem, of: JudgeForm): SafeMarkup {
-  const { session, kind, codes, shown, isBlind, isLabelAfter, only, filled, since, copies, choice } = of
+  const { session, kind, codes, shown, isBlind, isLabelAfter, only, filled, since, copies, choice, cover } = of
   const name = randomUUID()
   const hidden = (field: string, value: string) => html`<input type="hidden" name="${field}" value="${value}">`
   const labels = kind?.labels ?? []
@@ -53,15 +56,24 @@ export function judgeForm(item: PostItem, of: JudgeForm): SafeMarkup {
 <fieldset class="codes"><legend>${TEXTS.review.code}</legend>${codes.map(({ code, says }, at) => html`<label class="box"><input type="radio" name="code" value="${code}" data-key="${CODE_KEYS[at] ?? ''}"${code === filled.code ? html` checked` : NOTHING}> <kbd>${CODE_KEYS[at] ?? ''}</kbd> ${says}</label>`)}</fieldset>
 ${clausesField(kind, item.subject.tenant, filled.clauses)}<label class="wide">${TEXTS.review.ownWords} <textarea name="why" rows="2" maxlength="${MAX_WHY_CHARS}" dir="auto" aria-describedby="${name}">${filled.why}</textarea></label>
 <p class="faint" id="${name}">${TEXTS.review.ownWordsNote} ${isBlind ? NOTHING : words(TEXTS.decide.asYou(session.by), { most: 160 })}</p>
-${copies.length === 0 ? NOTHING : copiesField(copies, shown, choice)}
+${copies.length === 0 ? NOTHING : copiesField(copies, { shown, choice, cover })}
 <p><button class="main">${TEXTS.decide.send}</button> ${confirmButton(shown)}</p><p class="state bad" role="status" data-not-seen="${TEXTS.review.notSeen}" data-not-shown="${TEXTS.review.notShown}"></p></form>`
 }
 
 /** Copies side by side, all ticked; one whose label differs says so. */
-function copiesField(copies: readonly ReviewItem[], shown: string | null, choice: CoverChoice): SafeMarkup {
-  return html`<fieldset><legend>${TEXTS.review.copies(copies.length)}. ${TEXTS.review.copiesSay}</legend><ul class="copies">${copies.map(
-    ({ verdict, subject, label, words: said, lang, pictures }) =>
-      html`<li><label class="box"><input type="checkbox" name="copy" value="${carriedId(verdict)}" checked> ${words(subject.postId, { most: 60 })}</label>${label === shown ? NOTHING : html`<p><strong>${words(TEXTS.review.copyDiffers(label ?? TEXTS.row.noLabel), { most: 100 })}</strong></p>`}<p class="faint">${words(said ?? '', { most: 160, lang: lang ?? '' })}</p>${thumbnails(listedPictures(verdict, pictures), choice)}</li>`,
+function copiesField(
+  copies: readonly ReviewItem[],
+  { shown, choice, cover }: Pick<JudgeForm, 'shown' | 'choice' | 'cover'>,
+): SafeMarkup {
+  const text = ({ verdict, words: said, lang }: ReviewItem) => {
+    const own = html`<p class="faint">${words(said ?? '', { most: 160, lang: lang ?? '' })}</p>`
+    return cover === null ? own : covered(cover, own, { uncovered: uncoveredAt(verdict) })
+  }
+  return html`<fieldset><legend>${TEXTS.review.copies(copies.length)}. ${TEXTS.review.copiesSay}</legend><ul class="copies"${choice.hover ? html` data-hover="yes"` : NOTHING}>${copies.map(
+    (copy) => {
+      const { verdict, subject, label, pictures } = copy
+      return html`<li><label class="box"><input type="checkbox" name="copy" value="${carriedId(verdict)}" checked> ${words(subject.postId, { most: 60 })}</label>${label === shown ? NOTHING : html`<p><strong>${words(TEXTS.review.copyDiffers(label ?? TEXTS.row.noLabel), { most: 100 })}</strong></p>`}${text(copy)}${thumbnails(listedPictures(verdict, pictures), choice)}</li>`
+    },
   )}</ul></fieldset>`
 }
 

@@ -3,7 +3,7 @@ import type { CoverChoice } from '../contracts/ports/pictures.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { PostItem, ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
 import { type CaseFile, caseFile } from './case-file.ts'
-import { coversOf, uncoveredAt } from './covers.ts'
+import { coverOf, coversOf, uncoveredAt } from './covers.ts'
 import { onceField } from './decision-form.ts'
 import { badge, findingOf, howDecided, type ProtocolGuides } from './kinds.ts'
 import { isDebated, missingSection, sideCounts } from './notes.ts'
@@ -81,13 +81,14 @@ export async function itemBody(
   const thread = first?.file?.thread ?? null
   const choice = await coversOf(parts.view.people, session.by)
   const hides = own.some((item) => isBlind(item) || isLabelAfter(item, session.by, parts.labelAfter))
+  const cover = first?.file == null ? null : coverOf(first.file, { kinds, choice, isBlind: hides })
   const pressed = { session, id: own[0]?.verdict ?? '', only: parts.only }
   return html`<h1>${own.some(isBlind) ? TEXTS.review.second : TEXTS.review.title}</h1>
 ${of.notice}${of.refused === undefined ? NOTHING : html`<p class="notice" role="alert">${words(of.refused.says, { most: 400 })}</p>`}
 ${own.some(({ isOwnCase }) => isOwnCase) ? html`<p class="notice">${TEXTS.review.ownCase}</p>` : NOTHING}
 ${first?.file == null || thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : await postCard(first.file, session, { isBlind: hides, isItem: true, below: button('/review/unseen', TEXTS.pictures.couldNotSee, pressed) }, parts.view)}
 <div class="actions">${button('/review/skip', TEXTS.review.skip, { ...pressed, press: 's' })}${button('/review/release', TEXTS.review.release, { ...pressed, press: 'r' })}<span class="faint">${TEXTS.review.yours} ${moment(own[0]?.reservation?.until)}</span></div>
-${all.map(({ item, file, copies }, at) => itemSection(item, { file, copies, at, isOwn: own.includes(item), refused: of.refused, choice }, parts))}
+${all.map(({ item, file, copies }, at) => itemSection(item, { file, copies, at, isOwn: own.includes(item), refused: of.refused, choice, cover }, parts))}
 ${parts.canAssign ? assignForm(post, await parts.reviewers(post.subject.tenant), parts) : assigneeOf(post)}
 ${hides || own.length === 0 || first?.file == null ? NOTHING : await notesSection(first.file.row, session, { people: parts.view.people, only: parts.only })}
 ${alsoJudged(post, first?.file ?? null, kinds)}
@@ -104,10 +105,11 @@ function itemSection(
     isOwn: boolean
     refused: RefusedForm | undefined
     choice: CoverChoice
+    cover: string | null
   },
   { session, kinds, codes, labelAfter, only, view }: ItemParts,
 ): SafeMarkup {
-  const { file, copies, at, isOwn, refused, choice } = of
+  const { file, copies, at, isOwn, refused, choice, cover } = of
   const kind = kinds.get(item.protocol)
   const blind = isBlind(item)
   const after = isOwn && isLabelAfter(item, session.by, labelAfter)
@@ -124,11 +126,12 @@ function itemSection(
     since,
     copies: isShown ? copies : [],
     choice,
+    cover,
   }
   return html`<section class="${isOwn ? 'judged decide' : 'judged'}" aria-labelledby="judged${at}" tabindex="-1"><h2 id="judged${at}">${TEXTS.verdict.by(item.protocol)}</h2>
 <p class="why-here">${reasonsOf(item, isShown ? file.ruled.degraded : [])}</p>
 ${blind ? html`<p class="notice">${TEXTS.review.blind}</p>` : NOTHING}${after ? html`<p class="notice">${TEXTS.review.labelAfter}</p>` : NOTHING}
-${isShown ? html`<div><h3>${TEXTS.review.machineSaid}</h3><p class="how">${badge(file.row.verdict, kinds)} ${findingOf(file.row.verdict, kind)} ${words(howDecided(file.row.verdict))} <a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p><details><summary>${TEXTS.verdict.why}</summary>${whySection(file, 2_000, `${at}`)}${missingSection(file, `${at}`)}</details></div>` : NOTHING}
+${isShown ? html`<div><h3>${TEXTS.review.machineSaid}</h3><p class="how">${badge(file.row.verdict, kinds)} ${findingOf(file.row.verdict, kind)} ${words(howDecided(file.row.verdict))} <a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p><details><summary>${TEXTS.verdict.why}</summary>${whySection(file, { most: 2_000, name: `${at}`, cover })}${missingSection(file, `${at}`)}</details></div>` : NOTHING}
 ${isOwn ? judgeForm(item, { ...form, shown: isShown ? item.label : null }) : takenBy(item, session)}</section>`
 }
 

@@ -8,7 +8,7 @@ import { argumentSection, benchSection, restSection, voicesSection } from './arg
 import type { BlindReviews } from './blind-review.ts'
 import { CLOSED } from './blind-review.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
-import { uncoveredAt } from './covers.ts'
+import { coverOf, coversOf, uncoveredAt } from './covers.ts'
 import { decisionNotice, decisionSection } from './decision-form.ts'
 import { evidenceBody, evidenceHead } from './evidence.ts'
 import { goldenForm } from './golden.ts'
@@ -79,6 +79,7 @@ export function verdictPages({
           tools,
           card: await postCard(file, session, {}, view),
           uncovered: uncoveredAt(file.row.verdict.id, 'comments'),
+          cover: coverOf(file, { kinds, choice: await coversOf(view.people, session.by) }),
         })
         return {
           title: titleOf(file),
@@ -114,7 +115,8 @@ export function verdictPages({
         if (isClosed(file, session)) return CLOSED
         const saved = { at: clock(), by: session.by, from: publicUrl }
         const isGone = file.subjectRecord.deletedAt !== null
-        const page = verdictBody(file, kinds, { tools: NOTHING, card: await savedCard(file, view), uncovered: '' })
+        const card = await savedCard(file, view)
+        const page = verdictBody(file, kinds, { tools: NOTHING, card, uncovered: '', cover: null })
         const body = isGone ? page : html`${evidenceHead(file, kinds, saved)}${page}${evidenceBody(file, kinds)}`
         return { file: toFile(fileTitle(file, saved.at), body, style), name: fileName(file.row.verdict) }
       },
@@ -166,7 +168,12 @@ function fileTitle({ row: { verdict } }: CaseFile, at: number): string {
 function verdictBody(
   file: CaseFile,
   kinds: ProtocolGuides,
-  { tools, card, uncovered }: { tools: TemplatePart; card: TemplatePart; uncovered: string },
+  {
+    tools,
+    card,
+    uncovered,
+    cover,
+  }: { tools: TemplatePart; card: TemplatePart; uncovered: string; cover: string | null },
 ): SafeMarkup {
   const { row, subjectRecord, ruled, argued, before, thread, debate, kind, transcript } = file
   const { verdict } = row
@@ -182,7 +189,7 @@ function verdictBody(
   const sides = sideShown ? ([ruled.evidence.support, ruled.evidence.oppose] as const) : ([[], []] as const)
   return html`${headline(file, kinds)}${tools}
 ${thread === null ? html`<p class="notice">${file.isUnreadable ? TEXTS.verdict.unreadable : TEXTS.verdict.noTranscript}</p>` : card}
-${whySection(file)}
+${whySection(file, { cover })}
 ${missingSection(file)}
 ${transcript !== null && transcript.cut.length > 0 ? html`<p class="notice">${TEXTS.verdict.cut} ${words(transcript.cut.join('; '), { most: 400 })}</p>` : NOTHING}
 ${argued.id === ruled.id ? NOTHING : html`<p class="notice">${(verdict.decidedBy === 'human' ? TEXTS.verdict.overruled : TEXTS.verdict.carried)(argued.revision)} <a href="${link('/verdict', { id: argued.id })}">${TEXTS.verdict.openStanding}</a></p>`}

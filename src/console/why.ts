@@ -1,14 +1,18 @@
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { CaseFile } from './case-file.ts'
+import { covered } from './covers.ts'
 import { scoreBar } from './kinds.ts'
 import { TEXTS } from './texts.ts'
-import { html, NOTHING, type TemplatePart, words } from './view.ts'
+import { html, NOTHING, type TemplatePart, when, words } from './view.ts'
 
 /**
  * The meaning of its numbers and its rule in plain words, and then the words of the deciding model or person. `name` tells it from others
- * on the same page.
+ * on the same page; `cover`: why the post's own words are covered.
  */
-export function whySection(file: CaseFile, most = 6_000, name = ''): TemplatePart {
+export function whySection(
+  file: CaseFile,
+  { most = 6_000, name = '', cover }: { most?: number; name?: string; cover: string | null },
+): TemplatePart {
   const { row, kind, debate } = file
   const { verdict } = row
   const { judge } = debate
@@ -19,22 +23,22 @@ export function whySection(file: CaseFile, most = 6_000, name = ''): TemplatePar
       ? []
       : (kind?.reading?.tells?.(verdict.scores, verdict.label) ?? [])
   const facts = isHuman ? [] : [...tells, ...ruleMeanings(judge?.rule, kind)]
-  if (verdict.rationale === '' && facts.length === 0) return clausesIn(verdict)
+  if (verdict.rationale === '' && facts.length === 0) return clausesIn(verdict, cover)
   const title = isHuman ? TEXTS.verdict.whyHuman : TEXTS.verdict.why
   return html`<section aria-labelledby="why${name}" class="why"><h2 id="why${name}">${title}</h2>
 ${facts.map((fact) => html`<p>${fact}</p>`)}${isHuman ? NOTHING : strongest(file)}
 ${facts.length === 0 || verdict.rationale === '' ? NOTHING : html`<h3>${TEXTS.verdict.whyModels}</h3>`}
 <div class="said">${words(verdict.rationale, { most })}</div>
-${clausesIn(verdict)}</section>`
+${clausesIn(verdict, cover)}</section>`
 }
 
 /** The clauses that it cites, each with the words of the post, and the policy that they are of. */
-function clausesIn({ policy, clauses = [] }: CaseFile['row']['verdict']): TemplatePart {
+function clausesIn({ policy, clauses = [] }: CaseFile['row']['verdict'], cover: string | null): TemplatePart {
   if (policy === undefined || clauses.length === 0) return NOTHING
-  const cited = clauses.map(
-    ({ id, quote }) =>
-      html`<li>${words(id, { most: 40 })}${quote === undefined ? NOTHING : html`: <q>${words(quote, { most: 500 })}</q>`}</li>`,
-  )
+  const cited = clauses.map(({ id, quote }) => {
+    const said = when(quote, (own) => html`<q>${words(own, { most: 500 })}</q>`)
+    return html`<li>${words(id, { most: 40 })}${quote === undefined ? NOTHING : html`: ${cover === null ? said : covered(cover, said)}`}</li>`
+  })
   return html`<h3>${TEXTS.verdict.clauses} ${words(policy.name, { most: 100 })} ${words(policy.version, { most: 40 })}</h3><ul>${cited}</ul>`
 }
 

@@ -174,6 +174,38 @@ it('a batch of copies is one decision; one that somebody else decided meanwhile 
   }
 }, 60_000)
 
+it('the words of copies, and those that a clause cites, are covered as their post is', async (context) => {
+  if (browser === null) return context.skip('no browser: see above')
+  const console = await servedQueue(PLAIN)
+  try {
+    const policy = { name: 'harassment', version: '1', hash: 'h' }
+    const cited = { policy, clauses: [{ id: 'H1', quote: 'hurtful words' }] }
+    for (const id of ['p0', 'p1'])
+      await console.judged(
+        { id, text: 'such hurtful words', author: `writer ${id}` },
+        { ...DOUBTFUL, ...cited, protocol: 'hate', label: 'hate' },
+      )
+    const { page, wrong } = await atTheQueue(browser, console)
+    await page.keyboard.press('n')
+    await page.waitForURL('**/review/item*')
+    await page.locator('.judged summary', { hasText: 'Why' }).first().click()
+    const said = page.getByText('hurtful words')
+    const seen = () => said.filter({ visible: true }).count()
+    expect([await said.count(), await seen()]).toEqual([3, 0])
+    for (let nth = 0; nth < 3; nth++) {
+      await page.keyboard.press('o')
+      await said.nth(nth).waitFor({ state: 'visible' })
+      expect(await seen()).toBe(1)
+    }
+    expect(await barriersOn(page)).toEqual([])
+    await page.goto(`${console.own}/verdict?id=hate~p0~r1`)
+    expect([await page.locator('main q').count(), await seen()]).toEqual([1, 0])
+    expect(wrong).toEqual([])
+  } finally {
+    await console.close()
+  }
+}, 60_000)
+
 it('the queue is filtered by words and languages of every script, and nobody is kept from its pages', async (context) => {
   if (browser === null) return context.skip('no browser: see above')
   const console = await servedQueue(PLAIN)
