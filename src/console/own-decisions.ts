@@ -14,6 +14,8 @@ import { html, link, moment, NOTHING, type SafeMarkup, words } from './view.ts'
 
 /** How far back a person's own decisions are shown, in ms, and how many. */
 const [OWN_MS, MOST_OWN] = [86_400_000, 200]
+/** Most of a person's decisions that are known with their copies. */
+const MOST_KNOWN = 20
 /** How long the record may take to read a decision, in ms; most decisions of which that is known. */
 const [RECORDED_MS, MOST_DECIDED] = [30_000, 10_000]
 
@@ -21,7 +23,7 @@ const [RECORDED_MS, MOST_DECIDED] = [30_000, 10_000]
 export class JustDecided {
   readonly #clock: Clock
   readonly #until = new Map<string, number>()
-  readonly #last = new Map<string, readonly LastDecision[]>()
+  readonly #last = new Map<string, readonly (readonly LastDecision[])[]>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -32,18 +34,19 @@ export class JustDecided {
     for (const name of this.#until.keys()) if (this.#until.size > MOST_DECIDED) this.#until.delete(name)
   }
 
-  /** The verdicts that this person's last decision brought about: its own, and those of its copies. */
-  remember(by: string, last: readonly LastDecision[]): void {
+  /** The verdicts that this person's decision brought about: its own, and those of its copies. */
+  remember(by: string, made: readonly LastDecision[]): void {
+    const before = this.#last.get(by) ?? []
     this.#last.delete(by)
-    this.#last.set(by, last)
+    this.#last.set(by, [...before, made].slice(-MOST_KNOWN))
     for (const name of this.#last.keys()) if (this.#last.size > MOST_DECIDED) this.#last.delete(name)
   }
 
-  /** Takes it out: it is undone once. */
+  /** Takes the last one out: it is undone once, and then the one before. */
   takeLast(by: string): readonly LastDecision[] {
-    const last = this.#last.get(by) ?? []
-    this.#last.delete(by)
-    return last
+    const all = this.#last.get(by) ?? []
+    this.#last.set(by, all.slice(0, -1))
+    return all.at(-1) ?? []
   }
 
   isRecent(by: string, verdict: string): boolean {

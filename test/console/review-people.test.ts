@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { ReviewTurns } from '../../src/console/review-shares.ts'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import type { PersonRole } from '../../src/contracts/facts/person-roles.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { seededRandom } from '../../src/lab/evaluation/statistics/random.ts'
 import { at } from '../contracts/record.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
@@ -251,6 +252,26 @@ it('who decided on posts of the tenant of late is offered where a post is assign
   const page = await anna.page(await anna.to('/review/next'))
   const offered = [...page.matchAll(/<option value="([^"]+)">/g)].map(([, name]) => name)
   expect(offered).toEqual(['anna', 'dora'])
+})
+
+it('undoing goes on from the last decision to the one before, with all of its copies', async () => {
+  const { console, decided, enter } = await aQueue()
+  const doubtful: Partial<Verdict> = { decidedBy: 'consensus', degraded: ['x'] }
+  for (const subjectId of ['a', 'b'])
+    await console.judged({ verdict: { ...doubtful, subjectId }, post: { text: 'the same words' } })
+  await console.judged({ verdict: { ...doubtful, subjectId: 'c' }, post: { text: 'other words' } })
+  const anna = await enter('anna')
+  const decide = async (id: string, more: Record<string, string> = {}) => {
+    await anna.to('/review/take', { id })
+    await anna.to('/review/decide', { id, label: 'rumor', code: 'fits', ...more })
+  }
+  await decide('rumor~a~r1', { copy: 'rumor~b~r1' })
+  await decide('rumor~c~r1')
+  expect(decided).toHaveLength(3)
+  expect(await anna.to('/review/undo')).toContain('done=withdrawn')
+  expect(await anna.to('/review/undo')).toBe('/review?said=batch&withdrawn=2&late=0')
+  const withdrawn = decided.filter(({ withdraw }) => withdraw === true).map(({ subjectId }) => subjectId)
+  expect(withdrawn).toEqual(['c', 'a', 'b'])
 })
 
 it('what somebody else has replaced is not undone', async () => {
