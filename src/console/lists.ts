@@ -1,6 +1,6 @@
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { CoverChoice, ReviewPictures } from '../contracts/ports/pictures.ts'
-import type { RecordedRow, RecordFilter } from '../contracts/ports/record.ts'
+import type { RecordedRow, RecordFilter, RecordReader } from '../contracts/ports/record.ts'
 import { covered, harmIn, uncoveredAt } from './covers.ts'
 import { howDecided, type ProtocolGuides, sayingOf, toneOf } from './kinds.ts'
 import type { Session } from './sessions.ts'
@@ -114,8 +114,12 @@ export function rowData(row: RecordedRow, { kinds, disturbing }: Omit<Lists, 'pe
 }
 
 /** A list of posts and replies with their verdicts, each where the newest of these stands. */
-export function rowsOf(rows: readonly RecordedRow[], lists: Omit<Lists, 'people'>, choice: CoverChoice): TemplatePart {
-  lists.disturbing.see(rows)
+export async function rowsOf(
+  rows: readonly RecordedRow[],
+  lists: Omit<Lists, 'people'>,
+  choice: CoverChoice,
+): Promise<TemplatePart> {
+  await lists.disturbing.look(rows)
   const posts = Map.groupBy(
     rows.map((row) => rowData(row, lists)),
     ({ thread }) => thread,
@@ -190,22 +194,37 @@ export function box(name: string, label: string, isOn: boolean): SafeMarkup {
 
 /** Most subjects that are remembered; the oldest is forgotten. */
 const MOST = 10_000
+/** Most verdicts that are read at once. */
+const MOST_CURRENT = 1_000
 
 /**
  * Why the words of subjects are hidden in lists, until somebody asks for them: by the verdict that a list shows, or by what another
- * protocol was seen to say of the same subject.
+ * protocol says of the same subject now.
  */
 export class DisturbingSubjects {
   readonly #kinds: ProtocolGuides
+  readonly #record: Pick<RecordReader, 'find'>
   /** By subject, and by protocol, why. */
   readonly #why = new Map<string, Map<string, string>>()
 
-  constructor(kinds: ProtocolGuides) {
+  /** `record`: what is read of it is not shown, and is no entry of the audit. */
+  constructor(kinds: ProtocolGuides, record: Pick<RecordReader, 'find'>) {
     this.#kinds = kinds
+    this.#record = record
   }
 
-  /** Takes note of rows, before any of them is shown. */
-  see(rows: readonly RecordedRow[]): void {
+  /** Reads what is now said of the subjects of these rows, before any of them is shown. */
+  async look(rows: readonly RecordedRow[]): Promise<void> {
+    const spoken = rows.filter(({ words, verdict }) => words !== null && this.#whyOf(verdict) === null)
+    const tenants = [...new Set(spoken.map(({ subject }) => subject.tenant))]
+    const subject = [...new Set(spoken.map(({ subject }) => subject.postId))]
+    // Of a verdict that says nothing harmful a list may lack those that do: they are older, of another page, or do not fit a filter.
+    const current =
+      subject.length === 0 ? [] : await this.#record.find({ tenants, subject, standing: true }, MOST_CURRENT)
+    this.#note([...rows, ...current])
+  }
+
+  #note(rows: readonly RecordedRow[]): void {
     for (const { verdict, subject, standing } of rows) {
       if (!standing) continue
       const name = nameOf(subject)

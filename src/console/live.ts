@@ -54,7 +54,7 @@ export function livePages({ record, arriving, blinds, clock, kinds, disturbing, 
         const last = rows.length === MOST ? rows.at(-1)?.cursor : undefined
         const readable = blinds.openTo(session.by, rows)
         const shown = { at, last, strip, choice: await coversOf(people, session.by) }
-        return { title: TEXTS.live.title, body: liveBody(readable, shown, query, { kinds, disturbing }) }
+        return { title: TEXTS.live.title, body: await liveBody(readable, shown, query, { kinds, disturbing }) }
       },
     },
     {
@@ -189,7 +189,6 @@ function eventsOf(lists: Omit<Lists, 'people'>): (told: StreamEvent) => string {
   const rowJson = (row: RecordedRow) => {
     const made = rows.get(row)
     if (made !== undefined) return made
-    lists.disturbing.see([row])
     const json = JSON.stringify(rowData(row, lists))
     rows.set(row, json)
     return json
@@ -206,7 +205,7 @@ function fieldsOf(told: Exclude<StreamEvent, { event: 'row' }>) {
 }
 
 /** `at`: the place in the record that its stream goes on from; `last`: the cursor of older rows. */
-function liveBody(
+async function liveBody(
   rows: readonly RecordedRow[],
   of: {
     readonly at: string
@@ -216,7 +215,7 @@ function liveBody(
   },
   query: URLSearchParams,
   lists: Omit<Lists, 'people'>,
-): SafeMarkup {
+): Promise<SafeMarkup> {
   const { at, last, strip, choice } = of
   const given = (name: string) => query.get(name) ?? ''
   const stream = link('/live/stream', Object.fromEntries(query))
@@ -230,7 +229,7 @@ ${box('contested', TEXTS.live.contested, query.has('contested'))}${box('degraded
 ${strip}
 <p class="fresh" role="status" data-stopped="${TEXTS.live.stopped}" data-far="${TEXTS.live.far}"></p>
 ${rows.length === 0 ? noneMarkup([...query.values()].some((value) => value !== '')) : NOTHING}
-<ol class="rows dense" data-stream="${stream}" data-after="${at}">${rowsOf(rows, lists, choice)}</ol>${rowTemplate(choice)}
+<ol class="rows dense" data-stream="${stream}" data-after="${at}">${await rowsOf(rows, lists, choice)}</ol>${rowTemplate(choice)}
 ${last === undefined ? NOTHING : html`<p><a href="${link('/live', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`
 }
 

@@ -180,7 +180,6 @@ function postWords(post: ReviewPost, { disturbing, rows, kinds, isLabelAfter }: 
   if (post.words === null) return html`<p class="row-words faint">${TEXTS.live.noWords}</p>`
   const said = html`<p class="row-words">${words(post.words, { most: 300, lang: post.lang ?? '' })}</p>`
   const own = post.items.flatMap(({ verdict }) => rows.get(verdict) ?? [])
-  disturbing.see(own)
   const why = own.map((row) => disturbing.because(row)).find((one) => one !== null)
   const hidden = post.items.filter((item) => isBlind(item) || isLabelAfter(item)).map(({ protocol }) => protocol)
   const uncovered = uncoveredAt(post.items[0]?.verdict ?? '')

@@ -57,6 +57,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
           .filter(({ items }) => items.length > 0)
         const waiting = found.waiting - (found.posts.length - posts.length)
         const rows = await rowsOf(posts, session, record)
+        await parts.disturbing.look([...rows.values()])
         const shown = {
           session,
           rows,

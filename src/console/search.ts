@@ -73,7 +73,7 @@ ${searchForm(query, asked, kinds)}
 ${stoppedEarly ? html`<p class="notice">${TEXTS.search.stopped}</p>` : NOTHING}
 ${reindexing ? html`<p class="notice">${TEXTS.search.reindexing}</p>` : NOTHING}
 ${readable.length === 0 ? html`<p>${TEXTS.search.none} <a href="/search">${TEXTS.search.everything}</a></p>` : NOTHING}
-<ol class="rows">${rowsOf(readable, { kinds, disturbing }, await coversOf(people, session.by))}</ol>
+<ol class="rows">${await rowsOf(readable, { kinds, disturbing }, await coversOf(people, session.by))}</ol>
 ${last === undefined ? NOTHING : html`<p><a href="${link('/search', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
       }
     },

@@ -27,13 +27,19 @@ const MOST_BEHIND = 150
  */
 export class RecordStream {
   readonly #record: Pick<RecordReader, 'arrivals'>
+  readonly #look: (rows: readonly RecordedRow[]) => Promise<void>
   readonly #listening = new Set<StreamListener>()
   #at: string | null = null
   /** Reads one after the other: what comes while a page begins to listen is sent to it as well. */
   #reading: Promise<unknown> = Promise.resolve()
 
-  constructor(record: Pick<RecordReader, 'arrivals'>) {
+  /** `look`: what is done with rows before anybody hears of them. */
+  constructor(
+    record: Pick<RecordReader, 'arrivals'>,
+    look: (rows: readonly RecordedRow[]) => Promise<void> = async () => {},
+  ) {
     this.#record = record
+    this.#look = look
   }
 
   /** Polls once, if anybody listens. */
@@ -71,6 +77,7 @@ export class RecordStream {
     const gone = erased === null || rest.erased === null ? null : [...erased, ...rest.erased]
     const isGone = new Set(rest.erased?.map(nameOf))
     const still = rows.filter(({ subject }) => !isGone.has(nameOf(subject)))
+    await this.#look(still)
     for (const one of to) {
       const all = gone === null ? [{ event: 'anew' } as const] : [...eventsOf(gone, still, left, one.filter)]
       // Who is cut off before the last of them hears all of them again.

@@ -33,8 +33,11 @@ export function conditionsOf(filter: RecordFilter, markOf = (_mark: string, valu
   if (since !== undefined) all.push(['rulings.decided_at >= ? AND rulings.doc >= ?', since, docAt(since)])
   if (until !== undefined) all.push(['rulings.decided_at < ? AND rulings.doc < ?', until, docAt(until + OVERFLOW_MS)])
   if (standing !== undefined) all.push(['rulings.standing = 1'])
-  if (subject !== undefined)
-    all.push(['rulings.s IN (SELECT named.s FROM subjects AS named WHERE named.id = ?)', subject])
+  if (subject !== undefined) {
+    const ids = [subject].flat()
+    const listed = ids.map(() => '?').join(', ')
+    all.push([`rulings.s IN (SELECT named.s FROM subjects AS named WHERE named.id IN (${listed}))`, ...ids])
+  }
   if (before !== undefined) all.push(['rulings.doc < ?', /^\d{1,15}$/.test(before) ? Number(before) : 0])
   for (const [mark, value] of marksOf(filter))
     all.push([

@@ -162,8 +162,9 @@ export async function aConsole({
   const shown = auditedRecord(record)
   let now = 0
   const sessions = new Sessions({ idle, longest: 43_200_000 }, () => now)
-  const arriving = new RecordStream(shown)
-  const lists = { kinds, disturbing: new DisturbingSubjects(kinds), people: record.pictures }
+  const disturbing = new DisturbingSubjects(kinds, record)
+  const arriving = new RecordStream(shown, (rows) => disturbing.look(rows))
+  const lists = { kinds, disturbing, people: record.pictures }
   const blinds = new BlindReviews(() => now)
   const history = new StatusHistory()
   const closing = new AbortController()

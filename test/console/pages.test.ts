@@ -151,6 +151,23 @@ it('words that one protocol finds hateful are hidden in the row of their subject
   }
 })
 
+it('words that another protocol finds hateful are hidden in every list, also where its verdict is not listed', async () => {
+  const paths = [
+    '/live?protocol=rumor',
+    '/search?protocol=rumor',
+    '/search?q=zanzibar&protocol=rumor',
+    '/review?protocol=rumor',
+  ]
+  for (const path of paths) {
+    // Each is the first that anybody looks at.
+    const console = await aConsole()
+    await console.judged({ verdict: { protocol: 'hate', label: 'hate' }, post: { text: 'zanzibar' } })
+    await console.judged({ verdict: { label: 'rumor', degraded: ['so'] }, post: { text: 'zanzibar' } })
+    const { document } = parseHTML((await console.page(path, await console.signedIn())).text)
+    expect([path, document.querySelector('.row > details')?.textContent]).toEqual([path, 'Hidden: judged hatezanzibar'])
+  }
+})
+
 it('only ids and times of a deleted subject are shown', async () => {
   const console = await aConsole()
   const { id } = await console.judged({ post: { text: 'zanzibar' }, verdict: { rationale: 'zanzibar' } })

@@ -117,7 +117,7 @@ it('a page that reads nothing is ended, holds a bounded number of events, and le
 
 it('a row’s event is made once for all pages, and not for a closed one', async () => {
   const console = await aConsole()
-  const seen = vi.spyOn(DisturbingSubjects.prototype, 'see')
+  const seen = vi.spyOn(DisturbingSubjects.prototype, 'because')
   const cookie = await console.signedIn()
   const streams = await Promise.all(
     Array.from({ length: 4 }, () => console.ask('/live/stream', { headers: { cookie } })),
@@ -127,6 +127,20 @@ it('a row’s event is made once for all pages, and not for a closed one', async
   expect(seen).toHaveBeenCalledTimes(5)
   await Promise.all(streams.map((stream) => stream.body?.cancel()))
   seen.mockRestore()
+})
+
+it('what comes of a post is hidden by what was said of it before anybody listened', async () => {
+  const console = await aConsole()
+  const cookie = await console.signedIn()
+  await console.judged({ verdict: { protocol: 'hate', label: 'hate' } })
+  const stream = await console.ask('/live/stream', { headers: { cookie } })
+  await console.judged({ verdict: {} })
+  await console.arriving.poll()
+  const reader = stream.body?.getReader()
+  let text = ''
+  while (!text.includes('event: row')) text += new TextDecoder().decode((await reader?.read())?.value)
+  await reader?.cancel()
+  expect(text).toContain('"hidden":"Hidden: judged hate"')
 })
 
 it('an erasure is announced even if far more rows come than are shown', async () => {

@@ -314,6 +314,8 @@ export function recordContract(
         expect(await found({ label: null })).toEqual(['b'])
         expect(await found({ degraded: true })).toEqual(['b'])
         expect(await found({ since: T0 + 2_000 })).toEqual(['b', 'c'])
+        expect(await found({ subject: 'c' })).toEqual(['c'])
+        expect(await found({ subject: ['a', 'c', 'x'], tenants: ['default'] })).toEqual(['a'])
       })
 
       it('those by author, language, model, prompts, fault, whether it was a near thing, and time', async () => {

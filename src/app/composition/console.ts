@@ -100,9 +100,10 @@ export function consolePart(
     const assets = readAssets()
     const style = styleOf(assets)
     const sessions = new Sessions(session, clock)
-    const arriving = new RecordStream(record)
+    const disturbing = new DisturbingSubjects(kinds, parts.record)
+    const arriving = new RecordStream(record, (rows) => disturbing.look(rows))
     const blinds = new BlindReviews(clock)
-    const lists = { kinds, disturbing: new DisturbingSubjects(kinds), people: parts.pictures }
+    const lists = { kinds, disturbing, people: parts.pictures }
     const { claimFor: reserveFor, shares, labelAfter, reasons, pictures: kept, breakAfter } = settings.review
     const { pictures: people, keptImage, loadImage: load = imageLoader(settings.images) } = parts
     const pictures = new SubjectPictures({ store: people, load, redraw: redrawing(), keptImage, clock, keep: kept })

@@ -181,8 +181,8 @@ export interface RecordFilter {
   readonly author?: string
   /** The person who decided it. */
   readonly decider?: string
-  /** The id of its post or reply. */
-  readonly subject?: string
+  /** The id of its post or reply, or of several. */
+  readonly subject?: string | readonly string[]
   readonly lang?: string
   /** A model that it rests on. */
   readonly model?: string
