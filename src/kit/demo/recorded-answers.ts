@@ -21,7 +21,10 @@ const recordedAnswer = z.object({
   round: z.number(),
   /** The comment that it is about, if it is about one. */
   comment: z.string().optional(),
-  /** Digests of the comments, reasons and arguments that it answers: it stands only where all of them are shown again. */
+  /**
+   * Digests of the comments, reasons, arguments and counts that it answers: it stands only where these are shown again, and no
+   * others. Of a score, the digest of its comment's words.
+   */
   saw: z.array(z.string()).optional(),
   answer: z.record(z.string(), z.unknown()),
 })
@@ -54,11 +57,10 @@ export function recordingsOf(request: ModelRequest, answer: Readonly<Record<stri
     const saw = [...seenIn(request)]
     return [{ ...place, ...(saw.length === 0 ? {} : { saw }), answer }]
   }
-  return scores
-    .parse(answer)
-    .scores.flatMap(({ comment, ...score }) =>
-      comments[comment - 1] === undefined ? [] : [{ ...place, comment: comments[comment - 1], answer: score }],
-    )
+  return scores.parse(answer).scores.flatMap(({ comment, ...score }) => {
+    const asked = comments[comment - 1]
+    return asked === undefined ? [] : [{ ...place, comment: asked.id, saw: [asked.digest], answer: score }]
+  })
 }
 
 const scores = z.object({ scores: z.array(z.looseObject({ comment: z.number() })) })
@@ -75,22 +77,25 @@ function answerTo(
   if (place === null) return null
   const comments = commentsIn(request)
   if (comments === null) return fitting(request, recorded.get(keyOf(place)) ?? [])
-  const found = comments.map((comment) => recorded.get(keyOf({ ...place, comment }))?.[0]?.answer)
+  const found = comments.map(({ id, digest }) => {
+    const candidates = recorded.get(keyOf({ ...place, comment: id })) ?? []
+    return candidates.find(({ saw }) => saw?.includes(digest))?.answer
+  })
   if (found.some((one) => one === undefined)) return null
   return { scores: found.map((one, at) => ({ comment: at + 1, ...one })) }
 }
 
-/** Of the answers for one place the one that saw most of what is shown, and nothing else. */
+/** Of the answers for one place the one to what is shown, no more and no less. */
 function fitting(request: ModelRequest, candidates: readonly RecordedAnswer[]) {
   const shown = seenIn(request)
   const { required = [] } = form.parse(request.answer.schema)
-  const [best] = candidates
-    .filter(
-      ({ saw = [], answer }) =>
-        saw.every((one) => shown.has(one)) && required.every((name) => Object.hasOwn(answer, name)),
-    )
-    .toSorted((one, other) => (other.saw?.length ?? 0) - (one.saw?.length ?? 0))
-  return best?.answer ?? null
+  const found = candidates.find(
+    ({ saw = [], answer }) =>
+      saw.length === shown.size &&
+      saw.every((one) => shown.has(one)) &&
+      required.every((name) => Object.hasOwn(answer, name)),
+  )
+  return found?.answer ?? null
 }
 
 function placeOf({ of, messages }: ModelRequest) {
@@ -105,19 +110,30 @@ function keyOf({ protocol, post, stage, role, round, comment = '' }: Omit<Record
   return JSON.stringify([protocol, post, stage, role, round, comment])
 }
 
-/** The comments that a question asks for a score of, by their numbers; null where it asks for something else. */
-function commentsIn({ of, answer }: ModelRequest): readonly string[] | null {
-  const { properties = {} } = form.parse(answer.schema)
+/** The comments that a question asks for a score of, in the order of their numbers; null where it asks for something else. */
+function commentsIn(request: ModelRequest): readonly { readonly id: string; readonly digest: string }[] | null {
+  const { properties = {} } = form.parse(request.answer.schema)
   const count = entryOf(properties, 'scores')?.minItems
-  return count === undefined ? null : (of?.about ?? []).slice(0, count)
+  if (count === undefined) return null
+  const words = readFences(heardIn(request)).fences.flatMap(({ kind, text }) => (kind === 'comment' ? [text] : []))
+  return (request.of?.about ?? []).slice(0, count).map((id, at) => ({ id, digest: digestOf(words[at] ?? '') }))
 }
 
 const KINDS: ReadonlySet<string> = new Set(['comment', 'reason', 'argument'])
+/** How many comments take which side, as debaters are told: an answer may repeat it. */
+const COUNTS = /(\d+) for the claim, (\d+) against it, (\d+) neither/
 
-function seenIn({ messages }: ModelRequest): ReadonlySet<string> {
-  const heard = messages.flatMap((message) => (message.role === 'assistant' ? [] : [message.content]))
-  const { fences } = readFences(heard.join('\n'))
-  return new Set(fences.flatMap(({ kind, text }) => (KINDS.has(kind) ? [digestOf(text)] : [])))
+function seenIn(request: ModelRequest): ReadonlySet<string> {
+  const { fences, outside } = readFences(heardIn(request))
+  const counts = COUNTS.exec(outside.join('\n'))?.slice(1)
+  return new Set([
+    ...fences.flatMap(({ kind, text }) => (KINDS.has(kind) ? [digestOf(text)] : [])),
+    ...(counts === undefined ? [] : [digestOf(`counts ${counts.join(' ')}`)]),
+  ])
+}
+
+function heardIn({ messages }: ModelRequest): string {
+  return messages.flatMap((message) => (message.role === 'assistant' ? [] : [message.content])).join('\n')
 }
 
 function digestOf(text: string): string {

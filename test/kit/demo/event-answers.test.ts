@@ -11,12 +11,13 @@ import { readRecordedAnswers, recordedModel } from '../../../src/kit/demo/record
 const recorded = readRecordedAnswers(RECORDED)
 const messages = (bad: Parameters<typeof fileMessages>[2]) => fileMessages(EVENT, 'gavel', bad)
 
+// Of the last revisions: before, an answer stands only where just what it answers was shown, and else the understudy's does.
 test.each([
   ['hate', 18],
   ['rumor', 18],
   ['safety', 18],
   ['counterspeech', 2],
-])("all of the event's questions of %s are answered by hand", async (protocol, subjects) => {
+])('all questions about the whole event by %s are answered by hand', async (protocol, subjects) => {
   const verdicts: Verdict[] = []
   const others: string[] = []
   const model = recordedModel(recorded, {

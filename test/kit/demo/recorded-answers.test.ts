@@ -49,12 +49,22 @@ const answerTo = async (request: ModelRequest) => {
 
 describe('an answer recorded by hand', () => {
   test('is known by its place, whatever the words of the question, and names itself', async () => {
-    const anew = question({}, `Other words altogether.\n${comments('I saw it', 'no, false', 'me too')}`)
+    const anew = question({}, `Other words altogether.\n${comments('me too', 'I saw it')}`)
     expect(await answerTo(anew)).toEqual({ by: BY_HAND, answer: said })
   })
 
-  test('stands only where all that it answers is shown', async () => {
+  test('stands only where all that it answers is shown, and nothing else', async () => {
     expect(await answerTo(question({}, comments('I saw it')))).toMatchObject({ by: 'inner' })
+    expect(await answerTo(question({}, comments('I saw it', 'no, false', 'me too')))).toMatchObject({ by: 'inner' })
+  })
+
+  test('stands only beside the counts that it was told', async () => {
+    const told = (oppose: number) =>
+      question({}, `${words}\nComments counted: 2 for the claim, ${oppose} against it, 5 neither (shown to nobody).`)
+    const counting = recordedModel(recordingsOf(told(22), { ...said, reasoning: 'Twenty-two are against it.' }), inner)
+    expect((await counting.complete(told(22))).model).toBe(BY_HAND)
+    expect((await counting.complete(told(12))).model).toBe('inner')
+    expect((await counting.complete(asked)).model).toBe('inner')
   })
 
   test.each([{ subject: 'p2' }, { protocol: 'hate' }, { stage: 'debate' }, { role: 'debater oppose' }])(
@@ -71,32 +81,25 @@ describe('an answer recorded by hand', () => {
     const more = question({}, words, view.extend({ probability: z.number() }))
     expect(await answerTo(more)).toMatchObject({ by: 'inner' })
   })
-
-  test('that saw the most is taken', async () => {
-    const richer = question({}, comments('I saw it', 'me too', 'no, false'))
-    const both = recordedModel(
-      [...recordingsOf(asked, said), ...recordingsOf(richer, { ...said, reasoning: 'One denies it.' })],
-      inner,
-    )
-    const { text } = await both.complete(question({}, comments('I saw it', 'me too', 'no, false', 'what?')))
-    expect(text).toContain('One denies it.')
-  })
 })
 
-test('scores of comments are recorded one by one, and put together as they are asked for', async () => {
+test('scores of comments stand for the words that were read, and are put together as they are asked for', async () => {
   const form = (count: number) =>
     z.object({ scores: z.array(z.object({ comment: z.number(), score: z.number() })).length(count) })
   const stance = { stage: 'stance', role: 'scorer batch 2' }
-  const three = question({ ...stance, about: ['c1', 'c2', 'c3', 'parent'] }, 'Score.', form(3))
+  const three = question({ ...stance, about: ['c1', 'c2', 'c3', 'parent'] }, comments('yes', 'hm', 'no'), form(3))
   const scores = [1, 0, -1].map((score, at) => ({ comment: at + 1, score }))
   const scored = recordedModel(recordingsOf(three, { scores }), inner)
-  const others = question({ ...stance, role: 'scorer', about: ['c3', 'c1'] }, 'Score.', form(2))
+  const of = { ...stance, role: 'scorer', about: ['c3', 'c1'] }
+  const others = question(of, comments('no', 'yes'), form(2))
   expect(JSON.parse((await scored.complete(others)).text ?? '')).toEqual({
     scores: [
       { comment: 1, score: -1 },
       { comment: 2, score: 1 },
     ],
   })
-  const unknown = question({ ...stance, about: ['c1', 'c9'] }, 'Score.', form(2))
+  const unknown = question({ ...stance, about: ['c1', 'c9'] }, comments('yes', 'no'), form(2))
   expect((await scored.complete(unknown)).model).toBe('inner')
+  const edited = question(of, comments('no', 'yes. Edit: no'), form(2))
+  expect((await scored.complete(edited)).model).toBe('inner')
 })
