@@ -70,13 +70,17 @@ function shownRow(parts: ArgumentParts): SafeMarkup {
 }
 
 /** What decided, and by which rule; its words are left out where the rationale above them is the same. */
-export function benchSection({ judge }: DebateView, kind: ProtocolGuide | undefined, rationale: string): TemplatePart {
+export function benchSection(
+  { judge }: DebateView,
+  kind: ProtocolGuide | undefined,
+  { rationale, title }: { rationale: string; title: string },
+): TemplatePart {
   if (judge === null) return NOTHING
   const isQuoted = rationale.includes(judge.text)
   if (isQuoted && judge.rule === null && judge.score === null && judge.lists.length === 0 && judge.failed === null)
     return NOTHING
   const { text, says, score, rule, lists, failed } = judge
-  return html`<section aria-labelledby="bench" class="bench"><h2 id="bench">${TEXTS.verdict.bench}</h2>
+  return html`<section aria-labelledby="bench" class="bench"><h2 id="bench">${title}</h2>
 ${failed === null ? NOTHING : html`<p class="lost">${TEXTS.verdict.failed(failed)}</p>`}
 ${isQuoted ? NOTHING : html`<div class="said">${words(text, { most: LONGEST_SPEECH })}</div>`}
 <p class="takes">${when(says, (one) => meaning(one, kind))}${when(score, (one) => html` <span class="risk">${TEXTS.verdict.score} ${one}</span>`)}${when(rule, (one) => html` · ${TEXTS.verdict.rule}: <strong>${words(one, { most: 64 })}</strong>`)}</p>

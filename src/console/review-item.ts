@@ -15,7 +15,7 @@ import { assigneeOf, button, isBlind, reasonsOf, takenBy } from './review-list.t
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { commentsSection, shownComments } from './thread.ts'
-import { carriedId, html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
+import { carriedId, html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, when, words } from './view.ts'
 import { whySection } from './why.ts'
 
 /** What was not carried out: what was written for the item of this id, when that was first shown, and why. */
@@ -114,6 +114,7 @@ function itemSection(
   const blind = isBlind(item)
   const after = isOwn && isLabelAfter(item, session.by, labelAfter)
   const isShown = !blind && !after && file !== null
+  const decidedBy = file?.row.verdict.decidedBy
   const { filled, since } = refused?.id === item.verdict ? refused : { filled: NOT_FILLED, since: String(view.clock()) }
   const form = {
     session,
@@ -131,7 +132,7 @@ function itemSection(
   return html`<section class="${isOwn ? 'judged decide' : 'judged'}" aria-labelledby="judged${at}" tabindex="-1"><h2 id="judged${at}">${TEXTS.verdict.by(item.protocol)}</h2>
 <p class="why-here">${reasonsOf(item, isShown ? file.ruled.degraded : [])}</p>
 ${blind ? html`<p class="notice">${TEXTS.review.blind}</p>` : NOTHING}${after ? html`<p class="notice">${TEXTS.review.labelAfter}</p>` : NOTHING}
-${isShown ? html`<div><h3>${TEXTS.review.machineSaid}</h3><p class="how">${badge(file.row.verdict, kinds)} ${findingOf(file.row.verdict, kind)} ${words(howDecided(file.row.verdict))} <a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p><details><summary>${TEXTS.verdict.why}</summary>${whySection(file, { most: 2_000, name: `${at}`, cover })}${missingSection(file, `${at}`)}</details></div>` : NOTHING}
+${isShown ? html`<div><h3>${decidedBy === 'human' ? TEXTS.review.personSaid : TEXTS.review.machineSaid}</h3><p class="how">${badge(file.row.verdict, kinds)} ${findingOf(file.row.verdict, kind)} ${words(howDecided(file.row.verdict))}${when(file.row.verdict.decision?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)} <a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p><details><summary>${TEXTS.verdict.why}</summary>${whySection(file, { most: 2_000, name: `${at}`, cover })}${decidedBy === 'human' ? NOTHING : missingSection(file, `${at}`)}</details></div>` : NOTHING}
 ${isOwn ? judgeForm(item, { ...form, shown: isShown ? item.label : null }) : takenBy(item, session)}</section>`
 }
 

@@ -100,6 +100,7 @@ export const REVIEW_TEXTS = {
     takenBy: 'Somebody else has it:',
     ownHere: 'You decided or spoke about this yourself: somebody else judges it.',
     machineSaid: 'The machines’ label',
+    personSaid: 'Decided by a person',
     labelAfter: 'You are asked before you see the machines’ label. It is shown once you have decided.',
     theirs: (label: string) => `The machines had said: ${label}.`,
     code: 'Reason',

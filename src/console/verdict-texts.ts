@@ -5,7 +5,8 @@ export const VERDICT_TEXTS = {
       rounds === 0 ? 'All agreed from the start.' : `Both sides agreed after ${inRounds(rounds)}.`,
     judge: (rounds: number) =>
       rounds === 0 ? 'A judge decided.' : `A judge decided after ${inRounds(rounds)} of debate.`,
-    arbiter: (rounds: number) => `The arbiter ruled after ${inRounds(rounds)} of debate.`,
+    arbiter: (rounds: number) =>
+      rounds === 0 ? 'The arbiter ruled alone.' : `The arbiter ruled after ${inRounds(rounds)} of debate.`,
     majority: () => 'More than half of the perspectives agreed.',
     scores: () => 'It was scored, aspect by aspect.',
     single: () => 'One opinion was asked for, without a debate.',
@@ -56,11 +57,11 @@ export const VERDICT_TEXTS = {
     why: 'Why',
     whyHuman: 'The person’s reason',
     clauses: 'Clauses of the policy',
-    whyModels: 'In the models’ own words',
+    whyModels: 'In their own words',
     ruleSays: (rule: string, means: string) => `Rule ${rule}: ${means}`,
     carried: (revision: number) =>
       `Little has changed since revision ${revision}: its argument still holds, and is shown here.`,
-    overruled: (revision: number) => `A person decided. The machines’ argument of revision ${revision} is shown here.`,
+    overruled: (revision: number) => `A person decided. What follows is of the machines’ revision ${revision}.`,
     withdrew: (name: string) => `Published again, because ${name} withdrew a human verdict:`,
     byHand: (all: boolean) =>
       `${all ? 'What is said here' : 'Part of what is said here'} was recorded by hand: no language model answered.`,
@@ -72,6 +73,7 @@ export const VERDICT_TEXTS = {
     legend:
       'The bar beside a comment: how far it supports the post’s claim (right, up to +1) or opposes it (left, down to −1). A model scored it, and may be wrong.',
     bench: 'The decision',
+    overruledBench: 'What the machines decided',
     rule: 'Rule that was applied',
     perspectives: 'Perspectives',
     scores: 'Scores',
@@ -79,8 +81,9 @@ export const VERDICT_TEXTS = {
     comments: (count: number) => (count === 1 ? '1 comment' : `${count} comments`),
     counted: 'Named as evidence',
     readByDebaters: 'Read by the debaters',
-    supporting: (count: number, all: number) => `${shareOf(count, all)} that support it`,
-    opposing: (count: number, all: number) => `${shareOf(count, all)} that oppose it`,
+    supporting: (count: number, all: number) =>
+      `${shareOf(count, all)} that ${count === 1 ? 'supports' : 'support'} it`,
+    opposing: (count: number, all: number) => `${shareOf(count, all)} that ${count === 1 ? 'opposes' : 'oppose'} it`,
     byAuthors: (count: number) => (count === 1 ? 'by one author' : `by ${count} authors`),
     strongest: ['Scored highest for it:', 'Scored highest against it:'],
     was: (saying: string, revision: number) => `It was ${saying} up to revision ${revision}.`,

@@ -178,6 +178,7 @@ function verdictBody(
   const { row, subjectRecord, ruled, argued, before, thread, debate, kind, transcript } = file
   const { verdict } = row
   if (subjectRecord.deletedAt !== null) return deletedBody(file)
+  const isOverruled = verdict.decidedBy === 'human'
   const { placeOf, shown } = placesIn(file)
   const nameOf = (id: string): TemplatePart => {
     const said = thread?.comments.find((comment) => comment.id === id)
@@ -190,13 +191,13 @@ function verdictBody(
   return html`${headline(file, kinds)}${tools}
 ${thread === null ? html`<p class="notice">${file.isUnreadable ? TEXTS.verdict.unreadable : TEXTS.verdict.noTranscript}</p>` : card}
 ${whySection(file, { cover })}
+${argued.id === (isOverruled ? verdict : ruled).id ? NOTHING : html`<p class="notice">${(isOverruled ? TEXTS.verdict.overruled : TEXTS.verdict.carried)(argued.revision)} <a href="${link('/verdict', { id: argued.id })}">${TEXTS.verdict.openStanding}</a></p>`}
 ${missingSection(file)}
 ${transcript !== null && transcript.cut.length > 0 ? html`<p class="notice">${TEXTS.verdict.cut} ${words(transcript.cut.join('; '), { most: 400 })}</p>` : NOTHING}
-${argued.id === ruled.id ? NOTHING : html`<p class="notice">${(verdict.decidedBy === 'human' ? TEXTS.verdict.overruled : TEXTS.verdict.carried)(argued.revision)} <a href="${link('/verdict', { id: argued.id })}">${TEXTS.verdict.openStanding}</a></p>`}
 ${byHandNote(ruled)}
 ${voicesSection(debate, kind)}
 ${argumentSection({ debate, kind, comments: thread?.comments ?? [], shown: sides, placeOf })}
-${benchSection(debate, kind, ruled.rationale)}
+${benchSection(debate, kind, { rationale: ruled.rationale, title: isOverruled ? TEXTS.verdict.overruledBench : TEXTS.verdict.bench })}
 ${stanceSection(file, kinds)}
 ${thread === null ? NOTHING : commentsSection(thread, { verdictId: verdict.id, weighed: { marks: debate.marks, evidence: ruled.evidence, counts: sideCounts(file) }, shown, isDebated: isDebated(file), uncovered })}
 ${restSection(debate)}

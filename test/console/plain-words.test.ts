@@ -55,7 +55,7 @@ it('comments that counted but were not read by the debaters are marked and shown
   )
   expect([...document.querySelectorAll('.counted h4')].map(({ textContent }) => textContent)).toEqual([
     '2 that support it, by one author',
-    '1 of 2 that oppose it, by one author',
+    '1 of 2 that opposes it, by one author',
   ])
   expect(of('section[aria-labelledby=comments] h3')).toBe('Read by the debaters')
   expect(of('section[aria-labelledby=comments] details')).toMatch(/^1 more, not read by the debaters.*I take it back/)
@@ -78,6 +78,30 @@ it('a verdict shows its earlier label; its form shows the current label and the 
   const labels = [...document.querySelectorAll('.decide label.box')].map(({ textContent }) => textContent ?? '')
   expect(labels.map((one) => one.includes('(current)'))).toEqual([true, false])
   expect(of('.decide')).toContain('Recorded as anna.')
+})
+
+it('what the machines said is told from what a person decided, in every protocol', async () => {
+  const console = await aConsole()
+  const first = await console.judged({
+    verdict: { protocol: 'safety', label: 'safe', decidedBy: 'arbiter', rounds: 0, rationale: 'harmless' },
+    turns: [aTurn('arbitrate', 'arbiter', { reason: 'a joke', score: 0.05, label: 'safe' })],
+  })
+  const alone = await read(console, `/verdict?id=${first.id}`)
+  expect(alone.of('.headline .how')).toContain('The arbiter ruled alone.')
+  expect([alone.of('.bench h2'), alone.of('main').includes('A person decided')]).toEqual(['The decision', false])
+  const decision = { by: 'mia', against: first.id, of: '0@7' }
+  const { id } = await console.judged({
+    verdict: { protocol: 'safety', revision: 2, label: 'unsafe', decidedBy: 'human', decision, supersedes: first.id },
+  })
+  const { of } = await read(console, `/verdict?id=${id}`)
+  expect(of('.bench h2')).toBe('What the machines decided')
+  const all = of('main')
+  const notice = all.indexOf('A person decided. What follows is of the machines’ revision 1.')
+  expect([notice > all.indexOf('The person’s reason'), notice < all.indexOf('Was anything left out?')]).toEqual([
+    true,
+    true,
+  ])
+  expect(notice).toBeGreaterThan(0)
 })
 
 it('a second opinion is requested without a word of the current verdict', async () => {

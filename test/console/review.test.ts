@@ -174,6 +174,10 @@ it('a decision made without seeing the first opinion stays an opinion; sent agai
   expect(await anna.to('/review/decide', { ...form, once: '', label: 'rumor', why: 'x' })).toBe('/review?said=gone')
   expect(decided.map(({ opinion, against }) => [opinion, against])).toEqual([[true, 1]])
   const cay = await enter('cay')
+  const item = (await console.page(await cay.to('/review/next'), cay.cookie)).text.replace(/<[^>]*>/g, '')
+  expect(item).toMatch(/Decided by a person\s*non-rumor.* Decided by ben\./)
+  expect(item).not.toContain('The machines’ label')
+  expect(item).not.toContain('Was anything left out?')
   await cay.to('/review/decide', { id, label: 'rumor', why: 'x' })
   expect(decided.map(({ opinion, by }) => [opinion, by])).toEqual([
     [true, 'anna'],

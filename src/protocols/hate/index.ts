@@ -33,7 +33,9 @@ export const hate = {
       'non-hate': 'It attacks nobody for a group that they belong to.',
     },
     tells: ({ hate = 0, nonHate = 0 }) =>
-      hate + nonHate === 0 ? [] : [`Of ${hate + nonHate} perspectives that took a side, ${hate} find it hateful.`],
+      hate + nonHate === 0
+        ? []
+        : [`Of ${hate + nonHate} perspectives that took a side, ${hate} ${hate === 1 ? 'finds' : 'find'} it hateful.`],
     debate: {
       sides: [
         { speaker: 'non-hate', title: 'It is not hateful' },

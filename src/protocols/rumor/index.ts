@@ -27,7 +27,7 @@ export const rumor = {
     tells: ({ support = 0, oppose = 0 }, label) => [
       support + oppose === 0
         ? 'None of its comments takes a side: none of them speaks for any label.'
-        : `Of its comments, ${support} support what it says and ${oppose} oppose it.`,
+        : `Of its comments, ${support} ${support === 1 ? 'supports' : 'support'} what it says and ${oppose} ${oppose === 1 ? 'opposes' : 'oppose'} it.`,
       ...((label === 'rumor' && support > oppose) || (label === 'non-rumor' && oppose > support)
         ? ['The label goes against that count: the argument says why.']
         : []),
