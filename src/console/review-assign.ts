@@ -3,19 +3,28 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { may } from '../contracts/facts/person-roles.ts'
 import type { CaseworkDesk } from '../contracts/ports/casework.ts'
 import type { SubmittedForms } from './decision-form.ts'
-import type { Page, PageAnswer, PageCall } from './page.ts'
+import { type Page, type PageAnswer, type PageCall, refusal } from './page.ts'
 import type { DeskParts, ReviewDesk } from './review-desk.ts'
-import { idIn, link } from './view.ts'
+import type { KnownReviewers } from './reviewers.ts'
+import { TEXTS } from './texts.ts'
+import { idIn, link, shown } from './view.ts'
 
 /** Longest name of a person. */
 const MOST_NAME = 256
 /** How long is waited until the record knows of it, and how often is looked, in ms. */
 const [RECORDED_MS, LOOK_MS] = [3_000, 100]
 
-type AssigningParts = Pick<DeskParts, 'clock'> & { readonly casework: CaseworkDesk | null }
+type AssigningParts = Pick<DeskParts, 'clock'> & {
+  readonly casework: CaseworkDesk | null
+  readonly reviewers: KnownReviewers
+}
 
 /** Where people take posts for themselves, and hand them over. */
-export function assignmentPages({ clock, casework }: AssigningParts, desk: ReviewDesk, once: SubmittedForms): Page[] {
+export function assignmentPages(
+  { clock, casework, reviewers }: AssigningParts,
+  desk: ReviewDesk,
+  once: SubmittedForms,
+): Page[] {
   if (casework === null) return []
   return [
     {
@@ -38,6 +47,11 @@ export function assignmentPages({ clock, casework }: AssigningParts, desk: Revie
     const given = (form.get('to') ?? '').toWellFormed().trim().slice(0, MOST_NAME)
     const to = form.get('me') === 'yes' ? session.by : given === '' ? null : given
     const { tenant, postId: subjectId } = subject
+    const known = to === null || to === session.by || !reviewers.areAll ? [] : await reviewers.namesOf(tenant)
+    if (to !== null && known.length > 0 && !known.includes(to)) {
+      const back = { to: '/review', says: TEXTS.review.title }
+      return refusal(TEXTS.review.notAssignedTitle, TEXTS.review.nobody(shown(to, 60), known), back)
+    }
     const kind = subject.kind === 'reply' ? 'reply' : 'post'
     const about = { subjectId, tenant, kind, subjectKind: kind } as const
     const at = new Date(clock()).toISOString()
@@ -49,13 +63,17 @@ export function assignmentPages({ clock, casework }: AssigningParts, desk: Revie
     }
     const others = post.items.filter(({ reservation }) => reservation?.by !== to)
     await desk.giveBack(others, session)
-    for (let waited = 0; waited < RECORDED_MS; waited += LOOK_MS) {
-      if ((await desk.postOf(id, session))?.assignee === to) break
+    const isRead = async () => (await desk.postOf(id, session))?.assignee === to
+    let isKnown = await isRead()
+    for (let waited = 0; !isKnown && waited < RECORDED_MS; waited += LOOK_MS) {
       await sleep(LOOK_MS)
+      isKnown = await isRead()
     }
+    // The page looks up to whom: an address could say anything.
+    const done = { said: 'assigned', ...(isKnown ? { post: id } : {}) }
     const [held] = await desk.own(id, session)
     return held === undefined
-      ? { to: link('/review', { said: 'assigned' }) }
-      : { to: link('/review/item', { id: held.verdict, said: 'assigned', only }) }
+      ? { to: link('/review', done) }
+      : { to: link('/review/item', { id: held.verdict, ...done, only }) }
   }
 }

@@ -12,6 +12,7 @@ import type { DeskParts, ReviewDesk } from './review-desk.ts'
 import type { FilledForm } from './review-form.ts'
 import { itemBody } from './review-item.ts'
 import { button, isBlind } from './review-list.ts'
+import type { KnownReviewers } from './reviewers.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { html, idIn, idOf, link, NOTHING, words } from './view.ts'
@@ -25,8 +26,7 @@ export interface DecidingParts extends DeskParts {
   /** Tells to whom posts are assigned; null: nobody is assigned here. */
   readonly casework: CaseworkDesk | null
   readonly view: PostViewParts
-  /** Who may be offered the posts of a tenant. */
-  readonly reviewers: (tenant: string) => Promise<readonly string[]>
+  readonly reviewers: KnownReviewers
 }
 
 /** Decides on an item that this person has, or can still have; leads to what else of its post is theirs, or to the next one. */

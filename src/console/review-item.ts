@@ -12,6 +12,7 @@ import { type PostViewParts, postCard } from './post-view.ts'
 import type { ReasonCodes } from './reason-codes.ts'
 import { type FilledForm, judgeForm, NOT_FILLED } from './review-form.ts'
 import { assigneeOf, button, isBlind, reasonsOf, takenBy } from './review-list.ts'
+import type { KnownReviewers } from './reviewers.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { commentsSection, shownComments } from './thread.ts'
@@ -36,8 +37,7 @@ export interface ItemParts {
   readonly session: Session
   readonly only: string
   readonly canAssign: boolean
-  /** Who may be offered the posts of a tenant. */
-  readonly reviewers: (tenant: string) => Promise<readonly string[]>
+  readonly reviewers: Pick<KnownReviewers, 'namesOf'>
   /** Items in the same words as this one, which the same person may take. */
   readonly copiesOf: (item: ReviewItem) => Promise<readonly ReviewItem[]>
   readonly view: PostViewParts
@@ -89,7 +89,7 @@ ${own.some(({ isOwnCase }) => isOwnCase) ? html`<p class="notice">${TEXTS.review
 ${first?.file == null || thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : await postCard(first.file, session, { isBlind: hides, isItem: true, below: button('/review/unseen', TEXTS.pictures.couldNotSee, pressed) }, parts.view)}
 <div class="actions">${button('/review/skip', TEXTS.review.skip, { ...pressed, press: 's' })}${button('/review/release', TEXTS.review.release, { ...pressed, press: 'r' })}<span class="faint">${TEXTS.review.yours} ${moment(own[0]?.reservation?.until)}</span></div>
 ${all.map(({ item, file, copies }, at) => itemSection(item, { file, copies, at, isOwn: own.includes(item), refused: of.refused, choice, cover }, parts))}
-${parts.canAssign ? assignForm(post, await parts.reviewers(post.subject.tenant), parts) : assigneeOf(post)}
+${parts.canAssign ? assignForm(post, await parts.reviewers.namesOf(post.subject.tenant), parts) : assigneeOf(post)}
 ${hides || own.length === 0 || first?.file == null ? NOTHING : await notesSection(first.file.row, session, { people: parts.view.people, only: parts.only })}
 ${alsoJudged(post, first?.file ?? null, kinds)}
 ${first?.file == null || thread === null ? NOTHING : comments(first.item, first.file, parts)}
@@ -136,11 +136,14 @@ ${isShown ? html`<div><h3>${decidedBy === 'human' ? TEXTS.review.personSaid : TE
 ${isOwn ? judgeForm(item, { ...form, shown: isShown ? item.label : null }) : takenBy(item, session)}</section>`
 }
 
+/** Most names that are offered. */
+const MOST_OFFERED = 100
+
 /** Takes a post for oneself, or hands it over to a person or to nobody. */
 function assignForm(post: ReviewPost, reviewers: readonly string[], { session, only }: ItemParts): SafeMarkup {
   const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`
   const id = post.items[0]?.verdict ?? ''
-  return html`<details><summary>${TEXTS.review.assign}</summary>${assigneeOf(post)}<form class="search" method="post" action="/review/assign">${hidden('token', session.token)}${hidden('carried', carriedId(id))}${hidden('only', only)}${onceField()}<label>${TEXTS.review.assignTo} <input name="to" maxlength="256" dir="auto" autocomplete="off" list="reviewers"></label><datalist id="reviewers">${reviewers.map((name) => html`<option value="${name}">`)}</datalist><button>${TEXTS.review.assign}</button> <button name="me" value="yes">${TEXTS.review.assignMe}</button></form></details>`
+  return html`<details><summary>${TEXTS.review.assign}</summary>${assigneeOf(post)}<form class="search" method="post" action="/review/assign">${hidden('token', session.token)}${hidden('carried', carriedId(id))}${hidden('only', only)}${onceField()}<label>${TEXTS.review.assignTo} <input name="to" maxlength="256" dir="auto" autocomplete="off" list="reviewers"></label><datalist id="reviewers">${reviewers.slice(0, MOST_OFFERED).map((name) => html`<option value="${name}">`)}</datalist><button>${TEXTS.review.assign}</button> <button name="me" value="yes">${TEXTS.review.assignMe}</button></form></details>`
 }
 
 /** What other protocols say of the same post, of which nothing waits. */

@@ -92,6 +92,10 @@ export const REVIEW_TEXTS = {
     assignMe: 'Assign to me',
     assignedTo: 'Assigned to',
     assigned: 'Assigned.',
+    itIs: (to: string | null) => (to === null ? 'It is assigned to nobody now.' : `It is assigned to ${to} now.`),
+    notAssignedTitle: 'Not assigned',
+    nobody: (name: string, known: readonly string[]) =>
+      `Nobody called “${name}” may decide on posts of this tenant. Who may: ${known.join(', ')}.`,
     notAssigned: 'Not assigned: only who has the assignment, or a lead, can hand over what is assigned or taken.',
     untold: 'Not known whether it is assigned: Kafka did not answer in time. Look again.',
     assignedHere: 'It is assigned to somebody else.',

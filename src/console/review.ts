@@ -10,7 +10,7 @@ import type { Page, PageAnswer, PageCall } from './page.ts'
 import { notePage } from './post-notes.ts'
 import { assignmentPages } from './review-assign.ts'
 import { type DecidingParts, decide } from './review-decide.ts'
-import { askedQueue, reviewDesk } from './review-desk.ts'
+import { askedQueue, type ReviewDesk, reviewDesk } from './review-desk.ts'
 import { isLabelAfter, itemBody, ownItems } from './review-item.ts'
 import { LISTED, queueBody } from './review-list.ts'
 import { viewsPage } from './saved-views.ts'
@@ -65,7 +65,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
           kinds: parts.kinds,
           disturbing: parts.disturbing,
           isLabelAfter: (item: ReviewItem) => isLabelAfter(item, session.by, labelAfter),
-          notice: await noticeOf(query, session, parts),
+          notice: await noticeOf(query, session, parts, desk),
           choice: await coversOf(parts.view.people, session.by),
           views: await parts.views.viewsOf(session.by),
         }
@@ -126,7 +126,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
               canAssign: parts.casework !== null,
               reviewers: parts.reviewers,
             },
-            { notice: await noticeOf(query, session, parts) },
+            { notice: await noticeOf(query, session, parts, desk) },
           ),
         }
       },
@@ -160,6 +160,7 @@ async function noticeOf(
   query: URLSearchParams,
   session: Session,
   { record, blinds }: Pick<ReviewParts, 'record' | 'blinds'>,
+  { postOf }: Pick<ReviewDesk, 'postOf'>,
 ): Promise<TemplatePart> {
   const seen = query.get('of') ?? ''
   const row = seen === '' ? null : await record.verdict(seen, session.tenants)
@@ -169,13 +170,15 @@ async function noticeOf(
       : TEXTS.review.theirs(row.verdict.label ?? TEXTS.row.noLabel)
   const count = (name: string) => Number.parseInt(query.get(name) ?? '', 10) || 0
   const [copies, withdrawn, late] = [count('copies'), count('withdrawn'), count('late')]
+  const post = query.get('said') === 'assigned' ? await postOf(query.get('post') ?? '', session) : null
   const more = [
     theirs,
+    post === null ? '' : TEXTS.review.itIs(post.assignee),
     copies > 0 ? TEXTS.review.withCopies(copies) : '',
     withdrawn > 0 ? TEXTS.review.withdrawn(withdrawn) : '',
     late > 0 ? TEXTS.review.notWithdrawn(late) : '',
   ]
-  return notice(query.get('said'), more.join(' '))
+  return notice(query.get('said'), more.filter((one) => one !== '').join(' '))
 }
 
 const NOTICES = [

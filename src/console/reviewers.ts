@@ -3,8 +3,15 @@ import type { Clock } from '../contracts/ports/clock.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
 import type { Sessions } from './sessions.ts'
 
-/** Most names that are offered; and how far back who decided is offered, in ms. */
+/** Most of those who decided of late; and how far back they did, in ms. */
 const [MOST, RECENT_MS] = [100, 7 * 86_400_000]
+
+/** Whom a post of a tenant can be assigned to. */
+export interface KnownReviewers {
+  readonly namesOf: (tenant: string) => Promise<readonly string[]>
+  /** There is nobody else: the settings name each person, and no group, whose people are known once they sign in. */
+  readonly areAll: boolean
+}
 
 /**
  * Whom a post of a tenant can be assigned to: those whom the settings name, those who are signed in here, and those who decided on
@@ -13,14 +20,15 @@ const [MOST, RECENT_MS] = [100, 7 * 86_400_000]
 export function reviewersOf(
   people: readonly NamedGrant[],
   { sessions, queue, clock }: { sessions: Sessions; queue: Pick<ReviewQueue, 'deciders'>; clock: Clock },
-): (tenant: string) => Promise<readonly string[]> {
+): KnownReviewers {
   const named = people.flatMap(({ who }) => (who.startsWith('person:') ? [who.slice('person:'.length)] : []))
-  return async (tenant) => {
+  const namesOf = async (tenant: string) => {
     const known = [...new Set(named)].map((by) => ({ by, grants: grantsOf({ by, groups: [] }, people) }))
     const able = [...known, ...sessions.present()].filter(
       ({ grants }) => grants.length > 0 && may(grants, 'decide', tenant),
     )
     const recent = await queue.deciders(tenant, clock() - RECENT_MS, MOST)
-    return [...new Set([...able.map(({ by }) => by), ...recent])].slice(0, MOST).toSorted()
+    return [...new Set([...able.map(({ by }) => by), ...recent])].toSorted()
   }
+  return { namesOf, areAll: named.length > 0 && named.length === people.length }
 }

@@ -1,10 +1,21 @@
 import { expect, it } from 'vitest'
+import type { CaseworkEntry } from '../../src/contracts/facts/casework.ts'
 import type { NamedGrant, PersonRole } from '../../src/contracts/facts/person-roles.ts'
 import { at } from '../contracts/record.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
 
 async function aDesk(people: readonly NamedGrant[] = []) {
-  const console = await aConsole({ people, casework: { tell: async () => {} } })
+  const told: CaseworkEntry[] = []
+  const own = await aConsole({
+    people,
+    casework: {
+      async tell(entry) {
+        told.push(entry)
+        await own.topics.send('casework', entry.subjectId, entry, 150)
+      },
+    },
+  })
+  const console = { ...own, told }
   const enter = async (by: string, role: PersonRole = 'moderator', tenants?: string[]) => {
     const cookie = `gavel-console-8421=${console.sessions.open({ by, grants: [{ role, tenants }] })}`
     const token = tokenIn((await console.page('/covers', cookie)).text)
@@ -12,7 +23,9 @@ async function aDesk(people: readonly NamedGrant[] = []) {
       const answer = await console.post(path, { token, ...fields }, { cookie })
       return answer.headers.get('location') ?? `${answer.status}`
     }
-    return { to, page: async (path: string) => (await console.page(path, cookie)).text }
+    const body = async (path: string, fields: Record<string, string>) =>
+      await (await console.post(path, { token, ...fields }, { cookie })).text()
+    return { to, body, page: async (path: string) => (await console.page(path, cookie)).text }
   }
   return { console, enter }
 }
@@ -89,4 +102,24 @@ it('assigning offers who may decide on posts of this tenant: whom the settings n
   await enter('walter', 'viewer')
   const page = await anna.page(await anna.to('/review/next'))
   expect([...page.matchAll(/<option value="([^"]*)">/g)].map(([, name]) => name)).toEqual(['anna', 'lea'])
+  // Others of the group are not known yet.
+  expect(await anna.to('/review/assign', { id: 'rumor~p~r1', to: 'otto' })).toContain('said=assigned')
+})
+
+it('where the settings name each person nobody else is assigned, and the answer names them; else it says to whom', async () => {
+  const { console, enter } = await aDesk([
+    { who: 'person:anna', role: 'moderator' },
+    { who: 'person:ben', role: 'moderator' },
+    { who: 'person:otto', role: 'moderator', tenants: ['acme'] },
+  ])
+  const { id } = await console.judged({ verdict: { decidedBy: 'consensus', degraded: ['x'] } })
+  const anna = await enter('anna')
+  const wrong = await anna.body('/review/assign', { id, to: 'bne' })
+  expect(wrong).toContain('Nobody called “bne” may decide on posts of this tenant. Who may: anna, ben.')
+  expect(await anna.to('/review/assign', { id, to: 'otto' })).toBe('409')
+  expect(console.told).toEqual([])
+  const answered = await anna.to('/review/assign', { id, to: 'ben' })
+  expect(await anna.page(answered)).toMatch(/Assigned\. <bdi[^>]*>It is assigned to ben now\./)
+  // Words of an address are not believed.
+  expect(await anna.page('/review?said=assigned&post=somebody')).not.toContain('somebody now')
 })

@@ -278,7 +278,7 @@ it('a post is assigned by who has it or a lead, and handed over to a person or t
     await enter('lea', 'lead'),
     await enter('leo', 'lead'),
   ]
-  expect(await anna.to('/review/assign', { me: 'yes' })).toBe('/review?said=assigned')
+  expect(await anna.to('/review/assign', { me: 'yes' })).toBe('/review?said=assigned&post=rumor%7Ep%7Er1')
   expect(await ben.page('/review')).toContain('Nothing waits for you.')
   expect(await ben.page('/review?show=any')).toContain('It is assigned to somebody else.')
   expect(rowsIn(await anna.page('/review?show=assigned'))).toBe(1)
@@ -287,13 +287,13 @@ it('a post is assigned by who has it or a lead, and handed over to a person or t
   expect(told).toHaveLength(1)
   // Handed over while they have it: it is given back.
   await anna.to('/review/take')
-  expect(await anna.to('/review/assign', { to: ' lea ' })).toBe('/review?said=assigned')
+  expect(await anna.to('/review/assign', { to: ' lea ' })).toBe('/review?said=assigned&post=rumor%7Ep%7Er1')
   expect(await lea.page('/review?show=assigned')).toContain('Assigned to')
   await lea.to('/review/take')
   // Lea leaves in the middle: another lead takes it away from her, and from her assignment.
   expect(await leo.page('/review?show=all')).toContain('/review/release')
   expect(await leo.to('/review/release')).toBe('/review?said=back')
-  expect(await leo.to('/review/assign', { to: '' })).toBe('/review?said=assigned')
+  expect(await leo.to('/review/assign', { to: '' })).toBe('/review?said=assigned&post=rumor%7Ep%7Er1')
   expect(told.map(({ to, by }) => [to, by])).toEqual([
     ['anna', 'anna'],
     ['lea', 'anna'],
