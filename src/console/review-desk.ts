@@ -15,12 +15,13 @@ import type { PageAnswer } from './page.ts'
 import { ownItems } from './review-item.ts'
 import { isBlind, type ListedQueue, listedQueue, whoTakes } from './review-list.ts'
 import { type ReviewShares, ReviewTurns } from './review-shares.ts'
+import { namedBy } from './search.ts'
 import type { Session } from './sessions.ts'
 import { link } from './view.ts'
 
 export interface DeskParts {
   readonly queue: Pick<ReviewQueue, 'list' | 'posts' | 'reserve' | 'release' | 'decisionsOf'>
-  readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'search'>
+  readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'search' | 'find'>
   readonly blinds: BlindReviews
   readonly clock: Clock
   /** How long a reservation keeps others away, in ms. */
@@ -147,6 +148,10 @@ export async function askedQueue(
   if (listed.asked === '') return listed
   const { tenants, protocol } = listed.filter
   const only = { tenants, standing: true as const, ...(protocol === undefined ? {} : { protocol }) }
-  const { found } = await record.search(listed.asked, only, MOST_FOUND)
-  return { ...listed, filter: { ...listed.filter, verdicts: found.map(({ verdict }) => verdict.id) } }
+  const [{ found }, named] = await Promise.all([
+    record.search(listed.asked, only, MOST_FOUND),
+    namedBy(listed.asked, only, record),
+  ])
+  const verdicts = [...new Set([...named, ...found].map(({ verdict }) => verdict.id))]
+  return { ...listed, filter: { ...listed.filter, verdicts } }
 }

@@ -1,12 +1,11 @@
 import { fairSlots } from '../contracts/facts/slots.ts'
-import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
+import type { RecordedRow, RecordFilter, RecordReader } from '../contracts/ports/record.ts'
 import { shareOf } from '../platform/who-asks.ts'
 import type { BlindReviews } from './blind-review.ts'
 import { coversOf } from './covers.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import { box, field, filterOf, type Lists, options, rowsOf } from './lists.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
-import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, NOTHING, type SafeMarkup } from './view.ts'
 
@@ -38,11 +37,6 @@ export function searchPage({
       throw error
     })
   }
-  /** The verdict of this id, or those of the post or reply of this id. */
-  const named = async (id: string, { tenants }: Session): Promise<RecordedRow[]> => {
-    const row = await record.verdict(id, tenants)
-    return row === null ? record.find({ tenants, subject: id, standing: true }, MOST).then((rows) => [...rows]) : [row]
-  }
   return {
     method: 'GET',
     path: '/search',
@@ -60,7 +54,7 @@ export function searchPage({
           : await inTurn(call, () => record.search(asked, filter, MOST))
       if (result === null) return notSearched(TEXTS.search.busy, 503, searchForm(query, asked, kinds))
       const { found, stoppedEarly, reindexing } = result
-      const byId = asked === '' || query.has('before') ? [] : await named(asked, session)
+      const byId = asked === '' || query.has('before') ? [] : await namedBy(asked, filter, record)
       const ids = new Set(byId.map(({ verdict }) => verdict.id))
       const all = [...byId, ...found.filter(({ verdict }) => !ids.has(verdict.id))]
       const readable = blinds.openTo(session.by, all)
@@ -78,6 +72,25 @@ ${last === undefined ? NOTHING : html`<p><a href="${link('/search', { ...Object.
       }
     },
   }
+}
+
+/** The verdict of this id, current or not, or the current ones of the post or reply of this id, as far as they fit the filter. */
+export async function namedBy(
+  id: string,
+  filter: RecordFilter,
+  record: Pick<RecordReader, 'find' | 'verdict'>,
+): Promise<readonly RecordedRow[]> {
+  const row = await record.verdict(id, filter.tenants)
+  if (row === null) return record.find({ ...filter, subject: id, standing: true }, MOST)
+  const { standing: _, ...any } = filter
+  // By its own time: of what is read each verdict is an entry of the audit.
+  const at = Date.parse(row.verdict.timing.decidedAt)
+  const [since, until] = [Math.max(at, filter.since ?? at), Math.min(at + 1, filter.until ?? at + 1)]
+  const fitting = await record.find(
+    { protocol: row.verdict.protocol, ...any, subject: row.subject.postId, since, until },
+    MOST,
+  )
+  return fitting.filter(({ verdict }) => verdict.id === row.verdict.id)
 }
 
 function notSearched(says: string, status: 400 | 503, form: SafeMarkup): PageAnswer {

@@ -189,6 +189,10 @@ it('all of the queue can be reached: pages, filters, words in any script, what o
   expect(await found('lang=ar')).toEqual(['rumor~ar~r1'])
   expect(await found(`q=${encodeURIComponent('불타고')}`)).toEqual(['rumor~ko~r1'])
   expect(await found(`q=${encodeURIComponent('تحترق')}`)).toEqual(['rumor~ar~r1'])
+  for (const id of ['ko', 'rumor~ko~r1']) {
+    expect(await found(`q=${id}`)).toEqual(['rumor~ko~r1'])
+    expect(await found(`q=${id}&lang=ar`)).toEqual([])
+  }
   expect(await found('label=rumor')).toEqual(['rumor~ar~r1', 'rumor~ko~r1'])
   expect(await found('protocol=hate')).toEqual([])
   expect(await found('tenant=acme')).toEqual([])

@@ -80,6 +80,12 @@ it('a post, or a verdict, is found by its id, and verdicts by who decided; those
   }
   expect(await idsOf({ q: '3lbw2k4' })).toEqual(['hate~3lbw2k4~r1', 'rumor~3lbw2k4~r1', 'rumor~other~r1'])
   expect(await idsOf({ q: 'hate~3lbw2k4~r1' })).toEqual(['hate~3lbw2k4~r1'])
+  // What is found by its id must fit the filters, too.
+  expect(await idsOf({ q: '3lbw2k4', protocol: 'hate' })).toEqual(['hate~3lbw2k4~r1'])
+  expect(await idsOf({ q: '3lbw2k4', label: 'rumor', decider: 'ben@acme.example' })).toEqual(['rumor~3lbw2k4~r1'])
+  expect(await idsOf({ q: 'hate~3lbw2k4~r1', label: 'hate' })).toEqual(['hate~3lbw2k4~r1'])
+  for (const filter of [{ protocol: 'rumor' }, { label: 'non-hate' }, { contested: 'yes' }, { to: '1969-01-01' }])
+    expect([filter, await idsOf({ q: 'hate~3lbw2k4~r1', ...filter })]).toEqual([filter, []])
   expect(await idsOf({ decider: 'ben@acme.example' })).toEqual(['rumor~3lbw2k4~r1'])
   expect(await idsOf({ decider: 'ben' })).toEqual([])
   for (const query of [{ q: '3lbw2k4' }, { q: 'hate~3lbw2k4~r1' }, { decider: 'ben@acme.example' }])
