@@ -1,4 +1,5 @@
 import { areaY, dot, lineY, type PlotOptions, ruleX, ruleY, text } from '@observablehq/plot'
+import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { Verdict } from '../contracts/facts/verdict.ts'
 import type { CaseFile } from './case-file.ts'
 import { badge, type ProtocolGuides, signed } from './kinds.ts'
@@ -21,8 +22,8 @@ interface StancePoint {
 
 interface RevisionMark {
   readonly verdict: Verdict
+  /** Where it is drawn. */
   readonly at: number
-  readonly points: readonly StancePoint[]
 }
 
 /** How the comments' stance grew while the thread did, with the revisions marked; nothing where fewer than two were scored. */
@@ -35,17 +36,16 @@ export function stanceSection(file: CaseFile, kinds: ProtocolGuides): TemplatePa
   const [first, last] = [thread?.post.createdAt ?? 0, Math.max(...own.map(timeOf))]
   const points = pointsOf(file, { first, last })
   if (points.length < 2) return NOTHING
-  const marks = own.map((verdict): RevisionMark => {
-    const at = Math.max(first, timeOf(verdict))
-    return { verdict, at, points: points.filter((point) => point.at <= at) }
-  })
+  const marks = own.map((verdict): RevisionMark => ({ verdict, at: placeOf(verdict, file, { first, last }) }))
   const { stance } = TEXTS
-  const until = endOf(points, { first, last })
+  const lastMark = Math.max(...marks.map(({ at }) => at), points.at(-1)?.at ?? first)
+  // A drawing has a width, also where all stands at the post's own time.
+  const until = lastMark === first ? last : endOf(points, { first, last: lastMark })
   return html`<section aria-labelledby="stance"><h2 id="stance">${stance.title}</h2>
-<p class="faint">${stance.says}${until < last ? html` ${stance.later}` : NOTHING}</p>
+<p class="faint">${stance.says}${until < lastMark ? html` ${stance.later}` : NOTHING}</p>
 <div class="stance" role="img" aria-label="${stance.described(points.length, signed(points.at(-1)?.mean ?? 0), own.length)}">${drawing(options(points, marks, { first, last: until }))}</div>
 <details><summary>${stance.table}</summary><div class="scrolls" tabindex="0"><table><thead><tr>${stance.heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-<tbody>${marks.map((mark) => revisionRow(mark, kinds))}</tbody></table></div></details></section>`
+<tbody>${own.map((verdict) => revisionRow(verdict, kinds))}</tbody></table></div></details></section>`
 }
 
 /** Where the drawing ends: what people decided long after the last comment would leave no room for the thread. */
@@ -57,6 +57,25 @@ function endOf(points: readonly StancePoint[], { first, last }: { first: number;
 /** When it took the comments that it rests on; a person's, when it was decided. */
 function timeOf({ decision, timing }: Verdict): number {
   return Date.parse(decision === undefined ? timing.openedAt : timing.decidedAt)
+}
+
+/**
+ * Where the last comment stands that a revision had: a replay opens all of them long after their comments. A person's stands where
+ * it was decided, and a later one with comments that this page does not have where it was opened.
+ */
+function placeOf(
+  verdict: Verdict,
+  { thread, ruled }: CaseFile,
+  { first, last }: { first: number; last: number },
+): number {
+  const own = Math.max(first, timeOf(verdict))
+  const { accepted } = verdict.counts
+  if (verdict.decision !== undefined) return own
+  if (accepted === 0) return first
+  const times = (thread?.comments ?? [])
+    .map(({ createdAt }) => Math.min(Math.max(createdAt, first), last))
+    .toSorted((one, other) => one - other)
+  return times[accepted - 1] ?? (verdict.revision > ruled.revision ? own : (times.at(-1) ?? first))
 }
 
 /** Times of comments are their senders': none stands before the post, or after what was made of it. */
@@ -107,9 +126,10 @@ function options(
   }
 }
 
-function revisionRow({ verdict, at, points }: RevisionMark, kinds: ProtocolGuides): TemplatePart {
-  const number = (count: number | string) => html`<td class="number">${count}</td>`
-  const [supporting, opposing] = [points.filter(({ score }) => score > 0), points.filter(({ score }) => score < 0)]
-  const mean = points.at(-1)?.mean
-  return html`<tr><th scope="row"><a href="${link('/verdict', { id: verdict.id })}">${TEXTS.verdict.revision(verdict.revision)}</a></th><td>${moment(at)}</td><td>${badge(verdict, kinds)}</td>${number(supporting.length)}${number(opposing.length)}${number(mean === undefined ? '' : signed(mean))}</tr>`
+/** A revision with its own figures, as far as it says them: a person's has none. */
+function revisionRow(verdict: Verdict, kinds: ProtocolGuides): TemplatePart {
+  const number = (count: number | undefined) => html`<td class="number">${count ?? ''}</td>`
+  const sides = kinds.get(verdict.protocol)?.reading?.debate?.counts ?? ['', '']
+  const read = verdict.decision === undefined ? verdict.counts.judged : undefined
+  return html`<tr><th scope="row"><a href="${link('/verdict', { id: verdict.id })}">${TEXTS.verdict.revision(verdict.revision)}</a></th><td>${moment(timeOf(verdict))}</td><td>${badge(verdict, kinds)}</td>${number(read)}${sides.map((side) => number(entryOf(verdict.scores, side)))}</tr>`
 }

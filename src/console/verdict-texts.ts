@@ -16,12 +16,12 @@ export const VERDICT_TEXTS = {
   } as Readonly<Record<string, (rounds: number) => string>>,
   stance: {
     title: 'Stance over time',
-    says: 'Each circle is a comment’s score, from −1 (opposes) to +1 (supports); the line is their mean so far, by the scores that count now. A dashed line is a revision, with its number. Times are in UTC.',
+    says: 'Each circle is a comment’s score, from −1 (opposes) to +1 (supports); the line is their mean so far, by the scores that count now. A dashed line is a revision, with its number, at its last comment. Times are in UTC.',
     later: 'What was decided long after the last comment stands at the edge; the table has its time.',
     described: (comments: number, mean: string, revisions: number) =>
       `The scores of ${comments} comments over time, with a mean of ${mean} at the end, and ${inRevisions(revisions)}. As a table below.`,
     table: 'As a table',
-    heads: ['Revision', 'Opened', 'Label', 'Supporting', 'Opposing', 'Mean'],
+    heads: ['Revision', 'Opened', 'Label', 'Comments', 'Supporting', 'Opposing'],
   },
   /** Of a label that rests on the comments' scores alone. */
   unasked: 'Nobody was asked for an opinion.',

@@ -2,6 +2,7 @@ import { parseHTML } from 'linkedom'
 import { expect, it } from 'vitest'
 import type { ServiceStatus } from '../../src/console/health.ts'
 import { StatusHistory } from '../../src/console/status-history.ts'
+import { noComments } from '../../src/contracts/facts/verdict.ts'
 import { at } from '../contracts/record.ts'
 import { aConsole, aTurn, WELL } from './console-for-tests.ts'
 
@@ -11,13 +12,16 @@ it('draws how the comments’ stance grew, with each revision, and says the same
   for (const [revision, count] of [2, 4].entries()) {
     const comments = scores.slice(0, count).map((_, n) => ({ id: `c${n}`, text: `reply ${n}` }))
     const answer = { scores: scores.slice(0, count).map((score, n) => ({ comment: n + 1, reason: '', score })) }
-    const moment = at([2.5, 60][revision] ?? 0)
+    // As in a replay: both are opened long after their comments.
+    const moment = at([50, 60][revision] ?? 0)
     await console.judged({
       verdict: {
         revision: revision + 1,
         label: revision === 0 ? 'rumor' : 'non-rumor',
         timing: { createdAt: at(0), receivedAt: at(0), openedAt: moment, decidedAt: moment, modelMs: 0, overheadMs: 0 },
         evidence: { support: ['c0'], oppose: ['c1'], precedents: [] },
+        counts: { ...noComments(), accepted: count, judged: count },
+        scores: { support: revision + 1, oppose: 1 },
       },
       comments,
       turns: [aTurn('stance', 'scorer', answer, { about: comments.map(({ id }) => id) })],
@@ -40,9 +44,15 @@ it('draws how the comments’ stance grew, with each revision, and says the same
     [...row.querySelectorAll('th, td')].map(({ textContent }) => textContent).toSpliced(1, 1),
   )
   expect(rows).toEqual([
-    ['revision 1', 'rumor', '2', '1', '+0.1'],
-    ['revision 2', 'non-rumor', '3', '1', '+0.3'],
+    ['revision 1', 'rumor', '2', '1', '1'],
+    ['revision 2', 'non-rumor', '4', '2', '1'],
   ])
+  // Each line stands at the last comment of its revision.
+  const places = [...(figure?.querySelectorAll('circle') ?? [])].map((one) => Number(one.getAttribute('cx')))
+  const lines = [...(figure?.querySelectorAll('[stroke-dasharray] line') ?? [])].map((one) =>
+    Number(one.getAttribute('x1')),
+  )
+  expect(lines.map(Math.round)).toEqual([places[1], places[3]].map((one) => Math.round(one ?? 0)))
   // A saved file has it as well, and nothing in it that its policy blocks.
   const file = await console.page('/verdict/file?id=rumor~p~r2', cookie)
   expect(file.text).toContain('class="stance"')
