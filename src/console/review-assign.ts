@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { may } from '../contracts/facts/person-roles.ts'
 import type { CaseworkDesk } from '../contracts/ports/casework.ts'
 import type { SubmittedForms } from './decision-form.ts'
 import { type Page, type PageAnswer, type PageCall, refusal } from './page.ts'
 import type { DeskParts, ReviewDesk } from './review-desk.ts'
+import { mayHandOver } from './review-list.ts'
 import type { KnownReviewers } from './reviewers.ts'
 import { TEXTS } from './texts.ts'
 import { idIn, link, shown } from './view.ts'
@@ -41,8 +41,7 @@ export function assignmentPages(
     if (post === null) return { to: link('/review', { said: 'gone' }) }
     const { subject, assignee } = post
     const isHeld = post.items.some(({ reservation }) => reservation !== null && reservation.by !== session.by)
-    const isTheirs = assignee === session.by || (assignee === null && !isHeld)
-    if (!isTheirs && !may(session.grants, 'overrule', subject.tenant))
+    if (!mayHandOver(post, session) && (assignee !== null || isHeld))
       return { to: link('/review', { said: 'notAssigned' }) }
     const given = (form.get('to') ?? '').toWellFormed().trim().slice(0, MOST_NAME)
     const to = form.get('me') === 'yes' ? session.by : given === '' ? null : given

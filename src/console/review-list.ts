@@ -134,6 +134,7 @@ export interface ListParts {
   readonly isLabelAfter: (item: ReviewItem) => boolean
   /** What they want to have covered. */
   readonly choice: CoverChoice
+  readonly canAssign: boolean
 }
 
 export function queueBody(
@@ -162,7 +163,7 @@ ${waiting === 0 ? html`<p>${isFiltered ? TEXTS.review.noneFits : TEXTS.review.no
 
 /** A post with all that waits of it: what is to be judged stands first, what the machines said of it comes after. */
 function card(post: ReviewPost, parts: ListParts): SafeMarkup {
-  const { session, rows, isLabelAfter, choice } = parts
+  const { session, rows, isLabelAfter, choice, canAssign } = parts
   const free = post.items.find(({ may }) => may === 'yes')
   const isOwn = post.items.some(({ reservation }) => reservation?.by === session.by)
   const waits = post.items.map((item) => {
@@ -171,7 +172,7 @@ function card(post: ReviewPost, parts: ListParts): SafeMarkup {
     const lost = isHidden ? [] : (rows.get(item.verdict)?.verdict.degraded ?? [])
     return html`<li><span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> ${isLabelAfter(item) ? NOTHING : html`<strong>${label}</strong> `}<span class="faint">${reasonsOf(item, lost)} · ${TEXTS.review.since} ${moment(item.since)}</span>${item.reservation?.by === session.by ? html`<span class="faint"> · ${TEXTS.review.yours} ${moment(item.reservation.until)}</span>` : item.may === 'yes' ? NOTHING : takenBy(item, session)}</li>`
   })
-  return html`<li class="row" tabindex="-1">${postWords(post, parts)}${thumbnails(listedPictures(post.items[0]?.verdict ?? '', post.pictures), choice)}<ul class="waits">${waits}</ul>${assigneeOf(post)}
+  return html`<li class="row" tabindex="-1">${postWords(post, parts)}${thumbnails(listedPictures(post.items[0]?.verdict ?? '', post.pictures), choice)}<ul class="waits">${waits}</ul>${assigneeOf(post)}${post.assignee !== null && canAssign && mayHandOver(post, session) ? button('/review/assign', TEXTS.review.unassign, { session, id: post.items[0]?.verdict ?? '' }) : NOTHING}
 ${free === undefined ? NOTHING : button('/review/take', isOwn ? TEXTS.review.open : TEXTS.review.take, { session, id: free.verdict, press: 't' })}</li>`
 }
 
@@ -186,6 +187,11 @@ function postWords(post: ReviewPost, { disturbing, rows, kinds, isLabelAfter }: 
   if (mayHarm(hidden, kinds)) return covered(TEXTS.review.hidden, said, { uncovered })
   if (why === undefined) return said
   return covered(hidden.length > 0 ? TEXTS.review.hidden : why, said, { uncovered })
+}
+
+/** Whether this person may take an assignment from who has it: who has it themselves, who gave it, and leads. */
+export function mayHandOver({ assignee, assignedBy, subject }: ReviewPost, { by, grants }: Session): boolean {
+  return may(grants, 'overrule', subject.tenant) || (assignee !== null && [assignee, assignedBy].includes(by))
 }
 
 /** To whom a post is assigned. */

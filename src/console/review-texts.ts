@@ -90,6 +90,7 @@ export const REVIEW_TEXTS = {
     assign: 'Assign',
     assignTo: 'To whom (empty: to nobody)',
     assignMe: 'Assign to me',
+    unassign: 'Take the assignment back',
     assignedTo: 'Assigned to',
     assigned: 'Assigned.',
     itIs: (to: string | null) => (to === null ? 'It is assigned to nobody now.' : `It is assigned to ${to} now.`),

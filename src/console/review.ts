@@ -68,6 +68,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
           notice: await noticeOf(query, session, parts, desk),
           choice: await coversOf(parts.view.people, session.by),
           views: await parts.views.viewsOf(session.by),
+          canAssign: parts.casework !== null,
         }
         return { title: TEXTS.review.title, body: queueBody({ ...found, posts, waiting }, listed, shown) }
       },

@@ -25,8 +25,9 @@ export const WAS_ASSIGNED = "s IN (SELECT said.s FROM said WHERE said.said = 'as
 const lastAssigned = (column: string) => `CASE WHEN ${WAS_ASSIGNED} THEN (SELECT said.${column} FROM said
   WHERE said.s = queue.s AND said.said = 'assignment' ORDER BY said.at DESC, said.n DESC LIMIT 1) END`
 
-/** To whom a row's subject is assigned, and since when; null where it is to nobody. Looked up where there is one alone. */
-export const ASSIGNED = `${lastAssigned('label')} AS assignee, ${lastAssigned('at')} AS assigned_at`
+/** To whom a row's subject is assigned, since when, and by whom; null where it is to nobody. Looked up where there is one alone. */
+export const ASSIGNED = `${lastAssigned('label')} AS assignee, ${lastAssigned('at')} AS assigned_at,
+  ${lastAssigned('by')} AS assigned_by`
 
 /** Whether the person of the value decided or spoke about the item's subject and protocol before. */
 export const IS_PARTY =

@@ -161,9 +161,10 @@ export interface QueueRow {
   readonly decider: string | null
   readonly holder: string | null
   readonly until: number | null
-  /** To whom its subject is assigned, and since when. */
+  /** To whom its subject is assigned, since when, and by whom. */
   readonly assignee: string | null
   readonly assigned_at: number | null
+  readonly assigned_by: string | null
   /** Who decided or spoke about the same before, of an item that is about what people decided, as JSON. */
   readonly parties: string
 }
@@ -339,6 +340,7 @@ export function reviewPost(
         lang: first.lang,
         pictures: first.pictures,
         assignee: rows[0]?.row.assignee ?? null,
+        assignedBy: rows[0]?.row.assigned_by ?? null,
         items,
       }
 }

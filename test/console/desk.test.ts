@@ -120,6 +120,14 @@ it('where the settings name each person nobody else is assigned, and the answer 
   expect(console.told).toEqual([])
   const answered = await anna.to('/review/assign', { id, to: 'ben' })
   expect(await anna.page(answered)).toMatch(/Assigned\. <bdi[^>]*>It is assigned to ben now\./)
+  // Who gave it takes it back; nobody else does.
+  const otto = await enter('otto')
+  const give = 'Take the assignment back'
+  expect(await otto.page('/review?show=any')).not.toContain(give)
+  expect(await otto.to('/review/assign', { id })).toBe('/review?said=notAssigned')
+  expect(await anna.page('/review?show=any')).toContain(give)
+  expect(await anna.page(await anna.to('/review/assign', { id }))).toContain('It is assigned to nobody now.')
+  expect(await anna.page('/review?show=any')).not.toContain(give)
   // Words of an address are not believed.
   expect(await anna.page('/review?said=assigned&post=somebody')).not.toContain('somebody now')
 })

@@ -1151,6 +1151,7 @@ export function recordContract(
           const { posts, waiting } = await queue.posts({ for: person, ...more }, 9, now, null)
           expect((await queue.list({ for: person, ...more }, 9, now)).waiting).toBe(posts.length)
           expect(waiting).toBe(posts.length)
+          for (const { assignee, assignedBy } of posts) if (assignee !== null) expect(assignedBy).toBe('lea')
           return posts.map((post) => `${post.subject.postId} ${post.assignee}`).toSorted()
         }
         expect(await of('ann')).toEqual(['p ann', 'q null'])

@@ -117,6 +117,8 @@ export interface ReviewPost {
   readonly pictures: number
   /** Who is to review it; null: nobody in particular. */
   readonly assignee: string | null
+  /** Who gave it to its assignee. */
+  readonly assignedBy: string | null
   readonly items: readonly PostItem[]
 }
 
