@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
 import { loadSettings } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
 import { demo } from '../../src/kit/demo/demo.ts'
@@ -14,11 +15,7 @@ export async function shownDemo(environment: Readonly<Record<string, string>> = 
     if (address !== undefined) link.resolve(address)
     const file = /\. (\S+demo\.env);/.exec(text)?.[1]
     if (file === undefined) return
-    const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
-    const own = Object.fromEntries(
-      lines.map((one) => [one.slice(0, one.indexOf('=')), one.slice(one.indexOf('=') + 1)]),
-    )
-    stays.resolve(loadSettings({ ...environment, ...own }))
+    stays.resolve(loadSettings({ ...environment, ...parseEnv(readFileSync(file, 'utf8')) }))
   }
   const ended = demo(
     { ...process.env, ...environment },

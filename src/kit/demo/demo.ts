@@ -27,6 +27,7 @@ import { startStackForCommand } from '../stack-for-command.ts'
 import { DEMO, EVENT, type EventSubject, fillShelves, subjectsOf } from './event.ts'
 import { readRecordedAnswers, recordedModel } from './recorded-answers.ts'
 import { repeatsIn } from './repeats.ts'
+import { shellLines } from './shell-lines.ts'
 
 /** Answers to the event's questions, by their places. */
 export const RECORDED = join(DEMO, 'answers.jsonl')
@@ -64,6 +65,7 @@ export async function demo(
     say: (line) => terminal.say(`  ${line}`),
     understudy: { latencyMs: LATENCY_MS },
   })
+  io.signal.addEventListener('abort', () => terminal.say('\nStopping …'), { once: true })
   const run = randomBytes(3).toString('hex')
   const folder = await mkdtemp(join(tmpdir(), 'gavel-demo-'))
   const own = {
@@ -124,6 +126,7 @@ export async function demo(
   } finally {
     await stack.close()
     await rm(folder, { recursive: true, force: true })
+    if (io.signal.aborted) terminal.say("Stopped; the demo's servers and files are removed.")
   }
 }
 
@@ -135,8 +138,7 @@ const NOW_YOURS = [
 /** Prints how other commands reach the demo's service. */
 async function sayHowToMeet(own: Readonly<Record<string, string>>, folder: string, terminal: Terminal): Promise<void> {
   const file = join(folder, 'demo.env')
-  const lines = Object.entries(own).map(([name, value]) => `${name}=${value}\n`)
-  await writeFile(file, lines.join(''), { mode: 0o600 })
+  await writeFile(file, shellLines(own), { mode: 0o600 })
   terminal.say(
     `\nService and console stay up until Ctrl-C. In another terminal:\n  set -a; . ${file}; set +a\n  npx gavel top\n  npx gavel show calvera-p4\n  npx gavel produce posts.jsonl && npx gavel verdicts --last 5`,
   )
