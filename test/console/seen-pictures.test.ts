@@ -105,15 +105,15 @@ it('who decides sees the picture, under a cover that a key opens, and whether it
     expect(await page.getByText('zanzibar').isVisible()).toBe(false)
     expect(await barriersOn(page)).toEqual([])
     await page.keyboard.press('o')
-    expect(await page.getByText('zanzibar').isVisible()).toBe(true)
+    await page.getByText('zanzibar').waitFor()
     await page.keyboard.press('o')
     await drawsAt(page, 400)
-    expect(await page.getByText('zanzibar').isVisible()).toBe(false)
+    await page.getByText('zanzibar').waitFor({ state: 'hidden' })
     expect(await barriersOn(page)).toEqual([])
     // Both are counted for who uncovered them: the words, and the picture.
-    expect(await console.record.pictures.exposures({ since: 0 })).toEqual([
-      { person: 'anna', label: 'undecided', uncovered: 2, minutes: 1 },
-    ])
+    await expect
+      .poll(() => console.record.pictures.exposures({ since: 0 }))
+      .toEqual([{ person: 'anna', label: 'undecided', uncovered: 2, minutes: 1 }])
     await page.keyboard.press('1')
     await page.keyboard.press('w')
     await page.keyboard.type('I saw it.')

@@ -182,7 +182,7 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
     })
 
     it('renew at the full window, and book a late settlement on the window of its reservation', async () => {
-      const per = 1_500
+      const per = 3_000
       const { budgets, now, pass } = await given({ total: { tokens: 100, usd: null, per } })
       await pass(per - ((await now()) % per))
       const [early, late] = [purchase({ tokens: 40 }), purchase({ tokens: 60 })]
