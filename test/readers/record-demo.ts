@@ -37,7 +37,7 @@ const terminal = {
   say: (line: string) => process.stderr.write(`${line}\n`),
   out() {},
   progress() {},
-} as unknown as Terminal
+} as unknown as Terminal // a run of the demo says, and asks nothing of a terminal
 const signal = new AbortController().signal
 const readers = modelsOfEndpoints(given)
 

@@ -15,7 +15,7 @@ function cell(row: string, count: number, said: (at: number) => Said, golds = ['
   })
   const labels = { confusion: { labels: ['a', 'b', 'unverified'] } }
   // What the choice reads of a cell of the tables, which holds each answer.
-  return { row, data: 'd', labels, perItem: { costUsd: 0.001 }, outcomes } as unknown as EvaluationCell
+  return { row, data: 'd', labels, perItem: { costUsd: 0.001 }, outcomes } as unknown as EvaluationCell // a choice reads these fields alone
 }
 
 const WAYS = ['cheap', 'dear']
