@@ -41,7 +41,7 @@ export function redisStores(
   const { keepAfterFinalMs, keepTombstoneMs, keepJournalMs, keepAnswersMs, keepLinksMs } = times
   const keeping = { keepJournalMs, keepAfterFinalMs, keepTombstoneMs, keepAnswersMs }
   return {
-    threads: redisThreads(failFast, keys, times, token),
+    threads: redisThreads(failFast, keys, { ...times, clock }, token),
     decisions: redisDecisions({ client: failFast, keys, settings: times, token: token ?? NO_FENCING }),
     marks: redisMarks(failFast, keys, token),
     cases: redisCases(working, keys, clock, token, times),

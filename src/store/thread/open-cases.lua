@@ -4,7 +4,6 @@
 --@include awaiting
 --@include fencing
 --@include kept-bytes
---@include time
 --@key thread
 --@key due
 --@key open
@@ -106,8 +105,7 @@ if final == '1' then
   redis.call('HSET', thread, 'final', 1)
   if not (is_due(due, member) or is_awaiting(thread)) then
     for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PEXPIRE', key, keep) end
-    -- Where no case opens the caller gives no time.
-    end_kept(account_of(thread, member), member, #cases > 0 and now or redis_now(), keep)
+    end_kept(account_of(thread, member), member, now, keep)
   end
 end
 return opened

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis'
+import type { Clock } from '../../contracts/ports/clock.ts'
 import type { FencingToken } from '../redis/incarnation.ts'
 import type { Keys } from '../redis/keys.ts'
 
@@ -11,6 +12,8 @@ export interface ThreadContext {
     readonly keepTombstoneMs: number
     readonly keepAfterFinalMs: number
     readonly keepAskedMs?: number
+    /** Wall time, for when a thread is finished without a case; the machine's own by default. */
+    readonly clock?: Clock
   }
   readonly token: () => FencingToken
 }

@@ -69,6 +69,7 @@ type Opening = Pick<
 
 /** Finds due threads, and opens cases on them. */
 export function threadOpening({ client, keys, settings, token }: ThreadContext): Opening {
+  const { clock = Date.now } = settings
   async function wakeAll(protocol: string, now: number): Promise<number> {
     const given = { dormant: keys.dormant(protocol), due: keys.due, threadPrefix: keys.thread('') }
     for (let total = 0; ; ) {
@@ -117,7 +118,7 @@ export function threadOpening({ client, keys, settings, token }: ThreadContext):
         deletions: state.deletions,
         nextDue,
         final,
-        now: cases[0]?.record.openedAt ?? 0,
+        now: cases[0]?.record.openedAt ?? clock(),
         keep: settings.keepAfterFinalMs,
         waiting,
         dormant,

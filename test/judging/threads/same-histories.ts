@@ -59,7 +59,7 @@ async function runBoth(client: Redis, rules: HistoryRules, steps: readonly Step[
   const table = threadTable()
   const memory = memoryStores(now, table)
   const redis = {
-    threads: redisThreads(client, keys, keep),
+    threads: redisThreads(client, keys, { ...keep, clock: now }),
     cases: redisCases(client, keys, now),
     outbox: redisOutbox(client, client, keys, { ...keep, clock: now }),
     decisions: redisDecisions({ client, keys, settings: keep, token: NO_FENCING }),
