@@ -121,6 +121,8 @@ describe.skipIf(!isThere)('the version before the classes of service, beside thi
     const last = ask(doorOf(other), second, 8)
     await one.kill('SIGKILL')
     asked.push(...(await last))
+    // What a newer script has begun, only a process that has this script ends.
+    if (first === 'this') await start(environment, 'this')
 
     await eventually(
       async () => (await verdictsOf(environment)).length >= posts.length,
