@@ -173,6 +173,13 @@ describe('what people decide', () => {
       'invalid',
       /opinion has a label/,
     ],
+    [
+      'has a golden item’s key, and is no opinion',
+      { ...SAID, golden: 'key' },
+      {},
+      'invalid',
+      /golden: needs "opinion"/,
+    ],
     ['is against half a revision', { ...SAID, against: 1.5 }, {}, 'invalid', /against/],
     ['is by nobody', { ...SAID, by: '' }, {}, 'invalid', /by/],
     ['has no reason', { ...SAID, why: '  ' }, {}, 'invalid', /why/],

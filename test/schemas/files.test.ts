@@ -269,9 +269,9 @@ describe('a message that others write', () => {
       expect(decisionMessage.safeParse({ ...said, [field]: null }).success, field).toBe(true)
       expect(valid({ ...said, [field]: null }), field).toBe(true)
     }
-    expect(valid({ ...said, unseen: true, kind: 'post', golden: 'key', clauses: [{ id: 'H1', quote: 'w' }] })).toBe(
-      true,
-    )
+    const golden = { ...said, unseen: true, kind: 'post', golden: 'key', clauses: [{ id: 'H1', quote: 'w' }] }
+    expect(valid({ ...golden, opinion: true })).toBe(true)
+    for (const opinion of [undefined, null, false]) expect(valid({ ...golden, opinion }), String(opinion)).toBe(false)
     for (const odd of [{ unseen: false }, { kind: 'comment' }, { golden: 'lead' }, { clauses: [] }, { clauses: [{}] }])
       expect(valid({ ...said, ...odd }), JSON.stringify(odd)).toBe(false)
     const withdrawal = { ...said, label: null, withdraw: true }

@@ -120,6 +120,10 @@ export const decisionMessage = z
       .refine(({ opinion, withdraw }) => opinion !== true || withdraw === undefined, {
         path: ['opinion'],
         error: 'a second opinion has a label',
+      })
+      .refine(({ opinion, golden }) => golden === undefined || opinion === true, {
+        path: ['golden'],
+        error: 'needs "opinion": true, since it would replace the verdict otherwise',
       }),
   )
   .transform((decision) => ({ ...decision, createdAt: decision.at }))

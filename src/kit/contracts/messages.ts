@@ -139,9 +139,15 @@ function decision(title: string, gives: 'label' | 'withdraw'): JsonSchema {
       ...(gives === 'withdraw' && {
         opinion: { enum: [false, null], description: 'A second opinion has a label.' },
         clauses: { type: 'null' },
+        golden: { type: 'null' },
       }),
     },
     required: [...required, given],
+    ...(gives === 'label' && {
+      if: { properties: { golden: { type: 'string' } }, required: ['golden'] },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+      then: { properties: { opinion: { const: true } }, required: ['opinion'] },
+    }),
   }
 }
 

@@ -54,6 +54,8 @@ describe('a decision', () => {
     ['a comment whose post is none', { subjectKind: 'comment', postId: '' }],
     ['a kind, and another one', { kind: 'post', subjectKind: 'reply' }],
     ['a kind, and a comment', { kind: 'post', subjectKind: 'comment', postId: 'p1' }],
+    ['an answer to a golden item, and no opinion', { golden: 'answer' }],
+    ['the same with an opinion that is false', { golden: 'key', opinion: false }],
     ['a tenant that is none', { tenant: 'a/b' }],
     ['a time that is none', { at: 'yesterday' }],
   ])('is refused with %s', (_, change) => {
