@@ -47,6 +47,7 @@ export const console = z
       .strictObject({ idle: wait, longest: wait })
       .refine(({ idle, longest }) => idle <= longest, { path: ['idle'], error: 'is more than longest' }),
     streams: count.max(10_000),
+    whatIfPath: z.string().min(1),
     auditKeep: duration.refine((ms) => ms >= 3_600_000, 'at least 1h'),
   })
   .refine(({ signIn, oidc }) => signIn !== 'oidc' || (oidc.issuer !== '' && oidc.clientId !== ''), {

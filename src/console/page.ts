@@ -4,6 +4,7 @@ import { AUDIT_TEXTS } from './audit-texts.ts'
 import { QUALITY_TEXTS } from './quality-texts.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
+import { TRIALS_TEXTS } from './trials-texts.ts'
 import { html, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
 
 /** What a page is made of. */
@@ -51,6 +52,7 @@ const PLACES = [
   ['/live', TEXTS.live.title],
   ['/review', TEXTS.review.title],
   ['/quality', QUALITY_TEXTS.title],
+  ['/trials', TRIALS_TEXTS.title],
   ['/audit', AUDIT_TEXTS.title],
   ['/search', TEXTS.search.title],
   ['/health', TEXTS.health.title],

@@ -3,6 +3,7 @@ import { jsonOf } from '../contracts/facts/json-of.ts'
 import { readVerdictId } from '../contracts/facts/verdict-id.ts'
 import type { AuditLog, AuditQuery } from '../contracts/ports/audit.ts'
 import type { TopicHistory } from '../contracts/ports/topic.ts'
+import { newestRanges } from './bounded-reader.ts'
 import { partitionForKey } from './own-partition.ts'
 
 /** Most entries that are read for one question, over all partitions: the newest of each. */
@@ -18,10 +19,7 @@ export function auditLog(topic: string, historyUntil: (signal: AbortSignal) => P
       const all = [...(await history.rangesOf(topic, query.since))]
       const own = query.by === undefined ? null : partitionForKey(query.by, all.length)
       const wanted = own === null ? all : all.filter(([partition]) => partition === own)
-      const each = BigInt(Math.ceil(MOST_READ / Math.max(1, wanted.length)))
-      const ranges = new Map(
-        wanted.map(([partition, { from, to }]) => [partition, { from: to - from > each ? to - each : from, to }]),
-      )
+      const { ranges, isCut } = newestRanges(new Map(wanted), MOST_READ)
       const found: AuditEntry[] = []
       await history.read(topic, ranges, (messages) => {
         for (const { value } of messages) {
@@ -33,9 +31,7 @@ export function auditLog(topic: string, historyUntil: (signal: AbortSignal) => P
         if (found.length > 4 * query.most) found.splice(0, found.length, ...newest(found, query.most + 1))
       })
       const entries = newest(found, query.most)
-      const isCut =
-        found.length > query.most || wanted.some(([partition, { from }]) => from !== ranges.get(partition)?.from)
-      return { entries, isCut }
+      return { entries, isCut: isCut || found.length > query.most }
     },
   }
 }

@@ -96,6 +96,15 @@ export async function readTopic(
   }
 }
 
+/** Of these ranges the newest messages: at most `most` over all partitions, each with as many. */
+export function newestRanges(all: Ranges, most: number): { readonly ranges: Ranges; readonly isCut: boolean } {
+  const each = BigInt(Math.ceil(most / Math.max(1, all.size)))
+  const ranges = new Map(
+    [...all].map(([partition, { from, to }]) => [partition, { from: to - from > each ? to - each : from, to }]),
+  )
+  return { ranges, isCut: [...all].some(([partition, { from }]) => from !== ranges.get(partition)?.from) }
+}
+
 /** The same as a port, with messages instead of records. */
 export function topicHistory(kafka: Kafka, waiting: ReadingControl): TopicHistory {
   return {

@@ -20,8 +20,10 @@ import { Sessions } from '../../src/console/sessions.ts'
 import type { Way } from '../../src/console/sign-in.ts'
 import { StatusHistory } from '../../src/console/status-history.ts'
 import { RecordStream } from '../../src/console/stream.ts'
+import { trialsPage } from '../../src/console/trials.ts'
 import { markingUnseen } from '../../src/console/unseen-decisions.ts'
 import { verdictPages } from '../../src/console/verdict.ts'
+import { whatIfPage } from '../../src/console/what-if.ts'
 import type { AuditEntry } from '../../src/contracts/facts/audit.ts'
 import { PermanentError } from '../../src/contracts/facts/errors.ts'
 import type { NamedGrant } from '../../src/contracts/facts/person-roles.ts'
@@ -35,6 +37,7 @@ import type { LoadImage } from '../../src/contracts/ports/images.ts'
 import type { ReviewPictures } from '../../src/contracts/ports/pictures.ts'
 import type { RecordStore } from '../../src/contracts/ports/record.ts'
 import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
+import type { TrialDesk } from '../../src/contracts/ports/trials.ts'
 import { redrawing } from '../../src/models/images/redraw.ts'
 import type { Asker } from '../../src/platform/who-asks.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
@@ -127,6 +130,7 @@ export async function aConsole({
   shares = { audit: 0, secondOpinion: 0, golden: 0 },
   labelAfter = 0,
   auditLog = null,
+  trials = null,
   casework = null,
   record: given,
   loadImage = async () => {
@@ -153,6 +157,7 @@ export async function aConsole({
   labelAfter?: number
   casework?: CaseworkDesk | null
   auditLog?: AuditLog | null
+  trials?: TrialDesk | null
   record?: RecordStore & { readonly review: ReviewQueue; readonly pictures: ReviewPictures }
   loadImage?: LoadImage
 } = {}) {
@@ -205,6 +210,12 @@ export async function aConsole({
     ...coverPages({ people, clock: () => now }),
     searchPage({ record: shown, blinds, ...lists }),
     ...(auditLog === null ? [] : [auditPage({ log: auditLog, clock: () => now, report: () => {} })]),
+    ...(trials === null
+      ? []
+      : [
+          trialsPage({ desk: trials, clock: () => now, report: () => {} }),
+          whatIfPage({ desk: trials, record: shown, blinds, disturbing, kinds }),
+        ]),
     qualityPage({ queue: auditedQueue(record.review), exposed: people, clock: () => now }),
     healthPage({
       forPeople: async () => waiting,

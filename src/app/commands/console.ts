@@ -25,7 +25,7 @@ export const command: Command<ConsoleOptions, void> = {
   ],
   json: false,
   help: 'It reads the record of this machine (record.path), which the role record writes, and prints a link that signs in once. See docs/console.md.\n\nExample:\n  $ gavel console --as anna',
-  async run({ options: { as, replica, ...options }, settings: read, environment, terminal, stopped }) {
+  async run({ options: { as, replica, ...options }, settings: read, reread, environment, terminal, stopped }) {
     const settings = read()
     const log = logListener(settings.log.level, Date.now)
     const report: Report = (name, event) => log(name, event)
@@ -39,6 +39,7 @@ export const command: Command<ConsoleOptions, void> = {
       places: { replicas, prometheus },
       terminal,
       report,
+      ...(reread === undefined ? {} : { reread }),
     })
     if (isByLink) printLink()
     else terminal.out(`The console is at ${settings.console.publicUrl || `http://${settings.console.host}:${port}`}`)

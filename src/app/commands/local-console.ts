@@ -23,6 +23,8 @@ import { refusalsPart } from '../composition/gate.ts'
 import { commandRedis } from '../composition/redis.ts'
 import { statusPart } from '../composition/status.ts'
 import { readingClient } from './reading-client.ts'
+import { rampsIn } from './variant/set-ramp.ts'
+import { trialDesk } from './variant/trial-desk.ts'
 
 /** How long a decision's sender waits for what comes of it, in ms. */
 const WAIT_MS = 15_000
@@ -42,11 +44,13 @@ export function localConsole(
     isUnderstudy?: boolean
     /** The settings as they are now, where limits and budgets can change. */
     now?: () => Settings
+    /** The settings file as it is now, which says what variants judge; by default the same. */
+    reread?: () => Settings
     /** Told of what a broker refuses the console until a setting is changed, where that is exported. */
     gate?: PublicationGate
   },
 ) {
-  const { link, places, terminal, report, isUnderstudy = false, now, gate } = of
+  const { link, places, terminal, report, isUnderstudy = false, now, gate, reread = now ?? (() => settings) } = of
   return closable(async (keep) => {
     const record = keep(await recordReaderOf(settings))
     const queue = keep(await reviewQueueOf(settings))
@@ -61,6 +65,9 @@ export function localConsole(
     const decide = writer === null ? null : decidingOf(settings, writer, redis)
     const audit = writer === null ? null : auditProducer({ writer, topic: topicsOf(settings).audit })
     const casework = writer === null ? null : caseworkProducer({ writer, topic: topicsOf(settings).casework })
+    const historyUntil = isAlone
+      ? null
+      : async (signal: AbortSignal) => topicHistory(await readingClient(settings, terminal), { signal })
     return keep(
       await consolePart(settings, {
         record,
@@ -70,11 +77,8 @@ export function localConsole(
         readStatus,
         decide,
         audit,
-        auditLog: isAlone
-          ? null
-          : auditLog(topicsOf(settings).audit, async (signal) =>
-              topicHistory(await readingClient(settings, terminal), { signal }),
-            ),
+        auditLog: historyUntil === null ? null : auditLog(topicsOf(settings).audit, historyUntil),
+        trials: trialDesk(settings, { reader: record, ramps: () => rampsIn(reread()), historyUntil }),
         casework,
         link,
         isUnderstudy,

@@ -23,8 +23,10 @@ import { Sessions } from '../../console/sessions.ts'
 import { type Way, whyLoopbackOnly } from '../../console/sign-in.ts'
 import { StatusHistory } from '../../console/status-history.ts'
 import { RecordStream } from '../../console/stream.ts'
+import { trialsPage } from '../../console/trials.ts'
 import { markingUnseen } from '../../console/unseen-decisions.ts'
 import { verdictPages } from '../../console/verdict.ts'
+import { whatIfPage } from '../../console/what-if.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Audit, AuditLog } from '../../contracts/ports/audit.ts'
 import type { CaseworkDesk } from '../../contracts/ports/casework.ts'
@@ -36,6 +38,7 @@ import type { RecordReader } from '../../contracts/ports/record.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
+import type { TrialDesk } from '../../contracts/ports/trials.ts'
 import { serveDoor } from '../../door/server/door-server.ts'
 import { imageLoader } from '../../models/images/images.ts'
 import { redrawing } from '../../models/images/redraw.ts'
@@ -81,6 +84,8 @@ export function consolePart(
     audit: Audit | null
     /** What that has kept; null: it can't be read here. */
     auditLog?: AuditLog | null
+    /** What is tried beside the live settings; null: it is not known here. */
+    trials?: TrialDesk | null
     /** Tells to whom posts are assigned; null: nobody is assigned here. */
     casework: CaseworkDesk | null
     /** Where people sign in by a link: the person that it signs in, and what prints its address. */
@@ -136,6 +141,12 @@ export function consolePart(
         searchPage({ record, blinds, ...lists }),
         ...(parts.auditLog == null ? [] : [auditPage({ log: parts.auditLog, clock, report })]),
         qualityPage({ queue, exposed: people, clock }),
+        ...(parts.trials == null
+          ? []
+          : [
+              trialsPage({ desk: parts.trials, clock, report }),
+              whatIfPage({ desk: parts.trials, record, blinds, disturbing, kinds }),
+            ]),
         healthPage({
           readStatus,
           figures: (now) => history.figures(now),

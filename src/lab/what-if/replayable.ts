@@ -1,20 +1,9 @@
 import { type Transcript, type Turn, transcript } from '../../contracts/facts/verdict.ts'
 import { otherRevision } from '../../contracts/facts/verdict-id.ts'
+import type { LeftOutReason } from '../../contracts/facts/what-if-report.ts'
 import type { RecordReader } from '../../contracts/ports/record.ts'
 import type { ScriptStart } from '../../judging/engine/replay.ts'
-import type { RecordedCase } from './recorded-cases.ts'
-
-/** Why a case can't be replayed, and in words. */
-export const LEFT_OUT = {
-  erased: 'the post, or a comment in it, was deleted',
-  gone: 'there is no transcript: it made room for newer ones, or has not come yet',
-  cut: 'the transcript was too long for the broker, and was shortened',
-  older: 'it was judged by a version that did not note what a replay needs',
-  key: 'texts were fenced with another key (GAVEL_FENCES_KEY)',
-  unreadable: 'the protocol can no longer read what was recorded',
-  failed: 'a changed question had no answer',
-} as const
-export type LeftOutReason = keyof typeof LEFT_OUT
+import type { RecordedCase } from '../../record/recorded-cases.ts'
 
 /** A recorded answer: a turn, and which of its questions. */
 export interface KnownAnswer {

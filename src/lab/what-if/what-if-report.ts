@@ -1,79 +1,13 @@
-import type { Ruling } from '../../contracts/facts/verdict.ts'
+import type { WhatIfFlip, WhatIfReport, WhatIfShare, WhatIfSide } from '../../contracts/facts/what-if-report.ts'
 import { weightedShare } from '../../record/drawn-rates.ts'
-import type { RecordedCase } from './recorded-cases.ts'
+import type { RecordedCase } from '../../record/recorded-cases.ts'
 import type { CaseReplay } from './replay-case.ts'
-import type { LeftOutReason } from './replayable.ts'
 
 /** A case that was replayed, and the chance with which it was drawn. */
 export interface ReplayedCase {
   readonly of: RecordedCase
   readonly chance: number
   readonly replay: CaseReplay
-}
-
-/** A share of verdicts with its 95 % interval; weighted by the chances of a sample. */
-export interface WhatIfShare {
-  readonly share: number | null
-  readonly interval: { readonly low: number; readonly high: number }
-  /** Cases that it rests on, those of them that count for it, and how many equal draws would say as much. */
-  readonly cases: number
-  readonly hits: number
-  readonly effective: number
-}
-
-/** What a verdict says, before or after. */
-export type WhatIfSide = Pick<Ruling, 'label' | 'decidedBy' | 'rationale' | 'clauses'>
-
-/** A verdict that would be another. */
-export interface WhatIfFlip {
-  readonly verdictId: string
-  readonly subjectId: string
-  readonly tenant: string
-  readonly lang: string | null
-  readonly words: string | null
-  readonly chance: number
-  readonly person: string | null
-  readonly before: WhatIfSide
-  readonly after: WhatIfSide
-}
-
-export interface WhatIfReport {
-  readonly schema: 1
-  readonly protocol: string
-  /** What is tried, in words. */
-  readonly tried: readonly string[]
-  readonly since: string
-  readonly until: string
-  readonly cases: {
-    readonly found: number
-    readonly leftOut: Readonly<Partial<Record<LeftOutReason, number>>>
-    readonly replayed: number
-    /** Of these: without a new question, so that nothing had to be asked. */
-    readonly unchanged: number
-    /** Cases with new questions that were not drawn. */
-    readonly notDrawn: number
-  }
-  readonly usd: {
-    /** Of all cases, and of those that were drawn, as it was foretold; what their new questions cost by the bill, in this run and in earlier ones. */
-    readonly all: number
-    readonly drawn: number
-    readonly bill: number
-    /** Of a thousand verdicts, as they were and as they would be. */
-    readonly perThousand: { readonly before: number | null; readonly after: number | null }
-  }
-  readonly flips: {
-    readonly all: WhatIfShare
-    readonly directions: readonly (WhatIfShare & { readonly from: string | null; readonly to: string | null })[]
-    readonly labels: readonly (WhatIfShare & { readonly value: string | null })[]
-    readonly languages: readonly (WhatIfShare & { readonly value: string | null })[]
-    readonly tenants: readonly (WhatIfShare & { readonly value: string | null })[]
-    /** Of all cases, those that flip and cite this clause, before or after. */
-    readonly clauses: readonly (WhatIfShare & { readonly value: string | null })[]
-  }
-  /** Of the cases that people decided: how many verdicts have their label. */
-  readonly people: { readonly before: WhatIfShare; readonly after: WhatIfShare }
-  /** Up to 500 flips, those first on which people had decided, then the newest. */
-  readonly posts: readonly WhatIfFlip[]
 }
 
 const MOST_POSTS = 500
@@ -184,7 +118,7 @@ function flipOf({ of, chance, replay }: ReplayedCase): WhatIfFlip {
     words,
     chance,
     person,
-    before: side(verdict as WhatIfSide), // A machine's verdict: who decided it is one of those who rule.
+    before: side(verdict),
     after: side(replay.ruling),
   }
 }

@@ -4,7 +4,7 @@ import type { Terminal } from '../../../cli/terminal.ts'
 import { decisionMessage } from '../../../contracts/facts/decision-messages.ts'
 import { jsonOf } from '../../../contracts/facts/json-of.ts'
 import { type ShadowVerdict, shadowVerdict } from '../../../contracts/facts/shadow-verdict.ts'
-import type { TopicHistory } from '../../../contracts/ports/topic.ts'
+import type { Range, TopicHistory } from '../../../contracts/ports/topic.ts'
 import { topicHistory } from '../../../stream/bounded-reader.ts'
 import { readingClient } from '../reading-client.ts'
 
@@ -14,12 +14,22 @@ export async function shadowVerdictsOf(
   settings: Settings,
   { variant, since }: { readonly variant: string; readonly since: number | null },
 ): Promise<ShadowVerdict[]> {
-  const found = new Map<string, ShadowVerdict>()
   const topic = topicsOf(settings).shadowVerdicts
-  await history.read(topic, await history.rangesOf(topic, since), (messages) => {
+  return shadowVerdictsIn(history, topic, await history.rangesOf(topic, since), variant)
+}
+
+/** What stands in these ranges of the topic, each once, the last of it: by every variant, unless one is named. */
+export async function shadowVerdictsIn(
+  history: Pick<TopicHistory, 'read'>,
+  topic: string,
+  ranges: ReadonlyMap<number, Range>,
+  variant?: string,
+): Promise<ShadowVerdict[]> {
+  const found = new Map<string, ShadowVerdict>()
+  await history.read(topic, ranges, (messages) => {
     for (const message of messages) {
       const read = shadowVerdict.safeParse(jsonOf(message))
-      if (read.success && read.data.variant === variant) found.set(read.data.id, read.data)
+      if (read.success && (variant ?? read.data.variant) === read.data.variant) found.set(read.data.id, read.data)
     }
   })
   return [...found.values()]

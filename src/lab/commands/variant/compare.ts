@@ -5,12 +5,11 @@ import { time } from '../../../cli/options.ts'
 import { printable, type Terminal, table } from '../../../cli/terminal.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import {
-  brokenGates,
-  type ComparedShare,
-  inPercent,
+  gateStates,
+  shareInWords,
   type VariantComparison,
   variantComparison,
-} from '../../evaluation/variant-comparison.ts'
+} from '../../../contracts/facts/variant-comparison.ts'
 
 interface CompareOptions {
   readonly since?: number
@@ -36,8 +35,8 @@ export const command: Command<CompareOptions, VariantComparison> = {
   print(comparison, { options, json, terminal }) {
     if (json) terminal.out(JSON.stringify(comparison))
     else for (const line of linesOf(comparison)) terminal.out(line)
-    const broken = brokenGates(comparison, options)
-    if (broken.length > 0) throw new OperatorError(`${broken.join('; ')}.`)
+    const broken = gateStates(comparison, options).filter(({ isHeld }) => !isHeld)
+    if (broken.length > 0) throw new OperatorError(`${broken.map(({ says }) => says).join('; ')}.`)
   },
 }
 
@@ -53,6 +52,7 @@ function linesOf({ variant, subjects, flips, directions, people, ...of }: Varian
   const usd = (amount: number | null) => (amount === null ? '–' : `$${amount.toFixed(2)}`)
   const { undecided, degraded, usdPerThousand } = of
   const rows = [
+    ...of.labels.map(({ label, live, variant: other }) => [printable(label, 60), String(live), String(other)]),
     ['undecided', String(undecided.live), String(undecided.variant)],
     ['degraded', String(degraded.live), String(degraded.variant)],
     ['dollars a thousand', usd(usdPerThousand.live), usd(usdPerThousand.variant)],
@@ -65,9 +65,4 @@ function linesOf({ variant, subjects, flips, directions, people, ...of }: Varian
     table(['', 'live', printable(variant, 40)], rows),
     ...(cited.length === 0 ? [] : [`clauses: ${cited.join(', ')}`]),
   ]
-}
-
-function shareInWords({ count, of, interval }: ComparedShare): string {
-  if (interval === null) return '–'
-  return `${inPercent(count, of)} [${(100 * interval.low).toFixed(1)}, ${(100 * interval.high).toFixed(1)}]`
 }

@@ -11,6 +11,8 @@ import type { Command, Invocation } from '../../../cli/command.ts'
 import { counted, printable, type Terminal, table } from '../../../cli/terminal.ts'
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
+import type { WhatIfReport, WhatIfShare } from '../../../contracts/facts/what-if-report.ts'
+import { interval, leftOutSentences, named, percent, whatIfSentences } from '../../../contracts/facts/what-if-words.ts'
 import { makeFolder } from '../../../data-files/make-folder.ts'
 import { openRecording } from '../../../data-files/recordings.ts'
 import { chainOf } from '../../../models/fallback.ts'
@@ -19,8 +21,8 @@ import { PROTOCOLS } from '../../../protocols/registry.ts'
 import { recordReaderOf } from '../../../record/record-store.ts'
 import { libraryOf } from '../../../shelves/lancedb/library.ts'
 import { askingAnew, StoppedAsking } from '../../what-if/ask-anew.ts'
-import { interval, leftOutSentences, named, percent, whatIfPage, whatIfSentences } from '../../what-if/what-if-page.ts'
-import { type WhatIfReport, type WhatIfShare, whatIfReport } from '../../what-if/what-if-report.ts'
+import { whatIfPage } from '../../what-if/what-if-page.ts'
+import { whatIfReport } from '../../what-if/what-if-report.ts'
 import {
   CaseErased,
   drawnOf,
@@ -192,7 +194,11 @@ function checkPrices(settings: Settings, name: string, { budget }: WhatIfOptions
 }
 
 /** The folder of the answers and the report: of the same things to be tried always the same one, so that a run goes on where it stopped. */
-async function folderOf({ options, terminal }: Of, { settings, protocol }: WhatIfParts, name: string): Promise<string> {
+async function folderOf(
+  { options, terminal, settings: live }: Of,
+  { settings, protocol }: WhatIfParts,
+  name: string,
+): Promise<string> {
   if (options.out !== undefined) {
     await makeFolder(options.out)
     return options.out
@@ -200,7 +206,7 @@ async function folderOf({ options, terminal }: Of, { settings, protocol }: WhatI
   const { promptsHash, settingsHash } = protocol
   const source = JSON.stringify([promptsHash, settingsHash, settings.models.roles])
   const called = `${name}-${nameOfVariant(options)}`
-  return runFolder(settings, { source, called, protocol: name }, terminal.say, join('.gavel', 'what-if'))
+  return runFolder(settings, { source, called, protocol: name }, terminal.say, live().console.whatIfPath)
 }
 
 async function ask(

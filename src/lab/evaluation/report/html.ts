@@ -9,8 +9,8 @@ import { DEBATE_HEADING, DEBATE_NOTE, debateTable } from './debate-table.ts'
 import { disagreementSection } from './disagreements.ts'
 import type { Texts } from './items.ts'
 import type { ComparedData } from './markdown.ts'
-import { foreign, html, Markup } from './markup.ts'
-import { PAGE_STYLE } from './page-style.ts'
+import { foreign, html, type Markup } from './markup.ts'
+import { framedPage } from './page-frame.ts'
 import { qualityAgainstCost } from './quality-against-cost.ts'
 import { savingsTables } from './savings-table.ts'
 import {
@@ -26,8 +26,7 @@ import {
 } from './sections.ts'
 
 /**
- * An evaluation as one HTML page that needs nothing else: no script, no font, no picture from elsewhere, and its policy forbids
- * them. `compared` is what changed since another evaluation; `texts` stand beside disagreements where they are given.
+ * An evaluation as one HTML page. `compared` is what changed since another evaluation; `texts` stand beside disagreements where they are given.
  */
 export function htmlReport(
   evaluation: Evaluation,
@@ -38,19 +37,7 @@ export function htmlReport(
   const { title, summary, table } = evaluation
   const sets = [...Map.groupBy(table, ({ data }) => data)]
   const [lead = '', ...others] = summary
-  const page = html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title}</title>
-<style>${new Markup(PAGE_STYLE)}</style>
-</head>
-<body><main>
-<h1>${foreign(title, 300)}</h1>
-<p class="note">${aboutRun(evaluation)}</p>
+  const body = html`<p class="note">${aboutRun(evaluation)}</p>
 <p class="lead">${foreign(lead)}</p>
 ${others.length === 0 ? '' : html`<ul>${others.map((sentence) => html`<li>${foreign(sentence)}</li>`)}</ul>`}
 <h2>Quality against cost</h2>
@@ -63,11 +50,8 @@ ${savingsTables(evaluation).map(({ data, table }) => savingsSection(data, table)
 ${mainSection(evaluation, preset)}
 ${compared.map(comparisonSection)}
 ${sets.map(([data, cells]) => dataSection(data, cells, texts))}
-${countsSection(evaluation)}
-</main></body>
-</html>
-`
-  return page.source
+${countsSection(evaluation)}`
+  return framedPage(title, body)
 }
 
 function aboutRun({ protocol, preset, seed, data, table }: Evaluation): Markup {

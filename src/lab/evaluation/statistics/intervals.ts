@@ -1,4 +1,5 @@
 import jstat from 'jstat'
+import { scoreInterval } from '../../../contracts/facts/score-interval.ts'
 import type { Random } from './random.ts'
 
 const { normal, studentt } = jstat.jStat
@@ -28,13 +29,7 @@ export interface Estimate {
 /** Wilson's score interval (Wilson 1927) of a share, for items drawn one by one. Null without items. */
 export function wilson(hits: number, items: number): Interval | null {
   if (items === 0) return null
-  return { ...scoreInterval(hits / items, items, normal.inv(0.975, 0, 1)), method: 'Wilson' }
-}
-
-function scoreInterval(share: number, items: number, z: number): { low: number; high: number } {
-  const middle = (share + (z * z) / (2 * items)) / (1 + (z * z) / items)
-  const reach = (z * Math.sqrt((share * (1 - share)) / items + (z * z) / (4 * items * items))) / (1 + (z * z) / items)
-  return { low: Math.max(0, middle - reach), high: Math.min(1, middle + reach) }
+  return { ...scoreInterval(hits / items, items), method: 'Wilson' }
 }
 
 /**

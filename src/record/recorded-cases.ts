@@ -1,6 +1,6 @@
-import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import type { Verdict } from '../../contracts/facts/verdict.ts'
-import type { RecordedRow, RecordReader } from '../../contracts/ports/record.ts'
+import type { ThreadRef } from '../contracts/facts/thread.ts'
+import type { Verdict } from '../contracts/facts/verdict.ts'
+import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 
 /** A case of the record: the last verdict of a machine on its subject. */
 export interface RecordedCase {

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import type { ShadowVerdict } from '../../../src/contracts/facts/shadow-verdict.ts'
+import {
+  comparedSides,
+  gateStates,
+  type VariantGates,
+  variantComparison,
+} from '../../../src/contracts/facts/variant-comparison.ts'
 import { noUsage } from '../../../src/contracts/facts/verdict.ts'
-import { brokenGates, variantComparison } from '../../../src/lab/evaluation/variant-comparison.ts'
 
 const shadow = (subjectId: string, live: string | null, label: string | null, over: Partial<ShadowVerdict> = {}) =>
   ({
@@ -59,12 +64,31 @@ describe('a variant beside the live verdicts', () => {
   })
 
   it('holds to gates, or is told which it does not; without a case none is held to', () => {
-    expect(brokenGates(compared, { mostFlips: 0.7, people: true })).toEqual([])
-    expect(brokenGates(compared, { mostFlips: 0.6 })).toEqual(['66.7 % of verdicts flip; at most 60.0 % may'])
+    const broken = (one: typeof compared, gates: VariantGates) =>
+      gateStates(one, gates)
+        .filter(({ isHeld }) => !isHeld)
+        .map(({ says }) => says)
+    expect(broken(compared, { mostFlips: 0.7, people: true })).toEqual([])
+    expect(broken(compared, { mostFlips: 0.6 })).toEqual(['66.7 % of verdicts flip; at most 60.0 % may'])
     const worse = { ...compared, people: { ...compared.people, variant: { count: 1, of: 3, interval: null } } }
-    expect(brokenGates(worse, { people: true })).toHaveLength(1)
+    expect(broken(worse, { people: true })).toEqual([
+      'people agree with 1 of 3 of its labels, and with 2 of 3 of the live ones',
+    ])
     const empty = variantComparison('new', [], () => null)
-    expect(brokenGates(empty, { mostFlips: 1, people: true })).toHaveLength(2)
+    expect(broken(empty, { mostFlips: 1, people: true })).toHaveLength(2)
     expect(empty.usdPerThousand).toEqual({ live: null, variant: null })
+  })
+
+  it('has each side’s labels, and as a ramp sides of other sizes, which agree with people by their shares', () => {
+    expect(compared.labels).toEqual([
+      { label: 'hate', live: 3, variant: 3 },
+      { label: 'non-hate', live: 1, variant: 1 },
+    ])
+    const said = (label: string, person: string | null) => ({ label, person, isDegraded: false, costUsd: 0 })
+    const live = [said('hate', 'hate'), said('hate', 'non-hate'), said('hate', 'hate'), said('hate', null)]
+    const held = (variant: typeof live) => gateStates(comparedSides(live, variant), { mostFlips: 0, people: true })
+    expect(held([said('hate', 'hate')])).toMatchObject([{ gate: 'people', isHeld: true }])
+    expect(held([said('hate', 'hate'), said('hate', 'non-hate')])).toMatchObject([{ isHeld: false }])
+    expect(held([said('hate', null)])).toMatchObject([{ isHeld: false }])
   })
 })
