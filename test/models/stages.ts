@@ -243,6 +243,12 @@ export const OTHERWISE: readonly Stage[] = [
     places: ['comment', 'parent'],
   },
   {
+    name: 'hate, the judge alone',
+    script: made('hate', { debateWhen: 'never' }),
+    replies: hateReplies,
+    places: ['text', 'alt'],
+  },
+  {
     name: 'hate, the text alone',
     script: made('hate', { decide: 'zero-shot' }),
     replies: (words) => () => ({ reason: words.reason, label: 'hate' }),

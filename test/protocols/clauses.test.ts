@@ -143,7 +143,7 @@ describe('hate by the shipped policy', () => {
     expect(calls(asked)).toHaveLength(3)
     expect(conclusion.ruling).toMatchObject({
       label: 'hate',
-      policy: { name: 'Hate speech, in plain words', version: '1' },
+      policy: { name: 'Hate speech, in plain words', version: '2' },
       clauses: [{ id: 'H1', quote: 'vermin' }, { id: 'H2' }],
       degraded: [],
     })
@@ -151,7 +151,7 @@ describe('hate by the shipped policy', () => {
 
   test('non-hate cites nothing, and names its policy', () => {
     const { conclusion } = run('hate', () => ({ reason: 'R', label: 'Not hateful', clauses: [vermin] }))
-    expect(conclusion.ruling).toMatchObject({ label: 'non-hate', policy: { version: '1' } })
+    expect(conclusion.ruling).toMatchObject({ label: 'non-hate', policy: { version: '2' } })
     expect(conclusion.ruling.clauses).toBeUndefined()
   })
 
@@ -222,7 +222,7 @@ describe('hate by the shipped policy', () => {
     const { asked, conclusion } = run('hate', () => ({ reason: 'R', label: 'Hateful' }), { cites: false })
     expect(asked).toHaveLength(3)
     expect(wordsOf(asked[0]?.ask.messages ?? [])).toMatch(/H1 Demeaning[\s\S]*\(end of the policy\)\n+You label/)
-    expect(conclusion.ruling.policy?.version).toBe('1')
+    expect(conclusion.ruling.policy?.version).toBe('2')
   })
 
   test.each([
@@ -321,6 +321,6 @@ describe('policies by tenant', () => {
         hateful({ id: tenant === 'acme' ? 'X1' : 'H1', quote: '' }),
       ).conclusion.ruling
     expect(policyOf('acme')).toMatchObject({ policy: { name: 'Acme' }, clauses: [{ id: 'X1' }] })
-    expect(policyOf('beta')).toMatchObject({ policy: { version: '1' }, clauses: [{ id: 'H1' }] })
+    expect(policyOf('beta')).toMatchObject({ policy: { version: '2' }, clauses: [{ id: 'H1' }] })
   })
 })

@@ -101,6 +101,57 @@ describe('perspectives that agree', () => {
   })
 })
 
+describe('debateWhen: never', () => {
+  const never = (judge: unknown, settings: Partial<HateSettings> = {}, subject = post()) =>
+    judged([], {}, { settings: { debateWhen: 'never', controlShare: 1, ...settings }, judge, subject })
+
+  test('asks the judge alone, by the policy, and is as sure as it says', () => {
+    const { asked, conclusion } = never({ reason: 'It calls people vermin.', label: 'hate', probability: 0.8 })
+    expect(asked.map(({ ask }) => [ask.stage, ask.role])).toEqual([['judge', 'judge']])
+    const words = lastWords(asked)
+    expect(words).toContain('H1 Demeaning')
+    expect(words).toContain('They are all vermin.')
+    expect(words).not.toMatch(/debate|reference|\bsides?\b/)
+    expect(conclusion.ruling).toMatchObject({
+      label: 'hate',
+      rationale: 'It calls people vermin.',
+      decidedBy: 'judge',
+      rounds: 0,
+      debated: { held: false, why: 'off' },
+      confidence: { value: 0.8, how: 'probability' },
+      scores: { hate: 0, nonHate: 0 },
+      degraded: [],
+    })
+  })
+
+  test('has its clauses checked as everywhere: what does not hold is asked for once more', () => {
+    const cited = (quote: string) => ({ clauses: [{ id: 'H1', quote }] })
+    const { asked, conclusion } = drive(
+      made({ debateWhen: 'never', cites: true }).script(post(), null),
+      ({ ask }: Asked) =>
+        ask.stage === 'cite' ? cited('vermin') : { reason: 'R', label: 'hate', probability: 0.8, ...cited('rats') },
+    )
+    expect(asked.map(({ ask }) => ask.stage)).toEqual(['judge', 'cite'])
+    expect(conclusion.ruling).toMatchObject({
+      policy: { version: '2' },
+      clauses: [{ id: 'H1', quote: 'vermin' }],
+      degraded: [],
+    })
+  })
+
+  test('has no label where the judge is lost, and withholds non-hate of a text that was cut', () => {
+    expect(never(new Failed()).conclusion.ruling).toMatchObject({ label: null, decidedBy: 'none' })
+    const answer = { reason: 'R', label: 'non-hate', probability: 0.9 }
+    expect(never(answer).conclusion.ruling).toMatchObject({ label: 'non-hate' })
+    expect(never(answer, {}, post({ cut: { left: 5, of: 100 } })).conclusion.ruling).toMatchObject({ label: null })
+  })
+
+  test('is refused beside perspectives that are listed, which nobody would ask', () => {
+    expect(() => made({ debateWhen: 'never', perspectives: ['kold'] })).toThrow('are not asked; list none')
+    expect(() => made({ decide: 'majority', debateWhen: 'never', perspectives: ['kold'] })).not.toThrow()
+  })
+})
+
 describe('perspectives that differ', () => {
   test('are debated, and the verdict is as sure as its judge, whose label need not be theirs', () => {
     const { conclusion } = judged(CONTESTED, {}, { judge: { reason: 'J', label: 'non-hate', probability: 0.6 } })
@@ -140,6 +191,16 @@ describe('a debater who finds nothing that can honestly be said for its side', (
     expect(other).not.toContain('You are of another opinion')
     expect(lastWords(asked)).toContain('Non-hate side, round 1 (gives up its side):')
     expect(lastWords(asked)).toContain('A side that gave up has not lost by that')
+  })
+
+  test('is not told by its question that no perspective took its side, and need not fill a sentence', () => {
+    const opening = (stance: unknown) => {
+      const { asked } = judged([stance, stance, stance], {}, { settings: { debateWhen: 'always' } })
+      return wordsOf(asked.find(({ ask }) => ask.label === 'non-hate')?.ask.messages ?? [])
+    }
+    expect(opening(HATEFUL)).not.toMatch(/reference|from the text itself/)
+    expect(opening(NOT).replace(/Your reference, .*?(?=Say what)/s, '')).toBe(opening(HATEFUL))
+    expect(opening(HATEFUL)).toContain('no more than "I give up" under "argument"')
   })
 
   test('may be the second to speak, or give up in round 2, which then ends', () => {

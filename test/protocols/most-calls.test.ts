@@ -71,7 +71,7 @@ const SETTINGS: Readonly<Record<string, fc.Arbitrary<object>>> = {
     show: fc.constantFrom('both', 'criteria', 'examples'),
     rounds: fc.integer({ min: 1, max: 2 }),
     decide: fc.constantFrom('debate', 'debate', 'majority', 'zero-shot'),
-    debateWhen: fc.constantFrom('contested', 'always'),
+    debateWhen: fc.constantFrom('never', 'contested', 'always'),
     controlShare: fc.constantFrom(0, 1),
     exits: yes,
     endsAtEcho: yes,
@@ -149,6 +149,7 @@ const HELD = {
 const citesNothing = (asked: Asked) => {
   const harmful = [
     { reason: 'r', label: 'Hateful' },
+    { reason: 'r', label: 'hate', probability: 0.9 },
     { reasoning: 'r', evidence: [], rule: 'confirmation', categories: [], score: 0.9, label: 'unsafe' },
   ]
   return harmful.find((one) => asked.ask.answer.safeParse(one).success) ?? atOdds(asked)
@@ -173,6 +174,8 @@ test.each<[string, object, Parameters<typeof threadOf>[1], Replies, number]>([
   ['hate', { decide: 'majority', cites: false }, {}, atOdds, 3],
   ['hate', { decide: 'majority' }, {}, citesNothing, 3 + 3],
   ['hate', { decide: 'zero-shot' }, {}, atOdds, 1],
+  ['hate', { debateWhen: 'never', cites: false }, {}, atOdds, 1],
+  ['hate', { debateWhen: 'never' }, {}, citesNothing, 1 + 1],
   ['safety', HELD.safety, {}, atOdds, 6],
   ['safety', { debateWhen: 'contested', controlShare: 1, brief: 'always', cites: false }, {}, calm, 6 + 1],
   ['safety', { debateWhen: 'never', brief: 'always', cites: false }, { images: 3 }, atOdds, 3 + 2],

@@ -95,6 +95,7 @@ const WAYS: Record<Name, readonly object[]> = {
     { show: 'criteria' },
     { show: 'examples' },
     { decide: 'zero-shot' },
+    { debateWhen: 'never' },
   ],
   safety: [
     ...[{}, { strict: false }, { loose: false }, { supporter: false }].map((way) => ({

@@ -1647,7 +1647,7 @@ describe('the vanilla question of Table 1', () => {
           'Is the claim of the post below fake or real? You are given the post (the claim) and comments on it.',
           `Claim:\n${claim}`,
           'Comments:\n<comment 1|I saw it.>\n<comment 2|It stands.>',
-          'At the end choose one of: Fake, Real. Fake: the claim, or a main point of it, is false. Real: it is true. If neither is proven, choose the more probable.',
+          'At the end choose one of: Fake, Real. Fake: the claim, or a main point of it, is false. Real: it is true. Judge what held when the post was made, by all that is known now. A point is a main one if readers would take away something else without it; a number or a name that is slightly off is none. If neither is proven, choose the more probable.',
         ].join('\n\n'),
       },
     ])
@@ -1952,6 +1952,8 @@ describe('what debaters and judge are told of the thread', () => {
     }
     for (const words of judged('objective')) {
       expect(words).toContain('Fake: the claim, or a main point of it, is false')
+      // Which day's knowledge counts, and what a main point is.
+      expect(words).toMatch(/what held when the post was made, by all that is known now\. A point is a main one if /)
       expect(words).not.toMatch(/taken for|passes off/)
     }
   })

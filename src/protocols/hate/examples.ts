@@ -5,11 +5,11 @@ import { cutIn } from '../truncation.ts'
 import type { HateContext } from './context.ts'
 import type { Perspective } from './perspectives.ts'
 import type { Example } from './questions.ts'
-import type { HateSettings } from './settings.ts'
+import { type HateSettings, rulesAlone } from './settings.ts'
 
 /** The shelves to search; none if no examples are shown. */
-export function shelvesOf(perspectives: readonly Perspective[], { decide, show }: HateSettings): string[] {
-  if (decide === 'zero-shot' || show === 'criteria') return []
+export function shelvesOf(perspectives: readonly Perspective[], settings: HateSettings): string[] {
+  if (settings.decide === 'zero-shot' || settings.show === 'criteria' || rulesAlone(settings)) return []
   return [...new Set(perspectives.flatMap(({ shelf }) => shelf ?? []))]
 }
 

@@ -17,11 +17,11 @@ import { shelvesOf } from './examples.ts'
 import { meaningsOf, type Perspective, readPerspectives, underPolicy } from './perspectives.ts'
 import { HATE_PROMPTS } from './questions.ts'
 import { mostCalls, predict } from './script.ts'
-import { type HateSettings, hateSettings, readHateSettings, SHIPPED_POLICY } from './settings.ts'
+import { type HateSettings, hateSettings, readHateSettings, rulesAlone, SHIPPED_POLICY } from './settings.ts'
 import { mostStanceCalls, stanceCalls } from './stances.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
-const VERSION = 7
+const VERSION = 8
 
 /** PREDICT (hate speech, seen from several perspectives) as a protocol of the engine. */
 export const hate = {
@@ -58,11 +58,12 @@ export const hate = {
   setByPaper: hateSettings.setByPaper,
   gates: {
     ways: {
-      'zero-shot': { decide: 'zero-shot' },
+      // Perspectives that are listed are asked in the other two.
+      'judge alone': { decide: 'debate', debateWhen: 'never', perspectives: [] },
       contested: { decide: 'debate', debateWhen: 'contested', controlShare: 0 },
       always: { decide: 'debate', debateWhen: 'always' },
     },
-    beside: { 'majority of the perspectives': { decide: 'majority' } },
+    beside: { 'majority of the perspectives': { decide: 'majority' }, 'zero-shot': { decide: 'zero-shot' } },
   },
   ablations: {
     'round 1 alone': { rounds: 1 },
@@ -70,6 +71,7 @@ export const hate = {
     'examples alone': { show: 'examples' },
     'majority of the perspectives': { decide: 'majority' },
     'base agent': { decide: 'zero-shot' },
+    'judge alone': { debateWhen: 'never', perspectives: [] },
     'debate also where all agree': { debateWhen: 'always' },
     'debaters without a way out': { exits: false },
   },
@@ -86,6 +88,7 @@ export const hate = {
   policyQuestions(given: unknown) {
     const settings = readHateSettings(given)
     const { perspectives, decide, rounds, cites } = settings
+    if (rulesAlone(settings)) return [{ role: 'judge', least: 1, most: 1 + Number(cites) }]
     const stances = mostStanceCalls(settings, perspectives.length)
     // Whoever decides may be asked once more for the clauses.
     const [votes, debate] = decide === 'majority' ? [cites ? perspectives.length : 0, 0] : [0, 1]

@@ -40,6 +40,7 @@ export const HATE_PROMPTS = {
   'round-2-hate': ['argument', 'heard?', 'own?', 'exit?'],
   judge: ['history', 'missing?', 'text', 'labels?', 'platforms?', 'gaveUp?'],
   'judge-memories': ['memories', 'missing?', 'text', 'labels?', 'platforms?', 'gaveUp?'],
+  'judge-alone': ['text', 'labels?'],
 } as const
 
 /** A labelled text from a perspective's shelf, with the perspective's own name for its label. */
@@ -89,6 +90,8 @@ export interface HateQuestions {
   cite(asked: Ask, answer: CitingAnswer, wrong: readonly string[]): Ask<Citations>
   /** In Algorithm 2, over the history H (who said what, in order); in the published code, over each side's memory. */
   judge(turns: readonly HateTurn[], references: References): Ask<HateJudgement>
+  /** Of the text alone, by the policy: no perspective was asked, and nobody debates. */
+  judgeAlone(): Ask<HateJudgement>
 }
 
 const SHOWN = { both: 'perspective', criteria: 'perspective-criteria', examples: 'perspective-examples' } as const
@@ -143,6 +146,12 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
     messages: inTurns([...render(`debater-${side}`, { rules, text, platforms }), ...told]),
     answer: settings.exits ? honestTurn : turnAnswer,
   })
+  const ruling = (told: readonly ChatMessage[]) => ({
+    ...asked('judge', 'judge'),
+    messages: [...system, ...told],
+    answer: judgementIn({ paper, turned, citing: parts.policy?.citing }),
+  })
+  const labels = choice(inOrder(SIDES, turned))
   const argument = (said: Argument) => (said === null ? (paper ? LOST : MISSING) : fence('argument', said.argument))
   const several = (kind: string, texts: readonly Labelled[]) =>
     texts.length === 0 ? NONE : (paper ? blocks : list)(fence, kind, texts)
@@ -230,18 +239,14 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
           .join('\n\n')
       const missing = turns.some((turn) => turn.argument === null) ? YES : ''
       const gaveUp = turns.some(({ argument: given }) => given?.holds === 'no') ? YES : ''
-      const told = { text, missing, gaveUp, labels: choice(inOrder(SIDES, turned)), platforms }
-      return {
-        ...asked('judge', 'judge'),
-        messages: [
-          ...system,
-          ...(settings.history === 'code'
-            ? render('judge-memories', { memories: memories(), ...told })
-            : render('judge', { history: history(), ...told })),
-        ],
-        answer: judgementIn({ paper, turned, citing: parts.policy?.citing }),
-      }
+      const told = { text, missing, gaveUp, labels, platforms }
+      return ruling(
+        settings.history === 'code'
+          ? render('judge-memories', { memories: memories(), ...told })
+          : render('judge', { history: history(), ...told }),
+      )
     },
+    judgeAlone: () => ruling(render('judge-alone', { text, labels })),
   }
 }
 

@@ -1,17 +1,17 @@
-import { failure } from '../../contracts/facts/ask.ts'
+import { type Ask, failure } from '../../contracts/facts/ask.ts'
 import type { Snapshot } from '../../contracts/facts/thread.ts'
 import { statedConfidence, type VerdictDebate } from '../../contracts/facts/verdict-fields.ts'
 import { round, type Script, type SubScript } from '../../judging/engine/script.ts'
 import { type CitedAnswer, citedIn } from '../clauses.ts'
 import { controlled } from '../control.ts'
 import { nameOf } from '../policy.ts'
-import { ABSTAIN } from './answers.ts'
+import { ABSTAIN, type HateJudgement } from './answers.ts'
 import { concluded, count, type HateDecision, nothingToJudge, type PerspectiveRound, undecided } from './conclusion.ts'
 import { type HateContext, type HateParts, hateContext } from './context.ts'
 import { HateDebate } from './debate.ts'
 import { similarContexts } from './examples.ts'
 import type { HateSide } from './perspectives.ts'
-import type { HateSettings } from './settings.ts'
+import { type HateSettings, rulesAlone } from './settings.ts'
 import { answersOf, mostStanceCalls, type PerspectiveStance, stanceOf } from './stances.ts'
 
 /** A model that repeats itself, or another, is at fault. */
@@ -19,7 +19,7 @@ const ECHOED: Pick<HateDecision, 'faults'> = { faults: ['model'] }
 
 const OFF: VerdictDebate = { held: false, why: 'off' }
 
-/** The base agent: no perspective, no similar contexts. */
+/** The base agent, or the judge alone: no perspective, no similar contexts. */
 const ONE_AGENT: PerspectiveRound = { asked: 1, sided: 1, lost: 0, stances: [], examples: [], similar: new Map() }
 
 /**
@@ -30,8 +30,9 @@ export function* predict({ post }: Snapshot, parts: HateParts): Script {
   const context = hateContext(post, parts)
   if (context === null) return nothingToJudge()
   if (context.settings.decide === 'zero-shot') return concluded(context, yield* zeroShot(context), ONE_AGENT)
-  const asked = yield* pre(context)
-  const decision = yield* decided(context, asked)
+  const isAlone = rulesAlone(context.settings)
+  const asked = isAlone ? ONE_AGENT : yield* pre(context)
+  const decision = isAlone ? yield* judgedAlone(context) : yield* decided(context, asked)
   return concluded(context, yield* withClauses(context, decision, asked), asked)
 }
 
@@ -89,6 +90,8 @@ function* spared(context: HateContext, { stances }: PerspectiveRound, agreed: Ha
 /** Most calls that {@link predict} asks for, with so many perspectives. */
 export function mostCalls(settings: HateSettings, perspectives: number): number {
   if (settings.decide === 'zero-shot') return 1
+  // The judge may be asked once more for the clauses.
+  if (rulesAlone(settings)) return 1 + Number(settings.cites)
   const votes = mostStanceCalls(settings, perspectives)
   // Each debater speaks once a round, and the judge once.
   const decided = settings.decide === 'majority' ? votes : votes + 2 * settings.rounds + 1
@@ -137,16 +140,29 @@ function* dict(
   }
 
   // Lines 18–20: the judge's outcome.
-  const asked = ask.judge(debate.history, references)
-  const [judged] = yield* round([asked])
   const { lost } = debate
   const wrong = [...lost, ...debate.echoes]
   const rounds = debate.history.at(-1)?.round ?? 0
+  const decision = yield* ruledBy(ask.judge(debate.history, references), { rounds, wrong })
+  return { ...decision, lostTurns: lost.length, ...(debate.echoes.length > 0 && ECHOED) }
+}
+
+/** The judge alone, by the policy, in place of PRE and DICT. */
+function* judgedAlone({ ask }: HateContext): SubScript<HateDecision> {
+  return { ...(yield* ruledBy(ask.judgeAlone(), { rounds: 0, wrong: [] })), debated: OFF }
+}
+
+/** What the judge answers, after so many rounds, with what went wrong in them. */
+function* ruledBy(
+  asked: Ask<HateJudgement>,
+  { rounds, wrong }: Pick<HateDecision, 'rounds' | 'wrong'>,
+): SubScript<HateDecision> {
+  const [judged] = yield* round([asked])
   if (!judged.ok) return { ...undecided(...wrong, `judge failed: ${failure(judged)}`), rounds }
   const { label, reason, probability = null } = judged.answer
   const confidence = statedConfidence(probability)
-  const ended = { rounds, confidence, lostTurns: lost.length, wrong, ...(debate.echoes.length > 0 && ECHOED) }
-  return { ...ended, label, rationale: reason, decidedBy: 'judge', judged: { asked, answer: judged.answer } }
+  const ruled = { asked, answer: judged.answer }
+  return { label, rationale: reason, decidedBy: 'judge', rounds, confidence, wrong, judged: ruled }
 }
 
 /** Tables 1 and 2, majority voting (section 4.3): the side that more than half of all those asked voted for. */

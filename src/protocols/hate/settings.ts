@@ -23,7 +23,7 @@ export const hateSettings = defineSettings({
   // Three similar contexts (section 3.1).
   examples: departure(z.int().min(1).max(50), 3),
   batchSize: saving(z.int().min(1).max(10), { name: 'perspectives in one call', off: 1, on: 5 }),
-  debateWhen: departure(z.enum(['contested', 'always']), 'always'),
+  debateWhen: departure(z.enum(['never', 'contested', 'always']), 'always'),
   controlShare: departure(z.number().min(0).max(1), 0),
   exits: departure(z.boolean(), false),
   endsAtEcho: departure(z.boolean(), false),
@@ -47,11 +47,16 @@ export const SHIPPED_POLICY = 'hate'
 
 /**
  * Settings that were given, as their preset has them. Where no perspectives are listed, the three readings are asked, by the shipped
- * policy if none is named; perspectives that are listed judge by their own criteria, unless a policy is named.
+ * policy if none is named; perspectives that are listed judge by their own criteria, unless a policy is named. Throws if some are
+ * listed and none is asked.
  */
 export function readHateSettings(given: unknown): HateSettings {
   const settings = hateSettings.parse(given)
   const { decide, perspectives, policies, preset } = settings
+  if (rulesAlone(settings) && perspectives.length > 0)
+    throw new Error(
+      'protocols.hate: with debateWhen: never the judge decides alone, and the perspectives that are listed are not asked; list none, or set debateWhen to contested or always',
+    )
   const byPolicy = preset !== 'paper' && decide !== 'zero-shot'
   const shipped = perspectives.length === 0 ? [SHIPPED_POLICY] : []
   return {
@@ -59,6 +64,11 @@ export function readHateSettings(given: unknown): HateSettings {
     perspectives: orElse(perspectives, READINGS),
     policies: byPolicy ? orElse(policies, shipped) : [],
   }
+}
+
+/** Whether the judge decides alone, by the policy: no perspective is asked, and nobody debates. */
+export function rulesAlone({ decide, debateWhen }: Pick<HateSettings, 'decide' | 'debateWhen'>): boolean {
+  return decide === 'debate' && debateWhen === 'never'
 }
 
 function orElse(listed: string[], others: readonly string[]): string[] {

@@ -127,13 +127,14 @@ it('the ways to decide stand beside each other, with a choice among them; a repl
   const args = ['--protocol', 'hate', '--data', POSTS_FILE, '--rows', 'gates', '--json']
   const { out } = await commandIn(folder, ['eval', ...args, '--out', recorded], understudy.settings)
   const { table, choices } = JSON.parse(out) as Evaluation
-  const ways = ['zero-shot', 'contested', 'always']
-  expect(table.map(({ row }) => row)).toEqual([...ways, 'majority of the perspectives'])
+  const ways = ['judge alone', 'contested', 'always']
+  expect(table.map(({ row }) => row)).toEqual([...ways, 'majority of the perspectives', 'zero-shot'])
   expect(choices?.[0]?.ways.map(({ row }) => row)).toEqual(ways)
   expect(table.map(({ debates = [] }) => debates.map(({ cause }) => cause).sort())).toEqual([
     ['all', 'off'],
     ['all', 'unanimous'],
     ['all', 'always'],
+    ['all', 'off'],
     ['all', 'off'],
   ])
   const answers = join(recorded, 'answers.jsonl')
