@@ -18,8 +18,8 @@ export interface Prompts {
 }
 
 const ROLE_LINE = /^\[(system|user|assistant)\][ \t]*$/m
-/** The ending of a file that replaces another under the preset `paper`. */
-const PAPER = '.paper'
+/** The endings of files that replace another: under the preset `paper`, and there by the published code. */
+const INSTEAD = { paper: '.paper', code: '.code' } as const
 const PLACE = /\{\{([a-zA-Z]+)\}\}/g
 /** The beginning or the end of a section; on a line of its own it takes the line with it. */
 const TAG = /^[ \t]*\{\{([#^/])([a-zA-Z]+)\}\}[ \t]*(?:\n|$)|\{\{([#^/])([a-zA-Z]+)\}\}/gm
@@ -33,7 +33,8 @@ const OPTIONAL = '?'
  * every fault: a missing file, a placeholder that the protocol does not fill, or one that is missing from the text.
  *
  * Under the preset `paper` a file `NAME.paper.md` replaces `NAME.md`: the same question in the paper's points, with the
- * same placeholders. It is checked under every preset.
+ * same placeholders; `byCode`, a file `NAME.code.md` replaces both: in the points of the published code. They are checked
+ * under every preset.
  *
  * A file is text under lines `[system]`, `[user]` or `[assistant]`; `{{name}}` is a placeholder. A comment block `<!--
  * … -->` at its beginning is left out. What stands between `{{#name}}` and `{{/name}}` is a section: it is shown where
@@ -44,21 +45,27 @@ export function readPrompts(
   files: ReadonlyMap<string, string>,
   places: Readonly<Record<string, readonly string[]>>,
   preset: Preset = 'none',
+  byCode = false,
 ): Prompts {
   const faults: string[] = []
   const prompts = new Map<string, Prompt>()
   for (const [name, wanted] of Object.entries(places)) {
     if (!files.has(name)) faults.push(`${name}: the file is missing`)
-    for (const file of [name, `${name}${PAPER}`]) {
-      const text = files.get(file)
+    for (const [ending, isUsed] of [
+      ['', true],
+      [INSTEAD.paper, preset === 'paper'],
+      [INSTEAD.code, byCode],
+    ] as const) {
+      const text = files.get(`${name}${ending}`)
       if (text === undefined) continue
-      const prompt = readPrompt(file, text, wanted, faults)
-      if (file === name || preset === 'paper') prompts.set(name, prompt)
+      const prompt = readPrompt(`${name}${ending}`, text, wanted, faults)
+      if (isUsed) prompts.set(name, prompt)
     }
   }
   for (const file of files.keys())
-    if (file.endsWith(PAPER) && !Object.hasOwn(places, file.slice(0, -PAPER.length)))
-      faults.push(`${file}: there is no prompt that it could stand in for`)
+    for (const ending of Object.values(INSTEAD))
+      if (file.endsWith(ending) && !Object.hasOwn(places, file.slice(0, -ending.length)))
+        faults.push(`${file}: there is no prompt that it could stand in for`)
   if (faults.length > 0) throw new Error(faults.join('\n'))
   const hash = createHash('sha256')
   for (const [name, text] of [...files].sort(([a], [b]) => (a < b ? -1 : 1))) hash.update(`${name}\0${text}\0`)

@@ -17,6 +17,7 @@ import { type Asked, calls, drive, Failed, filled, plainFence, plainRank, type R
 
 const defaults: SafetySettings = {
   preset: 'none',
+  as: 'paper',
   rounds: 2,
   shelf: 'precedents',
   k: 3,

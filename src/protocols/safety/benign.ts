@@ -1,7 +1,7 @@
 import type { Post } from '../../contracts/facts/thread.ts'
 import { leftOutParts } from '../truncation.ts'
 import type { Picture } from './input.ts'
-import type { SafetySide, SafetyTurn } from './questions.ts'
+import type { SafetySide, SafetyTurn } from './log.ts'
 import type { SafetySettings } from './settings.ts'
 
 /**

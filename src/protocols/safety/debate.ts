@@ -4,16 +4,9 @@ import type { ChatMessage } from '../../contracts/facts/verdict.ts'
 import type { VerdictDebate } from '../../contracts/facts/verdict-fields.ts'
 import { round, type SubScript } from '../../judging/engine/script.ts'
 import type { Assessment } from './answers.ts'
-import {
-  aloneIn,
-  type Grounds,
-  type Opponent,
-  opponentIn,
-  type SafetyQuestions,
-  type SafetySide,
-  type SafetyTurn,
-} from './questions.ts'
-import type { SafetySettings } from './settings.ts'
+import { historyIn, type Opponent, type SafetySide, type SafetyTurn } from './log.ts'
+import { aloneIn, type Grounds, opponentIn, type SafetyQuestions } from './questions.ts'
+import { isByCode, type SafetySettings } from './settings.ts'
 
 /** The score that neither label has. */
 export const MIDDLE = 0.5
@@ -68,8 +61,10 @@ export class SafetyDebate {
     { isLast, degraded }: { readonly isLast: boolean; readonly degraded: string[] },
   ): SubScript<void> {
     const { settings, fence } = this.#parts
-    const heard = opponent(side, this.log, settings, fence)
-    const before = this.#conversations[side]
+    const byCode = isByCode(settings)
+    const heard = byCode ? historyIn(this.log, fence) : opponent(side, this.log, settings, fence)
+    // By the code each turn is one question about all that was said.
+    const before = byCode ? [] : this.#conversations[side]
     const asked =
       before.length === 0 ? this.#ask.opening(side, this.#grounds, heard) : [...before, ...this.#ask.next(heard)]
     const [reply] = yield* round([this.#ask.turn(side, asked, isLast)])

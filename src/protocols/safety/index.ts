@@ -13,7 +13,7 @@ import { FilterRefusals, withheldIfFiltered } from '../truncation.ts'
 import { CURATOR_PROMPTS, safetyCuration } from './curation.ts'
 import { SAFETY_PROMPTS } from './questions.ts'
 import { aetheria, mostCalls } from './script.ts'
-import { readSafetySettings, SHIPPED_POLICY, safetySettings } from './settings.ts'
+import { isByCode, readSafetySettings, SHIPPED_POLICY, safetySettings } from './settings.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
 const VERSION = 7
@@ -104,7 +104,7 @@ export const safety: ProtocolKind = {
     const settings = readSafetySettings(given)
     const { policies: named, cites } = settings
     const [prompts, policies] = both(
-      () => readPrompts(files, SAFETY_PROMPTS, settings.preset),
+      () => readPrompts(files, SAFETY_PROMPTS, settings.preset, isByCode(settings)),
       () => readPolicies(folder('policies'), named, { protocol: 'safety', shipped: SHIPPED_POLICY }),
     )
     const inForce = new Map(

@@ -3,7 +3,7 @@ import type { Fence } from '../../contracts/facts/fence.ts'
 import type { Post } from '../../contracts/facts/thread.ts'
 
 /** What a post is made of, which decides what to look for in it. */
-type Modality = 'text' | 'image' | 'both'
+export type Modality = 'text' | 'image' | 'both'
 
 /** An image of the post, and what is known about it in words. */
 export interface Picture {

@@ -21,8 +21,12 @@ import {
   reportIn,
   type SafetyReport,
 } from './answers.ts'
-import { captioned, modalityOf, type Picture } from './input.ts'
-import type { SafetySettings } from './settings.ts'
+import { captioned, type Modality, modalityOf, type Picture } from './input.ts'
+import { logIn, type Opponent, panelOf, type SafetySide, type SafetyTurn, trajectories, unlessPaper } from './log.ts'
+import { isByCode, type SafetySettings } from './settings.ts'
+
+/** The places of which one has a value, by what the post is made of. */
+const MODALITY = ['textOnly?', 'imageOnly?', 'textAndImage?'] as const
 
 /** The prompt files of this protocol and the placeholders in each. */
 export const SAFETY_PROMPTS = {
@@ -33,31 +37,25 @@ export const SAFETY_PROMPTS = {
   policy: ['policy', 'cite?'],
   cite: ['wrong'],
   describe: ['caption', 'claimed?'],
-  brief: ['input', 'precedents', 'known?'],
-  strict: ['input', 'brief', 'opponent', 'spoken?', 'images?'],
-  loose: ['input', 'brief', 'opponent', 'spoken?', 'images?'],
+  brief: ['input', 'precedents', 'known?', ...MODALITY],
+  strict: ['input', 'brief', 'opponent', 'spoken?', 'images?', ...MODALITY],
+  loose: ['input', 'brief', 'opponent', 'spoken?', 'images?', ...MODALITY],
   turn: ['opponent', 'spoken?'],
-  arbitrate: ['input', 'brief', 'log', 'trajectories', 'both?', 'debated?', 'moved?', 'missing?'],
+  arbitrate: [
+    'input',
+    'brief',
+    'log',
+    'trajectories',
+    'both?',
+    'debated?',
+    'moved?',
+    'missing?',
+    'panel?',
+    ...MODALITY,
+  ],
 } as const
 
-export type SafetySide = 'strict' | 'loose'
 type Agent = 'describer' | 'supporter' | SafetySide | 'arbiter'
-
-/** One turn of the debate, as it ended. */
-export interface SafetyTurn {
-  readonly round: number
-  readonly side: SafetySide
-  /** Null if the turn failed. */
-  readonly said: Assessment | null
-  /** The paper's stand-in for a score that could not be read, if the settings ask for it. */
-  readonly standIn: number | null
-}
-
-/** The text that a debater sees of the other, and whether it holds words of the other. */
-export interface Opponent {
-  readonly words: string
-  readonly spoken: boolean
-}
 
 /** The parts of the case that the arbiter and the debaters see: input and brief, as in the prompts. */
 export interface Grounds {
@@ -83,6 +81,8 @@ export interface SafetyQuestions {
   cite(asked: Ask, answer: CitingAnswer, wrong: readonly string[]): Ask<Citations>
 }
 
+const PLACE_OF = { text: 'textOnly', image: 'imageOnly', both: 'textAndImage' } as const
+
 /** The value of a place that only decides about a section. */
 const YES = 'yes'
 
@@ -107,18 +107,26 @@ export function questions(
   const render = (name: keyof typeof SAFETY_PROMPTS, values?: Record<string, string>) =>
     prompts.get(name).render(values)
   const system = render('system')
-  const briefed = merged([...system, ...policyIn(prompts, policy), ...render(`focus-${modalityOf(post)}`)])
+  const modality = modalityOf(post)
+  const byCode = isByCode(settings)
+  const madeOf = { textOnly: '', imageOnly: '', textAndImage: '', [PLACE_OF[modality]]: YES }
+  const briefedOn = (focus: Modality | null) =>
+    merged([...system, ...policyIn(prompts, policy), ...(focus === null ? [] : render(`focus-${focus}`))])
+  // By the code there is one guide to risks for all that has images.
+  const briefed = briefedOn(byCode && modality !== 'text' ? 'both' : modality)
   const asked = (stage: string, agent: Agent) => ({
     stage,
-    role: roleOf(agent, settings, modalityOf(post) === 'text'),
+    role: roleOf(agent, settings, modality === 'text'),
     temperature: settings.temperature,
     maxTokens: settings.answerTokens,
     ...formUnder(settings.preset),
   })
   const ruling = ({ input, brief }: Grounds, log: readonly SafetyTurn[]) => ({
     messages: [
-      ...briefed,
+      // By the code the arbiter of a text reads the categories, not the principles of the others.
+      ...(byCode ? briefedOn('both') : briefed),
       ...render('arbitrate', {
+        ...madeOf,
         input,
         brief,
         log: logIn(log, settings, fence),
@@ -128,6 +136,7 @@ export function questions(
         // A single round shows nothing beyond its own words.
         moved: log.some(({ round }) => round > 1) ? YES : '',
         missing: log.some(({ said }) => said === null) ? YES : '',
+        panel: byCode ? panelOf(log) : '',
       }),
     ],
     answer: reportIn({ paper: settings.preset === 'paper', turned: isReportTurned(), citing: policy?.citing }),
@@ -156,8 +165,10 @@ export function questions(
     brief: (input, precedents) => ({
       ...asked('brief', 'supporter'),
       messages: [
-        ...briefed,
+        // By the code who sums up text and images reads no categories.
+        ...(byCode && modality === 'both' ? briefedOn(null) : briefed),
         ...render('brief', {
+          ...madeOf,
           input,
           precedents: precedentsIn(precedents, settings, fence),
           known: precedents.length > 0 ? YES : '',
@@ -168,11 +179,12 @@ export function questions(
     opening: (side, { input, brief }, { words, spoken }) => [
       ...briefed,
       ...render(side, {
+        ...madeOf,
         input,
         brief,
         opponent: words,
         spoken: spoken ? YES : '',
-        images: modalityOf(post) === 'text' ? '' : YES,
+        images: modality === 'text' ? '' : YES,
       }),
     ],
     next: ({ words, spoken }) => render('turn', { opponent: words, spoken: spoken ? YES : '' }),
@@ -272,65 +284,7 @@ export function aloneIn(other: SafetySide, settings: SafetySettings): string {
   )
 }
 
-/** In the paper's ablations a debater is missing, and the arbiter's prompt does not say what to do then. */
-function unlessPaper({ preset }: SafetySettings, fact: string, advice: string): string {
-  return preset === 'paper' ? `${fact}.` : `${fact}${advice}`
-}
-
-function logIn(log: readonly SafetyTurn[], settings: SafetySettings, fence: Fence): string {
-  if (log.length === 0)
-    return unlessPaper(
-      settings,
-      'No debate was held',
-      '. Look for benign contexts and for concrete violations yourself; that nobody argued for either is no evidence.',
-    )
-  const sides = new Set(log.map(({ side }) => side))
-  const missing = (['strict', 'loose'] as const).filter((side) => !sides.has(side))
-  return [
-    ...(settings.preset === 'paper' ? paperTurnsIn(log, fence) : [turnsIn(log, fence)]),
-    ...missing.map((side) =>
-      unlessPaper(settings, `There was no ${side} debater`, ': look yourself for what it would have put forward.'),
-    ),
-  ].join('\n\n')
-}
-
-function turnsIn(log: readonly SafetyTurn[], fence: Fence): string {
-  return fence.list(
-    'turns',
-    log.map(({ round, side, said }): ListItem => {
-      const who = `Round ${round}, ${side} debater`
-      if (said === null) return [`${who}: (this turn did not arrive)`]
-      return [`${who}, risk score ${said.score}: `, { kind: 'argument', text: said.reasoning }]
-    }),
-  )
-}
-
 /** The images as models see them: a hash of one may come later than the image, and whoever sends it could draw lots by it. */
 function withoutHashes({ media = [] }: Post) {
   return media.map(({ sha256: _, pdq: __, ...shown }) => shown)
-}
-
-function paperTurnsIn(log: readonly SafetyTurn[], fence: Fence): string[] {
-  return log.map(({ round, side, said }, index) =>
-    said === null
-      ? `Round ${round}, ${side} debater: this turn could not be had.`
-      : `Round ${round}, ${side} debater, risk score ${said.score}:\n${fence('argument', said.reasoning, index + 1)}`,
-  )
-}
-
-/** Both debaters' scores, round by round. */
-function trajectories(log: readonly SafetyTurn[], settings: SafetySettings): string {
-  if (log.length === 0) return 'None.'
-  return (['strict', 'loose'] as const)
-    .filter((side) => settings[side])
-    .map((side) => {
-      const scores = log.filter((turn) => turn.side === side).map(scoreIn)
-      return `${side} debater: ${scores.join(' → ')}`
-    })
-    .join('\n')
-}
-
-function scoreIn({ said, standIn }: SafetyTurn): string {
-  if (said !== null) return String(said.score)
-  return standIn === null ? 'no score' : `${standIn} (a stand-in: no score could be read)`
 }

@@ -16,8 +16,9 @@ import type { SafetyReport } from './answers.ts'
 import { missingForSafe } from './benign.ts'
 import { debateIn, isOneSided, lastRound, lastScores, MIDDLE, SafetyDebate } from './debate.ts'
 import { blocksOf, inputOf, modalityOf, type Picture, picturesOf, wordsOf } from './input.ts'
-import { briefIn, drawnBy, type Grounds, questions, type SafetyQuestions, type SafetyTurn } from './questions.ts'
-import type { SafetySettings } from './settings.ts'
+import { panelIn, type SafetyTurn } from './log.ts'
+import { briefIn, drawnBy, type Grounds, questions, type SafetyQuestions } from './questions.ts'
+import { isByCode, type SafetySettings } from './settings.ts'
 
 interface Parts {
   readonly settings: SafetySettings
@@ -66,7 +67,12 @@ export function* aetheria({ post }: Snapshot, parts: Parts): Script {
     evidence: { support: [], oppose: [], precedents: precedents.map(({ id }) => id) },
     ...by,
   }
-  if (!judged.ok) return { ruling: { ...undecided(...degraded, `arbitrate failed: ${failure(judged)}`), ...debate } }
+  if (!judged.ok) {
+    const open = undecided(...degraded, `arbitrate failed: ${failure(judged)}`)
+    // By the code the debaters' votes decide then, unless they differ.
+    const label = isByCode(settings) && judged.code === 'unreadable' ? panelIn(log).majority : null
+    return { ruling: { ...open, ...debate, ...(label === null ? {} : { label, decidedBy: 'majority' }) } }
+  }
   const { label, score: final, probability = null } = judged.answer
   if (label === 'safe' ? final > MIDDLE : final < MIDDLE)
     degraded.push(`arbitrate: the score ${final} contradicts the label ${label}`)

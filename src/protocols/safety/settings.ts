@@ -3,6 +3,7 @@ import { asSet, atLeastPaperTokenCap, defineSettings, departure, saving } from '
 
 /** Every switch of the safety protocol. `config/gavel.yaml` explains each. */
 export const safetySettings = defineSettings({
+  as: asSet(z.enum(['paper', 'code'])),
   rounds: asSet(z.int().min(1).max(3)),
   shelf: asSet(z.string().min(1)),
   k: asSet(z.int().min(1).max(10)),
@@ -37,6 +38,11 @@ export const safetySettings = defineSettings({
   answerTokens: departure(z.int().min(16), atLeastPaperTokenCap),
 })
 export type SafetySettings = ReturnType<typeof safetySettings.parse>
+
+/** Whether the questions are those of the published code; only under the preset `paper`. */
+export function isByCode({ preset, as }: SafetySettings): boolean {
+  return preset === 'paper' && as === 'code'
+}
 
 /** The policy where none is named. */
 export const SHIPPED_POLICY = 'safety'
