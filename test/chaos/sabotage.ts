@@ -52,7 +52,7 @@ export const SABOTAGE: Readonly<Record<string, readonly Cut[]>> = {
   'forget-revisions': [
     {
       file: 'src/store/thread/put-post.lua',
-      text: '  if was_known then restore_numbers(thread, revisions, decided) end\n',
+      text: '    restore_numbers(thread, revisions, decided)\n',
       instead: '',
     },
   ],

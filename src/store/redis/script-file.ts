@@ -42,6 +42,9 @@ const NAME = /^([a-z]\w*)(?:(\[\])(?:\.([a-z]\w*))?)?$/
  *     --@arg protocols[]         the local `protocols`, an array of strings
  *     --@arg changes[].id        the local `changes`, an array of tables with the field `id`
  *
+ * Before the first line of a block, `--@functions` makes those included functions there that only the block calls: a run that
+ * leaves the block out does not pay for them.
+ *
  * An included file may include others. Throws an error that names the file and the line that it can't read.
  */
 export function readScript(name: string, read: ReadLua = fromFolder): ScriptFile {
@@ -87,24 +90,34 @@ export function readScript(name: string, read: ReadLua = fromFolder): ScriptFile
   const layout = { keys, args, lists: [...lists.values()] }
   // The included files come first, so that they can't use the script's keys and arguments.
   const own = [bindingsOf(layout), body].join('\n')
-  return { ...layout, lua: [`-- gavel: ${name}`, calledOf([...included.values()].join('\n'), own), own].join('\n') }
+  return { ...layout, lua: [`-- gavel: ${name}`, joined([...included.values()].join('\n'), own)].join('\n') }
 }
 
 /** A function of an included file: on one line, or up to the line that is its end. */
 const FUNCTION = /^local function (\w+)\((?:.* end|.*\n(?:[^e].*\n|\n|e(?!nd$).*\n)*end)$/gm
+/** A block of a script with its own functions: from the directive to a line that stands further out. */
+const BLOCK = /^( +)--@functions\n((?:\1.*\n|\n)*)/gm
 
 /**
- * The included text without functions that nobody calls: each run of a script makes all of its functions anew. A function calls
- * only what stands above it.
+ * A script with the included functions that it calls, since each run makes all of them anew: those that only a block calls
+ * stand in that block, others before the script. A function calls only what stands above it.
  */
-function calledOf(included: string, own: string): string {
+function joined(included: string, own: string): string {
   const wordsOf = (text: string) => text.replace(/^ *--.*/gm, '').match(/\w+/g) ?? []
-  const called = new Set(wordsOf(`${included.replace(FUNCTION, '')}\n${own}`))
-  const uncalled = new Set<string>()
+  const partOf = (text: string) => ({ words: new Set(wordsOf(text)), functions: [] as string[] })
+  const blocks = [...own.matchAll(BLOCK)].map(([, , text = '']) => partOf(text))
+  const script = partOf(`${included.replace(FUNCTION, '')}\n${own.replace(BLOCK, '')}`)
   for (const [text, name = ''] of [...included.matchAll(FUNCTION)].reverse())
-    if (called.has(name)) for (const word of wordsOf(text)) called.add(word)
-    else uncalled.add(name)
-  return included.replace(FUNCTION, (text, name: string) => (uncalled.has(name) ? '' : text))
+    for (const part of script.words.has(name) ? [script] : blocks.filter(({ words }) => words.has(name))) {
+      for (const word of wordsOf(text)) part.words.add(word)
+      part.functions.unshift(text)
+    }
+  const before = included.replace(FUNCTION, (text) => (script.functions.includes(text) ? text : ''))
+  const inBlocks = blocks.values()
+  const whole = own.replace(BLOCK, (_, _indent, text: string) =>
+    [...(inBlocks.next().value?.functions ?? []), text].join('\n'),
+  )
+  return [before, whole].join('\n')
 }
 
 /** The path of an included file: what one concept includes stands in its folder, what several do in `redis/include/`. */

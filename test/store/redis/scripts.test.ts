@@ -156,6 +156,41 @@ return twice(b) -- 'h'`
   })
 })
 
+describe('functions of included files that only one block calls', () => {
+  const included = `local function inner(a) return a .. '!' end
+local function rare(a) return inner(a) end
+local function often(a) return a .. '?' end
+local function never(a) return rare(a) end`
+  const body = `--@include x
+--@arg a
+--@arg b
+if a == 'yes' then
+  --@functions
+  local said = rare(a)
+
+  return said
+end
+if b == 'yes' then
+  --@functions
+  return inner(often(b))
+end
+return often(a)`
+  const read = (name: string) => (name === 'a' ? body : included)
+
+  it('are made there, by each block that calls them, and nowhere else', async () => {
+    const [before, first, second] = readScript('a', read).lua.split(/^if /m)
+    expect([before, first, second].map((text) => functionsOf(text ?? ''))).toEqual([
+      ['often'],
+      ['inner', 'rare'],
+      ['inner'],
+    ])
+    const run = script('a', { keys: [], args: ['a', 'b'] }, read)
+    expect(await run(client, { a: 'yes', b: '' })).toBe('yes!')
+    expect(await run(client, { a: 'no', b: 'yes' })).toBe('yes?!')
+    expect(await run(client, { a: 'no', b: '' })).toBe('no?')
+  })
+})
+
 describe('a script and its caller', () => {
   const reading = (texts: Record<string, string>) => (name: string) => texts[name] ?? ''
   const TWICE = `--@include repeat

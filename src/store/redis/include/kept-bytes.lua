@@ -14,9 +14,8 @@ local function trails_part(now) return 'trails ' .. math.floor(tonumber(now) / 3
 local function reach_part(member) return 'reach ' .. member end
 local function delivery_part(id) return 'delivery ' .. id end
 local function add_to_sum(account, size)
-  if tonumber(redis.call('ZINCRBY', account.tenants, size, account.tenant)) <= 0 then
-    redis.call('ZREM', account.tenants, account.tenant)
-  end
+  local sum = redis.call('ZINCRBY', account.tenants, size, account.tenant)
+  if size < 0 and tonumber(sum) <= 0 then redis.call('ZREM', account.tenants, account.tenant) end
 end
 local function endless_kept(account, part) redis.call('ZREM', account.ends, account.tenant .. ' ' .. part) end
 local function forget_kept(account, part)
