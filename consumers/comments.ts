@@ -78,8 +78,8 @@ function changeOf(message: CommentMessage, from: IncomingMessage, rules: ThreadR
     kind: 'said',
     comment: keptComment(message, rules),
     origin: () => ({
-      topic: from.topic,
       ...place,
+      topic: from.topic,
       // What its dead letter would have of it, should its post never come.
       raw: from.value?.subarray(0, MAX_RAW_BYTES).toString('base64') ?? '',
       bytes: from.value?.length ?? 0,

@@ -13,7 +13,7 @@ import {
 } from '../src/contracts/ports/decisions.ts'
 import type { Report } from '../src/contracts/ports/report.ts'
 import type { Heartbeat, IncomingMessage, MessageBatch, TopicReader } from '../src/contracts/ports/topic.ts'
-import { placeOf, readMessage } from './read-message.ts'
+import { readMessage } from './read-message.ts'
 import type { RedisGuard } from './redis-guard.ts'
 
 /** What decisions are handled with. */
@@ -107,10 +107,11 @@ const OUTCOME_OF: Readonly<Record<Exclude<DecisionResult['outcome'], 'waiting'>,
 /** Carries out one decision; what can't be one becomes a dead letter, and its writer gets the reason. */
 async function handleDecision(context: DecisionContext, from: IncomingMessage): Promise<DecisionResult['outcome']> {
   const { decide, limits, clock } = context
+  const { partition, offset, timestamp } = from
   const read = readMessage(from, decisionMessage, limits, clock())
   if (!read.ok) return refuse(context, from, read.reason, read.detail)
   if (from.key !== subjectKeyOf(read.message)) return refuse(context, from, 'invalid', WRONG_KEY)
-  const decided = await decide(read.message, placeOf(from))
+  const decided = await decide(read.message, { partition, offset, timestamp })
   if (decided.outcome === 'refused') return refuse(context, from, decided.reason ?? 'invalid', decided.why)
   if (decided.outcome === 'unknown') return refuse(context, from, 'unjudgeable', UNKNOWN, decided)
   return decided.outcome

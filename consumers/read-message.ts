@@ -58,7 +58,7 @@ function dead(from: IncomingMessage, reason: DeadLetterReason, detail: string): 
   return { ok: false, reason, detail, from }
 }
 
-/** A message's position in its topic, which the thread store remembers. */
-export function placeOf({ partition, offset, timestamp }: IncomingMessage): MessagePlace {
-  return { partition, offset, timestamp }
+/** A message's position, which the thread store remembers. */
+export function placeOf({ topic, partition, offset, timestamp }: IncomingMessage): MessagePlace {
+  return { topic, partition, offset, timestamp }
 }

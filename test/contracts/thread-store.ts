@@ -197,6 +197,34 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect(await put([{ ...unsaid('c1'), ...at(4, 3, 9_001) }])).toEqual(['deleted'])
       })
 
+      it('each message of several topics once, in whatever turn they are read and read again', async () => {
+        const read = fc.record({ topic: fc.constantFrom('posts', 'posts-2', 'feed'), back: fc.nat({ max: 2 }) })
+        let threads = 0
+        const all = fc.asyncProperty(fc.array(read, { minLength: 2, maxLength: 12 }), async (reads) => {
+          const ref = thread(`of several topics ${threads++}`)
+          const taken = new Map<string, number>()
+          for (const { topic, back } of reads) {
+            const last = taken.get(topic) ?? 0
+            const offset = Math.max(1, last + 1 - back)
+            const text = `${topic} ${offset}`
+            // The longer its name, the further back its broker's clock.
+            const place = {
+              topic,
+              partition: 3,
+              offset: String(offset),
+              timestamp: 1_000 * (9 - topic.length) + offset,
+            }
+            const arrival = { ...ARRIVAL, firstDue: FIRST_DUE, place }
+            const post = await stores.threads.putPost(ref, postOf(ref, { text }), arrival, RULES)
+            const [comment] = await stores.threads.putComments(ref, [{ ...said('c1', { text }), place }], T0, RULES)
+            const expected = offset <= last ? 'duplicate' : 'new'
+            expect([post, comment].map((one) => (one === 'duplicate' ? one : 'new'))).toEqual([expected, expected])
+            taken.set(topic, Math.max(last, offset))
+          }
+        })
+        await fc.assert(all, { numRuns: 60, seed: 71 })
+      })
+
       it('an edited comment in place of the old one', async () => {
         await putPost()
         await put([said('c1')])

@@ -13,8 +13,10 @@ export interface Origin extends MessagePlace {
   readonly standsFor?: number | undefined
 }
 
-/** A message's position in its topic. */
+/** A message's position. */
 export interface MessagePlace {
+  /** Its topic, where messages of several topics meet. */
+  readonly topic?: string | undefined
   readonly partition: number
   readonly offset: string
   /** The broker's timestamp, ms since 1970. */
@@ -203,9 +205,9 @@ export interface MessageThread {
   readonly postVersion: number
   readonly deletions: number
   readonly countStage: number
-  /** The positions of the last post and of the last comment that changed something, if they are known. */
-  readonly postPlace: MessagePlace | undefined
-  readonly commentPlace: MessagePlace | undefined
+  /** By topic the positions of the last post and of the last comment that changed something, if they are known. */
+  readonly postPlaces: readonly MessagePlace[]
+  readonly commentPlaces: readonly MessagePlace[]
 }
 
 /** A thread that was made from its messages elsewhere. */

@@ -2,7 +2,7 @@ import { authorOf } from '../../contracts/facts/author.ts'
 import { RANK_LIMIT } from '../../contracts/facts/sampling-rank.ts'
 import { type Comment, ORIGINS, TOMBSTONES } from '../../contracts/facts/thread.ts'
 import type { CommentChange, KeepingOutcome, MessagePlace, Origin, ThreadRules } from '../../contracts/ports/threads.ts'
-import { dueNow, laterPlace, passCounts, type Thread, type ThreadStep, takenBefore } from './thread.ts'
+import { dueNow, laterPlaces, passCounts, type Thread, type ThreadStep, takenUpTo } from './thread.ts'
 import { commentBytes, originBytes, THREAD_BYTES, threadBytes } from './thread-bytes.ts'
 
 // The twin of src/store/thread/put-comments.lua: a change here is a change there. Random histories compare them (test/judging/threads).
@@ -40,7 +40,7 @@ interface Batch {
   overAuthor: number
   late: number
   due: number | null
-  place: MessagePlace | undefined
+  places: readonly MessagePlace[]
   /** A comment was added, edited or deleted. */
   changed: boolean
   deleted: boolean
@@ -51,7 +51,7 @@ interface Batch {
 }
 
 function batchOn(thread: Thread, rules: ThreadRules, most: number | null): Batch {
-  const { sampledUnder, rekeyed, accepted, overAuthor, late, due, commentPlace } = thread
+  const { sampledUnder, rekeyed, accepted, overAuthor, late, due, commentPlaces } = thread
   return {
     thread,
     rules,
@@ -64,7 +64,7 @@ function batchOn(thread: Thread, rules: ThreadRules, most: number | null): Batch
     late,
     due,
     sample: sampleOf(thread),
-    place: commentPlace,
+    places: commentPlaces,
     changed: false,
     deleted: false,
     superseded: false,
@@ -74,10 +74,10 @@ function batchOn(thread: Thread, rules: ThreadRules, most: number | null): Batch
 
 function take(batch: Batch, change: CommentChange): CommentOutcome {
   // A reader that lags behind another would replace newer text with older.
-  if (takenBefore(batch.place, change.place)) return 'duplicate'
+  if (takenUpTo(batch.places, change.place)) return 'duplicate'
   const outcome = change.kind === 'deleted' ? remove(batch, change) : say(batch, change)
   batch.refused ||= outcome === 'over-share'
-  if (change.place !== undefined && !batch.refused) batch.place = laterPlace(batch.place, change.place)
+  if (!batch.refused) batch.places = laterPlaces(batch.places, change.place)
   return outcome
 }
 
@@ -183,9 +183,9 @@ function waitForPost(batch: Batch, createdAt: number, reached = 0): void {
 
 function end(batch: Batch, now: number): Thread {
   const { thread, rules, sample, changed, deleted, superseded, reopened, ...counts } = batch
-  const { sampledUnder, rekeyed, accepted, overAuthor, late, due, place } = counts
+  const { sampledUnder, rekeyed, accepted, overAuthor, late, due, places } = counts
   // Repeated messages change nothing, not even the position up to which messages were accepted.
-  if (!changed) return late === thread.late ? thread : { ...thread, late, commentPlace: place }
+  if (!changed) return late === thread.late ? thread : { ...thread, late, commentPlaces: places }
   trim(sample, rules)
   const after: Thread = {
     ...thread,
@@ -196,7 +196,7 @@ function end(batch: Batch, now: number): Thread {
     overAuthor,
     late,
     due,
-    commentPlace: place,
+    commentPlaces: places,
     version: thread.version + 1,
     deletions: thread.deletions + (deleted ? 1 : 0),
   }

@@ -3,12 +3,12 @@ import type { Arrival, KeepingOutcome, ThreadRules } from '../../contracts/ports
 import {
   atOnce,
   dueNow,
-  laterPlace,
+  laterPlaces,
   newThread,
   passCounts,
   type Thread,
   type ThreadStep,
-  takenBefore,
+  takenUpTo,
   withHeadStart,
 } from './thread.ts'
 import { threadBytes } from './thread-bytes.ts'
@@ -24,13 +24,13 @@ export function takePost(
   if (thread.status === 'deleted') return { thread, outcome: 'deleted' }
   const { post: known } = thread
   const same = known !== null && JSON.stringify(known) === JSON.stringify(post)
-  if (same || takenBefore(thread.postPlace, arrival.place)) return { thread, outcome: 'duplicate' }
-  const postPlace = arrival.place === undefined ? thread.postPlace : laterPlace(thread.postPlace, arrival.place)
+  if (same || takenUpTo(thread.postPlaces, arrival.place)) return { thread, outcome: 'duplicate' }
+  const postPlaces = laterPlaces(thread.postPlaces, arrival.place)
   const { reachAhead = 0, protocolAhead = 0 } = arrival
   const headStart = { reachAhead: Math.max(thread.reachAhead, reachAhead), protocolAhead }
   // Who has seen it is no edit.
   if (known !== null && JSON.stringify(withoutReach(known)) === JSON.stringify(withoutReach(post)))
-    return { thread: withHeadStart({ ...thread, post, postPlace }, headStart), outcome: 'duplicate' }
+    return { thread: withHeadStart({ ...thread, post, postPlaces }, headStart), outcome: 'duplicate' }
   const routed = route(thread, arrival)
   // Nothing is kept of a post that nobody judges, not even its position: when it arrives again, routes may have
   // changed.
@@ -42,7 +42,7 @@ export function takePost(
     ...withHeadStart(routed, headStart),
     post,
     judges,
-    postPlace,
+    postPlaces,
     version: thread.version + 1,
     postVersion: thread.postVersion + 1,
   }

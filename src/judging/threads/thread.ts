@@ -101,8 +101,8 @@ export function newThread(ref: ThreadRef): Thread {
     decided: new Map(),
     absent: new Map(),
     dormantFor: [],
-    postPlace: undefined,
-    commentPlace: undefined,
+    postPlaces: [],
+    commentPlaces: [],
   }
 }
 
@@ -153,6 +153,23 @@ export function laterPlace(last: MessagePlace | undefined, place: MessagePlace):
 export function takenBefore(last: MessagePlace | undefined, place: MessagePlace | undefined): boolean {
   if (last === undefined || place === undefined || last.partition !== place.partition) return false
   return Number(place.offset) <= Number(last.offset) && place.timestamp <= last.timestamp
+}
+
+/** The places up to which messages have been taken once this one is, one for each topic; the last one at the end. */
+export function laterPlaces(places: readonly MessagePlace[], place: MessagePlace | undefined): readonly MessagePlace[] {
+  if (place === undefined) return places
+  const last = lastOf(places, place)
+  return [...places.filter((one) => one !== last), laterPlace(last, place)]
+}
+
+/** Whether a message at this place was taken before the last one of its topic was. */
+export function takenUpTo(places: readonly MessagePlace[], place: MessagePlace | undefined): boolean {
+  return place !== undefined && takenBefore(lastOf(places, place), place)
+}
+
+/** An earlier version's place does not name its topic: it is of one that has no other. */
+function lastOf(places: readonly MessagePlace[], { topic }: MessagePlace): MessagePlace | undefined {
+  return places.find((one) => one.topic === topic) ?? places.find((one) => one.topic === undefined)
 }
 
 /** A due time below all stream times; these sort by when the threads became due, less their head starts. `now` is wall time, ms. */

@@ -8,7 +8,7 @@ import { MADE_UP_MS } from '../../judging/threads/judge-again.ts'
 import { storedComment, TOMBSTONE } from '../../judging/threads/thread-bytes.ts'
 import { type Keys, memberOf, threadKeys } from '../redis/keys.ts'
 import { script } from '../redis/script.ts'
-import { notSuspended, placeOf, THREAD } from '../thread/redis-intake.ts'
+import { notSuspended, placesOf, THREAD } from '../thread/redis-intake.ts'
 
 const ASKED = ['asked[].protocol', 'asked[].revision', 'asked[].readsComments'] as const
 
@@ -132,11 +132,11 @@ function outcomesIn(reply: unknown): AgainOutcome[] {
 
 /** The fields of a thread's hash; those that are null are absent. */
 export function fieldsOf(thread: RememberedThread): Record<string, string | number> {
-  const { post, postOnly, rekeyed, sampledUnder, postPlace, commentPlace } = thread
+  const { post, postOnly, rekeyed, sampledUnder, postPlaces, commentPlaces } = thread
   return {
     post: JSON.stringify(post),
     createdAt: post.createdAt,
-    postPlace: placeOf(postPlace),
+    postPlace: placesOf(postPlaces),
     version: thread.version,
     postVersion: thread.postVersion,
     accepted: thread.accepted,
@@ -145,7 +145,7 @@ export function fieldsOf(thread: RememberedThread): Record<string, string | numb
     ...(thread.missing === 0 ? {} : { missing: thread.missing }),
     overAuthor: thread.overAuthor,
     deletions: thread.deletions,
-    ...(commentPlace === undefined ? {} : { commentPlace: placeOf(commentPlace) }),
+    ...(commentPlaces.length === 0 ? {} : { commentPlace: placesOf(commentPlaces) }),
     ...(sampledUnder === null ? {} : { sampledUnder }),
     ...(rekeyed ? { rekeyed: 1 } : {}),
     ...(postOnly ? { postOnly: 1 } : {}),

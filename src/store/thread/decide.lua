@@ -50,7 +50,7 @@ local last = of_protocol('last')
 if was_handled(last, place) then return { 'duplicate' } end
 local before = of_protocol('became')
 if before and cjson.decode(before).same == same then
-  redis.call('HSET', decided, 'last:' .. protocol, later_place(last, place))
+  redis.call('HSET', decided, 'last:' .. protocol, later_places(last, place))
   tell(unpack(cjson.decode(before).reply))
   return { 'duplicate' }
 end
@@ -63,7 +63,7 @@ local published = math.max(number_of(redis.call('HGET', revisions, protocol)), n
 if published == 0 and not open_id then published = number_of(thread_number) end
 if published == 0 and not post and force ~= '1' then return tell('unknown') end
 local function handled(...)
-  redis.call('HSET', decided, 'last:' .. protocol, later_place(last, place), 'became:' .. protocol, cjson.encode({ same = same, reply = { ... } }))
+  redis.call('HSET', decided, 'last:' .. protocol, later_places(last, place), 'became:' .. protocol, cjson.encode({ same = same, reply = { ... } }))
   keep_decided(decided, keep)
   return tell(...)
 end

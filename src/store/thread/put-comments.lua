@@ -56,7 +56,7 @@ local fields = { 'createdAt', 'accepted', 'countStage', 'final', 'deleted', 'unr
 local stored = redis.call('HMGET', thread, unpack(fields))
 local at = stored[1] and tonumber(stored[1])
 local n, stage = tonumber(stored[2] or '0'), tonumber(stored[3] or '0')
-local final, gone, unread, last_place = stored[4], stored[5], stored[6] or stored[7], stored[8]
+local final, gone, unread, places = stored[4], stored[5], stored[6] or stored[7], read_places(stored[8])
 local expired = stored[9] or not (at or gone or unread) and is_forgotten(thread, revisions, decided)
 -- A run that has read its messages, to judge it again, lacks these.
 if expired then redis.call('DEL', watched) end
@@ -258,15 +258,16 @@ end
 -- Behind one that was refused the place stays: read again, it is no duplicate.
 local refused = false
 for index, change in ipairs(changes) do
-  local was_before = was_taken(last_place, change.place)
+  local place = read_place(change.place)
+  local was_before = was_taken(places, place)
   outcomes[index] = take(change, was_before)
   refused = refused or outcomes[index] == 'over-share'
-  if change.place ~= '' and not (was_before or refused) then last_place = later_place(last_place, change.place) end
+  if place and not (was_before or refused) then note_taken(places, place) end
 end
 write_new()
 if late > 0 then redis.call('HINCRBY', thread, 'late', late) end
 if over_author > 0 then redis.call('HINCRBY', thread, 'overAuthor', over_author) end
-if last_place and (changed or late > 0) then redis.call('HSET', thread, 'commentPlace', last_place) end
+if #places > 0 and (changed or late > 0) then redis.call('HSET', thread, 'commentPlace', write_places(places)) end
 if not changed then return outcomes end
 
 local function keep_first(most, from, to)

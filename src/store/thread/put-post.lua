@@ -55,8 +55,10 @@ if was_known then
     unpack(redis.call('HMGET', thread, 'post', 'accepted', 'countStage', 'deleted', 'postPlace', 'overAuthor', 'reachAhead', 'held',
       'version', 'postVersion', 'unrouted', 'postOnly', 'dueSince'))
   if gone then return 'deleted' end
-  if known_post == post or was_taken(last_place, place) then return 'duplicate' end
-  places_after = later_place(last_place, place) or ''
+  local places, this = read_places(last_place), read_place(place)
+  if known_post == post or was_taken(places, this) then return 'duplicate' end
+  if this then note_taken(places, this) end
+  places_after = write_places(places)
   -- How far it reaches only rises.
   reach_ahead = math.max(tonumber(by_reach or '0'), tonumber(reach_ahead))
   if known_post then

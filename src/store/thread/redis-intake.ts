@@ -230,7 +230,13 @@ function changeOf(change: CommentChange, rankOf: (id: string) => number, withOri
   }
 }
 
-/** A message's position as its thread keeps it; empty if it is unknown. */
+/** A message's position as its thread keeps it (redis/include/place.lua); empty if it is unknown. */
 export function placeOf(place: MessagePlace | undefined): string {
-  return place === undefined ? '' : `${place.partition} ${place.offset} ${place.timestamp}`
+  if (place === undefined) return ''
+  const { topic, partition, offset, timestamp } = place
+  return `${topic === undefined ? '' : `${topic}/`}${partition} ${offset} ${timestamp}`
+}
+
+export function placesOf(places: readonly MessagePlace[]): string {
+  return places.map(placeOf).join(',')
 }

@@ -10,9 +10,14 @@ const protocol = fc.constantFrom<Protocol>('rumor', 'rumor', 'rumor', 'hate')
 const protocols = fc.subarray([...PROTOCOLS])
 const none = fc.constant<Protocol[]>([])
 const sometimes = (once: number) => fc.nat({ max: once - 1 }).map((n) => n === 0)
-/** Small offsets come again and out of order; the second topic is one that was made anew. */
+/** Small offsets come again and out of order, of topics that may be made anew; an earlier version did not say of which. */
 const place = fc.option(
-  fc.record({ partition: fc.constantFrom(3, 3, 3, 4), offset: fc.nat({ max: 40 }), anew: sometimes(8) }),
+  fc.record({
+    topic: fc.constantFrom(null, 'posts', 'posts', 'feed-2'),
+    partition: fc.constantFrom(3, 3, 3, 4),
+    offset: fc.nat({ max: 40 }),
+    anew: sometimes(8),
+  }),
   {
     nil: null,
     freq: 2,

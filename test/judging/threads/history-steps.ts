@@ -3,7 +3,7 @@ export type Protocol = (typeof PROTOCOLS)[number]
 
 type OfThread<Do extends string, More = object> = { do: Do; thread: number } & More
 type OfCase<Do extends string, More = object> = OfThread<Do, { protocol: Protocol } & More>
-export type PlaceStep = { partition: number; offset: number; anew: boolean } | null
+export type PlaceStep = { topic: string | null; partition: number; offset: number; anew: boolean } | null
 
 /** So many bytes more than it holds may the tenant hold, if it is limited. */
 export type RoomStep = number | null

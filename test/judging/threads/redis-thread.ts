@@ -104,8 +104,8 @@ function fields(hash: Record<string, string>): Plain {
     dormantFor: named(hash, 'dormant:')
       .map(([protocol]) => protocol)
       .sort(),
-    postPlace: placeOf(hash.postPlace),
-    commentPlace: placeOf(hash.commentPlace),
+    postPlaces: placesOf(hash.postPlace),
+    commentPlaces: placesOf(hash.commentPlace),
   }
 }
 
@@ -151,7 +151,7 @@ function decidedOf(hash: Record<string, string>): Plain {
           of: of('of') ?? '',
           by: of('by') ?? '',
           deciding: of('deciding') ?? null,
-          last: placeOf(last),
+          last: placesOf(last)[0],
           machine: of('machine') ?? null,
           became: becameOf(of('became')),
           asked: (of('asked') ?? '').split('\n').filter((one) => one !== ''),
@@ -189,10 +189,13 @@ function ranksOf(sample: readonly unknown[]): Plain {
   )
 }
 
-function placeOf(text: string | undefined): MessagePlace | undefined {
-  if (text === undefined || text === '') return undefined
-  const [partition, offset = '', timestamp] = text.split(' ')
-  return { partition: Number(partition), offset, timestamp: Number(timestamp) }
+function placesOf(text = ''): MessagePlace[] {
+  return text.split(',').flatMap((one) => {
+    const [, topic, partition, offset = '', timestamp] = /^(?:(.+)\/)?(\d+) (\d+) (-?\d+)$/.exec(one) ?? []
+    if (partition === undefined) return []
+    const place = { partition: Number(partition), offset, timestamp: Number(timestamp) }
+    return [topic === undefined ? place : { topic, ...place }]
+  })
 }
 
 function indexed(author: string | undefined, rank: number, id: string): string {

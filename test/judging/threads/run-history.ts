@@ -311,8 +311,9 @@ function wordsOf(text: number): string {
 
 function placeOf(place: PlaceStep): { place: MessagePlace } | object {
   if (place === null) return {}
-  const { partition, offset, anew } = place
-  return { place: { partition, offset: String(offset), timestamp: (anew ? 9_000 : 1_000) + offset } }
+  const { topic, partition, offset, anew } = place
+  const at = { partition, offset: String(offset), timestamp: (anew ? 9_000 : 1_000) + offset }
+  return { place: topic === null ? at : { topic, ...at } }
 }
 
 function arrivalOf(step: Extract<Step, { do: 'post' }>, now: number): Arrival {

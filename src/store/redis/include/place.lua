@@ -1,26 +1,50 @@
--- Whether a message at this position, "PARTITION OFFSET TIMESTAMP", comes before the one at `last`. A recreated topic begins
--- with lower offsets and later times.
-local function was_taken(last, place)
-  if not last or place == '' then return false end
-  local pattern = '^(%d+) (%d+) (%-?%d+)$'
-  local last_partition, last_offset, last_time = string.match(last, pattern)
-  local partition, offset, time = string.match(place, pattern)
-  return partition == last_partition and tonumber(offset) <= tonumber(last_offset) and tonumber(time) <= tonumber(last_time)
+-- Up to where a thread's messages were taken: "TOPIC/PARTITION OFFSET TIMESTAMP", a place of each topic, divided by commas, the last
+-- that was taken at the end. Without TOPIC/ (an earlier version's, or a decision's) it is of a topic that has no other.
+local function read_place(text)
+  local topic, partition, offset, time = string.match(text, '^(%S-)(%d+) (%d+) (%-?%d+)$')
+  return topic and { topic = topic, partition = partition, offset = offset, time = time }
 end
--- The place up to which messages have been taken once this one is: times may fall from one message to the next.
-local function later_place(last, place)
-  if not last or place == '' then return place ~= '' and place or last end
-  local pattern = '^(%d+) (%d+) (%-?%d+)$'
-  local last_partition, _, last_time = string.match(last, pattern)
-  local partition, offset, time = string.match(place, pattern)
-  if partition ~= last_partition or tonumber(time) >= tonumber(last_time) then return place end
-  return partition .. ' ' .. offset .. ' ' .. last_time
+local function read_places(text)
+  local places = {}
+  for one in string.gmatch(text or '', '[^,]+') do places[#places + 1] = read_place(one) end
+  return places
 end
--- Whether a decision at this position was handled, whose keys move when its topic gets more partitions.
+local function write_places(places)
+  local texts = {}
+  for nth, one in ipairs(places) do texts[nth] = one.topic .. one.partition .. ' ' .. one.offset .. ' ' .. one.time end
+  return table.concat(texts, ',')
+end
+local function last_of(places, topic)
+  local last
+  for nth, one in ipairs(places) do
+    if one.topic == topic then return one, nth end
+    if one.topic == '' then last = nth end
+  end
+  return places[last], last
+end
+-- Whether a message at this place, or at none, comes before one of its topic that was taken. A recreated topic begins with lower
+-- offsets and later times.
+local function was_taken(places, place)
+  local last = place and last_of(places, place.topic)
+  return last and place.partition == last.partition and tonumber(place.offset) <= tonumber(last.offset)
+    and tonumber(place.time) <= tonumber(last.time)
+end
+-- Notes that this one is taken: times may fall from one message to the next.
+local function note_taken(places, place)
+  local last, nth = last_of(places, place.topic)
+  local falls = last and place.partition == last.partition and tonumber(place.time) < tonumber(last.time)
+  if falls then place.time = last.time end
+  if last then table.remove(places, nth) end
+  places[#places + 1] = place
+end
+local function later_places(text, place)
+  local places = read_places(text)
+  note_taken(places, read_place(place))
+  return write_places(places)
+end
+-- Whether a decision at this place was handled, whose keys move when its topic gets more partitions.
 local function was_handled(last, place)
-  if not last then return false end
-  if was_taken(last, place) then return true end
-  local last_partition, _, last_time = string.match(last, '^(%d+) (%d+) (%-?%d+)$')
-  local partition, _, time = string.match(place, '^(%d+) (%d+) (%-?%d+)$')
-  return partition ~= last_partition and tonumber(time) < tonumber(last_time)
+  local places, this = read_places(last), read_place(place)
+  if was_taken(places, this) then return true end
+  return #places > 0 and places[1].partition ~= this.partition and tonumber(this.time) < tonumber(places[1].time)
 end
