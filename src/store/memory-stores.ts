@@ -58,7 +58,7 @@ export function memoryStores(
     judgeAgain: memoryJudgeAgain(threads),
     answers,
     webhooks,
-    decisions: memoryDecisions(threads, cases, entries),
+    decisions: memoryDecisions(threads, cases, entries, kept),
   }
 }
 

@@ -50,7 +50,7 @@ export function redisStores(
     outbox: redisOutbox(working, blocking, keys, { ...keeping, clock }),
     webhooks: redisWebhooks(working, keys),
     /** Where traces are sent. */
-    links: keepLinksMs === null ? undefined : redisTraceLinks(failFast, keys, keepLinksMs),
+    links: keepLinksMs === null ? undefined : redisTraceLinks(failFast, keys, keepLinksMs, clock),
     answers: redisAnswers(working, keys, { report, subscribe }),
   }
 }

@@ -158,6 +158,35 @@ export function heldContract(name: string, make: MakeStores): void {
       expect(await held()).toBe(lane - before)
     })
 
+    it('has what became of decisions, for as long as it can be read', async () => {
+      await put(post)
+      const before = await held()
+      const decide = (offset: number, same = String(offset)) =>
+        stores.decisions.decide(
+          {
+            ref: P1,
+            protocol: 'rumor',
+            withdraw: false,
+            label: 'rumor',
+            against: 7,
+            force: false,
+            opinion: false,
+            by: 'ann',
+            why: '',
+            same,
+            place: { partition: 0, offset: String(offset), timestamp: T0 + offset },
+          },
+          'rumor~p1~r',
+          T0,
+          () => null,
+        )
+      expect([await decide(1), await decide(2, '1')].map(({ outcome }) => outcome)).toEqual(['late', 'duplicate'])
+      expect(await held()).toBe(before + 2 * 500)
+      await decide(1)
+      expect([await held(), await held('other')]).toEqual([before + 2 * 500, 0])
+      expect(await stores.threads.heldBy('acme', T0 + HOUR)).toBe(before)
+    })
+
     it('names the tenants that hold more than so much', async () => {
       await put(post)
       const small = thread('p2', 'small')

@@ -1242,17 +1242,22 @@ describe('in Redis', () => {
   })
 
   it('keeps the newest trace contexts of a subject, each once, until it is forgotten or for a time', async () => {
-    const links = redisTraceLinks(client, stores.keys, 60_000)
-    const ref = { tenant: 'default', postId: 'p', kind: 'post' } as const
+    const links = redisTraceLinks(client, stores.keys, 60_000, () => T0)
+    const ref = { tenant: 'traced', postId: 'p', kind: 'post' } as const
     const contexts = Array.from({ length: 40 }, (_, nth) => `context-${nth}`)
     await links.note(new Map([[ref, ['context-39']]]))
     await links.note(new Map([[ref, contexts]]))
     await links.note(new Map())
     expect(await links.read(ref)).toEqual(contexts.slice(-32).reverse())
-    expect(await client.pttl(stores.keys.traces('default:p'))).toBeGreaterThan(50_000)
+    expect(await client.pttl(stores.keys.traces('traced:p'))).toBeGreaterThan(50_000)
     expect(await links.read({ ...ref, tenant: 'other' })).toEqual([])
+    // Their tenant holds them, for as long as they are kept.
+    const held = (at = T0) => stores.threads.heldBy('traced', at)
+    expect(await held()).toBeGreaterThan(32 * 'context-39'.length)
+    expect([await held(T0 + 60_000), await stores.threads.heldBy('other', T0)]).toEqual([0, 0])
+    await links.note(new Map([[ref, ['context-40']]]))
     await links.forget(ref)
-    expect(await links.read(ref)).toEqual([])
+    expect([await links.read(ref), await held()]).toEqual([[], 0])
   })
 
   it('a publisher that finds its group gone creates it again and gets the waiting entries', async () => {

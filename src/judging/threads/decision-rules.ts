@@ -41,6 +41,9 @@ export interface DecisionEffects {
   readonly review?: { readonly why: 'refused' | 'disputed'; readonly verdict: string }
 }
 
+/** How long the outcome of a decision can be read, in ms, and what it takes, in bytes: the id of a verdict is its longest part. */
+export const [KEEP_TOLD_MS, TOLD_BYTES] = [3_600_000, 500]
+
 /** The numbers of the verdicts that people brought about, from which the next number follows. */
 export function decidedOf(thread: Thread, protocol: string): DecidedRevision {
   return thread.decided.get(protocol) ?? NOTHING

@@ -6,8 +6,15 @@ import {
   type DecisionStore,
   decisionName,
 } from '../../contracts/ports/decisions.ts'
-import { carryOutDecision, type DecisionStep, publishedOf } from '../../judging/threads/decision-rules.ts'
+import {
+  carryOutDecision,
+  type DecisionStep,
+  KEEP_TOLD_MS,
+  publishedOf,
+  TOLD_BYTES,
+} from '../../judging/threads/decision-rules.ts'
 import { newThread } from '../../judging/threads/thread.ts'
+import type { KeptBytes } from '../answer/memory-kept.ts'
 import type { CaseTable } from '../case/memory-table.ts'
 import type { OutboxEntries } from '../outbox/memory.ts'
 import type { ThreadTable } from '../thread/memory-table.ts'
@@ -15,7 +22,12 @@ import type { ThreadTable } from '../thread/memory-table.ts'
 // The twin of redis.ts and the Lua beside it: test/contracts/decisions.ts holds both to the same promises.
 
 /** What people decide of threads in memory, of which none is ever forgotten. */
-export function memoryDecisions(threads: ThreadTable, cases: CaseTable, entries: OutboxEntries): DecisionStore {
+export function memoryDecisions(
+  threads: ThreadTable,
+  cases: CaseTable,
+  entries: OutboxEntries,
+  kept: Pick<KeptBytes, 'set'>,
+): DecisionStore {
   const told = new Map<string, DecisionResult>()
   return {
     async decide(decision, scope, now, write) {
@@ -24,10 +36,14 @@ export function memoryDecisions(threads: ThreadTable, cases: CaseTable, entries:
       const openId = threads.find(ref)?.revisions.get(protocol)?.openId ?? null
       const isOpen = openId !== null && cases.get(openId)?.status === 'open'
       const given = { decision, of, scope, now, isOpen }
+      const tell = (ended: DecisionResult) => {
+        told.set(of, ended)
+        kept.set(ref.tenant, `told ${of}`, TOLD_BYTES, now + KEEP_TOLD_MS)
+      }
       const step = (written: DecisionStep['written']) =>
         threads.step(ref, (thread) => carryOutDecision(thread, { ...given, written }))
       const first = step(null)
-      if (first.told !== undefined) told.set(of, first.told)
+      if (first.told !== undefined) tell(first.told)
       if (first.decided.outcome !== 'changed') return done(first.decided, first.review)
       const { on } = first.decided
       const written = write(on)
@@ -50,7 +66,7 @@ export function memoryDecisions(threads: ThreadTable, cases: CaseTable, entries:
           const asked = { protocol, ...review, ...speaks, of, by }
           entries.put({ kind: 'review', review: reviewOf(ref, asked, place.timestamp) })
         }
-        if (ended.outcome !== 'duplicate' && ended.outcome !== 'waiting') told.set(of, ended)
+        if (ended.outcome !== 'duplicate' && ended.outcome !== 'waiting') tell(ended)
         return ended
       }
     },

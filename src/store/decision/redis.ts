@@ -6,6 +6,7 @@ import {
   type DecisionStore,
   decisionName,
 } from '../../contracts/ports/decisions.ts'
+import { KEEP_TOLD_MS, TOLD_BYTES } from '../../judging/threads/decision-rules.ts'
 import { TOKEN } from '../redis/incarnation.ts'
 import { memberOf, threadKeys } from '../redis/keys.ts'
 import { script } from '../redis/script.ts'
@@ -34,6 +35,7 @@ const decide = script('thread/decide', {
     'now',
     'keep',
     'keepTold',
+    'toldBytes',
     'scope',
     'number',
     'machine',
@@ -43,8 +45,8 @@ const decide = script('thread/decide', {
   ],
 })
 
-/** How long the outcome of a decision can be read, in ms: its sender waits some seconds. */
-const KEEP_TOLD_MS = 3_600_000
+/** How long the outcome can be read of a message that is no decision, and so nobody's, in ms: its sender waits some seconds. */
+const KEEP_REFUSED_MS = 60_000
 /** A decision is written again if its subject changes meanwhile; after this many tries something else is wrong. */
 const TRIES = 100
 
@@ -86,6 +88,7 @@ export function redisDecisions({ client, keys, settings, token }: ThreadContext)
         now,
         keep: settings.keepTombstoneMs,
         keepTold: KEEP_TOLD_MS,
+        toldBytes: TOLD_BYTES,
         scope,
       }
       let written = { label, number: '', machine: '', verdict: '', transcript: '' }
@@ -109,7 +112,7 @@ export function redisDecisions({ client, keys, settings, token }: ThreadContext)
       return json === null ? null : decidedOf(outcomeReply.parse(JSON.parse(json)))
     },
     async tell(of, decided) {
-      await client.set(keys.told(of), JSON.stringify(replyOf(decided)), 'PX', KEEP_TOLD_MS)
+      await client.set(keys.told(of), JSON.stringify(replyOf(decided)), 'PX', KEEP_REFUSED_MS)
     },
     async published(ref, protocol) {
       const { thread, revisions, decided } = threadKeys(keys, memberOf(ref))

@@ -31,6 +31,7 @@
 --@arg now               wall time, ms
 --@arg keep              how long is kept what people decided of which nothing stands, ms
 --@arg keep_told         how long the outcome of a decision can be read, ms
+--@arg told_bytes        that this takes
 --@arg scope             what the ids of the subject's verdicts have before their number
 --@arg number            the verdict's, as the caller has read it; empty at first
 --@arg machine           the machines' last ruling, likewise; beneath the human verdict, if one stands
@@ -43,6 +44,9 @@ if not holds(incarnation, incarnation_id, watermark, server_run) then return { '
 local function tell(outcome, ...)
   local reply = { outcome, ... }
   redis.call('SET', told, cjson.encode(reply), 'PX', keep_told)
+  local account = account_of(thread, member)
+  set_kept(account, told_part(of), tonumber(told_bytes))
+  end_kept(account, told_part(of), now, keep_told)
   return reply
 end
 local function of_protocol(name) return redis.call('HGET', decided, name .. ':' .. protocol) end

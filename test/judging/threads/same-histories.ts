@@ -2,12 +2,13 @@ import { deepStrictEqual } from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import type { Redis } from 'ioredis'
+import { TOLD_BYTES } from '../../../src/judging/threads/decision-rules.ts'
 import { redisCases } from '../../../src/store/case/redis.ts'
 import { redisDecisions } from '../../../src/store/decision/redis.ts'
 import { memoryStores } from '../../../src/store/memory-stores.ts'
 import { redisOutbox } from '../../../src/store/outbox/redis.ts'
 import { NO_FENCING } from '../../../src/store/redis/incarnation.ts'
-import { keysUnder } from '../../../src/store/redis/keys.ts'
+import { type Keys, keysUnder } from '../../../src/store/redis/keys.ts'
 import { threadTable } from '../../../src/store/thread/memory-table.ts'
 import { redisThreads } from '../../../src/store/thread/redis.ts'
 import { HOUR, T0 } from '../../contracts/samples.ts'
@@ -66,8 +67,8 @@ async function runBoth(client: Redis, rules: HistoryRules, steps: readonly Step[
   }
   const [inMemory, onRedis] = [runOn(memory, clock, rules), runOn(redis, clock, rules)]
   const ends: string[] = []
-  const told = steps.filter((step) => step.do !== 'nothing')
-  for (const [at, step] of told.entries()) {
+  const taken = steps.filter((step) => step.do !== 'nothing')
+  for (const [at, step] of taken.entries()) {
     clock.now++
     // Where these throw: `+` is what the rules made, `-` what Redis did.
     const [said, expected] = [await inMemory(step), await onRedis(step)]
@@ -83,16 +84,25 @@ async function runBoth(client: Redis, rules: HistoryRules, steps: readonly Step[
         deepStrictEqual(plain(table.find(ref), rules), stored)
       }),
     )
+    const told = at % READ_EVERY === 0 ? await toldIn(client, keys) : []
     for (const [tenant, ofTenant] of TENANTS) {
       const account = await redis.threads.heldBy(tenant, clock.now)
       deepStrictEqual(await memory.threads.heldBy(tenant, clock.now), account)
-      if (at % READ_EVERY === 0) deepStrictEqual(await threadBytesIn(client, keys, ofTenant), account)
+      const outcomes = told.filter((ref) => ref !== undefined && ofTenant.includes(ref)).length
+      if (at % READ_EVERY === 0)
+        deepStrictEqual((await threadBytesIn(client, keys, ofTenant)) + TOLD_BYTES * outcomes, account)
     }
     // Everything at once is much to read; what went wrong earlier shows here as well.
-    if (at % READ_EVERY === 0 || at === told.length - 1)
+    if (at % READ_EVERY === 0 || at === taken.length - 1)
       deepStrictEqual(await readingOf(memory, inTurn), await readingOf(redis, inTurn))
   }
   return ends
+}
+
+/** Of each decision whose outcome is kept, its thread: its partition is that one's number. */
+async function toldIn(client: Redis, keys: Keys) {
+  const told = await client.keys(keys.told('*'))
+  return told.map((key) => REFS[Number(/(\d+)@\d+$/.exec(key)?.[1])])
 }
 
 /** How a step ended, in a word or two: a batch of comments in as many as it has. */
