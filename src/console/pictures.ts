@@ -112,7 +112,8 @@ export class SubjectPictures {
   }): Promise<KeptPicture | string> {
     const { store, load, redraw, keptImage, clock, keep } = this.#parts
     const { verdict, subject, url, author } = of
-    return this.#fetches.run({ name: subject.tenant, part: author }, AbortSignal.timeout(WAIT_MS), async () => {
+    const whose = { name: subject.tenant, part: author }
+    return this.#fetches.run(whose, AbortSignal.timeout(WAIT_MS), async () => {
       const signal = AbortSignal.timeout(LONGEST_MS)
       const beside = keptHash(url)
       if (beside !== null && keptImage === null) throw new PermanentError('image', TEXTS.pictures.notConnected)
@@ -120,7 +121,7 @@ export class SubjectPictures {
       if (given === null) throw new PermanentError('image', TEXTS.pictures.gone)
       const data = await load(given, signal)
       const at = clock()
-      const picture = { ...(await redraw(imageBytes(data), signal)), sha256: imageHash(data), at }
+      const picture = { ...(await redraw(imageBytes(data), whose, signal)), sha256: imageHash(data), at }
       const kept = { verdict, address: addressOf(url), picture, until: at + keep.keep, most: keep.most }
       return (await store.keepPicture(kept)) ? picture : TEXTS.pictures.gone
     })

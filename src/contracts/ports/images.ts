@@ -1,3 +1,5 @@
+import type { SlotOwner } from '../facts/slots.ts'
+
 /**
  * Fetches an image (https or data URL) and returns it as a data URL, so that no model endpoint fetches for us. Throws
  * `PermanentError('image')` if it is not an image, too large, gone, or at an address that is not public — checked after
@@ -12,5 +14,8 @@ export interface DrawnPicture {
   readonly cover: Uint8Array<ArrayBuffer>
 }
 
-/** Draws an image anew for people to see, smaller and without its metadata. Throws `PermanentError('image')` where it can't be drawn, and the signal's reason. */
-export type RedrawImage = (image: Buffer, signal: AbortSignal) => Promise<DrawnPicture>
+/**
+ * Draws an image anew for people to see, smaller and without its metadata; tenants take turns. Throws `PermanentError('image')` where
+ * it can't be drawn, and the signal's reason.
+ */
+export type RedrawImage = (image: Buffer, whose: SlotOwner, signal: AbortSignal) => Promise<DrawnPicture>

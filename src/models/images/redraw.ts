@@ -2,50 +2,51 @@ import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname, extname, join } from 'node:path'
 import { PermanentError } from '../../contracts/facts/errors.ts'
-import { slots } from '../../contracts/facts/slots.ts'
+import { fairSlots } from '../../contracts/facts/slots.ts'
 import type { DrawnPicture, RedrawImage } from '../../contracts/ports/images.ts'
 import { framePixelsOf } from './images.ts'
 
 const PROCESS = join(import.meta.dirname, `redraw-process${extname(import.meta.filename)}`)
 const DECODER = dirname(createRequire(import.meta.url).resolve('@silvia-odwyer/photon-node'))
-/** Most pixels of a frame that is drawn: decoding takes 14 bytes of memory for each. */
+/** Most pixels of a frame that is drawn. */
 const MOST_PIXELS = 25_000_000
-/** Most memory of a decoder, in pages of 64 KiB: a small file may have a colour profile that unfolds to gigabytes. */
-const MOST_PAGES = 6_400
-/** So many decoders at a time. */
-const AT_ONCE = 1
+/** What decoding takes for each, in bytes, and beside that, in MiB: a small file may have a colour profile that unfolds to gigabytes. */
+const [PIXEL_BYTES, BESIDE] = [14, 66]
+/** Most memory of all decoders that run at a time, in MiB: the largest image by itself, else one of each of some tenants. */
+const MOST_MEMORY = { all: () => 400, each: 2 * BESIDE }
 /** Longest time of one, in ms: the largest takes two seconds where nothing else runs. */
 const LONGEST_MS = 30_000
 /** Longest answer, in bytes: a picture of 1,024 pixels each way is at most a fifth of it. */
 const MOST_BYTES = 2 ** 23
 
 /**
- * Draws images anew in a process that has no variables of the environment, writes and starts nothing, reads no file but its program, and
- * ends with the picture.
+ * Draws images anew, each in a process that has no variables of the environment, writes and starts nothing, reads no file but its
+ * program, and ends with the picture.
  */
 export function redrawing({ longestMs = LONGEST_MS }: { readonly longestMs?: number } = {}): RedrawImage {
-  const turns = slots(() => AT_ONCE)
-  return async (image, signal) => {
-    if (framePixelsOf(image) > MOST_PIXELS)
-      throw new PermanentError('image', `more than ${MOST_PIXELS.toLocaleString('en')} pixels`)
-    await turns.acquire(signal)
-    const tooLong = AbortSignal.timeout(longestMs)
-    try {
-      return await redrawn(image, AbortSignal.any([signal, tooLong]))
-    } catch (error) {
-      // Who has waited too long for its turn says nothing of the image.
-      signal.throwIfAborted()
-      if (!tooLong.aborted) throw error
-      throw new PermanentError('image', 'it takes too long to draw', { cause: error })
-    } finally {
-      turns.release()
+  const turns = fairSlots(MOST_MEMORY)
+  return async (image, whose, signal) => {
+    const pixels = framePixelsOf(image)
+    if (pixels > MOST_PIXELS) throw new PermanentError('image', `more than ${MOST_PIXELS.toLocaleString('en')} pixels`)
+    const memory = BESIDE + Math.ceil((pixels * PIXEL_BYTES) / 2 ** 20)
+    const draw = async () => {
+      const tooLong = AbortSignal.timeout(longestMs)
+      try {
+        return await redrawn(image, memory, AbortSignal.any([signal, tooLong]))
+      } catch (error) {
+        // Who has waited too long for its turn says nothing of the image.
+        signal.throwIfAborted()
+        if (!tooLong.aborted) throw error
+        throw new PermanentError('image', 'it takes too long to draw', { cause: error })
+      }
     }
+    return turns.run(whose, signal, draw, memory)
   }
 }
 
-async function redrawn(image: Buffer, signal: AbortSignal): Promise<DrawnPicture> {
+async function redrawn(image: Buffer, memory: number, signal: AbortSignal): Promise<DrawnPicture> {
   const mayRead = [PROCESS, DECODER].map((path) => `--allow-fs-read=${path}`)
-  const limits = ['--max-old-space-size=64', `--wasm-max-mem-pages=${MOST_PAGES}`]
+  const limits = ['--max-old-space-size=64', `--wasm-max-mem-pages=${16 * memory}`]
   const child = spawn(process.execPath, ['--permission', ...mayRead, ...limits, PROCESS], {
     env: {},
     stdio: ['pipe', 'pipe', 'ignore'],

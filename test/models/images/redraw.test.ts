@@ -5,7 +5,9 @@ import { drawnPng, withExif } from '../../support/drawn.ts'
 import { gif, png } from '../../support/pictures.ts'
 
 const never = new AbortController().signal
-const redraw = redrawing()
+const drawing = redrawing()
+const whose = { name: 'acme', part: 'ann' }
+const redraw = (image: Buffer, signal: AbortSignal) => drawing(image, whose, signal)
 
 /** What is seen at a place of a picture, from 0 to 1 each way, roughly. */
 function seen(jpeg: Uint8Array) {
@@ -100,8 +102,19 @@ describe('an image that people see', () => {
 
   test('that takes too long is given up, and the next is drawn', async () => {
     const hasty = redrawing({ longestMs: 1 })
-    await expect(hasty(aPng(30, 30), never)).rejects.toThrow('it takes too long to draw')
+    await expect(hasty(aPng(30, 30), whose, never)).rejects.toThrow('it takes too long to draw')
     expect(await whyNot(aPng(30, 30))).toBe('drawn')
+  })
+
+  test('of one tenant waits for its own others, and not for those of another', async () => {
+    const ended: string[] = []
+    const draw = async (name: string, nth: number, image: Buffer) => {
+      await drawing(image, { name, part: `author ${nth}` }, never)
+      ended.push(name)
+    }
+    const [slow, quick] = [aPng(3_000, 2_000), aPng(30, 30)]
+    await Promise.all([draw('acme', 0, slow), draw('acme', 1, slow), draw('acme', 2, slow), draw('other', 0, quick)])
+    expect(ended.indexOf('other')).toBeLessThanOrEqual(1)
   })
 
   test('that somebody does not wait for any longer is not called hard to draw', async () => {
