@@ -60,6 +60,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'settings:replaced': 'warn',
   'service:stopping': 'info',
   'service:stopped': 'info',
+  'service:cut-off': 'error',
 }
 /** The name of `error` in the log: alerts and operators search for it. */
 const ERROR_IN_LOG = 'trouble:met'

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { ErrorPlace, Events, Listener, Report } from '../contracts/ports/report.ts'
+import { loopTime } from './loop-time.ts'
 
 /** A task that runs repeatedly until it is stopped. */
 export interface Loop {
@@ -81,8 +81,8 @@ export interface Loops {
   close(): Promise<void>
 }
 
-/** How long a loop may take to stop, in ms. */
-const LOOP_ENDS_MS = 500
+/** How long a loop may take to stop, in ms, and how long at most where this process lags. */
+const [LOOP_ENDS_MS, LAGGING_ENDS_MS] = [500, 3_000]
 
 /** `activity`: of this process; never quiet if left out. */
 export function namedLoops(report: Report, activity?: Activity): Loops {
@@ -120,7 +120,7 @@ export function namedLoops(report: Report, activity?: Activity): Loops {
     async close() {
       const running = new Set(loops.keys())
       const ended = [...loops].map(([name, each]) => each.stop().then(() => running.delete(name)))
-      await Promise.race([Promise.all(ended), sleep(LOOP_ENDS_MS, undefined, { ref: false })])
+      await Promise.race([Promise.all(ended), loopTime(LOOP_ENDS_MS, LAGGING_ENDS_MS)])
       for (const name of running)
         report('error', { where: name, error: new Error(`loop did not stop within ${LOOP_ENDS_MS} ms; abandoned`) })
     },

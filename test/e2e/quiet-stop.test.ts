@@ -1,5 +1,6 @@
 import { afterEach, expect, it } from 'vitest'
 import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
+import { connect } from '../../src/store/redis/connect.ts'
 import { environmentOn, eventually, type Service, startService, tell } from '../support/pipeline.ts'
 
 let stack: Stack | undefined
@@ -28,3 +29,20 @@ it.each(['memory', 'apache'] as const)(
     expect(told.map(({ event }) => event)).toEqual(['service:stopping', 'service:stopped'])
   },
 )
+
+it('a service that Redis keeps from ending is cut off, and says so in its last line and its exit code', async () => {
+  stack = await startStack({}, { kafka: 'memory', say: tell, understudy: { latencyMs: 10 } })
+  const stopped = await startService(environmentOn(stack, { GAVEL_LOG_LEVEL: 'info', GAVEL_DRAIN: '1s' }))
+  service = stopped
+  const redis = connect(stack.settings.REDIS_URL ?? '', () => {}, 'retrying')
+  await redis.client('PAUSE', 60_000)
+  await stopped.kill('SIGTERM')
+  redis.disconnect()
+  expect(stopped.process.exitCode).toBe(1)
+  await eventually(
+    async () => stopped.log.at(-1)?.includes('service:cut-off') === true,
+    5_000,
+    () => stopped.log.join('\n'),
+  )
+  expect(JSON.parse(stopped.log.at(-1) ?? '')).toMatchObject({ level: 50, calls: 0 })
+})

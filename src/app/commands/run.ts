@@ -10,14 +10,15 @@ import { dependenciesAnswer } from '../../operations/dependencies.ts'
 import { fileWatch } from '../../operations/file-watch.ts'
 import { DEFAULT_ROLES, fingerprint, identityOf, type ProcessRole, ROLES } from '../../operations/identity.ts'
 import { logListener } from '../../operations/log.ts'
+import { loopTime } from '../../operations/loop-time.ts'
 import { changedSettings } from '../../operations/reloading.ts'
 import { isLoopbackAddress } from '../../platform/http.ts'
 import { protocolsOf } from '../composition/protocols.ts'
 import { type App, startApp } from '../composition/service.ts'
 import { localConsole } from './local-console.ts'
 
-/** Time beyond the drain after which a stop is forced, in ms. */
-const FORCE_AFTER_MS = 1_000
+/** Time beyond the drain after which a stop is forced, in ms, and the same where this process lags. */
+const [FORCE_AFTER_MS, LAGGING_FORCE_AFTER_MS] = [1_000, 5_000]
 
 interface Options {
   readonly roles: readonly ProcessRole[]
@@ -95,10 +96,18 @@ async function untilStopped(
   const pages = roles.includes('console') ? await consoleBeside(app, settings, roles, terminal) : null
   await stopped
   changes.goTo(() => {})
-  const force = setTimeout(() => process.exit(1), settings.drain + FORCE_AFTER_MS)
+  const ended = new AbortController()
+  const force = () => {
+    app.cutOff()
+    process.exit(1)
+  }
+  void loopTime(settings.drain + FORCE_AFTER_MS, settings.drain + LAGGING_FORCE_AFTER_MS, ended.signal).then(
+    force,
+    () => {},
+  )
   await pages?.close()
   await app.stop()
-  clearTimeout(force)
+  ended.abort()
 }
 
 /** Tells that settings may have changed; what nobody has heard yet is kept. */

@@ -61,6 +61,8 @@ export interface App {
   settings(): Settings
   /** Stops intake, lets calls in flight end within the drain time, and closes everything, last opened first. */
   stop(): Promise<void>
+  /** Tells that the process ends before all of it is closed. */
+  cutOff(): void
 }
 
 /**
@@ -110,9 +112,14 @@ export async function startApp(
       await close().finally(() => clearInterval(drain))
       report('service:stopped', {})
     },
+    cutOff() {
+      report('service:cut-off', { calls: gateway.load().busy, advice: CUT_OFF })
+    },
   }
 }
 
+const CUT_OFF =
+  'the stop took longer than drain allows: calls in flight are lost, and made again elsewhere once their locks expire; nothing else is. Raise drain, or see why the machine is slow'
 /** How often calls in flight are counted during a drain, in ms. */
 const DRAIN_LOOK_MS = 1_000
 /** How often the shared state is exported while nothing happens here, in ms: twice within the lease. */

@@ -414,6 +414,8 @@ export interface Events {
   'settings:replaced': { setting: string; now: string }
   'service:stopping': { reason: string }
   'service:stopped': Record<string, never>
+  /** A stop was forced, with so many calls in flight: the exit code is 1. */
+  'service:cut-off': { calls: number; advice: string }
 }
 
 /** Tells all listeners. Never throws and never waits: an observer can't harm the work. */
