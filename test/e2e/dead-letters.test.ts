@@ -1,13 +1,10 @@
-import { execFile } from 'node:child_process'
-import { join } from 'node:path'
-import kafkajs, { type Message } from 'kafkajs'
 import { expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { type DeadLetter, deadLetter } from '../../src/contracts/facts/messages.ts'
 import { samplesOf } from '../../src/operations/metrics/samples.ts'
 import { readTopic, type TopicRecord } from '../../src/stream/bounded-reader.ts'
-import { bareEnvironment } from '../support/bare-environment.ts'
+import { commandIn } from '../support/command-in.ts'
 import { onServers } from '../support/on-servers.ts'
 import {
   clientOf,
@@ -18,6 +15,7 @@ import {
   settingsOf,
   verdictsOf,
 } from '../support/pipeline.ts'
+import { sendPosts } from '../support/sent-posts.ts'
 
 let environment: Record<string, string>
 let service: Service
@@ -31,15 +29,7 @@ it.beforeAll(async ({ stack, startForFile }) => {
   service = await startForFile(environment)
 })
 
-async function gavel(...args: string[]): Promise<{ code: number; out: string; said: string }> {
-  const command = ['--disable-warning=TimeoutNegativeWarning', join(PROJECT, 'src', 'main.ts'), 'dead-letters', ...args]
-  const options = { env: bareEnvironment(environment), timeout: 60_000 }
-  return new Promise((resolve) => {
-    execFile(process.execPath, command, options, (error, out, said) =>
-      resolve({ code: error === null ? 0 : Number(error.code ?? -1), out, said }),
-    )
-  })
-}
+const gavel = (...args: string[]) => commandIn(PROJECT, ['dead-letters', ...args], environment)
 
 interface Line {
   readonly place?: string
@@ -60,13 +50,6 @@ async function replay(...args: string[]): Promise<{ lines: Line[]; summary: Line
 }
 
 const sentBy = ({ lines }: { lines: Line[] }) => lines.filter(({ state }) => state === 'sent')
-
-async function sendPosts(...messages: Message[]): Promise<void> {
-  const producer = clientOf(environment).producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
-  await producer.connect()
-  await producer.send({ topic: topicsOf(settingsOf(environment)).posts, messages })
-  await producer.disconnect()
-}
 
 async function postsOf(): Promise<TopicRecord[]> {
   const records: TopicRecord[] = []
@@ -97,12 +80,12 @@ it('replays what is still bad once each time, however often it came back, and wh
   const future = Date.now() + 6_000
   // Its words stand beside the text alone (messages.textFields).
   const early = JSON.stringify({ ...JSON.parse(post('early', future, null)), title: 'The bridge has fallen.' })
-  await sendPosts(
+  await sendPosts(environment, [
     { key: 'bad-1', value: post('bad-1', 0, [7]), headers: { trace: 't-1' } },
     { key: null, value: 'no JSON' },
     { key: 'bad-2', value: 'nor this' },
     { key: 'early', value: early },
-  )
+  ])
   const first = await letters(4)
   expect(first.map(({ reason }) => reason).sort()).toEqual(['future', 'invalid', 'not-json', 'not-json'])
 
@@ -178,8 +161,8 @@ it('puts a message of 6,000 headers aside once, judges what lies behind it, and 
   const partition = 0
   const headers = Object.fromEntries(Array.from({ length: 6_000 }, (_, nth) => [`h${nth}`, 'v']))
   const behind = Array.from({ length: 8 }, (_, nth) => `plain-${nth}`)
-  await sendPosts({ key: 'heavy', value: post('heavy', 0), headers, partition })
-  for (const id of behind) await sendPosts({ key: id, value: post(id, 0), partition })
+  await sendPosts(environment, [{ key: 'heavy', value: post('heavy', 0), headers, partition }])
+  for (const id of behind) await sendPosts(environment, [{ key: id, value: post(id, 0), partition }])
 
   const judged = async () => new Set((await verdictsOf(environment)).map(({ subjectId }) => subjectId))
   const said = () => `the service says\n${service.log.slice(-5).join('\n')}`

@@ -1,17 +1,7 @@
-import kafkajs from 'kafkajs'
 import { expect } from 'vitest'
-import { topicsOf } from '../../config/topics.ts'
 import { onServers } from '../support/on-servers.ts'
-import {
-  clientOf,
-  environmentOn,
-  eventually,
-  protocolsOn,
-  recordsOf,
-  type Service,
-  settingsOf,
-  verdictsOf,
-} from '../support/pipeline.ts'
+import { environmentOn, eventually, protocolsOn, recordsOf, type Service, verdictsOf } from '../support/pipeline.ts'
+import { sendPosts } from '../support/sent-posts.ts'
 
 let environment: Record<string, string>
 let service: Service
@@ -27,13 +17,12 @@ it.beforeAll(async ({ stack, startForFile }) => {
 })
 
 /** Every post has the same key, so that they lie in one partition, in this order. */
-async function send(tenant: string, ...ids: string[]): Promise<void> {
-  const producer = clientOf(environment).producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
-  await producer.connect()
+function send(tenant: string, ...ids: string[]): Promise<void> {
   const post = { tenant, text: 'They took our bridge.', createdAt: '2024-05-01T12:00:00Z' }
-  const messages = ids.map((id) => ({ key: 'one', value: JSON.stringify({ ...post, id }) }))
-  await producer.send({ topic: topicsOf(settingsOf(environment)).posts, messages })
-  await producer.disconnect()
+  return sendPosts(
+    environment,
+    ids.map((id) => ({ key: 'one', value: JSON.stringify({ ...post, id }) })),
+  )
 }
 
 const said = () => service.log.slice(-8).join('\n')

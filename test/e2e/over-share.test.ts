@@ -1,17 +1,12 @@
-import { execFile } from 'node:child_process'
-import { join } from 'node:path'
 import type { Redis } from 'ioredis'
-import kafkajs from 'kafkajs'
 import { expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { topicsOf } from '../../config/topics.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { connect } from '../../src/store/redis/connect.ts'
-import { bareEnvironment } from '../support/bare-environment.ts'
+import { commandIn } from '../support/command-in.ts'
 import { onServers } from '../support/on-servers.ts'
 import {
-  clientOf,
   environmentOn,
   eventually,
   protocolsOn,
@@ -20,6 +15,7 @@ import {
   settingsOf,
   verdictsOf,
 } from '../support/pipeline.ts'
+import { sendPosts } from '../support/sent-posts.ts'
 
 const MOST_BYTES = 100_000_000
 /** What fills Redis: none of it is any tenant's. */
@@ -52,12 +48,11 @@ const post = (tenant: string, id: string, change = {}) => ({
 })
 
 /** Every post has the same key, so that they lie in one partition, in this order. */
-async function send(...posts: readonly object[]): Promise<void> {
-  const producer = clientOf(environment).producer({ createPartitioner: kafkajs.Partitioners.DefaultPartitioner })
-  await producer.connect()
-  const messages = posts.map((value) => ({ key: 'one', value: JSON.stringify(value) }))
-  await producer.send({ topic: topicsOf(settingsOf(environment)).posts, messages })
-  await producer.disconnect()
+function send(...posts: readonly object[]): Promise<void> {
+  return sendPosts(
+    environment,
+    posts.map((value) => ({ key: 'one', value: JSON.stringify(value) })),
+  )
 }
 
 const said = () => service.log.slice(-8).join('\n')
@@ -68,13 +63,13 @@ const letters = async () =>
 const logged = (event: string) => service.log.filter((line) => line.includes(`"${event}"`)).length
 
 async function replay(): Promise<string> {
-  const args = [join(PROJECT, 'src', 'main.ts'), 'dead-letters', 'replay', '--reason', 'over-share', '--json']
-  const options = { env: bareEnvironment(environment), timeout: 60_000 }
-  return new Promise((resolve, reject) => {
-    execFile(process.execPath, ['--disable-warning=TimeoutNegativeWarning', ...args], options, (error, out, err) =>
-      error === null ? resolve(out) : reject(new Error(err)),
-    )
-  })
+  const { code, out, said } = await commandIn(
+    PROJECT,
+    ['dead-letters', 'replay', '--reason', 'over-share', '--json'],
+    environment,
+  )
+  expect(code, said).toBe(0)
+  return out
 }
 
 /** A verdict without what no two have in common. */

@@ -1,80 +1,44 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { topicsOf } from '../../config/topics.ts'
 import { auditEntry } from '../../src/contracts/facts/audit.ts'
 import { samplingRanks } from '../../src/contracts/facts/sampling-rank.ts'
 import { isOfVariant } from '../../src/contracts/facts/variant-draw.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { commandIn } from '../support/command-in.ts'
-import { type Shown, startModelServer } from '../support/model-server.ts'
+import { HOUSE_KEY, withHousePolicy } from '../support/house-policy.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
-import {
-  clientOf,
-  environmentOn,
-  eventually,
-  protocolsOn,
-  recordsOf,
-  settingsOf,
-  verdictsOf,
-} from '../support/pipeline.ts'
+import { eventually, recordsOf, verdictsOf } from '../support/pipeline.ts'
+import { sendPosts } from '../support/sent-posts.ts'
 
 const it = onServers({})
-const KEY = 'a key of the operator’s own'
 const POSTS = 16
-
-/** A model that follows the policy that it is shown: X1 forbids abuse of anybody, which every post is. */
-function obedient({ text }: Shown): object {
-  return /^X1 /m.test(text)
-    ? { reason: 'R', label: 'Hateful', clauses: [{ id: 'X1', quote: 'idiot' }] }
-    : { reason: 'R', label: 'Not hateful' }
-}
 
 it('a variant judges the part of subjects that the key draws, through a kill, an emptied Redis, live and back', {
   timeout: 300_000,
 }, async ({ stack, start }) => {
   const folder = ownFolder('ramp')
-  const model = await startModelServer(obedient, { latencyMs: 20 })
-  const environment = environmentOn(stack, {
-    ...protocolsOn('hate'),
-    ...model.settings,
-    GAVEL_CLOCK_IDLE_AFTER: '500ms',
-    GAVEL_FENCES_KEY: KEY,
-    GAVEL_PROTOCOLS_HATE_DEBATE_WHEN: 'contested',
-    GAVEL_PROTOCOLS_HATE_CONTROL_SHARE: '0',
-  })
-  mkdirSync(join(folder, 'policies'))
-  writeFileSync(join(folder, 'policies', 'house.md'), '# House rules\n\n## X1 Abuse\nCovers:\n- abuse of anybody\n')
+  const { model, environment, stricter } = await withHousePolicy(stack, { folder, latencyMs: 20 })
   const config = join(folder, 'ramp.yaml')
   const set = (ramp: number) =>
-    writeFileSync(
-      config,
-      JSON.stringify({
-        protocols: {
-          hate: { variants: { stricter: { ramp, policies: ['house'], policiesPath: join(folder, 'policies') } } },
-        },
-      }),
-    )
+    writeFileSync(config, JSON.stringify({ protocols: { hate: { variants: { stricter: { ramp, ...stricter } } } } }))
   const isDrawn = (postId: string) =>
     isOfVariant(
       'stricter',
       'hate',
       { tenant: 'default', kind: 'post', postId },
-      { share: 0.5, rank: samplingRanks(KEY) },
+      { share: 0.5, rank: samplingRanks(HOUSE_KEY) },
     )
   const run = () => start(environment, 'intake,judge,publish', PROJECT, ['--config', config])
-  const producer = clientOf(environment).producer()
+  const createdAt = new Date(Date.now() - 60_000).toISOString()
   const send = (ids: readonly string[], text: string) =>
-    producer.send({
-      topic: topicsOf(settingsOf(environment)).posts,
-      messages: ids.map((id) => ({
-        key: id,
-        value: JSON.stringify({ id, text, createdAt: new Date(Date.now() - 60_000).toISOString() }),
-      })),
-    })
+    sendPosts(
+      environment,
+      ids.map((id) => ({ key: id, value: JSON.stringify({ id, text, createdAt }) })),
+    )
   const named = (name: string) => Array.from({ length: POSTS }, (_, nth) => `${name}${nth}`)
   const of = async (name: string, revision = 1) =>
     (await verdictsOf(environment)).filter((one) => one.subjectId.startsWith(name) && one.revision >= revision)
@@ -85,7 +49,6 @@ it('a variant judges the part of subjects that the key draws, through a kill, an
   set(0.5)
   let service = await run()
   try {
-    await producer.connect()
     await send(named('a'), 'You are an idiot.')
     await eventually(async () => (await of('a')).length >= 3, 60_000)
     await service.kill('SIGKILL')
@@ -143,7 +106,6 @@ it('a variant judges the part of subjects that the key draws, through a kill, an
       texts.set(one.id, text)
     }
   } finally {
-    await producer.disconnect()
     await model.close()
   }
 })

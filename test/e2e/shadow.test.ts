@@ -1,59 +1,31 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
 import { expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
-import { topicsOf } from '../../config/topics.ts'
 import { shadowVerdict } from '../../src/contracts/facts/shadow-verdict.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
 import { commandIn } from '../support/command-in.ts'
-import { type Shown, startModelServer } from '../support/model-server.ts'
+import { withHousePolicy } from '../support/house-policy.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
-import {
-  clientOf,
-  environmentOn,
-  eventually,
-  protocolsOn,
-  recordsOf,
-  settingsOf,
-  verdictsOf,
-} from '../support/pipeline.ts'
+import { eventually, recordsOf, verdictsOf } from '../support/pipeline.ts'
+import { sendPosts } from '../support/sent-posts.ts'
 
 const it = onServers({})
 const POSTS = 12
 const isAbuse = (nth: number) => nth % 2 === 0
 const textOf = (nth: number) => (isAbuse(nth) ? `You are an idiot, ${nth}.` : `The ferry ${nth} leaves from the quay.`)
 
-/** A model that follows the policy that it is shown: X1 forbids abuse of anybody. */
-function obedient({ text }: Shown): object {
-  const isHateful = /^X1 /m.test(text) && /You are an idiot/.test(text)
-  const cited = isHateful ? { clauses: [{ id: 'X1', quote: 'idiot' }] } : {}
-  return { reason: 'R', label: isHateful ? 'Hateful' : 'Not hateful', ...cited }
-}
-
 it('a policy is judged in the shadow, through a kill and an emptied Redis, and publishes no verdict', {
   timeout: 300_000,
 }, async ({ stack, start }) => {
   const folder = ownFolder('shadow')
-  const model = await startModelServer(obedient, { latencyMs: 50 })
-  const environment = environmentOn(stack, {
-    ...protocolsOn('hate'),
-    ...model.settings,
-    GAVEL_CLOCK_IDLE_AFTER: '500ms',
-    GAVEL_FENCES_KEY: 'a key of the operator’s own',
-    GAVEL_PROTOCOLS_HATE_DEBATE_WHEN: 'contested',
-    GAVEL_PROTOCOLS_HATE_CONTROL_SHARE: '0',
-  })
-  mkdirSync(join(folder, 'policies'))
-  writeFileSync(join(folder, 'policies', 'house.md'), '# House rules\n\n## X1 Abuse\nCovers:\n- abuse of anybody\n')
-  writeFileSync(
-    join(folder, 'stricter.yaml'),
-    `protocols: { hate: { policies: [house], policiesPath: ${JSON.stringify(join(folder, 'policies'))} } }\n`,
-  )
+  const { model, environment, stricter } = await withHousePolicy(stack, { folder, latencyMs: 50 })
+  writeFileSync(join(folder, 'stricter.yaml'), JSON.stringify({ protocols: { hate: stricter } }))
   const shadows = async () =>
     (await recordsOf(environment, 'shadowVerdicts')).map((record) => shadowVerdict.parse(JSON.parse(record)))
   const shadowed = async () => new Set((await shadows()).map(({ id }) => id)).size
@@ -84,15 +56,13 @@ it('a policy is judged in the shadow, through a kill and an emptied Redis, and p
   }
   const service = await start(environment)
   const first = await shadow()
-  const producer = clientOf(environment).producer()
   try {
-    await producer.connect()
     const createdAt = new Date(Date.now() - 60_000).toISOString()
     const posts = Array.from({ length: POSTS }, (_, nth) => ({ id: `p${nth}`, text: textOf(nth), createdAt }))
-    await producer.send({
-      topic: topicsOf(settingsOf(environment)).posts,
-      messages: posts.map((post) => ({ key: post.id, value: JSON.stringify(post) })),
-    })
+    await sendPosts(
+      environment,
+      posts.map((post) => ({ key: post.id, value: JSON.stringify(post) })),
+    )
     await eventually(async () => (await verdictsOf(environment)).length === POSTS, 60_000)
     await eventually(
       async () => (await shadowed()) >= 3,
@@ -139,7 +109,6 @@ it('a policy is judged in the shadow, through a kill and an emptied Redis, and p
     const strict = await compare('--most-flips', '5%')
     expect([strict.code, strict.said]).toEqual([1, expect.stringContaining('50.0 % of verdicts flip; at most 5.0 %')])
   } finally {
-    await producer.disconnect()
     await model.close()
   }
 })
