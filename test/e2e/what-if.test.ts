@@ -142,6 +142,10 @@ it('tells what a changed clause or prompt would have changed: the price first, a
     expect([otherKey?.cases.leftOut, asked]).toEqual([{ key: POSTS }, []])
     await expect(run({ ...tried, model: 'gone', budget: 5 })).rejects.toThrow(/--budget needs a price of gone/)
 
+    const { default: [priced] = [] } = settingsOf({ ...environment, ...server.settings }).models.roles
+    const fallback = run({ ...tried, budget: 5 }, { GAVEL_MODELS_ROLES: `{ default: ["${priced}", other] }` })
+    await expect(fallback).rejects.toThrow(/--budget needs a price of other/)
+
     const one = await startOneModel('mine')
     const gone = run({ ...tried, model: 'gone', sample: 5 }, one.settings)
     await expect(gone).rejects.toThrow('Nothing was asked: the endpoint has no model gone.')

@@ -29,18 +29,28 @@ export interface AskingParts {
   readonly dead: () => OperatorError | null
   /** Awaited before anything is sent; rejects if it must not be. */
   readonly mayAsk: (of: ReplayableCase) => Promise<void>
+  /** What all answers together may cost at most, in US dollars; infinite: the budgets of the settings alone hold. */
+  readonly usd: number
 }
 
-/** Has new questions of recorded cases answered, through the gateway of the service and in memory alone. */
+/**
+ * Has new questions of recorded cases answered, through the gateway of the service and in memory alone. A question fails (`budget`)
+ * unless the longest answer that it may have is paid for.
+ */
 export function askingAnew(
   settings: Settings,
   protocol: string,
-  { model, library, secret, report, signal, dead, mayAsk }: AskingParts,
+  { model, library, secret, report, signal, dead, mayAsk, usd }: AskingParts,
 ): (of: ReplayableCase, question: NewQuestion) => Promise<NewAnswer> {
   // Which answer a case gets must not depend on which case came before it.
   const memo = { ...settings.memo, enabled: false }
   // Nobody waits for a budget to renew.
-  const alone = { ...settings, memo, budgets: { ...settings.budgets, whenSpent: 'degrade' as const } }
+  const budgets = {
+    ...settings.budgets,
+    whenSpent: 'degrade' as const,
+    ...(usd < Number.POSITIVE_INFINITY && only(usd)),
+  }
+  const alone = { ...settings, memo, budgets }
   const stores = memoryGatewayStores(alone, Date.now)
   const gateway = gatewayOf(alone, { stores, secret, clock: Date.now, report, model })
   const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
@@ -95,4 +105,10 @@ export function askingAnew(
       }
     }
   }
+}
+
+/** One budget for everything, which never renews. */
+function only(usd: number): Pick<Settings['budgets'], 'verdict' | 'tenant' | 'tenants' | 'total'> {
+  const [none, per] = [{ tokens: null, usd: null }, Number.MAX_SAFE_INTEGER]
+  return { verdict: none, tenant: { ...none, per }, tenants: {}, total: { tokens: null, usd, per } }
 }

@@ -102,8 +102,8 @@ export interface WhatIfOutcome {
 }
 
 /**
- * Replays the drawn cases, some at once, and has their new questions answered. Ends before the bill is above the limit. Throws
- * `StoppedAsking` if it is stopped.
+ * Replays the drawn cases, some at once, and has their new questions answered. Ends where `anew` has no money left for a question (its
+ * failure is `budget`). Throws `StoppedAsking` if it is stopped.
  */
 export async function runWhatIf(
   parts: WhatIfParts,
@@ -119,24 +119,34 @@ export async function runWhatIf(
   const failures = new Set<string>()
   const waiting = drawn.values()
   let [bill, unreached, settled, firstUnreached] = [0, 0, 0, Number.POSITIVE_INFINITY]
-  const isSpent = () => bill >= limits.usd
+  async function answerTo(recorded: ReplayableCase, question: NewQuestion): Promise<NewAnswer> {
+    const answer = await anew(recorded, question).catch((error: unknown) => {
+      if (error instanceof StoppedAsking || error instanceof OperatorError || error instanceof CaseErased) throw error
+      throw new NoAnswer(error instanceof Error ? error.message : String(error), { cause: error })
+    })
+    bill += answer.usage.costUsd
+    if (answer.failed?.code === 'budget' && limits.usd < Number.POSITIVE_INFINITY) throw new MoneySpent()
+    return answer
+  }
   async function one({ of: { id, of, newQuestions }, rank }: CaseDraw<PlannedCase>): Promise<void> {
-    if (newQuestions > 0 && isSpent()) {
+    if (newQuestions > 0 && rank > firstUnreached) {
       unreached++
-      firstUnreached = Math.min(firstUnreached, rank)
       return
     }
     const recorded = await replayable(reader, of, wantedOf(parts))
     if (typeof recorded === 'string') return leaveOut(leftOut, recorded)
-    const replay = await replayCase(protocol, recorded, isOurs, async (question) => {
-      const answer = await anew(recorded, question)
-      bill += answer.usage.costUsd
-      return answer
-    }).catch((error: unknown) => {
-      if (error instanceof StoppedAsking || error instanceof OperatorError) throw error
-      return error instanceof CaseErased ? ('erased' as const) : ('unreadable' as const)
-    })
-    if (typeof replay === 'string') leaveOut(leftOut, replay)
+    const replay = await replayCase(protocol, recorded, isOurs, (question) => answerTo(recorded, question)).catch(
+      (error: unknown) => {
+        if (error instanceof StoppedAsking || error instanceof OperatorError) throw error
+        if (error instanceof MoneySpent) return 'unreached'
+        if (error instanceof NoAnswer) failures.add(error.message)
+        return error instanceof NoAnswer ? 'failed' : error instanceof CaseErased ? 'erased' : 'unreadable'
+      },
+    )
+    if (replay === 'unreached') {
+      unreached++
+      firstUnreached = Math.min(firstUnreached, rank)
+    } else if (typeof replay === 'string') leaveOut(leftOut, replay)
     else if (replay.failed.length > 0) {
       leaveOut(leftOut, 'failed')
       for (const why of replay.failed) failures.add(why)
@@ -158,16 +168,22 @@ export async function runWhatIf(
     const { id } = draw.of
     const known = done.get(id)
     if (known === undefined) continue
-    // Where the money did not last, the sample is the smaller one that was reached.
+    // Where the money did not last, the sample is the smaller one that was reached: a later case may have been cheaper.
     const { chance } = unreached === 0 ? draw : withChance(draw, firstUnreached)
+    if (draw.rank > firstUnreached) unreached++
     // What was deleted meanwhile is shown to nobody.
-    if ((await reader.transcript(id)) === null) leaveOut(leftOut, 'erased')
+    else if ((await reader.transcript(id)) === null) leaveOut(leftOut, 'erased')
     else replayed.push({ ...known, chance })
   }
   return { replayed, leftOut, unreached, failures: [...failures], bill }
 }
 
 const MOST_AT_ONCE = 32
+
+/** A new question has no answer, for a reason that no model gave. */
+class NoAnswer extends Error {}
+/** There is no money for a new question. */
+class MoneySpent extends Error {}
 
 /** The case's words were deleted while it was replayed. */
 export class CaseErased extends Error {}

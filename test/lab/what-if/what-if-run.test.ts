@@ -10,7 +10,7 @@ import type { RecordedRow } from '../../../src/contracts/ports/record.ts'
 import { endOf } from '../../../src/judging/engine/conclude.ts'
 import { begin, proceed, scriptOf } from '../../../src/judging/engine/replay.ts'
 import { type Protocol, round, type Script } from '../../../src/judging/engine/script.ts'
-import { StoppedAsking } from '../../../src/lab/what-if/ask-anew.ts'
+import { askingAnew, StoppedAsking } from '../../../src/lab/what-if/ask-anew.ts'
 import type { NewAnswer } from '../../../src/lab/what-if/replay-case.ts'
 import { whatIfReport } from '../../../src/lab/what-if/what-if-report.ts'
 import { CaseErased, drawnOf, planWhatIf, runWhatIf, type WhatIfParts } from '../../../src/lab/what-if/what-if-run.ts'
@@ -109,6 +109,8 @@ function judged(nth: number, over: Partial<RecordedRow> = {}) {
 }
 
 const UNLIMITED = Number.POSITIVE_INFINITY
+/** No money is left for it. */
+const SPENT: Partial<NewAnswer> = { answer: null, usage: noUsage(), failed: { code: 'budget', detail: 'spent' } }
 const WINDOW = { protocol: 'hate', since: 0, until: UNLIMITED }
 
 /** Over so many cases, under a judge that is asked in other words. */
@@ -185,18 +187,66 @@ describe('a replay', () => {
     expect(asked).toEqual(['new text 0 is timeout'])
   })
 
-  test('ends before the money does, and what it reached is a sample of its own', async () => {
+  test('costs no more than the budget, however much was foretold too little', async () => {
+    const { parts } = trying(60)
+    // Half a dollar for a call, five times as much as before.
+    const prices = { [model]: { prompt: 0, cached: 0, completion: 50_000 } }
+    const dear = { ...settings, models: { ...settings.models, prices } }
+    const reply = {
+      text: '{"label":"bad"}',
+      finish: 'stop' as const,
+      promptTokens: 20,
+      cachedTokens: 0,
+      completionTokens: 10,
+    }
+    Object.assign(parts, { settings: dear })
+    const anew = askingAnew(dear, 'hate', {
+      model: { complete: async () => ({ ...reply, model }) },
+      library: () => expect.unreachable(),
+      secret: 'a secret of a test',
+      report() {},
+      signal: parts.signal,
+      dead: () => null,
+      mayAsk: async () => {},
+      usd: 2,
+    })
+    const limits = { usd: 2, cases: UNLIMITED }
+    const plan = await planWhatIf(parts, WINDOW)
+    const drawn = drawnOf(plan, limits, parts)
+    expect(drawn.length).toBeGreaterThan(15)
+    const outcome = await runWhatIf(parts, plan, drawn, limits, anew)
+    expect(outcome.bill).toBe(2)
+    expect([outcome.replayed.length, outcome.unreached, outcome.leftOut]).toEqual([4, drawn.length - 4, {}])
+  })
+
+  test('ends where the money does, and what it reached is a sample of its own', async () => {
     const { run, asked, answer } = trying(200)
-    const dearer = { usage: { ...USED, costUsd: 3 } }
-    const { outcome, drawn } = await run({ usd: 60, cases: 100 }, (content) => answer(content, dearer))
-    // They cost far more than was foretold.
+    const { outcome, drawn } = await run({ usd: 60, cases: 100 }, (content) =>
+      answer(content, asked.length < 20 ? {} : SPENT),
+    )
     expect(drawn.length).toBe(100)
-    expect(outcome.bill).toBeLessThan(60 + 32 * 3)
-    expect(outcome.replayed.length).toBe(asked.length)
-    expect(outcome.unreached).toBe(100 - asked.length)
+    expect([outcome.replayed.length, outcome.unreached, outcome.leftOut]).toEqual([20, 80, {}])
     const stood = outcome.replayed.reduce((sum, { chance }) => sum + 1 / chance, 0)
     expect(stood).toBeGreaterThan(100)
     expect(stood).toBeLessThan(400)
+  })
+
+  test('a case for which there was no money ends the sample, though later ones were cheaper', async () => {
+    const limits = { usd: 60, cases: 20 }
+    const { run, answer, parts } = trying(30)
+    const order = drawnOf(await planWhatIf(parts, WINDOW), limits, parts).map(({ of }) => of.of.words)
+    const { outcome } = await run(limits, (content) => answer(content, content.includes(`${order[9]} is`) ? SPENT : {}))
+    expect(outcome.replayed.map(({ of }) => of.words)).toEqual(order.slice(0, 9))
+    expect(outcome.unreached).toBe(11)
+  })
+
+  test('names what kept a question from an answer, where no model did', async () => {
+    const { run, answer } = trying(3)
+    const { outcome } = await run(undefined, async (content) => {
+      if (content.includes('text 1')) throw new Error('the shelf is away')
+      return answer(content)
+    })
+    expect([outcome.leftOut, outcome.failures]).toEqual([{ failed: 1 }, ['the shelf is away']])
   })
 
   test('shows nobody what was deleted meanwhile', async () => {

@@ -175,13 +175,18 @@ function usdOf(drawn: readonly { readonly of: { readonly usd: number } }[]): num
 
 /** Models that the protocol may ask and that have no price. */
 function unpriced(settings: Settings, protocol: string): string[] {
-  return modelsOf(settings, protocol).filter((model) => entryOf(settings.models.prices, model) === undefined)
+  const models = new Set(chainsOf(settings, protocol).flat())
+  return [...models].filter((model) => entryOf(settings.models.prices, model) === undefined)
 }
 
 /** The models that are asked first for the protocol. */
-function modelsOf({ models: { roles } }: Settings, protocol: string): string[] {
+function firstModels(settings: Settings, protocol: string): string[] {
+  return [...new Set(chainsOf(settings, protocol).map(([first = '']) => first))]
+}
+
+function chainsOf({ models: { roles } }: Settings, protocol: string): (readonly string[])[] {
   const own = PROTOCOLS.find(({ name }) => name === protocol)?.roles ?? []
-  return [...new Set([...own, 'default'].map((role) => chainOf(roles, protocol, role)[0] ?? ''))]
+  return [...own, 'default'].map((role) => chainOf(roles, protocol, role))
 }
 
 function checkPrices(settings: Settings, name: string, { budget }: WhatIfOptions, { cases }: WhatIfPlan): void {
@@ -218,7 +223,8 @@ async function ask(
   },
   { terminal, signal }: Pick<Of, 'terminal' | 'signal'>,
 ) {
-  const run = await openRun({ ...of, settings: parts.settings, reader: parts.reader, terminal, signal })
+  const { usd } = of.limits
+  const run = await openRun({ ...of, usd, settings: parts.settings, reader: parts.reader, terminal, signal })
   try {
     if (of.drawn.some(({ of: { newQuestions } }) => newQuestions > 0)) await run.checkModels()
     return await runWhatIf({ ...parts, signal: run.signal }, of.plan, of.drawn, of.limits, run.anew)
@@ -236,12 +242,14 @@ async function openRun({
   folder,
   secret,
   name,
+  usd,
   terminal,
   signal,
 }: Pick<WhatIfParts, 'settings' | 'reader' | 'signal'> & {
   readonly folder: string
   readonly secret: string
   readonly name: string
+  readonly usd: number
   readonly terminal: Terminal
 }) {
   const stop = new AbortController()
@@ -259,7 +267,7 @@ async function openRun({
     signal: stopping,
     dead: endpoint.dead,
     async checkModels() {
-      const missing = await missingModels(models, modelsOf(settings, name), stopping)
+      const missing = await missingModels(models, firstModels(settings, name), stopping)
       if (missing.length > 0)
         throw new OperatorError(
           `Nothing was asked: the endpoint has no model ${missing.join(', ')}. Check models.roles and --model, and "gavel doctor".`,
@@ -272,6 +280,7 @@ async function openRun({
         return library
       },
       secret,
+      usd,
       signal: stopping,
       dead: endpoint.dead,
       report(event, told) {
