@@ -84,6 +84,7 @@ function matched(first: readonly ItemOutcome[], second: readonly ItemOutcome[], 
   })
 }
 
-function keyOf({ id, repeat = 1 }: ItemOutcome): string {
+/** One judging of an item. */
+export function keyOf({ id, repeat = 1 }: ItemOutcome): string {
   return `${repeat} ${id}`
 }

@@ -2,7 +2,7 @@ import { UNVERIFIED } from '../../contracts/facts/verdict-fields.ts'
 import { isDecided } from './decided.ts'
 import type { EvaluationCell } from './evaluation.ts'
 import type { ItemOutcome } from './outcomes.ts'
-import { pairedMacroF1 } from './paired-macro-f1.ts'
+import { keyOf, pairedMacroF1 } from './paired-macro-f1.ts'
 import { confusionOf, macroF1Of } from './statistics/confusion.ts'
 import type { ComparedWay, WayChoice } from './ways.ts'
 
@@ -18,12 +18,10 @@ export function wayChoice(cells: readonly EvaluationCell[], names: readonly stri
   if (first === undefined || ways.length < names.length) return null
   const gold = first.outcomes.filter((one) => one.gold !== null)
   const decided = gold.filter((one) => isDecided(one.gold))
-  const decidedBy = ways.map(
-    ({ outcomes }) => new Set(outcomes.filter((one) => isDecided(one.label)).map(({ id }) => id)),
-  )
-  const compared = new Set(decided.map(({ id }) => id).filter((id) => decidedBy.every((all) => all.has(id))))
+  const decidedBy = ways.map(({ outcomes }) => new Set(outcomes.filter((one) => isDecided(one.label)).map(keyOf)))
+  const compared = new Set(decided.map(keyOf).filter((key) => decidedBy.every((all) => all.has(key))))
   const labels = (first.labels?.confusion.labels ?? []).filter(isDecided)
-  const shared = ways.map(({ outcomes }) => outcomes.filter(({ id }) => compared.has(id)))
+  const shared = ways.map(({ outcomes }) => outcomes.filter((one) => compared.has(keyOf(one))))
   const differenceOf = pairedMacroF1(labels, `${seed} ways`, TAIL)
   const rows = ways.map((cell, at): ComparedWay => {
     const own = shared[at] ?? []
@@ -34,7 +32,7 @@ export function wayChoice(cells: readonly EvaluationCell[], names: readonly stri
     const isAsGood = against.every(({ low }) => low > -AS_GOOD)
     return {
       row: cell.row,
-      decided: decided.filter(({ id }) => decidedBy[at]?.has(id)).length,
+      decided: decided.filter((one) => decidedBy[at]?.has(keyOf(one))).length,
       calledUnverified: cell.outcomes.filter((one) => one.gold === UNVERIFIED && one.label === UNVERIFIED).length,
       macroF1: f1Of(own, labels),
       costUsd: cell.perItem.costUsd,

@@ -18,7 +18,7 @@ export interface ComparedWay {
 /** Which of several ways to decide is the default, by the rule of docs/readers.md. */
 export interface WayChoice {
   readonly data: string
-  /** Items that people decided, those of them that every way decides, and items that are unverified for people. */
+  /** Items that people decided, those of them that every way decides, and items that are unverified for people; each time that one is judged. */
   readonly items: { readonly decided: number; readonly compared: number; readonly unverified: number }
   /** The cheapest first. */
   readonly ways: readonly ComparedWay[]

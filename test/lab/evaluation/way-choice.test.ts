@@ -46,6 +46,21 @@ describe('the choice among ways', () => {
     expect(chosen(behind, cell('dear', 60, right))).toMatchObject({ chosen: null, open: 'cheap' })
   })
 
+  test('compares each judging of an item that is judged several times', () => {
+    const twice = (one: EvaluationCell, second: EvaluationCell): EvaluationCell => {
+      const again = second.outcomes.map((outcome) => ({ ...outcome, repeat: 2 }))
+      return { ...one, outcomes: [...one.outcomes, ...again] }
+    }
+    const withholds = () => 'unverified' as const
+    const cheap = twice(cell('cheap', 60, right), cell('cheap', 60, withholds))
+    const choice = chosen(cheap, twice(cell('dear', 60, right), cell('dear', 60, right)))
+    expect(choice?.items).toEqual({ decided: 120, compared: 60, unverified: 0 })
+    expect(choice?.ways.map(({ decided, macroF1 }) => [decided, macroF1])).toEqual([
+      [60, 1],
+      [120, 1],
+    ])
+  })
+
   test('is made where every way decides, and counts the rest apart', () => {
     const golds = ['a', 'b', 'unverified']
     const withholds = cell('cheap', 90, (at) => (at % 3 === 2 || at < 30 ? 'unverified' : 'right'), golds)
