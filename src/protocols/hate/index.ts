@@ -89,6 +89,7 @@ export const hate = {
     const settings = readHateSettings(given)
     const { perspectives, decide, rounds, cites } = settings
     if (rulesAlone(settings)) return [{ role: 'judge', least: 1, most: 1 + Number(cites) }]
+    if (decide === 'zero-shot') return []
     const stances = mostStanceCalls(settings, perspectives.length)
     // Whoever decides may be asked once more for the clauses.
     const [votes, debate] = decide === 'majority' ? [cites ? perspectives.length : 0, 0] : [0, 1]

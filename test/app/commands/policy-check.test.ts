@@ -52,6 +52,7 @@ describe('gavel policy check', () => {
   test.each([
     ['the perspectives in one call, each alone where that fails', { BATCH_SIZE: '5' }, 1, 10],
     ['votes alone, and each voter once more for the clauses', { DECIDE: 'majority' }, 3, 6],
+    ['one prompt that holds no policy', { DECIDE: 'zero-shot' }, 0, 0],
     ['votes alone, that cite nothing', { DECIDE: 'majority', CITES: 'false' }, 3, 3],
   ])('prices %s', async (_, own, least, most) => {
     const given = loadSettings({
