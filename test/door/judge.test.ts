@@ -254,11 +254,9 @@ describe('what is asked', () => {
     expect(texts).toEqual(['One\n\ntwo\n\nthree', 'Four', 'Five\n\ny'])
     expect(said.body.ignored).toBe(undefined)
     // Whoever reads the record by the same setting reads the same, and no words twice.
-    const read = [postMessage, commentMessage].map((schema, at) => {
-      const one = readValue(Buffer.from(String(sent[at]?.value)), schema, limits, NOW)
-      return one.ok ? one.message.text : one.detail
-    })
-    expect(read).toEqual(texts.slice(0, 2))
+    const value = (at: number) => Buffer.from(String(sent[at]?.value))
+    const read = [readValue(value(0), postMessage, limits, NOW), readValue(value(1), commentMessage, limits, NOW)]
+    expect(read.map((one) => (one.ok ? one.message.text : one.detail))).toEqual(texts.slice(0, 2))
   })
 
   test('is what the last of two fields of one name says', async () => {
