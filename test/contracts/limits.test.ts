@@ -7,6 +7,7 @@ import type { CallLimits, LimitScope, Ticket } from '../../src/contracts/ports/c
 import type { RestartableServer } from '../../src/kit/stack/servers/local-server.ts'
 import { memoryLimits } from '../../src/store/limit/memory.ts'
 import { redisLimits } from '../../src/store/limit/redis.ts'
+import { keysUnder } from '../../src/store/redis/keys.ts'
 import { hammerLimits } from '../support/hammer-limits.ts'
 import { limitedCall } from '../support/limited-call.ts'
 import { onRedis } from '../support/on-redis.ts'
@@ -69,6 +70,25 @@ describe('limits in Redis', () => {
     const after = await client.hgetall(`{${prefix}}:limits:window:model:m`)
     expect(after).toEqual(before)
     expect(after).toMatchObject({ calls: '2', tokens: '70' })
+  })
+
+  it.each([
+    ['was erased', (key: string) => client.del(key)],
+    ['has begun again', (key: string) => client.hincrby(key, 'run', 1)],
+  ])('keep no place for a question whose case %s', async (_, end) => {
+    const keys = keysUnder(randomUUID())
+    const limits = redisLimits(client, keys.under, { ...SHORT, lateMs: 60_000, recheckMs: 60_000 }, keys.case(''))
+    const one: LimitScope[] = [{ name: 'model:m', limits: { inFlight: 1 } }]
+    const reserve = (tenant: string, asker: string) => limits.reserve(one, limitedCall({ tokens: 1, tenant, asker }))
+    const name = 'hate~default~a|b/2~r1'
+    await client.hset(keys.case(name), { status: 'open', run: 2 })
+    const running = await reserve('a', 'running')
+    if (!running.granted) throw new Error('refused')
+    expect(await reserve('b', `${name}/2/0.1`)).toMatchObject({ granted: false })
+    await limits.settle(running.ticket, 1)
+    expect(await reserve('c', 'next'), 'the first in line comes first').toMatchObject({ granted: false })
+    await end(keys.case(name))
+    expect(await reserve('c', 'next')).toMatchObject({ granted: true })
   })
 
   it('leave nothing behind when nobody asks any more, and share one hash tag', async () => {

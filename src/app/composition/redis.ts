@@ -98,7 +98,7 @@ export function redisGatewayStores(
 ): GatewayStores {
   return {
     memo: sparingMemo(redisMemo(working, keys.under), isFilling),
-    limits: redisLimits(working, (name) => keys.under(`limits:${name}`), limitSettings(settings)),
+    limits: redisLimits(working, (name) => keys.under(`limits:${name}`), limitSettings(settings), keys.case('')),
     budgets: redisBudgets(working, keys.under, budgetSettings(settings, now)),
     keptImage: keptImages(working, keys),
   }

@@ -39,6 +39,7 @@ const reserve = script('limit/reserve', {
     'lease',
     'recheck',
     'late',
+    'casePrefix',
     'scopes[].maxCalls',
     'scopes[].maxTokens',
     'scopes[].maxInFlight',
@@ -60,13 +61,15 @@ const usageReply = z.array(z.tuple([z.number(), z.number(), z.number()]))
 const BUCKETS = 600
 
 /**
- * Limits in Redis, by its clock. `under` makes keys that all share one hash tag. A reservation is idempotent by its
+ * Limits in Redis, by its clock. `under` makes keys that all share one hash tag. `casePrefix`: what the keys of cases begin with, if
+ * it is known there when one is gone. A reservation is idempotent by its
  * ticket's id: sent twice after a lost reply, it counts once.
  */
 export function redisLimits(
   client: Redis,
   under: (name: string) => string,
   given: Partial<LimitSettings> = {},
+  casePrefix = '',
 ): CallLimits {
   const settings = { ...LIMIT_DEFAULTS, ...given }
   const { leaseMs, recheckMs, lateMs, classes } = settings
@@ -105,7 +108,7 @@ export function redisLimits(
         both: bothClasses(classes, serviceClass),
       }
       const given = { ticket: ticketKey(id), id, asker, tokens, width, span, ...whose }
-      const times = { lease: leaseMs, recheck: recheckMs, late: lateMs }
+      const times = { lease: leaseMs, recheck: recheckMs, late: lateMs, casePrefix }
       const asked = scopes.map(({ name, limits }) => ({
         ...keysOf(name),
         maxCalls: limits.callsPerMinute ?? null,

@@ -22,6 +22,7 @@
 --@arg lease             ms
 --@arg recheck           longest wait of the first in the queue, ms
 --@arg late              ms after its wait at which an asker loses its place
+--@arg case_prefix       what the keys of cases begin with; empty: nothing is known of cases
 --@arg scopes[].max_calls       empty is no limit; so the next two
 --@arg scopes[].max_tokens
 --@arg scopes[].max_in_flight
@@ -90,25 +91,40 @@ local function join(scope)
   redis.call('HSET', scope.line, me, member)
   return member
 end
+-- Whether a question of a case, CASE/RUN/KEY, waits for nobody: its case was erased, or has begun again.
+local function is_gone(member)
+  local case, run = string.match(member, '^[^|]+|[^|]+|[^|]+|[^|]+|[^|]*|(.*)/(%d+)/%d+%.[^/]*$')
+  if not case or case_prefix == '' then return false end
+  local status, latest = unpack(redis.call('HMGET', case_prefix .. case, 'status', 'run'))
+  return not status or (latest or '0') ~= run
+end
 -- Removes askers that lost their place; returns the caller's member if it has one, the queue's length, and for whom it waits:
 -- the first in line, and the first of its own class if that is another party's.
 local function look_at_queue(scope)
   local length = redis.call('ZCARD', scope.queue)
   if length == 0 then return nil, 0, nil end
   local lapsed = redis.call('ZRANGEBYSCORE', scope.queue_expiry, '-inf', now, 'LIMIT', 0, 100)
-  for _, member in ipairs(lapsed) do
+  local function drop(member)
     local part = math.max(1 / scope.max_calls, need_in(member) / scope.max_tokens, 1 / scope.max_in_flight)
     give_up(scope, member, part, class_of(member) == class and share or share * (both - 1))
+    length = length - 1
   end
+  for _, member in ipairs(lapsed) do drop(member) end
   local member = redis.call('HGET', scope.line, me) or nil
-  -- One that has not come when it should is away: nobody waits for it.
-  local function if_there(one)
+  -- The first of those that still wait. One that has not come when it should is away: nobody waits for it.
+  local function if_there(first, of)
+    local one = first(scope, of)
+    for _ = 1, 100 do
+      if not one or one == member or not is_gone(one) then break end
+      drop(one)
+      one = first(scope, of)
+    end
     return one and (one == member or redis.call('ZSCORE', scope.queue_expiry, one) - now >= 0.8 * late) and one or nil
   end
-  local head, next = if_there(first_in_line(scope)), redis.call('ZRANGE', scope[class], 0, 0)[1]
+  local head, next = if_there(first_in_line), redis.call('ZRANGE', scope[class], 0, 0)[1]
   -- The first of its own class goes before it as well: else whoever asks most often has what the first in line leaves.
   if not next or next == party or (head and party_in(head) == next) then next = nil end
-  return member, length - #lapsed, head, next and if_there(first_of(scope, next))
+  return member, length, head, next and if_there(first_of, next)
 end
 -- About how many calls and tokens are ahead of a member: its party has a turn in as many calls as its class has parties in line,
 -- and the other class has its share of all.
