@@ -5,7 +5,7 @@ import type { DecisionDesk, DecisionResult } from '../contracts/ports/decisions.
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { OwnDecision, ReviewQueue } from '../contracts/ports/review.ts'
 import type { SubmittedForms } from './decision-form.ts'
-import { sendDecision, shownAfter } from './decision-page.ts'
+import { doneOf, sendDecision, shownAfter } from './decision-page.ts'
 import type { Page, PageAnswer } from './page.ts'
 import { button } from './review-list.ts'
 import type { Session } from './sessions.ts'
@@ -23,7 +23,7 @@ const [RECORDED_MS, MOST_DECIDED] = [30_000, 10_000]
 export class JustDecided {
   readonly #clock: Clock
   readonly #until = new Map<string, number>()
-  readonly #last = new Map<string, readonly (readonly LastDecision[])[]>()
+  readonly #last = new Map<string, readonly KnownDecision[]>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -38,15 +38,23 @@ export class JustDecided {
   remember(by: string, made: readonly LastDecision[]): void {
     const before = this.#last.get(by) ?? []
     this.#last.delete(by)
-    this.#last.set(by, [...before, made].slice(-MOST_KNOWN))
+    this.#last.set(by, [...before, { at: this.#clock(), made, isUndone: false }].slice(-MOST_KNOWN))
     for (const name of this.#last.keys()) if (this.#last.size > MOST_DECIDED) this.#last.delete(name)
   }
 
-  /** Takes the last one out: it is undone once, and then the one before. */
-  takeLast(by: string): readonly LastDecision[] {
+  /**
+   * Takes the last one out: it is undone once, and then the one before. `own`: what the record has of theirs, the newest first; what
+   * they decided on a verdict's page, or by a command, is not known here.
+   */
+  takeLast(by: string, own: readonly OwnDecision[]): readonly Pick<OwnDecision, keyof LastDecision>[] {
     const all = this.#last.get(by) ?? []
-    this.#last.set(by, all.slice(0, -1))
-    return all.at(-1) ?? []
+    const known = new Set(all.flatMap(({ made }) => made.map(({ verdict }) => verdict)))
+    const last = all.findLast(({ isUndone }) => !isUndone)
+    const elsewhere = own.find((one) => isUndoable(one) && one.verdict !== null && !known.has(one.verdict))
+    if (elsewhere !== undefined && (last === undefined || elsewhere.at > last.at)) return [elsewhere]
+    if (last === undefined) return []
+    last.isUndone = true
+    return last.made
   }
 
   isRecent(by: string, verdict: string): boolean {
@@ -60,7 +68,12 @@ export interface LastDecision {
   readonly verdict: string
 }
 
-type WithdrawnDecision = Extract<DecisionResult, { outcome: 'stands' | 'withdrawn' }>
+/** A decision with its copies, and when it was made, in ms. */
+interface KnownDecision {
+  readonly at: number
+  readonly made: readonly LastDecision[]
+  isUndone: boolean
+}
 
 export interface OwnDecisionParts {
   readonly queue: Pick<ReviewQueue, 'decisionsOf'>
@@ -77,28 +90,29 @@ export function ownDecisionPages(parts: OwnDecisionParts): Page[] {
   const ownDecisions = ({ by, tenants }: Session) => queue.decisionsOf(by, clock() - OWN_MS, MOST_OWN, tenants)
   /** Withdraws what this person decided last, with its copies, wherever nothing has come since. */
   const undo = async (session: Session, signal: AbortSignal): Promise<PageAnswer> => {
-    const known = decided.takeLast(session.by)
-    const last = known.length > 0 ? known : (await ownDecisions(session)).filter(isUndoable).slice(0, 1)
-    const all = last.flatMap(({ subject, protocol, verdict }) => {
+    const all = decided.takeLast(session.by, await ownDecisions(session)).flatMap(({ subject, protocol, verdict }) => {
       const against = verdict === null ? null : (readVerdictId(verdict)?.number ?? null)
       return verdict === null || against === null ? [] : [{ subject, protocol, verdict, against }]
     })
     if (all.length === 0) return { to: link('/review', { said: 'nothing' }) }
     const [by, why] = [session.by, TEXTS.review.undone]
-    const undone: { readonly verdict: string; readonly outcome: WithdrawnDecision | null }[] = []
+    const sent: { readonly verdict: string; readonly outcome: DecisionResult | null; readonly done: string | null }[] =
+      []
     for (const { verdict, ...of } of all) {
       const outcome = await sendDecision({ ...of, by, why, withdraw: true }, parts, signal)
-      if (outcome === null) undone.push({ verdict, outcome })
-      else if (outcome !== 'invalid' && outcome.outcome === 'withdrawn') undone.push({ verdict, outcome })
+      if (outcome !== 'invalid') sent.push({ verdict, outcome, done: doneOf(outcome) })
     }
+    const undone = sent.filter(({ done }) => done !== null)
     const [first] = undone
-    const late = all.length - undone.length
-    if (first === undefined) return { to: link('/review', { said: 'late' }) }
-    if (all.length > 1)
-      return { to: link('/review', { said: 'batch', withdrawn: String(undone.length), late: String(late) }) }
-    const { outcome, verdict } = first
-    const done = outcome === null ? 'unconfirmed' : outcome.verdict === null ? 'anew' : 'withdrawn'
-    return { to: link('/verdict', { id: await shownAfter(parts.record, outcome, verdict), done }) }
+    if (first?.done == null) return { to: link('/review', { said: 'late' }) }
+    if (all.length === 1)
+      return {
+        to: link('/verdict', { id: await shownAfter(parts.record, first.outcome, first.verdict), done: first.done }),
+      }
+    const open = undone.filter(({ done }) => done === 'unconfirmed').length
+    const counts = { withdrawn: undone.length - open, late: all.length - undone.length, open }
+    const said = Object.entries(counts).map(([name, count]) => [name, String(count)])
+    return { to: link('/review', { said: 'batch', ...Object.fromEntries(said) }) }
   }
   return [
     {

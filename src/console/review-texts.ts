@@ -58,12 +58,14 @@ export const REVIEW_TEXTS = {
       'You decided or spoke about this yourself. You may take it as a lead, since nobody else did for a long time; the audit log says so.',
     nothing: 'You have no current decision of the last day that could be undone.',
     late: 'Not undone: another verdict came meanwhile.',
-    batch: 'Your last decision and its copies are undone.',
+    batch: 'Your last decision and its copies:',
     withdrawn: (count: number) => (count === 1 ? 'One decision was withdrawn.' : `${count} decisions were withdrawn.`),
     notWithdrawn: (count: number) =>
       count === 1
         ? 'One is as it was: another verdict came meanwhile.'
         : `${count} are as they were: other verdicts came meanwhile.`,
+    notKnown: (count: number) =>
+      `${count} ${count === 1 ? 'was' : 'were'} sent, and it is not known yet whether ${count === 1 ? 'it is' : 'they are'} withdrawn. Look again.`,
     decided: 'What was decided',
     mine: 'My decisions',
     mineSays: 'Your decisions of the last 24 hours, the newest first.',

@@ -170,7 +170,7 @@ async function noticeOf(
       ? ''
       : TEXTS.review.theirs(row.verdict.label ?? TEXTS.row.noLabel)
   const count = (name: string) => Number.parseInt(query.get(name) ?? '', 10) || 0
-  const [copies, withdrawn, late] = [count('copies'), count('withdrawn'), count('late')]
+  const [copies, withdrawn, late, open] = [count('copies'), count('withdrawn'), count('late'), count('open')]
   const post = query.get('said') === 'assigned' ? await postOf(query.get('post') ?? '', session) : null
   const more = [
     theirs,
@@ -178,6 +178,7 @@ async function noticeOf(
     copies > 0 ? TEXTS.review.withCopies(copies) : '',
     withdrawn > 0 ? TEXTS.review.withdrawn(withdrawn) : '',
     late > 0 ? TEXTS.review.notWithdrawn(late) : '',
+    open > 0 ? TEXTS.review.notKnown(open) : '',
   ]
   return notice(query.get('said'), more.filter((one) => one !== '').join(' '))
 }

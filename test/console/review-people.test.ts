@@ -8,12 +8,16 @@ import { at } from '../contracts/record.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
 
 /** A console in which what people decide is current at once, as far as nobody decided in between. */
-async function aQueue(more: Parameters<typeof aConsole>[0] = {}) {
+async function aQueue(
+  more: Parameters<typeof aConsole>[0] = {},
+  isHeardOf: (decision: DecisionMessage) => boolean = () => true,
+) {
   const decided: DecisionMessage[] = []
   const console = await aConsole({
     ...more,
     async decide(decision) {
       decided.push(decision)
+      if (!isHeardOf(decision)) return { of: '0@0', decided: null }
       const { subjectId, protocol, label, against, withdraw, by } = decision
       const { createdAt: _, at: __, ...message } = decision
       await console.topics.send('decisions', subjectId, { ...message, at: at(90) }, 90)
@@ -273,9 +277,43 @@ it('undoing goes on from the last decision to the one before, with all of its co
   await decide('rumor~c~r1')
   expect(decided).toHaveLength(3)
   expect(await anna.to('/review/undo')).toContain('done=withdrawn')
-  expect(await anna.to('/review/undo')).toBe('/review?said=batch&withdrawn=2&late=0')
+  expect(await anna.to('/review/undo')).toBe('/review?said=batch&withdrawn=2&late=0&open=0')
   const withdrawn = decided.filter(({ withdraw }) => withdraw === true).map(({ subjectId }) => subjectId)
   expect(withdrawn).toEqual(['c', 'a', 'b'])
+})
+
+it('what was decided last is undone, wherever that was, and no other', async () => {
+  const { console, decided, enter } = await aQueue()
+  const doubtful: Partial<Verdict> = { decidedBy: 'consensus', degraded: ['x'] }
+  for (const subjectId of ['a', 'b', 'c']) await console.judged({ verdict: { ...doubtful, subjectId } })
+  let anna = await enter('anna')
+  const review = async (id: string) => {
+    await anna.to('/review/take', { id })
+    await anna.to('/review/decide', { id, label: 'rumor', code: 'fits' })
+  }
+  await review('rumor~a~r1')
+  await anna.to('/decide', { id: 'rumor~b~r1', label: 'rumor', why: 'ticket 9' })
+  expect(await anna.to('/review/undo')).toContain('done=withdrawn')
+  console.pass(Date.parse(at(200)))
+  anna = await enter('anna')
+  await review('rumor~c~r1')
+  expect(await anna.to('/review/undo')).toContain('done=withdrawn')
+  expect(await anna.to('/review/undo')).toContain('done=withdrawn')
+  const withdrawn = decided.filter(({ withdraw }) => withdraw === true).map(({ subjectId }) => subjectId)
+  expect(withdrawn).toEqual(['b', 'c', 'a'])
+})
+
+it('a batch of which nothing was heard is not said to be withdrawn, nor replaced', async () => {
+  const { console, enter } = await aQueue({}, ({ withdraw }) => withdraw !== true)
+  const doubtful: Partial<Verdict> = { decidedBy: 'consensus', degraded: ['x'] }
+  for (const subjectId of ['a', 'b'])
+    await console.judged({ verdict: { ...doubtful, subjectId }, post: { text: 'the same words' } })
+  const anna = await enter('anna')
+  await anna.to('/review/take', { id: 'rumor~a~r1' })
+  await anna.to('/review/decide', { id: 'rumor~a~r1', label: 'rumor', code: 'fits', copy: 'rumor~b~r1' })
+  const answered = await anna.to('/review/undo')
+  expect(answered).toBe('/review?said=batch&withdrawn=0&late=0&open=2')
+  expect(await anna.page(answered)).toContain('2 were sent, and it is not known yet whether they are withdrawn.')
 })
 
 it('what somebody else has replaced is not undone', async () => {
