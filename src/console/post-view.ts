@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { CoverChoice, ReviewPictures } from '../contracts/ports/pictures.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
@@ -119,6 +120,12 @@ const UNSEEN = 'unseen'
 /** Uncovered again within this time, it is counted once, in ms; most that are remembered. */
 const [COUNTED_MS, MOST] = [60_000, 10_000]
 
+/**
+ * How long a picture is waited for that a list loads by itself, in ms; it is fetched all the same. A browser has six requests under way
+ * at a time, and until then no other page of the console.
+ */
+const SOON_MS = 3_000
+
 /** Pictures, and how they stand, for the pages that show them. */
 export function picturePages(parts: PostViewParts): Page[] {
   const { record, kinds, pictures, people, clock } = parts
@@ -148,7 +155,8 @@ export function picturePages(parts: PostViewParts): Page[] {
       isCostly: true,
       async answer({ query, session }): Promise<PageAnswer> {
         const asked = await read(query, session)
-        const picture = asked === null ? null : await pictures.picture(asked.file, asked.nth)
+        const fetched = asked === null ? null : pictures.picture(asked.file, asked.nth)
+        const picture = await (query.has('soon') ? Promise.race([fetched, sleep(SOON_MS, null)]) : fetched)
         if (asked === null || picture === null || typeof picture === 'string') return NO_PICTURE
         if (query.get('part') === 'cover') return { image: picture.cover, isCover: true }
         await note(asked.file, asked.nth, session.by)

@@ -19,7 +19,7 @@ export function listedPictures(verdict: string, pictures: number): ListedPicture
 
 /**
  * The pictures of a post in a list, small. Each is covered, unless the person covers nothing: a list does not know which of them
- * models were shown.
+ * models were shown. What loads by itself comes soon or not at all (`soon`).
  */
 export function thumbnails({ titles, at }: ListedPictures, choice: CoverChoice): TemplatePart {
   if (titles.length === 0) return NOTHING
@@ -27,11 +27,11 @@ export function thumbnails({ titles, at }: ListedPictures, choice: CoverChoice):
 }
 
 function thumbnail(at: string, title: string, choice: CoverChoice): SafeMarkup {
-  const image = html`<img class="seen" loading="lazy" src="${at}" alt="${title}">`
-  if (choice.covered === 'none') return html`<div>${image}</div>`
+  const image = (src: string) => html`<img class="seen" loading="lazy" src="${src}" alt="${title}">`
+  if (choice.covered === 'none') return html`<div>${image(`${at}&soon=yes`)}</div>`
   const cover =
     choice.cover === 'blank'
       ? NOTHING
-      : html`<span class="cover ${choice.cover}"><img loading="lazy" src="${at}&part=cover" alt=""></span>`
-  return covered(title, image, { instead: cover })
+      : html`<span class="cover ${choice.cover}"><img loading="lazy" src="${at}&soon=yes&part=cover" alt=""></span>`
+  return covered(title, image(at), { instead: cover })
 }

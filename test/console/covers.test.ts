@@ -65,6 +65,19 @@ it('an image is for who may see its post, and is counted for them and their lead
   ])
 })
 
+it('a list waits for no image of a slow host, which is fetched all the same', async () => {
+  const slow = Promise.withResolvers<string>()
+  const { console, ids, enter } = await withImages(() => slow.promise)
+  const anna = enter('anna', 'moderator', ['acme'])
+  const statusOf = async () => {
+    const path = `/picture?id=${encodeURIComponent(ids.acme)}&n=0&soon=yes&part=cover`
+    return (await console.ask(path, { headers: { cookie: anna } })).status
+  }
+  expect(await statusOf()).toBe(404)
+  slow.resolve(PNG)
+  await vi.waitFor(async () => expect(await statusOf()).toBe(200))
+})
+
 it('words that may harm are counted when somebody uncovers them, once a minute, and of no other tenant', async () => {
   const { console, enter } = await withImages()
   const of = (subjectId: string, label: string) =>

@@ -133,6 +133,7 @@ it('pictures stand in lists, small and covered, also of what comes while one loo
   const harmless = { label: 'safe', decidedBy: 'consensus' } as const
   try {
     console.hosted.set(`${HOST}/a`, BRIDGE)
+    await console.record.pictures.chooseCovers('anna', { covered: 'harmful', cover: 'blur', hover: true })
     await console.judged('first', [image(`${HOST}/a`), image(`${HOST}/gone`)], harmless, null)
     const { page, wrong } = await watchedPage(browser, console.own, { viewport: SIZES.desktop })
     const asked: string[] = []
@@ -153,7 +154,7 @@ it('pictures stand in lists, small and covered, also of what comes while one loo
     expect(asked.filter((one) => one.includes('n=0') && !one.includes('part=cover'))).toEqual([])
     expect(await console.record.pictures.exposures({ since: 0 })).toEqual([])
     expect(await barriersOn(page)).toEqual([])
-    await late.locator('summary').click()
+    await late.locator('summary').hover()
     await expect.poll(() => widthOf('.seen'), { timeout: 20_000 }).toBe(400)
     expect(await page.getByAltText('Image', { exact: true }).isVisible()).toBe(true)
     expect(await barriersOn(page)).toEqual([])

@@ -51,7 +51,7 @@ function showPictures(item, { titles, at }, sample) {
   const all = titles.map((title, nth) => {
     const own = one.cloneNode(true)
     const addressed = (image) => {
-      image.src = `${at}&n=${nth}${image.closest('.cover') === null ? '' : '&part=cover'}`
+      image.src = at + image.getAttribute('src').replace('&n=0', `&n=${nth}`)
     }
     each('img', addressed, own)
     own.querySelector('.seen').alt = title

@@ -23,14 +23,15 @@ document.addEventListener('keydown', (event) => {
   uncoverNext()
 })
 
-each('[data-hover] details.covered', (one) => {
-  one.addEventListener('pointerenter', () => {
-    one.open = true
-  })
-  one.addEventListener('pointerleave', () => {
-    one.open = false
-  })
-})
+// Whatever a page has by then: rows of a list come later.
+for (const [name, open] of Object.entries({ pointerenter: true, pointerleave: false }))
+  document.addEventListener(
+    name,
+    ({ target }) => {
+      if (target.matches?.('[data-hover] details.covered')) target.open = open
+    },
+    true,
+  )
 
 // Words that may harm count once they are uncovered; pictures when they are loaded.
 document.addEventListener(
