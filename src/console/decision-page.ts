@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { decisionMessage, MAX_WHY_CHARS } from '../contracts/facts/decision-messages.ts'
+import { decisionMessage, MAX_WHY_CHARS, MOST_CLAUSES } from '../contracts/facts/decision-messages.ts'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { CitedClause } from '../contracts/facts/verdict-fields.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
@@ -63,6 +63,7 @@ export function decisionPage(parts: {
     }
     if (why === '' || why.length > MAX_WHY_CHARS || (!withdraw && !labels.includes(label)))
       return notDecided(TEXTS.decide.missing, again, 400)
+    if (clauses.length > MOST_CLAUSES) return notDecided(TEXTS.decide.manyClauses(MOST_CLAUSES), again, 400)
     const asked = { subject, protocol: verdict.protocol, against: verdict.revision, by: session.by, why }
     const outcome = await sendDecision(
       {

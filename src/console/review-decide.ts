@@ -1,3 +1,4 @@
+import { MOST_CLAUSES } from '../contracts/facts/decision-messages.ts'
 import type { CaseworkDesk } from '../contracts/ports/casework.ts'
 import type { DecisionDesk, DecisionResult } from '../contracts/ports/decisions.ts'
 import type { ReviewItem } from '../contracts/ports/review.ts'
@@ -52,6 +53,7 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
     return { title: TEXTS.review.title, status: 409, body }
   }
   if (!(parts.kinds.get(protocol)?.labels ?? []).includes(filled.label)) return again(TEXTS.review.needsWords)
+  if (filled.clauses.length > MOST_CLAUSES) return again(TEXTS.decide.manyClauses(MOST_CLAUSES))
   // Also where it is an opinion no more when it arrives: what was not shown stays so.
   const isOpinion = form.get('opinion') === 'yes' || isBlind(item)
   const isUnseen = form.get('unseen') === 'yes'

@@ -22,13 +22,15 @@ export function reviewersOf(
   { sessions, queue, clock }: { sessions: Sessions; queue: Pick<ReviewQueue, 'deciders'>; clock: Clock },
 ): KnownReviewers {
   const named = people.flatMap(({ who }) => (who.startsWith('person:') ? [who.slice('person:'.length)] : []))
+  const areAll = named.length > 0 && named.length === people.length
   const namesOf = async (tenant: string) => {
     const known = [...new Set(named)].map((by) => ({ by, grants: grantsOf({ by, groups: [] }, people) }))
     const able = [...known, ...sessions.present()].filter(
       ({ grants }) => grants.length > 0 && may(grants, 'decide', tenant),
     )
-    const recent = await queue.deciders(tenant, clock() - RECENT_MS, MOST)
+    // Of them it is not known whether they still may; who is not among all who may does not.
+    const recent = areAll ? [] : await queue.deciders(tenant, clock() - RECENT_MS, MOST)
     return [...new Set([...able.map(({ by }) => by), ...recent])].toSorted()
   }
-  return { namesOf, areAll: named.length > 0 && named.length === people.length }
+  return { namesOf, areAll }
 }

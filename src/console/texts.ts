@@ -183,6 +183,7 @@ export const TEXTS = {
     noted: 'Your opinion is recorded. The verdict stays as it is until somebody else decides.',
     clauses: 'Clauses of the policy that it breaks',
     clausesOf: (label: string) => `They go with ${label} alone, and stand in the verdict.`,
+    manyClauses: (most: number) => `A decision cites at most ${most} clauses.`,
     send: 'Decide',
     withdraw: 'Withdraw the human verdict',
     as: 'as',

@@ -33,12 +33,16 @@ export const ASSIGNED = `${lastAssigned('label')} AS assignee, ${lastAssigned('a
 export const IS_PARTY =
   "(s, protocol) IN (SELECT said.s, said.protocol FROM said WHERE said.said = 'decision' AND said.by = ?)"
 
-/** Who decided on subjects of a tenant since a time: of all who ever decided, one after the other. Its values: time, tenant, how many. */
+/**
+ * Who decided on subjects of a tenant since a time, among the last 200 that each decided: of all who ever did, one after the other. Its
+ * values: time, tenant, how many.
+ */
 export const DECIDERS = `WITH RECURSIVE people (one) AS (
     SELECT min(said.by) FROM said WHERE said.said = 'decision'
     UNION ALL SELECT (SELECT min(said.by) FROM said WHERE said.said = 'decision' AND said.by > one) FROM people WHERE one IS NOT NULL)
-  SELECT one FROM people WHERE one IS NOT NULL AND EXISTS (SELECT 1 FROM said JOIN subjects USING (s)
-    WHERE said.said = 'decision' AND said.by = one AND at >= ? AND tenant = ?) LIMIT ?`
+  SELECT one FROM people WHERE one IS NOT NULL AND EXISTS (SELECT 1 FROM
+    (SELECT said.s FROM said WHERE said.said = 'decision' AND said.by = one AND said.at >= ? ORDER BY said.at DESC LIMIT 200) AS newest
+    JOIN subjects USING (s) WHERE tenant = ?) LIMIT ?`
 
 /** What reviewers' pages are read by, in the words of both databases; `decider`: who decided a verdict. */
 export const reviewIndexes = (decider: string) => `

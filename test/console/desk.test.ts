@@ -113,7 +113,11 @@ it('where the settings name each person nobody else is assigned, and the answer 
     { who: 'person:otto', role: 'moderator', tenants: ['acme'] },
   ])
   const { id } = await console.judged({ verdict: { decidedBy: 'consensus', degraded: ['x'] } })
+  const said = { tenant: 'default', protocol: 'rumor', against: 1, why: 'w', label: 'rumor', at: at(30) }
+  // Who has left may decide no more, whatever they decided of late.
+  await console.topics.send('decisions', 'q', { ...said, subjectId: 'q', by: 'dora' }, 30)
   const anna = await enter('anna')
+  expect(await anna.to('/review/assign', { id, to: 'dora' })).toBe('409')
   const wrong = await anna.body('/review/assign', { id, to: 'bne' })
   expect(wrong).toContain('Nobody called “bne” may decide on posts of this tenant. Who may: anna, ben.')
   expect(await anna.to('/review/assign', { id, to: 'otto' })).toBe('409')

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { carriedId } from '../../src/console/view.ts'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import { at } from '../contracts/record.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
@@ -258,6 +259,17 @@ it('clauses of the tenant’s policy are ticked beside the label, on both forms,
     { cookie: anna.cookie },
   )
   expect(shown({ text: await refused.text() }), 'what was ticked stays so').toContain('H1" checked')
+  const many = new URLSearchParams({ token, label: 'rumor', why: 'x' })
+  for (let n = 1; n <= 11; n++) many.append('clause', `H${n}`)
+  const origin = { 'sec-fetch-site': 'same-origin', cookie: anna.cookie }
+  for (const [path, carried] of [
+    ['/decide', id],
+    ['/review/decide', queue.id],
+  ] as const) {
+    const body = new URLSearchParams([...many, ['carried', carriedId(carried)]])
+    const answer = await console.ask(path, { method: 'POST', body, headers: origin })
+    expect(await answer.text(), path).toContain('A decision cites at most 10 clauses.')
+  }
   await anna.to('/review/decide', { id: queue.id, label: 'rumor', why: 'x', clause: 'H1' })
   expect(decided.at(-1)).toMatchObject({ subjectId: 'q', clauses: [{ id: 'H1' }] })
 })

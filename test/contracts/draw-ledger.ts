@@ -106,6 +106,18 @@ export function drawLedgerContract(
       expect(await languages()).toEqual(['audit ar'])
     })
 
+    it('names who decided of late by the last decisions of each alone, so that nobody’s work makes it slow', async () => {
+      const { queue, topics } = await start({})
+      const said = { protocol: 'rumor', label: 'rumor', against: 1, why: 'w', by: 'ann' }
+      const decide = (tenant: string, n: number) =>
+        topics.send('decisions', `s${n}`, { ...said, subjectId: `s${n}`, tenant, at: at(n) }, n)
+      await decide('default', 0)
+      for (let n = 1; n < 200; n++) await decide('acme', n)
+      expect(await queue.deciders('default', 0, 9)).toEqual(['ann'])
+      await decide('acme', 200)
+      expect([await queue.deciders('default', 0, 9), await queue.deciders('acme', 0, 9)]).toEqual([[], ['ann']])
+    })
+
     it('has people’s verdicts that are drawn for a second opinion, each by itself', async () => {
       const { queue, topics } = await start({ blindShare: 1 })
       await topics.judged(human('rumor', 1), 'x')

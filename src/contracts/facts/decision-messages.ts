@@ -15,8 +15,10 @@ const why = z
   .refine((text) => text.trim() !== '' && text.isWellFormed(), 'is empty, or holds half a character')
   .meta({ pattern: '\\S' })
 
-/** Most clauses that a decision cites, and the longest id of one, in characters. */
-const [MOST_CLAUSES, MAX_CLAUSE_CHARS] = [10, 40]
+/** Most clauses that a decision cites. */
+export const MOST_CLAUSES = 10
+/** The longest id of one, in characters. */
+const MAX_CLAUSE_CHARS = 40
 
 const citation = z.preprocess(
   present,
