@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { DelayedError, type Job } from 'bullmq'
+import type { Job } from 'bullmq'
 import { classOf, ownerOf, turnOwnerOf } from '../../contracts/facts/service-class.ts'
 import type { FairSlots } from '../../contracts/facts/slots.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
@@ -12,7 +12,6 @@ import {
   type CaseJob,
   caseJobId,
   casesQueue,
-  delayUntil,
   ENDED_JOBS_GO,
   type JobQueues,
   type OpenAsk,
@@ -34,14 +33,16 @@ export interface RunParts {
   readonly report: Report
 }
 
-/** The job of a case that is opened, revived or put off: advances it, and is delayed if that must be done again later. */
-export async function runCase(parts: RunParts, job: Job<CaseJob>, token: string | undefined): Promise<void> {
+/** When a job that has not ended is run again, ms since 1970; null: it has ended. */
+export type PutOff = number | null
+
+/** The job of a case that is opened, revived or put off: advances it, and is put off if that must be done again later. */
+export async function runCase(parts: RunParts, job: Job<CaseJob>): Promise<PutOff> {
   const later = await advance(parts, job.data)
-  if (later === null) return
+  if (later === null) return null
   const readyAt = parts.clock() + later.delayMs
   await job.updateData({ ...job.data, readyAt })
-  await delayUntil(job, readyAt, token)
-  throw new DelayedError()
+  return readyAt
 }
 
 /** Advances a case whose round has ended; if that must be done again later, the case gets a job for it. */
@@ -111,20 +112,11 @@ export interface StageRun {
 
 /**
  * Answers the asks of a job, each at its own pace: one that must be tried again waits here as long as others of the job
- * run. When only such are left, the job is delayed until the first of them is ready; it throws `DelayedError` then, as
- * BullMQ requires. An ask that fails unexpectedly for the last time is left to the reconciler.
+ * run. When only such are left, the job is put off until the first of them is ready. An ask that fails unexpectedly for the
+ * last time is left to the reconciler.
  */
-export async function runAsks(
-  parts: RunParts,
-  stage: StageRun,
-  job: Job<AskJob>,
-  token: string | undefined,
-): Promise<void> {
-  const asks = new JobAsks(parts, stage, job)
-  const readyAt = await asks.run()
-  if (readyAt === null) return
-  await delayUntil(job, readyAt, token)
-  throw new DelayedError()
+export async function runAsks(parts: RunParts, stage: StageRun, job: Job<AskJob>): Promise<PutOff> {
+  return new JobAsks(parts, stage, job).run()
 }
 
 /** A job of a stage that this process does not have is left to one that does, for so long, in ms. */
@@ -135,12 +127,9 @@ export async function runWaiting(
   parts: RunParts,
   stages: ReadonlyMap<string, StageRun>,
   job: Job<AskJob>,
-  token: string | undefined,
-): Promise<void> {
+): Promise<PutOff> {
   const stage = stages.get(stageName(job.data))
-  if (stage !== undefined) return runAsks(parts, stage, job, token)
-  await delayUntil(job, parts.clock() + OTHERS_MS, token)
-  throw new DelayedError()
+  return stage === undefined ? parts.clock() + OTHERS_MS : runAsks(parts, stage, job)
 }
 
 /** The asks of one job at work. */
@@ -163,8 +152,8 @@ class JobAsks {
     this.#open = new Map(job.data.asks.map((ask) => [ask.key, ask]))
   }
 
-  /** Answers them; null when all have ended, or else when the first of the others is ready, ms since 1970. */
-  async run(): Promise<number | null> {
+  /** Answers them; null when all have ended, or else when the first of the others is ready. */
+  async run(): Promise<PutOff> {
     const { asks } = this.#job.data
     const from = Math.max(this.#parts.clock(), this.#soonest())
     const now = asks.filter(({ readyAt }) => readyAt <= from)

@@ -1,4 +1,4 @@
-import { type Job, type JobJson, Worker } from 'bullmq'
+import { DelayedError, type Job, type JobJson, Worker } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { fairSlots } from '../../contracts/facts/slots.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
@@ -6,12 +6,13 @@ import { casesNamed, type Report } from '../../contracts/ports/report.ts'
 import type { StageQueues, Work } from '../../contracts/ports/stage-queues.ts'
 import { backlogOf } from './backlog.ts'
 import { type LoopLag, loopLag, watchLoop } from './loop-lag.ts'
-import { runAsks, runCase, runWaiting, type StageRun } from './run-jobs.ts'
+import { type PutOff, runAsks, runCase, runWaiting, type StageRun } from './run-jobs.ts'
 import {
   type AskJob,
   type CaseJob,
   caseJobs,
   closeJobQueues,
+  delayUntil,
   type JobQueues,
   openJobQueues,
   type QueueSettings,
@@ -65,6 +66,8 @@ export function bullQueues(deps: {
 /** A worker whose locks follow the lag of the event loop. */
 class LagAwareWorker<Data> extends Worker<Data> {
   lag: LoopLag | undefined
+  /** Jobs that were fetched and have not ended, by id. */
+  readonly #fetched = new Map<string, Job<Data>>()
 
   override async extendJobLocks(jobIds: string[], tokens: string[], duration: number): Promise<string[]> {
     const began = performance.now()
@@ -77,15 +80,39 @@ class LagAwareWorker<Data> extends Worker<Data> {
    * A job's lock is renewed from when the job was fetched, not only from when it begins: BullMQ fetches jobs for all free slots one
    * after the other before it begins the first of them, which for hundreds of slots may take longer than a lock holds.
    */
-  override async nextJobFromJobData(
+  protected override async nextJobFromJobData(
     data?: JobJson,
     id?: string,
     token?: string,
   ): ReturnType<Worker<Data>['getNextJob']> {
     const job = await super.nextJobFromJobData(data, id, token)
-    if (job?.id !== undefined && token !== undefined)
-      this.lockManager.trackJob(job.id, token, job.processedOn ?? Date.now())
+    if (job?.id !== undefined) {
+      this.#fetched.set(job.id, job)
+      this.#renew(job)
+    }
     return job
+  }
+
+  /**
+   * A job that was put off may be fetched anew before its worker has noted that it ended: what is no longer renewed then, by its id,
+   * would be the lock of the new run.
+   */
+  override async processJob(...given: Parameters<Worker<Data>['processJob']>): ReturnType<Worker<Data>['processJob']> {
+    const [{ id = '' }] = given
+    const next = await super.processJob(...given)
+    const newest = this.#fetched.get(id)
+    if (newest === given[0]) this.#fetched.delete(id)
+    else if (newest !== undefined) this.#renew(newest)
+    return next
+  }
+
+  /** Renews its lock no more. */
+  letGo({ id }: Job<Data>): void {
+    if (id !== undefined) this.lockManager.untrackJob(id)
+  }
+
+  #renew({ id, token, processedOn = Date.now() }: Job<Data>): void {
+    if (id !== undefined && token !== undefined) this.lockManager.trackJob(id, token, processedOn)
   }
 
   /** For jobs that are taken from now on. */
@@ -131,17 +158,18 @@ function queueWorkers(deps: {
     }, REST_MS).unref()
   }
 
-  function startWorker<Data>(
-    name: string,
-    concurrency: number,
-    run: (job: Job<Data>, token?: string) => Promise<void>,
-  ): void {
+  function startWorker<Data>(name: string, concurrency: number, run: (job: Job<Data>) => Promise<PutOff>): void {
     /** The cases of the jobs that this worker runs, by job. */
     const running = new Map<string, string>()
     const noted = async (job: Job<Data>, token?: string) => {
       const [{ id }, { caseId }] = [job, caseOf(job.data)]
       if (id !== undefined && caseId !== undefined) running.set(id, caseId)
-      await run(job, token).finally(() => id !== undefined && running.delete(id))
+      const readyAt = await run(job).finally(() => id !== undefined && running.delete(id))
+      if (readyAt === null) return
+      // From when it is put off the lock is another run's.
+      worker.letGo(job)
+      await delayUntil(job, readyAt, token)
+      throw new DelayedError()
     }
     const worker = new LagAwareWorker<Data>(name, noted, {
       connection,
@@ -175,7 +203,7 @@ function queueWorkers(deps: {
       const signals = { draining: draining.signal, stopping: stopping.signal }
       const { concurrency: casesAtOnce } = settings.cases
       for (const { name } of [queues.cases, queues.waiting.cases])
-        startWorker<CaseJob>(name, casesAtOnce, (job, token) => runCase(parts, job, token))
+        startWorker<CaseJob>(name, casesAtOnce, (job) => runCase(parts, job))
       const atOnce: number[] = []
       const runs = new Map<string, StageRun>()
       for (const { queue, ...stage } of queues.asks.values()) {
@@ -184,12 +212,10 @@ function queueWorkers(deps: {
         const run = { ...signals, slots: fairSlots({ all, ofPart, weights: settings.classes }) }
         atOnce.push(concurrency)
         runs.set(stageName(stage), run)
-        startWorker<AskJob>(queue.name, concurrency, (job, token) => runAsks(parts, run, job, token))
+        startWorker<AskJob>(queue.name, concurrency, (job) => runAsks(parts, run, job))
       }
       // Their asks take turns with those of the rest at the slots of their stages.
-      startWorker<AskJob>(queues.waiting.asks.name, Math.max(1, ...atOnce), (job, token) =>
-        runWaiting(parts, runs, job, token),
-      )
+      startWorker<AskJob>(queues.waiting.asks.name, Math.max(1, ...atOnce), (job) => runWaiting(parts, runs, job))
     },
 
     /** Takes no more jobs, aborts attempts after `graceMs`, and returns when all have ended, or a second later. */
