@@ -124,7 +124,7 @@ describe('the door in one process, without servers', () => {
       hooked.map(({ body }) => JSON.parse(body).data).filter(({ subjectId }) => subjectId === 'p-cited')
     await expect.poll(() => published().length, SOON).toBe(1)
     const [machine] = published()
-    expect(machine).toMatchObject({ label: 'hate', policy: { version: '1' }, clauses: [{ id: 'H1' }] })
+    expect(machine).toMatchObject({ label: 'hate', policy: { version: '2' }, clauses: [{ id: 'H1' }] })
     const decide = (...clauses: object[]) =>
       post('/v1/decisions', { subjectId: 'p-cited', protocol: 'hate', label: 'hate', against: 1, why: 'x', clauses })
     const unknown = await decide({ id: 'H99' })
