@@ -21,6 +21,7 @@ import { aTranscript } from '../contracts/record.ts'
 import { tell } from '../support/pipeline.ts'
 import { aPostgres } from '../support/postgres-server.ts'
 import { aVerdict } from '../support/verdicts.ts'
+import { quantile, timed } from './timed.ts'
 
 /**
  * The record at the size of half a year, in each store: filled, searched, listed, erased. The files stay (RECORD_PROOF_FILE, and
@@ -151,17 +152,7 @@ function made(partition: number, from: number, count: number): RecordBatch[] {
   return [batchOf('verdicts', ({ verdict }) => verdict), batchOf('transcripts', ({ transcript }) => transcript)]
 }
 
-const p95 = (times: readonly number[]) => times.toSorted((a, b) => a - b)[Math.ceil(times.length * 0.95) - 1] ?? 0
-
-async function timed(times: number, work: () => Promise<unknown>): Promise<number[]> {
-  const all: number[] = []
-  for (let n = 0; n < times; n++) {
-    const before = performance.now()
-    await work()
-    all.push(performance.now() - before)
-  }
-  return all
-}
+const p95 = (times: readonly number[]) => quantile(times, 0.95)
 
 /** A store, and what is done about it beside its port. */
 interface Place {

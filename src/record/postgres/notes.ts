@@ -1,4 +1,5 @@
 import type { ReviewPictures, SavedView } from '../../contracts/ports/pictures.ts'
+import { viewToSave } from '../saved-views.ts'
 import type { Database } from './connection.ts'
 import { Counters } from './counters.ts'
 import { keysOf, Seals, unsealed } from './seals.ts'
@@ -54,19 +55,9 @@ export function reviewNotes(db: Database): Notes {
       if (!(await areThere())) return []
       return db.rows<SavedView>('SELECT name, query FROM views WHERE person = ? ORDER BY name', person)
     },
-    async saveView(person, { name, query }, most) {
-      const saved = await db.run(
-        `INSERT INTO views SELECT ?::text, ?::text, ?::text
-         WHERE (SELECT count(*) FROM views WHERE person = ? AND name <> ?) < ?
-         ON CONFLICT (person, name) DO UPDATE SET query = excluded.query`,
-        person,
-        name,
-        query,
-        person,
-        name,
-        most,
-      )
-      return saved > 0
+    async saveView(person, view, most) {
+      const { sql, values } = viewToSave(person, view, most)
+      return (await db.run(sql, ...values)) > 0
     },
     async dropView(person, name) {
       await db.run('DELETE FROM views WHERE person = ? AND name = ?', person, name)

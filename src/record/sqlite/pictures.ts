@@ -7,6 +7,7 @@ import type {
   ReviewPictures,
   SavedView,
 } from '../../contracts/ports/pictures.ts'
+import { viewToSave } from '../saved-views.ts'
 import { writingBeside } from './schema.ts'
 import { Sql } from './sql.ts'
 
@@ -131,18 +132,9 @@ export class PictureTables {
       .map((row) => ({ ...row }))
   }
 
-  saveView(person: string, { name, query }: SavedView, most: number): boolean {
-    const { changes } = this.#sql.run(
-      `INSERT INTO views SELECT ?, ?, ? WHERE (SELECT count(*) FROM views WHERE person = ? AND name <> ?) < ?
-       ON CONFLICT (person, name) DO UPDATE SET query = excluded.query`,
-      person,
-      name,
-      query,
-      person,
-      name,
-      most,
-    )
-    return Number(changes) > 0
+  saveView(person: string, view: SavedView, most: number): boolean {
+    const { sql, values } = viewToSave(person, view, most)
+    return Number(this.#sql.run(sql, ...values).changes) > 0
   }
 
   dropView(person: string, name: string): void {
