@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { UNDERSTUDY } from '../../contracts/facts/by-hand.ts'
 import { estimateTokens } from '../../contracts/facts/token-estimate.ts'
 import type { Model, ModelRequest } from '../../contracts/ports/model.ts'
-import { contentOf, MODEL } from '../understudy/answer.ts'
+import { contentOf } from '../understudy/answer.ts'
 import type { LooseSchema } from '../understudy/json-schema.ts'
 import { readQuestion } from '../understudy/question.ts'
 
@@ -25,7 +26,7 @@ export function understudyModel(): Model {
   return {
     async complete(request) {
       const text = contentOf(questionOf(request))
-      return { text, finish: 'stop', model: MODEL, cachedTokens: 0, ...tokensOf(request, text) }
+      return { text, finish: 'stop', model: UNDERSTUDY, cachedTokens: 0, ...tokensOf(request, text) }
     },
   }
 }

@@ -75,8 +75,7 @@ function description({ sections, images }: ReceivedQuestion, schema: LooseSchema
     colour === undefined
       ? `${count} that the understudy, having no eyes, has not looked at`
       : `A plain ${colour} image, which is all that the understudy can see of any`
-  // Without eyes it would have to say no to every image, and nothing with one could be tried out with it.
-  const looked = property(schema, 'seen') === undefined ? {} : { seen: images.length === 0 ? 'no' : 'yes' }
+  const looked = property(schema, 'seen') === undefined ? {} : { seen: colour === undefined ? 'no' : 'yes' }
   return {
     ...looked,
     description: captions.length === 0 ? `${seen}.` : `${seen}. Its author says: ${captions.join(' ')}`,
