@@ -35,11 +35,21 @@ export function auditPage({
       const days = DAYS.find((one) => one === query.get('days')) ?? DAYS[0]
       const form = formOf({ by, subject, days })
       if (!query.has('days')) return { title: TEXTS.title, body: form }
-      const asked = { by: by === '' ? undefined : by, subject: subject === '' ? undefined : subject, tenants }
+      const before = Date.parse(given('before'))
+      const asked = {
+        by: by === '' ? undefined : by,
+        subject: subject === '' ? undefined : subject,
+        tenants,
+        before: Number.isNaN(before) ? undefined : before,
+      }
       try {
         const found = await log.find({ ...asked, since: clock() - Number(days) * DAY_MS, most: MOST }, signal)
         noteSeen(...found.entries.flatMap(({ verdicts }) => verdicts.slice(0, MOST_VERDICTS)))
-        return { title: TEXTS.title, body: html`${form}${findings(found)}` }
+        const older =
+          found.next === null
+            ? NOTHING
+            : html`<p><a rel="next" href="${link('/audit', { by, subject, days, before: new Date(found.next).toISOString() })}">${TEXTS.older}</a></p>`
+        return { title: TEXTS.title, body: html`${form}${findings(found)}${older}` }
       } catch (error) {
         if (!signal.aborted) report('error', { where: 'console', error })
         return { title: TEXTS.title, status: 503, body: html`${form}<p class="notice" role="alert">${TEXTS.away}</p>` }
@@ -56,10 +66,9 @@ function formOf({ by, subject, days }: { by: string; subject: string; days: stri
 <button>${TEXTS.find}</button></form>`
 }
 
-function findings({ entries, isCut }: AuditFindings): SafeMarkup {
-  if (entries.length === 0)
-    return html`<p role="status">${TEXTS.none}</p>${isCut ? html`<p class="notice">${TEXTS.cut}</p>` : NOTHING}`
-  return html`${isCut ? html`<p class="notice">${TEXTS.cut}</p>` : NOTHING}<div class="scrolls" tabindex="0"><table><thead><tr>${TEXTS.heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>
+function findings({ entries }: AuditFindings): SafeMarkup {
+  if (entries.length === 0) return html`<p role="status">${TEXTS.none}</p>`
+  return html`<div class="scrolls" tabindex="0"><table><thead><tr>${TEXTS.heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>
 ${entries.map(rowOf)}</tbody></table></div>`
 }
 

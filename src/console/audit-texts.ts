@@ -17,6 +17,6 @@ export const AUDIT_TEXTS = {
   },
   more: (count: number) => `and ${count} more`,
   none: 'No entry fits.',
-  cut: 'There are more: ask for a person, or for fewer days. Of a busy audit the newest 100,000 entries are read.',
+  older: 'Older',
   away: 'The audit cannot be read now: Kafka does not answer, or this console may not read the topic.',
 } as const

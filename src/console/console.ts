@@ -21,10 +21,11 @@ import {
   isOwnPage,
   type PublicUrl,
 } from './request-guard.ts'
+import type { SeenLabels } from './seen-labels.ts'
 import { isFormOf, type Session, type Sessions } from './sessions.ts'
 import { saidByProxy, signIn, type Way } from './sign-in.ts'
 import { TEXTS } from './texts.ts'
-import { html, idIn, type SafeMarkup, words } from './view.ts'
+import { html, idIn, idOf, type SafeMarkup, words } from './view.ts'
 
 export interface Asset {
   readonly name: string
@@ -45,6 +46,8 @@ export interface ConsoleParts {
   readonly report: Report
   /** Keeps who saw and did what; null where there is nothing to keep it. */
   readonly audit: Audit | null
+  /** Learns whose labels people looked up. */
+  readonly seenLabels: SeenLabels
   readonly clock: Clock
   /** No language model answers, but the understudy: every page shows that. */
   readonly isUnderstudy: boolean
@@ -153,20 +156,18 @@ export function consoleOf(parts: ConsoleParts) {
     }
     const asked = { ...rest, session: within(signedIn, right) }
     const isForm = method === 'POST'
-    const about = isForm ? [idIn(rest.form)].filter((id) => id !== '') : []
+    const about = isForm ? [idIn(rest.form), ...rest.form.getAll('copy').map(idOf)].filter((id) => id !== '') : []
     if (isForm && !(await noted({ asker, what: 'did', page: path, verdicts: about })))
       return told(503, TEXTS.wrong.undone, signedIn)
     const work = () => auditReads((): Promise<PageAnswer> | PageAnswer => found.answer(asked))
     const { made: answer, verdicts } = await (found.takesTurns === true ? turn(asker, request.signal, work) : work())
-    const shown = isForm ? new Set([...verdicts].filter((id) => !about.includes(id))) : verdicts
+    if ('about' in answer && !(await noted({ asker, what: 'did', page: path, verdicts: answer.about ?? [] })))
+      return told(503, TEXTS.wrong.untold, signedIn)
+    const shown = shownBy(answer, verdicts, about)
     const ofFile = 'file' in answer ? { sha256: hash('sha256', answer.file, 'hex') } : {}
-    const isShown = 'body' in answer || 'file' in answer || ('image' in answer && answer.isCover !== true)
-    if (
-      isShown &&
-      shown.size > 0 &&
-      !(await noted({ asker, what: 'saw', page: path, verdicts: [...shown], ...ofFile }))
-    )
+    if (shown.size > 0 && !(await noted({ asker, what: 'saw', page: path, verdicts: [...shown], ...ofFile })))
       return isForm ? told(503, TEXTS.wrong.untold, signedIn) : unnoted(request, signedIn)
+    parts.seenLabels.note(asker.person, path, shown)
     if (!('body' in answer)) return otherAnswer(request, answer)
     const { title, body, status = 200 } = answer
     return new Response(whole(title, body, asked.session, found.path), { status, headers: { 'content-type': HTML } })
@@ -192,6 +193,13 @@ export function consoleOf(parts: ConsoleParts) {
       return response
     },
   }
+}
+
+/** Of what was read for an answer the verdicts that it shows, but for those that a form named. */
+function shownBy(answer: PageAnswer, read: ReadonlySet<string>, about: readonly string[]): ReadonlySet<string> {
+  if ('uncovered' in answer) return new Set(answer.uncovered)
+  const isShown = 'body' in answer || 'file' in answer || ('image' in answer && answer.isCover !== true)
+  return new Set(isShown ? [...read].filter((id) => !about.includes(id)) : [])
 }
 
 function holds({ grants }: Session, right: PersonRight): boolean {

@@ -70,6 +70,7 @@ export function decisionPage(parts: {
         ...asked,
         ...(withdraw ? { withdraw: true as const } : { label }),
         ...(isOpinion ? { opinion: true as const } : {}),
+        ...(withdraw ? {} : { sawLabel: verdict.label !== null }),
         ...citing(clauses),
       },
       parts,

@@ -3,6 +3,8 @@ import type { CoverChoice, ReviewPictures } from '../contracts/ports/pictures.ts
 import type { RecordedRow, RecordFilter, RecordReader } from '../contracts/ports/record.ts'
 import { covered, harmIn, uncoveredAt } from './covers.ts'
 import { howDecided, type ProtocolGuides, sayingOf, toneOf } from './kinds.ts'
+import { languageTag } from './languages.ts'
+import { noteSeen } from './read-audit.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { type ListedPictures, listedPictures, thumbnails } from './thumbnails.ts'
@@ -21,6 +23,7 @@ export function filterOf(query: URLSearchParams, { tenants }: Session): RecordFi
     ...(label === '' ? {} : { label: label === NO_LABEL ? null : label }),
     ...text('author', given('author')),
     ...text('decider', given('decider')),
+    ...text('lang', languageTag(given('lang'))),
     ...text('model', given('model')),
     ...text('prompts', given('prompts')),
     ...text('fault', given('fault')),
@@ -37,7 +40,7 @@ export function filterOf(query: URLSearchParams, { tenants }: Session): RecordFi
 const NO_LABEL = 'none'
 const DAY_MS = 86_400_000
 
-function text<Name extends 'protocol' | 'author' | 'decider' | 'model' | 'prompts' | 'fault' | 'before'>(
+function text<Name extends 'protocol' | 'author' | 'decider' | 'lang' | 'model' | 'prompts' | 'fault' | 'before'>(
   name: Name,
   value: string,
 ) {
@@ -113,25 +116,34 @@ export function rowData(row: RecordedRow, { kinds, disturbing }: Omit<Lists, 'pe
   }
 }
 
-/** A list of posts and replies with their verdicts, each where the newest of these stands. */
+/**
+ * A list of posts and replies with their verdicts, each where the newest of these stands; `isWhole`: also with what other protocols
+ * say of them now, which the list itself does not have.
+ */
 export async function rowsOf(
   rows: readonly RecordedRow[],
   lists: Omit<Lists, 'people'>,
-  choice: CoverChoice,
+  { choice, isWhole }: { choice: CoverChoice; isWhole: boolean },
 ): Promise<TemplatePart> {
-  await lists.disturbing.look(rows)
-  const posts = Map.groupBy(
-    rows.map((row) => rowData(row, lists)),
-    ({ thread }) => thread,
-  )
-  return [...posts.values()].map((verdicts) => postOf(verdicts, choice))
+  const current = await lists.disturbing.look(rows)
+  const posts = Map.groupBy(rows, ({ subject }) => nameOf(subject))
+  const others = (isWhole ? current : []).filter(({ subject, verdict: { protocol } }) => {
+    const own = posts.get(nameOf(subject))
+    return own?.every(({ verdict }) => verdict.protocol !== protocol) === true
+  })
+  noteSeen(...others.map(({ verdict }) => verdict.id))
+  const also = Map.groupBy(others, ({ subject }) => nameOf(subject))
+  const data = (all: readonly RecordedRow[]) => all.map((row) => rowData(row, lists))
+  return [...posts].map(([name, own]) => postOf(data(own), data(also.get(name) ?? []), choice))
 }
 
-function postOf(verdicts: readonly RowData[], choice: CoverChoice): TemplatePart {
-  const [newest] = verdicts
+/** `also`: verdicts that the list itself does not have. */
+function postOf(own: readonly RowData[], also: readonly RowData[], choice: CoverChoice): TemplatePart {
+  const [newest] = own
   if (newest === undefined) return NOTHING
+  const verdicts = [...own, ...also]
   const spoken = verdicts.find(({ words }) => words !== null)?.words ?? null
-  const found = verdicts.map(verdictMarkup)
+  const found = [...own.map((one) => verdictMarkup(one)), ...also.map((one) => verdictMarkup(one, 'found also'))]
   if (spoken === null) return postMarkup(newest, { said: NO_WORDS, found, choice })
   const said = html`<p class="row-words">${words(spoken, { lang: newest.lang })}</p>`
   const why = verdicts.find(({ hidden }) => hidden !== null)?.hidden ?? null
@@ -152,8 +164,8 @@ function postMarkup(
 <div class="row-head">${moment(at)} <span class="verdicts">${found}</span> ${thumbnails(pictures, choice)}<span class="row-of faint">${words(of)}</span></div></li>`
 }
 
-function verdictMarkup({ id, href, label, tone, protocol, how, decided }: RowData): SafeMarkup {
-  return html`<span class="found" data-id="${id}" data-protocol="${protocol}"><span class="protocol">${protocol}</span> <a class="of" href="${href}" title="${decided}"><strong class="label ${tone}">${words(label)}</strong></a> <span class="faint how">${how}</span> <span class="faint decided">${decided}</span></span>`
+function verdictMarkup({ id, href, label, tone, protocol, how, decided }: RowData, name = 'found'): SafeMarkup {
+  return html`<span class="${name}" data-id="${id}" data-protocol="${protocol}"><span class="protocol">${protocol}</span> <a class="of" href="${href}" title="${decided}"><strong class="label ${tone}">${words(label)}</strong></a> <span class="faint how">${how}</span> <span class="faint decided">${decided}</span></span>`
 }
 
 /** What a script fills with the data of a row: a post, and its verdict. */
@@ -207,21 +219,20 @@ export class DisturbingSubjects {
   /** By subject, and by protocol, why. */
   readonly #why = new Map<string, Map<string, string>>()
 
-  /** `record`: what is read of it is not shown, and is no entry of the audit. */
+  /** `record`: what is read of it is no entry of the audit, unless a list shows it. */
   constructor(kinds: ProtocolGuides, record: Pick<RecordReader, 'find'>) {
     this.#kinds = kinds
     this.#record = record
   }
 
-  /** Reads what is now said of the subjects of these rows, before any of them is shown. */
-  async look(rows: readonly RecordedRow[]): Promise<void> {
-    const spoken = rows.filter(({ words, verdict }) => words !== null && this.#whyOf(verdict) === null)
-    const tenants = [...new Set(spoken.map(({ subject }) => subject.tenant))]
-    const subject = [...new Set(spoken.map(({ subject }) => subject.postId))]
-    // Of a verdict that says nothing harmful a list may lack those that do: they are older, of another page, or do not fit a filter.
+  /** Reads what is now said of the subjects of these rows, before any of them is shown: a list lacks what is older, or does not fit a filter. */
+  async look(rows: readonly RecordedRow[]): Promise<readonly RecordedRow[]> {
+    const tenants = [...new Set(rows.map(({ subject }) => subject.tenant))]
+    const subject = [...new Set(rows.map(({ subject }) => subject.postId))]
     const current =
       subject.length === 0 ? [] : await this.#record.find({ tenants, subject, standing: true }, MOST_CURRENT)
     this.#note([...rows, ...current])
+    return current
   }
 
   #note(rows: readonly RecordedRow[]): void {

@@ -78,9 +78,10 @@ export function livePages({ record, arriving, blinds, clock, kinds, disturbing, 
             noted: told,
             listen(hear) {
               const hearOpen = (one: StreamEvent) => {
-                if (one.event !== 'row' || !blinds.isClosed(session.by, one.row.subject)) hear(one, eventOf)
+                if (!('row' in one) || !blinds.isClosed(session.by, one.row.subject)) hear(one, eventOf)
               }
-              return arriving.listen({ filter, hear: hearOpen }, after || null)
+              const covers = (row: RecordedRow) => disturbing.because(row) !== null
+              return arriving.listen({ filter, covers, hear: hearOpen }, after || null)
             },
           }),
         }
@@ -148,7 +149,7 @@ function eventStream(of: {
           if (isOver) return
           if (!session.isOpen()) end()
           else if (missed === 0 && isTaken()) {
-            if (told.event === 'row') unnoted.push(told.row.verdict.id)
+            if ('row' in told) unnoted.push(told.row.verdict.id)
             write(eventOf(told))
           } else {
             // All events of one poll are sent before anything else runs.
@@ -194,12 +195,12 @@ function eventsOf(lists: Omit<Lists, 'people'>): (told: StreamEvent) => string {
     return json
   }
   return (told) => {
-    const data = told.event === 'row' ? rowJson(told.row) : JSON.stringify(fieldsOf(told))
+    const data = 'row' in told ? rowJson(told.row) : JSON.stringify(fieldsOf(told))
     return `id: ${told.at}\nevent: ${told.event}\ndata: ${data}\n\n`
   }
 }
 
-function fieldsOf(told: Exclude<StreamEvent, { event: 'row' }>) {
+function fieldsOf(told: Exclude<StreamEvent, { row: RecordedRow }>) {
   if (told.event === 'far') return { left: told.left }
   return told.event === 'anew' ? {} : { tenant: told.subject.tenant, subject: carriedId(told.subject.id) }
 }
@@ -219,6 +220,8 @@ async function liveBody(
   const { at, last, strip, choice } = of
   const given = (name: string) => query.get(name) ?? ''
   const stream = link('/live/stream', Object.fromEntries(query))
+  // Of a list that is filtered its stream tells nothing of other protocols.
+  const isWhole = ['protocol', 'label', 'contested', 'degraded'].every((name) => given(name) === '')
   return html`<div class="over"><h1>${TEXTS.live.title}</h1>
 <form class="filters" method="get" action="/live">
 <label>${TEXTS.live.protocol} <select name="protocol">${options([...lists.kinds.keys()], given('protocol'))}</select></label>
@@ -229,7 +232,7 @@ ${box('contested', TEXTS.live.contested, query.has('contested'))}${box('degraded
 ${strip}
 <p class="fresh" role="status" data-stopped="${TEXTS.live.stopped}" data-far="${TEXTS.live.far}"></p>
 ${rows.length === 0 ? noneMarkup([...query.values()].some((value) => value !== '')) : NOTHING}
-<ol class="rows dense" data-stream="${stream}" data-after="${at}">${await rowsOf(rows, lists, choice)}</ol>${rowTemplate(choice)}
+<ol class="rows dense" data-stream="${stream}" data-after="${at}">${await rowsOf(rows, lists, { choice, isWhole })}</ol>${rowTemplate(choice)}
 ${last === undefined ? NOTHING : html`<p><a href="${link('/live', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`
 }
 

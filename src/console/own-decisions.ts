@@ -3,7 +3,7 @@ import { readVerdictId } from '../contracts/facts/verdict-id.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { DecisionDesk, DecisionResult } from '../contracts/ports/decisions.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
-import type { OwnDecision, ReviewQueue } from '../contracts/ports/review.ts'
+import type { PersonDecision, ReviewQueue } from '../contracts/ports/review.ts'
 import type { SubmittedForms } from './decision-form.ts'
 import { doneOf, sendDecision, shownAfter } from './decision-page.ts'
 import type { Page, PageAnswer } from './page.ts'
@@ -46,7 +46,7 @@ export class JustDecided {
    * Takes the last one out: it is undone once, and then the one before. `own`: what the record has of theirs, the newest first; what
    * they decided on a verdict's page, or by a command, is not known here.
    */
-  takeLast(by: string, own: readonly OwnDecision[]): readonly Pick<OwnDecision, keyof LastDecision>[] {
+  takeLast(by: string, own: readonly PersonDecision[]): readonly Pick<PersonDecision, keyof LastDecision>[] {
     const all = this.#last.get(by) ?? []
     const known = new Set(all.flatMap(({ made }) => made.map(({ verdict }) => verdict)))
     const last = all.findLast(({ isUndone }) => !isUndone)
@@ -76,7 +76,7 @@ interface KnownDecision {
 }
 
 export interface OwnDecisionParts {
-  readonly queue: Pick<ReviewQueue, 'decisionsOf'>
+  readonly queue: Pick<ReviewQueue, 'decisions'>
   readonly record: Pick<RecordReader, 'verdict'>
   readonly decisionDesk: DecisionDesk
   readonly clock: Clock
@@ -87,7 +87,8 @@ export interface OwnDecisionParts {
 /** What a person decided of late, and the way back from the last of it, wherever they are. */
 export function ownDecisionPages(parts: OwnDecisionParts): Page[] {
   const { queue, clock, decided, once } = parts
-  const ownDecisions = ({ by, tenants }: Session) => queue.decisionsOf(by, clock() - OWN_MS, MOST_OWN, tenants)
+  const ownDecisions = ({ by, tenants }: Session) =>
+    queue.decisions({ viewer: by, person: by, since: clock() - OWN_MS, tenants }, MOST_OWN)
   /** Withdraws what this person decided last, with its copies, wherever nothing has come since. */
   const undo = async (session: Session, signal: AbortSignal): Promise<PageAnswer> => {
     const all = decided.takeLast(session.by, await ownDecisions(session)).flatMap(({ subject, protocol, verdict }) => {
@@ -104,15 +105,16 @@ export function ownDecisionPages(parts: OwnDecisionParts): Page[] {
     }
     const undone = sent.filter(({ done }) => done !== null)
     const [first] = undone
-    if (first?.done == null) return { to: link('/review', { said: 'late' }) }
-    if (all.length === 1)
-      return {
-        to: link('/verdict', { id: await shownAfter(parts.record, first.outcome, first.verdict), done: first.done }),
-      }
+    const about = all.map(({ verdict }) => verdict)
+    if (first?.done == null) return { to: link('/review', { said: 'late' }), about }
+    if (all.length === 1) {
+      const id = await shownAfter(parts.record, first.outcome, first.verdict)
+      return { to: link('/verdict', { id, done: first.done }), about }
+    }
     const open = undone.filter(({ done }) => done === 'unconfirmed').length
     const counts = { withdrawn: undone.length - open, late: all.length - undone.length, open }
     const said = Object.entries(counts).map(([name, count]) => [name, String(count)])
-    return { to: link('/review', { said: 'batch', ...Object.fromEntries(said) }) }
+    return { to: link('/review', { said: 'batch', ...Object.fromEntries(said) }), about }
   }
   return [
     {
@@ -132,12 +134,12 @@ export function ownDecisionPages(parts: OwnDecisionParts): Page[] {
   ]
 }
 
-function isUndoable({ isCurrent, isOpinion, label }: OwnDecision): boolean {
+function isUndoable({ isCurrent, isOpinion, label }: PersonDecision): boolean {
   return isCurrent && !isOpinion && label !== null
 }
 
 /** What one decided, with a way back. */
-function ownBody(all: readonly OwnDecision[], session: Session): SafeMarkup {
+function ownBody(all: readonly PersonDecision[], session: Session): SafeMarkup {
   return html`<h1>${TEXTS.review.mine}</h1><p>${TEXTS.review.mineSays}</p>
 ${all.length === 0 ? html`<p>${TEXTS.review.noneOfMine} <a href="/review">${TEXTS.review.title}</a></p>` : NOTHING}
 <ol class="rows">${all.map(

@@ -1,6 +1,7 @@
 import { type PersonRight, tenantsOf } from '../contracts/facts/person-roles.ts'
 import type { PersonAsking } from '../platform/who-asks.ts'
 import { AUDIT_TEXTS } from './audit-texts.ts'
+import { DECISIONS_TEXTS } from './decisions-texts.ts'
 import { QUALITY_TEXTS } from './quality-texts.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
@@ -25,9 +26,10 @@ export interface PageCall {
 /** What a page answers: itself, another address, or a stream. */
 export type PageAnswer =
   | { readonly title: string; readonly body: SafeMarkup; readonly status?: 200 | 400 | 403 | 404 | 409 | 503 }
-  | { readonly to: string }
-  /** What has become of a page that somebody has open, in a few words; null: nothing. */
-  | { readonly news: string | null }
+  /** `about`: verdicts that a form was about, beside those that it names. */
+  | { readonly to: string; readonly about?: readonly string[] }
+  /** What has become of a page that somebody has open, in a few words; null: nothing. `uncovered`: the verdict of which they uncovered the words. */
+  | { readonly news: string | null; readonly uncovered?: readonly [string] }
   | { readonly file: string; readonly name: string }
   /** A JPEG; a cover shows nothing that its page has not noted. */
   | { readonly image: Uint8Array<ArrayBuffer>; readonly isCover?: true }
@@ -51,6 +53,7 @@ export interface Page {
 const PLACES = [
   ['/live', TEXTS.live.title],
   ['/review', TEXTS.review.title],
+  ['/decisions', DECISIONS_TEXTS.title],
   ['/quality', QUALITY_TEXTS.title],
   ['/trials', TRIALS_TEXTS.title],
   ['/audit', AUDIT_TEXTS.title],

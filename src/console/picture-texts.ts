@@ -41,7 +41,7 @@ export const PICTURE_TEXTS = {
     none: 'Nothing was uncovered.',
     heads: ['Person', 'Label', 'Uncovered', 'Minutes'],
     counted:
-      'Images, posts and unfolded comments that may harm are counted, once a minute each. Your leads see these numbers, and no names of posts.',
+      'Images, posts and unfolded comments that may harm are counted, once a minute each. Your leads see these numbers; the audit log names the posts.',
     pause: (minutes: number) =>
       `You have looked at what may harm in ${minutes} minutes of the last hour. You may take a break: what you have taken waits, or give it back.`,
   },

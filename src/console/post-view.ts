@@ -58,14 +58,19 @@ export async function postCard(
   return html`${pause}<div class="post"${choice.hover ? html` data-hover="yes"` : NOTHING}>${card}</div>`
 }
 
-/** The same in a saved file: of pictures their hashes alone. */
+/** The same in a saved file: pictures stand in it as far as they are kept, each covered. */
 export async function savedCard(file: CaseFile, { pictures }: Pick<PostViewParts, 'pictures'>): Promise<TemplatePart> {
   if (file.thread === null) return NOTHING
   const states = await pictures.states(file)
+  const kept = await Promise.all(states.map((state, nth) => (state.kept === null ? null : pictures.picture(file, nth))))
   return claimCard(file.thread.post, {
-    pictures: states.map(
-      (state, nth) => html`<div class="picture">${caption(state, TEXTS.pictures.title(nth + 1, states.length))}</div>`,
-    ),
+    pictures: states.map((state, nth) => {
+      const title = TEXTS.pictures.title(nth + 1, states.length)
+      const own = kept[nth]
+      if (own == null || typeof own === 'string') return html`<div class="picture">${caption(state, title)}</div>`
+      const data = `data:image/jpeg;base64,${Buffer.from(own.picture).toString('base64')}`
+      return html`<div class="picture">${covered(title, html`<img class="seen" src="${data}" alt="${title}">`)}${caption(state, null)}</div>`
+    }),
   })
 }
 
@@ -170,8 +175,9 @@ export function picturePages(parts: PostViewParts): Page[] {
       isCostly: true,
       async answer({ query, session }): Promise<PageAnswer> {
         const asked = await read(query, session)
-        if (asked !== null) await note(asked.file, query.get('part') === 'comments' ? 'comments' : 'words', session.by)
-        return { news: null }
+        if (asked === null) return { news: null }
+        await note(asked.file, query.get('part') === 'comments' ? 'comments' : 'words', session.by)
+        return { news: null, uncovered: [asked.file.row.verdict.id] }
       },
     },
     {

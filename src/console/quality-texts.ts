@@ -16,6 +16,13 @@ export const QUALITY_TEXTS = {
   byPart: 'By label and language',
   nothingCounts: 'Nothing counts yet',
   noneWaits: 'nothing',
+  draws: 'What was drawn, one by one',
+  drawsSay: (audit: string, blind: string) =>
+    `Of each protocol’s subjects ${audit} are drawn now to see how often machines are wrong, and of people’s verdicts ${blind} for a second opinion. Each has the chance with which it was drawn, and counts for one divided by that.`,
+  drawHeads: ['Drawn', 'To see', 'Protocol', 'Verdict', 'Chance', 'Found'],
+  found: { waits: 'waits', same: 'the same', differs: 'differs', left: 'in no share' },
+  show: 'Show',
+  older: 'Older',
   ahead: (count: number) => `(${count} looked at before their turn)`,
   times: (times: number, of: number) => `${times} of ${of}`,
   people: (days: number) => `People, ${days} days`,

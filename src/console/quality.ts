@@ -46,7 +46,7 @@ function ratesSection(rates: readonly DrawnRate[]): SafeMarkup {
   return html`<section aria-labelledby="rates"><h2 id="rates">${TEXTS.rates}</h2><p>${TEXTS.ratesSay}</p>
 ${
   rates.length === 0 ? html`<p>${TEXTS.noRates}</p>` : ratesTable(rates.filter(({ part }) => part === 'all'))
-}${parts.length === 0 ? NOTHING : html`<details><summary>${TEXTS.byPart}</summary>${ratesTable(parts)}</details>`}</section>`
+}<p><a href="/quality/draws">${TEXTS.draws}</a></p>${parts.length === 0 ? NOTHING : html`<details><summary>${TEXTS.byPart}</summary>${ratesTable(parts)}</details>`}</section>`
 }
 
 function ratesTable(rates: readonly DrawnRate[]): SafeMarkup {
@@ -93,11 +93,11 @@ ${
 }</section>`
 }
 
-function tableOf(heads: readonly string[], rows: readonly (readonly TemplatePart[])[]): SafeMarkup {
+export function tableOf(heads: readonly string[], rows: readonly (readonly TemplatePart[])[]): SafeMarkup {
   return html`<div class="scrolls" tabindex="0"><table><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>
 ${rows.map((row) => html`<tr>${row.map((cell) => html`<td>${cell}</td>`)}</tr>`)}</tbody></table></div>`
 }
 
-function percent(share: number): string {
+export function percent(share: number): string {
   return `${(100 * share).toFixed(1)} %`
 }

@@ -5,7 +5,16 @@ import type { ReviewQueue } from '../contracts/ports/review.ts'
 type Reader = Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'find' | 'search' | 'arrivals' | 'histogram'>
 type Queue = Pick<
   ReviewQueue,
-  'list' | 'posts' | 'reserve' | 'release' | 'decisionsOf' | 'deciders' | 'drawnRates' | 'peopleQuality'
+  | 'list'
+  | 'posts'
+  | 'reserve'
+  | 'release'
+  | 'decisions'
+  | 'deciders'
+  | 'drawnRates'
+  | 'draws'
+  | 'peopleQuality'
+  | 'totals'
 >
 
 const seen = new AsyncLocalStorage<Set<string>>()
@@ -72,11 +81,17 @@ export function auditedQueue(queue: Queue): Queue {
       noteSeen(...found.posts.flatMap(({ items }) => items.map(({ verdict }) => verdict)))
       return found
     },
-    async decisionsOf(person, since, most, tenants) {
-      const found = await queue.decisionsOf(person, since, most, tenants)
+    async decisions(query, most) {
+      const found = await queue.decisions(query, most)
       noteSeen(...found.flatMap(({ verdict }) => (verdict === null ? [] : [verdict])))
       return found
     },
+    async draws(query, most) {
+      const found = await queue.draws(query, most)
+      noteSeen(...found.map(({ verdict }) => verdict))
+      return found
+    },
+    totals: (tenants) => queue.totals(tenants),
     deciders: (tenant, since, most) => queue.deciders(tenant, since, most),
     drawnRates: (tenants) => queue.drawnRates(tenants),
     peopleQuality: (period, tenants) => queue.peopleQuality(period, tenants),

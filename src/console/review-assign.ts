@@ -4,7 +4,7 @@ import type { CaseworkDesk } from '../contracts/ports/casework.ts'
 import type { SubmittedForms } from './decision-form.ts'
 import { type Page, type PageAnswer, type PageCall, refusal } from './page.ts'
 import type { DeskParts, ReviewDesk } from './review-desk.ts'
-import { mayHandOver } from './review-list.ts'
+import { mayAssign } from './review-list.ts'
 import type { KnownReviewers } from './reviewers.ts'
 import { TEXTS } from './texts.ts'
 import { idIn, link, shown } from './view.ts'
@@ -39,10 +39,9 @@ export function assignmentPages(
     const [id, only] = [idIn(form), form.get('only') ?? '']
     const post = await desk.postOf(id, session)
     if (post === null) return { to: link('/review', { said: 'gone' }) }
-    const { subject, assignee } = post
-    const isHeld = post.items.some(({ reservation }) => reservation !== null && reservation.by !== session.by)
-    if (!mayHandOver(post, session) && (assignee !== null || isHeld))
-      return { to: link('/review', { said: 'notAssigned' }) }
+    const { subject } = post
+    const list = Object.fromEntries(new URLSearchParams(only))
+    if (!mayAssign(post, session)) return { to: link('/review', { ...list, said: 'notAssigned' }) }
     const given = (form.get('to') ?? '').toWellFormed().trim().slice(0, MOST_NAME)
     const to = form.get('me') === 'yes' ? session.by : given === '' ? null : given
     const { tenant, postId: subjectId } = subject
@@ -58,7 +57,7 @@ export function assignmentPages(
       await told.tell({ schema: 1, id: randomUUID(), ...about, what: 'assigned', to, by: session.by, at })
     } catch {
       // Whoever asked is told; the writer reports why to the log.
-      return { to: link('/review', { said: 'untold' }) }
+      return { to: link('/review', { ...list, said: 'untold' }) }
     }
     const others = post.items.filter(({ reservation }) => reservation?.by !== to)
     await desk.giveBack(others, session)
@@ -72,7 +71,7 @@ export function assignmentPages(
     const done = { said: 'assigned', ...(isKnown ? { post: id } : {}) }
     const [held] = await desk.own(id, session)
     return held === undefined
-      ? { to: link('/review', done) }
+      ? { to: link('/review', { ...list, ...done }) }
       : { to: link('/review/item', { id: held.verdict, ...done, only }) }
   }
 }

@@ -62,13 +62,14 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   if (reason === null) return again(TEXTS.review.needsWords)
   // Before the item itself is decided: it is looked for no more then.
   const copies = isOpinion || isUnseen || !form.has('copy') ? [] : await desk.copiesOf(item, session)
+  const hasSeen = parts.seenLabels.has(session.by, item.verdict)
   const { outcome, says } = await decided(
     item,
     {
       by: session.by,
       label: filled.label,
       ...reason,
-      sawLabel: !isOpinion && !isUnseen && item.label !== null,
+      sawLabel: isOpinion ? hasSeen : item.label !== null && (!isUnseen || hasSeen),
       ...(isOpinion ? { opinion: true } : {}),
       ...(reserved.golden === true ? { golden: 'answer' } : {}),
       ...citing(filled.clauses),

@@ -16,17 +16,19 @@ import { ownItems } from './review-item.ts'
 import { isBlind, type ListedQueue, listedQueue, whoTakes } from './review-list.ts'
 import { type ReviewShares, ReviewTurns } from './review-shares.ts'
 import { namedBy } from './search.ts'
+import type { SeenLabels } from './seen-labels.ts'
 import type { Session } from './sessions.ts'
 import { link } from './view.ts'
 
 export interface DeskParts {
-  readonly queue: Pick<ReviewQueue, 'list' | 'posts' | 'reserve' | 'release' | 'decisionsOf'>
+  readonly queue: Pick<ReviewQueue, 'list' | 'posts' | 'reserve' | 'release' | 'decisions' | 'totals'>
   readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'search' | 'find'>
   readonly blinds: BlindReviews
   readonly clock: Clock
   /** How long a reservation keeps others away, in ms. */
   readonly reserveFor: number
   readonly shares: ReviewShares
+  readonly seenLabels: Pick<SeenLabels, 'has'>
 }
 
 /** Items among which the next one is looked for, at first and at last; most that a search of words leaves over. */
@@ -116,6 +118,8 @@ export function reviewDesk(parts: DeskParts) {
     const drawn = owed === null ? [] : [{ ...wanted, reason: owed, order: 'oldest' as const }]
     for (const filter of [...drawn, ...turns.filters(session.by, wanted)]) {
       for (const verdict of await first({ ...filter, reserved: undefined }, session.by, but)) {
+        // Of a draw that is to be judged blindly nothing is learnt by who has looked it up.
+        if (filter === drawn[0] && owed !== 'sampled' && parts.seenLabels.has(session.by, verdict)) continue
         const reserved = await take(verdict, session)
         if (reserved.outcome === 'reserved') {
           turns.took(session.by, reserved.item.subject.tenant)

@@ -4,19 +4,18 @@ import type { RecordReader } from '../contracts/ports/record.ts'
 import type { PostItem, ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
 import { type CaseFile, caseFile } from './case-file.ts'
 import { coverOf, coversOf, uncoveredAt } from './covers.ts'
-import { onceField } from './decision-form.ts'
 import { badge, findingOf, howDecided, type ProtocolGuides } from './kinds.ts'
 import { isDebated, missingSection, sideCounts } from './notes.ts'
 import { notesSection } from './post-notes.ts'
 import { type PostViewParts, postCard } from './post-view.ts'
 import type { ReasonCodes } from './reason-codes.ts'
 import { type FilledForm, judgeForm, NOT_FILLED } from './review-form.ts'
-import { assigneeOf, button, isBlind, reasonsOf, takenBy } from './review-list.ts'
+import { assigneeOf, assignForm, button, isBlind, reasonsOf, takenBy } from './review-list.ts'
 import type { KnownReviewers } from './reviewers.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { commentsSection, shownComments } from './thread.ts'
-import { carriedId, html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, when, words } from './view.ts'
+import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, when, words } from './view.ts'
 import { whySection } from './why.ts'
 
 /** What was not carried out: what was written for the item of this id, when that was first shown, and why. */
@@ -89,7 +88,7 @@ ${own.some(({ isOwnCase }) => isOwnCase) ? html`<p class="notice">${TEXTS.review
 ${first?.file == null || thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : await postCard(first.file, session, { isBlind: hides, isItem: true, below: button('/review/unseen', TEXTS.pictures.couldNotSee, pressed) }, parts.view)}
 <div class="actions">${button('/review/skip', TEXTS.review.skip, { ...pressed, press: 's' })}${button('/review/release', TEXTS.review.release, { ...pressed, press: 'r' })}<span class="faint">${TEXTS.review.yours} ${moment(own[0]?.reservation?.until)}</span></div>
 ${all.map(({ item, file, copies }, at) => itemSection(item, { file, copies, at, isOwn: own.includes(item), refused: of.refused, choice, cover }, parts))}
-${parts.canAssign ? assignForm(post, await parts.reviewers.namesOf(post.subject.tenant), parts) : assigneeOf(post)}
+${parts.canAssign ? assigning(post, await parts.reviewers.namesOf(post.subject.tenant), parts) : assigneeOf(post)}
 ${hides || own.length === 0 || first?.file == null ? NOTHING : await notesSection(first.file.row, session, { people: parts.view.people, only: parts.only })}
 ${alsoJudged(post, first?.file ?? null, kinds)}
 ${first?.file == null || thread === null ? NOTHING : comments(first.item, first.file, parts)}
@@ -137,13 +136,11 @@ ${isOwn ? judgeForm(item, { ...form, shown: isShown ? item.label : null }) : tak
 }
 
 /** Most names that are offered. */
-const MOST_OFFERED = 100
+export const MOST_OFFERED = 100
 
-/** Takes a post for oneself, or hands it over to a person or to nobody. */
-function assignForm(post: ReviewPost, reviewers: readonly string[], { session, only }: ItemParts): SafeMarkup {
-  const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`
-  const id = post.items[0]?.verdict ?? ''
-  return html`<details><summary>${TEXTS.review.assign}</summary>${assigneeOf(post)}<form class="search" method="post" action="/review/assign">${hidden('token', session.token)}${hidden('carried', carriedId(id))}${hidden('only', only)}${onceField()}<label>${TEXTS.review.assignTo} <input name="to" maxlength="256" dir="auto" autocomplete="off" list="reviewers"></label><datalist id="reviewers">${reviewers.slice(0, MOST_OFFERED).map((name) => html`<option value="${name}">`)}</datalist><button>${TEXTS.review.assign}</button> <button name="me" value="yes">${TEXTS.review.assignMe}</button></form></details>`
+/** Where a post is assigned, with the names that are offered. */
+function assigning(post: ReviewPost, reviewers: readonly string[], { session, only }: ItemParts): SafeMarkup {
+  return html`${assigneeOf(post)}${assignForm(post, { session, only, names: 'reviewers' })}<datalist id="reviewers">${reviewers.slice(0, MOST_OFFERED).map((name) => html`<option value="${name}">`)}</datalist>`
 }
 
 /** What other protocols say of the same post, of which nothing waits. */

@@ -11,9 +11,12 @@ import {
   type QueuePlace,
   type ReviewItem,
   type ReviewPost,
+  type ReviewState,
 } from '../contracts/ports/review.ts'
 import { covered, mayHarm, uncoveredAt } from './covers.ts'
+import { onceField } from './decision-form.ts'
 import type { ProtocolGuides } from './kinds.ts'
+import { languageField, languageTag } from './languages.ts'
 import { type DisturbingSubjects, field, options } from './lists.ts'
 import { viewsSection } from './saved-views.ts'
 import type { Session } from './sessions.ts'
@@ -61,6 +64,7 @@ export function listedQueue(query: URLSearchParams, session: Session, now: numbe
   const hours = AGES.find((one) => one === given('age'))
   const reach = REACHES.find((one) => one === given('reach'))
   const show = SHOWS.find((one) => one === given('show'))
+  const assignee = given('assignee') || (show === 'assigned' ? session.by : undefined)
   return {
     asked: given('q'),
     after: placeIn(query.get('after') ?? '', now),
@@ -70,11 +74,12 @@ export function listedQueue(query: URLSearchParams, session: Session, now: numbe
       protocol: given('protocol') || undefined,
       reason: LOOK_REASONS.find((one) => one === given('reason')),
       label: given('label') || undefined,
-      lang: given('lang') || undefined,
+      lang: languageTag(given('lang')) || undefined,
       reach: reach === undefined ? undefined : Number(reach),
       waitingSince: hours === undefined ? undefined : now - Number(hours) * HOUR_MS,
-      reserved: show === 'free' || show === 'assigned' ? undefined : show,
-      assigned: show === 'assigned' ? session.by : undefined,
+      // What is assigned to others nobody else may take, and is listed all the same.
+      reserved: given('assignee') !== '' ? 'any' : show === 'free' || show === 'assigned' ? undefined : show,
+      assigned: assignee,
       order: given('order') === 'oldest' ? 'oldest' : 'cost',
     },
   }
@@ -134,7 +139,10 @@ export interface ListParts {
   readonly isLabelAfter: (item: ReviewItem) => boolean
   /** What they want to have covered. */
   readonly choice: CoverChoice
-  readonly canAssign: boolean
+  /** The address of the list, without its path. */
+  readonly only: string
+  /** By tenant, to whom a post may be assigned; null: nobody is assigned here. */
+  readonly assignable: ReadonlyMap<string, readonly string[]> | null
 }
 
 export function queueBody(
@@ -144,26 +152,39 @@ export function queueBody(
     readonly query: URLSearchParams
     readonly notice: TemplatePart
     readonly views: readonly SavedView[]
+    readonly totals: ReviewState['queue']
   },
 ): SafeMarkup {
-  const { session, query, kinds, notice, views } = parts
+  const { session, query, kinds, notice, views, totals, assignable } = parts
   const given = Object.fromEntries([...query].filter(([name]) => name !== 'said' && name !== 'after'))
-  const isFiltered = Object.values(given).some((value) => value !== '')
+  const isFiltered = parts.only !== ''
   const counted = waiting >= MOST_POSTS_COUNTED ? TEXTS.review.waitingMany(waiting) : TEXTS.review.waiting(waiting)
-  const only: { only?: string } = isFiltered ? { only: String(new URLSearchParams(given)) } : {}
+  const only: { only?: string } = isFiltered ? { only: parts.only } : {}
   return html`<h1>${TEXTS.review.title}</h1>${notice}
 ${queueForm(query, asked, kinds)}
 ${viewsSection(views, only.only ?? '', session)}
-<p role="status">${counted}</p>
+<p role="status">${counted}</p>${totalsOf(totals)}
 ${waiting === 0 ? html`<p>${isFiltered ? TEXTS.review.noneFits : TEXTS.review.noneWaits} <a href="/review?show=any">${TEXTS.review.everything}</a></p>` : button('/review/next', TEXTS.review.next, { session, press: 'n', main: true, ...only })}
 <ol class="rows">${posts.map((post) => card(post, parts))}</ol>
 <p>${after === null ? NOTHING : html`<a href="${link('/review', given)}">${TEXTS.review.first}</a> `}${next === null ? NOTHING : html`<a rel="next" href="${link('/review', { ...given, after: carriedPlace(next) })}">${TEXTS.review.further}</a>`}</p>
+${[...(assignable ?? [])].map(([tenant, names]) => html`<datalist id="${reviewersOf(tenant)}">${names.map((name) => html`<option value="${name}">`)}</datalist>`)}
 <p class="faint">${TEXTS.review.keys}</p>`
+}
+
+/** What waits in all, whoever may take it, and since when the oldest does. */
+function totalsOf(totals: ReviewState['queue']): TemplatePart {
+  if (totals.length === 0) return NOTHING
+  return html`<p class="faint">${TEXTS.review.inAll} ${totals.map(({ protocol, waiting, oldest }, nth) => html`${nth === 0 ? '' : ' · '}${protocol} ${waiting} (${TEXTS.review.oldest} ${moment(oldest)})`)}</p>`
+}
+
+/** The place in a page of the names of who may have posts of a tenant. */
+function reviewersOf(tenant: string): string {
+  return `reviewers-${encodeURIComponent(tenant)}`
 }
 
 /** A post with all that waits of it: what is to be judged stands first, what the machines said of it comes after. */
 function card(post: ReviewPost, parts: ListParts): SafeMarkup {
-  const { session, rows, isLabelAfter, choice, canAssign } = parts
+  const { session, rows, isLabelAfter, choice, only, assignable } = parts
   const free = post.items.find(({ may }) => may === 'yes')
   const isOwn = post.items.some(({ reservation }) => reservation?.by === session.by)
   const waits = post.items.map((item) => {
@@ -172,8 +193,8 @@ function card(post: ReviewPost, parts: ListParts): SafeMarkup {
     const lost = isHidden ? [] : (rows.get(item.verdict)?.verdict.degraded ?? [])
     return html`<li><span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> ${isLabelAfter(item) ? NOTHING : html`<strong>${label}</strong> `}<span class="faint">${reasonsOf(item, lost)} · ${TEXTS.review.since} ${moment(item.since)}</span>${item.reservation?.by === session.by ? html`<span class="faint"> · ${TEXTS.review.yours} ${moment(item.reservation.until)}</span>` : item.may === 'yes' ? NOTHING : takenBy(item, session)}</li>`
   })
-  return html`<li class="row" tabindex="-1">${postWords(post, parts)}${thumbnails(listedPictures(post.items[0]?.verdict ?? '', post.pictures), choice)}<ul class="waits">${waits}</ul>${assigneeOf(post)}${post.assignee !== null && canAssign && mayHandOver(post, session) ? button('/review/assign', TEXTS.review.unassign, { session, id: post.items[0]?.verdict ?? '' }) : NOTHING}
-${free === undefined ? NOTHING : button('/review/take', isOwn ? TEXTS.review.open : TEXTS.review.take, { session, id: free.verdict, press: 't' })}</li>`
+  return html`<li class="row" tabindex="-1">${postWords(post, parts)}${thumbnails(listedPictures(post.items[0]?.verdict ?? '', post.pictures), choice)}<ul class="waits">${waits}</ul>${assigneeOf(post)}${post.assignee !== null && assignable !== null && mayHandOver(post, session) ? button('/review/assign', TEXTS.review.unassign, { session, id: post.items[0]?.verdict ?? '', only }) : NOTHING}
+${free === undefined ? NOTHING : button('/review/take', isOwn ? TEXTS.review.open : TEXTS.review.take, { session, id: free.verdict, press: 't' })}${assignable !== null && mayAssign(post, session) ? assignForm(post, { session, only, names: reviewersOf(post.subject.tenant) }) : NOTHING}</li>`
 }
 
 /** How a post begins; hidden until somebody asks where it may harm, without a hint at a label that this person is not to see. */
@@ -190,8 +211,24 @@ function postWords(post: ReviewPost, { disturbing, rows, kinds, isLabelAfter }: 
 }
 
 /** Whether this person may take an assignment from who has it: who has it themselves, who gave it, and leads. */
-export function mayHandOver({ assignee, assignedBy, subject }: ReviewPost, { by, grants }: Session): boolean {
+function mayHandOver({ assignee, assignedBy, subject }: ReviewPost, { by, grants }: Session): boolean {
   return may(grants, 'overrule', subject.tenant) || (assignee !== null && [assignee, assignedBy].includes(by))
+}
+
+/** Whether this person may assign a post: nobody else has it, or they may take it from who has. */
+export function mayAssign(post: ReviewPost, session: Session): boolean {
+  const isHeld = post.items.some(({ reservation }) => reservation !== null && reservation.by !== session.by)
+  return mayHandOver(post, session) || (post.assignee === null && !isHeld)
+}
+
+/** Takes a post for oneself, or hands it over to a person or to nobody. `names`: the place of the names that are offered. */
+export function assignForm(
+  post: ReviewPost,
+  { session, only, names }: { session: Session; only: string; names: string },
+): TemplatePart {
+  const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`
+  const id = post.items[0]?.verdict ?? ''
+  return html`<details><summary>${TEXTS.review.assign}</summary><form class="search" method="post" action="/review/assign">${hidden('token', session.token)}${hidden('carried', carriedId(id))}${hidden('only', only)}${onceField()}<label>${TEXTS.review.assignTo} <input name="to" maxlength="256" dir="auto" autocomplete="off" list="${names}"></label><button>${TEXTS.review.assign}</button> <button name="me" value="yes">${TEXTS.review.assignMe}</button></form></details>`
 }
 
 /** To whom a post is assigned. */
@@ -217,7 +254,7 @@ function queueForm(query: URLSearchParams, asked: string, kinds: ProtocolGuides)
     html`<label>${says} <select name="${name}">${all.map(([value, text]) => html`<option value="${value}"${value === given(name) ? html` selected` : NOTHING}>${text}</option>`)}</select></label>`
   const { filters, reasons } = TEXTS.review
   const any = ['', filters.any] as const
-  const more = ['label', 'lang', 'tenant', 'age', 'reach', 'q'].some((name) => given(name) !== '')
+  const more = ['label', 'lang', 'tenant', 'assignee', 'age', 'reach', 'q'].some((name) => given(name) !== '')
   const first = (one: string, all: readonly string[]) => (one === all[0] ? '' : one)
   return html`<form class="search" role="search" method="get" action="/review">
 <label>${TEXTS.live.protocol} <select name="protocol">${options([...kinds.keys()], given('protocol'))}</select></label>
@@ -234,6 +271,6 @@ ${choice(
 )}
 <button>${filters.go}</button>
 <details${more ? html` open` : NOTHING}><summary>${TEXTS.live.filters}</summary>
-${choice('age', filters.age, [any, ...AGES.map((one) => [one, filters.ages[one]] as const)])}${choice('reach', filters.reach, [any, ...REACHES.map((one) => [one, filters.reaches[one]] as const)])}${field('label', TEXTS.live.label, given('label'))}${field('lang', filters.lang, given('lang'))}${field('tenant', TEXTS.live.tenant, given('tenant'))}
+${choice('age', filters.age, [any, ...AGES.map((one) => [one, filters.ages[one]] as const)])}${choice('reach', filters.reach, [any, ...REACHES.map((one) => [one, filters.reaches[one]] as const)])}${field('label', TEXTS.live.label, given('label'))}${languageField(filters.lang, languageTag(given('lang')))}${field('tenant', TEXTS.live.tenant, given('tenant'))}${field('assignee', filters.assignee, given('assignee'))}
 <label class="wide">${TEXTS.search.query} <input type="search" name="q" value="${asked}" maxlength="400" dir="auto"></label></details></form>`
 }

@@ -1,3 +1,4 @@
+import type { Clock } from '../contracts/ports/clock.ts'
 import type { ReviewPictures } from '../contracts/ports/pictures.ts'
 import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
@@ -11,9 +12,10 @@ import { notePage } from './post-notes.ts'
 import { assignmentPages } from './review-assign.ts'
 import { type DecidingParts, decide } from './review-decide.ts'
 import { askedQueue, type ReviewDesk, reviewDesk } from './review-desk.ts'
-import { isLabelAfter, itemBody, ownItems } from './review-item.ts'
+import { isLabelAfter, itemBody, MOST_OFFERED, ownItems } from './review-item.ts'
 import { LISTED, queueBody } from './review-list.ts'
-import { viewsPage } from './saved-views.ts'
+import type { KnownReviewers } from './reviewers.ts'
+import { viewPages } from './saved-views.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { html, idIn, link, NOTHING, type TemplatePart, words } from './view.ts'
@@ -34,6 +36,8 @@ export function reviewPages(parts: ReviewParts): Page[] {
   const { queue, clock, record, labelAfter } = parts
   const desk = reviewDesk(parts)
   const { decided } = desk
+  const namesOf = knownFor(KNOWN_MS, clock, (tenant: string) => parts.reviewers.namesOf(tenant))
+  const totalsOf = knownFor(KNOWN_MS, clock, (tenants: readonly string[] | undefined) => queue.totals(tenants))
   const once = new SubmittedForms()
   const skipped = async ({ form, session }: PageCall): Promise<PageAnswer> => {
     const but = await desk.released(idIn(form), session)
@@ -68,7 +72,9 @@ export function reviewPages(parts: ReviewParts): Page[] {
           notice: await noticeOf(query, session, parts, desk),
           choice: await coversOf(parts.view.people, session.by),
           views: await parts.views.viewsOf(session.by),
-          canAssign: parts.casework !== null,
+          totals: await totalsOf(session.tenants),
+          only: listAddress(query),
+          assignable: parts.casework === null ? null : await namesFor(posts, namesOf),
         }
         return { title: TEXTS.review.title, body: queueBody({ ...found, posts, waiting }, listed, shown) }
       },
@@ -134,7 +140,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
     })),
     goldenPage(parts, once),
     notePage({ ...parts, people: parts.view.people }, once),
-    viewsPage(parts.views),
+    ...viewPages(parts.views),
     ...assignmentPages(parts, desk, once),
     {
       method: 'POST',
@@ -143,6 +149,43 @@ export function reviewPages(parts: ReviewParts): Page[] {
       answer: (asked) => once.take(asked.form, asked.session, () => decide(asked, desk, parts)),
     },
   ]
+}
+
+/** How long what waits in all, and who may have it, are taken to be the same, in ms. */
+const KNOWN_MS = 10_000
+/** Most questions whose answers are known. */
+const MOST_KNOWN = 100
+
+/** Answers the same question with what is known, for a while. */
+function knownFor<Asked, Answer>(ms: number, clock: Clock, ask: (of: Asked) => Promise<Answer>) {
+  const known = new Map<string, { readonly until: number; readonly answer: Promise<Answer> }>()
+  return (of: Asked): Promise<Answer> => {
+    const name = JSON.stringify(of ?? null)
+    const before = known.get(name)
+    if (before !== undefined && before.until > clock()) return before.answer
+    const answer = ask(of)
+    known.set(name, { until: clock() + ms, answer })
+    answer.catch(() => known.delete(name))
+    for (const oldest of known.keys()) if (known.size > MOST_KNOWN) known.delete(oldest)
+    return answer
+  }
+}
+
+/** What an address says beside what it asks for: its page, and what was done. */
+const NO_FILTERS: ReadonlySet<string> = new Set(['after', 'said', 'post', 'of', 'copies', 'withdrawn', 'late', 'open'])
+
+/** What an address of a list asks for. */
+function listAddress(query: URLSearchParams): string {
+  return String(new URLSearchParams([...query].filter(([name, value]) => !NO_FILTERS.has(name) && value !== '')))
+}
+
+/** To whom each of these posts may be assigned, by tenant. */
+async function namesFor(posts: readonly ReviewPost[], namesOf: KnownReviewers['namesOf']) {
+  const tenants = [...new Set(posts.map(({ subject }) => subject.tenant))]
+  const names = await Promise.all(
+    tenants.map(async (tenant) => [tenant, (await namesOf(tenant)).slice(0, MOST_OFFERED)] as const),
+  )
+  return new Map(names)
 }
 
 /** The record's rows of what is listed. */

@@ -12,13 +12,28 @@ export function viewsSection(views: readonly SavedView[], only: string, session:
   const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`
   if (views.length === 0 && only === '') return NOTHING
   return html`<details><summary>${TEXTS.views}</summary>
-${views.map(({ name, query }) => html`<form class="search" method="post" action="/review/views"><a href="/review?${query}">${words(name, { most: MOST_NAME })}</a> ${hidden('token', session.token)}${hidden('name', name)}<button name="drop" value="yes">${TEXTS.dropView(shown(name, MOST_NAME))}</button></form>`)}
+${views.map(({ name, query }) => html`<form class="search" method="post" action="/review/views"><a href="/review?${query}">${words(name, { most: MOST_NAME })}</a> <button type="button" data-copy="${link('/review/list', { of: session.by, name })}" data-done="${TEXTS.copied}" hidden>${TEXTS.copyView(shown(name, MOST_NAME))}</button> ${hidden('token', session.token)}${hidden('name', name)}<button name="drop" value="yes">${TEXTS.dropView(shown(name, MOST_NAME))}</button></form>`)}
 ${only === '' ? NOTHING : html`<form class="search" method="post" action="/review/views">${hidden('token', session.token)}${hidden('only', only)}<label>${TEXTS.viewName} <input name="name" maxlength="${MOST_NAME}" required dir="auto" autocomplete="off"></label><button>${TEXTS.saveView}</button></form>`}</details>`
 }
 
-/** Where people name lists of the queue for themselves, and forget them. */
-export function viewsPage(people: Pick<ReviewPictures, 'saveView' | 'dropView'>): Page {
-  return {
+/** Where people name lists of the queue, and forget them; and where others open one by its name, as it is then. */
+export function viewPages(people: Pick<ReviewPictures, 'viewsOf' | 'saveView' | 'dropView'>): Page[] {
+  const open: Page = {
+    method: 'GET',
+    path: '/review/list',
+    right: 'decide',
+    async answer({ query }): Promise<PageAnswer> {
+      const [of, wanted] = [query.get('of') ?? '', query.get('name') ?? '']
+      const view = (await people.viewsOf(of)).find(({ name }) => name === wanted)
+      if (view !== undefined) return { to: `/review?${view.query}` }
+      return {
+        title: TEXTS.noView,
+        status: 404,
+        body: html`<h1>${TEXTS.noView}</h1><p><a href="/review">${TEXTS.back}</a></p>`,
+      }
+    },
+  }
+  const save: Page = {
     method: 'POST',
     path: '/review/views',
     right: 'decide',
@@ -39,4 +54,5 @@ export function viewsPage(people: Pick<ReviewPictures, 'saveView' | 'dropView'>)
       }
     },
   }
+  return [open, save]
 }

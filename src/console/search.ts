@@ -4,6 +4,7 @@ import { shareOf } from '../platform/who-asks.ts'
 import type { BlindReviews } from './blind-review.ts'
 import { coversOf } from './covers.ts'
 import type { ProtocolGuides } from './kinds.ts'
+import { languageField } from './languages.ts'
 import { box, field, filterOf, type Lists, options, rowsOf } from './lists.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { TEXTS } from './texts.ts'
@@ -67,7 +68,7 @@ ${searchForm(query, asked, kinds)}
 ${stoppedEarly ? html`<p class="notice">${TEXTS.search.stopped}</p>` : NOTHING}
 ${reindexing ? html`<p class="notice">${TEXTS.search.reindexing}</p>` : NOTHING}
 ${readable.length === 0 ? html`<p>${TEXTS.search.none} <a href="/search">${TEXTS.search.everything}</a></p>` : NOTHING}
-<ol class="rows">${await rowsOf(readable, { kinds, disturbing }, await coversOf(people, session.by))}</ol>
+<ol class="rows">${await rowsOf(readable, { kinds, disturbing }, { choice: await coversOf(people, session.by), isWhole: true })}</ol>
 ${last === undefined ? NOTHING : html`<p><a href="${link('/search', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
       }
     },
@@ -100,7 +101,7 @@ function notSearched(says: string, status: 400 | 503, form: SafeMarkup): PageAns
 
 function searchForm(query: URLSearchParams, asked: string, kinds: ProtocolGuides): SafeMarkup {
   const given = (name: string) => query.get(name) ?? ''
-  const more = ['author', 'decider', 'model', 'prompts', 'fault', 'from', 'to', 'tenant'].some(
+  const more = ['author', 'decider', 'lang', 'model', 'prompts', 'fault', 'from', 'to', 'tenant'].some(
     (name) => given(name) !== '',
   )
   return html`<form class="search" role="search" method="get" action="/search">
@@ -111,7 +112,7 @@ ${box('contested', TEXTS.live.contested, query.has('contested'))}
 ${box('degraded', TEXTS.live.degraded, query.has('degraded'))}
 <button class="main">${TEXTS.search.go}</button>
 <details${more ? html` open` : NOTHING}><summary>${TEXTS.live.filters}</summary>
-${field('author', TEXTS.search.author, given('author'))}${field('decider', TEXTS.search.decider, given('decider'))}${field('tenant', TEXTS.live.tenant, given('tenant'))}
+${field('author', TEXTS.search.author, given('author'))}${field('decider', TEXTS.search.decider, given('decider'))}${field('tenant', TEXTS.live.tenant, given('tenant'))}${languageField(TEXTS.review.filters.lang, given('lang'))}
 ${field('from', TEXTS.search.from, given('from'), 'date')}${field('to', TEXTS.search.to, given('to'), 'date')}
 ${field('model', TEXTS.search.model, given('model'))}${field('prompts', TEXTS.search.prompts, given('prompts'))}${field('fault', TEXTS.search.fault, given('fault'))}
 </details>

@@ -6,6 +6,8 @@ import type { RecordedRow, RecordFilter, RecordReader } from '../contracts/ports
 /** What a page that is kept up to date hears; `at`: the place in the record that it goes on from if it hears nothing more. */
 export type StreamEvent =
   | { readonly event: 'row'; readonly at: string; readonly row: RecordedRow }
+  /** What came does not fit, but the words of its subject, which the page may show, are to be covered from now on. */
+  | { readonly event: 'cover'; readonly at: string; readonly row: RecordedRow }
   /** So many came that they are not sent one by one. */
   | { readonly event: 'far'; readonly at: string; readonly left: number }
   /** So much was deleted that deletions are not sent one by one: what the page shows must be loaded anew. */
@@ -15,6 +17,8 @@ export type StreamEvent =
 export interface StreamListener {
   /** Rows that fit are heard. */
   readonly filter: RecordFilter
+  /** Whether the words of a row's subject are to be covered; without it no row that does not fit is heard of. */
+  covers?(row: RecordedRow): boolean
   hear(told: StreamEvent): void
 }
 
@@ -27,7 +31,7 @@ const MOST_BEHIND = 150
  */
 export class RecordStream {
   readonly #record: Pick<RecordReader, 'arrivals'>
-  readonly #look: (rows: readonly RecordedRow[]) => Promise<void>
+  readonly #look: (rows: readonly RecordedRow[]) => Promise<unknown>
   readonly #listening = new Set<StreamListener>()
   #at: string | null = null
   /** Reads one after the other: what comes while a page begins to listen is sent to it as well. */
@@ -36,7 +40,7 @@ export class RecordStream {
   /** `look`: what is done with rows before anybody hears of them. */
   constructor(
     record: Pick<RecordReader, 'arrivals'>,
-    look: (rows: readonly RecordedRow[]) => Promise<void> = async () => {},
+    look: (rows: readonly RecordedRow[]) => Promise<unknown> = async () => {},
   ) {
     this.#record = record
     this.#look = look
@@ -79,7 +83,7 @@ export class RecordStream {
     const still = rows.filter(({ subject }) => !isGone.has(nameOf(subject)))
     await this.#look(still)
     for (const one of to) {
-      const all = gone === null ? [{ event: 'anew' } as const] : [...eventsOf(gone, still, left, one.filter)]
+      const all = gone === null ? [{ event: 'anew' } as const] : [...eventsOf(gone, still, left, one)]
       // Who is cut off before the last of them hears all of them again.
       for (const [nth, told] of all.entries())
         one.hear({ ...told, at: nth === all.length - 1 ? rest.at : (after ?? rest.at) })
@@ -89,10 +93,14 @@ export class RecordStream {
 }
 
 /** The events of one poll for a page: deletions first. */
-function* eventsOf(gone: readonly ThreadRef[], rows: readonly RecordedRow[], left: number, filter: RecordFilter) {
+function* eventsOf(gone: readonly ThreadRef[], rows: readonly RecordedRow[], left: number, to: StreamListener) {
+  const { filter } = to
   for (const { tenant, postId: id } of gone)
     if (allows(filter, tenant)) yield { event: 'erase', subject: { tenant, id } } as const
-  for (const row of rows) if (fits(row, filter)) yield { event: 'row', row } as const
+  for (const row of rows) {
+    if (fits(row, filter)) yield { event: 'row', row } as const
+    else if (allows(filter, row.verdict.tenant) && to.covers?.(row) === true) yield { event: 'cover', row } as const
+  }
   if (left > 0) yield { event: 'far', left } as const
 }
 

@@ -4,6 +4,7 @@ import type { Verdict } from '../contracts/facts/verdict.ts'
 import { covered } from './covers.ts'
 import type { DebateView } from './debate.ts'
 import { scoreBar } from './kinds.ts'
+import { languageName } from './languages.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, when, words } from './view.ts'
 
@@ -27,7 +28,7 @@ export function claimCard(
 ${cover === null ? said : covered(cover, said, { uncovered })}
 ${pictures}
 ${clips.map(({ kind, transcript }) => html`<p class="image"><span class="faint">${TEXTS.verdict[kind]}</span> ${words(transcript ?? TEXTS.verdict.noWords, { most: 1_000 })}</p>`)}
-<p class="faint">${words(author ?? TEXTS.verdict.unknown, { most: 60 })} · ${moment(createdAt)}${lang === '' ? NOTHING : html` · ${words(lang, { most: 20 })}`}${when(authorSince, (since) => html` · ${TEXTS.verdict.joined} ${moment(since)}`)}</p></article>`
+<p class="faint">${words(author ?? TEXTS.verdict.unknown, { most: 60 })} · ${moment(createdAt)}${lang === '' ? NOTHING : html` · ${words(languageName(lang), { most: 40 })}`}${when(authorSince, (since) => html` · ${TEXTS.verdict.joined} ${moment(since)}`)}</p></article>`
 }
 
 /** What comments were found to be: their scores, and, where these are gone, the side that they count for. */

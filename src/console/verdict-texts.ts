@@ -65,7 +65,11 @@ export const VERDICT_TEXTS = {
     withdrew: (name: string) => `Published again, because ${name} withdrew a human verdict:`,
     byHand: (all: boolean) =>
       `${all ? 'What is said here' : 'Part of what is said here'} was recorded by hand: no language model answered.`,
+    byUnderstudy: (all: boolean) =>
+      `${all ? 'What is said here' : 'Part of what is said here'} is the understudy’s, from word lists: no language model answered.`,
     argument: 'The argument',
+    argumentCovered: (why: string) => `The argument. ${why}`,
+    reasonsCovered: (why: string) => `The reasons. ${why}`,
     round: (round: number) => (round === 0 ? 'First views' : `Round ${round}`),
     failed: (code: string) => `No answer (${code})`,
     shown: 'was shown',

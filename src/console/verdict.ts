@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { BY_HAND } from '../contracts/facts/by-hand.ts'
+import { BY_HAND, UNDERSTUDY } from '../contracts/facts/by-hand.ts'
 import { may } from '../contracts/facts/person-roles.ts'
 import type { Verdict } from '../contracts/facts/verdict.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
@@ -8,7 +8,7 @@ import { argumentSection, benchSection, restSection, voicesSection } from './arg
 import type { BlindReviews } from './blind-review.ts'
 import { CLOSED } from './blind-review.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
-import { coverOf, coversOf, uncoveredAt } from './covers.ts'
+import { covered, coverOf, coversOf, uncoveredAt } from './covers.ts'
 import { decisionNotice, decisionSection } from './decision-form.ts'
 import { evidenceBody, evidenceHead } from './evidence.ts'
 import { goldenForm } from './golden.ts'
@@ -188,16 +188,23 @@ function verdictBody(
   }
   const sideShown = kind?.reading?.debate?.showsComments === true
   const sides = sideShown ? ([ruled.evidence.support, ruled.evidence.oppose] as const) : ([[], []] as const)
+  const argument: TemplatePart[] = [
+    voicesSection(debate, kind),
+    argumentSection({ debate, kind, comments: thread?.comments ?? [], shown: sides, placeOf }),
+    benchSection(debate, kind, {
+      rationale: ruled.rationale,
+      title: isOverruled ? TEXTS.verdict.overruledBench : TEXTS.verdict.bench,
+    }),
+  ]
+  const isArgued = argument.some((part) => part !== NOTHING)
   return html`${headline(file, kinds)}${tools}
 ${thread === null ? html`<p class="notice">${file.isUnreadable ? TEXTS.verdict.unreadable : TEXTS.verdict.noTranscript}</p>` : card}
 ${whySection(file, { cover })}
 ${argued.id === (isOverruled ? verdict : ruled).id ? NOTHING : html`<p class="notice">${(isOverruled ? TEXTS.verdict.overruled : TEXTS.verdict.carried)(argued.revision)} <a href="${link('/verdict', { id: argued.id })}">${TEXTS.verdict.openStanding}</a></p>`}
 ${missingSection(file)}
 ${transcript !== null && transcript.cut.length > 0 ? html`<p class="notice">${TEXTS.verdict.cut} ${words(transcript.cut.join('; '), { most: 400 })}</p>` : NOTHING}
-${byHandNote(ruled)}
-${voicesSection(debate, kind)}
-${argumentSection({ debate, kind, comments: thread?.comments ?? [], shown: sides, placeOf })}
-${benchSection(debate, kind, { rationale: ruled.rationale, title: isOverruled ? TEXTS.verdict.overruledBench : TEXTS.verdict.bench })}
+${standInNote(ruled)}
+${cover === null || !isArgued ? argument : covered(TEXTS.verdict.argumentCovered(cover), argument, { uncovered: uncoveredAt(verdict.id) })}
 ${stanceSection(file, kinds)}
 ${thread === null ? NOTHING : commentsSection(thread, { verdictId: verdict.id, weighed: { marks: debate.marks, evidence: ruled.evidence, counts: sideCounts(file) }, shown, isDebated: isDebated(file), uncovered })}
 ${restSection(debate)}
@@ -206,11 +213,15 @@ ${timelineSection(subjectRecord, { verdict, kinds, posted: thread?.post ?? null 
 ${callsSection(ruled, transcript)}`
 }
 
-function byHandNote({ models }: Pick<Verdict, 'models'>): TemplatePart {
+/** That no language model answered, and what did in its place. */
+function standInNote({ models }: Pick<Verdict, 'models'>): TemplatePart {
   // A lookup asks no model.
   const answered = Object.entries(models).flatMap(([role, model]) => (role === 'library' ? [] : [model]))
-  const recorded = answered.filter((model) => model === BY_HAND).length
-  return recorded === 0 ? NOTHING : html`<p class="notice">${TEXTS.verdict.byHand(recorded === answered.length)}</p>`
+  const note = (name: string, says: (all: boolean) => string): TemplatePart => {
+    const count = answered.filter((model) => model === name).length
+    return count === 0 ? NOTHING : html`<p class="notice">${says(count === answered.length)}</p>`
+  }
+  return [note(BY_HAND, TEXTS.verdict.byHand), note(UNDERSTUDY, TEXTS.verdict.byUnderstudy)]
 }
 
 /** Which comments stand in the page, and the address of each comment's place. */
@@ -274,7 +285,7 @@ function fileName({ id }: Pick<Verdict, 'id'>): string {
 /** A page as one file: its style stands in it, and nothing of it is fetched or run. */
 function toFile(title: string, body: SafeMarkup, style: string): string {
   const own = style.replaceAll('</', '<\\/')
-  const allowed = `default-src 'none'; style-src 'sha256-${hash('sha256', own, 'base64')}'`
+  const allowed = `default-src 'none'; img-src data:; style-src 'sha256-${hash('sha256', own, 'base64')}'`
   const head = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${allowed}"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title>`
   // Addresses of the console lead nowhere from a file; words of strangers hold no quotes.

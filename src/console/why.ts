@@ -1,13 +1,13 @@
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { CaseFile } from './case-file.ts'
-import { covered } from './covers.ts'
+import { covered, uncoveredAt } from './covers.ts'
 import { scoreBar } from './kinds.ts'
 import { TEXTS } from './texts.ts'
 import { html, NOTHING, type TemplatePart, when, words } from './view.ts'
 
 /**
  * The meaning of its numbers and its rule in plain words, and then the words of the deciding model or person. `name` tells it from others
- * on the same page; `cover`: why the post's own words are covered.
+ * on the same page; `cover`: why the post's own words are covered, and so are these, which may repeat them.
  */
 export function whySection(
   file: CaseFile,
@@ -25,10 +25,11 @@ export function whySection(
   const facts = isHuman ? [] : [...tells, ...ruleMeanings(judge?.rule, kind)]
   if (verdict.rationale === '' && facts.length === 0) return clausesIn(verdict, cover)
   const title = isHuman ? TEXTS.verdict.whyHuman : TEXTS.verdict.why
-  return html`<section aria-labelledby="why${name}" class="why"><h2 id="why${name}">${title}</h2>
-${facts.map((fact) => html`<p>${fact}</p>`)}${isHuman ? NOTHING : strongest(file)}
+  const said = html`${isHuman ? NOTHING : strongest(file)}
 ${facts.length === 0 || verdict.rationale === '' ? NOTHING : html`<h3>${TEXTS.verdict.whyModels}</h3>`}
-<div class="said">${words(verdict.rationale, { most })}</div>
+<div class="said">${words(verdict.rationale, { most })}</div>`
+  return html`<section aria-labelledby="why${name}" class="why"><h2 id="why${name}">${title}</h2>
+${facts.map((fact) => html`<p>${fact}</p>`)}${cover === null || verdict.rationale === '' ? said : covered(TEXTS.verdict.reasonsCovered(cover), said, { uncovered: uncoveredAt(verdict.id) })}
 ${clausesIn(verdict, cover)}</section>`
 }
 

@@ -14,8 +14,13 @@ export function judgementsOf({ subject, lang, verdicts, said }: SubjectRecord): 
       .sort((a, b) => b.verdict.revision - a.verdict.revision)[0]
     const opinions = new Map<string, string>()
     for (const one of said) {
-      const message = one.message as { against?: unknown; opinion?: unknown; golden?: unknown; unseen?: unknown }
-      if (message.unseen === true) continue
+      const message = one.message as {
+        against?: unknown
+        opinion?: unknown
+        golden?: unknown
+        unseen?: unknown
+        sawLabel?: unknown
+      }
       const isOfThis =
         one.said === 'decision' &&
         opinionCode(message) === OPINION &&

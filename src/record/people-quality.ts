@@ -1,5 +1,5 @@
 import type { PersonQuality } from '../contracts/ports/review.ts'
-import { GOLDEN_ANSWER, GOLDEN_KEY, GOLDEN_UNSEEN, OPINION, OPINION_UNSEEN } from './opinion-code.ts'
+import { GOLDEN_ANSWER, GOLDEN_KEY, GOLDEN_UNSEEN, OPINION, OPINION_SIGHTED, OPINION_UNSEEN } from './opinion-code.ts'
 
 /** What a person said of a subject, as any store has it. */
 export interface PersonNoteRow {
@@ -64,7 +64,7 @@ export function qualityOf(
       .filter((one) => one.protocol === protocol)
       .sort((one, other) => one.number - other.number)
     for (const one of notes) {
-      if (one.label === null || one.at >= until || isNothing(one)) continue
+      if (one.label === null || one.at >= until || NOTHING.includes(one.opinion)) continue
       if (one.seconds !== null) of(one.by).times.push(one.seconds)
       if (one.opinion === OPINION || one.opinion === GOLDEN_ANSWER) {
         const verdict = own.find(({ number, decider }) => number === one.against && decider !== one.by)
@@ -111,10 +111,8 @@ export function qualityOf(
     .toSorted((a, b) => b.decisions - a.decisions || (a.by < b.by ? -1 : 1))
 }
 
-/** It tells nothing of how somebody decides. */
-function isNothing({ opinion }: PersonNoteRow): boolean {
-  return opinion === GOLDEN_KEY || opinion === GOLDEN_UNSEEN || opinion === OPINION_UNSEEN
-}
+/** What tells nothing of how somebody decides. */
+const NOTHING: readonly (number | null)[] = [GOLDEN_KEY, GOLDEN_UNSEEN, OPINION_UNSEEN, OPINION_SIGHTED]
 
 interface Counted {
   readonly decided: Set<HumanRow>

@@ -11,7 +11,17 @@ interface Condition {
 const hasReason = (reason: string) => `' ' || reasons || ' ' LIKE '% ${reason} %'`
 
 /** Items that wait for nobody in particular: they measure people, and are in no count of what is to be done. */
-export const IS_GOLDEN = "reasons = 'golden'"
+const IS_GOLDEN = "reasons = 'golden'"
+
+/** What waits, by protocol, of subjects of these tenants. */
+export function totalsQuery(tenants: readonly string[] | undefined): Condition {
+  const isSeen = tenants === undefined ? '1 = 1' : `tenant IN (${['NULL', ...tenants.map(() => '?')].join(', ')})`
+  return {
+    sql: `SELECT protocol, count(*) AS waiting, min(since) AS oldest FROM queue WHERE NOT ${IS_GOLDEN} AND ${isSeen}
+      GROUP BY protocol ORDER BY protocol`,
+    values: tenants ?? [],
+  }
+}
 
 /** Items that are about what people decided. */
 export const ABOUT_PEOPLE = `(${(Object.keys(JUDGES_PEOPLE) as QueueReason[]) // Keys of a closed record.

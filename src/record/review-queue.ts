@@ -1,7 +1,6 @@
 import {
   type LookReason,
   MOST_POSTS_COUNTED,
-  type OwnDecision,
   type PostItem,
   type QueueFilter,
   type QueuePlace,
@@ -372,32 +371,5 @@ export function itemOf(
     reasons: isBlind(row) ? ['second-opinion'] : (reasonsIn(row) as LookReason[]), // Golden ones are blind.
     reservation: isReserved ? { by: holder, until } : null,
     isOwnCase: person !== undefined && isOwnCase(row, person),
-  }
-}
-
-/** A decision of one person, as any store has it. */
-export interface OwnDecisionRow {
-  readonly at: number
-  readonly tenant: string
-  readonly kind: OwnDecision['subject']['kind']
-  readonly subject: string
-  readonly protocol: string
-  readonly label: string | null
-  /** By {@link opinionCode}. */
-  readonly opinion: number | null
-  readonly verdict: string | null
-  readonly decider: string | null
-}
-
-export function ownDecision(row: OwnDecisionRow, person: string): OwnDecision {
-  const { at, tenant, kind, subject, protocol, label, opinion, verdict, decider } = row
-  return {
-    at,
-    subject: { tenant, kind, postId: subject },
-    protocol,
-    label,
-    isOpinion: (opinion ?? 0) > 0,
-    verdict,
-    isCurrent: decider === person,
   }
 }

@@ -2,7 +2,7 @@ import { type AuditEntry, auditEntry } from '../contracts/facts/audit.ts'
 import { jsonOf } from '../contracts/facts/json-of.ts'
 import { readVerdictId } from '../contracts/facts/verdict-id.ts'
 import type { AuditLog, AuditQuery } from '../contracts/ports/audit.ts'
-import type { TopicHistory } from '../contracts/ports/topic.ts'
+import type { Range, TopicHistory } from '../contracts/ports/topic.ts'
 import { newestRanges } from './bounded-reader.ts'
 import { partitionForKey } from './own-partition.ts'
 
@@ -10,39 +10,72 @@ import { partitionForKey } from './own-partition.ts'
 const MOST_READ = 100_000
 /** Longest reading, in ms. */
 const WITHIN_MS = 30_000
+/** So much later than its own time a broker may have an entry, in ms. */
+const LATE_MS = 60_000
 
 /** The audit on its topic. What one person did is in one partition. */
 export function auditLog(topic: string, historyUntil: (signal: AbortSignal) => Promise<TopicHistory>): AuditLog {
   return {
     async find(query, signal) {
       const history = await historyUntil(AbortSignal.any([signal, AbortSignal.timeout(WITHIN_MS)]))
-      const all = [...(await history.rangesOf(topic, query.since))]
+      const { since, before, most } = query
+      const all = [...(await history.rangesOf(topic, since))]
+      const later = before === undefined ? null : await history.rangesOf(topic, before + LATE_MS)
       const own = query.by === undefined ? null : partitionForKey(query.by, all.length)
       const wanted = own === null ? all : all.filter(([partition]) => partition === own)
-      const { ranges, isCut } = newestRanges(new Map(wanted), MOST_READ)
+      const { ranges } = rangesToRead(new Map(wanted), later)
+      /** Where the reading of a partition began, whose beginning was left out. */
+      const begun = new Map<number, number>()
       const found: AuditEntry[] = []
       await history.read(topic, ranges, (messages) => {
-        for (const { value } of messages) {
+        for (const { value, partition, timestamp } of messages) {
+          if (!begun.has(partition) && ranges.get(partition)?.from !== all.find(([one]) => one === partition)?.[1].from)
+            begun.set(partition, timestamp)
           const read = value === null ? null : auditEntry.safeParse(jsonOf({ value: value.toString('utf8') }))
           const fitting = read?.success === true ? fittingPart(read.data, query) : null
           if (fitting !== null) found.push(fitting)
         }
         // In the order of a partition the newest come last.
-        if (found.length > 4 * query.most) found.splice(0, found.length, ...newest(found, query.most + 1))
+        if (found.length > 4 * most) found.splice(0, found.length, ...newest(found, most + 1))
       })
-      const entries = newest(found, query.most)
-      return { entries, isCut: isCut || found.length > query.most }
+      // What came before the latest of these beginnings may be known of other partitions alone.
+      const whole = begun.size === 0 ? null : Math.max(...begun.values()) + 1
+      const fitting = found.filter(({ at }) => whole === null || Date.parse(at) >= whole)
+      const entries = newest(fitting, most)
+      const last = entries.at(-1)
+      return { entries, next: entries.length < fitting.length && last !== undefined ? Date.parse(last.at) : whole }
     },
   }
 }
 
+/**
+ * What is read of these partitions: the newest entries, or, where not all can be read, those from before the beginnings of `later`. By the
+ * broker's time only then: entries that were copied are older than it says.
+ */
+function rangesToRead(all: ReadonlyMap<number, Range>, later: ReadonlyMap<number, Range> | null) {
+  const newestOnes = newestRanges(all, MOST_READ)
+  if (later === null || !newestOnes.isCut) return newestOnes
+  const before = [...all].flatMap(([partition, { from, to: end }]) => {
+    const to = later.get(partition)?.from ?? end
+    return to <= from ? [] : [[partition, { from, to }] as const]
+  })
+  return newestRanges(new Map(before), MOST_READ)
+}
+
+/** The newest so many, and what is of the same time as the last of them. */
 function newest(entries: readonly AuditEntry[], most: number): AuditEntry[] {
-  return entries.toSorted((a, b) => (a.at < b.at ? 1 : -1)).slice(0, most)
+  const inOrder = entries.toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))
+  const last = inOrder[most - 1]?.at ?? ''
+  return inOrder.filter(({ at }) => at >= last)
 }
 
 /** What of an entry fits; null if nothing does. */
-function fittingPart(entry: AuditEntry, { by, subject, tenants, since }: AuditQuery): AuditEntry | null {
-  if ((by !== undefined && entry.by !== by) || Date.parse(entry.at) < since) return null
+function fittingPart(
+  entry: AuditEntry,
+  { by, subject, tenants, since, before = Number.POSITIVE_INFINITY }: AuditQuery,
+): AuditEntry | null {
+  const at = Date.parse(entry.at)
+  if ((by !== undefined && entry.by !== by) || at < since || at >= before) return null
   if (subject === undefined && tenants === undefined) return entry
   const verdicts = entry.verdicts.filter((id) => {
     const { tenant = 'default', subjectId = '', postId } = readVerdictId(id) ?? {}

@@ -42,7 +42,7 @@ function dangersIn(page: string): string[] {
   const { document } = parseHTML(page)
   const all = [...document.querySelectorAll('*')]
   const known = new Set(
-    'html,head,meta,title,link,script,body,a,header,nav,details,summary,form,input,button,main,h1,h2,h3,small,p,strong,bdi,span,time,section,article,blockquote,div,ul,ol,li,dl,dt,dd,svg,line,rect,table,thead,tbody,tr,th,td,select,option,label,textarea,fieldset,legend,template,style,dialog,kbd,h4,pre,figure,figcaption,g,path,text,tspan'.split(
+    'html,head,meta,title,link,script,body,a,header,nav,details,summary,form,input,button,main,h1,h2,h3,small,p,strong,bdi,span,time,section,article,blockquote,div,ul,ol,li,dl,dt,dd,svg,line,rect,table,thead,tbody,tr,th,td,select,option,label,textarea,fieldset,legend,template,style,dialog,kbd,h4,pre,figure,figcaption,g,path,text,tspan,datalist'.split(
       ',',
     ),
   )

@@ -75,8 +75,8 @@ it('finds by person and subject what is not older, the newest first, and only of
   expect(await find({ subject: 'hate~q~r3' })).toEqual(['anna 2 hate~q~r3'])
   expect(await find({ tenants: ['acme'] })).toEqual(['anna 2 rumor@acme~p~r1'])
   expect(await find({ tenants: [] })).toEqual([])
-  expect(await log.find({ since: T0, most: 2 }, SIGNAL)).toMatchObject({ isCut: true })
-  expect(await log.find({ since: T0, most: 4 }, SIGNAL)).toMatchObject({ isCut: false })
+  expect(await log.find({ since: T0, most: 2 }, SIGNAL)).toMatchObject({ next: T0 + 3_000 })
+  expect(await log.find({ since: T0, most: 4 }, SIGNAL)).toMatchObject({ next: null })
 })
 
 it('reads no more than the newest hundred thousand, and says so', async () => {
@@ -87,15 +87,39 @@ it('reads no more than the newest hundred thousand, and says so', async () => {
         [0, { from: 7n, to: 60_000n }],
         [1, { from: 7n, to: 900n }],
       ]),
-    read: async (_, ranges) => void asked.push([...ranges]),
+    async read(topic, ranges, take) {
+      asked.push([...ranges])
+      const of = (partition: number, seconds: number) => ({
+        ...{ topic, key: null, partition, offset: '0', headers: {}, timestamp: T0 + seconds * 1_000 },
+        value: Buffer.from(JSON.stringify(entry('anna', seconds))),
+      })
+      // Of the first partition nothing before 5 s is known.
+      await take([of(1, 3), of(0, 5), of(1, 5), of(1, 7), of(0, 8)])
+    },
   }))
-  expect(await log.find({ since: T0, most: 9 }, SIGNAL)).toEqual({ entries: [], isCut: true })
+  const { entries, next } = await log.find({ since: T0, most: 9 }, SIGNAL)
+  expect([entries.map(({ at }) => Date.parse(at) - T0), next]).toEqual([[8_000, 7_000], T0 + 5_001])
   expect(asked).toEqual([
     [
       [0, { from: 10_000n, to: 60_000n }],
       [1, { from: 7n, to: 900n }],
     ],
   ])
+})
+
+it('leads through all entries, page by page, each once, also those of one moment', async () => {
+  const { log } = logOf(Array.from({ length: 950 }, (_, n) => entry(`p${n}`, Math.floor(n / 3))))
+  const console = await aConsole({ auditLog: log })
+  console.pass(T0 + 3_600_000)
+  const cookie = `gavel-console-8421=${console.sessions.open({ by: 'lea', grants: [{ role: 'lead' }] })}`
+  const seen: string[] = []
+  let pages = 0
+  for (let to: string | undefined = '/audit?days=1'; to !== undefined && pages < 9; pages++) {
+    const { text } = await console.page(to, cookie)
+    seen.push(...[...text.matchAll(/>(p\d+)</g)].map(([, name = '']) => name))
+    to = /rel="next" href="([^"]+)"/.exec(text)?.[1]?.replaceAll('&amp;', '&')
+  }
+  expect([pages, seen.length, new Set(seen).size]).toEqual([5, 950, 950])
 })
 
 it('reads the topic of a broker, of one person one partition alone', async () => {
@@ -116,6 +140,8 @@ it('reads the topic of a broker, of one person one partition alone', async () =>
       (await log.find({ since: T0 - 86_400_000, most: 9, by }, SIGNAL)).entries.map((one) => one.by)
     expect((await names()).toSorted()).toEqual(people)
     for (const by of people) expect(await names(by)).toEqual([by])
+    const before = await log.find({ since: T0 - 86_400_000, before: T0 + 2_000, most: 9 }, SIGNAL)
+    expect(before).toMatchObject({ entries: [{ by: 'ben' }, { by: 'anna' }], next: null })
   } finally {
     await broker.close()
   }

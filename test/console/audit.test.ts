@@ -76,9 +76,18 @@ it('nothing is shown or done if it can’t be noted', async () => {
   const token = tokenIn(health.text)
   for (const { method, path } of console.pages.filter(
     ({ path: one }) =>
-      !['/health', '/quality', '/covers', '/review/item', '/review/own-case', '/review/mine', '/verdict/news'].includes(
-        one,
-      ),
+      ![
+        '/health',
+        '/quality',
+        '/quality/draws',
+        '/decisions',
+        '/review/list',
+        '/covers',
+        '/review/item',
+        '/review/own-case',
+        '/review/mine',
+        '/verdict/news',
+      ].includes(one),
   )) {
     const answer =
       method === 'GET'

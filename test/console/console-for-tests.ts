@@ -4,6 +4,8 @@ import { BlindReviews } from '../../src/console/blind-review.ts'
 import { type Asset, consoleOf } from '../../src/console/console.ts'
 import { coverPages } from '../../src/console/covers.ts'
 import { decisionPage } from '../../src/console/decision-page.ts'
+import { decisionsPage } from '../../src/console/decisions-list.ts'
+import { drawsPage } from '../../src/console/draws-list.ts'
 import { healthPage, type ServiceStatus } from '../../src/console/health.ts'
 import type { ProtocolGuides } from '../../src/console/kinds.ts'
 import { DisturbingSubjects } from '../../src/console/lists.ts'
@@ -16,6 +18,7 @@ import { reviewPages } from '../../src/console/review.ts'
 import type { ReviewShares } from '../../src/console/review-shares.ts'
 import { reviewersOf } from '../../src/console/reviewers.ts'
 import { searchPage } from '../../src/console/search.ts'
+import { SeenLabels } from '../../src/console/seen-labels.ts'
 import { Sessions } from '../../src/console/sessions.ts'
 import type { Way } from '../../src/console/sign-in.ts'
 import { StatusHistory } from '../../src/console/status-history.ts'
@@ -171,6 +174,7 @@ export async function aConsole({
   const arriving = new RecordStream(shown, (rows) => disturbing.look(rows))
   const lists = { kinds, disturbing, people: record.pictures }
   const blinds = new BlindReviews(() => now)
+  const seenLabels = new SeenLabels()
   const history = new StatusHistory()
   const closing = new AbortController()
   const reported: string[] = []
@@ -217,6 +221,8 @@ export async function aConsole({
           whatIfPage({ desk: trials, record: shown, blinds, disturbing, kinds }),
         ]),
     qualityPage({ queue: auditedQueue(record.review), exposed: people, clock: () => now }),
+    drawsPage({ queue: auditedQueue(record.review), kinds, shares: { auditShare, blindShare: 1 } }),
+    decisionsPage({ queue: auditedQueue(record.review), kinds, blinds, clock: () => now }),
     healthPage({
       forPeople: async () => waiting,
       readStatus,
@@ -234,6 +240,7 @@ export async function aConsole({
           clock: () => now,
           reserveFor: 900_000,
           shares,
+          seenLabels,
           labelAfter,
           casework,
           codes: readReasonCodes(null),
@@ -262,6 +269,7 @@ export async function aConsole({
     people: granted,
     publicUrl,
     isUnderstudy,
+    seenLabels,
     clock: () => now,
     audit: {
       async note(entry) {

@@ -1,3 +1,4 @@
+import { parseHTML } from 'linkedom'
 import { expect, it, vi } from 'vitest'
 import { caseFile } from '../../src/console/case-file.ts'
 import { SubjectPictures } from '../../src/console/pictures.ts'
@@ -7,7 +8,7 @@ import { type PersonRole, ROLES } from '../../src/contracts/facts/person-roles.t
 import type { LoadImage } from '../../src/contracts/ports/images.ts'
 import { at } from '../contracts/record.ts'
 import { drawnPng } from '../support/drawn.ts'
-import { aConsole, tokenIn } from './console-for-tests.ts'
+import { aConsole, aTurn, tokenIn } from './console-for-tests.ts'
 
 const MINUTE = 60_000
 const PNG = `data:image/png;base64,${drawnPng(30, 20, () => [9, 9, 9, 255]).toString('base64')}`
@@ -85,7 +86,12 @@ it('words that may harm are counted when somebody uncovers them, once a minute, 
   const [harmful, harmless] = [await of('h', 'hate'), await of('n', 'non-hate')]
   const [anna, cora] = [enter('anna', 'moderator', ['acme']), enter('cora', 'moderator', ['globex'])]
   const uncover = (id: string, cookie: string) => console.page(`/uncovered?id=${id}`, cookie)
+  console.audited.length = 0
   for (const cookie of [anna, anna, cora]) expect((await uncover(harmful.id, cookie)).status).toBe(204)
+  // Each time, and of which post.
+  expect(console.audited.map(({ by, what, page, verdicts }) => [by, what, page, ...verdicts])).toEqual(
+    Array(2).fill(['anna', 'saw', '/uncovered', harmful.id]),
+  )
   await uncover(harmless.id, anna)
   const counted = () => console.record.pictures.exposures({ since: 0 })
   expect(await counted()).toMatchObject([{ person: 'anna', label: 'hate', uncovered: 1 }])
@@ -108,6 +114,25 @@ it('words that may harm are counted when somebody uncovers them, once a minute, 
   const file = (await console.page(`/verdict/file?id=${threaded.id}`, anna)).text
   expect(file).toContain('folded away')
   expect(file).not.toContain('data-counts')
+})
+
+it('where a post is covered, so is what was said of it: reasons, argument and judgement', async () => {
+  const { console, enter } = await withImages()
+  const of = (subjectId: string, label: string) =>
+    console.judged({
+      verdict: { protocol: 'hate', tenant: 'acme', subjectId, label, rationale: 'it calls them marzipan' },
+      turns: [aTurn('perspective', 'perspective (target)', { label: 'hate', reason: 'for it says liquorice' })],
+    })
+  const cookie = enter('anna', 'moderator', ['acme'])
+  const inClear = async (id: string, path: string) => {
+    const { document } = parseHTML((await console.page(`${path}?id=${encodeURIComponent(id)}`, cookie)).text)
+    for (const cover of document.querySelectorAll('details.covered')) cover.remove()
+    return ['marzipan', 'liquorice'].map((word) => (document.querySelector('main')?.textContent ?? '').includes(word))
+  }
+  const [harmful, harmless] = [(await of('h', 'hate')).id, (await of('n', 'non-hate')).id]
+  expect(await inClear(harmful, '/verdict')).toEqual([false, false])
+  expect(await inClear(harmless, '/verdict')).toEqual([true, true])
+  expect(await inClear(harmful, '/verdict/file')).toEqual([true, true])
 })
 
 it('a break is offered after so many minutes of the last hour, and no sooner', async () => {

@@ -60,6 +60,14 @@ it('twelve posts, each with all its verdicts in one row, stand in a window of 90
     expect(await exposed()).toEqual([])
     await cover.locator('summary').click()
     await expect.poll(exposed, { timeout: 10_000 }).toMatchObject([{ person: 'anna', label: 'hate', uncovered: 1 }])
+
+    // What another protocol says covers a post also where the page does not list that protocol.
+    await page.goto(`${console.own}/live?protocol=rumor`)
+    const shown = page.locator('.row[data-subject=p7]')
+    expect([await shown.locator('details').count(), await shown.locator('.found').count()]).toEqual([0, 1])
+    await judged('p7', 'hate', 'hate', 2)
+    await shown.locator('details', { hasText: 'judged hate' }).waitFor()
+    expect(await shown.locator('.found .label').allTextContents()).toEqual(['non-rumor'])
     expect(wrong).toEqual([])
   } finally {
     await console.close()

@@ -99,6 +99,24 @@ it('keys mean the framed part of a post alone, and confirm nothing that is blind
     await page.waitForTimeout(650)
     await page.keyboard.press('c')
     expect(await hate.getByRole('status').textContent()).toContain('the post is still covered')
+    // Nor by a button, or by the way in which any form is sent.
+    const reason = () => hate.getByRole('status').evaluate((one) => one.textContent)
+    const clear = () => hate.getByRole('status').evaluate((one) => one.replaceChildren())
+    for (const send of [
+      () => hate.getByRole('button', { name: 'Confirm this label' }).click(),
+      async () => {
+        await hate.getByRole('radio').first().check()
+        await page.keyboard.press('Control+Enter')
+      },
+    ]) {
+      await clear()
+      await send()
+      expect(await reason()).toContain('the post is still covered')
+    }
+    await hate
+      .getByRole('radio')
+      .first()
+      .evaluate((one) => Object.assign(one, { checked: false }))
     await page.keyboard.press('o')
     await page.locator('.post details.covered[data-seen]').waitFor()
     await page.keyboard.press('j')

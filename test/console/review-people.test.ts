@@ -278,6 +278,11 @@ it('undoing goes on from the last decision to the one before, with all of its co
   expect(decided).toHaveLength(3)
   expect(await anna.to('/review/undo')).toContain('done=withdrawn')
   expect(await anna.to('/review/undo')).toBe('/review?said=batch&withdrawn=2&late=0&open=0')
+  // Which they were is in the audit, of copies as well.
+  const entries = (page: string) =>
+    console.audited.flatMap((one) => (one.what === 'did' && one.page === page ? [one.verdicts] : []))
+  expect(entries('/review/decide')).toEqual([['rumor~a~r1', 'rumor~b~r1'], ['rumor~c~r1']])
+  expect(entries('/review/undo')).toEqual([[], ['rumor~c~r2'], [], ['rumor~a~r2', 'rumor~b~r2']])
   const withdrawn = decided.filter(({ withdraw }) => withdraw === true).map(({ subjectId }) => subjectId)
   expect(withdrawn).toEqual(['c', 'a', 'b'])
 })
@@ -338,8 +343,8 @@ it('only a lead makes golden items, of what a person decided; their answers are 
   // Somebody has given the second opinion that was drawn.
   const opinion = { subjectId: 'p', protocol: 'rumor', against: 1, label: 'non-rumor', why: 'w', opinion: true }
   await console.topics.send('decisions', 'p', { ...opinion, by: 'dan', at: at(20) }, 20)
-  const [anna, lea] = [await enter('anna'), await enter('lea', 'lead')]
-  expect(await anna.page(`/verdict?id=${id}`)).not.toContain('golden')
+  const [anna, lea, eve] = [await enter('anna'), await enter('lea', 'lead'), await enter('eve')]
+  expect(await eve.page(`/verdict?id=${id}`)).not.toContain('golden')
   expect(await anna.to('/golden', { id })).toBe('403')
   expect(await lea.to('/golden', { id: 'rumor~machines~r1' })).toBe('409')
   expect(await lea.to('/golden', { id: 'rumor~nothing~r1' })).toBe('409')
@@ -348,6 +353,8 @@ it('only a lead makes golden items, of what a person decided; their answers are 
   expect(decided).toMatchObject([{ by: 'lea', label: 'non-rumor', against: 1, opinion: true, golden: 'key' }])
   expect(await lea.page(`/verdict?id=${id}`)).toContain('You hold this label to be right')
   expect(await lea.to('/review/next')).toBe('/review?said=none')
+  // Who has seen its key is not asked.
+  expect(await eve.to('/review/next')).toBe('/review?said=none')
   const item = await anna.to('/review/next')
   expect(item).toContain('rumor%7Ep%7Er1')
   const page = await anna.page(item)

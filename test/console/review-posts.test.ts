@@ -133,6 +133,28 @@ it('on a set share the label is shown after the person’s own, on no page befor
   expect(decided).toMatchObject([{ label: 'non-rumor', sawLabel: false, code: 'irony' }])
 })
 
+it('who looked a label up before they gave their own is said to have seen it', async () => {
+  const { console, decided, to, page } = await atWork({ labelAfter: 1 })
+  for (const subjectId of ['a', 'b']) await console.judged({ verdict: { ...DOUBTFUL, subjectId, label: 'rumor' } })
+  const saw = async (id: string) => {
+    await to('/review/take', { id })
+    await to('/review/decide', { id, label: 'non-rumor', code: 'irony', unseen: 'yes' })
+    return decided.at(-1)?.sawLabel
+  }
+  await page('/live')
+  expect(await saw('rumor~a~r1')).toBe(false)
+  await page('/verdict?id=rumor~b~r1')
+  expect(await saw('rumor~b~r1')).toBe(true)
+})
+
+it('a second opinion is given by who has not looked up what was decided', async () => {
+  const { console, to, page } = await atWork({ shares: { audit: 0, secondOpinion: 1, golden: 0 } })
+  const decision = { by: 'ben', against: null, of: '0@1' }
+  for (const subjectId of ['a', 'b']) await console.judged({ verdict: { subjectId, decidedBy: 'human', decision } })
+  await page('/verdict?id=rumor~a~r1')
+  expect(await to('/review/next')).toContain('id=rumor%7Eb%7Er1')
+})
+
 it('the share of labels that are shown afterwards is what was set, and the same at each look', async () => {
   const { isLabelAfter } = await import('../../src/console/review-item.ts')
   const item = (n: number) => ({ verdict: `rumor~p${n}~r1`, label: 'rumor', reasons: ['degraded'] }) as never

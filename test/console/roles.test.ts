@@ -18,6 +18,9 @@ const PAGES: Readonly<Record<string, PersonRole>> = {
   'GET /uncovered': 'viewer',
   'GET /quality': 'lead',
   'GET /audit': 'lead',
+  'GET /decisions': 'lead',
+  'GET /quality/draws': 'lead',
+  'GET /review/list': 'moderator',
   'GET /search': 'viewer',
   'GET /health': 'viewer',
   'GET /picture': 'viewer',
@@ -44,7 +47,7 @@ const PAGES: Readonly<Record<string, PersonRole>> = {
 async function withTwoTenants() {
   const decided: unknown[] = []
   const console = await aConsole({
-    auditLog: { find: async () => ({ entries: [], isCut: false }) },
+    auditLog: { find: async () => ({ entries: [], next: null }) },
     async decide(decision) {
       decided.push(decision)
       return { of: '0@0', decided: null }

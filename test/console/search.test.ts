@@ -91,3 +91,26 @@ it('a post, or a verdict, is found by its id, and verdicts by who decided; those
   for (const query of [{ q: '3lbw2k4' }, { q: 'hate~3lbw2k4~r1' }, { decider: 'ben@acme.example' }])
     expect(await idsOf(query, 'strange')).toEqual([])
 })
+
+it('a post of a search has all that is said of it now, first what was asked for; Live, where it is filtered, what fits alone', async () => {
+  const console = await aConsole()
+  const cookie = await console.signedIn()
+  const of = (protocol: string, label: string) => console.judged({ verdict: { subjectId: 'p', protocol, label } })
+  const ids = [(await of('safety', 'safe')).id, (await of('rumor', 'rumor')).id]
+  const labels = async (path: string) => {
+    console.audited.length = 0
+    const { text } = await console.page(path, cookie)
+    const seen = console.audited.flatMap(({ verdicts }) => verdicts).toSorted()
+    return [[...text.matchAll(/class="found(?: also)?" data-id="([a-z]+)/g)].map(([, protocol]) => protocol), seen]
+  }
+  const [safety = '', rumor = ''] = ids
+  expect(await labels('/search?label=rumor')).toEqual([
+    ['rumor', 'safety'],
+    [rumor, safety],
+  ])
+  expect(await labels('/live?protocol=rumor')).toEqual([['rumor'], [rumor]])
+  expect(await labels('/live')).toEqual([
+    ['rumor', 'safety'],
+    [rumor, safety],
+  ])
+})

@@ -205,6 +205,7 @@ it('says of a picture that it has changed, is gone, refused or a program, and ma
     await page.keyboard.press('n')
     await page.waitForURL('**/review/item?*')
     await page.getByText('A decision is marked so').waitFor()
+    await page.keyboard.press('o')
     await page.keyboard.press('1')
     await page.keyboard.press('w')
     await page.keyboard.type('By its words.')

@@ -147,6 +147,23 @@ export function drawLedgerContract(
       expect((await queue.state()).agreement).toMatchObject([{ beside: 'person', agrees: false, verdicts: 1 }])
     })
 
+    it('counts no second opinion of who had seen the label, and waits for one of somebody else', async () => {
+      const { queue, topics } = await start({ blindShare: 1 })
+      await topics.judged(human('rumor', 1), 'x')
+      const opinion = { subjectId: 'p', tenant: 'default', protocol: 'rumor', against: 1, why: 'w', opinion: true }
+      const given = (by: string, seconds: number, more: object) =>
+        topics.send('decisions', 'p', { ...opinion, by, at: at(seconds), label: 'rumor', ...more }, seconds)
+      await given('ben', 30, { sawLabel: true })
+      expect(await told(queue)).toEqual(['second-opinion: 0 of 0, 1 waiting for rumor~p~r1'])
+      expect((await queue.state()).agreement).toEqual([])
+      const waits = async (person: string) => (await queue.list({ for: person }, 9, Date.parse(at(50)))).items.length
+      expect([await waits('ben'), await waits('cay')]).toEqual([0, 1])
+      await given('cay', 40, { sawLabel: false })
+      expect(await told(queue)).toEqual(['second-opinion: 0 of 1, 0 waiting'])
+      const period = { since: Date.parse(at(0)), until: Date.parse(at(500)) }
+      expect((await queue.peopleQuality(period)).map(({ by, opinions }) => [by, opinions])).toEqual([['cay', 1]])
+    })
+
     it('waits for no second opinion on what was replaced', async () => {
       const { queue, topics } = await start({ blindShare: 1 })
       await topics.judged(human('rumor', 1), 'x')

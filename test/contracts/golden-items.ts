@@ -145,6 +145,9 @@ export function goldenItemsContract(
       expect(await told()).toEqual([['ben', null, 0]])
       await say('ben', { subjectId: 's9', golden: 'answer', seconds: 80 })
       await say('ben', { subjectId: 's10', golden: 'answer', unseen: true, seconds: 80 })
+      // Who had seen the key.
+      await say('dan', { subjectId: 's10', golden: 'answer', sawLabel: true, seconds: 80 })
+      expect((await queue.peopleQuality(period)).map(({ by }) => by)).not.toContain('dan')
       expect(await told()).toEqual([['ben', { times: 8, of: 10 }, 0]])
       await say('ben', { subjectId: 's10', golden: 'answer', label: 'non-rumor', seconds: 81 })
       expect(await told()).toEqual([['ben', { times: 8, of: 11 }, 0]])

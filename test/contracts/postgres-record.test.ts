@@ -6,6 +6,7 @@ import type { QueueRules } from '../../src/record/review-queue.ts'
 import { aPostgres } from '../support/postgres-server.ts'
 import { drawLedgerContract } from './draw-ledger.ts'
 import { goldenItemsContract } from './golden-items.ts'
+import { personDecisionsContract } from './person-decisions.ts'
 import { picturesContract } from './pictures.ts'
 import { queueOrderContract } from './queue-order.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
@@ -25,6 +26,7 @@ describe.skipIf(postgres === null)('a server of its own', () => {
   drawLedgerContract('in PostgreSQL', inPostgres)
   queueOrderContract('in PostgreSQL', inPostgres)
   goldenItemsContract('in PostgreSQL', inPostgres)
+  personDecisionsContract('in PostgreSQL', inPostgres)
   picturesContract('in PostgreSQL', async () => {
     if (postgres === null) throw new Error('skipped')
     const address = postgres.address(`record_${randomBytes(6).toString('hex')}`)

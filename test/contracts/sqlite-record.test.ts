@@ -7,6 +7,7 @@ import { ownFolder } from '../support/own-folder.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
 import { drawLedgerContract } from './draw-ledger.ts'
 import { goldenItemsContract } from './golden-items.ts'
+import { personDecisionsContract } from './person-decisions.ts'
 import { picturesContract } from './pictures.ts'
 import { queueOrderContract } from './queue-order.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
@@ -22,6 +23,7 @@ recordContract('in SQLite', inFile)
 drawLedgerContract('in SQLite', inFile)
 queueOrderContract('in SQLite', inFile)
 goldenItemsContract('in SQLite', inFile)
+personDecisionsContract('in SQLite', inFile)
 
 recordContract('in memory', async (review) => {
   const store = await recordInMemory(review)

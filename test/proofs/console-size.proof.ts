@@ -21,6 +21,7 @@ import { tell } from '../support/pipeline.ts'
 import { aPostgres } from '../support/postgres-server.ts'
 import { aVerdict } from '../support/verdicts.ts'
 import { COSTS, filled, LIVED_IN, timeOf } from './lived-in-record.ts'
+import { quantile, timed } from './timed.ts'
 
 /** Where the records lie that are filled once, and stay; with how many verdicts; and how often each page is asked for. */
 const FOLDER = process.env.CONSOLE_PROOF_FOLDER ?? join(tmpdir(), 'gavel-console-proof')
@@ -81,12 +82,30 @@ const inPostgres: Place = {
 const FILTERS = [
   '',
   ...['protocol=hate', 'reason=degraded', 'reason=sampled', 'reason=second-opinion', 'label=hateful', 'lang=ko'],
-  ...['tenant=acme', 'tenant=small1', 'age=24', 'reach=100', 'show=own', 'show=assigned', 'show=all', 'show=any'],
+  ...[
+    'tenant=acme',
+    'tenant=small1',
+    'assignee=person3',
+    'age=24',
+    'reach=100',
+    'show=own',
+    'show=assigned',
+    'show=all',
+    'show=any',
+  ],
   ...['q=Bridge', 'reason=single&lang=de&tenant=small2'],
 ]
 const SOUGHT = [
   '',
-  ...['q=Bridge', 'q=post4711', 'q=rumor~post4711~r1', 'q=Quastenflosser', 'author=author77', 'author=nobody'],
+  ...[
+    'q=Bridge',
+    'q=post4711',
+    'q=rumor~post4711~r1',
+    'q=Quastenflosser',
+    'author=author77',
+    'author=nobody',
+    'lang=Korean',
+  ],
   ...['decider=person3', 'decider=nobody', 'model=model-3', 'prompts=prompts7', 'fault=weather', 'label=hateful'],
   ...['label=none', 'protocol=hate', 'tenant=small1', 'contested=1', 'degraded=1', 'degraded=1&tenant=small1'],
   ...['from=2026-03-03&to=2026-03-03', 'decider=person3&tenant=small1', 'fault=weather&label=hateful'],
@@ -103,7 +122,8 @@ const PAGES = [
   ...FILTERS.flatMap((one) => [`/review?${one}`, `/review?${one}&order=oldest`]),
   ...SOUGHT.map((one) => `/search?${one}`),
   ...['', 'protocol=hate', 'contested=1', 'tenant=small1'].map((one) => `/live?${one}`),
-  ...['/review/mine', '/quality', '/quality?days=90', '/covers', '/health'],
+  ...['/review/mine', '/quality', '/quality?days=90', '/quality/draws', '/covers', '/health'],
+  ...['', 'person=person3', 'kind=withdrawal', 'degraded=1&days=400'].map((one) => `/decisions?${one}`),
 ]
 
 describe.each([inSqlite, inPostgres])('a console over a record that people have lived in $where', (place) => {
@@ -124,21 +144,15 @@ describe.each([inSqlite, inPostgres])('a console over a record that people have 
     const slow: string[] = []
     const measured = async (what: string, work: () => Promise<unknown>) => {
       await work()
-      const took: number[] = []
       const worked = process.cpuUsage()
-      for (let n = 0; n < TIMES; n++) {
-        const begun = performance.now()
-        await work()
-        took.push(performance.now() - begun)
-      }
-      took.sort((one, other) => one - other)
-      const share = (of: number) => took[Math.ceil(took.length * of) - 1] ?? Number.NaN
+      const took = await timed(TIMES, work)
+      const [half, p95] = [quantile(took, 0.5), quantile(took, 0.95)]
       // Beside other work on the machine this tells more than the time; a database's own is not in it.
       const { user, system } = process.cpuUsage(worked)
       const processor = ((user + system) / 1_000 / TIMES).toFixed(0)
-      const says = `${place.where} ${what}: ${share(0.5).toFixed(0)} ms, p95 ${share(0.95).toFixed(0)} ms, ${processor} ms of processor time`
+      const says = `${place.where} ${what}: ${half.toFixed(0)} ms, p95 ${p95.toFixed(0)} ms, ${processor} ms of processor time`
       tell(says)
-      if (share(0.95) > MOST_MS) slow.push(says)
+      if (p95 > MOST_MS) slow.push(says)
     }
     const page = async (path: string) => {
       const { status, text } = await console.page(path, cookie)

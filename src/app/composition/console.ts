@@ -6,6 +6,8 @@ import { BlindReviews } from '../../console/blind-review.ts'
 import { consoleOf } from '../../console/console.ts'
 import { coverPages } from '../../console/covers.ts'
 import { decisionPage } from '../../console/decision-page.ts'
+import { decisionsPage } from '../../console/decisions-list.ts'
+import { drawsPage } from '../../console/draws-list.ts'
 import { readAssets, runbooksIn, styleOf } from '../../console/files.ts'
 import { healthPage, type ServiceStatus } from '../../console/health.ts'
 import { DisturbingSubjects } from '../../console/lists.ts'
@@ -19,6 +21,7 @@ import { servedAs } from '../../console/request-guard.ts'
 import { reviewPages } from '../../console/review.ts'
 import { reviewersOf } from '../../console/reviewers.ts'
 import { searchPage } from '../../console/search.ts'
+import { SeenLabels } from '../../console/seen-labels.ts'
 import { Sessions } from '../../console/sessions.ts'
 import { type Way, whyLoopbackOnly } from '../../console/sign-in.ts'
 import { StatusHistory } from '../../console/status-history.ts'
@@ -108,6 +111,7 @@ export function consolePart(
     const disturbing = new DisturbingSubjects(kinds, parts.record)
     const arriving = new RecordStream(record, (rows) => disturbing.look(rows))
     const blinds = new BlindReviews(clock)
+    const seenLabels = new SeenLabels()
     const lists = { kinds, disturbing, people: parts.pictures }
     const { claimFor: reserveFor, shares, labelAfter, reasons, pictures: kept, breakAfter } = settings.review
     const { pictures: people, keptImage, loadImage: load = imageLoader(settings.images) } = parts
@@ -128,6 +132,7 @@ export function consolePart(
       people: settings.console.people,
       publicUrl,
       audit,
+      seenLabels,
       clock,
       report,
       way: wayOf(settings, link?.isUnseen === true ? printLink : null),
@@ -141,6 +146,8 @@ export function consolePart(
         searchPage({ record, blinds, ...lists }),
         ...(parts.auditLog == null ? [] : [auditPage({ log: parts.auditLog, clock, report })]),
         qualityPage({ queue, exposed: people, clock }),
+        drawsPage({ queue, kinds, shares: settings.review }),
+        decisionsPage({ queue, kinds, blinds, clock }),
         ...(parts.trials == null
           ? []
           : [
@@ -166,6 +173,7 @@ export function consolePart(
                 clock,
                 reserveFor,
                 shares,
+                seenLabels,
                 labelAfter,
                 casework: parts.casework,
                 codes: readReasonCodes(reasons),

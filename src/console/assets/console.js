@@ -115,6 +115,8 @@ function live(list) {
     part('p', closed).replaceWith(open)
   }
 
+  const shownOf = ({ thread }) => [...list.children].find((one) => one.dataset.thread === thread)
+
   const say = (text) => {
     if (fresh.textContent !== text) fresh.textContent = text
   }
@@ -123,7 +125,7 @@ function live(list) {
     if (isPaused) return
     document.querySelector('main > p.none')?.remove()
     for (const data of waiting.splice(0, Math.ceil(ROWS_A_SECOND / 4))) {
-      const item = [...list.children].find((one) => one.dataset.thread === data.thread) ?? post(data)
+      const item = shownOf(data) ?? post(data)
       speak(item, data)
       hide(item, data)
       showPictures(item, data.pictures, part('.thumbs'))
@@ -159,6 +161,11 @@ function live(list) {
     hear('row', (data) => {
       waiting.push(data)
       if (waiting.length > MOST_ROWS) waiting.shift()
+    })
+    hear('cover', (data) => {
+      for (const one of waiting) if (one.thread === data.thread) one.hidden ??= data.hidden
+      const item = shownOf(data)
+      if (item) hide(item, data)
     })
     hear('far', () => {
       isFar = true

@@ -49,16 +49,30 @@ const meant = (selector) =>
 const CONFIRMED_AFTER_MS = 600
 const began = performance.now()
 
+/** Whether nobody has uncovered the words of the post that is decided on. */
+const isCovered = () => document.querySelector('.post details.covered[data-counts]:not([data-seen])') !== null
+
+function say(place, text) {
+  if (!place) return
+  place.textContent = text
+  place.scrollIntoView({ block: 'nearest' })
+}
+
 /** Confirms the label, or says why not. */
 function confirmLabel(event) {
   if (event.repeat || event.timeStamp - began < CONFIRMED_AFTER_MS) return
   const says = meant('[data-not-seen]')
-  const isCovered = document.querySelector('.post details.covered[data-counts]:not([data-seen])') !== null
   const button = meant('button[data-press="c"]')
-  if (isCovered || !button) {
-    if (says) says.textContent = isCovered ? says.dataset.notSeen : says.dataset.notShown
-    says?.scrollIntoView({ block: 'nearest' })
-  } else button.click()
+  if (button) button.click()
+  else say(says, isCovered() ? says?.dataset.notSeen : says?.dataset.notShown)
+}
+
+/** A decision on words that are still covered is not sent, whichever key or button would send it. */
+function onlySeen(event) {
+  const says = event.target.querySelector('[data-not-seen]')
+  if (says === null || !isCovered()) return
+  event.preventDefault()
+  say(says, says.dataset.notSeen)
 }
 
 const pressed = {
@@ -73,8 +87,8 @@ const pressed = {
 function keys() {
   document.addEventListener('keydown', (event) => {
     const isWriting = event.target.matches?.('input:not([type=radio]), textarea, select')
-    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey))
-      (event.target.form ?? reached?.querySelector('form'))?.requestSubmit()
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !event.repeat)
+      (event.target.form ?? reached?.querySelector('form[action="/review/decide"]'))?.requestSubmit()
     if (event.key === 'Escape' && isWriting) event.target.blur()
     if (isWriting || event.ctrlKey || event.metaKey || event.altKey || !hasKeys()) return
     if (Object.hasOwn(pressed, event.key)) {
@@ -91,6 +105,7 @@ function keys() {
       choice.focus()
     }
   })
+  document.addEventListener('submit', onlySeen)
   // Who clicks into another part means that one.
   document.addEventListener('focusin', ({ target }) => {
     const place = target.closest('section.judged.decide')

@@ -10,6 +10,8 @@ export interface Audit {
 export interface AuditQuery {
   /** ms since 1970 */
   readonly since: number
+  /** Entries from before this time, ms since 1970; all where it is left out. */
+  readonly before?: number | undefined
   readonly by?: string | undefined
   /** What it is about: a verdict's id, or that of a post or reply. */
   readonly subject?: string | undefined
@@ -21,8 +23,8 @@ export interface AuditQuery {
 export interface AuditFindings {
   /** The newest first. */
   readonly entries: readonly AuditEntry[]
-  /** There is more than was read, or than is given. */
-  readonly isCut: boolean
+  /** What was read and not given, or not read, is from before this time, ms since 1970; null: there is no more. */
+  readonly next: number | null
 }
 
 /** What the audit has kept. */

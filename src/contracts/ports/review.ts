@@ -217,8 +217,13 @@ export interface Judgement {
   readonly opinions: readonly { readonly by: string; readonly label: string }[]
 }
 
-/** What a person decided, or gave as an opinion. */
-export interface OwnDecision {
+/** What has become of a decision: it is current, another verdict has replaced it; or it withdrew one, or was an opinion. */
+export const DECISION_KINDS = ['stands', 'replaced', 'withdrawal', 'opinion'] as const
+export type DecisionKind = (typeof DECISION_KINDS)[number]
+
+/** What a person decided, withdrew, or gave as an opinion. */
+export interface PersonDecision {
+  readonly by: string
   readonly at: number
   readonly subject: ThreadRef
   readonly protocol: string
@@ -229,6 +234,52 @@ export interface OwnDecision {
   readonly verdict: string | null
   /** That one is this person's. */
   readonly isCurrent: boolean
+  /** The verdict that they decided on; null where the record has none. */
+  readonly seen: { readonly verdict: string; readonly label: string | null; readonly isDegraded: boolean } | null
+  /** Where it stands among all. */
+  readonly place: string
+}
+
+/** Which decisions are asked for. */
+export interface DecisionQuery {
+  /** Who asks: of golden items they see what they said themselves alone. */
+  readonly viewer: string
+  readonly person?: string | undefined
+  readonly protocol?: string | undefined
+  /** On the post or reply of this id. */
+  readonly subject?: string | undefined
+  readonly kind?: DecisionKind | undefined
+  /** On verdicts that were made from less than their protocol wants. */
+  readonly degraded?: true | undefined
+  /** ms since 1970 */
+  readonly since: number
+  /** Behind the one of this place. */
+  readonly before?: string | undefined
+  readonly tenants?: readonly string[] | undefined
+}
+
+/** An entry of the ledger of draws. */
+export interface DrawEntry {
+  readonly item: string
+  readonly purpose: DrawPurpose
+  readonly protocol: string
+  readonly verdict: string
+  readonly chance: number
+  /** When it was drawn, ms since 1970. */
+  readonly at: number
+  /** What was found out; `left`: nobody is asked any more. */
+  readonly found: 'waits' | 'same' | 'differs' | 'left'
+  /** Where it stands among all. */
+  readonly place: string
+}
+
+/** Which draws are asked for. */
+export interface DrawQuery {
+  readonly tenants?: readonly string[] | undefined
+  readonly protocol?: string | undefined
+  readonly purpose?: DrawPurpose | undefined
+  /** Behind the one of this place. */
+  readonly before?: string | undefined
 }
 
 /** The review queue. It is made from the record; only reservations are its own, and a rebuilt record has none. */
@@ -251,18 +302,17 @@ export interface ReviewQueue {
   ): Promise<ReviewReservation>
   /** Gives an item back; `anyone`: also one that somebody else has. False if there was nothing to give back. */
   release(item: string, by: string, of: { readonly anyone: boolean }, now: number): Promise<boolean>
-  /** What this person decided since then on subjects of these tenants, the newest first. */
-  decisionsOf(
-    person: string,
-    since: number,
-    most: number,
-    tenants?: readonly string[] | undefined,
-  ): Promise<readonly OwnDecision[]>
+  /** What people decided, the newest first. */
+  decisions(query: DecisionQuery, most: number): Promise<readonly PersonDecision[]>
   /** Who decided on subjects of this tenant since then, in order. */
   deciders(tenant: string, since: number, most: number): Promise<readonly string[]>
   state(): Promise<ReviewState>
+  /** What waits of subjects of these tenants, whoever may take it. */
+  totals(tenants?: readonly string[] | undefined): Promise<ReviewState['queue']>
   /** What the ledger of draws shows by now, of subjects of these tenants. */
   drawnRates(tenants?: readonly string[] | undefined): Promise<readonly DrawnRate[]>
+  /** The ledger's own entries, the newest first. */
+  draws(query: DrawQuery, most: number): Promise<readonly DrawEntry[]>
   /** How people decided on subjects of these tenants, who decided most first. */
   peopleQuality(period: Period, tenants?: readonly string[] | undefined): Promise<readonly PersonQuality[]>
   close(): Promise<void>

@@ -116,11 +116,15 @@ export async function eraseDraws({ sql }: WritingStep, s: number, at: number): P
   await sql.run(`UPDATE draws SET lang = NULL, drawn_at = (${DRAW_SINCE}) WHERE s = ? AND drawn_at <= ?`, s, at)
 }
 
+/** False while a process of an earlier version keeps the record. */
+export async function hasLedger(sql: Sql): Promise<boolean> {
+  const [ledger] = await sql.rows<{ made: string | null }>("SELECT to_regclass('draws')::text AS made")
+  return ledger?.made != null
+}
+
 /** What the ledger shows by now, of subjects of these tenants. */
 export async function drawnRatesIn(sql: Sql, tenants: readonly string[] | undefined): Promise<DrawnRate[]> {
-  const [ledger] = await sql.rows<{ made: string | null }>("SELECT to_regclass('draws')::text AS made")
-  // A process of an earlier version keeps the record yet.
-  if (ledger?.made == null) return []
+  if (!(await hasLedger(sql))) return []
   const hasLanguages = (await sql.rows(HAS_DRAWN_LANGUAGES)).length > 0
   const { sql: query, values } = drawRowsQuery(tenants, hasLanguages ? 'lang' : LANGUAGE_OF_DRAW)
   return drawnRates(await sql.rows<DrawRow>(query, ...values))

@@ -1,14 +1,13 @@
 import {
   MOST_POSTS_COUNTED,
   MOST_RESERVATIONS,
-  type OwnDecision,
   type QueueFilter,
   type QueuePlace,
   type ReviewItem,
   type ReviewQueue,
   type ReviewState,
 } from '../../contracts/ports/review.ts'
-import { ABOUT_PEOPLE, ASSIGNED, firstRows, fittingRows, IS_GOLDEN, IS_PARTY, WAS_ASSIGNED } from '../queue-filter.ts'
+import { ABOUT_PEOPLE, ASSIGNED, firstRows, fittingRows, IS_PARTY, WAS_ASSIGNED } from '../queue-filter.ts'
 import {
   countPosts,
   hasReserved,
@@ -16,8 +15,6 @@ import {
   MOST_TRIES,
   madeReservation,
   mayTake,
-  type OwnDecisionRow,
-  ownDecision,
   pageOfPosts,
   type QueueRow,
   type QueueRowWithSubject,
@@ -32,7 +29,7 @@ import {
 } from '../review-queue.ts'
 import type { Database, Sql } from './connection.ts'
 import type { SealedPreview } from './prepared-batch.ts'
-import { reviewFigures } from './review-figures.ts'
+import { reviewFigures, totalsIn } from './review-figures.ts'
 import { keysOf, unsealed } from './seals.ts'
 
 /** Who decided or spoke about the same is looked up where it matters alone. */
@@ -155,11 +152,8 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
       )
       return released > 0
     },
-    decisionsOf: (person, since, most, tenants) => decisionsIn(db, { person, since, most, tenants }),
     async state(): Promise<ReviewState> {
-      const queue = await db.rows<ReviewState['queue'][number]>(
-        `SELECT protocol, count(*) AS waiting, min(since) AS oldest FROM queue WHERE NOT ${IS_GOLDEN} GROUP BY protocol ORDER BY protocol`,
-      )
+      const queue = await totalsIn(db)
       const agreement = await db.rows<{
         protocol: string
         beside: 'machine' | 'person'
@@ -207,29 +201,6 @@ async function countReserved(db: Database, person: string, now: number): Promise
     now,
   )
   return held?.n ?? 0
-}
-
-async function decisionsIn(
-  db: Database,
-  {
-    person,
-    since,
-    most,
-    tenants,
-  }: { person: string; since: number; most: number; tenants: readonly string[] | undefined },
-): Promise<OwnDecision[]> {
-  const rows = await db.rows<OwnDecisionRow>(
-    `SELECT at, subjects.tenant, kind, subjects.id AS subject, said.protocol, said.label, opinion, r.id AS verdict, r.decider
-         FROM said JOIN subjects USING (s) LEFT JOIN rulings r ON r.s = said.s AND r.protocol = said.protocol AND r.standing = 1
-         WHERE said.said = 'decision' AND said.by = ? AND at >= ? AND (? = 0 OR subjects.tenant = ANY (?::text[]))
-         ORDER BY at DESC, n DESC LIMIT ?`,
-    person,
-    since,
-    Number(tenants !== undefined),
-    tenants ?? [],
-    most,
-  )
-  return rows.map((row) => ownDecision(row, person))
 }
 
 interface SubjectRow {

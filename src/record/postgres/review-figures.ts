@@ -1,18 +1,43 @@
-import type { Period, PersonQuality, ReviewQueue } from '../../contracts/ports/review.ts'
+import type { DrawQuery, Period, PersonQuality, ReviewQueue, ReviewState } from '../../contracts/ports/review.ts'
+import { type DrawEntryRow, drawEntriesQuery, drawEntry } from '../draw-entries.ts'
 import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf, SAID_SINCE } from '../people-quality.ts'
-import { DECIDERS } from '../queue-filter.ts'
+import { decisionsQuery, type PersonDecisionRow, personDecision } from '../person-decisions.ts'
+import { DECIDERS, totalsQuery } from '../queue-filter.ts'
 import type { Database } from './connection.ts'
-import { drawnRatesIn } from './draws.ts'
+import { drawnRatesIn, hasLedger } from './draws.ts'
 import { IS_TIMED } from './schema.ts'
 
+/** Where what a decision said stands. */
+const DECISION_COLUMNS = { opinion: 'said.opinion', against: 'said.against', decider: 'latest.decider' }
+
+type ReviewFigures = Pick<ReviewQueue, 'drawnRates' | 'peopleQuality' | 'deciders' | 'decisions' | 'totals' | 'draws'>
+
 /** What the record shows of machines and people as a whole. */
-export function reviewFigures(db: Database): Pick<ReviewQueue, 'drawnRates' | 'peopleQuality' | 'deciders'> {
+export function reviewFigures(db: Database): ReviewFigures {
   return {
+    async decisions(query, most) {
+      const { sql, values } = decisionsQuery(query, DECISION_COLUMNS)
+      return (await db.rows<PersonDecisionRow>(sql, ...values, most)).map(personDecision)
+    },
+    totals: (tenants) => totalsIn(db, tenants),
+    draws: (query, most) => drawsIn(db, query, most),
     drawnRates: (tenants) => drawnRatesIn(db, tenants),
     peopleQuality: (period, tenants) => peopleQualityIn(db, period, tenants),
     deciders: async (tenant, since, most) =>
       (await db.rows<{ one: string }>(DECIDERS, since, tenant, most)).map(({ one }) => one),
   }
+}
+
+/** What waits of subjects of these tenants. */
+export async function totalsIn(db: Database, tenants?: readonly string[]): Promise<ReviewState['queue']> {
+  const { sql, values } = totalsQuery(tenants)
+  return db.rows<ReviewState['queue'][number]>(sql, ...values)
+}
+
+async function drawsIn(db: Database, query: DrawQuery, most: number) {
+  if (!(await hasLedger(db))) return []
+  const { sql, values } = drawEntriesQuery(query)
+  return (await db.rows<DrawEntryRow>(sql, ...values, most)).map(drawEntry)
 }
 
 async function peopleQualityIn(

@@ -30,6 +30,7 @@ export async function takeSaid(writing: WritingStep, entry: NoteEntry): Promise<
     opinion?: unknown
     golden?: unknown
     unseen?: unknown
+    sawLabel?: unknown
     seconds?: unknown
   }
   const textOf = (value: unknown) => (said === 'review' && typeof value === 'string' ? value : null)

@@ -1,9 +1,12 @@
 import {
+  type DecisionQuery,
+  type DrawEntry,
   type DrawnRate,
+  type DrawQuery,
   MOST_POSTS_COUNTED,
   MOST_RESERVATIONS,
-  type OwnDecision,
   type Period,
+  type PersonDecision,
   type PersonQuality,
   type PostPage,
   type QueueFilter,
@@ -11,16 +14,18 @@ import {
   type ReviewReservation,
   type ReviewState,
 } from '../../contracts/ports/review.ts'
+import { type DrawEntryRow, drawEntriesQuery, drawEntry } from '../draw-entries.ts'
 import { type DrawRow, drawnRates, drawRowsQuery } from '../drawn-rates.ts'
 import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf, SAID_SINCE } from '../people-quality.ts'
+import { decisionsQuery, type PersonDecisionRow, personDecision } from '../person-decisions.ts'
 import {
   ABOUT_PEOPLE,
   ASSIGNED,
   DECIDERS,
   firstRows,
   fittingRows,
-  IS_GOLDEN,
   IS_PARTY,
+  totalsQuery,
   WAS_ASSIGNED,
 } from '../queue-filter.ts'
 import {
@@ -30,8 +35,6 @@ import {
   MOST_TRIES,
   madeReservation,
   mayTake,
-  type OwnDecisionRow,
-  ownDecision,
   pageOfPosts,
   type QueueRow,
   type QueueRowWithSubject,
@@ -200,21 +203,13 @@ export class ReviewReservations {
     return Number(changes) > 0
   }
 
-  decisionsOf(person: string, since: number, most: number, tenants?: readonly string[]): OwnDecision[] {
-    const isSeen =
-      tenants === undefined ? '1 = 1' : `subjects.tenant IN (${['NULL', ...tenants.map(() => '?')].join(', ')})`
-    return this.#sql
-      .all<OwnDecisionRow>(
-        `SELECT at, subjects.tenant, kind, subjects.id AS subject, said.protocol, said.label,
-           ${OPINION_CODE} AS opinion, r.id AS verdict, json_extract(r.json, '$.decision.by') AS decider
-         FROM said JOIN subjects USING (s) LEFT JOIN rulings r ON r.s = said.s AND r.protocol = said.protocol AND r.standing = 1
-         WHERE said.said = 'decision' AND said.by = ? AND at >= ? AND ${isSeen} ORDER BY at DESC, n DESC LIMIT ?`,
-        person,
-        since,
-        ...(tenants ?? []),
-        most,
-      )
-      .map((row) => ownDecision(row, person))
+  decisions(query: DecisionQuery, most: number): PersonDecision[] {
+    const { sql, values } = decisionsQuery(query, {
+      opinion: `(${OPINION_CODE})`,
+      against: "json_extract(said.json, '$.against')",
+      decider: "json_extract(latest.json, '$.decision.by')",
+    })
+    return this.#sql.all<PersonDecisionRow>(sql, ...values, most).map(personDecision)
   }
 
   deciders(tenant: string, since: number, most: number): string[] {
@@ -223,15 +218,23 @@ export class ReviewReservations {
 
   state(): ReviewState {
     return {
-      queue: this.#sql.all(
-        `SELECT protocol, count(*) AS waiting, min(since) AS oldest FROM queue WHERE NOT ${IS_GOLDEN} GROUP BY protocol`,
-      ),
+      queue: this.totals(),
       agreement: this.#sql
         .all<{ protocol: string; beside: 'machine' | 'person'; agrees: number; verdicts: number }>(
           'SELECT protocol, beside, agrees, count(*) AS verdicts FROM agreement GROUP BY protocol, beside, agrees',
         )
         .map((row) => ({ ...row, agrees: row.agrees === 1 })),
     }
+  }
+
+  totals(tenants?: readonly string[]): ReviewState['queue'] {
+    const { sql, values } = totalsQuery(tenants)
+    return this.#sql.all<ReviewState['queue'][number]>(sql, ...values).map((row) => ({ ...row }))
+  }
+
+  draws(query: DrawQuery, most: number): DrawEntry[] {
+    const { sql, values } = drawEntriesQuery(query)
+    return this.#sql.all<DrawEntryRow>(sql, ...values, most).map(drawEntry)
   }
 
   drawnRates(tenants?: readonly string[]): DrawnRate[] {

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
 import { LEDGER } from '../draws.ts'
-import { GOLDEN_ANSWER, GOLDEN_KEY, GOLDEN_UNSEEN, OPINION, OPINION_UNSEEN } from '../opinion-code.ts'
+import { GOLDEN_ANSWER, GOLDEN_KEY, GOLDEN_UNSEEN, OPINION, OPINION_SIGHTED, OPINION_UNSEEN } from '../opinion-code.ts'
 import { reviewIndexes } from '../queue-filter.ts'
 
 /** Raised when the tables change: a file of the form before is brought forward where it lies, any other is rebuilt from the topics. */
@@ -56,9 +56,11 @@ const isCounted = (db: DatabaseSync) =>
 
 /** `opinionCode` of a row of `said`, in SQL. */
 export const OPINION_CODE = `CASE WHEN NOT coalesce(json_extract(said.json, '$.opinion'), 0) THEN 0
-  WHEN json_extract(said.json, '$.golden') IS NULL THEN iif(json_extract(said.json, '$.unseen'), ${OPINION_UNSEEN}, ${OPINION})
+  WHEN json_extract(said.json, '$.golden') IS NULL THEN CASE WHEN json_extract(said.json, '$.sawLabel') THEN ${OPINION_SIGHTED}
+    WHEN json_extract(said.json, '$.unseen') THEN ${OPINION_UNSEEN} ELSE ${OPINION} END
   WHEN json_extract(said.json, '$.unseen') THEN ${GOLDEN_UNSEEN}
-  WHEN json_extract(said.json, '$.golden') = 'key' THEN ${GOLDEN_KEY} ELSE ${GOLDEN_ANSWER} END`
+  WHEN json_extract(said.json, '$.golden') = 'key' THEN ${GOLDEN_KEY}
+  WHEN json_extract(said.json, '$.sawLabel') THEN ${GOLDEN_UNSEEN} ELSE ${GOLDEN_ANSWER} END`
 
 /** What is found by words has no copy of them: `texts` has the folded text, and the index the grams alone. */
 const TABLES = `

@@ -50,7 +50,10 @@ export const command: Command<Options, Taken> = {
       const reason = item === undefined ? new ReviewTurns(settings.review.shares).next(by) : null
       const drawn =
         reason === null ? null : await queue.reserve(null, { ...filter, reason, order: 'oldest' }, until, now)
-      const own = item === undefined ? await queue.decisionsOf(by, 0, MOST_LOOKED_BACK, filter.tenants) : []
+      const own =
+        item === undefined
+          ? await queue.decisions({ viewer: by, person: by, since: 0, tenants: filter.tenants }, MOST_LOOKED_BACK)
+          : []
       const turns = own.map(({ subject }) => subject.tenant)
       let reserved = drawn ?? { outcome: 'gone' as const }
       for (const filtered of inTurn(filter, turns))

@@ -1,0 +1,72 @@
+import { DRAW_PURPOSES, type DrawEntry, type ReviewQueue } from '../contracts/ports/review.ts'
+import type { ProtocolGuides } from './kinds.ts'
+import { options } from './lists.ts'
+import type { Page } from './page.ts'
+import { percent, tableOf } from './quality.ts'
+import { QUALITY_TEXTS as TEXTS } from './quality-texts.ts'
+import { html, link, moment, NOTHING, type SafeMarkup, words } from './view.ts'
+
+/** Draws of a page. */
+const MOST = 100
+
+/** What is drawn of what comes. */
+export interface DrawnShares {
+  readonly auditShare: number
+  readonly blindShare: number
+}
+
+/** What chance drew, one by one, with which chance, and what was found out: for leads, of their tenants. */
+export function drawsPage({
+  queue,
+  kinds,
+  shares,
+}: {
+  readonly queue: Pick<ReviewQueue, 'draws'>
+  readonly kinds: ProtocolGuides
+  readonly shares: DrawnShares
+}): Page {
+  return {
+    method: 'GET',
+    path: '/quality/draws',
+    right: 'overrule',
+    takesTurns: true,
+    async answer({ query, session: { tenants } }) {
+      const given = (name: string) => (query.get(name) ?? '').slice(0, 2_000)
+      const found = await queue.draws(
+        {
+          tenants,
+          protocol: given('protocol') || undefined,
+          purpose: DRAW_PURPOSES.find((one) => one === given('purpose')),
+          before: given('before') || undefined,
+        },
+        MOST,
+      )
+      const last = found.length === MOST ? found.at(-1)?.place : undefined
+      return {
+        title: TEXTS.draws,
+        body: html`<h1>${TEXTS.draws}</h1><p>${TEXTS.drawsSay(percent(shares.auditShare), percent(shares.blindShare))}</p>${formOf(query, kinds)}
+${found.length === 0 ? html`<p role="status">${TEXTS.noRates}</p>` : tableOf(TEXTS.drawHeads, found.map(cellsOf))}
+${last === undefined ? NOTHING : html`<p><a rel="next" href="${link('/quality/draws', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
+      }
+    },
+  }
+}
+
+function cellsOf({ at, purpose, protocol, verdict, chance, found }: DrawEntry) {
+  return [
+    moment(at),
+    TEXTS.purposes[purpose],
+    words(protocol, { most: 64 }),
+    html`<a href="${link('/verdict', { id: verdict })}">${words(verdict, { most: 100 })}</a>`,
+    percent(chance),
+    TEXTS.found[found],
+  ]
+}
+
+function formOf(query: URLSearchParams, kinds: ProtocolGuides): SafeMarkup {
+  const chosen = query.get('purpose') ?? ''
+  return html`<form class="search" role="search" method="get" action="/quality/draws">
+<label>${TEXTS.rateHeads[0]} <select name="protocol">${options([...kinds.keys()], query.get('protocol') ?? '')}</select></label>
+<label>${TEXTS.rateHeads[1]} <select name="purpose"><option value="">${TEXTS.all}</option>${DRAW_PURPOSES.map((one) => html`<option value="${one}"${one === chosen ? html` selected` : NOTHING}>${TEXTS.purposes[one]}</option>`)}</select></label>
+<button>${TEXTS.show}</button></form>`
+}

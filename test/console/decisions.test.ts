@@ -1,0 +1,139 @@
+import { parseHTML } from 'linkedom'
+import { expect, it } from 'vitest'
+import type { CaseworkEntry } from '../../src/contracts/facts/casework.ts'
+import type { PersonRole } from '../../src/contracts/facts/person-roles.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import { at } from '../contracts/record.ts'
+import { aConsole, tokenIn } from './console-for-tests.ts'
+
+async function aDesk(more: Parameters<typeof aConsole>[0] = {}) {
+  const told: CaseworkEntry[] = []
+  const console = await aConsole({
+    ...more,
+    casework: {
+      async tell(entry) {
+        told.push(entry)
+        await console.topics.send('casework', entry.subjectId, entry, 150)
+      },
+    },
+  })
+  console.pass(Date.parse(at(1_000)))
+  const enter = async (by: string, role: PersonRole = 'moderator', tenants?: string[]) => {
+    const cookie = `gavel-console-8421=${console.sessions.open({ by, grants: [{ role, tenants }] })}`
+    const token = tokenIn((await console.page('/health', cookie)).text)
+    const rows = async (path: string) => {
+      const { document } = parseHTML((await console.page(path, cookie)).text)
+      return [...document.querySelectorAll('tbody tr')].map((row) =>
+        [...row.querySelectorAll('td')]
+          .slice(1)
+          .map(({ textContent }) => textContent?.trim())
+          .join(' | '),
+      )
+    }
+    return {
+      page: async (path: string) => (await console.page(path, cookie)).text,
+      status: async (path: string) => (await console.page(path, cookie)).status,
+      rows,
+      to: async (path: string, fields: Record<string, string> = {}) =>
+        (await console.post(path, { token, ...fields }, { cookie })).headers.get('location') ?? '',
+    }
+  }
+  const decide = (by: string, seconds: number, said: object = {}) =>
+    console.topics.send(
+      'decisions',
+      'p',
+      { subjectId: 'p', protocol: 'rumor', against: 1, label: 'rumor', why: 'w', by, at: at(seconds), ...said },
+      seconds,
+    )
+  return { console, told, enter, decide }
+}
+
+const DOUBTFUL: Partial<Verdict> = { decidedBy: 'consensus', degraded: ['x'] }
+
+it('leads see what people decided and withdrew, on what, and what came of it, and open the verdict', async () => {
+  const { console, enter, decide } = await aDesk()
+  await console.judged({ verdict: { ...DOUBTFUL, label: 'non-rumor' } })
+  await decide('ben', 20)
+  const decision = { by: 'ben', against: null, of: '0@0' }
+  await console.judged({ verdict: { revision: 2, decidedBy: 'human', label: 'rumor', decision } })
+  await decide('ben', 30, { against: 2, withdraw: true, label: undefined })
+  const lea = await enter('lea', 'lead')
+  expect(await lea.rows('/decisions')).toEqual([
+    'ben | withdrew | p | rumor | rumor | withdrew a verdict',
+    'ben | rumor | p | rumor | non-rumor lacked something | in force',
+  ])
+  expect(await lea.rows('/decisions?kind=withdrawal')).toHaveLength(1)
+  expect(await lea.rows('/decisions?degraded=yes&person=ben')).toHaveLength(1)
+  expect(await lea.rows('/decisions?person=ann')).toEqual([])
+  expect(await lea.page('/decisions')).toContain('/verdict?id=rumor%7Ep%7Er2')
+  expect(console.audited.at(-1)).toMatchObject({ by: 'lea', page: '/decisions', verdicts: ['rumor~p~r2'] })
+  expect(await (await enter('lou', 'lead', ['acme'])).rows('/decisions')).toEqual([])
+  expect(await (await enter('mia')).status('/decisions')).toBe(403)
+})
+
+it('pages of decisions go on behind the last one', async () => {
+  const { console, enter, decide } = await aDesk()
+  await console.judged({ verdict: DOUBTFUL })
+  for (let n = 0; n < 70; n++) await decide(`p${n}`, 20 + n, { opinion: true })
+  const lea = await enter('lea', 'lead')
+  const first = await lea.page('/decisions')
+  const next = /rel="next" href="([^"]+)"/.exec(first)?.[1]?.replaceAll('&amp;', '&') ?? ''
+  expect([await lea.rows('/decisions'), await lea.rows(next)].map(({ length }) => length)).toEqual([50, 20])
+  expect((await lea.rows(next))[0]).toContain('p19 ')
+})
+
+it('an auditor sees what was drawn, one by one, with its chance, and the share that is drawn', async () => {
+  const { console, enter } = await aDesk({ auditShare: 1 })
+  await console.judged({ verdict: { decidedBy: 'consensus' } })
+  const lea = await enter('lea', 'lead')
+  expect(await lea.page('/quality')).toContain('href="/quality/draws"')
+  expect(await lea.rows('/quality/draws')).toEqual(['machine wrong | rumor | rumor~p~r1 | 100.0 % | waits'])
+  expect(await lea.page('/quality/draws')).toContain('subjects 100.0 % are drawn now')
+  expect(await lea.rows('/quality/draws?purpose=control')).toEqual([])
+})
+
+it('a post is assigned from the list without being taken, back to the same list, which is found by who has it', async () => {
+  const { console, told, enter } = await aDesk()
+  for (const subjectId of ['p', 'q']) await console.judged({ verdict: { ...DOUBTFUL, subjectId } })
+  const [anna, ben] = [await enter('anna'), await enter('ben')]
+  const list = '/review?protocol=rumor'
+  const page = await anna.page(list)
+  expect(page).toMatch(/action="\/review\/assign">.*?name="only" value="protocol=rumor"/)
+  expect(/<datalist id="reviewers-default">(.*?)<\/datalist>/.exec(page)?.[1]).toContain('value="ben"')
+  const back = await anna.to('/review/assign', { id: 'rumor~p~r1', to: 'ben', only: 'protocol=rumor' })
+  expect(back).toBe('/review?protocol=rumor&said=assigned&post=rumor%7Ep%7Er1')
+  expect(told.map(({ to }) => to)).toEqual(['ben'])
+  expect((await console.record.review.list({ reserved: 'all' }, 9, Date.parse(at(1_000)))).items).toEqual([])
+  const ids = async (who: typeof anna, path: string) =>
+    [...(await who.page(path)).matchAll(/<bdi class="words" dir="auto" lang="">a claim/g)].length
+  expect([await ids(anna, '/review?assignee=ben'), await ids(anna, '/review?assignee=cay')]).toEqual([1, 0])
+  expect(await ids(ben, '/review?show=assigned')).toBe(1)
+})
+
+it('Review says what waits in all; languages are named, and found by their names', async () => {
+  const { console, enter } = await aDesk()
+  await console.judged({ verdict: { ...DOUBTFUL, subjectId: 'k' }, post: { lang: 'ko', text: '다리' } })
+  await console.judged({ verdict: { ...DOUBTFUL, subjectId: 'e' }, post: { lang: 'en', text: 'bridge' } })
+  const anna = await enter('anna')
+  const page = await anna.page('/review?protocol=hate')
+  expect(page).toContain('Nothing waits for you.')
+  expect(page).toMatch(/In all, whoever may take it: .*rumor 2 /s)
+  expect(page).toContain('<option value="Korean">')
+  for (const lang of ['Korean', 'korean', 'ko']) {
+    const found = await anna.page(`/review?lang=${lang}`)
+    expect([found.includes('다리'), found.includes('bridge')]).toEqual([true, false])
+    expect(found).toContain('name="lang" value="Korean"')
+  }
+})
+
+it('a list has an address by which others open it, as it is then', async () => {
+  const { enter } = await aDesk()
+  const [anna, ben] = [await enter('anna'), await enter('ben')]
+  await anna.to('/review/views', { only: 'lang=ko', name: 'a & b' })
+  const address = /data-copy="([^"]+)"/.exec(await anna.page('/review'))?.[1]?.replaceAll('&amp;', '&') ?? ''
+  const open = async (path: string) => ben.page(path)
+  expect(address).toBe('/review/list?of=anna&name=a+%26+b')
+  expect(await ben.status(address)).toBe(303)
+  await anna.to('/review/views', { name: 'a & b', drop: 'yes' })
+  expect([await ben.status(address), (await open(address)).includes('no such list')]).toEqual([404, true])
+})

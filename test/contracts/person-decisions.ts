@@ -1,0 +1,111 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
+import type { RecordStore } from '../../src/contracts/ports/record.ts'
+import type { DecisionQuery, DrawQuery, ReviewQueue } from '../../src/contracts/ports/review.ts'
+import type { DrawShares } from '../../src/record/draws.ts'
+import type { QueueRules } from '../../src/record/review-queue.ts'
+import { at, DAY, feed } from './record.ts'
+
+/** What lists of decisions, of draws and of what waits promise, of every record. */
+export function personDecisionsContract(
+  where: string,
+  make: (review: QueueRules & DrawShares) => Promise<{ store: RecordStore; queue: ReviewQueue }>,
+): void {
+  describe(`lists of what people did ${where}`, () => {
+    const open: { close(): Promise<void> }[] = []
+    afterEach(async () => {
+      for (const one of open.splice(0)) await one.close()
+    })
+    async function start(shares: Partial<DrawShares> = {}) {
+      const { store, queue } = await make({ costs: {}, ownCaseAfter: DAY, auditShare: 0, blindShare: 0, ...shares })
+      open.push(queue, store)
+      const topics = feed(store)
+      const say = (by: string, seconds: number, said: Partial<DecisionMessage> = {}) => {
+        const { subjectId = 'p', tenant = 'default', ...rest } = said
+        const given = { protocol: 'rumor', against: 1, label: 'rumor', why: 'w', ...rest }
+        return topics.send('decisions', subjectId, { subjectId, tenant, ...given, by, at: at(seconds) }, seconds)
+      }
+      return { queue, topics, say }
+    }
+
+    it('has decisions, withdrawals and opinions, what they were on, and what came of them', async () => {
+      const { queue, topics, say } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'non-rumor', degraded: ['x'] }, 'x')
+      await topics.judged({ subjectId: 'q', decidedBy: 'consensus', label: 'rumor' }, 'x')
+      await topics.judged({ subjectId: 'a', tenant: 'acme', decidedBy: 'consensus' }, 'x')
+      const human = (by: string, revision: number) =>
+        ({ decidedBy: 'human', revision, label: 'rumor', decision: { by, against: null, of: '0@0' } }) as const
+      await say('ann', 10)
+      await topics.judged({ ...human('ann', 2), seconds: 11 }, 'x')
+      await say('ben', 20, { against: 2, opinion: true, label: 'non-rumor' })
+      await say('ann', 30, { subjectId: 'q' })
+      await topics.judged({ subjectId: 'q', ...human('ann', 2), seconds: 31 }, 'x')
+      await say('ann', 40, { subjectId: 'q', against: 2, withdraw: true, label: undefined })
+      await topics.judged({ subjectId: 'q', revision: 3, decidedBy: 'consensus', label: 'rumor', seconds: 41 }, 'x')
+      await say('cay', 50, { subjectId: 'a', tenant: 'acme' })
+      // A key and an answer are for who gave them alone.
+      await say('lea', 60, { against: 2, opinion: true, golden: 'key' })
+      await say('cay', 61, { against: 2, opinion: true, golden: 'answer' })
+      const ask = async (more: Partial<DecisionQuery> = {}, most = 9) =>
+        (await queue.decisions({ viewer: 'zoe', since: 0, tenants: ['default'], ...more }, most)).map(
+          ({ by, at: when, subject, label, isOpinion, isCurrent, seen }) =>
+            `${by} ${(when - Date.parse(at(0))) / 1_000} ${subject.postId} ${label} ${isOpinion ? 'opinion' : isCurrent ? 'stands' : 'gone'} on ${seen?.verdict} ${seen?.label}${seen?.isDegraded ? ' degraded' : ''}`,
+        )
+      const [withdrawn, second, opinion, first] = [
+        'ann 40 q null gone on rumor~q~r2 rumor',
+        'ann 30 q rumor gone on rumor~q~r1 rumor',
+        'ben 20 p non-rumor opinion on rumor~p~r2 rumor',
+        'ann 10 p rumor stands on rumor~p~r1 non-rumor degraded',
+      ]
+      expect(await ask()).toEqual([withdrawn, second, opinion, first])
+      expect(await ask({ kind: 'stands' })).toEqual([first])
+      expect(await ask({ kind: 'replaced' })).toEqual([second])
+      expect(await ask({ kind: 'withdrawal' })).toEqual([withdrawn])
+      expect(await ask({ kind: 'opinion' })).toEqual([opinion])
+      expect(await ask({ degraded: true })).toEqual([first])
+      expect(await ask({ person: 'ben' })).toEqual([opinion])
+      expect(await ask({ subject: 'q' })).toEqual([withdrawn, second])
+      expect(await ask({ protocol: 'hate' })).toEqual([])
+      expect(await ask({ since: Date.parse(at(25)) })).toEqual([withdrawn, second])
+      expect((await ask({ tenants: undefined }))[0]).toContain('cay 50 a')
+      expect(await ask({ tenants: [] })).toEqual([])
+      expect(await ask({ viewer: 'cay', person: 'cay' })).toEqual(['cay 61 p rumor opinion on rumor~p~r2 rumor'])
+      // Page by page.
+      const page = await queue.decisions({ viewer: 'zoe', since: 0, tenants: ['default'] }, 2)
+      expect(await ask({ before: page.at(-1)?.place })).toEqual([opinion, first])
+      expect(await ask({ before: 'x' })).toHaveLength(4)
+    })
+
+    it('counts what waits by protocol, of these tenants', async () => {
+      const { queue, topics } = await start()
+      const doubtful = { label: null, decidedBy: 'none' } as const
+      await topics.judged({ subjectId: 'p', ...doubtful }, 'x')
+      await topics.judged({ subjectId: 'q', ...doubtful, seconds: 5 }, 'x')
+      await topics.judged({ subjectId: 'a', tenant: 'acme', ...doubtful, seconds: 9 }, 'x')
+      expect(await queue.totals(['default'])).toEqual([{ protocol: 'rumor', waiting: 2, oldest: Date.parse(at(0)) }])
+      expect(await queue.totals()).toMatchObject([{ waiting: 3 }])
+      expect(await queue.totals([])).toEqual([])
+    })
+
+    it('has each draw with its chance and what was found, page by page', async () => {
+      const { queue, topics } = await start({ auditShare: 1, blindShare: 1 })
+      await topics.judged({ label: 'rumor', decidedBy: 'consensus' }, 'x')
+      await topics.judged({ subjectId: 'q', label: 'rumor', decidedBy: 'consensus', seconds: 5 }, 'x')
+      await topics.judged({ subjectId: 'a', tenant: 'acme', label: 'rumor', decidedBy: 'consensus', seconds: 6 }, 'x')
+      const decision = { by: 'ann', against: null, of: '0@0' }
+      await topics.judged({ label: 'non-rumor', decidedBy: 'human', decision, revision: 2, seconds: 9 }, 'x')
+      const ask = async (more: DrawQuery = {}, most = 9) =>
+        (await queue.draws({ tenants: ['default'], ...more }, most)).map(
+          ({ purpose, verdict, chance, found }) => `${purpose} ${verdict} ${chance} ${found}`,
+        )
+      const all = ['second-opinion rumor~p~r2 1 waits', 'audit rumor~q~r1 1 waits', 'audit rumor~p~r1 1 differs']
+      expect(await ask()).toEqual(all)
+      expect(await ask({ purpose: 'audit' })).toEqual(all.slice(1))
+      expect(await ask({ protocol: 'hate' })).toEqual([])
+      expect(await ask({ tenants: undefined })).toHaveLength(4)
+      const [first] = await queue.draws({ tenants: ['default'] }, 1)
+      expect(await ask({ before: first?.place })).toEqual(all.slice(1))
+      expect(await ask({ before: 'x' })).toEqual(all)
+    })
+  })
+}
