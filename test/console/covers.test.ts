@@ -194,6 +194,30 @@ it.each(['hate', 'non-hate'])('no cover tells who gives a second opinion whether
   ]).toEqual([true, 2, 2, false])
 })
 
+it('a saved file holds the images that are kept, each covered, and says where the understudy answered', async () => {
+  const { console, enter } = await withImages()
+  const verdict = { protocol: 'safety', subjectId: 'm', tenant: 'acme', label: 'safe', decidedBy: 'arbiter' } as const
+  const cookie = enter('anna', 'moderator', ['acme'])
+  const fileOf = async (subjectId: string, model: string) => {
+    const { id } = await console.judged({
+      verdict: { ...verdict, subjectId, models: { arbiter: model } },
+      post: { media: IMAGE },
+    })
+    const at = encodeURIComponent(id)
+    const file = async () => (await console.page(`/verdict/file?id=${at}`, cookie)).text
+    const before = await file()
+    await console.ask(`/picture?id=${at}&n=0`, { headers: { cookie } })
+    return { before, after: await file() }
+  }
+  const { before, after } = await fileOf('m', 'understudy')
+  const picture =
+    /<details class="covered"[^>]*><summary>[^/]*Image<\/span><\/summary><img class="seen" src="data:image\/jpeg;base64,\/9j/
+  expect([picture.test(before), picture.test(after)]).toEqual([false, true])
+  expect(after).toContain('img-src data:; style-src &#39;sha256-')
+  expect(after).toContain('no language model answered')
+  expect((await fileOf('n', 'gpt')).after).not.toContain('no language model answered')
+})
+
 it('of a post with many images each is read for itself', async () => {
   const { console, enter } = await withImages()
   const media = Array.from({ length: 16 }, (_, n) => ({ kind: 'image' as const, url: `https://images.example/${n}` }))

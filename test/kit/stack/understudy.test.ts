@@ -10,6 +10,7 @@ import { embed } from '../../../src/kit/understudy/embeddings.ts'
 import type { FAULTS } from '../../../src/kit/understudy/faults.ts'
 import type { ChatRequest } from '../../../src/kit/understudy/question.ts'
 import { startUnderstudy, type Understudy, type UnderstudyOptions } from '../../../src/kit/understudy/server.ts'
+import { drawnPng } from '../../support/drawn.ts'
 
 const NONCE = '9f3a1c0b7d2e4a55'
 const CLAIM = 'The mill on Weir Lane is on fire.'
@@ -360,6 +361,18 @@ describe('safety', () => {
       ).description
     expect(asked('What is in it?')).toMatch(/has not looked at\.$/)
     expect(asked(`The author says:\n${fence('alt 1', 'lamps in windows')}`)).toMatch(/not looked at.*lamps in windows$/)
+    // So it says that it has not seen it, and safety withholds "safe".
+    const looked = (url: string) => {
+      const seen = z.object({ seen: z.enum(['yes', 'no']) })
+      const schema = object({ description: text, seen: { type: 'string', enum: ['yes', 'no'] } })
+      const content = [
+        { type: 'text', text: 'What is in it?' },
+        { type: 'image_url', image_url: { url } },
+      ]
+      return parsed(seen, asking('describe', schema, { role: 'user', content })).seen
+    }
+    const red = drawnPng(8, 8, () => [255, 0, 0, 255]).toString('base64')
+    expect([looked('data:image/png;base64,AAAA'), looked(`data:image/png;base64,${red}`)]).toEqual(['no', 'yes'])
   })
 
   test('briefs on the precedents that it is shown, by their numbers, and says where there are none', () => {
