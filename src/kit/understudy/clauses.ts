@@ -39,3 +39,38 @@ export function citations(
   const quote = cue !== undefined && text.toLowerCase().includes(cue.phrase) ? cue.phrase : ''
   return { clauses: [{ id, quote }] }
 }
+
+/** Shorter words are in too many texts. */
+const FEWEST_LETTERS = 3
+const QUOTED = /["“„]([^"“”„]+)["”“]/g
+
+/**
+ * The first clause that forbids and quotes words which stand in the text, and these as they stand there: of a policy's prose the
+ * understudy understands no more. Null where there is none.
+ */
+export function forbiddenWords(
+  schema: LooseSchema,
+  { outside, text }: { outside: readonly string[]; text: string },
+): { readonly id: string; readonly quote: string } | null {
+  const items = property(schema, 'clauses')?.items
+  const ids = isSchema(items) ? property(items, 'id')?.enum : undefined
+  if (!Array.isArray(ids)) return null
+  let within: string | undefined
+  for (const line of outside.flatMap((part) => part.split('\n'))) {
+    const heading = ids.find((one) => line === one || line.startsWith(`${String(one)} `))
+    if (heading !== undefined) within = String(heading)
+    else if (!line.startsWith('- ')) within = undefined
+    if (within === undefined || line.startsWith('- does not cover: ')) continue
+    for (const [, words = ''] of line.matchAll(QUOTED)) {
+      const quote = wholeWordsIn(text, words.replace(/[\s.,!?]+$/, ''))
+      if (quote !== null) return { id: within, quote }
+    }
+  }
+  return null
+}
+
+function wholeWordsIn(text: string, words: string): string | null {
+  if ([...words.matchAll(/\p{L}/gu)].length < FEWEST_LETTERS) return null
+  const escaped = words.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+  return new RegExp(`(?<!\\p{L})${escaped}(?!\\p{L})`, 'iu').exec(text)?.[0] ?? null
+}

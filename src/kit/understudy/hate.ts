@@ -1,4 +1,4 @@
-import { citations } from './clauses.ts'
+import { citations, forbiddenWords } from './clauses.ts'
 import { affirmedCues, type ConductReading, readConduct, weightOf, wordsOf } from './conduct.ts'
 import type { Conduct } from './conduct-words.ts'
 import type { Cue } from './cues.ts'
@@ -110,6 +110,8 @@ function annotation({ sections }: ReceivedQuestion, schema: LooseSchema, labels:
   const text = subjectOf(asked.fences)
   const reading = readConduct(text)
   if (reading.empty) return because('It has no word that could be counted.', { label: labels.unsure })
+  const quoted = byPolicy(schema, { outside: asked.outside, text }, labels)
+  if (quoted !== null) return quoted
   const drawn = hash(`${asked.outside.join('\n')}${name}`) % TEMPERS.length
   const temper = PLATFORMS.test(labels.hate) ? TEMPERS[drawn] : undefined
   const found = hostility(reading, /offen/i.test(labels.hate) ? ANY_OFFENCE : ONLY_HATE, temper?.literal)
@@ -120,6 +122,13 @@ function annotation({ sections }: ReceivedQuestion, schema: LooseSchema, labels:
     label: isHate ? labels.hate : labels.other,
     ...(isHate && citations(schema, { outside: asked.outside, text, cues: found.cues })),
   })
+}
+
+/** Hateful by the policy's own quotations, whatever else is thought of it; null where it quotes nothing that stands in the text. */
+function byPolicy(schema: LooseSchema, of: Parameters<typeof forbiddenWords>[1], labels: Labels) {
+  const clause = forbiddenWords(schema, of)
+  if (clause === null) return null
+  return because(`It has words that ${clause.id} quotes.`, { label: labels.hate, clauses: [clause] })
 }
 
 const LABEL = /^\d+ \((.*)\): $|Label: ([^\n]*)\n$/im
@@ -165,6 +174,8 @@ function argued(sentence: string, holds: 'yes' | 'no' = 'yes') {
 function judgement({ sections }: ReceivedQuestion, schema: LooseSchema, labels: Labels) {
   const { fences, outside } = sections()
   const text = subjectOf(fences)
+  const quoted = byPolicy(schema, { outside, text }, labels)
+  if (quoted !== null) return { ...quoted, probability: 0.99 }
   const reading = readConduct(text)
   const found = hostility(reading, BETWEEN)
   const history = ofKind(fences, /argument|debat|turn|history/)
