@@ -39,6 +39,8 @@ interface PolicyText {
   readonly general: readonly string[]
   readonly clauses: readonly Clause[]
   readonly leftOut: readonly { readonly line: number; readonly what: string }[]
+  /** Lines that look like the beginning of a clause, and are none. */
+  readonly notClauses: readonly { readonly line: number; readonly what: string }[]
 }
 
 /** An id: letters of any script, so that those that only look like ASCII are found and refused. */
@@ -99,7 +101,7 @@ function frontMatter(lines: readonly string[], fault: Fault): { given: z.infer<t
   }
   const document = parseDocument(lines.slice(1, end).join('\n'), { schema: 'failsafe' })
   for (const { message, linePos } of document.errors)
-    fault((linePos?.[0].line ?? 1) + 1, `the front matter is not YAML: ${message.split('\n', 1)[0]}`)
+    fault((linePos?.[0].line ?? 1) + 1, `the front matter is not YAML: ${inPlainWords(message)}`)
   if (document.errors.length > 0) return { given: {}, from: end + 1 }
   const read = front.safeParse(contentOf(document, fault))
   if (read.success) return { given: read.data, from: end + 1 }
@@ -109,6 +111,14 @@ function frontMatter(lines: readonly string[], fault: Fault): { given: z.infer<t
     fault(at < 0 ? 1 : at + 1, ['front matter', path.join('.'), message].filter((part) => part !== '').join(': '))
   }
   return { given: {}, from: end + 1 }
+}
+
+/** What a parser says, without its own count of lines. */
+function inPlainWords(message: string): string {
+  const [first = ''] = message.split('\n', 1)
+  return /^Nested mappings/.test(first)
+    ? 'a text with a colon in it needs quotation marks around it'
+    : first.replace(/ at line \d+, column \d+:?$/, '')
 }
 
 function contentOf(document: ReturnType<typeof parseDocument>, fault: Fault): unknown {
@@ -125,6 +135,7 @@ class PolicyReader {
   readonly #general: string[] = []
   readonly #clauses: DraftClause[] = []
   readonly #leftOut: { line: number; what: string }[] = []
+  readonly #notClauses: { line: number; what: string }[] = []
   #title: string | undefined
   #headings: Heading[] = []
   /** The clause that lines belong to, and the list of it. */
@@ -137,7 +148,13 @@ class PolicyReader {
 
   read(lines: readonly string[], from: number): Omit<PolicyText, 'front'> {
     for (const [at, line] of lines.entries()) if (at >= from) this.#take(line, at + 1)
-    return { title: this.#title, general: this.#general, clauses: this.#clauses, leftOut: this.#leftOut }
+    return {
+      title: this.#title,
+      general: this.#general,
+      clauses: this.#clauses,
+      leftOut: this.#leftOut,
+      notClauses: this.#notClauses,
+    }
   }
 
   #take(raw: string, line: number): void {
@@ -167,6 +184,9 @@ class PolicyReader {
       return
     }
     const dropped = ABOUT_ANSWERS.test(words)
+    // Among clauses a heading without an id was meant for one.
+    const isAmong = this.#clauses.length > 0 && this.#headings.some(({ allows }) => allows !== null)
+    if (head === null && !dropped && isAmong) this.#notClauses.push({ line, what: words.slice(0, 80) })
     this.#headings.push({ level, text: words, allows: allowsIn(words, head), dropped })
     if (head !== null) {
       this.#begin(head, line)
@@ -215,6 +235,8 @@ class PolicyReader {
       return
     }
     const clause = this.#clause
+    if (!isItem && this.#clauses.length > 0 && BEGINS_WITH_ID.test(words))
+      this.#notClauses.push({ line, what: words.slice(0, 80) })
     if (clause === null) {
       const heading = this.#headings.at(-1)?.text
       const isTitle = heading === this.#title
@@ -246,6 +268,8 @@ class PolicyReader {
   }
 }
 
+/** `H6 Insults`, by itself in a line. */
+const BEGINS_WITH_ID = /^\p{Lu}{1,4}\d{1,3}(?:\.\w{1,4})?[.:]?\s[^.]{1,60}$/u
 const ITEM = /^\s*(?:[-*+]|\d{1,3}[.)])\s+/
 
 /**

@@ -20,6 +20,8 @@ export interface Policy {
   readonly clauses: readonly Clause[]
   /** What was left out of the questions, since it tells a model how to answer: a line each. */
   readonly leftOut: readonly { readonly line: number; readonly what: string }[]
+  /** Lines that look like the beginning of a clause, and are none. */
+  readonly notClauses: readonly { readonly line: number; readonly what: string }[]
 }
 
 /** What a verdict says of its policy. */
@@ -59,7 +61,7 @@ export function readPolicy(file: string, source: string): Policy {
     throw new Error(`${file}: has more than ${MOST_POLICY_BYTES} bytes`)
   const faults: string[] = []
   const fault = (line: number, why: string) => faults.push(`${file}:${line}: ${why}`)
-  const { front, ...text } = policyText(source, fault)
+  const { front, title, ...text } = policyText(source, fault)
   checkIds(text.clauses, fault)
   if (!text.clauses.some(({ allows }) => !allows))
     fault(1, 'no clause forbids anything: a clause is a heading that begins with its id, such as "## H1 Threats"')
@@ -67,8 +69,8 @@ export function readPolicy(file: string, source: string): Policy {
     fault(1, `has ${text.clauses.length} clauses; a policy may have ${MOST_CLAUSES}`)
   if (faults.length > 0) throw new Error(faults.join('\n'))
   const hash = createHash('sha256').update(source).digest('hex').slice(0, 16)
-  const { name = text.title ?? file.replace(/^.*\/|\.md$/g, ''), version = hash.slice(0, 8), ...rest } = front
-  return { ...rest, name, version, hash, general: text.general, clauses: text.clauses, leftOut: text.leftOut }
+  const { name = title ?? file.replace(/^.*\/|\.md$/g, ''), version = hash.slice(0, 8), ...rest } = front
+  return { ...rest, name, version, hash, ...text }
 }
 
 /** Characters that a reader may take for one another. */

@@ -98,6 +98,19 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel variant ramp stricter 10% --config gavel.yaml --by ann': 'at: test/app/commands/variant-ramp.test.ts',
   'npx gavel variant live stricter --config gavel.yaml --by ann': 'at: test/e2e/ramp.test.ts',
   'npx gavel variant back stricter --config gavel.yaml --by ann': 'at: test/e2e/ramp.test.ts',
+  'npx gavel policy check next/hate.md': 'at: test/app/commands/policy-check.test.ts',
+  'npx gavel what-if --config gavel.yaml --policy next/hate.md --protocol hate --since 1d':
+    'at: test/e2e/what-if.test.ts',
+  'npx gavel what-if --config gavel.yaml --policy next/hate.md --protocol hate --since 1d --budget 2':
+    'at: test/e2e/what-if.test.ts',
+  'echo \'{"id": "try-1", "text": "The coach is a clown."}\' > try.jsonl': 'not: it writes the file of the next line',
+  'npx gavel produce try.jsonl --config gavel.yaml': 'at: test/e2e/ramp.test.ts',
+  'npx gavel show try-1 --config gavel.yaml': 'at: test/e2e/show.test.ts',
+  'npx gavel variant live next --config gavel.yaml --by anna': 'at: test/e2e/ramp.test.ts',
+  'npx gavel variant back next --config gavel.yaml --by anna': 'at: test/e2e/ramp.test.ts',
+  'npx gavel run --config gavel.yaml --roles intake,judge,publish,record --watch': 'at: test/e2e/watch.test.ts',
+  'npx gavel console --config gavel.yaml --as anna':
+    'not: the same as gavel console --as anna, over the settings of the page',
   'npx gavel what-if --policy policies/hate.md --protocol hate': 'at: test/e2e/what-if.test.ts',
   'gavel what-if --policy policies/ --protocol hate --since 30d': 'at: test/e2e/what-if.test.ts',
   'gavel what-if --policy policies/ --protocol hate --since 30d --budget 20': 'at: test/e2e/what-if.test.ts',

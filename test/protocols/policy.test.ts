@@ -231,6 +231,11 @@ describe('what is wrong with a policy is named with its line', () => {
     ['front matter without an end', '---\nname: a\n', 'p.md:1: the front matter has no end'],
     ['a key that front matter does not have', '---\nname: a\ntennant: b\n---\n## H1 A\n', 'p.md:1: front matter'],
     ['front matter that is no YAML', '---\nname: "a\n---\n## H1 A\n', 'the front matter is not YAML'],
+    [
+      'a colon in a text of front matter',
+      '---\nversion: 1\nname: Hate: ours\n---\n## H1 A\n',
+      'p.md:3: the front matter is not YAML: a text with a colon in it needs quotation marks',
+    ],
     ['a name of the wrong kind', '---\nversion: 1\nname: [a]\n---\n## H1 A\n', 'p.md:3: front matter: name'],
     ['an id that is too long', `## H1.${'c'.repeat(20)}.${'d'.repeat(20)} A\n`, 'is longer than 32 characters'],
   ])('%s', (_, text, fault) => {

@@ -4,6 +4,7 @@ import type { Settings } from '../../../config/schema.ts'
 import type { Command, Invocation } from '../../cli/command.ts'
 import { listOf } from '../../cli/options.ts'
 import type { Terminal } from '../../cli/terminal.ts'
+import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import { dependenciesAnswer } from '../../operations/dependencies.ts'
@@ -46,11 +47,14 @@ export const command: Command<Options, void> = {
 /** Watched files are looked at this often, in ms. */
 const LOOK_MS = 5_000
 
-/** The folders of a user's own with prompts, perspectives and the like. */
-function ownFolders({ protocols }: Settings): string[] {
-  return Object.values(protocols).flatMap((own) =>
-    Object.entries(own).flatMap(([name, value]) => (name.endsWith('Path') && typeof value === 'string' ? [value] : [])),
-  )
+/** The folders of a user's own with prompts, perspectives and the like, also those of variants. */
+export function ownFolders({ protocols }: Pick<Settings, 'protocols'>): string[] {
+  const foldersIn = (own: object): string[] =>
+    Object.entries(own).flatMap(([name, value]) => (name.endsWith('Path') && typeof value === 'string' ? [value] : []))
+  return Object.values(protocols).flatMap((own) => [
+    ...foldersIn(own),
+    ...Object.values(Object(entryOf(own, 'variants'))).flatMap((variant) => foldersIn(Object(variant))),
+  ])
 }
 
 /** The service in these roles, until it is asked to stop; a hangup has it read its settings again. Resolves when everything is closed. */

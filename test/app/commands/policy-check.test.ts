@@ -31,6 +31,20 @@ describe('gavel policy check', () => {
     expect(text).toContain('line 10 is left out, answers have a form of their own: Output: VALID')
   })
 
+  test('names headings and lines that were meant for a clause, and nothing else', async () => {
+    const text = POLICY.replace(
+      '# Allowed',
+      '## Insults\nCovers:\n- such as "clown"\n\nH7 Spam\n- adverts\n# Allowed',
+    ).replace('## H1', '# Words\nA text: any.\n# Forbidden\nB2B offers are another matter.\n## H1')
+    const said = (await check(fileOf(text))).out.join('\n').split('\n')
+    expect(said.filter((line) => line.includes('begins no clause'))).toEqual([
+      'line 12 begins no clause, a clause is a heading with an id, as "## H6 Insults": Insults',
+      'line 16 begins no clause, a clause is a heading with an id, as "## H6 Insults": H7 Spam',
+    ])
+    for (const name of ['hate', 'safety'])
+      expect((await check(join(PROJECT, `config/policies/${name}.md`))).out.join()).not.toContain('begins no clause')
+  })
+
   test('as JSON: a line a file, the price by the questions that hold it', async () => {
     const { out } = await check('--json', fileOf(POLICY), join(PROJECT, 'config/policies/safety.md'))
     const [mine, safety] = out.map((line) => JSON.parse(line))

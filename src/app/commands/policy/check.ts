@@ -32,6 +32,7 @@ type CheckedPolicy =
       readonly policy: Pick<Policy, 'name' | 'version' | 'hash' | 'tenant' | 'language'>
       readonly clauses: readonly { readonly id: string; readonly title: string; readonly allows: boolean }[]
       readonly leftOut: Policy['leftOut']
+      readonly notClauses: Policy['notClauses']
       readonly bytes: number
       readonly tokens: number
       readonly usdPerThousand: readonly PolicyPrice[]
@@ -60,7 +61,7 @@ function checked(file: string, settings: Settings, protocol: string | undefined)
   try {
     const source = policySource(file)
     const policy = readPolicy(file, source)
-    const { name, version, hash, tenant, language, leftOut } = policy
+    const { name, version, hash, tenant, language, leftOut, notClauses } = policy
     const tokens = estimateTokens(renderPolicy(policy))
     const judging = PROTOCOLS.filter(({ policyQuestions }) => policyQuestions !== undefined)
     const names = judging.map(({ name: one }) => one)
@@ -75,6 +76,7 @@ function checked(file: string, settings: Settings, protocol: string | undefined)
       policy: { name, version, hash, tenant, language },
       clauses: policy.clauses.map(({ id, title, allows }) => ({ id, title, allows })),
       leftOut,
+      notClauses,
       bytes: Buffer.byteLength(source),
       tokens,
       usdPerThousand: kinds.map((kind) => priceOf(kind, settings, tokens)),
@@ -99,7 +101,7 @@ function priceOf(kind: (typeof PROTOCOLS)[number], { models, protocols }: Settin
 }
 
 function inWords(result: Exclude<CheckedPolicy, { faults: unknown }>): string {
-  const { policy, clauses, leftOut, bytes, tokens, usdPerThousand } = result
+  const { policy, clauses, leftOut, notClauses, bytes, tokens, usdPerThousand } = result
   const of = policy.tenant === undefined ? '' : `, for the tenant ${policy.tenant}`
   const usd = (value: number | null) => (value === null ? 'no price set' : `$${value.toFixed(2)}`)
   return [
@@ -107,6 +109,10 @@ function inWords(result: Exclude<CheckedPolicy, { faults: unknown }>): string {
     table(
       ['clause', '', 'title'],
       clauses.map(({ id, title, allows }) => [id, allows ? 'allows' : 'forbids', printable(title, 80)]),
+    ),
+    ...notClauses.map(
+      ({ line, what }) =>
+        `line ${line} begins no clause, a clause is a heading with an id, as "## H6 Insults": ${printable(what, 80)}`,
     ),
     ...leftOut.map(
       ({ line, what }) => `line ${line} is left out, answers have a form of their own: ${printable(what, 80)}`,
