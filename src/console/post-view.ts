@@ -6,7 +6,7 @@ import type { ReviewQueue } from '../contracts/ports/review.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
 import { breakNotice, covered, coverOf, coversOf, harmOf, uncoveredAt } from './covers.ts'
 import type { ProtocolGuides } from './kinds.ts'
-import type { Page, PageAnswer } from './page.ts'
+import type { Page, PageAnswer, PageCall } from './page.ts'
 import { describedAs, isChanged, isUnseen, mediaOf, type PictureState, type SubjectPictures } from './pictures.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
@@ -120,6 +120,7 @@ const NO_PICTURE = {
   body: html`<p>${TEXTS.wrong.nothing.says}</p>`,
   status: 404,
 } as const
+const NO_NEWS = { news: null } as const
 /** What a picture that no model has seen counts as, where nothing else says that it may harm. */
 const UNSEEN = 'unseen'
 /** Uncovered again within this time, it is counted once, in ms; most that are remembered. */
@@ -135,10 +136,22 @@ const SOON_MS = 3_000
 export function picturePages(parts: PostViewParts): Page[] {
   const { record, kinds, pictures, people, clock } = parts
   const counted = new Map<string, number>()
-  const read = async (query: URLSearchParams, session: Session) => {
-    const file = await caseFile(query.get('id') ?? '', { record, kinds, session })
-    return file === null ? null : { file, nth: placeIn(query, 'n') }
-  }
+  /** A page about a post that its address names by a verdict, and one of its pictures; `none`: its answer where this person may see none. */
+  const about = (
+    path: string,
+    none: PageAnswer,
+    of: Pick<Page, 'isCostly' | 'isByItself'>,
+    answer: (asked: { readonly file: CaseFile; readonly nth: number }, call: PageCall) => Promise<PageAnswer>,
+  ): Page => ({
+    method: 'GET',
+    path,
+    right: 'see',
+    ...of,
+    async answer(call) {
+      const file = await caseFile(call.query.get('id') ?? '', { record, kinds, session: call.session })
+      return file === null ? none : answer({ file, nth: placeIn(call.query, 'n') }, call)
+    },
+  })
   /** Counts what may harm, once in a while: a picture, the words, or the comments. */
   const note = async (file: CaseFile, part: number | 'words' | 'comments', by: string): Promise<void> => {
     const harm = harmOf(file, kinds)
@@ -153,44 +166,22 @@ export function picturePages(parts: PostViewParts): Page[] {
     await people.noteUncovered(by, { tenant, label: harm?.label ?? UNSEEN, at })
   }
   return [
-    {
-      method: 'GET',
-      path: '/picture',
-      right: 'see',
-      isCostly: true,
-      async answer({ query, session }): Promise<PageAnswer> {
-        const asked = await read(query, session)
-        const fetched = asked === null ? null : pictures.picture(asked.file, asked.nth)
-        const picture = await (query.has('soon') ? Promise.race([fetched, sleep(SOON_MS, null)]) : fetched)
-        if (asked === null || picture === null || typeof picture === 'string') return NO_PICTURE
-        if (query.get('part') === 'cover') return { image: picture.cover, isCover: true }
-        await note(asked.file, asked.nth, session.by)
-        return { image: picture.picture }
-      },
-    },
-    {
-      method: 'GET',
-      path: '/uncovered',
-      right: 'see',
-      isCostly: true,
-      async answer({ query, session }): Promise<PageAnswer> {
-        const asked = await read(query, session)
-        if (asked === null) return { news: null }
-        await note(asked.file, query.get('part') === 'comments' ? 'comments' : 'words', session.by)
-        return { news: null, uncovered: [asked.file.row.verdict.id] }
-      },
-    },
-    {
-      method: 'GET',
-      path: '/picture/news',
-      right: 'see',
-      isByItself: true,
-      async answer({ query, session }): Promise<PageAnswer> {
-        const asked = await read(query, session)
-        const state = asked === null ? null : await pictures.state(asked.file, asked.nth)
-        return { news: state === null ? null : saying(state) }
-      },
-    },
+    about('/picture', NO_PICTURE, { isCostly: true }, async ({ file, nth }, { query, session }) => {
+      const fetched = pictures.picture(file, nth)
+      const picture = await (query.has('soon') ? Promise.race([fetched, sleep(SOON_MS, null)]) : fetched)
+      if (picture === null || typeof picture === 'string') return NO_PICTURE
+      if (query.get('part') === 'cover') return { image: picture.cover, isCover: true }
+      await note(file, nth, session.by)
+      return { image: picture.picture }
+    }),
+    about('/uncovered', NO_NEWS, { isCostly: true }, async ({ file }, { query, session }) => {
+      await note(file, query.get('part') === 'comments' ? 'comments' : 'words', session.by)
+      return { news: null, uncovered: [file.row.verdict.id] }
+    }),
+    about('/picture/news', NO_NEWS, { isByItself: true }, async ({ file, nth }) => {
+      const state = await pictures.state(file, nth)
+      return { news: state === null ? null : saying(state) }
+    }),
   ]
 }
 
