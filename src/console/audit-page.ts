@@ -1,5 +1,6 @@
 import type { AuditEntry } from '../contracts/facts/audit.ts'
-import type { AuditFindings, AuditLog } from '../contracts/ports/audit.ts'
+import { entryOf } from '../contracts/facts/entry-of.ts'
+import type { AuditFindings, AuditLog, AuditQuery } from '../contracts/ports/audit.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Report } from '../contracts/ports/report.ts'
 import { AUDIT_TEXTS as TEXTS } from './audit-texts.ts'
@@ -10,6 +11,15 @@ import { html, link, moment, NOTHING, type SafeMarkup, words } from './view.ts'
 const DAY_MS = 86_400_000
 /** Days that may be asked for; the first where none is. */
 const DAYS = ['1', '7', '30', '400'] as const
+/** What may be asked for by itself. */
+const KINDS = {
+  uncovered: { what: ['saw'], pages: ['/uncovered', '/picture'] },
+  did: { what: ['did'] },
+  saved: { what: ['saw'], pages: ['/verdict/file'] },
+  refused: { what: ['refused'] },
+  signed: { what: ['signed-in', 'signed-out'] },
+} as const satisfies Record<string, Pick<AuditQuery, 'what' | 'pages'>>
+
 /** Most entries of a page, and most verdicts of an entry. */
 const [MOST, MOST_VERDICTS] = [200, 5]
 
@@ -33,13 +43,15 @@ export function auditPage({
       const given = (name: string) => (query.get(name) ?? '').trim().slice(0, 2_000)
       const [by, subject] = [given('by'), given('subject')]
       const days = DAYS.find((one) => one === query.get('days')) ?? DAYS[0]
-      const form = formOf({ by, subject, days })
+      const [kind = ''] = Object.keys(KINDS).filter((one) => one === given('kind'))
+      const form = formOf({ by, subject, days, kind })
       if (!query.has('days')) return { title: TEXTS.title, body: form }
       const before = Date.parse(given('before'))
       const asked = {
         by: by === '' ? undefined : by,
         subject: subject === '' ? undefined : subject,
         tenants,
+        ...entryOf<Pick<AuditQuery, 'what' | 'pages'>>(KINDS, kind),
         before: Number.isNaN(before) ? undefined : before,
       }
       try {
@@ -48,7 +60,7 @@ export function auditPage({
         const older =
           found.next === null
             ? NOTHING
-            : html`<p><a rel="next" href="${link('/audit', { by, subject, days, before: new Date(found.next).toISOString() })}">${TEXTS.older}</a></p>`
+            : html`<p><a rel="next" href="${link('/audit', { by, subject, days, kind, before: new Date(found.next).toISOString() })}">${TEXTS.older}</a></p>`
         return { title: TEXTS.title, body: html`${form}${findings(found)}${older}` }
       } catch (error) {
         if (!signal.aborted) report('error', { where: 'console', error })
@@ -58,11 +70,12 @@ export function auditPage({
   }
 }
 
-function formOf({ by, subject, days }: { by: string; subject: string; days: string }): SafeMarkup {
+function formOf({ by, subject, days, kind }: { by: string; subject: string; days: string; kind: string }): SafeMarkup {
   return html`<h1>${TEXTS.title}</h1><p>${TEXTS.says}</p><form class="search" role="search" method="get" action="/audit">
 <label>${TEXTS.person} <input name="by" value="${by}" maxlength="256" dir="auto"></label>
 <label>${TEXTS.subject} <input name="subject" value="${subject}" maxlength="2000" dir="auto"></label>
 <label>${TEXTS.days} <select name="days">${DAYS.map((one) => html`<option value="${one}"${one === days ? html` selected` : NOTHING}>${one}</option>`)}</select></label>
+<label>${TEXTS.kind} <select name="kind"><option value="">${TEXTS.any}</option>${Object.entries(TEXTS.kinds).map(([one, says]) => html`<option value="${one}"${one === kind ? html` selected` : NOTHING}>${says}</option>`)}</select></label>
 <button>${TEXTS.find}</button></form>`
 }
 

@@ -5,6 +5,15 @@ export const AUDIT_TEXTS = {
   person: 'Person',
   subject: 'Post or verdict',
   days: 'Days',
+  kind: 'What',
+  any: 'any',
+  kinds: {
+    uncovered: 'uncovered',
+    did: 'sent a form',
+    saved: 'saved a file',
+    refused: 'was refused',
+    signed: 'signed in or out',
+  },
   find: 'Look',
   heads: ['When', 'Person', 'What', 'Page', 'Verdicts', 'From'],
   what: {

@@ -72,10 +72,11 @@ function newest(entries: readonly AuditEntry[], most: number): AuditEntry[] {
 /** What of an entry fits; null if nothing does. */
 function fittingPart(
   entry: AuditEntry,
-  { by, subject, tenants, since, before = Number.POSITIVE_INFINITY }: AuditQuery,
+  { by, what, pages, subject, tenants, since, before = Number.POSITIVE_INFINITY }: AuditQuery,
 ): AuditEntry | null {
   const at = Date.parse(entry.at)
   if ((by !== undefined && entry.by !== by) || at < since || at >= before) return null
+  if (what?.includes(entry.what) === false || pages?.includes(entry.page) === false) return null
   if (subject === undefined && tenants === undefined) return entry
   const verdicts = entry.verdicts.filter((id) => {
     const { tenant = 'default', subjectId = '', postId } = readVerdictId(id) ?? {}

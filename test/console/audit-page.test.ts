@@ -107,6 +107,29 @@ it('reads no more than the newest hundred thousand, and says so', async () => {
   ])
 })
 
+it('tells who uncovered what, and who did what, by themselves', async () => {
+  const { log } = logOf([
+    entry('anna', 1),
+    entry('ben', 2, { page: '/uncovered' }),
+    entry('cay', 3, { page: '/picture' }),
+    entry('dan', 4, { what: 'did', page: '/decide' }),
+    entry('eve', 5, { page: '/verdict/file' }),
+    entry('fay', 6, { what: 'signed-in', page: '/sign-in', verdicts: [] }),
+  ])
+  const console = await aConsole({ auditLog: log })
+  console.pass(T0 + 3_600_000)
+  const cookie = `gavel-console-8421=${console.sessions.open({ by: 'lea', grants: [{ role: 'lead' }] })}`
+  const names = async (kind: string) =>
+    [
+      ...(await console.page(`/audit?days=1&kind=${kind}`, cookie)).text.matchAll(/">([a-z]{3,4})<\/bdi><\/td><td>/g),
+    ].map(([, name]) => name)
+  expect(await names('uncovered')).toEqual(['cay', 'ben'])
+  expect(await names('did')).toEqual(['dan'])
+  expect(await names('saved')).toEqual(['eve'])
+  expect(await names('signed')).toEqual(['fay'])
+  for (const any of ['', 'constructor']) expect(await names(any)).toHaveLength(6)
+})
+
 it('leads through all entries, page by page, each once, also those of one moment', async () => {
   const { log } = logOf(Array.from({ length: 950 }, (_, n) => entry(`p${n}`, Math.floor(n / 3))))
   const console = await aConsole({ auditLog: log })

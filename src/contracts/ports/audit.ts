@@ -13,6 +13,9 @@ export interface AuditQuery {
   /** Entries from before this time, ms since 1970; all where it is left out. */
   readonly before?: number | undefined
   readonly by?: string | undefined
+  /** Entries of these kinds and pages alone. */
+  readonly what?: readonly AuditEntry['what'][] | undefined
+  readonly pages?: readonly string[] | undefined
   /** What it is about: a verdict's id, or that of a post or reply. */
   readonly subject?: string | undefined
   /** Only verdicts on subjects of these tenants, and no entry without one. */
