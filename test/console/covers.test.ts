@@ -76,7 +76,7 @@ it('a list waits for no image of a slow host, which is fetched all the same', as
   }
   expect(await statusOf()).toBe(404)
   slow.resolve(PNG)
-  await vi.waitFor(async () => expect(await statusOf()).toBe(200))
+  await vi.waitFor(async () => expect(await statusOf()).toBe(200), { timeout: 20_000 })
 })
 
 it('words that may harm are counted when somebody uncovers them, once a minute, and of no other tenant', async () => {
