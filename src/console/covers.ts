@@ -37,7 +37,12 @@ export function harmIn(
 /** The same for a case: any of the subject's current verdicts may say so. */
 export function harmOf({ row, subjectRecord }: CaseFile, kinds: ProtocolGuides): Harm | null {
   const current = subjectRecord.verdicts.filter(({ standing }) => standing)
-  return [row, ...current].map(({ verdict }) => harmIn(verdict, kinds)).find((harm) => harm !== null) ?? null
+  return worstOf([row, ...current].flatMap(({ verdict }) => harmIn(verdict, kinds) ?? []))
+}
+
+/** Of several reasons a label, which says more than that nothing was decided; null of none. */
+export function worstOf(harms: readonly Harm[]): Harm | null {
+  return harms.find(({ label }) => label !== UNDECIDED) ?? harms[0] ?? null
 }
 
 /**

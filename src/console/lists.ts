@@ -1,7 +1,7 @@
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { CoverChoice, ReviewPictures } from '../contracts/ports/pictures.ts'
 import type { RecordedRow, RecordFilter, RecordReader } from '../contracts/ports/record.ts'
-import { covered, harmIn, uncoveredAt } from './covers.ts'
+import { covered, type Harm, harmIn, uncoveredAt, worstOf } from './covers.ts'
 import { howDecided, type ProtocolGuides, sayingOf, toneOf } from './kinds.ts'
 import { languageTag } from './languages.ts'
 import { noteSeen } from './read-audit.ts'
@@ -217,7 +217,7 @@ export class DisturbingSubjects {
   readonly #kinds: ProtocolGuides
   readonly #record: Pick<RecordReader, 'find'>
   /** By subject, and by protocol, why. */
-  readonly #why = new Map<string, Map<string, string>>()
+  readonly #why = new Map<string, Map<string, Harm>>()
 
   /** `record`: what is read of it is no entry of the audit, unless a list shows it. */
   constructor(kinds: ProtocolGuides, record: Pick<RecordReader, 'find'>) {
@@ -239,8 +239,8 @@ export class DisturbingSubjects {
     for (const { verdict, subject, standing } of rows) {
       if (!standing) continue
       const name = nameOf(subject)
-      const known = this.#why.get(name) ?? new Map<string, string>()
-      const why = this.#whyOf(verdict)
+      const known = this.#why.get(name) ?? new Map<string, Harm>()
+      const why = harmIn(verdict, this.#kinds)
       if (why === null) known.delete(verdict.protocol)
       else known.set(verdict.protocol, why)
       this.#why.delete(name)
@@ -251,12 +251,8 @@ export class DisturbingSubjects {
 
   /** Why a row's words are hidden; null if they are not. */
   because({ verdict, subject }: RecordedRow): string | null {
-    const known = this.#why.get(nameOf(subject))
-    return this.#whyOf(verdict) ?? [...(known?.values() ?? [])][0] ?? null
-  }
-
-  #whyOf(verdict: RecordedRow['verdict']): string | null {
-    return harmIn(verdict, this.#kinds)?.why ?? null
+    const known = this.#why.get(nameOf(subject))?.values() ?? []
+    return worstOf([harmIn(verdict, this.#kinds) ?? [], ...known].flat())?.why ?? null
   }
 }
 

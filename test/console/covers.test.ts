@@ -116,6 +116,16 @@ it('words that may harm are counted when somebody uncovers them, once a minute, 
   expect(file).not.toContain('data-counts')
 })
 
+it('a cover names the label that is known to harm before one that is open', async () => {
+  const { console, ids, enter } = await withImages()
+  await console.judged({ verdict: { protocol: 'safety', subjectId: 'p', tenant: 'acme', label: 'unsafe' } })
+  const cookie = enter('anna', 'moderator', ['acme'])
+  for (const path of ['/live', '/search', `/verdict?id=${encodeURIComponent(ids.acme)}`]) {
+    const { text } = await console.page(path, cookie)
+    expect([path, text.includes('judged unsafe'), text.includes('not decided, or')]).toEqual([path, true, false])
+  }
+})
+
 it('where a post is covered, so is what was said of it: reasons, argument and judgement', async () => {
   const { console, enter } = await withImages()
   const of = (subjectId: string, label: string) =>
