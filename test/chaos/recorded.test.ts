@@ -55,7 +55,7 @@ const outcome = (subjectId: string, change: object = {}) => ({
   ...change,
 })
 
-/** A post that people decided on, one whose comment was deleted, one that was deleted itself. */
+/** A post that people decided on, two of which a comment was deleted, one that was deleted itself. */
 function topics(): RecordedEvidence {
   const human = judged('p', 2, 21, {
     label: 'non-rumor',
@@ -74,6 +74,8 @@ function topics(): RecordedEvidence {
     comments: onTopic([
       [said('q', 'c1'), 2],
       [{ id: 'c1', postId: 'q', createdAt: at(1), deleted: true }, 35],
+      [said('k', 'c3'), 2],
+      [{ id: 'c3', postId: 'k', createdAt: at(1), deleted: true }, 3],
     ]),
     counterspeech: [],
     verdicts: onTopic([
@@ -82,12 +84,22 @@ function topics(): RecordedEvidence {
       [judged('q', 1, 11), 11],
       [withdrawn, 30],
       [judged('d', 1, 12), 12],
+      [judged('k', 1, 13), 13],
       [retraction, 40],
     ]),
     transcripts: onTopic([
       [aTranscript('rumor~p~r1', 'a post', { c2: ownWords('c2') }), 10],
       [{ ...aTranscript('rumor~q~r1', 'another', { c1: ownWords('c1') }), subject: withPost('q') }, 11],
       [aTranscript('rumor~d~r1', 'gone'), 12],
+      // It was shown nothing of the comment, and handed on what may quote it.
+      [
+        {
+          ...aTranscript('rumor~k~r1', 'kept', {}),
+          subject: { ...withPost('k'), comments: [] },
+          replay: { carry: { shown: ['c3'] } },
+        },
+        13,
+      ],
     ]),
     proposals: onTopic([[{ ...ruled, id: 'rumor~p~p1', proposal: 1, beneath: human.id, differs: true }, 25]]),
     decisions: onTopic([

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { z } from 'zod'
 import { decisionMessage, decisionOutcome, proposal, review } from '../../src/contracts/facts/decision-messages.ts'
 import { snapshot } from '../../src/contracts/facts/thread.ts'
 import { type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
@@ -142,7 +143,7 @@ export function recordBreaches(evidence: RecordedEvidence, held: Held): string[]
     const json = held.transcripts.get(id)
     const about = verdicts.get(id) ?? proposals.get(id)
     const isGone = about === undefined || (deletedAt.has(subjectIn(about)) && about.decidedBy !== 'deleted')
-    if (isGone || own.comments.some(({ id: one }) => gone.has(`${own.post} ${one}`))) {
+    if (isGone || own.comments.some((one) => gone.has(`${own.post} ${one}`))) {
       if (json !== undefined) kept.push(`the transcript of ${id}`)
     } else if (json === undefined) {
       // That of a retraction says nothing, and may have come before it.
@@ -223,12 +224,17 @@ function goneComments({ comments }: RecordedEvidence): ReadonlyMap<string, strin
   )
 }
 
+/** What a case was handed on may quote comments that it was not shown itself. */
+const handedOn = z.object({ carry: z.object({ shown: z.array(z.string()) }) })
+
 function heardIn(value: string) {
-  const { verdictId, subject } = JSON.parse(value) as { verdictId: string; subject: unknown }
+  const { verdictId, subject, replay } = JSON.parse(value) as { verdictId: string; subject: unknown; replay?: unknown }
+  const carried = handedOn.safeParse(replay)
   const read = snapshot.safeParse(subject)
   const { tenant } = scopeOf(verdictId)
   const post = read.success ? keyOf('post', tenant, read.data.post.id) : ''
-  return [verdictId, { value, post, comments: read.success ? read.data.comments : [] }] as const
+  const comments = read.success ? read.data.comments.map(({ id }) => id) : []
+  return [verdictId, { value, post, comments: [...comments, ...(carried.data?.carry.shown ?? [])] }] as const
 }
 
 type Heard = ReadonlyMap<string, ReturnType<typeof heardIn>[1]>
@@ -241,7 +247,7 @@ function strippedBy(of: {
 }): (one: Pick<Verdict, 'id' | 'restored'>) => boolean {
   const rests = (id: string): boolean => {
     const own = of.heard.get(id)
-    if (own?.comments.some((one) => of.gone.has(`${own.post} ${one.id}`)) === true) return true
+    if (own?.comments.some((one) => of.gone.has(`${own.post} ${one}`)) === true) return true
     const from = of.verdicts.get(id)?.restored?.from
     return typeof from === 'string' && rests(from)
   }
