@@ -121,12 +121,20 @@ function flipMarkup(
   const why = disturbing.because(row) ?? harmIn({ ...after, protocol }, kinds)?.why ?? null
   const inside = html`${row.words === null ? NOTHING : html`<p class="row-words">${words(row.words, { lang: lang ?? '' })}</p>`}<div class="before-after">${[before, after].map(reasons)}</div>`
   const said = row.erased ? html`<p class="faint">${TEXTS.erased}</p>` : inside
-  return html`<li class="row"><div class="row-head"><a class="of" href="${link('/verdict', { id })}">${words(row.verdict.subjectId, { most: 120 })}</a> <span>${label(before, protocol, kinds)} → ${label(after, protocol, kinds)}</span> <span class="faint">${words(about.join(' · '), { most: 200 })}</span></div>
+  return html`<li class="row"><div class="row-head"><a class="of" href="${link('/verdict', { id })}">${words(row.verdict.subjectId, { most: 120 })}</a> <span>${label(before, protocol, kinds)} → ${label(after, protocol, kinds)}</span> ${when(clausesOf(after, before), (ids) => html`<span>${words(ids, { most: 120 })}</span> `)}<span class="faint">${words(about.join(' · '), { most: 200 })}</span></div>
 ${why === null || row.erased ? said : covered(why, said, { uncovered: uncoveredAt(id) })}</li>`
 }
 
 function label({ label: said }: WhatIfSide, protocol: string, kinds: ProtocolGuides): SafeMarkup {
   return html`<strong class="label ${toneOf({ protocol, label: said }, kinds)}">${words(named(said), { most: 64 })}</strong>`
+}
+
+/** The clauses that one side alone cites; null where both cite the same. */
+function clausesOf(one: WhatIfSide, other: WhatIfSide): string | null {
+  const idsOf = ({ clauses = [] }: WhatIfSide) => clauses.map(({ id }) => id)
+  const [ones, others] = [idsOf(one), idsOf(other)]
+  const alone = [...ones, ...others].filter((id) => !ones.includes(id) || !others.includes(id))
+  return [...new Set(alone)].join(', ') || null
 }
 
 function reasons({ rationale, clauses = [] }: WhatIfSide, at: number): TemplatePart {

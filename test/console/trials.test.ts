@@ -156,6 +156,7 @@ it('a report shows the posts that the record still has, covered, to leads of all
   expect(rows).toContain('non-hate → hate25.0 %10.0 % to 50.0 %28')
   expect(all('.notice')).toEqual(['One post of this page is not shown: deleted.'])
   expect(all('.row .of')).toEqual(['p0', 'p1'])
+  expect(all('.row-head')[0]).toBe('p0 non-hate → hate H6 default · en')
   // What it would be called hides what it says and why, before anybody asks.
   expect(all('.row > details .row-words')).toEqual(['you idiot <script>', 'another'])
   expect(all('.row > details li')).toEqual(['H6: idiot', 'H6: idiot'])
