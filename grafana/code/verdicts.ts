@@ -161,6 +161,64 @@ export const verdicts = () =>
         ],
       },
       {
+        asks: 'What do variants judge?',
+        panels: [
+          lines(
+            {
+              title: 'Cases of variants',
+              says: 'Cases a second that variants have judged: published ones of a ramp, and those in the shadow, which publish nothing.',
+              off: 'no variant',
+              unit: 'suffix:/s',
+              w: 6,
+            },
+            {
+              '{{protocol}} {{variant}} {{way}}':
+                'sum by (protocol, variant, way) (rate(gavel_variant_judged_total{protocol=~"$protocol"}[$__rate_interval]))',
+            },
+          ),
+          lines(
+            {
+              title: 'Dollars of variants',
+              says: 'What they cost an hour. In the shadow it is beside the bill of what is live, and bounded by --budget.',
+              off: 'no variant',
+              unit: 'currencyUSD',
+              w: 6,
+            },
+            {
+              '{{protocol}} {{variant}} {{way}}':
+                '3600 * sum by (protocol, variant, way) (rate(gavel_variant_usd_total{protocol=~"$protocol"}[$__rate_interval]))',
+            },
+          ),
+          lines(
+            {
+              title: 'Known to the shadow',
+              says: 'Share of the questions of a variant in the shadow that the live case had an answer to. 0: all that it changes stands in every question.',
+              off: 'no variant in the shadow',
+              unit: 'percentunit',
+              w: 6,
+            },
+            {
+              '{{protocol}} {{variant}}':
+                'sum by (protocol, variant) (rate(gavel_variant_questions_total{protocol=~"$protocol", answered="known"}[$__rate_interval])) / sum by (protocol, variant) (rate(gavel_variant_questions_total{protocol=~"$protocol"}[$__rate_interval]))',
+            },
+            { max: 1 },
+          ),
+          lines(
+            {
+              title: 'The shadow waits',
+              says: 'How many cases of a variant in the shadow wait for slots that nothing live needs, or for a new day of its budget. Always: give it a smaller share, or the service more slots.',
+              off: 'no variant in the shadow',
+              unit: 'short',
+              w: 6,
+            },
+            {
+              '{{protocol}} {{variant}}':
+                'sum by (protocol, variant) (rate(gavel_variant_waited_seconds_total{protocol=~"$protocol"}[$__rate_interval]))',
+            },
+          ),
+        ],
+      },
+      {
         asks: 'How do they come about?',
         panels: [
           lines(

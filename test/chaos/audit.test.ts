@@ -79,6 +79,7 @@ const call = (name: string, seq: number, at: number) => ({
   endedAt: at + 40,
   status: 'answered' as const,
   fault: null,
+  question: null,
   promptTokens: 1,
   completionTokens: 1,
 })

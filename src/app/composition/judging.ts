@@ -12,6 +12,7 @@ import { reconciler } from '../../judging/engine/reconcile.ts'
 import type { ReplayNotes } from '../../judging/engine/replay-notes.ts'
 import { stagesOf } from '../../judging/engine/script.ts'
 import { attendCases } from '../../judging/engine/unattended.ts'
+import type { AskedModelCheck } from '../../judging/recorded/replay-recorded.ts'
 import { chainOf } from '../../models/fallback.ts'
 import type { Lookups } from '../../models/lookups.ts'
 import { dialectLookup } from '../../models/openai/models-of-endpoints.ts'
@@ -48,6 +49,17 @@ export function replayNotes(settings: Settings, samplingRank: SamplingRank): Rep
       const { thinkingTokens: tokens, effort } = dialectOf(model)
       return tokens === 0 && effort === null ? model : `${model} (thinking ${effort ?? ''} ${tokens})`
     },
+  }
+}
+
+/** An answer counts as that of any model of the role's chain: each may be asked in place of the others. */
+export function askedModelCheck(settings: Settings, protocol: string, samplingRank: SamplingRank): AskedModelCheck {
+  const { withThinking } = replayNotes(settings, samplingRank)
+  const chains = new Map<string, ReadonlySet<string>>()
+  return (role, asked) => {
+    const known = chains.get(role) ?? new Set(chainOf(settings.models.roles, protocol, role).map(withThinking))
+    chains.set(role, known)
+    return known.has(asked)
   }
 }
 

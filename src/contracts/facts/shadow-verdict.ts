@@ -28,7 +28,15 @@ export const shadowVerdict = z.object({
   policy: schemaTwo.policy,
   clauses: z.array(z.string()).describe('The ids of the clauses that it cites.').optional(),
   faults: z.array(z.string()).describe('The classes of its degradations; none if it is whole.'),
-  usage: usage.describe('What it cost. The variant has a budget of its own.'),
+  usage: usage.describe('What it would cost alone, answers of the live case as they were paid for.'),
+  asked: z
+    .object({
+      anew: z.int().describe('Questions that it asked.'),
+      known: z.int().describe('Questions that the live case had an answer to.'),
+      costUsd: z.number().describe('What the new ones cost, of the variant’s own budget.'),
+    })
+    .describe('What it asked. Absent of older ones, which asked everything.')
+    .optional(),
   models: z.record(z.string(), z.string()),
   versions,
   at: z.string().describe('When it was decided, ISO 8601.'),

@@ -3,6 +3,7 @@ import type { DialectTrait } from '../facts/dialect.ts'
 import type { CallOutcome, OutageReason } from '../facts/errors.ts'
 import type { FilterRefusal } from '../facts/filtered.ts'
 import type { DeadLetterReason, Outcome } from '../facts/messages.ts'
+import type { ShadowVerdict } from '../facts/shadow-verdict.ts'
 import type { Verdict } from '../facts/verdict.ts'
 import type { BudgetScope, BudgetUnit, RefusalReason } from './budgets.ts'
 import type { LimitKind } from './call-limits.ts'
@@ -279,6 +280,9 @@ export interface Events {
   'decision:waits': { partition: number; seconds: number }
   /** A decision was handled. */
   'decision:handled': { protocol: string; outcome: DecisionResult['outcome'] | 'opinion'; overrules: boolean }
+  /** A variant in the shadow has judged a case, or has waited for the service. */
+  'shadow:judged': { protocol: string; variant: string; asked: NonNullable<ShadowVerdict['asked']> }
+  'shadow:waited': { protocol: string; variant: string; seconds: number }
   /** A verdict was acknowledged by Kafka. */
   'verdict:published': { verdict: Verdict; latencySeconds: number; overheadSeconds: number }
   /**

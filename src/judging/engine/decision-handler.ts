@@ -68,12 +68,12 @@ async function decidable(
     state.revisions.has(protocol.name) ||
     routes.of(decision.ref, state.post, state.revisions).includes(protocol)
   if (!isJudged) return refused('unjudgeable', `${protocol.name} does not judge this subject`)
-  const cited = citedIn(message, protocol, state?.post ?? null)
+  const cited = citedIn(message, protocol.variantFor?.(decision.ref) ?? protocol, state?.post ?? null)
   if (cited !== undefined && 'refused' in cited) return refused('invalid', `clauses: ${cited.refused}`)
   return { protocol, decision: { ...decision, cited }, lang: state?.post?.lang }
 }
 
-/** What a decision cites, checked against the policy for its tenant's posts; nothing where it cites nothing. */
+/** What a decision cites, checked against the policy that its subject is judged by now; nothing where it cites nothing. */
 function citedIn({ clauses, label = '', tenant }: DecisionMessage, protocol: Protocol, post: Post | null) {
   if (clauses === undefined) return undefined
   const policy = protocol.policyFor?.(tenant) ?? null

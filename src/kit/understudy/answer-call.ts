@@ -26,11 +26,16 @@ export function answeringCalls(log: ReturnType<typeof openCallLog>, behaviour: (
     const asked = await readCall(request, read)
     if (asked instanceof BadRequest) {
       const refused = asked instanceof RefusedRequest ? { refused: asked.parameter } : {}
-      const seq = log.arrived({ call: name, stage: null, promptTokens: 0, ...refused })
+      const seq = log.arrived({ call: name, stage: null, question: null, promptTokens: 0, ...refused })
       log.ended(seq, { status: 'failed', fault: null, completionTokens: 0 })
       throw asked
     }
-    const seq = log.arrived({ call: name, stage: asked.stage, promptTokens: asked.promptTokens })
+    const seq = log.arrived({
+      call: name,
+      stage: asked.stage,
+      question: asked.question,
+      promptTokens: asked.promptTokens,
+    })
     const current = behaviour()
     const fault = faultOf(current, seq, asked)
     const { latencyMs, faults } = current

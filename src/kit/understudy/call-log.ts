@@ -9,6 +9,8 @@ export type CallRecord = {
   readonly call: string | null
   /** The stage that the question names; `embeddings` for those; null when the request could not be read. */
   readonly stage: string | null
+  /** A digest of its messages: the same question has the same one. Null where there are none. */
+  readonly question: string | null
   /** Arrival, epoch milliseconds. */
   readonly at: number
   /** When the response was handed over, or the client had gone; null while the call is open. */
@@ -23,7 +25,7 @@ export type CallRecord = {
 }
 
 /** What is known of a call on arrival. */
-type Arrival = Pick<CallRecord, 'call' | 'stage' | 'promptTokens' | 'refused'>
+type Arrival = Pick<CallRecord, 'call' | 'stage' | 'question' | 'promptTokens' | 'refused'>
 /** What its end adds. */
 type Ending = Pick<CallRecord, 'fault' | 'completionTokens'> & {
   readonly status: 'answered' | 'failed' | 'aborted'

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { UNDERSTUDY } from '../../contracts/facts/by-hand.ts'
 import { answered, contentOf } from './answer.ts'
 import { completionIn, type DialectServer, questionIn } from './dialects/completion.ts'
@@ -12,6 +13,8 @@ export type UnderstudyCall = {
   /** As the caller names it. */
   readonly model: string
   readonly stage: string | null
+  /** A digest of its messages; null where there are none. */
+  readonly question: string | null
   readonly promptTokens: number
   /** Whether the answer has text that a fault can spoil. */
   readonly content: boolean
@@ -34,6 +37,7 @@ export function chatCall(body: string, speaking: DialectServer | null): Understu
   return {
     model: request.model ?? '',
     stage: question.stage,
+    question: digestOf(request),
     promptTokens: question.promptTokens,
     content: true,
     answer(fault, seq) {
@@ -52,6 +56,10 @@ export function chatCall(body: string, speaking: DialectServer | null): Understu
   }
 }
 
+function digestOf({ messages }: ChatRequest): string {
+  return hash('sha256', JSON.stringify(messages), 'base64url').slice(0, 22)
+}
+
 function chatCallIn(speaking: DialectServer, request: ChatRequest): UnderstudyCall {
   const { dialect } = speaking
   checkRequest(dialect, request)
@@ -59,6 +67,7 @@ function chatCallIn(speaking: DialectServer, request: ChatRequest): UnderstudyCa
   return {
     model: request.model ?? '',
     stage: question.stage,
+    question: digestOf(request),
     promptTokens: question.promptTokens,
     content: true,
     answer(fault, seq) {
@@ -76,6 +85,7 @@ export function embeddingCall(body: string): UnderstudyCall {
   return {
     model: request.model ?? '',
     stage: 'embeddings',
+    question: null,
     promptTokens,
     content: false,
     answer: () => ({

@@ -2,9 +2,9 @@ import { type Ask, keptAnswer } from '../../contracts/facts/ask.ts'
 import { estimateTokens } from '../../contracts/facts/token-estimate.ts'
 import { noUsage, type Turn } from '../../contracts/facts/verdict.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
+import { type AskedModelCheck, type NewQuestion, replayCase } from '../../judging/recorded/replay-recorded.ts'
 import { type Price, usdFor } from '../../models/cost.ts'
 import { withFormat } from '../../models/format.ts'
-import { type AskedModelCheck, type NewQuestion, replayCase } from './replay-case.ts'
 import type { ReplayableCase } from './replayable.ts'
 
 /** What is known of questions of one stage that were paid for. */

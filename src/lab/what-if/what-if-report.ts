@@ -1,7 +1,7 @@
 import type { WhatIfFlip, WhatIfReport, WhatIfShare, WhatIfSide } from '../../contracts/facts/what-if-report.ts'
+import type { CaseReplay } from '../../judging/recorded/replay-recorded.ts'
 import { weightedShare } from '../../record/drawn-rates.ts'
 import type { RecordedCase } from '../../record/recorded-cases.ts'
-import type { CaseReplay } from './replay-case.ts'
 
 /** A case that was replayed, and the chance with which it was drawn. */
 export interface ReplayedCase {

@@ -1,17 +1,22 @@
 import type { Settings } from '../../../config/schema.ts'
-import { replayNotes } from '../../app/composition/judging.ts'
+import { type AskedCase, StoppedAsking } from '../../app/composition/ask-anew.ts'
+import { askedModelCheck, replayNotes } from '../../app/composition/judging.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { RANK_LIMIT, type SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import type { LeftOutReason } from '../../contracts/facts/what-if-report.ts'
 import type { RecordReader } from '../../contracts/ports/record.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
+import {
+  type CaseReplay,
+  type NewAnswer,
+  type NewQuestion,
+  replayCase,
+} from '../../judging/recorded/replay-recorded.ts'
 import { chainOf } from '../../models/fallback.ts'
 import { type RecordedCase, type RecordedCaseFilter, recordedCases } from '../../record/recorded-cases.ts'
-import { StoppedAsking } from './ask-anew.ts'
 import { type CaseDraw, drawCases, type PricedCase, withChance } from './case-sample.ts'
 import { PriceForecast } from './foretold-price.ts'
-import { type AskedModelCheck, type CaseReplay, type NewAnswer, type NewQuestion, replayCase } from './replay-case.ts'
 import { type ReplayableCase, replayable } from './replayable.ts'
 import type { ReplayedCase } from './what-if-report.ts'
 
@@ -43,14 +48,14 @@ const CONTESTED_WEIGHT = 3
 
 /** Reads the cases, and foretells what each costs. Asks nobody. */
 export async function planWhatIf(parts: WhatIfParts, filter: RecordedCaseFilter): Promise<WhatIfPlan> {
-  const { settings, protocol, reader, signal, progress } = parts
+  const { settings, protocol, samplingRank, reader, signal, progress } = parts
   const { models } = settings
   const priceOf = (model: string) => entryOf(models.prices, model)
   const forecast = new PriceForecast(
     (role) => priceOf(chainOf(models.roles, protocol.name, role)[0] ?? ''),
     (asked) => priceOf(asked.replace(/ \(thinking .*$/, '')),
   )
-  const isOurs = modelCheck(parts)
+  const isOurs = askedModelCheck(settings, protocol.name, samplingRank)
   const cases: PlannedCase[] = []
   const leftOut: WhatIfPlan['leftOut'] = {}
   let found = 0
@@ -110,17 +115,17 @@ export async function runWhatIf(
   plan: WhatIfPlan,
   drawn: readonly CaseDraw<PlannedCase>[],
   limits: WhatIfLimits,
-  anew: (of: ReplayableCase, question: NewQuestion) => Promise<NewAnswer>,
+  anew: (of: AskedCase, question: NewQuestion) => Promise<NewAnswer>,
 ): Promise<WhatIfOutcome> {
-  const { settings, protocol, reader, signal, progress } = parts
-  const isOurs = modelCheck(parts)
+  const { settings, protocol, samplingRank, reader, signal, progress } = parts
+  const isOurs = askedModelCheck(settings, protocol.name, samplingRank)
   const leftOut = { ...plan.leftOut }
   const done = new Map<string, { readonly of: RecordedCase; readonly replay: CaseReplay }>()
   const failures = new Set<string>()
   const waiting = drawn.values()
   let [bill, unreached, settled, firstUnreached] = [0, 0, 0, Number.POSITIVE_INFINITY]
   async function answerTo(recorded: ReplayableCase, question: NewQuestion): Promise<NewAnswer> {
-    const answer = await anew(recorded, question).catch((error: unknown) => {
+    const answer = await anew({ id: recorded.id, subject: recorded.of.subject }, question).catch((error: unknown) => {
       if (error instanceof StoppedAsking || error instanceof OperatorError || error instanceof CaseErased) throw error
       throw new NoAnswer(error instanceof Error ? error.message : String(error), { cause: error })
     })
@@ -194,15 +199,4 @@ function leaveOut(leftOut: WhatIfPlan['leftOut'], why: LeftOutReason): void {
 
 function wantedOf({ settings, protocol, samplingRank }: WhatIfParts) {
   return { key: replayNotes(settings, samplingRank).key, threads: protocol.subject === 'thread' }
-}
-
-/** An answer counts as that of any model of the role's chain: each may be asked in place of the others. */
-function modelCheck({ settings, protocol, samplingRank }: WhatIfParts): AskedModelCheck {
-  const { withThinking } = replayNotes(settings, samplingRank)
-  const chains = new Map<string, ReadonlySet<string>>()
-  return (role, asked) => {
-    const known = chains.get(role) ?? new Set(chainOf(settings.models.roles, protocol.name, role).map(withThinking))
-    chains.set(role, known)
-    return known.has(asked)
-  }
 }

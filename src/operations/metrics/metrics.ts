@@ -10,6 +10,7 @@ import { recordMetrics } from './record.ts'
 import { stageMetrics } from './stages.ts'
 import { stateMetrics } from './state.ts'
 import { traceMetrics } from './traces.ts'
+import { variantMetrics } from './variants.ts'
 import { decisionMetrics, verdictMetrics } from './verdicts.ts'
 import { webhookMetrics } from './webhooks.ts'
 
@@ -23,6 +24,7 @@ const GROUPS = [
   libraryMetrics,
   verdictMetrics,
   decisionMetrics,
+  variantMetrics,
   webhookMetrics,
   recordMetrics,
   traceMetrics,
@@ -74,14 +76,25 @@ export function prometheusMetrics({
   }
   return {
     listen,
-    /** In OpenMetrics' form if the `Accept` header names it, otherwise in Prometheus' own. */
-    async page(accept = ''): Promise<MetricsPage> {
-      const text = await registry.metrics()
-      return accept.includes('application/openmetrics-text')
-        ? { type: Registry.OPENMETRICS_CONTENT_TYPE, text: openMetricsOf(text) }
-        : { type: registry.contentType, text }
-    },
+    page: (accept?: string) => pageOf(registry, accept),
   }
+}
+
+/** The series of a process that judges by a variant in the shadow of this deployment. */
+export function shadowMetrics(gavel: string) {
+  const registry = new Registry()
+  registry.setDefaultLabels({ gavel })
+  const handlers = variantMetrics(registry)
+  const listen: Listener = (name, event) => handlers[name]?.(event)
+  return { listen, page: (accept?: string) => pageOf(registry, accept) }
+}
+
+/** In OpenMetrics' form if the `Accept` header names it, otherwise in Prometheus' own. */
+async function pageOf(registry: Registry, accept = ''): Promise<MetricsPage> {
+  const text = await registry.metrics()
+  return accept.includes('application/openmetrics-text')
+    ? { type: Registry.OPENMETRICS_CONTENT_TYPE, text: openMetricsOf(text) }
+    : { type: registry.contentType, text }
 }
 
 const HEAD = /^# (?:HELP|TYPE) (\S+)/

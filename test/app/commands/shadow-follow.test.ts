@@ -10,10 +10,10 @@ const T0 = Date.parse('2026-05-01T10:00:00Z')
 const judgedOf = (id: string): JudgedSnapshot => ({
   of: `hate~${id}~r1`,
   ref: { tenant: 'default', postId: id, kind: 'post' },
-  protocol: 'hate',
   revision: 1,
+  final: true,
   live: { label: 'hate', decidedBy: 'consensus', costUsd: 0, faults: [] },
-  snapshot: { post: { id, text: 'x', createdAt: 0 }, comments: [], leftOut: 0 },
+  transcript: {} as JudgedSnapshot['transcript'], // Who follows does not read it.
 })
 // Of a shadow verdict only these fields count here.
 const shadow = (of: string, costUsd = 1) =>
@@ -36,6 +36,8 @@ function following(over: Partial<Parameters<typeof shadowing>[0]> = {}) {
     signal: stopped.signal,
     clock: () => now,
     failed: (why) => failures.push(why),
+    judged() {},
+    waited() {},
     before: [],
     lookMs: 1,
     ...over,
@@ -94,6 +96,20 @@ describe('a variant in the shadow', () => {
     pass(60_001)
     await taking
     expect([sent, counts()]).toEqual([['hate~a~r1'], { sent: 1, passedOver: 2 }])
+  })
+
+  it('pays for what it asked alone, and tells how long it waited', async () => {
+    let [looks, waited] = [0, 0]
+    const { take, sent } = following({
+      bounds: { atOnce: 1, budget: 2, behindMs: 60_000 },
+      judge: async ({ of }) => ({ ...shadow(of), asked: { anew: 0, known: 3, costUsd: 0 } }),
+      isNeeded: async () => ++looks < 3,
+      waited: (seconds) => {
+        waited += seconds
+      },
+    })
+    await take(['a', 'b', 'c', 'd'])
+    expect([sent.length, waited]).toEqual([4, 0.002])
   })
 
   it('passes over a subject that was deleted, and a case that can’t be judged, which it says', async () => {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { withValueAt } from '../../../config/settings-file.ts'
+import { withFirstAt, withValueAt } from '../../../config/settings-file.ts'
 import { percentIn } from '../../../src/app/commands/variant/set-ramp.ts'
 import { commandIn } from '../../support/command-in.ts'
 import { ownFolder } from '../../support/own-folder.ts'
@@ -17,6 +17,21 @@ protocols:
 it('one value is changed, and all else of the file stays, comments too', () => {
   const path = ['protocols', 'hate', 'variants', 'short', 'ramp']
   expect(withValueAt(FILE, path, 1)).toBe(FILE.replace('ramp: 0.1', 'ramp: 1'))
+})
+
+it('no other byte is changed, nor are spaces that YAML would set otherwise', () => {
+  const odd = 'protocols:   # ours\n    hate: {variants: {short: {ramp:   0.1,rounds: 1}}}\n\n\n'
+  const there = withValueAt(odd, ['protocols', 'hate', 'variants', 'short', 'ramp'], 0.25)
+  expect(there).toBe(odd.replace('0.1', '0.25'))
+  expect(withValueAt(there, ['protocols', 'hate', 'variants', 'short', 'ramp'], 0.1)).toBe(odd)
+})
+
+it('an entry comes first in its map, in place of one of its name, or makes the map', () => {
+  const path = ['protocols', 'hate', 'variants']
+  expect(withFirstAt('# Ours.\n', path, 'new', { ramp: 1 })).toContain('variants:\n      new:\n        ramp: 1')
+  const two = withFirstAt(FILE, path, 'new', { ramp: 1 })
+  expect([two.indexOf('new:') < two.indexOf('short:'), two.includes('# short debates')]).toEqual([true, true])
+  expect(withFirstAt(two, path, 'new', { ramp: 0.5 }).match(/new:/g)).toHaveLength(1)
 })
 
 it.each(['10%', '0.5 %', '100%'])('a part of subjects is a percentage: %s', (text) => {

@@ -86,6 +86,22 @@ it('counts tries of webhooks by how they ended, and says nothing of what waits w
   expect(await Promise.all(gauges.map(valuesOf))).toEqual([[' 3'], [' 2'], [' 7']])
 })
 
+it('counts what variants judge and cost by way, and names no more than twenty', async () => {
+  const { listen, valuesOf } = metrics()
+  expect(await valuesOf('gavel_variant_judged_total')).toEqual([])
+  for (let nth = 0; nth < 25; nth++)
+    listen('shadow:judged', { protocol: 'hate', variant: `v${nth}`, asked: { anew: 1, known: 2, costUsd: 0.5 } })
+  const counted = await valuesOf('gavel_variant_usd_total')
+  expect(counted).toHaveLength(21)
+  expect(counted).toContain('{protocol="hate",variant="v3",way="shadow"} 0.5')
+  expect(counted).toContain('{protocol="hate",variant="other",way="shadow"} 2.5')
+  expect(await valuesOf('gavel_variant_questions_total')).toContain(
+    '{protocol="hate",variant="other",answered="known"} 10',
+  )
+  listen('shadow:waited', { protocol: 'hate', variant: 'v3', seconds: 2 })
+  expect(await valuesOf('gavel_variant_waited_seconds_total')).toEqual(['{protocol="hate",variant="v3"} 2'])
+})
+
 it('counts an event in its own series alone', async () => {
   const { listen, text } = metrics()
   const before = new Set((await text()).split('\n'))

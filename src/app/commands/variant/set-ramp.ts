@@ -1,20 +1,13 @@
-import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { Option } from 'commander'
-import { loadSettings } from '../../../../config/load.ts'
 import type { Settings } from '../../../../config/schema.ts'
 import { withValueAt } from '../../../../config/settings-file.ts'
-import { topicsOf } from '../../../../config/topics.ts'
-import { auditProducer } from '../../../../producers/audit.ts'
-import { kafkaWriter } from '../../../../producers/kafka-writer.ts'
 import type { Command, Invocation } from '../../../cli/command.ts'
 import { protocolName } from '../../../cli/options.ts'
 import { printable } from '../../../cli/terminal.ts'
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
-import { makeTopics } from '../../../operations/make-topics.ts'
 import { variantsSettings } from '../../../protocols/registry.ts'
-import { protocolsOf } from '../../composition/protocols.ts'
-import { readingClient } from '../reading-client.ts'
+import { changeSettings } from './settings-change.ts'
 
 /** Who sets a ramp, and whose variant's. */
 export interface RampOptions {
@@ -91,7 +84,6 @@ async function setRamp(invocation: Invocation<RampOptions>, ramp: number): Promi
     args: [name = ''],
     options: { by, protocol: wanted },
     settingsFile: file,
-    environment,
   } = invocation
   if (file === undefined) throw new OperatorError('Which settings? Name their file: --config FILE.')
   const settings = invocation.settings()
@@ -104,43 +96,16 @@ async function setRamp(invocation: Invocation<RampOptions>, ramp: number): Promi
   if (another !== undefined)
     throw new OperatorError(`${found.map(({ protocol }) => protocol).join(' and ')} have it: name one with --protocol.`)
   const { protocol, ramp: was } = variant
-  const before = readFileSync(file, 'utf8')
-  const fresh = `${file}.new`
-  try {
-    const text = withValueAt(before, ['protocols', protocol, 'variants', name, 'ramp'], ramp)
-    writeFileSync(fresh, text, { mode: statSync(file).mode })
-    const next = loadSettings(environment, fresh)
-    protocolsOf(next, '')
-    if (!rampsIn(next).some((one) => one.protocol === protocol && one.variant === name && one.ramp === ramp))
-      throw new OperatorError(`${file} sets it in another way: change it by hand.`)
-    await note(settings, by, `/variant/${protocol}/${name}/${ramp}`, invocation)
-    if (readFileSync(file, 'utf8') !== before)
-      throw new OperatorError(`${file} was changed meanwhile, and stays as it is: look at it, and try again.`)
-    renameSync(fresh, file)
-  } finally {
-    rmSync(fresh, { force: true })
-  }
-  return { protocol, variant: name, was, ramp, file }
-}
-
-/** What is not in the audit is not done. */
-async function note(settings: Settings, by: string, page: string, { terminal }: Pick<Invocation, 'terminal'>) {
-  const kafka = await readingClient(settings, terminal)
-  await makeTopics(kafka, settings)
-  const writer = await kafkaWriter(kafka, settings.kafka.compression)
-  try {
-    const at = new Date().toISOString()
-    await auditProducer({ writer, topic: topicsOf(settings).audit }).note({
-      schema: 1,
-      at,
+  await changeSettings(
+    file,
+    {
+      text: (before) => withValueAt(before, ['protocols', protocol, 'variants', name, 'ramp'], ramp),
+      isDone: (next) =>
+        rampsIn(next).some((one) => one.protocol === protocol && one.variant === name && one.ramp === ramp),
       by,
-      session: '',
-      what: 'did',
-      page,
-      verdicts: [],
-      more: 0,
-    })
-  } finally {
-    await writer.close()
-  }
+      page: `/variant/${protocol}/${name}/${ramp}`,
+    },
+    invocation,
+  )
+  return { protocol, variant: name, was, ramp, file }
 }

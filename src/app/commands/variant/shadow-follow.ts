@@ -29,6 +29,9 @@ interface ShadowContext {
   readonly signal: AbortSignal
   readonly clock: Clock
   readonly failed: (why: string) => void
+  readonly judged: (verdict: ShadowVerdict) => void
+  /** How long a case waited for the service, or for the budget. */
+  readonly waited: (seconds: number) => void
   /** What it has said before, as far as it may come again. */
   readonly before: readonly ShadowVerdict[]
   /** How often is looked whether it may go on, in ms. */
@@ -52,9 +55,10 @@ export function shadowing(context: ShadowContext): { readonly handle: HandleBatc
   const slots = weightedSlots(bounds.atOnce)
   let [sent, passedOver] = [0, 0]
 
-  function pay({ at, usage }: ShadowVerdict): void {
+  function pay({ at, usage, asked }: ShadowVerdict): void {
+    const { costUsd } = asked ?? usage
     const day = at.slice(0, 10)
-    spent.set(day, (spent.get(day) ?? 0) + usage.costUsd)
+    spent.set(day, (spent.get(day) ?? 0) + costUsd)
   }
   const isSpent = () => (spent.get(new Date(clock()).toISOString().slice(0, 10)) ?? 0) >= bounds.budget
   const isOld = ({ timestamp }: IncomingMessage) => clock() - timestamp > bounds.behindMs
@@ -62,8 +66,10 @@ export function shadowing(context: ShadowContext): { readonly handle: HandleBatc
   async function one(message: IncomingMessage, signal: AbortSignal): Promise<void> {
     const judged = context.read(message.value)
     if (judged === null || said.has(`${judged.of}~v~${variant}`)) return
-    while (!isOld(message) && (isSpent() || (await context.isNeeded())))
+    while (!isOld(message) && (isSpent() || (await context.isNeeded()))) {
       await sleep(context.lookMs, undefined, { signal })
+      context.waited(context.lookMs / 1_000)
+    }
     const verdict = isOld(message) || (await context.isDeleted(judged.ref)) ? null : await tried(judged, signal)
     if (verdict === null) {
       passedOver++
@@ -73,6 +79,7 @@ export function shadowing(context: ShadowContext): { readonly handle: HandleBatc
     said.set(verdict.id, clock())
     pay(verdict)
     sent++
+    context.judged(verdict)
   }
 
   /** Null where it can't be judged, after some tries. */

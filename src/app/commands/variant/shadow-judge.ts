@@ -1,26 +1,34 @@
 import type { Settings } from '../../../../config/schema.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
+import { keptHash } from '../../../contracts/facts/kept-image.ts'
+import type { SamplingRank } from '../../../contracts/facts/sampling-rank.ts'
 import type { ShadowVerdict } from '../../../contracts/facts/shadow-verdict.ts'
-import { type Post, type Snapshot, snapshot, type ThreadRef } from '../../../contracts/facts/thread.ts'
-import { transcript, type Verdict } from '../../../contracts/facts/verdict.ts'
+import { type Post, snapshot, type ThreadRef } from '../../../contracts/facts/thread.ts'
+import { type Transcript, transcript } from '../../../contracts/facts/verdict.ts'
 import { streamedKindIn } from '../../../contracts/facts/verdict-id.ts'
-import type { FileMessage } from '../../../data-files/file-message.ts'
+import type { Library } from '../../../contracts/ports/library.ts'
+import type { Model } from '../../../contracts/ports/model.ts'
+import type { Report } from '../../../contracts/ports/report.ts'
+import { faultsOf } from '../../../judging/engine/faults.ts'
 import type { Protocol } from '../../../judging/engine/script.ts'
+import { versionsOf } from '../../../judging/engine/versions.ts'
+import { recordedAnswers } from '../../../judging/recorded/recorded-answers.ts'
+import { type CaseReplay, replayCase } from '../../../judging/recorded/replay-recorded.ts'
+import { endpointOf } from '../../../models/openai/models-of-endpoints.ts'
+import { askingAnew, StoppedAsking } from '../../composition/ask-anew.ts'
 import type { GatewayStores } from '../../composition/gateway.ts'
-import { judgeFileSubjects } from '../judging/file-judging.ts'
+import { askedModelCheck, replayNotes } from '../../composition/judging.ts'
+import { watchedEndpoint } from '../judging/watched-endpoint.ts'
 
 /** What a live case has judged, as its transcript has it. */
 export interface JudgedSnapshot {
   readonly of: string
   readonly ref: ThreadRef
-  readonly protocol: string
   readonly revision: number
+  readonly final: boolean
   readonly live: ShadowVerdict['live']
-  readonly snapshot: Snapshot
+  readonly transcript: Transcript
 }
-
-/** Fields of a post that a message has; what a store has set aside of an image it alone can give. */
-const FIELDS = ['id', 'text', 'author', 'lang', 'media', 'reach', 'hateSpeech'] as const
 
 /**
  * What a machine has judged by this protocol, in a transcript; null where that is another's, a person's, or holds no subject that could
@@ -36,10 +44,16 @@ export function judgedIn(
   const seen = snapshot.safeParse(subject)
   if (verdict?.protocol !== protocol || !seen.success) return null
   const kind = streamedKindIn(verdictId, new Set(judges === 'reply' ? [protocol] : []))
-  if (kind === null || JSON.stringify(seen.data).includes('"kept:')) return null
-  const { tenant, label, decidedBy, usage, faults, revision, subjectId: postId } = verdict
+  // What a store has set aside of an image it alone can give.
+  if (kind === null || hasSetAside(seen.data.post)) return null
+  const { tenant, label, decidedBy, usage, faults, revision, final, subjectId: postId } = verdict
   const live = { label, decidedBy, faults, costUsd: usage.costUsd }
-  return { of: verdictId, ref: { tenant, postId, kind }, protocol, revision, live, snapshot: seen.data }
+  return { of: verdictId, ref: { tenant, postId, kind }, revision, final, live, transcript: read.data }
+}
+
+function hasSetAside({ media = [], clips = [] }: Post): boolean {
+  const shown = [...media, ...clips.flatMap(({ frames = [] }) => frames)]
+  return shown.some(({ url }) => url !== undefined && keptHash(url) !== null)
 }
 
 function parsed(value: Buffer | null): unknown {
@@ -50,37 +64,50 @@ function parsed(value: Buffer | null): unknown {
   }
 }
 
-/** Judges the same snapshot under a variant's settings, in memory alone. */
+/** With what a variant judges. */
+export interface ShadowParts {
+  readonly variant: string
+  readonly settings: Settings
+  readonly protocol: Protocol
+  readonly samplingRank: SamplingRank
+  readonly secret: string
+  readonly stores: Partial<GatewayStores>
+  readonly model: Model
+  readonly library: () => Pick<Library, 'find' | 'embedder'>
+  readonly isDeleted: (ref: ThreadRef) => Promise<boolean>
+  readonly report: Report
+  readonly now: () => number
+}
+
+/** Judges the same snapshot under a variant's settings: a question that the live case has the answer to has that answer. */
 export async function shadowOf(
-  variant: string,
-  judged: JudgedSnapshot,
-  parts: { settings: Settings; secret: string; stores: Partial<GatewayStores>; signal: AbortSignal; now: () => number },
+  { of, ref, revision, final, live, transcript: judged }: JudgedSnapshot,
+  parts: ShadowParts,
+  signal: AbortSignal,
 ): Promise<ShadowVerdict> {
-  const { of, ref, protocol, revision, live } = judged
-  const { settings, secret, stores, signal, now } = parts
-  let verdict: Verdict | undefined
-  let why = ''
-  const note = (text: string) => {
-    why = text
-  }
-  const file = { file: 'transcripts', format: 'gavel' as const, messages: () => messagesOf(judged) }
-  await judgeFileSubjects(
-    settings,
-    { protocol, ...file, finalAge: Number.POSITIVE_INFINITY, secret, stores },
-    {
-      signal,
-      judged(made) {
-        verdict = made
-      },
-      refused: note,
-      corrected() {},
-      unrouted: () => note(`${protocol} does not judge it`),
-      failed: note,
+  const { variant, settings, protocol, samplingRank, isDeleted, now } = parts
+  const { key } = replayNotes(settings, samplingRank)
+  const recorded = recordedAnswers(judged, { key, tenant: ref.tenant, final })
+  const endpoint = watchedEndpoint(parts.model, (name) => endpointOf(settings, name), now)
+  const anew = askingAnew(settings, protocol.name, {
+    ...parts,
+    model: endpoint.model,
+    signal,
+    dead: endpoint.dead,
+    // Its budget is of days, and looked at between cases.
+    usd: Number.POSITIVE_INFINITY,
+    async mayAsk() {
+      if (await isDeleted(ref)) throw new OperatorError(`${ref.postId} was deleted`)
     },
-  )
-  signal.throwIfAborted()
-  if (verdict === undefined) throw new OperatorError(`no verdict of ${variant} on ${of}: ${why}`)
-  const { label, decidedBy, policy, clauses, faults, usage, models, versions } = verdict
+  })
+  const isOurs = askedModelCheck(settings, protocol.name, samplingRank)
+  const replay = await replayCase(protocol, recorded, isOurs, (question) =>
+    anew({ id: of, subject: ref }, question),
+  ).catch((error: unknown) => {
+    signal.throwIfAborted()
+    throw error instanceof StoppedAsking ? (endpoint.dead() ?? error) : error
+  })
+  const { label, decidedBy, policy, clauses } = replay.ruling
   return {
     schema: 1,
     id: `${of}~v~${variant}`,
@@ -89,34 +116,31 @@ export async function shadowOf(
     subjectId: ref.postId,
     subjectKind: ref.kind,
     tenant: ref.tenant,
-    protocol,
+    protocol: protocol.name,
     revision,
     label,
     live,
     decidedBy,
     ...(policy === undefined ? {} : { policy }),
     ...(clauses === undefined ? {} : { clauses: clauses.map(({ id }) => id) }),
-    faults,
-    usage,
-    models,
-    versions,
+    faults: faultsOf({ record: { comments: NO_COMMENTS }, ...replay, lostCalls: [] }),
+    usage: replay.usage,
+    asked: {
+      anew: replay.newQuestions,
+      known: replay.asked.length - replay.newQuestions,
+      costUsd: replay.newUsage.costUsd,
+    },
+    models: modelsOf(replay),
+    versions: versionsOf(protocol),
     at: new Date(now()).toISOString(),
   }
 }
 
-/** The snapshot as messages: a reply, or a post with its comments. */
-async function* messagesOf({ ref, snapshot: { post, comments } }: JudgedSnapshot): AsyncGenerator<FileMessage> {
-  const { tenant, postId: key, kind } = ref
-  const timesOf = ({ createdAt, authorSince }: Pick<Post, 'createdAt' | 'authorSince'>) => ({
-    createdAt: new Date(createdAt).toISOString(),
-    ...(authorSince === undefined ? {} : { authorSince: new Date(authorSince).toISOString() }),
-  })
-  const given = Object.fromEntries(FIELDS.flatMap((name) => (post[name] === undefined ? [] : [[name, post[name]]])))
-  const type = kind === 'reply' ? 'counterspeech' : 'post'
-  yield { type, key, line: 1, createdAt: post.createdAt, value: { ...given, tenant, ...timesOf(post) } }
-  for (const comment of comments) {
-    const { id, text, author, parentId, createdAt } = comment
-    const value = { id, text, author, parentId, tenant, postId: key, ...timesOf(comment) }
-    yield { type: 'comment', key, line: 1, createdAt, value }
-  }
+/** What became of a thread's comments before it was judged is the live case's matter. */
+const NO_COMMENTS = { accepted: 0, cap: 0, late: 0, author: 0 }
+
+/** By role, the last model that answered; the script's own entries go before. */
+function modelsOf({ journal, ruling }: CaseReplay): Record<string, string> {
+  const answered = [...journal.values()].filter(({ model, failed }) => model !== '' && failed === undefined)
+  return { ...Object.fromEntries(answered.map(({ role, model }) => [role, model])), ...ruling.models }
 }

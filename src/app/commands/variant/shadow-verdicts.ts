@@ -5,7 +5,9 @@ import { decisionMessage } from '../../../contracts/facts/decision-messages.ts'
 import { jsonOf } from '../../../contracts/facts/json-of.ts'
 import { type ShadowVerdict, shadowVerdict } from '../../../contracts/facts/shadow-verdict.ts'
 import type { Range, TopicHistory } from '../../../contracts/ports/topic.ts'
+import { labelsForPeople } from '../../../judging/engine/script.ts'
 import { topicHistory } from '../../../stream/bounded-reader.ts'
+import { protocolsOf } from '../../composition/protocols.ts'
 import { readingClient } from '../reading-client.ts'
 
 /** What a variant has said since a time (ms since 1970), each once, the last of it. */
@@ -44,6 +46,7 @@ export async function shadowsBesidePeople(
   const history = topicHistory(await readingClient(settings, terminal), { signal, say: terminal.say })
   const shadows = await shadowVerdictsOf(history, settings, of)
   const wanted = new Set(shadows.map(subjectOf))
+  const judging = new Map(protocolsOf(settings, '').protocols.map((one) => [one.name, one]))
   const labels = new Map<string, string>()
   const topic = topicsOf(settings).decisions
   await history.read(topic, await history.rangesOf(topic, null), (messages) => {
@@ -51,8 +54,14 @@ export async function shadowsBesidePeople(
       const read = decisionMessage.safeParse(jsonOf(message))
       if (!read.success || read.data.opinion === true) continue
       const { label, kind, subjectKind = kind } = read.data
-      const about = subjectOf({ ...read.data, subjectKind: subjectKind ?? 'post' })
-      if (!wanted.has(about)) continue
+      const of = judging.get(read.data.protocol)
+      const about = subjectOf({
+        ...read.data,
+        subjectKind: subjectKind ?? (of?.subject === 'reply' ? 'reply' : 'post'),
+      })
+      // One on a label that nobody may decide was refused.
+      const isRefused = label !== undefined && of !== undefined && !labelsForPeople(of).includes(label)
+      if (!wanted.has(about) || isRefused) continue
       if (label === undefined) labels.delete(about)
       else labels.set(about, label)
     }

@@ -5,24 +5,31 @@ import { groupsOf, topicsOf } from '../../../../config/topics.ts'
 import { groupReader } from '../../../../consumers/group-reader.ts'
 import { kafkaWriter } from '../../../../producers/kafka-writer.ts'
 import type { Command, Invocation } from '../../../cli/command.ts'
-import { durationMs, notNegative, positiveWhole, protocolName } from '../../../cli/options.ts'
+import { durationMs, notNegative, port, positiveWhole, protocolName } from '../../../cli/options.ts'
 import { counted, printable } from '../../../cli/terminal.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { variantName } from '../../../contracts/facts/shadow-verdict.ts'
+import type { ThreadRef } from '../../../contracts/facts/thread.ts'
 import { isOfVariant } from '../../../contracts/facts/variant-draw.ts'
 import type { Report } from '../../../contracts/ports/report.ts'
-import { stagesOf } from '../../../judging/engine/script.ts'
+import { type Protocol, stagesOf } from '../../../judging/engine/script.ts'
+import { modelsOfEndpoints } from '../../../models/openai/models-of-endpoints.ts'
 import { type ClosableRegistrar, closable } from '../../../operations/closable.ts'
 import { makeTopics } from '../../../operations/make-topics.ts'
+import { shadowMetrics } from '../../../operations/metrics/metrics.ts'
+import { serveHttp } from '../../../platform/http.ts'
+import { libraryOf } from '../../../shelves/lancedb/library.ts'
 import { bullQueues } from '../../../store/queue/workers.ts'
 import { knownSecretOf } from '../../../store/redis/shared-key.ts'
 import { topicHistory } from '../../../stream/bounded-reader.ts'
+import { withoutVariants } from '../../composition/make-protocols.ts'
 import { protocolsOf } from '../../composition/protocols.ts'
 import { commandRedis, redisGatewayStores } from '../../composition/redis.ts'
 import { readingClient } from '../reading-client.ts'
 import { withModel } from '../with-model.ts'
+import { inPercent, percentIn } from './set-ramp.ts'
 import { type ShadowCounts, shadowing } from './shadow-follow.ts'
-import { judgedIn, shadowOf } from './shadow-judge.ts'
+import { type JudgedSnapshot, judgedIn, type ShadowParts, shadowOf } from './shadow-judge.ts'
 import { shadowVerdictsOf } from './shadow-verdicts.ts'
 
 interface ShadowOptions {
@@ -32,6 +39,7 @@ interface ShadowOptions {
   readonly budget: number
   readonly atOnce: number
   readonly behind: number
+  readonly httpPort?: number
 }
 
 const HOUR_MS = 3_600_000
@@ -44,13 +52,14 @@ export const command: Command<ShadowOptions, ShadowCounts> = {
       .makeOptionMandatory(),
     new Option('--settings <file>', "the variant's settings, laid over the shipped ones").makeOptionMandatory(),
     new Option('--share <percent>', 'the part of subjects that it judges, as 10%')
-      .argParser(percent)
+      .argParser(sharePercent)
       .default(0.1, '10%'),
     new Option('--budget <usd>', 'US dollars a day (UTC); then it waits').argParser(notNegative).makeOptionMandatory(),
     new Option('--at-once <cases>', 'most cases at once').argParser(positiveWhole).default(1),
     new Option('--behind <duration>', 'pass over what was judged longer ago')
       .argParser(durationMs)
       .default(HOUR_MS, '1h'),
+    new Option('--http-port <port>', 'serve its metrics there, on the host of http.host').argParser(port),
   ],
   json: true,
   help: 'It runs until it is stopped. One process runs a variant. It begins nothing while a question or a due thread of the service waits. See docs/policies.md.\n\nExample:\n  $ gavel variant shadow stricter --protocol hate --settings stricter.yaml --share 10% --budget 5',
@@ -72,10 +81,9 @@ export const command: Command<ShadowOptions, ShadowCounts> = {
   },
 }
 
-function percent(text: string): number {
-  const read = /^(\d+(?:\.\d+)?)\s*%$/.exec(text.trim())
-  const share = Number(read?.[1]) / 100
-  if (!(share > 0 && share <= 1)) throw new InvalidArgumentError('must be a percentage above 0, as 10%')
+function sharePercent(text: string): number {
+  const share = percentIn(text)
+  if (share === null || share === 0) throw new InvalidArgumentError('must be a percentage above 0, as 10%')
   return share
 }
 
@@ -88,35 +96,39 @@ async function shadowRun(
   { live, settings }: { readonly live: Settings; readonly settings: Settings },
   { options, terminal, signal }: Invocation<ShadowOptions>,
 ) {
-  const { protocol: name, share, budget, atOnce, behind: behindMs } = options
+  const { protocol: name, share, budget, atOnce, behind: behindMs, httpPort } = options
   const say = (why: string) => terminal.say(printable(why, 400))
+  const metrics = shadowMetrics(live.name)
   const report: Report = (event, of) => {
+    metrics.listen(event, of)
     if (event === 'error' && 'error' in of && !signal.aborted) say(`${of.where}: ${String(of.error)}`)
   }
   const redis = keep(await commandRedis(live))
   const clock = redis.time.now
   const secret = await knownSecretOf(redis.client, redis.keys, live.fences.key)
   const running = protocolsOf(live, secret)
-  const judging = protocolsOf(settings, secret).protocols.find((one) => one.name === name)
+  const own = { ...settings, protocols: withoutVariants(settings.protocols) }
+  const judging = protocolsOf(own, secret).protocols.find((one) => one.name === name)
   if (judging === undefined) throw new OperatorError(`${options.settings} switches ${name} off.`)
-  const { shares: classes, stages, queues: held, cases, kafka: at } = live
-  const queues = bullQueues({
-    connection: redis.client,
-    stages: stagesOf(running.protocols),
-    settings: { prefix: redis.keys.queues, cases, classes, stages, queues: held },
-    clock,
-    report,
-  })
-  keep({ close: () => queues.close(0) })
   const kafka = await readingClient(live, terminal)
   await makeTopics(kafka, live)
-  const writer = keep(await kafkaWriter(kafka, at.compression))
+  const writer = keep(await kafkaWriter(kafka, live.kafka.compression))
   const topics = topicsOf(live)
   const since = Math.min(clock() - 2 * behindMs, new Date(clock()).setUTCHours(0, 0, 0, 0))
   const history = topicHistory(kafka, { signal, say: terminal.say })
   const before = await shadowVerdictsOf(history, live, { variant, since })
-  // Limits of models are the service's, so that they are not exceeded; all else of a case is in memory.
-  const { limits } = redisGatewayStores(live, { working: redis.client, keys: redis.keys })
+  const isDeleted = async (ref: ThreadRef) => (await redis.threads.statusOf(ref)) === 'deleted'
+  const judge = shadowJudge(keep, live, {
+    variant,
+    settings,
+    protocol: judging,
+    samplingRank: running.samplingRank,
+    secret,
+    redis,
+    isDeleted,
+    report,
+    now: clock,
+  })
   const following = shadowing({
     variant,
     bounds: { atOnce, budget, behindMs },
@@ -125,26 +137,83 @@ async function shadowRun(
       const drawing = { share, rank: running.samplingRank }
       return judged !== null && isOfVariant(variant, name, judged.ref, drawing) ? judged : null
     },
-    judge: (one, ended) => shadowOf(variant, one, { settings, secret, stores: { limits }, signal: ended, now: clock }),
+    judge,
     send: (one) =>
       writer.send([{ topic: topics.shadowVerdicts, key: one.subjectId, value: JSON.stringify(one), headers: {} }]),
-    isDeleted: async (ref) => (await redis.threads.statusOf(ref)) === 'deleted',
-    async isNeeded() {
-      const [stages, due] = await Promise.all([queues.backlog(), redis.threads.countDue(clock())])
-      return due > 0 || stages.some(({ states }) => states.waiting > 0)
-    },
+    isDeleted,
+    isNeeded: serviceNeeds(keep, live, { redis, protocols: running.protocols, clock, report }),
     signal,
     clock,
     failed: say,
+    judged: ({ protocol, asked }) => asked && report('shadow:judged', { protocol, variant, asked }),
+    waited: (seconds) => report('shadow:waited', { protocol: name, variant, seconds }),
     before,
     lookMs: LOOK_MS,
   })
-  const reading = { ...at, group: groupsOf(live).shadow(variant), topics: [topics.transcripts] }
+  const reading = { ...live.kafka, group: groupsOf(live).shadow(variant), topics: [topics.transcripts] }
   const reader = groupReader({ kafka, settings: reading, clock, report })
   await reader.start(following.handle)
   keep(reader)
-  terminal.say(
-    `${variant} judges ${Math.round(share * 100)} % of what ${name} has judged, for at most $${budget} a day.`,
-  )
+  if (httpPort !== undefined) {
+    const ok = async () => ({ ok: true, checks: {} })
+    const parts = { metrics: metrics.page, live: ok, ready: ok }
+    const http = keep(await serveHttp({ ...live.http, port: httpPort, forwarders: live.forwarders }, parts))
+    terminal.say(`Metrics: port ${http.port}, /metrics.`)
+  }
+  terminal.say(`${variant} judges ${inPercent(share)} of what ${name} has judged, for at most $${budget} a day.`)
   return { counts: following.counts }
+}
+
+/** Judges a case by the variant. Limits of models are the service's, so that they are not exceeded; all else of a case is in memory. */
+function shadowJudge(
+  keep: ClosableRegistrar,
+  live: Settings,
+  { redis, ...given }: Omit<ShadowParts, 'stores' | 'model' | 'library'> & { readonly redis: Redis },
+) {
+  const { settings, now } = given
+  const { limits } = redisGatewayStores(live, { working: redis.client, keys: redis.keys })
+  let library: ReturnType<typeof libraryOf> | null = null
+  keep({ close: async () => library?.close() })
+  const parts: ShadowParts = {
+    ...given,
+    stores: { limits },
+    model: modelsOfEndpoints(settings),
+    library() {
+      library ??= libraryOf(settings, now)
+      return library
+    },
+  }
+  return (one: JudgedSnapshot, ended: AbortSignal) => shadowOf(one, parts, ended)
+}
+
+type Redis = Awaited<ReturnType<typeof commandRedis>>
+
+/** Whether a question or a due thread of the service waits. */
+function serviceNeeds(
+  keep: ClosableRegistrar,
+  { shares: classes, stages, queues: held, cases }: Settings,
+  {
+    redis,
+    protocols,
+    clock,
+    report,
+  }: {
+    readonly redis: Redis
+    readonly protocols: readonly Protocol[]
+    readonly clock: () => number
+    readonly report: Report
+  },
+) {
+  const queues = bullQueues({
+    connection: redis.client,
+    stages: stagesOf(protocols),
+    settings: { prefix: redis.keys.queues, cases, classes, stages, queues: held },
+    clock,
+    report,
+  })
+  keep({ close: () => queues.close(0) })
+  return async () => {
+    const [waiting, due] = await Promise.all([queues.backlog(), redis.threads.countDue(clock())])
+    return due > 0 || waiting.some(({ states }) => states.waiting > 0)
+  }
 }

@@ -61,7 +61,9 @@ function linesOf({ variant, subjects, flips, directions, people, ...of }: Varian
   const cited = Object.entries(of.clauses).map(([id, count]) => `${printable(id, 40)} ${count}`)
   return [
     `${printable(variant, 60)} on ${subjects} subjects: ${shareInWords(flips)} of verdicts flip (95 %, Wilson)`,
-    ...directions.map(({ from, to, count }) => `  ${from ?? 'no label'} → ${to ?? 'no label'}: ${count}`),
+    ...directions.map(
+      ({ from, to, count }) => `  ${printable(from ?? 'no label', 40)} → ${printable(to ?? 'no label', 40)}: ${count}`,
+    ),
     table(['', 'live', printable(variant, 40)], rows),
     ...(cited.length === 0 ? [] : [`clauses: ${cited.join(', ')}`]),
   ]

@@ -7,6 +7,7 @@ import { watchedEndpoint } from '../../../app/commands/judging/watched-endpoint.
 import { secretForReading } from '../../../app/commands/secret-for-reading.ts'
 import { withModel } from '../../../app/commands/with-model.ts'
 import { sayRecorded } from '../../../app/commands/with-recording.ts'
+import { askingAnew, StoppedAsking } from '../../../app/composition/ask-anew.ts'
 import type { Command, Invocation } from '../../../cli/command.ts'
 import { counted, printable, type Terminal, table } from '../../../cli/terminal.ts'
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
@@ -20,7 +21,6 @@ import { endpointOf, modelsOfEndpoints } from '../../../models/openai/models-of-
 import { PROTOCOLS } from '../../../protocols/registry.ts'
 import { recordReaderOf } from '../../../record/record-store.ts'
 import { libraryOf } from '../../../shelves/lancedb/library.ts'
-import { askingAnew, StoppedAsking } from '../../what-if/ask-anew.ts'
 import { whatIfPage } from '../../what-if/what-if-page.ts'
 import { whatIfReport } from '../../what-if/what-if-report.ts'
 import {

@@ -4,8 +4,8 @@ import type { Ask } from '../../../src/contracts/facts/ask.ts'
 import { noUsage, type Turn } from '../../../src/contracts/facts/verdict.ts'
 import { questionDigests } from '../../../src/judging/engine/question-digests.ts'
 import { type Protocol, round, type Script } from '../../../src/judging/engine/script.ts'
-import { type NewQuestion, replayCase } from '../../../src/lab/what-if/replay-case.ts'
-import type { ReplayableCase } from '../../../src/lab/what-if/replayable.ts'
+import type { RecordedAnswers } from '../../../src/judging/recorded/recorded-answers.ts'
+import { type NewQuestion, replayCase } from '../../../src/judging/recorded/replay-recorded.ts'
 
 const scores = z.object({ scores: z.array(z.object({ item: z.number(), score: z.number() })) })
 type Scores = z.infer<typeof scores>
@@ -48,7 +48,7 @@ const scoring = (texts: readonly string[]): Protocol =>
   }) as Partial<Protocol> as Protocol // All of a protocol that a replay asks for.
 
 /** A case of which these words were scored, or could not be. */
-function recordedOf(texts: readonly string[], said: Pick<Turn, 'answer' | 'failed'>): ReplayableCase {
+function recordedOf(texts: readonly string[], said: Pick<Turn, 'answer' | 'failed'>): RecordedAnswers {
   const questions = questionDigests(about(texts))
   const turn = {
     round: 0,
@@ -69,10 +69,10 @@ function recordedOf(texts: readonly string[], said: Pick<Turn, 'answer' | 'faile
     turns: new Map([['0.0', turn]]),
     known: new Map(known),
     sent: new Map(),
-  } as unknown as ReplayableCase // Of what it is a case nobody asks.
+  } as unknown as RecordedAnswers // Of what it is a case nobody asks.
 }
 
-const replayed = async (texts: readonly string[], recorded: ReplayableCase) => {
+const replayed = async (texts: readonly string[], recorded: RecordedAnswers) => {
   const asked: NewQuestion[] = []
   const { ruling, newQuestions } = await replayCase(
     scoring(texts),

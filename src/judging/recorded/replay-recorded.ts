@@ -1,10 +1,10 @@
 import { type Ask, keptAnswer } from '../../contracts/facts/ask.ts'
-import type { JournalEntry } from '../../contracts/facts/case.ts'
+import type { Journal, JournalEntry } from '../../contracts/facts/case.ts'
 import { addUsage, noUsage, type Ruling, type Turn, type Usage } from '../../contracts/facts/verdict.ts'
-import { questionDigests } from '../../judging/engine/question-digests.ts'
-import { begin, type KeyedAsk, proceed, scriptOf } from '../../judging/engine/replay.ts'
-import type { Protocol } from '../../judging/engine/script.ts'
-import type { ReplayableCase } from './replayable.ts'
+import { questionDigests } from '../engine/question-digests.ts'
+import { begin, type KeyedAsk, proceed, scriptOf } from '../engine/replay.ts'
+import type { Protocol } from '../engine/script.ts'
+import type { RecordedAnswers } from './recorded-answers.ts'
 
 /** A question that nobody has answered yet, or a batch of such. */
 export interface NewQuestion {
@@ -26,6 +26,9 @@ export interface CaseReplay {
   /** Of what is new alone. */
   readonly newUsage: Usage
   readonly newQuestions: number
+  /** All that it asks, and how each was answered. */
+  readonly asked: readonly KeyedAsk[]
+  readonly journal: Journal
   /** Why new questions have no answer: code and words. */
   readonly failed: readonly string[]
 }
@@ -39,7 +42,7 @@ export type AskedModelCheck = (role: string, asked: string) => boolean
  */
 export async function replayCase(
   protocol: Protocol,
-  recorded: ReplayableCase,
+  recorded: RecordedAnswers,
   isOurs: AskedModelCheck,
   anew: (question: NewQuestion) => Promise<NewAnswer>,
 ): Promise<CaseReplay> {
@@ -53,7 +56,7 @@ export async function replayCase(
   const settled: SettledAsk[] = []
   for (;;) {
     const state = proceed(progress, journal)
-    if (state.at === 'end') return ended(state.conclusion.ruling, settled)
+    if (state.at === 'end') return { ...ended(state.conclusion.ruling, settled), asked: state.asked, journal }
     const answers = await Promise.allSettled(state.open.map((keyed) => settle(recorded, isOurs, keyed, anew)))
     for (const [at, { key }] of state.open.entries()) {
       const answer = answers[at]
@@ -74,7 +77,7 @@ interface SettledAsk {
   readonly asked: NewAnswer | null
 }
 
-function ended(ruling: Ruling, settled: readonly SettledAsk[]): CaseReplay {
+function ended(ruling: Ruling, settled: readonly SettledAsk[]): Omit<CaseReplay, 'asked' | 'journal'> {
   const anew = settled.flatMap(({ asked }) => (asked === null ? [] : [asked]))
   const newUsage = anew.map(({ usage }) => usage).reduce(addUsage, noUsage())
   return {
@@ -87,7 +90,7 @@ function ended(ruling: Ruling, settled: readonly SettledAsk[]): CaseReplay {
 }
 
 async function settle(
-  recorded: ReplayableCase,
+  recorded: RecordedAnswers,
   isOurs: AskedModelCheck,
   { key, ask }: KeyedAsk,
   anew: (question: NewQuestion) => Promise<NewAnswer>,
