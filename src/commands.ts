@@ -79,14 +79,6 @@ export const COMMANDS: readonly ListedCommand[] = [
     description: 'lists open cases and what each waits for, the longest idle first',
     load: () => import('./app/commands/cases/list.ts'),
   },
-  { path: 'policy', description: 'checks policies before they are set' },
-  {
-    path: 'policy check',
-    argument: '<files...>',
-    argumentIs: 'policies in Markdown',
-    description: 'reads policies as they would be judged by: clauses, faults by line, tokens, price',
-    load: () => import('./app/commands/policy/check.ts'),
-  },
   ...VARIANT_COMMANDS,
   {
     path: 'what-if',

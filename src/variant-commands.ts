@@ -1,7 +1,22 @@
 import type { ListedCommand } from './cli/command.ts'
 
-/** Commands by which other settings are tried beside the live ones. */
+/** Commands by which policies are written, and other settings are tried beside the live ones. */
 export const VARIANT_COMMANDS: readonly ListedCommand[] = [
+  { path: 'policy', description: 'checks policies, and makes them live' },
+  {
+    path: 'policy check',
+    argument: '<files...>',
+    argumentIs: 'policies in Markdown',
+    description: 'reads policies as they would be judged by: clauses, faults by line, tokens, price',
+    load: () => import('./app/commands/policy/check.ts'),
+  },
+  {
+    path: 'policy publish',
+    argument: '<file>',
+    argumentIs: 'a policy in Markdown',
+    description: 'makes a policy live, once it is checked and the model was seen to follow what changed; audited',
+    load: () => import('./lab/commands/policy/publish.ts'),
+  },
   { path: 'variant', description: 'tries other settings beside the live ones' },
   {
     path: 'variant shadow',

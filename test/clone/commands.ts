@@ -111,6 +111,13 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel run --config gavel.yaml --roles intake,judge,publish,record --watch': 'at: test/e2e/watch.test.ts',
   'npx gavel console --config gavel.yaml --as anna':
     'not: the same as gavel console --as anna, over the settings of the page',
+  'npx gavel policy publish policies/house.md --protocol hate --config gavel.yaml --by ann --skip-steer':
+    'at: test/lab/commands/policy-publish.test.ts',
+  'npx gavel policy publish policies/house.md --protocol hate --config gavel.yaml --by ann --data cases.jsonl':
+    'at: test/lab/commands/policy-publish.test.ts',
+  'npx gavel policy publish policies/house.md --protocol hate --config gavel.yaml --by ann --data cases.jsonl --budget 2':
+    'at: test/lab/commands/policy-publish.test.ts',
+  'npx gavel variant back house-4 --config gavel.yaml --by ann': 'at: test/e2e/whole-way.test.ts',
   'npx gavel what-if --policy policies/hate.md --protocol hate': 'at: test/e2e/what-if.test.ts',
   'gavel what-if --policy policies/ --protocol hate --since 30d': 'at: test/e2e/what-if.test.ts',
   'gavel what-if --policy policies/ --protocol hate --since 30d --budget 20': 'at: test/e2e/what-if.test.ts',

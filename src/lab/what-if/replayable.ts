@@ -5,7 +5,6 @@ import type { RecordReader } from '../../contracts/ports/record.ts'
 import { type RecordedAnswers, recordedAnswers } from '../../judging/recorded/recorded-answers.ts'
 import type { RecordedCase } from '../../record/recorded-cases.ts'
 
-
 export interface ReplayableCase extends RecordedAnswers {
   readonly id: string
   readonly of: RecordedCase

@@ -32,8 +32,9 @@ export async function steered(
   protocol: string,
   given: GivenData,
   invocation: Invocation<EvalOptions>,
+  pairs: readonly PolicyPair[] = POLICY_PAIRS,
 ): Promise<Obedience> {
-  const { options, terminal } = invocation
+  const { options } = invocation
   const kind = kindNamed(protocol)
   const { labels } = kind
   if (labels === undefined || kind.policyQuestions === undefined)
@@ -41,7 +42,7 @@ export async function steered(
   const folder = await mkdtemp(join(tmpdir(), 'gavel-steering-'))
   try {
     const judges = { name: protocol, labels: protocolOf(settings, kind).labels }
-    const sets = await pairSets(judges, given, options, terminal)
+    const sets = await pairSets(judges, given, pairs, invocation)
     const rows = new Map(await Promise.all(sets.map(async ({ pair }) => [pair, await rowsOf(pair, folder)] as const)))
     const planned: PlannedTable = {
       title: `${protocol}: how its verdicts follow a policy`,
@@ -79,13 +80,13 @@ export async function steered(
 async function pairSets(
   protocol: GoldProtocol,
   given: GivenData,
-  options: EvalOptions,
-  terminal: Terminal,
+  pairs: readonly PolicyPair[],
+  { options, terminal }: Pick<Invocation<EvalOptions>, 'options' | 'terminal'>,
 ): Promise<{ readonly pair: PolicyPair; readonly set: DataSet }[]> {
   const { seed, contradictions, size = Number.POSITIVE_INFINITY } = options
   const wanted = { ...given, name: given.file, seed, contradictions, ...readingOf(options) }
   const whole = await dataSet(wanted, protocol, (why) => terminal.say(printable(why, 400)))
-  const sets = POLICY_PAIRS.flatMap((pair) => {
+  const sets = pairs.flatMap((pair) => {
     const own = whole.items.filter(({ slices }) => entryOf(slices, 'functionality') === pair.functionality)
     if (own.length === 0) return []
     const items = sampleOf(
@@ -96,7 +97,7 @@ async function pairSets(
     return [{ pair, set: { ...whole, name: pair.name, items, leftOut: {} } }]
   })
   if (sets.length > 0) return sets
-  const functionalities = POLICY_PAIRS.map(({ functionality }) => functionality).join(', ')
+  const functionalities = pairs.map(({ functionality }) => functionality).join(', ')
   throw new OperatorError(`${given.file} has no text of these functionalities of HateCheck: ${functionalities}.`)
 }
 

@@ -1,0 +1,145 @@
+import { lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'vitest'
+import { parse } from 'yaml'
+import { PROJECT } from '../../../config/load.ts'
+import { changeSettings } from '../../../src/app/commands/variant/settings-change.ts'
+import { auditEntry } from '../../../src/contracts/facts/audit.ts'
+import { commandIn } from '../../support/command-in.ts'
+import { type Shown, startModelServer } from '../../support/model-server.ts'
+import { onServers } from '../../support/on-servers.ts'
+import { ownFolder } from '../../support/own-folder.ts'
+import { environmentOn, protocolsOn, recordsOf, settingsOf, silent } from '../../support/pipeline.ts'
+
+const it = onServers({})
+const SHIPPED = readFileSync(join(PROJECT, 'config', 'policies', 'hate.md'), 'utf8')
+const policyOf = (version: number, insults: string) =>
+  SHIPPED.replace('version: "1"', `version: ${version}`).replace(
+    '# Allowed',
+    `## H6 Insults of anybody\nCovers:\n- ${insults}\n\n# Allowed`,
+  )
+const CONFIG = '# Ours.\nprotocols:\n  hate: { controlShare: 0, debateWhen: contested }\n'
+const CASES = [
+  ['target_indiv_nh', 'You are a complete fool.'],
+  ['target_indiv_nh', 'I cannot stand you.'],
+  ['profanity_nh', 'Damn this rain.'],
+].map(([functionality, test_case], id) =>
+  JSON.stringify({ case_id: `${id}`, functionality, test_case, label_gold: 'non-hateful', target_ident: '' }),
+)
+
+/** What an obedient model decides: by the side on which the policy has the clause. */
+const obedient = ({ text }: Shown) => !/^Clauses that allow:/m.test(text)
+
+it('a policy is published once the model was seen to follow what changed, by one person at a time, and taken back', {
+  timeout: 180_000,
+}, async ({ stack }) => {
+  const folder = ownFolder('publish')
+  for (const name of ['policies', 'mounted']) mkdirSync(join(folder, name))
+  let follows = obedient
+  const model = await startModelServer((shown) => ({
+    reason: 'R',
+    label: follows(shown) ? 'Hateful' : 'Not hateful',
+    ...(follows(shown) ? { clauses: [{ id: /^X1 /m.test(shown.text) ? 'X1' : 'H1', quote: '' }] } : {}),
+  }))
+  const { GAVEL_PROTOCOLS_HATE_DEBATE_WHEN: _, ...own } = environmentOn(stack, protocolsOn('hate'))
+  const environment = { ...own, ...model.settings }
+  const [target, config] = [join(folder, 'mounted', 'gavel.yaml'), join(folder, 'gavel.yaml')]
+  writeFileSync(target, CONFIG)
+  // As Kubernetes mounts it.
+  symlinkSync(target, config)
+  const house = join(folder, 'policies', 'house.md')
+  writeFileSync(house, policyOf(4, 'calling anybody an idiot'))
+  writeFileSync(join(folder, 'cases.jsonl'), `${CASES.join('\n')}\n`)
+  const gavel = (...words: string[]) => commandIn(folder, [...words, '--config', config, '--by', 'ann'], environment)
+  const publish = (...more: string[]) => gavel('policy', 'publish', 'policies/house.md', '--protocol', 'hate', ...more)
+  const variants = () => parse(readFileSync(config, 'utf8')).protocols.hate.variants ?? {}
+  const data = ['--data', 'cases.jsonl']
+  try {
+    expect((await publish()).said).toMatch(/Changed: H6, so the pairs on single persons are to be judged/)
+    const priced = await publish(...data)
+    expect([priced.code, priced.said]).toEqual([
+      0,
+      expect.stringMatching(/4 verdicts on single persons .* about \$0\.\d+/),
+    ])
+    follows = () => true
+    const refused = await publish(...data, '--budget', '1')
+    expect([refused.code, refused.said]).toEqual([
+      1,
+      expect.stringMatching(/too few verdicts follow .* single persons/),
+    ])
+    expect(readFileSync(config, 'utf8'), 'nothing was changed').toBe(CONFIG)
+    const asked = model.calls()
+    expect(asked).toBeGreaterThan(0)
+
+    follows = obedient
+    const done = await publish(...data, '--budget', '1')
+    expect([done.code, done.out], done.said).toEqual([0, expect.stringContaining('version 4, is live by')])
+    expect(variants()).toEqual({ 'house-4': { ramp: 1, policies: ['house'], policiesPath: join(folder, 'policies') } })
+    expect(readFileSync(config, 'utf8')).toContain('# Ours.')
+    expect((await publish('--skip-steer')).said).toMatch(/is live already/)
+
+    // Another has published another text of the same version.
+    mkdirSync(join(folder, 'hers'))
+    writeFileSync(join(folder, 'hers', 'house.md'), policyOf(4, 'calling anybody a liar'))
+    const hers = (...more: string[]) => gavel('policy', 'publish', 'hers/house.md', '--protocol', 'hate', ...more)
+    const conflict = await hers('--skip-steer')
+    expect([conflict.code, conflict.said.trim().split('\n').length, conflict.said]).toEqual([
+      1,
+      1,
+      expect.stringMatching(
+        /version 4, and another text of this version is live .*somebody else has published meanwhile/,
+      ),
+    ])
+    writeFileSync(join(folder, 'hers', 'house.md'), policyOf(5, 'calling anybody a liar'))
+    expect((await hers('--skip-steer')).code).toBe(0)
+    expect(Object.keys(variants())).toEqual(['house-5', 'house-4'])
+    expect((await gavel('variant', 'back', 'house-5')).code).toBe(0)
+    expect((await publish('--skip-steer')).said, 'the one before is live again').toMatch(/is live already/)
+    const audited = (await recordsOf(environment, 'audit')).map((json) => auditEntry.parse(JSON.parse(json)))
+    expect(audited.map(({ by, page }) => `${by} ${page.replace(/[0-9a-f]{16}/, 'HASH')}`)).toEqual([
+      'ann /policy/hate/house-4/HASH/steer-4-of-4',
+      'ann /policy/hate/house-5/HASH/steer-skipped',
+      'ann /variant/hate/house-5/0',
+    ])
+    expect([
+      lstatSync(config).isSymbolicLink(),
+      readdirSync(folder).sort(),
+      readdirSync(join(folder, 'mounted')),
+    ]).toEqual([true, ['cases.jsonl', 'gavel.yaml', 'hers', 'mounted', 'policies'], ['gavel.yaml']])
+
+    // Somebody else writes the file between its being read and being replaced.
+    const theirs = `${CONFIG}# Theirs.\n`
+    const change = {
+      text: (before: string) => {
+        writeFileSync(target, theirs)
+        return before
+      },
+      isDone: () => true,
+      by: 'ann',
+      page: '/variant/hate/x/1',
+    }
+    const invocation = { environment, terminal: silent, settings: () => settingsOf(environment) }
+    await expect(changeSettings(config, change, invocation)).rejects.toThrow(
+      /was changed meanwhile, and stays as it is/,
+    )
+    expect(readFileSync(config, 'utf8')).toBe(theirs)
+
+    for (const [text, why] of [
+      [`${SHIPPED}${'more '.repeat(200_000)}`, /has more than 65536 bytes/],
+      [SHIPPED.replace('protocols: [hate]', 'protocols: [safety]'), /is not for hate/],
+      [SHIPPED.replace('## H2 ', '## H1 '), /the id H1 comes twice/],
+      [SHIPPED.replace('## H2 ', '## Н2 '), /letters that only look like plain ones|heading/],
+    ] as const) {
+      writeFileSync(house, text)
+      const bad = await publish('--skip-steer')
+      expect([bad.code, bad.said]).toEqual([1, expect.stringMatching(why)])
+    }
+    expect((await gavel('policy', 'publish', 'none.md', '--protocol', 'hate')).said).toMatch(
+      /cannot be read \(ENOENT\)/,
+    )
+    expect((await gavel('policy', 'publish', 'none.md', '--protocol', 'rumor')).said).toMatch(/judges by no policy/)
+    expect(readFileSync(config, 'utf8')).toBe(theirs)
+  } finally {
+    await model.close()
+  }
+})
