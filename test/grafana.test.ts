@@ -14,6 +14,8 @@ import type { Events } from '../src/contracts/ports/report.ts'
 import { UnavailableError } from '../src/kit/stack/servers/local-server.ts'
 import { startPrometheus } from '../src/kit/stack/servers/prometheus.ts'
 import { startStack } from '../src/kit/stack/stack.ts'
+import { shadowMetrics } from '../src/operations/metrics/metrics.ts'
+import { serveHttp } from '../src/platform/http.ts'
 import { ownFolder } from './support/own-folder.ts'
 import {
   clientOf,
@@ -286,8 +288,12 @@ describe('on a real Prometheus, after the demo event', () => {
     const settings = { ...settingsOf(environment), ...BOUNDED, webhooks: RECEIVER }
     const [finals, gone] = [new Set<string>(), new Set<string>()]
     let doorPort = 0
+    const shadow = shadowMetrics(settings.name)
     const count = ({ verdict }: Events['verdict:published']) => {
       published++
+      const one = { protocol: verdict.protocol, variant: 'stricter' }
+      shadow.listen('shadow:judged', { ...one, asked: { anew: 1, known: 2, costUsd: 0.001 } })
+      shadow.listen('shadow:waited', { ...one, seconds: 1 })
       if (verdict.final && verdict.protocol === 'rumor' && verdict.tenant !== 'other') finals.add(verdict.subjectId)
       if (verdict.degraded.includes('deleted')) gone.add(verdict.subjectId)
     }
@@ -301,9 +307,13 @@ describe('on a real Prometheus, after the demo event', () => {
     })
     opened.push(() => app.stop())
     const scraped = `127.0.0.1:${app.httpPort}`
+    const ok = async () => ({ ok: true, checks: {} })
+    const beside = { metrics: shadow.page, live: ok, ready: ok }
+    const shadowPage = await serveHttp({ ...settings.http, port: 0, forwarders: settings.forwarders }, beside)
+    opened.push(() => shadowPage.close())
     const prometheus = await startPrometheus({
       say: () => {},
-      scrape: [scraped],
+      scrape: [scraped, `127.0.0.1:${shadowPage.port}`],
       ruleFiles: FILES.map((file) => join(RULES, file)),
     })
     opened.push(() => prometheus.close())
@@ -364,7 +374,7 @@ describe('on a real Prometheus, after the demo event', () => {
       10_000,
       () => `Prometheus does not see ${published} verdicts and 2 dead letters`,
     )
-    const metrics = await (await fetch(`http://${scraped}/metrics`)).text()
+    const metrics = `${await (await fetch(`http://${scraped}/metrics`)).text()}${(await shadow.page()).text}`
     exported = new Set([...metrics.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name ?? ''))
   }
 

@@ -33,7 +33,7 @@ export function decisionSection({ row, subjectRecord, kind }: CaseFile, session:
   const { token } = session
   if (subjectRecord.deletedAt !== null || kind === undefined || !standing) return NOTHING
   const isHuman = verdict.decidedBy === 'human'
-  const clauses = clausesField(kind, verdict.tenant, [])
+  const clauses = clausesField(kind, row.subject, [])
   const fields = {
     id: verdict.id,
     token,

@@ -58,7 +58,7 @@ export function decisionPage(parts: {
       means: reading?.labels,
       chosen: label,
       why,
-      clauses: clausesField(kind, verdict.tenant, clauses),
+      clauses: clausesField(kind, subject, clauses),
       opinion: isOpinion,
     }
     if (why === '' || why.length > MAX_WHY_CHARS || (!withdraw && !labels.includes(label)))

@@ -1,5 +1,6 @@
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { ReadingGuide } from '../contracts/facts/reading.ts'
+import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { Verdict } from '../contracts/facts/verdict.ts'
 import { TEXTS } from './texts.ts'
 import { html, NOTHING, type SafeMarkup, shown, words } from './view.ts'
@@ -12,7 +13,7 @@ export interface ProtocolGuide {
   readonly harmless?: string
   readonly reading?: ReadingGuide
   /** The clauses that a decision of harm may cite, of the policy for a tenant's posts; none where there is no policy. */
-  readonly clausesFor?: (tenant: string) => readonly { readonly id: string; readonly title: string }[]
+  readonly clausesFor?: (subject: ThreadRef) => readonly { readonly id: string; readonly title: string }[]
   /** By words that its models answer with, in small letters, the labels that these mean. */
   readonly meanings?: Readonly<Record<string, string>>
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { variantName } from '../contracts/facts/shadow-verdict.ts'
+import type { ThreadRef } from '../contracts/facts/thread.ts'
 import { labelsForPeople, type Protocol } from '../judging/engine/script.ts'
 import * as all from './all.ts'
 import type { ProtocolKind } from './kind.ts'
@@ -58,7 +59,8 @@ export function sayingsForPeople(protocols: readonly Protocol[]) {
   const said = protocols.map((protocol) => {
     const { labels, reading } = PROTOCOLS.find(({ name }) => name === protocol.name) ?? {}
     const { name, meanings } = protocol
-    const clausesFor = (tenant: string) => protocol.policyFor?.(tenant)?.clauses ?? []
+    const clausesFor = (subject: ThreadRef) =>
+      (protocol.variantFor?.(subject) ?? protocol).policyFor?.(subject.tenant)?.clauses ?? []
     const own = {
       ...(reading === undefined ? {} : { reading }),
       ...(meanings === undefined ? {} : { meanings }),

@@ -59,7 +59,7 @@ const kinds: ProtocolGuides = new Map(
       ...(reading === undefined ? {} : { reading }),
       meanings: { fake: 'rumor', real: 'non-rumor' },
       // Of one tenant's posts.
-      clausesFor: (tenant: string) => (tenant === 'acme' ? [{ id: 'H1', title: 'Threats' }] : []),
+      clausesFor: ({ tenant }: { tenant: string }) => (tenant === 'acme' ? [{ id: 'H1', title: 'Threats' }] : []),
     },
   ]),
 )

@@ -13,8 +13,9 @@ import { environmentOn, protocolsOn, recordsOf, settingsOf, silent } from '../..
 
 const it = onServers({})
 const SHIPPED = readFileSync(join(PROJECT, 'config', 'policies', 'hate.md'), 'utf8')
+/** The shipped one and a clause. */
 const policyOf = (version: number, insults: string) =>
-  SHIPPED.replace('version: "1"', `version: ${version}`).replace(
+  SHIPPED.replace(/version: .*/, `version: ${version}`).replace(
     '# Allowed',
     `## H6 Insults of anybody\nCovers:\n- ${insults}\n\n# Allowed`,
   )
@@ -48,7 +49,7 @@ it('a policy is published once the model was seen to follow what changed, by one
   // As Kubernetes mounts it.
   symlinkSync(target, config)
   const house = join(folder, 'policies', 'house.md')
-  writeFileSync(house, policyOf(4, 'calling anybody an idiot'))
+  writeFileSync(house, policyOf(40, 'calling anybody an idiot'))
   writeFileSync(join(folder, 'cases.jsonl'), `${CASES.join('\n')}\n`)
   const gavel = (...words: string[]) => commandIn(folder, [...words, '--config', config, '--by', 'ann'], environment)
   const publish = (...more: string[]) => gavel('policy', 'publish', 'policies/house.md', '--protocol', 'hate', ...more)
@@ -73,33 +74,33 @@ it('a policy is published once the model was seen to follow what changed, by one
 
     follows = obedient
     const done = await publish(...data, '--budget', '1')
-    expect([done.code, done.out], done.said).toEqual([0, expect.stringContaining('version 4, is live by')])
-    expect(variants()).toEqual({ 'house-4': { ramp: 1, policies: ['house'], policiesPath: join(folder, 'policies') } })
+    expect([done.code, done.out], done.said).toEqual([0, expect.stringContaining('version 40, is live by')])
+    expect(variants()).toEqual({ 'house-40': { ramp: 1, policies: ['house'], policiesPath: join(folder, 'policies') } })
     expect(readFileSync(config, 'utf8')).toContain('# Ours.')
     expect((await publish('--skip-steer')).said).toMatch(/is live already/)
 
     // Another has published another text of the same version.
     mkdirSync(join(folder, 'hers'))
-    writeFileSync(join(folder, 'hers', 'house.md'), policyOf(4, 'calling anybody a liar'))
+    writeFileSync(join(folder, 'hers', 'house.md'), policyOf(40, 'calling anybody a liar'))
     const hers = (...more: string[]) => gavel('policy', 'publish', 'hers/house.md', '--protocol', 'hate', ...more)
     const conflict = await hers('--skip-steer')
     expect([conflict.code, conflict.said.trim().split('\n').length, conflict.said]).toEqual([
       1,
       1,
       expect.stringMatching(
-        /version 4, and another text of this version is live .*somebody else has published meanwhile/,
+        /version 40, and another text of this version is live .*somebody else has published meanwhile/,
       ),
     ])
-    writeFileSync(join(folder, 'hers', 'house.md'), policyOf(5, 'calling anybody a liar'))
+    writeFileSync(join(folder, 'hers', 'house.md'), policyOf(50, 'calling anybody a liar'))
     expect((await hers('--skip-steer')).code).toBe(0)
-    expect(Object.keys(variants())).toEqual(['house-5', 'house-4'])
-    expect((await gavel('variant', 'back', 'house-5')).code).toBe(0)
+    expect(Object.keys(variants())).toEqual(['house-50', 'house-40'])
+    expect((await gavel('variant', 'back', 'house-50')).code).toBe(0)
     expect((await publish('--skip-steer')).said, 'the one before is live again').toMatch(/is live already/)
     const audited = (await recordsOf(environment, 'audit')).map((json) => auditEntry.parse(JSON.parse(json)))
     expect(audited.map(({ by, page }) => `${by} ${page.replace(/[0-9a-f]{16}/, 'HASH')}`)).toEqual([
-      'ann /policy/hate/house-4/HASH/steer-4-of-4',
-      'ann /policy/hate/house-5/HASH/steer-skipped',
-      'ann /variant/hate/house-5/0',
+      'ann /policy/hate/house-40/HASH/steer-4-of-4',
+      'ann /policy/hate/house-50/HASH/steer-skipped',
+      'ann /variant/hate/house-50/0',
     ])
     expect([
       lstatSync(config).isSymbolicLink(),
