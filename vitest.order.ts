@@ -6,6 +6,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const LONGEST = [
   'e2e/chaos',
   'e2e/outages',
+  'e2e/whole-way',
   'contracts/lancedb',
   'e2e/recover',
   'app/commands/eval',

@@ -2,7 +2,7 @@ import type { Transcript, Turn } from '../../contracts/facts/verdict.ts'
 import type { ScriptStart } from '../engine/replay.ts'
 
 /** A recorded answer: a turn, and which of its questions. */
-export interface KnownAnswer {
+interface KnownAnswer {
   readonly turn: Turn
   readonly nth: number
   /** It is of the case itself, and not of an earlier revision. */

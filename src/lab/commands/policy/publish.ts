@@ -33,7 +33,7 @@ interface PublishOptions {
 }
 
 /** A policy that is live now, as a variant of its protocol. */
-export interface PublishedPolicy {
+interface PublishedPolicy {
   readonly protocol: string
   readonly variant: string
   readonly policy: Pick<Policy, 'name' | 'version' | 'hash' | 'tenant'>
