@@ -21,7 +21,7 @@ function message<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
 }
 
 /** A string; a key without its quotation marks; a comma that nothing follows. */
-const LOOSE = /"(?:[^"\\]|\\.)*"|\b([A-Za-z_]\w{0,60})(?=\s{0,60}:)|,(?=\s{0,1000}[}\]])/g
+const LOOSE = /"(?:[^"\\]|\\[\s\S])*"?|\b([A-Za-z_]\w{0,60})(?=\s{0,60}:)|,(?=\s{0,1000}[}\]])/g
 
 /** JSON of what Google's servers take for it: its guide has keys without quotation marks, its reference a comma too many. Linear. */
 export function asJson(text: string): string {

@@ -1,4 +1,8 @@
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
+import { commentMessage } from '../../src/contracts/facts/messages.ts'
+import { readValue } from '../../src/contracts/facts/read-value.ts'
+import { asJson } from '../../src/door/perspective-requests.ts'
 import { misspeltAlike, readAhead, sameWords } from '../../src/protocols/rumor/near-identical.ts'
 import { counted, total } from './counted.ts'
 import { ALIKE, LARGE_MESSAGES, MESSAGES } from './registry.ts'
@@ -28,6 +32,17 @@ describe('a message as large as one may be costs at most ten for a byte', () => 
     const json = make(LARGEST)
     const reads = OTHER_WAYS.filter(({ name }) => name === 'a post' || name === 'a comment').map(({ read }) => read)
     for (const read of reads) expect(total(counted(() => read(json)))).toBeLessThanOrEqual(10 * LARGEST)
+  })
+})
+
+// Steps of a pattern can't be counted: one that tries each quotation mark anew takes ten minutes for a MiB of them, a good one 10 ms.
+describe('text that is no JSON, of quotation marks in a string that does not end, is read to its end', () => {
+  const ends = (read: () => unknown) => runInNewContext('read()', { read }, { timeout: 20_000 })
+  test.each(['\\"', '\\\n"', '\\\\', '"'])('%j', (part) => {
+    const text = (bytes: number) => `{"id":"${part.repeat(bytes / part.length)}`
+    const limits = { maxMessageBytes: 2 ** 21, maxAhead: 1 }
+    expect(ends(() => readValue(Buffer.from(text(2 ** 20)), commentMessage, limits, 0))).toMatchObject({ ok: false })
+    expect(ends(() => asJson(text(2 ** 22)))).toMatch(/^\{"id":"/)
   })
 })
 

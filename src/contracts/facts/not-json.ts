@@ -1,5 +1,5 @@
 /** What several writers put where JSON has no number; strings stand beside it, so that they are passed over. */
-const NOT_A_NUMBER = /"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g
+const NOT_A_NUMBER = /"(?:[^"\\]|\\[\s\S])*"?|-?\b(?:NaN|Infinity)\b/g
 
 /**
  * What a text that is not JSON holds instead, in words that quote nothing of it, to be put behind `is not JSON`; empty if it looks like
