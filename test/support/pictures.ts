@@ -38,10 +38,11 @@ export function jpegHeader(width: number, height: number, marker = 0xc0): Buffer
   return segment(marker, Buffer.concat([latin('\x08'), ...big(2, height, width), latin('\x01\x01\x11\0')]))
 }
 
+export const jpegScan = Buffer.concat([segment(0xda, latin('\x01\x01\0\0\x3f\0')), latin('words')])
+
 /** Its headers in their order, between a comment and a scan. */
 export function jpeg(...headers: readonly Buffer[]): Buffer {
-  const scan = segment(0xda, latin('\x01\x01\0\0\x3f\0'))
-  return Buffer.concat([latin('\xff\xd8'), segment(0xfe, latin('words')), ...headers, scan, latin('words\xff\xd9')])
+  return Buffer.concat([latin('\xff\xd8'), segment(0xfe, latin('words')), ...headers, jpegScan, latin('\xff\xd9')])
 }
 
 /** A comment whose text is a header of another size. */

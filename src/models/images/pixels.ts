@@ -7,8 +7,8 @@ interface ImagePart {
 }
 
 /**
- * The pixels that an image has once it is decoded: its largest width times its largest height times its frames. 0 if it names no
- * size. The whole image is read once, from part to part, since a frame may be larger than the header says, and a header may name
+ * The pixels that an image has once it is decoded: its largest width times its largest height times its frames, or times what takes
+ * as long to decode. 0 if it names no size. The whole image is read once, from part to part, since a frame may be larger than the header says, and a header may name
  * fewer frames than follow. Reading ends as soon as there are more than `most`. Nothing is decompressed.
  */
 export function pixelsOf(parts: Iterable<ImagePart>, most = Number.POSITIVE_INFINITY): number {
@@ -44,17 +44,20 @@ const isBare = (marker: number) => marker <= 0x01 || (marker >= 0xd0 && marker <
 const isFrameHeader = (marker: number) => marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)
 const [FILL, START_OF_SCAN, END_OF_IMAGE] = [0xff, 0xda, 0xd9]
 
+/** Scans of a JPEG that cost as much as a frame: each goes over the whole image. Few files have more. */
+const SCANS_OF_FRAME = 16
+
 /**
  * Its segments, of which those up to the first scan may state a size. Like decoders it looks for the next marker where a segment
  * ends: in the data of a scan, which may be one of many, only bare markers stand.
  */
 export function* jpegParts(jpeg: Buffer): Generator<ImagePart> {
-  let isScanned = false
+  let scans = 0
   for (let at = jpeg.indexOf(FILL, 2); at !== -1; ) {
     const marker = big(jpeg, at + 1, 1)
     if (marker === END_OF_IMAGE) return
-    isScanned ||= marker === START_OF_SCAN
-    if (!isScanned && isFrameHeader(marker)) yield { width: big(jpeg, at + 7, 2), height: big(jpeg, at + 5, 2) }
+    if (marker === START_OF_SCAN) yield { frames: Math.ceil(++scans / SCANS_OF_FRAME) }
+    else if (scans === 0 && isFrameHeader(marker)) yield { width: big(jpeg, at + 7, 2), height: big(jpeg, at + 5, 2) }
     else if (marker !== FILL && !isBare(marker)) yield {}
     at =
       marker === FILL

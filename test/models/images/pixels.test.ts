@@ -1,6 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { gifParts, jpegParts, pixelsOf, pngParts, webpParts } from '../../../src/models/images/pixels.ts'
-import { gif, jpeg, jpegComment, jpegHeader, png, WEBP_CHUNKS, webp, webpChunk } from '../../support/pictures.ts'
+import {
+  gif,
+  jpeg,
+  jpegComment,
+  jpegHeader,
+  jpegScan,
+  png,
+  WEBP_CHUNKS,
+  webp,
+  webpChunk,
+} from '../../support/pictures.ts'
 
 const { lossy, lossless, canvas, frame } = WEBP_CHUNKS
 const SMALL = { width: 50, height: 50 }
@@ -83,6 +93,13 @@ describe('an image that lies counts as the largest that a decoder may make of it
       'jpeg',
       jpeg(Buffer.from('x\xff\xff\xff\xd0\xff\0\xff\x01', 'latin1'), jpegHeader(101, 100)),
       10_100,
+    ],
+    ['a JPEG of as many scans as encoders make', 'jpeg', jpeg(jpegHeader(10, 10), ...times(15, jpegScan)), 100],
+    [
+      'a JPEG of more scans, each of which goes over all of it',
+      'jpeg',
+      jpeg(jpegHeader(10, 10), ...times(32, jpegScan)),
+      300,
     ],
     ['a GIF whose frame is larger than its screen', 'gif', gif(1, 1, [{ width: 101, height: 100 }]), 10_100],
     ['a GIF whose frame leaves its screen', 'gif', gif(50, 50, [{ left: 51, top: 50, ...SMALL }]), 10_100],
