@@ -69,6 +69,7 @@ export function healthPage(parts: {
     method: 'GET',
     path: '/health',
     right: 'see',
+    takesTurns: true,
     async answer({ session }) {
       const now = await parts.readStatus()
       if (now.isConnected === false)

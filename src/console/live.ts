@@ -46,6 +46,7 @@ export function livePages({ record, arriving, blinds, clock, kinds, disturbing, 
       method: 'GET',
       path: '/live',
       right: 'see',
+      takesTurns: true,
       async answer({ query, session }) {
         const filter = { ...filterOf(query, session), standing: true as const }
         // Before the rows: whatever comes, or is deleted, from here on is sent to the page when it listens.

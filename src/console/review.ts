@@ -83,6 +83,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
       method: 'POST',
       path: '/review/next',
       right: 'decide',
+      takesTurns: true,
       answer: ({ form, session }) => desk.next(session, { only: form.get('only') ?? '' }),
     },
     {

@@ -49,10 +49,11 @@ export function searchPage({
       const filter = { ...filterOf(query, session), standing: true as const }
       if ((asked.match(TERM)?.length ?? 0) > MOST_TERMS)
         return notSearched(TEXTS.search.tooManyWords(MOST_TERMS), 400, searchForm(query, asked, kinds))
-      const result =
+      const result = await inTurn(call, async () =>
         asked === ''
           ? { found: await record.find(filter, MOST), stoppedEarly: false, reindexing: false }
-          : await inTurn(call, () => record.search(asked, filter, MOST))
+          : record.search(asked, filter, MOST),
+      )
       if (result === null) return notSearched(TEXTS.search.busy, 503, searchForm(query, asked, kinds))
       const { found, stoppedEarly, reindexing } = result
       const byId = asked === '' || query.has('before') ? [] : await namedBy(asked, filter, record)

@@ -1,28 +1,37 @@
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it, vi } from 'vitest'
-import { aConsole } from './console-for-tests.ts'
+import { aConsole, tokenIn, WELL } from './console-for-tests.ts'
 
 const nextTurns = async (turns: number) => {
   for (let n = 0; n < turns; n++) await new Promise((resolve) => setImmediate(resolve))
 }
 
+/** Work that goes on when it is let in. */
+function held() {
+  const waiting: (() => void)[] = []
+  return {
+    waiting,
+    hold: () => new Promise<void>((resolve) => void waiting.push(resolve)),
+    async letIn(many = 1) {
+      for (let n = 0; n < many; n++) {
+        waiting.shift()?.()
+        await nextTurns(20)
+      }
+    },
+  }
+}
+
 /** A console whose record tells of a subject when it is let in, and two people who ask for pages of it. */
 async function large() {
+  const { waiting, hold, letIn } = held()
   const console = await aConsole()
   const { id } = await console.judged({ verdict: { tenant: 'acme' } })
   const [anna, ben] = [await console.signedIn(), await console.signedIn('ben')]
   const { verdict } = console.record
-  const waiting: (() => void)[] = []
   vi.spyOn(console.record, 'verdict').mockImplementation(async (...of) => {
-    await new Promise<void>((resolve) => void waiting.push(resolve))
+    await hold()
     return verdict.apply(console.record, of)
   })
-  const letIn = async (many = 1) => {
-    for (let n = 0; n < many; n++) {
-      waiting.shift()?.()
-      await nextTurns(20)
-    }
-  }
   const get = async (path: string, cookie: string, signal?: AbortSignal) =>
     (await console.ask(`${path}?id=${id}`, { headers: { cookie }, signal: signal ?? null })).status
   return { anna, ben, waiting, letIn, get }
@@ -57,6 +66,48 @@ describe.each(['/verdict', '/verdict/file', '/thread'])('pages of %s', (path) =>
     expect(await Promise.all(first)).toEqual([200, 200])
     await Promise.all(left)
     expect(waiting).toEqual([])
+  })
+})
+
+describe('what one person asks for a hundred times keeps nobody else waiting', () => {
+  it.each([
+    ['/live', 2, [200]],
+    ['/search', 1, [200, 503]],
+    ['/health', 2, [200]],
+    ['/review/next', 2, [303]],
+  ])('%s', async (path, atOnce, answers) => {
+    const { waiting, hold, letIn } = held()
+    const heldThen = async <Made>(made: Made): Promise<Made> => {
+      await hold()
+      return made
+    }
+    const console = await aConsole({ look: () => heldThen(WELL) })
+    vi.spyOn(console.record, 'find').mockImplementation(() => heldThen([]))
+    vi.spyOn(console.record.review, 'list').mockImplementation(() => heldThen({ items: [], waiting: 0 }))
+    const people = await Promise.all(
+      ['anna', 'ben'].map(async (by) => {
+        const cookie = await console.signedIn(by)
+        const token = tokenIn((await console.page('/covers', cookie)).text)
+        const isForm = path === '/review/next'
+        return async () =>
+          (await (isForm ? console.post(path, { token }, { cookie }) : console.ask(path, { headers: { cookie } })))
+            .status
+      }),
+    )
+    const [anna, ben] = [people[0] ?? expect.unreachable(), people[1] ?? expect.unreachable()]
+    const flood = Array.from({ length: 100 }, anna)
+    await nextTurns(50)
+    expect(waiting).toHaveLength(atOnce)
+    let isThere = false
+    const asked = ben().finally(() => {
+      isThere = true
+    })
+    await nextTurns(50)
+    for (let n = 0; n < 4 && !isThere; n++) await letIn()
+    expect(isThere).toBe(true)
+    await letIn(100)
+    expect(await asked).toBe(answers[0])
+    expect(new Set(await Promise.all(flood))).toEqual(new Set(answers))
   })
 })
 
