@@ -14,8 +14,10 @@ import {
 
 const P1 = thread('p1', 'acme')
 const bytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
+/** What a thread takes beside its words: its id stands in six keys. */
+const bareBytes = (id = 'p1') => 1_000 + 6 * id.length
 /** In one copy. */
-const commentBytes = ({ id, ...comment }: Comment, by = '') => id.length + bytes({ by, ...comment }) + 200
+const commentBytes = ({ id, ...comment }: Comment, by = '') => 2 * id.length + bytes({ by, ...comment }) + 200
 
 /** What any stores promise of how much tenants hold by what they sent on the stream. */
 export function heldContract(name: string, make: MakeStores): void {
@@ -37,17 +39,17 @@ export function heldContract(name: string, make: MakeStores): void {
       const [one, other] = [said('c1'), said('c2', { text: 'ö' })]
       await put(post, { judges: 2 })
       await say([one])
-      expect(await held()).toBe(1_000 + 3 * (bytes(post) + commentBytes(one.comment)))
+      expect(await held()).toBe(bareBytes() + 3 * (bytes(post) + commentBytes(one.comment)))
       await say([other, one])
       const both = commentBytes(one.comment) + commentBytes(other.comment)
-      expect(await held()).toBe(1_000 + 3 * (bytes(post) + both))
+      expect(await held()).toBe(bareBytes() + 3 * (bytes(post) + both))
       expect([await held('other'), await held('acm')]).toEqual([0, 0])
       const edited = { ...post, text: 'less' }
       await put(edited, { judges: 1 })
-      expect(await held()).toBe(1_000 + 2 * (bytes(edited) + both))
+      expect(await held()).toBe(bareBytes() + 2 * (bytes(edited) + both))
       await say([unsaid('c2'), said('c1', { text: 'longer words' })])
-      const left = commentBytes(said('c1', { text: 'longer words' }).comment) + 'c2'.length + '{}'.length + 200
-      expect(await held()).toBe(1_000 + 2 * (bytes(edited) + left))
+      const left = commentBytes(said('c1', { text: 'longer words' }).comment) + 2 * 'c2'.length + '{}'.length + 200
+      expect(await held()).toBe(bareBytes() + 2 * (bytes(edited) + left))
       await stores.threads.deletePost(P1, retractionOf(P1))
       expect(await held()).toBe(0)
     })
@@ -59,19 +61,19 @@ export function heldContract(name: string, make: MakeStores): void {
       expect(many).toBeGreaterThan(5_000)
       expect(many).toBeLessThan(10_000)
       await put(post, { judges: 3 })
-      expect(await held()).toBe(1_000 + 4 * bytes(post))
+      expect(await held()).toBe(bareBytes() + 4 * bytes(post))
     })
 
     it('has where comments came from while their post is missing, and nothing once they have expired', async () => {
       const one = said('c1')
       await say([one])
-      expect(await held()).toBe(1_000 + commentBytes(one.comment) + 'c1'.length + bytes(originOf('c1')))
+      expect(await held()).toBe(bareBytes() + commentBytes(one.comment) + 'c1'.length + bytes(originOf('c1')))
       expect(await stores.threads.expireOrphans(P1, ({ offset }) => ({ key: offset, letter: '{}' }))).toBe(1)
       expect(await held()).toBe(0)
       await publishAll(stores)
       await say([said('c2')])
       await put(post, { judges: 0 })
-      expect(await held()).toBe(1_000 + bytes(post) + commentBytes(said('c2').comment))
+      expect(await held()).toBe(bareBytes() + bytes(post) + commentBytes(said('c2').comment))
     })
 
     it('has how far posts reach that have not come, until they come or it is forgotten, and no more than they may hold', async () => {
@@ -84,7 +86,7 @@ export function heldContract(name: string, make: MakeStores): void {
       expect(await raise('p2', 6, 0)).toBe('updated')
       expect(await held()).toBe(2 * each)
       await put(post)
-      const whole = each + 1_000 + 2 * bytes(post)
+      const whole = each + bareBytes() + 2 * bytes(post)
       expect([await held(), await raise('p1', 99, 0)]).toEqual([whole, 'updated'])
       expect(await held()).toBe(whole)
       expect(await stores.threads.heldBy('acme', T0 + HOUR)).toBe(whole - each)
@@ -99,7 +101,7 @@ export function heldContract(name: string, make: MakeStores): void {
     })
 
     it('is not more than they may hold: what would lift it is refused, and nothing of it is done', async () => {
-      const size = 1_000 + 2 * bytes(post)
+      const size = bareBytes() + 2 * bytes(post)
       expect(await put(post, { most: size - 1 })).toBe('over-share')
       expect([await held(), await stores.threads.read(P1)]).toEqual([0, null])
       expect(await put(post, { most: size })).toBe('judged')
@@ -112,7 +114,30 @@ export function heldContract(name: string, make: MakeStores): void {
       expect(await say([unsaid('c1'), said('c2')], 10)).toEqual(['deleted', 'over-share'])
       // Another tenant's share is another one.
       const [other, p2] = [thread('p2', 'other'), postOf(thread('p2', 'other'))]
-      expect(await stores.threads.putPost(other, p2, ARRIVAL, RULES, 1_000 + 2 * bytes(p2))).toBe('judged')
+      expect(await stores.threads.putPost(other, p2, ARRIVAL, RULES, bareBytes() + 2 * bytes(p2))).toBe('judged')
+    })
+
+    it('counts long ids as often as they stand in keys', async () => {
+      const id = 'p'.repeat(512)
+      await stores.threads.putPost(thread(id, 'acme'), postOf(thread(id, 'acme')), ARRIVAL, RULES)
+      await stores.threads.putComments(thread(`${id}2`, 'acme'), [unsaid('c'.repeat(512))], T0, RULES)
+      const [posts, deletions] = [
+        bareBytes(id) + 2 * bytes(postOf(thread(id, 'acme'))),
+        bareBytes(`${id}2`) + 1_024 + 202,
+      ]
+      expect(await held()).toBe(posts + deletions)
+    })
+
+    it('remembers no deletion of a comment of a post that has not come, beyond what they may hold', async () => {
+      const size = bareBytes() + 2 * 'c1'.length + '{}'.length + 200
+      expect(await say([unsaid('c1')], size - 1)).toEqual(['deleted'])
+      expect([await held(), await stores.threads.read(P1)]).toEqual([0, null])
+      expect(await say([unsaid('c1')], size)).toEqual(['deleted'])
+      expect(await held()).toBe(size)
+      // What has come is deleted whatever they hold.
+      await say([said('c2')])
+      expect(await say([unsaid('c2'), unsaid('c3')], 0)).toEqual(['deleted', 'deleted'])
+      expect(await say([said('c2'), said('c3')])).toEqual(['deleted', 'orphan'])
     })
 
     it('takes from a batch what fits, and does not take what was refused for what it has when it is read again', async () => {

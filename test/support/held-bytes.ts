@@ -12,16 +12,18 @@ async function bytesOf(client: Redis, keys: Keys, member: string): Promise<numbe
   const sizes = async (key: string) =>
     Object.entries(await client.hgetall(key)).map(([name, value]) => Buffer.byteLength(name + value))
   const sum = (some: readonly number[]) => some.reduce((all, size) => all + size, 0)
+  const id = Buffer.byteLength(member.slice(member.indexOf(':') + 1))
   const [post, counted] = await client.hmget(keys.thread(member), 'post', 'held')
   const judges = (counted ?? '').split(' ')[3]
   const early = await client.get(keys.early(member))
-  const reach = early === null ? 0 : 500 + 3 * Buffer.byteLength(member.slice(member.indexOf(':') + 1))
-  const [said, origins, images] = await Promise.all([
+  const reach = early === null ? 0 : 500 + 3 * id
+  const [said, ids, origins, images] = await Promise.all([
     sizes(keys.comments(member)),
+    client.hkeys(keys.comments(member)),
     sizes(keys.orphans(member)),
     sizes(keys.images(member)),
   ])
-  const words = Buffer.byteLength(post ?? '') + sum(said) + 200 * said.length
+  const words = Buffer.byteLength(post ?? '') + sum(said) + sum(ids.map((one) => Buffer.byteLength(one) + 200))
   const isEmpty = words + origins.length === 0
-  return reach + (isEmpty ? 0 : 1_000 + (1 + Number(judges ?? 0)) * words + sum(origins) + sum(images))
+  return reach + (isEmpty ? 0 : 1_000 + 6 * id + (1 + Number(judges ?? 0)) * words + sum(origins) + sum(images))
 }

@@ -3,7 +3,7 @@ import { RANK_LIMIT } from '../../contracts/facts/sampling-rank.ts'
 import { type Comment, ORIGINS, TOMBSTONES } from '../../contracts/facts/thread.ts'
 import type { CommentChange, KeepingOutcome, MessagePlace, Origin, ThreadRules } from '../../contracts/ports/threads.ts'
 import { dueNow, laterPlaces, passCounts, type Thread, type ThreadStep, takenUpTo } from './thread.ts'
-import { commentBytes, originBytes, THREAD_BYTES, threadBytes } from './thread-bytes.ts'
+import { bareBytes, commentBytes, originBytes, threadBytes } from './thread-bytes.ts'
 
 // The twin of src/store/thread/put-comments.lua: a change here is a change there. Random histories compare them (test/judging/threads).
 
@@ -89,6 +89,9 @@ function remove(batch: Batch, { id, createdAt, reached }: CommentChange & { kind
   const { thread, rules, sample } = batch
   const old = sample.comments.get(id)
   if (old === null) return 'duplicate'
+  // Of a post that has not come nothing is deleted: beyond the share it is not remembered.
+  const isUnknown = old === undefined && thread.post === null
+  if (isUnknown && !mayGrow(batch, () => ({ said: commentBytes(id, null), from: 0 }))) return 'deleted'
   sample.comments.set(id, null)
   sample.ranks.set(id, rankOfDeleted(rules.rank(thread.ref, id), old !== undefined))
   sample.orphans.delete(id)
@@ -113,7 +116,7 @@ function say(batch: Batch, change: CommentChange & { kind: 'said' }): CommentOut
     if (old === undefined) batch.late++
     return 'late'
   }
-  if (!mayGrow(batch, change, old)) return 'over-share'
+  if (!mayGrow(batch, () => growth(batch, change, old))) return 'over-share'
   batch.changed = true
   batch.reopened ||= thread.final
   if (old === undefined) return add(batch, change)
@@ -124,18 +127,24 @@ function say(batch: Batch, change: CommentChange & { kind: 'said' }): CommentOut
   return 'updated'
 }
 
-/** Whether the thread may hold a comment as well, in place of an older form of it; what else gives way to it is not reckoned with. */
+/** Whether the thread may hold so many bytes more; what gives way to them is not reckoned with. */
 function mayGrow(
   { thread, sample, most }: Batch,
-  { comment, origin }: CommentChange & { kind: 'said' },
-  old?: Comment,
-) {
+  more: () => { readonly said: number; readonly from: number },
+): boolean {
   if (most === null) return true
-  const said = commentBytes(comment.id, comment) - (old === undefined ? 0 : commentBytes(comment.id, old))
-  const from = thread.post === null ? originBytes(comment.id, origin()) : 0
+  const { said, from } = more()
   const held = threadBytes({ ...thread, ...sample })
-  const size = (held || THREAD_BYTES) + (1 + thread.judges) * said + from
+  const size = (held || bareBytes(thread.ref)) + (1 + thread.judges) * said + from
   return size <= most || size <= threadBytes(thread)
+}
+
+/** What a comment takes in place of an older form of it, and where it came from while its post is missing. */
+function growth({ thread }: Batch, { comment, origin }: CommentChange & { kind: 'said' }, old?: Comment) {
+  return {
+    said: commentBytes(comment.id, comment) - (old === undefined ? 0 : commentBytes(comment.id, old)),
+    from: thread.post === null ? originBytes(comment.id, origin()) : 0,
+  }
 }
 
 function add(batch: Batch, { comment, origin, reached }: CommentChange & { kind: 'said' }): CommentOutcome {

@@ -1,30 +1,37 @@
 import { hash } from 'node:crypto'
 import { authorOf } from '../../contracts/facts/author.ts'
 import { setAside } from '../../contracts/facts/kept-image.ts'
-import type { Comment, Post } from '../../contracts/facts/thread.ts'
+import type { Comment, Post, ThreadRef } from '../../contracts/facts/thread.ts'
 import type { Origin } from '../../contracts/ports/threads.ts'
 import type { Thread } from './thread.ts'
 
 // The twin of src/store/redis/include/thread-bytes.lua: a change here is a change there. Random histories compare them (test/judging/threads).
 
 /** The keys of a thread take about so many bytes, and the entries of a comment, however short its text. */
-export const THREAD_BYTES = 1_000
+const THREAD_BYTES = 1_000
 const COMMENT_BYTES = 200
+/** In so many keys, and members of others, stands the thread's id. */
+const NAMES = 6
 /** What stands in place of a deleted comment. */
 export const TOMBSTONE = '{}'
 
-type Measured = Pick<Thread, 'post' | 'comments' | 'orphans' | 'judges'>
+type Measured = Pick<Thread, 'ref' | 'post' | 'comments' | 'orphans' | 'judges'>
 
 /**
  * How many bytes a thread of the stream holds: its words once, and once more for each protocol that judges it, whose case has a copy
  * of them; its images once; where its comments came from, as long as its post is missing.
  */
-export function threadBytes({ post, comments, orphans, judges }: Measured): number {
+export function threadBytes({ ref, post, comments, orphans, judges }: Measured): number {
   if (post === null && comments.size === 0 && orphans.size === 0) return 0
   const { images, words } = postBytes(post)
   const said = sumOf([...comments].map(([id, comment]) => commentBytes(id, comment)))
   const origins = sumOf([...orphans].map(([id, origin]) => originBytes(id, origin)))
-  return THREAD_BYTES + (1 + judges) * (words + said) + origins + images
+  return bareBytes(ref) + (1 + judges) * (words + said) + origins + images
+}
+
+/** What a thread holds beside its words. */
+export function bareBytes({ postId }: ThreadRef): number {
+  return THREAD_BYTES + NAMES * bytesIn(postId)
 }
 
 function postBytes(post: Post | null): { readonly words: number; readonly images: number } {
@@ -38,7 +45,7 @@ function postBytes(post: Post | null): { readonly words: number; readonly images
 
 /** The bytes of a comment, null for a deleted one, in one copy. */
 export function commentBytes(id: string, comment: Comment | null): number {
-  return bytesIn(id) + bytesIn(comment === null ? TOMBSTONE : storedComment(comment).json) + COMMENT_BYTES
+  return 2 * bytesIn(id) + bytesIn(comment === null ? TOMBSTONE : storedComment(comment).json) + COMMENT_BYTES
 }
 
 export function originBytes(id: string, origin: Origin): number {

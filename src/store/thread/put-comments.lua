@@ -69,7 +69,7 @@ local outcomes = {}
 local account = account_of(thread, member)
 local held = { post = 0, said = 0, origins = 0, images = 0, judges = 0 }
 if at or stored[2] then held = read_bytes(thread, stored[12], at and redis.call('HSTRLEN', thread, 'post') or 0) end
-local size_before = size_of(held)
+local size_before = size_of(held, member)
 -- By id, what the thread has of the changes' comments; false if nothing.
 local known = {}
 
@@ -134,8 +134,8 @@ local function may_grow(id, json, old, origin)
   if most == '' then return true end
   local more = comment_bytes(id, json) - (old and comment_bytes(id, old) or 0)
   local grown = { post = held.post, said = held.said + more, origins = held.origins, images = held.images, judges = held.judges }
-  if not at then grown.origins = grown.origins + #id + #origin end
-  return may_hold(account, member, size_of(grown), most, now)
+  if origin and not at then grown.origins = grown.origins + #id + #origin end
+  return may_hold(account, member, size_of(grown, member), most, now)
 end
 
 -- The first comment or deletion sets how long the thread waits for its post; one that was read long after its time waits as long.
@@ -173,6 +173,8 @@ end
 local function delete(change, old)
   local id = change.id
   if old == TOMBSTONE then return 'duplicate' end
+  -- Of a post that has not come nothing is deleted: beyond the share it is not remembered.
+  if not (old or at) and not may_grow(id, TOMBSTONE) then return 'deleted' end
   write_new()
   drop_from_author(authors, sample, id, old)
   known[id] = TOMBSTONE
@@ -281,7 +283,7 @@ keep_first(max_comments, '-inf', '(' .. string.format('%.0f', DELETED))
 keep_first(tombstones * max_comments, string.format('%.0f', DELETED), '+inf')
 redis.call('HSET', thread, 'accepted', n, 'held', counted_bytes(held))
 redis.call('HINCRBY', thread, 'version', 1)
-change_kept(account, member, size_before, size_of(held))
+change_kept(account, member, size_before, size_of(held, member))
 if deletions then redis.call('HINCRBY', thread, 'deletions', 1) end
 -- A verdict that used a deleted comment is superseded, whatever the settings say about late comments.
 if retracted or (again and reopen == '1') then

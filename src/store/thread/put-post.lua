@@ -74,10 +74,10 @@ if was_known then
     end
     is_judged = true
     if threaded == '1' then held.said = before.said end
-    if counted then size_before = size_of(before) end
+    if counted then size_before = size_of(before, member) end
   else
     expired = is_forgotten(thread, revisions, decided)
-    if counted then size_before = size_of(read_bytes(thread, counted, 0)) end
+    if counted then size_before = size_of(read_bytes(thread, counted, 0), member) end
     local waiting = n and threaded == '1' and redis.call('HGETALL', comments) or {}
     for i = 1, #waiting, 2 do
       held.said = held.said + comment_bytes(waiting[i], waiting[i + 1])
@@ -91,7 +91,7 @@ if was_known then
 end
 if most ~= '' and is_judged then
   --@functions
-  if not may_hold(account, member, size_of(held), most, now) then return 'over-share' end
+  if not may_hold(account, member, size_of(held, member), most, now) then return 'over-share' end
 end
 if was_known and threaded == '0' then
   redis.call('UNLINK', orphans, comments, sample, authors)
@@ -162,8 +162,8 @@ end
 redis.call('HSET', thread, unpack(fields))
 if version and not counted then
   --@functions
-  set_kept(account, member, size_of(held))
-else change_kept(account, member, size_before, size_of(held)) end
+  set_kept(account, member, size_of(held, member))
+else change_kept(account, member, size_before, size_of(held, member)) end
 if known_post then
   --@functions
   due_now(thread, due, member, now)

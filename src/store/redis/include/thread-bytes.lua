@@ -3,11 +3,13 @@
 -- origins and its images take, and how many protocols judge it. A thread without it, which an earlier version wrote, is counted when it
 -- is next written to.
 local THREAD_BYTES, COMMENT_BYTES = 1000, 200
-local function comment_bytes(id, json) return #id + #json + COMMENT_BYTES end
-local function bytes_beside(thread, kind, each)
+-- In so many keys, and members of others, stands the thread's id.
+local NAMES = 6
+local function comment_bytes(id, json) return 2 * #id + #json + COMMENT_BYTES end
+local function bytes_beside(thread, kind, each, names)
   local root, member = string.match(thread, '^({.-}:)thread(:.*)$')
   local key, sum = root .. kind .. member, 0
-  for _, name in ipairs(redis.call('HKEYS', key)) do sum = sum + #name + redis.call('HSTRLEN', key, name) + each end
+  for _, name in ipairs(redis.call('HKEYS', key)) do sum = sum + names * #name + redis.call('HSTRLEN', key, name) + each end
   return sum
 end
 -- `counted`: that field; nil, or false, if there is none. `post`: how long the post is.
@@ -16,16 +18,16 @@ local function read_bytes(thread, counted, post)
     local said, origins, images, judges = string.match(counted, '^(%d+) (%d+) (%d+) (%d+)$')
     return { post = post, said = tonumber(said), origins = tonumber(origins), images = tonumber(images), judges = tonumber(judges) }
   end
-  local said = bytes_beside(thread, 'comments', COMMENT_BYTES)
-  return { post = post, said = said, origins = bytes_beside(thread, 'orphans', 0), images = bytes_beside(thread, 'images', 0), judges = 0 }
+  local said = bytes_beside(thread, 'comments', COMMENT_BYTES, 2)
+  return { post = post, said = said, origins = bytes_beside(thread, 'orphans', 0, 1), images = bytes_beside(thread, 'images', 0, 1), judges = 0 }
 end
 local function counted_bytes(held) return held.said .. ' ' .. held.origins .. ' ' .. held.images .. ' ' .. held.judges end
-local function size_of(held)
+local function size_of(held, member)
   if held.post + held.said + held.origins == 0 then return 0 end
-  return THREAD_BYTES + (1 + held.judges) * (held.post + held.said) + held.origins + held.images
+  return THREAD_BYTES + NAMES * #string.match(member, ':(.*)$') + (1 + held.judges) * (held.post + held.said) + held.origins + held.images
 end
 local function write_bytes(thread, member, held)
-  local size = size_of(held)
+  local size = size_of(held, member)
   if size > 0 then redis.call('HSET', thread, 'held', counted_bytes(held)) else redis.call('HDEL', thread, 'held') end
   set_kept(account_of(thread, member), member, size)
 end
