@@ -58,6 +58,16 @@ export function tenantShares(deps: {
   }
 }
 
+/** The same signal of memory for those that are not over their share; while one is, they may send, or intake would find nothing of theirs. */
+export function besideThoseOver(
+  over: () => readonly string[],
+): (measure: () => Promise<PressureSignal>) => () => Promise<PressureSignal> {
+  return (measure) => async () => {
+    const signal = await measure()
+    return signal.by === 'store-full' && over().length > 0 ? { ...signal, share: 0 } : signal
+  }
+}
+
 /** A message of another tenant was found: there is no need to read on. */
 class Found extends Error {}
 

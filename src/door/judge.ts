@@ -15,7 +15,7 @@ import type { DebatedComment, DebateStarter } from './debates.ts'
 import { isAnsweredLate, unanswered } from './in-time.ts'
 import { type JudgeRequest, MOST_WAIT, type ReadingParts, wantedOf } from './judge-body.ts'
 import { ERASE, JUDGE, JUDGEMENT } from './judge-operations.ts'
-import { overDue, RequestRefused } from './problem.ts'
+import { overDue, overShare, RequestRefused } from './problem.ts'
 import { type DoorCall, type DoorRoute, json, STORE_MS } from './route.ts'
 import type { RecordSender } from './sending.ts'
 import { ignoredIn, shown } from './unknown-fields.ts'
@@ -30,9 +30,6 @@ export interface JudgeParts extends ReadingParts, WaiterLimits {
   readonly isOverDue: (tenant: string) => boolean
   readonly report: Report
 }
-
-/** After so many seconds a tenant that holds its share may ask again: its questions go with their last verdicts. */
-const OVER_SHARE_SECONDS = 5
 
 /** A question that the store has, while its client waits. */
 interface AskedRequest extends Pick<JudgeRequest, 'wait' | 'webhook' | 'ignored'> {
@@ -215,15 +212,6 @@ async function checkRoom(
 ): Promise<void> {
   if (parts.isOverDue(tenant)) throw overDue()
   if (!(await stored(parts, parts.asking.hasRoom(tenant, wanted)))) throw overShare()
-}
-
-/** `sent`: what its topics have already. */
-function overShare(sent = ''): RequestRefused {
-  return new RequestRefused(
-    'over-share',
-    `what this tenant sent, asked and was answered holds its share of the store${sent}`,
-    { retryAfter: OVER_SHARE_SECONDS },
-  )
 }
 
 async function askedOf(

@@ -15,7 +15,7 @@ import { faultIn, type ReadLimits, readValue } from '../contracts/facts/read-val
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { OutgoingMessage } from '../contracts/ports/topic.ts'
 import { entriesOf } from './body.ts'
-import { overDue, type ProblemName, RequestRefused } from './problem.ts'
+import { overDue, overShare, type ProblemName, RequestRefused } from './problem.ts'
 import { inOrder, pauses } from './reading.ts'
 import { type Caller, type DoorRoute, json } from './route.ts'
 import type { RecordSender } from './sending.ts'
@@ -95,6 +95,8 @@ export interface MessageParts {
   readonly pressure: () => string | null
   /** Whether a tenant has more due than its share: no further subject of it may become due. */
   readonly isOverDue: (tenant: string) => boolean
+  /** Whether a tenant holds more than its share of Redis, which is short of memory: no further words of it are kept. */
+  readonly isOverShare: (tenant: string) => boolean
   readonly clock: Clock
 }
 
@@ -184,8 +186,9 @@ function itemOf(bytes: Buffer, caller: Caller, parts: MessageParts, now: number)
     return { id, refused: new RequestRefused('scope', 'this key may not decide') }
   if (type === 'decision' && decisionsTopic === null)
     return { id, refused: new RequestRefused('invalid', 'type: nobody carries decisions out here') }
-  const makesDue = (type === 'post' || type === 'counterspeech') && given.deleted !== true
-  if (makesDue && parts.isOverDue(tenant)) return { id, refused: overDue() }
+  const isKept = type !== 'feedback' && type !== 'decision' && given.deleted !== true
+  if (isKept && parts.isOverShare(tenant)) return { id, refused: overShare() }
+  if (isKept && type !== 'comment' && parts.isOverDue(tenant)) return { id, refused: overDue() }
   const fault = type === 'feedback' ? faultInFeedback(given, labels) : null
   if (fault !== null) return { id, refused: new RequestRefused('invalid', fault) }
   const message = type === 'decision' ? decisionAs(given, caller) : sentAs(type, given, tenant)

@@ -220,3 +220,12 @@ export function overDue(): RequestRefused {
     { retryAfter: 5 },
   )
 }
+
+/** A tenant holds its share of Redis. `sent`: what its topics have already. */
+export function overShare(sent = ''): RequestRefused {
+  return new RequestRefused(
+    'over-share',
+    `what this tenant sent, asked and was answered holds its share of the store${sent}`,
+    { retryAfter: 5 },
+  )
+}

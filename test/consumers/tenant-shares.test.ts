@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { PressureSignal } from '../../consumers/backpressure.ts'
-import { othersUnread, tenantShares } from '../../consumers/tenant-shares.ts'
+import { besideThoseOver, othersUnread, tenantShares } from '../../consumers/tenant-shares.ts'
 import type { IncomingMessage, TopicHistory } from '../../src/contracts/ports/topic.ts'
 
 /** Topics of one partition each, as tenants' names in order; what was read of them is told by its offsets. */
@@ -32,6 +32,15 @@ function messageOf(topic: string, offset: bigint, tenant: string): IncomingMessa
   const value = Buffer.from(tenant === '' ? 'no JSON' : JSON.stringify({ tenant, text: '"tenant":"other"' }))
   return { topic, partition: 0, offset: `${offset}`, key: null, headers: {}, timestamp: 0, value }
 }
+
+it('the door counts a lack of memory to those that are over their share, as long as there are some', async () => {
+  let over: readonly string[] = []
+  const signal = (by: PressureSignal['by']) => besideThoseOver(() => over)(async () => ({ by, share: 2, says: by }))
+  const [full, verdicts] = [signal('store-full'), signal('outbox-depth')]
+  expect([(await full()).share, (await verdicts()).share]).toEqual([2, 2])
+  over = ['acme']
+  expect([(await full()).share, (await verdicts()).share]).toEqual([0, 2])
+})
 
 describe('whether others have messages to read', () => {
   it('is found behind all that a tenant sent, and known until that was read', async () => {

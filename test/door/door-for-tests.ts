@@ -22,6 +22,7 @@ export interface TestDoorOptions {
   readonly items?: number
   readonly pressure?: () => string | null
   readonly isOverDue?: (tenant: string) => boolean
+  readonly isOverShare?: (tenant: string) => boolean
   readonly write?: (records: readonly OutgoingMessage[]) => Promise<void>
   readonly timeoutMs?: number
   /** The time by which rates are counted and keys expire. */
@@ -71,6 +72,7 @@ export function testDoor(options: TestDoorOptions = {}) {
         items: options.items ?? 1_000,
         pressure: options.pressure ?? (() => null),
         isOverDue: options.isOverDue ?? (() => false),
+        isOverShare: options.isOverShare ?? (() => false),
         clock: () => NOW,
       }),
       ...(options.alsoRoutes ?? []),

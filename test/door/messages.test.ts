@@ -196,6 +196,15 @@ describe('messages', () => {
     expect(records).toHaveLength(2)
   })
 
+  test('that would be kept are turned away where their tenant holds more than its share of Redis; deletions and decisions never', async () => {
+    const { ask, records } = testDoor({ isOverShare: (tenant) => tenant === 'acme' })
+    const { status, body } = await ask('POST', '/v1/messages', COMMENT)
+    expect([status, body.type]).toEqual([429, '/problems/over-share'])
+    const rest = [POST, { ...POST, text: undefined, deleted: true }, { ...COMMENT, text: undefined, deleted: true }]
+    expect((await ask('POST', '/v1/messages', [COMMENT, ...rest])).body).toMatchObject({ accepted: 2, refused: 2 })
+    expect(records).toHaveLength(2)
+  })
+
   test('that Kafka does not acknowledge in time are a 503 that says that a repeat does no harm', async () => {
     const { ask } = testDoor({ write: () => new Promise(() => {}), timeoutMs: 20 })
     const { status, headers, body } = await ask('POST', '/v1/messages', [POST])

@@ -2,6 +2,7 @@ import type { Settings } from '../../../config/schema.ts'
 import { type Topics, topicsByMessage } from '../../../config/topics.ts'
 import { type PressureSignal, pressureWatch } from '../../../consumers/backpressure.ts'
 import type { RedisGuard } from '../../../consumers/redis-guard.ts'
+import { besideThoseOver } from '../../../consumers/tenant-shares.ts'
 import { decisionsProducer } from '../../../producers/decision-producer.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
@@ -62,6 +63,7 @@ export function servedDoor(
     Pick<ServiceParts, 'redis' | 'kafka' | 'topics' | 'gateway' | 'gate'> & {
       redisAnswers: AnswerWatch
       opener: Pick<OpenerLoop, 'tenantsOverDue'>
+      watch: Pick<RedisGuard, 'isScarce'>
       secret: string
     },
 ) {
@@ -84,6 +86,8 @@ export function servedDoor(
         topics,
         signals,
         tenantsOverDue: opener.tenantsOverDue,
+        tenantsOverShare: async () =>
+          judging.watch.isScarce ? threads.tenantsOver(judging.mostKept() ?? Number.POSITIVE_INFINITY, clock()) : [],
         loops,
         clock,
         report,
@@ -114,6 +118,8 @@ export function doorPart(
     signals: Record<'messages' | 'door', readonly (() => Promise<PressureSignal>)[]>
     /** Who has more due than its share. */
     tenantsOverDue: () => Promise<readonly string[]>
+    /** Who holds more than its share while Redis is short of memory. */
+    tenantsOverShare: () => Promise<readonly string[]>
     /** Takes what is to be judged apart from the stream, and keeps the answers. */
     asking: VerdictRequests
     answers: Answers
@@ -132,22 +138,25 @@ export function doorPart(
     report: Report
   },
 ) {
-  const { writer, topics, signals, tenantsOverDue, asking, answers, scoring, subjects, ...more } = parts
+  const { writer, topics, signals, tenantsOverDue, tenantsOverShare, asking, answers, scoring, subjects, ...more } =
+    parts
   const { decisionDesk, protocols, isAway, ...running } = more
   const { loops, clock, report } = running
   return closable(async (keep) => {
     // Where nobody needs a key one may be made later all the same.
     const keys = openKeyFile(settings.door.keys, clock, { mayCome: settings.door.openOnLoopback, report })
     loops.start('keys', KEYS_MS, keys.poll)
-    const [pressure, messages] = [
-      pressureWatch(signals.door, settings.intake),
-      pressureWatch(signals.messages, settings.intake),
-    ]
-    let overDue: readonly string[] = []
-    const lookAtDue = async () => {
-      overDue = await tenantsOverDue()
+    let over: { readonly due: readonly string[]; readonly share: readonly string[] } = { due: [], share: [] }
+    const lookAtShares = async () => {
+      const [due, share] = await Promise.all([tenantsOverDue(), tenantsOverShare()])
+      over = { due, share }
     }
-    loops.start('door backlog', PRESSURE_MS, () => Promise.all([pressure.poll(), messages.poll(), lookAtDue()]))
+    const beside = besideThoseOver(() => over.share)
+    const [pressure, messages] = [
+      pressureWatch(signals.door.map(beside), settings.intake),
+      pressureWatch(signals.messages.map(beside), settings.intake),
+    ]
+    loops.start('door backlog', PRESSURE_MS, () => Promise.all([pressure.poll(), messages.poll(), lookAtShares()]))
     const closing = new AbortController()
     const given = {
       sending: sending({ writer, timeoutMs: settings.door.produceTimeout, report }),
@@ -155,7 +164,8 @@ export function doorPart(
       limits: readLimitsOf(settings),
       items: settings.door.items,
       pressure: pressure.why,
-      isOverDue: (tenant: string) => overDue.includes(tenant),
+      isOverDue: (tenant: string) => over.due.includes(tenant),
+      isOverShare: (tenant: string) => over.share.includes(tenant),
       clock,
     }
     const { waiting, waitingPerTenant } = settings.door

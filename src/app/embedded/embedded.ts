@@ -150,6 +150,7 @@ export function startEmbedded(
         topics,
         signals: { messages: [], door: [] },
         tenantsOverDue: async () => [],
+        tenantsOverShare: async () => [],
         asking,
         answers,
         scoring,
