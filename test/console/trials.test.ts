@@ -100,6 +100,8 @@ it('a variant in the shadow is compared on the same subjects, of one’s own ten
   ]
   const { judged, read, console } = await trying({ said, ramps: [] })
   await judged('p0', 10)
+  // What a machine says now is no person's word.
+  await judged('p1', 10)
   await judged('p0', 40, {
     revision: 2,
     decidedBy: 'human',
