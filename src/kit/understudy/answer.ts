@@ -9,6 +9,9 @@ import { rumor } from './rumor.ts'
 import { safety } from './safety.ts'
 import { scores } from './scores.ts'
 
+/** What the understudy calls itself, whichever model was asked for. */
+export const MODEL = 'understudy'
+
 /** An answer and its cost, in the field names of the Chat Completions interface. */
 type Answer = {
   readonly content: string

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
-import { UNDERSTUDY } from '../../contracts/facts/by-hand.ts'
-import { answered, contentOf } from './answer.ts'
+import { answered, contentOf, MODEL } from './answer.ts'
 import { completionIn, type DialectServer, questionIn } from './dialects/completion.ts'
 import { checkRequest } from './dialects/request.ts'
 import { embeddingData, embeddingRequest, textsOf } from './embeddings.ts'
@@ -47,7 +46,7 @@ export function chatCall(body: string, speaking: DialectServer | null): Understu
         id: `chatcmpl-understudy-${seq}`,
         object: 'chat.completion',
         created: Math.floor(Date.now() / 1000),
-        model: UNDERSTUDY,
+        model: MODEL,
         choices: [{ index: 0, message, finish_reason, logprobs: null }],
         usage,
       }
@@ -92,7 +91,7 @@ export function embeddingCall(body: string): UnderstudyCall {
       completionTokens: 0,
       value: {
         object: 'list',
-        model: UNDERSTUDY,
+        model: MODEL,
         data: embeddingData(request),
         usage: { prompt_tokens: promptTokens, total_tokens: promptTokens },
       },

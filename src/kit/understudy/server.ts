@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { UNDERSTUDY } from '../../contracts/facts/by-hand.ts'
+import { MODEL } from './answer.ts'
 import { answeringCalls } from './answer-call.ts'
 import { type CallRecord, openCallLog } from './call-log.ts'
 import { chatCall, embeddingCall } from './calls.ts'
@@ -74,14 +74,12 @@ export async function startUnderstudy(options: UnderstudyOptions = {}): Promise<
       case `GET ${base}/models`:
         return sendJson(response, {
           object: 'list',
-          data: (dialect?.models ?? [UNDERSTUDY, ...models].map((id) => ({ id, context_length: CONTEXT }))).map(
-            (one) => ({
-              object: 'model',
-              created: 0,
-              owned_by: UNDERSTUDY,
-              ...one,
-            }),
-          ),
+          data: (dialect?.models ?? [MODEL, ...models].map((id) => ({ id, context_length: CONTEXT }))).map((one) => ({
+            object: 'model',
+            created: 0,
+            owned_by: MODEL,
+            ...one,
+          })),
         })
       case 'GET /understudy/calls':
         return sendJson(response, log.calls())
@@ -115,7 +113,7 @@ export async function startUnderstudy(options: UnderstudyOptions = {}): Promise<
   let closing: Promise<void> | undefined
   return {
     what,
-    settings: { OPENAI_BASE_URL: url, OPENAI_API_KEY: UNDERSTUDY },
+    settings: { OPENAI_BASE_URL: url, OPENAI_API_KEY: MODEL },
     pid: undefined,
     calls: log.calls,
     behave,

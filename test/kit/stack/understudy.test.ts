@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { answer } from '../../../src/kit/understudy/answer.ts'
+import { UNDERSTUDY } from '../../../src/contracts/facts/by-hand.ts'
+import { answer, MODEL } from '../../../src/kit/understudy/answer.ts'
 import type { CallRecord } from '../../../src/kit/understudy/call-log.ts'
 import { embed } from '../../../src/kit/understudy/embeddings.ts'
 import type { FAULTS } from '../../../src/kit/understudy/faults.ts'
@@ -375,6 +376,10 @@ describe('safety', () => {
     const beside = ['precedent 1', 'brief', 'argument 1'].map((kind) => fence(kind, HAZARD))
     const said = answer(asking('arbitrate', REPORT, user(fence('post', 'The ferry is late.'), ...beside))).content
     expect(JSON.parse(said)).toMatchObject({ rule: 'default-safe', label: 'safe' })
+  })
+
+  test('has the name by which pages know it', () => {
+    expect(MODEL).toBe(UNDERSTUDY)
   })
 
   test('says of an image that it has not looked at it, and what its author says of it', () => {

@@ -1,5 +1,4 @@
-import { UNDERSTUDY } from '../../../contracts/facts/by-hand.ts'
-import { contentOf } from '../answer.ts'
+import { contentOf, MODEL } from '../answer.ts'
 import { choiceOf, type UnderstudyFault } from '../faults.ts'
 import { isSchema } from '../json-schema.ts'
 import { type ChatRequest, type ReceivedQuestion, readQuestion, tokens } from '../question.ts'
@@ -61,7 +60,7 @@ export function completionIn(
   const value = {
     object: 'chat.completion',
     created: Math.floor(Date.now() / 1000),
-    model: UNDERSTUDY,
+    model: MODEL,
     choices: [{ index: 0, message, finish_reason: isCut ? 'length' : usual, logprobs }],
     usage: USAGE_FORMS[dialect.usage](counted),
     ...tierOf(dialect, seen),
