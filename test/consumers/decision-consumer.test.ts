@@ -5,6 +5,7 @@ import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
 import type { HandleBatch, IncomingMessage, MessageBatch } from '../../src/contracts/ports/topic.ts'
 import { decisionHandler } from '../../src/judging/engine/decision-handler.ts'
 import { router } from '../../src/judging/engine/routes.ts'
+import type { Protocol } from '../../src/judging/engine/script.ts'
 import { citable } from '../../src/protocols/clauses.ts'
 import { readPolicy } from '../../src/protocols/policy.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
@@ -24,11 +25,11 @@ const POLICY = readPolicy('p.md', '## H1 Threats\n- threats\n## H2 Slurs\n- slur
 const policyFor = (tenant: string) => (tenant === 'acme' ? null : citable(POLICY, 'bad'))
 
 /** The consumer over stores in memory, in which rumor has judged p1. */
-async function reading() {
+async function reading(over: Partial<Protocol> = {}) {
   const memory = memoryStores(() => T0)
   const stores: Stores = { ...memory, pass: async () => {}, close: async () => {} }
   const protocols = [
-    protocolNamed('rumor', { labels: ['good', 'bad'], policyFor }),
+    protocolNamed('rumor', { labels: ['good', 'bad'], policyFor, ...over }),
     protocolNamed('hate', { subject: 'post' }),
   ]
   const routes = router(protocols, { hate: [{ langs: ['en'] }] }, () => 0)
@@ -134,6 +135,15 @@ describe('what people decide', () => {
     ])
     expect(await send({ ...SAID, against: 2, label: 'bad' })).toMatchObject({ outcome: 'stands' })
     expect((await verdicts())[0]).not.toHaveProperty('clauses')
+  })
+
+  it('cites clauses of the variant that judges its subject, and of no other policy', async () => {
+    const other = readPolicy('o.md', '## X1 Abuse\n- abuse\n')
+    const variant = protocolNamed('rumor', { labels: ['good', 'bad'], policyFor: () => citable(other, 'bad') })
+    const { send } = await reading({ variantFor: ({ postId }) => (postId === 'p1' ? variant : undefined) })
+    const of = (id: string) => ({ ...SAID, label: 'bad', clauses: [{ id }] })
+    expect(await send(of('H1'))).toMatchObject({ outcome: 'refused' })
+    expect(await send(of('X1'))).toMatchObject({ outcome: 'stands' })
   })
 
   it('that cites something else is another decision, and the same one again counts once', async () => {
