@@ -55,7 +55,10 @@ async function putComments(
   const given = await threads.putComments(ref, changes, clock(), rules, mostHeld())
   const refused = read.flatMap(({ from }, at) => (given[at] === 'over-share' ? [from] : []))
   await refuseMessages(context, refused, OVER_SHARE)
-  const deleted = changes.flatMap((change) => (change.kind === 'deleted' ? [change.id] : []))
+  // A deletion that is not remembered (`late`) is of what never came: nobody was asked about it.
+  const deleted = changes.flatMap((change, at) =>
+    change.kind === 'deleted' && given[at] !== 'late' ? [change.id] : [],
+  )
   // Also for a repeated deletion: the first may have been interrupted between the two steps.
   if (deleted.length > 0) await erasures.comments(ref, new Set(deleted), heartbeat, runInBackground)
   await heartbeat()

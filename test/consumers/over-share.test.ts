@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { backgroundErasures } from '../../consumers/background-erasures.ts'
 import { comments } from '../../consumers/comments.ts'
 import { counterspeech } from '../../consumers/counterspeech.ts'
 import { intake, type TopicHandler } from '../../consumers/intake.ts'
@@ -21,6 +22,7 @@ async function setUp() {
   const world: { most: number | null } = { most: null }
   const settled: string[] = []
   const dead: string[] = []
+  const erased: string[] = []
   let handle: HandleBatch = async () => {}
   const handlers = new Map<string, TopicHandler>([
     ['posts', posts],
@@ -34,6 +36,7 @@ async function setUp() {
   } as unknown as TopicReader // Nothing else of it is used.
   const context = intakeContext(stores, {
     mostHeld: () => world.most,
+    erasures: backgroundErasures(async (_, ids) => void erased.push(...ids)),
     routes: { of: ({ kind }) => [protocolNamed(kind === 'reply' ? 'counterspeech' : 'rumor')] },
     report(name, event) {
       if ('outcome' in event && 'count' in event) settled.push(`${event.count} ${event.outcome}`)
@@ -61,10 +64,23 @@ async function setUp() {
     await Promise.all(later)
     return [...settled]
   }
-  return { stores, world, read, dead }
+  return { stores, world, read, dead, erased }
 }
 
 describe('a tenant that holds its share', () => {
+  it('leaves nothing by deletions of comments whose posts never came; others are erased as ever', async () => {
+    const { stores, world, read, erased } = await setUp()
+    await read('posts', [post('p1')])
+    await read('comments', [comment('c1')])
+    world.most = 0
+    const gone = { text: undefined, deleted: true }
+    const held = await stores.threads.heldBy('big', T0)
+    expect(await read('comments', [{ ...comment('c9', gone), postId: 'never' }])).toEqual(['1 late'])
+    expect([await stores.threads.heldBy('big', T0), erased]).toEqual([held, []])
+    expect(await read('comments', [comment('c1', gone), comment('c2', gone)])).toEqual(['2 deleted'])
+    expect(erased).toEqual(['c1', 'c2'])
+  })
+
   it('has what it sends more become dead letters, each of which can be replayed', async () => {
     const { stores, world, read, dead } = await setUp()
     await read('posts', [post('p1')])

@@ -130,13 +130,13 @@ export function heldContract(name: string, make: MakeStores): void {
 
     it('remembers no deletion of a comment of a post that has not come, beyond what they may hold', async () => {
       const size = bareBytes() + 2 * 'c1'.length + '{}'.length + 200
-      expect(await say([unsaid('c1')], size - 1)).toEqual(['deleted'])
+      expect(await say([unsaid('c1')], size - 1)).toEqual(['late'])
       expect([await held(), await stores.threads.read(P1)]).toEqual([0, null])
       expect(await say([unsaid('c1')], size)).toEqual(['deleted'])
       expect(await held()).toBe(size)
       // What has come is deleted whatever they hold.
       await say([said('c2')])
-      expect(await say([unsaid('c2'), unsaid('c3')], 0)).toEqual(['deleted', 'deleted'])
+      expect(await say([unsaid('c2'), unsaid('c3')], 0)).toEqual(['deleted', 'late'])
       expect(await say([said('c2'), said('c3')])).toEqual(['deleted', 'orphan'])
     })
 

@@ -249,7 +249,7 @@ export interface ThreadStore {
   ): Promise<Outcome>
   /**
    * Outcomes in the order of `changes`. A comment in a forgotten thread is `late`, and nothing of it is kept. `most` is as for a post;
-   * deletions are never refused.
+   * deletions are never refused, but beyond it one of a post that has not come is not remembered, and `late`.
    */
   putComments(
     ref: ThreadRef,

@@ -91,7 +91,7 @@ function remove(batch: Batch, { id, createdAt, reached }: CommentChange & { kind
   if (old === null) return 'duplicate'
   // Of a post that has not come nothing is deleted: beyond the share it is not remembered.
   const isUnknown = old === undefined && thread.post === null
-  if (isUnknown && !mayGrow(batch, () => ({ said: commentBytes(id, null), from: 0 }))) return 'deleted'
+  if (isUnknown && !mayGrow(batch, () => ({ said: commentBytes(id, null), from: 0 }))) return 'late'
   sample.comments.set(id, null)
   sample.ranks.set(id, rankOfDeleted(rules.rank(thread.ref, id), old !== undefined))
   sample.orphans.delete(id)

@@ -174,7 +174,7 @@ local function delete(change, old)
   local id = change.id
   if old == TOMBSTONE then return 'duplicate' end
   -- Of a post that has not come nothing is deleted: beyond the share it is not remembered.
-  if not (old or at) and not may_grow(id, TOMBSTONE) then return 'deleted' end
+  if not (old or at) and not may_grow(id, TOMBSTONE) then return 'late' end
   write_new()
   drop_from_author(authors, sample, id, old)
   known[id] = TOMBSTONE
