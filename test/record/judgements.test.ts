@@ -79,6 +79,9 @@ it('leaves out verdicts and opinions of people to whom an image could not be sho
   const said = { ...blind, message: { opinion: true, against: 3, unseen: true } }
   expect(of([human()], [blind])).toMatchObject([{ opinions: [{ by: 'ben' }] }])
   expect(of([human()], [said])).toMatchObject([{ opinions: [] }])
+  // Nor of who had seen the label.
+  const sighted = { ...blind, message: { opinion: true, against: 3, sawLabel: true } }
+  expect(of([human()], [sighted])).toMatchObject([{ opinions: [] }])
 })
 
 it('counts the last word of each other person on this verdict', () => {
