@@ -52,13 +52,15 @@ describe('a team’s files', () => {
 
   it('are laid over perspectives and aspects, too, and may be new ones that the settings list', () => {
     const kold = loadFiles('perspectives').get('kold.yaml') ?? ''
-    const shipped = made('hate', { perspectives: ['kold'] })
+    const shipped = made('hate', { debateWhen: 'contested', perspectives: ['kold'] })
     const changed = folderOf({ 'kold.yaml': kold.replace(/title: .*/, 'title: Ours') })
-    expect(made('hate', { perspectives: ['kold'], perspectivesPath: changed }).promptsHash).not.toBe(
-      shipped.promptsHash,
-    )
+    expect(
+      made('hate', { debateWhen: 'contested', perspectives: ['kold'], perspectivesPath: changed }).promptsHash,
+    ).not.toBe(shipped.promptsHash)
     const added = folderOf({ 'house-rules.yaml': kold.replace(/title: .*/, 'title: House rules') })
-    expect(made('hate', { perspectives: ['house-rules'], perspectivesPath: added }).name).toBe('hate')
+    expect(made('hate', { debateWhen: 'contested', perspectives: ['house-rules'], perspectivesPath: added }).name).toBe(
+      'hate',
+    )
     const aspect = loadFiles('aspects').get('relevance.yaml') ?? ''
     expect(made('counterspeech', { aspectsPath: folderOf({ 'relevance.yaml': aspect }) }).promptsHash).toBe(
       made('counterspeech', {}).promptsHash,

@@ -198,10 +198,10 @@ describe('a question', () => {
   const media = Array.from({ length: 8 }, (_, nth) => ({ kind: 'image', url: `https://images.example/${nth}.png` }))
 
   test('takes a unit for each message, and for each call that its protocols may make', async () => {
-    // rumor 9, hate 11, safety 3, and one for each image.
-    expect(await unitsOf({ post: { text } })).toBe(1 + 9 + 11 + 3)
-    expect(await unitsOf({ post: { text, media } })).toBe(1 + 9 + 11 + 3 + 8)
-    expect(await unitsOf({ post: { text }, protocols: ['hate'] })).toBe(1 + 11)
+    // rumor 9, hate 2, safety 3, and one for each image.
+    expect(await unitsOf({ post: { text } })).toBe(1 + 9 + 2 + 3)
+    expect(await unitsOf({ post: { text, media } })).toBe(1 + 9 + 2 + 3 + 8)
+    expect(await unitsOf({ post: { text }, protocols: ['hate'] })).toBe(1 + 2)
     expect(await unitsOf({ reply: { text: 'They do not.', hateSpeech: 'They lie.' } })).toBe(1 + 4)
   })
 

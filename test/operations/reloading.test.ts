@@ -104,8 +104,8 @@ it('says what needs a restart, and takes nothing of the rest', () => {
 })
 
 it('says which shelves or stages need a restart', () => {
-  const { write, reload, told } = reloaded('')
-  write('protocols: { hate: { perspectives: [kodoli] } }\n')
+  const { write, reload, told } = reloaded('protocols: { hate: { debateWhen: contested } }\n')
+  write('protocols: { hate: { perspectives: [kodoli], debateWhen: contested } }\n')
   reload()
   expect(told).toMatchObject([['settings:fixed', { paths: ['protocols.hate (shelves)'] }]])
 })

@@ -42,7 +42,7 @@ const RUNS: readonly Run[] = [
 
 async function verdictsOf({ protocol, file, format, agreement }: Run): Promise<Verdict[]> {
   const given = loadSettings({})
-  const own = { ...entryOf(given.protocols, protocol), enabled: true }
+  const own = { ...entryOf(given.protocols, protocol), enabled: true, debateWhen: 'contested' }
   const settings = {
     ...given,
     memo: { ...given.memo, enabled: false },

@@ -117,7 +117,8 @@ const post = (over: Partial<Post> = {}): Snapshot => ({
   leftOut: 0,
 })
 const made = (name: string, over: object = {}) => {
-  const given = { [name]: { ...settings[name], enabled: true, controlShare: 0, order: 'fixed', ...over } }
+  const debates = name === 'hate' ? { debateWhen: 'contested' } : {}
+  const given = { [name]: { ...settings[name], enabled: true, controlShare: 0, order: 'fixed', ...debates, ...over } }
   const [protocol] = makeProtocols(given as typeof settings, plainFence, plainRank)
   if (protocol === undefined) throw new Error(`no protocol ${name}`)
   return protocol
@@ -350,7 +351,7 @@ describe('policies by tenant', () => {
   test('each tenant’s posts are judged by its policy', () => {
     const { enabled: _, ...given } = settings.hate ?? { enabled: true }
     const protocol = hate.make({
-      settings: { ...given, policies: ['acme'] },
+      settings: { ...given, debateWhen: 'contested', policies: ['acme'] },
       prompts: new Map([...loadFiles('prompts/hate')].map(([name, text]) => [name.replace(/\.md$/, ''), text])),
       fence: plainFence,
       samplingRank: plainRank,

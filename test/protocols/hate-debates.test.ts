@@ -7,13 +7,17 @@ import { hate } from '../../src/protocols/hate/index.ts'
 import type { HateSettings } from '../../src/protocols/hate/settings.ts'
 import { type Asked, calls, drive, Failed, plainFence, plainRank, wordsOf } from './drive.ts'
 
-// When a text is debated by default, and how its debate may end before the second round.
+// When a text is debated, and how its debate may end before the second round.
 
 // The settings' type knows each protocol's own only as a record; the schema has checked them.
 const { enabled: _, ...shipped } = loadSettings({}).protocols.hate as unknown as HateSettings & { enabled: boolean }
 const made = (settings: Partial<HateSettings> = {}) =>
   hate.make({
-    settings: { ...shipped, cites: false, order: 'fixed', opens: 'non-hate', controlShare: 0, ...settings },
+    settings: {
+      ...shipped,
+      ...{ debateWhen: 'contested', cites: false, order: 'fixed', opens: 'non-hate', controlShare: 0 },
+      ...settings,
+    },
     prompts: promptsOf('hate'),
     fence: plainFence,
     samplingRank: plainRank,
@@ -147,7 +151,7 @@ describe('debateWhen: never', () => {
   })
 
   test('is refused beside perspectives that are listed, which nobody would ask', () => {
-    expect(() => made({ debateWhen: 'never', perspectives: ['kold'] })).toThrow('are not asked; list none')
+    expect(() => made({ debateWhen: 'never', perspectives: ['kold'] })).toThrow('are not asked with debateWhen: never')
     expect(() => made({ decide: 'majority', debateWhen: 'never', perspectives: ['kold'] })).not.toThrow()
   })
 })
@@ -283,7 +287,7 @@ test('who speaks first, and so last, is drawn by the text, apart from which labe
   expect(new Set(drawn).size).toBe(4)
   expect(shipped).toMatchObject({
     opens: 'lot',
-    debateWhen: 'contested',
+    debateWhen: 'never',
     exits: true,
     endsAtEcho: true,
     controlShare: 0.02,

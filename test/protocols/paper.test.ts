@@ -89,11 +89,13 @@ const asksOf = (name: Name, over: object) =>
 const WAYS: Record<Name, readonly object[]> = {
   rumor: [{}, { promptKind: 'subjective' }, { debate: false }, { stance: false }, { decide: 'vanilla' }],
   hate: [
-    { debateWhen: 'always' },
-    { perspectives: ['kold'] },
-    { history: 'code', debateWhen: 'always', exits: false },
-    { show: 'criteria' },
-    { show: 'examples' },
+    ...[
+      {},
+      { perspectives: ['kold'] },
+      { history: 'code', exits: false },
+      { show: 'criteria' },
+      { show: 'examples' },
+    ].map((way) => ({ debateWhen: 'always', ...way })),
     { decide: 'zero-shot' },
     { debateWhen: 'never' },
   ],

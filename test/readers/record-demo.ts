@@ -8,7 +8,7 @@ import type { Terminal } from '../../src/cli/terminal.ts'
 import type { Model } from '../../src/contracts/ports/model.ts'
 import type { FileMessage } from '../../src/data-files/file-message.ts'
 import { fileMessages } from '../../src/data-files/formats.ts'
-import { DEMO_KEY } from '../../src/kit/demo/demo.ts'
+import { DEMO_DEBATES, DEMO_KEY } from '../../src/kit/demo/demo.ts'
 import { EVENT, fillShelves } from '../../src/kit/demo/event.ts'
 import { readRecordedAnswers, recordedModel, recordingsOf } from '../../src/kit/demo/recorded-answers.ts'
 import { modelsOfEndpoints } from '../../src/models/openai/models-of-endpoints.ts'
@@ -31,7 +31,10 @@ const STANDS: readonly { readonly comments?: number; readonly age?: number }[] =
 
 const known = readRecordedAnswers(FILE)
 const folder = await mkdtemp(join(tmpdir(), 'gavel-record-demo-'))
-const given = loadSettings({ ...process.env, GAVEL_LIBRARY_PATH: folder, GAVEL_FENCES_KEY: DEMO_KEY }, config)
+const given = loadSettings(
+  { ...process.env, ...DEMO_DEBATES, GAVEL_LIBRARY_PATH: folder, GAVEL_FENCES_KEY: DEMO_KEY },
+  config,
+)
 
 const terminal = {
   say: (line: string) => process.stderr.write(`${line}\n`),

@@ -137,6 +137,7 @@ export const EVERY_DEBATE_HELD = {
 
 /** PREDICT's perspectives in place of the shipped ones: each shows examples of a shelf of its own. */
 export const PERSPECTIVES_WITH_SHELVES = {
+  GAVEL_PROTOCOLS_HATE_DEBATE_WHEN: 'always',
   GAVEL_PROTOCOLS_HATE_PERSPECTIVES: 'k-haters,k-mhas,kodoli,kold,unsmile',
 }
 

@@ -120,7 +120,7 @@ export const COSTS: Readonly<
   >
 > = {
   counterspeech: { calls: 4, depth: 1, tokens: 3_950, usdPerThousand: 0.84 },
-  hate: { calls: 3.6, depth: 1.6, tokens: 4_531, usdPerThousand: 0.54 },
+  hate: { calls: 1, depth: 1, tokens: 1_151, usdPerThousand: 0.14 },
   rumor: { calls: 3.9, depth: 1.9, tokens: 4_456, usdPerThousand: 0.84 },
   safety: { calls: 1.1, depth: 1.1, tokens: 1_800, usdPerThousand: 3.17 },
 }

@@ -33,6 +33,8 @@ import { shellLines } from './shell-lines.ts'
 export const RECORDED = join(DEMO, 'answers.jsonl')
 /** Under this key it was drawn which side opens a debate, and which label is offered first, when the answers were recorded. */
 export const DEMO_KEY = 'a fire at the harbor of Calvera'
+/** The demo shows an argument about hate as well, which by default nobody has. */
+export const DEMO_DEBATES = { GAVEL_PROTOCOLS_HATE_DEBATE_WHEN: 'contested' } as const
 /** Ninety minutes of event in about half a minute. */
 const PACE = { kind: 'recorded', speed: 200, maxPauseMs: 400 } as const
 /** How long the understudy takes to answer: about as long as a small hosted model. */
@@ -71,6 +73,7 @@ export async function demo(
   const own = {
     ...stack.settings,
     GAVEL_FENCES_KEY: environment.GAVEL_FENCES_KEY ?? DEMO_KEY,
+    ...DEMO_DEBATES,
     GAVEL_KAFKA_TOPIC_PREFIX: `gavel-demo-${run}.`,
     GAVEL_KAFKA_GROUP: `gavel-demo-${run}`,
     GAVEL_REDIS_PREFIX: `gavel-demo-${run}`,

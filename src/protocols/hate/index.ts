@@ -66,14 +66,15 @@ export const hate = {
     beside: { 'majority of the perspectives': { decide: 'majority' }, 'zero-shot': { decide: 'zero-shot' } },
   },
   ablations: {
-    'round 1 alone': { rounds: 1 },
-    'criteria alone': { show: 'criteria' },
-    'examples alone': { show: 'examples' },
     'majority of the perspectives': { decide: 'majority' },
     'base agent': { decide: 'zero-shot' },
-    'judge alone': { debateWhen: 'never', perspectives: [] },
+    // The judge decides alone as shipped: these rows tell what perspectives and their debate would bring.
+    'debate where contested': { debateWhen: 'contested' },
+    'debate of one round': { debateWhen: 'contested', rounds: 1 },
+    'debate by criteria alone': { debateWhen: 'contested', show: 'criteria' },
+    'debate by examples alone': { debateWhen: 'contested', show: 'examples' },
     'debate also where all agree': { debateWhen: 'always' },
-    'debaters without a way out': { exits: false },
+    'debate without a way out': { debateWhen: 'contested', exits: false },
   },
   /**
    * Of a verdict before schema 2: where perspectives decided, the share of those on its side among all that took one. A judge's

@@ -45,6 +45,9 @@ export type HateSettings = ReturnType<typeof hateSettings.parse>
 /** The policy where none is named. */
 export const SHIPPED_POLICY = 'hate'
 
+const NOT_ASKED =
+  'are not asked with debateWhen: never, by which the judge decides alone: list none, or set debateWhen to contested or always'
+
 /**
  * Settings that were given, as their preset has them. Where no perspectives are listed, the three readings are asked, by the shipped
  * policy if none is named; perspectives that are listed judge by their own criteria, unless a policy is named. Throws if some are
@@ -54,9 +57,7 @@ export function readHateSettings(given: unknown): HateSettings {
   const settings = hateSettings.parse(given)
   const { decide, perspectives, policies, preset } = settings
   if (rulesAlone(settings) && perspectives.length > 0)
-    throw new Error(
-      'protocols.hate: with debateWhen: never the judge decides alone, and the perspectives that are listed are not asked; list none, or set debateWhen to contested or always',
-    )
+    throw new z.ZodError([{ code: 'custom', path: ['perspectives'], message: NOT_ASKED, input: perspectives }])
   const byPolicy = preset !== 'paper' && decide !== 'zero-shot'
   const shipped = perspectives.length === 0 ? [SHIPPED_POLICY] : []
   return {

@@ -232,6 +232,11 @@ describe('a verdict over every dialect is that of the plain one, through the who
     const { verdicts, questions, mostOpen, lessons } = await judged('openai-since', 'hate', posts, {
       models,
       latencyMs: 30,
+      // Of a single question for each, all would be first ones.
+      change: ({ protocols, ...rest }) => ({
+        ...rest,
+        protocols: { ...protocols, hate: { ...protocols.hate, ...EVERY_DEBATE.hate } },
+      }),
     })
     expect([verdicts.length, mostOpen]).toEqual([64, 64])
     expect(verdicts.every(({ label }) => label !== null)).toBe(true)

@@ -232,7 +232,7 @@ describe('a filter is evidence', () => {
         'hate',
         posts,
         flagged(response),
-        under('hate', { perspectives: ['kold'], show: 'criteria' }),
+        under('hate', { debateWhen: 'contested', perspectives: ['kold'], show: 'criteria' }),
       )
       for (const [id, one] of verdicts) {
         const isFlagged = Number(id.slice(1)) % 2 === 0

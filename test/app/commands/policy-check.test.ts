@@ -54,17 +54,17 @@ describe('gavel policy check', () => {
     ])
     const shown = 'Clauses that forbid:\nH1 Threats\n- threats\nClauses that allow:\nA1 News'
     expect(mine.tokens).toBe(estimateTokens(shown))
-    // Three perspectives; with a debate four turns and the judge as well, who may be asked for clauses once more. Ten dollars a million
-    // tokens.
+    // The judge, who may be asked for clauses once more. Ten dollars a million tokens.
     const each = mine.tokens / 100
     expect(mine.usdPerThousand).toEqual([
-      { protocol: 'hate', least: expect.closeTo(3 * each), most: expect.closeTo(9 * each) },
+      { protocol: 'hate', least: expect.closeTo(each), most: expect.closeTo(2 * each) },
     ])
     expect(safety.usdPerThousand.map(({ protocol }: { protocol: string }) => protocol)).toEqual(['safety'])
   })
 
   test.each([
-    ['the perspectives in one call, each alone where that fails', { BATCH_SIZE: '5' }, 1, 10],
+    ['three perspectives, and with a debate four turns and the judge as well', { DEBATE_WHEN: 'contested' }, 3, 9],
+    ['the perspectives in one call, each alone where that fails', { DEBATE_WHEN: 'contested', BATCH_SIZE: '5' }, 1, 10],
     ['votes alone, and each voter once more for the clauses', { DECIDE: 'majority' }, 3, 6],
     ['one prompt that holds no policy', { DECIDE: 'zero-shot' }, 0, 0],
     ['votes alone, that cite nothing', { DECIDE: 'majority', CITES: 'false' }, 3, 3],

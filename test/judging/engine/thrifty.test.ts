@@ -155,8 +155,8 @@ const stageOf = (messages: ModelRequest['messages']) =>
 
 function protocolOf(name: string): Protocol {
   const { protocols } = loadSettings({})
-  // By default safety's arbiter is alone, and one model rules.
-  const debates = name === 'safety' ? { debateWhen: 'contested' } : {}
+  // By default hate's judge and safety's arbiter are alone, and one model rules.
+  const debates = name === 'safety' || name === 'hate' ? { debateWhen: 'contested' } : {}
   const given = { [name]: { ...protocols[name], enabled: true, preset: 'thrifty', ...debates } } as typeof protocols
   const [protocol] = makeProtocols(given, plainFence, plainRank)
   if (protocol === undefined) throw new Error(`no protocol ${name}`)

@@ -35,8 +35,8 @@ test('numbers of protocols are those of the page of costs, and every protocol of
 })
 
 test('judges are as many as calls times latency need slots, or verdicts need processors', () => {
-  // 175 posts of 3.6 calls of a second are 630 slots at work.
-  expect(sizesFor({ ...load, postsPerSecond: 175 })).toMatchObject({ replicas: { judge: 11 }, judgeBound: 'slots' })
+  // 630 posts of one call of a second are 630 slots at work.
+  expect(sizesFor({ ...load, postsPerSecond: 630 })).toMatchObject({ replicas: { judge: 11 }, judgeBound: 'slots' })
   const fast = { ...load, postsPerSecond: 1000, latency: 0.001 }
   expect(sizesFor(fast)).toMatchObject({
     replicas: { judge: Math.ceil(MEASURED.nodeMsPerVerdict / 0.8) },

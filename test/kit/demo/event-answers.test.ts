@@ -4,7 +4,7 @@ import { judgeFileSubjects } from '../../../src/app/commands/judging/file-judgin
 import { BY_HAND } from '../../../src/contracts/facts/by-hand.ts'
 import type { Verdict } from '../../../src/contracts/facts/verdict.ts'
 import { fileMessages } from '../../../src/data-files/formats.ts'
-import { DEMO_KEY, RECORDED } from '../../../src/kit/demo/demo.ts'
+import { DEMO_DEBATES, DEMO_KEY, RECORDED } from '../../../src/kit/demo/demo.ts'
 import { EVENT } from '../../../src/kit/demo/event.ts'
 import { readRecordedAnswers, recordedModel } from '../../../src/kit/demo/recorded-answers.ts'
 
@@ -26,7 +26,7 @@ test.each([
       throw signal.reason ?? new Error('nobody answers here')
     },
   })
-  const settings = loadSettings({ GAVEL_FENCES_KEY: DEMO_KEY })
+  const settings = loadSettings({ GAVEL_FENCES_KEY: DEMO_KEY, ...DEMO_DEBATES })
   const file = { protocol, file: EVENT, format: 'gavel' as const, finalAge: Number.POSITIVE_INFINITY, model, messages }
   await judgeFileSubjects(
     settings,

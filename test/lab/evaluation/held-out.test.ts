@@ -130,6 +130,7 @@ describe('the case’s own item', () => {
       GAVEL_LIBRARY_PATH: join(folder, 'library'),
       GAVEL_LIBRARY_EMBEDDER: 'some-model',
       GAVEL_PROTOCOLS_HATE_PERSPECTIVES: 'kodoli',
+      GAVEL_PROTOCOLS_HATE_DEBATE_WHEN: 'contested',
     })
   const file = (name: string, content: string) => {
     const path = join(folder, name)

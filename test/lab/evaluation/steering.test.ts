@@ -65,7 +65,11 @@ describe('gavel eval --steer', () => {
     const protocol = args.includes('--protocol') ? [] : ['--protocol', 'hate']
     const all = ['eval', '--steer', ...protocol, '--data', file, '--format', 'hatecheck', ...args]
     // No control is drawn, which would be debated.
-    return commandIn(folder, all, { ...server.settings, GAVEL_PROTOCOLS_HATE_CONTROL_SHARE: '0' })
+    return commandIn(folder, all, {
+      ...server.settings,
+      GAVEL_PROTOCOLS_HATE_DEBATE_WHEN: 'contested',
+      GAVEL_PROTOCOLS_HATE_CONTROL_SHARE: '0',
+    })
   }
 
   it('finds that a model that reads the policy follows it, always', async () => {
