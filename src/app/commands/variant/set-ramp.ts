@@ -63,7 +63,7 @@ export function rampCommand(
       if (json) terminal.out(JSON.stringify({ protocol, variant, was, ramp, file }))
       else
         terminal.out(
-          `${protocol}: ${variant} judges ${inPercent(ramp)} of subjects by ${printable(file, 200)}; it was ${inPercent(was)}. Reload each replica (docs/reload.md), unless it runs with --watch.`,
+          `${protocol}: ${variant} judges ${inPercent(ramp)} of subjects by ${printable(file, 200)}; it was ${inPercent(was)}. Reload each replica (docs/reload.md), unless it runs with --watch, which takes up to ten seconds.`,
         )
     },
   }
