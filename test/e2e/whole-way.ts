@@ -45,13 +45,13 @@ export interface WayLength {
 }
 
 const KEY = 'a key of the operator’s own'
-/** The first is forbidden by the new policy alone. */
+/** The first is forbidden by the new policy alone. No two posts have the same words, and so no question of another's is known. */
 const TEXTS = [
-  (nth: number) => `The ferry number ${nth} leaves from the old quay.`,
-  (nth: number) => `Damn these idiots, number ${nth}.`,
-  (nth: number) => `All immigrants are idiots, says number ${nth}.`,
-  (nth: number) => `These immigrants are all lazy, says neighbour ${nth}.`,
-  (nth: number) => `They are vermin and should leave our street ${nth}.`,
+  (id: string) => `The ferry number ${id} leaves from the old quay.`,
+  (id: string) => `Damn these idiots, number ${id}.`,
+  (id: string) => `All immigrants are idiots, says number ${id}.`,
+  (id: string) => `These immigrants are all lazy, says neighbour ${id}.`,
+  (id: string) => `They are vermin and should leave our street ${id}.`,
 ]
 /** Half of the posts are the tenant's that the new policy is for: of others no question changes. */
 const ACME = 'acme'
@@ -94,7 +94,9 @@ export async function recordedService(
     environment,
     config,
     killedAt,
-    calls: (): CallRecord[] => stack.understudy?.calls() ?? [],
+    /** The newest call, and those after one. */
+    lastCall: () => stack.understudy?.calls().at(-1)?.seq ?? 0,
+    callsAfter: (last: number): CallRecord[] => (stack.understudy?.calls() ?? []).filter(({ seq }) => seq > last),
     send: (values: readonly { readonly id: string; readonly postId?: string }[]) =>
       producer.send({
         topic: values[0]?.postId === undefined ? topics.posts : topics.comments,
@@ -112,6 +114,7 @@ export async function recordedService(
       await producer.disconnect()
     },
   }
+  const before = stage.lastCall()
   await stage.judges()
   const begun = Date.now() - 3_600_000
   const at = (ms: number) => new Date(begun + ms).toISOString()
@@ -124,19 +127,25 @@ export async function recordedService(
   await eventually(async () => (await judged(stage, 'hate')).size === cases, 900_000)
   await eventually(async () => (await judged(stage, 'rumor')).size >= cases, 900_000)
   for (const from of [0, 4]) {
-    const before = (await judged(stage, 'rumor')).size
+    const known = (await judged(stage, 'rumor')).size
     await stage.send(
       Array.from({ length: threads }, (_, thread) =>
         commentsOf(thread, from).map((one, n) => ({ ...one, createdAt: at(400_000 + from + n) })),
       ).flat(),
     )
-    await eventually(async () => (await judged(stage, 'rumor')).size >= before + threads, 300_000)
+    await eventually(async () => (await judged(stage, 'rumor')).size >= known + threads, 300_000)
   }
   const transcripts = new Set(
     (await recordsOf(environment, 'transcripts')).map((json) => (JSON.parse(json) as { verdictId: string }).verdictId),
   )
   await eventually(async () => (await recorded(environment)) >= transcripts.size, 300_000)
-  return { ...stage, cases, threads, until: new Date().toISOString(), live: new Set(questionsOf(stage.calls())) }
+  return {
+    ...stage,
+    cases,
+    threads,
+    until: new Date().toISOString(),
+    live: new Set(questionsOf(stage.callsAfter(before))),
+  }
 }
 
 export type RecordedService = Awaited<ReturnType<typeof recordedService>>
@@ -145,7 +154,7 @@ type Stage = Pick<RecordedService, 'environment'>
 function postsOf(name: string, count: number) {
   return Array.from({ length: count }, (_, nth) => ({
     id: `${name}${nth}`,
-    text: TEXTS[kindOf(nth)]?.(nth),
+    text: TEXTS[kindOf(nth)]?.(`${name}${nth}`),
     tenant: tenantOf(nth),
   }))
 }
@@ -270,7 +279,7 @@ export async function wholeWay(
     { words: ['variant', 'live', variant, ...by], part: 1, name: `l${seed}-` },
     { words: ['variant', 'back', variant, ...by], part: 0, name: `b${seed}-` },
   ]
-  const from = service.calls().length
+  const from = service.lastCall()
   for (const { words, part, name } of steps) {
     const [was, end] = [readFileSync(config, 'utf8'), Date.now() + 300 + 1_500 * random.unit()]
     const cut = await command(service, words, () => Date.now() > end)
@@ -300,7 +309,7 @@ export async function wholeWay(
       if (part === 0) expect(one.versions).toEqual((await judged(service, 'hate')).values().next().value?.versions)
     }
   }
-  for (const question of questionsOf(service.calls().slice(from))) service.live.add(question)
+  for (const question of questionsOf(service.callsAfter(from))) service.live.add(question)
   expect(readFileSync(config, 'utf8'), 'the bytes of before').toBe(before)
   expect(readFileSync(policy, 'utf8')).toBe(written)
   expect(repeats(await recordsOf(environment, 'verdicts')).filter(({ identical }) => !identical)).toEqual([])
@@ -337,7 +346,7 @@ async function inTheShadow(
   },
 ) {
   const { environment, killedAt } = service
-  const from = service.calls().length
+  const from = service.lastCall()
   const said = async () => {
     const all = (await recordsOf(environment, 'shadowVerdicts')).map((json) => shadowVerdict.parse(JSON.parse(json)))
     return [...new Map(all.filter((one) => one.variant === variant).map((one) => [one.of, one])).values()]
@@ -361,7 +370,7 @@ async function inTheShadow(
       !isSame,
     ])
   }
-  const calls = service.calls().slice(from)
+  const calls = service.callsAfter(from)
   expect(
     calls.filter(({ question }) => service.live.has(question ?? '')),
     'asks no unchanged question',
@@ -385,7 +394,7 @@ async function whatIf(
   ]
   let report: WhatIfReport | null = null
   for (const { protocol, changed, asks } of ways) {
-    const from = service.calls().length
+    const from = service.lastCall()
     const out = join(own, protocol)
     const words = ['what-if', '--json', '--protocol', protocol, ...changed, '--since', '1d', '--until', until]
     const more = ['--sample', '1000000', '--out', out]
@@ -402,10 +411,7 @@ async function whatIf(
     expect(counts, said).toEqual({ found: cases, leftOut: {}, replayed: cases, notDrawn: 0 })
     if (protocol === 'hate')
       expect(report.cases.unchanged).toBe(postsOf('p', cases).filter(({ tenant }) => tenant !== ACME).length)
-    const calls = service
-      .calls()
-      .slice(from)
-      .filter(({ stage }) => stage !== 'answer')
+    const calls = service.callsAfter(from).filter(({ stage }) => stage !== 'answer')
     expect(calls.filter(({ question, stage }) => service.live.has(question ?? '') || !asks.test(stage ?? ''))).toEqual(
       [],
     )
