@@ -62,6 +62,8 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   if (reason === null) return again(TEXTS.review.needsWords)
   // Before the item itself is decided: it is looked for no more then.
   const copies = isOpinion || isUnseen || !form.has('copy') ? [] : await desk.copiesOf(item, session)
+  // Before it is decided, too: its post is found by it.
+  const ofPost = (await desk.own(item.verdict, session)).filter(({ verdict }) => verdict !== item.verdict)
   const hasSeen = parts.seenLabels.has(session.by, item.verdict)
   const { outcome, says } = await decided(
     item,
@@ -88,10 +90,11 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   if (made.length > 0) desk.decided.remember(session.by, made)
   const done = { said: 'done', ...(isUnseen ? { of: item.verdict } : {}), ...rest.done } as const
   if (rest.missed.length > 0) return notAll(rest.missed, session, only)
-  const [own] = await desk.own(item.verdict, session)
-  return own === undefined
-    ? desk.next(session, { done, only })
-    : { to: link('/review/item', { id: own.verdict, ...done, only }) }
+  for (const { verdict } of ofPost) {
+    const [own] = await desk.own(verdict, session)
+    if (own !== undefined) return { to: link('/review/item', { id: own.verdict, ...done, only }) }
+  }
+  return desk.next(session, { done, only })
 }
 
 /** Sends one decision about an item, and says why it was not carried out; null if it was, or is on its way. */

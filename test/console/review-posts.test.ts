@@ -133,6 +133,16 @@ it('on a set share the label is shown after the person’s own, on no page befor
   expect(decided).toMatchObject([{ label: 'non-rumor', sawLabel: false, code: 'irony' }])
 })
 
+it('what else waits of a post comes before the next post, though the record knows of the decision at once', async () => {
+  const { console, to } = await atWork()
+  for (const protocol of ['rumor', 'hate'])
+    await console.judged({ verdict: { ...DOUBTFUL, protocol, label: protocol === 'hate' ? 'non-hate' : 'rumor' } })
+  await console.judged({ verdict: { subjectId: 'costly', label: null, decidedBy: 'none' } })
+  await to('/review/take', { id: 'rumor~p~r1' })
+  const after = await to('/review/decide', { id: 'rumor~p~r1', label: 'rumor', code: 'fits' })
+  expect(after).toContain('/review/item?id=hate%7Ep%7Er1')
+})
+
 it('who looked a label up before they gave their own is said to have seen it', async () => {
   const { console, decided, to, page } = await atWork({ labelAfter: 1 })
   for (const subjectId of ['a', 'b']) await console.judged({ verdict: { ...DOUBTFUL, subjectId, label: 'rumor' } })
