@@ -28,7 +28,12 @@ export function agreeingOn(share: number, inner: Model): Model {
 /** The answer of one perspective, or of several by their numbers, with the labels that are planted. */
 function labelled(given: Record<string, unknown>, form: unknown, isHate: () => boolean): Record<string, unknown> {
   const { properties } = form as { properties: Readonly<Record<string, unknown>> }
-  if ('label' in properties) return { ...given, label: labelIn(form, isHate()) }
+  if ('label' in properties) {
+    const hateful = isHate()
+    // Whoever cites no clause for hate is asked once more.
+    const clauses = 'clauses' in properties && { clauses: hateful ? [{ id: 'H1', quote: '' }] : [] }
+    return { ...given, label: labelIn(form, hateful), ...clauses }
+  }
   return Object.fromEntries(
     Object.entries(properties).map(([name, one]) => [
       name,
