@@ -4,14 +4,14 @@ export const TRIALS_TEXTS = {
   says: 'Other policies, prompts, models and settings, tried beside the live ones. This page shows; commands act, and the audit has who gave them.',
   variants: 'Variants',
   days: 'Days',
-  flips: 'Most flips, %',
+  flips: 'Gate: most verdicts that flip, %',
   show: 'Show',
   none: 'No variant is in the settings, and none has judged in the shadow in this time. To try one:',
   noShadow: 'This console is not connected to Kafka, which has what variants in the shadow say.',
   away: 'What variants in the shadow say could not be read. Try again.',
   cut: 'Counted are the newest verdicts alone, 10,000 at most of a protocol and of the shadow.',
   ramp: (percent: string, cases: number, of: number) =>
-    `Judges ${percent} of subjects by the settings: ${cases} of ${of} cases since its first verdict in this time.`,
+    `Judges ${percent} of subjects by the settings: ${cases} of ${of} cases since its first verdict, of`,
   idle: (percent: string) =>
     `Judges ${percent} of subjects by the settings; no verdict of it was decided in this time.`,
   shadow: (subjects: number, flips: string) =>
@@ -31,7 +31,9 @@ export const TRIALS_TEXTS = {
   gates: 'Gates',
   held: 'Held',
   notHeld: 'Not held',
-  noFlips: 'Flips are known in the shadow alone: here each subject has one verdict.',
+  notKnown: 'Nothing to go by yet',
+  gatesSay: 'What a variant should hold to before it judges more. Nothing is stopped by them.',
+  noFlips: 'How many verdicts flip is known of variants in the shadow alone: here each post has one verdict.',
   commands: 'Commands',
   whatIfs: 'What if',
   noReports: 'No report is here yet. To replay recorded cases:',

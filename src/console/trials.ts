@@ -176,7 +176,7 @@ function sidesTable(
 }
 
 function gatesList(...of: Parameters<typeof gateStates>): SafeMarkup {
-  return html`<h4>${TEXTS.gates}</h4><ul>${gateStates(...of).map(({ isHeld, says }) => html`<li><strong class="label ${isHeld ? 'good' : 'bad'}">${isHeld ? TEXTS.held : TEXTS.notHeld}</strong>: ${says}</li>`)}</ul>`
+  return html`<h4>${TEXTS.gates}</h4><p class="faint">${TEXTS.gatesSay}</p><ul>${gateStates(...of).map(({ isKnown, isHeld, says }) => html`<li><strong class="label ${isKnown ? (isHeld ? 'good' : 'bad') : 'none'}">${isKnown ? (isHeld ? TEXTS.held : TEXTS.notHeld) : TEXTS.notKnown}</strong>: ${says}</li>`)}</ul>`
 }
 
 /** A table whose first column names its rows. */

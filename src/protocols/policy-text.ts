@@ -57,6 +57,8 @@ const LISTS: readonly (readonly ['covers' | 'excludes' | 'examples', RegExp])[] 
   ['covers', /^(?:covers?|includes?|what (?:it|this) covers|violates|indicators)\b/i],
   ['examples', /^examples?\b/i],
 ]
+/** Such a line whose colon was forgotten. */
+const BARE_LIST = /^(?:covers|does not cover|examples?)$/i
 /** Sections and lines that are about a model's answer, which has a form of Gavel's. */
 const ABOUT_ANSWERS = /^(?:labels? format|output(?: format)?|required output|instructions?|response format)\b/i
 const ASKS_FOR_LABEL = /^output(?: format)?\s*:/i
@@ -243,7 +245,9 @@ class PolicyReader {
       this.#general.push(heading === undefined || isTitle ? words : `${heading}: ${words}`)
       return
     }
-    const list = isItem ? undefined : LISTS.find(([, head]) => head.test(words) && words.endsWith(':'))
+    const list = isItem
+      ? undefined
+      : LISTS.find(([, head]) => head.test(words) && (words.endsWith(':') || BARE_LIST.test(words)))
     if (list !== undefined) {
       this.#list = list[0]
       return

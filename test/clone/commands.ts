@@ -103,7 +103,8 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
     'at: test/e2e/what-if.test.ts',
   'npx gavel what-if --config gavel.yaml --policy next/hate.md --protocol hate --since 1d --budget 2':
     'at: test/e2e/what-if.test.ts',
-  'echo \'{"id": "try-1", "text": "The coach is a clown."}\' > try.jsonl': 'not: it writes the file of the next line',
+  'echo \'{"id": "try-1", "text": "The coach is a clown.", "author": "me", "lang": "en"}\' > try.jsonl':
+    'not: it writes the file of the next line',
   'npx gavel produce try.jsonl --config gavel.yaml': 'at: test/e2e/ramp.test.ts',
   'npx gavel show try-1 --config gavel.yaml': 'at: test/e2e/show.test.ts',
   'npx gavel variant live next --config gavel.yaml --by anna': 'at: test/e2e/ramp.test.ts',

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
@@ -19,7 +21,15 @@ it('a lead finds a variant beside the live verdicts and a report’s posts, on a
   const folder = ownFolder('trials')
   const now = new Date().toISOString()
   writtenReport(folder, 'hate.md-1234', [{}], ['default'])
+  const policies = ownFolder('policies')
+  writeFileSync(join(policies, 'next.md'), '## H6 Insults of anybody\n- such as "idiot"\n')
   const console = await servedConsole(({ record }) => ({
+    // What has become live since the console began.
+    reread: () =>
+      loadSettings({
+        GAVEL_PROTOCOLS_HATE_POLICIES_PATH: policies,
+        GAVEL_PROTOCOLS_HATE_POLICIES: 'next',
+      }),
     trials: trialDesk(loadSettings({ GAVEL_CONSOLE_WHAT_IF_PATH: folder }), {
       reader: record,
       ramps: () => [{ protocol: 'hate', variant: 'stricter', ramp: 0.1 }],
@@ -41,6 +51,7 @@ it('a lead finds a variant beside the live verdicts and a report’s posts, on a
     await page.waitForURL('**/live')
     await page.getByRole('link', { name: 'Trials' }).click()
     expect(await page.locator('article h3').allTextContents()).toEqual(['hate: stricter', 'hate: stricter'])
+    expect(await page.locator('article li').first().textContent()).toMatch(/^Nothing to go by yet: people agree/)
     const gate = page.locator('article li', { hasText: 'of verdicts flip' })
     expect(await gate.textContent()).toBe('Not held: 50.0 % of verdicts flip; at most 5.0 % may')
     await page.locator('article summary', { hasText: 'Commands' }).first().click()
@@ -60,6 +71,8 @@ it('a lead finds a variant beside the live verdicts and a report’s posts, on a
       }
     }
     expect(await page.locator('.row .row-words').textContent()).toBe('you idiot')
+    await page.goto(`${console.own}/verdict?id=hate~p0~r1`)
+    expect(await page.locator('.decide').textContent()).toContain('Insults of anybody')
     expect(wrong).toEqual([])
   } finally {
     await console.close()

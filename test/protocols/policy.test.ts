@@ -88,6 +88,10 @@ describe('a policy in the form of its own', () => {
   })
 
   test('may be in another language than the posts', () => {
+    expect(clause(read('## H1 A\nCovers\n- a\nDoes not cover\n- b\n'), 'H1')).toMatchObject({
+      covers: ['a'],
+      excludes: ['b'],
+    })
     expect(clause(read('# Règles\n## H1 Menaces\nCovers:\n- les menaces\n'), 'H1')?.covers).toEqual(['les menaces'])
   })
 

@@ -50,7 +50,7 @@ export function localConsole(
     gate?: PublicationGate
   },
 ) {
-  const { link, places, terminal, report, isUnderstudy = false, now, gate, reread = now ?? (() => settings) } = of
+  const { link, places, terminal, report, isUnderstudy = false, now, gate, reread = now } = of
   return closable(async (keep) => {
     const record = keep(await recordReaderOf(settings))
     const queue = keep(await reviewQueueOf(settings))
@@ -78,10 +78,11 @@ export function localConsole(
         decide,
         audit,
         auditLog: historyUntil === null ? null : auditLog(topicsOf(settings).audit, historyUntil),
-        trials: trialDesk(settings, { reader: record, ramps: () => rampsIn(reread()), historyUntil }),
+        trials: trialDesk(settings, { reader: record, ramps: () => rampsIn(reread?.() ?? settings), historyUntil }),
         casework,
         link,
         isUnderstudy,
+        reread,
         loops,
         report,
         clock: Date.now,

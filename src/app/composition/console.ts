@@ -56,6 +56,8 @@ import { readReasonCodes } from './reason-codes.ts'
 const ARRIVALS_MS = 500
 /** How often is looked at how the service stands, in ms. */
 const HEALTH_MS = 60_000
+/** How often settings and policies are read anew, in ms: people cite the clauses of those that are live. */
+const SETTINGS_MS = 10_000
 /** How often pictures of what people are about to look at are fetched, in ms. */
 const AHEAD_MS = 10_000
 
@@ -95,6 +97,8 @@ export function consolePart(
     link: Link | null
     /** The models' answers are the understudy's, as the person who started it knows. */
     isUnderstudy?: boolean
+    /** The settings as they are now, where they can change. */
+    reread?: (() => Settings) | undefined
     loops: Loops
     clock: Clock
     report: Report
@@ -119,6 +123,11 @@ export function consolePart(
     const view = { record, kinds, pictures, people, clock, breakAfter }
     const decide = parts.decide === null ? null : markingUnseen(parts.decide, view)
     loops.start('console pictures', AHEAD_MS, picturesAhead(parts.queue, { ...view, record: parts.record }))
+    const { reread } = parts
+    if (reread !== undefined)
+      loops.start('console settings', SETTINGS_MS, async () => {
+        for (const [name, said] of sayingsForPeople(everyProtocol(reread()))) kinds.set(name, said)
+      })
     const history = new StatusHistory()
     loops.start('console health', HEALTH_MS, async () => history.note(await readStatus()))
     loops.start('console arrivals', ARRIVALS_MS, () => arriving.poll())

@@ -130,6 +130,8 @@ export interface VariantGates {
 export interface GateState {
   readonly gate: keyof VariantGates
   readonly isHeld: boolean
+  /** There is something to go by. */
+  readonly isKnown: boolean
   readonly says: string
 }
 
@@ -142,6 +144,7 @@ export function gateStates(
   if (mostFlips !== undefined && flips !== undefined)
     states.push({
       gate: 'mostFlips',
+      isKnown: flips.of > 0,
       isHeld: flips.of > 0 && flips.count / flips.of <= mostFlips,
       says: `${inPercent(flips.count, flips.of)} of verdicts flip; at most ${inPercent(mostFlips, 1)} may`,
     })
@@ -149,6 +152,7 @@ export function gateStates(
   if (agrees === true)
     states.push({
       gate: 'people',
+      isKnown: live.of > 0 && variant.of > 0,
       isHeld: live.of > 0 && variant.of > 0 && variant.count * live.of >= live.count * variant.of,
       says: `people agree with ${variant.count} of ${variant.of} of its labels, and with ${live.count} of ${live.of} of the live ones`,
     })
