@@ -125,29 +125,26 @@ function naming(said: JsonSchema): JsonSchema {
   }
 }
 
-/** A decision gives a label, or withdraws one; an opinion gives a label. */
-function decision(title: string, gives: 'label' | 'withdraw'): JsonSchema {
+/** A decision gives a label, or withdraws one; an opinion gives a label, and alone may be about a golden item. */
+function decision(title: string, gives: 'label' | 'golden' | 'withdraw'): JsonSchema {
   const { required = [], properties = {}, ...rest } = naming(living(decisionMessage, title))
-  const [given, other] = gives === 'label' ? (['label', 'withdraw'] as const) : (['withdraw', 'label'] as const)
+  const [given, other] = gives === 'withdraw' ? (['withdraw', 'label'] as const) : (['label', 'withdraw'] as const)
   const { type: _, enum: __, ...field } = properties[given] ?? {}
+  const { type: ___, enum: words = [], ...golden } = properties.golden ?? {}
   return {
     ...rest,
     properties: {
       ...properties,
-      [given]: gives === 'label' ? { type: 'string', ...field } : { const: true, ...field },
+      [given]: gives === 'withdraw' ? { const: true, ...field } : { type: 'string', ...field },
       [other]: { type: 'null' },
+      golden: gives === 'golden' ? { ...golden, enum: words.filter((word) => word !== null) } : { type: 'null' },
+      ...(gives === 'golden' && { opinion: { const: true } }),
       ...(gives === 'withdraw' && {
         opinion: { enum: [false, null], description: 'A second opinion has a label.' },
         clauses: { type: 'null' },
-        golden: { type: 'null' },
       }),
     },
-    required: [...required, given],
-    ...(gives === 'label' && {
-      if: { properties: { golden: { type: 'string' } }, required: ['golden'] },
-      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-      then: { properties: { opinion: { const: true } }, required: ['opinion'] },
-    }),
+    required: [...required, given, ...(gives === 'golden' ? ['golden', 'opinion'] : [])],
   }
 }
 
@@ -215,7 +212,11 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
       'Decisions of people: verdicts in place of the machines’, and their withdrawal. Whoever may write here may decide.',
     key: 'The subjectId, of a comment its post’s id, so that all decisions on a subject are in order on one partition. Any other key is refused.',
     keptForGood: true,
-    messages: { decision: decision('Decision', 'label'), withdrawal: decision('Withdrawal of a decision', 'withdraw') },
+    messages: {
+      decision: decision('Decision', 'label'),
+      golden: decision('Opinion about a golden item', 'golden'),
+      withdrawal: decision('Withdrawal of a decision', 'withdraw'),
+    },
     headers: {},
   },
   {
