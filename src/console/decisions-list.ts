@@ -71,10 +71,11 @@ ${box('degraded', TEXTS.degraded, query.has('degraded'))}
 <button>${TEXTS.find}</button></form>`
 }
 
-function kindOf({ isOpinion, label, isCurrent }: PersonDecision): DecisionKind {
+function kindOf({ isOpinion, label, isCurrent, isWithdrawn }: PersonDecision): DecisionKind {
   if (isOpinion) return 'opinion'
   if (label === null) return 'withdrawal'
-  return isCurrent ? 'stands' : 'replaced'
+  if (isCurrent) return 'stands'
+  return isWithdrawn ? 'withdrawn' : 'replaced'
 }
 
 function tableOf(all: readonly PersonDecision[], kinds: ProtocolGuides): SafeMarkup {

@@ -8,6 +8,7 @@ export const DECISIONS_TEXTS = {
   kind: 'What came of it',
   kinds: {
     stands: 'in force',
+    withdrawn: 'withdrawn',
     replaced: 'replaced since',
     withdrawal: 'withdrew a verdict',
     opinion: 'opinion',

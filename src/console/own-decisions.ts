@@ -138,6 +138,13 @@ function isUndoable({ isCurrent, isOpinion, label }: PersonDecision): boolean {
   return isCurrent && !isOpinion && label !== null
 }
 
+/** What became of one's own decision, in words; nothing where it stands, or is a withdrawal itself. */
+function becameOf({ isOpinion, isCurrent, isWithdrawn, label }: PersonDecision): string {
+  if (isOpinion) return TEXTS.review.opinion
+  if (isCurrent || label === null) return ''
+  return isWithdrawn ? TEXTS.review.withdrew : TEXTS.review.replaced
+}
+
 /** What one decided, with a way back. */
 function ownBody(all: readonly PersonDecision[], session: Session): SafeMarkup {
   return html`<h1>${TEXTS.review.mine}</h1><p>${TEXTS.review.mineSays}</p>
@@ -145,7 +152,7 @@ ${all.length === 0 ? html`<p>${TEXTS.review.noneOfMine} <a href="/review">${TEXT
 <ol class="rows">${all.map(
     (
       one,
-    ) => html`<li class="row"><div class="row-head">${moment(one.at)} <strong>${words(one.label ?? TEXTS.review.withdrew, { most: 64 })}</strong> <span class="protocol">${TEXTS.verdict.by(one.protocol)}</span> <span class="faint">${one.isOpinion ? TEXTS.review.opinion : isUndoable(one) ? '' : TEXTS.review.replaced}</span></div>
+    ) => html`<li class="row"><div class="row-head">${moment(one.at)} <strong>${words(one.label ?? TEXTS.review.withdrewIt, { most: 64 })}</strong> <span class="protocol">${TEXTS.verdict.by(one.protocol)}</span> <span class="faint">${becameOf(one)}</span></div>
 <p class="row-words">${one.verdict === null ? words(one.subject.postId, { most: 200 }) : html`<a href="${link('/verdict', { id: one.verdict })}">${words(one.subject.postId, { most: 200 })}</a>`}</p></li>`,
   )}</ol>
 ${all.some(isUndoable) ? button('/review/undo', TEXTS.review.undo, { session }) : NOTHING}`

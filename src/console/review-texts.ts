@@ -74,6 +74,7 @@ export const REVIEW_TEXTS = {
     mineSays: 'Your decisions of the last 24 hours, the newest first.',
     noneOfMine: 'You have decided nothing in the last 24 hours.',
     withdrew: 'withdrawn',
+    withdrewIt: 'withdrew a verdict',
     opinion: 'opinion',
     replaced: 'replaced since',
     back: 'Given back.',

@@ -78,7 +78,7 @@ export function qualityOf(
         ({ number, decider, label }) => number > (one.against ?? 0) && decider === one.by && label === one.label,
       )
       const { decided } = of(one.by)
-      if (made === undefined || decided.has(made)) continue
+      if (made === undefined || decided.has(made) || isTakenBack(made, notes)) continue
       decided.add(made)
       of(one.by).overturned += Number(isOverturned(made, own, notes, made.decider))
     }
@@ -137,6 +137,14 @@ function* bySubject(said: readonly PersonNoteRow[]): Generator<[s: number, proto
     if (first !== undefined && others.length === 0) yield [s, first.protocol, all]
     else for (const [protocol, notes] of Map.groupBy(all, (one) => one.protocol)) yield [s, protocol, notes]
   }
+}
+
+/** Whether who decided it withdrew it themselves: then it counts as little as a slip of a key. */
+function isTakenBack({ number, decider, standing }: HumanRow, said: readonly PersonNoteRow[]): boolean {
+  return (
+    standing === 0 &&
+    said.some(({ label, opinion, against, by }) => label === null && !opinion && against === number && by === decider)
+  )
 }
 
 /** Whether it was given another label, or withdrawn, by anybody but this person. */

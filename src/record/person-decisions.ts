@@ -14,27 +14,32 @@ export interface PersonDecisionRow {
   /** By `opinionCode`. */
   readonly opinion: number | null
   readonly verdict: string | null
-  readonly decider: string | null
+  /** 1 if it is in force, and if it was withdrawn. */
+  readonly stands: number
+  readonly withdrawn: number
   readonly seen: string | null
   readonly seen_label: string | null
   readonly seen_degraded: number | null
 }
 
-/** Where a store has what a decision said, and who decided the latest verdict. */
+/** Where a store has what a row of `said` says, and who decided a row of `rulings`; each by the name of its table. */
 interface DecisionColumns {
-  readonly opinion: string
-  readonly against: string
-  readonly decider: string
+  readonly opinion: (said: string) => string
+  readonly against: (said: string) => string
+  readonly decider: (ruling: string) => string
 }
 
 const PLACE = /^(\d{1,15})\.(\d{1,15})$/
 
 /** The decisions that are asked for, the newest first, in the SQL that both databases understand. The last value is yet to come: how many. */
-export function decisionsQuery(query: DecisionQuery, { opinion, against, decider }: DecisionColumns) {
+export function decisionsQuery(query: DecisionQuery, columns: DecisionColumns) {
   const { viewer, person, protocol, subject, kind, degraded, since, before, tenants } = query
+  const [opinion, against] = [columns.opinion('said'), columns.against('said')]
+  const { stands, withdrawn } = becameOf(columns)
   const kinds = {
-    stands: `${opinion} = 0 AND said.label IS NOT NULL AND ${decider} = said.by`,
-    replaced: `${opinion} = 0 AND said.label IS NOT NULL AND (${decider} IS NULL OR ${decider} <> said.by)`,
+    stands: `${opinion} = 0 AND said.label IS NOT NULL AND ${stands} = 1`,
+    withdrawn: `${opinion} = 0 AND said.label IS NOT NULL AND ${withdrawn} = 1`,
+    replaced: `${opinion} = 0 AND said.label IS NOT NULL AND ${stands} = 0 AND ${withdrawn} = 0`,
     withdrawal: `${opinion} = 0 AND said.label IS NULL`,
     opinion: `${opinion} <> 0`,
   }
@@ -54,7 +59,7 @@ export function decisionsQuery(query: DecisionQuery, { opinion, against, decider
   if (at !== undefined && n !== undefined) all.push(['(said.at, said.n) < (?, ?)', Number(at), Number(n)])
   return {
     sql: `SELECT said.n, said.by, said.at, subjects.tenant, subjects.kind, subjects.id AS subject, said.protocol, said.label,
-        ${opinion} AS opinion, latest.id AS verdict, ${decider} AS decider,
+        ${opinion} AS opinion, latest.id AS verdict, ${stands} AS stands, ${withdrawn} AS withdrawn,
         seen.id AS seen, seen.label AS seen_label, seen.degraded AS seen_degraded
       FROM said JOIN subjects ON subjects.s = said.s
       LEFT JOIN rulings AS latest ON latest.s = said.s AND latest.protocol = said.protocol AND latest.standing = 1
@@ -64,8 +69,26 @@ export function decisionsQuery(query: DecisionQuery, { opinion, against, decider
   }
 }
 
+/**
+ * What became of a decision, in SQL: it is in force while the latest verdict is of who made it and they decided on no later
+ * revision; it was withdrawn if somebody took back the verdict that came of it.
+ */
+function becameOf({ opinion, against, decider }: DecisionColumns) {
+  const after = (name: string) =>
+    `${name}.s = said.s AND ${name}.protocol = said.protocol AND ${name}.said = 'decision' AND ${against(name)} > ${against('said')}`
+  const later = `EXISTS (SELECT 1 FROM said AS later WHERE ${after('later')} AND later.by = said.by AND later.label IS NOT NULL AND ${opinion('later')} = 0)`
+  const first = `SELECT min(one.number) FROM rulings AS one WHERE one.s = said.s AND one.protocol = said.protocol AND one.number > ${against('said')}`
+  const taken = `EXISTS (SELECT 1 FROM said AS taken JOIN rulings AS made
+    ON made.s = taken.s AND made.protocol = taken.protocol AND made.number = ${against('taken')}
+    WHERE ${after('taken')} AND taken.label IS NULL AND ${decider('made')} = said.by AND made.standing = 0 AND made.number = (${first}))`
+  return {
+    stands: `CASE WHEN ${decider('latest')} = said.by AND NOT ${later} THEN 1 ELSE 0 END`,
+    withdrawn: `CASE WHEN ${taken} THEN 1 ELSE 0 END`,
+  }
+}
+
 export function personDecision(row: PersonDecisionRow): PersonDecision {
-  const { n, by, at, tenant, kind, subject, protocol, label, opinion, verdict, decider, seen } = row
+  const { n, by, at, tenant, kind, subject, protocol, label, opinion, verdict, seen } = row
   return {
     by,
     at,
@@ -74,7 +97,8 @@ export function personDecision(row: PersonDecisionRow): PersonDecision {
     label,
     isOpinion: (opinion ?? 0) > 0,
     verdict,
-    isCurrent: decider === by,
+    isCurrent: row.stands === 1,
+    isWithdrawn: row.withdrawn === 1,
     seen: seen === null ? null : { verdict: seen, label: row.seen_label, isDegraded: row.seen_degraded === 1 },
     place: `${at}.${n}`,
   }

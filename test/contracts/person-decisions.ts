@@ -48,18 +48,19 @@ export function personDecisionsContract(
       await say('cay', 61, { against: 2, opinion: true, golden: 'answer' })
       const ask = async (more: Partial<DecisionQuery> = {}, most = 9) =>
         (await queue.decisions({ viewer: 'zoe', since: 0, tenants: ['default'], ...more }, most)).map(
-          ({ by, at: when, subject, label, isOpinion, isCurrent, seen }) =>
-            `${by} ${(when - Date.parse(at(0))) / 1_000} ${subject.postId} ${label} ${isOpinion ? 'opinion' : isCurrent ? 'stands' : 'gone'} on ${seen?.verdict} ${seen?.label}${seen?.isDegraded ? ' degraded' : ''}`,
+          ({ by, at: when, subject, label, isOpinion, isCurrent, isWithdrawn, seen }) =>
+            `${by} ${(when - Date.parse(at(0))) / 1_000} ${subject.postId} ${label} ${isOpinion ? 'opinion' : isCurrent ? 'stands' : isWithdrawn ? 'withdrawn' : 'gone'} on ${seen?.verdict} ${seen?.label}${seen?.isDegraded ? ' degraded' : ''}`,
         )
       const [withdrawn, second, opinion, first] = [
         'ann 40 q null gone on rumor~q~r2 rumor',
-        'ann 30 q rumor gone on rumor~q~r1 rumor',
+        'ann 30 q rumor withdrawn on rumor~q~r1 rumor',
         'ben 20 p non-rumor opinion on rumor~p~r2 rumor',
         'ann 10 p rumor stands on rumor~p~r1 non-rumor degraded',
       ]
       expect(await ask()).toEqual([withdrawn, second, opinion, first])
       expect(await ask({ kind: 'stands' })).toEqual([first])
-      expect(await ask({ kind: 'replaced' })).toEqual([second])
+      expect(await ask({ kind: 'withdrawn' })).toEqual([second])
+      expect(await ask({ kind: 'replaced' })).toEqual([])
       expect(await ask({ kind: 'withdrawal' })).toEqual([withdrawn])
       expect(await ask({ kind: 'opinion' })).toEqual([opinion])
       expect(await ask({ degraded: true })).toEqual([first])
@@ -74,6 +75,38 @@ export function personDecisionsContract(
       const page = await queue.decisions({ viewer: 'zoe', since: 0, tenants: ['default'] }, 2)
       expect(await ask({ before: page.at(-1)?.place })).toEqual([opinion, first])
       expect(await ask({ before: 'x' })).toHaveLength(4)
+    })
+
+    it('has one decision in force where somebody withdrew theirs and decided the same anew', async () => {
+      const { queue, topics, say } = await start()
+      const decision = { by: 'ann', against: null, of: '0@0' }
+      const human = (revision: number, by = 'ann') =>
+        topics.judged(
+          { decidedBy: 'human', revision, label: 'rumor', decision: { ...decision, by }, seconds: revision * 10 },
+          'x',
+        )
+      await topics.judged({ decidedBy: 'consensus' }, 'x')
+      await say('ann', 19)
+      await human(2)
+      await say('ann', 29, { against: 2, withdraw: true, label: undefined })
+      await topics.judged({ revision: 3, decidedBy: 'consensus', label: 'rumor', seconds: 30 }, 'x')
+      await say('ann', 39, { against: 3 })
+      await human(4)
+      // Of what is in force a golden item was made.
+      await say('ann', 45, { against: 4, opinion: true, golden: 'key' })
+      const of = async (kind: DecisionQuery['kind'], person = 'ann') =>
+        (await queue.decisions({ viewer: 'zoe', since: 0, person, kind }, 9)).map(
+          ({ at: when, isCurrent, isWithdrawn }) => [(when - Date.parse(at(0))) / 1_000, isCurrent, isWithdrawn],
+        )
+      expect(await of('stands')).toEqual([[39, true, false]])
+      expect(await of('withdrawn')).toEqual([[19, false, true]])
+      expect(await of('replaced')).toEqual([])
+      const period = { since: 0, until: Date.parse(at(1_000)) }
+      expect(await queue.peopleQuality(period)).toMatchObject([{ by: 'ann', decisions: 1 }])
+      await say('ben', 49, { against: 4 })
+      await human(5, 'ben')
+      expect(await of('stands', 'ben')).toEqual([[49, true, false]])
+      expect(await of('replaced')).toEqual([[39, false, false]])
     })
 
     it('counts what waits by protocol, of these tenants', async () => {

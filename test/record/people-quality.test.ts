@@ -24,7 +24,7 @@ const verdict = (s: number, decider: string, change: Partial<HumanRow> = {}): Hu
 const UNTIL = 1_000
 
 it('counts what took effect, once, and what others overturned or withdrew', () => {
-  const many = Array.from({ length: FEWEST_TOLD }, (_, s) => s)
+  const many = Array.from({ length: FEWEST_TOLD + 1 }, (_, s) => s)
   const notes = [
     ...many.map((s) => said(s, 'ann')),
     // Sent twice, refused, of another time, and an opinion of one's own: none of them is a decision that took effect.
@@ -32,7 +32,7 @@ it('counts what took effect, once, and what others overturned or withdrew', () =
     said(50, 'ann'),
     said(51, 'ann', { at: UNTIL }),
     said(52, 'ann', { opinion: 1, against: 2 }),
-    // Ben overrules one, cay withdraws another, ann herself a third; dan says the same as ann.
+    // Ben overrules one, cay withdraws another, ann herself a third, which took effect no more; dan says the same as ann.
     said(1, 'ben', { against: 2, label: 'non-rumor', at: UNTIL + 5 }),
     said(2, 'cay', { against: 2, label: null }),
     said(3, 'ann', { against: 2, label: null }),

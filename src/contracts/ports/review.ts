@@ -217,8 +217,8 @@ export interface Judgement {
   readonly opinions: readonly { readonly by: string; readonly label: string }[]
 }
 
-/** What has become of a decision: it is current, another verdict has replaced it; or it withdrew one, or was an opinion. */
-export const DECISION_KINDS = ['stands', 'replaced', 'withdrawal', 'opinion'] as const
+/** What has become of a decision: it is current, was withdrawn, or another verdict has replaced it; or it withdrew one, or was an opinion. */
+export const DECISION_KINDS = ['stands', 'withdrawn', 'replaced', 'withdrawal', 'opinion'] as const
 export type DecisionKind = (typeof DECISION_KINDS)[number]
 
 /** What a person decided, withdrew, or gave as an opinion. */
@@ -232,8 +232,10 @@ export interface PersonDecision {
   readonly isOpinion: boolean
   /** The current verdict of this subject and protocol; null where the record has none. */
   readonly verdict: string | null
-  /** That one is this person's. */
+  /** That one came of this decision. */
   readonly isCurrent: boolean
+  /** The verdict that came of it was withdrawn. */
+  readonly isWithdrawn: boolean
   /** The verdict that they decided on; null where the record has none. */
   readonly seen: { readonly verdict: string; readonly label: string | null; readonly isDegraded: boolean } | null
   /** Where it stands among all. */

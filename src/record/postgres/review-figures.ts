@@ -8,7 +8,11 @@ import { drawnRatesIn, hasLedger } from './draws.ts'
 import { IS_TIMED } from './schema.ts'
 
 /** Where what a decision said stands. */
-const DECISION_COLUMNS = { opinion: 'said.opinion', against: 'said.against', decider: 'latest.decider' }
+const DECISION_COLUMNS = {
+  opinion: (said: string) => `${said}.opinion`,
+  against: (said: string) => `${said}.against`,
+  decider: (ruling: string) => `${ruling}.decider`,
+}
 
 type ReviewFigures = Pick<ReviewQueue, 'drawnRates' | 'peopleQuality' | 'deciders' | 'decisions' | 'totals' | 'draws'>
 

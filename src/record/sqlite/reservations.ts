@@ -205,9 +205,9 @@ export class ReviewReservations {
 
   decisions(query: DecisionQuery, most: number): PersonDecision[] {
     const { sql, values } = decisionsQuery(query, {
-      opinion: `(${OPINION_CODE})`,
-      against: "json_extract(said.json, '$.against')",
-      decider: "json_extract(latest.json, '$.decision.by')",
+      opinion: (said) => `(${OPINION_CODE.replaceAll('said.', `${said}.`)})`,
+      against: (said) => `json_extract(${said}.json, '$.against')`,
+      decider: (ruling) => `json_extract(${ruling}.json, '$.decision.by')`,
     })
     return this.#sql.all<PersonDecisionRow>(sql, ...values, most).map(personDecision)
   }
