@@ -14,6 +14,8 @@ import { html, link, moment, NOTHING, type SafeMarkup, words } from './view.ts'
 
 /** How far back a person's own decisions are shown, in ms, and how many. */
 const [OWN_MS, MOST_OWN] = [86_400_000, 200]
+/** Most posts that are named where they are undone. */
+const MOST_NAMED = 16
 /** Most of a person's decisions that are known with their copies. */
 const MOST_KNOWN = 20
 /** How long the record may take to read a decision, in ms; most decisions of which that is known. */
@@ -34,27 +36,32 @@ export class JustDecided {
     for (const name of this.#until.keys()) if (this.#until.size > MOST_DECIDED) this.#until.delete(name)
   }
 
-  /** The verdicts that this person's decision brought about: its own, and those of its copies. */
-  remember(by: string, made: readonly LastDecision[]): void {
+  /** The verdicts that this person's decision brought about: its own, and those of its copies; of an opinion, on which verdict it is. */
+  remember(by: string, made: readonly LastDecision[], opinion: string | null = null): void {
     const before = this.#last.get(by) ?? []
     this.#last.delete(by)
-    this.#last.set(by, [...before, { at: this.#clock(), made, isUndone: false }].slice(-MOST_KNOWN))
+    this.#last.set(by, [...before, { at: this.#clock(), made, opinion, isUndone: false }].slice(-MOST_KNOWN))
     for (const name of this.#last.keys()) if (this.#last.size > MOST_DECIDED) this.#last.delete(name)
   }
 
   /**
-   * Takes the last one out: it is undone once, and then the one before. `own`: what the record has of theirs, the newest first; what
-   * they decided on a verdict's page, or by a command, is not known here.
+   * Takes the last one out: it is undone once, and then the one before. An opinion can't be undone, and nothing from before it is.
+   * `own`: what the record has of theirs, the newest first; what they decided on a verdict's page, or by a command, is not known here.
    */
-  takeLast(by: string, own: readonly PersonDecision[]): readonly Pick<PersonDecision, keyof LastDecision>[] {
+  takeLast(by: string, own: readonly PersonDecision[]): TakenDecision {
     const all = this.#last.get(by) ?? []
-    const known = new Set(all.flatMap(({ made }) => made.map(({ verdict }) => verdict)))
+    const known = new Set(all.flatMap(({ made, opinion }) => [...made.map(({ verdict }) => verdict), opinion]))
     const last = all.findLast(({ isUndone }) => !isUndone)
-    const elsewhere = own.find((one) => isUndoable(one) && one.verdict !== null && !known.has(one.verdict))
-    if (elsewhere !== undefined && (last === undefined || elsewhere.at > last.at)) return [elsewhere]
-    if (last === undefined) return []
-    last.isUndone = true
-    return last.made
+    const elsewhere = own.find((one) =>
+      one.isOpinion ? !known.has(one.seen?.verdict ?? null) : isUndoable(one) && !known.has(one.verdict),
+    )
+    if (elsewhere !== undefined && (last === undefined || elsewhere.at > last.at))
+      return elsewhere.isOpinion
+        ? { made: [], opinion: elsewhere.seen?.verdict ?? null }
+        : { made: [elsewhere], opinion: null }
+    if (last === undefined) return { made: [], opinion: null }
+    last.isUndone = last.opinion === null
+    return last
   }
 
   isRecent(by: string, verdict: string): boolean {
@@ -68,8 +75,14 @@ export interface LastDecision {
   readonly verdict: string
 }
 
-/** A decision with its copies, and when it was made, in ms. */
-interface KnownDecision {
+/** What can be taken back, or the verdict that an opinion is on. */
+interface TakenDecision {
+  readonly made: readonly Pick<PersonDecision, keyof LastDecision>[]
+  readonly opinion: string | null
+}
+
+/** A decision with its copies, or an opinion, and when it was made, in ms. */
+interface KnownDecision extends TakenDecision {
   readonly at: number
   readonly made: readonly LastDecision[]
   isUndone: boolean
@@ -91,7 +104,9 @@ export function ownDecisionPages(parts: OwnDecisionParts): Page[] {
     queue.decisions({ viewer: by, person: by, since: clock() - OWN_MS, tenants }, MOST_OWN)
   /** Withdraws what this person decided last, with its copies, wherever nothing has come since. */
   const undo = async (session: Session, signal: AbortSignal): Promise<PageAnswer> => {
-    const all = decided.takeLast(session.by, await ownDecisions(session)).flatMap(({ subject, protocol, verdict }) => {
+    const { made, opinion } = decided.takeLast(session.by, await ownDecisions(session))
+    if (opinion !== null) return { to: link('/review', { said: 'opinionStands', posts: opinion }) }
+    const all = made.flatMap(({ subject, protocol, verdict }) => {
       const against = verdict === null ? null : (readVerdictId(verdict)?.number ?? null)
       return verdict === null || against === null ? [] : [{ subject, protocol, verdict, against }]
     })
@@ -106,7 +121,8 @@ export function ownDecisionPages(parts: OwnDecisionParts): Page[] {
     const undone = sent.filter(({ done }) => done !== null)
     const [first] = undone
     const about = all.map(({ verdict }) => verdict)
-    if (first?.done == null) return { to: link('/review', { said: 'late' }), about }
+    const posts = about.slice(0, MOST_NAMED).join(' ')
+    if (first?.done == null) return { to: link('/review', { said: 'late', posts }), about }
     if (all.length === 1) {
       const id = await shownAfter(parts.record, first.outcome, first.verdict)
       return { to: link('/verdict', { id, done: first.done }), about }
@@ -114,7 +130,7 @@ export function ownDecisionPages(parts: OwnDecisionParts): Page[] {
     const open = undone.filter(({ done }) => done === 'unconfirmed').length
     const counts = { withdrawn: undone.length - open, late: all.length - undone.length, open }
     const said = Object.entries(counts).map(([name, count]) => [name, String(count)])
-    return { to: link('/review', { said: 'batch', ...Object.fromEntries(said) }), about }
+    return { to: link('/review', { said: 'batch', ...Object.fromEntries(said), posts }), about }
   }
   return [
     {
@@ -132,6 +148,15 @@ export function ownDecisionPages(parts: OwnDecisionParts): Page[] {
       answer: ({ form, session, signal }) => once.take(form, session, () => undo(session, signal)),
     },
   ]
+}
+
+/** The posts of these verdicts by their names, each with its protocol. */
+export function namesIn(verdicts: string): string {
+  const read = verdicts.split(' ').flatMap((id) => readVerdictId(id) ?? [])
+  return read
+    .slice(0, MOST_NAMED)
+    .map(({ subjectId, protocol }) => `${subjectId.slice(0, 60)} (${protocol})`)
+    .join(', ')
 }
 
 function isUndoable({ isCurrent, isOpinion, label }: PersonDecision): boolean {

@@ -87,7 +87,7 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   desk.decided.note(session.by, item.verdict)
   const rest = copies.length === 0 ? NO_COPIES : await decideCopies(asked, { copies, filled }, desk, parts)
   const made = [...madeBy(outcome, item), ...rest.made]
-  if (made.length > 0) desk.decided.remember(session.by, made)
+  if (made.length > 0 || isOpinion) desk.decided.remember(session.by, made, isOpinion ? item.verdict : null)
   const done = { said: 'done', ...(isUnseen ? { of: item.verdict } : {}), ...rest.done } as const
   if (rest.missed.length > 0) return notAll(rest.missed, session, only)
   for (const { verdict } of ofPost) {

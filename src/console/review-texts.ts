@@ -60,7 +60,9 @@ export const REVIEW_TEXTS = {
     ownCase:
       'You decided or spoke about this yourself. You may take it as a lead, since nobody else did for a long time; the audit log says so.',
     nothing: 'You have no current decision of the last day that could be undone.',
-    late: 'Not undone: another verdict came meanwhile.',
+    late: 'Not undone, since another verdict came meanwhile:',
+    opinionStands:
+      'Nothing was undone. What you gave last is an opinion, and stands; what is before it stands under My decisions:',
     batch: 'Your last decision and its copies:',
     withdrawn: (count: number) => (count === 1 ? 'One decision was withdrawn.' : `${count} decisions were withdrawn.`),
     notWithdrawn: (count: number) =>

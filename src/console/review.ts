@@ -6,7 +6,7 @@ import { coversOf } from './covers.ts'
 import { SubmittedForms } from './decision-form.ts'
 import { goldenPage } from './golden.ts'
 import type { DisturbingSubjects } from './lists.ts'
-import { ownDecisionPages } from './own-decisions.ts'
+import { namesIn, ownDecisionPages } from './own-decisions.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { notePage } from './post-notes.ts'
 import { assignmentPages } from './review-assign.ts'
@@ -173,7 +173,17 @@ function knownFor<Asked, Answer>(ms: number, clock: Clock, ask: (of: Asked) => P
 }
 
 /** What an address says beside what it asks for: its page, and what was done. */
-const NO_FILTERS: ReadonlySet<string> = new Set(['after', 'said', 'post', 'of', 'copies', 'withdrawn', 'late', 'open'])
+const NO_FILTERS: ReadonlySet<string> = new Set([
+  'after',
+  'said',
+  'post',
+  'of',
+  'copies',
+  'withdrawn',
+  'late',
+  'open',
+  'posts',
+])
 
 /** What an address of a list asks for. */
 function listAddress(query: URLSearchParams): string {
@@ -216,7 +226,9 @@ async function noticeOf(
   const count = (name: string) => Number.parseInt(query.get(name) ?? '', 10) || 0
   const [copies, withdrawn, late, open] = [count('copies'), count('withdrawn'), count('late'), count('open')]
   const post = query.get('said') === 'assigned' ? await postOf(query.get('post') ?? '', session) : null
+  const named = namesIn(query.get('posts') ?? '')
   const more = [
+    named === '' ? '' : `${named}.`,
     theirs,
     post === null ? '' : TEXTS.review.itIs(post.assignee),
     copies > 0 ? TEXTS.review.withCopies(copies) : '',
@@ -236,6 +248,7 @@ const NOTICES = [
   'back',
   'nothing',
   'late',
+  'opinionStands',
   'batch',
   'assigned',
   'notAssigned',
@@ -245,5 +258,5 @@ const NOTICES = [
 function notice(said: string | null, more: string): TemplatePart {
   const name = NOTICES.find((one) => one === said)
   if (name === undefined) return NOTHING
-  return html`<p class="notice" role="status">${TEXTS.review[name]} ${words(more, { most: 200 })}</p>`
+  return html`<p class="notice" role="status">${TEXTS.review[name]} ${words(more, { most: 1_000 })}</p>`
 }

