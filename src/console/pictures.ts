@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { z } from 'zod'
 import { PermanentError } from '../contracts/facts/errors.ts'
 import { imageBytes, imageHash } from '../contracts/facts/image-bytes.ts'
 import { keptHash } from '../contracts/facts/kept-image.ts'
@@ -28,7 +29,7 @@ export interface PictureState {
   readonly medium: Medium
   /** Its bytes by their hash, as models were shown them, else as its message names them; null if neither tells. */
   readonly judged: string | null
-  /** A model was shown it. */
+  /** A model was shown it, and did not say that it saw nothing. */
   readonly isShown: boolean
   readonly kept: Pick<KeptPicture, 'sha256'> | null
   /** Why it can't be shown; null if it can, or if that has not been tried. */
@@ -161,11 +162,15 @@ export function describedAs(medium: Medium): string {
   return shownIn(medium) ?? TEXTS.verdict.noImage
 }
 
-/** The hashes of the images that models were shown, by their addresses. */
+/** A model says that it did not see the image that it was shown. */
+const unseenAnswer = z.object({ seen: z.literal('no') })
+
+/** The hashes of the images that models saw, by their addresses. */
 function judgedIn({ transcript }: Pick<CaseFile, 'transcript'>): ReadonlyMap<string, string> {
   const turns = transcript?.turns ?? []
   return new Map(
-    turns.flatMap(({ messages, imageHashes = [] }) => {
+    turns.flatMap(({ messages, answer, imageHashes = [] }) => {
+      if (answer === null || unseenAnswer.safeParse(answer).success) return []
       const shown = messages.flatMap((message) => {
         const said = 'sameAs' in message ? turns[message.sameAs.turn]?.messages[message.sameAs.message] : message
         return said === undefined || 'sameAs' in said ? [] : (said.images ?? [])

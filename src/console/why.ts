@@ -22,7 +22,9 @@ export function whySection(
     verdict.decidedBy === 'scores' && verdict.label === null
       ? []
       : (kind?.reading?.tells?.(verdict.scores, verdict.label) ?? [])
-  const facts = isHuman ? [] : [...tells, ...ruleMeanings(judge?.rule, kind)]
+  // A rule says what would have counted: where there is no label, something else was in its way.
+  const ruled = verdict.label === null ? [] : ruleMeanings(judge?.rule, kind)
+  const facts = isHuman ? [] : [...tells, ...ruled]
   if (verdict.rationale === '' && facts.length === 0) return clausesIn(verdict, cover)
   const title = isHuman ? TEXTS.verdict.whyHuman : TEXTS.verdict.why
   const said = html`${isHuman ? NOTHING : strongest(file)}

@@ -254,9 +254,33 @@ it('an image that no model was shown is said to be so, though its message names 
     return [text.includes('no model has seen it'), /role="status">([^<]+)/.exec(text)?.[1], own[0]?.label]
   }
   const named = imageHash(PNG)
-  expect(await said(named)).toEqual([true, 'No model was shown it.', 'unseen'])
-  const another = 'No model was shown it, and it is another image than its message names by a hash.'
+  expect(await said(named)).toEqual([true, 'No model saw it.', 'unseen'])
+  const another = 'No model saw it, and it is another image than its message names by a hash.'
   expect(await said('0'.repeat(64))).toEqual([true, another, 'unseen'])
+})
+
+it('an image of which the model said that it did not see it is said to be seen by no model, and no rule stands beside no label', async () => {
+  const said = async (answer: object) => {
+    const { console, enter } = await withImages()
+    const { id } = await console.judged({
+      verdict: { protocol: 'safety', subjectId: 's', tenant: 'acme', label: null, decidedBy: 'none' },
+      post: { media: IMAGE },
+      turns: [
+        aTurn('describe', 'describer', answer, {
+          messages: [{ role: 'user', content: 'Q', images: IMAGE.flatMap(({ url }) => url ?? []) }],
+          imageHashes: [imageHash(PNG)],
+        }),
+        aTurn('arbitrate', 'arbiter', { rule: 'default-safe', label: 'safe', reason: 'r' }),
+      ],
+    })
+    const cookie = enter('anna', 'moderator', ['acme'])
+    await console.ask(`/picture?id=${encodeURIComponent(id)}&n=0`, { headers: { cookie } })
+    const { text } = await console.page(`/verdict?id=${encodeURIComponent(id)}`, cookie)
+    expect(text).not.toContain('It counts as safe then')
+    return /role="status">([^<]+)/.exec(text)?.[1]
+  }
+  expect(await said({ seen: 'yes', description: 'a bridge' })).toBe('The same bytes as were judged.')
+  expect(await said({ seen: 'no', description: '' })).toBe('No model saw it.')
 })
 
 it('what is about to be looked at is fetched ahead, once, whether or not it comes', async () => {
