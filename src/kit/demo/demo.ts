@@ -104,7 +104,8 @@ export async function demo(
       },
     )
     try {
-      terminal.say(`  Service: metrics at http://127.0.0.1:${app.httpPort}/metrics until the demo ends`)
+      const lasts = stay ? 'until Ctrl-C' : 'until the demo ends; npm run demo -- --stay keeps it and the console up'
+      terminal.say(`  Service: metrics at http://127.0.0.1:${app.httpPort}/metrics, ${lasts}`)
       terminal.say(
         `\nA fire at the harbor of Calvera: ${subjects.size} posts and replies, ninety minutes in half a minute.\n`,
       )
