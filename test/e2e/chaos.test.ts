@@ -11,7 +11,7 @@ const SHORT = {
 } as const
 
 it('gives every message its one outcome and every call its place, whatever fails', {
-  timeout: 180_000,
+  timeout: 300_000,
 }, async (context) => {
   const quiet = { say: () => {}, signal: new AbortController().signal }
   const outcome = await runSeed(SHORT, quiet).catch((error: unknown) => {
