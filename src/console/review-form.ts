@@ -60,7 +60,7 @@ ${copies.length === 0 ? NOTHING : copiesField(copies, { shown, choice, cover })}
 <p><button class="main">${TEXTS.decide.send}</button> ${confirmButton(shown)}</p><p class="state bad" role="status" data-not-seen="${TEXTS.review.notSeen}" data-not-shown="${TEXTS.review.notShown}"></p></form>`
 }
 
-/** Copies side by side, all ticked; one whose label differs says so. */
+/** Copies side by side, ticked as soon as their words are seen; one whose label differs says so. */
 function copiesField(
   copies: readonly ReviewItem[],
   { shown, choice, cover }: Pick<JudgeForm, 'shown' | 'choice' | 'cover'>,
@@ -72,7 +72,7 @@ function copiesField(
   return html`<fieldset><legend>${TEXTS.review.copies(copies.length)}. ${TEXTS.review.copiesSay}</legend><ul class="copies"${choice.hover ? html` data-hover="yes"` : NOTHING}>${copies.map(
     (copy) => {
       const { verdict, subject, label, pictures } = copy
-      return html`<li><label class="box"><input type="checkbox" name="copy" value="${carriedId(verdict)}" checked> ${words(subject.postId, { most: 60 })}</label>${label === shown ? NOTHING : html`<p><strong>${words(TEXTS.review.copyDiffers(label ?? TEXTS.row.noLabel), { most: 100 })}</strong></p>`}${text(copy)}${thumbnails(listedPictures(verdict, pictures), choice)}</li>`
+      return html`<li><label class="box"><input type="checkbox" name="copy" value="${carriedId(verdict)}"${cover === null ? html` checked` : NOTHING}> ${words(subject.postId, { most: 60 })}</label>${label === shown ? NOTHING : html`<p><strong>${words(TEXTS.review.copyDiffers(label ?? TEXTS.row.noLabel), { most: 100 })}</strong></p>`}${text(copy)}${thumbnails(listedPictures(verdict, pictures), choice)}</li>`
     },
   )}</ul></fieldset>`
 }

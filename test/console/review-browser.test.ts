@@ -178,7 +178,9 @@ it('a batch of copies is one decision; one that somebody else decided meanwhile 
     const id = `rumor~${taken}~r1`
     await console.record.review.reserve(id, { for: 'ben' }, Date.now() + 60_000, Date.now())
     await group.getByRole('checkbox', { name: others[1] ?? '' }).uncheck()
-    await page.getByRole('radio', { name: /^2 non-rumor/ }).check()
+    // Keys go on from there.
+    await page.keyboard.press('2')
+    expect(await page.getByRole('radio', { name: /^2 non-rumor/ }).isChecked()).toBe(true)
     await page.getByRole('radio', { name: /irony/ }).check()
     await page.getByRole('textbox', { name: 'In your own words' }).fill('it is from a film')
     await page.keyboard.press('Control+Enter')
@@ -210,11 +212,15 @@ it('the words of copies, and those that a clause cites, are covered as their pos
     const said = page.getByText('hurtful words')
     const seen = () => said.filter({ visible: true }).count()
     expect([await said.count(), await seen()]).toEqual([3, 0])
+    // A copy that nobody has seen is not decided with the post.
+    const ticked = () => page.getByRole('checkbox', { name: /^p\d$/, checked: true }).count()
+    expect(await ticked()).toBe(0)
     for (let nth = 0; nth < 3; nth++) {
       await page.keyboard.press('o')
       await said.nth(nth).waitFor({ state: 'visible' })
       expect(await seen()).toBe(1)
     }
+    expect(await ticked()).toBe(1)
     expect(await barriersOn(page)).toEqual([])
     await page.goto(`${console.own}/verdict?id=hate~p0~r1`)
     expect([await page.locator('main q').count(), await seen()]).toEqual([1, 0])

@@ -17,7 +17,7 @@ function uncoverNext() {
 }
 
 document.addEventListener('keydown', (event) => {
-  const isWriting = event.target.matches?.('input:not([type=radio]), textarea, select')
+  const isWriting = event.target.matches?.('input:not([type=radio], [type=checkbox]), textarea, select')
   if (event.key !== 'o' || isWriting || event.ctrlKey || event.metaKey || event.altKey || !hasKeys()) return
   event.preventDefault()
   uncoverNext()

@@ -86,7 +86,7 @@ const pressed = {
 /** Keys of a page: numbers choose labels, letters reasons, w leads to one's words, Ctrl+Enter sends. Off while somebody writes; Escape ends that. */
 function keys() {
   document.addEventListener('keydown', (event) => {
-    const isWriting = event.target.matches?.('input:not([type=radio]), textarea, select')
+    const isWriting = event.target.matches?.('input:not([type=radio], [type=checkbox]), textarea, select')
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !event.repeat)
       (event.target.form ?? reached?.querySelector('form[action="/review/decide"]'))?.requestSubmit()
     if (event.key === 'Escape' && isWriting) event.target.blur()
@@ -114,7 +114,11 @@ function keys() {
   document.addEventListener(
     'toggle',
     ({ target }) => {
-      if (target.open) target.dataset.seen = 'yes'
+      if (!target.open || target.dataset.seen) return
+      target.dataset.seen = 'yes'
+      // A copy counts once its words were seen; who unticks it then means that.
+      const copy = target.matches('[data-counts]') && target.closest('.copies li')?.querySelector('[name=copy]')
+      if (copy) copy.checked = true
     },
     true,
   )
