@@ -38,7 +38,7 @@ export function decisionsPage({
         {
           viewer: by,
           tenants,
-          person: given('person') || undefined,
+          named: given('person') || undefined,
           protocol: given('protocol') || undefined,
           subject: given('subject') || undefined,
           kind: DECISION_KINDS.find((one) => one === given('kind')),

@@ -15,6 +15,7 @@ export const DESK_TEXTS = {
   copied: 'Copied',
   noView: 'There is no such list any more.',
   dropView: (name: string) => `Forget ${name}`,
+  dropForGood: 'Yes, forget it: its address leads nowhere then',
   notSaved: 'Not saved',
   tooManyViews: (most: number) => `A list needs a name, and one person has at most ${most}. Forget one of yours first.`,
   back: 'Back',

@@ -27,6 +27,15 @@ export function languageTag(written: string): string {
   return CODES.get(written.toLowerCase()) ?? written
 }
 
+/** Whether it is a tag of a language that has a name. */
+export function isLanguage(tag: string): boolean {
+  try {
+    return NAMES.of(tag) !== undefined
+  } catch {
+    return false
+  }
+}
+
 /** A field in which a language is named, with the names that there are. */
 export function languageField(label: string, value: string): SafeMarkup {
   return html`<label>${label} <input name="lang" value="${value === '' ? '' : languageName(value)}" maxlength="40" list="languages" autocomplete="off"></label><datalist id="languages">${[...new Set(LANGUAGES.values())].toSorted().map((name) => html`<option value="${name}">`)}</datalist>`

@@ -4,7 +4,7 @@ import type { CaseworkDesk } from '../contracts/ports/casework.ts'
 import type { SubmittedForms } from './decision-form.ts'
 import { type Page, type PageAnswer, type PageCall, refusal } from './page.ts'
 import type { DeskParts, ReviewDesk } from './review-desk.ts'
-import { mayAssign } from './review-list.ts'
+import { mayAssign, placeOf } from './review-list.ts'
 import type { KnownReviewers } from './reviewers.ts'
 import { TEXTS } from './texts.ts'
 import { idIn, link, shown } from './view.ts'
@@ -68,10 +68,10 @@ export function assignmentPages(
       isKnown = await isRead()
     }
     // The page looks up to whom: an address could say anything.
-    const done = { said: 'assigned', ...(isKnown ? { post: id } : {}) }
+    const done = { said: 'assigned', posts: id, ...(isKnown ? { post: id } : {}) }
     const [held] = await desk.own(id, session)
     return held === undefined
-      ? { to: link('/review', { ...list, ...done }) }
+      ? { to: `${link('/review', { ...list, ...done })}#${encodeURIComponent(placeOf(id))}` }
       : { to: link('/review/item', { id: held.verdict, ...done, only }) }
   }
 }

@@ -16,7 +16,7 @@ import {
 import { covered, mayHarm, uncoveredAt } from './covers.ts'
 import { onceField } from './decision-form.ts'
 import type { ProtocolGuides } from './kinds.ts'
-import { languageField, languageTag } from './languages.ts'
+import { isLanguage, languageField, languageTag } from './languages.ts'
 import { type DisturbingSubjects, field, options } from './lists.ts'
 import { viewsSection } from './saved-views.ts'
 import type { Session } from './sessions.ts'
@@ -147,23 +147,33 @@ export interface ListParts {
 
 export function queueBody(
   { posts, waiting, next }: PostPage,
-  { after, asked }: ListedQueue,
+  { after, asked, filter }: ListedQueue,
   parts: ListParts & {
     readonly query: URLSearchParams
     readonly notice: TemplatePart
     readonly views: readonly SavedView[]
     readonly totals: ReviewState['queue']
+    /** What is said where nothing is found by a name that nobody known has; empty: somebody has it. */
+    readonly unknown: string
   },
 ): SafeMarkup {
-  const { session, query, kinds, notice, views, totals, assignable } = parts
+  const { session, query, kinds, notice, views, totals, assignable, unknown } = parts
   const given = Object.fromEntries([...query].filter(([name]) => name !== 'said' && name !== 'after'))
   const isFiltered = parts.only !== ''
-  const counted = waiting >= MOST_POSTS_COUNTED ? TEXTS.review.waitingMany(waiting) : TEXTS.review.waiting(waiting)
+  const order = TEXTS.review.inOrder[filter.order ?? 'cost']
+  const unheard =
+    filter.lang !== undefined && !isLanguage(filter.lang)
+      ? TEXTS.review.noLanguage(filter.lang)
+      : waiting === 0
+        ? unknown
+        : ''
+  const counted =
+    waiting >= MOST_POSTS_COUNTED ? TEXTS.review.waitingMany(waiting, order) : TEXTS.review.waiting(waiting, order)
   const only: { only?: string } = isFiltered ? { only: parts.only } : {}
   return html`<h1>${TEXTS.review.title}</h1>${notice}
 ${queueForm(query, asked, kinds)}
 ${viewsSection(views, only.only ?? '', session)}
-<p role="status">${counted}</p>${totalsOf(totals)}
+${unheard === '' ? NOTHING : html`<p class="notice" role="status">${words(unheard, { most: 600 })}</p>`}<p role="status">${counted}</p>${totalsOf(totals)}
 ${waiting === 0 ? html`<p>${isFiltered ? TEXTS.review.noneFits : TEXTS.review.noneWaits} <a href="/review?show=any">${TEXTS.review.everything}</a></p>` : button('/review/next', TEXTS.review.next, { session, press: 'n', main: true, ...only })}
 <ol class="rows">${posts.map((post) => card(post, parts))}</ol>
 <p>${after === null ? NOTHING : html`<a href="${link('/review', given)}">${TEXTS.review.first}</a> `}${next === null ? NOTHING : html`<a rel="next" href="${link('/review', { ...given, after: carriedPlace(next) })}">${TEXTS.review.further}</a>`}</p>
@@ -191,9 +201,9 @@ function card(post: ReviewPost, parts: ListParts): SafeMarkup {
     const isHidden = isBlind(item) || isLabelAfter(item)
     const label = isBlind(item) ? TEXTS.review.second : words(item.label ?? TEXTS.row.noLabel, { most: 64 })
     const lost = isHidden ? [] : (rows.get(item.verdict)?.verdict.degraded ?? [])
-    return html`<li><span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> ${isLabelAfter(item) ? NOTHING : html`<strong>${label}</strong> `}<span class="faint">${reasonsOf(item, lost)} · ${TEXTS.review.since} ${moment(item.since)}</span>${item.reservation?.by === session.by ? html`<span class="faint"> · ${TEXTS.review.yours} ${moment(item.reservation.until)}</span>` : item.may === 'yes' ? NOTHING : takenBy(item, session)}</li>`
+    return html`<li><span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> ${isLabelAfter(item) ? NOTHING : html`<strong>${label}</strong> `}<span class="faint">${reasonsOf(item, lost)} · ${TEXTS.review.since} ${moment(item.since)}</span>${item.reservation?.by === session.by ? html`<span class="faint"> · ${TEXTS.review.yours} ${moment(item.reservation.until)}</span>` : item.may === 'yes' ? NOTHING : takenBy(item, session, only)}</li>`
   })
-  return html`<li class="row" tabindex="-1">${postWords(post, parts)}${thumbnails(listedPictures(post.items[0]?.verdict ?? '', post.pictures), choice)}<ul class="waits">${waits}</ul>${assigneeOf(post)}${post.assignee !== null && assignable !== null && mayHandOver(post, session) ? button('/review/assign', TEXTS.review.unassign, { session, id: post.items[0]?.verdict ?? '', only }) : NOTHING}
+  return html`<li class="row" tabindex="-1" id="${placeOf(post.items[0]?.verdict ?? '')}">${postWords(post, parts)}${thumbnails(listedPictures(post.items[0]?.verdict ?? '', post.pictures), choice)}<ul class="waits">${waits}</ul>${assigneeOf(post)}${post.assignee !== null && assignable !== null && mayHandOver(post, session) ? button('/review/assign', TEXTS.review.unassign, { session, id: post.items[0]?.verdict ?? '', only }) : NOTHING}
 ${free === undefined ? NOTHING : button('/review/take', isOwn ? TEXTS.review.open : TEXTS.review.take, { session, id: free.verdict, press: 't' })}${assignable !== null && mayAssign(post, session) ? assignForm(post, { session, only, names: reviewersOf(post.subject.tenant) }) : NOTHING}</li>`
 }
 
@@ -208,6 +218,11 @@ function postWords(post: ReviewPost, { disturbing, rows, kinds, isLabelAfter }: 
   if (mayHarm(hidden, kinds)) return covered(TEXTS.review.hidden, said, { uncovered })
   if (why === undefined) return said
   return covered(hidden.length > 0 ? TEXTS.review.hidden : why, said, { uncovered })
+}
+
+/** The place in a page of the post of this item. */
+export function placeOf(verdict: string): string {
+  return `post-${encodeURIComponent(verdict)}`
 }
 
 /** Whether this person may take an assignment from who has it: who has it themselves, who gave it, and leads. */
@@ -237,15 +252,15 @@ export function assigneeOf({ assignee }: ReviewPost): TemplatePart {
 }
 
 /** Who has an item that this person can't take, and, for a lead, the way to release it. */
-export function takenBy(item: PostItem, session: Session): TemplatePart {
+export function takenBy(item: PostItem, session: Session, only: string): TemplatePart {
   const { reservation, subject, may: mayTake } = item
   if (mayTake === 'own') return html`<p class="faint">${TEXTS.review.ownHere}</p>`
   if (mayTake === 'assigned') return html`<p class="faint">${TEXTS.review.assignedHere}</p>`
   if (reservation === null || mayTake !== 'taken')
     return mayTake === 'yes' ? button('/review/take', TEXTS.review.take, { session, id: item.verdict }) : NOTHING
-  const says = html`<p class="faint">${TEXTS.review.takenBy} ${words(shown(reservation.by, 60))} · ${moment(reservation.until)}</p>`
+  const says = html`<p class="faint">${TEXTS.review.takenBy} ${words(shown(reservation.by, 60))}, ${TEXTS.review.until} ${moment(reservation.until)}</p>`
   if (!may(session.grants, 'overrule', subject.tenant)) return says
-  return html`${says}${button('/review/release', TEXTS.review.releaseTheirs, { session, id: item.verdict })}`
+  return html`${says}${button('/review/release', TEXTS.review.releaseTheirs, { session, id: item.verdict, only })}`
 }
 
 function queueForm(query: URLSearchParams, asked: string, kinds: ProtocolGuides): SafeMarkup {

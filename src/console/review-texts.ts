@@ -2,13 +2,17 @@
 export const REVIEW_TEXTS = {
   review: {
     title: 'Review',
-    waiting: (count: number) =>
-      count === 0
-        ? 'Nothing waits for you.'
-        : count === 1
-          ? '1 post waits.'
-          : `${count} posts wait, the costliest possible mistake first.`,
-    waitingMany: (count: number) => `${count} posts or more wait, the costliest possible mistake first.`,
+    waiting: (count: number, order: string) =>
+      count === 0 ? 'Nothing waits for you.' : count === 1 ? '1 post waits.' : `${count} posts wait, ${order}.`,
+    waitingMany: (count: number, order: string) => `${count} posts or more wait, ${order}.`,
+    inOrder: { cost: 'the costliest possible mistake first', oldest: 'the oldest first' },
+    noLanguage: (name: string) =>
+      `No language is called “${name}” here. Write its English name, as the field offers them, or its code, such as ko.`,
+    noPerson: (name: string, known: readonly string[]) =>
+      `Nothing that fits is assigned to “${name}”. People who are known here: ${known.join(', ')}.`,
+    saved: 'The list is saved. It stands under Your lists.',
+    forgotten: 'The list is forgotten.',
+    until: 'until',
     noneFits: 'Nothing that waits fits these filters. Take one of them away, or show everything that waits.',
     noneWaits: 'Doubtful verdicts come here by themselves. Live shows what is being judged.',
     everything: 'Show everything that waits',
@@ -79,7 +83,7 @@ export const REVIEW_TEXTS = {
     withdrewIt: 'withdrew a verdict',
     opinion: 'opinion',
     replaced: 'replaced since',
-    back: 'Given back.',
+    back: 'Given back:',
     second: 'A second opinion',
     blind: 'A second opinion: what was decided is not shown.',
     argument: 'The whole argument',

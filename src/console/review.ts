@@ -50,7 +50,8 @@ export function reviewPages(parts: ReviewParts): Page[] {
       path: '/review',
       right: 'decide',
       takesTurns: true,
-      async answer({ query, session }) {
+      async answer({ query: asked, session }) {
+        const { query, unknown } = await withName(asked, session, namesOf)
         const listed = await askedQueue(query, session, parts)
         const found = await queue.posts(listed.filter, LISTED, clock(), listed.after)
         const posts = found.posts
@@ -71,6 +72,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
           isLabelAfter: (item: ReviewItem) => isLabelAfter(item, session.by, labelAfter),
           notice: await noticeOf(query, session, parts, desk),
           choice: await coversOf(parts.view.people, session.by),
+          unknown,
           views: await parts.views.viewsOf(session.by),
           totals: await totalsOf(session.tenants),
           only: listAddress(query),
@@ -106,7 +108,8 @@ export function reviewPages(parts: ReviewParts): Page[] {
         const named = (await desk.postOf(id, session))?.items.find(({ verdict }) => verdict === id)
         const isTheirs = named?.reservation != null && named.reservation.by !== session.by
         await (isTheirs ? desk.giveBack([named], session) : desk.released(id, session))
-        return { to: link('/review', { said: 'back' }) }
+        const list = Object.fromEntries(new URLSearchParams(asked.form.get('only') ?? ''))
+        return { to: link('/review', { ...list, said: 'back', posts: id }) }
       },
     },
     ...SKIP_PATHS.map((path): Page => ({ method: 'POST', path, right: 'decide', answer: skipped })),
@@ -190,6 +193,22 @@ function listAddress(query: URLSearchParams): string {
   return String(new URLSearchParams([...query].filter(([name, value]) => !NO_FILTERS.has(name) && value !== '')))
 }
 
+/** The same with the name that somebody has whom it asks for, however it is written; and what is said where nobody known has it. */
+async function withName(query: URLSearchParams, session: Session, namesOf: KnownReviewers['namesOf']) {
+  const written = (query.get('assignee') ?? '').trim().slice(0, 400)
+  if (written === '') return { query, unknown: '' }
+  const known = (await Promise.all((session.tenants ?? ['default']).map((tenant) => namesOf(tenant)))).flat()
+  const name = [written, ...known].find((one, at) => known.includes(one) && (at === 0 || isSame(one, written)))
+  if (name === undefined) return { query, unknown: TEXTS.review.noPerson(written, known.slice(0, MOST_OFFERED)) }
+  const named = new URLSearchParams(query)
+  named.set('assignee', name)
+  return { query: named, unknown: '' }
+}
+
+function isSame(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}
+
 /** To whom each of these posts may be assigned, by tenant. */
 async function namesFor(posts: readonly ReviewPost[], namesOf: KnownReviewers['namesOf']) {
   const tenants = [...new Set(posts.map(({ subject }) => subject.tenant))]
@@ -246,6 +265,8 @@ const NOTICES = [
   'done',
   'last',
   'back',
+  'saved',
+  'forgotten',
   'nothing',
   'late',
   'opinionStands',

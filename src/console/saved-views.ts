@@ -12,7 +12,7 @@ export function viewsSection(views: readonly SavedView[], only: string, session:
   const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`
   if (views.length === 0 && only === '') return NOTHING
   return html`<details><summary>${TEXTS.views}</summary>
-${views.map(({ name, query }) => html`<form class="search" method="post" action="/review/views"><a href="/review?${query}">${words(name, { most: MOST_NAME })}</a> <button type="button" data-copy="${link('/review/list', { of: session.by, name })}" data-done="${TEXTS.copied}" hidden>${TEXTS.copyView(shown(name, MOST_NAME))}</button> ${hidden('token', session.token)}${hidden('name', name)}<button name="drop" value="yes">${TEXTS.dropView(shown(name, MOST_NAME))}</button></form>`)}
+${views.map(({ name, query }) => html`<form class="search" method="post" action="/review/views"><a href="/review?${query}">${words(name, { most: MOST_NAME })}</a> <button type="button" data-copy="${link('/review/list', { of: session.by, name })}" data-done="${TEXTS.copied}" hidden>${TEXTS.copyView(shown(name, MOST_NAME))}</button> ${hidden('token', session.token)}${hidden('name', name)}<details><summary>${TEXTS.dropView(shown(name, MOST_NAME))}</summary><button name="drop" value="yes">${TEXTS.dropForGood}</button></details></form>`)}
 ${only === '' ? NOTHING : html`<form class="search" method="post" action="/review/views">${hidden('token', session.token)}${hidden('only', only)}<label>${TEXTS.viewName} <input name="name" maxlength="${MOST_NAME}" required dir="auto" autocomplete="off"></label><button>${TEXTS.saveView}</button></form>`}</details>`
 }
 
@@ -42,11 +42,11 @@ export function viewPages(people: Pick<ReviewPictures, 'viewsOf' | 'saveView' | 
       const query = String(new URLSearchParams(form.get('only') ?? ''))
       if (form.has('drop')) {
         await people.dropView(session.by, name)
-        return { to: '/review' }
+        return { to: link('/review', { said: 'forgotten' }) }
       }
       const isKept =
         name !== '' && query.length <= MOST_QUERY && (await people.saveView(session.by, { name, query }, MOST_VIEWS))
-      if (isKept) return { to: link('/review', Object.fromEntries(new URLSearchParams(query))) }
+      if (isKept) return { to: link('/review', { ...Object.fromEntries(new URLSearchParams(query)), said: 'saved' }) }
       return {
         title: TEXTS.notSaved,
         status: 409,

@@ -33,7 +33,7 @@ const PLACE = /^(\d{1,15})\.(\d{1,15})$/
 
 /** The decisions that are asked for, the newest first, in the SQL that both databases understand. The last value is yet to come: how many. */
 export function decisionsQuery(query: DecisionQuery, columns: DecisionColumns) {
-  const { viewer, person, protocol, subject, kind, degraded, since, before, tenants } = query
+  const { viewer, person, named, protocol, subject, kind, degraded, since, before, tenants } = query
   const [opinion, against] = [columns.opinion('said'), columns.against('said')]
   const { stands, withdrawn } = becameOf(columns)
   const kinds = {
@@ -49,6 +49,7 @@ export function decisionsQuery(query: DecisionQuery, columns: DecisionColumns) {
     [`(${opinion} NOT IN (${GOLDEN_KEY}, ${GOLDEN_ANSWER}, ${GOLDEN_UNSEEN}) OR said.by = ?)`, viewer],
   ]
   if (person !== undefined) all.push(['said.by = ?', person])
+  if (named !== undefined) all.push(['(said.by = ? OR lower(said.by) = ?)', named, named.toLowerCase()])
   if (protocol !== undefined) all.push(['said.protocol = ?', protocol])
   if (subject !== undefined) all.push(['subjects.id = ?', subject])
   if (kind !== undefined) all.push([kinds[kind]])

@@ -64,6 +64,7 @@ it('leads see what people decided and withdrew, on what, and what came of it, an
   ])
   expect(await lea.rows('/decisions?kind=withdrawal')).toHaveLength(1)
   expect(await lea.rows('/decisions?degraded=yes&person=ben')).toHaveLength(1)
+  expect(await lea.rows('/decisions?person=Ben')).toHaveLength(2)
   expect(await lea.rows('/decisions?person=ann')).toEqual([])
   expect(await lea.page('/decisions')).toContain('/verdict?id=rumor%7Ep%7Er2')
   expect(console.audited.at(-1)).toMatchObject({ by: 'lea', page: '/decisions', verdicts: ['rumor~p~r2'] })
@@ -101,12 +102,20 @@ it('a post is assigned from the list without being taken, back to the same list,
   expect(page).toMatch(/action="\/review\/assign">.*?name="only" value="protocol=rumor"/)
   expect(/<datalist id="reviewers-default">(.*?)<\/datalist>/.exec(page)?.[1]).toContain('value="ben"')
   const back = await anna.to('/review/assign', { id: 'rumor~p~r1', to: 'ben', only: 'protocol=rumor' })
-  expect(back).toBe('/review?protocol=rumor&said=assigned&post=rumor%7Ep%7Er1')
+  expect(back).toBe('/review?protocol=rumor&said=assigned&posts=rumor%7Ep%7Er1&post=rumor%7Ep%7Er1#post-rumor~p~r1')
+  expect(await anna.page(back.replace('#', '&show=any#'))).toMatch(
+    /<li class="row" tabindex="-1" id="post-rumor~p~r1">/,
+  )
+  expect(await anna.page(back)).toMatch(/Assigned\. .*p \(rumor\)\. It is assigned to ben now\./)
   expect(told.map(({ to }) => to)).toEqual(['ben'])
   expect((await console.record.review.list({ reserved: 'all' }, 9, Date.parse(at(1_000)))).items).toEqual([])
   const ids = async (who: typeof anna, path: string) =>
     [...(await who.page(path)).matchAll(/<bdi class="words" dir="auto" lang="">a claim/g)].length
   expect([await ids(anna, '/review?assignee=ben'), await ids(anna, '/review?assignee=cay')]).toEqual([1, 0])
+  expect(await ids(anna, '/review?assignee=BEN')).toBe(1)
+  expect(await anna.page('/review?assignee=zoe')).toMatch(
+    /is assigned to “zoe”\. People who are known here: anna, ben\./,
+  )
   expect(await ids(ben, '/review?show=assigned')).toBe(1)
 })
 
@@ -124,6 +133,10 @@ it('Review says what waits in all; languages are named, and found by their names
     expect([found.includes('다리'), found.includes('bridge')]).toEqual([true, false])
     expect(found).toContain('name="lang" value="Korean"')
   }
+  expect(await anna.page('/review?lang=korea')).toContain('No language is called “korea” here.')
+  expect(await anna.page('/review?lang=ko')).not.toContain('No language is called')
+  expect(page).not.toContain('oldest first.')
+  expect(await anna.page('/review?order=oldest')).toContain('2 posts wait, the oldest first.')
 })
 
 it('a list has an address by which others open it, as it is then', async () => {
@@ -133,6 +146,8 @@ it('a list has an address by which others open it, as it is then', async () => {
   const address = /data-copy="([^"]+)"/.exec(await anna.page('/review'))?.[1]?.replaceAll('&amp;', '&') ?? ''
   const open = async (path: string) => ben.page(path)
   expect(address).toBe('/review/list?of=anna&name=a+%26+b')
+  // It is asked for twice, and not where the pointer is.
+  expect(await anna.page('/review')).toMatch(/<summary>Forget a &amp; b<\/summary><button name="drop" value="yes">/)
   expect(await ben.status(address)).toBe(303)
   await anna.to('/review/views', { name: 'a & b', drop: 'yes' })
   expect([await ben.status(address), (await open(address)).includes('no such list')]).toEqual([404, true])

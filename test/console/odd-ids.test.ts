@@ -48,7 +48,7 @@ it.each(IDS)('a verdict of the subject %j can be decided, taken from the queue a
   expect(taken.headers.get('location')).toBe(`/review/item?${new URLSearchParams({ id: waits.id })}`)
   const { text: item } = await console.page(taken.headers.get('location') ?? '', cookie)
   const skipped = await console.post('/review/release', { carried: sent(item, 'carried'), token }, { cookie })
-  expect(skipped.headers.get('location')).toBe('/review?said=back')
+  expect(skipped.headers.get('location')).toContain('said=back')
   expect(console.audited.filter(({ what }) => what === 'did').flatMap(({ verdicts }) => verdicts)).toEqual([
     verdict.id,
     waits.id,

@@ -81,6 +81,8 @@ it('nobody but a lead assigns what somebody else has taken', async () => {
   expect(await anna.to('/review/assign', { id: ITEM, me: 'yes' })).toBe('/review?said=notAssigned')
   expect(await ben.to('/review/decide', { id: ITEM, label: 'rumor', code: 'fits' })).toBe('/review?said=last')
   await ben.to('/review/take', { id: ITEM })
-  expect(await lea.to('/review/assign', { id: ITEM, to: 'cay' })).toBe('/review?said=assigned&post=rumor%7Ep%7Er1')
+  expect(await lea.to('/review/assign', { id: ITEM, to: 'cay' })).toContain(
+    '/review?said=assigned&posts=rumor%7Ep%7Er1',
+  )
   expect(await held()).toEqual([])
 })

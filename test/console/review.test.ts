@@ -53,7 +53,7 @@ it('items are taken one after the other, by a form alone, and by one person each
   const id = new URLSearchParams(first.split('?')[1]).get('id') ?? ''
   expect(await ben.to('/review/take', { id })).toBe('/review?said=gone')
   expect(await ben.to('/review/decide', { id, label: 'rumor', why: 'x' })).toBe('/review?said=gone')
-  expect(await anna.to('/review/release', { id })).toBe('/review?said=back')
+  expect(await anna.to('/review/release', { id })).toContain('said=back')
   expect(await ben.to('/review/take', { id })).toBe(first)
 })
 

@@ -27,6 +27,8 @@ function copying() {
     button.hidden = false
     button.addEventListener('click', async () => {
       await navigator.clipboard.writeText(new URL(button.dataset.copy, location.href).href)
+      // What stands beside it stays where it is: a second click there means this button.
+      button.style.minWidth = `${button.offsetWidth}px`
       button.textContent = button.dataset.done
     })
   })

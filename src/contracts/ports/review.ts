@@ -247,6 +247,8 @@ export interface DecisionQuery {
   /** Who asks: of golden items they see what they said themselves alone. */
   readonly viewer: string
   readonly person?: string | undefined
+  /** A person as somebody writes their name: capital letters or not. */
+  readonly named?: string | undefined
   readonly protocol?: string | undefined
   /** On the post or reply of this id. */
   readonly subject?: string | undefined
