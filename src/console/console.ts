@@ -10,7 +10,7 @@ import { staticAnswer } from '../platform/static-answer.ts'
 import type { PersonAsking } from '../platform/who-asks.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { layout } from './page.ts'
-import { auditReads } from './read-audit.ts'
+import { auditReads, shownBy } from './read-audit.ts'
 import {
   type ConsoleClient,
   cookieIn,
@@ -193,13 +193,6 @@ export function consoleOf(parts: ConsoleParts) {
       return response
     },
   }
-}
-
-/** Of what was read for an answer the verdicts that it shows, but for those that a form named. */
-function shownBy(answer: PageAnswer, read: ReadonlySet<string>, about: readonly string[]): ReadonlySet<string> {
-  if ('uncovered' in answer) return new Set(answer.uncovered)
-  const isShown = 'body' in answer || 'file' in answer || ('image' in answer && answer.isCover !== true)
-  return new Set(isShown ? [...read].filter((id) => !about.includes(id)) : [])
 }
 
 function holds({ grants }: Session, right: PersonRight): boolean {

@@ -48,11 +48,14 @@ export function decisionsPage({
         },
         MOST,
       )
+      const readable = blinds.openTo(by, found)
+      const closed = found.filter((one) => !readable.includes(one))
       const last = found.length === MOST ? found.at(-1)?.place : undefined
       return {
         title: TEXTS.title,
+        hides: closed.flatMap(({ verdict, seen }) => [verdict ?? [], seen?.verdict ?? []].flat()),
         body: html`<h1>${TEXTS.title}</h1><p>${TEXTS.says}</p>${formOf(query, days, kinds)}
-${found.length === 0 ? html`<p role="status">${TEXTS.none}</p>` : tableOf(blinds.openTo(by, found), kinds)}
+${found.length === 0 ? html`<p role="status">${TEXTS.none}</p>` : tableOf(readable, kinds)}
 ${last === undefined ? NOTHING : html`<p><a rel="next" href="${link('/decisions', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
       }
     },

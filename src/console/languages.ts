@@ -38,5 +38,7 @@ export function isLanguage(tag: string): boolean {
 
 /** A field in which a language is named, with the names that there are. */
 export function languageField(label: string, value: string): SafeMarkup {
-  return html`<label>${label} <input name="lang" value="${value === '' ? '' : languageName(value)}" maxlength="40" list="languages" autocomplete="off"></label><datalist id="languages">${[...new Set(LANGUAGES.values())].toSorted().map((name) => html`<option value="${name}">`)}</datalist>`
+  // A name that leads to no tag, as one of a region, would find nothing when the form is sent again.
+  const name = languageTag(languageName(value)) === value ? languageName(value) : value
+  return html`<label>${label} <input name="lang" value="${name}" maxlength="40" list="languages" autocomplete="off"></label><datalist id="languages">${[...new Set(LANGUAGES.values())].toSorted().map((name) => html`<option value="${name}">`)}</datalist>`
 }

@@ -150,7 +150,8 @@ function eventStream(of: {
           if (isOver) return
           if (!session.isOpen()) end()
           else if (missed === 0 && isTaken()) {
-            if ('row' in told) unnoted.push(told.row.verdict.id)
+            // Of a cover nothing is shown.
+            if (told.event === 'row') unnoted.push(told.row.verdict.id)
             write(eventOf(told))
           } else {
             // All events of one poll are sent before anything else runs.
@@ -196,12 +197,16 @@ function eventsOf(lists: Omit<Lists, 'people'>): (told: StreamEvent) => string {
     return json
   }
   return (told) => {
-    const data = 'row' in told ? rowJson(told.row) : JSON.stringify(fieldsOf(told))
+    const data = told.event === 'row' ? rowJson(told.row) : JSON.stringify(fieldsOf(told, lists))
     return `id: ${told.at}\nevent: ${told.event}\ndata: ${data}\n\n`
   }
 }
 
-function fieldsOf(told: Exclude<StreamEvent, { row: RecordedRow }>) {
+function fieldsOf(told: Exclude<StreamEvent, { event: 'row' }>, lists: Omit<Lists, 'people'>) {
+  if (told.event === 'cover') {
+    const { thread, hidden, uncovered } = rowData(told.row, lists)
+    return { thread, hidden, uncovered }
+  }
   if (told.event === 'far') return { left: told.left }
   return told.event === 'anew' ? {} : { tenant: told.subject.tenant, subject: carriedId(told.subject.id) }
 }

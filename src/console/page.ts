@@ -25,7 +25,13 @@ export interface PageCall {
 
 /** What a page answers: itself, another address, or a stream. */
 export type PageAnswer =
-  | { readonly title: string; readonly body: SafeMarkup; readonly status?: 200 | 400 | 403 | 404 | 409 | 503 }
+  /** `hides`: verdicts that were read for it, and that it does not show. */
+  | {
+      readonly title: string
+      readonly body: SafeMarkup
+      readonly status?: 200 | 400 | 403 | 404 | 409 | 503
+      readonly hides?: readonly string[]
+    }
   /** `about`: verdicts that a form was about, beside those that it names. */
   | { readonly to: string; readonly about?: readonly string[] }
   /** What has become of a page that somebody has open, in a few words; null: nothing. `uncovered`: the verdict of which they uncovered the words. */

@@ -1,6 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
+import { CLOSED } from './blind-review.ts'
+import type { PageAnswer } from './page.ts'
 
 type Reader = Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'find' | 'search' | 'arrivals' | 'histogram'>
 type Queue = Pick<
@@ -98,4 +100,13 @@ export function auditedQueue(queue: Queue): Queue {
     reserve: (item, filter, until, now) => queue.reserve(item, filter, until, now),
     release: (item, by, of, now) => queue.release(item, by, of, now),
   }
+}
+
+/** Of what was read for an answer the verdicts that it shows, but for those that a form named. */
+export function shownBy(answer: PageAnswer, read: ReadonlySet<string>, about: readonly string[]): ReadonlySet<string> {
+  if ('uncovered' in answer) return new Set(answer.uncovered)
+  if (answer === CLOSED) return new Set()
+  const isShown = 'body' in answer || 'file' in answer || ('image' in answer && answer.isCover !== true)
+  const { hides = [] } = 'body' in answer ? answer : {}
+  return new Set(isShown ? [...read].filter((id) => !about.includes(id) && !hides.includes(id)) : [])
 }

@@ -95,12 +95,16 @@ export function reviewDesk(parts: DeskParts) {
     return items.length === 0 ? [id] : items.map(({ verdict }) => verdict)
   }
   /** What may be next: few where they do, for all that is listed is ranked. */
-  const first = async (filter: QueueFilter, person: string, but: readonly string[]): Promise<string[]> => {
+  const first = async (filter: QueueFilter, person: string, but: readonly string[]): Promise<ReviewItem[]> => {
     for (const most of LOOKED) {
       const { items } = await queue.list(filter, most, clock())
-      const free = items
-        .map(({ verdict }) => verdict)
-        .filter((verdict) => !but.includes(verdict) && !decided.isRecent(person, verdict))
+      const free = items.filter(
+        (item) =>
+          !but.includes(item.verdict) &&
+          !decided.isRecent(person, item.verdict) &&
+          // Of what is to be judged blindly nothing is learnt by who has looked it up.
+          !(isBlind(item) && parts.seenLabels.has(person, item.verdict)),
+      )
       if (free.length > 0 || items.length < most) return free
     }
     return []
@@ -117,9 +121,7 @@ export function reviewDesk(parts: DeskParts) {
     const owed = turns.next(session.by)
     const drawn = owed === null ? [] : [{ ...wanted, reason: owed, order: 'oldest' as const }]
     for (const filter of [...drawn, ...turns.filters(session.by, wanted)]) {
-      for (const verdict of await first({ ...filter, reserved: undefined }, session.by, but)) {
-        // Of a draw that is to be judged blindly nothing is learnt by who has looked it up.
-        if (filter === drawn[0] && owed !== 'sampled' && parts.seenLabels.has(session.by, verdict)) continue
+      for (const { verdict } of await first({ ...filter, reserved: undefined }, session.by, but)) {
         const reserved = await take(verdict, session)
         if (reserved.outcome === 'reserved') {
           turns.took(session.by, reserved.item.subject.tenant)

@@ -63,6 +63,7 @@ export function searchPage({
       const last = found.length === MOST ? found.at(-1)?.cursor : undefined
       return {
         title: TEXTS.search.title,
+        hides: all.filter((row) => !readable.includes(row)).map(({ verdict }) => verdict.id),
         body: html`<h1>${TEXTS.search.title}</h1>
 ${searchForm(query, asked, kinds)}
 <p role="status">${found.length === MOST ? `${TEXTS.search.newest} ` : ''}${TEXTS.search.found(readable.length)}</p>

@@ -113,13 +113,14 @@ function allows({ tenants }: RecordFilter, tenant: string): boolean {
 }
 
 /** The fields of a filter that a list in an address can set, by the rules of the record. */
-function fits({ verdict, contested, author }: RecordedRow, filter: RecordFilter): boolean {
+function fits({ verdict, contested, author, lang }: RecordedRow, filter: RecordFilter): boolean {
   const { protocol, label } = filter
   return (
     allows(filter, verdict.tenant) &&
     (protocol === undefined || protocol === verdict.protocol) &&
     (label === undefined || label === verdict.label) &&
     (filter.author === undefined || filter.author === author) &&
+    (filter.lang === undefined || filter.lang === lang) &&
     (filter.contested === undefined || contested) &&
     (filter.degraded === undefined || verdict.degraded.length > 0)
   )

@@ -78,7 +78,7 @@ export function qualityOf(
         ({ number, decider, label }) => number > (one.against ?? 0) && decider === one.by && label === one.label,
       )
       const { decided } = of(one.by)
-      if (made === undefined || decided.has(made) || isTakenBack(made, notes)) continue
+      if (made === undefined || decided.has(made) || isTakenBack(made, own, notes)) continue
       decided.add(made)
       of(one.by).overturned += Number(isOverturned(made, own, notes, made.decider))
     }
@@ -139,10 +139,18 @@ function* bySubject(said: readonly PersonNoteRow[]): Generator<[s: number, proto
   }
 }
 
-/** Whether who decided it withdrew it themselves: then it counts as little as a slip of a key. */
-function isTakenBack({ number, decider, standing }: HumanRow, said: readonly PersonNoteRow[]): boolean {
+/**
+ * Whether who decided it withdrew it themselves: then it counts as little as a slip of a key. A withdrawal that came too late, after
+ * another person's decision, took nothing back.
+ */
+function isTakenBack(
+  { number, decider, standing }: HumanRow,
+  verdicts: readonly HumanRow[],
+  said: readonly PersonNoteRow[],
+): boolean {
   return (
     standing === 0 &&
+    !verdicts.some((next) => next.number === number + 1) &&
     said.some(({ label, opinion, against, by }) => label === null && !opinion && against === number && by === decider)
   )
 }

@@ -72,7 +72,7 @@ export function decisionsQuery(query: DecisionQuery, columns: DecisionColumns) {
 
 /**
  * What became of a decision, in SQL: it is in force while the latest verdict is of who made it and they decided on no later
- * revision; it was withdrawn if somebody took back the verdict that came of it.
+ * revision; it was withdrawn if somebody took back the verdict that came of it, and no other decision came before that.
  */
 function becameOf({ opinion, against, decider }: DecisionColumns) {
   const after = (name: string) =>
@@ -81,7 +81,9 @@ function becameOf({ opinion, against, decider }: DecisionColumns) {
   const first = `SELECT min(one.number) FROM rulings AS one WHERE one.s = said.s AND one.protocol = said.protocol AND one.number > ${against('said')}`
   const taken = `EXISTS (SELECT 1 FROM said AS taken JOIN rulings AS made
     ON made.s = taken.s AND made.protocol = taken.protocol AND made.number = ${against('taken')}
-    WHERE ${after('taken')} AND taken.label IS NULL AND ${decider('made')} = said.by AND made.standing = 0 AND made.number = (${first}))`
+    WHERE ${after('taken')} AND taken.label IS NULL AND ${decider('made')} = said.by AND made.standing = 0 AND made.number = (${first})
+      AND NOT EXISTS (SELECT 1 FROM rulings AS next WHERE next.s = made.s AND next.protocol = made.protocol
+        AND next.number = made.number + 1 AND ${decider('next')} IS NOT NULL))`
   return {
     stands: `CASE WHEN ${decider('latest')} = said.by AND NOT ${later} THEN 1 ELSE 0 END`,
     withdrawn: `CASE WHEN ${taken} THEN 1 ELSE 0 END`,

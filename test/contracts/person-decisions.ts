@@ -107,6 +107,10 @@ export function personDecisionsContract(
       await human(5, 'ben')
       expect(await of('stands', 'ben')).toEqual([[49, true, false]])
       expect(await of('replaced')).toEqual([[39, false, false]])
+      // What is withdrawn after another person's decision is not taken back.
+      await say('ann', 59, { against: 4, withdraw: true, label: undefined })
+      expect(await of('replaced')).toEqual([[39, false, false]])
+      expect(await queue.peopleQuality(period)).toMatchObject([{ by: 'ann', decisions: 1 }, { by: 'ben' }])
     })
 
     it('counts what waits by protocol, of these tenants', async () => {
