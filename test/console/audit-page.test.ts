@@ -90,7 +90,12 @@ it('reads no more than the newest hundred thousand, and says so', async () => {
     async read(topic, ranges, take) {
       asked.push([...ranges])
       const of = (partition: number, seconds: number) => ({
-        ...{ topic, key: null, partition, offset: '0', headers: {}, timestamp: T0 + seconds * 1_000 },
+        topic,
+        key: null,
+        partition,
+        offset: '0',
+        headers: {},
+        timestamp: T0 + seconds * 1_000,
         value: Buffer.from(JSON.stringify(entry('anna', seconds))),
       })
       // Of the first partition nothing before 5 s is known.

@@ -15,7 +15,11 @@ const made = (settings: Partial<HateSettings> = {}) =>
   hate.make({
     settings: {
       ...shipped,
-      ...{ debateWhen: 'contested', cites: false, order: 'fixed', opens: 'non-hate', controlShare: 0 },
+      debateWhen: 'contested',
+      cites: false,
+      order: 'fixed',
+      opens: 'non-hate',
+      controlShare: 0,
       ...settings,
     },
     prompts: promptsOf('hate'),

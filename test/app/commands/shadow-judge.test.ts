@@ -46,8 +46,18 @@ function transcriptOf(protocol: Protocol, settings: Settings, text: string, medi
     asked: notes.withThinking(notes.firstModel('hate', ask.role)),
   })
   const verdict = {
-    ...{ protocol: 'hate', tenant: 'default', subjectId: 'p', revision: 1, final: true, label: 'non-hate', scores: {} },
-    ...{ decidedBy: 'consensus', faults: [], usage: noUsage(), heldMs: 0, lostCalls: [] },
+    protocol: 'hate',
+    tenant: 'default',
+    subjectId: 'p',
+    revision: 1,
+    final: true,
+    label: 'non-hate',
+    scores: {},
+    decidedBy: 'consensus',
+    faults: [],
+    usage: noUsage(),
+    heldMs: 0,
+    lostCalls: [],
     timing: { createdAt: '', receivedAt: '', openedAt: '', decidedAt: '', modelMs: 0, overheadMs: 0 },
   }
   const replay = { key: notes.key, overloaded: false }
@@ -67,7 +77,13 @@ function parts(settings: Settings, over: Partial<ShadowParts> = {}) {
   }
   const { protocol, samplingRank } = hateOf(settings)
   const given: ShadowParts = {
-    ...{ variant: 'new', settings, protocol, samplingRank, secret: SECRET, stores: {}, model },
+    variant: 'new',
+    settings,
+    protocol,
+    samplingRank,
+    secret: SECRET,
+    stores: {},
+    model,
     library: () => expect.unreachable(),
     isDeleted: async () => false,
     report() {},
