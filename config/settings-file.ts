@@ -20,3 +20,12 @@ export function withFirstAt(text: string, path: readonly string[], name: string,
   } else document.setIn(path, { [name]: value })
   return document.toString({ lineWidth: 0 })
 }
+
+/** The text of a settings file with this entry of the map at this path as its first; the entry itself as it stands. */
+export function withFirst(text: string, path: readonly string[], name: string): string {
+  const document = parseDocument(text)
+  const map = document.getIn(path, true)
+  const entry = isMap(map) ? map.items.find(({ key }) => String(key) === name) : undefined
+  if (isMap(map) && entry !== undefined) map.items.unshift(...map.items.splice(map.items.indexOf(entry), 1))
+  return document.toString({ lineWidth: 0 })
+}

@@ -24,7 +24,7 @@ import { makeFolder } from './make-folder.ts'
  * `answers.jsonl` has a line an answer, `calls.jsonl` one for each call as it is made, so that calls that were lost when a
  * process was killed are known, `lookups.jsonl` one for each lookup in the library.
  */
-const ANSWERS = 'answers.jsonl'
+export const ANSWERS = 'answers.jsonl'
 const CALLS = 'calls.jsonl'
 const LOOKUPS = 'lookups.jsonl'
 

@@ -1,4 +1,5 @@
 import { type Policy, readPolicy } from './policy.ts'
+import { isEdited } from './published-policy.ts'
 import { shortHash } from './short-hash.ts'
 
 /** The policies that a protocol judges by, and a hash of them: they are prompts. */
@@ -24,7 +25,13 @@ export function readPolicies(
     const source = files.get(`${name}.md`)
     if (source === undefined) faults.push(`${file}: the file is missing, and the setting policies names it`)
     try {
-      return source === undefined ? [] : [readPolicy(file, source)]
+      if (source === undefined) return []
+      const policy = readPolicy(file, source)
+      if (isEdited(name, policy))
+        faults.push(
+          `${file}: was edited since it was published; put its text back, and publish the new one (gavel policy publish)`,
+        )
+      return [policy]
     } catch (error) {
       if (!(error instanceof Error)) throw error
       faults.push(error.message)

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { Ruling } from '../contracts/facts/verdict.ts'
 import { type Clause, policyText } from './policy-text.ts'
+import { PUBLISHED_NAME } from './published-policy.ts'
 
 /** A policy that people wrote, as it was read. */
 export interface Policy {
@@ -69,7 +70,11 @@ export function readPolicy(file: string, source: string): Policy {
     fault(1, `has ${text.clauses.length} clauses; a policy may have ${MOST_CLAUSES}`)
   if (faults.length > 0) throw new Error(faults.join('\n'))
   const hash = createHash('sha256').update(source).digest('hex').slice(0, 16)
-  const { name = title ?? file.replace(/^.*\/|\.md$/g, ''), version = hash.slice(0, 8), ...rest } = front
+  const {
+    name = title ?? file.replace(/^.*\//, '').replace(PUBLISHED_NAME, '').replace(/\.md$/, ''),
+    version = hash.slice(0, 8),
+    ...rest
+  } = front
   return { ...rest, name, version, hash, ...text }
 }
 

@@ -32,7 +32,7 @@ it('a lead finds a variant beside the live verdicts and a report’s posts, on a
       }),
     trials: trialDesk(loadSettings({ GAVEL_CONSOLE_WHAT_IF_PATH: folder }), {
       reader: record,
-      ramps: () => [{ protocol: 'hate', variant: 'stricter', ramp: 0.1 }],
+      ramps: () => [{ protocol: 'hate', variant: 'stricter', ramp: 0.1, judges: 0.1 }],
       historyUntil: async () => historyOf([aShadow('p0', 'hate', now), aShadow('p1', 'non-hate', now)]),
     }),
   }))

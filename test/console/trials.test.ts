@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parseHTML } from 'linkedom'
 import { expect, it } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
-import type { VariantRamp } from '../../src/app/commands/variant/set-ramp.ts'
+import type { JudgedRamp } from '../../src/app/commands/variant/set-ramp.ts'
 import { trialDesk } from '../../src/app/commands/variant/trial-desk.ts'
 import type { PersonRole } from '../../src/contracts/facts/person-roles.ts'
 import { noUsage, type Verdict } from '../../src/contracts/facts/verdict.ts'
@@ -14,7 +14,7 @@ import { recordInMemory } from '../support/record-in-memory.ts'
 import { aConsole } from './console-for-tests.ts'
 import { aShadow, historyOf, writtenReport } from './trials-for-tests.ts'
 
-const RAMPS: readonly VariantRamp[] = [{ protocol: 'hate', variant: 'stricter', ramp: 0.1 }]
+const RAMPS: readonly JudgedRamp[] = [{ protocol: 'hate', variant: 'stricter', ramp: 0.1, judges: 0.1 }]
 
 async function trying({
   said = [],
@@ -22,7 +22,7 @@ async function trying({
   away = false,
 }: {
   said?: unknown[]
-  ramps?: readonly VariantRamp[]
+  ramps?: readonly JudgedRamp[]
   away?: boolean
 }) {
   const folder = ownFolder('trials')
@@ -57,7 +57,8 @@ it('a ramp is compared with the others since its first verdict, and its gate sta
   await judged('a', 20, { variant: 'stricter', label: 'hate', usage: { ...noUsage(), costUsd: 0.004 } })
   await judged('b', 30, { variant: 'stricter', degraded: ['1 of 3 perspectives'] })
   await judged('c', 21)
-  await judged('d', 22)
+  // One that was published judges the others.
+  await judged('d', 22, { variant: 'house-4' })
   await judged('e', 23, { label: null, decidedBy: 'none' })
   for (const [subjectId, label] of [
     ['a', 'non-hate'],

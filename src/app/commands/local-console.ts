@@ -23,7 +23,7 @@ import { refusalsPart } from '../composition/gate.ts'
 import { commandRedis } from '../composition/redis.ts'
 import { statusPart } from '../composition/status.ts'
 import { readingClient } from './reading-client.ts'
-import { rampsIn } from './variant/set-ramp.ts'
+import { judgedRamps } from './variant/set-ramp.ts'
 import { trialDesk } from './variant/trial-desk.ts'
 
 /** How long a decision's sender waits for what comes of it, in ms. */
@@ -78,7 +78,7 @@ export function localConsole(
         decide,
         audit,
         auditLog: historyUntil === null ? null : auditLog(topicsOf(settings).audit, historyUntil),
-        trials: trialDesk(settings, { reader: record, ramps: () => rampsIn(reread?.() ?? settings), historyUntil }),
+        trials: trialDesk(settings, { reader: record, ramps: () => judgedRamps(reread?.() ?? settings), historyUntil }),
         casework,
         link,
         isUnderstudy,

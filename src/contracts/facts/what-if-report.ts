@@ -79,8 +79,10 @@ export const whatIfReport = z.object({
     labels: byPart,
     languages: byPart,
     tenants: byPart,
-    /** Of all cases, those that flip and cite this clause, before or after. */
+    /** Of all cases, those that flip and cite this clause, before or after; a clause that was changed stands here though none does. */
     clauses: byPart,
+    /** Those that cite one that was changed, where nothing but clauses that forbid was: the others flip as models waver, or by what those clauses take along. */
+    byChange: whatIfShare.extend({ clauses: z.array(z.string()) }).optional(),
   }),
   /** Of the cases that people decided: how many verdicts have their label. */
   people: z.object({ before: whatIfShare, after: whatIfShare }),

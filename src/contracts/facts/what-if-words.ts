@@ -3,13 +3,18 @@ import { LEFT_OUT, type WhatIfReport, type WhatIfShare } from './what-if-report.
 
 /** The findings in sentences, the first of them the answer. */
 export function whatIfSentences({ flips, cases, usd, people, since, until }: WhatIfReport): string[] {
-  const { all } = flips
+  const { all, byChange } = flips
   const sampled = cases.notDrawn > 0
   const dollars = (value: number | null) => (value === null ? 'unknown' : `$${value.toFixed(2)}`)
   return [
     all.share === null
       ? 'No case could be replayed.'
       : `${percent(all.share)} of verdicts would flip (95 % interval: ${interval(all)}): ${all.hits} of ${all.cases} replayed cases${sampled ? ', each weighted by its chance of being drawn' : ''}.`,
+    ...(byChange === undefined || byChange.clauses.length === 0 || all.share === null
+      ? []
+      : [
+          `${byChange.hits} of these ${all.hits} cite a clause that was changed (${byChange.clauses.join(', ')}), before or after: ${byChange.share === null ? '' : percent(byChange.share)} of verdicts (${interval(byChange)}). The others cite none: models waver, and some verdicts flip whatever changes.`,
+        ]),
     `Cases decided from ${since} to ${until}: ${cases.found} found, ${cases.replayed} replayed, ${cases.unchanged} of them without a new question${sampled ? `; ${cases.notDrawn} with new questions were not drawn` : ''}.`,
     `New questions cost $${usd.bill.toFixed(4)}, foretold $${usd.drawn.toFixed(4)}; all cases together, as foretold, $${usd.all.toFixed(4)}. A thousand verdicts cost ${dollars(usd.perThousand.before)} before and ${dollars(usd.perThousand.after)} after.`,
     ...(people.before.cases === 0

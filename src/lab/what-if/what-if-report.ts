@@ -10,6 +10,9 @@ export interface ReplayedCase {
   readonly replay: CaseReplay
 }
 
+/** By the hash of the policy that is live, the ids of clauses that the tried one has changed. */
+export type ChangedClauses = ReadonlyMap<string, ReadonlySet<string>>
+
 const MOST_POSTS = 500
 
 /** What a run knows beside its replayed cases. */
@@ -18,10 +21,12 @@ export type WhatIfRun = Pick<WhatIfReport, 'protocol' | 'tried' | 'since' | 'unt
   readonly leftOut: WhatIfReport['cases']['leftOut']
   readonly notDrawn: number
   readonly usd: Pick<WhatIfReport['usd'], 'all' | 'drawn' | 'bill'>
+  /** Null: more than clauses that forbid is tried. */
+  readonly changed: ChangedClauses | null
 }
 
 export function whatIfReport(
-  { found, leftOut, notDrawn, usd, ...run }: WhatIfRun,
+  { found, leftOut, notDrawn, usd, changed, ...run }: WhatIfRun,
   cases: readonly ReplayedCase[],
 ): WhatIfReport {
   const flipped = cases.filter(isFlip)
@@ -29,6 +34,13 @@ export function whatIfReport(
     ...new Set([...(of.verdict.clauses ?? []), ...(replay.ruling.clauses ?? [])].map(({ id }) => id)),
   ]
   const decided = cases.filter(({ of }) => of.person !== null)
+  const tried = [...new Set([...(changed?.values() ?? [])].flatMap((ids) => [...ids]))]
+  const citesChange = (one: ReplayedCase) => {
+    const ids = changed?.get(one.of.verdict.policy?.hash ?? '')
+    return clausesOf(one).some((id) => ids?.has(id) ?? false)
+  }
+  // Of a case that was judged by an older policy nobody knows what has changed since.
+  const isKnown = changed !== null && flipped.every(({ of }) => changed.has(of.verdict.policy?.hash ?? ''))
   return {
     schema: 1,
     ...run,
@@ -56,7 +68,8 @@ export function whatIfReport(
       labels: byPart(cases, ({ of }) => of.verdict.label),
       languages: byPart(cases, ({ of }) => of.lang),
       tenants: byPart(cases, ({ of }) => of.verdict.tenant),
-      clauses: [...new Set(flipped.flatMap(clausesOf))]
+      ...(isKnown ? { byChange: { clauses: tried, ...shareOf(cases, (one) => isFlip(one) && citesChange(one)) } } : {}),
+      clauses: [...new Set([...flipped.flatMap(clausesOf), ...tried])]
         .sort()
         .map((value) => ({ value, ...shareOf(cases, (one) => isFlip(one) && clausesOf(one).includes(value)) })),
     },

@@ -65,6 +65,14 @@ describe('the folder of a run’s answers', () => {
     expect(existsSync(join(runs, '.gitignore'))).toBe(true)
   })
 
+  it('is refused among other things, which stay as they are', async () => {
+    const runs = runsIn()
+    mkdirSync(join(runs, 'photographs'), { recursive: true })
+    chmodSync(runs, 0o755)
+    await expect(runFolder(REAL, of, say, runs)).rejects.toThrow('holds other things')
+    expect([readdirSync(runs), statSync(runs).mode & 0o777]).toEqual([['photographs'], 0o755])
+  })
+
   it('is refused where a link leads elsewhere', async () => {
     const runs = runsIn()
     const elsewhere = ownFolder('elsewhere')
@@ -109,14 +117,20 @@ describe('the folder of a run’s answers', () => {
 describe('older runs', () => {
   it('are deleted, longest unused first, when there are more than twenty', async () => {
     const runs = runsIn()
-    for (let hours = 1; hours <= 25; hours++) run(runs, `r${hours}`, hours)
     await runFolder(REAL, of, say, runs)
+    for (let hours = 1; hours <= 25; hours++) run(runs, `r${hours}`, hours)
+    const theirs = join(runs, 'theirs')
+    mkdirSync(theirs)
+    utimesSync(theirs, new Date(0), new Date(0))
+    await runFolder(REAL, of, say, runs)
+    expect(existsSync(theirs), 'what is no run stays').toBe(true)
     const left = readdirSync(runs).filter((name) => name.startsWith('r'))
     expect(left.sort()).toEqual(Array.from({ length: 19 }, (_, n) => `r${n + 1}`).sort())
   })
 
   it('are deleted when they take more than a gibibyte together; not one that is in use', async () => {
     const runs = runsIn()
+    await runFolder(REAL, of, say, runs)
     run(runs, 'new', 1, 700 * 1024 ** 2)
     const busy = run(runs, 'busy', 2, 700 * 1024 ** 2)
     writeFileSync(join(busy, 'in-use'), `${hostname()} ${process.pid}`)

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { withFirstAt, withValueAt } from '../../../config/settings-file.ts'
-import { percentIn } from '../../../src/app/commands/variant/set-ramp.ts'
+import { withFirst, withFirstAt, withValueAt } from '../../../config/settings-file.ts'
+import { judgedRamps, percentIn } from '../../../src/app/commands/variant/set-ramp.ts'
 import { commandIn } from '../../support/command-in.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
@@ -32,6 +32,26 @@ it('an entry comes first in its map, in place of one of its name, or makes the m
   const two = withFirstAt(FILE, path, 'new', { ramp: 1 })
   expect([two.indexOf('new:') < two.indexOf('short:'), two.includes('# short debates')]).toEqual([true, true])
   expect(withFirstAt(two, path, 'new', { ramp: 0.5 }).match(/new:/g)).toHaveLength(1)
+})
+
+it('an entry that is there comes first as it stands', () => {
+  const two = withFirstAt(FILE, ['protocols', 'hate', 'variants'], 'new', { ramp: 1 })
+  const back = withFirst(two, ['protocols', 'hate', 'variants'], 'short')
+  expect([back.indexOf('short:') < back.indexOf('new:'), back.includes('# short debates'), back.length]).toEqual([
+    true,
+    true,
+    two.length,
+  ])
+})
+
+it('a variant judges what those before it leave', () => {
+  const variants = { half: { ramp: 0.5 }, all: { ramp: 1 }, tenth: { ramp: 0.1 } }
+  const judged = judgedRamps({ protocols: { hate: { enabled: true, variants } } })
+  expect(judged.map(({ variant, judges }) => [variant, judges])).toEqual([
+    ['half', 0.5],
+    ['all', 0.5],
+    ['tenth', 0],
+  ])
 })
 
 it.each(['10%', '0.5 %', '100%'])('a part of subjects is a percentage: %s', (text) => {

@@ -1,5 +1,5 @@
 import { lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect } from 'vitest'
 import { parse } from 'yaml'
 import { PROJECT } from '../../../config/load.ts'
@@ -75,9 +75,22 @@ it('a policy is published once the model was seen to follow what changed, by one
     follows = obedient
     const done = await publish(...data, '--budget', '1')
     expect([done.code, done.out], done.said).toEqual([0, expect.stringContaining('version 40, is live by')])
-    expect(variants()).toEqual({ 'house-40': { ramp: 1, policies: ['house'], policiesPath: join(folder, 'policies') } })
+    const { policies, policiesPath } = variants()['house-40']
+    const kept = join(policiesPath, `${policies}.md`)
+    expect(variants()).toEqual({
+      'house-40': { ramp: 1, policies: [expect.stringMatching(/^house\.[0-9a-f]{8}$/)], policiesPath },
+    })
+    expect([dirname(policiesPath), readdirSync(policiesPath)]).toEqual([join(folder, 'published'), [`${policies}.md`]])
     expect(readFileSync(config, 'utf8')).toContain('# Ours.')
     expect((await publish('--skip-steer')).said).toMatch(/is live already/)
+    // Who goes on writing changes nothing that is live, and who edits what is live is refused.
+    const text = readFileSync(house, 'utf8')
+    writeFileSync(house, policyOf(41, 'calling anybody a fool'))
+    expect(readFileSync(kept, 'utf8')).toBe(text)
+    writeFileSync(house, text)
+    writeFileSync(kept, policyOf(40, 'nothing at all'))
+    expect((await gavel('variant', 'back', 'house-40')).said).toMatch(/was edited since it was published/)
+    writeFileSync(kept, text)
 
     // Another has published another text of the same version.
     mkdirSync(join(folder, 'hers'))
@@ -96,17 +109,38 @@ it('a policy is published once the model was seen to follow what changed, by one
     expect(Object.keys(variants())).toEqual(['house-50', 'house-40'])
     expect((await gavel('variant', 'back', 'house-50')).code).toBe(0)
     expect((await publish('--skip-steer')).said, 'the one before is live again').toMatch(/is live already/)
+    // One that stands behind it judges what it is said to judge.
+    const first = await gavel('variant', 'ramp', 'house-50', '25%')
+    expect([first.code, first.out, Object.keys(variants())], first.said).toEqual([
+      0,
+      expect.stringMatching(/house-50 judges 25 % .*\nhate: house-40 judges 75 %/),
+      ['house-50', 'house-40'],
+    ])
+    const live = await gavel('variant', 'live', 'house-40')
+    expect([live.code, live.out, Object.keys(variants())], live.said).toEqual([
+      0,
+      expect.stringMatching(/house-40 judges 100 % .*\nhate: house-50 judges 0 %/),
+      ['house-40', 'house-50'],
+    ])
+    writeFileSync(
+      join(folder, 'hers', 'house.md'),
+      policyOf(60, 'calling anybody an idiot, or asking whether they are one'),
+    )
+    const lacking = await hers('--data', 'cases.jsonl')
+    expect([lacking.code, lacking.said]).toEqual([1, expect.stringMatching(/the file has no text on questions/)])
     const audited = (await recordsOf(environment, 'audit')).map((json) => auditEntry.parse(JSON.parse(json)))
     expect(audited.map(({ by, page }) => `${by} ${page.replace(/[0-9a-f]{16}/, 'HASH')}`)).toEqual([
       'ann /policy/hate/house-40/HASH/steer-4-of-4',
       'ann /policy/hate/house-50/HASH/steer-skipped',
       'ann /variant/hate/house-50/0',
+      'ann /variant/hate/house-50/0.25',
+      'ann /variant/hate/house-40/1',
     ])
     expect([
       lstatSync(config).isSymbolicLink(),
       readdirSync(folder).sort(),
       readdirSync(join(folder, 'mounted')),
-    ]).toEqual([true, ['cases.jsonl', 'gavel.yaml', 'hers', 'mounted', 'policies'], ['gavel.yaml']])
+    ]).toEqual([true, ['cases.jsonl', 'gavel.yaml', 'hers', 'mounted', 'policies', 'published'], ['gavel.yaml']])
 
     // Somebody else writes the file between its being read and being replaced.
     const theirs = `${CONFIG}# Theirs.\n`

@@ -7,12 +7,13 @@ import type { Ask } from '../../../src/contracts/facts/ask.ts'
 import type { CaseRecord, JournalEntry } from '../../../src/contracts/facts/case.ts'
 import { samplingRanks } from '../../../src/contracts/facts/sampling-rank.ts'
 import { noUsage, type Usage, verdict } from '../../../src/contracts/facts/verdict.ts'
+import { whatIfSentences } from '../../../src/contracts/facts/what-if-words.ts'
 import type { RecordedRow } from '../../../src/contracts/ports/record.ts'
 import { endOf } from '../../../src/judging/engine/conclude.ts'
 import { begin, proceed, scriptOf } from '../../../src/judging/engine/replay.ts'
 import { type Protocol, round, type Script } from '../../../src/judging/engine/script.ts'
 import type { NewAnswer } from '../../../src/judging/recorded/replay-recorded.ts'
-import { whatIfReport } from '../../../src/lab/what-if/what-if-report.ts'
+import { type ReplayedCase, whatIfReport } from '../../../src/lab/what-if/what-if-report.ts'
 import { CaseErased, drawnOf, planWhatIf, runWhatIf, type WhatIfParts } from '../../../src/lab/what-if/what-if-run.ts'
 import { HOUR, T0 } from '../../contracts/samples.ts'
 import { WRITES } from '../../support/verdicts.ts'
@@ -307,7 +308,7 @@ test('a report has flips by what people decided, clause, language and tenant, an
     people,
     posts,
     usd: cost,
-  } = whatIfReport({ ...given, leftOut: outcome.leftOut, usd }, outcome.replayed)
+  } = whatIfReport({ ...given, changed: null, leftOut: outcome.leftOut, usd }, outcome.replayed)
   expect(flips.all).toMatchObject({ share: 0.3, hits: 3, cases: 10 })
   expect(flips.all.interval.low).toBeCloseTo(0.06, 2)
   expect(flips.all.interval.high).toBeCloseTo(0.68, 1)
@@ -323,4 +324,40 @@ test('a report has flips by what people decided, clause, language and tenant, an
   expect(posts[0]).toMatchObject({ subjectId: 'p0', person: 'bad', before: { label: 'good' }, after: { label: 'bad' } })
   expect(cost.perThousand.before).toBeCloseTo(200)
   expect(cost.perThousand.after).toBeCloseTo(200)
+})
+
+test('flips that cite what was changed are told from others, and a changed clause that none cites has its row', () => {
+  const aCase = (before: string, after: string, clauses: readonly string[], hash = 'live') =>
+    ({
+      of: {
+        verdict: { label: before, policy: { name: 'P', version: '1', hash }, usage: { costUsd: 0 } },
+        person: null,
+      },
+      chance: 1,
+      replay: {
+        ruling: { label: after, clauses: clauses.map((id) => ({ id })) },
+        usage: { costUsd: 0 },
+        newQuestions: 1,
+      },
+    }) as unknown as ReplayedCase // Of all that a case has, what a report counts.
+  const cases = [
+    aCase('good', 'bad', ['H6']),
+    aCase('good', 'bad', ['H1']),
+    aCase('bad', 'bad', ['H6']),
+    aCase('good', 'good', []),
+  ]
+  const changed = new Map([['live', new Set(['H6', 'H7'])]])
+  const run = { protocol: 'hate', tried: [], since: 'a', until: 'b', found: 4, notDrawn: 0, leftOut: {}, changed }
+  const usd = { all: 0, drawn: 0, bill: 0 }
+  const { flips, ...report } = whatIfReport({ ...run, usd }, cases)
+  expect(flips.byChange).toMatchObject({ clauses: ['H6', 'H7'], hits: 1, cases: 4, share: 0.25 })
+  expect(flips.clauses.map(({ value, hits }) => [value, hits])).toEqual([
+    ['H1', 1],
+    ['H6', 1],
+    ['H7', 0],
+  ])
+  expect(whatIfSentences({ ...report, flips })[1]).toMatch(/^1 of these 2 cite a clause that was changed \(H6, H7\)/)
+  // Of a verdict under an older policy nobody knows.
+  const older = whatIfReport({ ...run, usd }, [...cases, aCase('good', 'bad', ['H6'], 'older')])
+  expect(older.flips.byChange).toBeUndefined()
 })

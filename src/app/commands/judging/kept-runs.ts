@@ -5,6 +5,7 @@ import { modelsWithoutKey } from '../../../../config/models.ts'
 import type { Settings } from '../../../../config/schema.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { userOf } from '../../../data-files/in-use.ts'
+import { ANSWERS } from '../../../data-files/recordings.ts'
 
 /** Where a run's answers are kept unless the command names a folder, in the folder in which it is run. */
 export const RUNS = join('.gavel', 'runs')
@@ -62,17 +63,23 @@ function nameOf(settings: Settings, { source, called, protocol }: RunIdentity): 
   return `${[...readable].slice(0, 40).join('') || 'run'}-${digest.digest('hex').slice(0, 8)}`
 }
 
-/** Makes the folder of runs for this user alone. Somebody else's, or a link to elsewhere, is refused. */
+/** What git reads, and the mark of a folder that was made here. */
+const MARK = '.gitignore'
+
+/** Makes the folder of runs for this user alone. Somebody else's, a link to elsewhere, or one with other things in it is refused. */
 async function makePrivate(runs: string): Promise<void> {
   try {
     await mkdir(runs, { recursive: true, mode: 0o700 })
     const made = await lstat(runs)
     if (!made.isDirectory()) throw new OperatorError(`${runs} is a link, or no folder`)
+    const names = await readdir(runs)
+    if (names.length > 0 && !names.includes(MARK))
+      throw new OperatorError(`${runs} holds other things: old runs are deleted there, so name a folder for runs alone`)
     const uid = process.getuid?.()
     if (uid !== undefined && made.uid !== uid) throw new OperatorError(`${runs} is another user's`)
     if ((made.mode & 0o077) !== 0) await chmod(runs, 0o700)
     // People run this in repositories of their own.
-    await writeFile(join(runs, '.gitignore'), '*\n')
+    await writeFile(join(runs, MARK), '*\n')
   } catch (error) {
     if (error instanceof OperatorError) throw error
     throw new OperatorError(`${runs} cannot be written (${(error as NodeJS.ErrnoException).code})`, { cause: error })
@@ -85,7 +92,8 @@ async function deleteOldest(runs: string, next: string): Promise<void> {
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => join(runs, name))
     .filter((folder) => folder !== next)
-  const known = await Promise.all(others.map(async (folder) => ({ folder, ...(await usedIn(folder)) })))
+  const used = await Promise.all(others.map(async (folder) => ({ folder, ...(await usedIn(folder)) })))
+  const known = used.filter(({ names }) => names.includes(ANSWERS))
   known.sort((one, other) => other.at - one.at)
   let bytes = (await usedIn(next)).bytes
   for (const [place, run] of known.entries()) {
@@ -95,12 +103,16 @@ async function deleteOldest(runs: string, next: string): Promise<void> {
   }
 }
 
-/** Bytes of a run's files, and when they were last written, in ms since 1970; nothing of a folder that is not there. */
-async function usedIn(folder: string): Promise<{ readonly bytes: number; readonly at: number }> {
+/** A run's files, their bytes, and when they were last written, in ms since 1970; nothing of a folder that is not there. */
+async function usedIn(
+  folder: string,
+): Promise<{ readonly names: readonly string[]; readonly bytes: number; readonly at: number }> {
   const names = await readdir(folder).catch(() => [])
   const files = await Promise.all(names.map((name) => stat(join(folder, name)).catch(() => null)))
-  return files.reduce(
-    (sum, file) => (file === null ? sum : { bytes: sum.bytes + file.size, at: Math.max(sum.at, file.mtimeMs) }),
-    { bytes: 0, at: 0 },
-  )
+  const found = files.filter((file) => file !== null)
+  return {
+    names,
+    bytes: found.reduce((sum, { size }) => sum + size, 0),
+    at: Math.max(0, ...found.map(({ mtimeMs }) => mtimeMs)),
+  }
 }

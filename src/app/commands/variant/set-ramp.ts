@@ -1,6 +1,6 @@
 import { Option } from 'commander'
 import type { Settings } from '../../../../config/schema.ts'
-import { withValueAt } from '../../../../config/settings-file.ts'
+import { withFirst, withValueAt } from '../../../../config/settings-file.ts'
 import type { Command, Invocation } from '../../../cli/command.ts'
 import { protocolName } from '../../../cli/options.ts'
 import { printable } from '../../../cli/terminal.ts'
@@ -25,7 +25,14 @@ export interface VariantRamp {
 /** How the settings file was changed. */
 export interface RampChange extends VariantRamp {
   readonly was: number
+  /** What each variant of the protocol judges now. */
+  readonly judged: readonly JudgedRamp[]
   readonly file: string
+}
+
+/** A variant, and the part of all subjects that it judges: of those that it draws, the ones before it have had theirs. */
+export interface JudgedRamp extends VariantRamp {
+  readonly judges: number
 }
 
 /** Every variant of the settings. */
@@ -37,6 +44,18 @@ export function rampsIn({ protocols }: Pick<Settings, 'protocols'>): VariantRamp
       ramp,
     })),
   )
+}
+
+/** Every variant of the settings with the part that it judges. Each draws by itself, and the first that draws a subject judges it. */
+export function judgedRamps(settings: Pick<Settings, 'protocols'>): JudgedRamp[] {
+  return [...Map.groupBy(rampsIn(settings), ({ protocol }) => protocol).values()].flatMap((own) => {
+    let left = 1
+    return own.map((one) => {
+      const judges = left * one.ramp
+      left -= judges
+      return { ...one, judges }
+    })
+  })
 }
 
 /** A command that sets a variant's ramp in the settings file, and notes who did in the audit. */
@@ -59,12 +78,15 @@ export function rampCommand(
         ? invocation.misused('Name the variant, and a percentage, as 10%.')
         : setRamp(invocation, ramp)
     },
-    print({ protocol, variant, was, ramp, file }, { json, terminal }) {
-      if (json) terminal.out(JSON.stringify({ protocol, variant, was, ramp, file }))
-      else
-        terminal.out(
-          `${protocol}: ${variant} judges ${inPercent(ramp)} of subjects by ${printable(file, 200)}; it was ${inPercent(was)}. Reload each replica (docs/reload.md), unless it runs with --watch, which takes up to ten seconds.`,
-        )
+    print(change, { json, terminal }) {
+      if (json) return terminal.out(JSON.stringify(change))
+      const { protocol, variant, was, ramp, judged, file } = change
+      terminal.out(
+        `${protocol}: ${variant} judges ${inPercent(ramp)} of subjects by ${printable(file, 200)}; it was ${inPercent(was)}. Reload each replica (docs/reload.md), unless it runs with --watch, which takes up to ten seconds.`,
+      )
+      for (const one of judged)
+        if (one.variant !== variant && one.ramp > 0)
+          terminal.out(`${protocol}: ${printable(one.variant, 60)} judges ${inPercent(one.judges)}.`)
     },
   }
 }
@@ -96,16 +118,30 @@ async function setRamp(invocation: Invocation<RampOptions>, ramp: number): Promi
   if (another !== undefined)
     throw new OperatorError(`${found.map(({ protocol }) => protocol).join(' and ')} have it: name one with --protocol.`)
   const { protocol, ramp: was } = variant
+  const path = ['protocols', protocol, 'variants']
+  // One before it would have taken its subjects.
+  const own = rampsIn(settings).filter((one) => one.protocol === protocol)
+  const isBehind =
+    ramp > 0 &&
+    own
+      .slice(
+        0,
+        own.findIndex((one) => one.variant === name),
+      )
+      .some((one) => one.ramp > 0)
+  let judged: readonly JudgedRamp[] = []
   await changeSettings(
     file,
     {
-      text: (before) => withValueAt(before, ['protocols', protocol, 'variants', name, 'ramp'], ramp),
-      isDone: (next) =>
-        rampsIn(next).some((one) => one.protocol === protocol && one.variant === name && one.ramp === ramp),
+      text: (before) => withValueAt(isBehind ? withFirst(before, path, name) : before, [...path, name, 'ramp'], ramp),
+      isDone(next) {
+        judged = judgedRamps(next).filter((one) => one.protocol === protocol)
+        return judged.some((one) => one.variant === name && one.judges === ramp)
+      },
       by,
       page: `/variant/${protocol}/${name}/${ramp}`,
     },
     invocation,
   )
-  return { protocol, variant: name, was, ramp, file }
+  return { protocol, variant: name, was, ramp, judged, file }
 }

@@ -11,7 +11,7 @@ import type { TopicHistory } from '../../../contracts/ports/topic.ts'
 import type { KeptWhatIf, RampTrial, ShadowTrial, TrialDesk, TrialFilter } from '../../../contracts/ports/trials.ts'
 import { type RecordedCase, recordedCases } from '../../../record/recorded-cases.ts'
 import { newestRanges } from '../../../stream/bounded-reader.ts'
-import type { VariantRamp } from './set-ramp.ts'
+import type { JudgedRamp } from './set-ramp.ts'
 import { shadowVerdictsIn } from './shadow-verdicts.ts'
 
 /** Most verdicts of a protocol, and most shadow verdicts, that are counted: the newest. */
@@ -28,7 +28,7 @@ export function trialDesk(
   settings: Settings,
   of: {
     readonly reader: Pick<RecordReader, 'find'>
-    readonly ramps: () => readonly VariantRamp[]
+    readonly ramps: () => readonly JudgedRamp[]
     /** Null: there is no Kafka here. */
     readonly historyUntil: ((signal: AbortSignal) => Promise<TopicHistory>) | null
   },
@@ -56,7 +56,7 @@ export function trialDesk(
 async function rampTrials(
   reader: Pick<RecordReader, 'find'>,
   protocol: string,
-  ramps: readonly VariantRamp[],
+  ramps: readonly JudgedRamp[],
   filter: TrialFilter,
 ): Promise<{ trials: readonly RampTrial[]; isCut: boolean }> {
   const cases: RecordedCase[] = []
@@ -65,11 +65,11 @@ async function rampTrials(
     if (cases.length >= MOST_COUNTED) break
   }
   const at = ({ verdict }: RecordedCase) => Date.parse(verdict.timing.decidedAt)
-  const trials = ramps.map(({ variant, ramp }) => {
+  const trials = ramps.map(({ variant, judges }) => {
     const own = cases.filter(({ verdict }) => verdict.variant === variant)
     const begun = own.length === 0 ? null : Math.min(...own.map(at))
-    const others = cases.filter((one) => one.verdict.variant === undefined && (begun === null || at(one) >= begun))
-    return { protocol, variant, ramp, begun, sides: comparedSides(others.map(sideOf), own.map(sideOf)) }
+    const others = cases.filter((one) => one.verdict.variant !== variant && (begun === null || at(one) >= begun))
+    return { protocol, variant, ramp: judges, begun, sides: comparedSides(others.map(sideOf), own.map(sideOf)) }
   })
   return { trials, isCut: cases.length >= MOST_COUNTED }
 }

@@ -1,25 +1,25 @@
-import { basename, dirname, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
-import { loadFiles } from '../../../../config/load.ts'
 import type { Settings } from '../../../../config/schema.ts'
 import { withFirstAt } from '../../../../config/settings-file.ts'
 import { policySource } from '../../../app/commands/policy/policy-source.ts'
-import { percentIn, rampsIn } from '../../../app/commands/variant/set-ramp.ts'
+import { percentIn } from '../../../app/commands/variant/set-ramp.ts'
 import { changeSettings } from '../../../app/commands/variant/settings-change.ts'
-import { filePartsOf } from '../../../app/composition/make-protocols.ts'
 import type { Command, Invocation } from '../../../cli/command.ts'
 import { notNegative, positiveWhole, protocolName } from '../../../cli/options.ts'
 import { printable } from '../../../cli/terminal.ts'
-import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { variantName } from '../../../contracts/facts/shadow-verdict.ts'
 import { type Policy, readPolicy } from '../../../protocols/policy.ts'
+import { PUBLISHED_NAME } from '../../../protocols/published-policy.ts'
 import type { Obedience } from '../../evaluation/steering/obedience.ts'
 import type { PolicyPair } from '../../evaluation/steering/pairs.ts'
 import { changedClauses, touchedPairs } from '../../evaluation/steering/touched.ts'
 import type { EvalOptions } from '../eval/options.ts'
 import { printObedience, steered } from '../eval/steering.ts'
 import { kindNamed } from '../eval/tables.ts'
+import { keepPublished } from './kept-policies.ts'
+import { livePolicies } from './live-policies.ts'
 
 interface PublishOptions {
   readonly protocol: string
@@ -40,7 +40,9 @@ interface PublishedPolicy {
   /** The version in its place before. */
   readonly over: string
   readonly changed: readonly string[]
+  /** The settings file, and the folder of the text that is in force. */
   readonly file: string
+  readonly kept: string
 }
 
 type Of = Invocation<PublishOptions>
@@ -75,23 +77,22 @@ export const command: Command<PublishOptions, PublishedPolicy | null> = {
     const [path = ''] = args
     const settings = invocation.settings()
     const policy = checkedPolicy(path, protocol)
-    const live = liveIn(settings, protocol)
+    const live = livePolicies(settings, protocol)
     const before = live.for(policy.tenant)
     checkVersions(path, before, policy)
     const changed = changedClauses(before, policy)
     const steer = skipSteer ? 'skipped' : await steerOf(invocation, settings, changed, policy)
     if (steer === null) return null
     const variant = nameOf(options, path, policy)
-    const switches = {
-      ramp: 1,
-      policies: [...live.othersThan(policy.tenant), basename(path).replace(/\.md$/, '')],
-      policiesPath: resolve(dirname(path)),
-    }
+    const kept = await keepPublished(
+      join(dirname(resolve(file)), 'published', `${variant}-${policy.hash.slice(0, 8)}`),
+      [...live.othersThan(policy.tenant), { name: stemOf(path), source: policySource(path), policy }],
+    )
     await changeSettings(
       file,
       {
-        text: (text) => withFirstAt(text, ['protocols', protocol, 'variants'], variant, switches),
-        isDone: (next) => liveIn(next, protocol).for(policy.tenant)?.hash === policy.hash,
+        text: (text) => withFirstAt(text, ['protocols', protocol, 'variants'], variant, { ramp: 1, ...kept }),
+        isDone: (next) => livePolicies(next, protocol).for(policy.tenant)?.hash === policy.hash,
         by,
         page: `/policy/${protocol}/${variant}/${policy.hash}/steer-${steer}`,
       },
@@ -100,17 +101,21 @@ export const command: Command<PublishOptions, PublishedPolicy | null> = {
     terminal.say('Reload each replica (docs/reload.md), unless it runs with --watch.')
     const { name, version, hash, tenant } = policy
     const over = before?.version ?? 'none'
-    return { protocol, variant, policy: { name, version, hash, tenant }, over, changed: [...changed.keys()], file }
+    const published = { protocol, variant, policy: { name, version, hash, tenant }, over, changed: [...changed.keys()] }
+    return { ...published, file, kept: kept.policiesPath }
   },
   print(published, { json, terminal }) {
     if (published === null) return
     if (json) return terminal.out(JSON.stringify(published))
-    const { protocol, variant, policy, over, changed, file } = published
+    const { protocol, variant, policy, over, changed, file, kept } = published
     terminal.out(
       printable(
         `${protocol}: ${policy.name}, version ${policy.version}, is live by ${file}, in place of version ${over}. Changed: ${changed.join(', ')}.`,
         600,
       ),
+    )
+    terminal.out(
+      printable(`Its text is kept in ${kept}: what you write further changes nothing until it is published.`, 600),
     )
     terminal.out(
       `Back: gavel variant back ${variant} --protocol ${protocol} --config ${printable(file, 200)} --by NAME`,
@@ -141,31 +146,6 @@ function checkedPolicy(path: string, protocol: string): Policy {
   return policy
 }
 
-/** The policies that most subjects are judged by: those of the first variant that judges all, else the protocol's own. */
-function liveIn(settings: Settings, protocol: string) {
-  const own = entryOf(settings.protocols, protocol)
-  const first = rampsIn(settings).find((one) => one.protocol === protocol && one.ramp === 1)
-  const variants = Object(own?.variants) as Record<string, object> // Checked as the settings were read.
-  const { ramp: _, ...switches } = Object(first && entryOf(variants, first.variant)) as { ramp?: number } // Likewise.
-  const parts = filePartsOf(kindNamed(protocol), { ...own, enabled: true, ...switches })
-  const { policies: listed = [] } = parts.settings as { readonly policies?: readonly string[] } // Checked likewise.
-  const files = parts.files('policies')
-  const read = (name: string, source: string | undefined) =>
-    source === undefined ? [] : [{ name, policy: readPolicy(`${name}.md`, source) }]
-  const policies = listed.flatMap((name) => read(name, files.get(`${name}.md`)))
-  const [shipped] = read(protocol, loadFiles('policies').get(`${protocol}.md`))
-  return {
-    for: (tenant: string | undefined) =>
-      (
-        policies.find(({ policy }) => policy.tenant === tenant) ??
-        policies.find(({ policy }) => policy.tenant === undefined) ??
-        shipped
-      )?.policy ?? null,
-    othersThan: (tenant: string | undefined) =>
-      policies.flatMap(({ name, policy }) => (policy.tenant === tenant ? [] : [name])),
-  }
-}
-
 /** Of two people who publish at once the second would undo what the first has changed. */
 function checkVersions(path: string, live: Policy | null, { version, hash, tenant }: Policy): void {
   const file = printable(path, 200)
@@ -177,8 +157,13 @@ function checkVersions(path: string, live: Policy | null, { version, hash, tenan
     )
 }
 
+/** A policy's file by its name without the ending. */
+function stemOf(path: string): string {
+  return basename(path).replace(PUBLISHED_NAME, '').replace(/\.md$/, '')
+}
+
 function nameOf({ as }: PublishOptions, path: string, { version }: Policy): string {
-  const made = `${basename(path).replace(/\.md$/, '')}-${version}`.toLowerCase().replace(/[^a-z0-9-]+/g, '-')
+  const made = `${stemOf(path)}-${version}`.toLowerCase().replace(/[^a-z0-9-]+/g, '-')
   const name = variantName.safeParse(as ?? made.replace(/^-+/, ''))
   if (!name.success)
     throw new OperatorError(
@@ -213,7 +198,9 @@ async function steerOf(
     const standIn = await startStandIn?.()
     if (standIn === undefined) throw new OperatorError('Give --budget USD.')
     try {
-      const { usage, all } = await judge(answeredBy(settings, standIn.settings), {})
+      const priced = await judge(answeredBy(settings, standIn.settings), {})
+      checkTried(priced, pairs)
+      const { usage, all } = priced
       terminal.say(
         `Changed: ${printable(what, 200)}. ${all.verdicts.of} verdicts on ${names} would be asked for, for about $${usage.costUsd.toFixed(4)}. Nothing was asked, and nothing is published: give --budget USD.`,
       )
@@ -223,8 +210,9 @@ async function steerOf(
     return null
   }
   const obedience = await judge(settings, { maxCost: budget === 0 ? Number.MIN_VALUE : budget })
+  checkTried(obedience, pairs)
   printObedience(obedience, { json: false, terminal: { ...terminal, out: terminal.say } })
-  checkFollowed(obedience, pairs, least)
+  checkFollowed(obedience, least)
   return inWords(obedience)
 }
 
@@ -258,12 +246,20 @@ function answeredBy(
   }
 }
 
-function checkFollowed({ pairs }: Obedience, touched: readonly PolicyPair[], least: number): void {
+function checkTried({ pairs }: Obedience, touched: readonly PolicyPair[]): void {
+  const lacking = touched.filter(({ name }) => pairs.every(({ pair }) => pair !== name)).map(({ name }) => name)
+  if (lacking.length > 0)
+    throw new OperatorError(
+      `Nothing is published: the file has no text on ${lacking.join(', ')}, which changed. Give all of HateCheck's texts with --data, or --skip-steer.`,
+    )
+}
+
+function checkFollowed({ pairs }: Obedience, least: number): void {
   const weak = pairs.filter(({ forbidden, allowed }) =>
     [forbidden, allowed].some(({ followed, of }) => followed < least * of),
   )
-  if (weak.length === 0 && pairs.length > 0) return
-  const which = (weak.length === 0 ? touched.map(({ name }) => name) : weak.map(({ pair }) => pair)).join(', ')
+  if (weak.length === 0) return
+  const which = weak.map(({ pair }) => pair).join(', ')
   throw new OperatorError(
     `Nothing is published: too few verdicts follow the policy on ${which} (--least). Another model may follow it (docs/policies.md), or --skip-steer publishes all the same.`,
   )

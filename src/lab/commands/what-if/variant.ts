@@ -9,8 +9,12 @@ import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import type { Protocol } from '../../../judging/engine/script.ts'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
-import { type Policy, readPolicy } from '../../../protocols/policy.ts'
+import { readPolicy } from '../../../protocols/policy.ts'
 import { PROTOCOLS } from '../../../protocols/registry.ts'
+import { changedClauses } from '../../evaluation/steering/touched.ts'
+import type { ChangedClauses } from '../../what-if/what-if-report.ts'
+import type { PolicyFile } from '../policy/kept-policies.ts'
+import { livePolicies } from '../policy/live-policies.ts'
 import type { WhatIfOptions } from './options.ts'
 
 /** What is tried on recorded cases. */
@@ -18,6 +22,8 @@ export interface WhatIfVariant {
   readonly settings: Settings
   /** In words, a line each. */
   readonly tried: readonly string[]
+  /** Ids of the clauses that differ from those of the policies that are live, by the hash of each of these; null where other things are tried, too. */
+  readonly changed: ChangedClauses | null
   /** The protocol as it would judge. Throws an `OperatorError` that names every fault in its files. */
   protocol(secret: string): Pick<ReturnType<typeof protocolsOf>, 'samplingRank'> & { readonly protocol: Protocol }
 }
@@ -51,9 +57,11 @@ export function variantOf({
     ...(prompts === undefined ? [] : [`the prompts ${prompts}`]),
     ...(model === undefined ? [] : [`the model ${model}`]),
   ]
+  const isPolicyAlone = file === undefined && prompts === undefined && model === undefined
   return {
     settings,
     tried,
+    changed: isPolicyAlone ? changedOf(policies, livePolicies(given, name)) : null,
     protocol(secret) {
       const { protocols, samplingRank } = protocolsOf(settings, secret, [
         policies.length === 0 ? kind : withPolicies(kind, policies),
@@ -65,11 +73,21 @@ export function variantOf({
   }
 }
 
-interface PolicyFile {
-  /** Of its file, without the ending. */
-  readonly name: string
-  readonly source: string
-  readonly policy: Policy
+/** Null where more than clauses that forbid has changed: a verdict cites nothing else. */
+function changedOf(policies: readonly PolicyFile[], live: ReturnType<typeof livePolicies>): ChangedClauses | null {
+  const changed = new Map<string, ReadonlySet<string>>()
+  for (const { policy } of policies) {
+    const before = live.for(policy.tenant)
+    if (before === null) return null
+    const ids = [...changedClauses(before, policy).keys()]
+    const forbids = (id: string) => {
+      const said = [before, policy].flatMap(({ clauses }) => clauses.filter((one) => one.id === id))
+      return said.length > 0 && said.every(({ allows }) => !allows)
+    }
+    if (!ids.every(forbids)) return null
+    changed.set(before.hash, new Set([...(changed.get(before.hash) ?? []), ...ids]))
+  }
+  return changed
 }
 
 /** The policies of a file or of a folder that are for this protocol. */

@@ -93,6 +93,7 @@ export const command: Command<WhatIfOptions, WhatIfReport | null> = {
         {
           protocol: name,
           tried: variant.tried,
+          changed: variant.changed,
           since: new Date(since).toISOString(),
           until: new Date(until).toISOString(),
           found: plan.found,
