@@ -74,8 +74,9 @@ ${box('degraded', TEXTS.degraded, query.has('degraded'))}
 <button>${TEXTS.find}</button></form>`
 }
 
-function kindOf({ isOpinion, label, isCurrent, isWithdrawn }: PersonDecision): DecisionKind {
+function kindOf({ isOpinion, isTaken, label, isCurrent, isWithdrawn }: PersonDecision): DecisionKind {
   if (isOpinion) return 'opinion'
+  if (!isTaken) return 'refused'
   if (label === null) return 'withdrawal'
   if (isCurrent) return 'stands'
   return isWithdrawn ? 'withdrawn' : 'replaced'

@@ -12,6 +12,7 @@ export const DECISIONS_TEXTS = {
     replaced: 'replaced since',
     withdrawal: 'withdrew a verdict',
     opinion: 'opinion',
+    refused: 'not carried out',
   },
   any: 'any',
   days: 'Days',

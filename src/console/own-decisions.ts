@@ -6,6 +6,7 @@ import type { RecordReader } from '../contracts/ports/record.ts'
 import type { PersonDecision, ReviewQueue } from '../contracts/ports/review.ts'
 import type { SubmittedForms } from './decision-form.ts'
 import { doneOf, sendDecision, shownAfter } from './decision-page.ts'
+import { DECISIONS_TEXTS } from './decisions-texts.ts'
 import type { Page, PageAnswer } from './page.ts'
 import { button } from './review-list.ts'
 import type { Session } from './sessions.ts'
@@ -164,8 +165,9 @@ function isUndoable({ isCurrent, isOpinion, label }: PersonDecision): boolean {
 }
 
 /** What became of one's own decision, in words; nothing where it stands, or is a withdrawal itself. */
-function becameOf({ isOpinion, isCurrent, isWithdrawn, label }: PersonDecision): string {
+function becameOf({ isOpinion, isTaken, isCurrent, isWithdrawn, label }: PersonDecision): string {
   if (isOpinion) return TEXTS.review.opinion
+  if (!isTaken) return DECISIONS_TEXTS.kinds.refused
   if (isCurrent || label === null) return ''
   return isWithdrawn ? TEXTS.review.withdrew : TEXTS.review.replaced
 }

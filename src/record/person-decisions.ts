@@ -14,7 +14,8 @@ export interface PersonDecisionRow {
   /** By `opinionCode`. */
   readonly opinion: number | null
   readonly verdict: string | null
-  /** 1 if it is in force, and if it was withdrawn. */
+  /** 1 if it was carried out, if it is in force, and if it was withdrawn. */
+  readonly taken: number
   readonly stands: number
   readonly withdrawn: number
   readonly seen: string | null
@@ -25,7 +26,8 @@ export interface PersonDecisionRow {
 /** Where a store has what a row of `said` says, and who decided a row of `rulings`; each by the name of its table. */
 interface DecisionColumns {
   readonly opinion: (said: string) => string
-  readonly against: (said: string) => string
+  /** The revision that they saw. */
+  readonly against: string
   readonly decider: (ruling: string) => string
 }
 
@@ -34,22 +36,25 @@ const PLACE = /^(\d{1,15})\.(\d{1,15})$/
 /** The decisions that are asked for, the newest first, in the SQL that both databases understand. The last value is yet to come: how many. */
 export function decisionsQuery(query: DecisionQuery, columns: DecisionColumns) {
   const { viewer, person, named, protocol, subject, kind, degraded, since, before, tenants } = query
-  const [opinion, against] = [columns.opinion('said'), columns.against('said')]
-  const { stands, withdrawn } = becameOf(columns)
+  const opinion = columns.opinion('said')
+  const { taken, stands, withdrawn } = becameOf(columns)
+  const decided = `${opinion} = 0 AND said.label IS NOT NULL AND ${taken}`
   const kinds = {
-    stands: `${opinion} = 0 AND said.label IS NOT NULL AND ${stands} = 1`,
-    withdrawn: `${opinion} = 0 AND said.label IS NOT NULL AND ${withdrawn} = 1`,
-    replaced: `${opinion} = 0 AND said.label IS NOT NULL AND ${stands} = 0 AND ${withdrawn} = 0`,
-    withdrawal: `${opinion} = 0 AND said.label IS NULL`,
+    stands: `${decided} AND ${stands}`,
+    withdrawn: `${decided} AND ${withdrawn}`,
+    replaced: `${decided} AND NOT ${stands} AND NOT ${withdrawn}`,
+    withdrawal: `${opinion} = 0 AND said.label IS NULL AND ${taken}`,
     opinion: `${opinion} <> 0`,
+    refused: `${opinion} = 0 AND NOT ${taken}`,
   }
+  const flag = (is: string) => `CASE WHEN ${is} THEN 1 ELSE 0 END`
   const all: (readonly [sql: string, ...values: (string | number)[]])[] = [
     ["said.said = 'decision' AND said.at >= ?", since],
     // Of golden items nobody is told who answers them, nor what the key is.
     [`(${opinion} NOT IN (${GOLDEN_KEY}, ${GOLDEN_ANSWER}, ${GOLDEN_UNSEEN}) OR said.by = ?)`, viewer],
   ]
   if (person !== undefined) all.push(['said.by = ?', person])
-  if (named !== undefined) all.push(['(said.by = ? OR lower(said.by) = ?)', named, named.toLowerCase()])
+  if (named !== undefined) all.push(['lower(said.by) IN (lower(?), ?)', named, named.toLowerCase()])
   if (protocol !== undefined) all.push(['said.protocol = ?', protocol])
   if (subject !== undefined) all.push(['subjects.id = ?', subject])
   if (kind !== undefined) all.push([kinds[kind]])
@@ -60,33 +65,32 @@ export function decisionsQuery(query: DecisionQuery, columns: DecisionColumns) {
   if (at !== undefined && n !== undefined) all.push(['(said.at, said.n) < (?, ?)', Number(at), Number(n)])
   return {
     sql: `SELECT said.n, said.by, said.at, subjects.tenant, subjects.kind, subjects.id AS subject, said.protocol, said.label,
-        ${opinion} AS opinion, latest.id AS verdict, ${stands} AS stands, ${withdrawn} AS withdrawn,
+        ${opinion} AS opinion, latest.id AS verdict, ${flag(taken)} AS taken, ${flag(stands)} AS stands, ${flag(withdrawn)} AS withdrawn,
         seen.id AS seen, seen.label AS seen_label, seen.degraded AS seen_degraded
       FROM said JOIN subjects ON subjects.s = said.s
       LEFT JOIN rulings AS latest ON latest.s = said.s AND latest.protocol = said.protocol AND latest.standing = 1
-      LEFT JOIN rulings AS seen ON seen.s = said.s AND seen.protocol = said.protocol AND seen.number = ${against}
+      LEFT JOIN rulings AS seen ON seen.s = said.s AND seen.protocol = said.protocol AND seen.number = ${columns.against}
       WHERE ${all.map(([sql]) => sql).join(' AND ')} ORDER BY said.at DESC, said.n DESC LIMIT ?`,
     values: all.flatMap(([, ...values]) => values),
   }
 }
 
 /**
- * What became of a decision, in SQL: it is in force while the latest verdict is of who made it and they decided on no later
- * revision; it was withdrawn if somebody took back the verdict that came of it, and no other decision came before that.
+ * What became of a decision, in SQL. Of what was sent the outcomes tell what was carried out. The last that was, by who made the latest
+ * verdict, is in force; one was withdrawn if the next that was carried out is a withdrawal.
  */
-function becameOf({ opinion, against, decider }: DecisionColumns) {
-  const after = (name: string) =>
-    `${name}.s = said.s AND ${name}.protocol = said.protocol AND ${name}.said = 'decision' AND ${against(name)} > ${against('said')}`
-  const later = `EXISTS (SELECT 1 FROM said AS later WHERE ${after('later')} AND later.by = said.by AND later.label IS NOT NULL AND ${opinion('later')} = 0)`
-  const first = `SELECT min(one.number) FROM rulings AS one WHERE one.s = said.s AND one.protocol = said.protocol AND one.number > ${against('said')}`
-  const taken = `EXISTS (SELECT 1 FROM said AS taken JOIN rulings AS made
-    ON made.s = taken.s AND made.protocol = taken.protocol AND made.number = ${against('taken')}
-    WHERE ${after('taken')} AND taken.label IS NULL AND ${decider('made')} = said.by AND made.standing = 0 AND made.number = (${first})
-      AND NOT EXISTS (SELECT 1 FROM rulings AS next WHERE next.s = made.s AND next.protocol = made.protocol
-        AND next.number = made.number + 1 AND ${decider('next')} IS NOT NULL))`
+function becameOf({ decider }: DecisionColumns) {
+  const outcome = (name: string, became: string) =>
+    `EXISTS (SELECT 1 FROM said AS ended WHERE ended.id = 'outcome ' || substr(${name}.id, ${'decision '.length + 1}) || ' ${became}')`
+  const stood = (name: string) => outcome(name, 'stands')
+  const after = (name: string, other: string) =>
+    `${name}.s = said.s AND ${name}.protocol = said.protocol AND ${name}.said = 'decision' AND (${name}.at, ${name}.n) > (${other}.at, ${other}.n)`
   return {
-    stands: `CASE WHEN ${decider('latest')} = said.by AND NOT ${later} THEN 1 ELSE 0 END`,
-    withdrawn: `CASE WHEN ${taken} THEN 1 ELSE 0 END`,
+    taken: `(${stood('said')} OR ${outcome('said', 'withdrawn')})`,
+    stands: `(coalesce(${decider('latest')}, '') = said.by AND ${stood('said')}
+      AND NOT EXISTS (SELECT 1 FROM said AS later WHERE ${after('later', 'said')} AND ${stood('later')}))`,
+    withdrawn: `EXISTS (SELECT 1 FROM said AS back WHERE ${after('back', 'said')} AND ${outcome('back', 'withdrawn')}
+      AND NOT EXISTS (SELECT 1 FROM said AS next WHERE ${after('next', 'said')} AND (next.at, next.n) < (back.at, back.n) AND ${stood('next')}))`,
   }
 }
 
@@ -100,6 +104,7 @@ export function personDecision(row: PersonDecisionRow): PersonDecision {
     label,
     isOpinion: (opinion ?? 0) > 0,
     verdict,
+    isTaken: row.taken === 1,
     isCurrent: row.stands === 1,
     isWithdrawn: row.withdrawn === 1,
     seen: seen === null ? null : { verdict: seen, label: row.seen_label, isDegraded: row.seen_degraded === 1 },

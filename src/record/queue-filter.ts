@@ -57,6 +57,8 @@ export const DECIDERS = `WITH RECURSIVE people (one) AS (
 /** What reviewers' pages are read by, in the words of both databases; `decider`: who decided a verdict. */
 export const reviewIndexes = (decider: string) => `
   CREATE INDEX IF NOT EXISTS said_by ON said (by, at) WHERE said = 'decision';
+  CREATE INDEX IF NOT EXISTS said_named ON said (lower(by), at) WHERE said = 'decision';
+  CREATE INDEX IF NOT EXISTS said_decided ON said (at, n) WHERE said = 'decision';
   CREATE INDEX IF NOT EXISTS subjects_lang ON subjects (lang, s) WHERE lang IS NOT NULL;
   CREATE INDEX IF NOT EXISTS rulings_human ON rulings (s, protocol, number, label, standing, ${decider}) WHERE decided_by = 'human';
 `

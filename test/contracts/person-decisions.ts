@@ -20,10 +20,18 @@ export function personDecisionsContract(
       const { store, queue } = await make({ costs: {}, ownCaseAfter: DAY, auditShare: 0, blindShare: 0, ...shares })
       open.push(queue, store)
       const topics = feed(store)
-      const say = (by: string, seconds: number, said: Partial<DecisionMessage> = {}) => {
+      let offset = 0
+      /** A decision that was sent, and, unless it was refused, its outcome; of an opinion there is none. */
+      const say = async (by: string, seconds: number, said: Partial<DecisionMessage> = {}, isRefused = false) => {
         const { subjectId = 'p', tenant = 'default', ...rest } = said
         const given = { protocol: 'rumor', against: 1, label: 'rumor', why: 'w', ...rest }
-        return topics.send('decisions', subjectId, { subjectId, tenant, ...given, by, at: at(seconds) }, seconds)
+        await topics.send('decisions', subjectId, { subjectId, tenant, ...given, by, at: at(seconds) }, seconds)
+        const of = `0@${offset++}`
+        if (isRefused || given.opinion === true) return
+        const { protocol, against, label = null, withdraw = false } = given
+        const outcome = withdraw ? 'withdrawn' : 'stands'
+        const about = { schema: 1, subjectId, tenant, kind: 'post', protocol, of, revision: against + 1 }
+        await topics.send('decisionOutcomes', subjectId, { ...about, outcome, label, by, at: at(seconds) }, seconds)
       }
       return { queue, topics, say }
     }
@@ -108,9 +116,37 @@ export function personDecisionsContract(
       expect(await of('stands', 'ben')).toEqual([[49, true, false]])
       expect(await of('replaced')).toEqual([[39, false, false]])
       // What is withdrawn after another person's decision is not taken back.
-      await say('ann', 59, { against: 4, withdraw: true, label: undefined })
+      await say('ann', 59, { against: 4, withdraw: true, label: undefined }, true)
+      expect(await of('refused')).toEqual([[59, false, false]])
       expect(await of('replaced')).toEqual([[39, false, false]])
       expect(await queue.peopleQuality(period)).toMatchObject([{ by: 'ann', decisions: 1 }, { by: 'ben' }])
+    })
+
+    it('has what was sent and not carried out as that, and in force what was', async () => {
+      const { queue, topics, say } = await start()
+      await topics.judged({ decidedBy: 'consensus' }, 'x')
+      // Two tabs sent both; the second came too late.
+      await say('ann', 19)
+      await say('ann', 20, { label: 'non-rumor' }, true)
+      const decision = { by: 'ann', against: null, of: '0@0' }
+      await topics.judged({ decidedBy: 'human', revision: 2, label: 'rumor', decision, seconds: 21 }, 'x')
+      const of = async (kind?: DecisionQuery['kind']) =>
+        (await queue.decisions({ viewer: 'zoe', since: 0, kind }, 9)).map(
+          ({ label, isTaken, isCurrent }) => [label, isTaken, isCurrent],
+        )
+      expect(await of()).toEqual([
+        ['non-rumor', false, false],
+        ['rumor', true, true],
+      ])
+      expect(await of('stands')).toEqual([['rumor', true, true]])
+      expect(await of('refused')).toEqual([['non-rumor', false, false]])
+      expect(await of('replaced')).toEqual([])
+      // Nor does a withdrawal that came too late take anything back.
+      await say('ben', 30, { against: 2, withdraw: true, label: undefined }, true)
+      expect(await of('withdrawal')).toEqual([])
+      expect(await of('stands')).toEqual([['rumor', true, true]])
+      // By whatever letters somebody writes a name in.
+      expect(await queue.decisions({ viewer: 'zoe', since: 0, named: 'ANN' }, 9)).toHaveLength(2)
     })
 
     it('counts what waits by protocol, of these tenants', async () => {

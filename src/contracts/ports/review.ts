@@ -217,8 +217,8 @@ export interface Judgement {
   readonly opinions: readonly { readonly by: string; readonly label: string }[]
 }
 
-/** What has become of a decision: it is current, was withdrawn, or another verdict has replaced it; or it withdrew one, or was an opinion. */
-export const DECISION_KINDS = ['stands', 'withdrawn', 'replaced', 'withdrawal', 'opinion'] as const
+/** What has become of a decision: it is current, was withdrawn, or another verdict has replaced it; or it withdrew one, was an opinion, or was not carried out. */
+export const DECISION_KINDS = ['stands', 'withdrawn', 'replaced', 'withdrawal', 'opinion', 'refused'] as const
 export type DecisionKind = (typeof DECISION_KINDS)[number]
 
 /** What a person decided, withdrew, or gave as an opinion. */
@@ -232,6 +232,8 @@ export interface PersonDecision {
   readonly isOpinion: boolean
   /** The current verdict of this subject and protocol; null where the record has none. */
   readonly verdict: string | null
+  /** It was carried out: what came too late was not, nor, yet, what is on its way. Never so of an opinion. */
+  readonly isTaken: boolean
   /** That one came of this decision. */
   readonly isCurrent: boolean
   /** The verdict that came of it was withdrawn. */

@@ -10,7 +10,7 @@ import { IS_TIMED } from './schema.ts'
 /** Where what a decision said stands. */
 const DECISION_COLUMNS = {
   opinion: (said: string) => `${said}.opinion`,
-  against: (said: string) => `${said}.against`,
+  against: 'said.against',
   decider: (ruling: string) => `${ruling}.decider`,
 }
 

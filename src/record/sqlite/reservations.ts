@@ -206,7 +206,7 @@ export class ReviewReservations {
   decisions(query: DecisionQuery, most: number): PersonDecision[] {
     const { sql, values } = decisionsQuery(query, {
       opinion: (said) => `(${OPINION_CODE.replaceAll('said.', `${said}.`)})`,
-      against: (said) => `json_extract(${said}.json, '$.against')`,
+      against: "json_extract(said.json, '$.against')",
       decider: (ruling) => `json_extract(${ruling}.json, '$.decision.by')`,
     })
     return this.#sql.all<PersonDecisionRow>(sql, ...values, most).map(personDecision)
