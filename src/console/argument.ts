@@ -1,4 +1,5 @@
 import type { Comment } from '../contracts/facts/thread.ts'
+import { covered } from './covers.ts'
 import type { DebateView, Round, Speech } from './debate.ts'
 import { meaning, type ProtocolGuide, scoreBar } from './kinds.ts'
 import { TEXTS } from './texts.ts'
@@ -98,12 +99,15 @@ ${speech.failed !== null ? html`<p class="lost">${TEXTS.verdict.failed(speech.fa
   )}</ul></section>`
 }
 
-/** What came before the argument, folded. */
-export function restSection({ rest }: DebateView): TemplatePart {
+/** What came before the argument, folded; as a cover where the post is covered. */
+export function restSection({ rest }: DebateView, cover: { why: string; uncovered: string } | null): TemplatePart {
   if (rest.length === 0) return NOTHING
-  return html`<details><summary>${TEXTS.verdict.rest}</summary>${rest.slice(0, 60).map(
+  const said = rest.slice(0, 60).map(
     ({ stage, role, speech }) => html`<h3>${words(`${stage}: ${role}`, { most: 120 })}</h3>
 ${speech.failed !== null ? html`<p class="lost">${TEXTS.verdict.failed(speech.failed)}</p>` : html`<div class="said">${words([speech.says ?? '', speech.text].filter((one) => one !== '').join(': '), { most: 2_000 })}</div>`}
 ${speech.lists.length === 0 ? NOTHING : html`<ul class="lists">${speech.lists.slice(0, 20).map((one) => html`<li>${words(one, { most: 300 })}</li>`)}</ul>`}`,
-  )}</details>`
+  )
+  return cover === null
+    ? html`<details><summary>${TEXTS.verdict.rest}</summary>${said}</details>`
+    : covered(`${TEXTS.verdict.rest}. ${cover.why}`, said, cover)
 }

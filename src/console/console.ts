@@ -21,7 +21,7 @@ import {
   isOwnPage,
   type PublicUrl,
 } from './request-guard.ts'
-import type { SeenLabels } from './seen-labels.ts'
+import type { SeenLabels } from './seen-by.ts'
 import { isFormOf, type Session, type Sessions } from './sessions.ts'
 import { saidByProxy, signIn, type Way } from './sign-in.ts'
 import { TEXTS } from './texts.ts'
@@ -46,7 +46,7 @@ export interface ConsoleParts {
   readonly report: Report
   /** Keeps who saw and did what; null where there is nothing to keep it. */
   readonly audit: Audit | null
-  /** Learns whose labels people looked up. */
+  /** Learns whose labels people were shown. */
   readonly seenLabels: SeenLabels
   readonly clock: Clock
   /** No language model answers, but the understudy: every page shows that. */
@@ -167,7 +167,7 @@ export function consoleOf(parts: ConsoleParts) {
     const ofFile = 'file' in answer ? { sha256: hash('sha256', answer.file, 'hex') } : {}
     if (shown.size > 0 && !(await noted({ asker, what: 'saw', page: path, verdicts: [...shown], ...ofFile })))
       return isForm ? told(503, TEXTS.wrong.untold, signedIn) : unnoted(request, signedIn)
-    parts.seenLabels.note(asker.person, path, shown)
+    if (found.showsLabels === true) parts.seenLabels.note(asker.person, shown)
     if (!('body' in answer)) return otherAnswer(request, answer)
     const { title, body, status = 200 } = answer
     return new Response(whole(title, body, asked.session, found.path), { status, headers: { 'content-type': HTML } })

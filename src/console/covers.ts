@@ -79,9 +79,18 @@ export function covered(
   return html`<details class="covered" name="covered"${uncovered === '' ? NOTHING : html` data-counts="${uncovered}"`}><summary>${instead}<span>${why}</span></summary>${inside}</details>`
 }
 
-/** Where a page's script says that the words of a verdict's subject were uncovered, or its comments unfolded. */
-export function uncoveredAt(verdict: string, part: 'words' | 'comments' = 'words'): string {
+/** What is uncovered of a case beside pictures: the post's own words, what was said of it, or its comments. */
+const PARTS = ['words', 'reasons', 'comments'] as const
+type UncoveredPart = (typeof PARTS)[number]
+
+/** Where a page's script says that the words of a verdict's subject were uncovered, what was said of it, or its comments. */
+export function uncoveredAt(verdict: string, part: UncoveredPart = 'words'): string {
   return link('/uncovered', part === 'words' ? { id: verdict } : { id: verdict, part })
+}
+
+/** Which of them an address names. */
+export function uncoveredPart(query: URLSearchParams): UncoveredPart {
+  return PARTS.find((part) => part === query.get('part')) ?? 'words'
 }
 
 interface CoverParts {

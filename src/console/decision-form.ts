@@ -80,7 +80,12 @@ export function decisionForm(fields: DecisionFields): SafeMarkup {
   return html`<form method="post" action="/decide"><input type="hidden" name="token" value="${token}"><input type="hidden" name="carried" value="${carriedId(id)}">${onceField()}${opinion ? html`<input type="hidden" name="opinion" value="yes">` : NOTHING}
 <fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === chosen ? html` checked` : NOTHING}> ${label}${label === standing ? html` <span class="faint">(${TEXTS.decide.stands})</span>` : NOTHING}${when(entryOf(means, label), (says) => html` <span class="faint">${says}</span>`)}</label>`)}</fieldset>
 ${clauses}<label class="wide">${TEXTS.decide.why} <textarea name="why" rows="3" maxlength="${MAX_WHY_CHARS}" required dir="auto" aria-describedby="${name}">${why}</textarea></label>
-<p class="faint" id="${name}">${TEXTS.decide.whyNote} ${opinion ? NOTHING : words(TEXTS.decide.asYou(by), { most: 160 })}</p><button class="main">${TEXTS.decide.send}</button><p class="state bad" role="status" data-not-seen="${TEXTS.review.notSeen}"></p></form>`
+<p class="faint" id="${name}">${TEXTS.decide.whyNote} ${opinion ? NOTHING : words(TEXTS.decide.asYou(by), { most: 160 })}</p><button class="main">${TEXTS.decide.send}</button>${notSeenPlace()}</form>`
+}
+
+/** Where a page's script says why it sends nothing: the post is covered yet. */
+export function notSeenPlace(): SafeMarkup {
+  return html`<p class="state bad" role="status" data-not-seen="${TEXTS.review.notSeen}"></p>`
 }
 
 function withdrawForm({ id, token }: { id: string; token: string }): SafeMarkup {

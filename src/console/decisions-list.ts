@@ -30,6 +30,7 @@ export function decisionsPage({
     method: 'GET',
     path: '/decisions',
     right: 'overrule',
+    showsLabels: true,
     takesTurns: true,
     async answer({ query, session: { by, tenants } }) {
       const given = (name: string) => (query.get(name) ?? '').trim().slice(0, 400)

@@ -1,9 +1,11 @@
 import { DRAW_PURPOSES, type DrawEntry, type ReviewQueue } from '../contracts/ports/review.ts'
+import type { BlindReviews } from './blind-review.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import { options } from './lists.ts'
 import type { Page } from './page.ts'
 import { percent, tableOf } from './quality.ts'
 import { QUALITY_TEXTS as TEXTS } from './quality-texts.ts'
+import type { SeenLabels } from './seen-by.ts'
 import { html, link, moment, NOTHING, type SafeMarkup, words } from './view.ts'
 
 /** Draws of a page. */
@@ -20,17 +22,21 @@ export function drawsPage({
   queue,
   kinds,
   shares,
+  blinds,
+  seenLabels,
 }: {
   readonly queue: Pick<ReviewQueue, 'draws'>
   readonly kinds: ProtocolGuides
   readonly shares: DrawnShares
+  readonly blinds: BlindReviews
+  readonly seenLabels: Pick<SeenLabels, 'noteFound'>
 }): Page {
   return {
     method: 'GET',
     path: '/quality/draws',
     right: 'overrule',
     takesTurns: true,
-    async answer({ query, session: { tenants } }) {
+    async answer({ query, session: { by, tenants } }) {
       const given = (name: string) => (query.get(name) ?? '').slice(0, 2_000)
       const found = await queue.draws(
         {
@@ -41,11 +47,15 @@ export function drawsPage({
         },
         MOST,
       )
+      const readable = blinds.openTo(by, found)
+      for (const { verdict, found: became } of readable)
+        if (became === 'same' || became === 'differs') seenLabels.noteFound(by, verdict)
       const last = found.length === MOST ? found.at(-1)?.place : undefined
       return {
         title: TEXTS.draws,
+        hides: found.filter((one) => !readable.includes(one)).map(({ verdict }) => verdict),
         body: html`<h1>${TEXTS.draws}</h1><p>${TEXTS.drawsSay(percent(shares.auditShare), percent(shares.blindShare))}</p>${formOf(query, kinds)}
-${found.length === 0 ? html`<p role="status">${TEXTS.noRates}</p>` : tableOf(TEXTS.drawHeads, found.map(cellsOf))}
+${found.length === 0 ? html`<p role="status">${TEXTS.noRates}</p>` : tableOf(TEXTS.drawHeads, readable.map(cellsOf))}
 ${last === undefined ? NOTHING : html`<p><a rel="next" href="${link('/quality/draws', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
       }
     },

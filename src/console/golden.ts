@@ -3,7 +3,7 @@ import type { DecisionDesk } from '../contracts/ports/decisions.ts'
 import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import { type BlindReviews, CLOSED } from './blind-review.ts'
 import type { CaseFile } from './case-file.ts'
-import { onceField, type SubmittedForms } from './decision-form.ts'
+import { notSeenPlace, onceField, type SubmittedForms } from './decision-form.ts'
 import { doneOf, refusalOf, sendDecision } from './decision-page.ts'
 import { sentFields } from './golden-answers.ts'
 import { GOLDEN_TEXTS as TEXTS } from './golden-texts.ts'
@@ -59,5 +59,5 @@ export function goldenForm({ row, subjectRecord }: CaseFile, session: Session): 
     return one.protocol === protocol && one.by === session.by && golden === 'key' && against === revision
   })
   if (isMade) return html`<p class="faint">${TEXTS.made}</p>`
-  return html`<details><summary>${TEXTS.title}</summary><p>${TEXTS.says}</p><form method="post" action="/golden"><input type="hidden" name="token" value="${session.token}"><input type="hidden" name="carried" value="${carriedId(id)}">${onceField()}<button>${TEXTS.make}</button></form></details>`
+  return html`<details><summary>${TEXTS.title}</summary><p>${TEXTS.says}</p><form method="post" action="/golden"><input type="hidden" name="token" value="${session.token}"><input type="hidden" name="carried" value="${carriedId(id)}">${onceField()}<button>${TEXTS.make}</button>${notSeenPlace()}</form></details>`
 }

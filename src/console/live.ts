@@ -7,6 +7,7 @@ import { coversOf } from './covers.ts'
 import { box, field, filterOf, type Lists, options, rowData, rowsOf, rowTemplate } from './lists.ts'
 import type { Page, PageAnswer } from './page.ts'
 import { quarterStrips } from './quarters.ts'
+import type { SeenLabels } from './seen-by.ts'
 import type { Session } from './sessions.ts'
 import type { RecordStream, StreamEvent } from './stream.ts'
 import { TEXTS } from './texts.ts'
@@ -18,6 +19,8 @@ interface LiveParts extends Lists {
   readonly record: Pick<RecordReader, 'find' | 'arrivals' | 'histogram'>
   readonly arriving: RecordStream
   readonly blinds: BlindReviews
+  /** Learns whose labels a stream has sent. */
+  readonly seenLabels: Pick<SeenLabels, 'note'>
   readonly clock: Clock
   /** Most pages that are kept up to date at a time. */
   readonly streams: number
@@ -36,7 +39,8 @@ const NOTED_MS = 10_000
 const RETRY_MS = 2_000
 
 /** Verdicts as they come; by script, or, without, by loading the page again. */
-export function livePages({ record, arriving, blinds, clock, kinds, disturbing, people, streams }: LiveParts): Page[] {
+export function livePages(parts: LiveParts): Page[] {
+  const { record, arriving, blinds, seenLabels, clock, kinds, disturbing, people, streams } = parts
   const eventOf = eventsOf({ kinds, disturbing })
   const stripOf = quarterStrips({ record, clock })
   /** Streams are open from their answer on. */
@@ -46,6 +50,7 @@ export function livePages({ record, arriving, blinds, clock, kinds, disturbing, 
       method: 'GET',
       path: '/live',
       right: 'see',
+      showsLabels: true,
       takesTurns: true,
       async answer({ query, session }) {
         const filter = { ...filterOf(query, session), standing: true as const }
@@ -55,7 +60,11 @@ export function livePages({ record, arriving, blinds, clock, kinds, disturbing, 
         const last = rows.length === MOST ? rows.at(-1)?.cursor : undefined
         const readable = blinds.openTo(session.by, rows)
         const shown = { at, last, strip, choice: await coversOf(people, session.by) }
-        return { title: TEXTS.live.title, body: await liveBody(readable, shown, query, { kinds, disturbing }) }
+        return {
+          title: TEXTS.live.title,
+          hides: rows.filter((row) => !readable.includes(row)).map(({ verdict }) => verdict.id),
+          body: await liveBody(readable, shown, query, { kinds, disturbing }),
+        }
       },
     },
     {
@@ -77,6 +86,7 @@ export function livePages({ record, arriving, blinds, clock, kinds, disturbing, 
             session,
             left,
             noted: told,
+            shown: (verdict) => seenLabels.note(session.by, [verdict]),
             listen(hear) {
               const hearOpen = (one: StreamEvent) => {
                 if (!('row' in one) || !blinds.isClosed(session.by, one.row.subject)) hear(one, eventOf)
@@ -104,9 +114,11 @@ function eventStream(of: {
   left: () => void
   /** Notes which verdicts it has sent; false: the note can't be kept, and the stream ends. */
   noted: (verdicts: readonly string[]) => Promise<boolean>
+  /** Learns at once which verdict it sends. */
+  shown: (verdict: string) => void
   listen: (hear: Hear) => Promise<() => void>
 }) {
-  const { session, left, noted, listen } = of
+  const { session, left, noted, shown, listen } = of
   const signal = AbortSignal.any([of.signal, session.ended])
   const encoder = new TextEncoder()
   let leaveNow = () => {}
@@ -151,7 +163,10 @@ function eventStream(of: {
           if (!session.isOpen()) end()
           else if (missed === 0 && isTaken()) {
             // Of a cover nothing is shown.
-            if (told.event === 'row') unnoted.push(told.row.verdict.id)
+            if (told.event === 'row') {
+              unnoted.push(told.row.verdict.id)
+              shown(told.row.verdict.id)
+            }
             write(eventOf(told))
           } else {
             // All events of one poll are sent before anything else runs.

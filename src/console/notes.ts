@@ -4,6 +4,7 @@ import type { Post } from '../contracts/facts/thread.ts'
 import type { CommentCounts, Transcript, Verdict } from '../contracts/facts/verdict.ts'
 import type { RecordedVerdict, RecordedWord, SubjectRecord } from '../contracts/ports/record.ts'
 import type { CaseFile } from './case-file.ts'
+import { covered } from './covers.ts'
 import { badge, howDecided, type ProtocolGuides, sayingOf } from './kinds.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
@@ -89,10 +90,15 @@ function evidenceOf({ evidence }: Verdict): ReadonlySet<string> {
   return new Set([...evidence.support, ...evidence.oppose])
 }
 
-/** All that happened to a subject by one protocol, oldest first, as sentences, and what other protocols say of it. */
+/** All that happened to a subject by one protocol, oldest first, as sentences, and what other protocols say of it. Reasons may repeat the post's words, and are covered as these are. */
 export function timelineSection(
   subjectRecord: SubjectRecord,
-  { verdict, kinds, posted }: { verdict: Verdict; kinds: ProtocolGuides; posted: Post | null },
+  {
+    verdict,
+    kinds,
+    posted,
+    cover,
+  }: { verdict: Verdict; kinds: ProtocolGuides; posted: Post | null; cover: string | null },
 ): SafeMarkup {
   const own = subjectRecord.verdicts.filter((one) => one.verdict.protocol === verdict.protocol)
   const said = subjectRecord.said.filter(
@@ -113,11 +119,11 @@ export function timelineSection(
         ]),
     ...own.map((one) => ({
       at: Date.parse(one.verdict.timing.decidedAt),
-      show: ruled(one, { before: machines[machines.indexOf(one) - 1]?.verdict, shown: verdict, kinds }),
+      show: ruled(one, { before: machines[machines.indexOf(one) - 1]?.verdict, shown: verdict, kinds, cover }),
     })),
     ...said
       .filter(({ said: what, id }) => !((what === 'decision' || what === 'outcome') && carriedOut.has(decisionOf(id))))
-      .map((one) => ({ at: one.at, show: saidBy(one, heard) })),
+      .map((one) => ({ at: one.at, show: saidBy(one, { heard, cover }) })),
   ]
   const others = subjectRecord.verdicts.filter(
     ({ verdict: one, standing }) => standing && one.protocol !== verdict.protocol,
@@ -140,25 +146,25 @@ function decisionOf(id: string): string {
 /** What a revision brought, against the machines' one before. */
 function ruled(
   { verdict: one }: RecordedVerdict,
-  of: { before: Verdict | undefined; shown: Verdict; kinds: ProtocolGuides },
+  of: { before: Verdict | undefined; shown: Verdict; kinds: ProtocolGuides; cover: string | null },
 ): SafeMarkup {
-  const { before, shown, kinds } = of
+  const { before, shown, kinds, cover } = of
   const number = TEXTS.verdict.revision(one.revision)
   const name = html`${badge(one, kinds)} (${one.id === shown.id ? html`<strong>${number}</strong>` : html`<a href="${link('/verdict', { id: one.id })}">${number}</a>`})`
   const { timeline } = TEXTS
   if (one.decision !== undefined)
-    return html`${words(one.decision.by, { most: 60 })} ${timeline.human} ${name}. ${whySaid(one.rationale)}`
+    return html`${words(one.decision.by, { most: 60 })} ${timeline.human} ${name}. ${whySaid(one.rationale, cover)}`
   if (one.restored !== undefined)
-    return html`${words(one.restored.by, { most: 60 })} ${timeline.withdrew} ${name}. ${whySaid(one.restored.why)}`
+    return html`${words(one.restored.by, { most: 60 })} ${timeline.withdrew} ${name}. ${whySaid(one.restored.why, cover)}`
   const isSame = before !== undefined && sayingOf(before) === sayingOf(one)
   const was = before === undefined || isSame ? NOTHING : html`, ${timeline.before} ${badge(before, kinds)}`
   return html`${before === undefined ? timeline.first : isSame ? timeline.still : timeline.again} ${name}${was}. ${words(howDecided(one))} ${timeline.by(one.counts.accepted, before?.counts.accepted ?? 0)}${one.final ? ` ${timeline.final}` : ''}`
 }
 
-function whySaid(why: string | undefined): TemplatePart {
-  return why === undefined || why === ''
-    ? NOTHING
-    : html`<span class="faint">${TEXTS.timeline.why}</span> ${words(why, { most: 400 })}`
+function whySaid(why: string | undefined, cover: string | null): TemplatePart {
+  if (why === undefined || why === '') return NOTHING
+  const said = html`<span class="faint">${TEXTS.timeline.why}</span> ${words(why, { most: 400 })}`
+  return cover === null ? said : covered(TEXTS.verdict.reasonsCovered(cover), said)
 }
 
 const message = z.object({
@@ -170,15 +176,18 @@ const message = z.object({
   outcome: z.string().optional().catch(undefined),
 })
 
-function saidBy({ said, id, label, by, message: sent }: RecordedWord, heard: ReadonlySet<string>): SafeMarkup {
+function saidBy(
+  { said, id, label, by, message: sent }: RecordedWord,
+  { heard, cover }: { heard: ReadonlySet<string>; cover: string | null },
+): SafeMarkup {
   const { timeline } = TEXTS
   const { why, note, withdraw = false, opinion = false, against = 0, outcome = '' } = message.safeParse(sent).data ?? {}
   const who = words(by, { most: 60 })
   const what = html`<strong>${words(label ?? TEXTS.row.noLabel, { most: 64 })}</strong>`
   switch (said) {
     case 'decision':
-      if (opinion) return html`${who} ${timeline.opinion} ${what}. ${whySaid(why)}`
-      return html`${who} ${withdraw ? timeline.withdraws : html`${timeline.decided} ${what}`}. ${heard.has(decisionOf(id)) ? '' : timeline.unmade(against)} ${whySaid(why)}`
+      if (opinion) return html`${who} ${timeline.opinion} ${what}. ${whySaid(why, cover)}`
+      return html`${who} ${withdraw ? timeline.withdraws : html`${timeline.decided} ${what}`}. ${heard.has(decisionOf(id)) ? '' : timeline.unmade(against)} ${whySaid(why, cover)}`
     case 'outcome':
       return html`${who}: ${what}. ${entryOf(timeline.outcomes, outcome) ?? ''}`
     case 'proposal':
@@ -188,7 +197,7 @@ function saidBy({ said, id, label, by, message: sent }: RecordedWord, heard: Rea
     case 'assignment':
       return html`${who} ${label === null ? timeline.unassigned : html`${timeline.assigned} ${words(label, { most: 60 })}.`}`
     case 'feedback':
-      return html`${who} ${timeline.feedback} ${what}. ${whySaid(note)}`
+      return html`${who} ${timeline.feedback} ${what}. ${whySaid(note, cover)}`
   }
 }
 

@@ -51,6 +51,8 @@ export interface Page {
   readonly isCostly?: true
   /** It takes long for a large thread: people take turns, and none is made for who has gone. */
   readonly takesTurns?: true
+  /** It shows what verdicts say: who has read it judges none of them blindly. */
+  readonly showsLabels?: true
   /** A page's script asks for it again and again: that keeps no session from being idle. */
   readonly isByItself?: true
   answer(asked: PageCall): Promise<PageAnswer> | PageAnswer

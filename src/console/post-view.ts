@@ -4,10 +4,11 @@ import type { CoverChoice, ReviewPictures } from '../contracts/ports/pictures.ts
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
-import { breakNotice, covered, coverOf, coversOf, harmOf, uncoveredAt } from './covers.ts'
+import { breakNotice, covered, coverOf, coversOf, harmOf, uncoveredAt, uncoveredPart } from './covers.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { describedAs, isChanged, isUnseen, mediaOf, type PictureState, type SubjectPictures } from './pictures.ts'
+import type { SeenWords } from './seen-by.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { claimCard } from './thread.ts'
@@ -18,6 +19,8 @@ export interface PostViewParts {
   readonly kinds: ProtocolGuides
   readonly pictures: SubjectPictures
   readonly people: Pick<ReviewPictures, 'coversOf' | 'noteUncovered' | 'minutesUncovered' | 'notesOf' | 'addNote'>
+  /** Learns whose words people were shown. */
+  readonly seenWords: SeenWords
   readonly clock: Clock
   /** After how long within the last hour with what may harm a break is offered, in ms. */
   readonly breakAfter: number
@@ -40,11 +43,12 @@ export async function postCard(
   { isBlind = false, isItem = false, below = NOTHING }: PostShown,
   parts: PostViewParts,
 ): Promise<TemplatePart> {
-  const { kinds, pictures, people, clock, breakAfter } = parts
+  const { kinds, pictures, people, seenWords, clock, breakAfter } = parts
   if (file.thread === null) return NOTHING
   const choice = await coversOf(people, session.by)
   const states = await pictures.states(file)
   const why = coverOf(file, { kinds, choice, isBlind })
+  if (why === null) seenWords.note(session.by, file.row.subject)
   const of = { id: file.row.verdict.id, all: states.length, choice, why }
   const isMarked =
     isItem &&
@@ -89,19 +93,24 @@ function figure(
     choice.cover === 'blank'
       ? NOTHING
       : html`<span class="cover ${choice.cover}"><img src="${at('cover')}" alt=""></span>`
-  const body = isCovered ? covered(`${title}: ${because}`, image, { instead: cover }) : image
+  // What it shows in words is as harmful as the post's own.
+  const described = why === null ? null : html`<p>${words(describedAs(state.medium), { most: 1_000 })}</p>`
+  const body = isCovered
+    ? covered(`${title}: ${because}`, html`${image}${described ?? NOTHING}`, { instead: cover })
+    : image
+  const inWords = described === null ? NOTHING : covered(`${title}: ${because}`, described)
   const news = link('/picture/news', { id, n: String(nth) })
-  return html`<figure class="picture" data-news-of="${news}" data-well="${WELL}">${state.why === null ? body : NOTHING}<figcaption>${caption(state, isCovered && state.why === null ? null : title)}</figcaption></figure>`
+  return html`<figure class="picture" data-news-of="${news}" data-well="${WELL}">${state.why === null ? body : inWords}<figcaption>${caption(state, isCovered && state.why === null ? null : title, described === null)}</figcaption></figure>`
 }
 
 /** What a picture says of itself where all is as it should be. */
 const WELL = JSON.stringify([TEXTS.pictures.same, TEXTS.pictures.notJudged])
 
-/** What a picture is said to show, and whether it is what was judged; its title, where that stands nowhere else. */
-function caption(state: PictureState, title: string | null): SafeMarkup {
+/** What a picture is said to show, unless that is covered, and whether it is what was judged; its title, where that stands nowhere else. */
+function caption(state: PictureState, title: string | null, isDescribed = true): SafeMarkup {
   const { kept, judged, medium } = state
   const hashes = TEXTS.pictures
-  return html`${when(title, (own) => html`<span class="faint">${own}:</span> `)}${words(describedAs(medium), { most: 1_000 })}
+  return html`${when(title, (own) => html`<span class="faint">${own}:</span> `)}${isDescribed ? words(describedAs(medium), { most: 1_000 }) : NOTHING}
 <span class="state${isUnseen(state) && (kept !== null || state.why !== null) ? ' bad' : ''}" role="status">${saying(state) ?? ''}</span>
 ${when(kept, ({ sha256 }) => html`<span class="hash faint">${hashes.hash} ${sha256}</span>`)}${when(isChanged(state) || kept === null ? judged : null, (own) => html` <span class="hash faint">${hashes.hash}, ${hashes.judgedHash} ${words(own, { most: 64 })}</span>`)}`
 }
@@ -134,7 +143,7 @@ const SOON_MS = 3_000
 
 /** Pictures, and how they stand, for the pages that show them. */
 export function picturePages(parts: PostViewParts): Page[] {
-  const { record, kinds, pictures, people, clock } = parts
+  const { record, kinds, pictures, people, seenWords, clock } = parts
   const counted = new Map<string, number>()
   /** A page about a post that its address names by a verdict, and one of its pictures; `none`: its answer where this person may see none. */
   const about = (
@@ -152,8 +161,8 @@ export function picturePages(parts: PostViewParts): Page[] {
       return file === null ? none : answer({ file, nth: placeIn(call.query, 'n') }, call)
     },
   })
-  /** Counts what may harm, once in a while: a picture, the words, or the comments. */
-  const note = async (file: CaseFile, part: number | 'words' | 'comments', by: string): Promise<void> => {
+  /** Counts what may harm, once in a while: a picture, or another part. */
+  const note = async (file: CaseFile, part: number | ReturnType<typeof uncoveredPart>, by: string): Promise<void> => {
     const harm = harmOf(file, kinds)
     const isUnshown = typeof part === 'number' && (await pictures.state(file, part))?.isShown === false
     if (harm === null && !isUnshown) return
@@ -175,7 +184,9 @@ export function picturePages(parts: PostViewParts): Page[] {
       return { image: picture.picture }
     }),
     about('/uncovered', NO_NEWS, { isCostly: true }, async ({ file }, { query, session }) => {
-      await note(file, query.get('part') === 'comments' ? 'comments' : 'words', session.by)
+      const part = uncoveredPart(query)
+      if (part === 'words') seenWords.note(session.by, file.row.subject)
+      await note(file, part, session.by)
       return { news: null, uncovered: [file.row.verdict.id] }
     }),
     about('/picture/news', NO_NEWS, { isByItself: true }, async ({ file, nth }) => {

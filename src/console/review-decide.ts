@@ -85,7 +85,7 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   // An opinion leaves the item in the queue, for somebody else.
   if (outcome?.outcome === 'noted') await queue.release(item.verdict, session.by, { anyone: false }, clock())
   desk.decided.note(session.by, item.verdict)
-  const rest = copies.length === 0 ? NO_COPIES : await decideCopies(asked, { copies, filled }, desk, parts)
+  const rest = copies.length === 0 ? NO_COPIES : await decideCopies(asked, { item, copies, filled }, desk, parts)
   const made = [...madeBy(outcome, item), ...rest.made]
   if (made.length > 0 || isOpinion) desk.decided.remember(session.by, made, isOpinion ? item.verdict : null)
   const done = { said: 'done', ...(isUnseen ? { of: item.verdict } : {}), ...rest.done } as const
@@ -126,7 +126,7 @@ const NO_COPIES: DecidedCopies = { done: {}, missed: [], made: [] }
 /** The same label for each copy that the person left ticked, each against its own revision; what is in the way of one leaves the others. */
 async function decideCopies(
   { form, session, signal }: PageCall,
-  { copies, filled }: { copies: readonly ReviewItem[]; filled: FilledForm },
+  { item, copies, filled }: { item: ReviewItem; copies: readonly ReviewItem[]; filled: FilledForm },
   desk: ReviewDesk,
   parts: DecidingParts,
 ): Promise<DecidedCopies> {
@@ -148,6 +148,9 @@ async function decideCopies(
       miss(TEXTS.review.copyGone)
       continue
     }
+    // They are in the same words.
+    const { seenWords } = parts.view
+    if (seenWords.has(session.by, item.subject)) seenWords.note(session.by, reserved.item.subject)
     const sawLabel = reserved.item.label !== null
     const said = { by: session.by, label: filled.label, ...reason, sawLabel, ...citing(filled.clauses) }
     const { outcome, says } = await decided(reserved.item, said, parts, signal)

@@ -16,7 +16,7 @@ import { ownItems } from './review-item.ts'
 import { isBlind, type ListedQueue, listedQueue, whoTakes } from './review-list.ts'
 import { type ReviewShares, ReviewTurns } from './review-shares.ts'
 import { namedBy } from './search.ts'
-import type { SeenLabels } from './seen-labels.ts'
+import type { SeenLabels } from './seen-by.ts'
 import type { Session } from './sessions.ts'
 import { link } from './view.ts'
 
@@ -28,7 +28,7 @@ export interface DeskParts {
   /** How long a reservation keeps others away, in ms. */
   readonly reserveFor: number
   readonly shares: ReviewShares
-  readonly seenLabels: Pick<SeenLabels, 'has'>
+  readonly seenLabels: Pick<SeenLabels, 'has' | 'note'>
 }
 
 /** Items among which the next one is looked for, at first and at last; most that a search of words leaves over. */
@@ -102,7 +102,7 @@ export function reviewDesk(parts: DeskParts) {
         (item) =>
           !but.includes(item.verdict) &&
           !decided.isRecent(person, item.verdict) &&
-          // Of what is to be judged blindly nothing is learnt by who has looked it up.
+          // Of what is to be judged blindly nothing is learnt by who has seen its label.
           !(isBlind(item) && parts.seenLabels.has(person, item.verdict)),
       )
       if (free.length > 0 || items.length < most) return free

@@ -12,6 +12,7 @@ import type { ReasonCodes } from './reason-codes.ts'
 import { type FilledForm, judgeForm, NOT_FILLED } from './review-form.ts'
 import { assigneeOf, assignForm, button, isBlind, reasonsOf, takenBy } from './review-list.ts'
 import type { KnownReviewers } from './reviewers.ts'
+import type { SeenLabels } from './seen-by.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { commentsSection, shownComments } from './thread.ts'
@@ -40,6 +41,8 @@ export interface ItemParts {
   /** Items in the same words as this one, which the same person may take. */
   readonly copiesOf: (item: ReviewItem) => Promise<readonly ReviewItem[]>
   readonly view: PostViewParts
+  /** Learns whose labels the page shows. */
+  readonly seenLabels: Pick<SeenLabels, 'note'>
 }
 
 /**
@@ -81,6 +84,13 @@ export async function itemBody(
   const choice = await coversOf(parts.view.people, session.by)
   const hides = own.some((item) => isBlind(item) || isLabelAfter(item, session.by, parts.labelAfter))
   const cover = first?.file == null ? null : coverOf(first.file, { kinds, choice, isBlind: hides })
+  // Before they decide: who opens it again as a second opinion has seen what it says.
+  parts.seenLabels.note(
+    session.by,
+    own
+      .filter((item) => !isBlind(item) && !isLabelAfter(item, session.by, parts.labelAfter))
+      .map(({ verdict }) => verdict),
+  )
   const pressed = { session, id: own[0]?.verdict ?? '', only: parts.only }
   return html`<h1>${own.some(isBlind) ? TEXTS.review.second : TEXTS.review.title}</h1>
 ${of.notice}${of.refused === undefined ? NOTHING : html`<p class="notice" role="alert">${words(of.refused.says, { most: 400 })}</p>`}

@@ -13,7 +13,7 @@ import { assignmentPages } from './review-assign.ts'
 import { type DecidingParts, decide } from './review-decide.ts'
 import { askedQueue, type ReviewDesk, reviewDesk } from './review-desk.ts'
 import { isLabelAfter, itemBody, MOST_OFFERED, ownItems } from './review-item.ts'
-import { LISTED, queueBody } from './review-list.ts'
+import { isBlind, LISTED, queueBody } from './review-list.ts'
 import type { KnownReviewers } from './reviewers.ts'
 import { viewPages } from './saved-views.ts'
 import type { Session } from './sessions.ts'
@@ -63,13 +63,19 @@ export function reviewPages(parts: ReviewParts): Page[] {
         const waiting = found.waiting - (found.posts.length - posts.length)
         const rows = await rowsOf(posts, session, record)
         await parts.disturbing.look([...rows.values()])
+        const isAfter = (item: ReviewItem) => isLabelAfter(item, session.by, labelAfter)
+        const labelled = posts.flatMap(({ items }) => items.filter((item) => !isBlind(item) && !isAfter(item)))
+        parts.seenLabels.note(
+          session.by,
+          labelled.map(({ verdict }) => verdict),
+        )
         const shown = {
           session,
           rows,
           query,
           kinds: parts.kinds,
           disturbing: parts.disturbing,
-          isLabelAfter: (item: ReviewItem) => isLabelAfter(item, session.by, labelAfter),
+          isLabelAfter: isAfter,
           notice: await noticeOf(query, session, parts, desk),
           choice: await coversOf(parts.view.people, session.by),
           unknown,

@@ -42,6 +42,7 @@ export function searchPage({
     method: 'GET',
     path: '/search',
     right: 'see',
+    showsLabels: true,
     isCostly: true,
     async answer(call): Promise<PageAnswer> {
       const { query, session } = call

@@ -24,10 +24,14 @@ export function claimCard(
   const { lang = '', author, authorSince, createdAt, hateSpeech, clips = [] } = post
   const said = html`${when(hateSpeech, (quoted) => html`<p class="faint">${TEXTS.verdict.answers}</p><blockquote>${words(quoted)}</blockquote>`)}
 <div class="claim-words">${words(post.text, { lang })}</div>`
+  const heard = clips.map(
+    ({ kind, transcript }) =>
+      html`<p class="image"><span class="faint">${TEXTS.verdict[kind]}</span> ${words(transcript ?? TEXTS.verdict.noWords, { most: 1_000 })}</p>`,
+  )
   return html`<article class="claim"><h2>${hateSpeech === undefined ? TEXTS.verdict.claim : TEXTS.verdict.reply}</h2>
-${cover === null ? said : covered(cover, said, { uncovered })}
+${cover === null ? said : covered(cover, html`${said}${heard}`, { uncovered })}
 ${pictures}
-${clips.map(({ kind, transcript }) => html`<p class="image"><span class="faint">${TEXTS.verdict[kind]}</span> ${words(transcript ?? TEXTS.verdict.noWords, { most: 1_000 })}</p>`)}
+${cover === null ? heard : NOTHING}
 <p class="faint">${words(author ?? TEXTS.verdict.unknown, { most: 60 })} · ${moment(createdAt)}${lang === '' ? NOTHING : html` · ${words(languageName(lang), { most: 40 })}`}${when(authorSince, (since) => html` · ${TEXTS.verdict.joined} ${moment(since)}`)}</p></article>`
 }
 

@@ -1,11 +1,15 @@
 import type { DecisionDesk } from '../contracts/ports/decisions.ts'
 import { type CaseFile, caseFile } from './case-file.ts'
+import { coverOf, coversOf } from './covers.ts'
 import type { PostViewParts } from './post-view.ts'
 
-/** Marks decisions on what could not be shown as it was judged, whichever page they come from. */
+/**
+ * Marks decisions on what was not shown as it was judged, whichever page they come from: pictures that could not be, and words that
+ * stayed covered.
+ */
 export function markingUnseen(
   decisionDesk: DecisionDesk,
-  { record, kinds, pictures }: Pick<PostViewParts, 'record' | 'kinds' | 'pictures'>,
+  { record, kinds, pictures, people, seenWords }: Omit<PostViewParts, 'clock' | 'breakAfter'>,
 ): DecisionDesk {
   async function fileOf({ tenant, subjectId: id, kind, protocol, against }: Decided): Promise<CaseFile | null> {
     const subjectRecord = await record.subject({ tenant, id, kind })
@@ -14,10 +18,15 @@ export function markingUnseen(
     )
     return seen === undefined ? null : caseFile(seen.verdict.id, { record, kinds, session: {} })
   }
+  const isCovered = async (file: CaseFile, { by, sawLabel }: Decided): Promise<boolean> => {
+    if (file.thread === null || seenWords.has(by, file.row.subject)) return false
+    const choice = await coversOf(people, by)
+    return coverOf(file, { kinds, choice, isBlind: sawLabel === false }) !== null
+  }
   return {
     async decide(message, signal) {
       const file = message.withdraw === true ? null : await fileOf(message)
-      const isUnseen = file !== null && (await pictures.hasUnseen(file))
+      const isUnseen = file !== null && ((await isCovered(file, message)) || (await pictures.hasUnseen(file)))
       return decisionDesk.decide(isUnseen ? { ...message, unseen: true } : message, signal)
     },
   }

@@ -63,6 +63,7 @@ export function verdictPages({
       method: 'GET',
       path: '/verdict',
       right: 'see',
+      showsLabels: true,
       takesTurns: true,
       async answer({ query, session }) {
         const file = await read(query, session)
@@ -108,6 +109,7 @@ export function verdictPages({
       method: 'GET',
       path: '/verdict/file',
       right: 'see',
+      showsLabels: true,
       takesTurns: true,
       async answer({ query, session }) {
         const file = await read(query, session)
@@ -125,6 +127,7 @@ export function verdictPages({
       method: 'GET',
       path: '/thread',
       right: 'see',
+      showsLabels: true,
       takesTurns: true,
       async answer({ query, session }) {
         const file = await read(query, session)
@@ -179,6 +182,7 @@ function verdictBody(
   const { verdict } = row
   if (subjectRecord.deletedAt !== null) return deletedBody(file)
   const isOverruled = verdict.decidedBy === 'human'
+  const reasons = uncoveredAt(verdict.id, 'reasons')
   const { placeOf, shown } = placesIn(file)
   const nameOf = (id: string): TemplatePart => {
     const said = thread?.comments.find((comment) => comment.id === id)
@@ -204,12 +208,12 @@ ${argued.id === (isOverruled ? verdict : ruled).id ? NOTHING : html`<p class="no
 ${missingSection(file)}
 ${transcript !== null && transcript.cut.length > 0 ? html`<p class="notice">${TEXTS.verdict.cut} ${words(transcript.cut.join('; '), { most: 400 })}</p>` : NOTHING}
 ${standInNote(ruled)}
-${cover === null || !isArgued ? argument : covered(TEXTS.verdict.argumentCovered(cover), argument, { uncovered: uncoveredAt(verdict.id) })}
+${cover === null || !isArgued ? argument : covered(TEXTS.verdict.argumentCovered(cover), argument, { uncovered: reasons })}
 ${stanceSection(file, kinds)}
 ${thread === null ? NOTHING : commentsSection(thread, { verdictId: verdict.id, weighed: { marks: debate.marks, evidence: ruled.evidence, counts: sideCounts(file) }, shown, isDebated: isDebated(file), uncovered })}
-${restSection(debate)}
+${restSection(debate, cover === null ? null : { why: cover, uncovered: reasons })}
 ${sinceSection({ verdict, before, kinds, nameOf })}
-${timelineSection(subjectRecord, { verdict, kinds, posted: thread?.post ?? null })}
+${timelineSection(subjectRecord, { verdict, kinds, posted: thread?.post ?? null, cover })}
 ${callsSection(ruled, transcript)}`
 }
 

@@ -36,26 +36,24 @@ export function whatIfPage({ desk, record, blinds, disturbing, kinds }: WhatIfPa
     method: 'GET',
     path: '/what-if',
     right: 'overrule',
+    showsLabels: true,
     takesTurns: true,
     isCostly: true,
     async answer({ query, session: { tenants, by } }) {
       const run = query.get('run') ?? ''
-      const kept = (await desk.whatIfs(tenants)).find(({ name }) => name === run)
-      if (kept === undefined)
+      const report = (await desk.whatIfs(tenants)).find(({ name }) => name === run)?.report
+      if (report === undefined)
         return {
           title: TEXTS.whatIfs,
           status: 404,
           body: html`<h1>${TEXTS.whatIfs}</h1><p>${TEXTS.gone}</p>${BACK}`,
         }
-      const { report } = kept
       const given = Number(query.get('from'))
       const from = Number.isSafeInteger(given) && given > 0 ? given : 0
       const flips = report.posts.slice(from, from + MOST)
       const rows = await Promise.all(flips.map(({ verdictId }) => record.verdict(verdictId, tenants)))
-      const found = blinds.openTo(
-        by,
-        rows.filter((row) => row !== null),
-      )
+      const kept = rows.filter((row) => row !== null)
+      const found = blinds.openTo(by, kept)
       await disturbing.look(found)
       const byId = new Map(found.map((row) => [row.verdict.id, row]))
       const posts = flips.flatMap((flip) => {
@@ -65,6 +63,7 @@ export function whatIfPage({ desk, record, blinds, disturbing, kinds }: WhatIfPa
       const next = from + MOST < report.posts.length ? link('/what-if', { run, from: String(from + MOST) }) : null
       return {
         title: TEXTS.whatIf(report.protocol),
+        hides: kept.filter((row) => !found.includes(row)).map(({ verdict }) => verdict.id),
         body: html`${findings(report)}
 <section aria-labelledby="posts"><h2 id="posts">${TEXTS.posts}</h2><p class="faint">${TEXTS.postsSay(report.posts.length, report.flips.all.hits)}</p>
 ${posts.length === flips.length ? NOTHING : html`<p class="notice">${TEXTS.notShown(flips.length - posts.length)}</p>`}

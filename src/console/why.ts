@@ -31,7 +31,7 @@ export function whySection(
 ${facts.length === 0 || verdict.rationale === '' ? NOTHING : html`<h3>${TEXTS.verdict.whyModels}</h3>`}
 <div class="said">${words(verdict.rationale, { most })}</div>`
   return html`<section aria-labelledby="why${name}" class="why"><h2 id="why${name}">${title}</h2>
-${facts.map((fact) => html`<p>${fact}</p>`)}${cover === null || verdict.rationale === '' ? said : covered(TEXTS.verdict.reasonsCovered(cover), said, { uncovered: uncoveredAt(verdict.id) })}
+${facts.map((fact) => html`<p>${fact}</p>`)}${cover === null || verdict.rationale === '' ? said : covered(TEXTS.verdict.reasonsCovered(cover), said, { uncovered: uncoveredAt(verdict.id, 'reasons') })}
 ${clausesIn(verdict, cover)}</section>`
 }
 

@@ -18,7 +18,7 @@ import { reviewPages } from '../../src/console/review.ts'
 import type { ReviewShares } from '../../src/console/review-shares.ts'
 import { reviewersOf } from '../../src/console/reviewers.ts'
 import { searchPage } from '../../src/console/search.ts'
-import { SeenLabels } from '../../src/console/seen-labels.ts'
+import { SeenLabels, SeenWords } from '../../src/console/seen-by.ts'
 import { Sessions } from '../../src/console/sessions.ts'
 import type { Way } from '../../src/console/sign-in.ts'
 import { StatusHistory } from '../../src/console/status-history.ts'
@@ -104,6 +104,7 @@ export interface Judged {
     readonly lang?: string
     readonly hateSpeech?: string
     readonly media?: NonNullable<Post['media']>
+    readonly clips?: NonNullable<Post['clips']>
   }
   readonly comments?: readonly {
     readonly id: string
@@ -196,10 +197,10 @@ export async function aConsole({
     clock: () => now,
     keep,
   })
-  const view = { ...seeing, pictures }
+  const view = { ...seeing, pictures, seenWords: new SeenWords() }
   const decisionDesk = markingUnseen({ decide }, view)
   const pages = [
-    ...livePages({ record: shown, arriving, blinds, clock: () => now, ...lists, streams }),
+    ...livePages({ record: shown, arriving, blinds, seenLabels, clock: () => now, ...lists, streams }),
     ...verdictPages({
       record: shown,
       kinds,
@@ -221,7 +222,7 @@ export async function aConsole({
           whatIfPage({ desk: trials, record: shown, blinds, disturbing, kinds }),
         ]),
     qualityPage({ queue: auditedQueue(record.review), exposed: people, clock: () => now }),
-    drawsPage({ queue: auditedQueue(record.review), kinds, shares: { auditShare, blindShare: 1 } }),
+    drawsPage({ queue: auditedQueue(record.review), kinds, shares: { auditShare, blindShare: 1 }, blinds, seenLabels }),
     decisionsPage({ queue: auditedQueue(record.review), kinds, blinds, clock: () => now }),
     healthPage({
       forPeople: async () => waiting,

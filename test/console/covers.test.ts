@@ -3,8 +3,11 @@ import { expect, it, vi } from 'vitest'
 import { caseFile } from '../../src/console/case-file.ts'
 import { SubjectPictures } from '../../src/console/pictures.ts'
 import { picturesAhead } from '../../src/console/post-view.ts'
+import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import { imageHash } from '../../src/contracts/facts/image-bytes.ts'
 import { type PersonRole, ROLES } from '../../src/contracts/facts/person-roles.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import type { DecisionDesk } from '../../src/contracts/ports/decisions.ts'
 import type { LoadImage } from '../../src/contracts/ports/images.ts'
 import { at } from '../contracts/record.ts'
 import { drawnPng } from '../support/drawn.ts'
@@ -15,8 +18,8 @@ const PNG = `data:image/png;base64,${drawnPng(30, 20, () => [9, 9, 9, 255]).toSt
 const IMAGE = [{ kind: 'image' as const, url: 'https://images.example/a' }]
 
 /** A console with one undecided post of each of two tenants that has an image, which comes from here. */
-async function withImages(loadImage: LoadImage = async () => PNG) {
-  const console = await aConsole({ loadImage })
+async function withImages(loadImage: LoadImage = async () => PNG, decide?: DecisionDesk['decide']) {
+  const console = await aConsole({ loadImage, ...(decide === undefined ? {} : { decide }) })
   const judged = (tenant: string) =>
     console.judged({
       verdict: { protocol: 'hate', subjectId: 'p', tenant, label: null, decidedBy: 'none' },
@@ -131,18 +134,61 @@ it('where a post is covered, so is what was said of it: reasons, argument and ju
   const of = (subjectId: string, label: string) =>
     console.judged({
       verdict: { protocol: 'hate', tenant: 'acme', subjectId, label, rationale: 'it calls them marzipan' },
-      turns: [aTurn('perspective', 'perspective (target)', { label: 'hate', reason: 'for it says liquorice' })],
+      post: {
+        text: 'zanzibar',
+        media: [{ kind: 'image', url: 'https://images.example/a', alt: 'a jar of pastille' }],
+        clips: [{ kind: 'video', transcript: 'they sing of nougat' }],
+      },
+      turns: [
+        aTurn('describe', 'describer', { description: 'it shows toffee' }),
+        aTurn('perspective', 'perspective (target)', { label: 'hate', reason: 'for it says liquorice' }),
+      ],
     })
   const cookie = enter('anna', 'moderator', ['acme'])
   const inClear = async (id: string, path: string) => {
     const { document } = parseHTML((await console.page(`${path}?id=${encodeURIComponent(id)}`, cookie)).text)
     for (const cover of document.querySelectorAll('details.covered')) cover.remove()
-    return ['marzipan', 'liquorice'].map((word) => (document.querySelector('main')?.textContent ?? '').includes(word))
+    const text = document.querySelector('main')?.textContent ?? ''
+    return ['marzipan', 'liquorice', 'pastille', 'nougat', 'toffee', 'fudge'].filter((word) => text.includes(word))
   }
   const [harmful, harmless] = [(await of('h', 'hate')).id, (await of('n', 'non-hate')).id]
-  expect(await inClear(harmful, '/verdict')).toEqual([false, false])
-  expect(await inClear(harmless, '/verdict')).toEqual([true, true])
-  expect(await inClear(harmful, '/verdict/file')).toEqual([true, true])
+  for (const subjectId of ['h', 'n']) {
+    const said = { subjectId, tenant: 'acme', protocol: 'hate', label: 'hate', by: 'ben', at: at(20) }
+    await console.topics.send('feedback', subjectId, { ...said, note: 'it is fudge' }, 20)
+  }
+  const all = ['marzipan', 'liquorice', 'pastille', 'nougat', 'toffee', 'fudge']
+  expect(await inClear(harmful, '/verdict')).toEqual([])
+  expect(await inClear(harmless, '/verdict')).toEqual(all)
+  expect(await inClear(harmful, '/verdict/file')).toEqual(all)
+})
+
+it('a decision on words that stayed covered is marked, wherever it is sent from; on others it is not', async () => {
+  const decided: DecisionMessage[] = []
+  const { console, enter } = await withImages(undefined, async (decision) => {
+    decided.push(decision)
+    return { of: '0@0', decided: { outcome: 'noted' } }
+  })
+  const judged = (subjectId: string, label: string) =>
+    console.judged({ verdict: { protocol: 'hate', tenant: 'acme', subjectId, label }, post: { text: 'zanzibar' } })
+  const anna = enter('anna', 'moderator', ['acme'])
+  const token = tokenIn((await console.page('/health', anna)).text)
+  const isUnseen = async ({ id }: Verdict) => {
+    await console.page(`/verdict?id=${encodeURIComponent(id)}`, anna)
+    await console.post('/decide', { token, id, label: 'hate', why: 'w' }, { cookie: anna })
+    return decided.at(-1)?.unseen === true
+  }
+  const [harmful, harmless] = [await judged('h', 'hate'), await judged('n', 'non-hate')]
+  expect([await isUnseen(harmful), await isUnseen(harmless)]).toEqual([true, false])
+  // What was said of it is not it.
+  await console.page(`/uncovered?id=${encodeURIComponent(harmful.id)}&part=reasons`, anna)
+  expect(await isUnseen(harmful)).toBe(true)
+  await console.page(`/uncovered?id=${encodeURIComponent(harmful.id)}`, enter('ben', 'moderator', ['acme']))
+  expect(await isUnseen(harmful)).toBe(true)
+  await console.page(`/uncovered?id=${encodeURIComponent(harmful.id)}`, anna)
+  expect(await isUnseen(harmful)).toBe(false)
+  // Who covers nothing sees it at once.
+  await console.post('/covers', { token, covered: 'none', cover: 'blur' }, { cookie: anna })
+  expect(await isUnseen(await judged('o', 'hate'))).toBe(false)
 })
 
 it('a break is offered after so many minutes of the last hour, and no sooner', async () => {

@@ -145,18 +145,23 @@ it('what else waits of a post comes before the next post, though the record know
   expect(after).toContain('/review/item?id=hate%7Ep%7Er1')
 })
 
-it('who looked a label up before they gave their own is said to have seen it', async () => {
+it('who was shown a label before they gave their own is said to have seen it, on whichever page', async () => {
   const { console, decided, to, page } = await atWork({ labelAfter: 1 })
-  for (const subjectId of ['a', 'b']) await console.judged({ verdict: { ...DOUBTFUL, subjectId, label: 'rumor' } })
+  const judged = (subjectId: string) => console.judged({ verdict: { ...DOUBTFUL, subjectId, label: 'rumor' } })
+  await judged('a')
   const saw = async (id: string) => {
     await to('/review/take', { id })
     await to('/review/decide', { id, label: 'non-rumor', code: 'irony', unseen: 'yes' })
     return decided.at(-1)?.sawLabel
   }
-  await page('/live')
+  await page('/review')
   expect(await saw('rumor~a~r1')).toBe(false)
-  await page('/verdict?id=rumor~b~r1')
-  expect(await saw('rumor~b~r1')).toBe(true)
+  for (const path of ['/live', '/search', '/verdict?id=rumor~V~r1', '/thread?id=rumor~V~r1']) {
+    const subjectId = path.slice(1, 5)
+    await judged(subjectId)
+    await page(path.replace('~V~', `~${subjectId}~`))
+    expect([path, await saw(`rumor~${subjectId}~r1`)]).toEqual([path, true])
+  }
 })
 
 it('a second opinion is given by who has not looked up what was decided', async () => {

@@ -21,7 +21,7 @@ import { servedAs } from '../../console/request-guard.ts'
 import { reviewPages } from '../../console/review.ts'
 import { reviewersOf } from '../../console/reviewers.ts'
 import { searchPage } from '../../console/search.ts'
-import { SeenLabels } from '../../console/seen-labels.ts'
+import { SeenLabels, SeenWords } from '../../console/seen-by.ts'
 import { Sessions } from '../../console/sessions.ts'
 import { type Way, whyLoopbackOnly } from '../../console/sign-in.ts'
 import { StatusHistory } from '../../console/status-history.ts'
@@ -120,7 +120,7 @@ export function consolePart(
     const { claimFor: reserveFor, shares, labelAfter, reasons, pictures: kept, breakAfter } = settings.review
     const { pictures: people, keptImage, loadImage: load = imageLoader(settings.images) } = parts
     const pictures = new SubjectPictures({ store: people, load, redraw: redrawing(), keptImage, clock, keep: kept })
-    const view = { record, kinds, pictures, people, clock, breakAfter }
+    const view = { record, kinds, pictures, people, seenWords: new SeenWords(), clock, breakAfter }
     const decide = parts.decide === null ? null : markingUnseen(parts.decide, view)
     loops.start('console pictures', AHEAD_MS, picturesAhead(parts.queue, { ...view, record: parts.record }))
     const { reread } = parts
@@ -148,14 +148,14 @@ export function consolePart(
       closing: closing.signal,
       isUnderstudy,
       pages: [
-        ...livePages({ record, arriving, blinds, clock, ...lists, streams }),
+        ...livePages({ record, arriving, blinds, seenLabels, clock, ...lists, streams }),
         ...verdictPages({ record, kinds, blinds, canDecide: decide !== null, clock, publicUrl, style, view }),
         ...picturePages(view),
         ...coverPages({ people, clock }),
         searchPage({ record, blinds, ...lists }),
         ...(parts.auditLog == null ? [] : [auditPage({ log: parts.auditLog, clock, report })]),
         qualityPage({ queue, exposed: people, clock }),
-        drawsPage({ queue, kinds, shares: settings.review }),
+        drawsPage({ queue, kinds, shares: settings.review, blinds, seenLabels }),
         decisionsPage({ queue, kinds, blinds, clock }),
         ...(parts.trials == null
           ? []

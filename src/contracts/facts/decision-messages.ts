@@ -103,7 +103,9 @@ export const decisionMessage = z
           .optional(),
         unseen: z
           .literal(true)
-          .describe('An image of the subject could not be shown to the person as it was judged.')
+          .describe(
+            'An image of the subject could not be shown to the person as it was judged, or its words stayed covered.',
+          )
           .optional(),
       })
       .refine(({ label, withdraw }) => (label === undefined) !== (withdraw === undefined), {

@@ -158,7 +158,9 @@ export const verdict = z.object({
       forced: z.literal(true).describe('It was decided whatever came since (--force).').optional(),
       unseen: z
         .literal(true)
-        .describe('An image could not be shown to the person as it was judged: take it for no example.')
+        .describe(
+          'An image could not be shown to the person as it was judged, or the words stayed covered: take it for no example.',
+        )
         .optional(),
     })
     .describe('Only on a human verdict; its reason is the rationale.')

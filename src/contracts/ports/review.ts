@@ -267,6 +267,7 @@ export interface DecisionQuery {
 /** An entry of the ledger of draws. */
 export interface DrawEntry {
   readonly item: string
+  readonly subject: ThreadRef
   readonly purpose: DrawPurpose
   readonly protocol: string
   readonly verdict: string
