@@ -1,6 +1,8 @@
-import { DRAW_PURPOSES, type DrawEntry, type ReviewQueue } from '../contracts/ports/review.ts'
+import type { Clock } from '../contracts/ports/clock.ts'
+import { DRAW_PURPOSES, type DrawEntry, type DrawSum, type ReviewQueue } from '../contracts/ports/review.ts'
 import type { BlindReviews } from './blind-review.ts'
 import type { ProtocolGuides } from './kinds.ts'
+import { knownFor } from './known-for.ts'
 import { options } from './lists.ts'
 import type { Page } from './page.ts'
 import { percent, tableOf } from './quality.ts'
@@ -10,6 +12,8 @@ import { html, link, moment, NOTHING, type SafeMarkup, words } from './view.ts'
 
 /** Draws of a page. */
 const MOST = 100
+/** How long sums are taken to be the same, in ms: all verdicts are counted for them. */
+const SUMS_MS = 60_000
 
 /** What is drawn of what comes. */
 export interface DrawnShares {
@@ -24,13 +28,16 @@ export function drawsPage({
   shares,
   blinds,
   seenLabels,
+  clock,
 }: {
-  readonly queue: Pick<ReviewQueue, 'draws'>
+  readonly queue: Pick<ReviewQueue, 'draws' | 'drawSums'>
   readonly kinds: ProtocolGuides
   readonly shares: DrawnShares
   readonly blinds: BlindReviews
   readonly seenLabels: Pick<SeenLabels, 'noteFound'>
+  readonly clock: Clock
 }): Page {
+  const sumsOf = knownFor(SUMS_MS, clock, (of: readonly string[] | undefined) => queue.drawSums(of))
   return {
     method: 'GET',
     path: '/quality/draws',
@@ -47,6 +54,7 @@ export function drawsPage({
         },
         MOST,
       )
+      const sums = await sumsOf(tenants)
       const readable = blinds.openTo(by, found)
       for (const { verdict, found: became } of readable)
         if (became === 'same' || became === 'differs') seenLabels.noteFound(by, verdict)
@@ -54,12 +62,29 @@ export function drawsPage({
       return {
         title: TEXTS.draws,
         hides: found.filter((one) => !readable.includes(one)).map(({ verdict }) => verdict),
-        body: html`<h1>${TEXTS.draws}</h1><p>${TEXTS.drawsSay(percent(shares.auditShare), percent(shares.blindShare))}</p>${formOf(query, kinds)}
-${found.length === 0 ? html`<p role="status">${TEXTS.noRates}</p>` : tableOf(TEXTS.drawHeads, readable.map(cellsOf))}
+        body: html`<h1>${TEXTS.draws}</h1><p>${TEXTS.drawsSay(percent(shares.auditShare), percent(shares.blindShare))}</p>
+${sums.length === 0 ? NOTHING : html`${tableOf(TEXTS.sumHeads, sums.map(sumCells))}<p class="faint">${TEXTS.sumsSay}</p>`}
+${formOf(query, kinds)}
+${found.length === 0 ? html`<p role="status">${sums.length === 0 ? TEXTS.noRates : TEXTS.noDrawFits}</p>` : tableOf(TEXTS.drawHeads, readable.map(cellsOf))}
 ${last === undefined ? NOTHING : html`<p><a rel="next" href="${link('/quality/draws', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
       }
     },
   }
+}
+
+function sumCells({ protocol, purpose, eligible, drawn, reviewed, waiting, left, chance, since }: DrawSum) {
+  const [low, high] = [percent(chance.low), percent(chance.high)]
+  return [
+    words(protocol, { most: 64 }),
+    TEXTS.purposes[purpose],
+    moment(since),
+    eligible ?? TEXTS.notKnown,
+    drawn,
+    low === high ? low : TEXTS.between(low, high),
+    reviewed,
+    waiting,
+    left,
+  ]
 }
 
 function cellsOf({ at, purpose, protocol, verdict, chance, found }: DrawEntry) {

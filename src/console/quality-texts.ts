@@ -19,6 +19,12 @@ export const QUALITY_TEXTS = {
   draws: 'What was drawn, one by one',
   drawsSay: (audit: string, blind: string) =>
     `Of each protocol’s subjects ${audit} are drawn now to see how often machines are wrong, and of people’s verdicts ${blind} for a second opinion. Each has the chance with which it was drawn, and counts for one divided by that.`,
+  sumHeads: ['Protocol', 'To see', 'Since', 'Could be drawn', 'Drawn', 'Chance', 'Reviewed', 'Wait', 'In no share'],
+  sumsSay:
+    'Could be drawn: subjects with a current verdict since the first draw, and for second opinions people’s verdicts. Controls are drawn among debates that would not have been held, which are not counted here. Counted once a minute.',
+  notKnown: 'not counted',
+  between: (low: string, high: string) => `${low} to ${high}`,
+  noDrawFits: 'No draw fits. Choose another protocol or purpose.',
   drawHeads: ['Drawn', 'To see', 'Protocol', 'Verdict', 'Chance', 'Found'],
   found: { waits: 'waits', same: 'the same', differs: 'differs', left: 'in no share' },
   show: 'Show',

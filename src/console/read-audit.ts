@@ -15,6 +15,7 @@ type Queue = Pick<
   | 'deciders'
   | 'drawnRates'
   | 'draws'
+  | 'drawSums'
   | 'peopleQuality'
   | 'totals'
 >
@@ -95,6 +96,7 @@ export function auditedQueue(queue: Queue): Queue {
     },
     totals: (tenants) => queue.totals(tenants),
     deciders: (tenant, since, most) => queue.deciders(tenant, since, most),
+    drawSums: (tenants) => queue.drawSums(tenants),
     drawnRates: (tenants) => queue.drawnRates(tenants),
     peopleQuality: (period, tenants) => queue.peopleQuality(period, tenants),
     reserve: (item, filter, until, now) => queue.reserve(item, filter, until, now),

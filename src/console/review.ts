@@ -1,10 +1,10 @@
-import type { Clock } from '../contracts/ports/clock.ts'
 import type { ReviewPictures } from '../contracts/ports/pictures.ts'
 import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
 import { coversOf } from './covers.ts'
 import { SubmittedForms } from './decision-form.ts'
 import { goldenPage } from './golden.ts'
+import { knownFor } from './known-for.ts'
 import type { DisturbingSubjects } from './lists.ts'
 import { namesIn, ownDecisionPages } from './own-decisions.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
@@ -163,24 +163,6 @@ export function reviewPages(parts: ReviewParts): Page[] {
 
 /** How long what waits in all, and who may have it, are taken to be the same, in ms. */
 const KNOWN_MS = 10_000
-/** Most questions whose answers are known. */
-const MOST_KNOWN = 100
-
-/** Answers the same question with what is known, for a while. */
-function knownFor<Asked, Answer>(ms: number, clock: Clock, ask: (of: Asked) => Promise<Answer>) {
-  const known = new Map<string, { readonly until: number; readonly answer: Promise<Answer> }>()
-  return (of: Asked): Promise<Answer> => {
-    const name = JSON.stringify(of ?? null)
-    const before = known.get(name)
-    if (before !== undefined && before.until > clock()) return before.answer
-    const answer = ask(of)
-    known.set(name, { until: clock() + ms, answer })
-    answer.catch(() => known.delete(name))
-    for (const oldest of known.keys()) if (known.size > MOST_KNOWN) known.delete(oldest)
-    return answer
-  }
-}
-
 /** What an address says beside what it asks for: its page, and what was done. */
 const NO_FILTERS: ReadonlySet<string> = new Set([
   'after',

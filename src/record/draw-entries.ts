@@ -18,7 +18,8 @@ export interface DrawEntryRow {
 /** The draws that are asked for, the newest first, in the SQL that both databases understand. The last value is yet to come: how many. */
 export function drawEntriesQuery({ tenants, protocol, purpose, before }: DrawQuery) {
   const all: (readonly [sql: string, ...values: (string | number)[]])[] = [['1 = 1']]
-  if (tenants !== undefined) all.push([`draws.tenant IN (${['NULL', ...tenants.map(() => '?')].join(', ')})`, ...tenants])
+  if (tenants !== undefined)
+    all.push([`draws.tenant IN (${['NULL', ...tenants.map(() => '?')].join(', ')})`, ...tenants])
   if (protocol !== undefined) all.push(['protocol = ?', protocol])
   if (purpose !== undefined) all.push(['purpose = ?', purpose])
   const [, at, ofPurpose, item] = /^(\d{1,15})\.([a-z-]+)\.(.*)$/s.exec(before ?? '') ?? []
@@ -34,5 +35,15 @@ export function drawEntriesQuery({ tenants, protocol, purpose, before }: DrawQue
 export function drawEntry({ drawn_at: at, counts, differs, ...row }: DrawEntryRow): DrawEntry {
   const { item, purpose, protocol, verdict, chance, of_tenant: tenant, kind, subject: postId } = row
   const found = differs === 1 ? 'differs' : differs === 0 ? 'same' : counts === 1 ? 'waits' : 'left'
-  return { item, subject: { tenant, kind, postId }, purpose, protocol, verdict, chance, at, found, place: `${at}.${purpose}.${item}` }
+  return {
+    item,
+    subject: { tenant, kind, postId },
+    purpose,
+    protocol,
+    verdict,
+    chance,
+    at,
+    found,
+    place: `${at}.${purpose}.${item}`,
+  }
 }

@@ -222,7 +222,14 @@ export async function aConsole({
           whatIfPage({ desk: trials, record: shown, blinds, disturbing, kinds }),
         ]),
     qualityPage({ queue: auditedQueue(record.review), exposed: people, clock: () => now }),
-    drawsPage({ queue: auditedQueue(record.review), kinds, shares: { auditShare, blindShare: 1 }, blinds, seenLabels }),
+    drawsPage({
+      queue: auditedQueue(record.review),
+      kinds,
+      shares: { auditShare, blindShare: 1 },
+      blinds,
+      seenLabels,
+      clock: () => now,
+    }),
     decisionsPage({ queue: auditedQueue(record.review), kinds, blinds, clock: () => now }),
     healthPage({
       forPeople: async () => waiting,

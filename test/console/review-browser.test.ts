@@ -279,13 +279,16 @@ it('a golden item is answered like a second opinion; who makes one is never aske
   const console = await servedQueue({ ...PLAIN, GAVEL_REVIEW_SHARES_GOLDEN: '1', GAVEL_REVIEW_BLIND_SHARE: '0' })
   try {
     const decision = { by: 'ben', against: null, of: '0@0' }
-    for (const id of ['theirs', 'own'])
-      await console.judged({ id, text: `claim ${id}` }, { decidedBy: 'human', label: 'rumor', decision })
+    const human = (id: string) =>
+      console.judged({ id, text: `claim ${id}` }, { decidedBy: 'human', label: 'rumor', decision })
+    await human('own')
     await console.judged({ id: 'other', text: 'claim other' }, DOUBTFUL)
-    const key = { protocol: 'rumor', against: 1, label: 'rumor', why: 'w', opinion: true, golden: 'key', by: 'lea' }
-    await console.topics.send('decisions', 'theirs', { subjectId: 'theirs', ...key, at: '2026-03-01T12:03:00Z' }, 180)
     const { page, wrong } = await atTheQueue(browser, console)
     await page.goto(`${console.own}/verdict?id=rumor~own~r1`)
+    // It comes after they have looked at Live, which would have shown them its label.
+    await human('theirs')
+    const key = { protocol: 'rumor', against: 1, label: 'rumor', why: 'w', opinion: true, golden: 'key', by: 'lea' }
+    await console.topics.send('decisions', 'theirs', { subjectId: 'theirs', ...key, at: '2026-03-01T12:03:00Z' }, 180)
     await page.getByText('Make a golden item').click()
     expect(await barriersOn(page)).toEqual([])
     await page.getByRole('button', { name: 'Hold this label to be right' }).click()

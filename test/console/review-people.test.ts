@@ -13,12 +13,14 @@ async function aQueue(
   isHeardOf: (decision: DecisionMessage) => boolean = () => true,
 ) {
   const decided: DecisionMessage[] = []
+  let sent = 0
   const console = await aConsole({
     ...more,
     async decide(decision) {
       decided.push(decision)
       if (!isHeardOf(decision)) return { of: '0@0', decided: null }
       const { subjectId, protocol, label, against, withdraw, by } = decision
+      const place = sent++
       const { createdAt: _, at: __, ...message } = decision
       await console.topics.send('decisions', subjectId, { ...message, at: at(90) }, 90)
       if (decision.opinion === true) return { of: '0@0', decided: { outcome: 'noted' } }
@@ -35,7 +37,11 @@ async function aQueue(
       const { id } = await console.judged({
         verdict: { subjectId, revision: last + 1, ...(withdraw === true ? machine : human) },
       })
-      return { of: '0@0', decided: { outcome: withdraw === true ? 'withdrawn' : 'stands', verdict: id } }
+      const outcome = withdraw === true ? 'withdrawn' : 'stands'
+      const ended = { schema: 1, subjectId, tenant: 'default', kind: 'post', protocol, outcome, of: `0@${place}` }
+      const became = { ...ended, revision: last + 1, label: label ?? null, by, at: at(90) }
+      await console.topics.send('decisionOutcomes', subjectId, became, 90)
+      return { of: '0@0', decided: { outcome, verdict: id } }
     },
   })
   const enter = async (by: string, role: PersonRole = 'moderator') => {

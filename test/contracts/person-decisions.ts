@@ -131,9 +131,11 @@ export function personDecisionsContract(
       const decision = { by: 'ann', against: null, of: '0@0' }
       await topics.judged({ decidedBy: 'human', revision: 2, label: 'rumor', decision, seconds: 21 }, 'x')
       const of = async (kind?: DecisionQuery['kind']) =>
-        (await queue.decisions({ viewer: 'zoe', since: 0, kind }, 9)).map(
-          ({ label, isTaken, isCurrent }) => [label, isTaken, isCurrent],
-        )
+        (await queue.decisions({ viewer: 'zoe', since: 0, kind }, 9)).map(({ label, isTaken, isCurrent }) => [
+          label,
+          isTaken,
+          isCurrent,
+        ])
       expect(await of()).toEqual([
         ['non-rumor', false, false],
         ['rumor', true, true],
@@ -179,6 +181,46 @@ export function personDecisionsContract(
       const [first] = await queue.draws({ tenants: ['default'] }, 1)
       expect(await ask({ before: first?.place })).toEqual(all.slice(1))
       expect(await ask({ before: 'x' })).toEqual(all)
+    })
+
+    it('has what could be drawn beside what was, what is reviewed and what waits', async () => {
+      const { queue, topics } = await start({ auditShare: 0.5, blindShare: 1 })
+      const ids = Array.from({ length: 40 }, (_, n) => `p${n}`)
+      for (const [n, subjectId] of ids.entries())
+        await topics.judged({ subjectId, label: 'rumor', decidedBy: 'consensus', seconds: n }, 'x')
+      await topics.judged({ subjectId: 'a', tenant: 'acme', label: 'rumor', decidedBy: 'consensus', seconds: 60 }, 'x')
+      const drawn = (await queue.draws({ tenants: ['default'] }, 99)).toReversed()
+      const [first, second] = drawn.map(({ subject }) => subject.postId)
+      const since = ids.indexOf(first ?? '')
+      for (const subjectId of [first, second])
+        await topics.judged(
+          {
+            ...(subjectId === undefined ? {} : { subjectId }),
+            revision: 2,
+            label: subjectId === first ? 'rumor' : 'non-rumor',
+            decidedBy: 'human',
+            decision: { by: 'ann', against: null, of: '0@0' },
+            seconds: 90,
+          },
+          'x',
+        )
+      const [audit, opinions, ...more] = await queue.drawSums(['default'])
+      expect(more).toEqual([])
+      expect(drawn.length).toBeGreaterThan(3)
+      expect(audit).toEqual({
+        purpose: 'audit',
+        protocol: 'rumor',
+        eligible: ids.length - since,
+        drawn: drawn.length,
+        reviewed: 2,
+        waiting: drawn.length - 2,
+        left: 0,
+        chance: { low: 0.5, high: 0.5 },
+        since: Date.parse(at(since)),
+      })
+      expect(opinions).toMatchObject({ purpose: 'second-opinion', eligible: 2, drawn: 2, reviewed: 0, waiting: 2 })
+      expect((await queue.drawSums())[0]?.eligible).toBe(ids.length - since + 1)
+      expect(await queue.drawSums([])).toEqual([])
     })
   })
 }

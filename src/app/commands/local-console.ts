@@ -16,6 +16,7 @@ import { makeTopics } from '../../operations/make-topics.ts'
 import type { Places } from '../../operations/status/state.ts'
 import { recordReaderOf, reviewPicturesOf, reviewQueueOf } from '../../record/record-store.ts'
 import { redisAddresses } from '../../store/redis/connect.ts'
+import { knownSecretOf } from '../../store/redis/shared-key.ts'
 import { auditLog } from '../../stream/audit-log.ts'
 import { topicHistory } from '../../stream/bounded-reader.ts'
 import { consolePart, type Link } from '../composition/console.ts'
@@ -83,6 +84,7 @@ export function localConsole(
         link,
         isUnderstudy,
         reread,
+        secret: isAlone ? async () => settings.fences.key : () => secretIn(settings, redis),
         loops,
         report,
         clock: Date.now,
@@ -106,6 +108,13 @@ async function writerOf(
   await makeTopics(kafka, settings)
   const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
   return gate === undefined ? writer : refusalsPart(settings, { gate, kafka, loops }, 'console-record').writer(writer)
+}
+
+/** The key in the settings, else the one that the service made. */
+async function secretIn({ fences }: Settings, redis: () => ReturnType<typeof commandRedis>): Promise<string> {
+  if (fences.key !== '') return fences.key
+  const { client, keys } = await redis()
+  return knownSecretOf(client, keys, '')
 }
 
 /** Connects to Redis when somebody first needs it: until then it needs not to be there. */

@@ -99,6 +99,8 @@ export function consolePart(
     isUnderstudy?: boolean
     /** The settings as they are now, where they can change. */
     reread?: (() => Settings) | undefined
+    /** The service's key of fences and sampling, as far as it is known: by it a ramp says which variant judges a subject. */
+    secret?: () => Promise<string>
     loops: Loops
     clock: Clock
     report: Report
@@ -123,11 +125,10 @@ export function consolePart(
     const view = { record, kinds, pictures, people, seenWords: new SeenWords(), clock, breakAfter }
     const decide = parts.decide === null ? null : markingUnseen(parts.decide, view)
     loops.start('console pictures', AHEAD_MS, picturesAhead(parts.queue, { ...view, record: parts.record }))
-    const { reread } = parts
-    if (reread !== undefined)
-      loops.start('console settings', SETTINGS_MS, async () => {
-        for (const [name, said] of sayingsForPeople(everyProtocol(reread()))) kinds.set(name, said)
-      })
+    const { reread = () => settings, secret = async () => settings.fences.key } = parts
+    loops.start('console settings', SETTINGS_MS, async () => {
+      for (const [name, said] of sayingsForPeople(everyProtocol(reread(), await secret()))) kinds.set(name, said)
+    })
     const history = new StatusHistory()
     loops.start('console health', HEALTH_MS, async () => history.note(await readStatus()))
     loops.start('console arrivals', ARRIVALS_MS, () => arriving.poll())
@@ -155,7 +156,7 @@ export function consolePart(
         searchPage({ record, blinds, ...lists }),
         ...(parts.auditLog == null ? [] : [auditPage({ log: parts.auditLog, clock, report })]),
         qualityPage({ queue, exposed: people, clock }),
-        drawsPage({ queue, kinds, shares: settings.review, blinds, seenLabels }),
+        drawsPage({ queue, kinds, shares: settings.review, blinds, seenLabels, clock }),
         decisionsPage({ queue, kinds, blinds, clock }),
         ...(parts.trials == null
           ? []

@@ -24,8 +24,8 @@ export function protocolsOf(settings: Settings, secret: string, kinds?: readonly
   }
 }
 
-/** Every protocol, those that are switched off too: for what they say of themselves. */
-export function everyProtocol(settings: Settings): readonly Protocol[] {
+/** Every protocol, those that are switched off too: for what they say of themselves. Without the service's secret a ramp draws others. */
+export function everyProtocol(settings: Settings, secret = ''): readonly Protocol[] {
   const on = Object.entries(settings.protocols).map(([name, own]) => [name, { ...own, enabled: true }])
-  return protocolsOf({ ...settings, protocols: Object.fromEntries(on) }, '').protocols
+  return protocolsOf({ ...settings, protocols: Object.fromEntries(on) }, secret).protocols
 }

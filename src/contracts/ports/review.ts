@@ -280,6 +280,23 @@ export interface DrawEntry {
   readonly place: string
 }
 
+/** What could have been drawn for a purpose since it first was, beside what was. */
+export interface DrawSum {
+  readonly purpose: DrawPurpose
+  readonly protocol: string
+  /** Of which chance chose: subjects with a verdict, or people's verdicts; null where the ledger alone tells, as of controls. */
+  readonly eligible: number | null
+  readonly drawn: number
+  readonly reviewed: number
+  readonly waiting: number
+  /** Nobody is asked about them any more. */
+  readonly left: number
+  /** The lowest and the highest chance with which one was drawn. */
+  readonly chance: { readonly low: number; readonly high: number }
+  /** When the first was drawn, ms since 1970. */
+  readonly since: number
+}
+
 /** Which draws are asked for. */
 export interface DrawQuery {
   readonly tenants?: readonly string[] | undefined
@@ -318,6 +335,8 @@ export interface ReviewQueue {
   totals(tenants?: readonly string[] | undefined): Promise<ReviewState['queue']>
   /** What the ledger of draws shows by now, of subjects of these tenants. */
   drawnRates(tenants?: readonly string[] | undefined): Promise<readonly DrawnRate[]>
+  /** What the ledger has of each purpose and protocol, beside what it was drawn from. */
+  drawSums(tenants?: readonly string[] | undefined): Promise<readonly DrawSum[]>
   /** The ledger's own entries, the newest first. */
   draws(query: DrawQuery, most: number): Promise<readonly DrawEntry[]>
   /** How people decided on subjects of these tenants, who decided most first. */

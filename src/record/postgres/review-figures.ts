@@ -1,5 +1,6 @@
 import type { DrawQuery, Period, PersonQuality, ReviewQueue, ReviewState } from '../../contracts/ports/review.ts'
 import { type DrawEntryRow, drawEntriesQuery, drawEntry } from '../draw-entries.ts'
+import { type DrawSumRow, drawSum, drawSumsQuery } from '../draw-sums.ts'
 import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf, SAID_SINCE } from '../people-quality.ts'
 import { decisionsQuery, type PersonDecisionRow, personDecision } from '../person-decisions.ts'
 import { DECIDERS, totalsQuery } from '../queue-filter.ts'
@@ -14,7 +15,10 @@ const DECISION_COLUMNS = {
   decider: (ruling: string) => `${ruling}.decider`,
 }
 
-type ReviewFigures = Pick<ReviewQueue, 'drawnRates' | 'peopleQuality' | 'deciders' | 'decisions' | 'totals' | 'draws'>
+type ReviewFigures = Pick<
+  ReviewQueue,
+  'drawnRates' | 'peopleQuality' | 'deciders' | 'decisions' | 'totals' | 'draws' | 'drawSums'
+>
 
 /** What the record shows of machines and people as a whole. */
 export function reviewFigures(db: Database): ReviewFigures {
@@ -25,6 +29,7 @@ export function reviewFigures(db: Database): ReviewFigures {
     },
     totals: (tenants) => totalsIn(db, tenants),
     draws: (query, most) => drawsIn(db, query, most),
+    drawSums: (tenants) => drawSumsIn(db, tenants),
     drawnRates: (tenants) => drawnRatesIn(db, tenants),
     peopleQuality: (period, tenants) => peopleQualityIn(db, period, tenants),
     deciders: async (tenant, since, most) =>
@@ -42,6 +47,12 @@ async function drawsIn(db: Database, query: DrawQuery, most: number) {
   if (!(await hasLedger(db))) return []
   const { sql, values } = drawEntriesQuery(query)
   return (await db.rows<DrawEntryRow>(sql, ...values, most)).map(drawEntry)
+}
+
+async function drawSumsIn(db: Database, tenants: readonly string[] | undefined) {
+  if (!(await hasLedger(db))) return []
+  const { sql, values } = drawSumsQuery(tenants)
+  return (await db.rows<DrawSumRow>(sql, ...values)).map(drawSum)
 }
 
 async function peopleQualityIn(

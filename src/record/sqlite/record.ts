@@ -117,6 +117,7 @@ export async function sqliteReviewQueue(
     state: () => reservations.ask('state'),
     totals: (tenants) => reservations.ask('totals', tenants),
     draws: (query, most) => reservations.ask('draws', query, most),
+    drawSums: (tenants) => reservations.ask('drawSums', tenants),
     drawnRates: (tenants) => reservations.ask('drawnRates', tenants),
     peopleQuality: (period, tenants) => reservations.ask('peopleQuality', period, tenants),
     close: () => reservations.close(),

@@ -3,6 +3,7 @@ import {
   type DrawEntry,
   type DrawnRate,
   type DrawQuery,
+  type DrawSum,
   MOST_POSTS_COUNTED,
   MOST_RESERVATIONS,
   type Period,
@@ -15,6 +16,7 @@ import {
   type ReviewState,
 } from '../../contracts/ports/review.ts'
 import { type DrawEntryRow, drawEntriesQuery, drawEntry } from '../draw-entries.ts'
+import { type DrawSumRow, drawSum, drawSumsQuery } from '../draw-sums.ts'
 import { type DrawRow, drawnRates, drawRowsQuery } from '../drawn-rates.ts'
 import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf, SAID_SINCE } from '../people-quality.ts'
 import { decisionsQuery, type PersonDecisionRow, personDecision } from '../person-decisions.ts'
@@ -235,6 +237,11 @@ export class ReviewReservations {
   draws(query: DrawQuery, most: number): DrawEntry[] {
     const { sql, values } = drawEntriesQuery(query)
     return this.#sql.all<DrawEntryRow>(sql, ...values, most).map(drawEntry)
+  }
+
+  drawSums(tenants?: readonly string[]): DrawSum[] {
+    const { sql, values } = drawSumsQuery(tenants)
+    return this.#sql.all<DrawSumRow>(sql, ...values).map(drawSum)
   }
 
   drawnRates(tenants?: readonly string[]): DrawnRate[] {
