@@ -559,6 +559,15 @@ describe('the preset `paper`', () => {
       )
   })
 
+  test('is refused with examples alone where a perspective has no shelf, and none is asked for otherwise', () => {
+    const bare: Partial<HateSettings> = { show: 'examples', perspectives: ['as-worded', 'kold'] }
+    expect(() => made(bare)).toThrow(
+      'config/perspectives/as-worded.yaml: has no shelf, and show: examples leaves it nothing to judge by',
+    )
+    const others: Partial<HateSettings>[] = [{ decide: 'zero-shot' }, { show: 'both' }, { perspectives: ['kold'] }]
+    for (const other of others) expect(made({ ...bare, ...other }).name).toBe('hate')
+  })
+
   test('shows three similar contexts (section 3.1), whatever is set', () => {
     for (const examples of [1, 3, 10])
       expect(asking(run(made({ preset: 'paper', examples }), cast({})).asked, 0).lookup?.k).toBe(3)
@@ -618,6 +627,25 @@ describe('the history', () => {
     expect(at(two, 4)).toEqual([speaker('non-hate'), shown('non-hate', `\n\n${told}`)])
   })
 
+  test('by the published code under `paper`: a debater’s own turn once more in words, and two messages for the judge', () => {
+    const { asked } = run(made({ preset: 'paper', history: 'code' }), cast({ stances }))
+    const twice = (said: string) => ({
+      role: 'assistant',
+      content: `${JSON.stringify({ argument: said })}\n\nSo this is what I argue: ${said}`,
+    })
+    expect(at(asked, 4)).toContainEqual(twice('NH1'))
+    expect(at(asked, 5)).toContainEqual(twice('H1'))
+    const [rules, debate, question, ...more] = at(asked, 6)
+    expect([rules?.role, debate?.role, question?.role, more]).toEqual(['system', 'user', 'user', []])
+    expect(debate?.content).toMatch(/\bH2\b[\s\S]*by one criterion, accuracy/)
+    expect(debate?.content).not.toContain(TEXT)
+    expect(question?.content).toMatch(/^Be fair to both sides/)
+    expect(question?.content).toContain(fenced)
+    const byAlgorithm = run(made({ preset: 'paper' }), cast({ stances })).asked
+    expect(at(byAlgorithm, 4)).toContainEqual(own('NH1'))
+    expect(at(byAlgorithm, 6).map(({ role }) => role)).toEqual(['system', 'user'])
+  })
+
   test.each(['none', 'paper'] as const)(
     'with the preset %s is Algorithm 2’s unless the code’s is asked for',
     (preset) => {
@@ -655,6 +683,13 @@ describe('an abstention', () => {
       scores: { hate: 2, nonHate: 3 },
       degraded: ['perspective k-mhas abstained: filed under non-hate'],
     })
+  })
+
+  test('is in neither reference under `paper` with the code’s history, as in PREDICT’s code, and under Algorithm 1 else', () => {
+    const wordsBy = (history: 'algorithm' | 'code') =>
+      wordsOf(at(run(made({ preset: 'paper', history }), cast({ stances })).asked, 2))
+    expect(wordsBy('algorithm')).toContain('k-mhas says ?')
+    expect(wordsBy('code')).not.toContain('k-mhas says')
   })
 
   test('is no vote: four that vote may tie', () => {

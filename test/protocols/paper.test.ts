@@ -94,7 +94,7 @@ const WAYS: Record<Name, readonly object[]> = {
       { perspectives: ['kold'] },
       { history: 'code', exits: false },
       { show: 'criteria' },
-      { show: 'examples' },
+      { show: 'examples', perspectives: ['kold'] },
     ].map((way) => ({ debateWhen: 'always', ...way })),
     { decide: 'zero-shot' },
     { debateWhen: 'never' },

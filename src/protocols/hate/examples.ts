@@ -13,6 +13,24 @@ export function shelvesOf(perspectives: readonly Perspective[], settings: HateSe
   return [...new Set(perspectives.flatMap(({ shelf }) => shelf ?? []))]
 }
 
+/**
+ * Throws an error, a line a file, where perspectives would be asked by their examples alone and have no shelf: all of them would be sent the
+ * same question, without criteria and without examples.
+ */
+export function checkExamplesAlone(perspectives: readonly Perspective[], settings: HateSettings): void {
+  if (settings.show !== 'examples' || settings.decide === 'zero-shot' || rulesAlone(settings)) return
+  const bare = perspectives.filter(({ shelf }) => shelf === undefined)
+  if (bare.length > 0)
+    throw new Error(
+      bare
+        .map(
+          ({ name }) =>
+            `config/perspectives/${name}.yaml: has no shelf, and show: examples leaves it nothing to judge by`,
+        )
+        .join('\n'),
+    )
+}
+
 /** For all perspectives in one lookup: the nearest examples on each one's shelf. */
 export function* similarContexts(context: HateContext): SubScript<ReadonlyMap<Perspective, readonly Example[]>> {
   const { text, post, perspectives, settings, degraded } = context

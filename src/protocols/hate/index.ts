@@ -13,7 +13,7 @@ import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
 import { FilterRefusals, withheldIfFiltered } from '../truncation.ts'
 import { labelIn, nthIn } from './answers.ts'
-import { shelvesOf } from './examples.ts'
+import { checkExamplesAlone, shelvesOf } from './examples.ts'
 import { meaningsOf, type Perspective, readPerspectives, underPolicy } from './perspectives.ts'
 import { HATE_PROMPTS } from './questions.ts'
 import { mostCalls, predict } from './script.ts'
@@ -114,6 +114,7 @@ export const hate = {
           () => readPolicies(folder('policies'), named, { protocol: 'hate', shipped: SHIPPED_POLICY }),
         ),
     )
+    checkExamplesAlone(perspectives.list, settings)
     const judgedBy = new Map(policies.list.map((policy) => [policy, inForce(policy, perspectives.list, settings)]))
     const protocol: Protocol = {
       name: 'hate',

@@ -219,7 +219,8 @@ export function questions(words: string, parts: QuestionParts): HateQuestions {
         own: own.argument === null ? '' : YES,
         exit: settings.exits ? YES : '',
       })
-      return turn(own.side, [...begun, ...spoken(own.argument), ...answered])
+      const inWords = paper && settings.history === 'code'
+      return turn(own.side, [...begun, ...spoken(own.argument, inWords), ...answered])
     },
     judge: (turns, references) => {
       const who = (turn: HateTurn) => `${SPEAKER[turn.side]}, round ${turn.round}${noteOn(turn)}:`
@@ -312,9 +313,11 @@ function noteOn({ argument, echo }: Pick<HateTurn, 'argument'> & { readonly echo
   return echo ? ' (repeats an earlier turn)' : ''
 }
 
-/** A debater's own turn in its conversation; empty if the turn failed. */
-function spoken(own: Argument): ChatMessage[] {
-  return own === null ? [] : [{ role: 'assistant', content: JSON.stringify(own) }]
+/** A debater's own turn in its conversation, as the published code has it once more `inWords`; empty if the turn failed. */
+function spoken(own: Argument, inWords: boolean): ChatMessage[] {
+  if (own === null) return []
+  const answer = JSON.stringify(own)
+  return [{ role: 'assistant', content: inWords ? `${answer}\n\nSo this is what I argue: ${own.argument}` : answer }]
 }
 
 function criteriaOf(

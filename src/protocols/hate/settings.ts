@@ -31,7 +31,7 @@ export const hateSettings = defineSettings({
   history: asSet(z.enum(['algorithm', 'code'])),
   order: departure(z.enum(['lot', 'fixed']), 'fixed'),
   opens: departure(z.enum(['non-hate', 'lot']), 'non-hate'),
-  // As in Algorithm 1.
+  // As in Algorithm 1; under `paper` with `history: code` apart (readHateSettings).
   abstentions: departure(z.enum(['apart', 'else']), 'else'),
   partlyRead: departure(z.enum(['undecided', 'judged']), 'judged'),
   unheard: departure(z.enum(['undecided', 'judged']), 'judged'),
@@ -60,8 +60,11 @@ export function readHateSettings(given: unknown): HateSettings {
     throw new z.ZodError([{ code: 'custom', path: ['perspectives'], message: NOT_ASKED, input: perspectives }])
   const byPolicy = preset !== 'paper' && decide !== 'zero-shot'
   const shipped = perspectives.length === 0 ? [SHIPPED_POLICY] : []
+  // PREDICT's code puts an answer that is neither label in neither reference.
+  const byCode = preset === 'paper' && settings.history === 'code'
   return {
     ...settings,
+    abstentions: byCode ? 'apart' : settings.abstentions,
     perspectives: orElse(perspectives, READINGS),
     policies: byPolicy ? orElse(policies, shipped) : [],
   }
