@@ -27,6 +27,7 @@ export function libraryOver(storage: Storage, options: LibraryOptions): Library 
 
   return {
     embedder: embedder.name,
+    weakFor: (text, lang) => embedder.weakFor(text, lang),
     ...searching(storage, reading, { embedder, shared, deletedAmong }),
     async prepare(shelves) {
       if (shelves.length === 0) return

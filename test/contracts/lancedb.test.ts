@@ -557,9 +557,13 @@ describe('the local embedder', () => {
   })
 
   it('says that it is weak in other languages, by what the author says or by the script', () => {
-    for (const lang of ['en', 'en-GB', 'EN']) expect(local.weakFor('영화', lang), lang).toBeNull()
+    for (const lang of ['en', 'en-GB', 'EN']) {
+      expect(local.weakFor('a film', lang), lang).toBeNull()
+      expect(local.weakFor('영화', lang), lang).toContain('English only')
+    }
     for (const lang of ['ko', 'de', 'enm']) expect(local.weakFor('words', lang), lang).toContain('English only')
-    for (const text of ['영화 무지 재밌다', 'Это новости', '映画が好き very'])
+    const linked = '다 나가라 https://www.youtube.com/watch?v=abcdefghijk @somebody.else'
+    for (const text of ['영화 무지 재밌다', 'Это новости', '映画が好き very', linked])
       expect(local.weakFor(text)).toContain('English')
     for (const text of ['Hello there, 123 😀', '', '12:30', 'the word 火 means fire'])
       expect(local.weakFor(text)).toBeNull()

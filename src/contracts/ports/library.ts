@@ -216,6 +216,8 @@ export interface Embedder {
 export interface Library {
   /** The embedder of its vectors. */
   readonly embedder: string
+  /** As its embedder has it. */
+  readonly weakFor: Embedder['weakFor']
   /**
    * The `k` nearest items of each shelf, without those that came from `subject` or from the same item of a data set,
    * have the same text, or were learnt from a case with the same text; `excluded` counts what was left out. Two texts

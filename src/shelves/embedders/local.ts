@@ -121,12 +121,15 @@ function weakBySigns(text: string): string | null {
   return 'the embedder knows letters and digits only, so that neighbours of this text are weak'
 }
 
-/** Judged by the author's language tag, or else by the script: other languages in Latin letters pass as English. */
+/**
+ * Judged by the author's language tag, and by the script whatever the tag is: other languages in Latin letters pass as English.
+ * Links and names are no words: a Korean remark beside a long address is Korean.
+ */
 function weakByLanguage(text: string, lang: string | undefined): string | null {
   const weak = 'the embedder knows English only, so that neighbours of this text are weak'
-  if (lang !== undefined && !/^(und)?$/i.test(lang))
-    return /^eng?\b/i.test(lang) ? null : `${weak} (${lang.slice(0, 35)})`
-  const letters = text.match(/\p{L}/gu)?.length ?? 0
-  const latin = text.match(/\p{Script=Latin}/gu)?.length ?? 0
+  if (lang !== undefined && !/^(und)?$/i.test(lang) && !/^eng?\b/i.test(lang)) return `${weak} (${lang.slice(0, 35)})`
+  const words = text.replace(/https?:\/\/\S+|@\S+/g, ' ')
+  const letters = words.match(/\p{L}/gu)?.length ?? 0
+  const latin = words.match(/\p{Script=Latin}/gu)?.length ?? 0
   return letters > 0 && (letters - latin) / letters > FOREIGN ? weak : null
 }

@@ -360,6 +360,11 @@ describe('the library, by command', () => {
       { shelf: 'animals', k: 1, tenant: DEFAULT_TENANT, json: true },
       io(),
     )
-    expect(said).toEqual([expect.stringContaining('English only')])
+    expect(said.splice(0)).toEqual([expect.stringContaining('English only')])
+    const korean = file('korean.jsonl', lines({ text: '다 나가라', label: 'a' }, { text: 'Stay here', label: 'b' }))
+    const imported = await load(korean, {}, local)
+    expect(imported.weak).toEqual({ items: 1, why: expect.stringContaining('English only') })
+    tell(korean, imported, { json: false })
+    expect(said.join('\n')).toMatch(/^1 item of 2: the embedder knows English only.*Set library\.embedder to one of/m)
   })
 })

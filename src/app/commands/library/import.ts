@@ -36,6 +36,8 @@ export interface ImportResult {
   readonly added: number
   readonly unchanged: number
   readonly relabelled: number
+  /** Items for which the embedder is weak, and why; null where there are none. */
+  readonly weak: { readonly items: number; readonly why: string } | null
   /** How many lines were left out, and the first of them. */
   readonly skipped: number
   readonly skippedFirst: readonly BadLine[]
@@ -81,13 +83,18 @@ Example:
     return importShelf(settings, file, { ...options, allowed }, io)
   },
   print(imported, { args: [file], json, settings, terminal }) {
-    const { shelf, tenant, change, added, unchanged, relabelled, skipped, skippedFirst, stopped, seconds } = imported
+    const { shelf, tenant, change, added, unchanged, relabelled, weak, skipped, skippedFirst, stopped, seconds } =
+      imported
     const counts = `${added} added, ${unchanged} unchanged, ${relabelled} relabelled`
     terminal.out(
       json
         ? JSON.stringify(imported)
         : `${shelf}: ${counts} in ${seconds.toFixed(1)} s${change === null ? '' : ` (change ${change})`}`,
     )
+    if (weak !== null)
+      terminal.say(
+        `${counted(weak.items, 'item')} of ${added + unchanged + relabelled}: ${weak.why}. Set library.embedder to one of your endpoint.`,
+      )
     if (stopped) terminal.say('Stopped before the end. Run it again to continue.')
     for (const { line, why } of skippedFirst) terminal.say(`${file}:${line} ${printable(why, 120)}; left out`)
     if (tenant === null && !settings().library.shared.includes(shelf))
@@ -112,6 +119,7 @@ export async function importShelf(
   const done = { added: 0, unchanged: 0, relabelled: 0 }
   const skippedFirst: BadLine[] = []
   let change: string | null = null
+  let weak: ImportResult['weak'] = null
   let skipped = 0
   let stopped = false
   const bad = (line: BadLine) => {
@@ -121,7 +129,7 @@ export async function importShelf(
   const tenant = options.tenant === undefined ? null : checkedTenant(options.tenant)
   const imported = (): ImportResult => {
     const seconds = (performance.now() - started) / 1000
-    return { shelf: options.shelf, tenant, change, ...done, skipped, skippedFirst, stopped, seconds }
+    return { shelf: options.shelf, tenant, change, ...done, weak, skipped, skippedFirst, stopped, seconds }
   }
 
   if (options.allowed !== undefined) await checkLabels(file, options, options.allowed)
@@ -131,6 +139,8 @@ export async function importShelf(
         if (io.signal.aborted) break
         const written = await addWithRetry(library, { ...options, tenant }, batch, change, io)
         change = written.id
+        const why = batch.flatMap(({ text }) => library.weakFor(text) ?? [])
+        if (why[0] !== undefined) weak = { items: (weak?.items ?? 0) + why.length, why: weak?.why ?? why[0] }
         done.added += written.added
         done.unchanged += written.unchanged
         done.relabelled += written.relabelled
