@@ -238,6 +238,13 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./app/commands/learn/learn.ts'),
   },
   {
+    path: 'learn labels',
+    argument: '<file>',
+    argumentIs: 'a labelled data set',
+    description: "proposes precedents from a data set's labels and the verdicts on it, to fill a library",
+    load: () => import('./lab/commands/learn/labels.ts'),
+  },
+  {
     path: 'learn list',
     description: 'lists proposals, oldest first, with those that they contradict',
     load: () => import('./app/commands/learn/list.ts'),

@@ -112,9 +112,15 @@ const SAMPLES: Record<LabelledFormat, z.ZodType<TextSample>> = {
   'airbench-text': z
     .object({ input: z.string(), label: z.enum(['harmful', 'unharmful']) })
     .transform(({ input, label }) => ({ text: input, label })),
-  // What stands beside the image is left out: only the image was voted on.
+  // What stands beside the image is left out: only the image was voted on. The authors' raw cases have no vote, and their
+  // library has the risk of the image as the label.
   'airbench-image': z
-    .object({ description: z.string(), voted_img_risk: risk })
+    .union([
+      z.object({ description: z.string(), voted_img_risk: risk }),
+      z
+        .object({ description: z.string(), img_risk: risk, voted_img_risk: z.undefined().optional() })
+        .transform(({ description, img_risk }) => ({ description, voted_img_risk: img_risk })),
+    ])
     .transform((row) => ({ text: '', image: row.description, label: row.voted_img_risk })),
   'airbench-both': z
     .object({ text: z.string(), description: z.string(), voted_risk: risk })

@@ -126,6 +126,8 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel library search "drive them out" --shelf kold': 'proof: pages',
   'npx gavel library touched 3f1c9a0b2d4e6f80 --json': 'proof: pages',
   'npx gavel learn --topic': 'proof: pages',
+  'npx gavel learn labels cases.json --format airbench-text --judged judged.jsonl --all':
+    'at: test/app/commands/learn-labels.test.ts',
   'npx gavel learn list --state waiting': 'proof: pages',
   'npx gavel protocols pause safety': 'proof: pages',
   'npx gavel webhooks list': 'proof: pages',
@@ -156,6 +158,10 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
     "not: it needs labels of yours and a model that costs money; `gavel eval` runs on the demo's",
   "cat > posts.jsonl <<'END'": 'proof: pages',
   'gavel learn --topic': 'proof: pages',
+  'GAVEL_PROTOCOLS_SAFETY_RETRIEVAL=false gavel judge cases.json --format airbench-text --protocol safety --json --transcript > judged.jsonl':
+    'at: test/app/commands/learn-labels.test.ts',
+  'gavel learn labels cases.json --format airbench-text --judged judged.jsonl --all':
+    'at: test/app/commands/learn-labels.test.ts',
   'gavel learn list --state waiting': 'proof: pages',
   'gavel learn show ID': 'proof: pages',
   'gavel learn approve ID ID --by you': 'proof: pages',

@@ -305,6 +305,16 @@ describe('a data set of labelled texts', () => {
     expect(await itemsOf(format, [row])).toMatchObject({ got: [], bad: [{ line: 1 }] })
   })
 
+  it('of Aetheria’s raw cases has the risk of the image for a vote that nobody gave, and the vote where there is one', async () => {
+    const { got, bad } = await itemsOf('airbench-image', [
+      { description: 'A cake.', img_risk: '0', text_risk: '1', voted_risk: '1' },
+      { description: 'A match.', img_risk: '0', voted_img_risk: '1' },
+      { description: 'A match.', img_risk: '2' },
+    ])
+    expect(got.map(({ label }) => label)).toEqual(['unharmful', 'harmful'])
+    expect(bad).toMatchObject([{ line: 3 }])
+  })
+
   it('names a line without words', async () => {
     const why = [{ line: 1, why: 'is empty' }]
     expect((await messagesOf('kodoli', [{ text: ' ', label: 'NOT' }])).bad).toEqual(why)

@@ -36,17 +36,30 @@ export interface LearnOptions {
   readonly json: boolean
 }
 
+type FileLearnOptions = LearnOptions & {
+  /** A file of `gavel judge --json --transcript`. */
+  readonly judged?: string | undefined
+}
+
 /** Messages in a batch, and their bytes: to find a batch's verdicts, a topic or file is read from its beginning. */
 const BATCH = 10_000
 const BATCH_BYTES = 32 * 1024 * 1024
 
-/**
- * `gavel learn FILE`: feedback from a file; verdicts are looked up in `judged`, or on their topics if that is absent.
- */
+/** `gavel learn FILE`: feedback from a file. */
 export async function learnFile(
   settings: Settings,
   file: string,
-  options: LearnOptions & { readonly judged?: string | undefined },
+  options: FileLearnOptions,
+  io: LearnIo,
+): Promise<LearningTally> {
+  return learnBatches(settings, (tally) => feedbackIn(file, tally), options, io)
+}
+
+/** Learns from batches of feedback messages; verdicts are looked up in `judged`, or on their topics if that is absent. */
+export async function learnBatches(
+  settings: Settings,
+  batches: (tally: Tally) => AsyncIterable<readonly IncomingMessage[]>,
+  options: FileLearnOptions,
   io: LearnIo,
 ): Promise<LearningTally> {
   const { terminal } = io
@@ -58,7 +71,7 @@ export async function learnFile(
           terminal.say(`${judgedIn}:${line} is not a verdict with its transcript; skipped`),
         )
   return withLearner(settings, options, io, async (learn, { tally, signal }) => {
-    for await (const batch of feedbackIn(file, tally)) {
+    for await (const batch of batches(tally)) {
       if (signal.aborted) return
       await learn(batch, judged)
     }

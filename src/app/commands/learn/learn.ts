@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import type { Command } from '../../../cli/command.ts'
+import type { Command, Invocation } from '../../../cli/command.ts'
 import { counted, printable, printableJson } from '../../../cli/terminal.ts'
 import type { LearningTally } from '../../../shelves/curator/tally.ts'
 import { learnFile, learnTopic } from './learn-feedback.ts'
@@ -31,16 +31,22 @@ export const command: Command<Options, LearningTally> = {
     if (file === undefined) return learnTopic(settings(), { all, json }, io)
     return learnFile(settings(), file, { all, json, judged }, io)
   },
-  print(done, { json, terminal, signal }) {
-    terminal.out(json ? printableJson(JSON.stringify(done)) : countsLine(done))
-    for (const { why, messages, first } of done.reasons.slice(0, REASONS_SHOWN))
-      terminal.say(`${messages} ×  ${printable(why, 160)}  (first: ${printable(first, 120)})`)
-    if (done.reasons.length > REASONS_SHOWN)
-      terminal.say(`… and ${counted(done.reasons.length - REASONS_SHOWN, 'more reason')}.`)
-    if (done.left > 0 || signal.aborted) terminal.say('Stopped before the end. Run it again to continue.')
-    if (done.proposed > 0)
-      terminal.say('Proposals wait until somebody approves them: "gavel learn list --state waiting".')
-  },
+  print: printLearning,
+}
+
+/** What became of the feedback, and why of some nothing came. */
+export function printLearning(
+  done: LearningTally,
+  { json, terminal, signal }: Pick<Invocation, 'json' | 'terminal' | 'signal'>,
+): void {
+  terminal.out(json ? printableJson(JSON.stringify(done)) : countsLine(done))
+  for (const { why, messages, first } of done.reasons.slice(0, REASONS_SHOWN))
+    terminal.say(`${messages} ×  ${printable(why, 160)}  (first: ${printable(first, 120)})`)
+  if (done.reasons.length > REASONS_SHOWN)
+    terminal.say(`… and ${counted(done.reasons.length - REASONS_SHOWN, 'more reason')}.`)
+  if (done.left > 0 || signal.aborted) terminal.say('Stopped before the end. Run it again to continue.')
+  if (done.proposed > 0)
+    terminal.say('Proposals wait until somebody approves them: "gavel learn list --state waiting".')
 }
 
 function countsLine(done: LearningTally): string {
