@@ -290,6 +290,11 @@ function digestOfLookup(wanted: Search, subject: SubjectRef): string {
   return createHash('sha256').update(canonical).digest('hex').slice(0, 32)
 }
 
+/** The same of a request as it is made: equal for two that are sent alike. */
+export function digestOfRequest(request: ModelRequest): string {
+  return digestOf(questionOf(request, ''))
+}
+
 function questionOf(request: ModelRequest, repeat: string): Question {
   const { model, messages, temperature, maxTokens, answer, probabilities, thinkingTokens, effort } = request
   const draw = [repeat, request.draw ?? ''].filter((part) => part !== '').join(' ')

@@ -1,3 +1,4 @@
+import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { Format } from '../../data-files/formats.ts'
 import type { OwnReading } from '../../data-files/own-rows.ts'
 import type { CostCurve } from './curve-rows.ts'
@@ -59,6 +60,10 @@ export interface EvaluationCell {
   readonly data: string
   /** Why nothing was judged; null where it was. */
   readonly why: string | null
+  /** The row above it that asked the very same questions: what this one leaves out was not there. */
+  readonly sameAs?: string
+  /** Judgings without a label that are in no figure and in no outcome, where they are left out. */
+  readonly withoutLabel?: number
   /** Chains of thought that self-consistency drew; null elsewhere. */
   readonly draws: number | null
   readonly counts: Counts
@@ -70,6 +75,8 @@ export interface EvaluationCell {
   readonly kappaOfVotes: number | null
   /** How long its calls took, one after the other, in ms; null where no measure asks for it, or an answer's time is not known. */
   readonly tookMs: number | null
+  /** How many calls each stage made that were answered, repairs of answers among them; left out where no model was asked. */
+  readonly callsByStage?: Readonly<Record<string, number>>
   /** What its debates changed, in all and by cause; left out where it has none. */
   readonly debates?: readonly DebateEffect[]
   /** What an item costs on average: answered calls, tokens of prompts and answers, US dollars by the settings' prices; calls in sequence. */
@@ -118,30 +125,38 @@ export interface CellInput {
   readonly paper?: EvaluationCell['paper']
   readonly outcomes: readonly ItemOutcome[]
   readonly tookMs?: number | null
+  readonly callsByStage?: Readonly<Record<string, number>>
   readonly models: readonly string[]
   readonly answered?: EvaluationCell['answered']
   readonly unpriced?: readonly string[]
   readonly refused: number
   readonly comments: number
+  readonly unlabelled?: UnlabelledReading
 }
+
+/** Whether an item without a label counts as wrong, or is left out as if nobody had judged it. */
+export const UNLABELLED_READINGS = ['wrong', 'leave-out'] as const
+export type UnlabelledReading = (typeof UNLABELLED_READINGS)[number]
 
 /** Scores a cell; one whose calls were not answered has no figures. Labels are the protocol's; none where it gives scores instead. */
 export function cellOf(input: CellInput, labels: readonly string[], seed: string): EvaluationCell {
-  const { row, data, draws, outcomes, models, answered = [], unpriced = [], paper = {}, tookMs = null } = input
+  const { row, data, draws, outcomes: all, models, answered = [], unpriced = [], paper = {}, tookMs = null } = input
   const ratings = new Map(data.items.flatMap(({ id, ratings: given }) => (given === undefined ? [] : [[id, given]])))
-  if (isUnanswered(outcomes))
+  if (isUnanswered(all))
     return {
-      ...emptyCell(row.name, data.name, whatWasNotAnswered(outcomes) ?? '', paper),
+      ...emptyCell(row.name, data.name, whatWasNotAnswered(all) ?? '', paper),
       draws,
       models,
       answered,
       unpriced,
-      outcomes,
+      outcomes: all,
       counts: countsOf(input),
     }
+  const left = input.unlabelled === 'leave-out'
+  const outcomes = left ? all.filter(({ gold, label }) => gold === null || label !== null) : all
   const debates = debateEffects(outcomes)
   const mean = (of: (usage: ItemOutcome['usage']) => number) =>
-    outcomes.length === 0 ? 0 : outcomes.reduce((sum, { usage }) => sum + of(usage), 0) / outcomes.length
+    all.length === 0 ? 0 : all.reduce((sum, { usage }) => sum + of(usage), 0) / all.length
   return {
     row: row.name,
     data: data.name,
@@ -152,11 +167,13 @@ export function cellOf(input: CellInput, labels: readonly string[], seed: string
     answered,
     unpriced,
     outcomes,
+    ...(left ? { withoutLabel: all.length - outcomes.length } : {}),
     tookMs,
+    ...(input.callsByStage === undefined ? {} : { callsByStage: input.callsByStage }),
     counts: countsOf(input),
     labels: outcomes.some(({ gold }) => gold !== null) ? labelScores(outcomes, labels, seed) : null,
     aspects: ratings.size === 0 ? [] : ratingScores(outcomes, ratings, seed),
-    repeats: labels.length === 0 ? null : repeatScores(outcomes, labels),
+    repeats: labels.length === 0 ? null : repeatScores(all, labels, left),
     kappaOfVotes: kappaOfVotes(outcomes),
     ...(debates.length === 0 ? {} : { debates }),
     perItem: {
@@ -228,6 +245,10 @@ export function estimateOf(
   const { labels, aspects, repeats, kappaOfVotes: ofVotes } = cell
   const [name, of = ''] = measure.split(':') as [string, string | undefined]
   if (measure === 'seconds') return plain(cell.tookMs === null ? null : cell.tookMs / 1000)
+  if (measure === 'secondsEach')
+    return plain(cell.tookMs === null || cell.counts.items === 0 ? null : cell.tookMs / 1000 / cell.counts.items)
+  if (measure === 'tokensEach') return plain(cell.perItem.tokens)
+  if (name === 'calls' || name === 'callShare') return plain(callsOf(cell, name, of.split('+')))
   if (measure === 'timeIncrease') return plain(timeIncrease(cell, table))
   if (measure === 'accuracySd') return plain(repeats?.accuracySd ?? null)
   if (measure === 'kappa:repeats') return plain(repeats?.kappa ?? null)
@@ -270,6 +291,17 @@ function ofAspect(aspect: AspectScores, measure: AspectMeasure, best: () => numb
       return above === null ? null : plain(trials === null ? null : trials.mean - above)
     }
   }
+}
+
+function callsOf(
+  { callsByStage }: EvaluationCell,
+  as: 'calls' | 'callShare',
+  stages: readonly string[],
+): number | null {
+  if (callsByStage === undefined) return null
+  const theirs = stages.reduce((sum, stage) => sum + (entryOf(callsByStage, stage) ?? 0), 0)
+  const all = Object.values(callsByStage).reduce((sum, calls) => sum + calls, 0)
+  return as === 'calls' ? theirs : all === 0 ? null : theirs / all
 }
 
 /** How much more time a cell's calls took than those of the first row that was judged on the same data, as a share of it. */

@@ -10,11 +10,18 @@ export interface RepeatScores {
   readonly kappa: number | null
 }
 
-/** Null for a row that was judged once. */
-export function repeatScores(outcomes: readonly ItemOutcome[], labels: readonly string[]): RepeatScores | null {
+/** Null for a row that was judged once. With `leftOut` no accuracy is of what got no label. */
+export function repeatScores(
+  outcomes: readonly ItemOutcome[],
+  labels: readonly string[],
+  leftOut = false,
+): RepeatScores | null {
   const repeats = [...Map.groupBy(outcomes, ({ repeat = 1 }) => repeat).values()]
   if (repeats.length < 2) return null
-  const accuracies = repeats.map((of) => of.filter(({ gold, label }) => gold === label).length / of.length)
+  const accuracies = repeats.map((all) => {
+    const of = leftOut ? all.filter(({ label }) => label !== null) : all
+    return of.filter(({ gold, label }) => gold === label).length / of.length
+  })
   const mean = accuracies.reduce((sum, accuracy) => sum + accuracy, 0) / accuracies.length
   const squares = accuracies.reduce((sum, accuracy) => sum + (accuracy - mean) ** 2, 0)
   const items = [...Map.groupBy(outcomes, ({ id }) => id).values()]

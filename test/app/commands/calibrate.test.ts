@@ -210,6 +210,40 @@ describe('gavel calibrate', () => {
     }
   })
 
+  it('under --paper returns the planted argmax that loses to the shipped steps; without it they stay', async () => {
+    let drafted = 0
+    const model = await startModelServer(async ({ text, stage }) => {
+      if (stage === 'draft') return { steps: [`Losing candidate ${++drafted}.`] }
+      if (stage === 'refine') return { findings: 'none', steps: [`Losing refinement ${++drafted}.`] }
+      const [, quality = '1', place = '0'] = /quality (\d) of (\d+)/.exec(text) ?? []
+      const [rating, at] = [Number(quality), Number(place)]
+      // The shipped steps score as people do, the third draft half the time, all others by chance.
+      const isArgmax = text.includes('Losing candidate 3.')
+      const score = !text.includes('Losing') || (isArgmax && at % 2 === 0) ? rating : 1 + ((at * 7 + 3) % 5)
+      return { reasoning: 'so', score }
+    })
+    try {
+      const file = ratingsFile('losing.jsonl', 120, (at) => {
+        const rating = 1 + Math.floor(seededRandom(`rating ${at}`).unit() * 5)
+        return { text: `A reply with quality ${rating} of ${at}.`, ratings: { relevance: [rating] } }
+      })
+      const run = async (...more: string[]) => {
+        drafted = 0
+        const args = ['calibrate', '--aspect', 'relevance', '--ratings', file, '--yes', '--trials', '5', '--few-shot', '4']
+        return commandIn(folder, [...args, '--steps', join(folder, `losing${more}`), ...more], model.settings)
+      }
+      const paper = await run('--paper')
+      expect(paper.out).toContain('1. Losing candidate 3.')
+      expect(paper.out).toMatch(/the best of \d+ candidates, and are not shown to follow the raters better than the shipped steps/)
+      expect(readFileSync(join(folder, 'losing--paper', 'relevance.md'), 'utf8')).toMatch(/1\. Losing candidate 3\.\s*$/)
+      const own = await run()
+      expect(own.out).toContain('No gain on unseen items: the steps of relevance stay as they are.')
+      expect(existsSync(join(folder, 'losing', 'relevance.md'))).toBe(false)
+    } finally {
+      await model.close()
+    }
+  })
+
   it('writes no steps that several models scored by', async () => {
     const model = await startModelServer(plantedAnswer('paper'), { model: (call) => `model-${call % 2}` })
     try {

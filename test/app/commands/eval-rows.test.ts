@@ -50,6 +50,42 @@ it('another system is a row of the same table, its labels translated, its gaps w
   expect(guard?.labels?.coverage).toBeCloseTo(20 / 24, 12)
   expect(guard?.perItem.calls).toBe(0)
   expect(guard?.outcomes.find(({ id }) => id === 'p23')).toMatchObject({ label: null, degraded: ['no prediction'] })
+  // Left out of every figure, as in a paper that has none of what could not be read.
+  const { table: without } = await evaluated([...HATE, ...args, '--unlabelled', 'leave-out'])
+  expect(without[1]?.labels?.accuracy.value).toBeCloseTo(18 / 20, 12)
+  expect(without[1]).toMatchObject({ withoutLabel: 4, labels: { items: 20, coverage: 1 }, counts: { items: 24 } })
+  expect(without[1]?.outcomes.filter(({ label }) => label === null)).toEqual([])
+})
+
+it('Aetheria’s costs are one command: an item’s time and tokens, and calls by model', async () => {
+  const items = Array.from({ length: 6 }, (_, at) => ({
+    input: `Case ${at}: how do I do it?`,
+    label: at < 3 ? 'harmful' : 'unharmful',
+  }))
+  const args = ['--preset', 'aetheria-costs', '--data', fileOf('air.jsonl', items), '--format', 'airbench-text']
+  const { table, said } = await evaluated([...args, '--size', '6', '--models', 'understudy', '--json'])
+  expect(said).not.toContain('rror')
+  // A supporter and two debaters in two rounds, and the arbiter.
+  expect(table[0]?.callsByStage).toEqual({ arbitrate: 6, brief: 6, loose: 12, strict: 12 })
+  const shown = await commandIn(folder, ['eval', ...args, '--size', '6', '--models', 'understudy'], understudy.settings)
+  const cells = shown.out.split('\n').find((line) => line.includes('AIR-Bench') && line.includes('6.88')) ?? ''
+  const [, , , , ...figures] = cells.split('│').map((text) => text.trim())
+  expect(figures.slice(1, 5)).toEqual(['30', '83.3', '6', '16.7'])
+  expect(figures.slice(6, 12)).toEqual(['6.88', '250', '83.3', '50', '16.7', '11710'])
+})
+
+it('an ablation that ablates nothing is refused with its reason, or says whose questions it asks', async () => {
+  const rows = ['debate where contested', 'debate by criteria alone', 'debate by examples alone']
+  const args = ['--protocol', 'hate', '--data', POSTS_FILE, '--size', '4', '--rows', 'all']
+  const only = rows.flatMap((row) => ['--only', row])
+  const { table } = await evaluated([...args, ...only, '--json'])
+  expect(table.map(({ row }) => row)).toEqual(rows)
+  expect(table[1]).toMatchObject({ why: null, sameAs: 'debate where contested' })
+  expect(table[2]).toMatchObject({
+    why: 'config/perspectives/as-worded.yaml: has no shelf, and show: examples leaves it nothing to judge by',
+  })
+  const shown = await commandIn(folder, ['eval', ...args, ...only], understudy.settings)
+  expect(shown.out).toContain('debate by criteria alone (asks what debate where contested asks)')
 })
 
 it('what predicts none of the items, an odd label, an id twice or a row that no paper has is said in one line', async () => {

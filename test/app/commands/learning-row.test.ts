@@ -97,6 +97,13 @@ it('a row that learns is shown the lessons of all batches before, another row no
   expect(said).toEqual([])
 })
 
+it('the curator of a row under `paper` is asked in the paper’s words', async () => {
+  const paper: RowPlan = { ...LEARNS, ...rowBy('learning', { preset: 'paper' }) }
+  const words = async (row: RowPlan) => (await judged([row])).shown.filter(curates).map(textIn).join('\n')
+  expect(await words(paper)).toContain('Answer in this form: {"reasoning"')
+  expect(await words(LEARNS)).not.toContain('Answer in this form')
+})
+
 it('a case of which the curator makes nothing is said, and the others are learnt from', async () => {
   const { cells, said } = await judged([LEARNS], (asked) => asked.includes('first number 1'))
   expect(said).toEqual(['learning: the curator failed on 1 of 2 cases of first.'])

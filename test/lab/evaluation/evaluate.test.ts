@@ -147,6 +147,20 @@ describe('what the model is shown', () => {
     }
   })
 
+  it('is the same for a row that leaves out what was not there, which is said; and not for one that leaves out more', async () => {
+    const data = await dataSetOf(hateFile(4), 'gavel', 'hate')
+    const one = { reason: 'r', label: 'Not hateful' }
+    const model = standIn(() => one)
+    const contested = { debateWhen: 'contested', controlShare: 0, cites: false }
+    const cells = await evaluated('hate', data, model, [
+      rowBy('hate', contested),
+      // The three readings have no shelf.
+      rowBy('criteria alone', { ...contested, show: 'criteria' }),
+      rowBy('two readings', { ...contested, perspectives: ['as-worded', 'as-meant'] }),
+    ])
+    expect(cells.map(({ sameAs }) => sameAs)).toEqual([undefined, 'hate', undefined])
+  })
+
   it('is asked once for all items where it is about none: steps that the model writes', async () => {
     const lines = Array.from({ length: 4 }, (_, at) => ({
       id: `r${at}`,

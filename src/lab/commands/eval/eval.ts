@@ -152,7 +152,7 @@ function ownTableOf(
   given: readonly GivenData[],
 ): PlannedTable {
   const kind = kindNamed(protocol)
-  return ownTable(protocol, protocolOf(settings, kind), given, { beside: rows, only })
+  return ownTable(settings, protocol, protocolOf(settings, kind), given, { beside: rows, only })
 }
 
 /** What other systems predicted, by the row's name. */

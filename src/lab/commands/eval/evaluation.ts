@@ -1,19 +1,27 @@
+import { createHash } from 'node:crypto'
 import type { Settings } from '../../../../config/schema.ts'
 import { metered } from '../../../app/commands/judging/metered.ts'
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import type { Model } from '../../../contracts/ports/model.ts'
-import type { Recording } from '../../../data-files/recordings.ts'
+import { digestOfRequest, type Recording } from '../../../data-files/recordings.ts'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
 import { stopsAtMissing } from '../../baselines/first-missing.ts'
-import { type CellInput, cellOf, type DataSet, type EvaluationCell, emptyCell } from '../../evaluation/evaluation.ts'
+import {
+  type CellInput,
+  cellOf,
+  type DataSet,
+  type EvaluationCell,
+  emptyCell,
+  type UnlabelledReading,
+} from '../../evaluation/evaluation.ts'
 import { byGoldStances } from '../../evaluation/gold-stances.ts'
 import type { ItemOutcome } from '../../evaluation/outcomes.ts'
 import { byPredictions } from '../../evaluation/predictions.ts'
 import { byOverlap } from '../../evaluation/reference-overlap.ts'
 import type { RowPlan } from '../../evaluation/rows.ts'
 import { type JudgedCase, learningRows } from './learning-row.ts'
-import { judgeRow } from './row-judging.ts'
+import { type JudgedRow, judgeRow } from './row-judging.ts'
 
 /** What is judged, by what, and within which bounds. */
 export interface EvaluationPlan {
@@ -34,6 +42,7 @@ export interface EvaluationPlan {
   readonly maxCost: number
   readonly seed: string
   readonly keepNearDuplicates: boolean
+  readonly unlabelled?: UnlabelledReading | undefined
   /** Whether cells say how long their calls took: without it two runs with the same answers are the same to the last digit. */
   readonly timed?: boolean
 }
@@ -77,6 +86,8 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
   const refusals = new Set<string>()
   let done = 0
 
+  /** By data set and row, a fingerprint of all that was asked the first time. */
+  const fingerprints = new Map<string, string>()
   const learning = learningRows(settings, { kind, shelf: plan.shelf, model: recording.model(meter?.model ?? null) })
 
   function throwIfStopped(): void {
@@ -120,6 +131,8 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
     return {
       ...judged,
       asked: noting.asked,
+      stages: noting.stages,
+      fingerprint: noting.fingerprint(),
       tookMs: noting.tookMs(),
       unpriced: [...noting.asked.keys()].filter((name) => entryOf(settings.models.prices, name) === undefined),
     }
@@ -138,35 +151,22 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
       return cellWithoutModel(input, plan, byPredictions(set.items, how.of), 'it predicts none of these items')
     if (how.by === 'overlap')
       return cellWithoutModel(input, plan, byOverlap(set.items, how.metric), 'the data set has no reference replies')
-    const outcomes: ItemOutcome[] = []
-    const refused = new Set<string>()
-    const models = new Set<string>()
-    const answered = new Map<string, Set<string>>()
-    const unpriced = new Set<string>()
-    let [comments, tookMs]: [number, number | null] = [0, 0]
+    const gathered = gathering()
     for (let repeat = 1; repeat <= (row.repeats ?? 1); repeat++) {
       const judged = await once(row, set, draws, repeat)
-      outcomes.push(...judged.outcomes.map((outcome) => (repeat === 1 ? outcome : { ...outcome, repeat })))
-      for (const why of judged.refused) refused.add(why)
-      for (const named of judged.models) models.add(named)
-      for (const [asked, by] of judged.asked) answered.set(asked, new Set([...by, ...(answered.get(asked) ?? [])]))
-      for (const named of judged.unpriced) unpriced.add(named)
-      comments += judged.comments
-      tookMs = tookMs === null || judged.tookMs === null ? null : tookMs + judged.tookMs
+      if (repeat === 1) fingerprints.set(keyOf(row.name, set.name), judged.fingerprint)
+      gathered.add(judged, repeat)
       await learnFrom(row, set, judged.cases)
     }
-    for (const why of refused) if (!refusals.has(why)) io.say(why)
-    for (const why of refused) refusals.add(why)
+    for (const why of gathered.refused) if (!refusals.has(why)) io.say(why)
+    for (const why of gathered.refused) refusals.add(why)
+    const { tookMs, ...all } = gathered.all()
     return cellOf(
       {
         ...input,
-        outcomes,
+        ...all,
         tookMs: plan.timed === true ? tookMs : null,
-        models: [...models].sort(),
-        answered: [...answered].flatMap(([asked, by]) => (by.size === 0 ? [] : [{ asked, by: [...by].sort() }])),
-        unpriced: [...unpriced].sort(),
-        refused: refused.size,
-        comments,
+        unlabelled: plan.unlabelled ?? 'wrong',
       },
       plan.labels,
       plan.seed,
@@ -191,28 +191,96 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
 
   const cells: EvaluationCell[] = []
   try {
-    for (const { data, rows } of parts) for (const row of rows) cells.push(await judgedCell(row, data, cells))
+    for (const { data, rows } of parts)
+      for (const row of rows) cells.push(comparedTo(cells, await judgedCell(row, data, cells), fingerprints))
   } finally {
     await learning.close()
   }
   return cells
 }
 
-/** A model, by which names each that was asked answered, and how long its calls took when they were made. */
+/** What one time to judge a row has brought. */
+interface JudgedOnce extends Pick<JudgedRow, 'outcomes' | 'refused' | 'models' | 'comments'> {
+  readonly asked: ReadonlyMap<string, ReadonlySet<string>>
+  readonly stages: ReadonlyMap<string, number>
+  readonly tookMs: number | null
+  readonly unpriced: readonly string[]
+}
+
+/** Gathers what all times to judge a row bring. */
+function gathering() {
+  const outcomes: ItemOutcome[] = []
+  const refused = new Set<string>()
+  const models = new Set<string>()
+  const answered = new Map<string, ReadonlySet<string>>()
+  const unpriced = new Set<string>()
+  const stages = new Map<string, number>()
+  let [comments, tookMs]: [number, number | null] = [0, 0]
+  return {
+    refused,
+    add(judged: JudgedOnce, repeat: number): void {
+      outcomes.push(...judged.outcomes.map((outcome) => (repeat === 1 ? outcome : { ...outcome, repeat })))
+      for (const why of judged.refused) refused.add(why)
+      for (const named of judged.models) models.add(named)
+      for (const [asked, by] of judged.asked) answered.set(asked, new Set([...by, ...(answered.get(asked) ?? [])]))
+      for (const named of judged.unpriced) unpriced.add(named)
+      for (const [stage, calls] of judged.stages) stages.set(stage, calls + (stages.get(stage) ?? 0))
+      comments += judged.comments
+      tookMs = tookMs === null || judged.tookMs === null ? null : tookMs + judged.tookMs
+    },
+    all: () => ({
+      outcomes,
+      tookMs,
+      callsByStage: Object.fromEntries([...stages].sort()),
+      models: [...models].sort(),
+      answered: [...answered].flatMap(([asked, by]) => (by.size === 0 ? [] : [{ asked, by: [...by].sort() }])),
+      unpriced: [...unpriced].sort(),
+      refused: refused.size,
+      comments,
+    }),
+  }
+}
+
+function keyOf(row: string, data: string): string {
+  return JSON.stringify([data, row])
+}
+
+/** The cell, with the name of the first one on the same data that asked just the same. */
+function comparedTo(
+  cells: readonly EvaluationCell[],
+  cell: EvaluationCell,
+  fingerprints: ReadonlyMap<string, string>,
+): EvaluationCell {
+  const own = fingerprints.get(keyOf(cell.row, cell.data)) ?? ''
+  const twin = cells.find(({ row, data }) => data === cell.data && fingerprints.get(keyOf(row, data)) === own)
+  return own === '' || twin === undefined ? cell : { ...cell, sameAs: twin.row }
+}
+
+/** A model, what it was asked, by which names each that was asked answered, and how long its calls took when they were made. */
 function noted(model: Model) {
   const asked = new Map<string, Set<string>>()
+  const questions = new Set<string>()
+  const stages = new Map<string, number>()
   let tookMs: number | null = 0
   const noting: Model = {
     async complete(request) {
       const by = asked.get(request.model) ?? new Set()
       asked.set(request.model, by)
+      questions.add(digestOfRequest(request))
       const reply = await model.complete(request)
       tookMs = tookMs === null || reply.tookMs === undefined ? null : tookMs + reply.tookMs
       by.add(reply.model)
+      stages.set(request.answer.name, (stages.get(request.answer.name) ?? 0) + 1)
       return reply
     },
   }
-  return { model: noting, asked, tookMs: () => tookMs }
+  const fingerprint = () =>
+    questions.size === 0
+      ? ''
+      : createHash('sha256')
+          .update([...questions].sort().join())
+          .digest('hex')
+  return { model: noting, asked, stages, fingerprint, tookMs: () => tookMs }
 }
 
 /** What judges a row without a question. */
@@ -220,12 +288,12 @@ const ASKS_NOBODY: ReadonlySet<RowPlan['how']['by']> = new Set(['nothing', 'gold
 
 function cellWithoutModel(
   input: Pick<CellInput, 'row' | 'data' | 'draws' | 'paper'>,
-  { labels, seed }: EvaluationPlan,
+  { labels, seed, unlabelled = 'wrong' }: EvaluationPlan,
   outcomes: readonly ItemOutcome[] | null,
   absent: string,
 ): EvaluationCell {
   if (outcomes === null) return emptyCell(input.row.name, input.data.name, absent, input.paper)
-  return cellOf({ ...input, outcomes, models: [], refused: 0, comments: 0 }, labels, seed)
+  return cellOf({ ...input, outcomes, models: [], refused: 0, comments: 0, unlabelled }, labels, seed)
 }
 
 /** As many chains of thought as the first row on these data has tokens for, by what one cost on the same items. */

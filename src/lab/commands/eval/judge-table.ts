@@ -52,8 +52,9 @@ export async function judgeTable(
         maxCost,
         seed,
         keepNearDuplicates,
+        unlabelled: options.unlabelled,
         countMissing,
-        timed: table.preset?.measures.includes('seconds') ?? false,
+        timed: table.preset?.measures.some((measure) => measure.startsWith('seconds')) ?? false,
       },
       { signal, progress: line, say: (why) => terminal.say(printable(why, 400)) },
     )

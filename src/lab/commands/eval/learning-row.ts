@@ -1,6 +1,7 @@
 import type { Settings } from '../../../../config/schema.ts'
 import { gatewayOf, memoryGatewayStores } from '../../../app/composition/gateway.ts'
 import { makeCurations } from '../../../app/composition/make-protocols.ts'
+import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { fences } from '../../../contracts/facts/fence.ts'
 import type { Item, Library } from '../../../contracts/ports/library.ts'
@@ -37,15 +38,19 @@ function learningRow(
   settings: Settings,
   { kind, row, shelf, model }: { kind: ProtocolKind; row: RowPlan; shelf: string; model: Model },
 ): LearningRow {
-  const curation = makeCurations(settings.protocols, fences(SECRET, settings.fences)).get(kind.name)
+  const switches = row.how.by === 'protocol' ? row.how.switches : {}
+  // The curator is asked as the row is: under `paper` in the paper's words.
+  const own = { enabled: true, ...entryOf(settings.protocols, kind.name), ...switches }
+  const protocols = { ...settings.protocols, [kind.name]: own }
+  const curation = makeCurations(protocols, fences(SECRET, settings.fences)).get(kind.name)
   if (curation === undefined) throw new OperatorError(`${kind.name} does not learn from its cases.`)
   const { curator } = row.models ?? {}
   const roles = { ...settings.models.roles, ...(curator === undefined ? {} : { curator: [curator] }) }
-  const own = { ...settings, memo: { ...settings.memo, enabled: false }, models: { ...settings.models, roles } }
+  const asked = { ...settings, memo: { ...settings.memo, enabled: false }, models: { ...settings.models, roles } }
   const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
-  const stores = memoryGatewayStores(own, Date.now)
+  const stores = memoryGatewayStores(asked, Date.now)
   const asking = askingCurator({
-    gateway: gatewayOf(own, { stores, secret: SECRET, clock: Date.now, report: () => {}, model }),
+    gateway: gatewayOf(asked, { stores, secret: SECRET, clock: Date.now, report: () => {}, model }),
     clock: Date.now,
     settings: { deadlineMs: DEADLINE_MS, retries: { attempts, backoffMs: backoff } },
   })

@@ -7,6 +7,7 @@ import type { Contradictions } from '../../../data-files/contradictions.ts'
 import { FORMATS, type Format } from '../../../data-files/formats.ts'
 import type { OwnReading } from '../../../data-files/own-rows.ts'
 import { UNVERIFIED_READINGS, type UnverifiedReading } from '../../evaluation/decided.ts'
+import { UNLABELLED_READINGS, type UnlabelledReading } from '../../evaluation/evaluation.ts'
 import { BESIDE, type ExtraRows } from './rows.ts'
 
 export interface EvalOptions extends OwnReading {
@@ -28,6 +29,7 @@ export interface EvalOptions extends OwnReading {
   readonly labelAs?: readonly StandIn[]
   readonly contradictions: Contradictions
   readonly unverified: UnverifiedReading
+  readonly unlabelled?: UnlabelledReading
   readonly profanity: 'hate' | 'non-hate'
   readonly out?: string
   readonly report?: string
@@ -98,6 +100,9 @@ export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--split <name>', "the data set's own split, or dev or test, drawn by the seed"),
   new Option('--seed <seed>', 'seed of samples and intervals').default('1'),
   new Option('--unverified <as>', 'what unverified claims count as').choices(UNVERIFIED_READINGS).default('leave-out'),
+  new Option('--unlabelled <as>', 'what an item counts as that got no label; some papers leave it out')
+    .choices(UNLABELLED_READINGS)
+    .default('wrong'),
   new Option('--profanity <as>', 'what profanity without a target counts as in UnSmile')
     .choices(['hate', 'non-hate'])
     .default('hate'),

@@ -83,13 +83,14 @@ export type RowSelection = readonly string[] | undefined
  * that is no row's.
  */
 export function ownTable(
+  settings: Settings,
   protocol: string,
   judges: Judges,
   given: readonly GivenData[],
   { beside, only }: { beside: ExtraRows; only: RowSelection },
 ): PlannedTable {
   const kind = kindNamed(protocol)
-  const rows = onlyOf(rowsBeside(kind, judges, beside), only)
+  const rows = onlyOf(rowsBeside(kind, judges, beside), only).map((row) => unlessRefused(settings, kind, row))
   const standIns = { of: new Map<string, string>() }
   return {
     title: `${protocol}: how good its verdicts are`,
@@ -99,6 +100,22 @@ export function ownTable(
     paper: () => ({}),
     standIns,
     parts: given.map((one) => ({ given: one, rows })),
+  }
+}
+
+/** The row; or why nothing judges it, where its switches are refused with these settings, as they would be at the start. */
+function unlessRefused(settings: Settings, kind: ProtocolKind, row: RowPlan): RowPlan {
+  const { how } = row
+  // What is set itself is read, and refused, before.
+  if (how.by !== 'protocol' || Object.keys(how.switches).length === 0) return row
+  const own = { ...entryOf(settings.protocols, kind.name), ...how.switches, enabled: true }
+  try {
+    protocolsOf({ ...settings, protocols: { ...settings.protocols, [kind.name]: own } } as Settings, 'labels', [kind])
+    return row
+  } catch (error) {
+    // A heading, and then a fault a line.
+    const [heading = '', first = heading] = String(error instanceof Error ? error.message : error).split('\n')
+    return { ...row, how: { by: 'nothing', why: first.trim() } }
   }
 }
 

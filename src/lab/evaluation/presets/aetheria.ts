@@ -199,6 +199,55 @@ const table4: PresetTable = {
   ],
 }
 
+/** The supporter's call and the debaters', which the small model answers. */
+const SMALL_STAGES = 'brief+strict+loose'
+
+const costs: PresetTable = {
+  name: 'aetheria-costs',
+  of: 'Aetheria, section 4.2.5: time, calls by model and tokens',
+  protocol: 'safety',
+  switches: SWITCHES,
+  data: [
+    {
+      name: 'AIR-Bench',
+      formats: ['airbench-both', 'airbench-text', 'airbench-image'],
+      sample: { size: 50, balanced: false },
+    },
+  ],
+  measures: [
+    'secondsEach',
+    `calls:${SMALL_STAGES}`,
+    `callShare:${SMALL_STAGES}`,
+    'calls:arbitrate',
+    'callShare:arbitrate',
+    'tokensEach',
+  ],
+  decimals: 3,
+  decimalsOf: { secondsEach: 2, [`calls:${SMALL_STAGES}`]: 0, 'calls:arbitrate': 0, tokensEach: 0 },
+  rows: [
+    debated(
+      'Aetheria',
+      {},
+      {
+        'AIR-Bench': {
+          secondsEach: 6.88,
+          [`calls:${SMALL_STAGES}`]: 250,
+          [`callShare:${SMALL_STAGES}`]: 0.833,
+          'calls:arbitrate': 50,
+          'callShare:arbitrate': 0.167,
+          tokensEach: 11_710,
+        },
+      },
+    ),
+  ],
+  notes: [
+    'The paper draws 50 items of its benchmark at random, and does not say of which part; give one of its files. Calls are by stage: those of gpt-4o-mini are the supporter’s and the debaters’, that of gpt-4o the arbiter’s.',
+    'Time is that of an item’s calls, one after the other, as long as each took when it was made; the paper’s is an average over its run, without the visual encoding. Here no image is described: the files have descriptions.',
+    READING_NOTE,
+    LIBRARY_NOTE,
+  ],
+}
+
 const BATCHES = [1, 2, 3, 4].map((nth) => ({ ...TEXT_AND_IMAGE, name: `B${nth}`, batch: { nth, of: 4 } }))
 
 function inBatches(printed: readonly (number | undefined)[]): Figures {
@@ -221,6 +270,7 @@ const figure3: PresetTable = {
       learns: true,
     },
   ],
+  figure: { axis: 'batch', pointOf: (row, data) => ({ line: row, at: data }) },
   notes: [
     DATA_NOTE,
     READING_NOTE,
@@ -230,4 +280,4 @@ const figure3: PresetTable = {
   ],
 }
 
-export const AETHERIA: readonly PresetTable[] = [table2, table3, table4, figure3]
+export const AETHERIA: readonly PresetTable[] = [table2, table3, table4, costs, figure3]

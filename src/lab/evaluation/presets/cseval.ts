@@ -13,7 +13,7 @@ const SWITCHES = { preset: 'paper', aspects: ASPECTS, temperature: 0 }
 const DATA_NOTE =
   'CSEval has 7,926 replies to 2,223 hateful statements; give its table (--format cseval), or a file of your own with ratings of the four aspects.'
 const MODELS_NOTE =
-  'The paper names GPT-4 as gpt-4, and of Llama 3 and Mistral neither size nor version; say what your endpoint calls them with --model, or take other rows with --only.'
+  'The paper names GPT-4 as gpt-4, and of Llama 3 and Mistral neither size nor version; its authors’ files have gpt-4o, meta-llama/Llama-3-8b-chat-hf and mistralai/Mistral-7B-Instruct-v0.3. Say what your endpoint calls them with --model, or take other rows with --only.'
 const STEPS_NOTE =
   'A row of Auto-CSEval needs steps that were calibrated for its model: gavel calibrate, then protocols.counterspeech.stepsFor.'
 const TRIALS_NOTE =
@@ -77,6 +77,23 @@ function similarities(name: string, metric: Overlap, ...printed: Parameters<type
   return similarity(name, metric, correlated(...printed))
 }
 
+/** A classifier of which the paper prints ρ and τ of some aspects, and two averages. */
+function classifier(
+  name: string,
+  printed: Readonly<Partial<Record<(typeof ASPECTS)[number], readonly [rho: number, tau: number]>>>,
+  means: readonly [rho: number, tau: number],
+): PresetRow {
+  const figures = Object.entries(printed).flatMap(([aspect, [rho, tau]]) => [
+    [`spearman:${aspect}`, rho],
+    [`kendall:${aspect}`, tau],
+  ])
+  return foreign(name, NO_METRIC, {
+    ...Object.fromEntries(figures),
+    'spearman:mean': means[0],
+    'kendall:mean': means[1],
+  })
+}
+
 const NO_METRIC = 'a metric of its own model, no language model that answers questions'
 
 const table1: PresetTable = {
@@ -112,6 +129,14 @@ const table1: PresetTable = {
       NO_METRIC,
       correlated([0.197, 0.034, 0.176, 0.213], [0.143, 0.024, 0.127, 0.159], [0.155, 0.113]),
     ),
+    classifier(
+      'PDScore',
+      { relevance: [0.019, 0.013], coherence: [-0.106, -0.074], suitableness: [-0.005, -0.004] },
+      [0.033, 0.027],
+    ),
+    classifier('Pro-Con (PC)', { aggressiveness: [0.015, 0.012], coherence: [0.051, 0.037] }, [0.064, 0.048]),
+    classifier('Argument Quality (AQ)', { coherence: [0.136, 0.098], suitableness: [0.084, 0.063] }, [0.05, 0.035]),
+    classifier('Toxicity Score', { aggressiveness: [0.219, 0.283] }, [0.087, 0.068]),
     correlations('Llama3', 'zero-shot', [0.33, 0.199, 0.328, 0.163], [0.286, 0.185, 0.279, 0.15], [0.255, 0.225]),
     correlations('Llama3', 'G-EVAL', [0.318, 0.136, 0.318, 0.263], [0.271, 0.126, 0.269, 0.239], [0.259, 0.226]),
     correlations('Llama3', 'Auto-CSEval', [0.34, 0.171, 0.326, 0.278], [0.293, 0.159, 0.278, 0.252], [0.279, 0.246]),
@@ -127,7 +152,7 @@ const table1: PresetTable = {
     MODELS_NOTE,
     STEPS_NOTE,
     'Similarities compare a reply with its reference (counterspeech, or reference in a file of your own): BLEU as sacrebleu has it, ROUGE as rouge-score, METEOR as NLTK but without its synonym stage, which needs WordNet. The authors’ code gives BLEU words as single characters, so its rows will differ.',
-    'Not listed: PDScore, Pro-Con, Argument Quality and Toxicity, classifiers of their own of which the paper prints single aspects.',
+    'Of PDScore, Pro-Con, Argument Quality and Toxicity the paper prints single aspects, and averages that are not those of what it prints.',
     'The paper calls its correlations sample-level (equation 3); its trials on random samples can only be pooled ones, as ρ and τ are here. statementSpearman is equation 3: the mean of ρ over the replies to each statement.',
   ],
 }
@@ -153,7 +178,7 @@ const table2: PresetTable = {
     ranked('GPT-4', 'Auto-CSEval', 'GPT-4 (Auto-CSEval)', 0.898),
   ],
   notes: [
-    'The paper has people rank the replies to 372 statements; here their preference is the rating `unified` of each reply, from 1 to 5. Items without it count for nothing.',
+    'The paper has people rank the replies to 372 statements; its authors’ files have 62 lists of five replies, ranked by two people (data/human_eval). Here their preference is the rating `unified` of each reply, from 1 to 5, such as 6 less its mean rank. Items without it count for nothing.',
     MODELS_NOTE,
     STEPS_NOTE,
     'statementNdcgRandom is what a random order of the same replies has on average: NDCG is high by itself, and only what lies above it says something.',
@@ -179,7 +204,12 @@ const table3: PresetTable = {
     ),
     judged('Auto-CSEval - Best Method', 'GPT-4', 'Auto-CSEval', by('trialGain', [0.058, 0.069, 0.019, 0.044])),
   ],
-  notes: [DATA_NOTE, STEPS_NOTE, TRIALS_NOTE, 'trialGain is a row’s trialMean less the highest of the rows above it.'],
+  notes: [
+    DATA_NOTE,
+    STEPS_NOTE,
+    TRIALS_NOTE,
+    'trialGain is a row’s trialMean less the highest of the rows above it. The 0.190 that the appendix has for the best traditional metric is not the mean of these four (0.281).',
+  ],
 }
 
 const table4: PresetTable = {

@@ -40,7 +40,7 @@ const DATA_NOTE =
 const TEMPERATURE_NOTE =
   'Temperature 0 is that of the published code; the paper names none. Its embedder is text-embedding-ada-002; ours is the one of the shelves.'
 const HISTORY_NOTE =
-  'By Algorithm 2 round 2 is held without the references; by the published code they stay, and the judge sees them. The paper’s figures presumably come from the code.'
+  'By Algorithm 2 round 2 is held without the references; by the published code they stay, and the judge sees them. Whether the paper’s figures come from that code is not known: as published it asks the debaters of every text but the first about the first one.'
 const SD_NOTE = 'Whether the standard deviation is that of the sample or of the population is not said.'
 
 type Five = readonly [A: number, B: number, C: number, D: number, E: number]

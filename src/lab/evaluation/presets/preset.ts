@@ -12,6 +12,11 @@ export type Measure =
   /** How long a row's calls took, one after the other; and how much more that is than the first row's, as a share of it. */
   | 'seconds'
   | 'timeIncrease'
+  /** The same of one item, and its tokens. */
+  | 'secondsEach'
+  | 'tokensEach'
+  /** Calls of some stages, joined by +, and their share of all: `calls:strict+loose`. */
+  | `${'calls' | 'callShare'}:${string}`
   /** Of one label: `f1:rumor`. */
   | `${'precision' | 'recall' | 'f1'}:${string}`
   /** Of one aspect: `spearman:relevance`; of correlations also their mean over the aspects: `spearman:mean`. */
@@ -51,6 +56,14 @@ export interface PresetTable {
   readonly decimals: number
   readonly decimalsOf?: Readonly<Partial<Record<Measure, number>>>
   readonly rows: readonly PresetRow[]
+  /**
+   * Where the paper draws lines: what is along their axis; and of which line a row on a data set is a point, at which place, or null
+   * where it is none. Places stand in the table's order.
+   */
+  readonly figure?: {
+    readonly axis: string
+    readonly pointOf: (row: string, data: string) => { readonly line: string; readonly at: string } | null
+  }
   /** What the paper leaves open and how it is read, a sentence each; printed below the table. */
   readonly notes: readonly string[]
 }

@@ -162,6 +162,7 @@ const figure2: PresetTable = {
     debated('4 rounds', { rounds: 4 }),
     debated('5 rounds', { rounds: 5 }),
   ],
+  figure: { axis: 'rounds of debate', pointOf: (row, data) => ({ line: data, at: /\d+/.exec(row)?.[0] ?? row }) },
   notes: [
     K_NOTE,
     MODELS_NOTE,
@@ -171,11 +172,18 @@ const figure2: PresetTable = {
   ],
 }
 
+const WHOLE = 'whole thread'
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
 
 function cut(name: string, at: Pick<PresetRow, 'firstComments' | 'finalAge'>): PresetRow {
   return { ...debated(name, {}), ...at }
+}
+
+/** The figure's checkpoints are by count; the rows by age are in the table alone. */
+function checkpoint(row: string, data: string) {
+  const at = row === WHOLE ? 'all' : /^first (\d+) comments$/.exec(row)?.[1]
+  return at === undefined ? null : { line: data, at }
 }
 
 const figure3: PresetTable = {
@@ -195,13 +203,14 @@ const figure3: PresetTable = {
     cut('after 1 hour', { finalAge: HOUR }),
     cut('after 6 hours', { finalAge: 6 * HOUR }),
     cut('after 24 hours', { finalAge: 24 * HOUR }),
-    cut('whole thread', {}),
+    cut(WHOLE, {}),
     {
       name: 'the other models’ lines',
       how: { by: 'nothing', why: 'trained models of other papers, which the picture names and the text does not' },
       figures: {},
     },
   ],
+  figure: { axis: 'comments read', pointOf: checkpoint },
   notes: [
     K_NOTE,
     MODELS_NOTE,

@@ -2,6 +2,7 @@ import { isDecided } from '../decided.ts'
 import type { EqualCoverage } from '../equal-coverage.ts'
 import { type Evaluation, type EvaluationCell, estimateOf } from '../evaluation.ts'
 import type { Measure, PresetTable } from '../presets/preset.ts'
+import { kappaInWords } from '../statistics/agreement.ts'
 import { points, withInterval } from '../summary.ts'
 
 /** A table as texts: one row a cell of the evaluation. */
@@ -62,8 +63,11 @@ function coverageIn(all: readonly EqualCoverage[], { row, data, why }: Evaluatio
 }
 
 /** A row's name, with what tells it from the row of this name that it is not. */
-function nameOf({ row, draws, counts: { wantedExamples, withoutExamples } }: EvaluationCell): string {
+function nameOf({ row, sameAs, withoutLabel = 0, draws, counts }: EvaluationCell): string {
+  const { wantedExamples, withoutExamples } = counts
   const notes = [
+    ...(sameAs === undefined ? [] : [`asks what ${sameAs} asks`]),
+    ...(withoutLabel === 0 ? [] : [`${withoutLabel} without a label left out`]),
     ...(draws === null ? [] : [`${draws} draws`]),
     ...(withoutExamples === 0
       ? []
@@ -74,7 +78,8 @@ function nameOf({ row, draws, counts: { wantedExamples, withoutExamples } }: Eva
 
 /** The items that a line's figures rest on: of ratings those that got a score. */
 function scoredIn({ counts, labels, aspects }: EvaluationCell, aspect: string | null): string {
-  if (labels !== null || aspects.length === 0) return String(counts.items)
+  if (labels !== null) return String(labels.items)
+  if (aspects.length === 0) return String(counts.items)
   const of = aspects.filter((one) => aspect === null || aspect === 'mean' || one.aspect === aspect)
   const scored = of.map(({ items }) => items)
   const [least, most] = [Math.min(...scored), Math.max(...scored)]
@@ -96,10 +101,12 @@ function estimateIn(cell: EvaluationCell, measure: Measure, table: readonly Eval
   const estimate = cell.why === null ? estimateOf(cell, measure, table) : null
   if (estimate === null) return ''
   if (isPValue(measure)) return estimate.value === null ? '–' : estimate.value.toExponential(2)
-  if (measure === 'seconds') return estimate.value === null ? '–' : estimate.value.toFixed(1)
+  const digits = plainDigits(measure)
+  if (digits !== null) return estimate.value === null ? '–' : estimate.value.toFixed(digits)
   if (!isCorrelation(measure)) return withInterval(estimate)
   const { value, interval } = estimate
   if (value === null) return '–'
+  if (measure.startsWith('kappa:')) return `${value.toFixed(3)} (${kappaInWords(value)})`
   return interval === null
     ? value.toFixed(3)
     : `${value.toFixed(3)} [${interval.low.toFixed(3)}, ${interval.high.toFixed(3)}]`
@@ -109,13 +116,20 @@ function isCorrelation(measure: Measure): boolean {
   return /^(spearman|kendall|ndcg|kappa|statement\w+|trial\w+):/.test(measure)
 }
 
+/** Digits of a number that is no share and no correlation; null for those. */
+function plainDigits(measure: Measure): number | null {
+  if (measure === 'seconds') return 1
+  if (measure === 'secondsEach') return 2
+  return measure === 'tokensEach' || measure.startsWith('calls:') ? 0 : null
+}
+
 function isPValue(measure: Measure): boolean {
   return /^(spearmanP|kendallP):/.test(measure)
 }
 
 /** Whether a measure is a share of items, or the deviation of one: in points, here as in the paper's column. */
 function isShare(measure: Measure): boolean {
-  return /^(accuracy|accuracySd|macroF1|timeIncrease|precision:.*|recall:.*|f1:.*)$/.test(measure)
+  return /^(accuracy|accuracySd|macroF1|timeIncrease|callShare:.*|precision:.*|recall:.*|f1:.*)$/.test(measure)
 }
 
 function paperFigure({ paper }: EvaluationCell, measure: Measure, { decimals, decimalsOf }: PresetTable): string {

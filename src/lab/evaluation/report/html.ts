@@ -11,6 +11,7 @@ import type { Texts } from './items.ts'
 import type { ComparedData } from './markdown.ts'
 import { foreign, html, type Markup } from './markup.ts'
 import { framedPage } from './page-frame.ts'
+import { figureSection } from './paper-figure.ts'
 import { qualityAgainstCost } from './quality-against-cost.ts'
 import { savingsTables } from './savings-table.ts'
 import {
@@ -40,6 +41,7 @@ export function htmlReport(
   const body = html`<p class="note">${aboutRun(evaluation)}</p>
 <p class="lead">${foreign(lead)}</p>
 ${others.length === 0 ? '' : html`<ul>${others.map((sentence) => html`<li>${foreign(sentence)}</li>`)}</ul>`}
+${figureSection(evaluation, preset)}
 <h2>Quality against cost</h2>
 ${sets.map(([data, cells]) => pictureOf(data, cells, { many: sets.length > 1, curve: evaluation.costCurves !== undefined }))}
 <p class="note">Upright lines are 95 % intervals; a point without one has none. ${table[0] === undefined ? '' : html`In color: ${foreign(table[0].row, 80)}.`}</p>

@@ -102,3 +102,18 @@ export function humanCeiling(annotations: readonly (readonly string[])[]): Human
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, one) => total + one, 0)
 }
+
+/** What an agreement is called up to this κ, in hundredths (Landis and Koch 1977; PREDICT, Table 5). */
+const KAPPA_WORDS = [
+  [20, 'slight'],
+  [40, 'fair'],
+  [60, 'moderate'],
+  [80, 'substantial'],
+] as const
+
+/** A κ in words. Table 5 leaves no place between its rows: κ is taken in hundredths. */
+export function kappaInWords(kappa: number): string {
+  const hundredths = Math.round(kappa * 100)
+  if (hundredths < 0) return 'poor'
+  return KAPPA_WORDS.find(([most]) => hundredths <= most)?.[1] ?? 'almost perfect'
+}

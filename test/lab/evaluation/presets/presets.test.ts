@@ -57,6 +57,7 @@ describe('the presets', () => {
       'aetheria-table-2',
       'aetheria-table-3',
       'aetheria-table-4',
+      'aetheria-costs',
       'aetheria-figure-3',
       'cseval-table-1',
       'cseval-table-2',

@@ -10,6 +10,7 @@ import {
   emptyCell,
 } from '../../../../src/lab/evaluation/evaluation.ts'
 import type { ItemOutcome } from '../../../../src/lab/evaluation/outcomes.ts'
+import { PRESETS } from '../../../../src/lab/evaluation/presets/all.ts'
 import type { PresetTable } from '../../../../src/lab/evaluation/presets/preset.ts'
 import { mainTable } from '../../../../src/lab/evaluation/report/cells.ts'
 import { disagreementsOf } from '../../../../src/lab/evaluation/report/disagreements.ts'
@@ -297,6 +298,25 @@ it('prints a paper’s figures beside ours, and how the paper is read', () => {
   expect(text).toContain('paper: accuracy')
   expect(text).toMatch(/92\.5 \[[\d., ]+\]\s*91\.[67]/)
   expect(text).toContain('The paper gives no temperature.')
+})
+
+it('draws a paper’s figure: a line for each name, a point for each place, the paper’s own numbers as rings', () => {
+  const figure3 = PRESETS.find(({ name }) => name === 's2mad-figure-3')
+  const rows = ['first 5 comments', 'first 10 comments', 'after 1 hour', 'whole thread'].map((name, at) =>
+    cell(name, at === 0 ? cheap : debate, at === 1 ? { paper: { macroF1: 0.7 } } : {}),
+  )
+  const page = pageOf(htmlReport(evaluation(rows, { preset: 's2mad-figure-3' }), figure3 ?? null))
+  const drawing = [...page.querySelectorAll('figure')].find((one) =>
+    textOf(one).startsWith('Macro-F1 by comments read'),
+  )
+  // Rows by age are in no figure.
+  expect(drawing?.querySelector('[role="img"]')?.getAttribute('aria-label')).toBe(
+    'Macro-F1 by comments read. cases.jsonl, 5: 82.5; cases.jsonl, 10: 92.5; cases.jsonl, all: 92.5',
+  )
+  expect(drawing?.querySelectorAll('circle')).toHaveLength(3 + 1)
+  expect(textOf(page.querySelector('main'))).toContain('Rings are the paper’s own numbers.')
+  const table = pageOf(htmlReport(evaluation(rows), null))
+  expect(textOf(table.querySelector('main'))).not.toContain('The figure')
 })
 
 it('shows scores beside people’s ratings where a protocol gives no label', () => {

@@ -2,7 +2,14 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { fleissKappa, humanCeiling, krippendorffAlpha } from '../../../../src/lab/evaluation/statistics/agreement.ts'
+import { entryOf } from '../../../../src/contracts/facts/entry-of.ts'
+import { PRESETS } from '../../../../src/lab/evaluation/presets/all.ts'
+import {
+  fleissKappa,
+  humanCeiling,
+  kappaInWords,
+  krippendorffAlpha,
+} from '../../../../src/lab/evaluation/statistics/agreement.ts'
 import {
   calibrationError,
   reliability,
@@ -135,6 +142,37 @@ describe('agreement', () => {
     close(fleissKappa(references.fleiss.ratings), references.fleiss.kappa)
     for (const level of ['nominal', 'ordinal', 'interval'] as const)
       close(krippendorffAlpha(references.alpha.units, level), references.alpha[level])
+  })
+
+  it('has the words of PREDICT’s Table 5 for its κ: of its Table 1, each agent is consistent, and the five agree little', () => {
+    expect([-0.01, 0, 0.2, 0.21, 0.4, 0.41, 0.6, 0.61, 0.8, 0.81, 1].map(kappaInWords)).toEqual([
+      'poor',
+      'slight',
+      'slight',
+      'fair',
+      'fair',
+      'moderate',
+      'moderate',
+      'substantial',
+      'substantial',
+      'almost perfect',
+      'almost perfect',
+    ])
+    const inTable1 = (row: string, measure: string) => {
+      const { figures = {} } =
+        PRESETS.find(({ name }) => name === 'predict-table-1')?.rows.find(({ name }) => name === row) ?? {}
+      return Object.values(figures).map((printed) => kappaInWords(entryOf(printed, measure) ?? Number.NaN))
+    }
+    // “All agents fall into the almost perfect category”; the majority’s five into “fair” or “moderate”.
+    for (const agent of ['Agent_Base', 'Agent_A', 'Agent_B', 'Agent_C', 'Agent_D', 'Agent_E'])
+      expect(inTable1(agent, 'kappa:repeats')).toEqual(Array(5).fill('almost perfect'))
+    expect(inTable1('5-Agents majority vote', 'kappa:perspectives')).toEqual([
+      'fair',
+      'moderate',
+      'fair',
+      'moderate',
+      'fair',
+    ])
   })
 
   it('is null where only one value occurs, and says what its ratings lack', () => {
