@@ -4,6 +4,7 @@ import { type Evaluation, estimateOf } from '../evaluation.ts'
 import type { PresetTable } from '../presets/preset.ts'
 import { figure } from './drawing.ts'
 import { html, type Markup } from './markup.ts'
+import { placed } from './quality-against-cost.ts'
 
 /** A point of a line, in points; `printed` is the paper's own. */
 interface FigurePoint {
@@ -64,15 +65,21 @@ function pointsIn({ table }: Evaluation, { figure: drawn, measures: [measure] }:
   })
 }
 
+/** Of the drawing's inside, in its own units; and by how much lines stand beside one another, so that equal ones are seen. */
+const INSIDE = 234
+const BESIDE = 5
+
 function options(shown: readonly FigurePoint[], axis: string): PlotOptions {
   const heights = shown.flatMap(({ low, high, printed }) => [low, high, ...(printed === null ? [] : [printed])])
   const low = Math.max(0, Math.floor((Math.min(...heights) - 1) / 10) * 10)
   const high = Math.min(100, Math.ceil((Math.max(...heights) + 1) / 10) * 10)
   const lines = [...Map.groupBy(shown, (point) => point.line).values()]
+  const ends = lines.flatMap((of, nth) => of.slice(-1).map((end) => ({ ...end, quality: end.value, cost: nth })))
+  const names = placed(ends, (value) => (INSIDE * (high - value)) / (high - low), INSIDE)
   return {
-    height: 300,
+    height: INSIDE + 66,
     marginTop: 26,
-    marginRight: 110,
+    marginRight: 138,
     marginBottom: 40,
     marginLeft: 40,
     x: { type: 'point', domain: [...new Set(shown.map(({ at }) => at))], label: axis, labelAnchor: 'left' },
@@ -82,13 +89,19 @@ function options(shown: readonly FigurePoint[], axis: string): PlotOptions {
       ...lines.flatMap((of, nth) => {
         const style = STROKES[nth % STROKES.length] ?? { stroke: 'currentColor' }
         const color = style.stroke
+        const dx = (nth - (lines.length - 1) / 2) * BESIDE
         const printed = of.filter((point) => point.printed !== null)
         return [
-          line(of, { x: 'at', y: 'value', ...style }),
-          ruleX(of, { x: 'at', y1: 'low', y2: 'high', stroke: color, strokeOpacity: 0.7 }),
-          dot(of, { x: 'at', y: 'value', r: 3.5, fill: color }),
-          dot(printed, { x: 'at', y: 'printed', r: 5, stroke: color }),
-          text(of.slice(-1), { x: 'at', y: 'value', text: 'line', fill: color, textAnchor: 'start', dx: 9 }),
+          line(of, { x: 'at', y: 'value', dx, ...style }),
+          ruleX(of, { x: 'at', y1: 'low', y2: 'high', dx, stroke: color, strokeOpacity: 0.7 }),
+          dot(of, { x: 'at', y: 'value', dx, r: 3.5, fill: color }),
+          dot(printed, { x: 'at', y: 'printed', dx, r: 5, stroke: color }),
+          text(
+            names
+              .filter(({ cost }) => cost === nth)
+              .map((end) => ({ ...end, y: high - (end.top / INSIDE) * (high - low) })),
+            { frameAnchor: 'right', y: 'y', text: 'line', fill: color, textAnchor: 'start', dx: 6 },
+          ),
         ]
       }),
     ],
