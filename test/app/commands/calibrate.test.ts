@@ -229,13 +229,28 @@ describe('gavel calibrate', () => {
       })
       const run = async (...more: string[]) => {
         drafted = 0
-        const args = ['calibrate', '--aspect', 'relevance', '--ratings', file, '--yes', '--trials', '5', '--few-shot', '4']
+        const args = [
+          'calibrate',
+          '--aspect',
+          'relevance',
+          '--ratings',
+          file,
+          '--yes',
+          '--trials',
+          '5',
+          '--few-shot',
+          '4',
+        ]
         return commandIn(folder, [...args, '--steps', join(folder, `losing${more}`), ...more], model.settings)
       }
       const paper = await run('--paper')
       expect(paper.out).toContain('1. Losing candidate 3.')
-      expect(paper.out).toMatch(/the best of \d+ candidates, and are not shown to follow the raters better than the shipped steps/)
-      expect(readFileSync(join(folder, 'losing--paper', 'relevance.md'), 'utf8')).toMatch(/1\. Losing candidate 3\.\s*$/)
+      expect(paper.out).toMatch(
+        /the best of \d+ candidates, and are not shown to follow the raters better than the shipped steps/,
+      )
+      expect(readFileSync(join(folder, 'losing--paper', 'relevance.md'), 'utf8')).toMatch(
+        /1\. Losing candidate 3\.\s*$/,
+      )
       const own = await run()
       expect(own.out).toContain('No gain on unseen items: the steps of relevance stay as they are.')
       expect(existsSync(join(folder, 'losing', 'relevance.md'))).toBe(false)
