@@ -22,9 +22,11 @@ export const DONE = {
 } as const
 
 /** What came of the decision that led to this page; nothing where none did. */
-export function decisionNotice(done: string | null): TemplatePart {
+export function decisionNotice(done: string | null, ago = ''): TemplatePart {
   const said = Object.entries(DONE).find(([name]) => name === done)?.[1]
-  return said === undefined ? NOTHING : html`<p class="notice done" role="status" tabindex="-1" autofocus>${said}</p>`
+  return said === undefined
+    ? NOTHING
+    : html`<p class="notice done" role="status" tabindex="-1" autofocus>${said} ${ago}</p>`
 }
 
 /** The form by which the person who is signed in decides in place of the machines, or takes that back. */

@@ -7,7 +7,7 @@ import type { PersonDecision, ReviewQueue } from '../contracts/ports/review.ts'
 import type { SubmittedForms } from './decision-form.ts'
 import { doneOf, sendDecision, shownAfter } from './decision-page.ts'
 import { DECISIONS_TEXTS } from './decisions-texts.ts'
-import type { Page, PageAnswer } from './page.ts'
+import type { Page, PageAnswer, PageCall } from './page.ts'
 import { button } from './review-list.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
@@ -15,6 +15,8 @@ import { html, link, moment, NOTHING, type SafeMarkup, words } from './view.ts'
 
 /** How far back a person's own decisions are shown, in ms, and how many. */
 const [OWN_MS, MOST_OWN] = [86_400_000, 200]
+/** What is so old is undone once somebody says so again, in minutes. */
+const [MINUTE_MS, ASKED_AFTER] = [60_000, 10]
 /** Most posts that are named where they are undone. */
 const MOST_NAMED = 16
 /** Most of a person's decisions that are known with their copies. */
@@ -46,23 +48,30 @@ export class JustDecided {
   }
 
   /**
-   * Takes the last one out: it is undone once, and then the one before. An opinion can't be undone, and nothing from before it is.
-   * `own`: what the record has of theirs, the newest first; what they decided on a verdict's page, or by a command, is not known here.
+   * The last one of these tenants, which is undone once, and then the one before. An opinion can't be undone, and nothing from before it
+   * is. `own`: what the record has of theirs, the newest first; what they decided on a verdict's page, or by a command, is not known here.
    */
-  takeLast(by: string, own: readonly PersonDecision[]): TakenDecision {
-    const all = this.#last.get(by) ?? []
-    const known = new Set(all.flatMap(({ made, opinion }) => [...made.map(({ verdict }) => verdict), opinion]))
+  last(by: string, { own, tenants }: { own: readonly PersonDecision[] } & Pick<Session, 'tenants'>): TakenDecision {
+    const isTheirs = ({ subject }: LastDecision) => tenants?.includes(subject.tenant) ?? true
+    const all = (this.#last.get(by) ?? []).filter(({ made }) => made.every(isTheirs))
+    const known = new Set(all.flatMap(({ made, opinion }) => [...made.map(({ verdict }) => verdict), opinion ?? '']))
     const last = all.findLast(({ isUndone }) => !isUndone)
-    const elsewhere = own.find((one) =>
-      one.isOpinion ? !known.has(one.seen?.verdict ?? null) : isUndoable(one) && !known.has(one.verdict),
-    )
-    if (elsewhere !== undefined && (last === undefined || elsewhere.at > last.at))
-      return elsewhere.isOpinion
-        ? { made: [], opinion: elsewhere.seen?.verdict ?? null }
-        : { made: [elsewhere], opinion: null }
-    if (last === undefined) return { made: [], opinion: null }
-    last.isUndone = last.opinion === null
-    return last
+    const elsewhere = own.find((one) => !known.has(verdictOf(one)) && (one.isOpinion || this.#isLast(one)))
+    if (elsewhere === undefined || (last !== undefined && elsewhere.at <= last.at)) return last ?? NONE_LEFT
+    const { at, isOpinion, isTaken } = elsewhere
+    if (isOpinion) return { at, made: [], opinion: verdictOf(elsewhere) }
+    return { at, made: [elsewhere], opinion: null, ...(isTaken ? {} : { isUnknown: true }) }
+  }
+
+  /** It is undone from now on. */
+  noteUndone(by: string, one: TakenDecision): void {
+    const known = this.#last.get(by)?.find((other) => other === one)
+    if (known !== undefined) known.isUndone = true
+  }
+
+  /** It can be undone, or nobody knows yet whether it was carried out. */
+  #isLast(one: PersonDecision): boolean {
+    return isUndoable(one) || (!one.isTaken && one.label !== null && one.at > this.#clock() - RECORDED_MS)
   }
 
   isRecent(by: string, verdict: string): boolean {
@@ -76,17 +85,25 @@ export interface LastDecision {
   readonly verdict: string
 }
 
-/** What can be taken back, or the verdict that an opinion is on. */
+/** What can be taken back, or the verdict that an opinion is on, and when it was made, in ms. */
 interface TakenDecision {
+  readonly at: number
   readonly made: readonly Pick<PersonDecision, keyof LastDecision>[]
   readonly opinion: string | null
+  /** Whether it was carried out is not known yet. */
+  readonly isUnknown?: true
 }
+const NONE_LEFT: TakenDecision = { at: 0, made: [], opinion: null }
 
-/** A decision with its copies, or an opinion, and when it was made, in ms. */
+/** A decision with its copies, or an opinion. */
 interface KnownDecision extends TakenDecision {
-  readonly at: number
   readonly made: readonly LastDecision[]
   isUndone: boolean
+}
+
+/** The verdict that a decision made, or that an opinion is on: where the record has none, its post by name. */
+function verdictOf({ isOpinion, seen, verdict, protocol, subject }: PersonDecision): string {
+  return (isOpinion ? seen?.verdict : verdict) ?? `${protocol}~${subject.postId}~r0`
 }
 
 export interface OwnDecisionParts {
@@ -104,9 +121,16 @@ export function ownDecisionPages(parts: OwnDecisionParts): Page[] {
   const ownDecisions = ({ by, tenants }: Session) =>
     queue.decisions({ viewer: by, person: by, since: clock() - OWN_MS, tenants }, MOST_OWN)
   /** Withdraws what this person decided last, with its copies, wherever nothing has come since. */
-  const undo = async (session: Session, signal: AbortSignal): Promise<PageAnswer> => {
-    const { made, opinion } = decided.takeLast(session.by, await ownDecisions(session))
+  const undo = async ({ form, session, signal }: PageCall): Promise<PageAnswer> => {
+    const last = decided.last(session.by, { own: await ownDecisions(session), tenants: session.tenants })
+    const { at, made, opinion, isUnknown = false } = last
     if (opinion !== null) return { to: link('/review', { said: 'opinionStands', posts: opinion }) }
+    if (isUnknown) return { to: link('/review', { said: 'notYet' }) }
+    const minutes = Math.max(0, Math.floor((clock() - at) / MINUTE_MS))
+    const ago = String(minutes)
+    if (made.length > 0 && minutes >= ASKED_AFTER && form.get('sure') !== String(at))
+      return sureOf(last, minutes, session)
+    decided.noteUndone(session.by, last)
     const all = made.flatMap(({ subject, protocol, verdict }) => {
       const against = verdict === null ? null : (readVerdictId(verdict)?.number ?? null)
       return verdict === null || against === null ? [] : [{ subject, protocol, verdict, against }]
@@ -126,12 +150,12 @@ export function ownDecisionPages(parts: OwnDecisionParts): Page[] {
     if (first?.done == null) return { to: link('/review', { said: 'late', posts }), about }
     if (all.length === 1) {
       const id = await shownAfter(parts.record, first.outcome, first.verdict)
-      return { to: link('/verdict', { id, done: first.done }), about }
+      return { to: link('/verdict', { id, done: first.done, ago }), about }
     }
     const open = undone.filter(({ done }) => done === 'unconfirmed').length
     const counts = { withdrawn: undone.length - open, late: all.length - undone.length, open }
     const said = Object.entries(counts).map(([name, count]) => [name, String(count)])
-    return { to: link('/review', { said: 'batch', ...Object.fromEntries(said), posts }), about }
+    return { to: link('/review', { said: 'batch', ...Object.fromEntries(said), ago, posts }), about }
   }
   return [
     {
@@ -146,9 +170,28 @@ export function ownDecisionPages(parts: OwnDecisionParts): Page[] {
       method: 'POST',
       path: '/review/undo',
       right: 'decide',
-      answer: ({ form, session, signal }) => once.take(form, session, () => undo(session, signal)),
+      answer: (call) => once.take(call.form, call.session, () => undo(call)),
     },
   ]
+}
+
+/** What was decided so long ago is undone by who says so once more. */
+function sureOf({ at, made }: TakenDecision, minutes: number, { token }: Session): PageAnswer {
+  const { sure, sureSays, undo } = TEXTS.review
+  const posts = made.slice(0, MOST_NAMED)
+  return {
+    title: sure,
+    status: 409,
+    body: html`<h1>${sure}</h1><p>${sureSays(minutes)}</p>
+<ul>${posts.map(({ subject, protocol, verdict }) => html`<li><a href="${link('/verdict', { id: verdict ?? '' })}">${words(subject.postId, { most: 200 })}</a> ${TEXTS.verdict.by(protocol)}</li>`)}</ul>
+<form method="post" action="/review/undo"><input type="hidden" name="token" value="${token}"><input type="hidden" name="sure" value="${at}"><button class="main">${undo}</button></form><p><a href="/review/mine">${TEXTS.review.mine}</a></p>`,
+  }
+}
+
+/** How long ago it was what was undone, in words; empty where an address does not say. */
+export function undoneAgo(query: URLSearchParams): string {
+  const minutes = Number.parseInt(query.get('ago') ?? '', 10)
+  return Number.isNaN(minutes) ? '' : TEXTS.review.ago(minutes)
 }
 
 /** The posts of these verdicts by their names, each with its protocol. */

@@ -63,6 +63,13 @@ export const REVIEW_TEXTS = {
     undone: 'Undone by the person who decided.',
     ownCase:
       'You decided or spoke about this yourself. You may take it as a lead, since nobody else did for a long time; the audit log says so.',
+    sure: 'Undo an old decision?',
+    sureSays: (minutes: number) =>
+      `Your last decision is ${minutes < 120 ? `${minutes} minutes` : `${Math.floor(minutes / 60)} hours`} old. Nothing is undone yet:`,
+    ago: (minutes: number) =>
+      `You had decided it ${minutes < 1 ? 'less than a minute' : minutes === 1 ? 'a minute' : minutes < 120 ? `${minutes} minutes` : `${Math.floor(minutes / 60)} hours`} ago.`,
+    notYet:
+      'Nothing was undone: whether your last decision was carried out is not known yet. Try again in half a minute.',
     nothing: 'You have no current decision of the last day that could be undone.',
     late: 'Not undone, since another verdict came meanwhile:',
     opinionStands:

@@ -6,7 +6,7 @@ import { SubmittedForms } from './decision-form.ts'
 import { goldenPage } from './golden.ts'
 import { knownFor } from './known-for.ts'
 import type { DisturbingSubjects } from './lists.ts'
-import { namesIn, ownDecisionPages } from './own-decisions.ts'
+import { namesIn, ownDecisionPages, undoneAgo } from './own-decisions.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { notePage } from './post-notes.ts'
 import { assignmentPages } from './review-assign.ts'
@@ -173,6 +173,7 @@ const NO_FILTERS: ReadonlySet<string> = new Set([
   'withdrawn',
   'late',
   'open',
+  'ago',
   'posts',
 ])
 
@@ -242,6 +243,7 @@ async function noticeOf(
     withdrawn > 0 ? TEXTS.review.withdrawn(withdrawn) : '',
     late > 0 ? TEXTS.review.notWithdrawn(late) : '',
     open > 0 ? TEXTS.review.notKnown(open) : '',
+    undoneAgo(query),
   ]
   return notice(query.get('said'), more.filter((one) => one !== '').join(' '))
 }
@@ -257,6 +259,7 @@ const NOTICES = [
   'forgotten',
   'nothing',
   'late',
+  'notYet',
   'opinionStands',
   'batch',
   'assigned',

@@ -15,6 +15,7 @@ import { goldenForm } from './golden.ts'
 import { withoutGolden } from './golden-answers.ts'
 import { badge, findingOf, howDecided, type ProtocolGuides, sayingOf } from './kinds.ts'
 import { callsSection, isDebated, missingSection, sideCounts, sinceSection, timelineSection } from './notes.ts'
+import { undoneAgo } from './own-decisions.ts'
 import type { Page, PageAnswer } from './page.ts'
 import { notesSection } from './post-notes.ts'
 import { type PostViewParts, postCard, savedCard } from './post-view.ts'
@@ -74,7 +75,7 @@ export function verdictPages({
         const decide = decides ? decisionSection(file, session) : NOTHING
         const golden =
           decides && may(session.grants, 'overrule', file.row.verdict.tenant) ? goldenForm(file, session) : NOTHING
-        const notice = decisionNotice(query.get('done'))
+        const notice = decisionNotice(query.get('done'), undoneAgo(query))
         const news = newsPlace(file)
         const body = verdictBody(file, kinds, {
           tools,

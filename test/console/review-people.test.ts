@@ -249,7 +249,7 @@ it('the post comes before what the machines said; one key confirms, one undoes',
   expect(decided).toMatchObject([{ by: 'anna', label: 'rumor', against: 1, why: 'The label fits.', code: 'fits' }])
   expect(page).toContain('data-press="u"')
   expect(await anna.page('/review/mine')).toContain('rumor%7Ep%7Er2')
-  expect(await anna.to('/review/undo')).toBe('/verdict?id=rumor%7Ep%7Er3&done=withdrawn')
+  expect(await anna.to('/review/undo')).toBe('/verdict?id=rumor%7Ep%7Er3&done=withdrawn&ago=0')
   expect(decided.at(-1)).toMatchObject({ by: 'anna', withdraw: true, against: 2 })
   expect(await anna.to('/review/undo')).toBe('/review?said=nothing')
 })
@@ -285,7 +285,7 @@ it('undoing goes on from the last decision to the one before, with all of its co
   expect(decided).toHaveLength(3)
   expect(await anna.to('/review/undo')).toContain('done=withdrawn')
   expect(await anna.to('/review/undo')).toBe(
-    '/review?said=batch&withdrawn=2&late=0&open=0&posts=rumor%7Ea%7Er2+rumor%7Eb%7Er2',
+    '/review?said=batch&withdrawn=2&late=0&open=0&ago=0&posts=rumor%7Ea%7Er2+rumor%7Eb%7Er2',
   )
   expect(await anna.page('/review?said=batch&withdrawn=2&posts=rumor%7Ea%7Er2+rumor%7Eb%7Er2')).toContain(
     'a (rumor), b (rumor). 2 decisions were withdrawn.',
@@ -303,7 +303,8 @@ it('what was decided last is undone, wherever that was, and no other', async () 
   const { console, decided, enter } = await aQueue()
   const doubtful: Partial<Verdict> = { decidedBy: 'consensus', degraded: ['x'] }
   for (const subjectId of ['a', 'b', 'c']) await console.judged({ verdict: { ...doubtful, subjectId } })
-  let anna = await enter('anna')
+  console.pass(Date.parse(at(80)))
+  const anna = await enter('anna')
   const review = async (id: string) => {
     await anna.to('/review/take', { id })
     await anna.to('/review/decide', { id, label: 'rumor', code: 'fits' })
@@ -311,13 +312,69 @@ it('what was decided last is undone, wherever that was, and no other', async () 
   await review('rumor~a~r1')
   await anna.to('/decide', { id: 'rumor~b~r1', label: 'rumor', why: 'ticket 9' })
   expect(await anna.to('/review/undo')).toContain('done=withdrawn')
-  console.pass(Date.parse(at(200)))
-  anna = await enter('anna')
+  console.pass(20_000)
   await review('rumor~c~r1')
   expect(await anna.to('/review/undo')).toContain('done=withdrawn')
   expect(await anna.to('/review/undo')).toContain('done=withdrawn')
   const withdrawn = decided.filter(({ withdraw }) => withdraw === true).map(({ subjectId }) => subjectId)
   expect(withdrawn).toEqual(['b', 'c', 'a'])
+})
+
+it('what is undone is said with its age, and asked for once more after ten minutes', async () => {
+  const { console, decided, enter } = await aQueue()
+  for (const subjectId of ['a', 'b'])
+    await console.judged({ verdict: { decidedBy: 'consensus', degraded: ['x'], subjectId } })
+  console.pass(Date.parse(at(80)))
+  const anna = await enter('anna')
+  const review = async (id: string) => {
+    await anna.to('/review/take', { id })
+    await anna.to('/review/decide', { id, label: 'rumor', code: 'fits' })
+  }
+  await review('rumor~a~r1')
+  console.pass(3 * 60_000)
+  const undone = await anna.to('/review/undo')
+  expect(undone).toBe('/verdict?id=rumor%7Ea%7Er3&done=withdrawn&ago=3')
+  expect(await anna.page(undone)).toContain('You had decided it 3 minutes ago.')
+  await review('rumor~b~r1')
+  console.pass(11 * 60_000)
+  const asked = await console.post(
+    '/review/undo',
+    { token: tokenIn(await anna.page('/health')) },
+    { cookie: anna.cookie },
+  )
+  const page = await asked.text()
+  expect([
+    asked.status,
+    page.includes('Your last decision is 11 minutes old'),
+    page.includes('rumor%7Eb%7Er2'),
+  ]).toEqual([409, true, true])
+  expect(decided.filter(({ withdraw }) => withdraw === true)).toHaveLength(1)
+  const sure = /name="sure" value="(\d+)"/.exec(page)?.[1] ?? ''
+  // Of another one nobody has been sure.
+  expect(await anna.to('/review/undo', { sure: '7' })).toBe('409')
+  expect(await anna.to('/review/undo', { sure })).toContain('done=withdrawn&ago=11')
+})
+
+it('nothing before an opinion is undone, nor before what is not known yet, and nothing of a tenant that is theirs no more', async () => {
+  const { console, decided, enter } = await aQueue()
+  console.pass(Date.parse(at(80)))
+  const anna = await enter('anna')
+  for (const subjectId of ['a', 'b'])
+    await console.judged({ verdict: { decidedBy: 'consensus', degraded: ['x'], subjectId } })
+  await anna.to('/review/take', { id: 'rumor~a~r1' })
+  await anna.to('/review/decide', { id: 'rumor~a~r1', label: 'rumor', code: 'fits' })
+  const elsewhere = console.sessions.open({ by: 'anna', grants: [{ role: 'moderator', tenants: ['acme'] }] })
+  const cookie = `gavel-console-8421=${elsewhere}`
+  const token = tokenIn((await console.page('/health', cookie)).text)
+  expect((await console.post('/review/undo', { token }, { cookie })).headers.get('location')).toContain('said=nothing')
+  const said = { subjectId: 'b', protocol: 'rumor', label: 'rumor', why: 'w', by: 'anna', at: at(81) }
+  await console.topics.send('decisions', 'b', { ...said, against: 1 }, 81)
+  expect(await anna.to('/review/undo')).toBe('/review?said=notYet')
+  // Its verdict is not in the record.
+  await console.topics.send('decisions', 'b', { ...said, against: 9, opinion: true }, 82)
+  const answered = await anna.to('/review/undo')
+  expect(await anna.page(answered)).toMatch(/Nothing was undone\. .*b \(rumor\)\./)
+  expect(decided).toHaveLength(1)
 })
 
 it('an opinion that was given last can’t be undone, says so, and nothing from before it is', async () => {
