@@ -6,7 +6,7 @@ import type { Report } from '../contracts/ports/report.ts'
 import { AUDIT_TEXTS as TEXTS } from './audit-texts.ts'
 import type { Page } from './page.ts'
 import { noteSeen } from './read-audit.ts'
-import { html, link, moment, NOTHING, type SafeMarkup, words } from './view.ts'
+import { html, link, moment, NOTHING, type SafeMarkup, when, words } from './view.ts'
 
 const DAY_MS = 86_400_000
 /** Days that may be asked for; the first where none is. */
@@ -85,7 +85,8 @@ function findings({ entries }: AuditFindings): SafeMarkup {
 ${entries.map(rowOf)}</tbody></table></div>`
 }
 
-function rowOf({ at, by, what, page, verdicts, more, network = '' }: AuditEntry): SafeMarkup {
+function rowOf({ at, by, what, page, verdicts, more, network = '', asked = {}, sha256 }: AuditEntry): SafeMarkup {
+  const fields = Object.entries(asked).map(([name, value]) => (value === '' ? TEXTS.written(name) : `${name} ${value}`))
   const left = more + Math.max(0, verdicts.length - MOST_VERDICTS)
-  return html`<tr><td>${moment(at)}</td><td>${words(by, { most: 60 })}</td><td>${TEXTS.what[what]}</td><td>${words(page, { most: 60 })}</td><td>${verdicts.slice(0, MOST_VERDICTS).map((id) => html`<a href="${link('/verdict', { id })}">${words(id, { most: 80 })}</a> `)}${left === 0 ? NOTHING : TEXTS.more(left)}</td><td>${words(network, { most: 60 })}</td></tr>`
+  return html`<tr><td>${moment(at)}</td><td>${words(by, { most: 60 })}</td><td>${TEXTS.what[what]}${when(sha256, (own) => html` <span class="hash faint">${TEXTS.file} ${words(own, { most: 64 })}</span>`)}</td><td>${words(page, { most: 60 })}${fields.length === 0 ? NOTHING : html` <span class="faint">${words(fields.join(', '), { most: 400 })}</span>`}</td><td>${verdicts.slice(0, MOST_VERDICTS).map((id) => html`<a href="${link('/verdict', { id })}">${words(id, { most: 80 })}</a> `)}${left === 0 ? NOTHING : TEXTS.more(left)}</td><td>${words(network, { most: 60 })}</td></tr>`
 }

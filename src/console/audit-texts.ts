@@ -24,8 +24,11 @@ export const AUDIT_TEXTS = {
     'signed-out': 'signed out',
     refused: 'was refused',
   },
+  /** Of a field in which somebody wrote something. */
+  written: (name: string) => `${name} (some words)`,
+  file: 'SHA-256',
   more: (count: number) => `and ${count} more`,
-  none: 'No entry fits.',
+  none: 'No entry fits. Choose more days, or leave a field empty: a person is found by their whole name, a post by its id.',
   older: 'Older',
   away: 'The audit cannot be read now: Kafka does not answer, or this console may not read the topic.',
 } as const

@@ -8,6 +8,7 @@ import { answerTurns } from '../platform/answer-turns.ts'
 import { wrongGuesses } from '../platform/rates.ts'
 import { staticAnswer } from '../platform/static-answer.ts'
 import type { PersonAsking } from '../platform/who-asks.ts'
+import { askedFields } from './asked-fields.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { layout } from './page.ts'
 import { auditReads, shownBy } from './read-audit.ts'
@@ -148,29 +149,31 @@ export function consoleOf(parts: ConsoleParts) {
    * see and send is noted before they have it; what can't be noted is neither shown nor done.
    */
   async function answered(request: Request, found: Page, { session: signedIn, ...rest }: PageCall): Promise<Response> {
-    const { path, method, right } = found
-    const { asker } = rest
+    const [{ path, method, right }, { asker }, asked] = [found, rest, askedFields(rest)]
     if (!holds(signedIn, right)) {
       void noted({ asker, what: 'refused', page: path, verdicts: [] })
       return told(403, TEXTS.wrong.role, signedIn)
     }
-    const asked = { ...rest, session: within(signedIn, right) }
+    const call = { ...rest, session: within(signedIn, right) }
     const isForm = method === 'POST'
     const about = isForm ? [idIn(rest.form), ...rest.form.getAll('copy').map(idOf)].filter((id) => id !== '') : []
-    if (isForm && !(await noted({ asker, what: 'did', page: path, verdicts: about })))
+    if (isForm && !(await noted({ asker, what: 'did', page: path, verdicts: about, ...asked })))
       return told(503, TEXTS.wrong.undone, signedIn)
-    const work = () => auditReads((): Promise<PageAnswer> | PageAnswer => found.answer(asked))
+    const work = () => auditReads((): Promise<PageAnswer> | PageAnswer => found.answer(call))
     const { made: answer, verdicts } = await (found.takesTurns === true ? turn(asker, request.signal, work) : work())
     if ('about' in answer && !(await noted({ asker, what: 'did', page: path, verdicts: answer.about ?? [] })))
       return told(503, TEXTS.wrong.untold, signedIn)
     const shown = shownBy(answer, verdicts, about)
     const ofFile = 'file' in answer ? { sha256: hash('sha256', answer.file, 'hex') } : {}
-    if (shown.size > 0 && !(await noted({ asker, what: 'saw', page: path, verdicts: [...shown], ...ofFile })))
+    if (
+      shown.size > 0 &&
+      !(await noted({ asker, what: 'saw', page: path, verdicts: [...shown], ...(isForm ? {} : asked), ...ofFile }))
+    )
       return isForm ? told(503, TEXTS.wrong.untold, signedIn) : unnoted(request, signedIn)
     if (found.showsLabels === true) parts.seenLabels.note(asker.person, shown)
     if (!('body' in answer)) return otherAnswer(request, answer)
     const { title, body, status = 200 } = answer
-    return new Response(whole(title, body, asked.session, found.path), { status, headers: { 'content-type': HTML } })
+    return new Response(whole(title, body, call.session, found.path), { status, headers: { 'content-type': HTML } })
   }
 
   /** A page that is asked for again as soon as it can be noted. */
@@ -298,6 +301,8 @@ interface Noted {
   readonly what: AuditEntry['what']
   readonly page: string
   readonly verdicts: readonly string[]
+  /** What a form or a list asked for. */
+  readonly asked?: AuditEntry['asked']
   /** Of a file that was saved. */
   readonly sha256?: string
 }

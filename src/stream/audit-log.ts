@@ -1,7 +1,7 @@
 import { type AuditEntry, auditEntry } from '../contracts/facts/audit.ts'
 import { jsonOf } from '../contracts/facts/json-of.ts'
 import { readVerdictId } from '../contracts/facts/verdict-id.ts'
-import type { AuditLog, AuditQuery } from '../contracts/ports/audit.ts'
+import type { AuditFindings, AuditLog, AuditQuery } from '../contracts/ports/audit.ts'
 import type { Range, TopicHistory } from '../contracts/ports/topic.ts'
 import { newestRanges } from './bounded-reader.ts'
 import { partitionForKey } from './own-partition.ts'
@@ -17,34 +17,41 @@ const LATE_MS = 60_000
 export function auditLog(topic: string, historyUntil: (signal: AbortSignal) => Promise<TopicHistory>): AuditLog {
   return {
     async find(query, signal) {
-      const history = await historyUntil(AbortSignal.any([signal, AbortSignal.timeout(WITHIN_MS)]))
-      const { since, before, most } = query
-      const all = [...(await history.rangesOf(topic, since))]
-      const later = before === undefined ? null : await history.rangesOf(topic, before + LATE_MS)
-      const own = query.by === undefined ? null : partitionForKey(query.by, all.length)
-      const wanted = own === null ? all : all.filter(([partition]) => partition === own)
-      const { ranges } = rangesToRead(new Map(wanted), later)
-      /** Where the reading of a partition began, whose beginning was left out. */
-      const begun = new Map<number, number>()
-      const found: AuditEntry[] = []
-      await history.read(topic, ranges, (messages) => {
-        for (const { value, partition, timestamp } of messages) {
-          if (!begun.has(partition) && ranges.get(partition)?.from !== all.find(([one]) => one === partition)?.[1].from)
-            begun.set(partition, timestamp)
-          const read = value === null ? null : auditEntry.safeParse(jsonOf({ value: value.toString('utf8') }))
-          const fitting = read?.success === true ? fittingPart(read.data, query) : null
-          if (fitting !== null) found.push(fitting)
-        }
-        // In the order of a partition the newest come last.
-        if (found.length > 4 * most) found.splice(0, found.length, ...newest(found, most + 1))
-      })
-      // What came before the latest of these beginnings may be known of other partitions alone.
-      const whole = begun.size === 0 ? null : Math.max(...begun.values()) + 1
-      const fitting = found.filter(({ at }) => whole === null || Date.parse(at) >= whole)
-      const entries = newest(fitting, most)
-      const last = entries.at(-1)
-      return { entries, next: entries.length < fitting.length && last !== undefined ? Date.parse(last.at) : whole }
+      const found = await entriesOf(query, signal)
+      if (query.by === undefined || found.entries.length > 0 || found.next !== null) return found
+      // Nobody of this name: perhaps somebody whose name is written otherwise, who may be in any partition.
+      return entriesOf(query, signal, { anyCase: true })
     },
+  }
+
+  async function entriesOf(query: AuditQuery, signal: AbortSignal, { anyCase = false } = {}): Promise<AuditFindings> {
+    const history = await historyUntil(AbortSignal.any([signal, AbortSignal.timeout(WITHIN_MS)]))
+    const { since, before, most } = query
+    const all = [...(await history.rangesOf(topic, since))]
+    const later = before === undefined ? null : await history.rangesOf(topic, before + LATE_MS)
+    const own = query.by === undefined || anyCase ? null : partitionForKey(query.by, all.length)
+    const wanted = own === null ? all : all.filter(([partition]) => partition === own)
+    const { ranges } = rangesToRead(new Map(wanted), later)
+    /** Where the reading of a partition began, whose beginning was left out. */
+    const begun = new Map<number, number>()
+    const found: AuditEntry[] = []
+    await history.read(topic, ranges, (messages) => {
+      for (const { value, partition, timestamp } of messages) {
+        if (!begun.has(partition) && ranges.get(partition)?.from !== all.find(([one]) => one === partition)?.[1].from)
+          begun.set(partition, timestamp)
+        const read = value === null ? null : auditEntry.safeParse(jsonOf({ value: value.toString('utf8') }))
+        const fitting = read?.success === true ? fittingPart(read.data, query, anyCase) : null
+        if (fitting !== null) found.push(fitting)
+      }
+      // In the order of a partition the newest come last.
+      if (found.length > 4 * most) found.splice(0, found.length, ...newest(found, most + 1))
+    })
+    // What came before the latest of these beginnings may be known of other partitions alone.
+    const whole = begun.size === 0 ? null : Math.max(...begun.values()) + 1
+    const fitting = found.filter(({ at }) => whole === null || Date.parse(at) >= whole)
+    const entries = newest(fitting, most)
+    const last = entries.at(-1)
+    return { entries, next: entries.length < fitting.length && last !== undefined ? Date.parse(last.at) : whole }
   }
 }
 
@@ -73,9 +80,11 @@ function newest(entries: readonly AuditEntry[], most: number): AuditEntry[] {
 function fittingPart(
   entry: AuditEntry,
   { by, what, pages, subject, tenants, since, before = Number.POSITIVE_INFINITY }: AuditQuery,
+  anyCase: boolean,
 ): AuditEntry | null {
   const at = Date.parse(entry.at)
-  if ((by !== undefined && entry.by !== by) || at < since || at >= before) return null
+  const isTheirs = by === undefined || entry.by === by || (anyCase && entry.by.toLowerCase() === by.toLowerCase())
+  if (!isTheirs || at < since || at >= before) return null
   if (what?.includes(entry.what) === false || pages?.includes(entry.page) === false) return null
   if (subject === undefined && tenants === undefined) return entry
   const verdicts = entry.verdicts.filter((id) => {

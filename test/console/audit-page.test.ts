@@ -67,6 +67,7 @@ it('finds by person and subject what is not older, the newest first, and only of
     )
   expect((await find({})).map((one) => one.split(' ', 2).join(' '))).toEqual(['ben 4', 'ben 3', 'anna 2', 'anna 1'])
   expect(await find({ by: 'anna', subject: 'q' })).toEqual(['anna 2 hate~q~r3'])
+  expect(await find({ by: 'Anna', subject: 'q' })).toEqual(['anna 2 hate~q~r3'])
   expect(await find({ subject: 'p' })).toEqual([
     'ben 3 rumor/comment~p~c1~r1',
     'anna 2 rumor~p~r1 rumor@acme~p~r1',
@@ -117,8 +118,8 @@ it('tells who uncovered what, and who did what, by themselves', async () => {
     entry('anna', 1),
     entry('ben', 2, { page: '/uncovered' }),
     entry('cay', 3, { page: '/picture' }),
-    entry('dan', 4, { what: 'did', page: '/decide' }),
-    entry('eve', 5, { page: '/verdict/file' }),
+    entry('dan', 4, { what: 'did', page: '/decide', asked: { code: 'irony', why: '' } }),
+    entry('eve', 5, { page: '/verdict/file', sha256: 'ab'.repeat(32) }),
     entry('fay', 6, { what: 'signed-in', page: '/sign-in', verdicts: [] }),
   ])
   const console = await aConsole({ auditLog: log })
@@ -132,6 +133,9 @@ it('tells who uncovered what, and who did what, by themselves', async () => {
   expect(await names('did')).toEqual(['dan'])
   expect(await names('saved')).toEqual(['eve'])
   expect(await names('signed')).toEqual(['fay'])
+  const { text } = await console.page('/audit?days=1', cookie)
+  for (const told of ['ab'.repeat(32), 'code irony, why (some words)']) expect(text).toContain(told)
+  expect((await console.page('/audit?days=1&by=zoe', cookie)).text).toContain('Choose more days')
   for (const any of ['', 'constructor']) expect(await names(any)).toHaveLength(6)
 })
 

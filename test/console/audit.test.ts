@@ -29,7 +29,7 @@ it('whatever page shows a verdict, it is noted before who saw it, by ids and nev
   await console.post('/review/take', { id, token }, { cookie })
   for (const path of [
     '/live',
-    `/search?q=${WORDS}`,
+    `/search?q=${WORDS}&protocol=rumor&show=${WORDS}%20x`,
     `/verdict?id=${id}`,
     `/verdict/file?id=${id}`,
     `/thread?id=${id}`,
@@ -50,6 +50,8 @@ it('whatever page shows a verdict, it is noted before who saw it, by ids and nev
         page: path.split('?')[0],
         verdicts: [id],
         more: 0,
+        // Of what somebody wrote that they did, and no word of it.
+        ...(path.startsWith('/search') ? { asked: { q: '', protocol: 'rumor', show: '' } } : {}),
         ...(path.startsWith('/verdict/file') ? { sha256: hash('sha256', text, 'hex') } : {}),
       },
     ])
@@ -60,7 +62,12 @@ it('whatever page shows a verdict, it is noted before who saw it, by ids and nev
   await console.page('/search?q=nothing-like-it', cookie)
   expect(console.audited).toEqual([])
   await console.post('/decide', { id, label: 'rumor', why: WORDS, token }, { cookie })
-  expect(console.audited[0]).toMatchObject({ what: 'did', page: '/decide', verdicts: [id] })
+  expect(console.audited[0]).toMatchObject({
+    what: 'did',
+    page: '/decide',
+    verdicts: [id],
+    asked: { label: '', why: '' },
+  })
   expect(JSON.stringify(console.audited)).not.toContain(WORDS)
   await console.post('/sign-out', { token }, { cookie })
   expect(console.audited.at(-1)).toMatchObject({ what: 'signed-out', by: 'anna' })

@@ -4,8 +4,8 @@ import { z } from 'zod'
 export const MOST_AUDITED = 200
 
 /**
- * What a person saw or did in the console. Ids alone: no word of what was judged, decided or searched for stands here, and an entry
- * outlives the deletion of what it names.
+ * What a person saw or did in the console. Ids, and what of closed lists was asked for: no word of what was judged, decided or searched
+ * for stands here, and an entry outlives the deletion of what it names.
  */
 export const auditEntry = z.object({
   schema: z.literal(1),
@@ -24,6 +24,12 @@ export const auditEntry = z.object({
   page: z.string().describe('The path of the page or form.'),
   verdicts: z.array(z.string()).describe(`Ids of the verdicts that it was about, at most ${MOST_AUDITED}.`),
   more: z.number().int().describe('How many more there were.'),
+  asked: z
+    .record(z.string(), z.string())
+    .describe(
+      'What a form or a list asked for, by field: filters and codes of reasons. Of what people write the field alone, with an empty value.',
+    )
+    .optional(),
   sha256: z.string().describe('For a saved file: the SHA-256 of its bytes, in hexadecimal digits.').optional(),
 })
 export type AuditEntry = z.infer<typeof auditEntry>
