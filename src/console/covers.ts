@@ -68,15 +68,20 @@ export function mayHarm(protocols: readonly string[], kinds: ProtocolGuides): bo
 }
 
 /**
- * Something that is covered until somebody uncovers it. Of all covers of a page one is open at a time; `open`: what stands in its place
- * while it is closed; `uncovered`: where it is said that it was uncovered, for words that count as exposure then.
+ * Something that is covered until somebody uncovers it. Of all covers of a page one is open at a time, and the post's own words beside it
+ * (`isBeside`); `instead`: what stands in its place while it is closed; `uncovered`: where it is said that it was uncovered, for words that
+ * count as exposure then.
  */
 export function covered(
   why: string,
   inside: TemplatePart,
-  { instead = NOTHING, uncovered = '' }: { instead?: TemplatePart; uncovered?: string } = {},
+  {
+    instead = NOTHING,
+    uncovered = '',
+    isBeside = false,
+  }: { instead?: TemplatePart; uncovered?: string; isBeside?: boolean } = {},
 ): SafeMarkup {
-  return html`<details class="covered" name="covered"${uncovered === '' ? NOTHING : html` data-counts="${uncovered}"`}><summary>${instead}<span>${why}</span></summary>${inside}</details>`
+  return html`<details class="covered"${isBeside ? NOTHING : html` name="covered"`}${uncovered === '' ? NOTHING : html` data-counts="${uncovered}"`}><summary>${instead}<span>${why}</span></summary>${inside}</details>`
 }
 
 /** What is uncovered of a case beside pictures: the post's own words, what was said of it, or its comments. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { UNDERSTUDY } from '../contracts/facts/by-hand.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { Post } from '../contracts/facts/thread.ts'
 import type { CommentCounts, Transcript, Verdict } from '../contracts/facts/verdict.ts'
@@ -215,16 +216,20 @@ ${
   turns.length === 0
     ? NOTHING
     : html`<div class="scrolls" tabindex="0"><table><thead><tr>${TEXTS.verdict.callHeads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>
-${turns.slice(0, MOST_CALLS).map((turn) => html`<tr><td>${words(turn.stage, { most: 40 })}</td><td>${words(turn.role, { most: 60 })}</td><td>${words(turn.model, { most: 60 })}</td><td class="number">${seconds(turn.ms)}</td><td class="number">${usd(turn.usage.costUsd)}</td><td>${turn.memo ? TEXTS.verdict.fromMemory : ''}${turn.failed === undefined ? '' : TEXTS.verdict.failed(turn.failed.code)}</td></tr>`)}
+${turns.slice(0, MOST_CALLS).map((turn) => html`<tr><td>${words(turn.stage, { most: 40 })}</td><td>${words(turn.role, { most: 60 })}</td><td>${words(nameOfModel(turn.model), { most: 60 })}</td><td class="number">${seconds(turn.ms)}</td><td class="number">${usd(turn.usage.costUsd)}</td><td>${turn.memo ? TEXTS.verdict.fromMemory : ''}${turn.failed === undefined ? '' : TEXTS.verdict.failed(turn.failed.code)}</td></tr>`)}
 </tbody></table></div>`
 }${turns.length > MOST_CALLS ? html`<p>${TEXTS.verdict.others(turns.length - MOST_CALLS)}</p>` : NOTHING}</details>`
 }
 const MOST_CALLS = 100
 
+function nameOfModel(model: string): string {
+  return model === UNDERSTUDY ? TEXTS.verdict.wordLists : model
+}
+
 /** When it came, opened and was decided, by which models, under which versions. */
 function tookList({ timing, models, versions, debated, unverified, confidence, lang, variant }: Verdict): SafeMarkup {
   const { took } = TEXTS.verdict
-  const byRole = Object.entries(models).map(([role, model]) => `${role} ${model}`)
+  const byRole = Object.entries(models).map(([role, model]) => `${role} ${nameOfModel(model)}`)
   const all: readonly (readonly [string, TemplatePart])[] = [
     [took.received, moment(timing.receivedAt)],
     [took.opened, moment(timing.openedAt)],

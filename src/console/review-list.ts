@@ -135,6 +135,8 @@ export interface ListParts {
   readonly disturbing: DisturbingSubjects
   /** The record's rows of the items. */
   readonly rows: ReadonlyMap<string, RecordedRow>
+  /** What is current of their posts, by whichever protocol. */
+  readonly current: readonly RecordedRow[]
   /** Whether an item's label is shown to this person only after their own. */
   readonly isLabelAfter: (item: ReviewItem) => boolean
   /** What they want to have covered. */
@@ -203,8 +205,20 @@ function card(post: ReviewPost, parts: ListParts): SafeMarkup {
     const lost = isHidden ? [] : (rows.get(item.verdict)?.verdict.degraded ?? [])
     return html`<li><span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> ${isLabelAfter(item) ? NOTHING : html`<strong>${label}</strong> `}<span class="faint">${reasonsOf(item, lost)} · ${TEXTS.review.since} ${moment(item.since)}</span>${item.reservation?.by === session.by ? html`<span class="faint"> · ${TEXTS.review.yours} ${moment(item.reservation.until)}</span>` : item.may === 'yes' ? NOTHING : takenBy(item, session, only)}</li>`
   })
-  return html`<li class="row" tabindex="-1" id="${placeOf(post.items[0]?.verdict ?? '')}">${postWords(post, parts)}${thumbnails(listedPictures(post.items[0]?.verdict ?? '', post.pictures), choice)}<ul class="waits">${waits}</ul>${assigneeOf(post)}${post.assignee !== null && assignable !== null && mayHandOver(post, session) ? button('/review/assign', TEXTS.review.unassign, { session, id: post.items[0]?.verdict ?? '', only }) : NOTHING}
+  return html`<li class="row" tabindex="-1" id="${placeOf(post.items[0]?.verdict ?? '')}">${postWords(post, parts)}${thumbnails(listedPictures(post.items[0]?.verdict ?? '', post.pictures), choice)}<ul class="waits">${waits}</ul>${decidedOf(post, parts.current)}${assigneeOf(post)}${post.assignee !== null && assignable !== null && mayHandOver(post, session) ? button('/review/assign', TEXTS.review.unassign, { session, id: post.items[0]?.verdict ?? '', only }) : NOTHING}
 ${free === undefined ? NOTHING : button('/review/take', isOwn ? TEXTS.review.open : TEXTS.review.take, { session, id: free.verdict, press: 't' })}${assignable !== null && mayAssign(post, session) ? assignForm(post, { session, only, names: reviewersOf(post.subject.tenant) }) : NOTHING}</li>`
+}
+
+/** By which protocols a person has decided on it already: not what, since another part may be judged blindly. */
+function decidedOf({ items, subject }: ReviewPost, current: readonly RecordedRow[]): TemplatePart {
+  const waiting = new Set(items.map(({ protocol }) => protocol))
+  const isOf = ({ subject: other }: RecordedRow) =>
+    other.postId === subject.postId && other.tenant === subject.tenant && other.kind === subject.kind
+  const decided = current.filter(
+    (row) => isOf(row) && row.verdict.decidedBy === 'human' && !waiting.has(row.verdict.protocol),
+  )
+  if (decided.length === 0) return NOTHING
+  return html`<p class="faint">${TEXTS.review.halfDecided(decided.map(({ verdict }) => verdict.protocol))}</p>`
 }
 
 /** How a post begins; hidden until somebody asks where it may harm, without a hint at a label that this person is not to see. */

@@ -63,6 +63,8 @@ export const REVIEW_TEXTS = {
     undone: 'Undone by the person who decided.',
     ownCase:
       'You decided or spoke about this yourself. You may take it as a lead, since nobody else did for a long time; the audit log says so.',
+    halfDecided: (protocols: readonly string[]) =>
+      `Half decided: a person has decided on ${protocols.join(', ')}; what stands above still waits.`,
     sure: 'Undo an old decision?',
     sureSays: (minutes: number) =>
       `Your last decision is ${minutes < 120 ? `${minutes} minutes` : `${Math.floor(minutes / 60)} hours`} old. Nothing is undone yet:`,

@@ -37,6 +37,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
   const desk = reviewDesk(parts)
   const { decided } = desk
   const namesOf = knownFor(KNOWN_MS, clock, (tenant: string) => parts.reviewers.namesOf(tenant))
+  const knownNames = knownFor(KNOWN_MS, clock, parts.reviewers.namesOfAll)
   const totalsOf = knownFor(KNOWN_MS, clock, (tenants: readonly string[] | undefined) => queue.totals(tenants))
   const once = new SubmittedForms()
   const skipped = async ({ form, session }: PageCall): Promise<PageAnswer> => {
@@ -51,7 +52,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
       right: 'decide',
       takesTurns: true,
       async answer({ query: asked, session }) {
-        const { query, unknown } = await withName(asked, session, namesOf)
+        const { query, unknown } = await withName(asked, session, knownNames)
         const listed = await askedQueue(query, session, parts)
         const found = await queue.posts(listed.filter, LISTED, clock(), listed.after)
         const posts = found.posts
@@ -62,7 +63,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
           .filter(({ items }) => items.length > 0)
         const waiting = found.waiting - (found.posts.length - posts.length)
         const rows = await rowsOf(posts, session, record)
-        await parts.disturbing.look([...rows.values()])
+        const current = await parts.disturbing.look([...rows.values()])
         const isAfter = (item: ReviewItem) => isLabelAfter(item, session.by, labelAfter)
         const labelled = posts.flatMap(({ items }) => items.filter((item) => !isBlind(item) && !isAfter(item)))
         parts.seenLabels.note(
@@ -72,6 +73,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
         const shown = {
           session,
           rows,
+          current,
           query,
           kinds: parts.kinds,
           disturbing: parts.disturbing,
@@ -183,10 +185,10 @@ function listAddress(query: URLSearchParams): string {
 }
 
 /** The same with the name that somebody has whom it asks for, however it is written; and what is said where nobody known has it. */
-async function withName(query: URLSearchParams, session: Session, namesOf: KnownReviewers['namesOf']) {
+async function withName(query: URLSearchParams, session: Session, namesOfAll: KnownReviewers['namesOfAll']) {
   const written = (query.get('assignee') ?? '').trim().slice(0, 400)
   if (written === '') return { query, unknown: '' }
-  const known = (await Promise.all((session.tenants ?? ['default']).map((tenant) => namesOf(tenant)))).flat()
+  const known = await namesOfAll(session.tenants)
   const name = [written, ...known].find((one, at) => known.includes(one) && (at === 0 || isSame(one, written)))
   if (name === undefined) return { query, unknown: TEXTS.review.noPerson(written, known.slice(0, MOST_OFFERED)) }
   const named = new URLSearchParams(query)

@@ -1,4 +1,4 @@
-import { grantsOf, may, type NamedGrant } from '../contracts/facts/person-roles.ts'
+import { grantsOf, may, type NamedGrant, tenantsOf } from '../contracts/facts/person-roles.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
 import type { Sessions } from './sessions.ts'
@@ -9,6 +9,8 @@ const [MOST, RECENT_MS] = [100, 7 * 86_400_000]
 /** Whom a post of a tenant can be assigned to. */
 export interface KnownReviewers {
   readonly namesOf: (tenant: string) => Promise<readonly string[]>
+  /** The same of all tenants that this person may see. */
+  readonly namesOfAll: (tenants: readonly string[] | undefined) => Promise<readonly string[]>
   /** There is nobody else: the settings name each person, and no group, whose people are known once they sign in. */
   readonly areAll: boolean
 }
@@ -32,5 +34,12 @@ export function reviewersOf(
     const recent = areAll ? [] : await queue.deciders(tenant, clock() - RECENT_MS, MOST)
     return [...new Set([...able.map(({ by }) => by), ...recent])].toSorted()
   }
-  return { namesOf, areAll }
+  const namesOfAll = async (tenants: readonly string[] | undefined) => {
+    if (tenants !== undefined) return [...new Set((await Promise.all(tenants.map(namesOf))).flat())].toSorted()
+    // Of who sees all tenants nobody has the list: whoever decides for any of them is known.
+    const anywhere = [...sessions.present(), ...named.map((by) => ({ by, grants: grantsOf({ by, groups: [] }, people) }))]
+    const able = anywhere.filter(({ grants }) => tenantsOf(grants, 'decide')?.length !== 0)
+    return [...new Set([...able.map(({ by }) => by), ...(await namesOf('default'))])].toSorted()
+  }
+  return { namesOf, namesOfAll, areAll }
 }

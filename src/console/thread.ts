@@ -29,7 +29,7 @@ export function claimCard(
       html`<p class="image"><span class="faint">${TEXTS.verdict[kind]}</span> ${words(transcript ?? TEXTS.verdict.noWords, { most: 1_000 })}</p>`,
   )
   return html`<article class="claim"><h2>${hateSpeech === undefined ? TEXTS.verdict.claim : TEXTS.verdict.reply}</h2>
-${cover === null ? said : covered(cover, html`${said}${heard}`, { uncovered })}
+${cover === null ? said : covered(cover, html`${said}${heard}`, { uncovered, isBeside: true })}
 ${pictures}
 ${cover === null ? heard : NOTHING}
 <p class="faint">${words(author ?? TEXTS.verdict.unknown, { most: 60 })} · ${moment(createdAt)}${lang === '' ? NOTHING : html` · ${words(languageName(lang), { most: 40 })}`}${when(authorSince, (since) => html` · ${TEXTS.verdict.joined} ${moment(since)}`)}</p></article>`

@@ -65,8 +65,10 @@ export const VERDICT_TEXTS = {
     withdrew: (name: string) => `Published again, because ${name} withdrew a human verdict:`,
     byHand: (all: boolean) =>
       `${all ? 'What is said here' : 'Part of what is said here'} was recorded by hand: no language model answered.`,
+    /** In the place of a model's name. */
+    wordLists: 'word lists, no model',
     byUnderstudy: (all: boolean) =>
-      `${all ? 'What is said here' : 'Part of what is said here'} is the understudy’s, from word lists: no language model answered.`,
+      `${all ? 'What is said here' : 'Part of what is said here'} comes from word lists: no language model answered.`,
     argument: 'The argument',
     argumentCovered: (why: string) => `The argument. ${why}`,
     reasonsCovered: (why: string) => `The reasons. ${why}`,

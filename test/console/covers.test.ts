@@ -271,6 +271,7 @@ it('a saved file holds the images that are kept, each covered, and says where th
   expect([picture.test(before), picture.test(after)]).toEqual([false, true])
   expect(after).toContain('img-src data:; style-src &#39;sha256-')
   expect(after).toContain('no language model answered')
+  expect(after).toContain('arbiter word lists, no model')
   expect((await fileOf('n', 'gpt')).after).not.toContain('no language model answered')
 })
 

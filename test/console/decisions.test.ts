@@ -50,6 +50,7 @@ async function aDesk(more: Parameters<typeof aConsole>[0] = {}) {
   return { console, told, enter, decide }
 }
 
+const OPINION = { subjectId: 'p', protocol: 'rumor', against: 1, label: 'rumor', why: 'w', opinion: true }
 const DOUBTFUL: Partial<Verdict> = { decidedBy: 'consensus', degraded: ['x'] }
 
 it('leads see what people decided and withdrew, on what, and what came of it, and open the verdict', async () => {
@@ -158,4 +159,41 @@ it('a list has an address by which others open it, as it is then', async () => {
   expect(await ben.status(address)).toBe(303)
   await anna.to('/review/views', { name: 'a & b', drop: 'yes' })
   expect([await ben.status(address), (await open(address)).includes('no such list')]).toEqual([404, true])
+})
+
+it('a list is open to who sees some of what it was named for, and to nobody else', async () => {
+  const { enter } = await aDesk()
+  const [acme, globex] = [await enter('anna', 'moderator', ['acme']), await enter('gil', 'moderator', ['globex'])]
+  const [both, lea] = [await enter('bo', 'moderator', ['acme', 'globex']), await enter('lea', 'lead')]
+  await acme.to('/review/views', { only: 'q=marzipan', name: 'ours' })
+  const statuses = (path: string) => Promise.all([acme, both, lea, globex].map((one) => one.status(path)))
+  expect(await statuses('/review/list?of=anna&name=ours')).toEqual([303, 303, 303, 404])
+  expect(await acme.page('/review')).toContain('href="/review?q=marzipan"')
+  await lea.to('/review/views', { only: 'lang=ko', name: 'all' })
+  await lea.to('/review/views', { only: 'tenant=acme', name: 'theirs' })
+  expect(await statuses('/review/list?of=lea&name=all')).toEqual([303, 303, 303, 303])
+  expect(await statuses('/review/list?of=lea&name=theirs')).toEqual([303, 303, 303, 404])
+})
+
+it('a post of which one protocol is decided says so, where another part of it still waits', async () => {
+  const { console, enter } = await aDesk()
+  await console.judged({ verdict: { ...DOUBTFUL, protocol: 'hate' } })
+  const anna = await enter('anna')
+  const half = 'Half decided: a person has decided on rumor;'
+  expect(await anna.page('/review')).not.toContain(half)
+  const decision = { by: 'ben', against: null, of: '0@0' }
+  await console.judged({ verdict: { decidedBy: 'human', label: 'rumor', decision } })
+  await console.judged({ verdict: { subjectId: 'q', decidedBy: 'human', label: 'rumor', decision } })
+  // Drawn for a second opinion it waits as well.
+  expect(await anna.page('/review')).not.toContain(half)
+  await console.topics.send('decisions', 'p', { ...OPINION, by: 'cay', at: at(40) }, 40)
+  expect(await anna.page('/review')).toContain(half)
+})
+
+it('whoever has a post is found by their name by who sees all tenants', async () => {
+  const { console, enter } = await aDesk()
+  await console.judged({ verdict: { ...DOUBTFUL, tenant: 'acme' } })
+  const [otto, lea] = [await enter('Otto', 'moderator', ['acme']), await enter('lea', 'lead')]
+  await otto.to('/review/assign', { id: 'rumor@acme~p~r1', me: 'yes' })
+  expect(await lea.page('/review?assignee=otto')).toContain('1 post waits')
 })

@@ -1,4 +1,4 @@
-// Covers: one is open at a time. A key uncovers the next, and, for who chose that, the pointer what is under it. Of a picture that has
+// Covers: one is open at a time, and the post's own words beside it. A key uncovers the next, and, for who chose that, the pointer what is under it. Of a picture that has
 // been fetched meanwhile it says how it stands.
 
 const each = (selector, work, root = document) => root.querySelectorAll(selector).forEach(work)
@@ -8,10 +8,12 @@ const hasKeys = () => localStorage.getItem('gavel-single-keys') !== 'off'
 
 function uncoverNext() {
   const all = [...document.querySelectorAll('details.covered')]
-  const at = all.findIndex((one) => one.open)
-  if (at !== -1) all[at].open = false
-  const next = all[at + 1]
-  if (next === undefined) return
+  const next = all[all.findLastIndex((one) => one.open) + 1]
+  if (next === undefined) {
+    for (const one of all) one.open = false
+    return
+  }
+  // Of those of one name the browser closes the others.
   next.open = true
   next.querySelector('summary').focus()
 }
