@@ -24,12 +24,12 @@ export function drawSumsQuery(tenants: readonly string[] | undefined) {
     FROM rulings CROSS JOIN sums WHERE ${of} AND sums.purpose = '${purpose}' AND rulings.protocol = sums.protocol
       AND decided_at >= sums.since AND ${seen} GROUP BY sums.purpose, sums.protocol`
   return {
-    sql: `WITH sums AS (
+    sql: `WITH sums AS MATERIALIZED (
         SELECT purpose, protocol, count(*) AS drawn, min(chance) AS low, max(chance) AS high, min(drawn_at) AS since,
           sum(CASE WHEN differs IS NULL THEN 0 ELSE 1 END) AS reviewed,
           sum(CASE WHEN differs IS NULL AND label IS NOT NULL THEN 1 ELSE 0 END) AS waiting
         FROM draws WHERE ${seen} GROUP BY purpose, protocol),
-      eligible AS (${eligible('audit', 'standing = 1')} UNION ALL ${eligible('second-opinion', "decided_by = 'human'")})
+      eligible AS MATERIALIZED (${eligible('audit', 'standing = 1')} UNION ALL ${eligible('second-opinion', "decided_by = 'human'")})
       SELECT sums.*, eligible.eligible FROM sums
       LEFT JOIN eligible ON eligible.purpose = sums.purpose AND eligible.protocol = sums.protocol
       ORDER BY sums.protocol, sums.purpose`,

@@ -83,14 +83,15 @@ function becameOf({ decider }: DecisionColumns) {
   const outcome = (name: string, became: string) =>
     `EXISTS (SELECT 1 FROM said AS ended WHERE ended.id = 'outcome ' || substr(${name}.id, ${'decision '.length + 1}) || ' ${became}')`
   const stood = (name: string) => outcome(name, 'stands')
+  // By the subject alone: by the time all later decisions would be looked through.
   const after = (name: string, other: string) =>
-    `${name}.s = said.s AND ${name}.protocol = said.protocol AND ${name}.said = 'decision' AND (${name}.at, ${name}.n) > (${other}.at, ${other}.n)`
+    `${name}.s = said.s AND ${name}.protocol = said.protocol AND ${name}.said = 'decision' AND (+${name}.at, +${name}.n) > (${other}.at, ${other}.n)`
   return {
     taken: `(${stood('said')} OR ${outcome('said', 'withdrawn')})`,
     stands: `(coalesce(${decider('latest')}, '') = said.by AND ${stood('said')}
       AND NOT EXISTS (SELECT 1 FROM said AS later WHERE ${after('later', 'said')} AND ${stood('later')}))`,
     withdrawn: `EXISTS (SELECT 1 FROM said AS back WHERE ${after('back', 'said')} AND ${outcome('back', 'withdrawn')}
-      AND NOT EXISTS (SELECT 1 FROM said AS next WHERE ${after('next', 'said')} AND (next.at, next.n) < (back.at, back.n) AND ${stood('next')}))`,
+      AND NOT EXISTS (SELECT 1 FROM said AS next WHERE ${after('next', 'said')} AND (+next.at, +next.n) < (back.at, back.n) AND ${stood('next')}))`,
   }
 }
 

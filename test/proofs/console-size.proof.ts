@@ -2,10 +2,12 @@ import { mkdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { loadSettings } from '../../config/load.ts'
+import { trialDesk } from '../../src/app/commands/variant/trial-desk.ts'
 import { carriedId } from '../../src/console/view.ts'
 import type { ReviewPictures } from '../../src/contracts/ports/pictures.ts'
 import type { RecordBatch, RecordReader, RecordStore } from '../../src/contracts/ports/record.ts'
-import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
+import { DECISION_KINDS, type ReviewQueue } from '../../src/contracts/ports/review.ts'
 import {
   postgresPictures,
   postgresRecord,
@@ -118,12 +120,22 @@ const SOUGHT = [
     'label=nothing',
   ],
 ]
+const DECISIONS = [
+  '',
+  ...['person=person3', 'person=PERSON3&days=400', 'person=nobody&days=400', 'degraded=1&days=400'],
+  ...['protocol=hate&days=400', 'subject=post4711&days=400'],
+  ...DECISION_KINDS.map((kind) => `kind=${kind}&days=400`),
+]
 const PAGES = [
   ...FILTERS.flatMap((one) => [`/review?${one}`, `/review?${one}&order=oldest`]),
   ...SOUGHT.map((one) => `/search?${one}`),
   ...['', 'protocol=hate', 'contested=1', 'tenant=small1'].map((one) => `/live?${one}`),
   ...['/review/mine', '/quality', '/quality?days=90', '/quality/draws', '/covers', '/health'],
-  ...['', 'person=person3', 'kind=withdrawal', 'degraded=1&days=400'].map((one) => `/decisions?${one}`),
+  ...DECISIONS.map((one) => `/decisions?${one}`),
+  ...['purpose=audit', 'purpose=second-opinion', 'purpose=control&protocol=hate', 'protocol=rumor'].map(
+    (one) => `/quality/draws?${one}`,
+  ),
+  ...['', 'days=30'].map((one) => `/trials?${one}`),
 ]
 
 describe.each([inSqlite, inPostgres])('a console over a record that people have lived in $where', (place) => {
@@ -137,7 +149,9 @@ describe.each([inSqlite, inPostgres])('a console over a record that people have 
     const record = await place.open()
     const unwritten = async (): Promise<never> => Promise.reject(new Error('nothing is written'))
     const store = { apply: unwritten, restart: unwritten, rename: unwritten, positions: unwritten, tidy: unwritten }
-    const console = await aConsole({ record: { ...record, ...store } })
+    const ramps = () => [{ protocol: 'hate', variant: 'stricter', ramp: 0.1, judges: 0.1 }]
+    const trials = trialDesk(loadSettings({}), { reader: record, ramps, historyUntil: null })
+    const console = await aConsole({ record: { ...record, ...store }, trials })
     const now = timeOf(VERDICTS + 100)
     console.pass(now)
     const cookie = await console.signedIn('person3')

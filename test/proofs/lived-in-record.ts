@@ -166,8 +166,10 @@ function decided(n: number, of: Verdict): Said[] {
     by: personOf(n + 1),
     message: { label, by: personOf(n + 1), against: 3, opinion: true, why: 'seen' },
   })
+  const outcome = noteOf(of, n, 'outcome', { label, by, message: { outcome: 'stands' } })
   return [
     ['decisions', decision],
+    ['decisionOutcomes', { ...outcome, id: `outcome ${n} stands` }],
     ['verdicts', rulingOf(verdict, n, { contested: false, accepted: 0, confidence: null })],
     ...(n % 20 === 0 ? [['decisions', opinion] as const] : []),
   ]
