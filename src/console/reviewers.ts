@@ -37,7 +37,10 @@ export function reviewersOf(
   const namesOfAll = async (tenants: readonly string[] | undefined) => {
     if (tenants !== undefined) return [...new Set((await Promise.all(tenants.map(namesOf))).flat())].toSorted()
     // Of who sees all tenants nobody has the list: whoever decides for any of them is known.
-    const anywhere = [...sessions.present(), ...named.map((by) => ({ by, grants: grantsOf({ by, groups: [] }, people) }))]
+    const anywhere = [
+      ...sessions.present(),
+      ...named.map((by) => ({ by, grants: grantsOf({ by, groups: [] }, people) })),
+    ]
     const able = anywhere.filter(({ grants }) => tenantsOf(grants, 'decide')?.length !== 0)
     return [...new Set([...able.map(({ by }) => by), ...(await namesOf('default'))])].toSorted()
   }

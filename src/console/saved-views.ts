@@ -51,7 +51,8 @@ export function viewPages(people: Pick<ReviewPictures, 'viewsOf' | 'saveView' | 
     async answer({ query, session }): Promise<PageAnswer> {
       const [of, wanted] = [query.get('of') ?? '', query.get('name') ?? '']
       const view = (await people.viewsOf(of)).find(({ name }) => name === wanted)
-      if (view !== undefined && (of === session.by || isOpenTo(view, session))) return { to: `/review?${askedBy(view)}` }
+      if (view !== undefined && (of === session.by || isOpenTo(view, session)))
+        return { to: `/review?${askedBy(view)}` }
       return {
         title: TEXTS.noView,
         status: 404,
