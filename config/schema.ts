@@ -228,6 +228,7 @@ const allSettings = z.strictObject({
     tenant: z.strictObject({ ...budget, per: budgetWindow }),
     tenants: byName(z.strictObject(budget), tenantName),
     total: z.strictObject({ ...budget, per: budgetWindow }),
+    fresh: budget.usd,
   }),
   breaker: z
     .strictObject({

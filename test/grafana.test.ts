@@ -220,6 +220,7 @@ const BOUNDED = {
     tenant: { tokens: 1e9, usd: null, per: 3_600_000 },
     tenants: {},
     total: { tokens: 1e9, usd: null, per: 3_600_000 },
+    fresh: null,
   },
 }
 

@@ -53,6 +53,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'key:changed': 'warn',
   'service:exposed': 'warn',
   'service:waiting': 'warn',
+  'budget:fresh': 'warn',
   'service:unpriced': 'warn',
   'service:behind': 'warn',
   'service:caught-up': 'warn',

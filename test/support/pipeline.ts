@@ -48,6 +48,7 @@ export function environmentOn(
     ...protocolsOn('rumor'),
     ...EVERY_DEBATE_HELD,
     GAVEL_LIBRARY_PATH: join(tmpdir(), name),
+    GAVEL_BUDGETS_FRESH: 'null',
     GAVEL_KAFKA_TOPIC_PREFIX: `${name}.`,
     GAVEL_KAFKA_GROUP: name,
     GAVEL_REDIS_PREFIX: name,

@@ -17,6 +17,7 @@ import { redisDialects } from '../../store/dialect/redis.ts'
 import { configurationFindings, redisFindings as findingsOfRedis } from '../../store/redis/checks.ts'
 import { checkRedis, connect, redisAddresses } from '../../store/redis/connect.ts'
 import { keysUnder } from '../../store/redis/keys.ts'
+import { dayFinding } from '../composition/fresh-budget.ts'
 import { makeProtocols } from '../composition/make-protocols.ts'
 import { broken, withTimeout } from './doctor-findings.ts'
 import { kafkaFindings } from './doctor-kafka.ts'
@@ -250,6 +251,8 @@ async function redisFindings(settings: Settings): Promise<Finding[]> {
     return [
       ...(await withTimeout(findingsOfRedis(client, settings.redis))),
       ...(await withTimeout(configurationFindings(client, settings.redis))),
+      // What it may not read is said above.
+      dayFinding(settings, await withTimeout(client.get(keysUnder(settings.redis.prefix).fresh)).catch(() => null)),
     ]
   } catch (error) {
     return [broken('Redis', error, 'Check REDIS_URL, and that Redis is running.')]

@@ -34,6 +34,7 @@ import { checkBrokers, kafkaClient } from '../../stream/client.ts'
 import { groupProgress, hasHeldRecords, positionsOf } from '../../stream/offsets.ts'
 import { watchPartitions } from '../../stream/partitions.ts'
 import { servedDoor } from './door.ts'
+import { boundedNow } from './fresh-budget.ts'
 import { gatePart } from './gate.ts'
 import { gatewayOf } from './gateway.ts'
 import { decisionsPart, intakePart, openerOf, reachPart } from './intake.ts'
@@ -166,7 +167,8 @@ async function assemble(
     judges: roles.includes('judge'),
     report,
   })
-  const { protocols, samplingRank, routes, now } = inForce
+  const { protocols, samplingRank, routes } = inForce
+  const now = await boundedNow(inForce.now, roles, { redis, published, positions: positionsOf(progress), report })
   const models = modelsInUse(settings)
   const metrics = prometheusMetrics({
     protocols,
@@ -183,7 +185,6 @@ async function assemble(
   listen(behindReport(report, clock))
   const library = keep(libraryOf(settings, clock, erasures))
   const lookups = lookupsOf(settings, { clock, report })
-
   const happening = activity()
   listen(happening.listen)
   const loops = namedLoops(report, happening)
@@ -203,8 +204,7 @@ async function assemble(
   const { memo } = stores
   if (roles.includes('judge')) {
     const judging = { protocols, cases, gateway, library, queues, gate, loops, clock, report }
-    const looking = lookups === null ? {} : { lookups }
-    startJudging(settings, { ...judging, ...looking, samplingRank, answers: redis.answers })
+    startJudging(settings, { ...judging, ...(lookups && { lookups }), samplingRank, answers: redis.answers })
     startErasing(settings, { ...judging, threads, erasures, memo })
   }
 

@@ -22,6 +22,7 @@ import { memoryQueues } from '../../store/case/memory-stage-queues.ts'
 import { memoryStores } from '../../store/memory-stores.ts'
 import { type KeyedValue, memoryTopics } from '../../store/memory-topics.ts'
 import { askingPart, doorPart, scoringPart } from '../composition/door.ts'
+import { boundedIfFresh } from '../composition/fresh-budget.ts'
 import { gatewayOf, memoryGatewayStores } from '../composition/gateway.ts'
 import { inputOf, openerOf } from '../composition/intake.ts'
 import { startErasing, startJudging } from '../composition/judging.ts'
@@ -44,7 +45,8 @@ export function startEmbedded(
   given: Settings,
   { model, report: told }: { model?: Model; report?: Report } = {},
 ): Promise<{ doorPort: number; close(): Promise<void> }> {
-  const settings: Settings = { ...given, door: { ...given.door, openOnLoopback: true } }
+  // It has published nothing, whenever it starts.
+  const settings = boundedIfFresh({ ...given, door: { ...given.door, openOnLoopback: true } }, true)
   const report = told ?? logListener(settings.log.level, Date.now, identityOf(settings, ['door']))
   return closable(async (keep) => {
     const clock = Date.now

@@ -410,6 +410,8 @@ export interface Events {
   /** Much waits for its verdict for longer than the objective allows, by where it waits; and then little does again, `left`. */
   'service:behind': { overdue: Readonly<Record<OverduePlace, number>>; advice: string }
   'service:caught-up': { since: string; afterSeconds: number; mostOverdue: number; left: number }
+  /** A total budget in dollars a day, which no setting sets, for a deployment that had published nothing. */
+  'budget:fresh': { usd: number; free: readonly string[]; advice: string }
   /** A budget in dollars and models that have no price, which the settings take for free. */
   'service:unpriced': { detail: string; advice: string }
   /** At a stop, calls in flight are cut off before they would time out: their answers are paid and lost. */

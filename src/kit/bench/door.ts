@@ -162,6 +162,7 @@ export function ownEnvironment(environment: Environment): Environment {
     ...Object.fromEntries(off),
     GAVEL_LOG_LEVEL: 'error',
     GAVEL_HTTP_PORT: '0',
+    GAVEL_BUDGETS_FRESH: 'null',
     GAVEL_KAFKA_TOPIC_PREFIX: `${name}.`,
     GAVEL_KAFKA_GROUP: name,
     GAVEL_REDIS_PREFIX: name,

@@ -65,6 +65,7 @@ export async function serve(
     GAVEL_LOG_LEVEL: 'error',
     ...options.changes,
     GAVEL_HTTP_PORT: '0',
+    GAVEL_BUDGETS_FRESH: 'null',
     GAVEL_KAFKA_TOPIC_PREFIX: `${name}.`,
     GAVEL_KAFKA_GROUP: name,
     GAVEL_REDIS_PREFIX: name,

@@ -40,6 +40,11 @@ export const command: Command<Options, Sizes> = {
   print(sizes, { options, settings, json, terminal }) {
     if (json) return terminal.out(JSON.stringify(sizes))
     for (const line of linesOf(sizes, loadUnder(settings(), options))) terminal.out(line)
+    const { total, fresh } = settings().budgets
+    if (total.usd === null && total.tokens === null && fresh !== null && sizes.usdPerDay > fresh)
+      terminal.out(
+        `A new service stops at $${fresh} a day (budgets.fresh): set budgets.total.usd to what a day may cost.`,
+      )
   },
 }
 

@@ -58,6 +58,8 @@ export interface Keys {
    * durable here).
    */
   readonly incarnation: string
+  /** String: whether this deployment had published nothing when it first started (`fresh`), or had (`known`). */
+  readonly fresh: string
   /** String: the key of the fences around untrusted text. */
   readonly fence: string
   /** String: the version of the sampling key of the process that started last. */
@@ -149,6 +151,7 @@ export function keysUnder(prefix: string): Keys {
     shown: (owner) => `${root}:erasures/shown:${owner}`,
     marks: `${root}:marks`,
     incarnation: `${root}:incarnation`,
+    fresh: `${root}:fresh`,
     fence: `${root}:fence-key`,
     samplingVersion: `${root}:sampling-version`,
     paused: `${root}:paused`,
