@@ -47,13 +47,10 @@ const post = (tenant: string, id: string, change = {}) => ({
   ...change,
 })
 
-/** Every post has the same key, so that they lie in one partition, in this order. */
-function send(...posts: readonly object[]): Promise<void> {
-  return sendPosts(
-    environment,
-    posts.map((value) => ({ key: 'one', value: JSON.stringify(value) })),
-  )
-}
+/** Every message has the same key, so that they lie in one partition of their topic, in this order. */
+const keyed = (messages: readonly object[]) => messages.map((value) => ({ key: 'one', value: JSON.stringify(value) }))
+const send = (...posts: readonly object[]) => sendPosts(environment, keyed(posts))
+const sayTo = (...comments: readonly object[]) => sendPosts(environment, keyed(comments), 'comments')
 
 const said = () => service.log.slice(-8).join('\n')
 const verdictOn = (id: string) => async () => (await verdictsOf(environment)).find(({ subjectId }) => subjectId === id)
@@ -62,7 +59,7 @@ const letters = async () =>
   (await recordsOf(environment, 'deadLetters')).map((record) => deadLetter.parse(JSON.parse(record)))
 const logged = (event: string) => service.log.filter((line) => line.includes(`"${event}"`)).length
 
-async function replay(): Promise<string> {
+async function replay(): Promise<{ readonly place?: string; readonly state?: string }[]> {
   const { code, out, said } = await commandIn(
     PROJECT,
     ['dead-letters', 'replay', '--reason', 'over-share', '--json'],
@@ -70,6 +67,9 @@ async function replay(): Promise<string> {
   )
   expect(code, said).toBe(0)
   return out
+    .split('\n')
+    .slice(0, -2)
+    .map((line) => JSON.parse(line))
 }
 
 /** A verdict without what no two have in common. */
@@ -91,10 +91,18 @@ it('reads on for others while a tenant holds more than its share, whose letters 
   await new Promise((resolve) => setTimeout(resolve, 3_000))
   expect([await letters(), logged('shares:kept')]).toEqual([[], 0])
 
-  await send(post('small', 's1'), post('big', 'b1', { deleted: true, text: undefined }))
+  const gone = { deleted: true, text: undefined }
+  const comment = (tenant: string, id: string, change = {}) => post(tenant, id, { postId: 'b4', ...change })
+  await sayTo(
+    comment('big', 'c1'),
+    comment('big', 'c2'),
+    comment('big', 'c1', gone),
+    comment('small', 'c3', { postId: 's0' }),
+  )
+  await send(post('small', 's1'), post('big', 'b1', gone))
   await judged('s1')
-  await eventually(async () => (await letters()).length === 1, 20_000, said)
-  expect(await letters()).toMatchObject([{ reason: 'over-share', key: 'one' }])
+  await eventually(async () => (await letters()).length === 3, 20_000, said)
+  expect(await letters()).toMatchObject(Array(3).fill({ reason: 'over-share', key: 'one' }))
   expect(logged('shares:kept')).toBe(1)
   // Deletions are never refused.
   await eventually(
@@ -105,7 +113,12 @@ it('reads on for others while a tenant holds more than its share, whose letters 
 
   await redis.del(FILLER)
   await eventually(async () => logged('shares:ended') === 1, 20_000, said)
-  expect(JSON.parse((await replay()).split('\n')[0] ?? '')).toMatchObject({ reason: 'over-share', state: 'sent' })
+  // What was deleted meanwhile does not come back.
+  expect((await replay()).map(({ place = '', state }) => `${/comments|posts/.exec(place)} ${state}`).sort()).toEqual([
+    'comments deleted',
+    'comments sent',
+    'posts sent',
+  ])
   await judged('b4')
   const [again, other] = [await verdictOn('b4')(), await verdictOn('s1')()]
   if (again === undefined || other === undefined) throw new Error('there is no verdict')

@@ -1,5 +1,6 @@
 import { Option } from 'commander'
 import kafkajs, { type Kafka, type KafkaMessage } from 'kafkajs'
+import type { Settings } from '../../../../config/schema.ts'
 import { topicsOf } from '../../../../config/topics.ts'
 import { dateOf } from '../../../../producers/dead-letter.ts'
 import { kafkaWriter } from '../../../../producers/kafka-writer.ts'
@@ -13,6 +14,7 @@ import { readTopic } from '../../../stream/bounded-reader.ts'
 import { CORRUPT_BATCH } from '../../../stream/record.ts'
 import { readingClient } from '../reading-client.ts'
 import { replayHeaders, replays } from '../replayed.ts'
+import { deletedAmong } from './deletions.ts'
 import {
   among,
   choosing,
@@ -32,6 +34,7 @@ const STATES = {
   'came-back': 'already replayed; failed again as a newer dead letter',
   expired: 'their original has expired',
   empty: 'their original has no value',
+  deleted: 'their post, comment or reply has been deleted',
   corrupt: 'their original is in a batch that cannot be decompressed',
   'no-input': 'not from a topic that Gavel reads',
   refused: 'refused by Kafka',
@@ -50,8 +53,8 @@ interface ReplayOptions extends LetterFilter {
 /**
  * `gavel dead-letters replay`: reads each letter's original and sends it to its topic again, with its headers, for a
  * service that can now read it. A replayed letter is recognised by its copy on the topic: it is sent again only with
- * `again`. If a message failed again as a newer dead letter, only its newest copy is sent. Ends with an `OperatorError`
- * if Kafka refused some of them.
+ * `again`. If a message failed again as a newer dead letter, only its newest copy is sent. What has been deleted is not sent. Ends
+ * with an `OperatorError` if Kafka refused some of them.
  */
 export const command: Command<ReplayOptions, Replay> = {
   options: [
@@ -81,6 +84,7 @@ async function replay({ options, json, settings: read, terminal, signal }: Invoc
   const isChosen = among(options, settings)
   const chosen = [...byPlace.values()].filter((letter) => isChosen(letter) && inputs.has(letter.topic))
   const originals = await fetchOriginals(kafka, chosen, io)
+  const deleted = await deletedOf(kafka, settings, originals, io)
   const counts = new Map<State, Map<string, number>>()
   const count = (letter: DeadLetter, state: State) => {
     const reasons = counts.get(state) ?? new Map<string, number>()
@@ -94,6 +98,7 @@ async function replay({ options, json, settings: read, terminal, signal }: Invoc
     if (original === undefined) return 'expired'
     if (entryOf(original.message.headers ?? {}, CORRUPT_BATCH) !== undefined) return 'corrupt'
     if (original.message.value === null) return 'empty'
+    if (deleted.has(placeOf(letter))) return 'deleted'
     if ([...original.copies].some((place) => byPlace.has(`${letter.topic}/${place}`))) return 'came-back'
     return original.copies.size > 0 && !again ? 'replayed' : 'sent'
   }
@@ -172,6 +177,7 @@ function sum(of: Readonly<Record<string, number>> = {}): number {
 }
 
 interface Original {
+  readonly topic: string
   readonly message: KafkaMessage
   /** The positions of its copies, of their copies, and so on: `partition@offset`. */
   readonly copies: ReadonlySet<string>
@@ -200,7 +206,24 @@ async function fetchOriginals(
       },
     )
     stopIfAsked(io)
-    for (const [place, message] of found) originals.set(`${topic}/${place}`, { message, copies: known.of(place) })
+    for (const [place, message] of found)
+      originals.set(`${topic}/${place}`, { topic, message, copies: known.of(place) })
   }
   return originals
+}
+
+/** Those of the originals, by their places, that are about something that has been deleted. */
+async function deletedOf(
+  kafka: Kafka,
+  settings: Settings,
+  originals: ReadonlyMap<string, Original>,
+  io: LettersIo,
+): Promise<ReadonlySet<string>> {
+  const deleted: string[] = []
+  for (const [topic, own] of Map.groupBy(originals, ([, original]) => original.topic)) {
+    const messages = new Map(own.map(([place, { message }]) => [place, message]))
+    const of = { topic, ofPosts: topic === topicsOf(settings).comments }
+    deleted.push(...(await deletedAmong(kafka, of, messages, io)))
+  }
+  return new Set(deleted)
 }
