@@ -68,6 +68,8 @@ if was_known then
     if without_reach(known_post) == without_reach(post) then
       before.post = #post
       write_bytes(thread, member, before)
+      local left = redis.call('PTTL', thread)
+      if left > 0 then end_kept(account, member, now, left) end
       redis.call('HSET', thread, 'post', post, 'postPlace', places_after)
       set_head_start(thread, due, member, reach_ahead, protocol_ahead)
       return 'duplicate'
@@ -100,7 +102,7 @@ end
 if not is_judged then
   --@functions
   not_due(due, member)
-  if was_known then write_bytes(thread, member, { post = 0, said = 0, origins = 0 }) end
+  if was_known then write_bytes(thread, member, { post = 0, said = 0, origins = 0, images = 0, judges = 0 }) end
   redis.call('HSET', thread, 'unrouted', 1)
   redis.call('PEXPIRE', thread, keep)
   return 'unrouted'
@@ -116,7 +118,7 @@ if was_known then
     end)
   end
   if unrouted then redis.call('HDEL', thread, 'unrouted') end
-  redis.call('PERSIST', thread)
+  if redis.call('PERSIST', thread) == 1 then endless_kept(account, member) end
   if known_post then set_head_start(thread, due, member, reach_ahead, protocol_ahead)
   else
     restore_numbers(thread, revisions, decided)

@@ -12,7 +12,7 @@ import { keysUnder, memberOf } from '../../../src/store/redis/keys.ts'
 import { redisThreads } from '../../../src/store/thread/redis.ts'
 import { hookContent, redisWebhooks } from '../../../src/store/webhook/redis.ts'
 import { asked, remembered } from '../../contracts/judge-again.ts'
-import { ARRIVAL, postOf, RULES, retractionOf, said, T0, thread } from '../../contracts/samples.ts'
+import { ARRIVAL, postOf, RULES, retractionOf, said, T0, thread, unsaid } from '../../contracts/samples.ts'
 import { judgeOnce, openCase, type Stores } from '../../contracts/stores.ts'
 import { threadBytesIn } from '../../support/held-bytes.ts'
 import { onRedis } from '../../support/on-redis.ts'
@@ -147,6 +147,36 @@ describe('what a tenant holds in Redis', () => {
     await expectHeld()
     await put()
     await expectHeld()
+  })
+
+  it('goes on with a thread of which an earlier version counted less than leaves it now', async () => {
+    await put()
+    await say('c1')
+    for (const counted of ['10 0 0 1', '-123 0 0 1', '10 -5 0 1']) {
+      await client.hset(keys.thread(MEMBER), 'held', counted)
+      const change = { text: counted }
+      expect(await say('c1', change)).toEqual(['updated'])
+      expect(await stores.threads.putComments(P1, [unsaid('c1')], T0, RULES)).toEqual(['deleted'])
+      expect(await client.hget(keys.thread(MEMBER), 'held')).toMatch(/^\d+ \d+ \d+ \d+$/)
+      await client.del(keys.comments(MEMBER), keys.sample(MEMBER))
+      expect(await say('c1')).toEqual(['judged'])
+    }
+    await put(postOf(P1, { text: 'edited' }))
+    await stores.threads.deletePost(P1, retractionOf(P1))
+    expect(await held()).toBe(0)
+  })
+
+  it('ends with a finished thread that an earlier version did not count, and goes on with its edit', async () => {
+    await put()
+    await judgeOnce(stores as Stores, P1, { final: true })
+    await forgetAccount()
+    await client.hdel(keys.thread(MEMBER), 'held')
+    // It is no edit, and the thread goes on to its end.
+    await put(postOf(P1, { reach: 9 }))
+    await expectHeld()
+    expect(await held(T0 + 10 * KEEP_MS)).toBe(0)
+    await put(postOf(P1, { text: 'edited' }))
+    expect(await expectHeld(undefined, T0 + 10 * KEEP_MS)).toBeGreaterThan(1_000)
   })
 
   it('ends with deliveries and lanes that expire, and counts none that an earlier version queued', async () => {
