@@ -32,6 +32,7 @@ function following(over: Partial<Parameters<typeof shadowing>[0]> = {}) {
     judge: async ({ of }) => shadow(of),
     send: async ({ of }) => sent.push(of),
     isDeleted: async () => false,
+    spentUsd: async () => 0,
     isNeeded: async () => false,
     signal: stopped.signal,
     clock: () => now,
@@ -96,6 +97,24 @@ describe('a variant in the shadow', () => {
     pass(60_001)
     await taking
     expect([sent, counts()]).toEqual([['hate~a~r1'], { sent: 1, passedOver: 2 }])
+  })
+
+  it('waits also once the calls of cases that could not be judged may have cost so much', async () => {
+    let [tries, spent] = [0, 0]
+    const { take, sent, counts, pass } = following({
+      bounds: { atOnce: 1, budget: 2, behindMs: 60_000 },
+      async judge() {
+        tries++
+        spent += 1
+        throw new Error('timeout')
+      },
+      spentUsd: async () => spent,
+    })
+    const taking = take(['a', 'b', 'c'])
+    await expect.poll(() => counts().passedOver).toBe(1)
+    pass(60_001)
+    await taking
+    expect([sent, tries, counts().passedOver]).toEqual([[], 3, 3])
   })
 
   it('pays for what it asked alone, and tells how long it waited', async () => {

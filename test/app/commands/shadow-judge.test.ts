@@ -1,16 +1,27 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import type { Redis } from 'ioredis'
+import { expect } from 'vitest'
 import { loadSettings } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
+import { shadowBudget } from '../../../src/app/commands/variant/shadow.ts'
 import { judgedIn, type ShadowParts, shadowOf } from '../../../src/app/commands/variant/shadow-judge.ts'
 import { replayNotes } from '../../../src/app/composition/judging.ts'
 import { protocolsOf } from '../../../src/app/composition/protocols.ts'
+import { RetryLaterError } from '../../../src/contracts/facts/errors.ts'
 import { noUsage } from '../../../src/contracts/facts/verdict.ts'
 import { questionDigests } from '../../../src/judging/engine/question-digests.ts'
 import { begin, type KeyedAsk, proceed, scriptOf } from '../../../src/judging/engine/replay.ts'
 import type { Protocol } from '../../../src/judging/engine/script.ts'
+import { keysUnder } from '../../../src/store/redis/keys.ts'
+import { onRedis as test } from '../../support/on-redis.ts'
 import { ownFolder } from '../../support/own-folder.ts'
+
+const keys = keysUnder('shadow-judge')
+let client: Redis
+test.beforeAll(({ client: one }) => {
+  client = one
+})
 
 const SECRET = 'a secret of a test'
 const SAID = { reason: 'R', label: 'Not hateful' }
@@ -118,6 +129,29 @@ test('another policy, another model and another key ask anew', async () => {
   const { samplingRank } = protocolsOf(live, 'another secret')
   const { given } = parts(live, { samplingRank })
   expect((await shadowOf(judged ?? expect.unreachable(), given, signal)).asked?.known).toBe(0)
+})
+
+test('a case that can’t be judged is paid for by each call that may have been charged for, in every process', async () => {
+  const models = {
+    ...live.models,
+    roles: { default: ['another'] },
+    prices: { another: { prompt: 1, cached: 1, completion: 1 } },
+  }
+  const settings = { ...live, models }
+  const money = (of: string) => shadowBudget(of, { client, keys }, settings)
+  let calls = 0
+  const never = async () => {
+    calls++
+    throw new RetryLaterError('timeout', 'no answer in time')
+  }
+  const { given } = parts(settings, {
+    stores: { budgets: money('new') },
+    model: { complete: never },
+    isDeleted: async () => calls >= 3,
+  })
+  await expect(shadowOf(judged ?? expect.unreachable(), given, signal)).rejects.toThrow('p was deleted')
+  expect((await money('new').total())?.used.usd).toBeGreaterThan(0)
+  expect(await money('other').total()).toMatchObject({ used: { usd: 0 } })
 })
 
 test('a post that is deleted meanwhile is shown to nobody', async () => {

@@ -24,6 +24,8 @@ interface ShadowContext {
   readonly judge: (one: JudgedSnapshot, signal: AbortSignal) => Promise<ShadowVerdict>
   readonly send: (verdict: ShadowVerdict) => Promise<unknown>
   readonly isDeleted: (ref: ThreadRef) => Promise<boolean>
+  /** What this day's calls may have cost in US dollars, as far as Redis knows: those of cases that could not be judged, too. */
+  readonly spentUsd: () => Promise<number>
   /** Whether something of the service waits: what it needs comes first. */
   readonly isNeeded: () => Promise<boolean>
   readonly signal: AbortSignal
@@ -60,13 +62,15 @@ export function shadowing(context: ShadowContext): { readonly handle: HandleBatc
     const day = at.slice(0, 10)
     spent.set(day, (spent.get(day) ?? 0) + costUsd)
   }
-  const isSpent = () => (spent.get(new Date(clock()).toISOString().slice(0, 10)) ?? 0) >= bounds.budget
+  // By the topic, too, which an emptied Redis leaves alone.
+  const isSpent = async () =>
+    Math.max(spent.get(new Date(clock()).toISOString().slice(0, 10)) ?? 0, await context.spentUsd()) >= bounds.budget
   const isOld = ({ timestamp }: IncomingMessage) => clock() - timestamp > bounds.behindMs
 
   async function one(message: IncomingMessage, signal: AbortSignal): Promise<void> {
     const judged = context.read(message.value)
     if (judged === null || said.has(`${judged.of}~v~${variant}`)) return
-    while (!isOld(message) && (isSpent() || (await context.isNeeded()))) {
+    while (!isOld(message) && ((await isSpent()) || (await context.isNeeded()))) {
       await sleep(context.lookMs, undefined, { signal })
       context.waited(context.lookMs / 1_000)
     }

@@ -11,14 +11,17 @@ import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { variantName } from '../../../contracts/facts/shadow-verdict.ts'
 import type { ThreadRef } from '../../../contracts/facts/thread.ts'
 import { isOfVariant } from '../../../contracts/facts/variant-draw.ts'
+import type { Budgets } from '../../../contracts/ports/budgets.ts'
 import type { Report } from '../../../contracts/ports/report.ts'
 import { type Protocol, stagesOf } from '../../../judging/engine/script.ts'
 import { modelsOfEndpoints } from '../../../models/openai/models-of-endpoints.ts'
+import { budgetSettings } from '../../../operations/capacity.ts'
 import { type ClosableRegistrar, closable } from '../../../operations/closable.ts'
 import { makeTopics } from '../../../operations/make-topics.ts'
 import { shadowMetrics } from '../../../operations/metrics/metrics.ts'
 import { serveHttp } from '../../../platform/http.ts'
 import { libraryOf } from '../../../shelves/lancedb/library.ts'
+import { redisBudgets } from '../../../store/budget/redis.ts'
 import { bullQueues } from '../../../store/queue/workers.ts'
 import { knownSecretOf } from '../../../store/redis/shared-key.ts'
 import { topicHistory } from '../../../stream/bounded-reader.ts'
@@ -117,6 +120,7 @@ async function shadowRun(
   const since = Math.min(clock() - 2 * behindMs, new Date(clock()).setUTCHours(0, 0, 0, 0))
   const history = topicHistory(kafka, { signal, say: terminal.say })
   const before = await shadowVerdictsOf(history, live, { variant, since })
+  const money = shadowBudget(variant, redis, settings)
   const isDeleted = async (ref: ThreadRef) => (await redis.threads.statusOf(ref)) === 'deleted'
   const judge = shadowJudge(keep, live, {
     variant,
@@ -125,6 +129,7 @@ async function shadowRun(
     samplingRank: running.samplingRank,
     secret,
     redis,
+    money,
     isDeleted,
     report,
     now: clock,
@@ -141,6 +146,7 @@ async function shadowRun(
     send: (one) =>
       writer.send([{ topic: topics.shadowVerdicts, key: one.subjectId, value: JSON.stringify(one), headers: {} }]),
     isDeleted,
+    spentUsd: async () => (await money.total())?.used.usd ?? 0,
     isNeeded: serviceNeeds(keep, live, { redis, protocols: running.protocols, clock, report }),
     signal,
     clock,
@@ -164,11 +170,37 @@ async function shadowRun(
   return { counts: following.counts }
 }
 
+const DAY_MS = 86_400_000
+
+/**
+ * What a variant spends in a day (UTC), by every call that was or may have been charged for, also one whose case could not be judged.
+ * It refuses none: whether anything is left is looked at between cases.
+ */
+export function shadowBudget(
+  variant: string,
+  { client, keys }: Pick<Redis, 'client' | 'keys'>,
+  settings: Settings,
+): Budgets {
+  const none = { tokens: null, usd: null }
+  return redisBudgets(client, (name) => keys.under(`shadow:${variant}:${name}`), {
+    ...budgetSettings(settings),
+    tenant: { ...none, per: DAY_MS },
+    tenants: {},
+    total: { tokens: null, usd: MOST_USD, per: DAY_MS },
+  })
+}
+/** More than anybody spends, and counted exactly. */
+const MOST_USD = 1_000_000
+
 /** Judges a case by the variant. Limits of models are the service's, so that they are not exceeded; all else of a case is in memory. */
 function shadowJudge(
   keep: ClosableRegistrar,
   live: Settings,
-  { redis, ...given }: Omit<ShadowParts, 'stores' | 'model' | 'library'> & { readonly redis: Redis },
+  {
+    redis,
+    money,
+    ...given
+  }: Omit<ShadowParts, 'stores' | 'model' | 'library'> & { readonly redis: Redis; readonly money: Budgets },
 ) {
   const { settings, now } = given
   const { limits } = redisGatewayStores(live, { working: redis.client, keys: redis.keys })
@@ -176,7 +208,7 @@ function shadowJudge(
   keep({ close: async () => library?.close() })
   const parts: ShadowParts = {
     ...given,
-    stores: { limits },
+    stores: { limits, budgets: money },
     model: modelsOfEndpoints(settings),
     library() {
       library ??= libraryOf(settings, now)
