@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../contracts/facts/audit.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
-import type { AuditFindings, AuditLog, AuditQuery } from '../contracts/ports/audit.ts'
+import type { AuditFindings, AuditLog, AuditPoint, AuditQuery } from '../contracts/ports/audit.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Report } from '../contracts/ports/report.ts'
 import { AUDIT_TEXTS as TEXTS } from './audit-texts.ts'
@@ -46,13 +46,13 @@ export function auditPage({
       const [kind = ''] = Object.keys(KINDS).filter((one) => one === given('kind'))
       const form = formOf({ by, subject, days, kind })
       if (!query.has('days')) return { title: TEXTS.title, body: form }
-      const before = Date.parse(given('before'))
+      const before = pointOf(given('before'), given('place'))
       const asked = {
         by: by === '' ? undefined : by,
         subject: subject === '' ? undefined : subject,
         tenants,
         ...entryOf<Pick<AuditQuery, 'what' | 'pages'>>(KINDS, kind),
-        before: Number.isNaN(before) ? undefined : before,
+        before,
       }
       try {
         const found = await log.find({ ...asked, since: clock() - Number(days) * DAY_MS, most: MOST }, signal)
@@ -60,7 +60,7 @@ export function auditPage({
         const older =
           found.next === null
             ? NOTHING
-            : html`<p><a rel="next" href="${link('/audit', { by, subject, days, kind, before: new Date(found.next).toISOString() })}">${TEXTS.older}</a></p>`
+            : html`<p><a rel="next" href="${link('/audit', { by, subject, days, kind, ...namedPoint(found.next) })}">${TEXTS.older}</a></p>`
         return { title: TEXTS.title, body: html`${form}${findings(found)}${older}` }
       } catch (error) {
         if (!signal.aborted) report('error', { where: 'console', error })
@@ -68,6 +68,19 @@ export function auditPage({
       }
     },
   }
+}
+
+/** A point as an address has it; undefined for what is none. */
+function pointOf(before: string, place: string): AuditPoint | undefined {
+  const at = Date.parse(before)
+  const [, partition, offset = ''] = /^(\d{1,9})@(\d{1,19})$/.exec(place) ?? []
+  if (Number.isNaN(at)) return undefined
+  return partition === undefined ? { at } : { at, place: { partition: Number(partition), offset: BigInt(offset) } }
+}
+
+function namedPoint({ at, place }: AuditPoint): { readonly before: string; readonly place?: string } {
+  const before = new Date(at).toISOString()
+  return place === undefined ? { before } : { before, place: `${place.partition}@${place.offset}` }
 }
 
 function formOf({ by, subject, days, kind }: { by: string; subject: string; days: string; kind: string }): SafeMarkup {

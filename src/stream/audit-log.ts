@@ -1,20 +1,34 @@
 import { type AuditEntry, auditEntry } from '../contracts/facts/audit.ts'
 import { jsonOf } from '../contracts/facts/json-of.ts'
 import { readVerdictId } from '../contracts/facts/verdict-id.ts'
-import type { AuditFindings, AuditLog, AuditQuery } from '../contracts/ports/audit.ts'
+import type { AuditFindings, AuditLog, AuditPoint, AuditQuery } from '../contracts/ports/audit.ts'
 import type { Range, TopicHistory } from '../contracts/ports/topic.ts'
 import { newestRanges } from './bounded-reader.ts'
 import { partitionForKey } from './own-partition.ts'
 
-/** Most entries that are read for one question, over all partitions: the newest of each. */
+/** Most entries that are read together, over all partitions. */
 const MOST_READ = 100_000
 /** Longest reading, in ms. */
 const WITHIN_MS = 30_000
 /** So much later than its own time a broker may have an entry, in ms. */
 const LATE_MS = 60_000
 
-/** The audit on its topic. What one person did is in one partition. */
-export function auditLog(topic: string, historyUntil: (signal: AbortSignal) => Promise<TopicHistory>): AuditLog {
+/** An entry where it stands. */
+interface PlacedEntry {
+  readonly entry: AuditEntry
+  readonly at: number
+  readonly place: NonNullable<AuditPoint['place']>
+}
+
+/**
+ * The audit on its topic. What one person did is in one partition. `mostRead`: entries read together, over all partitions: the newest of
+ * each. Where these lead no further back than the question, more are read.
+ */
+export function auditLog(
+  topic: string,
+  historyUntil: (signal: AbortSignal) => Promise<TopicHistory>,
+  mostRead = MOST_READ,
+): AuditLog {
   return {
     async find(query, signal) {
       const found = await entriesOf(query, signal)
@@ -26,65 +40,87 @@ export function auditLog(topic: string, historyUntil: (signal: AbortSignal) => P
 
   async function entriesOf(query: AuditQuery, signal: AbortSignal, { anyCase = false } = {}): Promise<AuditFindings> {
     const history = await historyUntil(AbortSignal.any([signal, AbortSignal.timeout(WITHIN_MS)]))
-    const { since, before, most } = query
+    const { since, before = NEWEST, most, by } = query
     const all = [...(await history.rangesOf(topic, since))]
-    const later = before === undefined ? null : await history.rangesOf(topic, before + LATE_MS)
-    const own = query.by === undefined || anyCase ? null : partitionForKey(query.by, all.length)
-    const wanted = own === null ? all : all.filter(([partition]) => partition === own)
-    const { ranges } = rangesToRead(new Map(wanted), later)
-    /** Where the reading of a partition began, whose beginning was left out. */
-    const begun = new Map<number, number>()
-    const found: AuditEntry[] = []
-    await history.read(topic, ranges, (messages) => {
-      for (const { value, partition, timestamp } of messages) {
-        if (!begun.has(partition) && ranges.get(partition)?.from !== all.find(([one]) => one === partition)?.[1].from)
-          begun.set(partition, timestamp)
-        const read = value === null ? null : auditEntry.safeParse(jsonOf({ value: value.toString('utf8') }))
-        const fitting = read?.success === true ? fittingPart(read.data, query, anyCase) : null
-        if (fitting !== null) found.push(fitting)
-      }
-      // In the order of a partition the newest come last.
-      if (found.length > 4 * most) found.splice(0, found.length, ...newest(found, most + 1))
-    })
-    // What came before the latest of these beginnings may be known of other partitions alone.
-    const whole = begun.size === 0 ? null : Math.max(...begun.values()) + 1
-    const fitting = found.filter(({ at }) => whole === null || Date.parse(at) >= whole)
-    const entries = newest(fitting, most)
-    const last = entries.at(-1)
-    return { entries, next: entries.length < fitting.length && last !== undefined ? Date.parse(last.at) : whole }
+    const own = by === undefined || anyCase ? null : partitionForKey(by, all.length)
+    const wanted = new Map(own === null ? all : all.filter(([partition]) => partition === own))
+    const later = before === NEWEST ? null : await history.rangesOf(topic, before.at + LATE_MS)
+    let unread = rangesToRead(wanted, later, mostRead)
+    let found: PlacedEntry[] = []
+    for (;;) {
+      const { ranges } = newestRanges(unread, mostRead)
+      /** Where the reading of a partition began, whose beginning was left out. */
+      const begun = new Map<number, number>()
+      await history.read(topic, ranges, (messages) => {
+        for (const { value, partition, offset, timestamp } of messages) {
+          if (!begun.has(partition) && ranges.get(partition)?.from !== wanted.get(partition)?.from)
+            begun.set(partition, timestamp)
+          const read = value === null ? null : auditEntry.safeParse(jsonOf({ value: value.toString('utf8') }))
+          const entry = read?.success === true ? fittingPart(read.data, query, anyCase) : null
+          if (entry === null) continue
+          const one = { entry, at: Date.parse(entry.at), place: { partition, offset: BigInt(offset) } }
+          if (isBehind(one, before)) found.push(one)
+        }
+        // In the order of a partition the newest come last.
+        if (found.length > 4 * most) found = newest(found, most + 1)
+      })
+      // What came before the latest of these beginnings may be known of other partitions alone.
+      const whole = begun.size === 0 ? null : Math.max(...begun.values()) + 1
+      const fitting = newest(found, most + 1).filter(({ at }) => whole === null || at >= whole)
+      const [last] = fitting.slice(most - 1)
+      const entries = fitting.slice(0, most).map(({ entry }) => entry)
+      if (fitting.length > most && last !== undefined) return { entries, next: { at: last.at, place: last.place } }
+      if (whole === null) return { entries, next: null }
+      if (entries.length > 0 || isBehind({ at: whole }, before)) return { entries, next: { at: whole } }
+      unread = new Map(
+        [...ranges].map(([partition, { from: to }]) => [partition, { from: wanted.get(partition)?.from ?? to, to }]),
+      )
+    }
   }
 }
 
+const NEWEST: AuditPoint = { at: Number.POSITIVE_INFINITY }
+
+/** Negative where the first comes before the other: newer, or of the same time at an earlier place; a time by itself is behind its entries. */
+function inOrder(one: AuditPoint, other: AuditPoint): number {
+  if (one.at !== other.at) return one.at > other.at ? -1 : 1
+  if (one.place === undefined || other.place === undefined)
+    return Number(one.place === undefined) - Number(other.place === undefined)
+  if (one.place.partition !== other.place.partition) return one.place.partition - other.place.partition
+  return Number(other.place.offset - one.place.offset)
+}
+
+const isBehind = (one: AuditPoint, other: AuditPoint) => inOrder(one, other) > 0
+
 /**
- * What is read of these partitions: the newest entries, or, where not all can be read, those from before the beginnings of `later`. By the
- * broker's time only then: entries that were copied are older than it says.
+ * What may be read of these partitions: everything, or, where not all can be read together, what is from before the beginnings of `later`.
+ * By the broker's time only then: entries that were copied are older than it says.
  */
-function rangesToRead(all: ReadonlyMap<number, Range>, later: ReadonlyMap<number, Range> | null) {
-  const newestOnes = newestRanges(all, MOST_READ)
-  if (later === null || !newestOnes.isCut) return newestOnes
+function rangesToRead(
+  all: ReadonlyMap<number, Range>,
+  later: ReadonlyMap<number, Range> | null,
+  mostRead: number,
+): ReadonlyMap<number, Range> {
+  if (later === null || !newestRanges(all, mostRead).isCut) return all
   const before = [...all].flatMap(([partition, { from, to: end }]) => {
     const to = later.get(partition)?.from ?? end
     return to <= from ? [] : [[partition, { from, to }] as const]
   })
-  return newestRanges(new Map(before), MOST_READ)
+  return new Map(before)
 }
 
-/** The newest so many, and what is of the same time as the last of them. */
-function newest(entries: readonly AuditEntry[], most: number): AuditEntry[] {
-  const inOrder = entries.toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))
-  const last = inOrder[most - 1]?.at ?? ''
-  return inOrder.filter(({ at }) => at >= last)
+function newest(entries: readonly PlacedEntry[], most: number): PlacedEntry[] {
+  return entries.toSorted(inOrder).slice(0, most)
 }
 
 /** What of an entry fits; null if nothing does. */
 function fittingPart(
   entry: AuditEntry,
-  { by, what, pages, subject, tenants, since, before = Number.POSITIVE_INFINITY }: AuditQuery,
+  { by, what, pages, subject, tenants, since }: AuditQuery,
   anyCase: boolean,
 ): AuditEntry | null {
-  const at = Date.parse(entry.at)
   const isTheirs = by === undefined || entry.by === by || (anyCase && entry.by.toLowerCase() === by.toLowerCase())
-  if (!isTheirs || at < since || at >= before) return null
+  if (!isTheirs || Date.parse(entry.at) < since) return null
   if (what?.includes(entry.what) === false || pages?.includes(entry.page) === false) return null
   if (subject === undefined && tenants === undefined) return entry
   const verdicts = entry.verdicts.filter((id) => {

@@ -26,7 +26,7 @@ export async function servedQueue(env: Record<string, string> = {}) {
   const console = await servedConsole(
     ({ record, topics }) => ({
       auditLog: {
-        find: async () => ({ entries: [AUDITED], next: 0 }),
+        find: async () => ({ entries: [AUDITED], next: { at: 0 } }),
       },
       casework: {
         tell: (entry) => topics.send('casework', entry.subjectId, entry, 150),

@@ -6,12 +6,19 @@ export interface Audit {
   note(entry: AuditEntry): Promise<void>
 }
 
+/** A point among the entries, from the newest to the oldest: before all of this time, or behind the one of it at this place. */
+export interface AuditPoint {
+  /** ms since 1970 */
+  readonly at: number
+  readonly place?: { readonly partition: number; readonly offset: bigint } | undefined
+}
+
 /** Which entries of the audit are asked for. */
 export interface AuditQuery {
   /** ms since 1970 */
   readonly since: number
-  /** Entries from before this time, ms since 1970; all where it is left out. */
-  readonly before?: number | undefined
+  /** Entries behind this point; all where it is left out. */
+  readonly before?: AuditPoint | undefined
   readonly by?: string | undefined
   /** Entries of these kinds and pages alone. */
   readonly what?: readonly AuditEntry['what'][] | undefined
@@ -26,8 +33,8 @@ export interface AuditQuery {
 export interface AuditFindings {
   /** The newest first. */
   readonly entries: readonly AuditEntry[]
-  /** What was read and not given, or not read, is from before this time, ms since 1970; null: there is no more. */
-  readonly next: number | null
+  /** What was read and not given, or not read, is behind this point, which is behind `before`; null: there is no more. */
+  readonly next: AuditPoint | null
 }
 
 /** What the audit has kept. */
