@@ -125,11 +125,12 @@ async function refuse(
   from: IncomingMessage,
   reason: DeadLetterReason,
   detail: string,
-  told: DecisionResult = { outcome: 'refused', why: detail },
+  /** What the store has told already. */
+  told?: DecisionResult,
 ): Promise<DecisionResult['outcome']> {
   const { topic, partition, offset } = from
   await outbox.putDeadLetters([deadLetterOf(from, { reason, detail })])
-  await decisions.tell(decisionName({ partition, offset }), told)
+  if (told === undefined) await decisions.tell(decisionName({ partition, offset }), { outcome: 'refused', why: detail })
   report('message:dead', { topic, partition, offset, reason, detail })
-  return told.outcome
+  return told?.outcome ?? 'refused'
 }

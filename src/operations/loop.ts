@@ -119,10 +119,12 @@ export function namedLoops(report: Report, activity?: Activity): Loops {
     },
     async close() {
       const running = new Set(loops.keys())
+      const begun = performance.now()
       const ended = [...loops].map(([name, each]) => each.stop().then(() => running.delete(name)))
       await Promise.race([Promise.all(ended), loopTime(LOOP_ENDS_MS, LAGGING_ENDS_MS)])
+      const ms = Math.round(performance.now() - begun)
       for (const name of running)
-        report('error', { where: name, error: new Error(`loop did not stop within ${LOOP_ENDS_MS} ms; abandoned`) })
+        report('error', { where: name, error: new Error(`loop did not stop within ${ms} ms; abandoned`) })
     },
   }
 }

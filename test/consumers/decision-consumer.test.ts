@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { decisionsConsumer } from '../../consumers/decision-consumer.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
@@ -90,7 +90,7 @@ async function reading(over: Partial<Protocol> = {}) {
     await handle(batch, heartbeat, () => {})
     return decisions.told(`0@${offset - 1}`)
   }
-  return { send, entries, conclude, reports, threads }
+  return { send, entries, conclude, reports, threads, decisions }
 }
 
 describe('what people decide', () => {
@@ -154,6 +154,16 @@ describe('what people decide', () => {
     expect(await send(one)).toEqual({ outcome: 'stands', verdict: 'rumor~p1~r2' })
     await entries()
     expect(await send({ ...one, clauses: [{ id: 'H2' }] })).toMatchObject({ outcome: 'late' })
+  })
+
+  it('is told by the store for as long as its account says, also where nobody knows the subject', async () => {
+    const { send, decisions } = await reading()
+    // This keeps it for a minute.
+    const tell = vi.spyOn(decisions, 'tell')
+    expect(await send({ ...SAID, subjectId: 'p9' }, { key: 'p9' })).toEqual({ outcome: 'unknown' })
+    expect(tell).not.toHaveBeenCalled()
+    await send('{')
+    expect(tell).toHaveBeenCalledOnce()
   })
 
   it.each<[string, object | string, Partial<IncomingMessage>, string, RegExp]>([

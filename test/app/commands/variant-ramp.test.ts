@@ -1,10 +1,20 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { loadSettings } from '../../../config/load.ts'
 import { withFirst, withFirstAt, withValueAt } from '../../../config/settings-file.ts'
+import { topicsOf } from '../../../config/topics.ts'
 import { judgedRamps, percentIn } from '../../../src/app/commands/variant/set-ramp.ts'
+import { changeSettings } from '../../../src/app/commands/variant/settings-change.ts'
+import type { Terminal } from '../../../src/cli/terminal.ts'
+import { auditEntry } from '../../../src/contracts/facts/audit.ts'
+import { jsonOf } from '../../../src/contracts/facts/json-of.ts'
+import { readTopic } from '../../../src/stream/bounded-reader.ts'
+import { kafkaClient } from '../../../src/stream/client.ts'
 import { commandIn } from '../../support/command-in.ts'
 import { ownFolder } from '../../support/own-folder.ts'
+import { startedKafka } from '../../support/servers.ts'
 
 const FILE = `# Ours.
 protocols:
@@ -81,4 +91,55 @@ it('what can’t be noted in the audit is not done, nor is what the settings don
   }
   expect(readFileSync(file, 'utf8')).toBe(FILE)
   expect(readdirSync(folder)).toEqual(['gavel.yaml'])
+}, 60_000)
+
+it('a change that is refused is none in the audit, or is refused there too; one that is done leaves the file its rights', async () => {
+  const broker = await startedKafka()
+  const folder = ownFolder('settings-change')
+  const file = join(folder, 'gavel.yaml')
+  const environment = {
+    KAFKA_BROKERS: broker.settings.KAFKA_BROKERS ?? '',
+    GAVEL_KAFKA_TOPIC_PREFIX: `${randomUUID()}.`,
+  }
+  const settings = loadSettings(environment)
+  /** `meanwhile`: what somebody else does while it is noted. */
+  const change = (page: string, text: (before: string) => string, meanwhile = () => {}) =>
+    changeSettings(
+      file,
+      { text, isDone: () => true, by: 'ann', page },
+      {
+        environment,
+        terminal: { say() {} } as unknown as Terminal, // It only speaks.
+        settings() {
+          meanwhile()
+          return settings
+        },
+      },
+    )
+  const other = () => writeFileSync(file, `${FILE}# Ben's.\n`)
+  try {
+    writeFileSync(file, FILE)
+    chmodSync(file, 0o666)
+    const late = change('/before', (before) => {
+      other()
+      return before
+    })
+    await expect(late).rejects.toThrow('was changed meanwhile')
+    writeFileSync(file, FILE)
+    await expect(change('/during', (before) => before, other)).rejects.toThrow('was changed meanwhile')
+    expect(readFileSync(file, 'utf8')).toContain("Ben's")
+    await change('/done', (before) => before.replace('0.1', '0.2'))
+    expect(readFileSync(file, 'utf8')).toContain('ramp: 0.2')
+    expect(statSync(file).mode & 0o777).toBe(0o666)
+    const entries: string[] = []
+    const kafka = kafkaClient({ brokers: [environment.KAFKA_BROKERS] }, 'test', () => {})
+    const reading = { follow: false, signal: AbortSignal.timeout(60_000) }
+    await readTopic(kafka, topicsOf(settings).audit, reading, ({ message }) => {
+      const { what, page } = auditEntry.parse(jsonOf(message))
+      entries.push(`${what} ${page}`)
+    })
+    expect(entries).toEqual(['did /during', 'refused /during', 'did /done'])
+  } finally {
+    await broker.close()
+  }
 }, 60_000)
