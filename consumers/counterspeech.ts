@@ -20,7 +20,7 @@ export const counterspeech: TopicHandler<CounterspeechMessage> = {
     handleInSteps({
       read,
       subjectOf,
-      threads: context.threads,
+      context,
       heartbeat,
       handle: (one) => handleReply(context, one, heartbeat, runInBackground),
     }),

@@ -27,7 +27,7 @@ export const posts: TopicHandler<PostMessage> = {
     handleInSteps({
       read,
       subjectOf,
-      threads: context.threads,
+      context,
       heartbeat,
       handle: (one) => handlePost(context, one, heartbeat, runInBackground),
     }),
@@ -125,17 +125,19 @@ async function eraseAllAsked({ threads, eraseAsked }: IntakeContext, subject: Th
 export async function handleInSteps<Message extends { readonly deleted?: boolean | undefined }>(work: {
   read: readonly ValidMessage<Message>[]
   subjectOf: (message: Message) => ThreadRef
-  threads: Pick<ThreadStore, 'deleteUnknown'>
+  context: DeletingContext
   handle: (one: ValidMessage<Message>) => Promise<Outcome>
   heartbeat: Heartbeat
 }): Promise<Outcome[]> {
-  const { read, subjectOf, threads, handle, heartbeat } = work
+  const { read, subjectOf, handle, heartbeat } = work
+  const { threads, clock, mostHeld } = work.context
   const outcomes: Outcome[] = []
   for (const step of ofDifferentSubjects(read, subjectOf)) {
     const others = new Map(step)
     // Most deletions of a burst are of subjects that nobody has heard of.
     for (const some of pages(step.filter(isDeletion), UNKNOWN_AT_ONCE)) {
-      const deleted = await threads.deleteUnknown(some.map(([, { message }]) => subjectOf(message)))
+      const refs = some.map(([, { message }]) => subjectOf(message))
+      const deleted = await threads.deleteUnknown(refs, clock(), mostHeld())
       for (const [nth, [at]] of some.entries()) {
         if (deleted[nth] !== true) continue
         outcomes[at] = 'deleted'
@@ -152,6 +154,10 @@ export async function handleInSteps<Message extends { readonly deleted?: boolean
     }
   }
   return outcomes
+}
+
+interface DeletingContext extends Pick<IntakeContext, 'clock' | 'mostHeld'> {
+  readonly threads: Pick<ThreadStore, 'deleteUnknown'>
 }
 
 /** A message by its place among those that were read. */

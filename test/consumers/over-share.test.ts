@@ -108,7 +108,7 @@ describe('a tenant that holds its share', () => {
 
   it('may still delete, and is taken at its word again once it holds less', async () => {
     const { stores, world, read, dead } = await setUp()
-    await read('posts', [post('p1'), post('p2')])
+    await read('posts', [post('p1'), post('p2', { text: 'w'.repeat(500) })])
     world.most = await stores.threads.heldBy('big', T0)
     expect(await read('comments', [comment('c1', { deleted: true }), comment('c2')])).toEqual([
       '1 deleted',

@@ -179,7 +179,10 @@ export function askedContract(name: string, make: MakeStores): void {
 
     it('is no unknown subject under whose id something was asked', async () => {
       await put()
-      expect(await stores.threads.deleteUnknown([thread('p1', 'acme'), thread('p1', 'other')])).toEqual([false, true])
+      expect(await stores.threads.deleteUnknown([thread('p1', 'acme'), thread('p1', 'other')], T0)).toEqual([
+        false,
+        true,
+      ])
     })
 
     it('drops a request with its open case, and its answers that still come are kept nowhere', async () => {

@@ -457,7 +457,7 @@ export function decisionsContract(name: string, make: MakeStores): void {
       expect(await decide({ against: 0, force: true })).toMatchObject({ outcome: 'stands' })
       const [verdict = ''] = await published()
       expect(Number(/~r(\d+)$/.exec(verdict)?.[1]), 'numbered by the time').toBe(Math.floor(T0 / 1000))
-      expect(await stores.threads.deleteUnknown([ref])).toEqual([false])
+      expect(await stores.threads.deleteUnknown([ref], T0)).toEqual([false])
       expect(await stores.threads.deletePost(ref, retractionOf(ref))).toBe('deleted')
       expect(await published()).toEqual([
         expect.stringContaining('outcome deleted'),

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Comment, Post } from '../../src/contracts/facts/thread.ts'
+import { ownerOf } from '../../src/shelves/names.ts'
 import { ARRIVAL, HOUR, originOf, postOf, RULES, retractionOf, said, T0, thread, unsaid } from './samples.ts'
 import {
   concludeCase,
@@ -16,6 +17,8 @@ const P1 = thread('p1', 'acme')
 const bytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
 /** What a thread takes beside its words: its id stands in six keys. */
 const bareBytes = (id = 'p1') => 1_000 + 6 * id.length
+/** What stands in place of a deleted subject. */
+const deletedBytes = (id = 'p1') => 500 + 3 * id.length
 /** In one copy. */
 const commentBytes = ({ id, ...comment }: Comment, by = '') => 2 * id.length + bytes({ by, ...comment }) + 200
 
@@ -51,7 +54,26 @@ export function heldContract(name: string, make: MakeStores): void {
       const left = commentBytes(said('c1', { text: 'longer words' }).comment) + 2 * 'c2'.length + '{}'.length + 200
       expect(await held()).toBe(bareBytes() + 2 * (bytes(edited) + left))
       await stores.threads.deletePost(P1, retractionOf(P1))
-      expect(await held()).toBe(0)
+      expect(await held()).toBe(deletedBytes())
+    })
+
+    it('has deletions, also of what never came, which beyond what they may hold are noted and not remembered', async () => {
+      const remove = (ids: readonly string[], most: number | null = null) =>
+        stores.threads.deleteUnknown(
+          ids.map((id) => thread(id, 'acme')),
+          T0,
+          most,
+        )
+      expect(await remove(['p1', 'long id'])).toEqual([true, true])
+      const both = deletedBytes() + deletedBytes('long id')
+      expect([await held(), await held('other')]).toEqual([both, 0])
+      expect(await remove(['p1', 'p2', 'p3'], both + deletedBytes())).toEqual([false, true, true])
+      expect(await held()).toBe(both + deletedBytes())
+      const owners = ['p1', 'p2', 'p3'].map((id) => ownerOf({ tenant: 'acme', id, kind: 'post' }))
+      expect(await stores.erasures.deletedAmong(owners)).toEqual(new Set(owners))
+      const come = ['p1', 'p2', 'p3'].map((id) => thread(id, 'acme'))
+      const outcomes = await Promise.all(come.map((ref) => stores.threads.putPost(ref, postOf(ref), ARRIVAL, RULES)))
+      expect(outcomes).toEqual(['deleted', 'deleted', 'judged'])
     })
 
     it('has images once, whatever is judged, and none that an edit took away', async () => {
@@ -178,9 +200,9 @@ export function heldContract(name: string, make: MakeStores): void {
       expect(await held()).toBe(lane)
       await deliver()
       await stores.threads.deletePost(P1, retractionOf(P1))
-      expect(await held()).toBe(lane - before + 500 + '2: bare'.length)
+      expect(await held()).toBe(lane - before + deletedBytes() + 500 + '2: bare'.length)
       expect(await sentToReceiver(stores)).toEqual([])
-      expect(await held()).toBe(lane - before)
+      expect(await held()).toBe(lane - before + deletedBytes())
     })
 
     it('has what became of decisions, for as long as it can be read', async () => {
@@ -223,7 +245,7 @@ export function heldContract(name: string, make: MakeStores): void {
       expect(await over(most - 1)).toEqual(['acme'])
       expect(await over(least - 1)).toEqual(['acme', 'small'])
       await stores.threads.deletePost(P1, retractionOf(P1))
-      expect(await over(0)).toEqual(['small'])
+      expect(await over(deletedBytes())).toEqual(['small'])
     })
   })
 }

@@ -533,7 +533,7 @@ describe('in Redis', () => {
       retractions.push(`${protocol} ${revision}`)
       return retractionOf(p1)(protocol, revision)
     }
-    expect(await stores.threads.deleteUnknown([p1])).toEqual([false])
+    expect(await stores.threads.deleteUnknown([p1], T0)).toEqual([false])
     expect(await stores.threads.deletePost(p1, retraction)).toBe('deleted')
     expect(retractions).toEqual(['rumor 2'])
     expect(await stores.outbox.size()).toBe(1)
@@ -542,7 +542,7 @@ describe('in Redis', () => {
   it('a subject about which the memo knows an answer is no unknown one', async () => {
     const memo = redisMemo(client, stores.keys.under)
     await memo.lookUp(['frame.question'], 'asker', HOUR, p1)
-    expect(await stores.threads.deleteUnknown([p1, thread('p2')])).toEqual([false, true])
+    expect(await stores.threads.deleteUnknown([p1, thread('p2')], T0)).toEqual([false, true])
   })
 
   const said1 = (id: string) => stores.threads.putComments(p1, [said(id)], T0, RULES)

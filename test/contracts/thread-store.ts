@@ -1576,7 +1576,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         await stores.threads.deletePost(gone, retractionOf(gone))
         const unknown = [p1, thread('p1', 'other'), thread('p1', 'default', 'reply')]
         const others = [posted, orphaned, answered, gone]
-        expect(await stores.threads.deleteUnknown([...unknown, ...others])).toEqual([
+        expect(await stores.threads.deleteUnknown([...unknown, ...others], T0)).toEqual([
           ...unknown.map(() => true),
           ...others.map(() => false),
         ])
@@ -1587,7 +1587,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect((await readThread(stores, posted)).post).not.toBeNull()
         expect(await putPost(orphaned)).toBe('judged')
         expect(await stores.outbox.size()).toBe(0)
-        expect(await stores.threads.deleteUnknown([])).toEqual([])
+        expect(await stores.threads.deleteUnknown([], T0)).toEqual([])
       })
 
       it('a post that has not come yet', async () => {

@@ -13,10 +13,11 @@ async function bytesOf(client: Redis, keys: Keys, member: string): Promise<numbe
     Object.entries(await client.hgetall(key)).map(([name, value]) => Buffer.byteLength(name + value))
   const sum = (some: readonly number[]) => some.reduce((all, size) => all + size, 0)
   const id = Buffer.byteLength(member.slice(member.indexOf(':') + 1))
-  const [post, counted] = await client.hmget(keys.thread(member), 'post', 'held')
+  const [post, counted, deleted] = await client.hmget(keys.thread(member), 'post', 'held', 'deleted')
   const judges = (counted ?? '').split(' ')[3]
   const early = await client.get(keys.early(member))
   const reach = early === null ? 0 : 500 + 3 * id
+  if (deleted !== null) return reach + 500 + 3 * id
   const [said, ids, origins, images] = await Promise.all([
     sizes(keys.comments(member)),
     client.hkeys(keys.comments(member)),

@@ -275,9 +275,10 @@ export interface ThreadStore {
   ): Promise<Outcome>
   /**
    * Deletes those of the subjects of which the store knows nothing, as `deletePost` would, in one step for all. For each, in order:
-   * whether it did; with the others nothing was done.
+   * whether it did; with the others nothing was done. `most` is as for a post: beyond it the deletion is noted (`Erasures`), for what
+   * shelves may hold, but the subject is not remembered, and may come yet.
    */
-  deleteUnknown(refs: readonly ThreadRef[]): Promise<readonly boolean[]>
+  deleteUnknown(refs: readonly ThreadRef[], now: number, most?: number | null): Promise<readonly boolean[]>
   /**
    * Erases what is left of deleted comments in verdicts that have been decided: each protocol's carry is replaced by the
    * result of `without`, and nothing is kept of published cases. False, with nothing changed, if other cases are open

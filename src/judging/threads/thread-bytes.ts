@@ -15,13 +15,14 @@ const NAMES = 6
 /** What stands in place of a deleted comment. */
 export const TOMBSTONE = '{}'
 
-type Measured = Pick<Thread, 'ref' | 'post' | 'comments' | 'orphans' | 'judges'>
+type Measured = Pick<Thread, 'ref' | 'status' | 'post' | 'comments' | 'orphans' | 'judges'>
 
 /**
  * How many bytes a thread of the stream holds: its words once, and once more for each protocol that judges it, whose case has a copy
- * of them; its images once; where its comments came from, as long as its post is missing.
+ * of them; its images once; where its comments came from, as long as its post is missing. A deleted one holds its tombstone.
  */
-export function threadBytes({ ref, post, comments, orphans, judges }: Measured): number {
+export function threadBytes({ ref, status, post, comments, orphans, judges }: Measured): number {
+  if (status === 'deleted') return deletedBytes(ref)
   if (post === null && comments.size === 0 && orphans.size === 0) return 0
   const { images, words } = postBytes(post)
   const said = sumOf([...comments].map(([id, comment]) => commentBytes(id, comment)))
@@ -32,6 +33,11 @@ export function threadBytes({ ref, post, comments, orphans, judges }: Measured):
 /** What a thread holds beside its words. */
 export function bareBytes({ postId }: ThreadRef): number {
   return THREAD_BYTES + NAMES * bytesIn(postId)
+}
+
+/** What stands in place of a deleted subject; its id is in three keys. */
+export function deletedBytes({ postId }: ThreadRef): number {
+  return 500 + 3 * bytesIn(postId)
 }
 
 function postBytes(post: Post | null): { readonly words: number; readonly images: number } {

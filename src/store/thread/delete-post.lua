@@ -8,7 +8,7 @@
 --@include withdraw
 --@include note-deleted
 --@include decided
---@include kept-bytes
+--@include deleted-bytes
 --@key thread
 --@key comments
 --@key sample
@@ -32,6 +32,7 @@
 --@arg member
 --@arg owner             the subject as shelves know it
 --@arg keep              how long the tombstone is kept, ms
+--@arg now               wall time, ms
 --@arg group             the outbox's consumer group
 --@arg retractions[].protocol
 --@arg retractions[].revision    the highest number that was given, to a revision or a proposal
@@ -85,7 +86,7 @@ end)
 for _, id in ipairs(redis.call('HKEYS', hook_content)) do set_content(account_of(thread, member), hook_content, id) end
 redis.call('UNLINK', decided, thread, comments, sample, authors, images, orphans)
 for _, key in ipairs(case_keys) do redis.call('UNLINK', key) end
-forget_kept(account_of(thread, member), member)
+hold_deleted(account_of(thread, member), member, now, keep)
 not_due(due, member)
 redis.call('HSET', thread, 'deleted', 1)
 for _, retraction in ipairs(retractions) do

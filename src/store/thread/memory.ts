@@ -20,7 +20,7 @@ import { openCases } from '../../judging/threads/opening-rules.ts'
 import { takePost } from '../../judging/threads/post.ts'
 import { eraseCarries } from '../../judging/threads/revisions.ts'
 import { newThread, orderDue, raiseReach, stateOf, wake } from '../../judging/threads/thread.ts'
-import { threadBytes } from '../../judging/threads/thread-bytes.ts'
+import { deletedBytes, threadBytes } from '../../judging/threads/thread-bytes.ts'
 import { takeTurns } from '../../judging/threads/turns.ts'
 import type { AnswerTable } from '../answer/memory.ts'
 import type { KeptBytes } from '../answer/memory-kept.ts'
@@ -88,11 +88,12 @@ export function memoryThreads(
       webhooks.forget(ref)
       return deleteWith({ threads, entries, withdrawCase }, ref, retraction)
     },
-    async deleteUnknown(refs) {
+    async deleteUnknown(refs, now, most = null) {
       return refs.map((ref) => {
         const linked = [replies, requests].some((some) => (some.get(nameOf(ref))?.size ?? 0) > 0)
         if (threads.find(ref) !== null || linked) return false
         erasures.noteNow(ref)
+        if (most !== null && kept.sum(ref.tenant, now) + deletedBytes(ref) > most) return true
         threads.step(ref, (thread) => deletePost(thread, { inFlight: new Map() }))
         return true
       })

@@ -39,6 +39,7 @@ const deletePost = script('thread/delete-post', {
     'member',
     'owner',
     'keep',
+    'now',
     'group',
     'retractions[].protocol',
     'retractions[].revision',
@@ -64,7 +65,7 @@ const deleteUnknown = script('thread/delete-unknown', {
     'subjects[].shown',
     'subjects[].decided',
   ],
-  args: ['subjects[].owner', 'keep'],
+  args: ['subjects[].owner', 'subjects[].member', 'keep', 'now', 'most'],
 })
 const eraseCarries = script('thread/erase-carries', {
   keys: ['thread', 'decided', 'due', 'outbox', 'casePrefix', 'hookContent', 'hookRoot', 'caseKeys[]'],
@@ -140,6 +141,7 @@ export function threadErasure({
       caseKeys: keysOfCases(ids),
       member,
       keep: settings.keepTombstoneMs,
+      now: settings.clock?.() ?? Date.now(),
       group: PUBLISHERS,
       retractions,
     })
@@ -189,16 +191,22 @@ export function threadErasure({
       if (unjudged !== null) return unjudged
       return untilUnchanged(ref, async () => tryDelete(ref, await readRevisions(memberOf(ref)), retractionOf))
     },
-    async deleteUnknown(refs) {
+    async deleteUnknown(refs, now, most = null) {
       if (refs.length === 0) return []
       const subjects = refs.map((ref) => {
         const member = memberOf(ref)
         const { shown, owner } = erasureKeys(keys, ref)
         const [replies, requests] = [keys.replies(member), keys.requests(member)]
         const asked = askedAbout(keys.under, member)
-        return { ...threadKeys(keys, member), replies, requests, asked, shown, owner }
+        return { ...threadKeys(keys, member), replies, requests, asked, shown, owner, member }
       })
-      const done = await deleteUnknown(client, { ...queueKeys(keys), subjects, keep: settings.keepTombstoneMs })
+      const done = await deleteUnknown(client, {
+        ...queueKeys(keys),
+        subjects,
+        keep: settings.keepTombstoneMs,
+        now,
+        most,
+      })
       return z
         .array(z.number())
         .parse(done)

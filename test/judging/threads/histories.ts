@@ -58,7 +58,7 @@ const steps: { arbitrary: fc.Arbitrary<Step>; weight: number }[] = [
   { weight: 3, arbitrary: fc.record({ do: fc.constant('reach'), thread, reach: fc.nat({ max: 3 }) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('order due'), hold: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('flood'), thread, deleted: fc.boolean() }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('delete'), thread }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('delete'), thread, room }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('expire'), thread }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('new key') }) },
   {

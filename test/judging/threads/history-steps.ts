@@ -35,7 +35,7 @@ export type Step =
   | OfThread<'comments', { changes: ChangeStep[]; room: RoomStep }>
   /** All ids at once. */
   | OfThread<'flood', { deleted: boolean }>
-  | OfThread<'delete'>
+  | OfThread<'delete', { room: RoomStep }>
   | OfThread<'expire'>
   | { do: 'new key' }
   /** `stale`: as the thread was before the last case or the last comments. */

@@ -233,7 +233,8 @@ export function runOn(
         return threads.putComments(ref, flood(step), clock.now, rules())
       case 'delete': {
         // Both ways are taken: half of the threads are first tried as unknown ones.
-        const [done] = step.thread % 2 === 0 ? await threads.deleteUnknown([ref]) : []
+        const unknown = (most: number | null) => threads.deleteUnknown([ref], clock.now, most)
+        const [done] = step.thread % 2 === 0 ? await within(ref, step.room, unknown) : []
         return done === true ? 'deleted' : threads.deletePost(ref, retractionOf(ref))
       }
       case 'expire':

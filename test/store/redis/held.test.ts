@@ -163,7 +163,21 @@ describe('what a tenant holds in Redis', () => {
     }
     await put(postOf(P1, { text: 'edited' }))
     await stores.threads.deletePost(P1, retractionOf(P1))
-    expect(await held()).toBe(0)
+    await expectHeld()
+  })
+
+  it('ends with deletions that are forgotten, of a post that never came and of one that did', async () => {
+    const keep = { keepTombstoneMs: KEEP_MS, keepAfterFinalMs: KEEP_MS, clock: () => T0 }
+    const threads = redisThreads(client, keys, keep)
+    await put()
+    expect(await threads.deletePost(P1, retractionOf(P1))).toBe('deleted')
+    expect(await threads.deleteUnknown([thread('p2')], T0)).toEqual([true])
+    expect(await held(T0 + KEEP_MS - 1)).toBe(2 * (500 + 3 * 'p1'.length))
+    await sleep(KEEP_MS + 50)
+    await expectHeld(0, T0 + KEEP_MS)
+    expect(await client.exists(keys.thread(memberOf(thread('p2'))))).toBe(0)
+    expect(await put()).toBe('judged')
+    expect(await expectHeld()).toBeGreaterThan(1_000)
   })
 
   it('ends with a finished thread that an earlier version did not count, and goes on with its edit', async () => {
