@@ -3,6 +3,7 @@ import { StoreSuspended } from '../src/contracts/ports/cases.ts'
 import type { Report } from '../src/contracts/ports/report.ts'
 import type { Heartbeat, MessageBatch } from '../src/contracts/ports/topic.ts'
 import type { Incarnation } from '../src/store/redis/incarnation.ts'
+import type { MemoryUse } from '../src/store/redis/memory.ts'
 import { type RedisRefusal, refusalOf } from '../src/store/redis/refusals.ts'
 import type { PressureSignal } from './backpressure.ts'
 
@@ -34,14 +35,14 @@ export type RedisGuard = ReturnType<typeof redisGuard>
  */
 export function redisGuard(deps: {
   incarnation: Incarnation
-  memoryShare: () => Promise<number>
+  memoryUse: () => Promise<MemoryUse>
   /** Why Redis keeps its clients waiting, asked on another connection; null if it does not say. */
   whyItWaits: () => Promise<RedisRefusal | null>
-  /** Share of Redis's `maxmemory` at which intake pauses. */
-  pauseAtMemory: number
+  /** The share of its memory at which intake pauses. */
+  pauseAt: (use: MemoryUse) => number
   report: Report
 }) {
-  const { incarnation, memoryShare, whyItWaits, pauseAtMemory, report } = deps
+  const { incarnation, memoryUse, whyItWaits, pauseAt, report } = deps
   const stopping = new AbortController()
   let reportedLoss: string | null = null
   let refusal: RedisRefusal | null = null
@@ -73,12 +74,12 @@ export function redisGuard(deps: {
     else report('store:refused', { fault: now.fault, advice: now.says })
   }
 
-  /** The share of memory; or why Redis keeps its clients waiting, if it reports a reason. */
-  async function shareInTime(): Promise<number | RedisRefusal> {
-    const asked = memoryShare()
+  /** What it uses; or why Redis keeps its clients waiting, if it reports a reason. */
+  async function useInTime(): Promise<MemoryUse | RedisRefusal> {
+    const asked = memoryUse()
     const reasoned = new AbortController()
     const why = sleep(ASKED_AFTER_MS, undefined, { signal: reasoned.signal, ref: false }).then(whyItWaits)
-    const orWhy = why.then(async (reason): Promise<number | RedisRefusal> => reason ?? (await asked))
+    const orWhy = why.then(async (reason): Promise<MemoryUse | RedisRefusal> => reason ?? (await asked))
     return Promise.race([asked, orWhy]).finally(() => reasoned.abort())
   }
 
@@ -128,20 +129,22 @@ export function redisGuard(deps: {
     /** Run it every second. */
     async poll(): Promise<void> {
       const unknown = () => report('store:watched', { memoryShare: null, lost: incarnation.lost !== null })
-      const share = await shareInTime().catch((error: unknown) => {
+      const use = await useInTime().catch((error: unknown) => {
         unknown()
         const refused = refusalOf(error)
         if (refused === null) noteRefusal(null)
         else setRefusal(refused)
         throw error
       })
-      if (typeof share !== 'number') {
+      if ('fault' in use) {
         unknown()
-        setRefusal(share)
-        throw new Error(share.says)
+        setRefusal(use)
+        throw new Error(use.says)
       }
-      isScarce = share > pauseAtMemory - (isScarce ? HYSTERESIS : 0)
-      isFilling = share > SPARING * pauseAtMemory
+      const { share } = use
+      const pause = pauseAt(use)
+      isScarce = share > pause - (isScarce ? HYSTERESIS : 0)
+      isFilling = share > SPARING * pause
       try {
         await incarnation.advance()
         if (share < WRITABLE_BELOW || refusal?.fault !== 'out-of-memory') setRefusal(null)

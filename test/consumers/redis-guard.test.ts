@@ -48,13 +48,13 @@ function make() {
   }
   const watch = redisGuard({
     incarnation: incarnation as Incarnation,
-    memoryShare: async () => {
+    memoryUse: async () => {
       if (store.waitsFor !== '') return new Promise(() => {})
       if (store.away) throw new Error('no answer')
-      return store.share
+      return { share: store.share, most: null }
     },
     whyItWaits: async () => refusalOf(new Error(store.waitsFor)),
-    pauseAtMemory: 0.9,
+    pauseAt: () => 0.9,
     report(name, event) {
       if (name === 'store:watched') shares.push((event as Events['store:watched']).memoryShare)
       else if (name !== 'redis:faults') told.push(name)

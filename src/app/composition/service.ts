@@ -27,8 +27,8 @@ import { reloading } from '../../operations/reloading.ts'
 import { stateReport } from '../../operations/state-report.ts'
 import { exposure, serveHttp } from '../../platform/http.ts'
 import { libraryOf } from '../../shelves/lancedb/library.ts'
-import { memoryShare } from '../../store/redis/checks.ts'
 import { EXPORTER_LEASE_MS } from '../../store/redis/exporter.ts'
+import { memoryUse, pauseShare } from '../../store/redis/memory.ts'
 import { whyItWaits } from '../../store/redis/refusals.ts'
 import { checkBrokers, kafkaClient } from '../../stream/client.ts'
 import { groupProgress, hasHeldRecords, positionsOf } from '../../stream/offsets.ts'
@@ -319,9 +319,9 @@ function startRedisWatches(
 ) {
   const watch = redisGuard({
     incarnation: redis.incarnation,
-    memoryShare: () => memoryShare(redis.failFast),
+    memoryUse: () => memoryUse(redis.failFast),
     whyItWaits: () => whyItWaits(redis.failFast),
-    pauseAtMemory: settings.intake.pauseAtMemory,
+    pauseAt: ({ most }) => pauseShare(settings.intake.pauseAtMemory, most),
     report,
   })
   loops.start('store watch', 1_000, watch.poll)

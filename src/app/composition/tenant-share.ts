@@ -1,5 +1,5 @@
 import type { Settings } from '../../../config/schema.ts'
-import { mostMemory } from '../../store/redis/checks.ts'
+import { memoryUse, pauseShare } from '../../store/redis/memory.ts'
 import type { ServiceParts } from './parts.ts'
 
 /** How often Redis is asked how much it may hold, in ms. */
@@ -10,9 +10,9 @@ export async function tenantShare(
   { intake, shares }: Pick<Settings, 'intake' | 'shares'>,
   { redis, loops }: Pick<ServiceParts, 'redis' | 'loops'>,
 ): Promise<() => number | null> {
-  let most = await mostMemory(redis.failFast)
+  let { most } = await memoryUse(redis.failFast)
   loops.start('store limit', LIMIT_MS, async () => {
-    most = await mostMemory(redis.failFast)
+    ;({ most } = await memoryUse(redis.failFast))
   })
-  return () => (most === null ? null : most * intake.pauseAtMemory * shares.tenant)
+  return () => (most === null ? null : most * pauseShare(intake.pauseAtMemory, most) * shares.tenant)
 }

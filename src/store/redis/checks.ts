@@ -3,6 +3,7 @@ import type { Finding } from '../../contracts/facts/finding.ts'
 import type { RedisFault } from '../../contracts/ports/report.ts'
 import { accessTo, databaseOf, type RedisSettings, sentinelConnections, serversOf } from './connect.ts'
 import { keysUnder } from './keys.ts'
+import { inMegabytes, LEAST_MEMORY } from './memory.ts'
 import { deniedCommands, undeclaredRefusal } from './permissions.ts'
 import { pairs } from './script.ts'
 
@@ -117,6 +118,14 @@ function eviction({ name, info }: Server): RedisFinding | null {
 }
 
 function memoryLimit({ name, info }: Server): RedisFinding | null {
+  const most = Number(info('maxmemory'))
+  if (most > 0 && most < LEAST_MEMORY)
+    return {
+      what: name,
+      state: 'warning',
+      detail: `has a maxmemory of ${inMegabytes(most)}: what intake has in hand can fill it, and then nothing is judged`,
+      todo: `Set maxmemory to at least ${inMegabytes(LEAST_MEMORY)}.`,
+    }
   if (info('maxmemory') !== '0') return null
   return {
     what: name,
@@ -324,42 +333,4 @@ async function undeclared(client: Redis, { prefix }: CheckSettings): Promise<Red
     detail: `refuses scripts that build the names of keys, as Gavel's and BullMQ's do: ${says}`,
     todo: 'Start Dragonfly with --default_lua_flags=allow-undeclared-keys, or use another server (docs/connections.md).',
   }
-}
-
-/**
- * The share (0 to 1) of its `maxmemory` that Redis uses, or where none is set of its machine's memory; in a cluster that of the
- * fullest master. 0 if the server tells neither.
- */
-export async function memoryShare(client: Redis): Promise<number> {
-  return Math.max(
-    0,
-    ...(await Promise.all(serversOf(client).map(async (server) => shareOf(await server.info('memory'))))),
-  )
-}
-
-/**
- * How many bytes Redis may hold: its `maxmemory`, or where none is set its machine's memory; of a cluster the smallest master's, for
- * all keys are on one. Null if the server tells neither.
- */
-export async function mostMemory(client: Redis): Promise<number | null> {
-  const limits = await Promise.all(serversOf(client).map(async (server) => limitOf(await server.info('memory'))))
-  const known = limits.filter((limit) => limit > 0)
-  return known.length === 0 ? null : Math.min(...known)
-}
-
-function limitOf(info: string): number {
-  const number = numbersIn(info)
-  // Without a limit of its own Redis grows until the machine has no more, and is then killed.
-  return number('maxmemory') || number('total_system_memory')
-}
-
-/** The same by one server's `INFO memory`. */
-export function shareOf(info: string): number {
-  const number = numbersIn(info)
-  const most = limitOf(info)
-  return most === 0 ? 0 : (number('used_memory') - number('mem_not_counted_for_evict')) / most
-}
-
-function numbersIn(info: string): (name: string) => number {
-  return (name) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0)
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { shareOf } from '../../../src/store/redis/checks.ts'
+import { LEAST_MEMORY, pauseShare, shareOf } from '../../../src/store/redis/memory.ts'
 
 const info = (fields: Record<string, number>) =>
   Object.entries(fields)
@@ -21,4 +21,17 @@ it.each([
   ['neither told', { used_memory: 600 }, 0],
 ])('Redis with %s', (_, fields, share) => {
   expect(shareOf(info(fields))).toBeCloseTo(share, 12)
+})
+
+it.each([
+  ['nothing is known of', null, 0.9],
+  ['of 1 GB: as it is set', 1e9, 0.9],
+  ['of 640 MB', 640e6, 0.9],
+  ['of 256 MB', 256e6, 0.75],
+  ['of 90 MB', 90e6, 26 / 90],
+  ['of the least memory', LEAST_MEMORY, 0.25],
+  ['of less', 10e6, 0.25],
+])('intake pauses where enough is left free: %s', (_, most, share) => {
+  expect(pauseShare(0.9, most)).toBeCloseTo(share, 12)
+  expect(pauseShare(0.2, most)).toBe(0.2)
 })
