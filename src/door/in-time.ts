@@ -55,7 +55,7 @@ interface AnswerTime {
 export function answerTimes(isAway: (dependency: Dependency) => boolean) {
   let givenUp = 0
   return (needs: Dependency | undefined, client: AbortSignal): AnswerTime => {
-    const over = Promise.withResolvers<Response>()
+    let over: PromiseWithResolvers<Response> | undefined
     let gone: AbortController | undefined
     let answerLate = (): Response | RequestRefused => unanswered(needs ?? 'redis', 'has not answered in time')
     let timer: NodeJS.Timeout | undefined
@@ -69,8 +69,8 @@ export function answerTimes(isAway: (dependency: Dependency) => boolean) {
       isGivenUp = true
       gone?.abort(GIVEN_UP)
       const late = answerLate()
-      if (late instanceof RequestRefused) over.reject(late)
-      else over.resolve(late)
+      if (late instanceof RequestRefused) over?.reject(late)
+      else over?.resolve(late)
     }
 
     const ofCall: TimeOfCall = {
@@ -114,13 +114,15 @@ export function answerTimes(isAway: (dependency: Dependency) => boolean) {
       ofCall,
       waitedMs: () => waited + (waitingSince === null ? 0 : performance.now() - waitingSince),
       async answer(work) {
+        over = Promise.withResolvers()
+        void work.then(over.resolve, over.reject)
         try {
-          return await Promise.race([work, over.promise])
+          return await over.promise
         } finally {
           isAnswered = true
           clearTimeout(timer)
-          // A promise that stays open keeps what it was raced with: the answer, for as long as a connection keeps its latest request.
-          over.reject(GIVEN_UP)
+          // It would keep the answer for as long as a connection keeps its latest request.
+          over = undefined
           if (isGivenUp) {
             givenUp++
             // Its client has an answer, and its failure has the same cause.

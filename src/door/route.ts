@@ -1,4 +1,5 @@
 import type { Scope } from '../contracts/facts/api-key.ts'
+import { BytesResponse } from '../platform/bytes-response.ts'
 import type { Dependency, TimeOfCall } from './in-time.ts'
 import type { ProblemName, RequestRefused } from './problem.ts'
 import type { ChargedParts } from './request-units.ts'
@@ -105,7 +106,7 @@ export interface DoorRoute {
 /** An answer in JSON. */
 export function json(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Response {
   const bytes = Buffer.from(`${JSON.stringify(body)}\n`)
-  return new Response(bytes, {
+  return new BytesResponse(bytes, {
     status,
     headers: { 'content-type': 'application/json', 'content-length': String(bytes.length), ...headers },
   })

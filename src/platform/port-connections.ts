@@ -82,15 +82,15 @@ export class PortConnections {
     // By then the parser has read what came with the headers: of most requests that is all.
     process.nextTick(() => {
       this.#place(socket)
-      if (!incoming.complete) incoming.once('end', () => this.#place(socket))
+      if (!incoming.complete) incoming.on('end', () => this.#place(socket))
     })
     // When its last byte is written: of most answers all are with the system then.
-    outgoing.once('prefinish', () => {
+    outgoing.on('prefinish', () => {
       if (socket.writableLength === 0) return
       this.#untaken.add(connection.network, socket)
       this.#boundUntaken()
     })
-    outgoing.once('close', () => {
+    outgoing.on('close', () => {
       connection.inHand.delete(exchange)
       this.#untaken.remove(connection.network, socket)
       const isLast = connection.inHand.size === 0
@@ -119,7 +119,7 @@ export class PortConnections {
     }
     if (exchange.outgoing.closed) return true
     this.#counted.add(owner, exchange)
-    exchange.outgoing.once('close', () => this.#counted.remove(owner, exchange))
+    exchange.outgoing.on('close', () => this.#counted.remove(owner, exchange))
     return true
   }
 

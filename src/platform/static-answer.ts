@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
+import { BytesResponse } from './bytes-response.ts'
 
 interface MadeAnswer {
   readonly etag: string
-  readonly plain: Buffer
-  readonly gzipped: Buffer
+  readonly plain: Buffer<ArrayBuffer>
+  readonly gzipped: Buffer<ArrayBuffer>
 }
 
 /** Answers that are the same for everybody: made at the first request, once, and compressed once. Who has it already gets 304. */
@@ -22,7 +23,7 @@ export function staticAnswer(
     const isCompressed = takesGzip(headers.get('accept-encoding') ?? '')
     const bytes = isCompressed ? gzipped : plain
     const encoding: Record<string, string> = isCompressed ? { 'content-encoding': 'gzip' } : {}
-    return new Response(bytes, { headers: { ...common, ...encoding, 'content-length': String(bytes.length) } })
+    return new BytesResponse(bytes, { headers: { ...common, ...encoding, 'content-length': String(bytes.length) } })
   }
 }
 

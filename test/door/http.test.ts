@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { PROBLEM_NAMES } from '../../src/door/problem.ts'
+import { json } from '../../src/door/route.ts'
 import { serveDoor } from '../../src/door/server/door-server.ts'
 import { COMMENT, POST, testDoor } from './door-for-tests.ts'
 
@@ -95,6 +96,21 @@ describe('over a socket', () => {
     const said = await raw(bytes)
     expect(statusOf(said)).toBe(status)
     if (status >= 400) expect(said).toMatch(/content-type: application\/problem\+json/i)
+  })
+
+  test('an answer whose bytes are at hand is written without being read as a stream, with each of its headers', async () => {
+    const response = json(201, { said: 'é' })
+    for (const one of ['a=1', 'b=2']) response.headers.append('set-cookie', one)
+    const own = await serveDoor(SETTINGS, { fetch: async () => response, refuse: () => ({ type: '', body: '' }) })
+    const answer = await fetch(own.url)
+    expect(answer.status).toBe(201)
+    expect(await answer.text()).toBe('{"said":"é"}\n')
+    expect(answer.headers.getSetCookie()).toEqual(['a=1', 'b=2'])
+    expect(answer.headers.get('content-length')).toBe('14')
+    expect(answer.headers.get('content-type')).toBe('application/json')
+    expect(response.bodyUsed).toBe(false)
+    expect(await (await fetch(own.url, { method: 'HEAD' })).text()).toBe('')
+    await own.close(100)
   })
 
   test('what can’t be read takes no answer’s place', async () => {

@@ -81,8 +81,7 @@ export async function startApp(
   if (refusal !== null) throw new OperatorError(refusal)
   const log = logListener(settings.log.level, Date.now, identityOf(settings, roles), settings.traces.endpoint !== '')
   const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
-  const report: Report = (name, event) =>
-    broadcast(listeners, (error) => log('error', { where: 'listener', error }))(name, event)
+  const report = broadcast(listeners, (error) => log('error', { where: 'listener', error }))
   let isStopping = false
   const { httpPort, gateway, gate, inForce, close } = await closable((keep) =>
     assemble(

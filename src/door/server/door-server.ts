@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
+import { BytesResponse } from '../../platform/bytes-response.ts'
 import { isLoopbackAddress, namesOf } from '../../platform/http.ts'
 import { type Connection, type Exchange, isWritable, PortConnections } from '../../platform/port-connections.ts'
 import { type Asker, networksBehind, shareOf } from '../../platform/who-asks.ts'
@@ -64,12 +66,12 @@ export async function serveDoor(
   const networkOf = networksBehind(forwarders)
   let answersTo: (headers: readonly string[]) => boolean = () => false
   const listener = getRequestListener(
-    (request, { incoming, outgoing }) => {
+    async (request, { incoming, outgoing }) => {
       const from = incoming as IncomingMessage
       const exchange = { incoming: from, outgoing: outgoing as ServerResponse }
       const named = from.headersDistinct.host ?? []
       const isWritten = named.length === 1 && HOST.test(named[0] ?? '')
-      return fetch(request, {
+      const response = await fetch(request, {
         address: from.socket.remoteAddress ?? '',
         asker: { network: networkOf(from) },
         host: isWritten ? (named[0] ?? '') : '',
@@ -77,6 +79,9 @@ export async function serveDoor(
         header: (name) => entryOf(from.headersDistinct, name.toLowerCase()) ?? [],
         countFor: (asker) => open.countFor(shareOf(asker).name, exchange),
       })
+      if (!(response instanceof BytesResponse)) return response
+      exchange.outgoing.writeHead(response.status, [...response.headers].flat()).end(response.content)
+      return RESPONSE_ALREADY_SENT
     },
     {
       overrideGlobalObjects: false,

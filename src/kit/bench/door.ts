@@ -18,7 +18,7 @@ import { makeTopics } from '../../operations/make-topics.ts'
 import { kafkaClient } from '../../stream/client.ts'
 import { sentence } from './load.ts'
 import { type Percentiles, percentiles, round } from './percentiles.ts'
-import { forkWorker, gone, ready } from './service.ts'
+import { forkWorker, gone, ready, sum } from './service.ts'
 import { type ProcessPauses, type SlowestRequests, slowestOf } from './slowest-requests.ts'
 import { STOPPED, startProcess } from './start-process.ts'
 import type { AnsweredRequest, Tick } from './worker.ts'
@@ -33,6 +33,8 @@ export interface DoorPlan {
 /** What the door can do, and what it takes of its own at half of that. */
 interface Route {
   readonly capacityPerSecond: number
+  /** Processor time of the door for a request, where as many are sent as it can take. */
+  readonly cpuMsPerRequest: number
   readonly offeredPerSecond: number
   readonly answered: number
   /** Answers that were no 200. */
@@ -146,8 +148,8 @@ export async function doorBench(environment: Environment, plan: DoorPlan, { say,
   }
 }
 
-function line(name: string, { capacityPerSecond, offeredPerSecond, ownMs }: Route): string {
-  return `${name}: ${capacityPerSecond} a second; at ${offeredPerSecond}: own time p50 ${ownMs.p50} ms, p99 ${ownMs.p99} ms`
+function line(name: string, { capacityPerSecond, cpuMsPerRequest, offeredPerSecond, ownMs }: Route): string {
+  return `${name}: ${capacityPerSecond} a second, ${cpuMsPerRequest} ms of processor each; at ${offeredPerSecond}: own time p50 ${ownMs.p50} ms, p99 ${ownMs.p99} ms`
 }
 
 export function ownEnvironment(environment: Environment): Environment {
@@ -211,11 +213,15 @@ interface Sending {
 async function measured(of: Sending & { path: string; atOnce: number; body: () => string }): Promise<Route> {
   const { client, ticks, plan, signal, path, atOnce, body } = of
   await closedLoop(WARM_UP_SECONDS)
-  const capacityPerSecond = round((await closedLoop(plan.seconds)) / plan.seconds)
+  ticks.splice(0)
+  const taken = await closedLoop(plan.seconds)
+  const cpuMsPerRequest = round(sum(ticks, ({ cpuMs }) => cpuMs) / taken)
+  const capacityPerSecond = round(taken / plan.seconds)
   const offeredPerSecond = round(capacityPerSecond / 2)
   const { answered, others } = await offered(of, path, offeredPerSecond, body)
   return {
     capacityPerSecond,
+    cpuMsPerRequest,
     offeredPerSecond,
     answered: answered.length,
     others,
