@@ -15,7 +15,8 @@ export async function closable<Parts extends object>(
 ): Promise<Parts & { close(): Promise<void> }> {
   const opened: Closable[] = []
   const keep: ClosableRegistrar = (part) => {
-    opened.push(part)
+    // As it is now: whoever returns a part from here has its `close` replaced.
+    opened.push({ close: part.close.bind(part) })
     return part
   }
   const close = async () => {

@@ -47,3 +47,13 @@ it('leaves what a part tells of itself as it is', async () => {
   count = 2
   expect(whole.count).toBe(2)
 })
+
+it('closes also the part that it returns', async () => {
+  closed = []
+  const whole = await closable(async (keep) => {
+    keep(part('first'))
+    return keep(part('returned'))
+  })
+  await whole.close()
+  expect(closed).toEqual(['returned', 'first'])
+})
