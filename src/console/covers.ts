@@ -31,7 +31,8 @@ export function harmIn(
   const disturbing = kinds.get(protocol)?.reading?.disturbing ?? []
   if (label !== null && disturbing.includes(label)) return { why: TEXTS.live.hidden(label), label }
   const isOpen = label === null && decidedBy !== 'scores' && disturbing.length > 0
-  return isOpen || filtered.length > 0 ? { why: TEXTS.live.hiddenUndecided, label: UNDECIDED } : null
+  if (filtered.length > 0) return { why: TEXTS.live.hiddenFiltered, label: UNDECIDED }
+  return isOpen ? { why: TEXTS.live.hiddenUndecided, label: UNDECIDED } : null
 }
 
 /** The same for a case: any of the subject's current verdicts may say so. */
@@ -154,7 +155,7 @@ ${rows.length === 0 ? html`<p>${covers.none}</p>` : exposureTable(rows)}
 
 function exposureTable(rows: readonly Exposure[]): SafeMarkup {
   const { heads } = TEXTS.covers
-  return html`<div class="scrolls" tabindex="0"><table><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+  return html`<div class="scrolls" tabindex="0"><table><thead><tr>${heads.map((head, at) => html`<th scope="col"${at > 1 ? html` class="number"` : NOTHING}>${head}</th>`)}</tr></thead>
 <tbody>${rows.map(({ person, label, uncovered, minutes }) => html`<tr><td>${words(person, { most: 60 })}</td><td>${words(label, { most: 64 })}</td><td class="number">${uncovered}</td><td class="number">${minutes}</td></tr>`)}</tbody></table></div>`
 }
 

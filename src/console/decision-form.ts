@@ -87,7 +87,7 @@ ${clauses}<label class="wide">${TEXTS.decide.why} <textarea name="why" rows="3" 
 
 /** Where a page's script says why it sends nothing: the post is covered yet. */
 export function notSeenPlace(): SafeMarkup {
-  return html`<p class="state bad" role="status" data-not-seen="${TEXTS.review.notSeen}"></p>`
+  return html`<p class="state bad" role="status" data-not-seen="${TEXTS.review.notSeen}" data-not-looked="${TEXTS.review.notLooked}"></p>`
 }
 
 function withdrawForm({ id, token }: { id: string; token: string }): SafeMarkup {

@@ -2,19 +2,23 @@ import type { ThreadRef } from '../contracts/facts/thread.ts'
 import { readVerdictId } from '../contracts/facts/verdict-id.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { DecisionDesk, DecisionResult } from '../contracts/ports/decisions.ts'
-import type { RecordReader } from '../contracts/ports/record.ts'
+import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import type { PersonDecision, ReviewQueue } from '../contracts/ports/review.ts'
+import { covered, uncoveredAt } from './covers.ts'
 import type { SubmittedForms } from './decision-form.ts'
 import { doneOf, sendDecision, shownAfter } from './decision-page.ts'
 import { DECISIONS_TEXTS } from './decisions-texts.ts'
+import type { DisturbingSubjects } from './lists.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { button } from './review-list.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
-import { html, link, moment, NOTHING, type SafeMarkup, words } from './view.ts'
+import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
 
 /** How far back a person's own decisions are shown, in ms, and how many. */
 const [OWN_MS, MOST_OWN] = [86_400_000, 200]
+/** Of how many the words are shown, and most verdicts of these posts. */
+const [MOST_WORDS, MOST_ROWS] = [50, 400]
 /** What is so old is undone once somebody says so again, in minutes. */
 const [MINUTE_MS, ASKED_AFTER] = [60_000, 10]
 /** Most posts that are named where they are undone. */
@@ -29,12 +33,15 @@ export class JustDecided {
   readonly #clock: Clock
   readonly #until = new Map<string, number>()
   readonly #last = new Map<string, readonly KnownDecision[]>()
+  readonly #noted = new Map<string, NotedDecision>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  note(by: string, verdict: string): void {
+  note(by: string, verdict: string, label: string | null = null): void {
+    if (label !== null) this.#noted.set(by, { verdict, label })
+    for (const name of this.#noted.keys()) if (this.#noted.size > MOST_DECIDED) this.#noted.delete(name)
     this.#until.set(`${verdict} ${by}`, this.#clock() + RECORDED_MS)
     for (const name of this.#until.keys()) if (this.#until.size > MOST_DECIDED) this.#until.delete(name)
   }
@@ -74,9 +81,27 @@ export class JustDecided {
     return isUndoable(one) || (!one.isTaken && one.label !== null && one.at > this.#clock() - RECORDED_MS)
   }
 
+  /** The verdicts of the copies that they decided together with this one, and have not taken back together. */
+  copiesOf(by: string, verdict: string): string[] {
+    const [scope, all] = [scopeIn(verdict), this.#last.get(by) ?? []]
+    const batch = all.findLast(({ made, isUndone }) => !isUndone && made.some((one) => scopeIn(one.verdict) === scope))
+    return (batch?.made ?? []).map((one) => one.verdict).filter((one) => scopeIn(one) !== scope)
+  }
+
+  /** What they decided last, or gave as an opinion, and on which verdict. */
+  lastOf(by: string): NotedDecision | undefined {
+    return this.#noted.get(by)
+  }
+
   isRecent(by: string, verdict: string): boolean {
     return (this.#until.get(`${verdict} ${by}`) ?? 0) > this.#clock()
   }
+}
+
+/** A label, and the verdict on which it was decided. */
+export interface NotedDecision {
+  readonly verdict: string
+  readonly label: string
 }
 
 export interface LastDecision {
@@ -106,9 +131,14 @@ function verdictOf({ isOpinion, seen, verdict, protocol, subject }: PersonDecisi
   return (isOpinion ? seen?.verdict : verdict) ?? `${protocol}~${subject.postId}~r0`
 }
 
+function scopeIn(verdict: string): string {
+  return readVerdictId(verdict)?.scope ?? verdict
+}
+
 export interface OwnDecisionParts {
   readonly queue: Pick<ReviewQueue, 'decisions'>
-  readonly record: Pick<RecordReader, 'verdict'>
+  readonly record: Pick<RecordReader, 'verdict' | 'find'>
+  readonly disturbing: DisturbingSubjects
   readonly decisionDesk: DecisionDesk
   readonly clock: Clock
   readonly decided: JustDecided
@@ -163,7 +193,10 @@ export function ownDecisionPages(parts: OwnDecisionParts): Page[] {
       path: '/review/mine',
       right: 'decide',
       async answer({ session }) {
-        return { title: TEXTS.review.mine, body: ownBody(await ownDecisions(session), session) }
+        const all = await ownDecisions(session)
+        const rows = await parts.disturbing.look(await rowsOf(all.slice(0, MOST_WORDS), parts, session))
+        const last = decided.last(session.by, { own: all, tenants: session.tenants })
+        return { title: TEXTS.review.mine, body: ownBody(all, { last, rows, disturbing: parts.disturbing, session }) }
       },
     },
     {
@@ -215,15 +248,60 @@ function becameOf({ isOpinion, isTaken, isCurrent, isWithdrawn, label }: PersonD
   return isWithdrawn ? TEXTS.review.withdrew : TEXTS.review.replaced
 }
 
+/** The record's rows of what was decided on; they are noted as seen. */
+async function rowsOf(
+  all: readonly PersonDecision[],
+  { record }: Pick<OwnDecisionParts, 'record'>,
+  { tenants }: Session,
+): Promise<readonly RecordedRow[]> {
+  const subject = [...new Set(all.map((one) => one.subject.postId))]
+  return subject.length === 0 ? [] : record.find({ tenants, subject, standing: true }, MOST_ROWS)
+}
+
+/** A decision beside what it was on: as that said, or in its place. */
+function besideIt({ label, seen, isOpinion }: PersonDecision): string {
+  if (label === null || seen === null || isOpinion) return ''
+  return seen.label === label ? TEXTS.review.confirmed : TEXTS.review.inPlaceOf(seen.label ?? TEXTS.row.noLabel)
+}
+
+/** How a post begins, covered where it may harm; its id where the record has no words of it. */
+function wordsOf(
+  { subject }: PersonDecision,
+  { rows, disturbing }: Pick<OwnList, 'rows' | 'disturbing'>,
+): TemplatePart {
+  const own = rows.filter(
+    (row) =>
+      row.subject.postId === subject.postId &&
+      row.subject.tenant === subject.tenant &&
+      row.subject.kind === subject.kind,
+  )
+  const row = own.find((one) => one.words !== null)
+  if (row?.words == null) return NOTHING
+  const said = html`<p class="row-words">${words(row.words, { most: 160, lang: row.lang ?? '' })}</p>`
+  const why = own.map((one) => disturbing.because(one)).find((one) => one !== null)
+  return why === undefined ? said : covered(why, said, { uncovered: uncoveredAt(row.verdict.id) })
+}
+
+interface OwnList {
+  readonly last: TakenDecision
+  readonly rows: readonly RecordedRow[]
+  readonly disturbing: DisturbingSubjects
+  readonly session: Session
+}
+
+/** What would be undone, with the way to do that. */
+function undoing({ last: { made }, session }: OwnList): TemplatePart {
+  const ids = made.flatMap(({ verdict }) => verdict ?? [])
+  if (ids.length === 0) return NOTHING
+  return html`<p>${TEXTS.review.lastOne} ${words(namesIn(ids.join(' ')), { most: 400 })}</p>${button('/review/undo', TEXTS.review.undo, { session })}`
+}
+
 /** What one decided, with a way back. */
-function ownBody(all: readonly PersonDecision[], session: Session): SafeMarkup {
-  return html`<h1>${TEXTS.review.mine}</h1><p>${TEXTS.review.mineSays}</p>
+function ownBody(all: readonly PersonDecision[], list: OwnList): SafeMarkup {
+  return html`<h1>${TEXTS.review.mine}</h1><p>${TEXTS.review.mineSays} ${TEXTS.review.mineCount(all.length)}</p>${undoing(list)}
 ${all.length === 0 ? html`<p>${TEXTS.review.noneOfMine} <a href="/review">${TEXTS.review.title}</a></p>` : NOTHING}
 <ol class="rows">${all.map(
-    (
-      one,
-    ) => html`<li class="row"><div class="row-head">${moment(one.at)} <strong>${words(one.label ?? TEXTS.review.withdrewIt, { most: 64 })}</strong> <span class="protocol">${TEXTS.verdict.by(one.protocol)}</span> <span class="faint">${becameOf(one)}</span></div>
-<p class="row-words">${one.verdict === null ? words(one.subject.postId, { most: 200 }) : html`<a href="${link('/verdict', { id: one.verdict })}">${words(one.subject.postId, { most: 200 })}</a>`}</p></li>`,
-  )}</ol>
-${all.some(isUndoable) ? button('/review/undo', TEXTS.review.undo, { session }) : NOTHING}`
+    (one) =>
+      html`<li class="row"><div class="row-head">${moment(one.at)} <strong>${words(one.label ?? TEXTS.review.withdrewIt, { most: 64 })}</strong> <span class="protocol">${TEXTS.verdict.by(one.protocol)}</span> <span class="faint">${besideIt(one)} ${becameOf(one)}</span> <span class="row-of">${one.verdict === null ? words(one.subject.postId, { most: 200 }) : html`<a href="${link('/verdict', { id: one.verdict })}">${words(one.subject.postId, { most: 200 })}</a>`}</span></div>${wordsOf(one, list)}</li>`,
+  )}</ol>`
 }

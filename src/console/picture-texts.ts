@@ -2,6 +2,8 @@
 export const PICTURE_TEXTS = {
   pictures: {
     title: (number: number, all: number) => (all === 1 ? 'Image' : `Image ${number} of ${all}`),
+    byModel: 'A model’s description:',
+    byAuthor: 'The author’s description:',
     unseen: 'no model has seen it',
     chosen: 'as you chose',
     notInList: 'image not shown',
@@ -25,7 +27,7 @@ export const PICTURE_TEXTS = {
   },
   covers: {
     title: 'What is covered',
-    says: 'What may be harmful is covered until you uncover it: press o, or open it. One is open at a time.',
+    says: 'What may be harmful is covered until you uncover it: press o, or open it. One is open at a time, and a post’s own words beside its pictures.',
     covered: 'Cover',
     choices: {
       harmful: 'what was judged harmful or not decided, and images that no model has seen',

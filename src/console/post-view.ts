@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Medium } from '../contracts/facts/thread.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { CoverChoice, ReviewPictures } from '../contracts/ports/pictures.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
@@ -8,7 +9,7 @@ import { breakNotice, covered, coverOf, coversOf, harmOf, uncoveredAt, uncovered
 import type { ProtocolGuides } from './kinds.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { describedAs, isChanged, isUnseen, mediaOf, type PictureState, type SubjectPictures } from './pictures.ts'
-import type { SeenWords } from './seen-by.ts'
+import type { SeenPosts } from './seen-by.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { claimCard } from './thread.ts'
@@ -19,8 +20,8 @@ export interface PostViewParts {
   readonly kinds: ProtocolGuides
   readonly pictures: SubjectPictures
   readonly people: Pick<ReviewPictures, 'coversOf' | 'noteUncovered' | 'minutesUncovered' | 'notesOf' | 'addNote'>
-  /** Learns whose words people were shown. */
-  readonly seenWords: SeenWords
+  /** Learns what people were shown of posts. */
+  readonly seenPosts: SeenPosts
   readonly clock: Clock
   /** After how long within the last hour with what may harm a break is offered, in ms. */
   readonly breakAfter: number
@@ -43,12 +44,12 @@ export async function postCard(
   { isBlind = false, isItem = false, below = NOTHING }: PostShown,
   parts: PostViewParts,
 ): Promise<TemplatePart> {
-  const { kinds, pictures, people, seenWords, clock, breakAfter } = parts
+  const { kinds, pictures, people, seenPosts, clock, breakAfter } = parts
   if (file.thread === null) return NOTHING
   const choice = await coversOf(people, session.by)
   const states = await pictures.states(file)
   const why = coverOf(file, { kinds, choice, isBlind })
-  if (why === null) seenWords.note(session.by, file.row.subject)
+  if (why === null) seenPosts.note(session.by, file.row.subject, 'words')
   const of = { id: file.row.verdict.id, all: states.length, choice, why }
   const isMarked =
     isItem &&
@@ -94,7 +95,8 @@ function figure(
       ? NOTHING
       : html`<span class="cover ${choice.cover}"><img src="${at('cover')}" alt=""></span>`
   // What it shows in words is as harmful as the post's own.
-  const described = why === null ? null : html`<p>${words(describedAs(state.medium), { most: 1_000 })}</p>`
+  const described =
+    why === null ? null : html`<p>${whoSays(state.medium)}${words(describedAs(state.medium), { most: 1_000 })}</p>`
   const body = isCovered
     ? covered(`${title}: ${because}`, html`${image}${described ?? NOTHING}`, { instead: cover })
     : image
@@ -110,9 +112,15 @@ const WELL = JSON.stringify([TEXTS.pictures.same, TEXTS.pictures.notJudged])
 function caption(state: PictureState, title: string | null, isDescribed = true): SafeMarkup {
   const { kept, judged, medium } = state
   const hashes = TEXTS.pictures
-  return html`${when(title, (own) => html`<span class="faint">${own}:</span> `)}${isDescribed ? words(describedAs(medium), { most: 1_000 }) : NOTHING}
+  return html`${when(title, (own) => html`<span class="faint">${own}:</span> `)}${isDescribed ? html`${whoSays(medium)}${words(describedAs(medium), { most: 1_000 })}` : NOTHING}
 <span class="state${isUnseen(state) && (kept !== null || state.why !== null) ? ' bad' : ''}" role="status">${saying(state) ?? ''}</span>
 ${when(kept, ({ sha256 }) => html`<span class="hash faint">${hashes.hash} ${sha256}</span>`)}${when(isChanged(state) || kept === null ? judged : null, (own) => html` <span class="hash faint">${hashes.hash}, ${hashes.judgedHash} ${words(own, { most: 64 })}</span>`)}`
+}
+
+/** Whose words describe a picture; nothing where nobody's do. */
+function whoSays({ description, alt }: Medium): TemplatePart {
+  const who = description !== undefined ? TEXTS.pictures.byModel : alt === undefined ? null : TEXTS.pictures.byAuthor
+  return when(who, (says) => html`<span class="faint">${says}</span> `)
 }
 
 /** How a picture stands, in words; null while that is not known. */
@@ -143,7 +151,7 @@ const SOON_MS = 3_000
 
 /** Pictures, and how they stand, for the pages that show them. */
 export function picturePages(parts: PostViewParts): Page[] {
-  const { record, kinds, pictures, people, seenWords, clock } = parts
+  const { record, kinds, pictures, people, seenPosts, clock } = parts
   const counted = new Map<string, number>()
   /** A page about a post that its address names by a verdict, and one of its pictures; `none`: its answer where this person may see none. */
   const about = (
@@ -180,12 +188,13 @@ export function picturePages(parts: PostViewParts): Page[] {
       const picture = await (query.has('soon') ? Promise.race([fetched, sleep(SOON_MS, null)]) : fetched)
       if (picture === null || typeof picture === 'string') return NO_PICTURE
       if (query.get('part') === 'cover') return { image: picture.cover, isCover: true }
+      seenPosts.note(session.by, file.row.subject, nth)
       await note(file, nth, session.by)
       return { image: picture.picture }
     }),
     about('/uncovered', NO_NEWS, { isCostly: true }, async ({ file }, { query, session }) => {
       const part = uncoveredPart(query)
-      if (part === 'words') seenWords.note(session.by, file.row.subject)
+      if (part === 'words') seenPosts.note(session.by, file.row.subject, part)
       await note(file, part, session.by)
       return { news: null, uncovered: [file.row.verdict.id] }
     }),

@@ -43,11 +43,13 @@ export function assignmentPages(
     const list = Object.fromEntries(new URLSearchParams(only))
     if (!mayAssign(post, session)) return { to: link('/review', { ...list, said: 'notAssigned' }) }
     const given = (form.get('to') ?? '').toWellFormed().trim().slice(0, MOST_NAME)
-    const to = form.get('me') === 'yes' ? session.by : given === '' ? null : given
+    const asked = form.get('me') === 'yes' ? session.by : given === '' ? null : given
     const { tenant, postId: subjectId } = subject
-    const known = to === null || to === session.by || !reviewers.areAll ? [] : await reviewers.namesOf(tenant)
-    if (to !== null && known.length > 0 && !known.includes(to)) {
-      const back = { to: '/review', says: TEXTS.review.title }
+    const known = asked === null || asked === session.by ? [] : await reviewers.namesOf(tenant)
+    const isSame = (one: string) => one.toLowerCase() === asked?.toLowerCase()
+    const to = known.includes(asked ?? '') ? asked : (known.find(isSame) ?? asked)
+    if (to !== null && to !== session.by && reviewers.areAll && known.length > 0 && !known.includes(to)) {
+      const back = { to: link('/review', list), says: TEXTS.review.title }
       return refusal(TEXTS.review.notAssignedTitle, TEXTS.review.nobody(shown(to, 60), known), back)
     }
     const kind = subject.kind === 'reply' ? 'reply' : 'post'

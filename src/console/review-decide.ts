@@ -52,14 +52,14 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
     )
     return { title: TEXTS.review.title, status: 409, body }
   }
-  if (!(parts.kinds.get(protocol)?.labels ?? []).includes(filled.label)) return again(TEXTS.review.needsWords)
+  if (!(parts.kinds.get(protocol)?.labels ?? []).includes(filled.label)) return again(TEXTS.review.needsLabel)
   if (filled.clauses.length > MOST_CLAUSES) return again(TEXTS.decide.manyClauses(MOST_CLAUSES))
   // Also where it is an opinion no more when it arrives: what was not shown stays so.
   const isOpinion = form.get('opinion') === 'yes' || isBlind(item)
   const isUnseen = form.get('unseen') === 'yes'
   const overrules = !isOpinion && !isUnseen && item.label !== null && item.label !== filled.label
   const reason = reasonOf({ code: filled.code, own: filled.why, overrules }, parts.codes)
-  if (reason === null) return again(TEXTS.review.needsWords)
+  if (reason === null) return again(lacking(filled, { overrules, codes: parts.codes }))
   // Before the item itself is decided: it is looked for no more then.
   const copies = isOpinion || isUnseen || !form.has('copy') ? [] : await desk.copiesOf(item, session)
   // Before it is decided, too: its post is found by it.
@@ -84,7 +84,7 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   blinds.open(session.by, subject)
   // An opinion leaves the item in the queue, for somebody else.
   if (outcome?.outcome === 'noted') await queue.release(item.verdict, session.by, { anyone: false }, clock())
-  desk.decided.note(session.by, item.verdict)
+  desk.decided.note(session.by, item.verdict, filled.label)
   const rest = copies.length === 0 ? NO_COPIES : await decideCopies(asked, { item, copies, filled }, desk, parts)
   const made = [...madeBy(outcome, item), ...rest.made]
   if (made.length > 0 || isOpinion) desk.decided.remember(session.by, made, isOpinion ? item.verdict : null)
@@ -148,9 +148,10 @@ async function decideCopies(
       miss(TEXTS.review.copyGone)
       continue
     }
-    // They are in the same words.
-    const { seenWords } = parts.view
-    if (seenWords.has(session.by, item.subject)) seenWords.note(session.by, reserved.item.subject)
+    // They are in the same words, with the same pictures.
+    const { seenPosts } = parts.view
+    for (const part of ['words', ...Array.from({ length: item.pictures }, (_, nth) => nth)] as const)
+      if (seenPosts.has(session.by, item.subject, part)) seenPosts.note(session.by, reserved.item.subject, part)
     const sawLabel = reserved.item.label !== null
     const said = { by: session.by, label: filled.label, ...reason, sawLabel, ...citing(filled.clauses) }
     const { outcome, says } = await decided(reserved.item, said, parts, signal)
@@ -175,6 +176,17 @@ function notAll(missed: readonly MissedCopy[], session: Session, only: string): 
 <ul>${missed.map(({ id, words: said, says }) => html`<li><a href="${link('/verdict', { id })}">${words(said, { most: 160 })}</a><p>${words(says, { most: 400 })}</p></li>`)}</ul>
 ${button('/review/next', TEXTS.review.goOn, { session, main: true, press: 'n', only })}`,
   }
+}
+
+/** What a reason lacks. */
+function lacking(
+  { code, why }: Pick<FilledForm, 'code' | 'why'>,
+  { overrules, codes }: { overrules: boolean; codes: ReasonCodes },
+): string {
+  const chosen = codes.find((one) => one.code === code)
+  if (why !== '') return TEXTS.review.needsWords
+  if (overrules) return TEXTS.review.needsWhy
+  return chosen === undefined ? TEXTS.review.needsReason : TEXTS.review.needsOwn(chosen.says)
 }
 
 /** What a form has; the button that confirms names the label, and gives the first reason for keeping it where none is chosen. */

@@ -10,8 +10,9 @@ import type {
   ReviewReservation,
 } from '../contracts/ports/review.ts'
 import type { BlindReviews } from './blind-review.ts'
-import { JustDecided } from './own-decisions.ts'
+import type { JustDecided } from './own-decisions.ts'
 import type { PageAnswer } from './page.ts'
+import type { PostViewParts } from './post-view.ts'
 import { ownItems } from './review-item.ts'
 import { isBlind, type ListedQueue, listedQueue, whoTakes } from './review-list.ts'
 import { type ReviewShares, ReviewTurns } from './review-shares.ts'
@@ -29,6 +30,8 @@ export interface DeskParts {
   readonly reserveFor: number
   readonly shares: ReviewShares
   readonly seenLabels: Pick<SeenLabels, 'has' | 'note'>
+  readonly view: Pick<PostViewParts, 'seenPosts'>
+  readonly decided: JustDecided
 }
 
 /** Items among which the next one is looked for, at first and at last; most that a search of words leaves over. */
@@ -37,7 +40,9 @@ const [LOOKED, MOST_FOUND] = [[100, 1_000], 200]
 const MOST_COPIES = 15
 /** What an address says was done: `of` is a verdict that was judged before its label was seen. */
 export interface DoneNotice {
-  readonly said?: 'done'
+  readonly said?: 'done' | 'couldNotSee'
+  /** The verdicts whose posts it is about. */
+  readonly posts?: string
   readonly of?: string
   /** How many copies were decided with it. */
   readonly copies?: string
@@ -48,7 +53,7 @@ export type ReviewDesk = ReturnType<typeof reviewDesk>
 /** Takes posts for people, and gives them back. */
 export function reviewDesk(parts: DeskParts) {
   const { queue, clock, reserveFor, blinds } = parts
-  const decided = new JustDecided(clock)
+  const { decided } = parts
   const turns = new ReviewTurns(parts.shares)
   /** Takes one item; a second opinion closes its subject to who gives it. */
   const reserve = async (id: string, session: Session): Promise<ReviewReservation> => {
@@ -103,7 +108,8 @@ export function reviewDesk(parts: DeskParts) {
           !but.includes(item.verdict) &&
           !decided.isRecent(person, item.verdict) &&
           // Of what is to be judged blindly nothing is learnt by who has seen its label.
-          !(isBlind(item) && parts.seenLabels.has(person, item.verdict)),
+          !(isBlind(item) && parts.seenLabels.has(person, item.verdict)) &&
+          !parts.view.seenPosts.has(person, item.subject, 'not-seen'),
       )
       if (free.length > 0 || items.length < most) return free
     }
@@ -125,12 +131,18 @@ export function reviewDesk(parts: DeskParts) {
         const reserved = await take(verdict, session)
         if (reserved.outcome === 'reserved') {
           turns.took(session.by, reserved.item.subject.tenant)
-          return { to: link('/review/item', { id: verdict, ...done, only }) }
+          const isDrawn = drawn.some((one) => one.reason === filter.reason) && wanted.reason !== filter.reason
+          return { to: link('/review/item', { id: verdict, ...done, ...(isDrawn ? { drawn: 'yes' } : {}), only }) }
         }
         if (reserved.outcome === 'many') return { to: link('/review', { said: 'many' }) }
       }
     }
-    return { to: link('/review', done.said === undefined ? { said: 'none' } : { ...done, said: 'last' }) }
+    return {
+      to: link(
+        '/review',
+        done.said === undefined ? { said: 'none' } : { ...done, said: done.said === 'done' ? 'last' : done.said },
+      ),
+    }
   }
   /** What is in the same words, waits for the same protocol and may be taken, the oldest first; nothing that is judged blindly. */
   const copiesOf = async ({ verdict }: ReviewItem, session: Session): Promise<ReviewItem[]> => {

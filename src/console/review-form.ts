@@ -53,11 +53,11 @@ export function judgeForm(item: PostItem, of: JudgeForm): SafeMarkup {
   const labels = kind?.labels ?? []
   return html`<form method="post" action="/review/decide">${hidden('token', session.token)}${hidden('carried', carriedId(item.verdict))}${onceField()}${hidden('since', since)}${only === '' ? NOTHING : hidden('only', only)}${isBlind ? hidden('opinion', 'yes') : NOTHING}${isLabelAfter ? hidden('unseen', 'yes') : NOTHING}
 <fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === filled.label ? html` checked` : NOTHING}> <kbd>${at + 1}</kbd> ${label}${label === shown ? html` <span class="faint">(${TEXTS.decide.stands})</span>` : NOTHING}${when(entryOf(kind?.reading?.labels ?? {}, label), (says) => html` <span class="faint">${says}</span>`)}</label>`)}</fieldset>
-<fieldset class="codes"><legend>${TEXTS.review.code}</legend>${codes.map(({ code, says }, at) => html`<label class="box"><input type="radio" name="code" value="${code}" data-key="${CODE_KEYS[at] ?? ''}"${code === filled.code ? html` checked` : NOTHING}> <kbd>${CODE_KEYS[at] ?? ''}</kbd> ${says}</label>`)}</fieldset>
+<fieldset class="codes"><legend>${TEXTS.review.code}</legend>${codes.map(({ code, says, confirms }, at) => (confirms && shown === null ? NOTHING : html`<label class="box"><input type="radio" name="code" value="${code}" data-key="${CODE_KEYS[at] ?? ''}"${code === filled.code ? html` checked` : NOTHING}> <kbd>${CODE_KEYS[at] ?? ''}</kbd> ${says}</label>`))}</fieldset>
 ${clausesField(kind, item.subject, filled.clauses)}<label class="wide">${TEXTS.review.ownWords} <textarea name="why" rows="2" maxlength="${MAX_WHY_CHARS}" dir="auto" aria-describedby="${name}">${filled.why}</textarea></label>
 <p class="faint" id="${name}">${TEXTS.review.ownWordsNote} ${isBlind ? NOTHING : words(TEXTS.decide.asYou(session.by), { most: 160 })}</p>
 ${copies.length === 0 ? NOTHING : copiesField(copies, { shown, choice, cover })}
-<p><button class="main">${TEXTS.decide.send}</button> ${confirmButton(shown)}</p><p class="state bad" role="status" data-not-seen="${TEXTS.review.notSeen}" data-not-shown="${TEXTS.review.notShown}"></p></form>`
+<p><button class="main">${TEXTS.decide.send}</button> ${confirmButton(shown)}</p><p class="state bad" role="status" data-not-seen="${TEXTS.review.notSeen}" data-not-looked="${TEXTS.review.notLooked}" data-not-shown="${TEXTS.review.notShown}"></p></form>`
 }
 
 /** Copies side by side, ticked as soon as their words are seen; one whose label differs says so. */

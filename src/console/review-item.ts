@@ -93,7 +93,7 @@ export async function itemBody(
   )
   const pressed = { session, id: own[0]?.verdict ?? '', only: parts.only }
   return html`<h1>${own.some(isBlind) ? TEXTS.review.second : TEXTS.review.title}</h1>
-${of.notice}${of.refused === undefined ? NOTHING : html`<p class="notice" role="alert">${words(of.refused.says, { most: 400 })}</p>`}
+${of.notice}
 ${own.some(({ isOwnCase }) => isOwnCase) ? html`<p class="notice">${TEXTS.review.ownCase}</p>` : NOTHING}
 ${first?.file == null || thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : await postCard(first.file, session, { isBlind: hides, isItem: true, below: button('/review/unseen', TEXTS.pictures.couldNotSee, pressed) }, parts.view)}
 <div class="actions">${button('/review/skip', TEXTS.review.skip, { ...pressed, press: 's' })}${button('/review/release', TEXTS.review.release, { ...pressed, press: 'r' })}<span class="faint">${TEXTS.review.yours} ${moment(own[0]?.reservation?.until)}</span></div>
@@ -101,7 +101,13 @@ ${all.map(({ item, file, copies }, at) => itemSection(item, { file, copies, at, 
 ${parts.canAssign ? assigning(post, await parts.reviewers.namesOf(post.subject.tenant), parts) : assigneeOf(post)}
 ${hides || own.length === 0 || first?.file == null ? NOTHING : await notesSection(first.file.row, session, { people: parts.view.people, only: parts.only })}
 ${alsoJudged(post, first?.file ?? null, kinds)}
-${first?.file == null || thread === null ? NOTHING : comments(first.item, first.file, parts)}
+${comments(
+  await withComments(
+    all.flatMap(({ file }) => file ?? []),
+    parts,
+  ),
+  hides,
+)}
 <p class="faint">${TEXTS.review.keys}</p>`
 }
 
@@ -138,11 +144,15 @@ function itemSection(
     choice,
     cover,
   }
-  return html`<section class="${isOwn ? 'judged decide' : 'judged'}" aria-labelledby="judged${at}" tabindex="-1"><h2 id="judged${at}">${TEXTS.verdict.by(item.protocol)}</h2>
+  const lacks =
+    refused?.id === item.verdict
+      ? html`<p class="notice" role="alert">${words(refused.says, { most: 400 })}</p>`
+      : NOTHING
+  return html`<section class="${isOwn ? 'judged decide' : 'judged'}" aria-labelledby="judged${at}" tabindex="-1"${lacks === NOTHING ? NOTHING : html` data-refused="yes"`}><h2 id="judged${at}">${TEXTS.verdict.by(item.protocol)}</h2>
 <p class="why-here">${reasonsOf(item, isShown ? file.ruled.degraded : [])}</p>
 ${blind ? html`<p class="notice">${TEXTS.review.blind}</p>` : NOTHING}${after ? html`<p class="notice">${TEXTS.review.labelAfter}</p>` : NOTHING}
 ${isShown ? html`<div><h3>${decidedBy === 'human' ? TEXTS.review.personSaid : TEXTS.review.machineSaid}</h3><p class="how">${badge(file.row.verdict, kinds)} ${findingOf(file.row.verdict, kind)} ${words(howDecided(file.row.verdict))}${when(file.row.verdict.decision?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)} <a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p><details><summary>${TEXTS.verdict.why}</summary>${whySection(file, { most: 2_000, name: `${at}`, cover })}${decidedBy === 'human' ? NOTHING : missingSection(file, `${at}`)}</details></div>` : NOTHING}
-${isOwn ? judgeForm(item, { ...form, shown: isShown ? item.label : null }) : takenBy(item, session, only)}</section>`
+${lacks}${isOwn ? judgeForm(item, { ...form, shown: isShown ? item.label : null }) : takenBy(item, session, only)}</section>`
 }
 
 /** Most names that are offered. */
@@ -163,21 +173,37 @@ function alsoJudged({ items }: ReviewPost, file: CaseFile | null, kinds: Protoco
   return html`<p>${TEXTS.review.alsoJudged} ${others.map(({ verdict }) => html`<span class="faint">${TEXTS.verdict.by(verdict.protocol)}</span> <a href="${link('/verdict', { id: verdict.id })}">${badge(verdict, kinds)}</a> `)}</p>`
 }
 
-/** The comments; with what the machines made of them only where their label is shown. */
-function comments(item: PostItem, file: CaseFile, { session, labelAfter }: ItemParts): TemplatePart {
-  const { thread } = file
-  if (thread === null) return NOTHING
-  const isHidden = isBlind(item) || isLabelAfter(item, session.by, labelAfter)
+/** The case of a post that has its comments: some protocols judge a post without them. Null where none has any. */
+async function withComments(
+  files: readonly CaseFile[],
+  { record, kinds, session }: Pick<ItemParts, 'record' | 'kinds' | 'session'>,
+): Promise<CaseFile | null> {
+  const isWhole = ({ thread }: CaseFile) => (thread?.comments.length ?? 0) > 0
+  const own = files.find(isWhole)
+  if (own !== undefined) return own
+  const known = new Set(files.map(({ row }) => row.verdict.id))
+  for (const { verdict, standing } of files[0]?.subjectRecord.verdicts ?? []) {
+    if (!standing || known.has(verdict.id)) continue
+    const file = await caseFile(verdict.id, { record, kinds, session })
+    if (file !== null && isWhole(file)) return file
+  }
+  return null
+}
+
+/** The comments; with what the machines made of them only where their labels are shown. */
+function comments(file: CaseFile | null, isHidden: boolean): TemplatePart {
+  const thread = file?.thread ?? null
+  if (file === null || thread === null) return NOTHING
   const { support, oppose } = file.ruled.evidence
   const weighed = isHidden
     ? { marks: new Map(), evidence: { support: [], oppose: [], precedents: [] }, counts: [0, 0] as const }
     : { marks: file.debate.marks, evidence: file.ruled.evidence, counts: sideCounts(file) }
   const shown = shownComments(thread, new Set(isHidden ? [] : [...support, ...oppose]))
   return commentsSection(thread, {
-    verdictId: item.verdict,
+    verdictId: file.row.verdict.id,
     weighed,
     shown,
     isDebated: !isHidden && isDebated(file),
-    uncovered: uncoveredAt(item.verdict, 'comments'),
+    uncovered: uncoveredAt(file.row.verdict.id, 'comments'),
   })
 }

@@ -55,9 +55,16 @@ export const REVIEW_TEXTS = {
     none: 'There is nothing that you may take.',
     many: 'You have taken as many as one person may have. Decide them, or give some back.',
     done: 'Decided. This is the next item.',
+    decidedIt: (post: string, label: string) => `You chose ${label} for ${post}; u undoes a decision.`,
+    samePost: 'What follows is another part of the same post.',
+    notOfList: 'This one is not of your list: a part of what you take is drawn at random.',
+    couldNotSee:
+      'Noted that you could not see it, and nothing decided. It waits for somebody else, and is not offered to you again:',
     last: 'Decided. No further item waits.',
     confirm: 'Confirm this label',
     notSeen: 'Nothing was decided: the post is still covered. Uncover it (o), then decide.',
+    notLooked:
+      'Nothing was decided yet: a picture is still covered. Uncover it (o); or send once more to decide without it, and the decision is marked so.',
     notShown: 'Nothing was decided: no label is shown here. Choose one by its number, and a reason by its letter.',
     undo: 'Undo my last decision',
     undone: 'Undone by the person who decided.',
@@ -87,6 +94,10 @@ export const REVIEW_TEXTS = {
     decided: 'What was decided',
     mine: 'My decisions',
     mineSays: 'Your decisions of the last 24 hours, the newest first.',
+    mineCount: (count: number) => (count === 1 ? 'It is one.' : `They are ${count}.`),
+    lastOne: 'Undone next would be:',
+    confirmed: 'confirmed',
+    inPlaceOf: (label: string) => `in place of ${label}`,
     noneOfMine: 'You have decided nothing in the last 24 hours.',
     withdrew: 'withdrawn',
     withdrewIt: 'withdrew a verdict',
@@ -100,7 +111,12 @@ export const REVIEW_TEXTS = {
     closedSays:
       'You give a second opinion on this: its pages are closed to you until you have decided, or given it back.',
     copies: (count: number) => (count === 1 ? 'One copy in the same words' : `${count} copies in the same words`),
-    copiesSay: 'Your decision counts for each that is ticked.',
+    copiesSay: 'They have the same pictures, too. Your decision counts for each that is ticked.',
+    held: (count: number) =>
+      count === 1
+        ? 'You have taken one item and not decided it:'
+        : `You have taken ${count} items and not decided them:`,
+    heldShow: 'show what I have taken',
     copyDiffers: (label: string) => `Its label is another: ${label}`,
     withCopies: (count: number) =>
       count === 1 ? 'One copy was decided with it.' : `${count} copies were decided with it.`,
@@ -133,6 +149,10 @@ export const REVIEW_TEXTS = {
     ownWords: 'In your own words',
     ownWordsNote:
       'Needed if you overrule the label, or if the reason asks for it. Don’t quote the post: your reason stays even if the post is deleted.',
+    needsLabel: 'Nothing was decided: choose a label, by its number.',
+    needsReason: 'Nothing was decided: choose a reason, by its letter, or write one (w).',
+    needsWhy: 'Nothing was decided: you overrule the label. Say why in your own words (w).',
+    needsOwn: (says: string) => `Nothing was decided: the reason “${says}” needs your own words (w).`,
     needsWords: 'Choose a label and a reason. Whoever overrules a label says why in their own words.',
     reasons: {
       undecided: 'The machines gave no label.',
@@ -146,6 +166,6 @@ export const REVIEW_TEXTS = {
       sampled: 'It was drawn at random, to check the machines.',
       'second-opinion': 'It was drawn at random, for a second opinion.',
     },
-    without: (what: string) => `It was judged without all that its protocol needs: ${what}`,
+    without: (what: string) => `It was judged without all that its protocol needs: ${what}.`,
   },
 } as const

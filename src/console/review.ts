@@ -1,3 +1,4 @@
+import { readVerdictId } from '../contracts/facts/verdict-id.ts'
 import type { ReviewPictures } from '../contracts/ports/pictures.ts'
 import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
@@ -6,14 +7,14 @@ import { SubmittedForms } from './decision-form.ts'
 import { goldenPage } from './golden.ts'
 import { knownFor } from './known-for.ts'
 import type { DisturbingSubjects } from './lists.ts'
-import { namesIn, ownDecisionPages, undoneAgo } from './own-decisions.ts'
+import { type NotedDecision, namesIn, ownDecisionPages, undoneAgo } from './own-decisions.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { notePage } from './post-notes.ts'
 import { assignmentPages } from './review-assign.ts'
 import { type DecidingParts, decide } from './review-decide.ts'
 import { askedQueue, type ReviewDesk, reviewDesk } from './review-desk.ts'
 import { isLabelAfter, itemBody, MOST_OFFERED, ownItems } from './review-item.ts'
-import { isBlind, LISTED, queueBody } from './review-list.ts'
+import { isBlind, LISTED, queueBody, whoTakes } from './review-list.ts'
 import type { KnownReviewers } from './reviewers.ts'
 import { viewPages } from './saved-views.ts'
 import type { Session } from './sessions.ts'
@@ -40,10 +41,6 @@ export function reviewPages(parts: ReviewParts): Page[] {
   const knownNames = knownFor(KNOWN_MS, clock, parts.reviewers.namesOfAll)
   const totalsOf = knownFor(KNOWN_MS, clock, (tenants: readonly string[] | undefined) => queue.totals(tenants))
   const once = new SubmittedForms()
-  const skipped = async ({ form, session }: PageCall): Promise<PageAnswer> => {
-    const but = await desk.released(idIn(form), session)
-    return desk.next(session, { but, only: form.get('only') ?? '' })
-  }
   return [
     ...ownDecisionPages({ ...parts, decided, once }),
     {
@@ -78,7 +75,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
           kinds: parts.kinds,
           disturbing: parts.disturbing,
           isLabelAfter: isAfter,
-          notice: await noticeOf(query, session, parts, desk),
+          notice: [await noticeOf(query, session, parts, desk), await heldNotice(query, session, parts)],
           choice: await coversOf(parts.view.people, session.by),
           unknown,
           views: await parts.views.viewsOf(session.by),
@@ -120,7 +117,14 @@ export function reviewPages(parts: ReviewParts): Page[] {
         return { to: link('/review', { ...list, said: 'back', posts: id }) }
       },
     },
-    ...SKIP_PATHS.map((path): Page => ({ method: 'POST', path, right: 'decide', answer: skipped })),
+    ...SKIP_PATHS.map(
+      (path): Page => ({
+        method: 'POST',
+        path,
+        right: 'decide',
+        answer: (call) => skipped(call, path === '/review/unseen', { desk, view: parts.view }),
+      }),
+    ),
     ...ITEM_PATHS.map((path) => ({
       method: 'GET' as const,
       path,
@@ -163,6 +167,20 @@ export function reviewPages(parts: ReviewParts): Page[] {
   ]
 }
 
+/** Gives a post back and takes the next; of one that they could not see (`isUnseen`) that is noted. */
+async function skipped(
+  { form, session }: PageCall,
+  isUnseen: boolean,
+  { desk, view }: Pick<ReviewParts, 'view'> & { readonly desk: ReviewDesk },
+): Promise<PageAnswer> {
+  const id = idIn(form)
+  const subject = isUnseen ? (await desk.postOf(id, session))?.subject : undefined
+  const but = await desk.released(id, session)
+  if (subject !== undefined) view.seenPosts.note(session.by, subject, 'not-seen')
+  const done = subject === undefined ? {} : ({ said: 'couldNotSee', posts: id } as const)
+  return desk.next(session, { done, but, only: form.get('only') ?? '' })
+}
+
 /** How long what waits in all, and who may have it, are taken to be the same, in ms. */
 const KNOWN_MS = 10_000
 /** What an address says beside what it asks for: its page, and what was done. */
@@ -177,6 +195,7 @@ const NO_FILTERS: ReadonlySet<string> = new Set([
   'open',
   'ago',
   'posts',
+  'drawn',
 ])
 
 /** What an address of a list asks for. */
@@ -209,6 +228,18 @@ async function namesFor(posts: readonly ReviewPost[], namesOf: KnownReviewers['n
   return new Map(names)
 }
 
+/** What this person has taken and not decided, where the list does not show that. */
+async function heldNotice(
+  query: URLSearchParams,
+  session: Session,
+  { queue, clock }: Pick<ReviewParts, 'queue' | 'clock'>,
+): Promise<TemplatePart> {
+  if (query.get('show') === 'own') return NOTHING
+  const { waiting } = await queue.list({ ...whoTakes(session), reserved: 'own' }, 1, clock())
+  if (waiting === 0) return NOTHING
+  return html`<p class="notice">${TEXTS.review.held(waiting)} <a href="/review?show=own">${TEXTS.review.heldShow}</a></p>`
+}
+
 /** The record's rows of what is listed. */
 async function rowsOf(
   posts: readonly ReviewPost[],
@@ -225,7 +256,7 @@ async function noticeOf(
   query: URLSearchParams,
   session: Session,
   { record, blinds }: Pick<ReviewParts, 'record' | 'blinds'>,
-  { postOf }: Pick<ReviewDesk, 'postOf'>,
+  { postOf, decided }: Pick<ReviewDesk, 'postOf' | 'decided'>,
 ): Promise<TemplatePart> {
   const seen = query.get('of') ?? ''
   const row = seen === '' ? null : await record.verdict(seen, session.tenants)
@@ -239,6 +270,8 @@ async function noticeOf(
   const named = namesIn(query.get('posts') ?? '')
   const more = [
     named === '' ? '' : `${named}.`,
+    decidedIn(query, decided.lastOf(session.by)),
+    query.has('drawn') ? TEXTS.review.notOfList : '',
     theirs,
     post === null ? '' : TEXTS.review.itIs(post.assignee),
     copies > 0 ? TEXTS.review.withCopies(copies) : '',
@@ -250,11 +283,20 @@ async function noticeOf(
   return notice(query.get('said'), more.filter((one) => one !== '').join(' '))
 }
 
+/** What they decided last, where an address says that they did, and whether it is the same post that follows. */
+function decidedIn(query: URLSearchParams, last: NotedDecision | undefined): string {
+  if (last === undefined || (query.get('said') !== 'done' && query.get('said') !== 'last')) return ''
+  const [before, next] = [last.verdict, query.get('id') ?? ''].map(readVerdictId)
+  const isSame = next != null && next.subjectId === before?.subjectId && next.tenant === before.tenant
+  return `${TEXTS.review.decidedIt(namesIn(last.verdict), last.label)} ${isSame ? TEXTS.review.samePost : ''}`
+}
+
 const NOTICES = [
   'gone',
   'none',
   'many',
   'done',
+  'couldNotSee',
   'last',
   'back',
   'saved',

@@ -42,19 +42,25 @@ function scopeIn(verdict: string): string {
   return readVerdictId(verdict)?.scope ?? verdict
 }
 
-/** Which posts' words people were shown, in clear or uncovered: a decision on others rests on less than it seems to. */
-export class SeenWords {
+/** Its words, a picture by its number, or that they said that they could not see it. */
+type PostPart = 'words' | number | 'not-seen'
+
+/**
+ * Of which posts people were shown the words and which pictures, in clear or uncovered: a decision on others rests on less than it seems
+ * to.
+ */
+export class SeenPosts {
   readonly #seen = new SeenBy()
 
-  note(by: string, subject: ThreadRef): void {
-    this.#seen.note(nameOf(subject), by)
+  note(by: string, subject: ThreadRef, part: PostPart): void {
+    this.#seen.note(nameOf(subject, part), by)
   }
 
-  has(by: string, subject: ThreadRef): boolean {
-    return this.#seen.has(nameOf(subject), by)
+  has(by: string, subject: ThreadRef, part: PostPart): boolean {
+    return this.#seen.has(nameOf(subject, part), by)
   }
 }
 
-function nameOf({ tenant, kind, postId }: ThreadRef): string {
-  return JSON.stringify([tenant, kind, postId])
+function nameOf({ tenant, kind, postId }: ThreadRef, part: PostPart): string {
+  return JSON.stringify([tenant, kind, postId, part])
 }

@@ -125,7 +125,8 @@ export const TEXTS = {
     everything: 'Show all',
     stopped: 'Not connected. Missed verdicts appear after the reconnection.',
     hidden: (label: string) => `Hidden: judged ${label}`,
-    hiddenUndecided: 'Hidden: not decided, or refused by a filter',
+    hiddenUndecided: 'Hidden: not decided, and it may be disturbing',
+    hiddenFiltered: 'Hidden: a model’s filter refused it',
     noWords: 'Its text is not in the record.',
   },
   strip: {

@@ -1,15 +1,16 @@
 import type { DecisionDesk } from '../contracts/ports/decisions.ts'
 import { type CaseFile, caseFile } from './case-file.ts'
 import { coverOf, coversOf } from './covers.ts'
+import { mediaOf } from './pictures.ts'
 import type { PostViewParts } from './post-view.ts'
 
 /**
- * Marks decisions on what was not shown as it was judged, whichever page they come from: pictures that could not be, and words that
- * stayed covered.
+ * Marks decisions on what was not shown as it was judged, whichever page they come from: pictures that could not be, and pictures and
+ * words that stayed covered.
  */
 export function markingUnseen(
   decisionDesk: DecisionDesk,
-  { record, kinds, pictures, people, seenWords }: Omit<PostViewParts, 'clock' | 'breakAfter'>,
+  { record, kinds, pictures, people, seenPosts }: Omit<PostViewParts, 'clock' | 'breakAfter'>,
 ): DecisionDesk {
   async function fileOf({ tenant, subjectId: id, kind, protocol, against }: Decided): Promise<CaseFile | null> {
     const subjectRecord = await record.subject({ tenant, id, kind })
@@ -19,7 +20,9 @@ export function markingUnseen(
     return seen === undefined ? null : caseFile(seen.verdict.id, { record, kinds, session: {} })
   }
   const isCovered = async (file: CaseFile, { by, sawLabel }: Decided): Promise<boolean> => {
-    if (file.thread === null || seenWords.has(by, file.row.subject)) return false
+    const { subject } = file.row
+    if (mediaOf(file).some((_, nth) => !seenPosts.has(by, subject, nth))) return true
+    if (file.thread === null || seenPosts.has(by, subject, 'words')) return false
     const choice = await coversOf(people, by)
     return coverOf(file, { kinds, choice, isBlind: sawLabel === false }) !== null
   }

@@ -65,6 +65,8 @@ export const VERDICT_TEXTS = {
     withdrew: (name: string) => `Published again, because ${name} withdrew a human verdict:`,
     byHand: (all: boolean) =>
       `${all ? 'What is said here' : 'Part of what is said here'} was recorded by hand: no language model answered.`,
+    together: (copies: number) =>
+      `You decided ${copies === 1 ? 'a copy' : `${copies} copies`} together with it. Withdrawing one leaves the others; u takes back all of your last decision:`,
     /** In the place of a model's name. */
     wordLists: 'word lists, no model',
     byUnderstudy: (all: boolean) =>

@@ -15,7 +15,7 @@ import { goldenForm } from './golden.ts'
 import { withoutGolden } from './golden-answers.ts'
 import { badge, findingOf, howDecided, type ProtocolGuides, sayingOf } from './kinds.ts'
 import { callsSection, isDebated, missingSection, sideCounts, sinceSection, timelineSection } from './notes.ts'
-import { undoneAgo } from './own-decisions.ts'
+import { type JustDecided, namesIn, undoneAgo } from './own-decisions.ts'
 import type { Page, PageAnswer } from './page.ts'
 import { notesSection } from './post-notes.ts'
 import { type PostViewParts, postCard, savedCard } from './post-view.ts'
@@ -37,6 +37,7 @@ interface VerdictParts {
   /** Where browsers have the console; empty where it is not said. */
   readonly publicUrl: string
   readonly view: PostViewParts
+  readonly decided: Pick<JustDecided, 'copiesOf'>
 }
 
 const NOTHING_HERE: PageAnswer = {
@@ -55,6 +56,7 @@ export function verdictPages({
   clock,
   publicUrl,
   view,
+  decided,
 }: VerdictParts): Page[] {
   const read = (query: URLSearchParams, session: Session) => caseFile(query.get('id') ?? '', { record, kinds, session })
   /** What a person may not read now, since they give a second opinion on it. */
@@ -85,7 +87,7 @@ export function verdictPages({
         })
         return {
           title: titleOf(file),
-          body: html`${notice}${news}${body}${decide}${golden}${decides ? await notesSection(file.row, session, view) : NOTHING}`,
+          body: html`${notice}${together(decided.copiesOf(session.by, file.row.verdict.id))}${news}${body}${decide}${golden}${decides ? await notesSection(file.row, session, view) : NOTHING}`,
         }
       },
     },
@@ -148,6 +150,12 @@ export function verdictPages({
       },
     },
   ]
+}
+
+/** The copies that the same decision of this person counted for: to withdraw one leaves them. */
+function together(copies: readonly string[]): TemplatePart {
+  if (copies.length === 0) return NOTHING
+  return html`<p class="notice">${TEXTS.verdict.together(copies.length)} ${copies.map((id) => html`<a href="${link('/verdict', { id })}">${words(namesIn(id), { most: 100 })}</a> `)}</p>`
 }
 
 /** Changes when something comes of a subject: what a page shows of it is older then. */

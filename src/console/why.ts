@@ -25,22 +25,24 @@ export function whySection(
   // A rule says what would have counted: where there is no label, something else was in its way.
   const ruled = verdict.label === null ? [] : ruleMeanings(judge?.rule, kind)
   const facts = isHuman ? [] : [...tells, ...ruled]
-  if (verdict.rationale === '' && facts.length === 0) return clausesIn(verdict, cover)
+  if (verdict.rationale === '' && facts.length === 0) return clausesIn(file, cover)
   const title = isHuman ? TEXTS.verdict.whyHuman : TEXTS.verdict.why
   const said = html`${isHuman ? NOTHING : strongest(file)}
 ${facts.length === 0 || verdict.rationale === '' ? NOTHING : html`<h3>${TEXTS.verdict.whyModels}</h3>`}
 <div class="said">${words(verdict.rationale, { most })}</div>`
   return html`<section aria-labelledby="why${name}" class="why"><h2 id="why${name}">${title}</h2>
 ${facts.map((fact) => html`<p>${fact}</p>`)}${cover === null || verdict.rationale === '' ? said : covered(TEXTS.verdict.reasonsCovered(cover), said, { uncovered: uncoveredAt(verdict.id, 'reasons') })}
-${clausesIn(verdict, cover)}</section>`
+${clausesIn(file, cover)}</section>`
 }
 
 /** The clauses that it cites, each with the words of the post, and the policy that they are of. */
-function clausesIn({ policy, clauses = [] }: CaseFile['row']['verdict'], cover: string | null): TemplatePart {
+function clausesIn({ row, kind }: CaseFile, cover: string | null): TemplatePart {
+  const { policy, clauses = [] } = row.verdict
   if (policy === undefined || clauses.length === 0) return NOTHING
   const cited = clauses.map(({ id, quote }) => {
     const said = when(quote, (own) => html`<q>${words(own, { most: 500 })}</q>`)
-    return html`<li>${words(id, { most: 40 })}${quote === undefined ? NOTHING : html`: ${cover === null ? said : covered(cover, said)}`}</li>`
+    const title = kind?.clausesFor?.(row.subject).find((one) => one.id === id)?.title ?? ''
+    return html`<li>${words(title === '' ? id : `${id} ${title}`, { most: 140 })}${quote === undefined ? NOTHING : html`: ${cover === null ? said : covered(cover, said)}`}</li>`
   })
   return html`<h3>${TEXTS.verdict.clauses} ${words(policy.name, { most: 100 })} ${words(policy.version, { most: 40 })}</h3><ul>${cited}</ul>`
 }

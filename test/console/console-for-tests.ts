@@ -10,6 +10,7 @@ import { healthPage, type ServiceStatus } from '../../src/console/health.ts'
 import type { ProtocolGuides } from '../../src/console/kinds.ts'
 import { DisturbingSubjects } from '../../src/console/lists.ts'
 import { livePages } from '../../src/console/live.ts'
+import { JustDecided } from '../../src/console/own-decisions.ts'
 import { SubjectPictures } from '../../src/console/pictures.ts'
 import { picturePages } from '../../src/console/post-view.ts'
 import { qualityPage } from '../../src/console/quality.ts'
@@ -18,7 +19,7 @@ import { reviewPages } from '../../src/console/review.ts'
 import type { ReviewShares } from '../../src/console/review-shares.ts'
 import { reviewersOf } from '../../src/console/reviewers.ts'
 import { searchPage } from '../../src/console/search.ts'
-import { SeenLabels, SeenWords } from '../../src/console/seen-by.ts'
+import { SeenLabels, SeenPosts } from '../../src/console/seen-by.ts'
 import { Sessions } from '../../src/console/sessions.ts'
 import type { Way } from '../../src/console/sign-in.ts'
 import { StatusHistory } from '../../src/console/status-history.ts'
@@ -176,6 +177,7 @@ export async function aConsole({
   const lists = { kinds, disturbing, people: record.pictures }
   const blinds = new BlindReviews(() => now)
   const seenLabels = new SeenLabels()
+  const decided = new JustDecided(() => now)
   const history = new StatusHistory()
   const closing = new AbortController()
   const reported: string[] = []
@@ -197,7 +199,7 @@ export async function aConsole({
     clock: () => now,
     keep,
   })
-  const view = { ...seeing, pictures, seenWords: new SeenWords() }
+  const view = { ...seeing, pictures, seenPosts: new SeenPosts() }
   const decisionDesk = markingUnseen({ decide }, view)
   const pages = [
     ...livePages({ record: shown, arriving, blinds, seenLabels, clock: () => now, ...lists, streams }),
@@ -210,6 +212,7 @@ export async function aConsole({
       clock: () => now,
       publicUrl,
       view,
+      decided,
     }),
     ...picturePages(view),
     ...coverPages({ people, clock: () => now }),
@@ -249,6 +252,7 @@ export async function aConsole({
           reserveFor: 900_000,
           shares,
           seenLabels,
+          decided,
           labelAfter,
           casework,
           codes: readReasonCodes(null),

@@ -125,7 +125,7 @@ it('a cover names the label that is known to harm before one that is open', asyn
   const cookie = enter('anna', 'moderator', ['acme'])
   for (const path of ['/live', '/search', `/verdict?id=${encodeURIComponent(ids.acme)}`]) {
     const { text } = await console.page(path, cookie)
-    expect([path, text.includes('judged unsafe'), text.includes('not decided, or')]).toEqual([path, true, false])
+    expect([path, text.includes('judged unsafe'), text.includes('not decided, and')]).toEqual([path, true, false])
   }
 })
 
@@ -186,6 +186,28 @@ it('a decision on words that stayed covered is marked, wherever it is sent from;
   expect(await isUnseen(harmful)).toBe(true)
   await console.page(`/uncovered?id=${encodeURIComponent(harmful.id)}`, anna)
   expect(await isUnseen(harmful)).toBe(false)
+  // Nor is a picture seen of which nobody has more than the cover.
+  const pictured = await console.judged({
+    verdict: { protocol: 'hate', tenant: 'acme', subjectId: 'i', label: 'non-hate' },
+    post: { text: 'zanzibar', media: IMAGE },
+    turns: [
+      aTurn(
+        'describe',
+        'describer',
+        { description: 'a bridge' },
+        {
+          messages: [{ role: 'user', content: 'Q', images: ['https://images.example/a'] }],
+          imageHashes: [imageHash(PNG)],
+        },
+      ),
+    ],
+  })
+  const picture = (more: string) =>
+    console.ask(`/picture?id=${encodeURIComponent(pictured.id)}&n=0${more}`, { headers: { cookie: anna } })
+  await picture('&part=cover')
+  expect(await isUnseen(pictured)).toBe(true)
+  await picture('')
+  expect(await isUnseen(pictured)).toBe(false)
   // Who covers nothing sees it at once.
   await console.post('/covers', { token, covered: 'none', cover: 'blur' }, { cookie: anna })
   expect(await isUnseen(await judged('o', 'hate'))).toBe(false)

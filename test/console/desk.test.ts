@@ -122,7 +122,8 @@ it('where the settings name each person nobody else is assigned, and the answer 
   expect(wrong).toContain('Nobody called “bne” may decide on posts of this tenant. Who may: anna, ben.')
   expect(await anna.to('/review/assign', { id, to: 'otto' })).toBe('409')
   expect(console.told).toEqual([])
-  const answered = await anna.to('/review/assign', { id, to: 'ben' })
+  // In whichever letters.
+  const answered = await anna.to('/review/assign', { id, to: 'BEN' })
   expect(await anna.page(answered)).toMatch(/Assigned\. <bdi[^>]*>p \(rumor\)\. It is assigned to ben now\./)
   // Who gave it takes it back; nobody else does.
   const otto = await enter('otto')

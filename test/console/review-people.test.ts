@@ -283,6 +283,11 @@ it('undoing goes on from the last decision to the one before, with all of its co
   await decide('rumor~a~r1', { copy: 'rumor~b~r1' })
   await decide('rumor~c~r1')
   expect(decided).toHaveLength(3)
+  // Whoever comes to one of them alone is told of the others.
+  expect(await anna.page('/verdict?id=rumor~a~r2')).toMatch(
+    /a copy together with it.*href="\/verdict\?id=rumor%7Eb%7Er2"/s,
+  )
+  expect(await anna.page('/verdict?id=rumor~c~r2')).not.toContain('together with it')
   expect(await anna.to('/review/undo')).toContain('done=withdrawn')
   expect(await anna.to('/review/undo')).toBe(
     '/review?said=batch&withdrawn=2&late=0&open=0&ago=0&posts=rumor%7Ea%7Er2+rumor%7Eb%7Er2',
@@ -318,6 +323,32 @@ it('what was decided last is undone, wherever that was, and no other', async () 
   expect(await anna.to('/review/undo')).toContain('done=withdrawn')
   const withdrawn = decided.filter(({ withdraw }) => withdraw === true).map(({ subjectId }) => subjectId)
   expect(withdrawn).toEqual(['b', 'c', 'a'])
+})
+
+it('what somebody could not see is said to be noted, and comes to them no more', async () => {
+  const { console, enter } = await aQueue()
+  for (const subjectId of ['a', 'b'])
+    await console.judged({ verdict: { decidedBy: 'consensus', degraded: ['x'], subjectId } })
+  const [anna, ben] = [await enter('anna'), await enter('ben')]
+  const idOf = (address: string) => new URL(address, 'http://gavel').searchParams.get('id') ?? ''
+  const first = idOf(await anna.to('/review/next'))
+  expect(await anna.page('/review')).toContain('You have taken one item and not decided it')
+  expect(await ben.page('/review')).not.toContain('You have taken')
+  const next = await anna.to('/review/unseen', { id: first })
+  expect(await anna.page(next)).toMatch(/Noted that you could not see it, and nothing decided\. .*[ab] \(rumor\)\./)
+  await anna.to('/review/decide', { id: idOf(next), label: 'rumor', code: 'fits' })
+  expect(await anna.to('/review/next')).toBe('/review?said=none')
+  expect(idOf(await ben.to('/review/next'))).toBe(first)
+})
+
+it('the thread stands beside a post, whichever protocol has it', async () => {
+  const { console, enter } = await aQueue()
+  const doubtful: Partial<Verdict> = { decidedBy: 'consensus', degraded: ['x'] }
+  await console.judged({ verdict: { ...doubtful, protocol: 'safety', label: 'safe' } })
+  const comments = [{ id: 'c1', text: 'marzipan it is' }]
+  await console.judged({ verdict: { ...doubtful, degraded: [] }, comments })
+  const anna = await enter('anna')
+  expect(await anna.page(await anna.to('/review/take', { id: 'safety~p~r1' }))).toContain('marzipan')
 })
 
 it('what is undone is said with its age, and asked for once more after ten minutes', async () => {

@@ -103,6 +103,14 @@ it('a reason is a code; who overrules, and whose reason asks for it, says more',
   ])
     expect([fields, (await sent('a', fields)).slice(0, 3)]).toEqual([fields, '409'])
   expect(decided).toEqual([])
+  // What lacks is said in the part that it is of.
+  const lacks = async (fields: Record<string, string>) =>
+    /data-refused="yes">.*?role="alert"><bdi[^>]*>([^<]*)/s.exec(await sent('a', fields))?.[1]
+  expect(await lacks({ label: 'rumor', code: 'other' })).toContain(
+    'the reason “Something else.” needs your own words (w)',
+  )
+  expect(await lacks({ label: 'non-rumor', code: 'irony' })).toContain('you overrule the label. Say why')
+  expect(await lacks({ label: 'rumor' })).toContain('choose a reason')
   await sent('a', { label: 'non-rumor', code: 'irony', why: 'see its tag' })
   await sent('b', { label: 'rumor', code: 'context' })
   await sent('c', { confirm: 'rumor', label: 'non-rumor', code: 'irony' })
@@ -134,7 +142,7 @@ it('on a set share the label is shown after the person’s own, on no page befor
 })
 
 it('what else waits of a post comes before the next post, though the record knows of the decision at once', async () => {
-  const { console, to } = await atWork()
+  const { console, to, page } = await atWork()
   for (const protocol of ['rumor', 'hate'])
     await console.judged({ verdict: { ...DOUBTFUL, protocol, label: protocol === 'hate' ? 'non-hate' : 'rumor' } })
   await console.judged({ verdict: { subjectId: 'costly', label: null, decidedBy: 'none' } })
@@ -143,6 +151,9 @@ it('what else waits of a post comes before the next post, though the record know
   await to('/review/take', { id: 'rumor~p~r1' })
   const after = await to('/review/decide', { id: 'rumor~p~r1', label: 'rumor', code: 'fits', only })
   expect(after).toContain('/review/item?id=hate%7Ep%7Er1')
+  const told = await page(after)
+  expect(told).toContain('You chose rumor for p (rumor); u undoes a decision.')
+  expect(told).toContain('What follows is another part of the same post.')
 })
 
 it('who was shown a label before they gave their own is said to have seen it, on whichever page', async () => {

@@ -13,6 +13,7 @@ import { healthPage, type ServiceStatus } from '../../console/health.ts'
 import { DisturbingSubjects } from '../../console/lists.ts'
 import { livePages } from '../../console/live.ts'
 import { openIdProvider } from '../../console/openid.ts'
+import { JustDecided } from '../../console/own-decisions.ts'
 import { SubjectPictures } from '../../console/pictures.ts'
 import { picturePages, picturesAhead } from '../../console/post-view.ts'
 import { qualityPage } from '../../console/quality.ts'
@@ -21,7 +22,7 @@ import { servedAs } from '../../console/request-guard.ts'
 import { reviewPages } from '../../console/review.ts'
 import { reviewersOf } from '../../console/reviewers.ts'
 import { searchPage } from '../../console/search.ts'
-import { SeenLabels, SeenWords } from '../../console/seen-by.ts'
+import { SeenLabels, SeenPosts } from '../../console/seen-by.ts'
 import { Sessions } from '../../console/sessions.ts'
 import { type Way, whyLoopbackOnly } from '../../console/sign-in.ts'
 import { StatusHistory } from '../../console/status-history.ts'
@@ -118,11 +119,12 @@ export function consolePart(
     const arriving = new RecordStream(record, (rows) => disturbing.look(rows))
     const blinds = new BlindReviews(clock)
     const seenLabels = new SeenLabels()
+    const decided = new JustDecided(clock)
     const lists = { kinds, disturbing, people: parts.pictures }
     const { claimFor: reserveFor, shares, labelAfter, reasons, pictures: kept, breakAfter } = settings.review
     const { pictures: people, keptImage, loadImage: load = imageLoader(settings.images) } = parts
     const pictures = new SubjectPictures({ store: people, load, redraw: redrawing(), keptImage, clock, keep: kept })
-    const view = { record, kinds, pictures, people, seenWords: new SeenWords(), clock, breakAfter }
+    const view = { record, kinds, pictures, people, seenPosts: new SeenPosts(), clock, breakAfter }
     const decide = parts.decide === null ? null : markingUnseen(parts.decide, view)
     loops.start('console pictures', AHEAD_MS, picturesAhead(parts.queue, { ...view, record: parts.record }))
     const { reread = () => settings, secret = async () => settings.fences.key } = parts
@@ -150,7 +152,7 @@ export function consolePart(
       isUnderstudy,
       pages: [
         ...livePages({ record, arriving, blinds, seenLabels, clock, ...lists, streams }),
-        ...verdictPages({ record, kinds, blinds, canDecide: decide !== null, clock, publicUrl, style, view }),
+        ...verdictPages({ record, kinds, blinds, canDecide: decide !== null, clock, publicUrl, style, view, decided }),
         ...picturePages(view),
         ...coverPages({ people, clock }),
         searchPage({ record, blinds, ...lists }),
@@ -184,6 +186,7 @@ export function consolePart(
                 reserveFor,
                 shares,
                 seenLabels,
+                decided,
                 labelAfter,
                 casework: parts.casework,
                 codes: readReasonCodes(reasons),

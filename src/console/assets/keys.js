@@ -67,12 +67,22 @@ function confirmLabel(event) {
   else say(says, isCovered() ? says?.dataset.notSeen : says?.dataset.notShown)
 }
 
-/** A decision on words that are still covered is not sent, whichever key or button would send it. */
+/** Whether nobody has uncovered one of its pictures that could be shown. */
+const hasCoveredPicture = () =>
+  document.querySelector('.post figure details.covered:not([data-seen]):has(img.seen)') !== null
+
+/**
+ * A decision on words that are still covered is not sent, whichever key or button would send it; one on a picture that is, only when it
+ * is sent once more: nobody has to look.
+ */
 function onlySeen(event) {
-  const says = event.target.querySelector('[data-not-seen]')
-  if (says === null || !isCovered()) return
+  const form = event.target
+  const says = form.querySelector('[data-not-seen]')
+  if (says === null) return
+  if (!isCovered() && (form.dataset.asked || !hasCoveredPicture())) return
   event.preventDefault()
-  say(says, says.dataset.notSeen)
+  if (!isCovered()) form.dataset.asked = 'yes'
+  say(says, isCovered() ? says.dataset.notSeen : says.dataset.notLooked)
 }
 
 const pressed = {
@@ -122,7 +132,10 @@ function keys() {
     },
     true,
   )
-  ring(document.querySelector('section.judged.decide'))
+  // What was refused is mended first.
+  const refused = document.querySelector('section[data-refused]')
+  ring(refused ?? document.querySelector('section.judged.decide'))
+  refused?.focus()
 }
 
 keys()
