@@ -22,8 +22,8 @@ export interface Columns {
   readonly known?: readonly string[]
   /** What to do where one of them has another name; ends the message. */
   readonly hint?: string
-  /** An item of JSON that has this field needs none of them. */
-  readonly unless?: string
+  /** An item of JSON or Parquet that has one of these fields needs none of them. */
+  readonly unless?: readonly string[]
 }
 
 /** What stands between fields, in the order in which it is tried. */

@@ -77,11 +77,11 @@ export async function* recordsOf(
 async function* withFields(
   file: string,
   itemsOf: (bad: Bad) => AsyncIterable<FileRecord>,
-  { needed, unless, hint }: Columns,
+  { needed, unless = [], hint }: Columns,
   bad: Bad,
 ): AsyncGenerator<FileRecord> {
   const [only, ...others] = needed
-  const wanted = unless === undefined ? needed : [...needed, unless]
+  const wanted = [...needed, ...unless]
   let deferred: (FileRecord | BadLine)[] | null = needed.length === 0 ? null : []
   const reportBad = (line: BadLine) => {
     if (deferred === null) bad(line)
@@ -138,9 +138,9 @@ function listIn(json: unknown): unknown[] {
  * The rows of a table that is an object of objects: of its columns, if one of them is needed, else of its rows. Any other object is
  * one item.
  */
-function rowsIn(file: string, json: unknown, { needed, unless }: Columns): unknown[] {
+function rowsIn(file: string, json: unknown, { needed, unless = [] }: Columns): unknown[] {
   if (!isObject(json) || Object.keys(json).length === 0 || !Object.values(json).every(isObject)) return [json]
-  if (![...needed, unless].some((name) => name !== undefined && Object.hasOwn(json, name))) return Object.values(json)
+  if (![...needed, ...unless].some((name) => Object.hasOwn(json, name))) return Object.values(json)
   mustBeFewColumns(file, Object.keys(json))
   const columns = Object.entries(json).flatMap(([name, column]) => (isObject(column) ? [{ name, column }] : []))
   const places = Object.keys(columns[0]?.column ?? {})

@@ -1,8 +1,9 @@
 import { basename } from 'node:path'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { produceLine } from '../contracts/facts/messages.ts'
 import type { BadLine, FileMessage } from './file-message.ts'
 import { LABELLED_FORMATS, samplePosts } from './labelled-sets.ts'
+import { imageAddress } from './own-images.ts'
 import { OWN_FORMATS, type OwnFormat, type OwnReading, ownRows } from './own-rows.ts'
 import { THREAD_FORMATS, type ThreadFormat, threadMessages } from './thread-sets.ts'
 
@@ -49,11 +50,33 @@ async function* ownMessages(
   reading: OwnReading,
 ): AsyncGenerator<FileMessage> {
   for await (const { line, json, isRow } of ownRows(file, format, reading, bad)) {
-    const read = produceLine.safeParse(json)
-    if (!read.success) bad({ line, why: isRow === true && json.type === undefined ? 'has no text' : NO_MESSAGE })
-    else yield ownMessage(read.data, line)
+    const { description, ...fields } = json
+    const read = produceLine.safeParse(fields)
+    if (!read.success) {
+      bad({ line, why: isRow === true && json.type === undefined ? 'has no text' : NO_MESSAGE })
+      continue
+    }
+    const message = ownMessage(read.data, line)
+    try {
+      yield message.type === 'post' ? await withImages(file, message, description) : message
+    } catch (error) {
+      bad({ line, why: `${error instanceof Error ? error.message : String(error)}` })
+    }
   }
 }
+
+/** A post with its pictures' bytes in place of their paths, and beside it what people wrote of its picture. */
+async function withImages(file: string, message: FileMessage, description: unknown): Promise<FileMessage> {
+  const { media } = message.value
+  const described = typeof description === 'string' ? { descriptions: [description] } : {}
+  const read = media === undefined ? undefined : pictures.safeParse(media).data
+  if (read === undefined) return { ...message, ...described }
+  const all = await Promise.all(
+    read.map(async ({ url, ...one }) => (url === undefined ? one : { ...one, url: await imageAddress(file, url) })),
+  )
+  return { ...message, value: { ...message.value, media: all }, ...described }
+}
+const pictures = z.array(z.looseObject({ kind: z.literal('image'), url: z.string().optional() }))
 
 const NO_MESSAGE =
   'needs "type" and the ids that go with it: "post" id, "comment" id and postId, "counterspeech" id, "feedback" subjectId; or no "type", and a "text" (with postId a comment, with hateSpeech a reply, else a post)'

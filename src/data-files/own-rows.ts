@@ -3,6 +3,7 @@ import { entryOf } from '../contracts/facts/entry-of.ts'
 import { normalized } from '../contracts/facts/normalized.ts'
 import { type BadLine, UNDATED } from './file-message.ts'
 import { type FileRecord, recordsOf } from './file-records.ts'
+import { withOwnImage } from './own-images.ts'
 import { type FileReading, numberedLines } from './text-lines.ts'
 
 /** How people's own files are read: what their fields are called, and what their labels mean. */
@@ -27,7 +28,7 @@ type Fields = Readonly<Record<string, unknown>>
 
 /**
  * The items of somebody's own file as messages of the topics, with what people said beside them. An item without a `type` is a reply to
- * hate speech where it has both, a comment where it has a postId, else a post; without an id it is called by its text, and without
+ * hate speech where it has both, a comment where it has a postId, else a post, also with an image or its description; without an id it is called by its text, and without
  * a time it stands a second after the line before. Lines that are no objects, or may be either of two, are reported to `bad`.
  */
 export async function* ownRows(
@@ -48,7 +49,7 @@ export async function* ownRows(
 
           known: [labelField, ...KEPT],
           hint: 'Name the text with --text-field; "gavel judge --text" takes each line for a post. A public data set needs --format.',
-          unless: 'type',
+          unless: ['type', 'image', 'description'],
         }
   const names = [
     [textField, 'text'],
@@ -56,14 +57,16 @@ export async function* ownRows(
     [hateSpeechField ?? 'hateSpeech', 'hateSpeech'],
   ] as const
   const met = new Map<string, number>()
-  let isReported = false
+  let [isReported, isImageReported] = [false, false]
   for await (const { line, json, isRow } of recordsOf(file, reading, columns, bad)) {
     if (typeof json !== 'object' || json === null || Array.isArray(json)) {
       bad({ line, why: 'is no JSON object' })
       continue
     }
     const named = format === 'cseval' ? ofCseval(json as Fields) : renamed(json as Fields, names)
-    const fields = isRow === true && format !== 'cseval' ? ofTable(named) : named
+    const own = isRow === true && format !== 'cseval' ? ofTable(named) : named
+    const isReply = own.hateSpeech !== undefined || own.postId !== undefined
+    const fields = format === 'cseval' || isReply || own.type !== undefined ? own : withOwnImage(own)
     const unclear = ambiguous(fields)
     if (unclear !== undefined) {
       bad({ line, why: unclear })
@@ -72,6 +75,10 @@ export async function* ownRows(
     if (!isReported && typeIn(fields) === 'comment') {
       isReported = true
       bad({ line, why: 'has no "type": lines with a postId count as comments, here and below', read: true })
+    }
+    if (!isImageReported && fields.description !== undefined && typeIn(fields) === 'post') {
+      isImageReported = true
+      bad({ line, why: 'has a "description": taken as what its image shows, here and below', read: true })
     }
     yield { line, json: asMessage(fields, line, met), ...(isRow === true ? { isRow } : {}) }
   }
@@ -100,7 +107,7 @@ function renamed(fields: Fields, names: readonly (readonly [theirs: string, ours
 
 const KEPT = [
   ...['type', 'id', 'postId', 'text', 'hateSpeech', 'reference', 'label', 'lang'],
-  ...['author', 'unit', 'split', 'createdAt'],
+  ...['author', 'unit', 'split', 'createdAt', 'image', 'description'],
 ]
 
 /** A table's row: what Gavel knows of it, and every column that holds numbers as a rating of that name. */

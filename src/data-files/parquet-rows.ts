@@ -3,6 +3,7 @@ import { basename, join } from 'node:path'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import { asyncBufferFromFile, type Compressors, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
 import { OperatorError } from '../contracts/facts/errors.ts'
+import { bytesAddress } from './own-images.ts'
 
 /** Most rows that are held at once, and their bytes. For each such part its row group is read anew. */
 const ROWS = 50_000
@@ -69,7 +70,7 @@ async function* rowsOf(path: string): AsyncGenerator<Record<string, unknown>> {
       const end = from + count
       for (; from < end; from += most) {
         const wanted = { rowStart: from, rowEnd: Math.min(end, from + most) }
-        const rows = await parquetReadObjects({ file, metadata, ...wanted, compressors: COMPRESSORS })
+        const rows = await parquetReadObjects({ file, metadata, ...wanted, compressors: COMPRESSORS, utf8: false })
         for (const row of rows)
           yield Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(value)]))
       }
@@ -82,13 +83,31 @@ async function* rowsOf(path: string): AsyncGenerator<Record<string, unknown>> {
   }
 }
 
-/** A value as JSON has it: whole numbers that a float can't hold as texts, times as ISO 8601; bytes are left out. */
+/**
+ * A value as JSON has it: whole numbers that a float can't hold as texts, times as ISO 8601; an image as Hugging Face keeps it
+ * (`bytes` beside `path`) as its address; other bytes as the text that they are, or left out.
+ */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
   if (value instanceof Date) return value.toISOString()
-  if (ArrayBuffer.isView(value)) return null
+  if (value instanceof Uint8Array) return textIn(value)
   if (Array.isArray(value)) return value.map(plain)
-  if (typeof value === 'object' && value !== null)
+  if (typeof value === 'object' && value !== null) {
+    const { bytes, path, ...others } = value as { bytes?: unknown; path?: unknown } // as: a group of any fields
+    const isImage = Object.keys(others).length === 0 && path !== undefined
+    if (isImage && bytes instanceof Uint8Array) return bytesAddress(bytes)
+    if (isImage && bytes === null && typeof path === 'string') return path
     return Object.fromEntries(Object.entries(value).map(([name, of]) => [name, plain(of)]))
+  }
   return value
 }
+
+/** Texts of a column that does not say that it holds texts; null where they are none. */
+function textIn(bytes: Uint8Array): string | null {
+  try {
+    return UTF8.decode(bytes)
+  } catch {
+    return null
+  }
+}
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
