@@ -80,6 +80,7 @@ const ROOMS = {
       'app',
       'cli',
       'config',
+      'console',
       'contracts',
       'data-files',
       'door',
@@ -90,7 +91,7 @@ const ROOMS = {
       'record',
       'shelves',
     ],
-    'Evaluation, baselines, calibration. Stand-ins and local servers are for developers, not for researchers.',
+    'Evaluation, baselines, calibration. It draws debates with the console’s parts. Stand-ins and local servers are for developers, not for researchers.',
   ],
   kit: [
     [

@@ -17,15 +17,22 @@ export interface ArgumentParts {
   readonly shown: readonly [readonly string[], readonly string[]]
   /** The address of a comment's place; ids never stand in it. */
   readonly placeOf: (id: string) => string | null
+  /** Tells it from others on the same page. */
+  readonly name?: string
+}
+
+/** What names a section: its heading, and on a page with several such also that of what it is in. */
+function labelsOf(heading: string, name: string): string {
+  return name === '' ? heading : `${heading}${name} name${name}`
 }
 
 /** The two columns of a debate, round by round: on a narrow screen one below the other, still by round. */
 export function argumentSection(parts: ArgumentParts): TemplatePart {
-  const { debate, shown } = parts
+  const { debate, shown, name = '' } = parts
   if (debate.titles === null || debate.rounds.length === 0) return NOTHING
   const [one, other] = debate.titles
   const openings = debate.rounds.filter(({ isOpening }) => isOpening).length
-  return html`<section aria-labelledby="argument"><h2 id="argument">${TEXTS.verdict.argument}</h2>
+  return html`<section aria-labelledby="${labelsOf('argument', name)}"><h2 id="argument${name}">${TEXTS.verdict.argument}</h2>
 <div class="columns"><div class="side-head one" aria-hidden="true">${one}</div><div class="side-head other" aria-hidden="true">${other}</div>
 ${debate.rounds.map((round, at) => roundRow(round, round.isOpening ? 0 : at + 1 - openings, parts))}
 </div>${shown.some((side) => side.length > 0) ? shownRow(parts) : NOTHING}</section>`
@@ -74,14 +81,14 @@ function shownRow(parts: ArgumentParts): SafeMarkup {
 export function benchSection(
   { judge }: DebateView,
   kind: ProtocolGuide | undefined,
-  { rationale, title }: { rationale: string; title: string },
+  { rationale, title, name = '' }: { rationale: string; title: string; name?: string },
 ): TemplatePart {
   if (judge === null) return NOTHING
   const isQuoted = rationale.includes(judge.text)
   if (isQuoted && judge.rule === null && judge.score === null && judge.lists.length === 0 && judge.failed === null)
     return NOTHING
   const { text, says, score, rule, lists, failed } = judge
-  return html`<section aria-labelledby="bench" class="bench"><h2 id="bench">${title}</h2>
+  return html`<section aria-labelledby="${labelsOf('bench', name)}" class="bench"><h2 id="bench${name}">${title}</h2>
 ${failed === null ? NOTHING : html`<p class="lost">${TEXTS.verdict.failed(failed)}</p>`}
 ${isQuoted ? NOTHING : html`<div class="said">${words(text, { most: LONGEST_SPEECH })}</div>`}
 <p class="takes">${when(says, (one) => meaning(one, kind))}${when(score, (one) => html` <span class="risk">${TEXTS.verdict.score} ${one}</span>`)}${when(rule, (one) => html` · ${TEXTS.verdict.rule}: <strong>${words(one, { most: 64 })}</strong>`)}</p>
@@ -89,10 +96,10 @@ ${lists.length === 0 ? NOTHING : html`<ul class="lists">${lists.slice(0, 20).map
 }
 
 /** Several voices in a row, each with its answer and reason. */
-export function voicesSection({ voices }: DebateView, kind: ProtocolGuide | undefined): TemplatePart {
+export function voicesSection({ voices }: DebateView, kind: ProtocolGuide | undefined, name = ''): TemplatePart {
   if (voices.length === 0) return NOTHING
   const title = voices.every(({ speech }) => speech.score !== null) ? TEXTS.verdict.scores : TEXTS.verdict.perspectives
-  return html`<section aria-labelledby="voices"><h2 id="voices">${title}</h2>
+  return html`<section aria-labelledby="${labelsOf('voices', name)}"><h2 id="voices${name}">${title}</h2>
 <ul class="voices">${voices.map(
     ({ name, speech }) => html`<li class="voice"><h3>${words(name, { most: 60 })}</h3>
 ${speech.failed !== null ? html`<p class="lost">${TEXTS.verdict.failed(speech.failed)}</p>` : html`<p class="takes">${when(speech.says, (says) => meaning(says, kind))}${when(speech.score, (score) => html`<span class="says">${score}</span>`)}</p><div class="said">${words(speech.text, { most: 1_000 })}</div>`}</li>`,

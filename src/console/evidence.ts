@@ -116,7 +116,8 @@ function whole(text: string): SafeMarkup {
   return words(text, { most: Number.POSITIVE_INFINITY })
 }
 
-function turnsSection({ verdictId, turns }: Transcript): TemplatePart {
+/** Every turn of a transcript, folded: what was asked, the answer in the model's own words, and as it was read. */
+export function turnsSection({ verdictId, turns }: Transcript): TemplatePart {
   if (turns.length === 0) return NOTHING
   return html`<section><h2>${TEXTS.evidence.turns}: ${words(verdictId, { most: 1_000 })}</h2>${turns.map(turnBlock)}</section>`
 }
@@ -148,7 +149,8 @@ function messageBlock(message: RecordedMessage): SafeMarkup {
   return html`<p class="faint">${message.role}</p><pre>${whole(said)}</pre>`
 }
 
-function threadTable({ thread, debate: { marks } }: CaseFile): TemplatePart {
+/** The post and all its comments, whole, with what each was scored. */
+export function threadTable({ thread, debate: { marks } }: Pick<CaseFile, 'thread' | 'debate'>): TemplatePart {
   const comments = thread?.comments ?? []
   const rows = comments.map(({ id, author = '', createdAt, parentId = '', text }): TemplatePart[] => [
     words(id, { most: 1_000 }),

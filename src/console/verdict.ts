@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import { BY_HAND, UNDERSTUDY } from '../contracts/facts/by-hand.ts'
 import { may } from '../contracts/facts/person-roles.ts'
 import type { Verdict } from '../contracts/facts/verdict.ts'
@@ -17,6 +16,7 @@ import { badge, findingOf, howDecided, type ProtocolGuides, sayingOf } from './k
 import { callsSection, isDebated, missingSection, sideCounts, sinceSection, timelineSection } from './notes.ts'
 import { type JustDecided, namesIn, undoneAgo } from './own-decisions.ts'
 import type { Page, PageAnswer } from './page.ts'
+import { toFile } from './page-file.ts'
 import { notesSection } from './post-notes.ts'
 import { type PostViewParts, postCard, savedCard } from './post-view.ts'
 import type { Session } from './sessions.ts'
@@ -123,7 +123,7 @@ export function verdictPages({
         const card = await savedCard(file, view)
         const page = verdictBody(file, kinds, { tools: NOTHING, card, uncovered: '', cover: null })
         const body = isGone ? page : html`${evidenceHead(file, kinds, saved)}${page}${evidenceBody(file, kinds)}`
-        return { file: toFile(fileTitle(file, saved.at), body, style), name: fileName(file.row.verdict) }
+        return { file: toFile(fileTitle(file, saved.at), body, { style }), name: fileName(file.row.verdict) }
       },
     },
     {
@@ -293,15 +293,4 @@ function deletedBody({ row: { verdict }, subjectRecord }: CaseFile): SafeMarkup 
 /** What a saved verdict is called. */
 function fileName({ id }: Pick<Verdict, 'id'>): string {
   return `gavel-${id.replace(/[^A-Za-z0-9.-]+/g, '-').slice(0, 100)}.html`
-}
-
-/** A page as one file: its style stands in it, and nothing of it is fetched or run. */
-function toFile(title: string, body: SafeMarkup, style: string): string {
-  const own = style.replaceAll('</', '<\\/')
-  const allowed = `default-src 'none'; img-src data:; style-src 'sha256-${hash('sha256', own, 'base64')}'`
-  const head = html`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${allowed}"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title>`
-  // Addresses of the console lead nowhere from a file; words of strangers hold no quotes.
-  const inert = String(body).replaceAll(/ href="\/[^"]*"/g, '')
-  return `${head}<style>${own}</style></head><body><main>${inert}</main></body></html>\n`
 }

@@ -85,6 +85,10 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel judge config/demo/event.jsonl': 'proof: pages',
   'npx gavel scores labelled.csv --old-field perspective': 'proof: pages',
   'npx gavel eval --protocol rumor --data config/demo/labelled.jsonl --out .gavel/eval-rumor': 'proof: pages',
+  'npx gavel eval --config table.yaml --protocol hate --data texts.parquet --models gpt-6-luna --models local/qwen3 --with thrifty --with "Own policy=own.yaml" --predictions "Guard=guard.csv" --repeat 5 --max-cost 20 --out .gavel/hate-table --debates 50':
+    'at: test/app/commands/eval-researcher.test.ts',
+  'npx gavel eval --protocol rumor --data config/demo/labelled.jsonl --replay .gavel/eval-rumor --report .gavel/eval-rumor --debates 5':
+    'proof: pages',
   'npx gavel policy check policies/hate.md': 'at: test/app/commands/policy-check.test.ts',
   'npx gavel decide 3lbw2k4 --protocol hate --label hate --clause H2 --clause "H1=they are vermin" --by ann --why "Ticket 91"':
     'at: test/e2e/decide.test.ts',

@@ -280,6 +280,11 @@ describe('in a clean clone with a local stack', { timeout: 15 * MINUTES }, () =>
         prints: /all .* 0\.0 /,
       },
       {
+        command:
+          'npx gavel eval --protocol rumor --data config/demo/labelled.jsonl --replay .gavel/eval-rumor --report .gavel/eval-rumor --debates 5',
+        prints: 'self-consistency',
+      },
+      {
         command: 'npx gavel calibrate --aspect relevance --ratings config/demo/ratings.jsonl',
         prints: 'Nothing was asked',
       },

@@ -1,6 +1,7 @@
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { Format } from '../../data-files/formats.ts'
 import type { OwnReading } from '../../data-files/own-rows.ts'
+import type { BestRow } from './best-row.ts'
 import type { CostCurve } from './curve-rows.ts'
 import { type DebateEffect, debateEffects } from './debate-effects.ts'
 import type { EqualCoverage } from './equal-coverage.ts'
@@ -9,7 +10,7 @@ import { type ItemOutcome, isWithoutExamples, NO_VERDICT } from './outcomes.ts'
 import type { AspectMeasure, Measure } from './presets/preset.ts'
 import { type AspectScores, ratingScores } from './rating-scores.ts'
 import { kappaOfVotes, type RepeatScores, repeatScores } from './repeat-scores.ts'
-import type { RowPlan } from './rows.ts'
+import type { RowPlan, RowVariant } from './rows.ts'
 import { itemsIn, type LabelScores, labelScores } from './scores.ts'
 import { meanOf } from './statement-scores.ts'
 import type { Estimate } from './statistics/intervals.ts'
@@ -58,6 +59,8 @@ export interface Counts {
 export interface EvaluationCell {
   readonly row: string
   readonly data: string
+  /** What tells it from the table's own rows; left out for these. */
+  readonly variant?: RowVariant
   /** Why nothing was judged; null where it was. */
   readonly why: string | null
   /** The row above it that asked the very same questions: what this one leaves out was not there. */
@@ -111,6 +114,8 @@ export interface Evaluation {
   readonly costCurves?: readonly CostCurve[]
   /** Which way to decide is the default, by data set; of an evaluation with the rows of `gates`. */
   readonly choices?: readonly WayChoice[]
+  /** The row with the highest accuracy beside each other row, by data set; left out where no two rows have labels. */
+  readonly best?: readonly BestRow[]
   /** Accuracy of all rows where the first decides, and each row's coverage; left out where no row has labels. */
   readonly equalCoverage?: readonly EqualCoverage[]
   /** What the numbers say and what they can't, a sentence each, the most telling first. */
@@ -173,7 +178,7 @@ export function cellOf(input: CellInput, labels: readonly string[], seed: string
     counts: countsOf(input),
     labels: outcomes.some(({ gold }) => gold !== null) ? labelScores(outcomes, labels, seed) : null,
     aspects: ratings.size === 0 ? [] : ratingScores(outcomes, ratings, seed),
-    repeats: labels.length === 0 ? null : repeatScores(all, labels, left),
+    repeats: repeatScores(all, labels, left),
     kappaOfVotes: kappaOfVotes(outcomes),
     ...(debates.length === 0 ? {} : { debates }),
     perItem: {
@@ -250,7 +255,9 @@ export function estimateOf(
   if (measure === 'tokensEach') return plain(cell.perItem.tokens)
   if (name === 'calls' || name === 'callShare') return plain(callsOf(cell, name, of.split('+')))
   if (measure === 'timeIncrease') return plain(timeIncrease(cell, table))
-  if (measure === 'accuracySd') return plain(repeats?.accuracySd ?? null)
+  if (measure === 'accuracySd' || measure === 'macroF1Sd')
+    return plain(entryOf(repeats?.sd ?? {}, measure.slice(0, -2)) ?? null)
+  if (name === 'spearmanSd') return plain(entryOf(repeats?.sd ?? {}, `spearman:${of}`) ?? null)
   if (measure === 'kappa:repeats') return plain(repeats?.kappa ?? null)
   if (measure === 'kappa:perspectives') return plain(ofVotes)
   if (measure === 'accuracy' || measure === 'macroF1') return labels?.[measure] ?? null

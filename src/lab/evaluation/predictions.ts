@@ -8,8 +8,8 @@ import { IS_MISSING } from '../../data-files/own-rows.ts'
 import type { GoldItem, GoldProtocol } from './gold-item.ts'
 import { type ItemOutcome, unjudged } from './outcomes.ts'
 
-/** What another system says of items, by their ids. */
-export type Predictions = ReadonlyMap<string, Prediction>
+/** What another system says of items, each time that it was asked: by the time's name as the file has it, then by their ids. */
+export type Predictions = ReadonlyMap<string, ReadonlyMap<string, Prediction>>
 
 interface Prediction {
   readonly label: string | null
@@ -20,6 +20,7 @@ interface Prediction {
 const number = z.union([z.number(), z.string().regex(/\S/).transform(Number)]).pipe(z.number())
 const line = z.looseObject({
   id: z.union([z.string(), z.number()]).transform(String),
+  repeat: z.union([z.string(), z.number()]).transform(String).nullish(),
   label: z.union([z.string(), z.number(), z.boolean()]).transform(String).nullish(),
   scores: z.record(z.string(), number).nullish(),
   confidence: number.pipe(z.number().min(0).max(1)).nullish().catch(null),
@@ -27,8 +28,9 @@ const line = z.looseObject({
 
 /**
  * Reads another system's predictions: JSON Lines or a table with `id`, and `label`, `scores` by aspect or columns of the aspects'
- * names; `confidence` where it has one. Lines that can't be read are reported to `bad`. Throws an `OperatorError` at a label that the
- * protocol lacks, at an id that stands twice, and where no line has a label or a score.
+ * names; `confidence` where it has one; `repeat`, such as a seed, where it was asked several times. Lines that can't be read are
+ * reported to `bad`. Throws an `OperatorError` at a label that the protocol lacks, at an id that stands twice in a repeat, and where no
+ * line has a label or a score.
  */
 export async function readPredictions(
   file: string,
@@ -36,11 +38,11 @@ export async function readPredictions(
   labelAs: Readonly<Record<string, string>>,
   bad: (why: string) => void,
 ): Promise<Predictions> {
-  const predictions = new Map<string, Prediction>()
+  const repeats = new Map<string, Map<string, Prediction>>()
   const report = (at: BadLine) => bad(faultIn(file, at))
   const columns = {
     needed: ['id'],
-    known: ['label', 'confidence', ...Object.keys(scales)],
+    known: ['repeat', 'label', 'confidence', ...Object.keys(scales)],
     hint: 'See docs/evaluation.md.',
   }
   for await (const { line: at, json } of recordsOf(file, {}, columns, report)) {
@@ -49,13 +51,18 @@ export async function readPredictions(
       report({ line: at, why: `has no readable ${String(read.error.issues[0]?.path[0] ?? 'id')}` })
       continue
     }
-    const { id, label, scores, confidence, ...others } = read.data
+    const { id, repeat, label, scores, confidence, ...others } = read.data
     const said = label == null || IS_MISSING.test(label.trim()) ? null : labelIn(label, labels, labelAs)
     if (said === undefined)
       throw new OperatorError(
         `${file}:${at} predicts "${printable(label ?? '', 80)}"; ${labels.length === 0 ? `${name} has no labels` : `the labels of ${name} are ${labels.join(', ')}. Translate it with --label-as`}.`,
       )
-    if (predictions.has(id)) throw new OperatorError(`${file}:${at} predicts ${printable(id, 80)} a second time.`)
+    const predictions = repeats.get(repeat ?? '') ?? new Map<string, Prediction>()
+    repeats.set(repeat ?? '', predictions)
+    if (predictions.has(id))
+      throw new OperatorError(
+        `${file}:${at} predicts ${printable(id, 80)} a second time.${repeat == null ? ' Several answers to an item have a column "repeat".' : ''}`,
+      )
     const columns = Object.keys(scales).flatMap((aspect) => {
       const given = number.safeParse(entryOf(scores ?? others, aspect))
       return given.success ? [[aspect, given.data] as const] : []
@@ -63,11 +70,11 @@ export async function readPredictions(
     predictions.set(id, { label: said, scores: Object.fromEntries(columns), confidence: confidence ?? null })
   }
   const isSaid = ({ label, scores: given }: Prediction) => label !== null || Object.keys(given).length > 0
-  if (![...predictions.values()].some(isSaid))
+  if (![...repeats.values()].some((of) => [...of.values()].some(isSaid)))
     throw new OperatorError(
       `${file} predicts nothing: no line has ${labels.length > 0 ? 'a label' : `a score of ${Object.keys(scales).join(', ')}`}.`,
     )
-  return predictions
+  return repeats
 }
 
 /** The protocol's label, whatever its case, or what it was named; undefined where it is none. */
@@ -77,13 +84,17 @@ function labelIn(given: string, labels: readonly string[], labelAs: Readonly<Rec
   return labels.find((own) => own.toLowerCase() === plain)
 }
 
-/** Each item as the other system judged it; null where it has none of them. */
+/** Each item as the other system judged it, each time that it did; null where it has none of them. */
 export function byPredictions(items: readonly GoldItem[], predictions: Predictions): ItemOutcome[] | null {
-  if (!items.some(({ id }) => predictions.has(id))) return null
-  return items.map((item) => {
-    const { degraded: _, ...rest } = unjudged(item)
-    const predicted = predictions.get(item.id)
-    if (predicted === undefined) return { ...rest, degraded: ['no prediction'] }
-    return { ...rest, ...predicted, rationale: 'predicted by another system', degraded: [] }
-  })
+  const repeats = [...predictions.values()].filter((of) => items.some(({ id }) => of.has(id)))
+  if (repeats.length === 0) return null
+  return repeats.flatMap((of, at) =>
+    items.map((item) => {
+      const { degraded: _, ...rest } = unjudged(item)
+      const predicted = of.get(item.id)
+      const repeat = at === 0 ? {} : { repeat: at + 1 }
+      if (predicted === undefined) return { ...rest, ...repeat, degraded: ['no prediction'] }
+      return { ...rest, ...repeat, ...predicted, rationale: 'predicted by another system', degraded: [] }
+    }),
+  )
 }

@@ -1,3 +1,4 @@
+import type { Settings } from '../../../config/schema.ts'
 import type { Predictions } from './predictions.ts'
 import type { Overlap } from './statistics/overlap.ts'
 
@@ -6,6 +7,10 @@ export interface RowPlan {
   /** As the table names it; unique within the table. */
   readonly name: string
   readonly how: RowMethod
+  /** In place of the evaluation's settings. */
+  readonly settings?: Settings
+  /** What tells it from the table's own rows. */
+  readonly variant?: RowVariant
   /** The models of this row by role, over those of the settings. */
   readonly models?: Readonly<Record<string, string>>
   /**
@@ -19,6 +24,13 @@ export interface RowPlan {
   readonly finalAge?: number
   /** Of each thread only so many comments are judged, the earliest by time and then id; left out, all of them. */
   readonly firstComments?: number
+}
+
+/** A row that is judged otherwise than the settings say: by this model, or under this settings file or preset. */
+export interface RowVariant {
+  readonly model?: string
+  readonly settings?: string
+  readonly preset?: string
 }
 
 /**

@@ -1,3 +1,4 @@
+import { type BestRow, bestSays } from './best-row.ts'
 import type { DataSet, EvaluationCell } from './evaluation.ts'
 import { whatIsMissing } from './missing.ts'
 import { pairedChange, pairedTest, pairsOf } from './pairs.ts'
@@ -24,7 +25,7 @@ export function pText(pValue: number): string {
 /**
  * The findings and their limits, a sentence each. In a paper's table the first names which model stood in for which;
  * else the first states whether the debate earns its cost; before it stands how many calls were not answered, where verdicts rest on
- * none. The second states what the judges lacked. Then come the other data sets,
+ * none. The second states what the judges lacked. Then come the best row, the other data sets,
  * what the sample can show, who answered, and what was left out. The debate is the first row; in a paper's table, whose rows stand
  * in the paper's order, it is the dearest.
  */
@@ -32,14 +33,17 @@ export function summaryOf(
   cells: readonly EvaluationCell[],
   data: readonly DataSet[],
   seed: string,
-  { paper = null }: { paper?: { readonly stoodIn: string | null } | null } = {},
+  { paper = null, best = [] }: { paper?: { readonly stoodIn: string | null } | null; best?: readonly BestRow[] } = {},
 ): string[] {
   const sets = Map.groupBy(cells, (cell) => cell.data)
   const many = sets.size > 1
-  const verdicts = [...sets].flatMap(([name, of]) => {
-    const says = debateAgainst(of, seed, paper !== null)
-    return says === null ? [] : [many ? `${name}: ${says}` : says]
-  })
+  const verdicts = [...sets].flatMap(([name, all]) =>
+    [...Map.groupBy(all, ({ variant }) => variant?.model)].flatMap(([model, of]) => {
+      const says = debateAgainst(of, seed, paper !== null)
+      const about = [...(many ? [name] : []), ...(model === undefined ? [] : [model])]
+      return says === null ? [] : [[...about, says].join(': ')]
+    }),
+  )
   const asked = cells.some(({ perItem: { calls } }) => calls > 0)
   const [first, ...others] = paper === null || !asked ? verdicts : [paper.stoodIn ?? PAPERS_OWN, ...verdicts]
   const missing = whatIsMissing(cells)
@@ -48,6 +52,7 @@ export function summaryOf(
     ...(unanswered === null ? [] : [`${unanswered}.`]),
     ...(first === undefined ? [] : [first]),
     ...(missing === null ? [] : [missing]),
+    ...best.map((one) => bestSays(one, many)),
     ...others,
     ...whoAnswered(cells),
     ...data.flatMap((set) => aboutSample(set, sets.get(set.name) ?? [])),

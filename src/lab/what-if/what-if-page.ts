@@ -34,7 +34,7 @@ ${
 <h2>The posts</h2>
 <p class="note">${posts.length < flips.all.hits ? `${posts.length} of ${flips.all.hits} flips, those first on which people had decided.` : `${flips.all.hits} flips, those first on which people had decided.`}</p>
 ${posts.map(flipMarkup)}`
-  return framedPage(`What if: ${protocol}`, body, STYLE)
+  return framedPage(`What if: ${protocol}`, body, { style: STYLE })
 }
 
 function sharesTable(what: string, rows: readonly { readonly name: string; readonly share: WhatIfShare }[]): Markup {

@@ -158,6 +158,121 @@ it('a row that is judged several times tells how far it agrees with itself', asy
   expect(cell?.repeats?.kappa).toBe(fleissKappa(votes))
 })
 
+it('models, settings files, presets, seeds and another system stand in one table, which says what its best row beats', async () => {
+  const other = await startUnderstudy()
+  try {
+    const { OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey } = other.settings
+    const endpoints = { b: { baseUrl, apiKey } }
+    const prices = Object.fromEntries(['one', 'b/two'].map((name) => [name, { prompt: 1, cached: 1, completion: 1 }]))
+    const [base, always] = [
+      fileOf('base.yaml', [{ endpoints, models: { prices } }]),
+      fileOf('always.yaml', [{ endpoints, protocols: { hate: { debateWhen: 'always' } } }]),
+    ]
+    const guard = fileOf('guard-seeds.csv', [
+      'id,repeat,label',
+      ...[1, 2].flatMap((repeat) => POSTS.map(({ id, label }, at) => `${id},${repeat},${at < 9 ? 'hate' : label}`)),
+    ])
+    const recorded = join(folder, 'one-table')
+    const args = [
+      ...['eval', '--config', base, '--protocol', 'hate', '--data', POSTS_FILE, '--rows', 'none', '--repeat', '2'],
+      ...['--with', 'paper', '--with', `debating=${always}`, '--models', 'one', '--models', 'b/two'],
+      ...['--predictions', `Guard=${guard}`, '--json'],
+    ]
+    const before = understudy.calls().length
+    const { out } = await commandIn(folder, [...args, '--out', recorded], understudy.settings)
+    const { table, best, summary } = JSON.parse(out) as Evaluation
+    const names = [
+      'hate, one',
+      'paper, one',
+      'debating, one',
+      'hate, b/two',
+      'paper, b/two',
+      'debating, b/two',
+      'Guard',
+    ]
+    expect(table.map(({ row }) => row)).toEqual(names)
+    expect(table[5]?.variant).toEqual({ model: 'b/two', settings: always })
+    expect(table.map(({ outcomes }) => outcomes.length)).toEqual(names.map(() => 48))
+    expect(table.map(({ repeats }) => repeats?.repeats)).toEqual(names.map(() => 2))
+    // Each model at its own endpoint, and debates only where they are asked for.
+    const asked = table.map(({ answered }) => answered.map((model) => model.asked))
+    expect(asked).toEqual([['one'], ['one'], ['one'], ['b/two'], ['b/two'], ['b/two'], []])
+    expect(other.calls().length).toBe(understudy.calls().length - before)
+    const calls = table.map(({ perItem }) => perItem.calls)
+    expect(calls[2]).toBeGreaterThan(calls[0] ?? 0)
+    expect(calls[3]).toBe(calls[0])
+    // By hand: which of two rows is right more often, on how many items; Holm over all 21 pairs.
+    const right = table.map(({ outcomes }) =>
+      POSTS.map(({ id, label }) => outcomes.filter((one) => one.id === id && one.label === label).length),
+    )
+    const ps = right.flatMap((one, at) => right.slice(at + 1).map((two) => signTest(one, two)))
+    const sorted = ps.toSorted((one, two) => one - two)
+    const holmOf = (p: number) =>
+      Math.max(...sorted.slice(0, sorted.lastIndexOf(p) + 1).map((one, rank) => Math.min(1, one * (21 - rank))))
+    const top = right.map((of) => of.reduce((sum, times) => sum + times, 0))
+    const at = top.indexOf(Math.max(...top))
+    expect(best).toMatchObject([{ row: names[at], pairs: 21 }])
+    for (const { row, pValue, adjusted } of best?.[0]?.against ?? []) {
+      const p = signTest(right[at] ?? [], right[names.indexOf(row)] ?? [])
+      expect([row, pValue]).toEqual([row, expect.closeTo(p, 10)])
+      const near = sorted.find((one) => Math.abs(one - p) < 1e-10) ?? p
+      expect([row, adjusted]).toEqual([row, expect.closeTo(holmOf(near), 8)])
+    }
+    expect(summary.find((one) => one.includes('has the highest accuracy'))).toContain(
+      'over all 21 pairs of rows (Holm)',
+    )
+    // The same table in the report, and once more without a question.
+    for (const page of ['report.md', 'report.html', 'report.csv']) {
+      const text = readFileSync(join(recorded, page), 'utf8')
+      expect([page, names.filter((name) => !text.includes(name))]).toEqual([page, []])
+      expect(text).toMatch(/kappa:repeats/)
+    }
+    expect(readFileSync(join(recorded, 'report.md'), 'utf8')).toContain('## Which row is best')
+    const replayed = await commandIn(folder, [...args, '--replay', recorded], {})
+    expect(JSON.parse(replayed.out)).toEqual(JSON.parse(out))
+    // Where the money runs out it says so, and goes on from what it has.
+    const again = args.map((word, at) => (args[at - 1] === '--repeat' ? '3' : word))
+    const more = (usd: string) => [...again, '--max-cost', usd, '--out', recorded]
+    const stopped = await commandIn(folder, more('0.001'), understudy.settings)
+    expect([stopped.code, /Stopped at --max-cost: \d+ of \d+ verdicts/.test(stopped.said)]).toEqual([1, true])
+    const whole = await commandIn(folder, more('100'), understudy.settings)
+    expect(whole.said).toMatch(/holds \d+ answers: they are not asked for again/)
+    expect((JSON.parse(whole.out) as Evaluation).table[0]?.repeats?.repeats).toBe(3)
+  } finally {
+    await other.close()
+  }
+})
+
+/** Two-sided, exact: how probable it is that of so many items on which they differ one of two rows has so many or more. */
+function signTest(one: readonly number[], two: readonly number[]): number {
+  const [more, less] = [(a: number, b: number) => a > b, (a: number, b: number) => a < b].map(
+    (is) => one.filter((times, at) => is(times, two[at] ?? 0)).length,
+  ) as [number, number] // as: of two functions two counts
+  const n = more + less
+  let [term, sum] = [0.5 ** n, 0]
+  for (let k = 0; k <= Math.min(more, less); k++) {
+    sum += term
+    term = (term * (n - k)) / (k + 1)
+  }
+  return Math.min(1, 2 * sum)
+}
+
+it('rows that would be called alike, a file that means another endpoint, and odd rows are refused before a question', async () => {
+  const twice = await evaluated([...HATE, '--with', 'thrifty', '--with', 'thrifty'])
+  expect(twice.said).toContain('Two rows would be called thrifty')
+  const moved = fileOf('moved.yaml', [{ endpoints: { b: { baseUrl: 'http://127.0.0.1:1/v1' } } }])
+  const here = fileOf('here.yaml', [{ endpoints: { b: { baseUrl: 'http://127.0.0.1:2/v1' } } }])
+  expect((await evaluated(['--config', here, ...HATE, '--with', `Moved=${moved}`])).said).toContain(
+    `${moved}: endpoints.b is not what the table's other settings have there`,
+  )
+  expect((await evaluated([...HATE, '--with', 'frugal'])).said).toContain('or a preset: none, paper, thrifty')
+  const many = ['--models', 'one', '--models', 'two']
+  expect((await evaluated([...HATE, '--rows', 'gates', ...many])).said).toContain('several --models need rows')
+  const file = fileOf('again.csv', ['id,label', 'p0,hate'])
+  const both = ['--predictions', `Guard=${file}`, '--predictions', `Guard=${file}`]
+  expect((await evaluated([...HATE, ...both])).said).toContain('Two --predictions are called Guard')
+})
+
 it('the ways to decide stand beside each other, with a choice among them; a replay without the questions is equal', async () => {
   const recorded = join(folder, 'ways')
   const args = ['--protocol', 'hate', '--data', POSTS_FILE, '--rows', 'gates', '--json']

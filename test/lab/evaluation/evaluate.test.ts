@@ -192,7 +192,7 @@ describe('what the model is shown', () => {
     expect((consistent as EvaluationCell).perItem).toMatchObject({ calls: 3, tokens: 330 })
     expect((consistent as EvaluationCell).outcomes.map(({ confidence }) => confidence)).toEqual([1, 1, 1, 1])
     expect((again as EvaluationCell).counts.items).toBe(4)
-    expect((again as EvaluationCell).repeats).toEqual({ repeats: 2, accuracySd: 0, kappa: 1 })
+    expect((again as EvaluationCell).repeats).toMatchObject({ repeats: 2, sd: { accuracy: 0 }, kappa: 1 })
   })
 })
 

@@ -155,7 +155,11 @@ describe('the scores of repeats and votes', () => {
       outcome(2, 'hate', 'non-hate', { repeat: 2 }),
     ]
     const scores = repeatScores(twice, LABELS)
-    expect(scores).toMatchObject({ repeats: 2, accuracySd: expect.closeTo(Math.sqrt(0.125), 12) })
+    expect(scores).toMatchObject({
+      repeats: 2,
+      mean: { accuracy: 0.75 },
+      sd: { accuracy: expect.closeTo(Math.sqrt(0.125), 12) },
+    })
     // P = 1/2, Pe = (3/4)² + (1/4)² = 5/8.
     expect(scores?.kappa).toBeCloseTo((0.5 - 5 / 8) / (1 - 5 / 8), 12)
     expect(repeatScores([outcome(1, 'hate', 'hate')], LABELS)).toBeNull()

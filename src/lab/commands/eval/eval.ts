@@ -1,5 +1,4 @@
-import { rename, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import { loadSettings } from '../../../../config/load.ts'
 import type { Settings } from '../../../../config/schema.ts'
 import type { Command, Invocation } from '../../../cli/command.ts'
@@ -13,21 +12,21 @@ import type { DataSet, Evaluation } from '../../evaluation/evaluation.ts'
 import { type Predictions, readPredictions } from '../../evaluation/predictions.ts'
 import { PRESETS } from '../../evaluation/presets/all.ts'
 import type { StandIns } from '../../evaluation/presets/stand-ins.ts'
+import { BEST_HEADING, BEST_NOTE, bestTable } from '../../evaluation/report/best-table.ts'
 import { mainTable } from '../../evaluation/report/cells.ts'
 import { CHOICE_HEADING, CHOICE_NOTE, choiceTable } from '../../evaluation/report/choice-table.ts'
-import { csvTable } from '../../evaluation/report/csv.ts'
 import { DEBATE_HEADING, DEBATE_NOTE, debateTable } from '../../evaluation/report/debate-table.ts'
-import { itemsPage, type Texts } from '../../evaluation/report/items.ts'
-import { latexTable } from '../../evaluation/report/latex.ts'
-import { comparisonTable, markdownReport } from '../../evaluation/report/markdown.ts'
+import { comparisonTable } from '../../evaluation/report/markdown.ts'
 import { savingsTables } from '../../evaluation/report/savings-table.ts'
-import { tidyColumns, tidyTable } from '../../evaluation/report/tidy.ts'
+import type { RowPlan } from '../../evaluation/rows.ts'
 import type { Obedience } from '../../evaluation/steering/obedience.ts'
 import { isUnanswered } from '../../evaluation/unanswered.ts'
 import { dataSet } from './data-sets.ts'
+import { debateSpool, writeDebates } from './debate-pages.ts'
 import { comparedWith, type DataComparison, readBaseline } from './earlier-evaluation.ts'
 import { judgeTable } from './judge-table.ts'
 import { EVAL_OPTIONS, type EvalOptions } from './options.ts'
+import { textsOf, writeReports } from './reports.ts'
 import { printObedience, steered } from './steering.ts'
 import {
   changedTable,
@@ -39,6 +38,7 @@ import {
   paperTable,
   protocolOf,
 } from './tables.ts'
+import { addedRows, askedOf, byEachModel } from './variants.ts'
 
 export interface EvaluationResult {
   /** Null where only the cost of a change of settings was asked for. */
@@ -63,36 +63,45 @@ export const command: Command<EvalOptions, EvaluationResult> = {
     const { options, terminal, misused } = invocation
     const given = givenData(options, misused)
     checkTogether(options, misused)
-    const settings = askedAs(
-      options.whatIf === undefined ? invocation.settings() : loadSettings(invocation.environment, options.whatIf),
-      options,
-    )
+    const read = (file: string) => askedAs(loadSettings(invocation.environment, file), options)
+    const base = options.whatIf === undefined ? askedAs(invocation.settings(), options) : read(options.whatIf)
     if (options.steer === true) {
       const [data] = given
       if (options.protocol === undefined || data?.format !== 'hatecheck' || given.length !== 1)
         return misused('--steer needs --protocol, and one --data FILE --format hatecheck')
-      return { evaluation: null, compared: [], obedience: await steered(settings, options.protocol, data, invocation) }
+      return { evaluation: null, compared: [], obedience: await steered(base, options.protocol, data, invocation) }
     }
+    const { rows: added, settings } =
+      options.protocol === undefined || options.with === undefined
+        ? { rows: [], settings: base }
+        : addedRows(base, kindNamed(options.protocol), options.with, read)
     const planned =
       options.preset === undefined
-        ? ownTableOf(settings, options, given)
+        ? ownTableOf(settings, options, given, added)
         : paperTable(settings, options.preset, given, { standIns: standInsOf(options), only: options.only })
     const say = (why: string) => terminal.say(printable(why, 400))
     const predicted = await predictionsOf(settings, planned, options, say)
-    const table = changedTable(planned, { predicted, repeat: options.repeat })
+    const table = byEachModel(changedTable(planned, { predicted, repeat: options.repeat }), settings, options.models)
     const sets = await dataSetsOf(settings, table, options, say)
     const folder = options.report ?? options.out
     // Nothing is paid for what could not be compared or written in the end.
     const before = options.against === undefined ? null : await readBaseline(options.against, table.kind.name, sets)
     if (folder !== undefined) await makeFolder(folder)
-    const evaluation = await judgeTable(settings, table, sets, invocation)
-    if (evaluation === null) return { evaluation, compared: [] }
-    const compared = before === null ? [] : comparedWith(before, evaluation, options.margin / 100)
-    if (folder !== undefined) {
-      const texts = options.texts === true ? textsOf(sets) : null
-      terminal.say(await writeReports(folder, evaluation, compared, texts))
+    const spool = options.debates === undefined ? null : debateSpool()
+    try {
+      const evaluation = await judgeTable(settings, table, sets, invocation, spool)
+      if (evaluation === null) return { evaluation, compared: [] }
+      const compared = before === null ? [] : comparedWith(before, evaluation, options.margin / 100)
+      if (folder !== undefined) {
+        const of = { spool, most: options.debates ?? 0, settings }
+        const debates = spool === null ? () => null : await writeDebates(folder, evaluation, { ...of, spool })
+        const texts = options.texts === true ? textsOf(sets) : null
+        terminal.say(await writeReports(folder, evaluation, { compared, texts, debates }))
+      }
+      return { evaluation, compared }
+    } finally {
+      spool?.close()
     }
-    return { evaluation, compared }
   },
   print({ evaluation, compared, obedience }, { options, json, terminal }) {
     if (obedience !== undefined) return printObedience(obedience, { json, terminal })
@@ -123,36 +132,44 @@ function checkTogether(options: EvalOptions, misused: Invocation['misused']): vo
   if (preset === undefined && data.length === 0) misused('--protocol needs --data FILE and --format FORMAT')
   if (preset === undefined && options.model !== undefined)
     misused("--model replaces a paper's model, and needs --preset; with --protocol, models.roles names the models")
+  const many = (options.models ?? []).length > 1
+  if (many && (preset !== undefined || ['thrifty', 'gates'].includes(options.rows ?? '')))
+    misused(
+      'several --models need rows of --protocol that are no comparison of their own (--rows none, baselines, all)',
+    )
+  if (preset !== undefined && options.with !== undefined) misused("a paper's table has its own rows: leave out --with")
   if (preset !== undefined && options.rows !== undefined) misused("a paper's table has its own rows: leave out --rows")
   if (out !== undefined && replay !== undefined)
     misused('--out asks missing questions, and --replay asks none: give one of them')
   if (whatIf !== undefined && replay === undefined)
     misused('--what-if needs --replay FOLDER, whose answers it starts from')
+  if (options.debates !== undefined && out === undefined && options.report === undefined)
+    misused('--debates needs --out FOLDER or --report FOLDER, where its pages go')
   if (yes && whatIf === undefined)
     misused('--yes needs --what-if SETTINGS, and asks the questions that it finds missing')
   if (maxCost !== undefined && replay !== undefined && !yes)
     misused('--replay asks nothing, so --max-cost limits nothing')
 }
 
-/** The settings, with `--models` in every role, on the tier of `--tier`. */
-function askedAs(given: Settings, { models, tier }: EvalOptions): Settings {
+/** The settings, with the first of `--models` in every role, on the tier of `--tier`. */
+function askedAs(given: Settings, { models: [first] = [], tier }: EvalOptions): Settings {
   const settings = onTier(given, tier)
-  if (models === undefined) return settings
-  return { ...settings, models: { ...settings.models, roles: { default: [models] } } }
+  return first === undefined ? settings : askedOf(settings, first)
 }
 
-function standInsOf({ model = [], models }: EvalOptions): StandIns {
+function standInsOf({ model = [], models: [first] = [] }: EvalOptions): StandIns {
   const of = new Map(model.map(({ theirs, ours }) => [theirs, ours]))
-  return models === undefined ? { of } : { of, all: models }
+  return first === undefined ? { of } : { of, all: first }
 }
 
 function ownTableOf(
   settings: Settings,
   { protocol = '', rows = 'baselines', only }: EvalOptions,
   given: readonly GivenData[],
+  added: readonly RowPlan[],
 ): PlannedTable {
   const kind = kindNamed(protocol)
-  return ownTable(settings, protocol, protocolOf(settings, kind), given, { beside: rows, only })
+  return ownTable(settings, protocol, protocolOf(settings, kind), given, { beside: rows, added, only })
 }
 
 /** What other systems predicted, by the row's name. */
@@ -165,14 +182,11 @@ async function predictionsOf(
   const { labels, scales } = protocolOf(settings, kind, preset)
   const named = Object.fromEntries(labelAs.map(({ theirs, ours }) => [theirs, ours]))
   const predicted = new Map<string, Predictions>()
-  for (const { theirs: row, ours: file } of predictions)
+  for (const { theirs: row, ours: file } of predictions) {
+    if (predicted.has(row)) throw new OperatorError(`Two --predictions are called ${row}: give each a name of its own.`)
     predicted.set(row, await readPredictions(file, { name: kind.name, labels, scales }, named, bad))
+  }
   return predicted
-}
-
-/** The judged texts, by data set and id. */
-function textsOf(sets: readonly DataSet[]): Texts {
-  return new Map(sets.map(({ name, items }) => [name, new Map(items.map(({ id, text = '' }) => [id, text]))]))
 }
 
 async function dataSetsOf(
@@ -246,6 +260,7 @@ function printEvaluation(
     ),
   )
   const noted = [
+    { of: bestTable(evaluation), says: `${BEST_HEADING}. ${BEST_NOTE}`, widest: 80 },
     { of: choiceTable(evaluation), says: `${CHOICE_HEADING}. ${CHOICE_NOTE}`, widest: 300 },
     { of: debateTable(evaluation), says: `${DEBATE_HEADING}. ${DEBATE_NOTE}`, widest: 80 },
   ]
@@ -279,39 +294,4 @@ function printEvaluation(
       ),
     )
   }
-}
-
-/**
- * Writes the evaluation into the folder, which is there: whole as JSON, as pages in Markdown and HTML, its main table as CSV and LaTeX,
- * and all items as a page, as CSV and as Parquet. A kill leaves no half of one. `texts` are shown where they are given. Prints what was written.
- */
-async function writeReports(
-  folder: string,
-  evaluation: Evaluation,
-  compared: readonly DataComparison[],
-  texts: Texts | null,
-): Promise<string> {
-  const preset = PRESETS.find(({ name }) => name === evaluation.preset) ?? null
-  // Loaded only here: what draws its pictures is large.
-  const { htmlReport } = await import('../../evaluation/report/html.ts')
-  const { parquetWriteBuffer } = await import('hyparquet-writer')
-  const tidy = tidyColumns(evaluation)
-  const files = {
-    'report.json': `${JSON.stringify(evaluation)}\n`,
-    'report.md': markdownReport(evaluation, preset, compared),
-    'report.html': htmlReport(evaluation, preset, compared, texts),
-    'report.csv': csvTable(mainTable(evaluation, preset)),
-    'report.tex': latexTable(mainTable(evaluation, preset), evaluation.title),
-    'items.html': itemsPage(evaluation, texts),
-    'items.csv': csvTable(tidyTable(tidy)),
-    'items.parquet': Buffer.from(
-      parquetWriteBuffer({ columnData: tidy.map(({ data, ...column }) => ({ ...column, data: [...data] })) }),
-    ),
-  }
-  for (const [name, content] of Object.entries(files)) {
-    const file = join(folder, name)
-    await writeFile(`${file}.new`, content)
-    await rename(`${file}.new`, file)
-  }
-  return `Written to ${folder}: ${Object.keys(files).join(', ')}.`
 }

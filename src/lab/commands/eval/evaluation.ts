@@ -20,6 +20,7 @@ import type { ItemOutcome } from '../../evaluation/outcomes.ts'
 import { byPredictions } from '../../evaluation/predictions.ts'
 import { byOverlap } from '../../evaluation/reference-overlap.ts'
 import type { RowPlan } from '../../evaluation/rows.ts'
+import type { DebateSpool } from './debate-pages.ts'
 import { type JudgedCase, learningRows } from './learning-row.ts'
 import { type JudgedRow, judgeRow } from './row-judging.ts'
 
@@ -45,6 +46,8 @@ export interface EvaluationPlan {
   readonly unlabelled?: UnlabelledReading | undefined
   /** Whether cells say how long their calls took: without it two runs with the same answers are the same to the last digit. */
   readonly timed?: boolean
+  /** Gets each verdict and its transcript, as they would be on their topics. */
+  readonly keep?: DebateSpool['keep']
 }
 
 /** How far an evaluation has come. */
@@ -78,10 +81,7 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
   const meter = model === null ? null : metered(model, settings.models, maxCost, () => stop.abort())
   const signal = AbortSignal.any([io.signal, stop.signal])
   const spent = meter?.spent ?? { calls: 0, tokens: 0, usd: 0 }
-  const repeatsOf = ({ how, repeats = 1 }: RowPlan) => (ASKS_NOBODY.has(how.by) ? 0 : repeats)
-  const of = parts
-    .map(({ data, rows }) => data.items.length * rows.reduce((sum, row) => sum + repeatsOf(row), 0))
-    .reduce((sum, verdicts) => sum + verdicts, 0)
+  const of = verdictsIn(parts)
   /** Every row reads the file; what is wrong with it is said once. */
   const refusals = new Set<string>()
   let done = 0
@@ -118,9 +118,10 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
       ...(row.learns === true ? { library: learning.of(row).library } : {}),
       shown: (library: Parameters<Recording['library']>[0]) => recording.library(library, model === null),
     }
-    const judged = await judgeRow(settings, judging, {
+    const judged = await judgeRow(settingsOf(row, settings), judging, {
       signal,
-      judged() {
+      judged(id, json) {
+        plan.keep?.({ row: row.name, data: set.name, id, repeat }, json)
         done++
         io.progress({ row: row.name, data: set.name, done, of, spent })
         if (recording.missing.size > 0 && !counting) stop.abort()
@@ -192,7 +193,10 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
   const cells: EvaluationCell[] = []
   try {
     for (const { data, rows } of parts)
-      for (const row of rows) cells.push(comparedTo(cells, await judgedCell(row, data, cells), fingerprints))
+      for (const row of rows) {
+        const cell = { ...(await judgedCell(row, data, cells)), ...named(row) }
+        cells.push(comparedTo(cells, cell, fingerprints))
+      }
   } finally {
     await learning.close()
   }
@@ -283,8 +287,30 @@ function noted(model: Model) {
   return { model: noting, asked, stages, fingerprint, tookMs: () => tookMs }
 }
 
+/** How many verdicts there will be. */
+function verdictsIn(parts: EvaluationPlan['parts']): number {
+  const repeatsOf = ({ how, repeats = 1 }: RowPlan) => (ASKS_NOBODY.has(how.by) ? 0 : repeats)
+  return parts
+    .map(({ data, rows }) => data.items.length * rows.reduce((sum, row) => sum + repeatsOf(row), 0))
+    .reduce((sum, verdicts) => sum + verdicts, 0)
+}
+
+/** A row's own settings, or the table's. The default endpoint may be a stand-in's. */
+function settingsOf({ settings: own }: RowPlan, settings: Settings): Settings {
+  return own === undefined ? settings : { ...own, openai: settings.openai }
+}
+
+function named({ variant }: RowPlan): Pick<EvaluationCell, 'variant'> {
+  return variant === undefined ? {} : { variant }
+}
+
 /** What judges a row without a question. */
-const ASKS_NOBODY: ReadonlySet<RowPlan['how']['by']> = new Set(['nothing', 'gold-stances', 'overlap', 'predictions'])
+export const ASKS_NOBODY: ReadonlySet<RowPlan['how']['by']> = new Set([
+  'nothing',
+  'gold-stances',
+  'overlap',
+  'predictions',
+])
 
 function cellWithoutModel(
   input: Pick<CellInput, 'row' | 'data' | 'draws' | 'paper'>,
@@ -296,12 +322,12 @@ function cellWithoutModel(
   return cellOf({ ...input, outcomes, models: [], refused: 0, comments: 0, unlabelled }, labels, seed)
 }
 
-/** As many chains of thought as the first row on these data has tokens for, by what one cost on the same items. */
-function drawsOf({ how }: RowPlan, set: DataSet, before: readonly EvaluationCell[]): number {
+/** As many chains of thought as the same model's first row on these data has tokens for, by what one cost on the same items. */
+function drawsOf({ how, variant = {} }: RowPlan, set: DataSet, before: readonly EvaluationCell[]): number {
   if (how.by !== 'self-consistency') return 1
   if (typeof how.draws === 'number') return how.draws
-  const cells = before.filter(({ data }) => data === set.name)
-  const [debate, thought] = [cells[0], cells.find(({ row }) => row === CHAIN_OF_THOUGHT)]
+  const cells = before.filter((cell) => cell.data === set.name && cell.variant?.model === variant.model)
+  const [debate, thought] = [cells[0], cells.find(({ row }) => row === rowBy(CHAIN_OF_THOUGHT, variant.model))]
   if (debate === undefined || thought === undefined || thought.perItem.tokens === 0) return DRAWS.least
   const paidFor = Math.floor(debate.perItem.tokens / thought.perItem.tokens)
   return Math.min(DRAWS.most, Math.max(DRAWS.least, paidFor))
@@ -309,6 +335,11 @@ function drawsOf({ how }: RowPlan, set: DataSet, before: readonly EvaluationCell
 
 /** The row whose cost tells how many chains of thought a debate's tokens pay for. */
 export const CHAIN_OF_THOUGHT = 'chain of thought'
+
+/** What a row is called where several models judge each. */
+export function rowBy(row: string, model: string | undefined): string {
+  return model === undefined ? row : `${row}, ${model}`
+}
 
 function missingAnswers({ missing }: Recording): string {
   const [[digest, question] = ['', { what: '' }]] = [...missing]

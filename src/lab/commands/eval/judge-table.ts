@@ -13,7 +13,10 @@ import { OperatorError } from '../../../contracts/facts/errors.ts'
 import type { Model } from '../../../contracts/ports/model.ts'
 import { openRecording, type Recording } from '../../../data-files/recordings.ts'
 import { type Price, usdFor } from '../../../models/cost.ts'
+import { chainOf } from '../../../models/fallback.ts'
 import { modelsOfEndpoints } from '../../../models/openai/models-of-endpoints.ts'
+import type { ProtocolKind } from '../../../protocols/kind.ts'
+import { bestRows } from '../../evaluation/best-row.ts'
 import { costCurve, curveSays } from '../../evaluation/cost-curve.ts'
 import { equalCoverage } from '../../evaluation/equal-coverage.ts'
 import { type DataSet, type Evaluation, type EvaluationCell, metricsOf } from '../../evaluation/evaluation.ts'
@@ -21,7 +24,8 @@ import { itemsWithoutExamples } from '../../evaluation/missing.ts'
 import { namedByAnswers, paperModelsOf, whoStoodIn } from '../../evaluation/presets/stand-ins.ts'
 import { summaryOf } from '../../evaluation/summary.ts'
 import { choiceSays, wayChoice } from '../../evaluation/way-choice.ts'
-import { type EvaluationProgress, evaluate } from './evaluation.ts'
+import type { DebateSpool } from './debate-pages.ts'
+import { ASKS_NOBODY, type EvaluationProgress, evaluate } from './evaluation.ts'
 import type { EvalOptions } from './options.ts'
 import { THRIFTY } from './rows.ts'
 import { type PlannedTable, protocolOf } from './tables.ts'
@@ -32,6 +36,7 @@ export async function judgeTable(
   table: PlannedTable,
   sets: readonly DataSet[],
   invocation: Invocation<EvalOptions>,
+  spool: DebateSpool | null = null,
 ): Promise<Evaluation | null> {
   const { options, terminal, signal } = invocation
   const { seed, keepNearDuplicates = false, maxCost = Number.POSITIVE_INFINITY } = options
@@ -54,7 +59,8 @@ export async function judgeTable(
         keepNearDuplicates,
         unlabelled: options.unlabelled,
         countMissing,
-        timed: table.preset?.measures.some((measure) => measure.startsWith('seconds')) ?? false,
+        ...(spool === null ? {} : { keep: spool.keep }),
+        timed: table.timed ?? table.preset?.measures.some((measure) => measure.startsWith('seconds')) ?? false,
       },
       { signal, progress: line, say: (why) => terminal.say(printable(why, 400)) },
     )
@@ -87,6 +93,9 @@ export async function judgeTable(
   const [first] = [...named, ...table.absent]
   if (first === undefined) throw new OperatorError('There is nothing to judge: give --data.')
   const coverage = equalCoverage(named, seed)
+  // The ways to decide have a rule of their own.
+  const best = options.rows === 'gates' ? [] : bestRows(named, seed)
+  const summary = summaryOf(named, sets, seed, { paper: preset === null ? null : { stoodIn }, best })
   const guards = keepNearDuplicates ? ' (guards off: cases may be shown near-duplicates of their own text)' : ''
   return {
     schema: 1,
@@ -99,7 +108,8 @@ export async function judgeTable(
     counts: first.counts,
     table: [...named, ...table.absent],
     ...(coverage.length === 0 ? {} : { equalCoverage: coverage }),
-    ...withCurves(named, summaryOf(named, sets, seed, { paper: preset === null ? null : { stoodIn } }), seed, {
+    ...(best.length === 0 ? {} : { best }),
+    ...withCurves(named, summary, seed, {
       ways: options.rows === 'gates' ? Object.keys(table.kind.gates?.ways ?? {}) : [],
     }),
   }
@@ -134,14 +144,18 @@ function withCurves(
  */
 async function checkModels(
   model: Model,
-  { preset, parts }: PlannedTable,
-  { models }: EvalOptions,
+  { preset, parts, kind }: PlannedTable,
+  { models = [] }: EvalOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const ofRows = parts.flatMap(({ rows }) =>
-    rows.flatMap(({ how, models: asked = {} }) => (how.by === 'nothing' ? [] : Object.values(asked))),
+    rows.flatMap(({ how, settings, models: asked = {} }) =>
+      ASKS_NOBODY.has(how.by)
+        ? []
+        : [...Object.values(asked), ...(settings === undefined ? [] : firstModels(settings, kind))],
+    ),
   )
-  const names = [...new Set([...ofRows, ...(models === undefined ? [] : [models])])]
+  const names = [...new Set([...ofRows, ...models])]
   const missing = await missingModels(model, names, signal)
   const [first] = missing
   if (first === undefined) return
@@ -151,6 +165,11 @@ async function checkModels(
       ? `${what} Check --models, and OPENAI_BASE_URL.`
       : `${what} Name your models: --model PAPER'S=YOURS for one of ${paperModelsOf(preset).join(', ')}, or --models YOURS for all; or judge other rows: --only ROW.`,
   )
+}
+
+/** The models that a protocol asks first under these settings. */
+function firstModels({ models: { roles } }: Settings, { name, roles: own = [] }: ProtocolKind): string[] {
+  return [...own, 'default'].flatMap((role) => chainOf(roles, name, role)[0] ?? [])
 }
 
 async function withRecordingIn<Result>(

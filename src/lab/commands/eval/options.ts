@@ -6,6 +6,7 @@ import type { Tier } from '../../../contracts/ports/model.ts'
 import type { Contradictions } from '../../../data-files/contradictions.ts'
 import { FORMATS, type Format } from '../../../data-files/formats.ts'
 import type { OwnReading } from '../../../data-files/own-rows.ts'
+import { type Preset, preset } from '../../../protocols/preset.ts'
 import { UNVERIFIED_READINGS, type UnverifiedReading } from '../../evaluation/decided.ts'
 import { UNLABELLED_READINGS, type UnlabelledReading } from '../../evaluation/evaluation.ts'
 import { BESIDE, type ExtraRows } from './rows.ts'
@@ -14,11 +15,12 @@ export interface EvalOptions extends OwnReading {
   readonly protocol?: string
   readonly preset?: string
   readonly model?: readonly StandIn[]
-  readonly models?: string
+  readonly models?: readonly string[]
   readonly tier?: Tier
   readonly only?: readonly string[]
   readonly predictions?: readonly StandIn[]
   readonly repeat?: number
+  readonly with?: readonly AddedRow[]
   readonly data?: readonly string[]
   readonly format?: readonly Format[]
   readonly rows?: ExtraRows
@@ -41,6 +43,7 @@ export interface EvalOptions extends OwnReading {
   readonly margin: number
   readonly keepNearDuplicates?: boolean
   readonly texts?: boolean
+  readonly debates?: number
   readonly steer?: boolean
 }
 
@@ -62,6 +65,17 @@ function standIn(text: string): StandIn {
   return { theirs: theirs.trim(), ours: ours.trim() }
 }
 
+/** The protocol under a preset or a settings file, as a row of its own. */
+export type AddedRow = { readonly preset: Preset } | { readonly row: string; readonly file: string }
+
+function addedRow(text: string): AddedRow {
+  const [, row, file] = /^([^=]+)=(.+)$/.exec(text.trim()) ?? []
+  if (row !== undefined && file !== undefined) return { row: row.trim(), file: file.trim() }
+  const known = preset.safeParse(text.trim())
+  if (known.success) return { preset: known.data }
+  throw new InvalidArgumentError(`must be ROW=SETTINGS, or a preset: ${preset.options.join(', ')}`)
+}
+
 // Two parameters, without a default: by their number an option that gathers its values is known (src/main.ts).
 const several = <Value>(value: Value, before: readonly Value[] | undefined) => [...(before ?? []), value]
 
@@ -72,13 +86,20 @@ export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--model <paper=yours>', "with --preset: your model in place of one of the paper's; repeatable").argParser(
     (text: string, before: readonly StandIn[] | undefined) => several(standIn(text), before),
   ),
-  new Option('--models <name>', 'the model for every role and row; --model overrides it'),
+  new Option(
+    '--models <name>',
+    'the model for every role and row; --model overrides it; repeatable: each row by each model',
+  ).argParser(several<string>),
   tierOption(),
   new Option('--only <row>', 'judge only this row; repeatable').argParser(several<string>),
   new Option(
     '--predictions <row=file>',
     "another system's answers as a row: id with label or scores; with --preset for a row of the paper's; repeatable",
   ).argParser((text: string, before: readonly StandIn[] | undefined) => several(standIn(text), before)),
+  new Option(
+    '--with <row>',
+    "the protocol once more as a row: a preset's name (none, paper, thrifty), or ROW=SETTINGS under that file; repeatable",
+  ).argParser((text: string, before: readonly AddedRow[] | undefined) => several(addedRow(text), before)),
   new Option('--repeat <times>', 'judge each row this often, with draws of its own').argParser(positiveWhole),
   new Option('--data <file>', 'a labelled file; repeatable').argParser(several<string>),
   new Option('--format <format>', `the format of each file, in the same order: ${FORMATS.join(', ')}`).argParser(
@@ -109,6 +130,10 @@ export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--out <folder>', 'record answers and write reports there; an interrupted run resumes'),
   new Option('--report <folder>', 'write reports there (default: the folder of --out)'),
   new Option('--texts', 'include the judged texts in the reports'),
+  new Option(
+    '--debates <items>',
+    'write the whole debates of so many items as pages in the report, the most contested first, with their words and prompts',
+  ).argParser(positiveWhole),
   new Option('--replay <folder>', 'evaluate the answers recorded there, without a model'),
   new Option('--what-if <settings>', 'with --replay: estimate the missing calls and the cost under these settings'),
   new Option('--yes', 'with --what-if: make the missing calls, and record the answers in the folder of --replay'),
@@ -129,6 +154,7 @@ export const EVAL_OPTIONS: readonly Option[] = [
     'preset',
     'only',
     'predictions',
+    'with',
     'repeat',
     'rows',
     'balanced',
@@ -137,6 +163,7 @@ export const EVAL_OPTIONS: readonly Option[] = [
     'whatIf',
     'against',
     'texts',
+    'debates',
   ]),
   new Option('--keep-near-duplicates', 'allow near-duplicates of a text among its examples from the shelves'),
 ]

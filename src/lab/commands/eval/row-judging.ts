@@ -43,8 +43,8 @@ export interface JudgedRow {
 
 export interface RowJudgingIo {
   readonly signal: AbortSignal
-  /** Called after each verdict. */
-  judged(): void
+  /** Called after each verdict, with it and its transcript as they would be on their topics. */
+  judged(id: string, json: { readonly verdict: string; readonly transcript: string }): void
   /** An error that did not end the run, in words. */
   failed(why: string): void
 }
@@ -117,7 +117,7 @@ export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJ
       const argued = row.learns === true && item.label !== null ? argumentOf(argument) : null
       if (argued !== null && item.label !== null)
         cases.push({ id: item.id, argument: argued, verdict: verdict.label, truth: item.label })
-      io.judged()
+      io.judged(item.id, json)
     },
     refused: (why) => refused.push(why),
     corrected: () => {},

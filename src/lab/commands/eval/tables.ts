@@ -38,6 +38,8 @@ export interface PlannedTable {
   readonly parts: readonly FilePlan[]
   /** Which models are asked in the place of the paper's. */
   readonly standIns: StandIns
+  /** Whether its cells say how long their calls took; a paper's do where it measures that. */
+  readonly timed?: true
   /** Of data sets of the paper that were not given. */
   readonly absent: readonly EvaluationCell[]
   paper(row: string, data: string): EvaluationCell['paper']
@@ -87,10 +89,12 @@ export function ownTable(
   protocol: string,
   judges: Judges,
   given: readonly GivenData[],
-  { beside, only }: { beside: ExtraRows; only: RowSelection },
+  { beside, added, only }: { beside: ExtraRows; added: readonly RowPlan[]; only: RowSelection },
 ): PlannedTable {
   const kind = kindNamed(protocol)
-  const rows = onlyOf(rowsBeside(kind, judges, beside), only).map((row) => unlessRefused(settings, kind, row))
+  const rows = onlyOf([...rowsBeside(kind, judges, beside), ...added], only).map((row) =>
+    unlessRefused(settings, kind, row),
+  )
   const standIns = { of: new Map<string, string>() }
   return {
     title: `${protocol}: how good its verdicts are`,

@@ -5,8 +5,9 @@ import type { RowMethod, RowPlan } from '../rows.ts'
 export type Measure =
   | 'accuracy'
   | 'macroF1'
-  /** Standard deviation of the accuracy over a row's repeats. */
+  /** Standard deviations over a row's repeats. */
   | 'accuracySd'
+  | 'macroF1Sd'
   /** Fleiss' kappa: of a row's repeats, or of the perspectives that vote on one text. */
   | `kappa:${'repeats' | 'perspectives'}`
   /** How long a row's calls took, one after the other; and how much more that is than the first row's, as a share of it. */
@@ -21,6 +22,8 @@ export type Measure =
   | `${'precision' | 'recall' | 'f1'}:${string}`
   /** Of one aspect: `spearman:relevance`; of correlations also their mean over the aspects: `spearman:mean`. */
   | `${AspectMeasure}:${string}`
+  /** Standard deviation of an aspect's ρ over a row's repeats. */
+  | `spearmanSd:${string}`
 
 export type AspectMeasure =
   | 'spearman'

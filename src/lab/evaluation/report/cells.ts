@@ -90,10 +90,15 @@ function ownMeasures(table: readonly EvaluationCell[]): Measure[] {
   const labels = table.find((cell) => cell.labels !== null)?.labels
   const classes = labels?.classes.filter(({ label, support }) => isDecided(label) || support > 0) ?? []
   const aspects = table.find((cell) => cell.aspects.length > 0)?.aspects ?? []
+  const isRepeated = table.some(({ repeats }) => repeats !== null)
   return [
     ...(labels == null ? [] : (['accuracy', 'macroF1', ...classes.map(({ label }) => `f1:${label}`)] as Measure[])),
-    ...(table.some(({ repeats }) => repeats !== null) ? (['accuracySd', 'kappa:repeats'] as Measure[]) : []),
-    ...aspects.flatMap(({ aspect }) => [`spearman:${aspect}`, `kendall:${aspect}`] as Measure[]),
+    ...(isRepeated && labels != null ? (['accuracySd', 'macroF1Sd', 'kappa:repeats'] as Measure[]) : []),
+    ...aspects.flatMap(({ aspect }) => [
+      `spearman:${aspect}` as const,
+      ...(isRepeated ? [`spearmanSd:${aspect}` as const] : []),
+      `kendall:${aspect}` as const,
+    ]),
   ]
 }
 
@@ -113,7 +118,7 @@ function estimateIn(cell: EvaluationCell, measure: Measure, table: readonly Eval
 }
 
 function isCorrelation(measure: Measure): boolean {
-  return /^(spearman|kendall|ndcg|kappa|statement\w+|trial\w+):/.test(measure)
+  return /^(spearman|spearmanSd|kendall|ndcg|kappa|statement\w+|trial\w+):/.test(measure)
 }
 
 /** Digits of a number that is no share and no correlation; null for those. */
@@ -129,7 +134,9 @@ function isPValue(measure: Measure): boolean {
 
 /** Whether a measure is a share of items, or the deviation of one: in points, here as in the paper's column. */
 function isShare(measure: Measure): boolean {
-  return /^(accuracy|accuracySd|macroF1|timeIncrease|callShare:.*|precision:.*|recall:.*|f1:.*)$/.test(measure)
+  return /^(accuracy|accuracySd|macroF1|macroF1Sd|timeIncrease|callShare:.*|precision:.*|recall:.*|f1:.*)$/.test(
+    measure,
+  )
 }
 
 function paperFigure({ paper }: EvaluationCell, measure: Measure, { decimals, decimalsOf }: PresetTable): string {

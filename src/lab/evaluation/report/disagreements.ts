@@ -1,5 +1,6 @@
 import type { EvaluationCell } from '../evaluation.ts'
 import type { ItemOutcome } from '../outcomes.ts'
+import type { DebateLinks } from './items.ts'
 import { foreign, html, type Markup } from './markup.ts'
 
 /** A wrong verdict of at least this confidence is worth a look. */
@@ -50,7 +51,7 @@ function byInterest(one: Disagreement, other: Disagreement): number {
 export function disagreementSection(
   cell: EvaluationCell,
   beside: EvaluationCell | null,
-  texts: ReadonlyMap<string, string> | null,
+  { texts, debates }: { texts: ReadonlyMap<string, string> | null; debates: DebateLinks },
 ): Markup {
   const { wrong, telling } = disagreementsOf(cell, beside)
   const shown = telling.slice(0, MOST)
@@ -60,10 +61,18 @@ export function disagreementSection(
 <p>${foreign(cell.row, 120)} and people disagree on ${wrong} items.${beside === null ? '' : html` On ${differing} of them ${foreign(beside.row, 120)} says something else than ${foreign(cell.row, 120)}.`}${
     cell.labels?.confidence == null ? '' : ` On ${sure} of them the verdict was at least ${SURE * 100} % sure.`
   } Shown are ${shown.length}, left out ${wrong - shown.length}. ${texts === null ? 'The texts are in the data set, under these ids; --texts shows them here.' : ''}</p>
-${shown.map((one) => entry(one, beside, texts?.get(one.outcome.id) ?? null))}`
+${shown.map((one) => {
+  const { id, repeat } = one.outcome
+  const debate = debates({ row: cell.row, data: cell.data, id, ...(repeat === undefined ? {} : { repeat }) })
+  return entry(one, beside, { text: texts?.get(id) ?? null, debate })
+})}`
 }
 
-function entry({ outcome, other, sure }: Disagreement, beside: EvaluationCell | null, text: string | null): Markup {
+function entry(
+  { outcome, other, sure }: Disagreement,
+  beside: EvaluationCell | null,
+  { text, debate: page }: { text: string | null; debate: string | null },
+): Markup {
   const { id, gold, label, confidence, rationale, annotations, scores, slices, degraded, repeat, debate = [] } = outcome
   const facts: [string, string][] = [
     ...(other === null || beside === null
@@ -79,7 +88,7 @@ function entry({ outcome, other, sure }: Disagreement, beside: EvaluationCell | 
 <details class="case"><summary>${foreign(id, 80)}: people say <b>${foreign(gold ?? '', 60)}</b>, judged <b>${foreign(label ?? 'no label', 60)}</b>${confidence === null ? '' : html`, <span class="${sure ? 'alarm' : ''}">${Math.round(confidence * 100)} % sure</span>`}</summary>
 ${text === null ? '' : html`<p>${foreign(text)}</p>`}<blockquote>${rationale === '' ? 'The verdict gives no rationale.' : foreign(rationale)}</blockquote>
 ${debate.length === 0 ? '' : html`<ol>${debate.map(({ who, says }) => html`<li><b>${foreign(who, 60)}</b>: ${foreign(says, 500)}</li>`)}</ol>`}
-<dl>${facts.map(([name, text]) => html`<dt>${foreign(name, 60)}</dt><dd>${foreign(text, 600)}</dd>`)}</dl></details>`
+<dl>${facts.map(([name, text]) => html`<dt>${foreign(name, 60)}</dt><dd>${foreign(text, 600)}</dd>`)}</dl>${page === null ? '' : html`<p><a href="${page}">The whole debate</a></p>`}</details>`
 }
 
 function pairs(name: string, values: Readonly<Record<string, string | number>>): [string, string][] {

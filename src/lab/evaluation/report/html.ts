@@ -1,13 +1,14 @@
 import type { Evaluation, EvaluationCell } from '../evaluation.ts'
 import type { PresetTable } from '../presets/preset.ts'
 import { bestCheaper } from '../summary.ts'
+import { BEST_HEADING, BEST_NOTE, bestTable } from './best-table.ts'
 import { DRAWN_HEADING, DRAWN_NOTE, drawnTable, type TextTable } from './cells.ts'
 import { CHOICE_HEADING, CHOICE_NOTE, choiceTable } from './choice-table.ts'
 import { countsSection } from './counts-section.ts'
 import { confidenceCurves } from './curves.ts'
 import { DEBATE_HEADING, DEBATE_NOTE, debateTable } from './debate-table.ts'
 import { disagreementSection } from './disagreements.ts'
-import type { Texts } from './items.ts'
+import type { DebateLinks, Texts } from './items.ts'
 import type { ComparedData } from './markdown.ts'
 import { foreign, html, type Markup } from './markup.ts'
 import { framedPage } from './page-frame.ts'
@@ -27,13 +28,14 @@ import {
 } from './sections.ts'
 
 /**
- * An evaluation as one HTML page. `compared` is what changed since another evaluation; `texts` stand beside disagreements where they are given.
+ * An evaluation as one HTML page. `compared` is what changed since another evaluation; `texts` and links to `debates` stand beside
+ * disagreements where they are given.
  */
 export function htmlReport(
   evaluation: Evaluation,
   preset: PresetTable | null,
   compared: readonly ComparedData[] = [],
-  texts: Texts | null = null,
+  { texts = null, debates = () => null }: { texts?: Texts | null; debates?: DebateLinks } = {},
 ): string {
   const { title, summary, table } = evaluation
   const sets = [...Map.groupBy(table, ({ data }) => data)]
@@ -45,13 +47,14 @@ ${figureSection(evaluation, preset)}
 <h2>Quality against cost</h2>
 ${sets.map(([data, cells]) => pictureOf(data, cells, { many: sets.length > 1, curve: evaluation.costCurves !== undefined }))}
 <p class="note">Upright lines are 95 % intervals; a point without one has none. ${table[0] === undefined ? '' : html`In color: ${foreign(table[0].row, 80)}.`}</p>
+${notedSection(bestTable(evaluation), BEST_HEADING, BEST_NOTE)}
 ${notedSection(drawnTable(evaluation), DRAWN_HEADING, DRAWN_NOTE)}
 ${notedSection(choiceTable(evaluation), CHOICE_HEADING, CHOICE_NOTE)}
 ${notedSection(debateTable(evaluation), DEBATE_HEADING, DEBATE_NOTE)}
 ${savingsTables(evaluation).map(({ data, table }) => savingsSection(data, table))}
 ${mainSection(evaluation, preset)}
 ${compared.map(comparisonSection)}
-${sets.map(([data, cells]) => dataSection(data, cells, texts))}
+${sets.map(([data, cells]) => dataSection(data, cells, { texts: texts?.get(data) ?? null, debates }))}
 ${countsSection(evaluation)}`
   return framedPage(title, body)
 }
@@ -81,23 +84,25 @@ function pictureOf(
   return html`${many ? html`<h3>${foreign(data, 120)}</h3>` : ''}${qualityAgainstCost(cells, { curve })}`
 }
 
+/** What stands beside the items of a data set: their words, and where their debates are. */
+interface SectionParts {
+  readonly texts: ReadonlyMap<string, string> | null
+  readonly debates: DebateLinks
+}
+
 /** All of the first row on a data set; of the others their confusion matrices. */
-function dataSection(data: string, cells: readonly EvaluationCell[], texts: Texts | null): Markup {
+function dataSection(data: string, cells: readonly EvaluationCell[], beside: SectionParts): Markup {
   const [first, ...others] = cells.filter(({ why }) => why === null)
   if (first === undefined) return html``
   const { labels, aspects } = first
   if (labels === null && aspects.length === 0) return html``
   return html`
 <h2>${foreign(first.row, 120)}, ${foreign(data, 120)}</h2>
-${labels === null ? '' : labelSections(first, others, texts?.get(data) ?? null)}
+${labels === null ? '' : labelSections(first, others, beside)}
 ${aspects.length === 0 ? '' : html`<h3>Scores beside people’s ratings</h3>${tableOf(aspectTable(first), 'Scores beside ratings')}`}`
 }
 
-function labelSections(
-  first: EvaluationCell,
-  others: readonly EvaluationCell[],
-  texts: ReadonlyMap<string, string> | null,
-): Markup {
+function labelSections(first: EvaluationCell, others: readonly EvaluationCell[], parts: SectionParts): Markup {
   const { labels } = first
   if (labels === null) return html``
   const beside = bestCheaper(first, others) ?? others.find((cell) => cell.labels !== null) ?? null
@@ -118,5 +123,5 @@ ${confidenceCurves(labels)}
 ${sliceSection(labels)}
 ${peopleSection(labels)}
 <h3>The most telling disagreements</h3>
-${disagreementSection(first, beside, texts)}`
+${disagreementSection(first, beside, parts)}`
 }

@@ -2,6 +2,7 @@ import type { Comparison } from '../against.ts'
 import type { Evaluation } from '../evaluation.ts'
 import type { PresetTable } from '../presets/preset.ts'
 import { points, pText, withInterval } from '../summary.ts'
+import { BEST_HEADING, BEST_NOTE, bestTable } from './best-table.ts'
 import {
   confusionTable,
   DRAWN_HEADING,
@@ -30,6 +31,7 @@ export function markdownReport(
   const debates = debateTable(evaluation)
   const choice = choiceTable(evaluation)
   const drawn = drawnTable(evaluation)
+  const best = bestTable(evaluation)
   const [first] = evaluation.table.filter(({ labels }) => labels !== null)
   return [
     `# ${evaluation.title}`,
@@ -39,6 +41,7 @@ export function markdownReport(
       .split('\n\n'),
     'Figures in points with 95 % intervals; calls, tokens and US dollars are an item’s.',
     markdownTable(mainTable(evaluation, preset)),
+    ...(best === null ? [] : [`## ${BEST_HEADING}`, markdownTable(best), BEST_NOTE]),
     ...(drawn === null ? [] : [`## ${DRAWN_HEADING}`, markdownTable(drawn), DRAWN_NOTE]),
     ...(choice === null ? [] : [`## ${CHOICE_HEADING}`, markdownTable(choice), CHOICE_NOTE]),
     ...(debates === null ? [] : [`## ${DEBATE_HEADING}`, markdownTable(debates), DEBATE_NOTE]),

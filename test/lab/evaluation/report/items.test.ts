@@ -74,6 +74,9 @@ const TEXTS = new Map([
 /** The page with its script run, and what a reader does with it. */
 function opened(source: string) {
   const { document, Event } = parseHTML(source)
+  // A browser's first option is chosen from the beginning.
+  const kind = { value: 'all' }
+  Object.defineProperty(document.querySelector('select') ?? {}, 'value', { get: () => kind.value })
   const script = document.querySelector('script')?.textContent ?? ''
   new Function('document', script)(document)
   const rows = [...document.querySelectorAll('tbody tr')]
@@ -81,7 +84,8 @@ function opened(source: string) {
     document,
     script,
     rows,
-    search(words: string) {
+    search(words: string, show = 'all') {
+      kind.value = show
       const input = document.querySelector('input')
       if (input === null) throw new Error('the page has no search')
       input.value = words
@@ -104,17 +108,40 @@ describe('the page of all items', () => {
     expect(page.search('right  p2')).toEqual({ shown: [], says: '0 of 3' })
     expect(page.search('(.*')).toEqual({ shown: [], says: '0 of 3' })
     expect(page.search(' ')).toMatchObject({ says: '3 of 3' })
+    expect(page.search('', 'wrong')).toMatchObject({ says: '2 of 3' })
+    expect(page.search('', 'rows')).toMatchObject({ says: '0 of 3' })
+  })
+
+  it('tells on which items rows differ, and on which the repeats of a row do', () => {
+    const other = { ...row, name: 'another' }
+    const judged = [outcome('p1', 'hate', 'hate'), outcome('p2', 'hate', 'hate'), outcome('p3', 'hate', 'hate')]
+    const again = judged.map((one) => ({ ...one, repeat: 2, label: one.id === 'p3' ? 'non-hate' : one.label }))
+    const theirs = [...judged, ...judged.map((one) => ({ ...one, repeat: 2 }))].map((one) =>
+      one.id === 'p2' ? { ...one, label: 'non-hate' } : one,
+    )
+    const cells = [
+      cellOf(
+        { row, data, draws: null, outcomes: [...judged, ...again], models: [], refused: 0, comments: 0 },
+        LABELS,
+        '1',
+      ),
+      cellOf({ row: other, data, draws: null, outcomes: theirs, models: [], refused: 0, comments: 0 }, LABELS, '1'),
+    ]
+    const page = opened(itemsPage({ ...evaluation, table: cells }, null))
+    const ids = (show: string) => [...new Set(page.search('', show).shown.map((name) => name?.slice(0, 2)))]
+    expect(ids('rows')).toEqual(['p2', 'p3'])
+    expect(ids('repeats')).toEqual(['p3'])
   })
 
   it('shows texts only where they are wanted', () => {
     expect(itemsPage(evaluation, null)).not.toContain('words of the first')
     expect(opened(itemsPage(evaluation, null)).rows[0]?.children).toHaveLength(9)
     expect(opened(itemsPage(evaluation, TEXTS)).rows[0]?.children).toHaveLength(10)
-    expect(htmlReport(evaluation, null, [], null)).not.toContain('onerror=&quot;')
+    expect(htmlReport(evaluation, null, [], {})).not.toContain('onerror=&quot;')
   })
 
   it('holds strangers’ words as words: no element, no script but its own, which its policy names by its hash', () => {
-    for (const source of [itemsPage(evaluation, TEXTS), htmlReport(evaluation, null, [], TEXTS)]) {
+    for (const source of [itemsPage(evaluation, TEXTS), htmlReport(evaluation, null, [], { texts: TEXTS })]) {
       const { document } = parseHTML(source)
       expect(document.querySelectorAll('img, iframe, object, [onerror], [onclick], a[href^="javascript"]').length).toBe(
         0,
@@ -134,7 +161,7 @@ describe('the page of all items', () => {
 describe('the report', () => {
   it('has the judged words beside disagreements where they are wanted', () => {
     const shown = (texts: typeof TEXTS | null) =>
-      parseHTML(htmlReport(evaluation, null, [], texts)).document.body.textContent
+      parseHTML(htmlReport(evaluation, null, [], { texts })).document.body.textContent
     expect(shown(TEXTS)).toContain('gnp.exe')
     expect(shown(null)).toContain('--texts shows them here')
     expect(shown(TEXTS)).not.toContain('--texts shows them here')

@@ -108,5 +108,20 @@ def quantiles():
     return {"values": values.tolist(), "shares": shares, "quantiles": np.quantile(values, shares).tolist()}
 
 
-made = [classification, tied, untied, ndcg, fleiss, alpha, mcnemar, holm, wilson, quantiles]
+def repeats():
+    gold = rng.choice(["hate", "non-hate"], 30).tolist()
+    labels = [[rng.choice([one, "hate", "non-hate", ""], p=[0.6, 0.2, 0.15, 0.05]) for one in gold] for _ in range(5)]
+    table, _ = inter_rater.aggregate_raters(np.array(labels).T)
+    accuracies = [metrics.accuracy_score(gold, one) for one in labels]
+    f1s = [metrics.f1_score(gold, one, average="macro", labels=["hate", "non-hate"]) for one in labels]
+    return {
+        "gold": gold,
+        "labels": [[str(label) for label in one] for one in labels],
+        "kappa": inter_rater.fleiss_kappa(table),
+        "mean": {"accuracy": np.mean(accuracies), "macroF1": np.mean(f1s)},
+        "sd": {"accuracy": np.std(accuracies, ddof=1), "macroF1": np.std(f1s, ddof=1)},
+    }
+
+
+made = [classification, tied, untied, ndcg, fleiss, alpha, mcnemar, holm, wilson, quantiles, repeats]
 print(json.dumps({make.__name__: make() for make in made}, indent=1))

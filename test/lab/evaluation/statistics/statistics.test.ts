@@ -3,7 +3,9 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { entryOf } from '../../../../src/contracts/facts/entry-of.ts'
+import { unjudged } from '../../../../src/lab/evaluation/outcomes.ts'
 import { PRESETS } from '../../../../src/lab/evaluation/presets/all.ts'
+import { repeatScores } from '../../../../src/lab/evaluation/repeat-scores.ts'
 import {
   fleissKappa,
   humanCeiling,
@@ -194,6 +196,23 @@ describe('agreement', () => {
       'moderate',
       'fair',
     ])
+  })
+
+  it('of five repeats is statsmodels’, and their means and deviations are scikit-learn’s and NumPy’s', () => {
+    const { gold, labels, kappa, mean, sd } = references.repeats
+    const outcomes = labels.flatMap((of: string[], at: number) =>
+      of.map((label, item) => ({
+        ...unjudged({ line: 0, id: `${item}`, unit: `${item}`, slices: {}, label: gold[item] }),
+        label: label === '' ? null : label,
+        ...(at === 0 ? {} : { repeat: at + 1 }),
+      })),
+    )
+    const scores = repeatScores(outcomes, ['hate', 'non-hate'])
+    close(scores?.kappa ?? null, kappa)
+    for (const name of ['accuracy', 'macroF1']) {
+      close(scores?.mean[name] ?? null, mean[name])
+      close(scores?.sd[name] ?? null, sd[name])
+    }
   })
 
   it('is null where only one value occurs, and says what its ratings lack', () => {

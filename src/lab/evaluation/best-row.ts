@@ -1,0 +1,75 @@
+import type { ItemOutcome } from './outcomes.ts'
+import { pairedChange, pairedTest, pairsOf } from './pairs.ts'
+import type { LabelScores } from './scores.ts'
+import type { Estimate } from './statistics/intervals.ts'
+import { holm } from './statistics/paired-tests.ts'
+import { seededRandom } from './statistics/random.ts'
+
+/** The row with the highest accuracy on a data set, beside each other row. */
+export interface BestRow {
+  readonly data: string
+  readonly row: string
+  /** Pairs of rows whose p-values are adjusted together (Holm): all of them, since the items themselves chose the best row. */
+  readonly pairs: number
+  readonly against: readonly BeatenRow[]
+}
+
+interface BeatenRow {
+  readonly row: string
+  /** Items that both judged. */
+  readonly items: number
+  /** The best row's accuracy less this one's, on these items. */
+  readonly change: Estimate
+  /** That neither is right more often (McNemar's exact test). */
+  readonly pValue: number
+  readonly adjusted: number
+}
+
+interface LabelledCell {
+  readonly row: string
+  readonly data: string
+  readonly labels: Pick<LabelScores, 'accuracy'> | null
+  readonly outcomes: readonly ItemOutcome[]
+}
+
+/** A difference with a smaller adjusted p-value is more than chance. */
+const LEVEL = 0.05
+
+/** Of each data set on which two rows at least have labels. Of equal rows the first is the best. */
+export function bestRows(cells: readonly LabelledCell[], seed: string): BestRow[] {
+  const scored = cells.filter(({ labels }) => labels !== null)
+  return [...Map.groupBy(scored, ({ data }) => data).values()].flatMap((rows) => bestOf(rows, seed) ?? [])
+}
+
+function bestOf(rows: readonly LabelledCell[], seed: string): BestRow | null {
+  const accuracyOf = ({ labels }: LabelledCell) => labels?.accuracy.value ?? 0
+  const best = rows.toSorted((one, other) => accuracyOf(other) - accuracyOf(one))[0]
+  if (best === undefined || rows.length < 2) return null
+  const all = rows.flatMap((first, at) =>
+    rows.slice(at + 1).map((second) => ({ first, second, ...pairsOf(second.outcomes, first.outcomes) })),
+  )
+  const tested = all.map((pair) => ({ ...pair, pValue: pairedTest(pair.pairs) }))
+  const adjusted = holm(tested.map(({ pValue }) => pValue))
+  const against = rows.flatMap((row): BeatenRow[] => {
+    const at = tested.findIndex(({ first, second }) => [first, second].includes(best) && [first, second].includes(row))
+    const pair = row === best ? undefined : tested[at]
+    if (pair === undefined) return []
+    const { pairs } = pairsOf(row.outcomes, best.outcomes)
+    const { change } = pairedChange(pairs, seededRandom(`${seed} ${row.row} ${best.row}`))
+    return [{ row: row.row, items: pairs.length, change, pValue: pair.pValue, adjusted: adjusted[at] ?? 1 }]
+  })
+  return { data: best.data, row: best.row, pairs: tested.length, against }
+}
+
+/** The finding, in a sentence. */
+export function bestSays({ data, row, pairs, against }: BestRow, many: boolean): string {
+  const isBeaten = ({ adjusted, change }: BeatenRow) => adjusted < LEVEL && (change.value ?? 0) > 0
+  const beaten = against.filter(isBeaten)
+  const others = against.filter((one) => !isBeaten(one))
+  const found = [
+    ...(beaten.length === 0 ? [] : [`beats ${beaten.map((one) => one.row).join('; ')}`]),
+    ...(others.length === 0 ? [] : [`is not shown to beat ${others.map((one) => one.row).join('; ')}`]),
+  ]
+  const over = pairs === 1 ? 'one pair of rows' : `p-values adjusted over all ${pairs} pairs of rows (Holm)`
+  return `${many ? `${data}: ` : ''}${row} has the highest accuracy. It ${found.join(', and ')}: ${over}.`
+}

@@ -1,0 +1,27 @@
+import type { Evaluation } from '../evaluation.ts'
+import { pText, withInterval } from '../summary.ts'
+import type { TextTable } from './cells.ts'
+
+export const BEST_HEADING = 'Which row is best'
+export const BEST_NOTE =
+  'Points of accuracy that the best row has more, with 95 % intervals. p is of McNemar’s exact test; an item that was judged several times is one, for the row that got it right more often. p (Holm) is adjusted over all pairs of rows on these data, and not over the best one’s alone: the items themselves chose which row that is. If items share units, both are too small; use the interval.'
+
+/** The best row of each data set beside the others; null where no two rows have labels. */
+export function bestTable({ best = [] }: Pick<Evaluation, 'best'>): TextTable | null {
+  if (best.length === 0) return null
+  const many = best.length > 1
+  return {
+    head: ['best row', ...(many ? ['data'] : []), 'against', 'items', 'points more', 'p', 'p (Holm)'],
+    rows: best.flatMap(({ row, data, against }) =>
+      against.map(({ row: other, items, change, pValue, adjusted }) => [
+        row,
+        ...(many ? [data] : []),
+        other,
+        String(items),
+        withInterval(change),
+        pText(pValue),
+        pText(adjusted),
+      ]),
+    ),
+  }
+}
