@@ -60,6 +60,12 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./lab/commands/eval/eval.ts'),
   },
   {
+    path: 'prove',
+    description:
+      'measures every protocol over public data sets within a budget: quality, cost, latency, doubts, on one page',
+    load: () => import('./lab/commands/prove/prove.ts'),
+  },
+  {
     path: 'calibrate',
     description: 'finds evaluation steps with which a model scores counterspeech as people do',
     load: () => import('./lab/commands/calibrate/calibrate.ts'),

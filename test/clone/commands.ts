@@ -89,6 +89,7 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
     'at: test/app/commands/eval-researcher.test.ts',
   'npx gavel eval --protocol rumor --data config/demo/labelled.jsonl --replay .gavel/eval-rumor --report .gavel/eval-rumor --debates 5':
     'proof: pages',
+  'npx gavel prove --budget 20': 'at: test/app/commands/prove.test.ts',
   'npx gavel policy check policies/hate.md': 'at: test/app/commands/policy-check.test.ts',
   'npx gavel decide 3lbw2k4 --protocol hate --label hate --clause H2 --clause "H1=they are vermin" --by ann --why "Ticket 91"':
     'at: test/e2e/decide.test.ts',
