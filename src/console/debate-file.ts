@@ -113,7 +113,7 @@ ${degraded.length === 0 ? NOTHING : html`<p class="notice">${words(degraded.join
 ${voicesSection(debate, kind, `-${at}`)}
 ${argumentSection({ debate, kind, comments, shown: [sides[0] ?? [], sides[1] ?? []], placeOf: () => null, name: `-${at}` })}
 ${benchSection(debate, kind, { rationale, title: TEXTS.verdict.bench, name: `-${at}` })}
-${restSection(debate)}
+${restSection(debate, null)}
 ${turnsSection(transcript)}</section>`
 }
 

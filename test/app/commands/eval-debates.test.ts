@@ -50,7 +50,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-const pageOf = (name: string) => parseHTML(readFileSync(join(report, name), 'utf8')).document
+type Page = ReturnType<typeof parseHTML>['document']
+const parsed = new Map<string, Page>()
+function pageOf(name: string): Page {
+  const page = parsed.get(name) ?? parseHTML(readFileSync(join(report, name), 'utf8')).document
+  parsed.set(name, page)
+  return page
+}
 const pageAbout = (id: string) =>
   files.map((name) => `debates/${name}`).find((name) => pageOf(name).querySelector('h1')?.textContent?.includes(id)) ??
   ''
