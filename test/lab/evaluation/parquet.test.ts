@@ -130,6 +130,7 @@ describe('an evaluation, tidily', () => {
       {
         row: 'hate',
         data: 'set',
+        variant: { model: 'm', preset: 'paper' },
         outcomes: [
           { ...outcome, ratings: { tone: 3 } },
           { ...outcome, repeat: 2, label: 'hate' },
@@ -140,13 +141,13 @@ describe('an evaluation, tidily', () => {
     // The fields that are read, and no others.
     const columns = tidyColumns({ protocol: 'hate', table } as unknown as Evaluation) // tidyColumns reads these fields alone
     expect(tidyTable(columns)).toEqual({
-      head: 'protocol data row repeat item unit gold label confidence calls tokens usd rating_tone score_tone'.split(
+      head: 'protocol data row model settings repeat item unit gold label confidence calls tokens usd rating_tone score_tone'.split(
         ' ',
       ),
       rows: [
-        ['hate', 'set', 'hate', '1', 'a', 'u', 'hate', '', '', '2', '30', '0.01', '3', '2.5'],
-        ['hate', 'set', 'hate', '2', 'a', 'u', 'hate', 'hate', '', '2', '30', '0.01', '', '2.5'],
-        ['hate', 'set', 'zero-shot', '1', 'b,"', 'u', 'hate', '', '', '2', '30', '0.01', '', ''],
+        ['hate', 'set', 'hate', 'm', 'paper', '1', 'a', 'u', 'hate', '', '', '2', '30', '0.01', '3', '2.5'],
+        ['hate', 'set', 'hate', 'm', 'paper', '2', 'a', 'u', 'hate', 'hate', '', '2', '30', '0.01', '', '2.5'],
+        ['hate', 'set', 'zero-shot', '', '', '1', 'b,"', 'u', 'hate', '', '', '2', '30', '0.01', '', ''],
       ],
     })
     const file = parquetFile(

@@ -10,11 +10,14 @@ export interface TidyColumn {
 }
 
 /**
- * Every judging as a line: item × row × repeat, on all data sets. One value a cell; ratings are the people's means, scores the
+ * Every judging as a line: item × row × repeat, on all data sets. One value a cell: of a row beside the table's own also the model, and
+ * the settings file or preset; ratings are the people's means, scores the
  * verdict's, a column for each aspect.
  */
 export function tidyColumns({ protocol, table }: Evaluation): TidyColumn[] {
-  const lines = table.flatMap(({ row, data, outcomes }) => outcomes.map((outcome) => ({ row, data, outcome })))
+  const lines = table.flatMap(({ row, data, variant = {}, outcomes }) =>
+    outcomes.map((outcome) => ({ row, data, variant, outcome })),
+  )
   const texts = (name: string, of: (line: (typeof lines)[number]) => string | null): TidyColumn => ({
     name,
     type: 'STRING',
@@ -30,6 +33,8 @@ export function tidyColumns({ protocol, table }: Evaluation): TidyColumn[] {
     texts('protocol', () => protocol),
     texts('data', ({ data }) => data),
     texts('row', ({ row }) => row),
+    texts('model', ({ variant: { model = null } }) => model),
+    texts('settings', ({ variant: { settings, preset = null } }) => settings ?? preset),
     numbers('repeat', ({ outcome: { repeat = 1 } }) => repeat, 'INT32'),
     texts('item', ({ outcome }) => outcome.id),
     texts('unit', ({ outcome }) => outcome.unit),
