@@ -152,11 +152,14 @@ function asMessage(fields: Fields, line: number, met: Map<string, number>): Fiel
   const type = typeIn(fields)
   if (type === undefined) return fields
   if (type === 'feedback') return { type, ...fields }
+  // Parquet and JSON have numbers for ids.
+  const ids = Object.entries(fields).filter(([name, id]) => IDS.includes(name) && typeof id === 'number')
   const words = typeof text === 'string' ? text : JSON.stringify(media ?? null)
   const id = fields.id ?? idOf(type === 'counterspeech' ? JSON.stringify([hateSpeech, words]) : words, met)
   const createdAt = new Date(UNDATED + line * 1000).toISOString()
-  return { type, createdAt, ...fields, id }
+  return { type, createdAt, ...fields, id, ...Object.fromEntries(ids.map(([name, own]) => [name, String(own)])) }
 }
+const IDS: readonly string[] = ['id', 'postId', 'parentId']
 
 /**
  * The type of an item without a `type`, by its fields; undefined where it has one (it is a message then, and needs all that a

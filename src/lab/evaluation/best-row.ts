@@ -70,6 +70,6 @@ export function bestSays({ data, row, pairs, against }: BestRow, many: boolean):
     ...(beaten.length === 0 ? [] : [`beats ${beaten.map((one) => one.row).join('; ')}`]),
     ...(others.length === 0 ? [] : [`is not shown to beat ${others.map((one) => one.row).join('; ')}`]),
   ]
-  const over = pairs === 1 ? 'one pair of rows' : `p-values adjusted over all ${pairs} pairs of rows (Holm)`
-  return `${many ? `${data}: ` : ''}${row} has the highest accuracy. It ${found.join(', and ')}: ${over}.`
+  const over = pairs === 1 ? '' : ` (Holm, over all ${pairs} pairs of rows)`
+  return `${many ? `${data}: ` : ''}${row} has the highest accuracy. It ${found.join(', and ')}${over}.`
 }

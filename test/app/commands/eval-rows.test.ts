@@ -219,7 +219,7 @@ it('models, settings files, presets, seeds and another system stand in one table
       expect([row, adjusted]).toEqual([row, expect.closeTo(holmOf(near), 8)])
     }
     expect(summary.find((one) => one.includes('has the highest accuracy'))).toContain(
-      'over all 21 pairs of rows (Holm)',
+      '(Holm, over all 21 pairs of rows)',
     )
     // The same table in the report, and once more without a question.
     for (const page of ['report.md', 'report.html', 'report.csv']) {

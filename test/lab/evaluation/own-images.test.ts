@@ -30,6 +30,28 @@ function fileOf(name: string, content: string | Buffer): string {
   return join(folder, name)
 }
 
+describe('an item of an own file', () => {
+  it('may have a number for an id, as pandas writes it, in Parquet and in lines, and is judged as the item that people labelled', async () => {
+    const columnData = [
+      { name: 'id', data: [0n, 1n], type: 'INT64' as const },
+      { name: 'text', data: ['one', 'two'] },
+      { name: 'label', data: ['safe', 'unsafe'] },
+    ]
+    const parquet = fileOf('numbered.parquet', Buffer.from(parquetWriteBuffer({ columnData })))
+    const lines = fileOf('numbered.jsonl', '{"id": 0, "text": "one", "label": "safe"}\n{"id": 1, "text": "two"}\n')
+    for (const file of [parquet, lines]) {
+      const { messages, bad } = await messagesOf(file)
+      expect([messages.map(({ key, value }) => [key, value.id]), bad]).toEqual([
+        [
+          ['0', '0'],
+          ['1', '1'],
+        ],
+        [],
+      ])
+    }
+  })
+})
+
 describe('an image of an own file', () => {
   const SAFETY = { name: 'safety', labels: ['safe', 'unsafe'] }
 
