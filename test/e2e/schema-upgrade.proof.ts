@@ -23,6 +23,7 @@ import {
   startService,
   tell,
   transcriptsOf,
+  UNBOUNDED,
   verdictsOf,
 } from '../support/pipeline.ts'
 import { type Servers, startServers } from '../support/servers.ts'
@@ -73,9 +74,10 @@ async function start(environment: Record<string, string>, which: 'earlier' | 1 |
   return service
 }
 
-/** Without the settings that the earlier version does not know: it holds every debate. */
+/** Without the settings that the earlier version does not know: it holds every debate, and has no bound of a day. */
 function knownThen(environment: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => !(name in EVERY_DEBATE_HELD)))
+  const unknown = { ...EVERY_DEBATE_HELD, ...UNBOUNDED }
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !(name in unknown)))
 }
 
 /** Ids that hold what ids of verdicts are made of. */

@@ -48,7 +48,7 @@ export function environmentOn(
     ...protocolsOn('rumor'),
     ...EVERY_DEBATE_HELD,
     GAVEL_LIBRARY_PATH: join(tmpdir(), name),
-    GAVEL_BUDGETS_FRESH: 'null',
+    ...UNBOUNDED,
     GAVEL_KAFKA_TOPIC_PREFIX: `${name}.`,
     GAVEL_KAFKA_GROUP: name,
     GAVEL_REDIS_PREFIX: name,
@@ -126,6 +126,9 @@ export function clientOf(environment: Record<string, string>) {
   const { brokers } = settingsOf(environment).kafka
   return new kafkajs.Kafka({ clientId: 'test', brokers, logLevel: kafkajs.logLevel.NOTHING })
 }
+
+/** No test spends what a new service may in a day. */
+export const UNBOUNDED = { GAVEL_BUDGETS_FRESH: 'null' }
 
 /** Every debate is held, and to its end: what is tested through servers is questions under load, and most posts there have no comments. */
 export const EVERY_DEBATE_HELD = {
