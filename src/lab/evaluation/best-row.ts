@@ -64,12 +64,15 @@ function bestOf(rows: readonly LabelledCell[], seed: string): BestRow | null {
 /** The finding, in a sentence. */
 export function bestSays({ data, row, pairs, against }: BestRow, many: boolean): string {
   const isBeaten = ({ adjusted, change }: BeatenRow) => adjusted < LEVEL && (change.value ?? 0) > 0
-  const beaten = against.filter(isBeaten)
-  const others = against.filter((one) => !isBeaten(one))
+  const isEqual = ({ change }: BeatenRow) => change.value === 0
+  const named = (rows: readonly BeatenRow[]) => rows.map((one) => one.row).join('; ')
+  const [beaten, equal] = [against.filter(isBeaten), against.filter(isEqual)]
+  const others = against.filter((one) => !isBeaten(one) && !isEqual(one))
   const found = [
-    ...(beaten.length === 0 ? [] : [`beats ${beaten.map((one) => one.row).join('; ')}`]),
-    ...(others.length === 0 ? [] : [`is not shown to beat ${others.map((one) => one.row).join('; ')}`]),
+    ...(beaten.length === 0 ? [] : [`beats ${named(beaten)}`]),
+    ...(others.length === 0 ? [] : [`is not shown to beat ${named(others)}`]),
   ]
   const over = pairs === 1 ? '' : ` (Holm, over all ${pairs} pairs of rows)`
-  return `${many ? `${data}: ` : ''}${row} has the highest accuracy. It ${found.join(', and ')}${over}.`
+  const first = `${many ? `${data}: ` : ''}${row} has the highest accuracy${equal.length === 0 ? '' : `, and so ${equal.length === 1 ? 'has' : 'have'} ${named(equal)}`}.`
+  return found.length === 0 ? first : `${first} It ${found.join(', and ')}${over}.`
 }

@@ -22,7 +22,6 @@ import type { RowPlan } from '../../evaluation/rows.ts'
 import type { Obedience } from '../../evaluation/steering/obedience.ts'
 import { isUnanswered } from '../../evaluation/unanswered.ts'
 import { dataSet } from './data-sets.ts'
-import { debateSpool, writeDebates } from './debate-pages.ts'
 import { comparedWith, type DataComparison, readBaseline } from './earlier-evaluation.ts'
 import { judgeTable } from './judge-table.ts'
 import { EVAL_OPTIONS, type EvalOptions } from './options.ts'
@@ -87,14 +86,17 @@ export const command: Command<EvalOptions, EvaluationResult> = {
     // Nothing is paid for what could not be compared or written in the end.
     const before = options.against === undefined ? null : await readBaseline(options.against, table.kind.name, sets)
     if (folder !== undefined) await makeFolder(folder)
-    const spool = options.debates === undefined ? null : debateSpool()
+    // Loaded only where it is wanted: it draws with the console's parts.
+    const pages = options.debates === undefined ? null : await import('./debate-pages.ts')
+    const spool = pages?.debateSpool() ?? null
     try {
       const evaluation = await judgeTable(settings, table, sets, invocation, spool)
       if (evaluation === null) return { evaluation, compared: [] }
       const compared = before === null ? [] : comparedWith(before, evaluation, options.margin / 100)
       if (folder !== undefined) {
-        const of = { spool, most: options.debates ?? 0, settings }
-        const debates = spool === null ? () => null : await writeDebates(folder, evaluation, { ...of, spool })
+        const of = { most: options.debates ?? 0, settings }
+        const debates =
+          pages === null || spool === null ? () => null : await pages.writeDebates(folder, evaluation, { ...of, spool })
         const texts = options.texts === true ? textsOf(sets) : null
         terminal.say(await writeReports(folder, evaluation, { compared, texts, debates }))
       }

@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest'
+import { bestRows, bestSays } from '../../../src/lab/evaluation/best-row.ts'
+import { unjudged } from '../../../src/lab/evaluation/outcomes.ts'
+
+/** A row that judges the first so many of forty items as people do, and the others not. */
+const rowOf = (row: string, right: number, data = 'set') => ({
+  row,
+  data,
+  labels: { accuracy: { value: right / 40, interval: null, why: null } },
+  outcomes: Array.from({ length: 40 }, (_, at) => ({
+    ...unjudged({ line: at, id: `p${at}`, unit: `p${at}`, slices: {}, label: 'hate' }),
+    label: at < right ? 'hate' : 'non-hate',
+  })),
+})
+
+it('the best row stands beside each other one, adjusted over all pairs: it was chosen on the same items', () => {
+  const [best, ...others] = bestRows([rowOf('a', 30), rowOf('b', 40), rowOf('c', 39)], '1')
+  expect(others).toEqual([])
+  // Of ten and of nine differing items, and of one: Holm over these three, of which the best row has two.
+  const [ten, nine, one] = [2 * 0.5 ** 10, 2 * 0.5 ** 9, 1]
+  expect(best).toMatchObject({
+    row: 'b',
+    pairs: 3,
+    against: [
+      { row: 'a', items: 40, change: { value: 0.25 }, pValue: ten, adjusted: 3 * ten },
+      { row: 'c', items: 40, change: { value: 1 - 39 / 40 }, pValue: one, adjusted: 1 },
+    ],
+  })
+  expect(2 * nine).toBeGreaterThan(3 * ten)
+  if (best === undefined) throw new Error('no row is best')
+  expect(bestSays(best, false)).toBe(
+    'b has the highest accuracy. It beats a, and is not shown to beat c (Holm, over all 3 pairs of rows).',
+  )
+})
+
+it('equal rows are said to be equal, each data set has its own, and a row alone is compared with none', () => {
+  const all = bestRows(
+    [rowOf('a', 40), rowOf('b', 40), rowOf('a', 10, 'other'), rowOf('b', 40, 'other'), rowOf('a', 1, 'third')],
+    '1',
+  )
+  expect(all.map((one) => bestSays(one, true))).toEqual([
+    'set: a has the highest accuracy, and so has b.',
+    'other: b has the highest accuracy. It beats a.',
+  ])
+})
