@@ -6,6 +6,7 @@ import { type CaseFile, caseFile } from './case-file.ts'
 import { coverOf, coversOf, uncoveredAt } from './covers.ts'
 import { badge, findingOf, howDecided, type ProtocolGuides } from './kinds.ts'
 import { isDebated, missingSection, sideCounts } from './notes.ts'
+import { mediaOf } from './pictures.ts'
 import { notesSection } from './post-notes.ts'
 import { type PostViewParts, postCard } from './post-view.ts'
 import type { ReasonCodes } from './reason-codes.ts'
@@ -96,7 +97,7 @@ export async function itemBody(
 ${of.notice}
 ${own.some(({ isOwnCase }) => isOwnCase) ? html`<p class="notice">${TEXTS.review.ownCase}</p>` : NOTHING}
 ${first?.file == null || thread === null ? html`<p class="notice">${TEXTS.verdict.noTranscript}</p>` : await postCard(first.file, session, { isBlind: hides, isItem: true, below: button('/review/unseen', TEXTS.pictures.couldNotSee, pressed) }, parts.view)}
-<div class="actions">${button('/review/skip', TEXTS.review.skip, { ...pressed, press: 's' })}${button('/review/release', TEXTS.review.release, { ...pressed, press: 'r' })}<span class="faint">${TEXTS.review.yours} ${moment(own[0]?.reservation?.until)}</span></div>
+<div class="actions">${button('/review/skip', TEXTS.review.skip, { ...pressed, press: 's' })}${button('/review/release', TEXTS.review.release, { ...pressed, press: 'r' })}${thread === null || mediaOf({ thread }).length > 0 ? NOTHING : button('/review/unseen', TEXTS.review.couldNotRead, pressed)}<span class="faint">${TEXTS.review.yours} ${moment(own[0]?.reservation?.until)}</span></div>
 ${all.map(({ item, file, copies }, at) => itemSection(item, { file, copies, at, isOwn: own.includes(item), refused: of.refused, choice, cover }, parts))}
 ${parts.canAssign ? assigning(post, await parts.reviewers.namesOf(post.subject.tenant), parts) : assigneeOf(post)}
 ${hides || own.length === 0 || first?.file == null ? NOTHING : await notesSection(first.file.row, session, { people: parts.view.people, only: parts.only })}

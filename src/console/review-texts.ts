@@ -58,8 +58,9 @@ export const REVIEW_TEXTS = {
     decidedIt: (post: string, label: string) => `You chose ${label} for ${post}; u undoes a decision.`,
     samePost: 'What follows is another part of the same post.',
     notOfList: 'This one is not of your list: a part of what you take is drawn at random.',
+    couldNotRead: 'I can’t read it',
     couldNotSee:
-      'Noted that you could not see it, and nothing decided. It waits for somebody else, and is not offered to you again:',
+      'Noted that you could not see or read it, and nothing decided. It waits for somebody else, and is not offered to you again:',
     last: 'Decided. No further item waits.',
     confirm: 'Confirm this label',
     notSeen: 'Nothing was decided: the post is still covered. Uncover it (o), then decide.',
