@@ -72,6 +72,11 @@ it('twenty items are decided by keys alone, in at most 45 chords, half of them o
     expect(overruled.filter(({ code }) => code === 'context')).toHaveLength(4)
     for (const { why, sawLabel } of overruled)
       expect([why, sawLabel]).toEqual([expect.stringMatching(/the city says so, ticket \d+$/), true])
+    // Where nobody decides a stray key undoes nothing.
+    await page.goto(`${console.own}/live`)
+    await page.keyboard.press('u')
+    await page.waitForURL('**/review/mine')
+    expect(console.decided).toHaveLength(20)
     expect(wrong).toEqual([])
   } finally {
     await console.close()

@@ -93,6 +93,9 @@ const pressed = {
   c: confirmLabel,
 }
 
+/** Whether somebody decides here, or has just done so: elsewhere `u` undoes nothing by chance, and leads to what it would undo. */
+const isDeciding = () => location.pathname.startsWith('/review') || new URLSearchParams(location.search).has('done')
+
 /** Keys of a page: numbers choose labels, letters reasons, w leads to one's words, Ctrl+Enter sends. Off while somebody writes; Escape ends that. */
 function keys() {
   document.addEventListener('keydown', (event) => {
@@ -104,6 +107,11 @@ function keys() {
     if (Object.hasOwn(pressed, event.key)) {
       event.preventDefault()
       pressed[event.key](event)
+      return
+    }
+    if (event.key === 'u' && !isDeciding() && document.querySelector('button[data-press="u"]')) {
+      event.preventDefault()
+      location.assign('/review/mine')
       return
     }
     const button = meant(`button[data-press="${CSS.escape(event.key)}"]`)
