@@ -5,6 +5,7 @@ import { setImmediate as nextTurnOfLoop } from 'node:timers/promises'
 import { OperatorError } from '../contracts/facts/errors.ts'
 import { PortConnections } from './port-connections.ts'
 import { wrongGuesses } from './rates.ts'
+import { HEADERS_READ, hasTooManyHeaders } from './request-bounds.ts'
 import { networksBehind } from './who-asks.ts'
 
 /** The answer to a health check: 200 if `ok`, else 503, with the reasons. */
@@ -72,6 +73,7 @@ export async function serveHttp(
     const answer = async () => {
       if (request.method !== 'GET' && request.method !== 'HEAD')
         return send(405, 'text/plain', 'only GET and HEAD are allowed\n', { allow: 'GET, HEAD', connection: 'close' })
+      if (hasTooManyHeaders(request)) return send(431, 'text/plain', 'too many headers\n', { connection: 'close' })
       if (!answersTo(request.headersDistinct.host ?? []))
         return send(421, 'text/plain', 'Host header not allowed: add it to http.hosts\n')
       switch ((request.url ?? '').split('?', 1)[0]) {
@@ -92,6 +94,7 @@ export async function serveHttp(
       answer().catch(() => send(500, 'text/plain', 'failed\n'))
     })
   })
+  server.maxHeadersCount = HEADERS_READ
   server.setTimeout(LIMITS.silenceMs)
   server.on('connection', (socket) => open.admit(socket))
   await new Promise<void>((resolve, reject) => {

@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { bytesOf, joinPieces } from './request-bounds.ts'
 import { networkOf } from './who-asks.ts'
 
 export interface Exchange {
@@ -19,8 +20,10 @@ export interface Connection {
   endsAt: number
 }
 
-/** More requests than that are not in hand on one connection. */
+/** More requests than that are not in hand on one connection… */
 const MOST_IN_HAND = 16
+/** …nor larger ones behind one that is not answered yet, in bytes. */
+const MOST_BEHIND = 32_768
 /** Bytes of answers that this process keeps for clients that have not taken them. */
 const MOST_UNTAKEN = 64 * 2 ** 20
 
@@ -71,10 +74,11 @@ export class PortConnections {
     const { socket } = incoming
     const connection = this.#open.get(socket)
     // The parser goes on through what it has already read. Whatever can't be answered is not begun.
-    if (connection === undefined || !isWritable(socket) || connection.inHand.size >= MOST_IN_HAND) {
+    if (connection === undefined || !isWritable(socket) || !hasRoomFor(incoming, connection)) {
       socket.destroy()
       return
     }
+    joinPieces(incoming)
     if (connection.inHand.size === 0) this.#heldBy(socket, connection, this.#networkOf(incoming))
     connection.inHand.set(exchange, answer)
     connection.latest = exchange
@@ -200,6 +204,14 @@ export class PortConnections {
       else this.#place(longest)
     }
   }
+}
+
+/** Whether a request may wait here until those before it are answered. */
+function hasRoomFor(incoming: IncomingMessage, { inHand }: Connection): boolean {
+  if (inHand.size === 0) return true
+  const [, ...behind] = [...inHand.keys()].map((one) => one.incoming)
+  const bytes = [...behind, incoming].reduce((sum, one) => sum + bytesOf(one), 0)
+  return inHand.size < MOST_IN_HAND && bytes <= MOST_BEHIND
 }
 
 /** Whether nothing is to be done for it before its client sends more, or takes what it was given. */

@@ -372,3 +372,53 @@ it('keeps a bounded part of answers that are not taken: the longest waiting of w
   for (const { said } of theirs.slice(0, 9)) expect(said.length).toBeLessThan(8_000_000)
   await soon(() => expect([ours, ...theirs.slice(9)].map(({ said }) => said.length > 8_000_000)).not.toContain(false))
 })
+
+it('joins what is sent byte by byte to pieces of some kilobytes', async () => {
+  const pieces: number[] = []
+  const own = await serveDoor(SETTINGS, {
+    async fetch(request) {
+      for await (const piece of request.body ?? []) pieces.push(piece.length)
+      return new Response('said')
+    },
+    refuse: () => ({ type: 'text/plain', body: '' }),
+  })
+  ends.push(() => own.close(0))
+  const head = ASK.replace('GET', 'POST').replace('\r\n\r\n', '\r\nTransfer-Encoding: chunked\r\n\r\n')
+  const large = `1388\r\n${'y'.repeat(5_000)}\r\n`
+  const { said } = await soonSaid(
+    own.port,
+    `${head}${'1\r\nx\r\n'.repeat(10_000)}${large}${'1\r\nx\r\n'.repeat(3)}0\r\n\r\n`,
+  )
+  expect(said).toContain('said')
+  expect(pieces.reduce((sum, bytes) => sum + bytes)).toBe(15_003)
+  expect(pieces.length).toBeLessThan(10)
+})
+
+/** A request with so many headers, each of some bytes. */
+const withHeaders = (count: number) =>
+  ASK.replace('\r\n\r\n', `\r\n${Array.from({ length: count }, (_, nth) => `h${nth}: v${nth}\r\n`).join('')}\r\n`)
+
+it('refuses more headers than a proxy sends', async () => {
+  const { port } = await served()
+  expect((await soonSaid(port, withHeaders(99))).said).toContain('HTTP/1.1 200')
+  expect((await soonSaid(port, withHeaders(100))).said).toContain('HTTP/1.1 431')
+})
+
+it('lets small requests wait behind one that is not answered, and no large ones', async () => {
+  const { port, waiting } = await served({}, { waits: true })
+  const small = await client(port, ASK.repeat(12))
+  const large = await client(port, ASK + withHeaders(90).repeat(12))
+  const bodies = await client(port, ASK + `${HALF.slice(0, -1).replace('9', '9000')}${'x'.repeat(9_000)}`.repeat(4))
+  await soon(() => expect([large.closedAt, bodies.closedAt]).not.toContain(undefined))
+  for (let nth = 0; nth < 12; nth++) {
+    await soon(() => expect(waiting.length).toBeGreaterThan(0))
+    for (const answer of waiting.splice(0)) answer()
+  }
+  await soon(() => expect(small.said.match(/said/g)).toHaveLength(12))
+})
+
+async function soonSaid(port: number, bytes: string): Promise<Client> {
+  const own = await client(port, bytes)
+  await soon(() => expect(own.said).not.toBe(''))
+  return own
+}

@@ -112,6 +112,14 @@ describe('connections beyond the bound, of which', () => {
   })
 })
 
+it('refuses more headers than a proxy sends', async () => {
+  const { port } = await served()
+  const asked = (count: number) =>
+    said(port, `GET /health/live HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n${'a: b\r\n'.repeat(count)}\r\n`)
+  expect(await asked(98)).toMatch(/^HTTP\/1\.1 200 /)
+  expect(await asked(99)).toMatch(/^HTTP\/1\.1 431 /)
+})
+
 describe('on loopback, asked for by another name (DNS rebinding)', () => {
   const asked = async (port: number, path: string, headers: string) =>
     said(port, `GET ${path} HTTP/1.1\r\n${headers}connection: close\r\n\r\n`)

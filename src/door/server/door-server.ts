@@ -7,6 +7,7 @@ import { OperatorError } from '../../contracts/facts/errors.ts'
 import { BytesResponse } from '../../platform/bytes-response.ts'
 import { isLoopbackAddress, namesOf } from '../../platform/http.ts'
 import { type Connection, type Exchange, isWritable, PortConnections } from '../../platform/port-connections.ts'
+import { HEADERS_READ, hasTooManyHeaders } from '../../platform/request-bounds.ts'
 import { type Asker, networksBehind, shareOf } from '../../platform/who-asks.ts'
 
 export interface DoorServerSettings {
@@ -111,10 +112,12 @@ export async function serveDoor(
       const named = incoming.headersDistinct.host ?? []
       // The address of a request is made of its Host: what is none makes no address.
       if (named.length !== 1 || !HOST.test(named[0] ?? '')) respondUnread(outgoing, 'bad-request')
+      else if (hasTooManyHeaders(incoming)) respondUnread(outgoing, 'headers')
       else if (DOT_SEGMENT.test(incoming.url?.split('?', 1)[0] ?? '')) respondUnread(outgoing, 'dot-segment')
       else void listener(incoming, outgoing)
     })
   })
+  server.maxHeadersCount = HEADERS_READ
   server.on('checkExpectation', (_, outgoing: ServerResponse) => respondUnread(outgoing, 'expectation'))
   server.on('connect', (_, socket) => socket.end(rawAnswer('bad-request', refuse)))
   server.on('connection', (socket: Socket) => open.admit(socket))
