@@ -5,6 +5,7 @@ import { MAX_QUOTE_CHARS } from '../contracts/facts/verdict-fields.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { DecisionDesk, DecisionReceipt } from '../contracts/ports/decisions.ts'
 import { jsonOf } from './body.ts'
+import type { DecisionRate } from './decision-rate.ts'
 import { DECISION_FIELDS } from './messages.ts'
 import { RequestRefused } from './problem.ts'
 import { type DoorRoute, json, type Operation } from './route.ts'
@@ -16,9 +17,15 @@ import { type WaiterLimits, waitersOf } from './waiters.ts'
 export function decisionsRoute({
   decisionDesk,
   withinMs,
+  overDecided,
   clock,
   ...limits
-}: { decisionDesk: DecisionDesk; withinMs: number; clock: Clock } & WaiterLimits): DoorRoute {
+}: {
+  decisionDesk: DecisionDesk
+  withinMs: number
+  overDecided: DecisionRate
+  clock: Clock
+} & WaiterLimits): DoorRoute {
   const waiters = waitersOf(limits)
   return {
     method: 'POST',
@@ -58,6 +65,8 @@ export function decisionsRoute({
       }
       // It is carried out in the store. While that is known to be away nobody waits for it in vain, and nothing is begun.
       checkAnswers('redis')
+      const tooMany = overDecided(caller.tenant)
+      if (tooMany !== null) throw tooMany
       const done = waiters.enter(caller.tenant)
       const heard = await waiting(decisionDesk.decide(read.data, signal()))
         .catch((cause: unknown) => {

@@ -2,10 +2,11 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import type { DecisionResult } from '../../src/contracts/ports/decisions.ts'
+import { type DecisionRate, decisionRate } from '../../src/door/decision-rate.ts'
 import { decisionsRoute } from '../../src/door/decisions.ts'
 import type { Dependency } from '../../src/door/in-time.ts'
 import { DECISION_FIELDS } from '../../src/door/messages.ts'
-import { NOW, testDoor } from './door-for-tests.ts'
+import { NOW, POST, testDoor } from './door-for-tests.ts'
 
 const DECISION = { subjectId: 'p1', protocol: 'rumor', label: 'non-rumor', against: 1, why: 'The city says so.' }
 
@@ -14,6 +15,7 @@ function deciding(
   comesTo: DecisionResult | null | Error,
   heard = Promise.resolve(),
   isAway: (dependency: Dependency) => boolean = () => false,
+  overDecided: DecisionRate = () => null,
 ) {
   const sent: DecisionMessage[] = []
   const door = testDoor({
@@ -29,6 +31,7 @@ function deciding(
           },
         },
         withinMs: 60_000,
+        overDecided,
         clock: () => NOW,
         waiting: 4,
         waitingPerTenant: 2,
@@ -43,6 +46,44 @@ interface DescribedBody {
   readonly example: unknown
   readonly schema: { readonly properties: object }
 }
+
+describe('decisions of one tenant', () => {
+  const perKey = { perSecond: 100, burst: 200 }
+
+  test('have a hundredth of a key’s rate, whichever keys they are made by, and stop no other tenant’s', async () => {
+    let now = NOW
+    const { ask, keyOf, sent } = deciding(
+      { outcome: 'noted' },
+      undefined,
+      undefined,
+      decisionRate(perKey, () => now),
+    )
+    const decide = async (tenant: string) => {
+      const as = { authorization: `Bearer ${keyOf(tenant, ['decide'])}` }
+      const { status, headers } = await ask('POST', '/v1/decisions', DECISION, as)
+      return [status, headers.get('retry-after')]
+    }
+    expect([await decide('acme'), await decide('acme')]).toEqual([
+      [200, null],
+      [200, null],
+    ])
+    expect(await decide('acme')).toEqual([429, '1'])
+    expect(await decide('other')).toEqual([200, null])
+    now += 1_000
+    expect(await decide('acme')).toEqual([200, null])
+    expect(sent).toHaveLength(4)
+  })
+
+  test('are refused by themselves in a list, and what else stands there is sent', async () => {
+    const { ask, keyOf } = testDoor({ overDecided: decisionRate(perKey, () => NOW) })
+    const decision = { type: 'decision', ...DECISION, at: '2026-01-01T00:00:00Z' }
+    const list = [decision, decision, decision, POST]
+    const as = { authorization: `Bearer ${keyOf('acme', ['send', 'decide'])}` }
+    const { status, body } = await ask('POST', '/v1/messages', list, as)
+    expect([status, body]).toMatchObject([200, { accepted: 3, refused: 1 }])
+    expect(body).toMatchObject({ items: [{}, {}, { problem: { type: '/problems/rate' } }, {}] })
+  })
+})
 
 describe('a decision', () => {
   test('is made by the key, as its tenant, and answered with what came of it', async () => {

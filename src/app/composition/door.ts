@@ -12,6 +12,7 @@ import type { Clock } from '../../contracts/ports/clock.ts'
 import type { DecisionDesk } from '../../contracts/ports/decisions.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { PlacingWriter, TopicWriter } from '../../contracts/ports/topic.ts'
+import { decisionRate } from '../../door/decision-rate.ts'
 import { decisionsRoute } from '../../door/decisions.ts'
 import { discoveryRoute } from '../../door/discovery.ts'
 import { door } from '../../door/door.ts'
@@ -171,6 +172,7 @@ export function doorPart(
     const { waiting, waitingPerTenant } = settings.door
     const withinMs = settings.door.produceTimeout + DECISION_WAIT_MS
     const kept = messageKeeper(settings.threads)
+    const overDecided = decisionRate(settings.door.rate, clock)
     const judging: JudgeParts = { ...given, asking, answers, kept, waiting, waitingPerTenant, report }
     const { fetch } = door({
       settings: settings.door,
@@ -178,6 +180,7 @@ export function doorPart(
         messagesRoute({
           ...given,
           pressure: messages.why,
+          overDecided,
           decisionsTopic: decisionDesk === null ? null : topics.decisions,
           labels: new Map(protocols.map((one) => [one.name, labelsForPeople(one)])),
         }),
@@ -185,7 +188,7 @@ export function doorPart(
         subjectsRoute({ ...subjects, report }),
         ...(decisionDesk === null
           ? []
-          : [decisionsRoute({ decisionDesk, withinMs, clock, waiting, waitingPerTenant })]),
+          : [decisionsRoute({ decisionDesk, withinMs, overDecided, clock, waiting, waitingPerTenant })]),
         ...perspectiveRoutes({
           scorer: scoring.scorer,
           debate: debateOf(judging),
