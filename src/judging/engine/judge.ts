@@ -71,7 +71,7 @@ interface JudgeContext extends JudgeParts {
  */
 export function judge(parts: JudgeParts): Work & { readonly pending: PendingAsks } {
   const scripts = waitingScripts(parts.clock)
-  const context = { ...parts, scripts, pace: pacing(scripts, parts.clock), large: largeCases(parts.cases) }
+  const context = { ...parts, scripts, pace: pacing(scripts, parts.clock), large: largeCases(parts.cases, parts.clock) }
   const { deadlineSettings: settings } = parts
   const caseDeadlines = settings === undefined ? FIXED_DEADLINES : deadlines({ ...parts, settings })
   const answering: AnswerParts = { ...context, deadlines: caseDeadlines, answering: new Set(), beingFound: new Map() }

@@ -7,7 +7,11 @@ function setUp(lengths: Readonly<Record<string, number>>) {
     looked.push(id)
     return lengths[id] ?? 0
   }
-  return { ...largeCases({ recordLength }), looked }
+  let now = 0
+  const pass = (ms: number) => {
+    now += ms
+  }
+  return { ...largeCases({ recordLength }, () => now), looked, pass }
 }
 
 test('of large cases so many are used at a time as have sixteen million characters, and of others any number', async () => {
@@ -52,4 +56,31 @@ test('of several that look at once each counts once', async () => {
   expect(all.map((one) => one !== null)).toEqual([true, true, false, false])
   for (const one of all) one?.end()
   expect((await Promise.all([takeTurn('b'), takeTurn('b')])).every((one) => one !== null)).toBe(true)
+})
+
+test('a tenant that finds no room has it after one case more of another, however many those have', async () => {
+  const ids = ['one', 'two', 'three', 'four'].map((id) => `rumor@many~${id}~r1`)
+  const [one = '', two = '', three = '', four = ''] = ids
+  const few = 'rumor@few~own~r1'
+  const { takeTurn, pass } = setUp(Object.fromEntries([...ids, few].map((id) => [id, 9_000_000])))
+  const first = await takeTurn(one)
+  expect(await takeTurn(few)).toBeNull()
+  first?.end()
+  const second = await takeTurn(two)
+  expect(second).not.toBeNull()
+  expect(await takeTurn(few)).toBeNull()
+  second?.end()
+  expect(await takeTurn(three)).toBeNull()
+  const own = await takeTurn(few)
+  expect(own).not.toBeNull()
+  own?.end()
+  const third = await takeTurn(three)
+  expect(third).not.toBeNull()
+  // Who never comes back holds up nobody.
+  expect(await takeTurn(few)).toBeNull()
+  third?.end()
+  ;(await takeTurn(four))?.end()
+  expect(await takeTurn(one)).toBeNull()
+  pass(6_001)
+  expect(await takeTurn(one)).not.toBeNull()
 })
