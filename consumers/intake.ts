@@ -168,7 +168,8 @@ async function handleBatch(
   const before = await marks.of(partition)
   const last = batch.messages.at(-1)
   // A batch without messages holds nothing that the clock would have to wait for.
-  let mark: StreamMark = last === undefined ? before : { ...before, endSince: null }
+  const isIdle = batch.atEnd && marks.isLeftBehind(before)
+  let mark: StreamMark = last === undefined || isIdle ? before : { ...before, endSince: null }
   // Before the first effect: otherwise the stream clock would treat the partition as idle and advance early.
   if (handler.clocked && mark !== before && before.endSince !== null) await marks.write(new Map([[partition, mark]]))
   for (const part of partsOf(batch)) {
@@ -184,7 +185,8 @@ async function handleBatch(
   }
   if (handler.clocked) {
     const now = context.clock()
-    if (batch.atEnd) mark = { ...mark, endSince: mark.endSince ?? now, seenAt: now }
+    const endSince = isIdle && !marks.isLeftBehind(mark) ? now : (mark.endSince ?? now)
+    if (batch.atEnd) mark = { ...mark, endSince, seenAt: now }
     await marks.write(new Map([[partition, mark]]))
   }
   marks.noteBatch(partition)

@@ -3,6 +3,11 @@ import type { StreamMark, StreamMarks } from '../src/contracts/ports/threads.ts'
 import type { Position } from '../src/contracts/ports/topic.ts'
 import { UNREAD } from '../src/judging/threads/stream-clock.ts'
 
+/** In ms of event time. */
+const LEFT_BEHIND_MS = 60_000
+/** Who was at the end so long ago, in ms, has what was sent since and no backlog. */
+const AT_END_MS = 3_000
+
 /**
  * The marks by which the stream's clock goes, of the partitions that this process reads, as it last read or wrote them: how far
  * each has come by its messages' own times, and since when it has been read to its end.
@@ -22,6 +27,14 @@ export class PartitionMarks {
   /** The furthest that a partition has come, ms of event time, as far as this process knows; 0 if none has come anywhere. */
   get furthest(): number {
     return this.#furthest
+  }
+
+  /**
+   * Whether a partition that was read to its end is so far behind another one that the clock has long passed it: what still comes
+   * there does not stop the clock, or one old message every few seconds would, for everybody.
+   */
+  isLeftBehind({ newest, second, endSince }: StreamMark): boolean {
+    return endSince !== null && (second ?? newest ?? this.#furthest) < this.#furthest - LEFT_BEHIND_MS
   }
 
   /** A batch of the partition begins, or has ended. */
@@ -61,6 +74,7 @@ export class PartitionMarks {
     // Messages that arrive while Kafka is asked are not in its answer.
     const [asked, before] = [clock(), this.#batches]
     const positions = await ask()
+    this.#advance((await this.#marks.read()).values())
     const changed = new Map<string, StreamMark>()
     // Other processes write the marks of the other partitions.
     const own = new Set(positions.map(partitionKey))
@@ -70,7 +84,8 @@ export class PartitionMarks {
       const partition = partitionKey(position)
       const mark = await this.of(partition)
       if (position.lag === 0) changed.set(partition, { ...mark, endSince: mark.endSince ?? asked, seenAt: asked })
-      if (position.lag > 0 && mark.endSince !== null) changed.set(partition, { ...mark, endSince: null })
+      const isLive = this.isLeftBehind(mark) && asked - mark.seenAt < AT_END_MS
+      if (position.lag > 0 && mark.endSince !== null && !isLive) changed.set(partition, { ...mark, endSince: null })
     }
     for (const partition of changed.keys()) if ((this.#handled.get(partition) ?? 0) > before) changed.delete(partition)
     await this.write(changed)

@@ -396,6 +396,30 @@ describe('the intake', () => {
       expect((await markOf('comments/0'))?.endSince).toBeNull()
     })
 
+    it('the end of a partition a minute behind another, whatever old still comes there, until there is a backlog', async () => {
+      const own = async () => (await markOf('comments/0'))?.endSince
+      const give = (createdAt: string, atEnd: boolean) =>
+        hand.give(batchOf('comments', [commentJson(`c${createdAt}`, { createdAt })], { atEnd }))
+      const left = { ...mark(T0, T0, NOW - 9_000), seenAt: NOW - 1_000 }
+      await stores.marks.write(new Map([['comments/0', left]]))
+      await stores.marks.write(new Map([['posts/0', mark(T0 + 70_000, T0 + 70_000)]]))
+      hand.setPositions([{ topic: 'comments', partition: 0, lag: 1 }])
+      await taking.noteEnds()
+      await give(at(1), true)
+      expect(await own()).toBe(NOW - 9_000)
+      await give(at(2), false)
+      expect(await own()).toBeNull()
+      await give(at(3), true)
+      expect(await own()).toBe(NOW)
+    })
+
+    it('the end of a partition anew, once it is where others are', async () => {
+      await stores.marks.write(new Map([['comments/0', mark(T0 + 60_000, T0, NOW - 9_000)]]))
+      await stores.marks.write(new Map([['posts/0', mark(T0 + 70_000, T0 + 70_000)]]))
+      await hand.give(batchOf('comments', [commentJson('c1', { createdAt: at(61_000) })], { atEnd: true }))
+      expect(await markOf('comments/0')).toEqual(seen(NOW, mark(T0 + 61_000, T0 + 60_000, NOW)))
+    })
+
     it('the same, after a change that could not be noted', async () => {
       await stores.marks.write(new Map([['comments/0', mark(T0, null, NOW - 5_000)]]))
       hand.setPositions([{ topic: 'comments', partition: 0, lag: 1 }])
