@@ -107,7 +107,7 @@ function runSection(
   const is = gold === null ? '' : label === gold ? SAYS.isRight : SAYS.isWrong
   const asked = [...new Set(Object.entries(models).flatMap(([role, model]) => (role === 'library' ? [] : [model])))]
   return html`<section class="run" id="run-${at}" data-label="${shown(label ?? '', 64)}" aria-labelledby="name-${at}"><h2 id="name-${at}">${words(name, { most: 120 })}: ${badge(verdict, kinds)} <small>${is}</small></h2>
-<p class="faint">${words(howDecided(verdict))} ${SAYS.calls(usage.calls)}, ${usd(usage.costUsd)}${asked.length === 0 ? NOTHING : html`, ${words(asked.join(', '), { most: 400 })}`}</p>
+<p class="faint">${words(howDecided(verdict))} ${SAYS.calls(usage.calls)}, $${usd(usage.costUsd)}${asked.length === 0 ? NOTHING : html`, ${words(asked.join(', '), { most: 400 })}`}</p>
 ${degraded.length === 0 ? NOTHING : html`<p class="notice">${words(degraded.join('; '), { most: 1_000 })}</p>`}
 <div class="said">${words(rationale, { most: 6_000 })}</div>
 ${voicesSection(debate, kind, `-${at}`)}

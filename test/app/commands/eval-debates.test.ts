@@ -37,7 +37,22 @@ beforeAll(async () => {
   writeFileSync(data, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
   const settings = join(folder, 'always.yaml')
   writeFileSync(settings, 'protocols: { hate: { debateWhen: always } }\n')
-  const rows = ['--with', `always=${settings}`, '--only', 'hate', '--only', 'zero-shot', '--only', 'always']
+  // A foreign system that contradicts itself everywhere has no debates, and draws no item in.
+  const guard = join(folder, 'guard.jsonl')
+  const guesses = lines.flatMap(({ id }) => PEOPLE.map((label, repeat) => JSON.stringify({ id, repeat, label })))
+  writeFileSync(guard, guesses.join('\n'))
+  const rows = [
+    '--predictions',
+    `Guard=${guard}`,
+    '--with',
+    `always=${settings}`,
+    '--only',
+    'hate',
+    '--only',
+    'zero-shot',
+    '--only',
+    'always',
+  ]
   const args = ['eval', '--protocol', 'hate', '--data', data, ...rows, '--repeat', '2', '--json']
   const { out, said } = await commandIn(folder, [...args, '--report', report, '--debates', '5'], understudy.settings)
   if (out === '') throw new Error(said)
@@ -61,10 +76,11 @@ const pageAbout = (id: string) =>
   files.map((name) => `debates/${name}`).find((name) => pageOf(name).querySelector('h1')?.textContent?.includes(id)) ??
   ''
 
-it('so many items have a page, those first that were judged other than people say, with every turn and prompt of each run', () => {
+it('so many items have a page, those first that its rows judge other than people say, with every turn and prompt of each run', () => {
   expect(files).toEqual(['0001.html', '0002.html', '0003.html', '0004.html', '0005.html'])
+  const debated = evaluation.table.filter(({ row }) => row !== 'Guard')
   const wrong = new Set(
-    evaluation.table.flatMap(({ outcomes }) => outcomes.flatMap(({ id, gold, label }) => (label === gold ? [] : [id]))),
+    debated.flatMap(({ outcomes }) => outcomes.flatMap(({ id, gold, label }) => (label === gold ? [] : [id]))),
   )
   expect([...wrong].sort()).toEqual([HOSTILE_ID, 'p10'])
   const first = files.slice(0, 2).map((name) => pageOf(`debates/${name}`).querySelector('h1')?.textContent)

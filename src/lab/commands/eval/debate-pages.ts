@@ -23,6 +23,7 @@ export interface JudgingPlace {
 /** Transcripts of an evaluation while it runs: on disk, since rows are judged one after the other, and a page has an item's in all of them. */
 export interface DebateSpool {
   keep(at: JudgingPlace, json: { readonly verdict: string; readonly transcript: string }): void
+  has(at: JudgingPlace): boolean
   read(at: JudgingPlace): { readonly verdict: string; readonly transcript: string } | null
   close(): void
 }
@@ -40,6 +41,7 @@ export function debateSpool(): DebateSpool {
       places.set(placeKey(at), { from: end, length: bytes.length })
       end += bytes.length
     },
+    has: (at) => places.has(placeKey(at)),
     read(at) {
       const place = places.get(placeKey(at))
       if (place === undefined) return null
@@ -59,7 +61,7 @@ export function debateSpool(): DebateSpool {
 }
 
 /**
- * Writes the debates of the `most` most contested items into the folder `debates` of a report, a page each, and resolves to where each
+ * Writes the debates of at most so many items, those first that are judged other than people say or differently, into the folder `debates` of a report, a page each, and resolves to where each
  * judging stands in them.
  */
 export async function writeDebates(
@@ -69,7 +71,10 @@ export async function writeDebates(
 ): Promise<DebateLinks> {
   const kind = sayingsForPeople(everyProtocol(settings)).get(protocol)
   const style = styleOf(readAssets())
-  const judged = table.flatMap(({ row, data, outcomes }) => outcomes.map((outcome) => ({ row, data, outcome })))
+  // What was predicted elsewhere has no debate.
+  const judged = table
+    .flatMap(({ row, data, outcomes }) => outcomes.map((outcome) => ({ row, data, outcome })))
+    .filter(({ row, data, outcome: { id, repeat = 1 } }) => spool.has({ row, data, id, repeat }))
   const items = [...Map.groupBy(judged, ({ data, outcome }) => JSON.stringify([data, outcome.id])).values()]
   const chosen = items
     .map((of) => ({ of, contest: contestOf(of.map(({ outcome }) => outcome)) }))
@@ -105,9 +110,9 @@ function placeKey({ row, data, id, repeat }: JudgingPlace): string {
   return JSON.stringify([row, data, id, repeat])
 }
 
-/** How far an item is worth a look: its judgings differ, and then how many are not as people say. */
+/** How far an item is worth a look: by the share of its judgings that are not as people say, and half as much if they differ. */
 function contestOf(outcomes: readonly ItemOutcome[]): number {
   const labels = new Set(outcomes.map(({ label }) => label))
   const wrong = outcomes.filter(({ gold, label }) => gold !== null && gold !== label).length
-  return (labels.size > 1 ? 1 : 0) + wrong / (outcomes.length + 1)
+  return (labels.size > 1 ? 0.5 : 0) + wrong / outcomes.length
 }
