@@ -43,15 +43,19 @@ export interface ItemParts {
   readonly copiesOf: (item: ReviewItem) => Promise<readonly ReviewItem[]>
   readonly view: PostViewParts
   /** Learns whose labels the page shows. */
-  readonly seenLabels: Pick<SeenLabels, 'note'>
+  readonly seenLabels: Pick<SeenLabels, 'has' | 'note'>
 }
 
 /**
  * Whether this person is asked before they see the machines' label, to measure how much it sways them: the same at each look, on
- * each page and in each process.
+ * each page and in each process, until they have seen it elsewhere.
  */
-export function isLabelAfter(item: ReviewItem, person: string, share: number): boolean {
-  if (isBlind(item) || item.label === null) return false
+export function isLabelAfter(
+  item: ReviewItem,
+  person: string,
+  { labelAfter: share, seenLabels }: { readonly labelAfter: number; readonly seenLabels: Pick<SeenLabels, 'has'> },
+): boolean {
+  if (isBlind(item) || item.label === null || seenLabels.has(person, item.verdict)) return false
   const drawn = Number.parseInt(hash('sha256', JSON.stringify([person, item.verdict]), 'hex').slice(0, 8), 16)
   return drawn / 2 ** 32 < share
 }
@@ -83,14 +87,12 @@ export async function itemBody(
   const first = all.find(({ file }) => file?.thread != null) ?? all[0]
   const thread = first?.file?.thread ?? null
   const choice = await coversOf(parts.view.people, session.by)
-  const hides = own.some((item) => isBlind(item) || isLabelAfter(item, session.by, parts.labelAfter))
+  const hides = own.some((item) => isBlind(item) || isLabelAfter(item, session.by, parts))
   const cover = first?.file == null ? null : coverOf(first.file, { kinds, choice, isBlind: hides })
   // Before they decide: who opens it again as a second opinion has seen what it says.
   parts.seenLabels.note(
     session.by,
-    own
-      .filter((item) => !isBlind(item) && !isLabelAfter(item, session.by, parts.labelAfter))
-      .map(({ verdict }) => verdict),
+    own.filter((item) => !isBlind(item) && !isLabelAfter(item, session.by, parts)).map(({ verdict }) => verdict),
   )
   const pressed = { session, id: own[0]?.verdict ?? '', only: parts.only }
   return html`<h1>${own.some(isBlind) ? TEXTS.review.second : TEXTS.review.title}</h1>
@@ -123,12 +125,12 @@ function itemSection(
     choice: CoverChoice
     cover: string | null
   },
-  { session, kinds, codes, labelAfter, only, view }: ItemParts,
+  { session, kinds, codes, only, view, ...seen }: ItemParts,
 ): SafeMarkup {
   const { file, copies, at, isOwn, refused, choice, cover } = of
   const kind = kinds.get(item.protocol)
   const blind = isBlind(item)
-  const after = isOwn && isLabelAfter(item, session.by, labelAfter)
+  const after = isOwn && isLabelAfter(item, session.by, seen)
   const isShown = !blind && !after && file !== null
   const decidedBy = file?.row.verdict.decidedBy
   const { filled, since } = refused?.id === item.verdict ? refused : { filled: NOT_FILLED, since: String(view.clock()) }

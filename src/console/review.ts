@@ -34,7 +34,7 @@ const ITEM_PATHS = ['/review/item', '/review/own-case'] as const
 
 /** The queue of what people should look at, and one post of it after the other. No GET takes anything. */
 export function reviewPages(parts: ReviewParts): Page[] {
-  const { queue, clock, record, labelAfter } = parts
+  const { queue, clock, record } = parts
   const desk = reviewDesk(parts)
   const { decided } = desk
   const namesOf = knownFor(KNOWN_MS, clock, (tenant: string) => parts.reviewers.namesOf(tenant))
@@ -61,7 +61,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
         const waiting = found.waiting - (found.posts.length - posts.length)
         const rows = await rowsOf(posts, session, record)
         const current = await parts.disturbing.look([...rows.values()])
-        const isAfter = (item: ReviewItem) => isLabelAfter(item, session.by, labelAfter)
+        const isAfter = (item: ReviewItem) => isLabelAfter(item, session.by, parts)
         const labelled = posts.flatMap(({ items }) => items.filter((item) => !isBlind(item) && !isAfter(item)))
         parts.seenLabels.note(
           session.by,

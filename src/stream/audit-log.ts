@@ -123,9 +123,14 @@ function fittingPart(
   if (!isTheirs || Date.parse(entry.at) < since) return null
   if (what?.includes(entry.what) === false || pages?.includes(entry.page) === false) return null
   if (subject === undefined && tenants === undefined) return entry
-  const verdicts = entry.verdicts.filter((id) => {
-    const { tenant = 'default', subjectId = '', postId } = readVerdictId(id) ?? {}
-    return (tenants?.includes(tenant) ?? true) && (subject === undefined || [id, subjectId, postId].includes(subject))
-  })
-  return verdicts.length === 0 ? null : { ...entry, verdicts, more: 0 }
+  const theirs = entry.verdicts.filter((id) => tenants?.includes(readVerdictId(id)?.tenant ?? 'default') ?? true)
+  const isOf = (id: string) => {
+    const { subjectId = '', postId } = readVerdictId(id) ?? {}
+    return subject === undefined || [id, subjectId, postId].includes(subject)
+  }
+  // What one form decided beside it is part of what was done.
+  const verdicts = [...theirs.filter(isOf), ...theirs.filter((id) => !isOf(id))]
+  const [first] = verdicts
+  if (first === undefined || !isOf(first)) return null
+  return { ...entry, verdicts, more: tenants === undefined ? entry.more : 0 }
 }

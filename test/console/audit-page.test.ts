@@ -76,14 +76,15 @@ it('finds by person and subject what is not older, the newest first, and only of
       [by, (Date.parse(at) - T0) / 1_000, ...verdicts].join(' '),
     )
   expect((await find({})).map((one) => one.split(' ', 2).join(' '))).toEqual(['ben 4', 'ben 3', 'anna 2', 'anna 1'])
-  expect(await find({ by: 'anna', subject: 'q' })).toEqual(['anna 2 hate~q~r3'])
-  expect(await find({ by: 'Anna', subject: 'q' })).toEqual(['anna 2 hate~q~r3'])
+  expect(await find({ by: 'anna', subject: 'q' })).toEqual(['anna 2 hate~q~r3 rumor~p~r1 rumor@acme~p~r1'])
+  expect(await find({ by: 'Anna', subject: 'q' })).toEqual(['anna 2 hate~q~r3 rumor~p~r1 rumor@acme~p~r1'])
   expect(await find({ subject: 'p' })).toEqual([
     'ben 3 rumor/comment~p~c1~r1',
-    'anna 2 rumor~p~r1 rumor@acme~p~r1',
+    // Also what one form decided beside it.
+    'anna 2 rumor~p~r1 rumor@acme~p~r1 hate~q~r3',
     'anna 1 rumor~p~r1',
   ])
-  expect(await find({ subject: 'hate~q~r3' })).toEqual(['anna 2 hate~q~r3'])
+  expect(await find({ subject: 'hate~q~r3' })).toEqual(['anna 2 hate~q~r3 rumor~p~r1 rumor@acme~p~r1'])
   expect(await find({ tenants: ['acme'] })).toEqual(['anna 2 rumor@acme~p~r1'])
   expect(await find({ tenants: [] })).toEqual([])
   expect(await log.find({ since: T0, most: 2 }, SIGNAL)).toMatchObject({ next: { at: T0 + 3_000 } })

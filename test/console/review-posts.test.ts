@@ -166,11 +166,15 @@ it('who was shown a label before they gave their own is said to have seen it, on
     return decided.at(-1)?.sawLabel
   }
   await page('/review')
+  await to('/review/take', { id: 'rumor~a~r1' })
+  expect(await page('/review/item?id=rumor~a~r1')).toContain('You are asked before you see')
   expect(await saw('rumor~a~r1')).toBe(false)
   for (const path of ['/live', '/search', '/verdict?id=rumor~V~r1', '/thread?id=rumor~V~r1']) {
     const subjectId = path.slice(1, 5)
     await judged(subjectId)
     await page(path.replace('~V~', `~${subjectId}~`))
+    await to('/review/take', { id: `rumor~${subjectId}~r1` })
+    expect(await page(`/review/item?id=rumor~${subjectId}~r1`)).not.toContain('You are asked before you see')
     expect([path, await saw(`rumor~${subjectId}~r1`)]).toEqual([path, true])
   }
 })
@@ -185,11 +189,15 @@ it('a second opinion is given by who has not looked up what was decided', async 
 
 it('the share of labels that are shown afterwards is what was set, and the same at each look', async () => {
   const { isLabelAfter } = await import('../../src/console/review-item.ts')
+  const { SeenLabels } = await import('../../src/console/seen-by.ts')
+  const seenLabels = new SeenLabels()
   const item = (n: number) => ({ verdict: `rumor~p${n}~r1`, label: 'rumor', reasons: ['degraded'] }) as never
-  const all = Array.from({ length: 2_000 }, (_, n) => isLabelAfter(item(n), 'anna', 0.1))
+  const all = Array.from({ length: 2_000 }, (_, n) => isLabelAfter(item(n), 'anna', { labelAfter: 0.1, seenLabels }))
   expect(all.filter(Boolean).length).toBeGreaterThan(150)
   expect(all.filter(Boolean).length).toBeLessThan(250)
-  expect(all).toEqual(Array.from({ length: 2_000 }, (_, n) => isLabelAfter(item(n), 'anna', 0.1)))
+  expect(all).toEqual(
+    Array.from({ length: 2_000 }, (_, n) => isLabelAfter(item(n), 'anna', { labelAfter: 0.1, seenLabels })),
+  )
 })
 
 it('a file of reasons is read whole or refused with what is wrong', () => {
