@@ -94,7 +94,7 @@ function formOf({ by, subject, days, kind }: { by: string; subject: string; days
 
 function findings({ entries }: AuditFindings): SafeMarkup {
   if (entries.length === 0) return html`<p role="status">${TEXTS.none}</p>`
-  return html`<div class="scrolls" tabindex="0"><table><thead><tr>${TEXTS.heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>
+  return html`<div class="scrolls exact" tabindex="0"><table><thead><tr>${TEXTS.heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>
 ${entries.map(rowOf)}</tbody></table></div>`
 }
 

@@ -252,14 +252,14 @@ ${box('contested', TEXTS.live.contested, query.has('contested'))}${box('degraded
 <button type="button" class="pause" data-pause="${TEXTS.live.pause}" data-resume="${TEXTS.live.resume}" hidden>${TEXTS.live.pause}</button></form></div>
 ${strip}
 <p class="fresh" role="status" data-stopped="${TEXTS.live.stopped}" data-far="${TEXTS.live.far}"></p>
-${rows.length === 0 ? noneMarkup([...query.values()].some((value) => value !== '')) : NOTHING}
+${rows.length === 0 ? noneMarkup(query) : NOTHING}
 <ol class="rows dense" data-stream="${stream}" data-after="${at}">${await rowsOf(rows, lists, { choice, isWhole })}</ol>${rowTemplate(choice)}
 ${last === undefined ? NOTHING : html`<p><a href="${link('/live', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`
 }
 
-function noneMarkup(isFiltered: boolean): SafeMarkup {
-  const { none, noneFits, isItRunning, everything } = TEXTS.live
-  return isFiltered
-    ? html`<p class="none">${noneFits} <a href="/live">${everything}</a></p>`
+function noneMarkup(query: URLSearchParams): SafeMarkup {
+  const { none, noneFits, noneContested, isItRunning, everything } = TEXTS.live
+  return [...query.values()].some((value) => value !== '')
+    ? html`<p class="none">${noneFits} ${query.has('contested') ? noneContested : ''} <a href="/live">${everything}</a></p>`
     : html`<p class="none">${none} <a href="/health">${isItRunning}</a></p>`
 }

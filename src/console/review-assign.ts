@@ -52,6 +52,10 @@ export function assignmentPages(
       const back = { to: link('/review', list), says: TEXTS.review.title }
       return refusal(TEXTS.review.notAssignedTitle, TEXTS.review.nobody(shown(to, 60), known), back)
     }
+    if (to !== null && (await desk.isPartyOf(id, to, session))) {
+      const back = { to: link('/review', list), says: TEXTS.review.title }
+      return refusal(TEXTS.review.notAssignedTitle, TEXTS.review.isParty(shown(to, 60)), back)
+    }
     const kind = subject.kind === 'reply' ? 'reply' : 'post'
     const about = { subjectId, tenant, kind, subjectKind: kind } as const
     const at = new Date(clock()).toISOString()

@@ -70,6 +70,12 @@ export function reviewDesk(parts: DeskParts) {
     if (post === undefined) return null
     return { ...post, items: post.items.filter(({ verdict }) => !decided.isRecent(session.by, verdict)) }
   }
+  /** Whether all that waits of this item's post is about what this person decided or said themselves. */
+  const isPartyOf = async (id: string, person: string, { tenants }: Session): Promise<boolean> => {
+    const filter = { for: person, tenants, verdict: id, reserved: 'any' as const }
+    const [post] = (await queue.posts(filter, 1, clock(), null)).posts
+    return post?.items.every(({ may: mayTake }) => mayTake === 'own') === true
+  }
   /** One's own items of the post that has this one. */
   const own = async (id: string, session: Session): Promise<PostItem[]> => {
     const post = await postOf(id, session)
@@ -84,20 +90,22 @@ export function reviewDesk(parts: DeskParts) {
       if (item.verdict !== id && item.may === 'yes' && !item.isOwnCase) await reserve(item.verdict, session)
     return reserved
   }
-  /** Gives items back: one's own, and for a lead anybody's. */
-  const giveBack = async (items: readonly ReviewItem[], session: Session): Promise<void> => {
+  /** Gives items back: one's own, and for a lead anybody's. Returns how many there were to give back. */
+  const giveBack = async (items: readonly ReviewItem[], session: Session): Promise<number> => {
+    let given = 0
     for (const { verdict, subject, reservation } of items) {
       if (reservation === null) continue
       if (reservation.by === session.by) blinds.open(session.by, subject)
       const isLead = may(session.grants, 'overrule', subject.tenant)
-      await queue.release(verdict, session.by, { anyone: isLead }, clock())
+      if (await queue.release(verdict, session.by, { anyone: isLead }, clock())) given++
     }
+    return given
   }
   /** Gives one's own items of a post back, and names them. */
-  const released = async (id: string, session: Session): Promise<string[]> => {
+  const released = async (id: string, session: Session) => {
     const items = await own(id, session)
-    await giveBack(items, session)
-    return items.length === 0 ? [id] : items.map(({ verdict }) => verdict)
+    const given = await giveBack(items, session)
+    return { given, ids: items.length === 0 ? [id] : items.map(({ verdict }) => verdict) }
   }
   /** What may be next: few where they do, for all that is listed is ranked. */
   const first = async (filter: QueueFilter, person: string, but: readonly string[]): Promise<ReviewItem[]> => {
@@ -153,7 +161,7 @@ export function reviewDesk(parts: DeskParts) {
     )
     return items.filter((item) => !isBlind(item) && !item.isOwnCase && !decided.isRecent(session.by, item.verdict))
   }
-  return { decided, reserve, postOf, own, take, giveBack, released, next, copiesOf }
+  return { decided, reserve, postOf, isPartyOf, own, take, giveBack, released, next, copiesOf }
 }
 
 /** What an address asks for; what is searched for by words is looked up in the record first. */

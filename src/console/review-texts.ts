@@ -57,6 +57,7 @@ export const REVIEW_TEXTS = {
     done: 'Decided. This is the next item.',
     decidedIt: (post: string, label: string) => `You chose ${label} for ${post}; u undoes a decision.`,
     samePost: 'What follows is another part of the same post.',
+    otherPost: 'What follows is another post.',
     notOfList: 'This one is not of your list: a part of what you take is drawn at random.',
     couldNotRead: 'I can’t read it',
     couldNotSee:
@@ -105,6 +106,7 @@ export const REVIEW_TEXTS = {
     opinion: 'opinion',
     replaced: 'replaced since',
     back: 'Given back:',
+    notBack: 'Nothing was given back: nobody holds it any more, or it has been decided meanwhile:',
     second: 'A second opinion',
     blind: 'A second opinion: what was decided is not shown.',
     argument: 'The whole argument',
@@ -135,6 +137,8 @@ export const REVIEW_TEXTS = {
     notAssignedTitle: 'Not assigned',
     nobody: (name: string, known: readonly string[]) =>
       `Nobody called “${name}” may decide on posts of this tenant. Who may: ${known.join(', ')}.`,
+    isParty: (name: string) =>
+      `${name} has decided on this post, or given an opinion on it: somebody else must review it.`,
     notAssigned: 'Not assigned: only who has the assignment, or a lead, can hand over what is assigned or taken.',
     untold: 'Not known whether it is assigned: Kafka did not answer in time. Look again.',
     assignedHere: 'It is assigned to somebody else.',

@@ -112,9 +112,9 @@ export function reviewPages(parts: ReviewParts): Page[] {
         const [id, { session }] = [idIn(asked.form), asked]
         const named = (await desk.postOf(id, session))?.items.find(({ verdict }) => verdict === id)
         const isTheirs = named?.reservation != null && named.reservation.by !== session.by
-        await (isTheirs ? desk.giveBack([named], session) : desk.released(id, session))
+        const given = isTheirs ? await desk.giveBack([named], session) : (await desk.released(id, session)).given
         const list = Object.fromEntries(new URLSearchParams(asked.form.get('only') ?? ''))
-        return { to: link('/review', { ...list, said: 'back', posts: id }) }
+        return { to: link('/review', { ...list, said: given === 0 ? 'notBack' : 'back', posts: id }) }
       },
     },
     ...SKIP_PATHS.map(
@@ -175,7 +175,7 @@ async function skipped(
 ): Promise<PageAnswer> {
   const id = idIn(form)
   const subject = isUnseen ? (await desk.postOf(id, session))?.subject : undefined
-  const but = await desk.released(id, session)
+  const { ids: but } = await desk.released(id, session)
   if (subject !== undefined) view.seenPosts.note(session.by, subject, 'not-seen')
   const done = subject === undefined ? {} : ({ said: 'couldNotSee', posts: id } as const)
   return desk.next(session, { done, but, only: form.get('only') ?? '' })
@@ -288,7 +288,7 @@ function decidedIn(query: URLSearchParams, last: NotedDecision | undefined): str
   if (last === undefined || (query.get('said') !== 'done' && query.get('said') !== 'last')) return ''
   const [before, next] = [last.verdict, query.get('id') ?? ''].map(readVerdictId)
   const isSame = next != null && next.subjectId === before?.subjectId && next.tenant === before.tenant
-  return `${TEXTS.review.decidedIt(namesIn(last.verdict), last.label)} ${isSame ? TEXTS.review.samePost : ''}`
+  return `${TEXTS.review.decidedIt(namesIn(last.verdict), last.label)} ${isSame ? TEXTS.review.samePost : next == null ? '' : TEXTS.review.otherPost}`
 }
 
 const NOTICES = [
@@ -299,6 +299,7 @@ const NOTICES = [
   'couldNotSee',
   'last',
   'back',
+  'notBack',
   'saved',
   'forgotten',
   'nothing',

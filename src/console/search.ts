@@ -70,7 +70,7 @@ ${searchForm(query, asked, kinds)}
 <p role="status">${found.length === MOST ? `${TEXTS.search.newest} ` : ''}${TEXTS.search.found(readable.length)}</p>
 ${stoppedEarly ? html`<p class="notice">${TEXTS.search.stopped}</p>` : NOTHING}
 ${reindexing ? html`<p class="notice">${TEXTS.search.reindexing}</p>` : NOTHING}
-${readable.length === 0 ? html`<p>${TEXTS.search.none} <a href="/search">${TEXTS.search.everything}</a></p>` : NOTHING}
+${readable.length === 0 ? html`<p>${TEXTS.search.none} ${query.has('contested') ? TEXTS.live.noneContested : ''} <a href="/search">${TEXTS.search.everything}</a></p>` : NOTHING}
 <ol class="rows">${await rowsOf(readable, { kinds, disturbing }, { choice: await coversOf(people, session.by), isWhole: true })}</ol>
 ${last === undefined ? NOTHING : html`<p><a href="${link('/search', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
       }

@@ -122,6 +122,8 @@ export const TEXTS = {
     none: 'No verdict has come yet. Each appears here as soon as a post is judged.',
     isItRunning: 'See whether the service runs',
     noneFits: 'No verdict fits these filters. New ones that do appear here as they come.',
+    noneContested:
+      'Contested is what is current and was a near thing, such as a split vote. What a person has decided since is not; where two people differ, Review has it (“A second opinion has another label”).',
     everything: 'Show all',
     stopped: 'Not connected. Missed verdicts appear after the reconnection.',
     hidden: (label: string) => `Hidden: judged ${label}`,

@@ -67,6 +67,9 @@ export const VERDICT_TEXTS = {
       `${all ? 'What is said here' : 'Part of what is said here'} was recorded by hand: no language model answered.`,
     together: (copies: number) =>
       `You decided ${copies === 1 ? 'a copy' : `${copies} copies`} together with it. Withdrawing one leaves the others; u takes back all of your last decision:`,
+    unseenDecision:
+      'Something of the post was not shown to who decided, as it was judged or at all: this is no example for anybody.',
+    disputed: 'Disputed: a third person is asked, since a second opinion says',
     /** In the place of a model's name. */
     wordLists: 'word lists, no model',
     byUnderstudy: (all: boolean) =>

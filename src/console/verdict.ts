@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { BY_HAND, UNDERSTUDY } from '../contracts/facts/by-hand.ts'
 import { may } from '../contracts/facts/person-roles.ts'
 import type { Verdict } from '../contracts/facts/verdict.ts'
@@ -273,10 +274,23 @@ ${when(verdict.restored, ({ by, why }) => html`<p class="how">${words(TEXTS.verd
 <p class="faint">${TEXTS.verdict.by(protocol)} · ${TEXTS.verdict.ofRevisions(revision, last)} · ${TEXTS.verdict.at} ${moment(timing.decidedAt)} · ${words(TEXTS.verdict.tenant(tenant), { most: 80 })}</p>
 ${standing && verdict.decision === undefined ? html`<p class="faint">${final ? TEXTS.verdict.finalMeans : TEXTS.verdict.forNowMeans}</p>` : NOTHING}
 ${standing || newest === undefined ? NOTHING : html`<p class="notice">${TEXTS.verdict.notStanding} <a href="${link('/verdict', { id: newest.id })}">${TEXTS.verdict.openStanding}</a></p>`}
+${verdict.decision?.unseen === true ? html`<p class="notice">${TEXTS.verdict.unseenDecision}</p>` : NOTHING}${standing ? disputes(subjectRecord, verdict) : NOTHING}
 ${conflicting ? html`<p class="notice">${TEXTS.verdict.conflicting}</p>` : NOTHING}
 ${erased ? html`<p class="notice">${TEXTS.verdict.erased}</p>` : NOTHING}
 ${proposal === undefined || decidedBy !== 'human' || !standing ? NOTHING : html`<p class="notice">${TEXTS.verdict.proposal} <strong>${words(proposal.label ?? TEXTS.row.noLabel, { most: 64 })}</strong>${proposal.label === verdict.label ? `, ${TEXTS.verdict.proposalSame}` : ''} · ${moment(proposal.at)}</p>`}
 </header>`
+}
+
+const dispute = z.object({ why: z.literal('disputed'), verdict: z.string() })
+
+/** Which other labels second opinions gave. */
+function disputes({ said }: SubjectRecord, { id }: Verdict): TemplatePart {
+  const labels = said.flatMap(({ said: what, label, message }) => {
+    const read = what === 'review' ? dispute.safeParse(message).data : undefined
+    return read?.verdict === id && label !== null ? [label] : []
+  })
+  if (labels.length === 0) return NOTHING
+  return html`<p class="notice">${TEXTS.verdict.disputed} ${words([...new Set(labels)].join(', '), { most: 200 })}</p>`
 }
 
 function toolsOf({ row }: CaseFile, canDecide: boolean): SafeMarkup {

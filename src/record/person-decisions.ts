@@ -41,7 +41,8 @@ export function decisionsQuery(query: DecisionQuery, columns: DecisionColumns) {
   const decided = `${opinion} = 0 AND said.label IS NOT NULL AND ${taken}`
   const kinds = {
     stands: `${decided} AND ${stands}`,
-    withdrawn: `${decided} AND ${withdrawn}`,
+    // Most decisions are on posts of which nobody withdrew anything.
+    withdrawn: `said.s IN (SELECT s FROM said AS taken WHERE taken.said = 'decision' AND taken.label IS NULL) AND ${decided} AND ${withdrawn}`,
     replaced: `${decided} AND NOT ${stands} AND NOT ${withdrawn}`,
     withdrawal: `${opinion} = 0 AND said.label IS NULL AND ${taken}`,
     opinion: `${opinion} <> 0`,

@@ -122,6 +122,11 @@ it('where the settings name each person nobody else is assigned, and the answer 
   expect(wrong).toContain('Nobody called “bne” may decide on posts of this tenant. Who may: anna, ben.')
   expect(await anna.to('/review/assign', { id, to: 'otto' })).toBe('409')
   expect(console.told).toEqual([])
+  // Nor does anybody review what they decided themselves.
+  const human = { decidedBy: 'human', label: 'rumor', decision: { by: 'ben', against: null, of: '0@1' } } as const
+  const { id: bens } = await console.judged({ verdict: { ...human, subjectId: 'bens' } })
+  const party = await anna.body('/review/assign', { id: bens, to: 'ben' })
+  expect(party).toContain('ben has decided on this post, or given an opinion on it')
   // In whichever letters.
   const answered = await anna.to('/review/assign', { id, to: 'BEN' })
   expect(await anna.page(answered)).toMatch(/Assigned\. <bdi[^>]*>p \(rumor\)\. It is assigned to ben now\./)

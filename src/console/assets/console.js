@@ -7,6 +7,8 @@ const each = (selector, work, root = document) => root.querySelectorAll(selector
 function localTimes(root) {
   const format = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
   const ofToday = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' })
+  // Where the order is the point, with seconds and the zone.
+  const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' })
   const today = new Date().toDateString()
   each(
     'time',
@@ -15,7 +17,8 @@ function localTimes(root) {
       if (Number.isNaN(at.getTime())) return
       time.title = time.dateTime
       const isShort = at.toDateString() === today && time.closest('.dense, .strip') !== null
-      time.textContent = (isShort ? ofToday : format).format(at)
+      const isExact = time.closest('.exact, .timeline') !== null
+      time.textContent = (isExact ? exact : isShort ? ofToday : format).format(at)
     },
     root,
   )
