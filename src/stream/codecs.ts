@@ -11,7 +11,7 @@ const MAX_UNPACKED_BYTES = 64 * 1024 * 1024
  * Each record, however small, becomes an object, all of a batch in one piece, and a batch of a few kilobytes can contain tens
  * of millions. A producer's megabyte of real messages holds some 20,000.
  */
-const MAX_RECORDS = 100_000
+export const MAX_RECORDS = 100_000
 
 interface Pack {
   compress(data: Buffer): Promise<Buffer>

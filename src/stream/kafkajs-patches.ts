@@ -1,6 +1,9 @@
 import { createRequire } from 'node:module'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { entryOf } from '../contracts/facts/entry-of.ts'
+import { MAX_RECORDS } from './codecs.ts'
 import { boundHeaders, readOfBatch } from './decoded-headers.ts'
+import { CORRUPT_BATCH } from './record.ts'
 
 // Changes to kafkajs 2.2.4 itself, as it is loaded.
 
@@ -15,6 +18,7 @@ export function patchKafkaJs(): void {
   boundHeaders()
   passEmptiedBatches()
   boundFetchedBytes()
+  boundLargeBatches()
   splitLargeBatches()
   hideAbortedRecords()
   waitLongerWhileIdle()
@@ -84,6 +88,69 @@ function boundFetchedBytes(): void {
     unpacked.set(bytes, before + read.bytes + BYTES_BESIDE * (records.length + read.headers))
     return batch
   }
+}
+
+/** A batch of more records is large. A megabyte of real messages has some 20,000. */
+const LARGE_RECORDS = 5_000
+/** Of large batches, of all partitions, so many records are unpacked within so long, in ms, or one batch… */
+const [MOST_LARGE, LARGE_MS] = [100_000, 5_000]
+/** …and who comes beyond that is fetched again after this, in ms. */
+const AGAIN_MS = 50
+/** Where a batch says how many records it has, and the bytes that it takes to say so. */
+const [COUNT_AT, HEADER_BYTES] = [57, 61]
+
+/**
+ * Lets few large batches be in memory at a time: a record of a few bytes is an object of some hundred until it is handled. A batch of a
+ * kilobyte in each partition would end the process, and the one that is started in its place. Small batches of other partitions go on.
+ */
+function boundLargeBatches(): void {
+  const decode = require(DECODER) as DecodeBatch
+  const loaded = entryOf(require.cache, require.resolve(DECODER))
+  if (loaded === undefined) throw new Error('kafkajs decoder not found; was kafkajs upgraded?')
+  let [since, taken] = [Number.NEGATIVE_INFINITY, 0]
+  loaded.exports = async (bytes: { offset: number; buffer: Buffer }): Promise<DecodedBatch> => {
+    const { buffer, offset } = bytes
+    const count = buffer.length - offset < HEADER_BYTES ? 0 : buffer.readInt32BE(offset + COUNT_AT)
+    const stands = count > MAX_RECORDS ? standIn(bytes, count) : null
+    if (stands !== null) return stands
+    if (count > LARGE_RECORDS) {
+      const now = performance.now()
+      if (now - since >= LARGE_MS) [since, taken] = [now, 0]
+      if (taken > 0 && taken + count > MOST_LARGE) {
+        await sleep(AGAIN_MS)
+        throw Object.assign(new Error('other large batches are handled first'), { name: PARTIAL })
+      }
+      taken += count
+    }
+    return decode(bytes)
+  }
+}
+
+/** Longest part of such a batch that its stand-in holds, in bytes: as much as its dead letter. */
+const RAW_BYTES = 256 * 1024
+
+/**
+ * Of a compressed batch of too many records one, marked as what could not be read, and a mark at its end: where it failed, its partition
+ * would stand until somebody skips it. Null if it is not compressed, or not whole.
+ */
+function standIn(bytes: { offset: number; buffer: Buffer }, count: number): DecodedBatch | null {
+  const batch = bytes.buffer.subarray(bytes.offset)
+  const length = 12 + batch.readInt32BE(8)
+  const attributes = batch.readInt16BE(21)
+  if ((attributes & 7) === 0 || batch.length < length) return null
+  bytes.offset += length
+  const [first, lastOffsetDelta] = [batch.readBigInt64BE(0), batch.readInt32BE(23)]
+  const firstOffset = String(first)
+  const maxTimestamp = String(batch.readBigInt64BE(35))
+  const inTransaction = (attributes & 0x10) > 0
+  const batchContext = { firstOffset, maxTimestamp, inTransaction, producerId: String(batch.readBigInt64BE(43)) }
+  const why = Buffer.from(`a batch of ${count} records exceeds the limit of ${MAX_RECORDS}`)
+  const shared = { timestamp: maxTimestamp, key: null, batchContext }
+  const value = Buffer.from(batch.subarray(0, Math.min(length, RAW_BYTES)))
+  const record = { ...shared, offset: firstOffset, value, headers: { [CORRUPT_BATCH]: why }, isControlRecord: false }
+  const end = String(first + BigInt(lastOffsetDelta))
+  const mark = { ...shared, offset: end, value: null, headers: {}, isControlRecord: true }
+  return { firstOffset, lastOffsetDelta, maxTimestamp, records: [record, mark] }
 }
 
 /** Records handed over at once: less than half of what fits the stack as the arguments of a call. */
