@@ -1,9 +1,9 @@
 import { basename } from 'node:path'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { produceLine } from '../contracts/facts/messages.ts'
 import type { BadLine, FileMessage } from './file-message.ts'
 import { LABELLED_FORMATS, samplePosts } from './labelled-sets.ts'
-import { imageAddress } from './own-images.ts'
+import { imageAddress, type OwnImage } from './own-images.ts'
 import { OWN_FORMATS, type OwnFormat, type OwnReading, ownRows } from './own-rows.ts'
 import { THREAD_FORMATS, type ThreadFormat, threadMessages } from './thread-sets.ts'
 
@@ -13,15 +13,16 @@ export type Format = (typeof FORMATS)[number]
 /**
  * Messages of a file in order: Gavel's own as they stand, a public data set's threads by time, its single texts
  * as posts a second apart. Lines that are no message are reported to `bad` and left out. Throws an `OperatorError` if the file
- * can't be read.
+ * can't be read. Images of posts that are not to be shown are not read.
  */
 export async function* fileMessages(
   file: string,
   format: Format,
   bad: (line: BadLine) => void,
   reading: OwnReading = {},
+  isShown: (key: string) => boolean = () => true,
 ): AsyncGenerator<FileMessage> {
-  if (isOwn(format)) yield* ownMessages(file, format, bad, reading)
+  if (isOwn(format)) yield* ownMessages(file, format, bad, reading, isShown)
   else if (isThreads(format)) yield* threadMessages(file, format, bad, reading)
   else yield* samplePosts(file, format, bad, reading)
 }
@@ -48,35 +49,33 @@ async function* ownMessages(
   format: OwnFormat,
   bad: (line: BadLine) => void,
   reading: OwnReading,
+  isShown: (key: string) => boolean,
 ): AsyncGenerator<FileMessage> {
-  for await (const { line, json, isRow } of ownRows(file, format, reading, bad)) {
-    const { description, ...fields } = json
-    const read = produceLine.safeParse(fields)
+  for await (const { line, json, isRow, image } of ownRows(file, format, reading, bad)) {
+    const read = produceLine.safeParse(json)
     if (!read.success) {
       bad({ line, why: isRow === true && json.type === undefined ? 'has no text' : NO_MESSAGE })
       continue
     }
     const message = ownMessage(read.data, line)
     try {
-      yield message.type === 'post' ? await withImages(file, message, description) : message
+      yield image === undefined || !isShown(message.key) ? message : await withImage(file, message, image)
     } catch (error) {
-      bad({ line, why: `${error instanceof Error ? error.message : String(error)}` })
+      bad({ line, why: error instanceof Error ? error.message : String(error) })
     }
   }
 }
 
-/** A post with its pictures' bytes in place of their paths, and beside it what people wrote of its picture. */
-async function withImages(file: string, message: FileMessage, description: unknown): Promise<FileMessage> {
-  const { media } = message.value
-  const described = typeof description === 'string' ? { descriptions: [description] } : {}
-  const read = media === undefined ? undefined : pictures.safeParse(media).data
-  if (read === undefined) return { ...message, ...described }
-  const all = await Promise.all(
-    read.map(async ({ url, ...one }) => (url === undefined ? one : { ...one, url: await imageAddress(file, url) })),
-  )
-  return { ...message, value: { ...message.value, media: all }, ...described }
+/** A post with its picture's bytes in place of their path, and beside it what people say that it shows. */
+async function withImage(file: string, message: FileMessage, { image, description }: OwnImage): Promise<FileMessage> {
+  const alt = description === undefined ? {} : { alt: description }
+  const url = image === undefined ? {} : { url: await imageAddress(file, image) }
+  return {
+    ...message,
+    value: { ...message.value, media: [{ kind: 'image', ...url, ...alt }] },
+    ...(description === undefined ? {} : { descriptions: [description] }),
+  }
 }
-const pictures = z.array(z.looseObject({ kind: z.literal('image'), url: z.string().optional() }))
 
 const NO_MESSAGE =
   'needs "type" and the ids that go with it: "post" id, "comment" id and postId, "counterspeech" id, "feedback" subjectId; or no "type", and a "text" (with postId a comment, with hateSpeech a reply, else a post)'

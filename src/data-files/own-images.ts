@@ -7,17 +7,24 @@ const LARGEST = 20 * 1024 * 1024
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** An item with `image` or `description`, and no media of its own, has one image: the picture, and what a person wrote of it. */
-export function withOwnImage(fields: Fields): Fields {
-  const { image, description, media, ...others } = fields
+/** The image of an item by its columns: a path or an address, and what a person says that it shows. */
+export interface OwnImage {
+  readonly image?: string
+  readonly description?: string
+}
+
+/**
+ * The item with its `image` and `description` as media, and these beside it; as it stands where it has neither, or media of its own, or is a
+ * message of a topic.
+ */
+export function withOwnImage(fields: Fields): { readonly fields: Fields; readonly own?: OwnImage } {
+  const { image: path, description: words, media, ...others } = fields
   const isOf = (given: unknown): given is string => typeof given === 'string' && given.trim() !== ''
-  if (media !== undefined || (!isOf(image) && !isOf(description))) return fields
-  const medium = {
-    kind: 'image',
-    ...(isOf(image) ? { url: image.trim() } : {}),
-    ...(isOf(description) ? { alt: description } : {}),
-  }
-  return { ...others, ...(isOf(description) ? { description } : {}), media: [medium] }
+  if (fields.type !== undefined || media !== undefined || (!isOf(path) && !isOf(words))) return { fields }
+  const own = { ...(isOf(path) ? { image: path.trim() } : {}), ...(isOf(words) ? { description: words } : {}) }
+  const { image: url, description: alt } = own
+  const medium = { kind: 'image', ...(url === undefined ? {} : { url }), ...(alt === undefined ? {} : { alt }) }
+  return { fields: { ...others, media: [medium] }, own }
 }
 
 /**

@@ -3,7 +3,7 @@ import { entryOf } from '../contracts/facts/entry-of.ts'
 import { normalized } from '../contracts/facts/normalized.ts'
 import { type BadLine, UNDATED } from './file-message.ts'
 import { type FileRecord, recordsOf } from './file-records.ts'
-import { withOwnImage } from './own-images.ts'
+import { type OwnImage, withOwnImage } from './own-images.ts'
 import { type FileReading, numberedLines } from './text-lines.ts'
 
 /** How people's own files are read: what their fields are called, and what their labels mean. */
@@ -26,6 +26,12 @@ export const IS_MISSING = /^(|nan|na|n\/a|null)$/i
 
 type Fields = Readonly<Record<string, unknown>>
 
+/** An item as a message, and the image that its own columns name. */
+interface OwnRow extends FileRecord {
+  readonly json: Fields
+  readonly image?: OwnImage
+}
+
 /**
  * The items of somebody's own file as messages of the topics, with what people said beside them. An item without a `type` is a reply to
  * hate speech where it has both, a comment where it has a postId, else a post, also with an image or its description; without an id it is called by its text, and without
@@ -36,7 +42,7 @@ export async function* ownRows(
   format: OwnFormat,
   { textField = 'text', labelField = 'label', hateSpeechField, plainText = false, ...reading }: OwnReading,
   bad: (line: BadLine) => void,
-): AsyncGenerator<FileRecord & { readonly json: Fields }> {
+): AsyncGenerator<OwnRow> {
   if (plainText) {
     yield* plainPosts(file, reading, bad)
     return
@@ -66,7 +72,7 @@ export async function* ownRows(
     const named = format === 'cseval' ? ofCseval(json as Fields) : renamed(json as Fields, names)
     const own = isRow === true && format !== 'cseval' ? ofTable(named) : named
     const isReply = own.hateSpeech !== undefined || own.postId !== undefined
-    const fields = format === 'cseval' || isReply || own.type !== undefined ? own : withOwnImage(own)
+    const { fields, own: image } = format === 'cseval' || isReply ? { fields: own } : withOwnImage(own)
     const unclear = ambiguous(fields)
     if (unclear !== undefined) {
       bad({ line, why: unclear })
@@ -76,20 +82,17 @@ export async function* ownRows(
       isReported = true
       bad({ line, why: 'has no "type": lines with a postId count as comments, here and below', read: true })
     }
-    if (!isImageReported && fields.description !== undefined && typeIn(fields) === 'post') {
+    if (!isImageReported && image?.description !== undefined) {
       isImageReported = true
       bad({ line, why: 'has a "description": taken as what its image shows, here and below', read: true })
     }
-    yield { line, json: asMessage(fields, line, met), ...(isRow === true ? { isRow } : {}) }
+    const about = { ...(isRow === true ? { isRow } : {}), ...(image === undefined ? {} : { image }) }
+    yield { line, json: asMessage(fields, line, met), ...about }
   }
 }
 
 /** A post for each line, called by the line's number. */
-async function* plainPosts(
-  file: string,
-  reading: FileReading,
-  bad: (line: BadLine) => void,
-): AsyncGenerator<FileRecord & { readonly json: Fields }> {
+async function* plainPosts(file: string, reading: FileReading, bad: (line: BadLine) => void): AsyncGenerator<OwnRow> {
   for await (const { line, text } of numberedLines(file, reading, bad))
     yield { line, json: asMessage({ id: `line-${line}`, text: text.trim() }, line, new Map()) }
 }

@@ -108,6 +108,24 @@ describe('an image of an own file', () => {
     expect(bad.map((line) => /is no file/.test(line))).toEqual(paths.map(() => true))
   })
 
+  it('is not read where its post is not wanted', async () => {
+    const file = fileOf(
+      'two.jsonl',
+      '{"id": "a", "text": "x", "image": "none.png"}\n{"id": "b", "text": "x", "image": "pics/a.png"}\n',
+    )
+    const bad: string[] = []
+    const messages = fileMessages(
+      file,
+      'gavel',
+      ({ why }) => bad.push(why),
+      {},
+      (key) => key === 'b',
+    )
+    const urls: unknown[] = []
+    for await (const { value } of messages) urls.push((value.media as { url: string }[])[0]?.url.slice(0, 5))
+    expect([urls, bad]).toEqual([['none.', 'data:'], []])
+  })
+
   it('is taken as it stands where it is an address, and left alone in messages of the topics', async () => {
     const web = fileOf('web.jsonl', '{"id": "w", "text": "look", "image": "https://example.com/a.png"}\n')
     expect((await messagesOf(web)).messages[0]?.value.media).toEqual([
@@ -118,7 +136,14 @@ describe('an image of an own file', () => {
       '{"type": "post", "id": "t", "text": "look", "createdAt": "2026-01-01T00:00:00Z", "description": "mine"}\n',
     )
     expect((await messagesOf(topic)).messages[0]).toMatchObject({ key: 't', value: { text: 'look' } })
-    expect((await messagesOf(topic)).messages[0]?.value).not.toHaveProperty('media')
+    const [message] = (await messagesOf(topic)).messages
+    expect(message?.value).not.toHaveProperty('media')
+    expect(message).not.toHaveProperty('descriptions')
+    const path = fileOf(
+      'path.jsonl',
+      '{"type": "post", "id": "t", "media": [{"kind": "image", "url": "pics/a.png"}]}\n',
+    )
+    expect((await messagesOf(path)).messages[0]?.value.media).toEqual([{ kind: 'image', url: 'pics/a.png' }])
   })
 
   it('lies in a column of Parquet as Hugging Face keeps it, bytes beside a path', async () => {

@@ -85,7 +85,7 @@ export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJ
   let comments = 0
   async function* messages(bad: (line: BadLine) => void): AsyncGenerator<FileMessage> {
     const wanted: FileMessage[] = []
-    for await (const message of fileMessages(data.file, data.format, bad, data.reading))
+    for await (const message of fileMessages(data.file, data.format, bad, data.reading, (key) => gold.has(key)))
       if (message.type !== 'feedback' && gold.has(message.key)) wanted.push(message)
     comments = wanted.filter(({ type }) => type === 'comment').length
     yield* earliest(wanted, row.firstComments)
