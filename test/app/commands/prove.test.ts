@@ -7,6 +7,7 @@ import { startUnderstudy, type Understudy } from '../../../src/kit/understudy/se
 import type { Proof } from '../../../src/lab/commands/prove/proof-page.ts'
 import { type Evaluation, estimateOf } from '../../../src/lab/evaluation/evaluation.ts'
 import { commandIn } from '../../support/command-in.ts'
+import { startModelServer } from '../../support/model-server.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-prove-'))
 const [sets, out] = [join(folder, 'sets'), join(folder, 'proof')]
@@ -89,6 +90,48 @@ it('keeps to its budget: fewer items where money is short, all that was answered
   expect(part?.usd).toBeLessThan(ofHate * 0.8)
   // The sample is the larger one's beginning.
   expect(understudy.calls().length - calls).toBeLessThan(10)
+})
+
+/** What a form may be filled with: its label as is wanted, and anything else that it takes. */
+type Form = {
+  readonly properties: Readonly<
+    Record<string, { readonly enum?: string[]; readonly type?: string; readonly maximum?: number }>
+  >
+}
+function filled({ properties }: Form, isHate: boolean): Record<string, unknown> {
+  const fillingOf = ({ enum: among, type, maximum = 1 }: Form['properties'][string]): unknown => {
+    if (among !== undefined) return among.find((word) => /^no[nt]/i.test(word) !== isHate) ?? among[0]
+    return type === 'string' ? 'so it is' : type === 'array' ? [] : maximum
+  }
+  return Object.fromEntries(Object.entries(properties).map(([name, of]) => [name, fillingOf(of)]))
+}
+
+it('has just the figures of a planted endpoint: its judge errs on every fifth text, its one prompt on every third', async () => {
+  const model = await startModelServer(({ text, stage }) => {
+    const at = Number(/number (\d+):/.exec(text)?.[1])
+    const isRight = stage === 'judge' ? at % 5 !== 0 : at % 3 !== 0
+    const form: Form = JSON.parse(/Answer format \([\w-]+\): (\{.*\})$/m.exec(text)?.[1] ?? '{}')
+    return filled(form, (at % 2 === 0) === isRight)
+  })
+  try {
+    const settings = join(folder, 'planted.yaml')
+    writeFileSync(settings, 'protocols: { hate: { cites: false } }\n')
+    const args = ['prove', '--config', settings, '--data', sets, '--out', join(folder, 'planted'), '--json']
+    const { out: json, said } = await commandIn(
+      folder,
+      [...args, '--protocol', 'hate', '--budget', '5'],
+      model.settings,
+    )
+    expect(said).not.toContain('no verdict')
+    const [part] = (JSON.parse(json) as Proof).parts
+    expect(part?.rows.map(({ row, quality }) => [row, quality.accuracy?.value])).toEqual([
+      ['hate', 24 / 30],
+      ['zero-shot', 20 / 30],
+    ])
+    expect(part?.unsure).toContain('hate has the highest accuracy. It is not shown to beat zero-shot.')
+  } finally {
+    await model.close()
+  }
 })
 
 it('asks nothing where no set is there', async () => {
