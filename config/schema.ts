@@ -6,7 +6,7 @@ import { canonicalName, DEFAULT_ENDPOINT } from '../src/contracts/facts/model-na
 import { VERDICT_SCHEMAS } from '../src/contracts/facts/verdict-fields.ts'
 import { TIERS } from '../src/contracts/ports/model.ts'
 import { COMPRESSIONS } from '../src/contracts/ports/topic.ts'
-import { ROUTED_TOPICS } from '../src/judging/engine/routes.ts'
+import { ROUTED_SUBJECTS, ROUTED_TOPICS } from '../src/judging/engine/routes.ts'
 import { PROTOCOLS, protocolsSettings } from '../src/protocols/registry.ts'
 import { console as consoleSettings } from './console.ts'
 import { door, webhooks } from './door.ts'
@@ -101,6 +101,7 @@ const stage = z.strictObject({ concurrency: count, perAuthor: count.optional(), 
 const route = z
   .strictObject({
     topics: z.array(z.enum(ROUTED_TOPICS)).min(1).optional(),
+    subjects: z.array(z.enum(ROUTED_SUBJECTS)).min(1).optional(),
     tenants: z.array(tenantName).min(1).optional(),
     langs: z.array(z.string()).min(1).optional(),
     media: z.enum(['with', 'without']).optional(),

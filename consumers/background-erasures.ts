@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ThreadRef } from '../src/contracts/facts/thread.ts'
 import type { BackgroundRunner, Heartbeat } from '../src/contracts/ports/topic.ts'
 
-/** Erases deleted comments from everything that was derived from the post's thread. Repeatable. */
-export type EraseComments = (post: ThreadRef, deleted: ReadonlySet<string>) => Promise<unknown>
+/** Erases deleted comments from everything that was derived from the post's thread, or that was shown with a comment. Repeatable. */
+export type EraseComments = (thread: ThreadRef, deleted: ReadonlySet<string>) => Promise<unknown>
 
 /** Threads whose erasures are not waited for, at a time: what was read of their messages is read again after a crash. */
 const MOST = 16
@@ -27,7 +27,7 @@ export function backgroundErasures(erase: EraseComments) {
   const next = new Map<string, { readonly ids: Set<string>; readonly done: Promise<void> }>()
 
   function begin(ref: ThreadRef, deleted: ReadonlySet<string>): Promise<void> {
-    const thread = `${ref.tenant}:${ref.postId}`
+    const thread = `${ref.tenant}/${ref.kind}:${ref.postId}`
     const following = next.get(thread)
     if (following !== undefined) {
       for (const id of deleted) following.ids.add(id)

@@ -5,6 +5,7 @@ import type { CommentChange, ThreadRules } from '../src/contracts/ports/threads.
 import type { BackgroundRunner, Heartbeat, IncomingMessage } from '../src/contracts/ports/topic.ts'
 import { keptComment } from '../src/judging/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
+import { commentSubject, judgeComments } from './judged-comments.ts'
 import { placeOf, type ValidMessage } from './read-message.ts'
 import { OVER_SHARE, refuseMessages } from './refused-messages.ts'
 
@@ -17,6 +18,10 @@ export const comments: TopicHandler<CommentMessage> = {
   clocked: true,
   subjectOf,
   postOf: () => null,
+  commentOf: ({ rules }, message) => ({
+    ref: commentSubject(message),
+    post: message.deleted === true ? null : keptComment(message, rules),
+  }),
   handle: handleComments,
 }
 
@@ -62,7 +67,8 @@ async function putComments(
   // Also for a repeated deletion: the first may have been interrupted between the two steps.
   if (deleted.length > 0) await erasures.comments(ref, new Set(deleted), heartbeat, runInBackground)
   await heartbeat()
-  return given.map((outcome) => (outcome === 'over-share' ? 'dead-letter' : outcome))
+  const outcomes = given.map((outcome): Outcome => (outcome === 'over-share' ? 'dead-letter' : outcome))
+  return judgeComments(context, read, outcomes, heartbeat, runInBackground)
 }
 
 function subjectOf({ tenant, postId }: CommentMessage): ThreadRef {

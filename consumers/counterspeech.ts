@@ -5,7 +5,7 @@ import { keptReply } from '../src/judging/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
 import { arrivalOf, eraseWithDependents, handleInSteps } from './posts.ts'
 import { placeOf, type ValidMessage } from './read-message.ts'
-import { OVER_SHARE, refuseMessages } from './refused-messages.ts'
+import { fullOf, OVER_SHARE, refuseMessages } from './refused-messages.ts'
 
 /**
  * Counterspeech: each reply is a subject of its own, separate from a post with the same id. A deleted reply is erased.
@@ -48,14 +48,9 @@ async function handleReply(
     await eraseWithDependents(context, ref, heartbeat, runInBackground)
     return 'deleted'
   }
-  if (linked === 'full') return refuseMessages(context, [from], fullOf(maxReplies))
+  if (linked === 'full') return refuseMessages(context, [from], fullOf(maxReplies, 'replies'))
   const reply = keptReply(message, rules)
   const arrival = arrivalOf(routes.of(ref, reply), reply, checkpoints, clock())
   const outcome = await threads.putPost(ref, reply, { ...arrival, place: placeOf(from) }, rules, mostHeld())
   return outcome === 'over-share' ? refuseMessages(context, [from], OVER_SHARE) : outcome
-}
-
-/** A reply that could not be erased with its post is not kept. */
-function fullOf(maxReplies: number) {
-  return { reason: 'unjudgeable', detail: `its post has ${maxReplies} replies already (threads.maxReplies)` } as const
 }

@@ -36,8 +36,10 @@ export interface IntakeContext {
   readonly rules: ThreadRules
   readonly checkpoints: CheckpointSettings
   readonly limits: ReadLimits
-  /** Most replies of one post. */
+  /** Most replies of one post, with its comments that are judged by themselves. */
   readonly maxReplies: number
+  /** By how many ms the next comment on a post counts as younger than it is, in the order of due work. */
+  readonly commentPace: (post: ThreadRef) => number
   readonly erase: EraseSubject
   /** Erases what was asked apart from the stream, whole. Repeatable. */
   readonly eraseAsked: (request: ThreadRef) => Promise<unknown>
@@ -54,6 +56,8 @@ export interface IntakeContext {
   readonly clock: Clock
   /** How far the stream has come, ms of event time; absent where messages are not read from the stream. */
   readonly reached?: number | undefined
+  /** When a subject was forgotten, ms since 1970, where messages are read again: what was said of it before is over. */
+  readonly endOf?: ((subject: ThreadRef) => number | undefined) | undefined
   readonly report: Report
 }
 
@@ -68,6 +72,8 @@ export interface TopicHandler<Message extends InputMessage = InputMessage> {
   subjectOf(message: Message): ThreadRef
   /** The post or reply as its thread stores it; null for a comment and for a deletion. */
   postOf(context: IntakeContext, message: Message): Post | null
+  /** Of comments: the comment as a subject of its own, null if it is deleted. */
+  commentOf?(context: IntakeContext, message: Message): { readonly ref: ThreadRef; readonly post: Post | null }
   /**
    * Makes the messages' effects durable; resolves to their outcomes, in order. Beats between the steps of a long one. What
    * follows from them elsewhere is begun `runInBackground`, or done as well where that is left out.

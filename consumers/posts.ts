@@ -53,10 +53,10 @@ async function handlePost(
 }
 
 /**
- * The protocols that judge a post. Those that already judged it keep it after a key change; otherwise its comments would be
- * dropped.
+ * The protocols that judge a post, or a comment by itself. Those that already judged it keep it after a key change; otherwise its
+ * comments would be dropped.
  */
-async function judgesOf(
+export async function judgesOf(
   { routes, threads }: IntakeContext,
   ref: ThreadRef,
   post: Post,

@@ -14,6 +14,11 @@ export const OVER_SHARE: Refusal = {
   detail: 'its tenant holds its share of the store (shares.tenant), and other tenants have messages to read',
 }
 
+/** What could not be erased with its post is not kept. */
+export function fullOf(most: number, what: 'replies' | 'comments'): Refusal {
+  return { reason: 'unjudgeable', detail: `its post has ${most} ${what} already (threads.maxReplies)` }
+}
+
 /** Puts a dead letter for each of these messages, in one step. */
 export async function refuseMessages(
   { outbox, report }: Pick<IntakeContext, 'outbox' | 'report'>,

@@ -1,3 +1,4 @@
+import { subjectKeyOf } from '../src/contracts/facts/messages.ts'
 import type { CaseworkDesk } from '../src/contracts/ports/casework.ts'
 import type { TopicWriter } from '../src/contracts/ports/topic.ts'
 import { withTimeout } from '../src/stream/with-timeout.ts'
@@ -15,7 +16,7 @@ export function caseworkProducer({
 }): CaseworkDesk {
   return {
     async tell(entry) {
-      const sent = writer.send([{ topic, key: entry.subjectId, value: JSON.stringify(entry) }])
+      const sent = writer.send([{ topic, key: subjectKeyOf(entry), value: JSON.stringify(entry) }])
       // Where it is not awaited to its end, nobody hears of how it ended.
       sent.catch(() => undefined)
       await withTimeout(WAIT_MS, sent)

@@ -1,13 +1,13 @@
 import { proposal as proposalSchema, type VerdictProposal } from '../../src/contracts/facts/decision-messages.ts'
 import { jsonOf } from '../../src/contracts/facts/json-of.ts'
-import { deadLetter } from '../../src/contracts/facts/messages.ts'
+import { deadLetter, subjectKeyOf } from '../../src/contracts/facts/messages.ts'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import {
   transcript as transcriptSchema,
   type Verdict,
   verdict as verdictSchema,
 } from '../../src/contracts/facts/verdict.ts'
-import { isCrossKind, requestIn } from '../../src/contracts/facts/verdict-id.ts'
+import { readVerdictId, requestIn, threadIn } from '../../src/contracts/facts/verdict-id.ts'
 import type { Answers } from '../../src/contracts/ports/answers.ts'
 import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
 import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
@@ -54,7 +54,7 @@ export function pendingOf(
   if (entry.kind === 'proposal') return proposalOf(entry, topics, traceparentOf)
   const read = entry.kind === 'verdict' ? readVerdict(entry.verdict) : null
   if (read === null || entry.kind !== 'verdict') return null
-  const { subjectId, verdict } = read
+  const { key, verdict } = read
   const known = verdict === null ? {} : { verdict }
   const request = requestIn(entry.caseId)
   if (request !== null) {
@@ -63,8 +63,8 @@ export function pendingOf(
   }
   const headers = verdict === null ? {} : { ...verdictHeaders(verdict), ...traceHeader(verdict.id, traceparentOf) }
   const records = [
-    { topic: topics.transcripts, key: subjectId, value: entry.transcript, headers: ofTranscript(headers) },
-    { topic: topics.verdicts, key: subjectId, value: entry.verdict, headers },
+    { topic: topics.transcripts, key, value: entry.transcript, headers: ofTranscript(headers) },
+    { topic: topics.verdicts, key, value: entry.verdict, headers },
   ]
   return { entry, records, sent: new Set(), ...known }
 }
@@ -76,7 +76,8 @@ export function subjectOf(
   judgesReplies: (protocol: string) => boolean,
 ): ThreadRef {
   if (requestIn(caseId) !== null) return { tenant, postId: subjectId, kind: 'asked' }
-  return { tenant, postId: subjectId, kind: judgesReplies(protocol) || isCrossKind(caseId) ? 'reply' : 'post' }
+  const known = threadIn(caseId, new Set(judgesReplies(protocol) ? [protocol] : []))
+  return known ?? { tenant, postId: subjectId, kind: 'post' }
 }
 
 function proposalOf(
@@ -86,12 +87,12 @@ function proposalOf(
 ): PendingEntry | null {
   const given = jsonOf({ value: entry.proposal })
   const read = proposalSchema.safeParse(given)
-  const { subjectId } = (given ?? {}) as Partial<VerdictProposal>
-  if (typeof subjectId !== 'string') return null
+  const key = keyIn(given)
+  if (key === null) return null
   const headers = read.success ? { ...subjectHeaders(read.data), ...traceHeader(read.data.id, traceparentOf) } : {}
   const records = [
-    { topic: topics.transcripts, key: subjectId, value: entry.transcript, headers: ofTranscript(headers) },
-    { topic: topics.proposals, key: subjectId, value: entry.proposal, headers },
+    { topic: topics.transcripts, key, value: entry.transcript, headers: ofTranscript(headers) },
+    { topic: topics.proposals, key, value: entry.proposal, headers },
   ]
   return { entry, records, sent: new Set(), ...(read.success ? { proposal: read.data } : {}) }
 }
@@ -102,7 +103,7 @@ function decisionOf(
 ): PendingEntry {
   const message = entry.kind === 'review' ? entry.review : entry.outcome
   const topic = entry.kind === 'review' ? topics.reviews : topics.decisionOutcomes
-  const record = { topic, key: message.subjectId, value: JSON.stringify(message), headers: subjectHeaders(message) }
+  const record = { topic, key: subjectKeyOf(message), value: JSON.stringify(message), headers: subjectHeaders(message) }
   return { entry, records: [record], sent: new Set() }
 }
 
@@ -159,15 +160,22 @@ function letterHeaders(json: string): Readonly<Record<string, string>> {
   return { 'gavel-schema': String(schema), 'gavel-reason': reason, 'gavel-topic': topic }
 }
 
-/** A verdict as far as this version understands it; null if not even its subject can be read. */
-function readVerdict(json: string): { subjectId: string; verdict: Verdict | null } | null {
+/** A verdict as far as this version understands it, and its record's key; null if not even its subject can be read. */
+function readVerdict(json: string): { key: string; verdict: Verdict | null } | null {
   try {
     const given: unknown = JSON.parse(json)
+    const key = keyIn(given)
+    if (key === null) return null
     const read = verdictSchema.safeParse(given)
-    if (read.success) return { subjectId: read.data.subjectId, verdict: read.data }
-    const { subjectId } = given as Partial<Verdict>
-    return typeof subjectId === 'string' ? { subjectId, verdict: null } : null
+    return { key, verdict: read.success ? read.data : null }
   } catch {
     return null
   }
+}
+
+/** The key of a verdict's or a proposal's record: of a comment its post's id, which its own id names in either schema. */
+function keyIn(given: unknown): string | null {
+  const { id, subjectId } = (given ?? {}) as Partial<Verdict>
+  if (typeof subjectId !== 'string') return null
+  return (typeof id === 'string' ? readVerdictId(id)?.postId : undefined) ?? subjectId
 }

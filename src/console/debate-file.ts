@@ -82,7 +82,7 @@ export function debateFile(
   const body = html`<p><a href="${back}">${SAYS.back}</a></p>
 <h1>${words(id, { most: 200 })} <small>${words(data, { most: 120 })}</small></h1>
 ${gold === null ? NOTHING : html`<p>${SAYS.people} <strong>${words(gold, { most: 64 })}</strong></p>`}
-${thread === null ? NOTHING : claimCard(thread.post, { pictures: picturesOf(thread.post) })}
+${thread === null ? NOTHING : claimCard(thread, { pictures: picturesOf(thread.post) })}
 <p class="choose" role="group" aria-label="${SAYS.beside}">${chosen}</p>
 <div class="runs">${runs.map((run, at) => runSection(run, { at, gold, kind }))}</div>
 ${thread === null || first === undefined || thread.comments.length === 0 ? NOTHING : html`<div id="comments">${threadTable({ thread, debate: viewOf(first, kind) })}</div>`}`

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { decisionMessage, MAX_WHY_CHARS, MOST_CLAUSES } from '../contracts/facts/decision-messages.ts'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { CitedClause } from '../contracts/facts/verdict-fields.ts'
+import { namedIn } from '../contracts/facts/verdict-id.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { DecisionDesk, DecisionResult } from '../contracts/ports/decisions.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
@@ -111,11 +112,13 @@ interface Decision {
 
 /** Sends a decision, and waits for what comes of it; null where nothing was heard in time. */
 export async function sendDecision(
-  { subject: { tenant, postId: subjectId, kind }, ...asked }: Decision,
+  { subject, ...asked }: Decision,
   { decisionDesk, clock }: { decisionDesk: DecisionDesk; clock: Clock },
   signal: AbortSignal,
 ): Promise<DecisionResult | null | 'invalid'> {
-  const given = { ...asked, subjectId, tenant, ...(kind === 'reply' ? { kind } : {}) }
+  const { tenant, kind } = subject
+  const named = { ...namedIn(subject), tenant, ...(kind === 'post' ? {} : { subjectKind: kind }) }
+  const given = { ...asked, ...named, ...(kind === 'reply' ? { kind } : {}) }
   const message = decisionMessage.safeParse({ ...given, at: new Date(clock()).toISOString() })
   return message.success ? (await decisionDesk.decide(message.data, signal)).decided : 'invalid'
 }

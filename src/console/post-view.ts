@@ -54,7 +54,7 @@ export async function postCard(
   const isMarked =
     isItem &&
     states.some(({ kept, why: cannot, ...state }) => (kept !== null || cannot !== null) && isUnseen({ ...state, kept }))
-  const card = claimCard(file.thread.post, {
+  const card = claimCard(file.thread, {
     cover: why,
     uncovered: uncoveredAt(file.row.verdict.id),
     pictures: html`${states.map((state, nth) => figure(state, nth, of))}${isMarked ? html`<p class="notice">${TEXTS.pictures.undecidable}</p>` : NOTHING}${states.length === 0 ? NOTHING : below}`,
@@ -68,7 +68,7 @@ export async function savedCard(file: CaseFile, { pictures }: Pick<PostViewParts
   if (file.thread === null) return NOTHING
   const states = await pictures.states(file)
   const kept = await Promise.all(states.map((state, nth) => (state.kept === null ? null : pictures.picture(file, nth))))
-  return claimCard(file.thread.post, {
+  return claimCard(file.thread, {
     pictures: states.map((state, nth) => {
       const title = TEXTS.pictures.title(nth + 1, states.length)
       const own = kept[nth]

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { namedSubject } from '../contracts/facts/decision-messages.ts'
 import type { CaseworkDesk } from '../contracts/ports/casework.ts'
 import type { SubmittedForms } from './decision-form.ts'
 import { type Page, type PageAnswer, type PageCall, refusal } from './page.ts'
@@ -44,7 +45,7 @@ export function assignmentPages(
     if (!mayAssign(post, session)) return { to: link('/review', { ...list, said: 'notAssigned' }) }
     const given = (form.get('to') ?? '').toWellFormed().trim().slice(0, MOST_NAME)
     const asked = form.get('me') === 'yes' ? session.by : given === '' ? null : given
-    const { tenant, postId: subjectId } = subject
+    const { tenant } = subject
     const known = asked === null || asked === session.by ? [] : await reviewers.namesOf(tenant)
     const isSame = (one: string) => one.toLowerCase() === asked?.toLowerCase()
     const to = known.includes(asked ?? '') ? asked : (known.find(isSame) ?? asked)
@@ -56,8 +57,7 @@ export function assignmentPages(
       const back = { to: link('/review', list), says: TEXTS.review.title }
       return refusal(TEXTS.review.notAssignedTitle, TEXTS.review.isParty(shown(to, 60)), back)
     }
-    const kind = subject.kind === 'reply' ? 'reply' : 'post'
-    const about = { subjectId, tenant, kind, subjectKind: kind } as const
+    const about = namedSubject(subject)
     const at = new Date(clock()).toISOString()
     try {
       await told.tell({ schema: 1, id: randomUUID(), ...about, what: 'assigned', to, by: session.by, at })

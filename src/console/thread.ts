@@ -1,5 +1,5 @@
 import { authorOf } from '../contracts/facts/author.ts'
-import type { Comment, Post, Snapshot } from '../contracts/facts/thread.ts'
+import type { Comment, Snapshot } from '../contracts/facts/thread.ts'
 import type { Verdict } from '../contracts/facts/verdict.ts'
 import { covered } from './covers.ts'
 import type { DebateView } from './debate.ts'
@@ -14,21 +14,31 @@ const MOST_OF_COMMENT = 1_000
 export const THREAD_PAGE = 50
 
 /**
- * The post or reply as people read it: who, when, in which language, and its pictures. `cover`: why its words are covered; null if
- * they are not; `uncovered`: where it is said that they were uncovered.
+ * The post, reply or comment as people read it: who, when, in which language, and its pictures; a comment with what it stands under
+ * and answers. `cover`: why its words are covered; null if they are not; `uncovered`: where it is said that they were uncovered.
  */
 export function claimCard(
-  post: Post,
+  { post, under, comments }: Pick<Snapshot, 'post' | 'under' | 'comments'>,
   { cover = null, uncovered = '', pictures }: { cover?: string | null; uncovered?: string; pictures: TemplatePart },
 ): SafeMarkup {
   const { lang = '', author, authorSince, createdAt, hateSpeech, clips = [] } = post
-  const said = html`${when(hateSpeech, (quoted) => html`<p class="faint">${TEXTS.verdict.answers}</p><blockquote>${words(quoted)}</blockquote>`)}
+  const quote = (title: string, quoted: string) =>
+    html`<p class="faint">${title}</p><blockquote>${words(quoted, { most: MOST_OF_COMMENT })}</blockquote>`
+  const around =
+    under === undefined
+      ? []
+      : [
+          ...(under === null ? [] : [quote(TEXTS.verdict.under, under.text)]),
+          ...comments.map(({ text }) => quote(TEXTS.verdict.answers, text)),
+        ]
+  const said = html`${around}${when(hateSpeech, (quoted) => html`<p class="faint">${TEXTS.verdict.answers}</p><blockquote>${words(quoted)}</blockquote>`)}
 <div class="claim-words">${words(post.text, { lang })}</div>`
   const heard = clips.map(
     ({ kind, transcript }) =>
       html`<p class="image"><span class="faint">${TEXTS.verdict[kind]}</span> ${words(transcript ?? TEXTS.verdict.noWords, { most: 1_000 })}</p>`,
   )
-  return html`<article class="claim"><h2>${hateSpeech === undefined ? TEXTS.verdict.claim : TEXTS.verdict.reply}</h2>
+  const title = under !== undefined ? 'comment' : hateSpeech === undefined ? 'claim' : 'reply'
+  return html`<article class="claim"><h2>${TEXTS.verdict[title]}</h2>
 ${cover === null ? said : covered(cover, html`${said}${heard}`, { uncovered, isBeside: true })}
 ${pictures}
 ${cover === null ? heard : NOTHING}
@@ -72,7 +82,8 @@ export function commentsSection(
 ): TemplatePart {
   const { verdictId, weighed, shown, isDebated, uncovered = '' } = of
   const { comments } = thread
-  if (comments.length === 0) return NOTHING
+  // What a comment answers stands in its card.
+  if (comments.length === 0 || thread.under !== undefined) return NOTHING
   const listed = new Set(shown)
   const others = comments.flatMap((_, at) => (listed.has(at) ? [] : [at]))
   const item = (at: number): TemplatePart => {

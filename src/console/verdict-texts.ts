@@ -49,6 +49,8 @@ export const VERDICT_TEXTS = {
     cut: 'To fit into a message the argument was shortened:',
     claim: 'The post',
     reply: 'The reply',
+    comment: 'The comment',
+    under: 'It stands under',
     answers: 'It answers',
     noImage: 'nobody described it',
     video: 'Video',

@@ -1,4 +1,5 @@
 import { STREAMED_KINDS, type ThreadRef } from '../contracts/facts/thread.ts'
+import { commentKey, namedIn } from '../contracts/facts/verdict-id.ts'
 import { type CaseStore, StoreSuspended } from '../contracts/ports/cases.ts'
 import type { DecisionStore } from '../contracts/ports/decisions.ts'
 import type { RecordReader, SubjectRecord } from '../contracts/ports/record.ts'
@@ -26,8 +27,9 @@ export function subjectsRoute(parts: SubjectParts): DoorRoute {
     needs: { dependency: 'redis', withinMs: STORE_MS },
     problems: ['invalid', 'record-off', 'store-away'],
     async answer(call) {
-      const id = call.param('id')
       const kinds = kindsIn(call)
+      const [given, post] = [call.param('id'), call.query.get('post')]
+      const id = post === null ? given : commentKey(post, given)
       const wants = { standing: flag(call, 'standing'), transcript: flag(call, 'transcript') }
       try {
         const record = await parts.record()
@@ -68,6 +70,7 @@ export function subjectsRoute(parts: SubjectParts): DoorRoute {
     withTranscripts: boolean,
   ) {
     const { ref, status, state, recorded, record } = known
+    const { subjectId, postId } = namedIn(ref)
     const deleted = status === 'deleted' || (status === null && recorded !== null && recorded.deletedAt !== null)
     const openIds = [...(state?.revisions.values() ?? [])].flatMap(({ openId }) => openId ?? [])
     const open = deleted ? [] : await Promise.all(openIds.map((id) => parts.cases.unpublished(id)))
@@ -79,7 +82,8 @@ export function subjectsRoute(parts: SubjectParts): DoorRoute {
       ? []
       : (recorded?.verdicts ?? []).filter((one) => one.standing).map(({ verdict }) => verdict)
     return {
-      id: ref.postId,
+      id: subjectId,
+      ...(postId === undefined ? {} : { postId }),
       kind: ref.kind,
       tenant: ref.tenant,
       deleted,
@@ -111,6 +115,10 @@ async function transcriptsOf(
 
 function kindsIn({ query }: DoorCall): readonly ThreadRef['kind'][] {
   const asked = query.get('kind')
+  if (query.has('post')) {
+    if (asked !== null && asked !== 'comment') throw new RequestRefused('invalid', 'post: goes with kind=comment alone')
+    return ['comment']
+  }
   if (asked === null) return STREAMED_KINDS
   const kinds = STREAMED_KINDS.filter((kind) => kind === asked)
   if (kinds.length === 0) throw new RequestRefused('invalid', `kind: ${STREAMED_KINDS.join(' or ')}`)
@@ -143,6 +151,12 @@ const OPERATION: Operation = {
       description: 'Which of the two, if a post and a reply have this id; by default the post.',
       schema: { type: 'string', enum: [...STREAMED_KINDS] },
     },
+    {
+      name: 'post',
+      in: 'query',
+      description: 'Of a comment that is judged by itself: its post.',
+      schema: { type: 'string' },
+    },
     { name: 'standing', in: 'query', description: 'true: 501 where there is no record.', schema: FLAG },
     { name: 'transcript', in: 'query', description: 'true: with the debates, or 501.', schema: FLAG },
   ],
@@ -154,6 +168,7 @@ const OPERATION: Operation = {
       required: ['id', 'kind', 'tenant', 'deleted', 'status', 'open', 'revisions'],
       properties: {
         id: { type: 'string' },
+        postId: { type: 'string', description: 'Of a comment: its post.' },
         kind: { type: 'string' },
         tenant: { type: 'string' },
         deleted: { type: 'boolean' },

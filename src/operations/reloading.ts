@@ -65,6 +65,9 @@ export function reloading(
     tellUnpriced,
     routes: {
       names: routes.names,
+      get takeComments() {
+        return routes.takeComments
+      },
       of: (...subject) => routes.of(...subject),
       at: (...subject) => routes.at(...subject),
     } satisfies Router as Router,

@@ -3,9 +3,9 @@ import { caseworkEntry } from '../contracts/facts/casework.ts'
 import {
   decisionMessage,
   decisionOutcome,
-  isOfOtherKind,
   proposal,
   review,
+  subjectIn,
   subjectOf,
 } from '../contracts/facts/decision-messages.ts'
 import { jsonOf } from '../contracts/facts/json-of.ts'
@@ -20,7 +20,7 @@ import {
 } from '../contracts/facts/messages.ts'
 import { type Post, type SubjectKind, shownIn, snapshot } from '../contracts/facts/thread.ts'
 import { transcript, type Verdict, verdict } from '../contracts/facts/verdict.ts'
-import { scopeOf, streamedKindIn } from '../contracts/facts/verdict-id.ts'
+import { commentKey, threadIn, threadOf } from '../contracts/facts/verdict-id.ts'
 import {
   type Entry,
   type RecordedTopic,
@@ -93,13 +93,13 @@ function verdictEntries(
 ): Entry[] {
   const json = value.toString('utf8')
   const read = verdict.safeParse(jsonOf({ value: json }))
-  const kind = read.success ? streamedKindIn(read.data.id, ofReplies) : null
-  if (!read.success || kind === null) return unread(key, timestamp, value)
-  const { id, tenant, subjectId, protocol, revision, label, decidedBy, degraded, timing, counts } = read.data
+  const subject = read.success ? threadOf(read.data, ofReplies) : null
+  if (!read.success || subject === null) return unread(key, timestamp, value)
+  const { id, protocol, revision, label, decidedBy, degraded, timing, counts } = read.data
   return [
     {
       what: 'ruling',
-      subject: { tenant, postId: subjectId, kind },
+      subject,
       id,
       protocol,
       number: revision,
@@ -167,16 +167,15 @@ function transcriptEntries(
 ): Entry[] {
   const json = value.toString('utf8')
   const read = heard.safeParse(jsonOf({ value: json }))
-  const kind = read.success ? streamedKindIn(read.data.verdictId, ofReplies) : null
-  if (!read.success || key === null || kind === null) return unread(key, timestamp, value)
+  const about = read.success ? threadIn(read.data.verdictId, ofReplies) : null
+  if (!read.success || key === null || about === null) return unread(key, timestamp, value)
   const { verdictId, subject, turns, replay } = read.data
-  const { tenant } = scopeOf(verdictId)
   const asked = turns.map(({ startedAt }) => msOf(startedAt, timestamp))
   const known = heardOf(subject, indexChars, sameKey)
   return [
     {
       what: 'transcript',
-      subject: { tenant, postId: key, kind },
+      subject: about,
       verdictId,
       at: timestamp,
       json,
@@ -200,9 +199,11 @@ function heardOf(
   const { post, comments } = read.data
   const { author = null, lang = null } = post
   const own = wordsOf(post).join('\n')
+  // A comment is not found by the words that it answers.
+  const around = read.data.under === undefined ? comments.map(({ text }) => text) : []
   return {
     comments: comments.map(({ id }) => id),
-    words: [own, ...comments.map(({ text }) => text)].join('\n').slice(0, most),
+    words: [own, ...around].join('\n').slice(0, most),
     shown: {
       author,
       lang,
@@ -234,10 +235,9 @@ function wordsOf({ text, hateSpeech, media = [], clips = [] }: Post): string[] {
 function proposalEntries({ key, timestamp }: IncomingMessage, value: Buffer, { ofReplies }: ProjectContext): Entry[] {
   const json = value.toString('utf8')
   const read = proposal.safeParse(jsonOf({ value: json }))
-  const kind = read.success ? streamedKindIn(read.data.id, ofReplies) : null
-  if (!read.success || kind === null) return unread(key, timestamp, value)
-  const { id, tenant, subjectId, protocol, label } = read.data
-  const subject = { tenant, postId: subjectId, kind }
+  const subject = read.success ? threadOf(read.data, ofReplies) : null
+  if (!read.success || subject === null) return unread(key, timestamp, value)
+  const { id, protocol, label } = read.data
   return [
     {
       what: 'said',
@@ -275,9 +275,9 @@ function decisionEntries(
 function outcomeEntries({ key, timestamp }: IncomingMessage, value: Buffer): Entry[] {
   const json = value.toString('utf8')
   const read = decisionOutcome.safeParse(jsonOf({ value: json }))
-  if (!read.success || isOfOtherKind(read.data)) return unread(key, timestamp, value)
-  const { tenant, kind, subjectId, protocol, outcome, of, label, by, at } = read.data
-  const subject = { tenant, postId: subjectId, kind }
+  const subject = read.success ? subjectIn(read.data) : null
+  if (!read.success || subject === null) return unread(key, timestamp, value)
+  const { protocol, outcome, of, label, by, at } = read.data
   if (outcome === 'deleted') return [{ what: 'deletion', subject, at: msOf(at, timestamp) }]
   const id = `outcome ${of} ${outcome}`
   // Publishers may send them in any order, also behind the subject's deletion.
@@ -287,9 +287,9 @@ function outcomeEntries({ key, timestamp }: IncomingMessage, value: Buffer): Ent
 function reviewEntries({ key, timestamp }: IncomingMessage, value: Buffer): Entry[] {
   const json = value.toString('utf8')
   const read = review.safeParse(jsonOf({ value: json }))
-  if (!read.success || isOfOtherKind(read.data)) return unread(key, timestamp, value)
-  const { id, tenant, kind, subjectId, protocol, label = null, by = '', at } = read.data
-  const subject = { tenant, postId: subjectId, kind }
+  const subject = read.success ? subjectIn(read.data) : null
+  if (!read.success || subject === null) return unread(key, timestamp, value)
+  const { id, protocol, label = null, by = '', at } = read.data
   const asked = { id: `review ${id}`, protocol, label, by, at: msOf(at, timestamp), json }
   return [{ what: 'said', said: 'review', subject, ...asked }]
 }
@@ -297,10 +297,10 @@ function reviewEntries({ key, timestamp }: IncomingMessage, value: Buffer): Entr
 function caseworkEntries({ key, partition, offset, timestamp }: IncomingMessage, value: Buffer): Entry[] {
   const json = value.toString('utf8')
   const read = caseworkEntry.safeParse(jsonOf({ value: json }))
-  if (!read.success || isOfOtherKind(read.data)) return unread(key, timestamp, value)
-  const { tenant, kind, subjectId, what, to, by } = read.data
+  const subject = read.success ? subjectIn(read.data) : null
+  if (!read.success || subject === null) return unread(key, timestamp, value)
+  const { what, to, by } = read.data
   if (what !== 'assigned') return []
-  const subject = { tenant, postId: subjectId, kind }
   // By the broker's time: who assigned it may have had another clock.
   const id = `assignment ${partition}@${offset}`
   return [{ what: 'said', said: 'assignment', subject, id, protocol: '', label: to, by, at: timestamp, json }]
@@ -337,7 +337,8 @@ function commentEntries({ timestamp }: IncomingMessage, value: Buffer): Entry[] 
   const read = inputOf(commentMessage, value)
   if (read?.deleted !== true) return []
   const post = { tenant: read.tenant, postId: read.postId, kind: 'post' } as const
-  return [{ what: 'comment-deletion', post, comment: read.id, at: timestamp }]
+  const itself = { tenant: read.tenant, postId: commentKey(read.postId, read.id), kind: 'comment' } as const
+  return [{ what: 'comment-deletion', post, comment: read.id, itself, at: timestamp }]
 }
 
 /** A reply that names its post quotes it. */

@@ -4,8 +4,8 @@ import {
   type DecisionOutcome,
   decisionMessage,
   decisionOutcome,
-  isOfOtherKind,
   review,
+  subjectIn,
   subjectOf,
 } from '../contracts/facts/decision-messages.ts'
 import { subjectKeyOf } from '../contracts/facts/messages.ts'
@@ -33,7 +33,7 @@ export interface DecisionsFound {
   readonly lost: readonly LostDecision[]
 }
 
-type End = Omit<DecisionOutcome, 'schema' | 'subjectId' | 'tenant' | 'kind' | 'protocol'>
+type End = Pick<DecisionOutcome, 'outcome' | 'of' | 'revision' | 'label' | 'by' | 'at'>
 
 /** All that is found of one subject and protocol. */
 interface FoundDecision {
@@ -63,10 +63,12 @@ export async function readDecisions(run: RecoveryRun, published: PublishedState)
   const told = new Set<string>()
   await everyRecord(run, topics.decisionOutcomes, (json) => {
     const read = decisionOutcome.safeParse(json)
-    if (!read.success || isOfOtherKind(read.data)) return
-    const { tenant, subjectId: postId, kind, protocol, ...outcome } = read.data
+    const ref = read.success ? subjectIn(read.data) : null
+    if (!read.success || ref === null) return
+    const { protocol, of, revision, label, by, at } = read.data
+    const outcome: End = { outcome: read.data.outcome, of, revision, label, by, at }
     const isExpired = Date.parse(outcome.at) < published.wholeSince
-    const found = foundOf({ tenant, postId, kind }, protocol)
+    const found = foundOf(ref, protocol)
     // It was lost before it was published.
     if (outcome.outcome !== 'deleted' && outcome.revision > 0 && !isExpired && !published.decided.has(outcome.of))
       return
@@ -138,13 +140,13 @@ async function readReviews(run: RecoveryRun, told: Set<string>): Promise<Readonl
 }
 
 /** Those after the last one that was carried out which left no trace; a repeat counts once. */
-function lostOf({ decisions, end }: FoundDecision, isTraced: (from: IncomingMessage) => boolean): LostDecision[] {
+function lostOf({ ref, decisions, end }: FoundDecision, isTraced: (from: IncomingMessage) => boolean): LostDecision[] {
   const lost: LostDecision[] = []
   const until = end === null ? null : placeIn(end)
   let before = ''
   for (const { from, message } of decisions) {
     const { partition, offset, timestamp } = from
-    const { same } = decisionOf(message, { partition, offset, timestamp }, 'post')
+    const { same } = decisionOf(message, { partition, offset, timestamp }, ref)
     const isRepeat = same === before
     before = same
     const isOver =
@@ -193,7 +195,7 @@ function carriedOut(
     of,
     by,
     place: placeIn(last),
-    same: own === undefined ? null : decisionOf(own.message, placeIn(last), ref.kind).same,
+    same: own === undefined ? null : decisionOf(own.message, placeIn(last), ref).same,
     asked: id === null ? [] : (asked.get(id) ?? []),
     // Where its proposals may have expired, their numbers go on from the time.
     proposal: counted > found.number || published.holdsProposals ? counted : Math.floor(clock() / 1000),

@@ -31,9 +31,11 @@ export async function forecastOf(
   const expected = { first: { verdicts: 0, costUsd: 0 }, again: { verdicts: 0, costUsd: 0 } }
   await eachBatch(run, await judgedRanges(run), 'counted', async ({ valid }, handler, context) => {
     for (const { message, from } of valid) {
-      const post = handler.postOf(context, message)
+      const { ref, post } = handler.commentOf?.(context, message) ?? {
+        ref: handler.subjectOf(message),
+        post: handler.postOf(context, message),
+      }
       if (post === null) continue
-      const ref = handler.subjectOf(message)
       const key = subjectKey(ref)
       if (counted.has(key)) continue
       counted.add(key)
@@ -52,9 +54,9 @@ export async function forecastOf(
   return expected
 }
 
-/** The topics of posts and replies as a whole: a comment has no verdict of its own. */
+/** The topics of posts and replies as a whole, and that of comments where any have verdicts of their own. */
 async function judgedRanges(run: RecoveryRun): Promise<AcceptedRanges> {
-  const topics = inputsOf(run).filter((topic) => topic !== run.topics.comments)
+  const topics = inputsOf(run).filter((topic) => topic !== run.topics.comments || run.routes.takeComments)
   return new Map(
     await Promise.all(topics.map(async (topic) => [topic, await run.history.rangesOf(topic, run.since)] as const)),
   )

@@ -3,7 +3,7 @@ import type { VerdictProposal } from '../contracts/facts/decision-messages.ts'
 import { type Snapshot, snapshot, type ThreadRef, withoutReach } from '../contracts/facts/thread.ts'
 import type { Transcript, Verdict } from '../contracts/facts/verdict.ts'
 import { UNVERIFIED } from '../contracts/facts/verdict-fields.ts'
-import { streamedKindIn } from '../contracts/facts/verdict-id.ts'
+import { threadOf } from '../contracts/facts/verdict-id.ts'
 import type { Protocol } from '../judging/engine/script.ts'
 
 /** A protocol's last revision of a subject: all that a recovery keeps of it in memory. */
@@ -109,10 +109,7 @@ export function publishedRevisions(
     to.set(protocol, { verdicts: cost.verdicts + 1, usd: cost.usd + usd })
   }
 
-  const refIn = ({ id, tenant, subjectId: postId }: Pick<Verdict, 'id' | 'tenant' | 'subjectId'>) => {
-    const kind = streamedKindIn(id, ofReplies)
-    return kind === null ? null : { tenant, postId, kind }
-  }
+  const refIn = (said: Pick<Verdict, 'id' | 'tenant' | 'subjectId'>) => threadOf(said, ofReplies)
 
   return {
     subjects,

@@ -49,7 +49,8 @@ export async function readAgain(
       const ref = handler.subjectOf(message)
       touched.set(subjectKey(ref), ref)
     }
-    for (const outcome of await handler.handle(context, wanted, async () => {})) count(outcome, 1)
+    const again = { ...context, endOf: (ref: ThreadRef) => over.get(subjectKey(ref)) }
+    for (const outcome of await handler.handle(again, wanted, async () => {})) count(outcome, 1)
     const letters = invalid
       .filter(({ from }) => !isDead(from))
       .map(({ from, reason, detail }) => deadLetterOf(from, { reason, detail }))

@@ -264,7 +264,8 @@ async function settleSubject(run: RecoveryRun, ref: ThreadRef, known: PublishedS
           ? last.seen
           : null
     const now = seenIn(snapshotOf(protocol, state, state.post, { checkpoints }).subject)
-    const sealed = protocol.subject === 'thread' && final && !checkpoints.reopen
+    // What a comment is shown with is not the comment.
+    const sealed = ref.kind === 'comment' || (protocol.subject === 'thread' && final && !checkpoints.reopen)
     if (nothingNew(before, now, sealed))
       await store.settle(ref, {
         protocol: name,

@@ -32,6 +32,9 @@ function noteAll(
 ): void {
   for (const { message, from } of valid) {
     const ref = handler.subjectOf(message)
+    const comment = handler.commentOf?.(context, message).ref
+    const own = comment === undefined ? undefined : subjects.get(subjectKey(comment))
+    if (own !== undefined) noteMessage(own, 'post', from.timestamp, settings.keep)
     const subject = subjects.get(subjectKey(ref))
     if (subject === undefined) continue
     noteMessage(subject, from.topic === topics.comments ? 'comment' : 'post', from.timestamp, settings.keep)

@@ -141,6 +141,8 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel recover --dry-run': 'proof: pages',
   'npx gavel judge-again --fault model --dry-run': 'proof: pages',
   'npx gavel capacity --posts-per-second 5 --latency 2s': 'proof: pages',
+  "GAVEL_ROUTES='hate: [{subjects: [post, comment]}]' npx gavel capacity --posts-per-second 5 --comments-per-post 20 --latency 2s":
+    'at: test/kit/bench/capacity.test.ts',
   'npx gavel bench --json > bench.json': 'proof: pages',
   'npx gavel stack --kafka memory --latency 500 --fail-rate 0.3': 'proof: pages',
   'npx gavel health': 'proof: pages',
@@ -246,6 +248,7 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'gavel show 3lbw2k4 --transcript': 'proof: pages',
   'gavel show 3lbw2k4 --offsets': 'proof: pages',
   'gavel show r17 --kind reply': 'proof: pages',
+  'gavel show c81 --post 3lbw2k4': 'at: test/e2e/comments.test.ts',
   'gavel show 3lbw2k4 --tenant acme': 'proof: pages',
   'gavel show 3lbw2k4 --json | jq .standing': 'proof: pages',
   'gavel cases list': 'proof: pages',

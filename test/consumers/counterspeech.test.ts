@@ -65,7 +65,8 @@ const MOST_REPLIES = 3
 function taking(judges: readonly Protocol[] = [scorer]) {
   const { threads, outbox } = memoryStores(() => NOW)
   const asked: { ref: ThreadRef; post: Post }[] = []
-  const routes: Pick<Router, 'of'> = {
+  const routes: Pick<Router, 'of' | 'takeComments'> = {
+    takeComments: false,
     of(ref, post) {
       asked.push({ ref, post })
       return [...judges]

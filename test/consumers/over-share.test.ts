@@ -37,7 +37,7 @@ async function setUp() {
   const context = intakeContext(stores, {
     mostHeld: () => world.most,
     erasures: backgroundErasures(async (_, ids) => void erased.push(...ids)),
-    routes: { of: ({ kind }) => [protocolNamed(kind === 'reply' ? 'counterspeech' : 'rumor')] },
+    routes: { takeComments: false, of: ({ kind }) => [protocolNamed(kind === 'reply' ? 'counterspeech' : 'rumor')] },
     report(name, event) {
       if ('outcome' in event && 'count' in event) settled.push(`${event.count} ${event.outcome}`)
       if (name === 'message:dead' && 'offset' in event)

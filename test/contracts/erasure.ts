@@ -13,6 +13,7 @@ import {
   recordOf,
   retractionOf,
   said,
+  seenBy,
   T0,
   thread,
   unsaid,
@@ -300,6 +301,21 @@ export function erasureContract(name: string, make: MakeStores): void {
         expect(asked).toEqual([['rumor', { said: SECRET }]])
         await expectNoTrace()
         expect((await readThread(stores, p1)).revisions.get('rumor')).toMatchObject({ carry: { scores: 3 } })
+      })
+
+      it('is in no case on a comment that was about to be shown with it', async () => {
+        const ref = thread('p1~c2', 'default', 'comment')
+        await stores.threads.putPost(ref, postOf(ref), { ...ARRIVAL, threaded: false, atOnce: true }, RULES)
+        const nothing = { openIds: [], without: () => null, caseId: () => 'none', now: T0 }
+        const open = (state: ThreadState) =>
+          stores.threads.open(state, { cases: [seenBy(state)], waiting: [], dormant: [], nextDue: null, final: true })
+        const before = await readThread(stores, ref)
+        expect(await stores.threads.eraseLeft(ref, nothing)).toBe(true)
+        expect(await open(before)).toEqual([])
+        expect(await open(await readThread(stores, ref))).toHaveLength(1)
+        // One that is not known is not made up.
+        await stores.threads.eraseLeft(thread('p1~c3', 'default', 'comment'), nothing)
+        expect(await stores.threads.statusOf(thread('p1~c3', 'default', 'comment'))).toBeNull()
       })
 
       it('is in no case that was about to open when what revisions left behind was erased', async () => {

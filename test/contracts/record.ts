@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Medium, ThreadRef } from '../../src/contracts/facts/thread.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import { commentKey, verdictId } from '../../src/contracts/facts/verdict-id.ts'
 import {
   MOST_ERASED,
   MOST_WORDS,
@@ -720,7 +721,7 @@ export function recordContract(
         await topics.send('decisions', 'p', decided, 4)
         await topics.send('decisions', 'p', { ...decided, label: 'hoax' }, 4)
         await topics.send('reviews', 'p', { ...reviewed, schema: 2 }, 4)
-        await topics.send('reviews', 'p', { ...reviewed, subjectKind: 'comment', postId: 'q' }, 4)
+        await topics.send('reviews', 'p', { ...reviewed, subjectKind: 'story' }, 4)
         await topics.send('decisionOutcomes', 'p', { ...outcome, outcome: 'postponed', of: '0@0' }, 4)
         expect((await store.size()).rows).toMatchObject({ said: 0, unread: 3 })
       })
@@ -1281,6 +1282,52 @@ export function recordContract(
         expect((await store.size()).rows).toEqual({ verdicts: 0, transcripts: 0, said: 0, unread: 0 })
       })
 
+      it('of a comment that was judged by itself, and of what it was shown with', async () => {
+        const of = { protocol: 'hate', tenant: 'default', postId: 'p~1' }
+        const judge = async (id: string, said: string, answered: Record<string, string>, seconds = 1) => {
+          const one = aVerdict(at(seconds), {
+            ...of,
+            id: verdictId({ ...of, subjectId: id, revision: 1 }),
+            subjectId: id,
+            subjectKind: 'comment',
+            rationale: said,
+          })
+          const argued = aTranscript(one.id, said, answered, seconds)
+          await topics.send('verdicts', of.postId, one, seconds)
+          await topics.send(
+            'transcripts',
+            of.postId,
+            { ...argued, subject: { ...argued.subject, under: null } },
+            seconds,
+          )
+          return one.id
+        }
+        const wholeOf = (id: string) =>
+          store.subject({ tenant: 'default', id: commentKey(of.postId, id), kind: 'comment' })
+        const [parent, child, other] = [
+          await judge('c1', SECRET, {}),
+          await judge('c2', 'a child', { c1: SECRET }),
+          await judge('c3', 'another', {}),
+        ]
+        // Another post's comments have the same ids.
+        await topics.judged({ subjectId: 'p', rationale: 'fine' }, 'another claim', { c1: 'same id, another post' })
+        expect([await ids('child'), await ids(SECRET)]).toEqual([[child], [parent]])
+        await topics.send('comments', of.postId, { id: 'c1', postId: of.postId, createdAt: at(0), deleted: true }, 60)
+        await isGone()
+        expect([(await wholeOf('c1'))?.verdicts, await store.transcript(child)]).toEqual([[], null])
+        expect([(await wholeOf('c2'))?.verdicts[0]?.erased, (await wholeOf('c3'))?.verdicts[0]?.erased]).toEqual([
+          true,
+          false,
+        ])
+        expect([(await store.transcript(other)) === null, (await store.transcript('rumor~p~r1')) === null]).toEqual([
+          false,
+          false,
+        ])
+        // What comes late of it comes to nothing.
+        await judge('c4', 'late', { c1: SECRET }, 61)
+        await isGone()
+      })
+
       it('of a deleted comment that a case was only handed on', async () => {
         const { id } = await topics.judged({ seconds: 1 }, 'a claim')
         const replay = { key: 'k', overloaded: false, carry: { shown: ['c1'], decision: { rationale: SECRET } } }
@@ -1447,7 +1494,7 @@ export function recordContract(
       expect(await store.word('feedback 0@0')).toBeNull()
     })
 
-    it('keeps what is said of a comment unread, until its post is deleted: it is about no post or reply of its id', async () => {
+    it('keeps what is said of a comment until its post is deleted: it is about no post or reply of its id', async () => {
       const said = { subjectId: 'p', protocol: 'hate', label: 'hate', by: 'ann', at: at(1) }
       const comment = { ...said, subjectKind: 'comment', postId: 'q' }
       await topics.judged({ subjectId: 'p', protocol: 'hate' }, 'a post')
@@ -1455,10 +1502,13 @@ export function recordContract(
       await topics.send('decisions', 'q', { ...comment, against: 1, why: 'Seen.' }, 1)
       const outcome = { schema: 1, tenant: 'default', kind: 'post', outcome: 'stands', of: '0@1', revision: 1 }
       await topics.send('decisionOutcomes', 'q', { ...comment, ...outcome }, 1)
-      expect((await store.size()).rows.unread).toBe(3)
+      expect((await store.size()).rows).toMatchObject({ said: 3, unread: 0 })
       expect((await store.subject({ tenant: 'default', id: 'p', kind: 'post' }))?.said).toEqual([])
+      expect(
+        (await store.subject({ tenant: 'default', id: commentKey('q', 'p'), kind: 'comment' }))?.said,
+      ).toHaveLength(3)
       await topics.send('posts', 'q', { id: 'q', createdAt: at(0), deleted: true }, 60)
-      expect((await store.size()).rows.unread).toBe(0)
+      expect((await store.size()).rows).toMatchObject({ said: 0, unread: 0 })
     })
 
     it('keeps feedback with the kind that it names, whatever was judged of that id', async () => {

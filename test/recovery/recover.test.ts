@@ -288,14 +288,14 @@ describe('a recovery', () => {
       expect(steps).toContain('decided rumor~p~r2 of 0@0, stands, p0')
     })
 
-    it('takes what people decide of a comment for nothing of a post of its id', async () => {
+    it('takes what people decide of a comment for its own, whose verdict is lost, and for nothing of a post of its id', async () => {
       const comment = { subjectId: 'p', subjectKind: 'comment', postId: 'q' }
       const value = { ...comment, protocol: 'rumor', label: 'good', against: 1, by: 'ann', why: 'Ticket 88.' }
       put('decisions', { ...value, at: at(NOW - HOUR) }, NOW - HOUR)
       const all = topics.get('decisions') ?? []
       topics.set('decisions', [{ ...(all.at(-1) as IncomingMessage), key: 'q' }])
       put('outcomes', { ...outcome(0, 1), ...comment, kind: 'post' })
-      expect(await decidedSteps()).toEqual([])
+      expect(await decidedSteps()).toEqual(['decide 0@0 good'])
     })
 
     it('leaves alone what was refused, came twice, or came before another', async () => {

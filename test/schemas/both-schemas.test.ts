@@ -269,13 +269,13 @@ describe('all that a verdict says in either schema', () => {
 })
 
 test('a verdict on a subject that only a later version knows is kept, and taken for no other', () => {
-  const comment = {
+  const clip = {
     ...inSchemaTwo(WRITTEN_IN_ONE[0] as Verdict),
-    id: 'hate/comment~p~c%7E1~r1',
-    subjectKind: 'comment',
+    id: 'hate/clip~p~r1',
+    subjectKind: 'clip',
   }
-  const entries = entriesOf('verdicts', asMessage('verdicts', comment, 0), CONTEXT)
+  const entries = entriesOf('verdicts', asMessage('verdicts', clip, 0), CONTEXT)
   expect(entries.map(({ what }) => what)).toEqual(['unread'])
   const found = publishedRevisions([])
-  expect([found.take(verdict.parse(comment)), found.subjects.size]).toEqual([false, 0])
+  expect([found.take(verdict.parse(clip)), found.subjects.size]).toEqual([false, 0])
 })

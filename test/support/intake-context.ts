@@ -1,6 +1,7 @@
 import { backgroundErasures } from '../../consumers/background-erasures.ts'
 import { comments } from '../../consumers/comments.ts'
 import type { IntakeContext, IntakeInput, TopicHandler } from '../../consumers/intake.ts'
+import { commentPace } from '../../consumers/judged-comments.ts'
 import { posts } from '../../consumers/posts.ts'
 import { router } from '../../src/judging/engine/routes.ts'
 import type { memoryStores } from '../../src/store/memory-stores.ts'
@@ -20,6 +21,7 @@ export function intakeContext(
     checkpoints: { counts: [], ages: [], finalAge: HOUR },
     limits: { maxMessageBytes: 1 << 20, maxAhead: 5 * MINUTE },
     maxReplies: 100,
+    commentPace: commentPace(() => T0 + HOUR),
     mostHeld: () => null,
     erase: (ref) => threads.deletePost(ref, retractionOf(ref)),
     eraseAsked: (ref) => threads.dropAsked(ref),

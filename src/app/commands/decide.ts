@@ -12,6 +12,7 @@ import { jsonOf } from '../../contracts/facts/json-of.ts'
 import { TENANT_RULE, tenantName } from '../../contracts/facts/messages.ts'
 import { STREAMED_KINDS, type SubjectKind, type ThreadRef } from '../../contracts/facts/thread.ts'
 import { verdict as verdictSchema } from '../../contracts/facts/verdict.ts'
+import { commentKey, recordKeyOf } from '../../contracts/facts/verdict-id.ts'
 import type { DecisionReceipt } from '../../contracts/ports/decisions.ts'
 import { scopeOfSubject } from '../../judging/engine/decision-verdict.ts'
 import { labelsForPeople, type Protocol } from '../../judging/engine/script.ts'
@@ -32,6 +33,7 @@ export interface DecideOptions {
   readonly why: string
   readonly tenant: string
   readonly kind?: SubjectKind
+  readonly post?: string
   readonly against?: number
   readonly force?: true
   readonly opinion?: true
@@ -71,6 +73,7 @@ export const command: Command<DecideOptions, DecideReport> = {
     ).makeOptionMandatory(),
     new Option('--tenant <name>', 'the tenant of the subject').default('default'),
     new Option('--kind <kind>', 'a post or a reply (default: what the protocol judges)').choices(STREAMED_KINDS),
+    new Option('--post <id>', 'of a comment that was judged by itself: its post').conflicts('kind'),
     new Option('--against <revision>', 'the revision that you saw (default: the latest)').argParser(Number),
     new Option('--force', 'decide even if there is a newer revision, or the subject is unknown'),
     new Option('--opinion', 'give a second opinion on a human verdict, without changing that verdict').conflicts([
@@ -106,8 +109,12 @@ export const command: Command<DecideOptions, DecideReport> = {
       if (protocol === undefined) throw new OperatorError(`The protocol ${printable(name, 60)} is off here.`)
       const labels = labelsForPeople(protocol)
       if (label !== undefined && !labels.includes(label)) misused(`--label: ${name} has ${labels.join(', ')}.`)
+      const { post: postId } = options
       const kind = options.kind ?? (protocol.subject === 'reply' ? 'reply' : 'post')
-      const ref: ThreadRef = { tenant, postId: id, kind }
+      const ref: ThreadRef =
+        postId === undefined
+          ? { tenant, postId: id, kind }
+          : { tenant, postId: commentKey(postId, id), kind: 'comment' }
       const kafka = await readingClient(settings, terminal)
       await makeTopics(kafka, settings)
       const there = await lastOf(settings, { redis, kafka, ref, protocol, most: options.most, terminal, signal })
@@ -122,6 +129,7 @@ export const command: Command<DecideOptions, DecideReport> = {
         at: new Date(redis.time.now()).toISOString(),
         ...(withdraw ? { withdraw: true } : { label }),
         ...(options.kind === undefined ? {} : { kind }),
+        ...(postId === undefined ? {} : { subjectKind: 'comment', postId }),
         ...(force || there.forgotten ? { force: true } : {}),
         ...(opinion ? { opinion } : {}),
         ...(golden === undefined ? {} : { golden: golden === true ? 'key' : golden }),
@@ -205,9 +213,9 @@ async function lastOf(
     progress: () => {},
   }
   const bound = { since: null, most, everywhere: false }
-  await readOwn(reading, topicsOf(settings).verdicts, ref.postId, bound, (records) => {
+  await readOwn(reading, topicsOf(settings).verdicts, recordKeyOf(ref), bound, (records) => {
     for (const { key, value } of records) {
-      if (key !== ref.postId || value === null) continue
+      if (key !== recordKeyOf(ref) || value === null) continue
       const read = verdictSchema.safeParse(jsonOf({ value }))
       if (!read.success || read.data.id !== `${scope}${read.data.revision}`) continue
       last = read.data.decidedBy === 'deleted' ? null : Math.max(last ?? 0, read.data.revision)

@@ -7,6 +7,7 @@ import { counterspeech } from '../../../consumers/counterspeech.ts'
 import { decisionsConsumer } from '../../../consumers/decision-consumer.ts'
 import { besideIntake, groupReader } from '../../../consumers/group-reader.ts'
 import { type IntakeContext, type IntakeInput, intake, type TopicHandler } from '../../../consumers/intake.ts'
+import { commentPace } from '../../../consumers/judged-comments.ts'
 import { posts } from '../../../consumers/posts.ts'
 import { reachConsumer } from '../../../consumers/reach.ts'
 import { othersUnread, tenantShares } from '../../../consumers/tenant-shares.ts'
@@ -185,6 +186,7 @@ export function inputOf(
       rules: threadRules(settings, samplingRank),
       limits: readLimitsOf(settings),
       maxReplies: settings.threads.maxReplies,
+      commentPace: commentPace(clock),
       mostHeld,
     },
   }

@@ -1,4 +1,6 @@
 import type { Settings } from '../../../config/schema.ts'
+import { entryOf } from '../../contracts/facts/entry-of.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
 import { fences } from '../../contracts/facts/fence.ts'
 import { samplingRanks } from '../../contracts/facts/sampling-rank.ts'
 import { router } from '../../judging/engine/routes.ts'
@@ -15,6 +17,9 @@ import { withSpares } from './overload.ts'
 export function protocolsOf(settings: Settings, secret: string, kinds?: readonly ProtocolKind[]) {
   const samplingRank = samplingRanks(secret)
   const protocols = makeProtocols(withSpares(settings, kinds), fences(secret, settings.fences), samplingRank, kinds)
+  for (const { name, subject } of protocols)
+    if (subject !== 'post' && entryOf(settings.routes, name)?.some(({ subjects = [] }) => subjects.includes('comment')))
+      throw new OperatorError(`routes.${name}: ${name} judges no comment by itself (subjects: [comment])`)
   return {
     protocols,
     samplingRank,

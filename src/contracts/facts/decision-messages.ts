@@ -4,6 +4,7 @@ import { instant, present } from './odd-fields.ts'
 import { STREAMED_KINDS, type SubjectKind, type ThreadRef } from './thread.ts'
 import { verdict } from './verdict.ts'
 import { MAX_QUOTE_CHARS, schemaTwo } from './verdict-fields.ts'
+import { commentKey, namedIn } from './verdict-id.ts'
 
 /** Longest reason of a decision, in characters: a longer one is refused, since cut words are not what a person said. */
 export const MAX_WHY_CHARS = 2_000
@@ -157,9 +158,18 @@ export const decisionOutcome = z.object({
 })
 export type DecisionOutcome = z.infer<typeof decisionOutcome>
 
-/** Whether it is about a subject of a later version, such as a comment, and about no post or reply of the same id. */
-export function isOfOtherKind({ kind, subjectKind }: Pick<DecisionOutcome | Review, 'kind' | 'subjectKind'>): boolean {
-  return subjectKind !== undefined && subjectKind !== kind
+/** What an outcome, a review or a piece of casework is about; null where that is a subject of a later version. */
+export function subjectIn({
+  tenant,
+  kind,
+  subjectKind = kind,
+  subjectId,
+  postId,
+}: Pick<Review, 'tenant' | 'kind' | 'subjectKind' | 'subjectId' | 'postId'>): ThreadRef | null {
+  if (subjectKind === kind) return { tenant, postId: subjectId, kind }
+  return subjectKind === 'comment' && postId !== undefined
+    ? { tenant, postId: commentKey(postId, subjectId), kind: 'comment' }
+    : null
 }
 
 /**
@@ -215,20 +225,22 @@ export function reviewId({ verdict, why, label, of }: Pick<Review, 'verdict' | '
   return [verdict, why, of ?? label].filter((part) => part !== undefined).join('~')
 }
 
-/** A subject as outcomes and reviews name it, by the word of verdicts too. Nobody decides on what was asked apart from the stream. */
-export function namedSubject({ tenant, postId: subjectId, kind }: ThreadRef) {
-  const decidable = kind === 'reply' ? 'reply' : 'post'
-  return { subjectId, tenant, kind: decidable, subjectKind: decidable } as const
+/**
+ * A subject as outcomes and reviews name it, by the word of verdicts too; a comment beside its post, and as a post for readers that
+ * know no comments (`subjectKind` tells them). Nobody decides on what was asked apart from the stream.
+ */
+export function namedSubject(ref: ThreadRef) {
+  const kind = ref.kind === 'reply' ? 'reply' : 'post'
+  return { ...namedIn(ref), tenant: ref.tenant, kind, subjectKind: ref.kind === 'comment' ? ref.kind : kind } as const
 }
 
-/**
- * The subject of what somebody said, for a protocol whose own subjects are of this kind; null where it is a comment, which nobody
- * judges by itself yet: it is no post of the same id.
- */
+/** The subject of what somebody said, for a protocol whose own subjects are of this kind; null for a comment whose post is not named. */
 export function subjectOf(
-  said: Pick<DecisionMessage, 'subjectId' | 'tenant' | 'kind' | 'subjectKind'>,
+  said: Pick<DecisionMessage, 'subjectId' | 'tenant' | 'kind' | 'subjectKind' | 'postId'>,
   own: SubjectKind,
 ): ThreadRef | null {
+  const { tenant, subjectId, postId } = said
   const kind = said.kind ?? said.subjectKind ?? own
-  return kind === 'comment' ? null : { tenant: said.tenant, postId: said.subjectId, kind }
+  if (kind !== 'comment') return { tenant, postId: subjectId, kind }
+  return postId === undefined ? null : { tenant, postId: commentKey(postId, subjectId), kind }
 }

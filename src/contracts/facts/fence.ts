@@ -53,8 +53,11 @@ export function fences(key: string, bounds: FenceBounds | number): Fence {
   let characters = 0
   const block = (kind: string, text: string, digest: string, form: TextForm): Block => {
     const place = Number.parseInt(digest.slice(NONCE_DIGITS, NONCE_DIGITS + 8), 16) / 2 ** 32
-    const most =
-      kind === CONTEXT ? Math.min(CONTEXT_CHARS, maxCommentChars) : MANY.has(kind) ? maxCommentChars : maxChars
+    const most = CONTEXT.has(kind)
+      ? Math.min(CONTEXT_CHARS, maxCommentChars)
+      : MANY.has(kind)
+        ? maxCommentChars
+        : maxChars
     const kept = cut(neutralized(form === 'read' ? asRead(kind, text) : text), most, place)
     return { digest, body: kept.text, left: kept.left }
   }
@@ -129,8 +132,8 @@ function decimal(digest: string): string {
 
 /** Kinds of text that occur many times in one prompt, each written by a stranger. */
 const MANY: ReadonlySet<string> = new Set(['comment', 'example', 'precedent'])
-/** What a comment answers: not judged, only there to show what it speaks of, so a few lines of it are enough. */
-const CONTEXT = 'parent'
+/** What a comment answers, and stands under: not judged, only there to show what it speaks of, so a few lines are enough. */
+const CONTEXT: ReadonlySet<string> = new Set(['parent', 'thread'])
 const CONTEXT_CHARS = 400
 
 /** Texts up to this length are cached under themselves, longer ones under their digest, which costs less than their space. */

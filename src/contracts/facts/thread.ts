@@ -12,8 +12,11 @@ export interface ThreadRef {
 
 /** `post` came on the posts topic, `reply` on the counterspeech topic: a text that answers hate speech. */
 export const STREAMED_KINDS = ['post', 'reply'] as const
-/** `asked` is one request to judge a post or reply apart from the stream; its id is the request's. */
-export const SUBJECT_KINDS = [...STREAMED_KINDS, 'asked'] as const
+/**
+ * `comment` is a comment that is judged by itself, beside its thread; its id is that of `commentKey` (verdict-id.ts). `asked` is one
+ * request to judge a post or reply apart from the stream; its id is the request's.
+ */
+export const SUBJECT_KINDS = [...STREAMED_KINDS, 'comment', 'asked'] as const
 export type SubjectKind = (typeof SUBJECT_KINDS)[number]
 
 const cutAway: z.ZodType<TextCut> = z.object({ left: z.int(), of: z.int() })
@@ -54,6 +57,8 @@ export const post = z.object({
   media: z.array(image).optional(),
   /** Its videos and audio clips, apart from what protocols read: `odd` names each as not read. */
   clips: z.array(clip).optional(),
+  /** Of a comment that is judged by itself: the comment that it answers. */
+  parentId: z.string().optional(),
   /** Counterspeech: the hate speech that the text replies to. */
   hateSpeech: z.string().optional(),
   /** What intake left out of `hateSpeech`. */
@@ -104,10 +109,13 @@ export const comment = z.object({
 })
 export type Comment = z.infer<typeof comment>
 
-/** A post with its comments at one moment, ordered by time, then id. */
+/** A post with its comments at one moment, ordered by time, then id; or a comment that is judged, in the place of the post. */
 export const snapshot = z.object({
   post,
+  /** Of a comment that is judged, what it answers, if that is known: shown with it, and not judged. */
   comments: z.array(comment),
+  /** Of a comment that is judged: the words of the post that it stands under, shown with it and not judged; null if it is not known. */
+  under: z.object({ text: z.string(), cut: cutAway.optional() }).nullable().optional(),
   /** How many comments the thread's cap left out. */
   leftOut: z.number().int(),
   /** How many comments were above their authors' share. */

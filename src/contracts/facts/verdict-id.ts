@@ -1,3 +1,5 @@
+import type { ThreadRef } from './thread.ts'
+
 /** What a verdict's id is made of. */
 export interface VerdictIdParts {
   readonly protocol: string
@@ -21,13 +23,48 @@ export function verdictId(of: VerdictIdParts): string {
   return `${verdictScope(of)}${of.revision}`
 }
 
+/** How people read which subject it is: a comment with its post. */
+export function nameIn(ref: Pick<ThreadRef, 'postId' | 'kind'>): string {
+  const { subjectId, postId } = namedIn(ref)
+  return postId === undefined ? subjectId : `${subjectId} (of ${postId})`
+}
+
+/** The key of what is published of a subject: of a comment its post's id. */
+export function recordKeyOf(ref: Pick<ThreadRef, 'postId' | 'kind'>): string {
+  const { subjectId, postId = subjectId } = namedIn(ref)
+  return postId
+}
+
 /** What the ids of a subject's verdicts by one protocol have before their number. */
 export function verdictScope(of: Omit<VerdictIdParts, 'revision'>): string {
   const { protocol, tenant, subjectId, postId } = of
   const kind = of.asked === true ? '/asked' : of.crossKind === true ? '/reply' : postId === undefined ? '' : '/comment'
   const scope = tenant === 'default' ? `${protocol}${kind}` : `${protocol}${kind}@${tenant}`
-  const subject = postId === undefined ? subjectId : [postId, subjectId].map(percentEncoded).join('~')
-  return `${scope}~${subject}~r`
+  return `${scope}~${postId === undefined ? subjectId : commentKey(postId, subjectId)}~r`
+}
+
+/** A comment as a subject of its own, by its post's id and its own: comments' ids are unique within their thread alone. */
+export function commentKey(postId: string, id: string): string {
+  return `${percentEncoded(postId)}~${percentEncoded(id)}`
+}
+
+/** The keys of all comments of a post, by their bytes: from the first on, and before the last. */
+export function commentKeysOf(postId: string): readonly [first: string, last: string] {
+  const prefix = commentKey(postId, '')
+  return [prefix, `${prefix.slice(0, -1)}\x7f`]
+}
+
+/** A comment's own id and its post's, by its key. */
+export function idsInCommentKey(key: string): { readonly subjectId: string; readonly postId: string } {
+  return commentIn(key) ?? { subjectId: key, postId: '' }
+}
+
+/** How a verdict names its subject: a comment beside its post, anything else by its id alone. */
+export function namedIn({ postId, kind }: Pick<ThreadRef, 'postId' | 'kind'>): {
+  readonly subjectId: string
+  readonly postId?: string
+} {
+  return kind === 'comment' ? idsInCommentKey(postId) : { subjectId: postId }
 }
 
 /** The id of a proposal in the place of a verdict: `rumor~POSTID~p3`. No verdict has it. */
@@ -98,13 +135,25 @@ export function isCrossKind(id: string): boolean {
 }
 
 /**
- * The kind of the thread that a verdict, a proposal or a transcript is about, by its id; null where that is a subject of a later
- * version, such as a comment, or where the id is none.
+ * The thread that a verdict, a proposal or a transcript is about, by its id; null where that is a subject of a later version, or
+ * where the id is none.
  */
-export function streamedKindIn(id: string, ofReplies: ReadonlySet<string>): 'post' | 'reply' | null {
+export function threadIn(id: string, ofReplies: ReadonlySet<string>): ThreadRef | null {
   const read = readVerdictId(id)
-  if (read?.kind === null) return ofReplies.has(read.protocol) ? 'reply' : 'post'
-  return read?.kind === 'reply' ? 'reply' : null
+  if (read === null) return null
+  const { protocol, tenant, kind, subjectId, postId } = read
+  if (kind === null) return { tenant, postId: subjectId, kind: ofReplies.has(protocol) ? 'reply' : 'post' }
+  if (kind === 'reply') return { tenant, postId: subjectId, kind }
+  return kind === 'comment' && postId !== undefined ? { tenant, postId: commentKey(postId, subjectId), kind } : null
+}
+
+/** The thread that a verdict or a proposal is about: as {@link threadIn} of its id, by what it says itself where that names it whole. */
+export function threadOf(
+  { id, tenant, subjectId }: { readonly id: string; readonly tenant: string; readonly subjectId: string },
+  ofReplies: ReadonlySet<string>,
+): ThreadRef | null {
+  const thread = threadIn(id, ofReplies)
+  return thread === null || thread.kind === 'comment' ? thread : { tenant, postId: subjectId, kind: thread.kind }
 }
 
 /** The request apart from the stream that a verdict's or a case's id names, and whose it is; null for any other id. */

@@ -116,6 +116,8 @@ export interface CommentDeletionEntry {
   readonly what: 'comment-deletion'
   readonly post: ThreadRef
   readonly comment: string
+  /** The comment as a subject of its own, should it have been judged. */
+  readonly itself: ThreadRef
   readonly at: number
 }
 

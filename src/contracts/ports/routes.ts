@@ -14,5 +14,7 @@ export type GivenVerdicts = Pick<ReadonlyMap<string, unknown>, 'has'>
 
 /** Decides which protocols judge a subject, whatever its number of comments. Sampling never leaves out those in `given`. */
 export interface Routes {
+  /** Whether any protocol judges comments by themselves. */
+  readonly takeComments: boolean
   of(ref: ThreadRef, post: Post, given?: GivenVerdicts): readonly JudgingProtocol[]
 }

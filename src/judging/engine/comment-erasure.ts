@@ -7,7 +7,7 @@ import type { CaseRecord, Journal, JournalEntry } from '../../contracts/facts/ca
 import { weightedSlots } from '../../contracts/facts/slots.ts'
 import { type Snapshot, type ThreadRef, withoutReach } from '../../contracts/facts/thread.ts'
 import { noUsage } from '../../contracts/facts/verdict.ts'
-import { verdictId } from '../../contracts/facts/verdict-id.ts'
+import { namedIn, verdictId } from '../../contracts/facts/verdict-id.ts'
 import type { CaseStore, LostCall, UnpublishedCase } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Memo } from '../../contracts/ports/memo.ts'
@@ -105,9 +105,12 @@ export function commentEraser(deps: {
   }
 
   /** Whether the thread holds nothing now that the case does not. */
-  function isCurrent({ subject }: CaseRecord, protocol: Protocol, state: ThreadState): boolean {
+  function isCurrent({ subject, kind }: CaseRecord, protocol: Protocol, state: ThreadState): boolean {
     if (state.post === null) return false
-    return judgedOf(snapshotOf(protocol, state, state.post, settings).subject) === judgedOf(subject)
+    const now: unknown = snapshotOf(protocol, state, state.post, settings).subject
+    // What a comment is shown with is not the comment.
+    const [held, known] = kind === 'comment' ? [aloneIn(now), aloneIn(subject)] : [now, subject]
+    return judgedOf(held) === judgedOf(known)
   }
 
   async function eraseOpen(state: ThreadState, deleted: ReadonlySet<string>): Promise<boolean> {
@@ -159,10 +162,10 @@ export function deadlineAnew({ deadline, openedAt }: CaseRecord, now: number, lo
 }
 
 /** The ids of a thread's cases, by protocol and revision. */
-export function caseIdsOf({ tenant, postId, kind }: ThreadRef, protocols: ReadonlyMap<string, Protocol>) {
+export function caseIdsOf(ref: ThreadRef, protocols: ReadonlyMap<string, Protocol>) {
   return (name: string, revision: number): string => {
-    const named = kindNamed(protocols.get(name), kind)
-    return verdictId({ protocol: name, tenant, subjectId: postId, revision, ...named })
+    const named = kindNamed(protocols.get(name), ref.kind)
+    return verdictId({ protocol: name, tenant: ref.tenant, ...namedIn(ref), revision, ...named })
   }
 }
 
@@ -191,6 +194,10 @@ export function hasWaited({ takenBack }: Pick<CaseRecord, 'takenBack'>): boolean
 function judgedOf(subject: unknown): string {
   const { post } = (subject ?? {}) as Partial<Snapshot>
   return JSON.stringify({ ...(subject as object), ...(post === undefined ? {} : { post: withoutReach(post) }) })
+}
+
+function aloneIn(subject: unknown): unknown {
+  return { post: ((subject ?? {}) as Partial<Snapshot>).post }
 }
 
 function holds(subject: unknown, deleted: ReadonlySet<string>): boolean {

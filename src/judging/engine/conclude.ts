@@ -23,6 +23,7 @@ import {
   type Verdict,
 } from '../../contracts/facts/verdict.ts'
 import type { VerdictConfidence, VerdictDebate, VerdictForm } from '../../contracts/facts/verdict-fields.ts'
+import { namedIn } from '../../contracts/facts/verdict-id.ts'
 import type { CaseEnd, LostCall } from '../../contracts/ports/cases.ts'
 import { proposalOf } from './decision-verdict.ts'
 import { faultsOf } from './faults.ts'
@@ -80,7 +81,7 @@ export function verdictOf(ended: EndedCase): Verdict {
   const made: Verdict = {
     schema: 2,
     id: record.id,
-    subjectId: record.subjectId,
+    ...namedIn({ postId: record.subjectId, kind: record.kind }),
     ...fillSchemaTwo(record.kind, lang, { debated: debatedIn(record, debated), confidence }),
     tenant: record.tenant,
     protocol: record.protocol,

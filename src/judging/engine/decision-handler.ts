@@ -1,6 +1,6 @@
 import { type DecisionMessage, subjectOf } from '../../contracts/facts/decision-messages.ts'
 import type { DeadLetterReason } from '../../contracts/facts/messages.ts'
-import type { Post, SubjectKind } from '../../contracts/facts/thread.ts'
+import type { Post, ThreadRef } from '../../contracts/facts/thread.ts'
 import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { DecisionHandler, DecisionResult, DecisionStore, HumanDecision } from '../../contracts/ports/decisions.ts'
@@ -55,12 +55,12 @@ async function decidable(
   const refused = (reason: DeadLetterReason, why: string): DecisionResult => ({ outcome: 'refused', reason, why })
   const protocol = protocols.find(({ name }) => name === message.protocol)
   if (protocol === undefined) return refused('invalid', 'protocol: no protocol of this name is on')
-  const kind = kindOf(message, protocol)
-  if (kind === null) return refused('invalid', `kind: ${protocol.name} judges no such subjects`)
+  const ref = subjectFor(message, protocol)
+  if (ref === null) return refused('invalid', `kind: ${protocol.name} judges no such subjects`)
   const labels = labelsForPeople(protocol)
   if (message.label !== undefined && !labels.includes(message.label))
     return refused('invalid', `label: none of ${protocol.name}'s: ${labels.join(', ')}`)
-  const decision = decisionOf(message, place, kind)
+  const decision = decisionOf(message, place, ref)
   const state = await threads.head(decision.ref)
   const isJudged =
     state === null ||
@@ -81,8 +81,8 @@ function citedIn({ clauses, label = '', tenant }: DecisionMessage, protocol: Pro
 }
 
 /** What a decision is about; null if its protocol judges nothing of the kind that it names. */
-function kindOf(message: DecisionMessage, { subject }: Protocol): SubjectKind | null {
+function subjectFor(message: DecisionMessage, { subject }: Protocol): ThreadRef | null {
   const own = subject === 'reply' ? 'reply' : 'post'
-  const kind = subjectOf(message, own)?.kind ?? null
-  return kind === own || subject === 'post' ? kind : null
+  const ref = subjectOf(message, own)
+  return ref?.kind === own || subject === 'post' ? ref : null
 }

@@ -1,7 +1,7 @@
 import type { DecisionMessage, VerdictProposal } from '../../contracts/facts/decision-messages.ts'
 import { proposal as proposalSchema } from '../../contracts/facts/decision-messages.ts'
 import { jsonOf } from '../../contracts/facts/json-of.ts'
-import type { SubjectKind } from '../../contracts/facts/thread.ts'
+import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import {
   noComments,
   noUsage,
@@ -10,7 +10,7 @@ import {
   verdict as verdictSchema,
 } from '../../contracts/facts/verdict.ts'
 import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
-import { proposalIdFor, verdictScope } from '../../contracts/facts/verdict-id.ts'
+import { namedIn, proposalIdFor, verdictScope } from '../../contracts/facts/verdict-id.ts'
 import type { OverridingVerdict, VerdictTexts } from '../../contracts/ports/cases.ts'
 import {
   type DecisionBasis,
@@ -28,9 +28,8 @@ export function scopeOfSubject(
   { ref, protocol: name }: Pick<HumanDecision, 'ref' | 'protocol'>,
   protocol: Protocol | undefined,
 ): string {
-  const { tenant, postId: subjectId, kind } = ref
-  const named = kindNamed(protocol, kind)
-  return verdictScope({ protocol: name, tenant, subjectId, ...named })
+  const named = kindNamed(protocol, ref.kind)
+  return verdictScope({ protocol: name, tenant: ref.tenant, ...namedIn(ref), ...named })
 }
 
 /**
@@ -145,7 +144,7 @@ function bare({ ref, protocol: name, place }: HumanDecision, protocol: Protocol,
   return {
     schema: 2,
     id: `${on.scope}${on.number}`,
-    subjectId: ref.postId,
+    ...namedIn(ref),
     ...fillSchemaTwo(ref.kind, on.lang),
     tenant: ref.tenant,
     protocol: name,
@@ -177,15 +176,15 @@ export function proposalOf(ruled: Verdict, above: OverridingVerdict, transcript:
   return { verdict: JSON.stringify(proposed), transcript: transcript(id) }
 }
 
-/** A decision as it was read, on a subject of this kind. */
-export function decisionOf(message: DecisionMessage, place: HumanDecision['place'], kind: SubjectKind): HumanDecision {
-  const { subjectId: postId, tenant, protocol, label = null, withdraw = false, against, by, why } = message
+/** A decision as it was read, on this subject. */
+export function decisionOf(message: DecisionMessage, place: HumanDecision['place'], ref: ThreadRef): HumanDecision {
+  const { protocol, label = null, withdraw = false, against, by, why } = message
   const { force = false, opinion = false, unseen } = message
   const golden = opinion && message.golden !== undefined
   const more = [...(golden ? [golden] : []), ...(message.clauses === undefined ? [] : [message.clauses])]
   const same = JSON.stringify([message.at, by, against, withdraw, label, force, opinion, ...more])
   return {
-    ref: { tenant, postId, kind },
+    ref,
     protocol,
     place,
     same,

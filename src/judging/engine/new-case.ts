@@ -1,11 +1,12 @@
 import type { CaseRecord } from '../../contracts/facts/case.ts'
 import { shareOf } from '../../contracts/facts/share.ts'
 import type { Post, Snapshot } from '../../contracts/facts/thread.ts'
-import { verdictId } from '../../contracts/facts/verdict-id.ts'
+import { namedIn, verdictId } from '../../contracts/facts/verdict-id.ts'
 import type { ThreadState } from '../../contracts/ports/threads.ts'
 import type { CheckpointSettings } from '../threads/checkpoints.ts'
 import { kindNamed, seenBy } from './routes.ts'
 import type { Protocol } from './script.ts'
+import type { Surroundings } from './surroundings.ts'
 import { versionsOf } from './versions.ts'
 
 /** How long a subject is followed, and a case may take, as in the settings. */
@@ -29,15 +30,17 @@ export function newCase(
     /** Of load, 0 for none. */
     readonly step: number
     readonly settings: CaseTimes
+    /** Of a comment: what it is shown with. */
+    readonly surroundings?: Surroundings | undefined
   },
 ): CaseRecord {
-  const { openedAt, atFinalAge, step, settings } = opening
+  const { openedAt, atFinalAge, step, settings, surroundings } = opening
   const { tenant, postId, kind } = state.ref
   const before = state.revisions.get(protocol.name)
   const revision = (before?.revision ?? state.base) + 1
   const named = kindNamed(protocol, kind)
   const id = (number: number) =>
-    verdictId({ protocol: protocol.name, tenant, subjectId: postId, revision: number, ...named })
+    verdictId({ protocol: protocol.name, tenant, ...namedIn(state.ref), revision: number, ...named })
   return {
     id: id(revision),
     protocol: protocol.name,
@@ -47,9 +50,9 @@ export function newCase(
     revision,
     // A post that is judged by itself changes only when it is edited, so each of its revisions is final.
     final: protocol.subject === 'thread' ? atFinalAge : true,
-    share: shareOf(tenant, kind, post),
+    share: shareOf(state.ref, post),
     supersedes: before === undefined ? null : id(before.published ?? before.revision),
-    ...snapshotOf(protocol, state, post, settings),
+    ...snapshotOf(protocol, state, post, settings, surroundings),
     overloaded: step > 0,
     ...(step > 0 ? { step } : {}),
     carry: before?.carry ?? null,
@@ -72,10 +75,16 @@ export function snapshotOf(
   state: ThreadState,
   post: Post,
   { checkpoints }: { readonly checkpoints: CheckpointSettings },
+  surroundings: Surroundings = { comments: [] },
 ): { readonly subject: Snapshot; readonly comments: CaseRecord['comments'] } {
   if (protocol.subject !== 'thread')
     return {
-      subject: { post: seenBy(protocol, post), comments: [], leftOut: 0 },
+      subject: {
+        post: seenBy(protocol, post),
+        comments: surroundings.comments,
+        leftOut: 0,
+        ...(surroundings.under === undefined ? {} : { under: surroundings.under }),
+      },
       comments: { accepted: 0, cap: 0, late: 0, author: 0 },
     }
   // Who asks has chosen the comments.

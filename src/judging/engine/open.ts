@@ -23,6 +23,7 @@ import { newCase, versionSeenBy } from './new-case.ts'
 import { reopenings } from './reopenings.ts'
 import type { Router } from './routes.ts'
 import type { Protocol } from './script.ts'
+import { surroundingsOf } from './surroundings.ts'
 import { nameOf, threadBackoff } from './thread-backoff.ts'
 
 export interface OpenerSettings {
@@ -155,11 +156,10 @@ export function opener(deps: {
     })
     const links = ready.length === 0 ? [] : ((await deps.links?.read(ref)) ?? [])
     const linked = links.length === 0 ? {} : { links: [...links] }
+    const around = ready.length > 0 && ref.kind === 'comment' ? await surroundingsOf(threads, ref, post) : undefined
+    const moment = { openedAt: clock(), atFinalAge: checkpoint.final, step, settings, surroundings: around }
     const opening = ready.map((protocol) => ({
-      record: {
-        ...newCase(protocol, state, post, { openedAt: clock(), atFinalAge: checkpoint.final, step, settings }),
-        ...linked,
-      },
+      record: { ...newCase(protocol, state, post, moment), ...linked },
       seen: versionSeenBy(protocol, state),
     }))
     const opened = await threads.open(state, {
@@ -180,7 +180,7 @@ export function opener(deps: {
       if (opened.includes(record.id))
         report('case:opened', { caseId: record.id, protocol: record.protocol, final: record.final })
     }
-    const share = shareOf(ref.tenant, ref.kind, post)
+    const share = shareOf(ref, post)
     return opened.map((caseId) => [caseId, share])
   }
 

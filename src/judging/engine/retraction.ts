@@ -3,7 +3,7 @@ import type { Outcome } from '../../contracts/facts/messages.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import { type Ruling, undecided, type Verdict } from '../../contracts/facts/verdict.ts'
 import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
-import { verdictId } from '../../contracts/facts/verdict-id.ts'
+import { namedIn, verdictId } from '../../contracts/facts/verdict-id.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Memo } from '../../contracts/ports/memo.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
@@ -50,7 +50,7 @@ export function retractionOf(protocols: readonly Protocol[], clock: Clock, write
       verdictId({
         protocol: name,
         tenant: ref.tenant,
-        subjectId: ref.postId,
+        ...namedIn(ref),
         revision: number,
         ...kindNamed(protocol, ref.kind),
       })

@@ -12,6 +12,8 @@ import type { Protocol } from './script.ts'
  */
 export interface Route {
   readonly topics?: readonly Topic[] | undefined
+  /** `post`: what these topics bring; `comment`: each comment by itself. Without it only `post`. */
+  readonly subjects?: readonly RoutedSubject[] | undefined
   readonly tenants?: readonly string[] | undefined
   /** BCP 47; `en` includes `en-GB`. `und` means posts that name no language. */
   readonly langs?: readonly string[] | undefined
@@ -28,6 +30,8 @@ export interface Route {
 
 export const ROUTED_TOPICS = ['posts', 'counterspeech'] as const
 type Topic = (typeof ROUTED_TOPICS)[number]
+export const ROUTED_SUBJECTS = ['post', 'comment'] as const
+type RoutedSubject = (typeof ROUTED_SUBJECTS)[number]
 
 /** Chooses the protocols that judge a subject. */
 export interface Router extends Routes {
@@ -41,7 +45,10 @@ export interface Router extends Routes {
 
 const NONE: GivenVerdicts = new Set<string>()
 
-const TOPIC_OF: Readonly<Record<Exclude<SubjectKind, 'asked'>, Topic>> = { post: 'posts', reply: 'counterspeech' }
+const TOPIC_OF: Readonly<Record<Exclude<SubjectKind, 'asked' | 'comment'>, Topic>> = {
+  post: 'posts',
+  reply: 'counterspeech',
+}
 
 /**
  * Routes by protocol: a subject goes to a protocol that accepts it, if any of that protocol's routes fits. A protocol
@@ -71,6 +78,7 @@ export function router(
     })
   return {
     names: new Set(protocols.map(({ name }) => name)),
+    takeComments: protocols.some((protocol) => (entryOf(routes, protocol.name) ?? []).some(takesComments(protocol))),
     of: (ref, post, given = NONE) => routed(ref, post, given),
     at: (ref, post, comments, given = NONE) =>
       routed(
@@ -128,11 +136,24 @@ function leadsTo(protocol: Protocol, route: Route, ref: ThreadRef, post: Post): 
   // Only a reply answers something, and only a post has comments.
   if (protocol.subject === 'reply' && ref.kind !== 'reply') return false
   if (protocol.subject === 'thread' && ref.kind !== 'post') return false
-  const { topics = [protocol.subject === 'reply' ? 'counterspeech' : 'posts'], tenants, langs, media } = route
-  if (!topics.includes(TOPIC_OF[ref.kind])) return false
+  const { topics = [protocol.subject === 'reply' ? 'counterspeech' : 'posts'], subjects = ['post'] } = route
+  const { tenants, langs, media } = route
+  if (ref.kind === 'comment') {
+    if (!takesComments(protocol)(route)) return false
+  } else if (!subjects.includes('post') || !topics.includes(TOPIC_OF[ref.kind])) return false
   if (tenants !== undefined && !tenants.includes(ref.tenant)) return false
   if (langs !== undefined && !langs.some((lang) => speaks(post.lang ?? 'und', lang))) return false
   return media === undefined || (media === 'with') === hasMedia(post)
+}
+
+/** Whether a protocol judges comments by a route: one that reads a text by itself, and not as its paper does, which had none. */
+function takesComments({ subject, faithful }: Protocol) {
+  return ({ subjects = [] }: Route): boolean => subject === 'post' && faithful !== true && subjects.includes('comment')
+}
+
+/** The share of comments that a protocol judges by these routes, 0 to 1, whatever else they ask for. */
+export function shareOfComments(protocol: Protocol, routes: readonly Route[] = []): number {
+  return Math.max(0, ...routes.filter(takesComments(protocol)).map(({ sample = 1 }) => sample))
 }
 
 function speaks(lang: string, wanted: string): boolean {

@@ -78,7 +78,9 @@ export function eraseCarries(
   left: { openIds: readonly string[]; without: (protocol: string, carry: unknown) => unknown; now: number },
 ): ThreadStep<'erased' | 'opened'> {
   const thread = eraseRulings(given)
-  if (thread.status === 'deleted' || thread.revisions.size === 0) return { thread, outcome: 'erased' }
+  // What a comment is shown with is read from elsewhere, before its first case too.
+  const isShown = thread.ref.kind === 'comment' && thread.post !== null
+  if (thread.status === 'deleted' || (thread.revisions.size === 0 && !isShown)) return { thread, outcome: 'erased' }
   const unknown = [...thread.revisions.values()].some(({ openId }) => openId !== null && !left.openIds.includes(openId))
   if (unknown) return { thread, outcome: 'opened' }
   const restored = restoredOnTheWay(thread)
@@ -88,8 +90,8 @@ export function eraseCarries(
   })
   const before = [...thread.revisions.values()]
   const changed = revisions.some(([, { carry }], at) => JSON.stringify(carry) !== JSON.stringify(before[at]?.carry))
-  // No case opens with a carry that was read before.
-  const deletions = thread.deletions + (changed ? 1 : 0)
+  // No case opens with a carry, or with what a comment is shown with, that was read before.
+  const deletions = thread.deletions + (changed || isShown ? 1 : 0)
   const erased = { ...thread, revisions: new Map(revisions), deletions }
   return { thread: restored.size > 0 && thread.post !== null ? dueNow(erased, left.now) : erased, outcome: 'erased' }
 }

@@ -7,6 +7,7 @@ import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { fences } from '../../contracts/facts/fence.ts'
 import { samplingRanks } from '../../contracts/facts/sampling-rank.ts'
+import { shareOfComments } from '../../judging/engine/routes.ts'
 import { COSTS, type Load, type Sizes, sizesFor } from './model.ts'
 
 interface Options {
@@ -48,14 +49,21 @@ export const command: Command<Options, Sizes> = {
   },
 }
 
-/** The settings' routes are not looked into: each protocol that is on judges all of its subjects. */
+/**
+ * Of the settings' routes only those are looked into that lead comments to a protocol by themselves: each protocol that is on judges
+ * all of its other subjects.
+ */
 function loadUnder(settings: Settings, { latency, ...given }: Options): Load {
-  const { protocols, checkpoints, models, kafka, memo } = settings
+  const { protocols, routes, checkpoints, models, kafka, memo } = settings
   const on = makeProtocols(protocols, fences('capacity', 1_000), samplingRanks('capacity'))
   return {
     ...given,
     latency: latency / 1000,
-    protocols: on.map(({ name, subject }) => ({ name, subject })),
+    protocols: on.map((one) => ({
+      name: one.name,
+      subject: one.subject,
+      ofComments: shareOfComments(one, entryOf(routes, one.name)),
+    })),
     checkpoints: { counts: checkpoints.counts, ages: checkpoints.ages.length },
     slots: models.slots,
     partitions: kafka.partitions,
@@ -65,17 +73,30 @@ function loadUnder(settings: Settings, { latency, ...given }: Options): Load {
   }
 }
 
-function linesOf(sizes: Sizes, { protocols, slots, partitions }: Load): string[] {
+function linesOf(sizes: Sizes, load: Load): string[] {
+  const { protocols, slots, partitions } = load
   const { replicas, redis, judgeBound, partitionsWanted } = sizes
   const few = (value: number) => (value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString('en'))
   return [
     `judged: ${few(sizes.verdictsPerSecond)} verdicts a second by ${protocols.map(({ name }) => name).join(', ')}; the slowest protocol takes at least ${few(sizes.leastSeconds)} s`,
     `model: ${few(sizes.callsPerSecond)} calls a second, ${few(sizes.tokensPerMinute)} tokens a minute, $${few(sizes.usdPerDay)} a day`,
+    ...commentsIn(sizes, load),
     `judge: ${replicas.judge} replicas of ${slots} slots (${judgeBound})`,
     `intake: ${replicas.intake} replicas${partitionsWanted === null ? '' : `, and ${partitionsWanted} if kafka.partitions were more than ${partitions}`}`,
     `publish: ${replicas.publish} replicas`,
     `Redis: ${redis.cores.toFixed(2)} of a core, and up to ${few(redis.memoGiB)} GiB for the memo beside threads and open cases`,
     `Kafka: up to ${few(sizes.kafkaGiB)} GiB of transcripts with their copies, before compression`,
     'Measure before you trust it (docs/capacity.md).',
+  ]
+}
+
+/** What comments that are judged by themselves add; nothing where none are. */
+function commentsIn({ verdictsPerSecond, usdPerDay }: Sizes, load: Load): string[] {
+  const by = load.protocols.filter(({ ofComments }) => ofComments > 0)
+  if (by.length === 0) return []
+  const without = sizesFor({ ...load, protocols: load.protocols.map((one) => ({ ...one, ofComments: 0 })) })
+  const verdicts = verdictsPerSecond - without.verdictsPerSecond
+  return [
+    `comments by themselves: ${verdicts.toFixed(1)} of these verdicts a second, by ${by.map(({ name }) => name).join(', ')}; they make the day ${(usdPerDay / without.usdPerDay).toFixed(1)} times as dear`,
   ]
 }

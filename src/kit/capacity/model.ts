@@ -7,7 +7,12 @@ export interface Load {
   readonly repliesPerSecond: number
   readonly latency: number
   /** Protocols that are on, with what they judge. */
-  readonly protocols: readonly { readonly name: string; readonly subject: 'thread' | 'post' | 'reply' }[]
+  readonly protocols: readonly {
+    readonly name: string
+    readonly subject: 'thread' | 'post' | 'reply'
+    /** The share of comments that it judges by themselves, 0 to 1. */
+    readonly ofComments: number
+  }[]
   /** Counts of comments at which a thread is judged, and how many ages. */
   readonly checkpoints: { readonly counts: readonly number[]; readonly ages: number }
   readonly slots: number
@@ -44,9 +49,9 @@ const CHARACTERS_A_TOKEN = 4
 /** What a stream takes. */
 export function sizesFor(load: Load): Sizes {
   const { postsPerSecond: posts, commentsPerPost, repliesPerSecond, latency, protocols, slots } = load
-  const demands = protocols.map(({ name, subject }) => {
+  const demands = protocols.map(({ name, subject, ofComments }) => {
     const cost = entryOf(COSTS, name) ?? { calls: 1, depth: 1, tokens: 1_000, usdPerThousand: 0 }
-    const first = subject === 'reply' ? repliesPerSecond : posts
+    const first = (subject === 'reply' ? repliesPerSecond : posts) + posts * commentsPerPost * ofComments
     const later = subject === 'thread' ? posts * laterRevisions(load) : 0
     const asFirst = first + (later * Math.min(MEASURED.laterRevisionCalls, cost.calls)) / cost.calls
     return { cost, verdicts: first + later, asFirst }

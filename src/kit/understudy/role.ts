@@ -19,7 +19,7 @@ export function choices(schema: LooseSchema, name: string): string[] {
 
 /** Kinds of texts that speak about the text under judgement, or beside it. */
 const BESIDE =
-  /precedent|brief|argument|assessment|debat|turn|log|example|reference|opponent|opposing|reply to|reason|history/
+  /precedent|brief|argument|assessment|debat|turn|log|example|reference|opponent|opposing|reply to|reason|history|parent|thread/
 
 /** The text under judgement: every fenced text of a question that is no example, reference or argument. */
 export function subjectOf(fences: readonly FencedText[]): string {

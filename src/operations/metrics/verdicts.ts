@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
 import { FAULTS, RULED_BY, type VerdictSource } from '../../contracts/facts/verdict.ts'
-import { scopeOf } from '../../contracts/facts/verdict-id.ts'
+import { readVerdictId, scopeOf } from '../../contracts/facts/verdict-id.ts'
 import { PUBLISHED_KINDS, REFUSED_KINDS } from '../../contracts/ports/report.ts'
 import { duration, type MeasuredDeployment, type MetricGroup } from './group.ts'
 
@@ -47,6 +47,12 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
     name: 'gavel_verdicts_total',
     help: 'Published verdicts. degraded is true if something was left out. fault is ours (Gavel or its operator), model, evidence or none.',
     labelNames: ['protocol', 'label', 'decided_by', 'degraded', 'fault'],
+    registers,
+  })
+  const onComments = new Counter({
+    name: 'gavel_comment_verdicts_total',
+    help: 'Published verdicts on comments that were judged by themselves; gavel_verdicts_total counts them, too.',
+    labelNames: ['protocol', 'label'],
     registers,
   })
   const objective = new Counter({
@@ -125,6 +131,7 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
         degraded: String(degraded.length > 0),
         fault,
       })
+      if (readVerdictId(verdict.id)?.kind === 'comment') onComments.inc({ protocol, label: label ?? 'none' })
       // What a person decides takes the time that they take.
       if (decidedBy === 'human' || verdict.restored !== undefined) return
       objective.inc({ protocol, in_time: String(latencySeconds <= objectiveSeconds) })

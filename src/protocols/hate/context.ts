@@ -1,12 +1,13 @@
 import type { Fence } from '../../contracts/facts/fence.ts'
 import { describeOddFields } from '../../contracts/facts/odd-fields.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
-import { isDescribed, type Post } from '../../contracts/facts/thread.ts'
+import { isDescribed, type Post, type Snapshot } from '../../contracts/facts/thread.ts'
 import type { PolicyInForce } from '../clauses.ts'
 import { isControl } from '../control.ts'
 import { describeImages, wordsOf } from '../image-descriptions.ts'
 import { inOrder, isTurned } from '../order.ts'
 import type { Prompts } from '../prompts.ts'
+import { missingAround, surroundingsIn } from '../surroundings.ts'
 import { type FilterRefusals, unreadParts } from '../truncation.ts'
 import { type HateSide, type Perspective, SIDES } from './perspectives.ts'
 import { type HateQuestions, questions } from './questions.ts'
@@ -45,7 +46,8 @@ export interface HateContext {
 }
 
 /** The post as this protocol reads it; null if it has no words. */
-export function hateContext(post: Post, parts: HateParts): HateContext | null {
+export function hateContext(subject: Snapshot, parts: HateParts): HateContext | null {
+  const { post } = subject
   const { settings, perspectives, policy, fence, refusals } = parts
   const text = wordsOf(post)
   if (text === '') return null
@@ -69,12 +71,13 @@ export function hateContext(post: Post, parts: HateParts): HateContext | null {
       turnedFor: (perspective) =>
         settings.order === 'lot' && isTurned(parts.samplingRank, `labels\0${perspective}\0${text}`),
       images: settings.preset === 'paper' ? '' : describeImages(post),
+      surroundings: surroundingsIn(subject, fence),
     }),
     // By a draw of its own: else the order of annotators and that of labels would go together.
     lastFirst: settings.order === 'lot' && isTurned(parts.samplingRank, `annotators\0${text}`),
     // And by another: who speaks first also speaks before last.
     sides: inOrder(SIDES, settings.opens === 'lot' && isTurned(parts.samplingRank, `debaters\0${text}`)),
     isControl: isControl(parts.samplingRank, 'hate', text, settings.controlShare),
-    degraded: [...describeOddFields(post.odd), ...unseen, ...unread],
+    degraded: [...describeOddFields(post.odd), ...unseen, ...unread, ...missingAround(subject)],
   }
 }

@@ -121,12 +121,14 @@ interface QuestionParts {
   turnedFor(perspective: string): boolean
   /** What is said of the post's images, after its words. */
   readonly images: string
+  /** What is said before its words: of a comment what it stands under and answers. */
+  readonly surroundings: string
 }
 
 export function questions(words: string, parts: QuestionParts): HateQuestions {
   const { settings, prompts, fence, turned, turnedFor } = parts
   const paper = settings.preset === 'paper'
-  const text = `${fence('text', words)}${parts.images}`
+  const text = `${parts.surroundings}${fence('text', words)}${parts.images}`
   const bare = prompts.get('system').render()
   const system = inTurns([...bare, ...policyIn(prompts, parts.policy)])
   const definition = asksForPlatforms(settings) ? YES : ''

@@ -26,8 +26,8 @@ const ONE_AGENT: PerspectiveRound = { asked: 1, sided: 1, lost: 0, stances: [], 
  * PREDICT: five perspectives take a stance on the text, each by its criteria and similar contexts (PRE, Algorithm 1); two
  * debaters argue from the reasons of either side, and a judge decides (DICT, Algorithm 2).
  */
-export function* predict({ post }: Snapshot, parts: HateParts): Script {
-  const context = hateContext(post, parts)
+export function* predict(subject: Snapshot, parts: HateParts): Script {
+  const context = hateContext(subject, parts)
   if (context === null) return nothingToJudge()
   if (context.settings.decide === 'zero-shot') return concluded(context, yield* zeroShot(context), ONE_AGENT)
   const isAlone = rulesAlone(context.settings)

@@ -11,6 +11,7 @@ import { citedIn, type PolicyInForce } from '../clauses.ts'
 import { controlled, isControl } from '../control.ts'
 import { nameOf } from '../policy.ts'
 import type { Prompts } from '../prompts.ts'
+import { missingAround, surroundingsIn } from '../surroundings.ts'
 import { type FilterRefusals, unreadParts, withheldUnlessHarmful } from '../truncation.ts'
 import type { SafetyReport } from './answers.ts'
 import { missingForSafe } from './benign.ts'
@@ -34,16 +35,17 @@ interface Parts {
  * Aetheria: puts images into words, briefs the debaters on the nearest precedents, has the strict and the loose debater
  * argue for N rounds with a risk score each, and lets the arbiter rule by its hierarchy.
  */
-export function* aetheria({ post }: Snapshot, parts: Parts): Script {
+export function* aetheria(subject: Snapshot, parts: Parts): Script {
   const { settings, fence } = parts
+  const { post } = subject
   const ask = questions(post, parts)
-  const degraded = describeOddFields(post.odd)
+  const degraded = [...describeOddFields(post.odd), ...missingAround(subject)]
 
   // Preprocessor: everything becomes text (section 3.2.1).
   const pictures = yield* described(post, ask, settings, degraded)
   const words = wordsOf(post, pictures)
   if (words === '') return { ruling: undecided(...degraded, 'nothing to judge: no text, and no image in words') }
-  const input = inputOf(post, pictures, fence)
+  const input = `${surroundingsIn(subject, fence)}${inputOf(post, pictures, fence)}`
   const unread = unreadParts(post, blocksOf(post, pictures), fence)
   degraded.push(...unread)
 

@@ -1,5 +1,6 @@
 import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import { commentKeysOf } from '../../contracts/facts/verdict-id.ts'
 import type { CommentDeletionEntry, Entry } from '../../contracts/ports/record.ts'
 import { eraseDraws } from './draws.ts'
 import { keysOf, unsealed } from './seals.ts'
@@ -57,6 +58,12 @@ export async function erase(writing: WritingStep, of: ThreadRef, at: number): Pr
   )
   for (const { protocol } of queued) touch(writing, s, protocol)
   if (of.kind !== 'post') return
+  const comments = await sql.rows<{ id: string }>(
+    "SELECT id FROM subjects WHERE tenant = ? AND kind = 'comment' AND id ~>=~ ? AND id ~<~ ?",
+    of.tenant,
+    ...commentKeysOf(of.postId),
+  )
+  for (const { id } of comments) await erase(writing, { tenant: of.tenant, postId: id, kind: 'comment' }, at)
   const quotes = await sql.rows<{ reply: string }>(
     'DELETE FROM quotes WHERE tenant = ? AND post = ? RETURNING reply',
     of.tenant,
@@ -108,7 +115,7 @@ export async function dropSaid({ sql, counters, seals }: WritingStep, where: str
 
 /** Deleted comments of one post are looked for together: what rests on its transcripts is read once. */
 export async function commentsGone(writing: WritingStep, entries: readonly Entry[]): Promise<void> {
-  const { sql, seals } = writing
+  const { sql } = writing
   const gone = entries.filter((entry): entry is CommentDeletionEntry => entry.what === 'comment-deletion')
   if (gone.length === 0) return
   const last = [...new Map(gone.map((one) => [`${one.post.tenant}\n${one.post.postId}\n${one.comment}`, one])).values()]
@@ -124,13 +131,43 @@ export async function commentsGone(writing: WritingStep, entries: readonly Entry
     last.map(({ at }) => at),
   )
   const held = await sql.rows<{ t: number; id: string; s: number; k: number | null; at: number }>(
-    `SELECT DISTINCT t.t, t.id, t.s, t.k, t.at FROM unnest(?::text[], ?::text[], ?::text[]) AS gone (tenant, post, comment)
-     JOIN subjects ON subjects.tenant = gone.tenant AND subjects.kind = 'post' AND subjects.id = gone.post
-     JOIN transcripts t ON t.s = subjects.s AND t.comments IS NOT NULL AND (t.cut = 1 OR t.comments @> ARRAY[gone.comment])
+    // The thread's, and those of comments that were judged by themselves and shown with what they answer.
+    `WITH gone AS (SELECT * FROM unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::text[]) AS gone (tenant, post, comment, first, last)),
+     of AS (
+       SELECT subjects.s, gone.comment FROM gone
+       JOIN subjects ON subjects.tenant = gone.tenant AND subjects.kind = 'post' AND subjects.id = gone.post
+       UNION ALL SELECT subjects.s, gone.comment FROM gone
+       JOIN subjects ON subjects.tenant = gone.tenant AND subjects.kind = 'comment' AND subjects.id ~>=~ gone.first AND subjects.id ~<~ gone.last)
+     SELECT DISTINCT t.t, t.id, t.s, t.k, t.at FROM of
+     JOIN transcripts t ON t.s = of.s AND t.comments IS NOT NULL AND (t.cut = 1 OR t.comments @> ARRAY[of.comment])
      ORDER BY t.t`,
     ...columns,
+    last.map(({ post }) => commentKeysOf(post.postId)[0]),
+    last.map(({ post }) => commentKeysOf(post.postId)[1]),
   )
-  if (held.length === 0) return
+  if (held.length > 0) await unquote(writing, held)
+  const judged = await sql.rows<{ tenant: string; id: string; at: number }>(
+    `SELECT subjects.tenant, subjects.id, gone.at FROM unnest(?::text[], ?::text[], ?::bigint[]) AS gone (tenant, id, at)
+     JOIN subjects ON subjects.tenant = gone.tenant AND subjects.kind = 'comment' AND subjects.id = gone.id`,
+    last.map(({ itself }) => itself.tenant),
+    last.map(({ itself }) => itself.postId),
+    last.map(({ at }) => at),
+  )
+  for (const { tenant, id, at } of judged) await erase(writing, { tenant, postId: id, kind: 'comment' }, at)
+}
+
+/** Erases transcripts that hold deleted comments, and what rests on them. */
+async function unquote(
+  writing: WritingStep,
+  held: readonly {
+    readonly t: number
+    readonly id: string
+    readonly s: number
+    readonly k: number | null
+    readonly at: number
+  }[],
+): Promise<void> {
+  const { sql, seals } = writing
   await sql.run(
     'UPDATE transcripts SET comments = NULL, k = NULL WHERE t = ANY (?::bigint[])',
     held.map(({ t }) => t),

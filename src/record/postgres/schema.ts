@@ -13,6 +13,7 @@ const FORM = 'postgres-3'
 const EARLIER = 'postgres-2'
 const INDEXES = `${reviewIndexes('decider')}
   CREATE INDEX IF NOT EXISTS rulings_labelled ON rulings (protocol, label, doc);
+  CREATE INDEX IF NOT EXISTS subjects_comments ON subjects (tenant, id text_pattern_ops) WHERE kind = 'comment';
   CREATE INDEX IF NOT EXISTS rulings_filtered ON rulings (doc, standing, tenant, protocol, label, degraded, decided_at);
 `
 /** Partitions of the keys, which are written anew one by one after deletions. */

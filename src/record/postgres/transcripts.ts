@@ -1,3 +1,4 @@
+import { recordKeyOf } from '../../contracts/facts/verdict-id.ts'
 import type { TranscriptEntry } from '../../contracts/ports/record.ts'
 import { columnsOf, sendableText } from './connection.ts'
 import { strip } from './erasures.ts'
@@ -98,19 +99,19 @@ type Fresh = TranscriptEntry & { readonly s: number; readonly ready: PreparedTra
 
 /** Whether a comment that an entry holds, or may hold, was deleted. */
 async function goneOf({ sql }: WritingStep, fresh: readonly Fresh[]): Promise<(of: Fresh) => boolean> {
-  const posts = fresh.filter(({ subject }) => subject.kind === 'post')
+  const posts = fresh.filter(({ subject }) => subject.kind !== 'reply')
   const rows = await sql.rows<{ s: number; comment: string }>(
     `SELECT DISTINCT s, comment FROM unnest(?::bigint[], ?::text[], ?::text[]) AS of (s, tenant, post)
      JOIN gone_comments USING (tenant, post)`,
 
     posts.map(({ s }) => s),
     posts.map(({ subject }) => subject.tenant),
-    posts.map(({ subject }) => subject.postId),
+    posts.map(({ subject }) => recordKeyOf(subject)),
   )
   const gone = new Map<number, Set<string>>()
   for (const { s, comment } of rows) gone.set(s, (gone.get(s) ?? new Set()).add(comment))
-  return ({ s, subject, comments }) => {
-    const of = subject.kind === 'post' ? gone.get(s) : undefined
+  return ({ s, comments }) => {
+    const of = gone.get(s)
     return of !== undefined && (comments === null || comments.some((id) => of.has(id)))
   }
 }

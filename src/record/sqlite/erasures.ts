@@ -1,5 +1,6 @@
 import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import { commentKeysOf, idsInCommentKey } from '../../contracts/facts/verdict-id.ts'
 import type { Entry } from '../../contracts/ports/record.ts'
 import { DRAW_SINCE } from '../draws.ts'
 import type { ArrivalCounter } from './arrivals.ts'
@@ -34,7 +35,7 @@ export class RecordErasures {
     return this.#since
   }
 
-  /** Erases what was opened or said of a subject until `at`, and of the replies that quote it. */
+  /** Erases what was opened or said of a subject until `at`, and of the replies that quote it and the comments on it. */
   erase(of: ThreadRef, at: number): void {
     const { s, deleted_at } = this.subject(of)
     if (deleted_at === null || deleted_at < at)
@@ -71,13 +72,19 @@ export class RecordErasures {
     )
     // What was judged since stays in the queue, whichever person has reserved it.
     this.#queue.requeueAll(s)
-    if (of.kind === 'post')
-      for (const { reply } of this.#sql.all<{ reply: string }>(
-        'DELETE FROM quotes WHERE tenant = ? AND post = ? RETURNING reply',
-        of.tenant,
-        of.postId,
-      ))
-        this.erase({ tenant: of.tenant, postId: reply, kind: 'reply' }, at)
+    if (of.kind !== 'post') return
+    for (const { id } of this.#sql.all<{ id: string }>(
+      "SELECT id FROM subjects WHERE tenant = ? AND kind = 'comment' AND id >= ? AND id < ?",
+      of.tenant,
+      ...commentKeysOf(of.postId),
+    ))
+      this.erase({ tenant: of.tenant, postId: id, kind: 'comment' }, at)
+    for (const { reply } of this.#sql.all<{ reply: string }>(
+      'DELETE FROM quotes WHERE tenant = ? AND post = ? RETURNING reply',
+      of.tenant,
+      of.postId,
+    ))
+      this.erase({ tenant: of.tenant, postId: reply, kind: 'reply' }, at)
   }
 
   /** Deleted comments of one post are looked for together: each transcript of it is read once. */
@@ -93,33 +100,42 @@ export class RecordErasures {
       of.ids.add(comment)
     }
     for (const { post, ids } of byPost.values()) {
-      const known = this.#sql.get<{ s: number }>(
-        "SELECT s FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ?",
+      const stripped = new Set<number>()
+      // The thread's, and those of comments that were judged by themselves and shown with what they answer.
+      for (const { t, s, id, comments } of this.#sql.all<{ t: number; s: number; id: string; comments: string }>(
+        `SELECT t, s, id, comments FROM transcripts WHERE comments IS NOT NULL AND s IN (
+           SELECT s FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ?
+           UNION ALL SELECT s FROM subjects WHERE tenant = ? AND kind = 'comment' AND id >= ? AND id < ?)`,
         post.tenant,
         post.postId,
-      )
-      if (known === undefined) continue
-      let stripped = 0
-      for (const { t, id, comments } of this.#sql.all<{ t: number; id: string; comments: string }>(
-        'SELECT t, id, comments FROM transcripts WHERE s = ? AND comments IS NOT NULL',
-        known.s,
+        post.tenant,
+        ...commentKeysOf(post.postId),
       )) {
         const held = JSON.parse(comments) as readonly string[] | typeof ANY
         if (held !== ANY && !held.some((one) => ids.has(one))) continue
         this.#note(this.#sql.run('UPDATE transcripts SET z = NULL, words = NULL, comments = NULL WHERE t = ?', t))
         this.strip(id)
-        stripped++
+        stripped.add(s)
       }
-      if (stripped === 0) continue
       // Those that are found by the words of another's transcript.
-      for (const { doc } of this.#sql.all<{ doc: number }>(
-        'SELECT doc FROM rulings WHERE s = ? AND standing = 1 AND indexed = 1',
-        known.s,
-      )) {
-        this.#texts.unindex(doc)
-        this.#texts.index(doc)
-      }
+      for (const s of stripped)
+        for (const { doc } of this.#sql.all<{ doc: number }>(
+          'SELECT doc FROM rulings WHERE s = ? AND standing = 1 AND indexed = 1',
+          s,
+        )) {
+          this.#texts.unindex(doc)
+          this.#texts.index(doc)
+        }
     }
+    for (const entry of entries)
+      if (entry.what === 'comment-deletion' && this.#isKnown(entry.itself)) this.erase(entry.itself, entry.at)
+  }
+
+  #isKnown({ tenant, kind, postId }: ThreadRef): boolean {
+    return (
+      this.#sql.get('SELECT 1 FROM subjects WHERE tenant = ? AND kind = ? AND id = ?', tenant, kind, postId) !==
+      undefined
+    )
   }
 
   goneOf({ tenant, postId, kind }: ThreadRef): ReadonlySet<string> {
@@ -127,7 +143,7 @@ export class RecordErasures {
     const gone = this.#sql.all<{ comment: string }>(
       'SELECT comment FROM gone_comments WHERE tenant = ? AND post = ?',
       tenant,
-      postId,
+      kind === 'comment' ? idsInCommentKey(postId).postId : postId,
     )
     return new Set(gone.map(({ comment }) => comment))
   }

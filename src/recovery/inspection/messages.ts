@@ -3,6 +3,7 @@ import { parseMessages } from '../../../consumers/read-message.ts'
 import { jsonOf } from '../../contracts/facts/json-of.ts'
 import { type DeadLetter, deadLetter, type Outcome } from '../../contracts/facts/messages.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import { namedIn, recordKeyOf } from '../../contracts/facts/verdict-id.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { GroupProgress, IncomingMessage } from '../../contracts/ports/topic.ts'
 import { type ReadBound, type ReadDeps, type ReadPart, readOwn } from './read.ts'
@@ -47,6 +48,14 @@ interface Candidate {
   readonly handler: TopicHandler
 }
 
+/** Which topics hold the messages of a subject. */
+const INPUTS_OF = {
+  post: ['posts', 'comments'],
+  reply: ['counterspeech'],
+  comment: ['comments'],
+  asked: ['posts', 'comments'],
+} as const
+
 /** The messages of a subject, in the order in which the brokers got them, with their outcomes. */
 export async function readReceived(
   parts: ReceivedParts,
@@ -58,18 +67,23 @@ export async function readReceived(
   const { handlers, context } = again(() => now)
   const found: Candidate[] = []
   const letters = new Map<string, DeadLetter>()
-  const isCandidate = mentions(subject.postId)
-  const inputs = subject.kind === 'reply' ? [topics.counterspeech] : [topics.posts, topics.comments]
+  const { tenant, kind } = subject
+  const key = recordKeyOf(subject)
+  const isCandidate = mentions(key)
+  // A comment belongs to its post's thread.
+  const about: ThreadRef = kind === 'comment' ? { tenant, postId: key, kind: 'post' } : subject
+  const isOwn = (id: string) => kind !== 'comment' || id === namedIn(subject).subjectId
+  const inputs = INPUTS_OF[kind].map((name) => topics[name])
   const [progress, ...ranges] = await Promise.all([
     groupProgress(),
     ...inputs.map(async (topic) => {
       const handler = handlers.get(topic)
       if (handler === undefined) return []
-      return readOwn(parts, topic, subject.postId, bound, (records) => {
+      return readOwn(parts, topic, key, bound, (records) => {
         for (const from of records) if (isCandidate(from)) found.push({ from, handler })
       })
     }),
-    readOwn(parts, topics.deadLetters, subject.postId, bound, (records) => {
+    readOwn(parts, topics.deadLetters, key, bound, (records) => {
       for (const record of records) {
         const letter = deadLetter.safeParse(jsonOf(record))
         if (letter.success) letters.set(placeOf(letter.data), letter.data)
@@ -90,9 +104,9 @@ export async function readReceived(
     now = from.timestamp
     const { valid, invalid } = parseMessages(handler, context, [from])
     const [one] = valid
-    if (one !== undefined && !isSame(handler.subjectOf(one.message), subject)) continue
+    if (one !== undefined && !(isSame(handler.subjectOf(one.message), about) && isOwn(one.message.id))) continue
     // A message that can't be read belongs to whom its key names.
-    if (one === undefined && from.key !== subject.postId) continue
+    if (one === undefined && from.key !== key) continue
     const isUnread = BigInt(from.offset) >= (progress.committed.get(from.topic)?.get(from.partition) ?? 0n)
     const letter = letters.get(placeOf(from))
     if (what(from, topics) !== 'comment') complete = true

@@ -1,14 +1,14 @@
 import {
-  isOfOtherKind,
   proposal,
   type Review,
   review,
+  subjectIn,
   type VerdictProposal,
 } from '../../contracts/facts/decision-messages.ts'
 import { jsonOf } from '../../contracts/facts/json-of.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../contracts/facts/verdict.ts'
-import { streamedKindIn } from '../../contracts/facts/verdict-id.ts'
+import { recordKeyOf, threadOf } from '../../contracts/facts/verdict-id.ts'
 import type { IncomingMessage } from '../../contracts/ports/topic.ts'
 import { type ReadBound, type ReadDeps, type ReadPart, readOwn } from './read.ts'
 
@@ -41,7 +41,7 @@ export async function readPublished(
   bound: ReadBound,
 ): Promise<{ verdicts: ShownVerdict[]; read: ReadPart[] }> {
   const found = new Map<string, ShownVerdict>()
-  const read = await readOwn(deps, deps.topics.verdicts, subject.postId, bound, (records) => {
+  const read = await readOwn(deps, deps.topics.verdicts, recordKeyOf(subject), bound, (records) => {
     for (const record of records) {
       const one = ownOf(record, subject, deps.ofReplies)
       if (one === null) continue
@@ -63,24 +63,27 @@ export async function readBeneath(
 ): Promise<{ proposals: VerdictProposal[]; reviews: Review[]; read: ReadPart[] }> {
   const [proposals, reviews] = [new Map<string, VerdictProposal>(), new Map<string, Review>()]
   const read = await Promise.all([
-    readOwn(deps, deps.topics.proposals, subject.postId, bound, (records) => {
+    readOwn(deps, deps.topics.proposals, recordKeyOf(subject), bound, (records) => {
       for (const record of records) {
         const one = proposal.safeParse(jsonOf(record))
         if (one.success && isOn(record, one.data, subject, deps.ofReplies)) proposals.set(one.data.id, one.data)
       }
     }),
-    readOwn(deps, deps.topics.reviews, subject.postId, bound, (records) => {
+    readOwn(deps, deps.topics.reviews, recordKeyOf(subject), bound, (records) => {
       for (const record of records) {
         const one = review.safeParse(jsonOf(record))
-        if (one.success && record.key === subject.postId && isOf(one.data, subject)) reviews.set(one.data.id, one.data)
+        if (one.success && record.key === recordKeyOf(subject) && isOf(one.data, subject))
+          reviews.set(one.data.id, one.data)
       }
     }),
   ])
   return { proposals: [...proposals.values()], reviews: [...reviews.values()], read: read.flat() }
 }
 
-const isOf = (asked: Review, { tenant, kind }: ThreadRef) =>
-  asked.tenant === tenant && asked.kind === kind && !isOfOtherKind(asked)
+const isOf = (asked: Review, subject: ThreadRef) => isSame(subjectIn(asked), subject)
+
+const isSame = (one: ThreadRef | null, { tenant, postId, kind }: ThreadRef) =>
+  one?.tenant === tenant && one.postId === postId && one.kind === kind
 
 function ownOf(record: IncomingMessage, subject: ThreadRef, ofReplies: ReadonlySet<string>): Verdict | null {
   const read = verdict.safeParse(jsonOf(record))
@@ -89,12 +92,11 @@ function ownOf(record: IncomingMessage, subject: ThreadRef, ofReplies: ReadonlyS
 
 function isOn(
   { key }: IncomingMessage,
-  { id, subjectId, tenant }: Pick<Verdict, 'id' | 'subjectId' | 'tenant'>,
-  { tenant: own, postId, kind }: ThreadRef,
+  said: Pick<Verdict, 'id' | 'subjectId' | 'tenant'>,
+  subject: ThreadRef,
   ofReplies: ReadonlySet<string>,
 ): boolean {
-  if (key !== postId || subjectId !== postId || tenant !== own) return false
-  return streamedKindIn(id, ofReplies) === (kind === 'reply' ? 'reply' : 'post')
+  return key === recordKeyOf(subject) && isSame(threadOf(said, ofReplies), subject)
 }
 
 /** The transcripts of these verdicts, oldest first. */
@@ -104,9 +106,9 @@ export async function readTranscripts(
   bound: ReadBound,
 ): Promise<{ transcripts: ShownTranscript[]; read: ReadPart[] }> {
   const found = new Map<string, ShownTranscript>()
-  const read = await readOwn(deps, deps.topics.transcripts, subject.postId, bound, (records) => {
+  const read = await readOwn(deps, deps.topics.transcripts, recordKeyOf(subject), bound, (records) => {
     for (const record of records) {
-      if (record.key !== subject.postId) continue
+      if (record.key !== recordKeyOf(subject)) continue
       const one = transcript.safeParse(jsonOf(record))
       if (one.success) found.set(one.data.verdictId, { transcript: one.data, publishedAt: record.timestamp })
     }

@@ -114,7 +114,7 @@ export function learner(deps: {
     if (!known.has(name)) return { outcome: 'invalid', why: `protocol: there is none called ${name}` }
     const protocol = byName.get(name)
     if (protocol === undefined) return { outcome: 'refused', why: `${name} is switched off in the settings` }
-    if (subjectKind === 'comment') return { outcome: 'refused', why: `${name} judges no comments by themselves` }
+    if (subjectKind === 'comment') return { outcome: 'refused', why: 'nothing is learnt from verdicts on comments' }
     if (protocol.learns === undefined) return { outcome: 'refused', why: `${name} does not learn from feedback` }
     if (protocol.labels.includes(label)) return null
     return { outcome: 'invalid', why: `label: ${name} knows ${protocol.labels.join(', ')}` }

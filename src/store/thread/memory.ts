@@ -145,7 +145,7 @@ export function memoryThreads(
     keptImage: async () => null,
     async weigh(ref) {
       const { comments, post = null } = threads.find(ref) ?? { comments: new Map() }
-      const share = post === null ? nameOf(ref) : shareOf(ref.tenant, ref.kind, post)
+      const share = post === null ? nameOf(ref) : shareOf(ref, post)
       return {
         weight: comments.size + charactersIn(post === null ? null : setAside(post).post) / COMMENT_CHARACTERS,
         share,

@@ -118,7 +118,7 @@ export function threadIntake({
             post: JSON.stringify(post),
             aside: images,
             createdAt: value.createdAt,
-            share: shareOf(ref.tenant, ref.kind, value),
+            share: shareOf(ref, value),
             firstDue: put.firstDue,
             now: put.now,
             finalAge: rules.finalAge,

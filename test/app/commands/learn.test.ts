@@ -207,7 +207,7 @@ describe('the learner', () => {
       'hate is switched off in the settings',
       'protocol: there is none called humor',
       'no final verdict of safety on this subject is there',
-      'safety judges no comments by themselves',
+      'nothing is learnt from verdicts on comments',
     ])
     expect(asked).toEqual([])
   })

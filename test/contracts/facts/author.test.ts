@@ -73,7 +73,8 @@ describe('an author', () => {
   })
 
   test('has one share of the service, by whatever of these names', () => {
-    const share = (author: string) => shareOf('t', 'post', { id: author, text: '', createdAt: 0, author })
+    const share = (author: string) =>
+      shareOf({ tenant: 't', kind: 'post', postId: author }, { id: author, text: '', createdAt: 0, author })
     expect(share('a\u200bnn')).toBe(share('ann'))
     expect(share('Ann')).not.toBe(share('ann'))
   })

@@ -3,12 +3,13 @@ import {
   type DecisionOutcome,
   decisionMessage,
   decisionOutcome,
-  isOfOtherKind,
   MAX_WHY_CHARS,
+  namedSubject,
   proposal,
   type Review,
   review,
   reviewId,
+  subjectIn,
   subjectOf,
   type VerdictProposal,
 } from '../../../src/contracts/facts/decision-messages.ts'
@@ -77,17 +78,22 @@ describe('a decision', () => {
 
   it('about a comment is about no post of its id, and goes where its post’s messages go', () => {
     const decision = decisionMessage.parse({ ...DECISION, subjectKind: 'comment', postId: 'p9' })
-    expect(subjectOf(decision, 'post')).toBeNull()
+    expect(subjectOf(decision, 'post')).toEqual({ tenant: 'default', postId: 'p9~p1', kind: 'comment' })
     expect(subjectKeyOf(decision)).toBe('p9')
     // Beside anything else it was ignored before comments could be named.
     expect(subjectKeyOf(decisionMessage.parse({ ...DECISION, postId: 'p9' }))).toBe('p1')
   })
 
-  it('has an outcome that names no other kind than its own, or is of a later version', () => {
-    const outcome = { kind: 'post' } as const
+  it('has an outcome that names its subject, a comment beside its post, or one of a later version', () => {
+    const outcome = { kind: 'post', tenant: 't', subjectId: 'c~1' } as const
+    const post = { tenant: 't', postId: 'c~1', kind: 'post' } as const
+    const comment = { tenant: 't', postId: 'p%7E1~c%7E1', kind: 'comment' } as const
     expect(
-      [undefined, 'post', 'reply', 'comment'].map((subjectKind) => isOfOtherKind({ ...outcome, subjectKind })),
-    ).toEqual([false, false, true, true])
+      [undefined, 'post', 'reply', 'comment', 'story'].map((subjectKind) => subjectIn({ ...outcome, subjectKind })),
+    ).toEqual([post, post, null, null, null])
+    expect(subjectIn({ ...outcome, subjectKind: 'comment', postId: 'p~1' })).toEqual(comment)
+    for (const ref of [post, comment, { ...post, kind: 'reply' } as const])
+      expect(subjectIn(namedSubject(ref))).toEqual(ref)
   })
 })
 

@@ -3,14 +3,18 @@ import { describe, expect, test } from 'vitest'
 import { byTimeThenId, type Comment } from '../../../src/contracts/facts/thread.ts'
 import { addUsage, noUsage, verdict } from '../../../src/contracts/facts/verdict.ts'
 import {
+  commentKey,
+  commentKeysOf,
   isCrossKind,
+  namedIn,
   otherRevision,
   proposalIdFor,
   readVerdictId,
+  recordKeyOf,
   requestIn,
   revisionIn,
   scopeOf,
-  streamedKindIn,
+  threadIn,
   verdictId,
   verdictScope,
 } from '../../../src/contracts/facts/verdict-id.ts'
@@ -37,14 +41,30 @@ describe('a verdict’s id', () => {
   })
 
   test('tells which thread a verdict is about, or that none of this version is', () => {
-    const kind = (id: string) => streamedKindIn(id, new Set(['counterspeech']))
+    const kind = (id: string) => threadIn(id, new Set(['counterspeech']))?.kind ?? null
     expect(['rumor~p~r1', 'hate@acme~a/b~r1', 'hate/reply~p~r1', 'counterspeech@acme~s~r1'].map(kind)).toEqual([
       'post',
       'post',
       'reply',
       'reply',
     ])
-    expect(['hate/comment~p~c~r1', 'hate/asked~q~r1', 'hate/asked@acme~q~r1'].map(kind)).toEqual([null, null, null])
+    expect(['hate/comment~p~c~r1', 'hate/asked~q~r1', 'hate/asked@acme~q~r1'].map(kind)).toEqual([
+      'comment',
+      null,
+      null,
+    ])
+    const [postId, subjectId] = ['p~1%', 'c~2']
+    const comment = { tenant: 'acme', postId: commentKey(postId, subjectId), kind: 'comment' } as const
+    expect(
+      threadIn(verdictId({ protocol: 'hate', tenant: 'acme', ...namedIn(comment), revision: 3 }), new Set()),
+    ).toEqual(comment)
+    expect([namedIn(comment), recordKeyOf(comment)]).toEqual([{ postId, subjectId }, postId])
+    const [first, last] = commentKeysOf(postId)
+    const others = ['p~1', 'p~1%%', 'p~1%~', 'p', 'p~1%25'].map((post) => commentKey(post, subjectId))
+    expect([comment.postId, ...others].map((key) => key >= first && key < last)).toEqual([
+      true,
+      ...others.map(() => false),
+    ])
   })
 
   test('is shared by no two subjects, whatever their ids hold', () => {
@@ -121,7 +141,7 @@ describe('a verdict’s id', () => {
       'hate/comment~c~r1',
       'hate/comment~p~c~d~r1',
     ])
-      expect([id, readVerdictId(id), streamedKindIn(id, new Set())]).toEqual([id, null, null])
+      expect([id, readVerdictId(id), threadIn(id, new Set())]).toEqual([id, null, null])
   })
 })
 

@@ -19,7 +19,12 @@ const verdictOf = (message: DecisionMessage) => {
   const on = { scope: 'safety~p~r', number: 2, published: 1, isLive: true, machine: null }
   // Of a protocol a human verdict has its versions alone.
   const protocol = { version: 1, promptsHash: 'p', settingsHash: 's' } as Protocol
-  const made = decidedVerdict(decisionOf(message, place, 'post'), protocol, on, { schema: 2, gavel: '' })
+  const made = decidedVerdict(
+    decisionOf(message, place, { tenant: 'default', postId: 'p', kind: 'post' }),
+    protocol,
+    on,
+    { schema: 2, gavel: '' },
+  )
   return JSON.parse(made?.verdict ?? 'null')
 }
 

@@ -25,7 +25,7 @@ import {
 import type { Stores } from '../../contracts/stores.ts'
 import { type ChangeStep, type PlaceStep, PROTOCOLS, type Protocol, type RoomStep, type Step } from './history-steps.ts'
 
-export const REFS = [thread('p', 'a'), thread('p', 'b'), thread('q', 'a'), thread('r', 'a', 'reply')]
+export const REFS = [thread('p', 'a'), thread('p', 'b'), thread('q~c', 'a', 'comment'), thread('r', 'a', 'reply')]
 
 export interface HistoryRules {
   maxComments: number

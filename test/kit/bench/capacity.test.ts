@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { PROJECT } from '../../../config/load.ts'
+import { loadSettings, PROJECT } from '../../../config/load.ts'
 import { COSTS, judgeRate, type Load, MEASURED, sizesFor } from '../../../src/kit/capacity/model.ts'
+import { performWords } from '../../support/commands.ts'
 import { DOCUMENTED } from '../../support/documented-protocols.ts'
 
 const load: Load = {
@@ -10,7 +11,7 @@ const load: Load = {
   commentsPerPost: 0,
   repliesPerSecond: 0,
   latency: 1,
-  protocols: [{ name: 'hate', subject: 'post' }],
+  protocols: [{ name: 'hate', subject: 'post', ofComments: 0 }],
   checkpoints: { counts: [10, 30], ages: 3 },
   slots: 64,
   partitions: 4,
@@ -50,10 +51,28 @@ test('judges are as many as calls times latency need slots, or verdicts need pro
 })
 
 test('a thread is judged again at each count that it reaches and at each age, for fewer calls', () => {
-  const rumor = { ...load, protocols: [{ name: 'rumor', subject: 'thread' as const }] }
+  const rumor = { ...load, protocols: [{ name: 'rumor', subject: 'thread' as const, ofComments: 0 }] }
   const [quiet, busy] = [sizesFor(rumor), sizesFor({ ...rumor, commentsPerPost: 30 })]
   expect([quiet.verdictsPerSecond, busy.verdictsPerSecond]).toEqual([4, 6])
   expect(busy.callsPerSecond).toBeCloseTo(3.9 + 5 * MEASURED.laterRevisionCalls)
+})
+
+test('comments that are judged by themselves are told apart, with what they make of the bill', async () => {
+  const hate = (ofComments: number) => ({
+    ...load,
+    commentsPerPost: 20,
+    protocols: [{ name: 'hate', subject: 'post' as const, ofComments }],
+  })
+  expect([0, 0.1, 1].map((share) => sizesFor(hate(share)).verdictsPerSecond)).toEqual([1, 3, 21])
+  const told = async (routes: string) => {
+    const words = 'capacity --posts-per-second 5 --comments-per-post 20 --latency 2s'.split(' ')
+    const { out } = await performWords(words, loadSettings({ GAVEL_ROUTES: routes }))
+    return out.filter((line) => line.startsWith('comments by themselves'))
+  }
+  expect(await told('{}')).toEqual([])
+  expect(await told('hate: [{subjects: [post, comment]}]')).toEqual([
+    'comments by themselves: 100.0 of these verdicts a second, by hate; they make the day 1.4 times as dear',
+  ])
 })
 
 test('intake has at most as many replicas as there are partitions, and says if it would need more', () => {

@@ -2,6 +2,7 @@ import type { Settings } from '../../../../config/schema.ts'
 import { printable, type Terminal } from '../../../cli/terminal.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import type { SubjectKind } from '../../../contracts/facts/thread.ts'
+import { nameIn } from '../../../contracts/facts/verdict-id.ts'
 import type { RecordedWord, SubjectRecord } from '../../../contracts/ports/record.ts'
 import { recordReaderOf } from '../../../record/record-store.ts'
 import { verdictLine } from '../verdict-line.ts'
@@ -23,7 +24,7 @@ export async function ofRecord(
 }
 
 export function printRecord({ subject, deletedAt, verdicts, said }: SubjectRecord, terminal: Terminal): void {
-  terminal.out(`${subject.kind} ${printable(subject.postId, 600)} of ${printable(subject.tenant, 100)}, by the record`)
+  terminal.out(`${subject.kind} ${printable(nameIn(subject), 600)} of ${printable(subject.tenant, 100)}, by the record`)
   if (deletedAt !== null) terminal.out(`deleted ${new Date(deletedAt).toISOString()}; earlier notes on it are erased`)
   for (const { verdict, standing, contested, conflicting, erased } of verdicts) {
     terminal.out(verdictLine(verdict))

@@ -3,6 +3,7 @@ import { counted, printable, type Terminal, table } from '../../../cli/terminal.
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import type { FilteredQuestions } from '../../../contracts/facts/filtered.ts'
 import type { Verdict } from '../../../contracts/facts/verdict.ts'
+import { nameIn } from '../../../contracts/facts/verdict-id.ts'
 import { type InspectedCase, type ShownWait, WITHHELD } from '../../../recovery/inspection/cases.ts'
 import type { Inspection } from '../../../recovery/inspection/inspection.ts'
 import type { ShownVerdict } from '../../../recovery/inspection/published.ts'
@@ -37,7 +38,7 @@ export function printInspection(
 ): void {
   const { subject, standing, thread, cases, verdicts } = shown
   const out = (line: string | Drawing) => terminal.out(line)
-  out(`${subject.kind} ${printable(subject.postId, 200)} of tenant ${subject.tenant}`)
+  out(`${subject.kind} ${printable(nameIn(subject), 200)} of tenant ${subject.tenant}`)
   out(printable(standing, 2_000))
   const traced = (id: string) => {
     const traceId = entryOf(traces, id)

@@ -6,6 +6,7 @@ import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { TENANT_RULE, tenantName } from '../../../contracts/facts/messages.ts'
 import { STREAMED_KINDS, type SubjectKind } from '../../../contracts/facts/thread.ts'
 import { traceIdOf } from '../../../contracts/facts/trace.ts'
+import { commentKey } from '../../../contracts/facts/verdict-id.ts'
 import type { SubjectRecord } from '../../../contracts/ports/record.ts'
 import { type Inspection, inspect } from '../../../recovery/inspection/inspection.ts'
 import { type SubjectInspection, standingOf } from '../../../recovery/inspection/subject-status.ts'
@@ -18,6 +19,7 @@ import { printInspection } from './print.ts'
 export interface ShowOptions {
   readonly tenant: string
   readonly kind?: SubjectKind
+  readonly post?: string
   readonly offsets?: boolean
   readonly transcript?: boolean
   readonly prompts?: boolean
@@ -50,6 +52,7 @@ export const command: Command<ShowOptions, (SubjectInspection & Traces) | Subjec
     new Option('--kind <kind>', 'post, or reply on the counterspeech topic (default: a post, or else a reply)').choices(
       STREAMED_KINDS,
     ),
+    new Option('--post <id>', 'of a comment that is judged by itself: its post').conflicts('kind'),
     new Option('--offsets', 'print where each record is in Kafka, and which offsets were read'),
     new Option('--transcript', 'print the debates too, also of open cases'),
     new Option('--prompts', 'with --transcript: print the prompts too'),
@@ -64,13 +67,15 @@ export const command: Command<ShowOptions, (SubjectInspection & Traces) | Subjec
     ).conflicts(['offsets', 'transcript', 'since', 'allPartitions']),
   ],
   json: true,
-  help: 'It changes nothing. Texts of deleted posts are not shown. See docs/show.md.\n\nExamples:\n  $ gavel show 3lbw2k4\n  $ gavel show 3lbw2k4 --transcript\n  $ gavel show 3lbw2k4 --record\n  $ gavel show 3lbw2k4 --json | jq .standing',
+  help: 'It changes nothing. Texts of deleted posts are not shown. See docs/show.md.\n\nExamples:\n  $ gavel show 3lbw2k4\n  $ gavel show 3lbw2k4 --transcript\n  $ gavel show 3lbw2k4 --record\n  $ gavel show c81 --post 3lbw2k4\n  $ gavel show 3lbw2k4 --json | jq .standing',
   async run({ args: [id = ''], options, settings: read, terminal, signal, misused }) {
     const { tenant, transcript = false, prompts = false, since = null, most, allPartitions = false } = options
     if (!tenantName.safeParse(tenant).success) misused(`--tenant: ${TENANT_RULE}.`)
     if (prompts && !transcript) misused('--prompts goes with --transcript.')
     const settings = read()
-    if (options.record === true) return ofRecord(settings, { tenant, id, kind: options.kind })
+    const { post: postId, kind = postId === undefined ? undefined : 'comment' } = options
+    const key = postId === undefined ? id : commentKey(postId, id)
+    if (options.record === true) return ofRecord(settings, { tenant, id: key, kind })
     let records = 0
     const progress = (topic: string, more: number) => {
       records += more
@@ -82,9 +87,9 @@ export const command: Command<ShowOptions, (SubjectInspection & Traces) | Subjec
       try {
         const bound = { since, most, everywhere: allPartitions }
         const inspected = (kind: SubjectKind) =>
-          inspect(parts, { tenant, postId: id, kind }, { bound, transcripts: transcript })
-        const post = await inspected(options.kind ?? 'post')
-        const reply = options.kind === undefined && isUnknown(post) ? await inspected('reply') : null
+          inspect(parts, { tenant, postId: key, kind }, { bound, transcripts: transcript })
+        const post = await inspected(kind ?? 'post')
+        const reply = kind === undefined && isUnknown(post) ? await inspected('reply') : null
         const found = reply === null || isUnknown(reply) ? post : reply
         return { standing: standingOf(found), ...found, ...tracesOf(settings, found) }
       } finally {

@@ -5,7 +5,7 @@ import type { SamplingRank } from '../../../contracts/facts/sampling-rank.ts'
 import type { ShadowVerdict } from '../../../contracts/facts/shadow-verdict.ts'
 import { type Post, snapshot, type ThreadRef } from '../../../contracts/facts/thread.ts'
 import { type Transcript, transcript } from '../../../contracts/facts/verdict.ts'
-import { streamedKindIn } from '../../../contracts/facts/verdict-id.ts'
+import { threadIn } from '../../../contracts/facts/verdict-id.ts'
 import type { Library } from '../../../contracts/ports/library.ts'
 import type { Model } from '../../../contracts/ports/model.ts'
 import type { Report } from '../../../contracts/ports/report.ts'
@@ -43,12 +43,12 @@ export function judgedIn(
   const { verdictId, verdict, subject } = read.data
   const seen = snapshot.safeParse(subject)
   if (verdict?.protocol !== protocol || !seen.success) return null
-  const kind = streamedKindIn(verdictId, new Set(judges === 'reply' ? [protocol] : []))
-  // What a store has set aside of an image it alone can give.
-  if (kind === null || hasSetAside(seen.data.post)) return null
-  const { tenant, label, decidedBy, usage, faults, revision, final, subjectId: postId } = verdict
+  const ref = threadIn(verdictId, new Set(judges === 'reply' ? [protocol] : []))
+  // Variants are compared on posts and replies. What a store has set aside of an image it alone can give.
+  if (ref === null || ref.kind === 'comment' || hasSetAside(seen.data.post)) return null
+  const { label, decidedBy, usage, faults, revision, final } = verdict
   const live = { label, decidedBy, faults, costUsd: usage.costUsd }
-  return { of: verdictId, ref: { tenant, postId, kind }, revision, final, live, transcript: read.data }
+  return { of: verdictId, ref, revision, final, live, transcript: read.data }
 }
 
 function hasSetAside({ media = [], clips = [] }: Post): boolean {

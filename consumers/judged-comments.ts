@@ -1,0 +1,143 @@
+import type { CommentMessage, Outcome } from '../src/contracts/facts/messages.ts'
+import type { Post, ThreadRef } from '../src/contracts/facts/thread.ts'
+import { commentKey } from '../src/contracts/facts/verdict-id.ts'
+import type { Clock } from '../src/contracts/ports/clock.ts'
+import type { BackgroundRunner, Heartbeat } from '../src/contracts/ports/topic.ts'
+import { parentOf } from '../src/judging/engine/surroundings.ts'
+import { keptComment } from '../src/judging/threads/kept.ts'
+import type { IntakeContext } from './intake.ts'
+import { arrivalOf, handleInSteps, judgesOf } from './posts.ts'
+import { placeOf, type ValidMessage } from './read-message.ts'
+import { fullOf, OVER_SHARE, refuseMessages } from './refused-messages.ts'
+
+/** How far apart comments on one post come in the order of due work, in ms. */
+const PACE_MS = 50
+/** From so many posts on, those whose comments have had their turns are forgotten. */
+const SWEPT_AT = 10_000
+
+/**
+ * By how many ms the next comment on a post counts as younger than it is: so thousands that come at once hold up nobody who comes
+ * after them. The order alone goes by that; where nothing else waits, nobody waits for it.
+ */
+export function commentPace(clock: Clock): IntakeContext['commentPace'] {
+  const last = new Map<string, number>()
+  return ({ tenant, postId }) => {
+    const [post, now] = [`${tenant}:${postId}`, clock()]
+    const at = Math.max(now, (last.get(post) ?? 0) + PACE_MS)
+    if (last.size >= SWEPT_AT) for (const [one, until] of last) if (until < now) last.delete(one)
+    last.set(post, at)
+    return at - now
+  }
+}
+
+/** Comments that are shown with a deleted one, from which it is erased at a time. */
+const ERASED_AT_ONCE = 50
+
+/**
+ * Makes each comment that a route sends to a protocol a subject of its own, beside its thread and whatever that keeps of it; and
+ * erases those that are deleted. `ofThread`: what became of each in its thread. Resolves to what became of each in all.
+ */
+export async function judgeComments(
+  context: IntakeContext,
+  read: readonly ValidMessage<CommentMessage>[],
+  ofThread: readonly Outcome[],
+  heartbeat: Heartbeat,
+  runInBackground?: BackgroundRunner,
+): Promise<Outcome[]> {
+  // Most services judge none, and their comments are many.
+  if (!context.routes.takeComments && read.every(({ message }) => message.deleted !== true)) return [...ofThread]
+  const isSubject = await Promise.all(
+    read.map(async (one, at) => ofThread[at] !== 'dead-letter' && !isOver(context, one) && mayBeSubject(context, one)),
+  )
+  const subjects = read.filter((_, at) => isSubject[at])
+  const done = await handleInSteps({
+    read: subjects,
+    subjectOf: commentSubject,
+    context,
+    heartbeat,
+    handle: (one) => handleComment(context, one, heartbeat, runInBackground),
+  })
+  const own = new Map(subjects.map((one, at) => [one, done[at]]))
+  return read.map((one, at) => {
+    const [outcome = 'unrouted', judged = outcome] = [ofThread[at], own.get(one)]
+    return outcome === 'unrouted' || judged === 'dead-letter' ? judged : outcome
+  })
+}
+
+/** Whether it is read again, and was forgotten after it was said. */
+function isOver({ endOf }: IntakeContext, { message, from }: ValidMessage<CommentMessage>): boolean {
+  return from.timestamp <= (endOf?.(commentSubject(message)) ?? Number.NEGATIVE_INFINITY)
+}
+
+/** Whether a comment is, or was, judged by itself. Where no route takes comments, nothing is asked of the store but for deletions. */
+async function mayBeSubject(context: IntakeContext, { message }: ValidMessage<CommentMessage>): Promise<boolean> {
+  const { routes, rules, threads } = context
+  const ref = commentSubject(message)
+  if (message.deleted === true) return routes.takeComments || (await threads.statusOf(ref)) !== null
+  if (!routes.takeComments) return false
+  return (
+    (await judgesOf(context, ref, keptComment(message, rules))).length > 0 || (await threads.statusOf(ref)) !== null
+  )
+}
+
+async function handleComment(
+  context: IntakeContext,
+  { message, from }: ValidMessage<CommentMessage>,
+  heartbeat: Heartbeat,
+  runInBackground?: BackgroundRunner,
+): Promise<Outcome> {
+  const { threads, rules, checkpoints, maxReplies, mostHeld, clock } = context
+  const { tenant, postId } = message
+  const ref = commentSubject(message)
+  if (message.deleted === true) return eraseShown(context, message, heartbeat, runInBackground)
+  // Linked first, so that a deletion meanwhile reaches it, too.
+  const linked = await threads.linkReply({ tenant, postId, kind: 'post' }, ref, maxReplies)
+  if (linked === 'deleted') {
+    // After Redis was lost the deletion may be read before the comment, which has a verdict already.
+    if ((await threads.statusOf(ref)) !== null) await context.erase(ref)
+    return 'deleted'
+  }
+  if (linked === 'full') return refuseMessages(context, [from], fullOf(maxReplies, 'comments'))
+  const { parentId, ...said }: Post = keptComment(message, rules)
+  const parent = parentOf(ref, { parentId })
+  // What it could not be erased from is not shown with it.
+  const isLinked = parent !== null && (await threads.linkReply(parent, ref, maxReplies)) !== 'full'
+  const post: Post = isLinked ? { ...said, parentId } : said
+  const arrival = arrivalOf(await judgesOf(context, ref, post), post, checkpoints, clock())
+  const protocolAhead = (arrival.protocolAhead ?? 0) - context.commentPace({ tenant, postId, kind: 'post' })
+  const put = { ...arrival, protocolAhead, place: placeOf(from) }
+  const outcome = await threads.putPost(ref, post, put, rules, mostHeld())
+  return outcome === 'over-share' ? refuseMessages(context, [from], OVER_SHARE) : outcome
+}
+
+/** Erases a deleted comment, and then its words from the cases of those that answer it. */
+async function eraseShown(
+  { threads, erase, erasures }: IntakeContext,
+  message: CommentMessage,
+  heartbeat: Heartbeat,
+  runInBackground?: BackgroundRunner,
+): Promise<Outcome> {
+  const ref = commentSubject(message)
+  const outcome = await erase(ref)
+  const eraseSome = async (beat: Heartbeat): Promise<boolean> => {
+    const answers = await threads.repliesTo(ref, ERASED_AT_ONCE)
+    for (const answer of answers) await erasures.comments(answer, new Set([message.id]), beat)
+    // The process that reads the deletion again after a crash continues with the rest.
+    await threads.unlinkReplies(ref, answers)
+    return answers.length > 0
+  }
+  if (!(await eraseSome(heartbeat))) return outcome
+  await erasures.replies(
+    async (beat) => {
+      while (await eraseSome(beat)) await beat()
+    },
+    heartbeat,
+    runInBackground,
+  )
+  return outcome
+}
+
+/** A comment as a subject of its own. */
+export function commentSubject({ tenant, postId, id }: CommentMessage): ThreadRef {
+  return { tenant, postId: commentKey(postId, id), kind: 'comment' }
+}

@@ -1,0 +1,40 @@
+import { type Comment, type Post, type Snapshot, shownIn, type ThreadRef } from '../../contracts/facts/thread.ts'
+import { commentKey, idsInCommentKey } from '../../contracts/facts/verdict-id.ts'
+import type { ThreadStore } from '../../contracts/ports/threads.ts'
+
+/** What a comment is shown with: the post that it stands under, and the comment that it answers, as far as they are known. */
+export type Surroundings = Pick<Snapshot, 'comments' | 'under'>
+
+/** The comment that this one answers, as a subject of its own; null where it names none. */
+export function parentOf({ tenant, postId: key }: ThreadRef, { parentId }: Pick<Post, 'parentId'>): ThreadRef | null {
+  const { postId, subjectId } = idsInCommentKey(key)
+  // Some platforms name the post there, and a comment that names itself answers nothing.
+  if (parentId === undefined || parentId === postId || parentId === subjectId) return null
+  return { tenant, postId: commentKey(postId, parentId), kind: 'comment' }
+}
+
+/** Reads what a comment is shown with. */
+export async function surroundingsOf(
+  threads: Pick<ThreadStore, 'head'>,
+  ref: ThreadRef,
+  comment: Post,
+): Promise<Surroundings> {
+  const { postId } = idsInCommentKey(ref.postId)
+  const parent = parentOf(ref, comment)
+  const [above, answered] = await Promise.all([
+    threads.head({ tenant: ref.tenant, postId, kind: 'post' }),
+    parent === null ? null : threads.head(parent),
+  ])
+  const [post, said] = [above?.post ?? null, answered?.post ?? null]
+  return { comments: said === null ? [] : [asComment(said)], under: post === null ? null : wordsIn(post) }
+}
+
+/** Its words and no more: nobody is judged by who is around them. */
+function asComment({ id, text, cut, createdAt }: Post): Comment {
+  return { id, text, ...(cut === undefined ? {} : { cut }), createdAt }
+}
+
+function wordsIn({ text, cut, media = [] }: Post): NonNullable<Snapshot['under']> {
+  const words = [text, ...media.flatMap((medium) => shownIn(medium) ?? [])].join('\n')
+  return { text: words, ...(cut === undefined ? {} : { cut }) }
+}

@@ -1,0 +1,150 @@
+import { expect, test } from 'vitest'
+import { backgroundErasures } from '../../consumers/background-erasures.ts'
+import { comments } from '../../consumers/comments.ts'
+import { posts } from '../../consumers/posts.ts'
+import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
+import { commentKey } from '../../src/contracts/facts/verdict-id.ts'
+import { type Route, router } from '../../src/judging/engine/routes.ts'
+import type { Protocol } from '../../src/judging/engine/script.ts'
+import { surroundingsOf } from '../../src/judging/engine/surroundings.ts'
+import { memoryStores } from '../../src/store/memory-stores.ts'
+import { retractionOf, T0, thread } from '../contracts/samples.ts'
+import { intakeContext } from '../support/intake-context.ts'
+import { protocolNamed } from '../support/parts.ts'
+
+const comment = (postId: string, id: string): ThreadRef => thread(commentKey(postId, id), 'default', 'comment')
+const TAKEN: Route[] = [{ subjects: ['post', 'comment'] }]
+
+/** An intake under these routes of `hate`, beside what its stores know. */
+function taking(
+  stores = memoryStores(() => T0),
+  routes: Route[] = TAKEN,
+  change: Partial<Protocol> = {},
+  maxReplies = 9,
+) {
+  const erased: [string, ...string[]][] = []
+  const context = intakeContext(stores, {
+    routes: router([protocolNamed('hate', { subject: 'post', ...change })], { hate: routes }, () => 0),
+    erase: (ref) => stores.threads.deletePost(ref, retractionOf(ref)),
+    erasures: backgroundErasures(async (ref, ids) => void erased.push([`${ref.kind} ${ref.postId}`, ...ids])),
+    clock: () => T0,
+    maxReplies,
+  })
+  let offset = 0
+  const take = async (handler: typeof posts | typeof comments, more: object) => {
+    const from = {
+      topic: 'any',
+      partition: 0,
+      offset: `${offset++}`,
+      key: null,
+      value: null,
+      headers: {},
+      timestamp: T0,
+    }
+    const message = { tenant: 'default', createdAt: T0, ...more }
+    const [outcome] = await handler.handle(context, [{ ok: true, message, from }] as never, async () => {}) // Of its own topic.
+    return outcome
+  }
+  return {
+    stores,
+    erased,
+    post: (id: string, more: object = { text: `${id} says` }) => take(posts, { id, ...more }),
+    comment: (postId: string, id: string, more: object = { text: `${id} says` }) =>
+      take(comments, { postId, id, ...more }),
+    statusOf: (ref: ThreadRef) => stores.threads.statusOf(ref),
+  }
+}
+
+test('each comment that a route takes is a subject of its own, also where its thread is not kept, or deleted', async () => {
+  const it = taking()
+  await it.post('p')
+  expect(await it.comment('p', 'c')).toBe('judged')
+  expect([await it.statusOf(comment('p', 'c')), await it.statusOf(comment('p', 'c2'))]).toEqual(['post-only', null])
+  expect((await it.stores.threads.due(T0, 9)).map(({ kind, postId }) => `${kind} ${postId}`).sort()).toEqual([
+    'comment p~c',
+    'post p',
+  ])
+  expect([await it.comment('p', 'c', { deleted: true }), await it.statusOf(comment('p', 'c'))]).toEqual([
+    'deleted',
+    'deleted',
+  ])
+  expect(await it.comment('p', 'c')).toBe('deleted')
+  // One before its post is judged; the post takes it along.
+  await it.comment('late', 'c')
+  await it.post('late', { deleted: true })
+  expect(await it.statusOf(comment('late', 'c'))).toBe('deleted')
+  await it.comment('late', 'c2')
+  expect(await it.statusOf(comment('late', 'c2'))).toBeNull()
+})
+
+test('nothing is kept of comments that no route takes, but those that were judged before are still erased', async () => {
+  for (const [routes, change] of [
+    [[{}], {}],
+    [TAKEN, { faithful: true }],
+    [TAKEN, { subject: 'thread' }],
+    [[{ subjects: ['comment'], sample: 0 }], {}],
+  ] as [Route[], Partial<Protocol>][]) {
+    const it = taking(undefined, routes, change)
+    await it.post('p')
+    await it.comment('p', 'c')
+    expect([routes, await it.statusOf(comment('p', 'c'))]).toEqual([routes, null])
+  }
+  const { stores, comment: judge } = taking()
+  await judge('p', 'c')
+  const off = taking(stores, [{}])
+  await off.comment('p', 'c', { deleted: true })
+  await off.comment('p', 'c2', { deleted: true })
+  expect([await off.statusOf(comment('p', 'c')), await off.statusOf(comment('p', 'c2'))]).toEqual(['deleted', null])
+})
+
+test('what could not be erased with its post is not judged, and what could not be erased from it is not shown', async () => {
+  const it = taking(undefined, TAKEN, {}, 1)
+  await it.post('p')
+  expect(await it.comment('p', 'a')).toBe('judged')
+  expect(await it.comment('p', 'b')).toBe('dead-letter')
+  // The parent has one answer already, under another post of this reckoning.
+  await it.stores.threads.linkReply(comment('q', 'parent'), comment('q', 'first'), 1)
+  await it.comment('q', 'child', { text: 'child', parentId: 'parent' })
+  expect((await it.stores.threads.head(comment('q', 'child')))?.post?.parentId).toBeUndefined()
+})
+
+test('a comment is shown with what it answers and its post, whoever answers whom, and a deleted one leaves those that answer it', async () => {
+  const it = taking()
+  await it.post('p', { text: 'the post', media: [{ kind: 'image', alt: 'a street' }] })
+  await it.comment('p', 'a', { text: 'a says', parentId: 'b' })
+  await it.comment('p', 'b', { text: 'b says', parentId: 'a' })
+  await it.comment('p', 'own', { text: 'own says', parentId: 'own' })
+  await it.comment('p', 'top', { text: 'top says', parentId: 'p' })
+  await it.comment('x', 'c', { text: 'c says', parentId: 'a' })
+  const around = async (postId: string, id: string) => {
+    const ref = comment(postId, id)
+    const { post } = (await it.stores.threads.head(ref)) ?? {}
+    if (!post) throw new Error('it is not there')
+    const { under, comments: answered } = await surroundingsOf(it.stores.threads, ref, post)
+    return [under?.text ?? null, ...answered.map(({ text }) => text)]
+  }
+  const post = 'the post\na street'
+  expect([await around('p', 'a'), await around('p', 'b')]).toEqual([
+    [post, 'b says'],
+    [post, 'a says'],
+  ])
+  expect([await around('p', 'own'), await around('p', 'top'), await around('x', 'c')]).toEqual([[post], [post], [null]])
+  await it.comment('p', 'b', { deleted: true })
+  expect(await around('p', 'a')).toEqual([post])
+  expect(it.erased).toEqual([
+    ['post p', 'b'],
+    ['comment p~a', 'b'],
+  ])
+})
+
+test('a thousand comments on one post, each by another account, are one share: whoever comes after them is among the first', async () => {
+  const it = taking(undefined, TAKEN, {}, 2_000)
+  for (let nth = 0; nth < 1_000; nth++)
+    await it.comment('p', `c${nth}`, { text: `says ${nth}`, author: `author ${nth}` })
+  await it.comment('q', 'c', { text: 'another thread', author: 'author 1' })
+  await it.post('bystander', { text: 'a post', author: 'somebody' })
+  const due = await it.stores.threads.due(T0, 4)
+  expect(due.map(({ kind, postId }) => `${kind} ${postId}`).toSorted()).toEqual(
+    expect.arrayContaining(['comment q~c', 'post bystander']),
+  )
+})
