@@ -15,6 +15,7 @@ const CLOSED: ReadonlySet<string> = new Set([
     'reach',
     'contested',
     'degraded',
+    'overrules',
     'part',
   ],
   ...[

@@ -44,6 +44,7 @@ export function decisionsPage({
           subject: given('subject') || undefined,
           kind: DECISION_KINDS.find((one) => one === given('kind')),
           degraded: query.has('degraded') ? true : undefined,
+          overrules: query.has('overrules') ? true : undefined,
           since: clock() - Number(days) * DAY_MS,
           before: given('before') || undefined,
         },
@@ -71,7 +72,7 @@ ${field('person', TEXTS.person, given('person'))}${field('subject', TEXTS.subjec
 <label>${TEXTS.protocol} <select name="protocol">${options([...kinds.keys()], given('protocol'))}</select></label>
 <label>${TEXTS.kind} <select name="kind"><option value="">${TEXTS.any}</option>${DECISION_KINDS.map((one) => html`<option value="${one}"${chosen(one, given('kind'))}>${TEXTS.kinds[one]}</option>`)}</select></label>
 <label>${TEXTS.days} <select name="days">${DAYS.map((one) => html`<option value="${one}"${chosen(one, days)}>${one}</option>`)}</select></label>
-${box('degraded', TEXTS.degraded, query.has('degraded'))}
+${box('degraded', TEXTS.degraded, query.has('degraded'))}${box('overrules', TEXTS.overrules, query.has('overrules'))}
 <button>${TEXTS.find}</button></form>`
 }
 

@@ -16,11 +16,12 @@ export const DECISIONS_TEXTS = {
   },
   any: 'any',
   days: 'Days',
+  overrules: 'with another label than before',
   degraded: 'on verdicts that lacked something',
   find: 'Show',
   heads: ['When', 'Person', 'Decided', 'Post', 'Protocol', 'Before', 'What came of it'],
   withdrew: 'withdrew',
-  lacked: 'lacked something',
+  lacked: '(lacked something)',
   none: 'No decision fits.',
   older: 'Older',
 } as const

@@ -5,15 +5,13 @@ import type { ProtocolGuides } from './kinds.ts'
 import { knownFor } from './known-for.ts'
 import { options } from './lists.ts'
 import type { Page } from './page.ts'
-import { percent, tableOf } from './quality.ts'
+import { percent, SUMS_MS, tableOf } from './quality.ts'
 import { QUALITY_TEXTS as TEXTS } from './quality-texts.ts'
 import type { SeenLabels } from './seen-by.ts'
 import { html, link, moment, NOTHING, type SafeMarkup, words } from './view.ts'
 
 /** Draws of a page. */
 const MOST = 100
-/** How long sums are taken to be the same, in ms: all verdicts are counted for them. */
-const SUMS_MS = 60_000
 
 /** What is drawn of what comes. */
 export interface DrawnShares {

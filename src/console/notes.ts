@@ -165,7 +165,7 @@ function ruled(
 function whySaid(why: string | undefined, cover: string | null): TemplatePart {
   if (why === undefined || why === '') return NOTHING
   const said = html`<span class="faint">${TEXTS.timeline.why}</span> ${words(why, { most: 400 })}`
-  return cover === null ? said : covered(TEXTS.verdict.reasonsCovered(cover), said)
+  return cover === null ? said : covered(TEXTS.verdict.reasonsCovered(cover), said, { isBeside: true })
 }
 
 const message = z.object({

@@ -3,7 +3,7 @@ export const QUALITY_TEXTS = {
   title: 'Quality',
   rates: 'How often verdicts are wrong',
   ratesSay:
-    'Told from what was drawn at random, in the order in which it was drawn. What is drawn and not yet looked at stands beside each share; the link leads to the first, which holds up the rest.',
+    'Told from what was drawn at random, in the order in which it was drawn, up to the first that nobody has looked at: so nobody can choose what counts. What was looked at in all stands behind that, and what waits beside it; the link leads to the first, which holds up the rest. A label or a language has an order of its own, and may be further than the whole. Intervals are exact (Clopper and Pearson), by the effective number of draws (Korn and Graubard) where these weigh differently.',
   noRates: 'Nothing is drawn yet. Set review.auditShare to the share of verdicts that people should audit.',
   rateHeads: ['Protocol', 'Drawn to see', 'Of', 'Share, with its 95 % interval', 'Counted', 'Waits'],
   purposes: {
@@ -21,7 +21,7 @@ export const QUALITY_TEXTS = {
     `Of each protocol’s subjects ${audit} are drawn now to see how often machines are wrong, and of people’s verdicts ${blind} for a second opinion. Each has the chance with which it was drawn, and counts for one divided by that.`,
   sumHeads: ['Protocol', 'To see', 'Since', 'Could be drawn', 'Drawn', 'Chance', 'Reviewed', 'Wait', 'In no share'],
   sumsSay:
-    'Could be drawn: subjects with a current verdict since the first draw, and for second opinions people’s verdicts. Controls are drawn among debates that would not have been held, which are not counted here. Counted once a minute.',
+    'Could be drawn: subjects with a current verdict since the first draw, and for second opinions people’s verdicts. Controls are drawn among debates that would not have been held, which are not counted here. In no share: the machines gave no label, so that there was nothing to be wrong, or what was drawn was replaced or withdrawn before anybody looked. Counted once a minute.',
   notKnown: 'not counted',
   between: (low: string, high: string) => `${low} to ${high}`,
   noDrawFits: 'No draw fits. Choose another protocol or purpose.',
@@ -29,15 +29,16 @@ export const QUALITY_TEXTS = {
   found: { waits: 'waits', same: 'the same', differs: 'differs', left: 'in no share' },
   show: 'Show',
   older: 'Older',
+  lookedAt: (differing: number, reviewed: number) => `(${differing} of ${reviewed} looked at)`,
   ahead: (count: number) => `(${count} looked at before their turn)`,
   times: (times: number, of: number) => `${times} of ${of}`,
   people: (days: number) => `People, ${days} days`,
   peopleSay:
-    'Decisions that took effect, and second opinions. Two people who disagree may both be careful: blind agreement counts for both. Golden items are what leads made to check people: how often they had the key’s label. Seconds are the median from when an item was shown; uncovered is how often they uncovered what may harm. A share of fewer than 10 is not shown.',
+    'Decisions that took effect, and second opinions of who had not seen the label. Two people who disagree may both be careful: blind agreement counts for both. Golden items are what leads made to check people: how often they had the key’s label. Seconds are the median from when an item was shown (one or two are less than reading takes); uncovered is how often they uncovered what may harm. A share of fewer than 10 is not shown.',
   peopleHeads: [
     'Person',
     'Decisions',
-    'Second opinions',
+    'Blind second opinions',
     'Blind agreement',
     'Golden items',
     'Overturned by others',

@@ -1,6 +1,7 @@
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Exposure, ReviewPictures } from '../contracts/ports/pictures.ts'
-import type { DrawnRate, PersonQuality, ReviewQueue } from '../contracts/ports/review.ts'
+import type { DrawnRate, DrawSum, PersonQuality, ReviewQueue } from '../contracts/ports/review.ts'
+import { knownFor } from './known-for.ts'
 import type { Page } from './page.ts'
 import { QUALITY_TEXTS as TEXTS } from './quality-texts.ts'
 import { html, link, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
@@ -8,6 +9,8 @@ import { html, link, NOTHING, type SafeMarkup, type TemplatePart, words } from '
 const DAY_MS = 86_400_000
 /** Periods that may be asked for, in days; the first where none is. */
 const PERIODS = [7, 30, 90] as const
+/** How long sums of draws are taken to be the same, in ms: all verdicts are counted for them. */
+export const SUMS_MS = 60_000
 
 /** How often machines are wrong, by what chance drew, and how people decide: for leads, of their tenants. */
 export function qualityPage({
@@ -15,10 +18,11 @@ export function qualityPage({
   exposed,
   clock,
 }: {
-  readonly queue: Pick<ReviewQueue, 'drawnRates' | 'peopleQuality'>
+  readonly queue: Pick<ReviewQueue, 'drawnRates' | 'drawSums' | 'peopleQuality'>
   readonly exposed: Pick<ReviewPictures, 'exposures'>
   readonly clock: Clock
 }): Page {
+  const sumsOf = knownFor(SUMS_MS, clock, (of: readonly string[] | undefined) => queue.drawSums(of))
   return {
     method: 'GET',
     path: '/quality',
@@ -28,28 +32,39 @@ export function qualityPage({
       const days = PERIODS.find((one) => String(one) === query.get('days')) ?? PERIODS[0]
       const until = clock()
       const since = until - days * DAY_MS
-      const [rates, people, exposures] = await Promise.all([
+      const [rates, sums, people, exposures] = await Promise.all([
         queue.drawnRates(tenants),
+        sumsOf(tenants),
         queue.peopleQuality({ since, until }, tenants),
         exposed.exposures({ since, tenants }),
       ])
       return {
         title: TEXTS.title,
-        body: html`<h1>${TEXTS.title}</h1>${ratesSection(rates)}${peopleSection(people, exposures, days)}`,
+        body: html`<h1>${TEXTS.title}</h1>${ratesSection(rates, sums)}${peopleSection(people, exposures, days)}`,
       }
     },
   }
 }
 
-function ratesSection(rates: readonly DrawnRate[]): SafeMarkup {
+function ratesSection(rates: readonly DrawnRate[], sums: readonly DrawSum[]): SafeMarkup {
   const parts = rates.filter(({ part }) => part !== 'all')
   return html`<section aria-labelledby="rates"><h2 id="rates">${TEXTS.rates}</h2><p>${TEXTS.ratesSay}</p>
 ${
-  rates.length === 0 ? html`<p>${TEXTS.noRates}</p>` : ratesTable(rates.filter(({ part }) => part === 'all'))
+  rates.length === 0
+    ? html`<p>${TEXTS.noRates}</p>`
+    : ratesTable(
+        rates.filter(({ part }) => part === 'all'),
+        sums,
+      )
 }<p><a href="/quality/draws">${TEXTS.draws}</a></p>${parts.length === 0 ? NOTHING : html`<details><summary>${TEXTS.byPart}</summary>${ratesTable(parts)}</details>`}</section>`
 }
 
-function ratesTable(rates: readonly DrawnRate[]): SafeMarkup {
+/** `sums`: what was looked at in all, whatever counts yet; none of parts. */
+function ratesTable(rates: readonly DrawnRate[], sums: readonly DrawSum[] = []): SafeMarkup {
+  const lookedAt = ({ protocol, purpose }: DrawnRate) => {
+    const own = sums.find((one) => one.protocol === protocol && one.purpose === purpose)
+    return own === undefined ? '' : ` ${TEXTS.lookedAt(own.differing, own.reviewed)}`
+  }
   return tableOf(
     TEXTS.rateHeads,
     rates.map((one) => [
@@ -59,7 +74,7 @@ function ratesTable(rates: readonly DrawnRate[]): SafeMarkup {
       one.share === null
         ? TEXTS.nothingCounts
         : `${percent(one.share)} (${percent(one.interval.low)}–${percent(one.interval.high)})`,
-      TEXTS.times(one.differing, one.counted),
+      `${TEXTS.times(one.differing, one.counted)}${lookedAt(one)}`,
       one.next === null
         ? TEXTS.noneWaits
         : html`<a href="${link('/verdict', { id: one.next })}">${one.waiting}</a>${one.ahead === 0 ? NOTHING : html` ${TEXTS.ahead(one.ahead)}`}`,
@@ -80,7 +95,7 @@ ${
     : tableOf(
         TEXTS.peopleHeads,
         people.map(({ by, decisions, opinions, blindAgreement, golden, overturned, seconds }) => [
-          words(by, { most: 60 }),
+          html`<a href="${link('/decisions', { person: by, days: '90' })}">${words(by, { most: 60 })}</a>`,
           decisions,
           opinions,
           told(blindAgreement),

@@ -108,7 +108,9 @@ export function auditedQueue(queue: Queue): Queue {
 export function shownBy(answer: PageAnswer, read: ReadonlySet<string>, about: readonly string[]): ReadonlySet<string> {
   if ('uncovered' in answer) return new Set(answer.uncovered)
   if (answer === CLOSED) return new Set()
-  const isShown = 'body' in answer || 'file' in answer || ('image' in answer && answer.isCover !== true)
+  // What is not there is shown to nobody.
+  const isShown =
+    ('body' in answer && answer.status !== 404) || 'file' in answer || ('image' in answer && answer.isCover !== true)
   const { hides = [] } = 'body' in answer ? answer : {}
   return new Set(isShown ? [...read].filter((id) => !about.includes(id) && !hides.includes(id)) : [])
 }

@@ -139,6 +139,8 @@ export interface ListParts {
   readonly current: readonly RecordedRow[]
   /** Whether an item's label is shown to this person only after their own. */
   readonly isLabelAfter: (item: ReviewItem) => boolean
+  /** Whether this person was shown an item's label already. */
+  readonly hasSeen: (item: ReviewItem) => boolean
   /** What they want to have covered. */
   readonly choice: CoverChoice
   /** The address of the list, without its path. */
@@ -196,14 +198,14 @@ function reviewersOf(tenant: string): string {
 
 /** A post with all that waits of it: what is to be judged stands first, what the machines said of it comes after. */
 function card(post: ReviewPost, parts: ListParts): SafeMarkup {
-  const { session, rows, isLabelAfter, choice, only, assignable } = parts
+  const { session, rows, isLabelAfter, hasSeen, choice, only, assignable } = parts
   const free = post.items.find(({ may }) => may === 'yes')
   const isOwn = post.items.some(({ reservation }) => reservation?.by === session.by)
   const waits = post.items.map((item) => {
     const isHidden = isBlind(item) || isLabelAfter(item)
     const label = isBlind(item) ? TEXTS.review.second : words(item.label ?? TEXTS.row.noLabel, { most: 64 })
     const lost = isHidden ? [] : (rows.get(item.verdict)?.verdict.degraded ?? [])
-    return html`<li><span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> ${isLabelAfter(item) ? NOTHING : html`<strong>${label}</strong> `}<span class="faint">${reasonsOf(item, lost)} · ${TEXTS.review.since} ${moment(item.since)}</span>${item.reservation?.by === session.by ? html`<span class="faint"> · ${TEXTS.review.yours} ${moment(item.reservation.until)}</span>` : item.may === 'yes' ? NOTHING : takenBy(item, session, only)}</li>`
+    return html`<li><span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> ${isLabelAfter(item) ? NOTHING : html`<strong>${label}</strong> `}<span class="faint">${reasonsOf(item, lost)}${isBlind(item) && hasSeen(item) ? TEXTS.review.seenBefore : ''} · ${TEXTS.review.since} ${moment(item.since)}</span>${item.reservation?.by === session.by ? html`<span class="faint"> · ${TEXTS.review.yours} ${moment(item.reservation.until)}</span>` : item.may === 'yes' ? NOTHING : takenBy(item, session, only)}</li>`
   })
   return html`<li class="row" tabindex="-1" id="${placeOf(post.items[0]?.verdict ?? '')}">${postWords(post, parts)}${thumbnails(listedPictures(post.items[0]?.verdict ?? '', post.pictures), choice)}<ul class="waits">${waits}</ul>${decidedOf(post, parts.current)}${assigneeOf(post)}${post.assignee !== null && assignable !== null && mayHandOver(post, session) ? button('/review/assign', TEXTS.review.unassign, { session, id: post.items[0]?.verdict ?? '', only }) : NOTHING}
 ${free === undefined ? NOTHING : button('/review/take', isOwn ? TEXTS.review.open : TEXTS.review.take, { session, id: free.verdict, press: 't' })}${assignable !== null && mayAssign(post, session) ? assignForm(post, { session, only, names: reviewersOf(post.subject.tenant) }) : NOTHING}</li>`

@@ -108,6 +108,8 @@ export const REVIEW_TEXTS = {
     back: 'Given back:',
     notBack: 'Nothing was given back: nobody holds it any more, or it has been decided meanwhile:',
     second: 'A second opinion',
+    seenBefore:
+      'You have seen its label: your opinion is kept, and counts in no figure. Somebody who has not seen it is asked as well.',
     blind: 'A second opinion: what was decided is not shown.',
     argument: 'The whole argument',
     closed: 'Not open to you now',

@@ -75,6 +75,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
           kinds: parts.kinds,
           disturbing: parts.disturbing,
           isLabelAfter: isAfter,
+          hasSeen: ({ verdict }: ReviewItem) => parts.seenLabels.has(session.by, verdict),
           notice: [await noticeOf(query, session, parts, desk), await heldNotice(query, session, parts)],
           choice: await coversOf(parts.view.people, session.by),
           unknown,

@@ -72,6 +72,7 @@ export const VERDICT_TEXTS = {
     unseenDecision:
       'Something of the post was not shown to who decided, as it was judged or at all: this is no example for anybody.',
     disputed: 'Disputed: a third person is asked, since a second opinion says',
+    byPolicy: 'It was judged by the policy',
     /** In the place of a model's name. */
     wordLists: 'word lists, no model',
     byUnderstudy: (all: boolean) =>

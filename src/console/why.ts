@@ -38,7 +38,9 @@ ${clausesIn(file, cover)}</section>`
 /** The clauses that it cites, each with the words of the post, and the policy that they are of. */
 function clausesIn({ row, kind }: CaseFile, cover: string | null): TemplatePart {
   const { policy, clauses = [] } = row.verdict
-  if (policy === undefined || clauses.length === 0) return NOTHING
+  if (policy === undefined) return NOTHING
+  if (clauses.length === 0)
+    return html`<p class="faint">${TEXTS.verdict.byPolicy} ${words(policy.name, { most: 100 })} ${words(policy.version, { most: 40 })}</p>`
   const cited = clauses.map(({ id, quote }) => {
     const said = when(quote, (own) => html`<q>${words(own, { most: 500 })}</q>`)
     const title = kind?.clausesFor?.(row.subject).find((one) => one.id === id)?.title ?? ''

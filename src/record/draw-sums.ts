@@ -6,6 +6,7 @@ export interface DrawSumRow {
   readonly protocol: string
   readonly drawn: number
   readonly reviewed: number
+  readonly differing: number
   readonly waiting: number
   readonly low: number
   readonly high: number
@@ -27,6 +28,7 @@ export function drawSumsQuery(tenants: readonly string[] | undefined) {
     sql: `WITH sums AS MATERIALIZED (
         SELECT purpose, protocol, count(*) AS drawn, min(chance) AS low, max(chance) AS high, min(drawn_at) AS since,
           sum(CASE WHEN differs IS NULL THEN 0 ELSE 1 END) AS reviewed,
+          sum(CASE WHEN differs = 1 THEN 1 ELSE 0 END) AS differing,
           sum(CASE WHEN differs IS NULL AND label IS NOT NULL THEN 1 ELSE 0 END) AS waiting
         FROM draws WHERE ${seen} GROUP BY purpose, protocol),
       eligible AS MATERIALIZED (${eligible('audit', 'standing = 1')} UNION ALL ${eligible('second-opinion', "decided_by = 'human'")})
@@ -38,7 +40,7 @@ export function drawSumsQuery(tenants: readonly string[] | undefined) {
 }
 
 export function drawSum({ low, high, ...row }: DrawSumRow): DrawSum {
-  const { purpose, protocol, drawn, reviewed, waiting, since, eligible } = row
+  const { purpose, protocol, drawn, reviewed, differing, waiting, since, eligible } = row
   const left = drawn - reviewed - waiting
-  return { purpose, protocol, eligible, drawn, reviewed, waiting, left, chance: { low, high }, since }
+  return { purpose, protocol, eligible, drawn, reviewed, differing, waiting, left, chance: { low, high }, since }
 }

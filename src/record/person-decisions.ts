@@ -35,7 +35,7 @@ const PLACE = /^(\d{1,15})\.(\d{1,15})$/
 
 /** The decisions that are asked for, the newest first, in the SQL that both databases understand. The last value is yet to come: how many. */
 export function decisionsQuery(query: DecisionQuery, columns: DecisionColumns) {
-  const { viewer, person, named, protocol, subject, kind, degraded, since, before, tenants } = query
+  const { viewer, person, named, protocol, subject, kind, degraded, overrules, since, before, tenants } = query
   const opinion = columns.opinion('said')
   const { taken, stands, withdrawn } = becameOf(columns)
   const decided = `${opinion} = 0 AND said.label IS NOT NULL AND ${taken}`
@@ -60,6 +60,8 @@ export function decisionsQuery(query: DecisionQuery, columns: DecisionColumns) {
   if (subject !== undefined) all.push(['subjects.id = ?', subject])
   if (kind !== undefined) all.push([kinds[kind]])
   if (degraded !== undefined) all.push(['seen.degraded = 1'])
+  if (overrules !== undefined)
+    all.push([`${opinion} = 0 AND seen.id IS NOT NULL AND said.label <> coalesce(seen.label, '')`])
   if (tenants !== undefined)
     all.push([`subjects.tenant IN (${['NULL', ...tenants.map(() => '?')].join(', ')})`, ...tenants])
   const [, at, n] = PLACE.exec(before ?? '') ?? []

@@ -69,6 +69,18 @@ it('an image is for who may see its post, and is counted for them and their lead
   ])
 })
 
+it('an image that can’t be shown is seen by nobody', async () => {
+  const { console, ids, enter } = await withImages(async () => {
+    throw new Error('gone')
+  })
+  const anna = enter('anna', 'moderator', ['acme'])
+  console.audited.length = 0
+  expect(
+    (await console.ask(`/picture?id=${encodeURIComponent(ids.acme)}&n=0`, { headers: { cookie: anna } })).status,
+  ).toBe(404)
+  expect(console.audited).toEqual([])
+})
+
 it('a list waits for no image of a slow host, which is fetched all the same', async () => {
   const slow = Promise.withResolvers<string>()
   const { console, ids, enter } = await withImages(() => slow.promise)

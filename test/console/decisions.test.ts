@@ -63,7 +63,7 @@ it('leads see what people decided and withdrew, on what, and what came of it, an
   const lea = await enter('lea', 'lead')
   expect(await lea.rows('/decisions')).toEqual([
     'ben | non-rumor | p | rumor | rumor | not carried out',
-    'ben | rumor | p | rumor | non-rumor lacked something | in force',
+    'ben | rumor | p | rumor | non-rumor (lacked something) | in force',
   ])
   expect(await lea.rows('/decisions?kind=refused')).toHaveLength(1)
   expect(await lea.rows('/decisions?degraded=yes&person=ben')).toHaveLength(1)

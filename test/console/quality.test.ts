@@ -38,7 +38,9 @@ it('a lead sees how often machines are wrong with what waits beside it, and how 
   )
   const row = (begins: RegExp) => rows.find((cells) => begins.test(cells))
   // Three count, one waits, and eight were looked at before their turn.
-  expect(row(/machine wrong all/)).toMatch(/33\.3 % \(.*\) 1 of 3 1 \(8 looked at before their turn\)$/)
+  expect(row(/machine wrong all/)).toMatch(
+    /33\.3 % \(.*\) 1 of 3 \(1 of 11 looked at\) 1 \(8 looked at before their turn\)$/,
+  )
   expect(text).toContain('/verdict?id=rumor%7Ep3%7Er1')
   expect(row(/^ann/)).toBe('ann &lt;b&gt; 11 0 too few to tell too few to tell 0 of 11 too few to tell 2')
   expect((await console.page('/quality?days=30', enter('lead', ['acme']))).text).toContain(

@@ -335,7 +335,9 @@ it('what somebody could not see is said to be noted, and comes to them no more',
   expect(await anna.page('/review')).toContain('You have taken one item and not decided it')
   expect(await ben.page('/review')).not.toContain('You have taken')
   const next = await anna.to('/review/unseen', { id: first })
-  expect(await anna.page(next)).toMatch(/Noted that you could not see or read it, and nothing decided\. .*[ab] \(rumor\)\./)
+  expect(await anna.page(next)).toMatch(
+    /Noted that you could not see or read it, and nothing decided\. .*[ab] \(rumor\)\./,
+  )
   await anna.to('/review/decide', { id: idOf(next), label: 'rumor', code: 'fits' })
   expect(await anna.to('/review/next')).toBe('/review?said=none')
   expect(idOf(await ben.to('/review/next'))).toBe(first)

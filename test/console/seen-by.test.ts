@@ -44,6 +44,8 @@ it('no blind opinion follows on what Live, Search or a list has shown', async ()
     const { id } = await human(path.slice(1))
     await page(path)
     await take(id)
+    const isTold = (await page(`/review/item?id=${id}`)).includes('your opinion is kept, and counts in no figure')
+    expect([path, isTold]).toEqual([path, path !== '/decisions'])
     // Of decisions none was sent here, so that their page shows nothing.
     expect([path, await isSighted(id)]).toEqual([path, path !== '/decisions'])
   }

@@ -72,6 +72,7 @@ export function personDecisionsContract(
       expect(await ask({ kind: 'withdrawal' })).toEqual([withdrawn])
       expect(await ask({ kind: 'opinion' })).toEqual([opinion])
       expect(await ask({ degraded: true })).toEqual([first])
+      expect(await ask({ overrules: true })).toEqual([first])
       expect(await ask({ person: 'ben' })).toEqual([opinion])
       expect(await ask({ subject: 'q' })).toEqual([withdrawn, second])
       expect(await ask({ protocol: 'hate' })).toEqual([])
@@ -213,6 +214,7 @@ export function personDecisionsContract(
         eligible: ids.length - since,
         drawn: drawn.length,
         reviewed: 2,
+        differing: 1,
         waiting: drawn.length - 2,
         left: 0,
         chance: { low: 0.5, high: 0.5 },

@@ -122,7 +122,13 @@ const SOUGHT = [
 ]
 const DECISIONS = [
   '',
-  ...['person=person3', 'person=PERSON3&days=400', 'person=nobody&days=400', 'degraded=1&days=400'],
+  ...[
+    'person=person3',
+    'person=PERSON3&days=400',
+    'person=nobody&days=400',
+    'degraded=1&days=400',
+    'overrules=1&days=400',
+  ],
   ...['protocol=hate&days=400', 'subject=post4711&days=400'],
   ...DECISION_KINDS.map((kind) => `kind=${kind}&days=400`),
 ]

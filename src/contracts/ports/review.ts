@@ -257,6 +257,8 @@ export interface DecisionQuery {
   readonly kind?: DecisionKind | undefined
   /** On verdicts that were made from less than their protocol wants. */
   readonly degraded?: true | undefined
+  /** Decisions with another label than the verdict that they were on. */
+  readonly overrules?: true | undefined
   /** ms since 1970 */
   readonly since: number
   /** Behind the one of this place. */
@@ -288,6 +290,8 @@ export interface DrawSum {
   readonly eligible: number | null
   readonly drawn: number
   readonly reviewed: number
+  /** Of these. */
+  readonly differing: number
   readonly waiting: number
   /** Nobody is asked about them any more. */
   readonly left: number
