@@ -43,7 +43,8 @@ export function subjectsRoute(parts: SubjectParts): DoorRoute {
           const [status, state, recorded] = await Promise.all([
             parts.threads.statusOf(ref),
             parts.threads.outline(ref),
-            record?.subject({ tenant: ref.tenant, id, kind }) ?? null,
+            // As much may be said of one subject as anybody who decides likes.
+            record === null ? null : call.inTurn(() => record.subject({ tenant: ref.tenant, id, kind })),
           ])
           if (status === null && recorded === null) continue
           const known = { ref, status, state, recorded, record }
@@ -52,7 +53,7 @@ export function subjectsRoute(parts: SubjectParts): DoorRoute {
         }
       } catch (error) {
         if (error instanceof RequestRefused) throw error
-        if (!(error instanceof StoreSuspended)) parts.report('error', { where: 'door', error })
+        if (!(error instanceof StoreSuspended || call.gone().aborted)) parts.report('error', { where: 'door', error })
         throw new RequestRefused('store-away', 'the store does not answer now', { retryAfter: 3 })
       }
       throw new RequestRefused('not-found', 'nothing is known of such a subject, or it is forgotten')

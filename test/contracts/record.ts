@@ -4,6 +4,7 @@ import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { commentKey, verdictId } from '../../src/contracts/facts/verdict-id.ts'
 import {
   MOST_ERASED,
+  MOST_VERDICTS,
   MOST_WORDS,
   type RecordedTopic,
   type RecordFilter,
@@ -660,6 +661,16 @@ export function recordContract(
         expect(words).toHaveLength(MOST_WORDS)
         expect(words.at(-1)?.message).toMatchObject({ of: `0@${MOST_WORDS + 19}` })
         expect(words[0]?.message).toMatchObject({ of: '0@20' })
+      })
+
+      it('of one subject the verdicts that stand and the newest, however many there were', async () => {
+        await topics.judged({ protocol: 'hate', label: 'non-hate' }, 'a claim')
+        for (let revision = 1; revision <= MOST_VERDICTS + 5; revision++)
+          await topics.judged({ revision, seconds: revision }, 'a claim')
+        const verdicts = (await subject())?.verdicts.map(({ verdict }) => verdict.id) ?? []
+        expect(verdicts).toHaveLength(MOST_VERDICTS)
+        expect(verdicts.slice(0, 2)).toEqual(['hate~p~r1', 'rumor~p~r7'])
+        expect(verdicts.at(-1)).toBe(`rumor~p~r${MOST_VERDICTS + 5}`)
       })
 
       it('a proposal without its words once a comment is deleted that it saw', async () => {

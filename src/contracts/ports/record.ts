@@ -66,6 +66,9 @@ export const ROW_WORDS = 400
 /** Most of what was said of one subject that is read at once, the newest: anybody who may decide can say as much as they like. */
 export const MOST_WORDS = 500
 
+/** Most verdicts of one subject that are read at once, those that stand and the newest: whoever decides makes one each time. */
+export const MOST_VERDICTS = 200
+
 /** The evidence of a verdict. */
 export interface TranscriptEntry {
   readonly what: 'transcript'
@@ -313,7 +316,7 @@ export type RecordedRows = (typeof RECORDED_ROWS)[number]
 export interface RecordReader {
   /** Names this record, and its Kafka group: another, or an emptied one, has another name. */
   name(): Promise<string>
-  /** All of one subject, of what was said of it the newest `MOST_WORDS`; of a post and a reply with this id the post, unless `kind` names one. null if there is nothing. */
+  /** All of one subject, of its verdicts `MOST_VERDICTS`, of what was said of it the newest `MOST_WORDS`; of a post and a reply with this id the post, unless `kind` names one. null if there is nothing. */
   subject(of: { tenant: string; id: string; kind?: ThreadRef['kind'] | undefined }): Promise<SubjectRecord | null>
   /** One verdict, if it is of one of these tenants; null if there is none. */
   verdict(id: string, tenants?: readonly string[]): Promise<RecordedRow | null>

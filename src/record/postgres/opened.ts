@@ -77,18 +77,20 @@ export async function listed(sql: Sql, docs: readonly number[]): Promise<ListedR
   })
 }
 
-/** `mostWords`: the newest of what was said of each; null: all of it. */
+/** `most`: of each the verdicts that stand and the newest, and the newest of what was said; absent: all. */
 export async function recordsOf(
   sql: Sql,
   subjects: readonly SubjectRow[],
-  mostWords: number | null,
+  most: { readonly verdicts: number; readonly words: number } | null,
 ): Promise<SubjectRecord[]> {
   const all = subjects.map(({ s }) => s)
   const rulings = await opened(
     sql,
     await sql.rows<Sealed<RulingRow> & { s: number }>(
-      `SELECT s, ${RULING} FROM rulings r WHERE s = ANY (?::bigint[]) ORDER BY doc`,
+      `SELECT r.s, ${RULING} FROM unnest(?::bigint[]) AS wanted (w) JOIN LATERAL (
+         SELECT * FROM rulings WHERE rulings.s = w ORDER BY standing DESC, doc DESC LIMIT ?) AS r ON true ORDER BY doc`,
       all,
+      most?.verdicts ?? null,
     ),
   )
   const words = await opened(
@@ -97,7 +99,7 @@ export async function recordsOf(
       `SELECT newest.* FROM unnest(?::bigint[]) AS wanted (s) JOIN LATERAL (
          SELECT * FROM said WHERE said.s = wanted.s ORDER BY at DESC, n DESC LIMIT ?) AS newest ON true ORDER BY at, n`,
       all,
-      mostWords,
+      most?.words ?? null,
     ),
   )
   return subjects.map(({ s, tenant, kind, id, lang, deleted_at }) => ({

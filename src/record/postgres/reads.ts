@@ -2,6 +2,7 @@ import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import {
   type Arrivals,
   MOST_ERASED,
+  MOST_VERDICTS,
   MOST_WORDS,
   type RecordReader,
   type RecordSize,
@@ -42,7 +43,7 @@ export function recordReads(db: Database): RecordReader {
           tenant,
           id,
         )
-        return recordsOf(sql, rows, MOST_WORDS)
+        return recordsOf(sql, rows, { verdicts: MOST_VERDICTS, words: MOST_WORDS })
       })
       const wanted = found.filter(({ subject }) => kind === undefined || subject.kind === kind)
       return wanted.find((one) => one.deletedAt !== null || one.verdicts.length + one.said.length > 0) ?? null

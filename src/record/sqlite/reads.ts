@@ -3,6 +3,7 @@ import { zstdDecompressSync } from 'node:zlib'
 import { SUBJECT_KINDS, type SubjectKind, type ThreadRef } from '../../contracts/facts/thread.ts'
 import {
   MOST_ERASED,
+  MOST_VERDICTS,
   MOST_WORDS,
   type RecordedRows,
   type RecordFilter,
@@ -69,7 +70,9 @@ export class RecordReads {
 
   subject({ tenant, id, kind }: { tenant: string; id: string; kind?: SubjectKind | undefined }): StoredSubject | null {
     const found = this.#sql.snapshot(() =>
-      this.#sql.all<SubjectRow>(SUBJECTS, tenant, ...SUBJECT_KINDS, id).map((row) => this.#rowsOf(row, MOST_WORDS)),
+      this.#sql
+        .all<SubjectRow>(SUBJECTS, tenant, ...SUBJECT_KINDS, id)
+        .map((row) => this.#rowsOf(row, MOST_VERDICTS, MOST_WORDS)),
     )
     const wanted = found.filter(({ subject }) => kind === undefined || subject.kind === kind)
     return wanted.find((one) => one.deletedAt !== null || one.verdicts.length + one.said.length > 0) ?? null
@@ -87,13 +90,18 @@ export class RecordReads {
     return { last: rows.at(-1)?.s ?? -1, subjects: subjects.filter((one) => !isDeleted(one)) }
   }
 
-  /** `mostWords`: the newest of what was said of it; all of it otherwise. */
-  #rowsOf({ s, tenant, kind, id, lang, deleted_at }: SubjectRow, mostWords = -1): StoredSubject {
+  /** `mostVerdicts`, `mostWords`: those that stand and the newest, and the newest of what was said of it; all otherwise. */
+  #rowsOf({ s, tenant, kind, id, lang, deleted_at }: SubjectRow, mostVerdicts = -1, mostWords = -1): StoredSubject {
     return {
       subject: { tenant, postId: id, kind },
       lang,
       deletedAt: deleted_at,
-      verdicts: this.#sql.all<RulingRow>(`SELECT ${RULING} FROM rulings WHERE s = ? ORDER BY doc`, s),
+      verdicts: this.#sql.all<RulingRow>(
+        `SELECT ${RULING} FROM
+         (SELECT * FROM rulings WHERE s = ? ORDER BY standing DESC, doc DESC LIMIT ?) ORDER BY doc`,
+        s,
+        mostVerdicts,
+      ),
       said: this.#sql.all<NoteRow>(
         `SELECT said, id, protocol, label, by, at, json FROM
          (SELECT * FROM said WHERE s = ? ORDER BY at DESC, n DESC LIMIT ?) ORDER BY at, n`,
