@@ -191,7 +191,8 @@ export const TEXTS = {
     withdraw: 'Withdraw the human verdict',
     as: 'as',
     done: 'Decided: this verdict is current until it is withdrawn.',
-    withdrawn: 'Withdrawn: the machines’ last ruling is published again.',
+    withdrawn:
+      'Withdrawn: the machines’ last ruling is published again. What a person had decided before is not; decide anew if it should be.',
     anew: 'Withdrawn: the subject is judged again.',
     late: (last: number) => `Not decided: revision ${last} came meanwhile. Look at it, and decide again.`,
     unconfirmed: 'Sent, but not confirmed yet. It is carried out as soon as a service reads it. Reload this page.',
