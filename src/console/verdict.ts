@@ -74,8 +74,8 @@ export function verdictPages({
         if (file === null) return NOTHING_HERE
         if (isClosed(file, session)) return CLOSED
         const decides = canDecide && may(session.grants, 'decide', file.row.verdict.tenant)
-        const tools = toolsOf(file, decides)
         const decide = decides ? decisionSection(file, session) : NOTHING
+        const tools = toolsOf(file, decide !== NOTHING)
         const golden =
           decides && may(session.grants, 'overrule', file.row.verdict.tenant) ? goldenForm(file, session) : NOTHING
         const notice = decisionNotice(query.get('done'), undoneAgo(query))
