@@ -256,6 +256,6 @@ export class DisturbingSubjects {
   }
 }
 
-function nameOf({ tenant, kind, postId }: ThreadRef): string {
+export function nameOf({ tenant, kind, postId }: ThreadRef): string {
   return JSON.stringify([tenant, kind, postId])
 }

@@ -4,7 +4,7 @@ import { PLACE_IN_RECORD, type RecordedRow, type RecordReader } from '../contrac
 import { atOnce } from '../platform/at-once.ts'
 import type { BlindReviews } from './blind-review.ts'
 import { coversOf } from './covers.ts'
-import { box, field, filterOf, type Lists, options, rowData, rowsOf, rowTemplate } from './lists.ts'
+import { box, field, filterOf, type Lists, nameOf, options, rowData, rowsOf, rowTemplate } from './lists.ts'
 import type { Page, PageAnswer } from './page.ts'
 import { quarterStrips } from './quarters.ts'
 import type { SeenLabels } from './seen-by.ts'
@@ -223,7 +223,7 @@ function fieldsOf(told: Exclude<StreamEvent, { event: 'row' }>, lists: Omit<List
     return { thread, hidden, uncovered }
   }
   if (told.event === 'far') return { left: told.left }
-  return told.event === 'anew' ? {} : { tenant: told.subject.tenant, subject: carriedId(told.subject.id) }
+  return told.event === 'anew' ? {} : { thread: carriedId(nameOf(told.subject)) }
 }
 
 /** `at`: the place in the record that its stream goes on from; `last`: the cursor of older rows. */

@@ -278,8 +278,9 @@ function wordsOf(
   const row = own.find((one) => one.words !== null)
   if (row?.words == null) return NOTHING
   const said = html`<p class="row-words">${words(row.words, { most: 160, lang: row.lang ?? '' })}</p>`
-  const why = own.map((one) => disturbing.because(one)).find((one) => one !== null)
-  return why === undefined ? said : covered(why, said, { uncovered: uncoveredAt(row.verdict.id) })
+  // Why would say what others, of whom a second opinion may be asked for, have found.
+  const isHarmful = own.some((one) => disturbing.because(one) !== null)
+  return isHarmful ? covered(TEXTS.pictures.mayHarm, said, { uncovered: uncoveredAt(row.verdict.id) }) : said
 }
 
 interface OwnList {

@@ -71,8 +71,9 @@ export function reviewDesk(parts: DeskParts) {
     return { ...post, items: post.items.filter(({ verdict }) => !decided.isRecent(session.by, verdict)) }
   }
   /** Whether all that waits of this item's post is about what this person decided or said themselves. */
-  const isPartyOf = async (id: string, person: string, { tenants }: Session): Promise<boolean> => {
-    const filter = { for: person, tenants, verdict: id, reserved: 'any' as const }
+  const isPartyOf = async (id: string, person: string, session: Session): Promise<boolean> => {
+    const who = person === session.by ? whoTakes(session) : { for: person, tenants: session.tenants }
+    const filter = { ...who, verdict: id, reserved: 'any' as const }
     const [post] = (await queue.posts(filter, 1, clock(), null)).posts
     return post?.items.every(({ may: mayTake }) => mayTake === 'own') === true
   }

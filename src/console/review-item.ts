@@ -92,7 +92,7 @@ export async function itemBody(
   // Before they decide: who opens it again as a second opinion has seen what it says.
   parts.seenLabels.note(
     session.by,
-    own.filter((item) => !isBlind(item) && !isLabelAfter(item, session.by, parts)).map(({ verdict }) => verdict),
+    shown.filter((item) => !isBlind(item) && !isLabelAfter(item, session.by, parts)).map(({ verdict }) => verdict),
   )
   const pressed = { session, id: own[0]?.verdict ?? '', only: parts.only }
   return html`<h1>${own.some(isBlind) ? TEXTS.review.second : TEXTS.review.title}</h1>
@@ -103,7 +103,7 @@ ${first?.file == null || thread === null ? html`<p class="notice">${TEXTS.verdic
 ${all.map(({ item, file, copies }, at) => itemSection(item, { file, copies, at, isOwn: own.includes(item), refused: of.refused, choice, cover }, parts))}
 ${parts.canAssign ? assigning(post, await parts.reviewers.namesOf(post.subject.tenant), parts) : assigneeOf(post)}
 ${hides || own.length === 0 || first?.file == null ? NOTHING : await notesSection(first.file.row, session, { people: parts.view.people, only: parts.only })}
-${alsoJudged(post, first?.file ?? null, kinds)}
+${alsoJudged(post, first?.file ?? null, parts)}
 ${comments(
   await withComments(
     all.flatMap(({ file }) => file ?? []),
@@ -130,7 +130,7 @@ function itemSection(
   const { file, copies, at, isOwn, refused, choice, cover } = of
   const kind = kinds.get(item.protocol)
   const blind = isBlind(item)
-  const after = isOwn && isLabelAfter(item, session.by, seen)
+  const after = isLabelAfter(item, session.by, seen)
   const isShown = !blind && !after && file !== null
   const decidedBy = file?.row.verdict.decidedBy
   const { filled, since } = refused?.id === item.verdict ? refused : { filled: NOT_FILLED, since: String(view.clock()) }
@@ -167,12 +167,20 @@ function assigning(post: ReviewPost, reviewers: readonly string[], { session, on
 }
 
 /** What other protocols say of the same post, of which nothing waits. */
-function alsoJudged({ items }: ReviewPost, file: CaseFile | null, kinds: ProtocolGuides): TemplatePart {
+function alsoJudged(
+  { items }: ReviewPost,
+  file: CaseFile | null,
+  { kinds, seenLabels, session }: Pick<ItemParts, 'kinds' | 'seenLabels' | 'session'>,
+): TemplatePart {
   const waiting = new Set(items.map(({ protocol }) => protocol))
   const others = (file?.subjectRecord.verdicts ?? []).filter(
     ({ standing, verdict }) => standing && !waiting.has(verdict.protocol) && verdict.decidedBy !== 'deleted',
   )
   if (others.length === 0) return NOTHING
+  seenLabels.note(
+    session.by,
+    others.map(({ verdict }) => verdict.id),
+  )
   return html`<p>${TEXTS.review.alsoJudged} ${others.map(({ verdict }) => html`<span class="faint">${TEXTS.verdict.by(verdict.protocol)}</span> <a href="${link('/verdict', { id: verdict.id })}">${badge(verdict, kinds)}</a> `)}</p>`
 }
 

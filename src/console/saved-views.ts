@@ -7,14 +7,16 @@ import { html, link, NOTHING, type SafeMarkup, shown, words } from './view.ts'
 /** Longest name of a list and longest query, in characters; most lists of one person. */
 const [MOST_NAME, MOST_QUERY, MOST_VIEWS] = [60, 2_000, 20]
 
-/** Where a list's query says whose tenants it was named for; without it, it was named for all. */
+/** Where a list's query says whose tenants it was named for; without it, nobody knows. */
 const OF_TENANTS = 'tenants'
+/** Named by who sees all of them. */
+const ALL = '*'
 
 /** A list as it is kept. */
 function keptQuery(query: URLSearchParams, { tenants }: Session): string {
   const kept = new URLSearchParams(query)
   kept.delete(OF_TENANTS)
-  if (tenants !== undefined) kept.set(OF_TENANTS, tenants.toSorted().join(' '))
+  kept.set(OF_TENANTS, tenants?.toSorted().join(' ') ?? ALL)
   return String(kept)
 }
 
@@ -25,12 +27,12 @@ function askedBy({ query }: SavedView): string {
   return String(asked)
 }
 
-/** Whether this person sees some of what it was named for: a list is its tenants'. */
+/** Whether this person sees all that it was named for, its words among it: a list is its tenants'. */
 function isOpenTo({ query }: SavedView, { tenants }: Session): boolean {
   const kept = new URLSearchParams(query)
   const [of, about] = [kept.get(OF_TENANTS)?.split(' '), kept.get('tenant') ?? '']
   if (tenants === undefined) return true
-  return (of === undefined || of.some((one) => tenants.includes(one))) && (about === '' || tenants.includes(about))
+  return of?.every((one) => one === ALL || tenants.includes(one)) === true && (about === '' || tenants.includes(about))
 }
 
 /** A person's lists, each with a way to forget it; and where the list that is shown is named. */

@@ -1,5 +1,6 @@
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { RecordedRow, RecordFilter, RecordReader } from '../contracts/ports/record.ts'
+import { nameOf } from './lists.ts'
 
 // This decides what a live page hears, and in which order; live.ts sends it.
 
@@ -12,7 +13,7 @@ export type StreamEvent =
   | { readonly event: 'far'; readonly at: string; readonly left: number }
   /** So much was deleted that deletions are not sent one by one: what the page shows must be loaded anew. */
   | { readonly event: 'anew'; readonly at: string }
-  | { readonly event: 'erase'; readonly at: string; readonly subject: { readonly tenant: string; readonly id: string } }
+  | { readonly event: 'erase'; readonly at: string; readonly subject: ThreadRef }
 
 export interface StreamListener {
   /** Rows that fit are heard. */
@@ -95,17 +96,12 @@ export class RecordStream {
 /** The events of one poll for a page: deletions first. */
 function* eventsOf(gone: readonly ThreadRef[], rows: readonly RecordedRow[], left: number, to: StreamListener) {
   const { filter } = to
-  for (const { tenant, postId: id } of gone)
-    if (allows(filter, tenant)) yield { event: 'erase', subject: { tenant, id } } as const
+  for (const one of gone) if (allows(filter, one.tenant)) yield { event: 'erase', subject: one } as const
   for (const row of rows) {
     if (fits(row, filter)) yield { event: 'row', row } as const
     else if (allows(filter, row.verdict.tenant) && to.covers?.(row) === true) yield { event: 'cover', row } as const
   }
   if (left > 0) yield { event: 'far', left } as const
-}
-
-function nameOf({ tenant, kind, postId }: ThreadRef): string {
-  return JSON.stringify([tenant, kind, postId])
 }
 
 function allows({ tenants }: RecordFilter, tenant: string): boolean {

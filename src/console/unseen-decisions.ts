@@ -1,3 +1,4 @@
+import { subjectOf } from '../contracts/facts/decision-messages.ts'
 import type { DecisionDesk } from '../contracts/ports/decisions.ts'
 import { type CaseFile, caseFile } from './case-file.ts'
 import { coverOf, coversOf } from './covers.ts'
@@ -12,8 +13,12 @@ export function markingUnseen(
   decisionDesk: DecisionDesk,
   { record, kinds, pictures, people, seenPosts }: Omit<PostViewParts, 'clock' | 'breakAfter'>,
 ): DecisionDesk {
-  async function fileOf({ tenant, subjectId: id, kind, protocol, against }: Decided): Promise<CaseFile | null> {
-    const subjectRecord = await record.subject({ tenant, id, kind })
+  async function fileOf({ protocol, against, ...said }: Decided): Promise<CaseFile | null> {
+    const named = subjectOf(said, 'post')
+    if (named === null) return null
+    // Whose replies a protocol judges the record knows: only what was said of the kind counts here.
+    const kind = named.kind === 'post' ? said.kind : named.kind
+    const subjectRecord = await record.subject({ tenant: named.tenant, id: named.postId, kind })
     const seen = subjectRecord?.verdicts.find(
       ({ verdict }) => verdict.protocol === protocol && verdict.revision === against,
     )

@@ -211,7 +211,7 @@ function verdictBody(
     }),
   ]
   const isArgued = argument.some((part) => part !== NOTHING)
-  return html`${headline(file, kinds)}${tools}
+  return html`${headline(file, kinds, cover)}${tools}
 ${thread === null ? html`<p class="notice">${file.isUnreadable ? TEXTS.verdict.unreadable : TEXTS.verdict.noTranscript}</p>` : card}
 ${whySection(file, { cover })}
 ${argued.id === (isOverruled ? verdict : ruled).id ? NOTHING : html`<p class="notice">${(isOverruled ? TEXTS.verdict.overruled : TEXTS.verdict.carried)(argued.revision)} <a href="${link('/verdict', { id: argued.id })}">${TEXTS.verdict.openStanding}</a></p>`}
@@ -253,8 +253,14 @@ function placesIn({ row, ruled, thread }: CaseFile) {
   return { placeOf, shown }
 }
 
+/** What people write may repeat the post's words. */
+function whyWithdrawn(why: string, cover: string | null): TemplatePart {
+  const said = html`<span>${words(why, { most: 400 })}</span>`
+  return cover === null ? said : covered(TEXTS.verdict.reasonsCovered(cover), said, { isBeside: true })
+}
+
 /** What it was found to be, what that means, how, and whether it may still change. */
-function headline({ row, subjectRecord, kind }: CaseFile, kinds: ProtocolGuides): SafeMarkup {
+function headline({ row, subjectRecord, kind }: CaseFile, kinds: ProtocolGuides, cover: string | null): SafeMarkup {
   const { verdict, standing, contested, conflicting, erased } = row
   const { final, decidedBy, protocol, revision, tenant, timing } = verdict
   const own = subjectRecord.verdicts.filter((one) => one.verdict.protocol === protocol)
@@ -270,7 +276,7 @@ function headline({ row, subjectRecord, kind }: CaseFile, kinds: ProtocolGuides)
   const proposal = subjectRecord.said.findLast((one) => one.said === 'proposal' && one.protocol === protocol)
   return html`<header class="headline"><h1>${badge(verdict, kinds)} <small>${final ? TEXTS.verdict.final : TEXTS.verdict.forNow}</small></h1>
 <p class="how">${findingOf(verdict, kind)} ${words(howDecided(verdict))}${contested ? html` ${TEXTS.verdict.contested}` : NOTHING}${when(verdict.decision?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)}${when(was, (one) => html` ${words(TEXTS.verdict.was(sayingOf(one), one.revision), { most: 160 })}`)}</p>
-${when(verdict.restored, ({ by, why }) => html`<p class="how">${words(TEXTS.verdict.withdrew(by), { most: 160 })} ${words(why, { most: 400 })}</p>`)}
+${when(verdict.restored, ({ by, why }) => html`<p class="how">${words(TEXTS.verdict.withdrew(by), { most: 160 })} ${whyWithdrawn(why, cover)}</p>`)}
 <p class="faint">${TEXTS.verdict.by(protocol)} · ${TEXTS.verdict.ofRevisions(revision, last)} · ${TEXTS.verdict.at} ${moment(timing.decidedAt)} · ${words(TEXTS.verdict.tenant(tenant), { most: 80 })}</p>
 ${standing && verdict.decision === undefined ? html`<p class="faint">${final ? TEXTS.verdict.finalMeans : TEXTS.verdict.forNowMeans}</p>` : NOTHING}
 ${standing || newest === undefined ? NOTHING : html`<p class="notice">${TEXTS.verdict.notStanding} <a href="${link('/verdict', { id: newest.id })}">${TEXTS.verdict.openStanding}</a></p>`}

@@ -43,7 +43,16 @@ export async function imageAddress(file: string, image: string): Promise<string>
   const { size, ...about } = await stat(path).then((one) => ({ size: one.size, isFile: one.isFile() }))
   if (!about.isFile) throw new Error(`${named} is no file`)
   if (size > LARGEST) throw new Error(`${named} is larger than ${LARGEST / 1024 / 1024} MiB`)
-  return bytesAddress(await readFile(path))
+  const bytes = await readFile(path)
+  if (!isImage(bytes)) throw new Error(`${named} is none: PNG, JPEG, GIF, WebP, AVIF and HEIC are read`)
+  return bytesAddress(bytes)
+}
+
+/** Whether bytes begin as an image does: a file of items must not send others of its folder. */
+function isImage(bytes: Buffer): boolean {
+  const [first, brand] = [bytes.toString('latin1', 0, 4), bytes.toString('latin1', 4, 12)]
+  if (first === '\x89PNG' || first === 'GIF8' || first.startsWith('\xff\xd8\xff')) return true
+  return (first === 'RIFF' && brand.endsWith('WEBP')) || /^ftyp(?:avif|avis|hei[cxs]|hev[cx]|mif1|msf1)$/.test(brand)
 }
 
 /** An image's bytes as an address; which format they are of is found out where it is loaded. */

@@ -97,6 +97,8 @@ export interface MessageParts {
   readonly pressure: () => string | null
   /** Whether a tenant has more due than its share: no further subject of it may become due. */
   readonly isOverDue: (tenant: string) => boolean
+  /** Whether a route judges comments by themselves: each is due then as a post is. */
+  readonly takesComments: () => boolean
   /** Whether a tenant holds more than its share of Redis, which is short of memory: no further words of it are kept. */
   readonly isOverShare: (tenant: string) => boolean
   readonly clock: Clock
@@ -192,7 +194,8 @@ function itemOf(bytes: Buffer, caller: Caller, parts: MessageParts, now: number)
   if (tooMany !== null) return { id, refused: tooMany }
   const isKept = type !== 'feedback' && type !== 'decision' && given.deleted !== true
   if (isKept && parts.isOverShare(tenant)) return { id, refused: overShare() }
-  if (isKept && type !== 'comment' && parts.isOverDue(tenant)) return { id, refused: overDue() }
+  if (isKept && (type !== 'comment' || parts.takesComments()) && parts.isOverDue(tenant))
+    return { id, refused: overDue() }
   const fault = type === 'feedback' ? faultInFeedback(given, labels) : null
   if (fault !== null) return { id, refused: new RequestRefused('invalid', fault) }
   const message = type === 'decision' ? decisionAs(given, caller) : sentAs(type, given, tenant)

@@ -1,9 +1,9 @@
 /** The end of the file of a published policy, its ending `.md` included: its text is the one with this hash, and stays so. */
-export const PUBLISHED_NAME = /\.([0-9a-f]{8})(?:\.md)?$/
+export const PUBLISHED_NAME = /\.published-([0-9a-f]{8})(?:\.md)?$/
 
 /** The name of a published policy's file, without its ending. */
 export function publishedName(name: string, { hash }: { readonly hash: string }): string {
-  return `${name.replace(PUBLISHED_NAME, '')}.${hash.slice(0, 8)}`
+  return `${name.replace(PUBLISHED_NAME, '')}.published-${hash.slice(0, 8)}`
 }
 
 /** Whether a file is called as a published policy, and has another text. */

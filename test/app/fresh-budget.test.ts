@@ -1,9 +1,10 @@
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
+import { topicsOf } from '../../config/topics.ts'
 import { boundedIfFresh, dayFinding, freshBudget } from '../../src/app/composition/fresh-budget.ts'
 import { onServers } from '../support/on-servers.ts'
-import { environmentOn, eventually, protocolsOn, verdictsOf } from '../support/pipeline.ts'
+import { clientOf, environmentOn, eventually, protocolsOn, settingsOf, verdictsOf } from '../support/pipeline.ts'
 import { sendPosts } from '../support/sent-posts.ts'
 
 const it = onServers({})
@@ -57,6 +58,19 @@ it('a fresh service stops at its day’s dollars; one that has published goes on
     await service.kill('SIGKILL')
     return { label, log: service.log.filter((line) => line.includes('budget:fresh')) }
   }
+  // Intake alone reads before anybody judges.
+  const intake = await start(fresh, 'intake')
+  await sendPosts(fresh, [
+    { key: 'z', value: JSON.stringify({ id: 'z', text: 'Early.', createdAt: new Date().toISOString() }) },
+  ])
+  const { groupProgress } = await import('../../src/stream/offsets.ts')
+  const read = async () =>
+    (await groupProgress(clientOf(fresh), settingsOf(fresh).kafka.group, [topicsOf(settingsOf(fresh)).posts])).committed
+  await eventually(
+    async () => [...(await read()).values()].some((all) => [...all.values()].some((at) => BigInt(at) > 0n)),
+    30_000,
+  )
+  await intake.kill('SIGKILL')
   const first = await judged('a', fresh)
   expect(first).toMatchObject({ label: null, log: [expect.stringContaining('"usd":25')] })
   expect(await judged('b', environment), 'lifted').toMatchObject({ label: 'non-hate', log: [] })

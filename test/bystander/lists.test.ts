@@ -341,7 +341,8 @@ function asking(path: string, body: unknown, status = 200) {
   const topics = { post: 'posts', comment: 'comments', counterspeech: 'counterspeech', feedback: 'feedback' }
   const sender = sending({ writer: { send: async () => {} }, timeoutMs: 1_000, report: () => {} })
   const never = { pressure: () => null, overDecided: () => null, isOverDue: () => false, isOverShare: () => false }
-  const shared = { sending: sender, limits, topics, items: 100_000, ...never, clock: () => NOW }
+  const takesComments = () => false
+  const shared = { sending: sender, takesComments, limits, topics, items: 100_000, ...never, clock: () => NOW }
   const { kept, none } = { kept: { maxTextChars: 1_000, isPlaceholder: () => false }, none: new Map<string, string>() }
   const door = testDoor({
     bodyBytes: 1 << 22,

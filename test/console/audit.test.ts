@@ -137,8 +137,9 @@ it('a stream’s rows are noted, and refusals too', async () => {
 it('it notes a bounded part of very many verdicts, and the number of the others', async () => {
   const console = await aConsole()
   const cookie = await console.signedIn('anna')
-  const { id } = await console.judged({ verdict: { subjectId: 'p0', revision: 999 } })
-  for (let revision = 1; revision <= MOST_AUDITED; revision++)
+  const { id } = await console.judged({ verdict: { subjectId: 'p0', revision: 1 } })
+  // The record returns as many of one subject, the newest: the page has one more.
+  for (let revision = 2; revision <= MOST_AUDITED + 1; revision++)
     await console.judged({ verdict: { subjectId: 'p0', revision } })
   await console.page(`/verdict?id=${id}`, cookie)
   const { verdicts, more } = console.audited.at(-1) ?? { verdicts: [], more: 0 }

@@ -85,5 +85,5 @@ it.each(IDS)('a row of the subject %j that a page was loaded with goes when the 
   console.close()
   const erased = /^event: erase\ndata: ([^\n]*)$/m.exec(await stream.text())?.[1] ?? '{}'
   // As the page's script compares them.
-  expect(attributesIn(page, 'data-subject')).toContain((JSON.parse(erased) as { subject?: string }).subject)
+  expect(attributesIn(page, 'data-thread')).toContain((JSON.parse(erased) as { thread?: string }).thread)
 })

@@ -46,7 +46,8 @@ it('a page that was cut off within what it was told at once hears the rest of it
   await console.judged({ verdict: { subjectId: 'a' } })
   await arriving.poll()
   leave()
-  const told = (all: readonly StreamEvent[]) => all.map((one) => (one.event === 'erase' ? one.subject.id : one.event))
+  const told = (all: readonly StreamEvent[]) =>
+    all.map((one) => (one.event === 'erase' ? one.subject.postId : one.event))
   expect(told(heard)).toEqual(['p', 'q', 'row'])
   for (const [nth, rest] of [['q', 'row'], ['row'], []].entries()) {
     const again: StreamEvent[] = []
@@ -148,7 +149,7 @@ it('an erasure is announced even if far more rows come than are shown', async ()
   for (let at = 0; at < 700; at++) await console.judged({ verdict: { subjectId: `p${at}` } })
   await console.topics.send('posts', 'p0', { id: 'p0', deleted: true, createdAt: new Date(0).toISOString() }, 60)
   await arriving.poll()
-  expect(heard.filter(({ event }) => event === 'erase')).toMatchObject([{ subject: { id: 'p0' } }])
+  expect(heard.filter(({ event }) => event === 'erase')).toMatchObject([{ subject: { postId: 'p0' } }])
 })
 
 /** As many posts are deleted, in one step of the record. */

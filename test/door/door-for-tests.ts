@@ -23,7 +23,8 @@ export interface TestDoorOptions {
   readonly items?: number
   readonly pressure?: () => string | null
   readonly overDecided?: DecisionRate
-  readonly isOverDue?: (tenant: string) => boolean
+  readonly takesComments?: boolean
+  isOverDue?: (tenant: string) => boolean
   readonly isOverShare?: (tenant: string) => boolean
   readonly write?: (records: readonly OutgoingMessage[]) => Promise<void>
   readonly timeoutMs?: number
@@ -75,6 +76,7 @@ export function testDoor(options: TestDoorOptions = {}) {
         overDecided: options.overDecided ?? (() => null),
         pressure: options.pressure ?? (() => null),
         isOverDue: options.isOverDue ?? (() => false),
+        takesComments: () => options.takesComments ?? false,
         isOverShare: options.isOverShare ?? (() => false),
         clock: () => NOW,
       }),

@@ -194,6 +194,9 @@ describe('messages', () => {
     const rest = [COMMENT, { ...POST, text: undefined, deleted: true }]
     expect((await ask('POST', '/v1/messages', [POST, ...rest])).body).toMatchObject({ accepted: 2, refused: 1 })
     expect(records).toHaveLength(2)
+    // A comment that is judged by itself is due as a post is.
+    const judged = testDoor({ isOverDue: (tenant) => tenant === 'acme', takesComments: true })
+    expect((await judged.ask('POST', '/v1/messages', [POST, ...rest])).body).toMatchObject({ accepted: 1, refused: 2 })
   })
 
   test('that would be kept are turned away where their tenant holds more than its share of Redis; deletions and decisions never', async () => {

@@ -86,7 +86,7 @@ describe('a subject', () => {
   test.each([
     [
       '/v1/subjects/p1?kin=reply',
-      'kin: is no parameter of this address. Did you mean "kind"? There are kind, standing, transcript.',
+      'kin: is no parameter of this address. Did you mean "kind"? There are kind, post, standing, transcript.',
     ],
     ['/v1/subjects/p1?transcript=true&standig=true', 'Did you mean "standing"?'],
   ])('is not told where a parameter is misspelt, whose wish would be lost: %s', async (path, detail) => {

@@ -22,7 +22,13 @@ describe.each(DEBATES.map((kind) => [kind.name, kind] as const))('the ablations 
   it('are each another protocol than the others, and than the one that is shipped', () => {
     const hashOf = (switches: object) => {
       const settings = { ...protocols, [name]: { ...protocols[name], ...switches } } as typeof protocols
-      return makeProtocols(settings, plainFence, plainRank).find((one) => one.name === name)?.settingsHash
+      try {
+        return makeProtocols(settings, plainFence, plainRank).find((one) => one.name === name)?.settingsHash
+      } catch (error) {
+        // The shipped perspectives have no shelf: by examples alone they would all ask the same.
+        if (String(error).includes('has no shelf, and show: examples')) return 'refused'
+        throw error
+      }
     }
     const whole = hashOf({})
     const hashes = ablations.map(([, switches]) => hashOf(switches))

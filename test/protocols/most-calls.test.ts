@@ -68,7 +68,7 @@ const SETTINGS: Readonly<Record<string, fc.Arbitrary<object>>> = {
   }),
   hate: fc.record({
     batchSize: fc.constantFrom(1, 2, 5),
-    show: fc.constantFrom('both', 'criteria', 'examples'),
+    show: fc.constantFrom('both', 'criteria'),
     rounds: fc.integer({ min: 1, max: 2 }),
     decide: fc.constantFrom('debate', 'debate', 'majority', 'zero-shot'),
     debateWhen: fc.constantFrom('never', 'contested', 'always'),

@@ -268,7 +268,7 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
       ...sql,
       async rows<Row>(text: string, ...values: Parameters<Sql['rows']> extends [string, ...infer V] ? V : never) {
         const rows = await sql.rows<Row>(text, ...values)
-        const work = /rulings r |FROM queue/.test(text) ? meanwhile : null
+        const work = /rulings r |FROM rulings WHERE rulings.s|FROM queue/.test(text) ? meanwhile : null
         if (work !== null) meanwhile = null
         await work?.()
         return rows

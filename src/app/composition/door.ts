@@ -5,6 +5,7 @@ import type { RedisGuard } from '../../../consumers/redis-guard.ts'
 import { besideThoseOver } from '../../../consumers/tenant-shares.ts'
 import { decisionsProducer } from '../../../producers/decision-producer.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
+import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { fences } from '../../contracts/facts/fence.ts'
 import type { Answers, VerdictRequests } from '../../contracts/ports/answers.ts'
@@ -173,6 +174,9 @@ export function doorPart(
     const withinMs = settings.door.produceTimeout + DECISION_WAIT_MS
     const kept = messageKeeper(settings.threads)
     const overDecided = decisionRate(settings.door.rate, clock)
+    const takesComments = protocols.some(({ name }) =>
+      (entryOf(settings.routes, name) ?? []).some(({ subjects: of }) => of?.includes('comment')),
+    )
     const judging: JudgeParts = { ...given, asking, answers, kept, waiting, waitingPerTenant, report }
     const { fetch } = door({
       settings: settings.door,
@@ -181,6 +185,7 @@ export function doorPart(
           ...given,
           pressure: messages.why,
           overDecided,
+          takesComments: () => takesComments,
           decisionsTopic: decisionDesk === null ? null : topics.decisions,
           labels: new Map(protocols.map((one) => [one.name, labelsForPeople(one)])),
         }),

@@ -48,9 +48,10 @@ export async function boundedNow(
     readonly report: Report
   },
 ): Promise<() => Settings> {
+  // Whichever process starts first notes it: by the time of the first judge intake may have read long.
+  const isFresh = await isFreshDeployment(failFast, keys, found)
   const spends = roles.includes('judge') || roles.includes('door')
-  const isFresh = spends && (await isFreshDeployment(failFast, keys, found))
-  const bounded = () => boundedIfFresh(now(), isFresh)
+  const bounded = () => boundedIfFresh(now(), isFresh && spends)
   if (bounded() !== now()) report('budget:fresh', freshBudget(bounded()))
   return bounded
 }

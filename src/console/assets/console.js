@@ -182,9 +182,9 @@ function live(list) {
       leave()
       setTimeout(() => location.reload(), Math.random() * ANEW_WITHIN_MS)
     })
-    hear('erase', ({ subject }) => {
-      each('.row', (one) => one.dataset.subject === subject && one.remove(), list)
-      for (let at = waiting.length - 1; at >= 0; at--) if (waiting[at].subject === subject) waiting.splice(at, 1)
+    hear('erase', ({ thread }) => {
+      each('.row', (one) => one.dataset.thread === thread && one.remove(), list)
+      for (let at = waiting.length - 1; at >= 0; at--) if (waiting[at].thread === thread) waiting.splice(at, 1)
     })
   }
   const leave = () => {

@@ -34,9 +34,10 @@ export function largeCases(cases: Pick<CaseStore, 'recordLength'>, clock: Clock)
   const passed = new Set<string>()
   let total = 0
 
+  /** Whether another waits who has had no turn since: of those who have, each would wait for the other. */
   function isAwaited(tenant: string): boolean {
     for (const [name, at] of waiting) if (clock() - at > WAITS_MS) waiting.delete(name)
-    return waiting.size > (waiting.has(tenant) ? 1 : 0)
+    return [...waiting.keys()].some((name) => name !== tenant && !passed.has(name))
   }
 
   function again(caseId: string): LargeCaseTurn | null {

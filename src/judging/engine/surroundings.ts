@@ -1,3 +1,4 @@
+import { cut, type TextCut } from '../../contracts/facts/cut.ts'
 import { type Comment, type Post, type Snapshot, shownIn, type ThreadRef } from '../../contracts/facts/thread.ts'
 import { commentKey, idsInCommentKey } from '../../contracts/facts/verdict-id.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
@@ -29,12 +30,20 @@ export async function surroundingsOf(
   return { comments: said === null ? [] : [asComment(said)], under: post === null ? null : wordsIn(post) }
 }
 
+/** Most characters of a text that are kept around a comment: a question shows fewer, and each of its comments keeps them. */
+const MOST_AROUND = 1_000
+
 /** Its words and no more: nobody is judged by who is around them. */
-function asComment({ id, text, cut, createdAt }: Post): Comment {
-  return { id, text, ...(cut === undefined ? {} : { cut }), createdAt }
+function asComment({ id, text, cut: left, createdAt }: Post): Comment {
+  return { id, ...around(text, left), createdAt }
 }
 
-function wordsIn({ text, cut, media = [] }: Post): NonNullable<Snapshot['under']> {
-  const words = [text, ...media.flatMap((medium) => shownIn(medium) ?? [])].join('\n')
-  return { text: words, ...(cut === undefined ? {} : { cut }) }
+function wordsIn({ text, cut: left, media = [] }: Post): NonNullable<Snapshot['under']> {
+  return around([text, ...media.flatMap((medium) => shownIn(medium) ?? [])].join('\n'), left)
+}
+
+function around(whole: string, before: TextCut | undefined): { readonly text: string; readonly cut?: TextCut } {
+  const { text, left } = cut(whole, MOST_AROUND)
+  if (left === 0) return { text, ...(before === undefined ? {} : { cut: before }) }
+  return { text, cut: { left: left + (before?.left ?? 0), of: before?.of ?? whole.length } }
 }

@@ -8,7 +8,7 @@ import {
 import { jsonOf } from '../../contracts/facts/json-of.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../contracts/facts/verdict.ts'
-import { recordKeyOf, threadOf } from '../../contracts/facts/verdict-id.ts'
+import { recordKeyOf, threadIn, threadOf } from '../../contracts/facts/verdict-id.ts'
 import type { IncomingMessage } from '../../contracts/ports/topic.ts'
 import { type ReadBound, type ReadDeps, type ReadPart, readOwn } from './read.ts'
 
@@ -110,7 +110,8 @@ export async function readTranscripts(
     for (const record of records) {
       if (record.key !== recordKeyOf(subject)) continue
       const one = transcript.safeParse(jsonOf(record))
-      if (one.success) found.set(one.data.verdictId, { transcript: one.data, publishedAt: record.timestamp })
+      if (one.success && isSame(threadIn(one.data.verdictId, deps.ofReplies), subject))
+        found.set(one.data.verdictId, { transcript: one.data, publishedAt: record.timestamp })
     }
   })
   return { transcripts: [...found.values()], read }

@@ -6,6 +6,7 @@ import { parseHTML } from 'linkedom'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startUnderstudy, type Understudy } from '../../../src/kit/understudy/server.ts'
+import { debateSpool } from '../../../src/lab/commands/eval/debate-pages.ts'
 import type { Evaluation } from '../../../src/lab/evaluation/evaluation.ts'
 import { aBrowser, barriersOn, SIZES, watchedPage } from '../../console/browser.ts'
 import { MARKUP_ATTACKS } from '../../console/markup-attacks.ts'
@@ -173,4 +174,18 @@ it('need a folder where they go', async () => {
     understudy.settings,
   )
   expect(said).toContain('--debates needs --out FOLDER or --report FOLDER')
+})
+
+it('a debate is found under the name that its row is shown under', () => {
+  const spool = debateSpool()
+  try {
+    const at = { row: 'GPT3.5 + S2MAD', data: 'd', id: 'i', repeat: 1 }
+    spool.keep(at, { verdict: '{}', transcript: '{}' })
+    const shown = { ...at, row: '[mine for GPT3.5] + S2MAD' }
+    expect(spool.has(shown)).toBe(false)
+    spool.rename(new Map([[shown.row, at.row]]))
+    expect([spool.has(shown), spool.read(shown)?.verdict]).toEqual([true, '{}'])
+  } finally {
+    spool.close()
+  }
 })

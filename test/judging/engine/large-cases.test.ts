@@ -84,3 +84,21 @@ test('a tenant that finds no room has it after one case more of another, however
   pass(6_001)
   expect(await takeTurn(one)).not.toBeNull()
 })
+
+test('tenants that have many each go on, and none waits for one that waits for it', async () => {
+  const tenants = ['many', 'more', 'most']
+  const ids = tenants.flatMap((tenant) => ['one', 'two', 'three'].map((id) => `rumor@${tenant}~${id}~r1`))
+  const { takeTurn, pass } = setUp(Object.fromEntries(ids.map((id) => [id, 9_000_000])))
+  const turns = new Map(tenants.map((tenant) => [tenant, 0]))
+  for (let round = 0; round < 60; round++)
+    for (const id of ids) {
+      const turn = await takeTurn(id)
+      const tenant = /@(\w+)~/.exec(id)?.[1] ?? ''
+      if (turn !== null) turns.set(tenant, (turns.get(tenant) ?? 0) + 1)
+      // It is still used when the next one asks.
+      if (turn !== null) await takeTurn(ids[(ids.indexOf(id) + 4) % ids.length] ?? '')
+      turn?.end()
+      pass(500)
+    }
+  for (const [tenant, count] of turns) expect(count, tenant).toBeGreaterThan(20)
+})

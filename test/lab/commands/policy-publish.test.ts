@@ -78,7 +78,7 @@ it('a policy is published once the model was seen to follow what changed, by one
     const { policies, policiesPath } = variants()['house-40']
     const kept = join(policiesPath, `${policies}.md`)
     expect(variants()).toEqual({
-      'house-40': { ramp: 1, policies: [expect.stringMatching(/^house\.[0-9a-f]{8}$/)], policiesPath },
+      'house-40': { ramp: 1, policies: [expect.stringMatching(/^house\.published-[0-9a-f]{8}$/)], policiesPath },
     })
     expect([dirname(policiesPath), readdirSync(policiesPath)]).toEqual([join(folder, 'published'), [`${policies}.md`]])
     expect(readFileSync(config, 'utf8')).toContain('# Ours.')

@@ -1,6 +1,7 @@
 import type { Kafka } from 'kafkajs'
 import { z } from 'zod'
-import { jsonOf } from '../../../contracts/facts/json-of.ts'
+import type { jsonOf } from '../../../contracts/facts/json-of.ts'
+import { parseMessage } from '../../../contracts/facts/message-json.ts'
 import { id, tenant } from '../../../contracts/facts/messages.ts'
 import { readTopic } from '../../../stream/bounded-reader.ts'
 import { type LettersIo, stopIfAsked } from './letters.ts'
@@ -12,8 +13,19 @@ const named = z.looseObject({
   deleted: z.boolean().nullish(),
 })
 const IS_DELETED = '"deleted"'
+/** A field's name may be written with escapes. */
+const ESCAPED = Buffer.from('\\u00')
 
 type Value = Parameters<typeof jsonOf>[0]
+
+/** Ids may be numbers, as intake reads them. */
+function messageIn(message: Value): unknown {
+  try {
+    return parseMessage(String(message.value ?? ''))
+  } catch {
+    return undefined
+  }
+}
 
 /**
  * Which of these messages of one topic, each under its place, are about something of which the topic has a deletion, before or
@@ -28,7 +40,7 @@ export async function deletedAmong(
 ): Promise<ReadonlySet<string>> {
   /** What a message is about, and whether it deletes it; null if that can't be read. */
   const readNamed = (message: Value) => {
-    const read = named.safeParse(jsonOf(message))
+    const read = named.safeParse(messageIn(message))
     if (!read.success) return null
     const { tenant, postId, id, deleted } = read.data
     return { name: JSON.stringify([tenant, ofPosts ? postId : null, id]), deletes: deleted === true }
@@ -42,7 +54,8 @@ export async function deletedAmong(
   const deleted = new Set<string>()
   if (places.size === 0) return deleted
   await readTopic(kafka, topic, { follow: false, signal: io.signal, say: io.terminal.say }, ({ message }) => {
-    if (message.value?.includes(IS_DELETED) !== true) return
+    const { value } = message
+    if (value == null || !(value.includes(IS_DELETED) || value.includes(ESCAPED))) return
     const about = readNamed(message)
     if (about?.deletes === true) for (const place of places.get(about.name) ?? []) deleted.add(place)
   })

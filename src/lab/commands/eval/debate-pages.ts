@@ -1,5 +1,5 @@
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
-import { mkdir, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Settings } from '../../../../config/schema.ts'
@@ -22,6 +22,8 @@ export interface JudgingPlace {
 
 /** Transcripts of an evaluation while it runs: on disk, since rows are judged one after the other, and a page has an item's in all of them. */
 export interface DebateSpool {
+  /** Rows by the names that they are shown under, each with the one that it was planned under, by which all is kept. */
+  rename(planned: ReadonlyMap<string, string>): void
   keep(at: JudgingPlace, json: { readonly verdict: string; readonly transcript: string }): void
   has(at: JudgingPlace): boolean
   read(at: JudgingPlace): { readonly verdict: string; readonly transcript: string } | null
@@ -33,7 +35,12 @@ export function debateSpool(): DebateSpool {
   const file = openSync(join(folder, 'transcripts'), 'w+')
   const places = new Map<string, { readonly from: number; readonly length: number }>()
   let end = 0
+  let planned: ReadonlyMap<string, string> = new Map()
+  const placeOf = (at: JudgingPlace) => places.get(placeKey({ ...at, row: planned.get(at.row) ?? at.row }))
   return {
+    rename(names) {
+      planned = names
+    },
     keep(at, { verdict: said, transcript: argued }) {
       const bytes = Buffer.from(JSON.stringify({ verdict: said, transcript: argued }))
       for (let written = 0; written < bytes.length; )
@@ -41,9 +48,9 @@ export function debateSpool(): DebateSpool {
       places.set(placeKey(at), { from: end, length: bytes.length })
       end += bytes.length
     },
-    has: (at) => places.has(placeKey(at)),
+    has: (at) => placeOf(at) !== undefined,
     read(at) {
-      const place = places.get(placeKey(at))
+      const place = placeOf(at)
       if (place === undefined) return null
       const bytes = Buffer.alloc(place.length)
       for (let read = 0; read < bytes.length; ) {
@@ -83,6 +90,9 @@ export async function writeDebates(
   const links = new Map<string, string>()
   let pages = 0
   await mkdir(join(folder, 'debates'), { recursive: true })
+  // Those of a run before, which nothing would lead to.
+  for (const name of await readdir(join(folder, 'debates')))
+    if (/^\d{4,}\.html$/.test(name)) await rm(join(folder, 'debates', name))
   for (const { of } of chosen) {
     const runs = of.flatMap(({ row, data, outcome: { id, repeat = 1 } }) => {
       const read = spool.read({ row, data, id, repeat })

@@ -88,7 +88,7 @@ export async function judgeTable(
   if (cells === null) return null
   const { preset, standIns } = table
   const stoodIn = preset === null ? null : whoStoodIn(cells, preset, standIns)
-  const named = preset === null ? cells : namedByAnswers(cells, preset, standIns)
+  const named = preset === null ? cells : shownByAnswers(cells, preset, standIns, spool)
   const without = itemsWithoutExamples(cells)
   const [first] = [...named, ...table.absent]
   if (first === undefined) throw new OperatorError('There is nothing to judge: give --data.')
@@ -113,6 +113,21 @@ export async function judgeTable(
       ways: options.rows === 'gates' ? Object.keys(table.kind.gates?.ways ?? {}) : [],
     }),
   }
+}
+
+/** The cells by who answered, as all that names their rows names them. */
+function shownByAnswers(
+  cells: readonly EvaluationCell[],
+  preset: NonNullable<PlannedTable['preset']>,
+  standIns: PlannedTable['standIns'],
+  spool: DebateSpool | null,
+): EvaluationCell[] {
+  const named = namedByAnswers(cells, preset, standIns)
+  const shown = new Map(cells.map(({ row }, at) => [row, named[at]?.row ?? row]))
+  spool?.rename(new Map([...shown].map(([row, name]) => [name, row])))
+  return named.map((cell) =>
+    cell.sameAs === undefined ? cell : { ...cell, sameAs: shown.get(cell.sameAs) ?? cell.sameAs },
+  )
 }
 
 /**

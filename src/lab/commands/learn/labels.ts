@@ -75,12 +75,12 @@ export const command: Command<LabelOptions, LearningTally> = {
   print: printLearning,
 }
 
-/** An item's label as a message; none where it has no label. */
+/** An item's label as a message; none where it has no label, or is left out. */
 function feedbackOn(
-  { id, line, label }: GoldItem,
+  { id, line, label, why }: GoldItem,
   { file, protocol, by }: { readonly file: string; readonly protocol: string; readonly by: string },
 ): IncomingMessage[] {
-  if (label === null) return []
+  if (label === null || why !== undefined) return []
   const value = Buffer.from(JSON.stringify({ subjectId: id, protocol, label, by, at: new Date().toISOString() }))
   return [{ topic: file, partition: 0, offset: String(line), key: id, value, headers: {}, timestamp: 0 }]
 }
