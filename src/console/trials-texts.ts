@@ -9,7 +9,7 @@ export const TRIALS_TEXTS = {
   none: 'No variant is in the settings, and none has judged in the shadow in this time. To try one:',
   noShadow: 'This console is not connected to Kafka, which has what variants in the shadow say.',
   away: 'What variants in the shadow say could not be read. Try again.',
-  cut: 'Counted are the newest verdicts alone, 10,000 at most of a protocol and of the shadow.',
+  cut: 'Counted are the newest verdicts alone, at most 5,000 of a protocol and 10,000 of the shadow.',
   ramp: (percent: string, cases: number, of: number) =>
     `Judges ${percent} of subjects by the settings: ${cases} of ${of} cases since its first verdict, of`,
   idle: (percent: string) =>

@@ -14,8 +14,8 @@ import { newestRanges } from '../../../stream/bounded-reader.ts'
 import type { JudgedRamp } from './set-ramp.ts'
 import { shadowVerdictsIn } from './shadow-verdicts.ts'
 
-/** Most verdicts of a protocol, and most shadow verdicts, that are counted: the newest. */
-const MOST_COUNTED = 10_000
+/** Most verdicts of a protocol that are counted, each of which is read whole, and most shadow verdicts: the newest. */
+const [MOST_CASES, MOST_COUNTED] = [5_000, 10_000]
 /** Longest reading of the topic, in ms. */
 const WITHIN_MS = 30_000
 /** Subjects whose labels by people are looked up at once. */
@@ -62,7 +62,7 @@ async function rampTrials(
   const cases: RecordedCase[] = []
   for await (const one of recordedCases(reader, { protocol, ...filter })) {
     cases.push(one)
-    if (cases.length >= MOST_COUNTED) break
+    if (cases.length >= MOST_CASES) break
   }
   const at = ({ verdict }: RecordedCase) => Date.parse(verdict.timing.decidedAt)
   const trials = ramps.map(({ variant, judges }) => {
@@ -71,7 +71,7 @@ async function rampTrials(
     const others = cases.filter((one) => one.verdict.variant !== variant && (begun === null || at(one) >= begun))
     return { protocol, variant, ramp: judges, begun, sides: comparedSides(others.map(sideOf), own.map(sideOf)) }
   })
-  return { trials, isCut: cases.length >= MOST_COUNTED }
+  return { trials, isCut: cases.length >= MOST_CASES }
 }
 
 function sideOf({ verdict, person }: RecordedCase): ComparedVerdict {
