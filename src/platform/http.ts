@@ -5,7 +5,7 @@ import { setImmediate as nextTurnOfLoop } from 'node:timers/promises'
 import { OperatorError } from '../contracts/facts/errors.ts'
 import { PortConnections } from './port-connections.ts'
 import { wrongGuesses } from './rates.ts'
-import { HEADERS_READ, hasTooManyHeaders } from './request-bounds.ts'
+import { HEADERS_READ, hasTooManyHeaders, RequestInPieces } from './request-bounds.ts'
 import { networksBehind } from './who-asks.ts'
 
 /** The answer to a health check: 200 if `ok`, else 503, with the reasons. */
@@ -50,6 +50,7 @@ export async function serveHttp(
   // Known once the port is open: a host name may resolve to loopback too.
   let answersTo: (headers: readonly string[]) => boolean = () => false
   const limits = {
+    IncomingMessage: RequestInPieces,
     maxHeaderSize: LIMITS.headerBytes,
     headersTimeout: LIMITS.headersMs,
     requestTimeout: LIMITS.requestMs,

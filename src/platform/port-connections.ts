@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { bytesOf, joinPieces } from './request-bounds.ts'
+import { bytesOf } from './request-bounds.ts'
 import { networkOf } from './who-asks.ts'
 
 export interface Exchange {
@@ -78,7 +78,6 @@ export class PortConnections {
       socket.destroy()
       return
     }
-    joinPieces(incoming)
     if (connection.inHand.size === 0) this.#heldBy(socket, connection, this.#networkOf(incoming))
     connection.inHand.set(exchange, answer)
     connection.latest = exchange

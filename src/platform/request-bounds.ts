@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import { IncomingMessage } from 'node:http'
 
 // A request takes more memory than it has bytes: its headers and the pieces of its body are objects.
 
@@ -24,31 +24,33 @@ export function bytesOf({ rawHeaders, headers, url = '' }: IncomingMessage): num
 
 /** Shorter pieces of a body are put together, in bytes. */
 const PIECE_BYTES = 4_096
+const NO_BYTES = Buffer.alloc(0)
 
-/** Hands a body on in pieces of some kilobytes: of one that is sent byte by byte each byte would be an object of some hundred. */
-export function joinPieces(incoming: IncomingMessage): void {
-  const push = incoming.push.bind(incoming)
-  let piece: Buffer = Buffer.alloc(0)
-  let length = 0
-  const handOn = () => {
-    const joined = piece.subarray(0, length)
-    length = 0
-    return joined.length === 0 || push(joined)
-  }
-  incoming.push = (chunk: Buffer | null) => {
+/** A request whose body is handed on in pieces of some kilobytes: of one that is sent byte by byte each byte would be an object of some hundred. */
+export class RequestInPieces extends IncomingMessage {
+  #piece = NO_BYTES
+  #length = 0
+
+  override push(chunk: Buffer | null): boolean {
     if (chunk === null) {
-      handOn()
-      return push(null)
+      this.#handOn()
+      return super.push(null)
     }
-    const isFull = length + chunk.length > PIECE_BYTES
-    const isWanted = isFull ? handOn() : true
-    if (chunk.length >= PIECE_BYTES) return push(chunk)
-    if (length === 0) piece = chunk
+    const isFull = this.#length + chunk.length > PIECE_BYTES
+    const isWanted = isFull ? this.#handOn() : true
+    if (chunk.length >= PIECE_BYTES) return super.push(chunk)
+    if (this.#length === 0) this.#piece = chunk
     else {
-      if (piece.length < PIECE_BYTES) piece = Buffer.concat([piece], PIECE_BYTES)
-      chunk.copy(piece, length)
+      if (this.#piece.length < PIECE_BYTES) this.#piece = Buffer.concat([this.#piece], PIECE_BYTES)
+      chunk.copy(this.#piece, this.#length)
     }
-    length += chunk.length
+    this.#length += chunk.length
     return isWanted
+  }
+
+  #handOn(): boolean {
+    const joined = this.#piece.subarray(0, this.#length)
+    this.#length = 0
+    return joined.length === 0 || super.push(joined)
   }
 }

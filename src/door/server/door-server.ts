@@ -7,7 +7,7 @@ import { OperatorError } from '../../contracts/facts/errors.ts'
 import { BytesResponse } from '../../platform/bytes-response.ts'
 import { isLoopbackAddress, namesOf } from '../../platform/http.ts'
 import { type Connection, type Exchange, isWritable, PortConnections } from '../../platform/port-connections.ts'
-import { HEADERS_READ, hasTooManyHeaders } from '../../platform/request-bounds.ts'
+import { HEADERS_READ, hasTooManyHeaders, RequestInPieces } from '../../platform/request-bounds.ts'
 import { type Asker, networksBehind, shareOf } from '../../platform/who-asks.ts'
 
 export interface DoorServerSettings {
@@ -99,6 +99,7 @@ export async function serveDoor(
     outgoing.writeHead(STATUS_OF[problem], { 'content-type': type, connection: 'close' }).end(body)
   }
   const limits = {
+    IncomingMessage: RequestInPieces,
     maxHeaderSize: LIMITS.headerBytes,
     headersTimeout: Math.min(LIMITS.headersMs, requestTime),
     requestTimeout: requestTime,
