@@ -8,11 +8,18 @@ export interface Exchange {
   readonly outgoing: ServerResponse
 }
 
+// Requests in hand stand in arrays. The tables that a map or a set leaves behind as it changes refer to those that follow: once one of
+// them is old, all later ones and their requests outlive every short collection.
+
+interface PendingRequest extends Exchange {
+  answer(): void
+}
+
 export interface Connection {
   /** Who holds it: the network that is connected or, behind a forwarder, that of the latest request. */
   network: string
-  /** Its requests, until their answers are with the client, each with what answers it. */
-  readonly inHand: Map<Exchange, () => void>
+  /** Its requests, until their answers are with the client. */
+  readonly inHand: PendingRequest[]
   /** How many bytes had been read when the last answer was written: with more of them, a request has begun. */
   answeredAt: number
   latest?: Exchange
@@ -40,7 +47,7 @@ export class PortConnections {
   /** Those that were given more than their clients take at once, by network. */
   readonly #untaken = new Groups<Socket>()
   /** Requests in hand, by whose they are. */
-  readonly #counted = new Groups<Exchange>()
+  readonly #counted = new Map<string, Exchange[]>()
   #isClosing = false
 
   constructor(most: number, networkOf: (incoming: IncomingMessage) => string) {
@@ -60,7 +67,7 @@ export class PortConnections {
       return
     }
     const network = networkOf(socket.remoteAddress ?? '')
-    this.#open.set(socket, { network, inHand: new Map(), answeredAt: 0, endsAt: -1 })
+    this.#open.set(socket, { network, inHand: [], answeredAt: 0, endsAt: -1 })
     this.#waiting.add(network, socket)
     socket.once('close', () => this.#forget(socket))
   }
@@ -78,8 +85,9 @@ export class PortConnections {
       socket.destroy()
       return
     }
-    if (connection.inHand.size === 0) this.#heldBy(socket, connection, this.#networkOf(incoming))
-    connection.inHand.set(exchange, answer)
+    if (connection.inHand.length === 0) this.#heldBy(socket, connection, this.#networkOf(incoming))
+    const pending = { incoming, outgoing, answer }
+    connection.inHand.push(pending)
     connection.latest = exchange
     if (this.#isClosing) outgoing.shouldKeepAlive = false
     // By then the parser has read what came with the headers: of most requests that is all.
@@ -94,18 +102,17 @@ export class PortConnections {
       this.#boundUntaken()
     })
     outgoing.on('close', () => {
-      connection.inHand.delete(exchange)
+      removeFrom(connection.inHand, pending)
       this.#untaken.remove(connection.network, socket)
-      const isLast = connection.inHand.size === 0
-      if (connection.inHand.size === connection.endsAt || (isLast && this.#isClosing)) socket.destroySoon()
+      const isLast = connection.inHand.length === 0
+      if (connection.inHand.length === connection.endsAt || (isLast && this.#isClosing)) socket.destroySoon()
       else {
         if (isLast) connection.answeredAt = socket.bytesRead
         this.#place(socket)
-        const [next] = connection.inHand.values()
-        if (isWritable(socket)) next?.()
+        if (isWritable(socket)) connection.inHand[0]?.answer()
       }
     })
-    if (connection.inHand.size === 1) answer()
+    if (connection.inHand.length === 1) answer()
   }
 
   /**
@@ -113,31 +120,38 @@ export class PortConnections {
    * beyond that the longest one that waits for its client is ended. False if there is none.
    */
   countFor(owner: string, exchange: Exchange): boolean {
-    const own = this.#counted.of(owner)
-    if (own.size >= Math.ceil(this.#most / 2)) {
-      const half = [...own].find(({ incoming: { socket } }) => isWaiting(this.#open.get(socket)))
+    const own = this.#counted.get(owner) ?? []
+    if (own.length >= Math.ceil(this.#most / 2)) {
+      const half = own.find(({ incoming: { socket } }) => isWaiting(this.#open.get(socket)))
       if (half === undefined) return false
-      this.#counted.remove(owner, half)
+      this.#uncount(owner, half)
       this.#end(half.incoming.socket)
     }
     if (exchange.outgoing.closed) return true
-    this.#counted.add(owner, exchange)
-    exchange.outgoing.on('close', () => this.#counted.remove(owner, exchange))
+    own.push(exchange)
+    this.#counted.set(owner, own)
+    exchange.outgoing.on('close', () => this.#uncount(owner, exchange))
     return true
+  }
+
+  #uncount(owner: string, exchange: Exchange): void {
+    const own = this.#counted.get(owner)
+    if (own !== undefined) removeFrom(own, exchange)
+    if (own?.length === 0) this.#counted.delete(owner)
   }
 
   /** Closes the server and idle connections; resolves when what was asked is answered, or its time is over. */
   async close(server: Server, times: { within: number; headers: number; request: number }): Promise<void> {
     this.#isClosing = true
     const cuts = [
-      setTimeout(() => this.#cut(({ inHand }) => inHand.size === 0), times.headers),
+      setTimeout(() => this.#cut(({ inHand }) => inHand.length === 0), times.headers),
       setTimeout(() => this.#cut(({ latest }) => latest?.incoming.complete !== true), times.request),
       setTimeout(() => this.#cut(() => true), times.within),
     ]
     await new Promise<void>((resolve) => {
       server.close(() => resolve())
       for (const { latest } of this.#open.values()) if (latest !== undefined) latest.outgoing.shouldKeepAlive = false
-      this.#cut(({ inHand, answeredAt }, { bytesRead }) => inHand.size === 0 && bytesRead === answeredAt)
+      this.#cut(({ inHand, answeredAt }, { bytesRead }) => inHand.length === 0 && bytesRead === answeredAt)
     })
     for (const cut of cuts) clearTimeout(cut)
   }
@@ -207,18 +221,23 @@ export class PortConnections {
 
 /** Whether a request may wait here until those before it are answered. */
 function hasRoomFor(incoming: IncomingMessage, { inHand }: Connection): boolean {
-  if (inHand.size === 0) return true
-  const [, ...behind] = [...inHand.keys()].map((one) => one.incoming)
+  if (inHand.length === 0) return true
+  const behind = inHand.slice(1).map((one) => one.incoming)
   const bytes = [...behind, incoming].reduce((sum, one) => sum + bytesOf(one), 0)
-  return inHand.size < MOST_IN_HAND && bytes <= MOST_BEHIND
+  return inHand.length < MOST_IN_HAND && bytes <= MOST_BEHIND
 }
 
 /** Whether nothing is to be done for it before its client sends more, or takes what it was given. */
 function isWaiting(connection: Connection | undefined): boolean {
-  const [first] = connection?.inHand.keys() ?? []
+  const first = connection?.inHand[0]
   return (
     first === undefined || !first.incoming.complete || first.outgoing.writableEnded || first.outgoing.writableNeedDrain
   )
+}
+
+function removeFrom<Member>(members: Member[], member: Member): void {
+  const at = members.indexOf(member)
+  if (at !== -1) members.splice(at, 1)
 }
 
 export function isWritable(socket: Socket): boolean {
@@ -237,10 +256,6 @@ class Groups<Member> {
     const members = this.#all.get(group)
     members?.delete(member)
     if (members?.size === 0) this.#all.delete(group)
-  }
-
-  of(group: string): ReadonlySet<Member> {
-    return this.#all.get(group) ?? new Set()
   }
 
   groups(): Iterable<ReadonlySet<Member>> {

@@ -24,11 +24,11 @@ export function bytesOf({ rawHeaders, headers, url = '' }: IncomingMessage): num
 
 /** Shorter pieces of a body are put together, in bytes. */
 const PIECE_BYTES = 4_096
-const NO_BYTES = Buffer.alloc(0)
+const NO_BYTES: Buffer = Buffer.alloc(0)
 
 /** A request whose body is handed on in pieces of some kilobytes: of one that is sent byte by byte each byte would be an object of some hundred. */
 export class RequestInPieces extends IncomingMessage {
-  #piece = NO_BYTES
+  #piece: Buffer = NO_BYTES
   #length = 0
 
   override push(chunk: Buffer | null): boolean {

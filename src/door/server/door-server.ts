@@ -124,7 +124,7 @@ export async function serveDoor(
   server.on('connection', (socket: Socket) => open.admit(socket))
   // An answer may be long in coming; what is written must be taken, and an idle connection goes.
   server.setTimeout(requestTime, (socket: Socket) => {
-    if (socket.writableLength > 0 || (open.of(socket)?.inHand.size ?? 0) === 0) socket.destroy()
+    if (socket.writableLength > 0 || (open.of(socket)?.inHand.length ?? 0) === 0) socket.destroy()
   })
   server.on('clientError', (error: NodeJS.ErrnoException, duplex) => {
     const socket = duplex as Socket
@@ -182,8 +182,8 @@ function endFaulty(
   const { incoming, outgoing } = latest
   // Of a request that is whole it is what follows that is at fault.
   const isOwn = !incoming.complete
-  const before = connection.inHand.size - (isOwn && !outgoing.closed ? 1 : 0)
-  if (before > 0) connection.endsAt = connection.inHand.size - before
+  const before = connection.inHand.length - (isOwn && !outgoing.closed ? 1 : 0)
+  if (before > 0) connection.endsAt = connection.inHand.length - before
   else if (isOwn && outgoing.headersSent) socket.destroy()
   else end(socket, problem, refusal())
 }
