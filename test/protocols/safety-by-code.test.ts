@@ -64,6 +64,13 @@ describe('as the published code', () => {
     }
   })
 
+  test('the supporter sums up what the post is made of', () => {
+    const summed = (made: keyof typeof MADE_OF) => run(made).of('brief')[0]?.match(/First sum up the post: (.*)/)?.[1]
+    expect(summed('text')).toBe('in one short sentence what its text is after.')
+    expect(summed('image')).toBe('in one short sentence what its images show.')
+    expect(summed('both')).toBe('in one short sentence what its text is after, and in another what its images show.')
+  })
+
   test('of images alone the arbiter tests harm before context; else context comes first, and a refusal is safe', () => {
     const order = (made: keyof typeof MADE_OF) =>
       [...(run(made).of('arbitrate')[0] ?? '').matchAll(/^\d\. ([a-z-]+)/gm)]
