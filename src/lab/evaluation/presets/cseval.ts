@@ -178,7 +178,7 @@ const table2: PresetTable = {
     ranked('GPT-4', 'Auto-CSEval', 'GPT-4 (Auto-CSEval)', 0.898),
   ],
   notes: [
-    'The paper has people rank the replies to 372 statements; its authors’ files have 62 lists of five replies, ranked by two people (data/human_eval). Here their preference is the rating `unified` of each reply, from 1 to 5, such as 6 less its mean rank. Items without it count for nothing.',
+    'The paper has three people rank 372 data points; its authors’ files have 62 lists of five replies, ranked by two people (data/human_eval). Here their preference is the rating `unified` of each reply, from 1 to 5, such as 6 less its mean rank. Items without it count for nothing.',
     MODELS_NOTE,
     STEPS_NOTE,
     'statementNdcgRandom is what a random order of the same replies has on average: NDCG is high by itself, and only what lies above it says something.',
