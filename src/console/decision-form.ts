@@ -30,7 +30,11 @@ export function decisionNotice(done: string | null, ago = ''): TemplatePart {
 }
 
 /** The form by which the person who is signed in decides in place of the machines, or takes that back. */
-export function decisionSection({ row, subjectRecord, kind }: CaseFile, session: Session): TemplatePart {
+export function decisionSection(
+  { row, subjectRecord, kind }: CaseFile,
+  session: Session,
+  isOwnCase: boolean,
+): TemplatePart {
   const { verdict, standing } = row
   const { token } = session
   if (subjectRecord.deletedAt !== null || kind === undefined || !standing) return NOTHING
@@ -48,6 +52,9 @@ export function decisionSection({ row, subjectRecord, kind }: CaseFile, session:
   if (isHuman && !mayWithdraw(verdict, session))
     return html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide.title}</h2><p>${TEXTS.decide.object}</p>
 ${decisionForm({ ...fields, standing: verdict.label, by: session.by, opinion: true })}</section>`
+  if (isHuman && isOwnCase)
+    return html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide.title}</h2><p>${TEXTS.decide.ownCase}</p>
+${verdict.decision?.by === session.by ? withdrawForm({ id: verdict.id, token }) : NOTHING}</section>`
   return html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide.title}</h2>
 ${decisionForm({ ...fields, standing: verdict.label, by: session.by })}
 ${isHuman ? withdrawForm({ id: verdict.id, token }) : NOTHING}</section>`

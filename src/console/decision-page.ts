@@ -11,6 +11,7 @@ import { CLOSED } from './blind-review.ts'
 import { citing, clausesField, clausesTicked } from './clauses-field.ts'
 import { type DONE, decisionForm, mayWithdraw, SubmittedForms } from './decision-form.ts'
 import type { ProtocolGuides } from './kinds.ts'
+import type { IsOwnCase } from './own-case.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { TEXTS } from './texts.ts'
 import { html, idIn, link, NOTHING, words } from './view.ts'
@@ -21,6 +22,7 @@ export function decisionPage(parts: {
   kinds: ProtocolGuides
   decisionDesk: DecisionDesk
   blinds: BlindReviews
+  isOwnCase: IsOwnCase
   clock: Clock
 }): Page {
   const once = new SubmittedForms()
@@ -45,7 +47,9 @@ export function decisionPage(parts: {
     const isOpinion = form.get('opinion') === 'yes'
     const withdraw = form.get('withdraw') === 'yes'
     const replaces = withdraw || (verdict.decidedBy === 'human' && !isOpinion)
-    if (replaces && !mayWithdraw(verdict, session)) return NOT_YOURS
+    if (replaces && !mayWithdraw(verdict, session)) return refused(TEXTS.decide.notYours)
+    const takesOwnBack = withdraw && verdict.decision?.by === session.by
+    if (replaces && !takesOwnBack && (await parts.isOwnCase(id, session))) return refused(TEXTS.decide.ownCase)
     const kind = parts.kinds.get(verdict.protocol)
     const { labels = [], reading } = kind ?? {}
     const clauses = withdraw ? [] : clausesTicked(form)
@@ -84,10 +88,10 @@ export function decisionPage(parts: {
   }
 }
 
-const NOT_YOURS: PageAnswer = {
-  title: TEXTS.wrong.role.title,
-  body: html`<h1>${TEXTS.wrong.role.title}</h1><p>${TEXTS.decide.notYours}</p>`,
-  status: 403,
+/** They may decide, but not this. */
+function refused(says: string): PageAnswer {
+  const { title } = TEXTS.wrong.role
+  return { title, body: html`<h1>${title}</h1><p>${says}</p>`, status: 403 }
 }
 
 interface Decision {

@@ -201,6 +201,8 @@ export const TEXTS = {
     unknown: 'the subject is unknown.',
     missing: 'Choose a label and give a reason.',
     notYours: 'Somebody else decided this: only a lead can replace or withdraw it.',
+    ownCase:
+      'You decided this or spoke about it, and it waits in Review because of that: somebody else judges it. If nobody does, a lead can take it there after a while.',
     off: 'This console can’t decide: no service is connected.',
     back: 'Back to the verdict',
     yours: 'What you wrote:',

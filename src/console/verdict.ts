@@ -15,6 +15,7 @@ import { goldenForm } from './golden.ts'
 import { withoutGolden } from './golden-answers.ts'
 import { badge, findingOf, howDecided, type ProtocolGuides, sayingOf } from './kinds.ts'
 import { callsSection, isDebated, missingSection, sideCounts, sinceSection, timelineSection } from './notes.ts'
+import type { IsOwnCase } from './own-case.ts'
 import { type JustDecided, namesIn, undoneAgo } from './own-decisions.ts'
 import type { Page, PageAnswer } from './page.ts'
 import { toFile } from './page-file.ts'
@@ -32,7 +33,8 @@ interface VerdictParts {
   readonly kinds: ProtocolGuides
   /** The stylesheet, for a page that is saved. */
   readonly style: string
-  readonly canDecide: boolean
+  /** null: nobody can decide here. */
+  readonly isOwnCase: IsOwnCase | null
   readonly blinds: BlindReviews
   readonly clock: Clock
   /** Where browsers have the console; empty where it is not said. */
@@ -52,7 +54,7 @@ export function verdictPages({
   record,
   kinds,
   style,
-  canDecide,
+  isOwnCase,
   blinds,
   clock,
   publicUrl,
@@ -73,22 +75,22 @@ export function verdictPages({
         const file = await read(query, session)
         if (file === null) return NOTHING_HERE
         if (isClosed(file, session)) return CLOSED
-        const decides = canDecide && may(session.grants, 'decide', file.row.verdict.tenant)
-        const decide = decides ? decisionSection(file, session) : NOTHING
+        const { id, tenant } = file.row.verdict
+        const decides = isOwnCase !== null && may(session.grants, 'decide', tenant)
+        const decide = decides ? decisionSection(file, session, await isOwnCase(id, session)) : NOTHING
         const tools = toolsOf(file, decide !== NOTHING)
-        const golden =
-          decides && may(session.grants, 'overrule', file.row.verdict.tenant) ? goldenForm(file, session) : NOTHING
+        const golden = decides && may(session.grants, 'overrule', tenant) ? goldenForm(file, session) : NOTHING
         const notice = decisionNotice(query.get('done'), undoneAgo(query))
         const news = newsPlace(file)
         const body = verdictBody(file, kinds, {
           tools,
           card: await postCard(file, session, {}, view),
-          uncovered: uncoveredAt(file.row.verdict.id, 'comments'),
+          uncovered: uncoveredAt(id, 'comments'),
           cover: coverOf(file, { kinds, choice: await coversOf(view.people, session.by) }),
         })
         return {
           title: titleOf(file),
-          body: html`${notice}${together(decided.copiesOf(session.by, file.row.verdict.id))}${news}${body}${decide}${golden}${decides ? await notesSection(file.row, session, view) : NOTHING}`,
+          body: html`${notice}${together(decided.copiesOf(session.by, id))}${news}${body}${decide}${golden}${decides ? await notesSection(file.row, session, view) : NOTHING}`,
         }
       },
     },

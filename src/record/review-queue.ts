@@ -206,7 +206,9 @@ export function mayTake(
   // What measures people measures nobody who knows the key.
   if (isOwnCase(row, person) && (!isLate || isGolden(row))) return 'own'
   // Nobody's absence keeps a post waiting.
-  const isAssigned = row.assignee !== null && now - (row.assigned_at ?? 0) < ownCaseAfter
+  const isLasting = row.assignee !== null && now - (row.assigned_at ?? 0) < ownCaseAfter
+  // Of a post that is assigned to who decided on it, what is about that waits for others.
+  const isAssigned = isLasting && !isOwnCase(row, row.assignee)
   if (isAssigned && row.assignee !== person && !isLead) return 'assigned'
   return row.holder !== null && row.holder !== person && (row.until ?? 0) > now ? 'taken' : 'yes'
 }

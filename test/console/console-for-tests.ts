@@ -10,6 +10,7 @@ import { healthPage, type ServiceStatus } from '../../src/console/health.ts'
 import type { ProtocolGuides } from '../../src/console/kinds.ts'
 import { DisturbingSubjects } from '../../src/console/lists.ts'
 import { livePages } from '../../src/console/live.ts'
+import { ownCases } from '../../src/console/own-case.ts'
 import { JustDecided } from '../../src/console/own-decisions.ts'
 import { SubjectPictures } from '../../src/console/pictures.ts'
 import { picturePages } from '../../src/console/post-view.ts'
@@ -201,13 +202,14 @@ export async function aConsole({
   })
   const view = { ...seeing, pictures, seenPosts: new SeenPosts() }
   const decisionDesk = markingUnseen({ decide }, view)
+  const isOwnCase = ownCases(record.review, () => now)
   const pages = [
     ...livePages({ record: shown, arriving, blinds, seenLabels, clock: () => now, ...lists, streams }),
     ...verdictPages({
       record: shown,
       kinds,
       blinds,
-      canDecide: true,
+      isOwnCase,
       style: 'body{color:#111}',
       clock: () => now,
       publicUrl,
@@ -260,7 +262,7 @@ export async function aConsole({
           views: people,
           reviewers: reviewersOf(granted, { sessions, queue: record.review, clock: () => now }),
         })),
-    decisionPage({ record: shown, kinds, blinds, decisionDesk, clock: () => now }),
+    decisionPage({ record: shown, kinds, blinds, isOwnCase, decisionDesk, clock: () => now }),
   ]
   const { fetch } = consoleOf({
     pages,

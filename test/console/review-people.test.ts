@@ -104,6 +104,30 @@ it('a dispute goes to a third person, and to a lead who is part of it after a da
   ).toBe(true)
 })
 
+it.each([
+  ['their own decision', 'lea', 'ben'],
+  ['their own opinion', 'ben', 'lea'],
+])('a lead decides on no verdict’s page a dispute about %s', async (_, decider, speaker) => {
+  const { console, decided, enter } = await aQueue()
+  const decision = { by: decider, against: null, of: '0@1' }
+  const { id } = await console.judged({ verdict: { decidedBy: 'human', label: 'non-rumor', decision } })
+  const about = { schema: 1, subjectId: 'p', tenant: 'default', kind: 'post', protocol: 'rumor' }
+  const opinion = { ...about, label: 'rumor', opinion: true, against: 1, by: speaker, why: 'w', at: at(40) }
+  await console.topics.send('decisions', 'p', opinion, 40)
+  await console.topics.send('reviews', 'p', { ...about, id: 'd', why: 'disputed', verdict: id, at: at(41) }, 41)
+  console.pass(Date.parse(at(60)))
+  const [lea, kim] = [await enter('lea', 'lead'), await enter('kim', 'lead')]
+  const page = await lea.page(`/verdict?id=${id}`)
+  expect(page).toContain('somebody else judges it')
+  expect(page.includes('name="withdraw"')).toBe(decider === 'lea')
+  expect(page).not.toContain('name="label"')
+  expect(await lea.to('/decide', { id, label: 'rumor', why: 'x' })).toBe('403')
+  if (decider !== 'lea') expect(await lea.to('/decide', { id, withdraw: 'yes', why: 'x' })).toBe('403')
+  expect(decided).toEqual([])
+  expect(await kim.page(`/verdict?id=${id}`)).toContain('name="label"')
+  expect(await kim.to('/decide', { id, label: 'rumor', why: 'x' })).toContain('done=stands')
+})
+
 it('what only chance brought waits for nobody: of twenty that one takes two are purely random, though a hundred doubtful wait', async () => {
   const { console, enter } = await aQueue({ auditShare: 1, shares: { audit: 0.1, secondOpinion: 0.1, golden: 0 } })
   for (let n = 0; n < 15; n++)

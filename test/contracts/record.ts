@@ -1194,6 +1194,24 @@ export function recordContract(
         expect(JSON.stringify(await subject())).not.toContain('dan')
       })
 
+      it('keeps for others what is about the decision of the person to whom its post is assigned', async () => {
+        const decision = { by: 'ben', against: null, of: '0@1' }
+        await topics.judged({ decidedBy: 'human', label: 'non-rumor', decision }, 'x')
+        await topics.judged({ seconds: 1, protocol: 'hate', label: 'hate', scores: { hate: 3, nonHate: 2 } }, 'x')
+        const about = { schema: 1, subjectId: 'p', tenant: 'default', kind: 'post' }
+        const disputed = { ...about, id: 'd', protocol: 'rumor', why: 'disputed', verdict: 'rumor~p~r1', at: at(3) }
+        await topics.send('reviews', 'p', disputed, 3)
+        const assigned = { ...about, id: 'a', what: 'assigned', to: 'ben', by: 'lea', at: at(4) }
+        await topics.send('casework', 'p', assigned, 3_000)
+        const mays = async (person: string) => {
+          const { posts } = await queue.posts({ for: person, reserved: 'any' }, 9, NOW, null)
+          return posts.flatMap(({ items }) => items.map(({ protocol, may }) => `${protocol} ${may}`)).toSorted()
+        }
+        expect(await mays('ben')).toEqual(['hate yes', 'rumor own'])
+        expect(await mays('cay')).toEqual(['hate assigned', 'rumor yes'])
+        expect((await queue.list({ for: 'cay' }, 9, NOW)).waiting).toBe(1)
+      })
+
       it('finds copies in the same words: of one tenant and protocol, until the words are erased', async () => {
         const same = ['The bridge has fallen.', 'THE BRIDGE has fallen!!', '@all The bridge  has fallen']
         for (const [n, text] of same.entries()) await topics.judged({ subjectId: `s${n}`, seconds: n }, text)

@@ -13,6 +13,7 @@ import { healthPage, type ServiceStatus } from '../../console/health.ts'
 import { DisturbingSubjects } from '../../console/lists.ts'
 import { livePages } from '../../console/live.ts'
 import { openIdProvider } from '../../console/openid.ts'
+import { ownCases } from '../../console/own-case.ts'
 import { JustDecided } from '../../console/own-decisions.ts'
 import { SubjectPictures } from '../../console/pictures.ts'
 import { picturePages, picturesAhead } from '../../console/post-view.ts'
@@ -134,6 +135,7 @@ export function consolePart(
     const history = new StatusHistory()
     loops.start('console health', HEALTH_MS, async () => history.note(await readStatus()))
     loops.start('console arrivals', ARRIVALS_MS, () => arriving.poll())
+    const isOwnCase = ownCases(queue, clock)
     const closing = new AbortController()
     const printLink = () => {
       link?.print(`${publicUrl || server.url}/sign-in/link?t=${sessions.link(link.person)}`)
@@ -152,7 +154,17 @@ export function consolePart(
       isUnderstudy,
       pages: [
         ...livePages({ record, arriving, blinds, seenLabels, clock, ...lists, streams }),
-        ...verdictPages({ record, kinds, blinds, canDecide: decide !== null, clock, publicUrl, style, view, decided }),
+        ...verdictPages({
+          record,
+          kinds,
+          blinds,
+          isOwnCase: decide === null ? null : isOwnCase,
+          clock,
+          publicUrl,
+          style,
+          view,
+          decided,
+        }),
         ...picturePages(view),
         ...coverPages({ people, clock }),
         searchPage({ record, blinds, ...lists }),
@@ -175,7 +187,7 @@ export function consolePart(
         ...(decide === null
           ? []
           : [
-              decisionPage({ record, kinds, blinds, decisionDesk: decide, clock }),
+              decisionPage({ record, kinds, blinds, isOwnCase, decisionDesk: decide, clock }),
               ...reviewPages({
                 queue,
                 record,
