@@ -5,7 +5,7 @@ import type { CommentChange, ThreadRules } from '../src/contracts/ports/threads.
 import type { BackgroundRunner, Heartbeat, IncomingMessage } from '../src/contracts/ports/topic.ts'
 import { keptComment } from '../src/judging/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
-import { commentSubject, judgeComments } from './judged-comments.ts'
+import { commentSubject, isOver, judgeComments } from './judged-comments.ts'
 import { placeOf, type ValidMessage } from './read-message.ts'
 import { OVER_SHARE, refuseMessages } from './refused-messages.ts'
 
@@ -45,17 +45,34 @@ async function handleComments(
   return read.map((one) => requireOutcome(outcomes.get(one)))
 }
 
-/** Puts comments of one thread into the store, and has deleted ones erased. */
+/** Takes comments of one thread: they join it, and those that a route takes are judged by themselves. */
 async function putComments(
   context: IntakeContext,
   read: readonly ValidMessage<CommentMessage>[],
   heartbeat: Heartbeat,
   runInBackground?: BackgroundRunner,
 ): Promise<readonly Outcome[]> {
-  const { threads, rules, erasures, clock, reached, mostHeld } = context
   const [first] = read
   if (first === undefined) return []
   const ref = subjectOf(first.message)
+  // A thread that ended before these are read again keeps none of them.
+  const joining = read.filter(({ from }) => !isOver(context, ref, from))
+  const joined = await joinThread(context, ref, joining, heartbeat, runInBackground)
+  const ofThread = new Map(joining.map((one, at) => [one, joined[at]]))
+  const outcomes = read.map((one) => ofThread.get(one) ?? 'late')
+  return judgeComments(context, read, outcomes, heartbeat, runInBackground)
+}
+
+/** Puts comments of one thread into the store, and has deleted ones erased. */
+async function joinThread(
+  context: IntakeContext,
+  ref: ThreadRef,
+  read: readonly ValidMessage<CommentMessage>[],
+  heartbeat: Heartbeat,
+  runInBackground?: BackgroundRunner,
+): Promise<readonly Outcome[]> {
+  if (read.length === 0) return []
+  const { threads, rules, erasures, clock, reached, mostHeld } = context
   const changes = read.map(({ message, from }) => ({ ...changeOf(message, from, rules), reached }))
   const given = await threads.putComments(ref, changes, clock(), rules, mostHeld())
   const refused = read.flatMap(({ from }, at) => (given[at] === 'over-share' ? [from] : []))
@@ -67,8 +84,7 @@ async function putComments(
   // Also for a repeated deletion: the first may have been interrupted between the two steps.
   if (deleted.length > 0) await erasures.comments(ref, new Set(deleted), heartbeat, runInBackground)
   await heartbeat()
-  const outcomes = given.map((outcome): Outcome => (outcome === 'over-share' ? 'dead-letter' : outcome))
-  return judgeComments(context, read, outcomes, heartbeat, runInBackground)
+  return given.map((outcome) => (outcome === 'over-share' ? 'dead-letter' : outcome))
 }
 
 function subjectOf({ tenant, postId }: CommentMessage): ThreadRef {

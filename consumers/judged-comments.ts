@@ -2,7 +2,7 @@ import type { CommentMessage, Outcome } from '../src/contracts/facts/messages.ts
 import type { Post, ThreadRef } from '../src/contracts/facts/thread.ts'
 import { commentKey } from '../src/contracts/facts/verdict-id.ts'
 import type { Clock } from '../src/contracts/ports/clock.ts'
-import type { BackgroundRunner, Heartbeat } from '../src/contracts/ports/topic.ts'
+import type { BackgroundRunner, Heartbeat, IncomingMessage } from '../src/contracts/ports/topic.ts'
 import { parentOf } from '../src/judging/engine/surroundings.ts'
 import { keptComment } from '../src/judging/threads/kept.ts'
 import type { IntakeContext } from './intake.ts'
@@ -47,7 +47,12 @@ export async function judgeComments(
   // Most services judge none, and their comments are many.
   if (!context.routes.takeComments && read.every(({ message }) => message.deleted !== true)) return [...ofThread]
   const isSubject = await Promise.all(
-    read.map(async (one, at) => ofThread[at] !== 'dead-letter' && !isOver(context, one) && mayBeSubject(context, one)),
+    read.map(
+      async (one, at) =>
+        ofThread[at] !== 'dead-letter' &&
+        !isOver(context, commentSubject(one.message), one.from) &&
+        mayBeSubject(context, one),
+    ),
   )
   const subjects = read.filter((_, at) => isSubject[at])
   const done = await handleInSteps({
@@ -64,9 +69,9 @@ export async function judgeComments(
   })
 }
 
-/** Whether it is read again, and was forgotten after it was said. */
-function isOver({ endOf }: IntakeContext, { message, from }: ValidMessage<CommentMessage>): boolean {
-  return from.timestamp <= (endOf?.(commentSubject(message)) ?? Number.NEGATIVE_INFINITY)
+/** Whether a message is read again whose subject was forgotten after it was sent. */
+export function isOver({ endOf }: IntakeContext, subject: ThreadRef, { timestamp }: IncomingMessage): boolean {
+  return timestamp <= (endOf?.(subject) ?? Number.NEGATIVE_INFINITY)
 }
 
 /** Whether a comment is, or was, judged by itself. Where no route takes comments, nothing is asked of the store but for deletions. */

@@ -25,7 +25,7 @@ export async function forecastOf(
   run: RecoveryRun,
   { subjects, meanCost }: PublishedState,
   accepted: AcceptedRanges,
-  over: ReadonlyMap<string, number>,
+  over: ReadonlyMap<string, unknown>,
 ): Promise<Forecast> {
   const counted = new Set<string>()
   const expected = { first: { verdicts: 0, costUsd: 0 }, again: { verdicts: 0, costUsd: 0 } }

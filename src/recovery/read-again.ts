@@ -7,6 +7,7 @@ import { advanceMark, UNREAD } from '../judging/threads/stream-clock.ts'
 import { type AcceptedRanges, eachBatch, takenUpTo } from './input-topics.ts'
 import { readDeadLetters } from './own-topics.ts'
 import { subjectKey } from './published.ts'
+import type { EndedSubject } from './revisions.ts'
 import type { RecoveryRun } from './run.ts'
 
 export interface RereadResult {
@@ -17,16 +18,17 @@ export interface RereadResult {
 }
 
 /**
- * Processes again what was accepted. Skips messages of a subject from before it expired (`over`: until when, ms, by
- * subject key), and messages that have a dead letter. A dry run only counts the messages.
+ * Processes again what was accepted. Skips messages of a subject from before it expired (`over`, by subject key), and messages
+ * that have a dead letter. A comment that is judged by itself may outlive its post's verdict, but not its post. A dry run only
+ * counts the messages.
  */
 export async function readAgain(
   run: RecoveryRun,
   accepted: AcceptedRanges,
   progress: GroupProgress,
-  over: ReadonlyMap<string, number>,
+  over: ReadonlyMap<string, EndedSubject>,
 ): Promise<RereadResult> {
-  const { marks, outbox, dryRun } = run
+  const { marks, outbox, dryRun, routes } = run
   const isDead = await readDeadLetters(run)
   const seenMarks = new Map<string, StreamMark>([...(await marks.read())])
   const counts = new Map<Outcome, number>()
@@ -41,15 +43,20 @@ export async function readAgain(
       seenMarks.set(partition, advanceMark(seenMarks.get(partition) ?? UNREAD, message.createdAt))
     }
     if (dryRun) return
+    const endOf = (ref: ThreadRef) => over.get(subjectKey(ref))?.forgotten
+    const isAfter = (ref: ThreadRef, at: number) => at > (endOf(ref) ?? Number.NEGATIVE_INFINITY)
     const wanted = valid.filter(({ message, from }) => {
-      const ended = over.get(subjectKey(handler.subjectOf(message))) ?? Number.NEGATIVE_INFINITY
-      return from.timestamp > ended && !isDead(from)
+      if (isDead(from)) return false
+      const ref = handler.subjectOf(message)
+      if (isAfter(ref, from.timestamp)) return true
+      const comment = routes.takeComments ? handler.commentOf?.(context, message).ref : undefined
+      return comment !== undefined && over.get(subjectKey(ref))?.deleted !== true && isAfter(comment, from.timestamp)
     })
     for (const { message } of wanted) {
       const ref = handler.subjectOf(message)
       touched.set(subjectKey(ref), ref)
     }
-    const again = { ...context, endOf: (ref: ThreadRef) => over.get(subjectKey(ref)) }
+    const again = { ...context, endOf }
     for (const outcome of await handler.handle(again, wanted, async () => {})) count(outcome, 1)
     const letters = invalid
       .filter(({ from }) => !isDead(from))

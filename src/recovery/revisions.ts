@@ -3,10 +3,17 @@ import { type AcceptedRanges, eachBatch, takenUpTo } from './input-topics.ts'
 import { forgottenAt, isOver, noteMessage, type PublishedSubject, subjectKey } from './published.ts'
 import { type RecoveryRun, sideBySide } from './run.ts'
 
+/** A subject that would have expired by now. */
+export interface EndedSubject {
+  /** When it would have been forgotten, ms since 1970. */
+  readonly forgotten: number
+  readonly deleted: boolean
+}
+
 /** Subjects with a verdict, split by whether their thread would have expired by now even if nothing had been lost. */
 export interface SplitSubjects {
-  /** When each would have been forgotten, ms since 1970, by subject key. */
-  readonly over: ReadonlyMap<string, number>
+  /** Those that would have expired, by subject key. */
+  readonly over: ReadonlyMap<string, EndedSubject>
   readonly live: readonly PublishedSubject[]
 }
 
@@ -21,7 +28,9 @@ export async function splitByEnd(
   const ended = () => [...subjects].filter(([, subject]) => isOver(subject, keep, now))
   if (ended().length > 0)
     await eachBatch(run, accepted, 'looked at', async (...read) => noteAll(run, subjects, ...read))
-  const over = new Map(ended().map(([key, subject]) => [key, forgottenAt(subject, keep)]))
+  const over = new Map(
+    ended().map(([key, subject]) => [key, { forgotten: forgottenAt(subject, keep), deleted: isDeleted(subject) }]),
+  )
   return { over, live: [...subjects].filter(([key]) => !over.has(key)).map(([, subject]) => subject) }
 }
 
@@ -104,13 +113,17 @@ export async function noteEarlierDeletions(
 export async function endThreads(
   run: RecoveryRun,
   subjects: ReadonlyMap<string, PublishedSubject>,
-  over: ReadonlyMap<string, number>,
+  over: ReadonlyMap<string, EndedSubject>,
 ): Promise<void> {
-  await sideBySide(run, [...over], 'expired subjects ended', async ([key, forgotten]) => {
+  await sideBySide(run, [...over], 'expired subjects ended', async ([key, { forgotten, deleted }]) => {
     const subject = subjects.get(key)
     if (subject === undefined) return
     await run.store.end(subject.ref, forgotten, subject.last.values())
     // Its deletion is not read again, and the shelves may not have been erased when the store was lost.
-    if ([...subject.last.values()].some(({ deleted }) => deleted)) await run.store.noteDeleted(subject.ref)
+    if (deleted) await run.store.noteDeleted(subject.ref)
   })
+}
+
+function isDeleted({ last }: PublishedSubject): boolean {
+  return [...last.values()].some(({ deleted }) => deleted)
 }

@@ -744,6 +744,57 @@ describe('a subject that seems to be over', () => {
   })
 })
 
+describe('comments that are judged by themselves', () => {
+  const judging = () => {
+    const protocols = [protocolNamed('hate', { subject: 'post' })]
+    const routes = router(protocols, { hate: [{ subjects: ['post', 'comment'] }] }, () => 0)
+    const checkpoints = { counts: [], ages: [], finalAge: HOUR, reopen: true }
+    const input = inputOver(intakeContext(stores, { routes, checkpoints, clock: () => NOW }))
+    return runOf({ protocols, routes, input })
+  }
+  const of = (verdict: Verdict, more: Partial<Verdict> = {}): Verdict => {
+    const { subjectId, postId, revision } = { ...verdict, ...more }
+    const id =
+      postId === undefined ? `hate~${subjectId}~r${revision}` : `hate/comment~${postId}~${subjectId}~r${revision}`
+    return { ...verdict, ...more, protocol: 'hate', id }
+  }
+  const comment = (id: string) => thread(`old~${id}`, 'default', 'comment')
+
+  beforeEach(() => {
+    put('posts', { id: 'old', text: 'long ago', createdAt: at(T0) })
+    put('comments', { id: 'over', postId: 'old', text: 'and so', createdAt: at(T0) })
+    put('comments', { id: 'lately', postId: 'old', text: 'a late one', createdAt: at(T0 + MINUTE) }, T0 + MINUTE)
+    put('comments', { id: 'lately2', postId: 'old', text: 'a lost one', createdAt: at(T0 + MINUTE) }, T0 + MINUTE)
+    put('verdicts', of(verdictOn('over', T0 + 2 * HOUR), { subjectKind: 'comment', postId: 'old' }))
+  })
+
+  it('come back where they outlive their post, and their post does not', async () => {
+    put('verdicts', of(verdictOn('old', T0 + 2 * HOUR)))
+    put('verdicts', of(verdictOn('lately', NOW - HOUR), { subjectKind: 'comment', postId: 'old' }))
+    expect(await recoverStore(judging())).toMatchObject({ subjects: 3, over: 2 })
+    expect(steps).toEqual(expect.arrayContaining(['end old', 'end old~over', 'restore old~lately hate 1']))
+    const { threads } = stores
+    expect((await threads.read(comment('lately')))?.post?.text).toBe('a late one')
+    expect((await threads.read(comment('lately2')))?.post?.text).toBe('a lost one')
+    expect([await threads.read(comment('over')), await threads.read(thread('old'))]).toEqual([null, null])
+    expect((await threads.repliesTo(thread('old'), 9)).map(({ postId }) => postId)).toEqual([
+      'old~lately',
+      'old~lately2',
+    ])
+  })
+
+  it('stay away where their post was deleted, and has been forgotten', async () => {
+    const early = T0 - 10 * 24 * HOUR
+    put('comments', { id: 'c', postId: 'gone', text: 'never judged', createdAt: at(early) }, early)
+    put(
+      'verdicts',
+      of({ ...verdictOn('gone', early + HOUR), label: null, decidedBy: 'deleted', degraded: ['deleted'] }),
+    )
+    expect(await recoverStore(judging())).toMatchObject({ over: 2 })
+    expect(await stores.threads.read(thread('gone~c', 'default', 'comment'))).toBeNull()
+  })
+})
+
 describe('what a recovery leaves', () => {
   it('is not known to be whole where one partition of the verdicts topic has lost its first records', async () => {
     put('verdicts', verdictOn('p', NOW - HOUR))
