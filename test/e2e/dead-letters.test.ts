@@ -151,6 +151,33 @@ it('replays what is still bad once each time, however often it came back, and wh
   expect((await gavel('replay', '--reason', 'bad')).code).toBe(2)
 })
 
+it('sends neither a comment nor a reply again whose post has been deleted, by its own tenant', async () => {
+  const under = (postId: string) => JSON.stringify({ id: 'one', postId, text: 'So it says.', createdAt: 'never' })
+  for (const topic of ['comments', 'counterspeech'] as const)
+    await sendPosts(
+      environment,
+      [
+        { key: 'gone', value: under('gone') },
+        { key: 'stays', value: under('stays') },
+      ],
+      topic,
+    )
+  const gone = { id: 'gone', deleted: true, createdAt: '2024-05-01T12:00:00Z' }
+  await sendPosts(environment, [
+    { key: 'gone', value: JSON.stringify(gone) },
+    { key: 'stays', value: JSON.stringify({ ...gone, id: 'stays', tenant: 'another' }) },
+  ])
+  await letters(17)
+  const { lines, summary } = await replay('--topic', 'comments,counterspeech', '--dry-run')
+  expect(
+    lines
+      .slice(0, -1)
+      .map(({ place = '', state }) => `${/comments|counterspeech/.exec(place)} ${state}`)
+      .sort(),
+  ).toEqual(['comments deleted', 'comments would be sent', 'counterspeech deleted', 'counterspeech would be sent'])
+  expect(summary).toMatchObject({ deleted: { invalid: 2 }, sent: { invalid: 2 } })
+})
+
 it('puts a message of 6,000 headers aside once, judges what lies behind it, and sends it again with fewer', {
   timeout: 120_000,
 }, async ({ stack, start }) => {

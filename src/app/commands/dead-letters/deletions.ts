@@ -27,37 +27,40 @@ function messageIn(message: Value): unknown {
   }
 }
 
+/** What a message names. */
+type NameIn = (message: z.infer<typeof named>) => string
+
+export const itself: NameIn = ({ tenant, id }) => JSON.stringify([tenant, id])
+export const itsPost: NameIn = ({ tenant, postId }) => JSON.stringify([tenant, postId])
+/** A comment: its id is unique within its post alone. */
+export const itselfInPost: NameIn = ({ tenant, postId, id }) => JSON.stringify([tenant, postId, id])
+
 /**
- * Which of these messages of one topic, each under its place, are about something of which the topic has a deletion, before or
- * after it: what is deleted stays so. The store may not know: it forgets deletions of what has not come. `ofPosts`: ids are unique
- * within a post.
+ * Which of these messages, each under its place, are about something of which `topic` has a deletion, before or after it: what is
+ * deleted stays so. The store may not know: it forgets deletions of what has not come. `wanted`: what each message is about;
+ * `deletes`: what a deletion on the topic deletes.
  */
 export async function deletedAmong(
   kafka: Kafka,
-  { topic, ofPosts }: { readonly topic: string; readonly ofPosts: boolean },
+  { topic, wanted, deletes }: { readonly topic: string; readonly wanted: NameIn; readonly deletes: NameIn },
   messages: ReadonlyMap<string, Value>,
   io: LettersIo,
 ): Promise<ReadonlySet<string>> {
-  /** What a message is about, and whether it deletes it; null if that can't be read. */
-  const readNamed = (message: Value) => {
-    const read = named.safeParse(messageIn(message))
-    if (!read.success) return null
-    const { tenant, postId, id, deleted } = read.data
-    return { name: JSON.stringify([tenant, ofPosts ? postId : null, id]), deletes: deleted === true }
-  }
   const places = new Map<string, string[]>()
   for (const [place, message] of messages) {
-    const about = readNamed(message)
+    const { success, data } = named.safeParse(messageIn(message))
     // A deletion itself may be sent as often as anybody likes.
-    if (about !== null && !about.deletes) places.set(about.name, [...(places.get(about.name) ?? []), place])
+    if (!success || data.deleted === true) continue
+    const name = wanted(data)
+    places.set(name, [...(places.get(name) ?? []), place])
   }
   const deleted = new Set<string>()
   if (places.size === 0) return deleted
   await readTopic(kafka, topic, { follow: false, signal: io.signal, say: io.terminal.say }, ({ message }) => {
     const { value } = message
     if (value == null || !(value.includes(IS_DELETED) || value.includes(ESCAPED))) return
-    const about = readNamed(message)
-    if (about?.deletes === true) for (const place of places.get(about.name) ?? []) deleted.add(place)
+    const { success, data } = named.safeParse(messageIn(message))
+    if (success && data.deleted === true) for (const place of places.get(deletes(data)) ?? []) deleted.add(place)
   })
   stopIfAsked(io)
   return deleted

@@ -14,7 +14,7 @@ import { readTopic } from '../../../stream/bounded-reader.ts'
 import { CORRUPT_BATCH } from '../../../stream/record.ts'
 import { readingClient } from '../reading-client.ts'
 import { replayHeaders, replays } from '../replayed.ts'
-import { deletedAmong } from './deletions.ts'
+import { deletedAmong, itself, itselfInPost, itsPost } from './deletions.ts'
 import {
   among,
   choosing,
@@ -34,7 +34,7 @@ const STATES = {
   'came-back': 'already replayed; failed again as a newer dead letter',
   expired: 'their original has expired',
   empty: 'their original has no value',
-  deleted: 'their post, comment or reply has been deleted',
+  deleted: 'their post, comment or reply, or its post, has been deleted',
   corrupt: 'their original is in a batch that cannot be decompressed',
   'no-input': 'not from a topic that Gavel reads',
   refused: 'refused by Kafka',
@@ -212,18 +212,31 @@ async function fetchOriginals(
   return originals
 }
 
-/** Those of the originals, by their places, that are about something that has been deleted. */
+/** Those of the originals, by their places, that are about something that has been deleted, or whose post has been. */
 async function deletedOf(
   kafka: Kafka,
   settings: Settings,
   originals: ReadonlyMap<string, Original>,
   io: LettersIo,
 ): Promise<ReadonlySet<string>> {
-  const deleted: string[] = []
-  for (const [topic, own] of Map.groupBy(originals, ([, original]) => original.topic)) {
-    const messages = new Map(own.map(([place, { message }]) => [place, message]))
-    const of = { topic, ofPosts: topic === topicsOf(settings).comments }
-    deleted.push(...(await deletedAmong(kafka, of, messages, io)))
-  }
-  return new Set(deleted)
+  const { posts, comments, counterspeech } = topicsOf(settings)
+  const messagesOf = (...topics: readonly string[]) =>
+    new Map([...originals].flatMap(([place, { topic, message }]) => (topics.includes(topic) ? [[place, message]] : [])))
+  const all = [
+    await deletedAmong(kafka, { topic: posts, wanted: itself, deletes: itself }, messagesOf(posts), io),
+    await deletedAmong(
+      kafka,
+      { topic: posts, wanted: itsPost, deletes: itself },
+      messagesOf(comments, counterspeech),
+      io,
+    ),
+    await deletedAmong(
+      kafka,
+      { topic: comments, wanted: itselfInPost, deletes: itselfInPost },
+      messagesOf(comments),
+      io,
+    ),
+    await deletedAmong(kafka, { topic: counterspeech, wanted: itself, deletes: itself }, messagesOf(counterspeech), io),
+  ]
+  return new Set(all.flatMap((places) => [...places]))
 }
