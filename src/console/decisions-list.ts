@@ -1,3 +1,4 @@
+import { nameIn } from '../contracts/facts/verdict-id.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import { DECISION_KINDS, type DecisionKind, type PersonDecision, type ReviewQueue } from '../contracts/ports/review.ts'
 import type { BlindReviews } from './blind-review.ts'
@@ -93,8 +94,8 @@ function decidedAs({ label, protocol }: PersonDecision, kinds: ProtocolGuides): 
   return label === null ? TEXTS.withdrew : badge({ label, protocol, decidedBy: 'human', scores: {} }, kinds)
 }
 
-function postOf({ verdict, subject: { postId } }: PersonDecision): TemplatePart {
-  const name = words(postId, { most: 100 })
+function postOf({ verdict, subject }: PersonDecision): TemplatePart {
+  const name = words(nameIn(subject), { most: 100 })
   return verdict === null ? name : html`<a href="${link('/verdict', { id: verdict })}">${name}</a>`
 }
 

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { RecordedMessage, Transcript, Turn, Verdict } from '../contracts/facts/verdict.ts'
+import { nameIn } from '../contracts/facts/verdict-id.ts'
 import type { RecordedVerdict, RecordedWord } from '../contracts/ports/record.ts'
 import type { CaseFile } from './case-file.ts'
 import { badge, type ProtocolGuides } from './kinds.ts'
@@ -53,7 +54,7 @@ function factsOf({ row, argued, ruled }: CaseFile, kinds: ProtocolGuides, saved:
     [evidence.by, words(saved.by, { most: 200 })],
     ...(saved.from === '' ? [] : [[evidence.from, words(saved.from, { most: 200 })] as const]),
     [evidence.verdict, words(verdict.id, { most: 1_000 })],
-    [evidence.subject, words(`${verdict.subjectId} (${said.tenant(verdict.tenant)})`, { most: 1_000 })],
+    [evidence.subject, words(`${nameIn(row.subject)} (${said.tenant(verdict.tenant)})`, { most: 1_000 })],
     [evidence.protocol, verdict.protocol],
     [evidence.revision, verdict.revision],
     [evidence.label, badge(verdict, kinds)],

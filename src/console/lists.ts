@@ -1,4 +1,5 @@
 import type { ThreadRef } from '../contracts/facts/thread.ts'
+import { nameIn } from '../contracts/facts/verdict-id.ts'
 import type { CoverChoice, ReviewPictures } from '../contracts/ports/pictures.ts'
 import type { RecordedRow, RecordFilter, RecordReader } from '../contracts/ports/record.ts'
 import { covered, type Harm, harmIn, uncoveredAt, worstOf } from './covers.ts'
@@ -102,7 +103,7 @@ export function rowData(row: RecordedRow, { kinds, disturbing }: Omit<Lists, 'pe
     hidden: said === null ? null : disturbing.because(row),
     lang: lang ?? '',
     of: parts([shown(author ?? '', 60), shown(lang ?? '', 20), tenant]),
-    subject: carriedId(verdict.subjectId),
+    subject: carriedId(nameIn(row.subject)),
     id: carriedId(id),
     href: link('/verdict', { id }),
     uncovered: uncoveredAt(id),

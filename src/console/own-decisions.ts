@@ -1,5 +1,5 @@
 import type { ThreadRef } from '../contracts/facts/thread.ts'
-import { readVerdictId } from '../contracts/facts/verdict-id.ts'
+import { namedIn, nameIn, nameOfSubject, readVerdictId, verdictId } from '../contracts/facts/verdict-id.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { DecisionDesk, DecisionResult } from '../contracts/ports/decisions.ts'
 import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
@@ -128,7 +128,10 @@ interface KnownDecision extends TakenDecision {
 
 /** The verdict that a decision made, or that an opinion is on: where the record has none, its post by name. */
 function verdictOf({ isOpinion, seen, verdict, protocol, subject }: PersonDecision): string {
-  return (isOpinion ? seen?.verdict : verdict) ?? `${protocol}~${subject.postId}~r0`
+  return (
+    (isOpinion ? seen?.verdict : verdict) ??
+    verdictId({ protocol, tenant: subject.tenant, ...namedIn(subject), revision: 0 })
+  )
 }
 
 function scopeIn(verdict: string): string {
@@ -216,7 +219,7 @@ function sureOf({ at, made }: TakenDecision, minutes: number, { token }: Session
     title: sure,
     status: 409,
     body: html`<h1>${sure}</h1><p>${sureSays(minutes)}</p>
-<ul>${posts.map(({ subject, protocol, verdict }) => html`<li><a href="${link('/verdict', { id: verdict ?? '' })}">${words(subject.postId, { most: 200 })}</a> ${TEXTS.verdict.by(protocol)}</li>`)}</ul>
+<ul>${posts.map(({ subject, protocol, verdict }) => html`<li><a href="${link('/verdict', { id: verdict ?? '' })}">${words(nameIn(subject), { most: 200 })}</a> ${TEXTS.verdict.by(protocol)}</li>`)}</ul>
 <form method="post" action="/review/undo"><input type="hidden" name="token" value="${token}"><input type="hidden" name="sure" value="${at}"><button class="main">${undo}</button></form><p><a href="/review/mine">${TEXTS.review.mine}</a></p>`,
   }
 }
@@ -232,7 +235,10 @@ export function namesIn(verdicts: string): string {
   const read = verdicts.split(' ').flatMap((id) => readVerdictId(id) ?? [])
   return read
     .slice(0, MOST_NAMED)
-    .map(({ subjectId, protocol }) => `${subjectId.slice(0, 60)} (${protocol})`)
+    .map(({ subjectId, postId, protocol }) => {
+      const name = nameOfSubject({ subjectId: subjectId.slice(0, 60), postId: postId?.slice(0, 60) })
+      return `${name} (${protocol})`
+    })
     .join(', ')
 }
 
@@ -303,6 +309,6 @@ function ownBody(all: readonly PersonDecision[], list: OwnList): SafeMarkup {
 ${all.length === 0 ? html`<p>${TEXTS.review.noneOfMine} <a href="/review">${TEXTS.review.title}</a></p>` : NOTHING}
 <ol class="rows">${all.map(
     (one) =>
-      html`<li class="row"><div class="row-head">${moment(one.at)} <strong>${words(one.label ?? TEXTS.review.withdrewIt, { most: 64 })}</strong> <span class="protocol">${TEXTS.verdict.by(one.protocol)}</span> <span class="faint">${besideIt(one)} ${becameOf(one)}</span> <span class="row-of">${one.verdict === null ? words(one.subject.postId, { most: 200 }) : html`<a href="${link('/verdict', { id: one.verdict })}">${words(one.subject.postId, { most: 200 })}</a>`}</span></div>${wordsOf(one, list)}</li>`,
+      html`<li class="row"><div class="row-head">${moment(one.at)} <strong>${words(one.label ?? TEXTS.review.withdrewIt, { most: 64 })}</strong> <span class="protocol">${TEXTS.verdict.by(one.protocol)}</span> <span class="faint">${besideIt(one)} ${becameOf(one)}</span> <span class="row-of">${one.verdict === null ? words(nameIn(one.subject), { most: 200 }) : html`<a href="${link('/verdict', { id: one.verdict })}">${words(nameIn(one.subject), { most: 200 })}</a>`}</span></div>${wordsOf(one, list)}</li>`,
   )}</ol>`
 }

@@ -174,9 +174,9 @@ export function picturePages(parts: PostViewParts): Page[] {
     const harm = harmOf(file, kinds)
     const isUnshown = typeof part === 'number' && (await pictures.state(file, part))?.isShown === false
     if (harm === null && !isUnshown) return
-    const { tenant, subjectId } = file.row.verdict
+    const { tenant, kind, postId } = file.row.subject
     const at = clock()
-    const name = JSON.stringify([by, tenant, subjectId, part])
+    const name = JSON.stringify([by, tenant, kind, postId, part])
     if (at - (counted.get(name) ?? Number.NEGATIVE_INFINITY) < COUNTED_MS) return
     counted.set(name, at)
     for (const oldest of counted.keys()) if (counted.size > MOST) counted.delete(oldest)

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { MAX_WHY_CHARS } from '../contracts/facts/decision-messages.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { CitedClause } from '../contracts/facts/verdict-fields.ts'
+import { nameIn } from '../contracts/facts/verdict-id.ts'
 import type { CoverChoice } from '../contracts/ports/pictures.ts'
 import type { PostItem, ReviewItem } from '../contracts/ports/review.ts'
 import { clausesField } from './clauses-field.ts'
@@ -72,7 +73,7 @@ function copiesField(
   return html`<fieldset><legend>${TEXTS.review.copies(copies.length)}. ${TEXTS.review.copiesSay}</legend><ul class="copies"${choice.hover ? html` data-hover="yes"` : NOTHING}>${copies.map(
     (copy) => {
       const { verdict, subject, label, pictures } = copy
-      return html`<li><label class="box"><input type="checkbox" name="copy" value="${carriedId(verdict)}"${cover === null ? html` checked` : NOTHING}> ${words(subject.postId, { most: 60 })}</label>${label === shown ? NOTHING : html`<p><strong>${words(TEXTS.review.copyDiffers(label ?? TEXTS.row.noLabel), { most: 100 })}</strong></p>`}${text(copy)}${thumbnails(listedPictures(verdict, pictures), choice)}</li>`
+      return html`<li><label class="box"><input type="checkbox" name="copy" value="${carriedId(verdict)}"${cover === null ? html` checked` : NOTHING}> ${words(nameIn(subject), { most: 60 })}</label>${label === shown ? NOTHING : html`<p><strong>${words(TEXTS.review.copyDiffers(label ?? TEXTS.row.noLabel), { most: 100 })}</strong></p>`}${text(copy)}${thumbnails(listedPictures(verdict, pictures), choice)}</li>`
     },
   )}</ul></fieldset>`
 }

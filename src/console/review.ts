@@ -288,7 +288,11 @@ async function noticeOf(
 function decidedIn(query: URLSearchParams, last: NotedDecision | undefined): string {
   if (last === undefined || (query.get('said') !== 'done' && query.get('said') !== 'last')) return ''
   const [before, next] = [last.verdict, query.get('id') ?? ''].map(readVerdictId)
-  const isSame = next != null && next.subjectId === before?.subjectId && next.tenant === before.tenant
+  const isSame =
+    next != null &&
+    next.subjectId === before?.subjectId &&
+    next.postId === before.postId &&
+    next.tenant === before.tenant
   return `${TEXTS.review.decidedIt(namesIn(last.verdict), last.label)} ${isSame ? TEXTS.review.samePost : next == null ? '' : TEXTS.review.otherPost}`
 }
 

@@ -1,3 +1,4 @@
+import { nameIn } from '../contracts/facts/verdict-id.ts'
 import type { WhatIfFlip, WhatIfReport, WhatIfShare, WhatIfSide } from '../contracts/facts/what-if-report.ts'
 import {
   interval,
@@ -120,7 +121,7 @@ function flipMarkup(
   const why = disturbing.because(row) ?? harmIn({ ...after, protocol }, kinds)?.why ?? null
   const inside = html`${row.words === null ? NOTHING : html`<p class="row-words">${words(row.words, { lang: lang ?? '' })}</p>`}<div class="before-after">${[before, after].map(reasons)}</div>`
   const said = row.erased ? html`<p class="faint">${TEXTS.erased}</p>` : inside
-  return html`<li class="row"><div class="row-head"><a class="of" href="${link('/verdict', { id })}">${words(row.verdict.subjectId, { most: 120 })}</a> <span>${label(before, protocol, kinds)} → ${label(after, protocol, kinds)}</span> ${when(clausesOf(after, before), (ids) => html`<span>${words(ids, { most: 120 })}</span> `)}<span class="faint">${words(about.join(' · '), { most: 200 })}</span></div>
+  return html`<li class="row"><div class="row-head"><a class="of" href="${link('/verdict', { id })}">${words(nameIn(row.subject), { most: 120 })}</a> <span>${label(before, protocol, kinds)} → ${label(after, protocol, kinds)}</span> ${when(clausesOf(after, before), (ids) => html`<span>${words(ids, { most: 120 })}</span> `)}<span class="faint">${words(about.join(' · '), { most: 200 })}</span></div>
 ${why === null || row.erased ? said : covered(why, said, { uncovered: uncoveredAt(id) })}</li>`
 }
 

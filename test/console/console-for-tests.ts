@@ -347,13 +347,9 @@ export async function aConsole({
         comments: comments.map((one, n) => ({ createdAt: createdAt + n * 1_000, ...one })),
         leftOut: 0,
       }
-      await topics.send('verdicts', verdict.subjectId, verdict, 10)
-      await topics.send(
-        'transcripts',
-        verdict.subjectId,
-        { schema: 1, verdictId: verdict.id, subject, turns, cut: [] },
-        10,
-      )
+      const key = verdict.postId ?? verdict.subjectId
+      await topics.send('verdicts', key, verdict, 10)
+      await topics.send('transcripts', key, { schema: 1, verdictId: verdict.id, subject, turns, cut: [] }, 10)
       return verdict
     },
   }

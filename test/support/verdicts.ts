@@ -9,9 +9,10 @@ export const WRITES: VerdictForm = { schema: 2, gavel: 'test' }
 export function aVerdict(at: string, change: Partial<Verdict> & { crossKind?: boolean } = {}): Verdict {
   const { crossKind = false, ...own } = change
   const { protocol = 'rumor', tenant = 'default', subjectId = 'p', revision = 1 } = own
+  const beside = own.postId === undefined ? {} : { postId: own.postId }
   return {
     schema: 1,
-    id: verdictId({ protocol, tenant, subjectId, revision, crossKind }),
+    id: verdictId({ protocol, tenant, subjectId, revision, crossKind, ...beside }),
     protocol,
     tenant,
     subjectId,

@@ -25,7 +25,11 @@ export function verdictId(of: VerdictIdParts): string {
 
 /** How people read which subject it is: a comment with its post. */
 export function nameIn(ref: Pick<ThreadRef, 'postId' | 'kind'>): string {
-  const { subjectId, postId } = namedIn(ref)
+  return nameOfSubject(namedIn(ref))
+}
+
+/** The same of a subject as verdicts name it. */
+export function nameOfSubject({ subjectId, postId }: { subjectId: string; postId?: string | undefined }): string {
   return postId === undefined ? subjectId : `${subjectId} (of ${postId})`
 }
 
