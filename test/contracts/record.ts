@@ -1357,6 +1357,25 @@ export function recordContract(
         await isGone()
       })
 
+      it('of a deleted post’s comments, a bounded number at a time, and of no other’s', async () => {
+        const judged = [...Array.from({ length: 520 }, (_, nth) => ['p', `c${nth}`] as const), ['p2', 'c0'] as const]
+        const entries = judged.flatMap(([postId, subjectId], offset) => {
+          const of = { protocol: 'hate', subjectKind: 'comment', subjectId, postId } as const
+          const one = aVerdict(at(1), { ...of, rationale: postId === 'p' ? SECRET : 'another' })
+          const message = incoming('verdicts', offset, postId, one, 1)
+          return entriesOf('verdicts', message, CONTEXT).map((entry) => ({ offset, entry }))
+        })
+        await store.apply({ topic: 'verdicts', partition: 0, from: 0, next: 521, entries })
+        await topics.send('posts', 'p', { id: 'p', createdAt: at(0), deleted: true }, 60)
+        const left = [(await store.size()).rows.verdicts]
+        for (let step = 0; step < 3; step++) {
+          await store.tidy(T0 + 61_000)
+          left.push((await store.size()).rows.verdicts)
+        }
+        expect(left).toEqual([271, 21, 1, 1])
+        await isGone()
+      })
+
       it('of a deleted comment that a case was only handed on', async () => {
         const { id } = await topics.judged({ seconds: 1 }, 'a claim')
         const replay = { key: 'k', overloaded: false, carry: { shown: ['c1'], decision: { rationale: SECRET } } }

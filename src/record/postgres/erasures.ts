@@ -7,7 +7,13 @@ import { keysOf, unsealed } from './seals.ts'
 import { indexed, unindexed } from './texts.ts'
 import { subjectsOf, touch, type WritingStep } from './writing.ts'
 
-/** Erases what was opened or said of a subject until `at`, and of the replies that quote it. */
+/** Comments and replies of a deleted post that are erased in one step. */
+const ERASED_AT_ONCE = 250
+
+/**
+ * Erases what was opened or said of a subject until `at`. Of a deleted post's comments, and of the replies that quote it, it is noted
+ * that they go, too: thousands in one step would hold up whoever waits for it.
+ */
 export async function erase(writing: WritingStep, of: ThreadRef, at: number): Promise<void> {
   const { sql, counters, seals, hashes } = writing
   const { s, deletedAt } = (await subjectsOf(writing, [of]))(of)
@@ -58,18 +64,55 @@ export async function erase(writing: WritingStep, of: ThreadRef, at: number): Pr
   )
   for (const { protocol } of queued) touch(writing, s, protocol)
   if (of.kind !== 'post') return
-  const comments = await sql.rows<{ id: string }>(
-    "SELECT id FROM subjects WHERE tenant = ? AND kind = 'comment' AND id ~>=~ ? AND id ~<~ ?",
-    of.tenant,
-    ...commentKeysOf(of.postId),
-  )
-  for (const { id } of comments) await erase(writing, { tenant: of.tenant, postId: id, kind: 'comment' }, at)
-  const quotes = await sql.rows<{ reply: string }>(
-    'DELETE FROM quotes WHERE tenant = ? AND post = ? RETURNING reply',
+  const [first, last] = commentKeysOf(of.postId)
+  await sql.run(
+    `WITH deleted AS (SELECT ?::text AS tenant, ?::text AS post, ?::bigint AS at, ?::text AS after, ?::text AS last)
+     INSERT INTO deleted_posts SELECT tenant, post, at, after FROM deleted
+     WHERE EXISTS (SELECT 1 FROM subjects WHERE subjects.tenant = deleted.tenant AND kind = 'comment' AND id ~>~ after AND id ~<~ last)
+     OR EXISTS (SELECT 1 FROM quotes WHERE quotes.tenant = deleted.tenant AND quotes.post = deleted.post)
+     ON CONFLICT (tenant, post) DO UPDATE SET at = excluded.at, after = excluded.after WHERE excluded.at > deleted_posts.at`,
     of.tenant,
     of.postId,
+    at,
+    first,
+    last,
   )
-  for (const { reply } of quotes) await erase(writing, { tenant: of.tenant, postId: reply, kind: 'reply' }, at)
+}
+
+/** Erases some comments of a deleted post, and replies that quote it; the next call goes on after them. */
+export async function eraseDependents(writing: WritingStep): Promise<void> {
+  const { sql } = writing
+  const [of] = await sql.rows<{ tenant: string; post: string; at: number; after: string }>(
+    'SELECT tenant, post, at, after FROM deleted_posts LIMIT 1',
+  )
+  if (of === undefined) return
+  const { tenant, post, at, after } = of
+  const comments = await sql.rows<{ id: string }>(
+    "SELECT id FROM subjects WHERE tenant = ? AND kind = 'comment' AND id ~>~ ? AND id ~<~ ? ORDER BY id USING ~<~ LIMIT ?",
+    tenant,
+    after,
+    commentKeysOf(post)[1],
+    ERASED_AT_ONCE,
+  )
+  for (const { id } of comments) await erase(writing, { tenant, postId: id, kind: 'comment' }, at)
+  const replies = await sql.rows<{ reply: string }>(
+    `DELETE FROM quotes WHERE (tenant, post, reply) IN (
+       SELECT tenant, post, reply FROM quotes WHERE tenant = ? AND post = ? AND at <= ? LIMIT ?) RETURNING reply`,
+    tenant,
+    post,
+    at,
+    ERASED_AT_ONCE - comments.length,
+  )
+  for (const { reply } of replies) await erase(writing, { tenant, postId: reply, kind: 'reply' }, at)
+  if (comments.length + replies.length < ERASED_AT_ONCE)
+    await sql.run('DELETE FROM deleted_posts WHERE tenant = ? AND post = ?', tenant, post)
+  else
+    await sql.run(
+      'UPDATE deleted_posts SET after = ? WHERE tenant = ? AND post = ?',
+      comments.at(-1)?.id ?? after,
+      tenant,
+      post,
+    )
 }
 
 /** Removes these verdicts with their transcripts. */

@@ -44,6 +44,10 @@ const NOTED = `
   CREATE INDEX IF NOT EXISTS notes_at ON notes (at);
   CREATE TABLE IF NOT EXISTS views (person text, name text, query text NOT NULL, PRIMARY KEY (person, name));
 `
+/** Deleted posts whose comments and replies are being erased, and after which comment that goes on. */
+const DELETED_POSTS = `
+  CREATE TABLE IF NOT EXISTS deleted_posts (tenant text, post text, at bigint NOT NULL, after text NOT NULL, PRIMARY KEY (tenant, post));
+`
 /** Posts that came with the earlier form are no copies of each other until they are judged again: their words are not read for it. */
 const FORWARD = `
   ALTER TABLE subjects ADD COLUMN same text;
@@ -195,7 +199,7 @@ export const HAS_DRAWN_LANGUAGES =
 
 /** Makes what is there beside tables of an earlier version. */
 async function laidBeside(sql: Sql): Promise<void> {
-  await statements(sql, LEDGER + INDEXES + NOTED)
+  await statements(sql, LEDGER + INDEXES + NOTED + DELETED_POSTS)
   const [timed] = await sql.rows(IS_TIMED)
   // It waits for all who read the table, and all who come later wait for it: done once, and not at each start.
   if (timed === undefined) await sql.run('ALTER TABLE said ADD COLUMN seconds bigint')

@@ -12,7 +12,7 @@ import type {
 import { docAt, inOrderOfTime } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
 import type { Database, Sql } from './connection.ts'
-import { commentsGone, drop, dropSaid, dropTranscripts, erase } from './erasures.ts'
+import { commentsGone, drop, dropSaid, dropTranscripts, erase, eraseDependents } from './erasures.ts'
 import type { GramHashes } from './grams-key.ts'
 import { PendingGrams } from './pending-grams.ts'
 import { type PreparedBatch, prepareBatch } from './prepared-batch.ts'
@@ -122,6 +122,7 @@ export class RecordTables {
     const { keep, sourceKeep } = this.#settings
     await this.#step(async (writing) => {
       const { sql } = writing
+      await eraseDependents(writing)
       const alone = await sql.rows<{ doc: number }>(
         'SELECT doc FROM rulings WHERE standing = 1 AND indexed = 0 AND erased = 0 AND doc < ? ORDER BY doc LIMIT ?',
         docAt(now - ALONE_AFTER_MS),
@@ -237,6 +238,7 @@ async function applied(writing: WritingStep, batch: RecordBatch, ready: Prepared
     fresh.map(({ entry }) => entry),
   )
   for (const run of runsOf(inOrderOfTime(fresh))) await take(writing, batch, run, ready)
+  await eraseDependents(writing)
   await sql.run(
     'INSERT INTO offsets VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next',
     topic,

@@ -11,6 +11,16 @@ import type { TextIndex } from './text-index.ts'
 /** In place of a transcript's comments: any of its post's may be in it. */
 export const ANY = 'any'
 
+/** Comments and replies of a deleted post that are erased in one transaction. */
+const ERASED_AT_ONCE = 250
+
+interface DeletedPost {
+  readonly tenant: string
+  readonly post: string
+  readonly at: number
+  readonly after: string
+}
+
 /** Subjects, and what of them is erased: from the rows, the index and the log. */
 export class RecordErasures {
   readonly #sql: Sql
@@ -35,7 +45,10 @@ export class RecordErasures {
     return this.#since
   }
 
-  /** Erases what was opened or said of a subject until `at`, and of the replies that quote it and the comments on it. */
+  /**
+   * Erases what was opened or said of a subject until `at`. Of a deleted post's comments, and of the replies that quote it, it is noted
+   * that they go, too: thousands in one transaction would hold up whoever waits for it.
+   */
   erase(of: ThreadRef, at: number): void {
     const { s, deleted_at } = this.subject(of)
     if (deleted_at === null || deleted_at < at)
@@ -73,18 +86,53 @@ export class RecordErasures {
     // What was judged since stays in the queue, whichever person has reserved it.
     this.#queue.requeueAll(s)
     if (of.kind !== 'post') return
-    for (const { id } of this.#sql.all<{ id: string }>(
-      "SELECT id FROM subjects WHERE tenant = ? AND kind = 'comment' AND id >= ? AND id < ?",
-      of.tenant,
-      ...commentKeysOf(of.postId),
-    ))
-      this.erase({ tenant: of.tenant, postId: id, kind: 'comment' }, at)
-    for (const { reply } of this.#sql.all<{ reply: string }>(
-      'DELETE FROM quotes WHERE tenant = ? AND post = ? RETURNING reply',
+    const [first, last] = commentKeysOf(of.postId)
+    this.#sql.run(
+      `INSERT INTO deleted_posts SELECT ?1, ?2, ?3, ?4
+       WHERE EXISTS (SELECT 1 FROM subjects WHERE tenant = ?1 AND kind = 'comment' AND id > ?4 AND id < ?5)
+       OR EXISTS (SELECT 1 FROM quotes WHERE tenant = ?1 AND post = ?2)
+       ON CONFLICT (tenant, post) DO UPDATE SET at = excluded.at, after = excluded.after WHERE excluded.at > deleted_posts.at`,
       of.tenant,
       of.postId,
-    ))
-      this.erase({ tenant: of.tenant, postId: reply, kind: 'reply' }, at)
+      at,
+      first,
+      last,
+    )
+  }
+
+  /** Erases some comments of a deleted post, and replies that quote it; the next call goes on after them. */
+  eraseDependents(): void {
+    const post = this.#sql.get<DeletedPost>('SELECT tenant, post, at, after FROM deleted_posts LIMIT 1')
+    if (post === undefined) return
+    const { tenant, at } = post
+    const comments = this.#sql.all<{ id: string }>(
+      "SELECT id FROM subjects WHERE tenant = ? AND kind = 'comment' AND id > ? AND id < ? ORDER BY id LIMIT ?",
+      tenant,
+      post.after,
+      commentKeysOf(post.post)[1],
+      ERASED_AT_ONCE,
+    )
+    for (const { id } of comments) this.erase({ tenant, postId: id, kind: 'comment' }, at)
+    const replies = this.#sql.all<{ reply: string }>(
+      'SELECT reply FROM quotes WHERE tenant = ? AND post = ? AND at <= ? LIMIT ?',
+      tenant,
+      post.post,
+      at,
+      ERASED_AT_ONCE - comments.length,
+    )
+    for (const { reply } of replies) {
+      this.erase({ tenant, postId: reply, kind: 'reply' }, at)
+      this.#sql.run('DELETE FROM quotes WHERE tenant = ? AND post = ? AND reply = ?', tenant, post.post, reply)
+    }
+    const which = [tenant, post.post] as const
+    if (comments.length + replies.length < ERASED_AT_ONCE)
+      this.#sql.run('DELETE FROM deleted_posts WHERE tenant = ? AND post = ?', ...which)
+    else
+      this.#sql.run(
+        'UPDATE deleted_posts SET after = ? WHERE tenant = ? AND post = ?',
+        comments.at(-1)?.id ?? post.after,
+        ...which,
+      )
   }
 
   /** Deleted comments of one post are looked for together: each transcript of it is read once. */

@@ -39,6 +39,10 @@ const NOTED = `
   CREATE INDEX IF NOT EXISTS notes_at ON notes (at);
   CREATE TABLE IF NOT EXISTS views (person TEXT, name TEXT, query TEXT NOT NULL, PRIMARY KEY (person, name)) WITHOUT ROWID;
 `
+/** Deleted posts whose comments and replies are being erased, and after which comment that goes on. */
+const DELETED_POSTS = `
+  CREATE TABLE IF NOT EXISTS deleted_posts (tenant TEXT, post TEXT, at INTEGER NOT NULL, after TEXT NOT NULL, PRIMARY KEY (tenant, post)) WITHOUT ROWID;
+`
 /** Posts that came with the earlier form are no copies of each other until they are judged again: their words are not read for it. */
 const FORWARD = `
   ALTER TABLE subjects ADD COLUMN same TEXT;
@@ -156,7 +160,9 @@ export function writing(path: string, maxBytes: number): DatabaseSync {
       db.exec(PRAGMAS)
       const form = numberOf(db, 'PRAGMA user_version')
       if (form === 0)
-        db.exec(`BEGIN IMMEDIATE; ${TABLES} ${LEDGER} ${INDEXES} ${NOTED} PRAGMA user_version = ${FORM}; COMMIT`)
+        db.exec(
+          `BEGIN IMMEDIATE; ${TABLES} ${LEDGER} ${INDEXES} ${NOTED} ${DELETED_POSTS} PRAGMA user_version = ${FORM}; COMMIT`,
+        )
       else inForm(db, path)
       const page = numberOf(db, 'PRAGMA page_size')
       db.exec(`PRAGMA max_page_count = ${Math.max(64, Math.floor(maxBytes / page))}`)
@@ -215,7 +221,7 @@ function inForm(db: DatabaseSync, path: string): void {
     if (form === EARLIER) db.exec(`${FORWARD} PRAGMA user_version = ${FORM};`)
     else if (form !== FORM) throw new RecordDamaged(anotherForm(path))
     if (!isCounted(db)) db.exec(COUNTED)
-    db.exec(LEDGER + INDEXES + NOTED)
+    db.exec(LEDGER + INDEXES + NOTED + DELETED_POSTS)
     db.exec('COMMIT')
   } catch (error) {
     db.exec('ROLLBACK')

@@ -125,6 +125,7 @@ export class RecordTables {
     const fresh = entries.filter(({ offset }) => offset >= at)
     this.#erasures.commentsGone(fresh.map(({ entry }) => entry))
     for (const { offset, entry } of inOrderOfTime(fresh)) this.#take(topic, partition, offset, entry)
+    this.#erasures.eraseDependents()
     this.#queue.settle()
     this.#sql.run(
       'INSERT INTO offsets VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next',

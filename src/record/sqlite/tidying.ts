@@ -41,6 +41,7 @@ export class Tidying {
   tidy(now: number): void {
     const { keep, sourceKeep } = this.#settings
     const unindexed = this.#sql.transaction(() => {
+      this.#erasures.eraseDependents()
       const alone = this.#sql.all<{ doc: number }>(
         'SELECT doc FROM rulings WHERE standing = 1 AND indexed = 0 AND erased = 0 AND doc < ? LIMIT ?',
         docAt(now - ALONE_AFTER_MS),
