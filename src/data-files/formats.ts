@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { produceLine } from '../contracts/facts/messages.ts'
 import type { BadLine, FileMessage } from './file-message.ts'
 import { LABELLED_FORMATS, samplePosts } from './labelled-sets.ts'
-import { imageAddress, type OwnImage } from './own-images.ts'
+import { imageAddress, type LaterImages, type OwnImage } from './own-images.ts'
 import { OWN_FORMATS, type OwnFormat, type OwnReading, ownRows } from './own-rows.ts'
 import { THREAD_FORMATS, type ThreadFormat, threadMessages } from './thread-sets.ts'
 
@@ -13,18 +13,26 @@ export type Format = (typeof FORMATS)[number]
 /**
  * Messages of a file in order: Gavel's own as they stand, a public data set's threads by time, its single texts
  * as posts a second apart. Lines that are no message are reported to `bad` and left out. Throws an `OperatorError` if the file
- * can't be read. Images of posts that are not to be shown are not read.
+ * can't be read. Images of posts that are not to be shown are not read; with `later`, none is before it is shown.
  */
 export async function* fileMessages(
   file: string,
   format: Format,
   bad: (line: BadLine) => void,
   reading: OwnReading = {},
-  isShown: (key: string) => boolean = () => true,
+  { isShown = () => true, later }: ImageReading = {},
 ): AsyncGenerator<FileMessage> {
-  if (isOwn(format)) yield* ownMessages(file, format, bad, reading, isShown)
+  const addressOf = (image: string) => later?.addressOf(file, image) ?? imageAddress(file, image)
+  if (isOwn(format)) yield* ownMessages(file, format, bad, reading, { isShown, addressOf })
   else if (isThreads(format)) yield* threadMessages(file, format, bad, reading)
   else yield* samplePosts(file, format, bad, reading)
+}
+
+/** How images of somebody's own file are read. */
+interface ImageReading {
+  /** Whether the post of this key is shown, by default each. */
+  readonly isShown?: (key: string) => boolean
+  readonly later?: LaterImages
 }
 
 function isOwn(format: Format): format is OwnFormat {
@@ -49,7 +57,7 @@ async function* ownMessages(
   format: OwnFormat,
   bad: (line: BadLine) => void,
   reading: OwnReading,
-  isShown: (key: string) => boolean,
+  { isShown, addressOf }: { isShown: (key: string) => boolean; addressOf: (image: string) => Promise<string> },
 ): AsyncGenerator<FileMessage> {
   for await (const { line, json, isRow, image } of ownRows(file, format, reading, bad)) {
     const read = produceLine.safeParse(json)
@@ -59,17 +67,21 @@ async function* ownMessages(
     }
     const message = ownMessage(read.data, line)
     try {
-      yield image === undefined || !isShown(message.key) ? message : await withImage(file, message, image)
+      yield image === undefined || !isShown(message.key) ? message : await withImage(message, image, addressOf)
     } catch (error) {
       bad({ line, why: error instanceof Error ? error.message : String(error) })
     }
   }
 }
 
-/** A post with its picture's bytes in place of their path, and beside it what people say that it shows. */
-async function withImage(file: string, message: FileMessage, { image, description }: OwnImage): Promise<FileMessage> {
+/** A post with its picture's address in place of its path, and beside it what people say that it shows. */
+async function withImage(
+  message: FileMessage,
+  { image, description }: OwnImage,
+  addressOf: (image: string) => Promise<string>,
+): Promise<FileMessage> {
   const alt = description === undefined ? {} : { alt: description }
-  const url = image === undefined ? {} : { url: await imageAddress(file, image) }
+  const url = image === undefined ? {} : { url: await addressOf(image) }
   return {
     ...message,
     value: { ...message.value, media: [{ kind: 'image', ...url, ...alt }] },

@@ -1,6 +1,8 @@
-import { readFile, realpath, stat } from 'node:fs/promises'
+import { open, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, resolve, sep } from 'node:path'
+import { PermanentError } from '../contracts/facts/errors.ts'
 import { printable } from '../contracts/facts/printable.ts'
+import type { LoadImage } from '../contracts/ports/images.ts'
 
 /** Largest image of a file's folder that is read, in bytes; `images.maxBytes` counts beside it. */
 const LARGEST = 20 * 1024 * 1024
@@ -32,7 +34,41 @@ export function withOwnImage(fields: Fields): { readonly fields: Fields; readonl
  * Rejects with the reason, in words that follow "the image …".
  */
 export async function imageAddress(file: string, image: string): Promise<string> {
-  if (/^(https|data):/i.test(image)) return image
+  const path = await pathOf(file, image)
+  return path === null ? image : bytesAddress(await readFile(path))
+}
+
+/** Stands for an image in an address until it is shown. */
+const LATER = 'data:application/vnd.gavel.image,'
+
+/** The images of a file that is judged: each is read whenever it is shown, since all of a large file's would fill memory. */
+export class LaterImages {
+  readonly #of = new Map<string, { readonly file: string; readonly image: string }>()
+
+  /** The address of an image as it stands, or where it is a path, one that stands for it. Rejects as {@link imageAddress} does. */
+  async addressOf(file: string, image: string): Promise<string> {
+    if ((await pathOf(file, image)) === null) return image
+    const address = `${LATER}${encodeURIComponent(image)}`
+    this.#of.set(address, { file, image })
+    return address
+  }
+
+  /** The same loader, also of images that are read later. */
+  loading(load: LoadImage): LoadImage {
+    return async (url, signal) => {
+      const later = this.#of.get(url)
+      if (later === undefined) return load(url, signal)
+      const address = await imageAddress(later.file, later.image).catch((cause: Error) => {
+        throw new PermanentError('image', cause.message, { cause })
+      })
+      return load(address, signal)
+    }
+  }
+}
+
+/** The path of an image that an item names by one, once it is known to be an image; null where it is an address. */
+async function pathOf(file: string, image: string): Promise<string | null> {
+  if (/^(https|data):/i.test(image)) return null
   const named = `the image "${printable(image, 120)}"`
   const isFolder = (await stat(file)).isDirectory()
   const folder = await realpath(isFolder ? file : dirname(file))
@@ -43,9 +79,15 @@ export async function imageAddress(file: string, image: string): Promise<string>
   const { size, ...about } = await stat(path).then((one) => ({ size: one.size, isFile: one.isFile() }))
   if (!about.isFile) throw new Error(`${named} is no file`)
   if (size > LARGEST) throw new Error(`${named} is larger than ${LARGEST / 1024 / 1024} MiB`)
-  const bytes = await readFile(path)
-  if (!isImage(bytes)) throw new Error(`${named} is none: PNG, JPEG, GIF, WebP, AVIF and HEIC are read`)
-  return bytesAddress(bytes)
+  if (!isImage(await beginningOf(path)))
+    throw new Error(`${named} is none: PNG, JPEG, GIF, WebP, AVIF and HEIC are read`)
+  return path
+}
+
+async function beginningOf(path: string): Promise<Buffer> {
+  await using opened = await open(path)
+  const { buffer, bytesRead } = await opened.read(Buffer.alloc(12), 0, 12, 0)
+  return buffer.subarray(0, bytesRead)
 }
 
 /** Whether bytes begin as an image does: a file of items must not send others of its folder. */

@@ -11,6 +11,7 @@ import { transcript as transcriptSchema, type Verdict } from '../../contracts/fa
 import type { Tier } from '../../contracts/ports/model.ts'
 import type { BadLine } from '../../data-files/file-message.ts'
 import { type Format, fileMessages } from '../../data-files/formats.ts'
+import { LaterImages } from '../../data-files/own-images.ts'
 import type { OwnReading } from '../../data-files/own-rows.ts'
 import { PROTOCOLS } from '../../protocols/registry.ts'
 import { judgedTable, wordsIn } from './judging/judged-table.ts'
@@ -170,8 +171,10 @@ export async function judgeFile(
           progress.begin(protocols.length === 1 ? protocol : `${protocol} (${nth + 1} of ${protocols.length})`)
           // What searches the shelves loads beside the rest of the program, which is most of it.
           const library = await preparedLibrary(reachable, protocol)
-          const messages = (bad: (line: BadLine) => void) => fileMessages(file, options.format, bad, readingOf(options))
-          const judging = { ...options, file, protocol, library, messages, model }
+          const images = new LaterImages()
+          const messages = (bad: (line: BadLine) => void) =>
+            fileMessages(file, options.format, bad, readingOf(options), { later: images })
+          const judging = { ...options, file, protocol, library, messages, images, model }
           // Each protocol reads the whole file; faults of its lines are reported once.
           const once = (tell: () => void) => {
             if (nth === 0) tell()

@@ -5,6 +5,7 @@ import { parquetWriteBuffer } from 'hyparquet-writer'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { FileMessage } from '../../../src/data-files/file-message.ts'
 import { type Format, fileMessages } from '../../../src/data-files/formats.ts'
+import { LaterImages } from '../../../src/data-files/own-images.ts'
 import { ownGold } from '../../../src/lab/evaluation/own-gold.ts'
 import { png } from '../../support/pictures.ts'
 
@@ -114,16 +115,42 @@ describe('an image of an own file', () => {
       '{"id": "a", "text": "x", "image": "none.png"}\n{"id": "b", "text": "x", "image": "pics/a.png"}\n',
     )
     const bad: string[] = []
-    const messages = fileMessages(
-      file,
-      'gavel',
-      ({ why }) => bad.push(why),
-      {},
-      (key) => key === 'b',
-    )
+    const messages = fileMessages(file, 'gavel', ({ why }) => bad.push(why), {}, { isShown: (key) => key === 'b' })
     const urls: unknown[] = []
     for await (const { value } of messages) urls.push((value.media as { url: string }[])[0]?.url.slice(0, 5))
     expect([urls, bad]).toEqual([['none.', 'data:'], []])
+  })
+
+  it('is read when it is shown, and not with its file: thousands of them would fill memory', async () => {
+    const path = join(folder, 'pics', 'large.png')
+    writeFileSync(path, Buffer.concat([png(4, 4), Buffer.alloc(1_000_000)]))
+    const items = Array.from({ length: 20 }, (_, nth) => JSON.stringify({ id: `i${nth}`, image: 'pics/large.png' }))
+    const odd = JSON.stringify({ id: 'odd', text: 'x', image: 'later.jsonl' })
+    const file = fileOf('later.jsonl', `${[...items, odd].join('\n')}\n`)
+    const [later, bad] = [new LaterImages(), [] as string[]]
+    const addresses = new Set<string>()
+    for await (const { value } of fileMessages(file, 'gavel', ({ why }) => bad.push(why), {}, { later }))
+      addresses.add((value.media as { url: string }[])[0]?.url ?? '')
+    expect([addresses.size, [...addresses].join().length < 100, bad]).toEqual([
+      1,
+      true,
+      [expect.stringContaining('is none')],
+    ])
+    const shown: string[] = []
+    const load = later.loading(async (url) => {
+      shown.push(url)
+      return url
+    })
+    const { signal } = new AbortController()
+    const [address = ''] = addresses
+    await load(address, signal)
+    // As it lies there then.
+    writeFileSync(path, picture)
+    await load(address, signal)
+    await load('https://example.com/a.png', signal)
+    expect(shown.map((url) => bytesIn(url).length)).toEqual([picture.length + 1_000_000, picture.length, 0])
+    rmSync(path)
+    await expect(load(address, signal)).rejects.toMatchObject({ code: 'image' })
   })
 
   it('is taken as it stands where it is an address, and left alone in messages of the topics', async () => {

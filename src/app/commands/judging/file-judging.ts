@@ -13,6 +13,8 @@ import { FILE_TOPICS, feeding, subjectsOf } from '../../../data-files/file-topic
 import { type Format, sourceIdOf } from '../../../data-files/formats.ts'
 import { heldOut } from '../../../data-files/held-out.ts'
 import { LABELLED_FORMATS } from '../../../data-files/labelled-sets.ts'
+import type { LaterImages } from '../../../data-files/own-images.ts'
+import { imageLoader } from '../../../models/images/images.ts'
 import { endpointOf, modelsOfEndpoints } from '../../../models/openai/models-of-endpoints.ts'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
 import { presetIn } from '../../../protocols/preset.ts'
@@ -42,6 +44,8 @@ export interface FileJudging {
   readonly keepNearDuplicates?: boolean
   /** Used instead of the settings' endpoint. */
   readonly model?: Model
+  /** Images of the file's own folder, which are read when they are shown. */
+  readonly images?: LaterImages
   /** In place of the library that the settings name; closed at the end. */
   readonly library?: Library | undefined
   /** In place of those in memory. */
@@ -123,6 +127,7 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
     descriptions: ({ postId }) => descriptions.get(postId) ?? [],
     streamClock: { idleAfter: 0, atEnd: 'finish' },
     model: endpoint.model,
+    ...(judging.images === undefined ? {} : { loadImage: judging.images.loading(imageLoader(settings.images)) }),
     library: judging.library,
     kinds: judging.kinds,
     stores: judging.stores,

@@ -9,6 +9,7 @@ import type { Library } from '../../../contracts/ports/library.ts'
 import type { Model } from '../../../contracts/ports/model.ts'
 import type { BadLine, FileMessage } from '../../../data-files/file-message.ts'
 import { type Format, fileMessages } from '../../../data-files/formats.ts'
+import { LaterImages } from '../../../data-files/own-images.ts'
 import type { OwnReading } from '../../../data-files/own-rows.ts'
 import type { ConfidenceBasis, ProtocolKind } from '../../../protocols/kind.ts'
 import { argumentOf } from '../../../shelves/curator/feedback.ts'
@@ -82,10 +83,12 @@ export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJ
   const refused: string[] = []
   const models = new Set<string>()
   const cases: JudgedCase[] = []
+  const later = new LaterImages()
   let comments = 0
   async function* messages(bad: (line: BadLine) => void): AsyncGenerator<FileMessage> {
     const wanted: FileMessage[] = []
-    for await (const message of fileMessages(data.file, data.format, bad, data.reading, (key) => gold.has(key)))
+    const read = { isShown: (key: string) => gold.has(key), later }
+    for await (const message of fileMessages(data.file, data.format, bad, data.reading, read))
       if (message.type !== 'feedback' && gold.has(message.key)) wanted.push(message)
     comments = wanted.filter(({ type }) => type === 'comment').length
     yield* earliest(wanted, row.firstComments)
@@ -95,6 +98,7 @@ export async function judgeRow(settings: Settings, judging: RowJudging, io: RowJ
     file: data.file,
     format: data.format,
     messages,
+    images: later,
     model,
     keepNearDuplicates,
     secret: SECRET,
