@@ -120,6 +120,9 @@ export function budgetSettings(settings: Settings, now = () => settings): Budget
     get total() {
       return now().budgets.total
     },
+    get share() {
+      return now().shares.tenant
+    },
     keepVerdictMs: longestCaseMs(cases) + cases.deadline,
   }
 }

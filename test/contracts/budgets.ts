@@ -32,6 +32,7 @@ export function budgetSettings(limits: Partial<BudgetSettings> = {}): BudgetSett
     tenant: { ...UNLIMITED, per: HOUR },
     tenants: {},
     total: { ...UNLIMITED, per: 24 * HOUR },
+    share: 1,
     keepVerdictMs: HOUR,
     ...limits,
   }
@@ -179,6 +180,36 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
         ...GRANTED,
         unlimited: true,
       })
+    })
+
+    it('leave others a part of the total, which who asks more has as the window passes', async () => {
+      const per = 1_500
+      const { budgets, now, pass } = await given({ total: { tokens: 1_000, usd: 1, per }, share: 0.5 })
+      const ask = (tenant: string, tokens: number) => budgets.reserve(purchase({ tokens }, { tenant }))
+      await pass(per - ((await now()) % per))
+      // As long as it is alone all is its own.
+      expect(await ask('loud', 600)).toEqual(GRANTED)
+      expect(await ask('quiet', 100)).toEqual(GRANTED)
+      expect(await ask('loud', 1)).toMatchObject({ scope: 'tenant', unit: 'tokens', why: 'in-flight' })
+      await pass(per - ((await now()) % per))
+      // The other asked in the window before.
+      const call = purchase({ tokens: 450 }, { tenant: 'loud' })
+      expect(await budgets.reserve(call)).toEqual(GRANTED)
+      await budgets.settle(call.ticket, call.atMost)
+      const refused = await ask('loud', 400)
+      expect(refused).toMatchObject({ scope: 'tenant', why: 'spent', renewsInMs: expect.any(Number) })
+      expect(await ask('quiet', 400)).toEqual(GRANTED)
+      await pass(1_450 - ((await now()) % per))
+      expect(await ask('loud', 100)).toEqual(GRANTED)
+      expect(await ask('loud', 100)).toMatchObject({ granted: false, scope: 'total' })
+    })
+
+    it('leave a tenant with a limit of its own to that', async () => {
+      const tenants = { own: { tokens: 900, usd: null } }
+      const { budgets } = await given({ total: { tokens: 1_000, usd: null, per: UNTIL_2286 }, tenants, share: 0 })
+      expect(await budgets.reserve(purchase({ tokens: 1 }, { tenant: 'other' }))).toEqual(GRANTED)
+      expect(await budgets.reserve(purchase({ tokens: 900 }, { tenant: 'own' }))).toEqual(GRANTED)
+      expect(await budgets.reserve(purchase({ tokens: 90 }, { tenant: 'own' }))).toMatchObject({ scope: 'tenant' })
     })
 
     it('renew at the full window, and book a late settlement on the window of its reservation', async () => {

@@ -53,6 +53,7 @@ async function spending(
   const limits: BudgetSettings = {
     verdict: NO_LIMIT,
     tenants: {},
+    share: 1,
     keepVerdictMs: 60_000,
     tenant: { ...NO_LIMIT, per: 3_600_000 },
     total: { ...total, per: 3_600_000 },

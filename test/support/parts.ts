@@ -72,6 +72,7 @@ const NO_BUDGETS: BudgetSettings = {
   tenant: { ...NO_LIMIT, per: 3_600_000 },
   tenants: {},
   total: { ...NO_LIMIT, per: 86_400_000 },
+  share: 1,
   keepVerdictMs: 60_000,
 }
 

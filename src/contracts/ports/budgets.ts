@@ -37,6 +37,11 @@ export interface BudgetSettings {
   readonly tenants: Readonly<Record<string, BudgetLimit>>
   /** Everything together. Renews every `per` ms, counted from 1970: a daily budget at midnight UTC. */
   readonly total: BudgetLimit & { readonly per: number }
+  /**
+   * The part of the total, 0 to 1, that a tenant without limits of its own has at once while another asks, in this window or the one
+   * before; it has the rest as the window passes.
+   */
+  readonly share: number
   /** How long a verdict's account is kept after its last call, in ms: longer than a case can be open. */
   readonly keepVerdictMs: number
 }
@@ -103,28 +108,41 @@ export interface Account {
   /** null: never renews. */
   readonly perMs: number | null
   readonly limit: { readonly tokens: number | null; readonly nanoUsd: number | null }
+  /** It is a tenant's part of the total: so much of the limit at once while others ask. */
+  readonly share?: number
 }
 
 /** The accounts that a call is booked on. Those without a limit are left out. */
 export function accountsOf(settings: BudgetSettings, call: Pick<Purchase, 'caseId' | 'tenant'>): Account[] {
-  const { verdict, tenant, tenants, total } = settings
+  const { verdict, tenant, tenants, total, share } = settings
+  const own = account('tenant', call.tenant, entryOf(tenants, call.tenant) ?? tenant, tenant.per)
+  const all = account('total', 'all', total, total.per)
+  const part = own.length > 0 || share >= 1 ? [] : all
   return [
     ...account('verdict', call.caseId, verdict, null),
-    ...account('tenant', call.tenant, entryOf(tenants, call.tenant) ?? tenant, tenant.per),
-    ...account('total', 'all', total, total.per),
+    ...own,
+    ...part.map((one): Account => ({ ...one, scope: 'tenant', name: `share:${call.tenant}`, share })),
+    ...all,
   ]
 }
 
 /** The account of everything together, or of one tenant; undefined if it has no limit. */
 export function sharedAccount(settings: BudgetSettings, tenant: string | null): Account | undefined {
   const wanted = tenant === null ? 'total' : 'tenant'
-  return accountsOf(settings, { caseId: '', tenant: tenant ?? '' }).find(({ scope }) => scope === wanted)
+  return accountsOf(settings, { caseId: '', tenant: tenant ?? '' }).find(
+    ({ scope, share }) => scope === wanted && share === undefined,
+  )
 }
 
 function account(scope: BudgetScope, id: string, { tokens, usd }: BudgetLimit, perMs: number | null): Account[] {
   if (tokens === null && usd === null) return []
   const limit = { tokens, nanoUsd: usd === null ? null : Math.round(usd * 1e9) }
   return [{ scope, name: `${scope}:${id}`, perMs, limit }]
+}
+
+/** The part of a tenant's share that is open to it so far into the window, while others ask. */
+export function openPart(share: number, passed: number): number {
+  return share + (1 - share) * passed
 }
 
 /** When a deferred call tries again if calls in flight may make room, in ms: about as long as a call lasts. */

@@ -6,6 +6,7 @@ import {
   type BudgetSettings,
   type Budgets,
   booked,
+  openPart,
   ROOM_SOON_MS,
   sharedAccount,
 } from '../../contracts/ports/budgets.ts'
@@ -40,6 +41,8 @@ export function memoryBudgets(settings: BudgetSettings, clock: Clock): Budgets {
   const accounts = new Map<string, Balance>()
   const tickets = new Map<string, Ticket>()
   const open = new Set<Ticket>()
+  /** By tenant: when it asked last. */
+  const asking = new Map<string, number>()
   let sweepAt = 0
 
   function endLeases(now: number): void {
@@ -55,11 +58,20 @@ export function memoryBudgets(settings: BudgetSettings, clock: Clock): Budgets {
     sweepAt = now + SWEEP_EVERY_MS
     for (const [key, { closesAt }] of accounts) if (closesAt <= now) accounts.delete(key)
     for (const [id, { forgetAt }] of tickets) if (forgetAt <= now) tickets.delete(id)
+    for (const [tenant, at] of asking) if (at < now - 2 * settings.total.per) asking.delete(tenant)
   }
 
   function balanceAt(account: Account, now: number): Balance | undefined {
     const balance = accounts.get(keyOf(account, now))
     return balance !== undefined && balance.closesAt > now ? balance : undefined
+  }
+
+  /** The part of its limit that is open to the tenant. */
+  function partOf({ share, perMs }: Account, tenant: string, now: number): number {
+    if (share === undefined || perMs === null) return 1
+    const since = (Math.floor(now / perMs) - 1) * perMs
+    const isAlone = [...asking].every(([other, at]) => other === tenant || at < since)
+    return isAlone ? 1 : openPart(share, (now % perMs) / perMs)
   }
 
   function balanceOf(account: Account | undefined) {
@@ -78,7 +90,10 @@ export function memoryBudgets(settings: BudgetSettings, clock: Clock): Budgets {
       if (known !== undefined && known.forgetAt > now) return { granted: true }
       endLeases(now)
       const bound = booked(atMost)
-      const refused = asked.flatMap((account) => refusals(account, balanceAt(account, now), bound, now))
+      asking.set(tenant, now)
+      const refused = asked.flatMap((account) =>
+        refusals(account, { balance: balanceAt(account, now), bound, now, part: partOf(account, tenant, now) }),
+      )
       const [longest] = refused.sort((a, b) => waitOf(b) - waitOf(a))
       if (longest !== undefined) return longest
       const booking = asked.map((account) => {
@@ -123,18 +138,16 @@ function closeTicket(ticket: Ticket, state: Ticket['state'], spent: Units): void
 }
 
 function refusals(
-  { scope, perMs, limit }: Account,
-  balance: Balance | undefined,
-  bound: Units,
-  now: number,
+  { scope, perMs, limit, share }: Account,
+  { balance, bound, now, part }: { balance: Balance | undefined; bound: Units; now: number; part: number },
 ): BudgetRefusal[] {
   const left = perMs === null ? null : leftOf(perMs, now)
   return UNITS.flatMap((key): BudgetRefusal[] => {
-    const [most, used, out, wanted] = [limit[key], balance?.used[key] ?? 0, balance?.out[key] ?? 0, bound[key]]
-    if (most === null || used + wanted <= most) return []
+    const [whole, used, out, wanted] = [limit[key], balance?.used[key] ?? 0, balance?.out[key] ?? 0, bound[key]]
+    if (whole === null || used + wanted <= whole * part) return []
     const refused = { granted: false, scope, unit: key === 'tokens' ? 'tokens' : 'usd' } as const
-    if (wanted > most) return [{ ...refused, why: 'too-large', renewsInMs: null }]
-    if (used - out + wanted > most) return [{ ...refused, why: 'spent', renewsInMs: left }]
+    if (wanted > whole && share === undefined) return [{ ...refused, why: 'too-large', renewsInMs: null }]
+    if (used - out + wanted > whole * part) return [{ ...refused, why: 'spent', renewsInMs: left }]
     return [{ ...refused, why: 'in-flight', renewsInMs: Math.min(ROOM_SOON_MS, left ?? ROOM_SOON_MS) }]
   })
 }

@@ -16,8 +16,9 @@ import { script } from '../redis/script.ts'
 // The rules are in the Lua beside this file, which these methods call.
 
 const reserve = script('budget/reserve', {
-  keys: ['open', 'ticket', 'root'],
+  keys: ['open', 'ticket', 'root', 'asking'],
   args: [
+    'tenant',
     'id',
     'tokens',
     'nanos',
@@ -28,6 +29,7 @@ const reserve = script('budget/reserve', {
     'budgets[].keep',
     'budgets[].maxTokens',
     'budgets[].maxNanos',
+    'budgets[].share',
   ],
 })
 const settle = script('budget/settle', { keys: ['open', 'ticket'], args: ['id', 'tokens', 'nanos', 'keep'] })
@@ -49,7 +51,7 @@ const KEEP_SETTLED_MS = 60_000
 
 /** Budgets in Redis. `under` adds this Gavel's hash tag to a name; every key expires soon after its account's period. */
 export function redisBudgets(client: Redis, under: (name: string) => string, settings: BudgetSettings): Budgets {
-  const [open, root] = [under('budget:open'), under('budget:')]
+  const [open, root, asking] = [under('budget:open'), under('budget:'), under('budget:asking')]
   const ticketKey = (ticket: string) => under(`budget:ticket:${ticket}`)
 
   async function balanceOf(account: Account | undefined): Promise<Balance | null> {
@@ -70,6 +72,8 @@ export function redisBudgets(client: Redis, under: (name: string) => string, set
           open,
           ticket: ticketKey(ticket),
           root,
+          asking,
+          tenant,
           id: ticket,
           tokens,
           nanos: nanoUsd,
@@ -100,12 +104,13 @@ export function redisBudgets(client: Redis, under: (name: string) => string, set
   }
 }
 
-function budgetOf({ name, perMs, limit }: Account, { keepVerdictMs }: BudgetSettings) {
+function budgetOf({ name, perMs, limit, share }: Account, { keepVerdictMs }: BudgetSettings) {
   return {
     name,
     period: perMs ?? 0,
     keep: keepVerdictMs,
     maxTokens: limit.tokens ?? null,
     maxNanos: limit.nanoUsd ?? null,
+    share: share ?? null,
   }
 }

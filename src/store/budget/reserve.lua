@@ -4,6 +4,8 @@
 --@key open
 --@key ticket
 --@key root              what accounts and tickets are named under
+--@key asking            tenants by when they asked last
+--@arg tenant
 --@arg id                the ticket's
 --@arg tokens
 --@arg nanos             nano US dollars
@@ -14,6 +16,7 @@
 --@arg budgets[].keep         how long such a one is kept, ms
 --@arg budgets[].max_tokens   empty is no limit; so the next
 --@arg budgets[].max_nanos
+--@arg budgets[].share        of a tenant's part of what all have: how much is open to it at once while others ask; else empty
 if redis.call('EXISTS', ticket) == 1 then return { 'granted' } end
 local lease_ms, amounts, now = tonumber(lease), { tonumber(tokens), tonumber(nanos) }, redis_now()
 for _, overdue in ipairs(redis.call('ZRANGEBYSCORE', open, '-inf', whole(now), 'LIMIT', 0, 100)) do
@@ -35,12 +38,21 @@ for at, budget in ipairs(budgets) do
     left = period - now % period
     keep = left + lease_ms
   end
+  local part = 1
+  if budget.share ~= '' then
+    local since = (math.floor(now / period) - 1) * period
+    redis.call('ZREMRANGEBYSCORE', asking, '-inf', '(' .. whole(since))
+    redis.call('ZADD', asking, whole(now), tenant)
+    keep_for(asking, 2 * period)
+    if redis.call('ZCARD', asking) > 1 then part = budget.share + (1 - budget.share) * (now % period) / period end
+  end
   local known, sums = sums_of(key)
   accounts[at] = { key = key, keep = keep, closes = period > 0 and known, sums = sums }
   for unit, wanted in ipairs(amounts) do
-    local limit, used, out = tonumber(limits[unit]), sums[unit], sums[unit + 2]
+    local whole_limit, used, out = tonumber(limits[unit]), sums[unit], sums[unit + 2]
+    local limit = whole_limit and whole_limit * part
     if limit and used + wanted > limit then
-      if wanted > limit then refuse(at, unit, 'too-large', -1)
+      if wanted > whole_limit and budget.share == '' then refuse(at, unit, 'too-large', -1)
       elseif used - out + wanted > limit then refuse(at, unit, 'spent', left)
       else refuse(at, unit, 'in-flight', left < 0 and tonumber(soon) or math.min(tonumber(soon), left)) end
     end
