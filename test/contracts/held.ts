@@ -19,6 +19,8 @@ const bytes = (value: unknown) => Buffer.byteLength(JSON.stringify(value))
 const bareBytes = (id = 'p1') => 1_000 + 6 * id.length
 /** What stands in place of a deleted subject. */
 const deletedBytes = (id = 'p1') => 500 + 3 * id.length
+/** What is known of a post that nobody judges. */
+const passedBytes = 250 + 'p1'.length
 /** In one copy. */
 const commentBytes = ({ id, ...comment }: Comment, by = '') => 2 * id.length + bytes({ by, ...comment }) + 200
 
@@ -114,12 +116,26 @@ export function heldContract(name: string, make: MakeStores): void {
       expect(await stores.threads.heldBy('acme', T0 + HOUR)).toBe(whole - each)
     })
 
-    it('has nothing of a post that nobody judges, nor of its comments', async () => {
+    it('has that nobody judges a post, and nothing of its words or comments', async () => {
       await say([said('c1')])
       const nobody = { ...ARRIVAL, threaded: false, atOnce: false }
-      expect(await stores.threads.putPost(P1, post, nobody, RULES, 0)).toBe('unrouted')
+      const pass = () => stores.threads.putPost(P1, post, nobody, RULES, 0)
+      expect([await pass(), await pass()]).toEqual(['unrouted', 'unrouted'])
       await say([said('c2')])
-      expect(await held()).toBe(0)
+      expect(await held()).toBe(passedBytes)
+      await put(post)
+      expect(await held()).toBe(passedBytes + bareBytes() + 2 * bytes(post))
+    })
+
+    it('has no more of what nobody judges than they may hold: beyond it that is not remembered', async () => {
+      const nobody = { ...ARRIVAL, threaded: false, atOnce: false }
+      const pass = (id: string, most: number | null) =>
+        stores.threads.putPost(thread(id, 'acme'), postOf(thread(id, 'acme')), nobody, RULES, most)
+      const outcomes = [await pass('p1', passedBytes), await pass('p1', 0), await pass('p2', 2 * passedBytes - 1)]
+      expect(outcomes).toEqual(['unrouted', 'unrouted', 'unrouted'])
+      expect([await held(), await held('other')]).toEqual([passedBytes, 0])
+      const known = ['p1', 'p2'].map((id) => stores.threads.statusOf(thread(id, 'acme')))
+      expect(await Promise.all(known)).toEqual(['unrouted', null])
     })
 
     it('is not more than they may hold: what would lift it is refused, and nothing of it is done', async () => {

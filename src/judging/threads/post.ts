@@ -11,7 +11,7 @@ import {
   takenUpTo,
   withHeadStart,
 } from './thread.ts'
-import { threadBytes } from './thread-bytes.ts'
+import { passedBytes, threadBytes } from './thread-bytes.ts'
 
 // The twin of src/store/thread/put-post.lua: a change here is a change there. Random histories compare them (test/judging/threads).
 
@@ -33,8 +33,12 @@ export function takePost(
     return { thread: withHeadStart({ ...thread, post, postPlaces }, headStart), outcome: 'duplicate' }
   const routed = route(thread, arrival)
   // Nothing is kept of a post that nobody judges, not even its position: when it arrives again, routes may have
-  // changed.
-  if (routed.status === 'unrouted') return { thread: routed, outcome: 'unrouted' }
+  // changed. That nobody does is not remembered of a new one beyond what its tenant may hold.
+  if (routed.status === 'unrouted') {
+    const isKnown = thread.status === 'unrouted' || threadBytes(thread) > 0
+    const isRemembered = most === null || isKnown || passedBytes(thread.ref) <= most
+    return { thread: isRemembered ? routed : thread, outcome: 'unrouted' }
+  }
   const judges = arrival.judges ?? 1
   const size = threadBytes({ ...routed, post, judges, orphans: new Map() })
   if (most !== null && size > most && size > threadBytes(thread)) return { thread, outcome: 'over-share' }

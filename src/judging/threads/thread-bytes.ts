@@ -40,6 +40,11 @@ export function deletedBytes({ postId }: ThreadRef): number {
   return 500 + 3 * bytesIn(postId)
 }
 
+/** What is known of a post that nobody judges. */
+export function passedBytes({ postId }: ThreadRef): number {
+  return 250 + bytesIn(postId)
+}
+
 function postBytes(post: Post | null): { readonly words: number; readonly images: number } {
   if (post === null) return { words: 0, images: 0 }
   const { post: words, images } = setAside(post)

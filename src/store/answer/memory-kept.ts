@@ -9,8 +9,8 @@ export interface KeptBytes {
   tenants(): string[]
   /** `until`: when the part expires, ms; null if it does not by itself. */
   set(tenant: string, part: string, bytes: number, until: number | null): void
-  /** Adds to what was asked in this hour and is known for so long, ms. */
-  addTrail(tenant: string, bytes: number, now: number, keep: number): void
+  /** Adds to what was asked in this hour, or came and is judged by nobody, and is known for so long, ms. */
+  addTrail(tenant: string, of: { part: 'trails' | 'passed'; bytes: number; now: number; keep: number }): void
   forget(tenant: string, part: string): void
 }
 
@@ -36,9 +36,9 @@ export function keptBytes(threads: Pick<ThreadTable, 'all'>, delivered: (tenant:
       const own = parts.get(tenant) ?? new Map()
       parts.set(tenant, own.set(part, { bytes, until }))
     },
-    addTrail(tenant, bytes, now, keep) {
+    addTrail(tenant, { part: of, bytes, now, keep }) {
       const own = parts.get(tenant) ?? new Map()
-      const part = `trails ${Math.floor(now / HOUR_MS)}`
+      const part = `${of} ${Math.floor(now / HOUR_MS)}`
       parts.set(tenant, own.set(part, { bytes: (own.get(part)?.bytes ?? 0) + bytes, until: now + keep }))
     },
     forget(tenant, part) {

@@ -20,7 +20,7 @@ import { openCases } from '../../judging/threads/opening-rules.ts'
 import { takePost } from '../../judging/threads/post.ts'
 import { eraseCarries } from '../../judging/threads/revisions.ts'
 import { newThread, orderDue, raiseReach, stateOf, wake } from '../../judging/threads/thread.ts'
-import { deletedBytes, threadBytes } from '../../judging/threads/thread-bytes.ts'
+import { deletedBytes, passedBytes, threadBytes } from '../../judging/threads/thread-bytes.ts'
 import { takeTurns } from '../../judging/threads/turns.ts'
 import type { AnswerTable } from '../answer/memory.ts'
 import type { KeptBytes } from '../answer/memory-kept.ts'
@@ -69,7 +69,10 @@ export function memoryThreads(
         arrival: { ...arrival, reachAhead: said },
         most: mostOf({ threads, kept }, ref, most, arrival.now),
       }
+      const before = threads.find(ref)?.status
       const outcome = threads.step(ref, (thread) => takePost(thread, put, rules))
+      if (before !== 'unrouted' && threads.find(ref)?.status === 'unrouted')
+        kept.addTrail(ref.tenant, { part: 'passed', bytes: passedBytes(ref), now: arrival.now, keep: KEEP_REQUESTS_MS })
       if (outcome === 'judged') early.forget(ref)
       if (outcome === 'updated') askAboutEdit(threads, entries, ref, arrival.now)
       return outcome
@@ -313,7 +316,7 @@ function memoryRequests({
       const { tenant } = thread.ref
       if (most !== null && kept.sum(tenant, now) + wholeBytes(thread, protocols) > most) return 'over-share'
       kept.set(tenant, nameOf(thread.ref), requestBytes(thread, protocols), null)
-      kept.addTrail(tenant, trailBytes(thread), now, KEEP_REQUESTS_MS)
+      kept.addTrail(tenant, { part: 'trails', bytes: trailBytes(thread), now, keep: KEEP_REQUESTS_MS })
       threads.step(thread.ref, () => ({ thread: putAsked(thread, now), outcome: null }))
       answers.begin(thread.ref, {
         subjectId: subject.postId,

@@ -40,6 +40,8 @@
 --@arg incarnation_id
 --@arg watermark
 --@arg server_run
+-- What is known of a post that nobody judges, beside its id.
+local PASSED_BYTES = 250
 if not has_reached(incarnation, incarnation_id, watermark, server_run) then return 'suspended' end
 local account = account_of(thread, member)
 local held = { post = #post, said = 0, origins = 0, images = 0, judges = tonumber(judges) }
@@ -103,7 +105,15 @@ if not is_judged then
   --@functions
   not_due(due, member)
   if was_known then write_bytes(thread, member, { post = 0, said = 0, origins = 0, images = 0, judges = 0 }) end
-  redis.call('HSET', thread, 'unrouted', 1)
+  if redis.call('HEXISTS', thread, 'unrouted') == 0 then
+    local part, bytes = passed_part(now), PASSED_BYTES + #string.match(member, ':(.*)$')
+    -- Of what is new, nothing is remembered beyond what its tenant may hold.
+    local grown = tonumber(redis.call('HGET', account.parts, part) or '0') + bytes
+    if redis.call('EXISTS', thread) == 0 and not may_hold(account, part, grown, most, now) then return 'unrouted' end
+    grow_kept(account, part, bytes)
+    end_kept(account, part, now, keep)
+    redis.call('HSET', thread, 'unrouted', 1)
+  end
   redis.call('PEXPIRE', thread, keep)
   return 'unrouted'
 end

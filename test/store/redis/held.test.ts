@@ -180,6 +180,17 @@ describe('what a tenant holds in Redis', () => {
     expect(await expectHeld()).toBeGreaterThan(1_000)
   })
 
+  it('ends with what nobody judges, and has it in one part for all that came in the same hour', async () => {
+    const threads = redisThreads(client, keys, { keepTombstoneMs: KEEP_MS, keepAfterFinalMs: KEEP_MS, clock: () => T0 })
+    const nobody = { ...ARRIVAL, threaded: false, atOnce: false, now: T0 }
+    for (const id of ['p1', 'p2', 'p3']) await threads.putPost(thread(id), postOf(thread(id)), nobody, RULES)
+    expect(await held(T0 + KEEP_MS - 1)).toBe(3 * 252)
+    expect(await client.hlen(`${keys.kept}parts:default`)).toBe(1)
+    expect(await held(T0 + KEEP_MS)).toBe(0)
+    await sleep(KEEP_MS + 50)
+    expect(await client.keys(`${keys.thread('')}*`)).toEqual([])
+  })
+
   it('ends with a finished thread that an earlier version did not count, and goes on with its edit', async () => {
     await put()
     await judgeOnce(stores as Stores, P1, { final: true })

@@ -1,6 +1,6 @@
 -- What tenants hold, in bytes: a hash for each (kept/parts:TENANT) by part; kept/tenants, a sorted set of the tenants by their sums; and
 -- kept/ends, a sorted set of the parts that expire (TENANT PART) by when, ms. A part is a thread or a question (its member), an answer, the
--- trails of an hour's questions, the reach of a post that has not come, the trace contexts of a subject, what became of a decision, a
+-- trails of an hour's questions, an hour's posts that nobody judges, the reach of a post that has not come, the trace contexts of a subject, what became of a decision, a
 -- delivery or its lane. The parts leave the account as they leave Redis.
 local function account_in(root, tenant)
   return { root = root, tenant = tenant, parts = root .. 'parts:' .. tenant, tenants = root .. 'tenants', ends = root .. 'ends' }
@@ -11,6 +11,8 @@ end
 local function answer_part(member) return 'answer ' .. member end
 -- Of all that was asked in the same hour: what is known of it when question and answer are gone.
 local function trails_part(now) return 'trails ' .. math.floor(tonumber(now) / 3600000) end
+-- Of all posts that came in the same hour and that nobody judges: that this is so.
+local function passed_part(now) return 'passed ' .. math.floor(tonumber(now) / 3600000) end
 -- How far a post reaches that has not come yet.
 local function reach_part(member) return 'reach ' .. member end
 local function delivery_part(id) return 'delivery ' .. id end
