@@ -65,7 +65,10 @@ describe('as the published code', () => {
   })
 
   test('the supporter sums up what the post is made of', () => {
-    const summed = (made: keyof typeof MADE_OF) => run(made).of('brief')[0]?.match(/First sum up the post: (.*)/)?.[1]
+    const summed = (made: keyof typeof MADE_OF) =>
+      run(made)
+        .of('brief')[0]
+        ?.match(/First sum up the post: (.*)/)?.[1]
     expect(summed('text')).toBe('in one short sentence what its text is after.')
     expect(summed('image')).toBe('in one short sentence what its images show.')
     expect(summed('both')).toBe('in one short sentence what its text is after, and in another what its images show.')
