@@ -13,9 +13,10 @@ export const readingOptions = () => [
   new Option('--delimiter <character>', 'for CSV: the field separator, such as ; or tab (default: detected)'),
   new Option('--text-field <name>', 'the field or column with the text (default: text)'),
 ]
-/** The same where replies to hate speech are read, too. */
+/** The same where items have ids, and replies to hate speech are read, too. */
 export const repliesReadingOptions = () => [
   ...readingOptions(),
+  new Option('--id-field <name>', 'the field or column with the id (default: id)'),
   new Option(
     '--hate-speech-field <name>',
     'for replies: the field or column with the hate speech that they answer (default: hateSpeech)',
@@ -29,15 +30,16 @@ export const contradictionsOption = (by: Contradictions) =>
 export const plainTextOption = () =>
   new Option('--text', 'plain text: each line of the file is a post')
     .implies({ plainText: true })
-    .conflicts(['delimiter', 'textField', 'hateSpeechField'])
+    .conflicts(['delimiter', 'idField', 'textField', 'hateSpeechField'])
 
 /** Of a command's options those by which a file is read. */
 export function readingOf(given: OwnReading): OwnReading {
-  const { encoding, delimiter, textField, labelField, hateSpeechField, plainText } = given
+  const { encoding, delimiter, idField, textField, labelField, hateSpeechField, plainText } = given
   return {
     ...(plainText === undefined ? {} : { plainText }),
     ...(encoding === undefined ? {} : { encoding }),
     ...(delimiter === undefined ? {} : { delimiter }),
+    ...(idField === undefined ? {} : { idField }),
     ...(textField === undefined ? {} : { textField }),
     ...(labelField === undefined ? {} : { labelField }),
     ...(hateSpeechField === undefined ? {} : { hateSpeechField }),

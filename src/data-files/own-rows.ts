@@ -8,7 +8,8 @@ import { type FileReading, numberedLines } from './text-lines.ts'
 
 /** How people's own files are read: what their fields are called, and what their labels mean. */
 export interface OwnReading extends FileReading {
-  /** Which field, or column, is the text, and which the label: `text` and `label`. */
+  /** Which field, or column, is the id, which the text, and which the label: `id`, `text` and `label`. */
+  readonly idField?: string
   readonly textField?: string
   readonly labelField?: string
   /** Of replies: which is the hate speech that they answer, by default `hateSpeech`. */
@@ -40,7 +41,7 @@ interface OwnRow extends FileRecord {
 export async function* ownRows(
   file: string,
   format: OwnFormat,
-  { textField = 'text', labelField = 'label', hateSpeechField, plainText = false, ...reading }: OwnReading,
+  { idField, textField = 'text', labelField = 'label', hateSpeechField, plainText = false, ...reading }: OwnReading,
   bad: (line: BadLine) => void,
 ): AsyncGenerator<OwnRow> {
   if (plainText) {
@@ -51,13 +52,13 @@ export async function* ownRows(
     format === 'cseval'
       ? CSEVAL
       : {
-          needed: [textField, ...(hateSpeechField === undefined ? [] : [hateSpeechField])],
-
+          needed: [textField, ...[idField ?? [], hateSpeechField ?? []].flat()],
           known: [labelField, ...KEPT],
           hint: 'Name the text with --text-field; "gavel judge --text" takes each line for a post. A public data set needs --format.',
           unless: ['type', 'image', 'description'],
         }
   const names = [
+    [idField ?? 'id', 'id'],
     [textField, 'text'],
     [labelField, 'label'],
     [hateSpeechField ?? 'hateSpeech', 'hateSpeech'],

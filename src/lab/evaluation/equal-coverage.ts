@@ -25,7 +25,7 @@ export interface EqualCoverage {
   readonly accuracy: Estimate
 }
 
-/** Of every row with labels, by data set. */
+/** Of every row with labels, by data set. By the seed of the rows' accuracy: where all is decided, both have the same interval. */
 export function equalCoverage(cells: readonly JudgedCell[], seed: string): EqualCoverage[] {
   const scored = cells.filter(({ labels }) => labels !== null)
   return [...Map.groupBy(scored, ({ data }) => data).values()].flatMap(([first, ...others]) => {
@@ -41,7 +41,7 @@ export function equalCoverage(cells: readonly JudgedCell[], seed: string): Equal
         items: where.size,
         accuracy: accuracyOf(
           all.filter(({ id }) => where.has(id)),
-          `${seed} equal coverage ${cell.row}`,
+          seed,
         ),
       }
     })

@@ -86,18 +86,9 @@ function withLabels(
   { labels }: GoldProtocol,
   labelAs: Readonly<Record<string, string>>,
 ) {
-  const read = (one: string): string[] => {
-    if (IS_MISSING.test(one.trim())) return []
-    const named = entryOf(labelAs, nameOf(one, labelAs))
-    if (named !== undefined) return named === '' ? [] : [named]
-    const plain = one
-      .trim()
-      .toLowerCase()
-      .replace(/[\s_]+/g, '-')
-    return [labels.find((own) => own.toLowerCase() === plain) ?? one]
-  }
+  const read = (one: string) => readLabel(one, labels, labelAs) ?? []
   const { label: most, labels: annotations } = given
-  const label = most == null ? undefined : read(most)[0]
+  const label = most == null ? undefined : readLabel(most, labels, labelAs)
   return {
     ...given,
     label: label ?? null,
@@ -106,6 +97,22 @@ function withLabels(
       ? { why: `label ${printable(nameOf(most, labelAs), 40)}` }
       : {}),
   }
+}
+
+/** The label as it was named, else the protocol's of that name; any other as it is. Undefined where nobody gave one, or it is left out. */
+export function readLabel(
+  given: string,
+  labels: readonly string[],
+  labelAs: Readonly<Record<string, string>>,
+): string | undefined {
+  if (IS_MISSING.test(given.trim())) return undefined
+  const named = entryOf(labelAs, nameOf(given, labelAs))
+  if (named !== undefined) return named === '' ? undefined : named
+  const plain = given
+    .trim()
+    .toLowerCase()
+    .replace(/[\s_]+/g, '-')
+  return labels.find((own) => own.toLowerCase() === plain) ?? given
 }
 
 /** The name under which a label may stand in `labelAs`: itself, else of a number the highest threshold that it reaches. */
@@ -181,7 +188,8 @@ function inWords(text: string): Pick<GoldItem, 'text' | 'textKey'> {
 /** Labels that are named where a protocol lacks them. */
 const NAMED_LABELS = 10
 
-function labelsFault(foreign: ReadonlyMap<string, number>, { name, labels }: GoldProtocol): string | undefined {
+/** What is to be done about labels that the protocol lacks, each with its first line. */
+export function labelsFault(foreign: ReadonlyMap<string, number>, { name, labels }: GoldProtocol): string | undefined {
   const [first, ...others] = foreign
   if (first === undefined) return undefined
   const [label, line] = first

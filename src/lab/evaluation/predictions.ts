@@ -4,9 +4,9 @@ import { OperatorError } from '../../contracts/facts/errors.ts'
 import { printable } from '../../contracts/facts/printable.ts'
 import { type BadLine, faultIn } from '../../data-files/file-message.ts'
 import { recordsOf } from '../../data-files/file-records.ts'
-import { IS_MISSING } from '../../data-files/own-rows.ts'
 import type { GoldItem, GoldProtocol } from './gold-item.ts'
 import { type ItemOutcome, unjudged } from './outcomes.ts'
+import { labelsFault, readLabel } from './own-gold.ts'
 
 /** What another system says of items, each time that it was asked: by the time's name as the file has it, then by their ids. */
 export type Predictions = ReadonlyMap<string, ReadonlyMap<string, Prediction>>
@@ -29,16 +29,18 @@ const line = z.looseObject({
 /**
  * Reads another system's predictions: JSON Lines or a table with `id`, and `label`, `scores` by aspect or columns of the aspects'
  * names; `confidence` where it has one; `repeat`, such as a seed, where it was asked several times. Lines that can't be read are
- * reported to `bad`. Throws an `OperatorError` at a label that the protocol lacks, at an id that stands twice in a repeat, and where no
- * line has a label or a score.
+ * reported to `bad`. Throws an `OperatorError` at an id that stands twice in a repeat, where the protocol lacks labels, all named together,
+ * and where no line has a label or a score.
  */
 export async function readPredictions(
   file: string,
-  { name, labels, scales = {} }: GoldProtocol,
+  protocol: GoldProtocol,
   labelAs: Readonly<Record<string, string>>,
   bad: (why: string) => void,
 ): Promise<Predictions> {
+  const { labels, scales = {} } = protocol
   const repeats = new Map<string, Map<string, Prediction>>()
+  const foreign = new Map<string, number>()
   const report = (at: BadLine) => bad(faultIn(file, at))
   const columns = {
     needed: ['id'],
@@ -52,11 +54,8 @@ export async function readPredictions(
       continue
     }
     const { id, repeat, label, scores, confidence, ...others } = read.data
-    const said = label == null || IS_MISSING.test(label.trim()) ? null : labelIn(label, labels, labelAs)
-    if (said === undefined)
-      throw new OperatorError(
-        `${file}:${at} predicts "${printable(label ?? '', 80)}"; ${labels.length === 0 ? `${name} has no labels` : `the labels of ${name} are ${labels.join(', ')}. Translate it with --label-as`}.`,
-      )
+    const said = (label == null ? undefined : readLabel(label, protocol.labels, labelAs)) ?? null
+    if (said !== null && !protocol.labels.includes(said) && !foreign.has(said)) foreign.set(said, at)
     const predictions = repeats.get(repeat ?? '') ?? new Map<string, Prediction>()
     repeats.set(repeat ?? '', predictions)
     if (predictions.has(id))
@@ -69,6 +68,8 @@ export async function readPredictions(
     })
     predictions.set(id, { label: said, scores: Object.fromEntries(columns), confidence: confidence ?? null })
   }
+  const fault = labelsFault(foreign, protocol)
+  if (fault !== undefined) throw new OperatorError(`${file}:${fault}`)
   const isSaid = ({ label, scores: given }: Prediction) => label !== null || Object.keys(given).length > 0
   if (![...repeats.values()].some((of) => [...of.values()].some(isSaid)))
     throw new OperatorError(
@@ -77,11 +78,19 @@ export async function readPredictions(
   return repeats
 }
 
-/** The protocol's label, whatever its case, or what it was named; undefined where it is none. */
-function labelIn(given: string, labels: readonly string[], labelAs: Readonly<Record<string, string>>) {
-  const named = entryOf(labelAs, given.trim()) ?? given.trim()
-  const plain = named.toLowerCase().replace(/[\s_]+/g, '-')
-  return labels.find((own) => own.toLowerCase() === plain)
+/** Throws an `OperatorError` where items were given and none of them is predicted: their ids are others. */
+export function checkPredicted(
+  row: string,
+  predictions: Predictions,
+  sets: readonly { readonly file: string; readonly items: readonly GoldItem[] }[],
+): void {
+  const [first] = sets
+  const ids = [...predictions.values()].map((of) => [...of.keys()])
+  if (first === undefined || sets.some((set) => byPredictions(set.items, predictions) !== null)) return
+  const [theirs, ours] = [ids[0]?.[0], first.items[0]?.id].map((id) => `"${printable(id ?? '', 80)}"`)
+  throw new OperatorError(
+    `${row} predicts none of the items: it has ids like ${theirs}, ${first.file} ones like ${ours}. --id-field names the data's column of ids.`,
+  )
 }
 
 /** Each item as the other system judged it, each time that it did; null where it has none of them. */

@@ -57,6 +57,19 @@ it('another system is a row of the same table, its labels translated, its gaps w
   expect(without[1]?.outcomes.filter(({ label }) => label === null)).toEqual([])
 })
 
+it('own data and another system’s file share their ids by the column that --id-field names', async () => {
+  const data = fileOf('tweets.csv', [
+    'tweet_id,id,text,label',
+    ...POSTS.map(({ id, text, label }, at) => `${id},${at},"${text}",${label}`),
+  ])
+  const file = fileOf('same.csv', ['id,label', ...POSTS.map(({ id, label }) => `${id},${label}`)])
+  const args = ['--protocol', 'hate', '--data', data, '--rows', 'none', '--json', '--predictions', `Guard=${file}`]
+  expect((await evaluated(args)).said).toContain('Guard predicts none of the items')
+  const { table } = await evaluated([...args, '--id-field', 'tweet_id'])
+  expect(table[1]?.labels?.accuracy.value).toBe(1)
+  expect((await evaluated([...args, '--id-field', 'tweet'])).said).toContain('tweet')
+})
+
 it('Aetheria’s costs are one command: an item’s time and tokens, and calls by model', async () => {
   const items = Array.from({ length: 6 }, (_, at) => ({
     input: `Case ${at}: how do I do it?`,
@@ -90,11 +103,15 @@ it('an ablation that ablates nothing is refused with its reason, or says whose q
 
 it('what predicts none of the items, an odd label, an id twice or a row that no paper has is said in one line', async () => {
   const elsewhere = fileOf('elsewhere.jsonl', [{ id: 'x', label: 'hate' }])
-  const { table } = await evaluated([...HATE, '--predictions', `Guard=${elsewhere}`])
-  expect(table[1]?.why).toBe('it predicts none of these items')
-  const odd = fileOf('odd.jsonl', [{ id: 'p0', label: 'toxic' }])
+  const none = await evaluated([...HATE, '--predictions', `Guard=${elsewhere}`])
+  expect(none.said).toContain(`Guard predicts none of the items: it has ids like "x", ${POSTS_FILE} ones like "p`)
+  expect(none.said).not.toContain('verdicts')
+  const odd = fileOf('odd.jsonl', [
+    { id: 'p0', label: 'toxic' },
+    { id: 'p1', label: 'ok' },
+  ])
   expect((await evaluated([...HATE, '--predictions', `Guard=${odd}`])).said).toContain(
-    `${odd}:1 predicts "toxic"; the labels of hate are hate, non-hate. Translate it with --label-as.`,
+    `${odd}:1 has the label "toxic"; those of hate are hate, non-hate. Translate it: --label-as "toxic=hate". So for "ok"`,
   )
   const one = { id: 'p0', label: 'hate' }
   const twice = fileOf('twice.jsonl', [one, one])

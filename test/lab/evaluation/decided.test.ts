@@ -87,6 +87,12 @@ describe('what an unverified verdict counts as', () => {
     expect(head).not.toContain('f1:unverified')
   })
 
+  it('has the interval of the whole where all is decided', () => {
+    const verdicts = Array.from({ length: 40 }, (_, at) => ['rumor', at % 3 === 0 ? 'non-rumor' : 'rumor'] as const)
+    const rows = [cell('rumor', verdicts), cell('zero-shot', verdicts)]
+    for (const { accuracy } of equalCoverage(rows, '1')) expect(accuracy).toEqual(rows[0]?.labels?.accuracy)
+  })
+
   it('is right where people say so, too', () => {
     const three = cell('rumor', [
       ['unverified', 'unverified'],

@@ -9,7 +9,7 @@ import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { FORMATS } from '../../../data-files/formats.ts'
 import { makeFolder } from '../../../data-files/make-folder.ts'
 import type { DataSet, Evaluation } from '../../evaluation/evaluation.ts'
-import { type Predictions, readPredictions } from '../../evaluation/predictions.ts'
+import { checkPredicted, type Predictions, readPredictions } from '../../evaluation/predictions.ts'
 import { PRESETS } from '../../evaluation/presets/all.ts'
 import type { StandIns } from '../../evaluation/presets/stand-ins.ts'
 import { BEST_HEADING, BEST_NOTE, bestTable } from '../../evaluation/report/best-table.ts'
@@ -82,6 +82,7 @@ export const command: Command<EvalOptions, EvaluationResult> = {
     const predicted = await predictionsOf(settings, planned, options, say)
     const table = byEachModel(changedTable(planned, { predicted, repeat: options.repeat }), settings, options.models)
     const sets = await dataSetsOf(settings, table, options, say)
+    for (const [row, of] of predicted) checkPredicted(row, of, sets)
     const folder = options.report ?? options.out
     // Nothing is paid for what could not be compared or written in the end.
     const before = options.against === undefined ? null : await readBaseline(options.against, table.kind.name, sets)

@@ -82,6 +82,7 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
   const signal = AbortSignal.any([io.signal, stop.signal])
   const spent = meter?.spent ?? { calls: 0, tokens: 0, usd: 0 }
   const of = verdictsIn(parts)
+  const isResumed = recording.answers() > 0
   /** Every row reads the file; what is wrong with it is said once. */
   const refusals = new Set<string>()
   let done = 0
@@ -98,7 +99,7 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
       )
     if (stop.signal.aborted)
       throw new OperatorError(
-        `Stopped at --max-cost: ${done} of ${of} verdicts, $${spent.usd.toFixed(4)} paid. With --out the answers are kept: run it again with a higher --max-cost to continue.`,
+        `Stopped at --max-cost: ${done} of ${of} verdicts, $${spent.usd.toFixed(4)} paid${done === 0 || isResumed ? '' : `, about $${((spent.usd / done) * of).toFixed(2)} for all`}. With --out the answers are kept: run it again with a higher --max-cost to continue.`,
       )
     if (io.signal.aborted)
       throw new OperatorError(
