@@ -146,6 +146,7 @@ const LIBRARIES = {
   'prom-client': ['src/operations/metrics'],
   pino: ['src/operations'],
   '@silvia-odwyer': ['src/models/images'],
+  re2js: ['src/models/vetoes'],
   '@lancedb': ['src/shelves/lancedb'],
   'apache-arrow': ['src/shelves/lancedb'],
   '@energetic-ai': ['src/shelves/embedders'],

@@ -1,77 +1,13 @@
-import { spawn } from 'node:child_process'
-import { createRequire } from 'node:module'
-import { dirname, extname, join } from 'node:path'
-import { PermanentError } from '../../contracts/facts/errors.ts'
-import { fairSlots } from '../../contracts/facts/slots.ts'
-import type { DrawnPicture, RedrawImage } from '../../contracts/ports/images.ts'
-import { framePixelsOf } from './images.ts'
+import type { RedrawImage } from '../../contracts/ports/images.ts'
+import { damaged, decoding } from './decoder.ts'
 
-const PROCESS = join(import.meta.dirname, `redraw-process${extname(import.meta.filename)}`)
-const DECODER = dirname(createRequire(import.meta.url).resolve('@silvia-odwyer/photon-node'))
-/** Most pixels of a frame that is drawn. */
-const MOST_PIXELS = 25_000_000
-/** What decoding takes for each, in bytes, and beside that, in MiB: a small file may have a colour profile that unfolds to gigabytes. */
-const [PIXEL_BYTES, BESIDE] = [14, 66]
-/** Most memory of all decoders that run at a time, in MiB: the largest image by itself, else one of each of some tenants. */
-const MOST_MEMORY = { all: () => 400, each: 2 * BESIDE }
-/** Longest time of one, in ms: the largest takes two seconds where nothing else runs. */
-const LONGEST_MS = 30_000
-/** Longest answer, in bytes: a picture of 1,024 pixels each way is at most a fifth of it. */
-const MOST_BYTES = 2 ** 23
-
-/**
- * Draws images anew, each in a process that has no variables of the environment, writes and starts nothing, reads no file but its
- * program, and ends with the picture.
- */
-export function redrawing({ longestMs = LONGEST_MS }: { readonly longestMs?: number } = {}): RedrawImage {
-  const turns = fairSlots(MOST_MEMORY)
+/** Draws images anew, each in a process of its own (`decoding`). */
+export function redrawing(settings: { readonly longestMs?: number } = {}): RedrawImage {
+  const decode = decoding(['redraw-process'], settings)
   return async (image, whose, signal) => {
-    const pixels = framePixelsOf(image)
-    if (pixels > MOST_PIXELS) throw new PermanentError('image', `more than ${MOST_PIXELS.toLocaleString('en')} pixels`)
-    const memory = BESIDE + Math.ceil((pixels * PIXEL_BYTES) / 2 ** 20)
-    const draw = async () => {
-      const tooLong = AbortSignal.timeout(longestMs)
-      try {
-        return await redrawn(image, memory, AbortSignal.any([signal, tooLong]))
-      } catch (error) {
-        // Who has waited too long for its turn says nothing of the image.
-        signal.throwIfAborted()
-        if (!tooLong.aborted) throw error
-        throw new PermanentError('image', 'it takes too long to draw', { cause: error })
-      }
-    }
-    return turns.run(whose, signal, draw, memory)
+    const all = await decode(image, whose, signal)
+    const end = 4 + (all.length < 4 ? 0 : all.readUInt32BE(0))
+    if (end >= all.length) throw damaged()
+    return { picture: new Uint8Array(all.subarray(4, end)), cover: new Uint8Array(all.subarray(end)) }
   }
-}
-
-async function redrawn(image: Buffer, memory: number, signal: AbortSignal): Promise<DrawnPicture> {
-  const mayRead = [PROCESS, DECODER].map((path) => `--allow-fs-read=${path}`)
-  const limits = ['--max-old-space-size=64', `--wasm-max-mem-pages=${16 * memory}`]
-  const child = spawn(process.execPath, ['--permission', ...mayRead, ...limits, PROCESS], {
-    env: {},
-    stdio: ['pipe', 'pipe', 'ignore'],
-    signal,
-    killSignal: 'SIGKILL',
-  })
-  const ended = new Promise<number | null>((resolve) => {
-    child.on('error', () => resolve(null))
-    child.on('close', resolve)
-  })
-  // A decoder that has given up reads no more.
-  child.stdin.on('error', () => {})
-  child.stdin.end(image)
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of child.stdout) {
-    bytes += chunk.length
-    if (bytes > MOST_BYTES) child.kill('SIGKILL')
-    else chunks.push(chunk)
-  }
-  const code = await ended
-  const all = Buffer.concat(chunks)
-  const end = 4 + (all.length < 4 ? 0 : all.readUInt32BE(0))
-  signal.throwIfAborted()
-  if (code !== 0 || end >= all.length)
-    throw new PermanentError('image', 'its data are damaged, or of a kind that is not read')
-  return { picture: new Uint8Array(all.subarray(4, end)), cover: new Uint8Array(all.subarray(end)) }
 }
