@@ -13,6 +13,7 @@ import { door, webhooks } from './door.ts'
 import { intake, overload, overloadedAtDue } from './overload.ts'
 import { record, review } from './record.ts'
 import { ascending, byName, count, duration, network, TLS_IS_OFF, textPath, tls, tlsFiles, wait } from './values.ts'
+import { vetoes } from './vetoes.ts'
 
 const HOST_AND_PORT = /^[^\s,]+:\d+$/
 const hostAndPort = z.string().regex(HOST_AND_PORT, 'must be host:port')
@@ -334,6 +335,7 @@ const allSettings = z.strictObject({
   log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']) }),
   protocols: protocolsSettings,
   routes,
+  vetoes,
 })
 
 /** The settings, checked; durations in ms. `gavel.yaml` explains each. */

@@ -92,6 +92,21 @@ export const COMMANDS: readonly ListedCommand[] = [
     description: 'replays recorded cases under another policy, prompt, model or setting; tells the price first',
     load: () => import('./lab/commands/what-if/what-if.ts'),
   },
+  { path: 'veto', description: 'compares with lists of what no model is asked about, and packs them' },
+  {
+    path: 'veto check',
+    argument: '<files...>',
+    argumentIs: 'pictures, or texts',
+    description: 'compares files with the lists of vetoes, as a service does, and prints their hashes',
+    load: () => import('./app/commands/veto/check.ts'),
+  },
+  {
+    path: 'veto pack',
+    argument: '<list>',
+    argumentIs: 'a file with one hash a line',
+    description: 'makes a long list one that is not held in memory',
+    load: () => import('./app/commands/veto/pack.ts'),
+  },
   { path: 'webhooks', description: 'lists and retries verdicts that could not be delivered' },
   {
     path: 'webhooks list',

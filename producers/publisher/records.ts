@@ -1,3 +1,4 @@
+import type { AuditEntry } from '../../src/contracts/facts/audit.ts'
 import { proposal as proposalSchema, type VerdictProposal } from '../../src/contracts/facts/decision-messages.ts'
 import { jsonOf } from '../../src/contracts/facts/json-of.ts'
 import { deadLetter, subjectKeyOf } from '../../src/contracts/facts/messages.ts'
@@ -19,6 +20,8 @@ export interface PublishedTopics {
   readonly reviews: string
   readonly decisionOutcomes: string
   readonly deadLetters: string
+  /** Where it is noted that a list decided; absent where nothing is noted. */
+  readonly audit?: string
 }
 
 /** The trace context of a verdict, by its id, as a header value. */
@@ -65,8 +68,34 @@ export function pendingOf(
   const records = [
     { topic: topics.transcripts, key, value: entry.transcript, headers: ofTranscript(headers) },
     { topic: topics.verdicts, key, value: entry.verdict, headers },
+    ...(verdict?.veto === undefined || topics.audit === undefined
+      ? []
+      : [vetoNote(verdict, verdict.veto, topics.audit)]),
   ]
   return { entry, records, sent: new Set(), ...known }
+}
+
+/** Whose entries of the audit no person's are. */
+const BY_LISTS = 'gavel'
+
+/** That a list decided, for the audit: the same bytes at each try. */
+function vetoNote(
+  { id, timing }: Verdict,
+  { list, entry }: NonNullable<Verdict['veto']>,
+  topic: string,
+): OutgoingMessage {
+  const note: AuditEntry = {
+    schema: 1,
+    at: timing.decidedAt,
+    by: BY_LISTS,
+    session: '',
+    what: 'did',
+    page: 'veto',
+    verdicts: [id],
+    more: 0,
+    asked: { list, entry },
+  }
+  return { topic, key: BY_LISTS, value: JSON.stringify(note) }
 }
 
 /** The thread that a verdict is about. */

@@ -18,6 +18,7 @@ const KINDS = {
   saved: { what: ['saw'], pages: ['/verdict/file'] },
   refused: { what: ['refused'] },
   signed: { what: ['signed-in', 'signed-out'] },
+  vetoed: { what: ['did'], pages: ['veto'] },
 } as const satisfies Record<string, Pick<AuditQuery, 'what' | 'pages'>>
 
 /** Most entries of a page, and most verdicts of an entry. */

@@ -13,6 +13,7 @@ export const AUDIT_TEXTS = {
     saved: 'saved a file',
     refused: 'was refused',
     signed: 'signed in or out',
+    vetoed: 'was on a list',
   },
   find: 'Look',
   heads: ['When', 'Person', 'What', 'Page', 'Verdicts', 'From'],

@@ -39,6 +39,8 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'record:resumed': 'info',
   'record:holes': 'error',
   'settings:reloaded': 'info',
+  'vetoes:loaded': 'info',
+  'vetoes:refused': 'error',
   'settings:refused': 'error',
   'settings:fixed': 'error',
   'loop:lagged': 'warn',

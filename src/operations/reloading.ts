@@ -104,7 +104,7 @@ function otherShapeOf(protocols: readonly Protocol[], next: Protocol): string[] 
 }
 
 /** What a running process can take anew; `enabled` of a protocol is not among it: queues and series are made for what is on. */
-const TAKEN_ANEW: ReadonlySet<string> = new Set(['protocols', 'routes', 'limits', 'budgets'])
+const TAKEN_ANEW: ReadonlySet<string> = new Set(['protocols', 'routes', 'limits', 'budgets', 'vetoes'])
 const SWITCH = /^protocols\.[^.]+\.enabled$/
 
 /** The paths at which two settings differ, without their values, and those of them that only a restart can change. */
@@ -113,7 +113,9 @@ export function changedSettings(
   other: Settings,
 ): { readonly paths: string[]; readonly fixed: string[] } {
   const paths = pathsOf(one, other, [])
-  return { paths, fixed: paths.filter((path) => !TAKEN_ANEW.has(path.split('.')[0] ?? '') || SWITCH.test(path)) }
+  // Where there were none at the start, nothing compares.
+  const isFixed = (top: string) => !TAKEN_ANEW.has(top) || (top === 'vetoes' && Object.keys(one.vetoes).length === 0)
+  return { paths, fixed: paths.filter((path) => isFixed(path.split('.')[0] ?? '') || SWITCH.test(path)) }
 }
 
 function pathsOf(one: unknown, other: unknown, at: readonly string[]): string[] {

@@ -24,6 +24,7 @@ import { kafkaFindings } from './doctor-kafka.ts'
 import { FIRST, hasSetting, isPasted } from './doctor-lines.ts'
 import { modelFindings } from './doctor-models.ts'
 import { recordFindings } from './doctor-record.ts'
+import { vetoFindings } from './doctor-vetoes.ts'
 import { otherModels } from './paper-models.ts'
 
 /** `gavel doctor`: checks everything that a running service needs. Ends with an `OperatorError` if something is broken. */
@@ -44,6 +45,7 @@ export const command: Command<object, readonly Finding[]> = {
       paperFindings(settings),
       libraryFindings(settings),
       recordFindings(settings),
+      vetoFindings(settings),
     ])
     // What was not answered because of a stop is no fault.
     signal.throwIfAborted()

@@ -57,6 +57,11 @@ export function ownFolders({ protocols }: Pick<Settings, 'protocols'>): string[]
   ])
 }
 
+/** The files of vetoes. */
+function listsIn({ vetoes }: Pick<Settings, 'vetoes'>): string[] {
+  return Object.values(vetoes).flatMap(({ list }) => (list === '' ? [] : [list]))
+}
+
 /** The service in these roles, until it is asked to stop; a hangup has it read its settings again. Resolves when everything is closed. */
 export async function runService(
   roles: readonly ProcessRole[],
@@ -74,7 +79,7 @@ export async function runService(
   }
   const changes = keptChanges()
   onHangup?.(() => changes.tell())
-  const watched = () => [...(file === undefined ? [] : [file]), ...ownFolders(latest)]
+  const watched = () => [...(file === undefined ? [] : [file]), ...ownFolders(latest), ...listsIn(latest)]
   const looking = watch ? setInterval(fileWatch(watched, changes.tell).poll, LOOK_MS).unref() : undefined
   try {
     const answered = waits ? await onceAnswered(settings, roles, { stopped, changes, readAnew }) : settings

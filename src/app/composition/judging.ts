@@ -4,6 +4,7 @@ import { type SamplingRank, samplingKeyVersion } from '../../contracts/facts/sam
 import type { Answers } from '../../contracts/ports/answers.ts'
 import type { Library } from '../../contracts/ports/library.ts'
 import type { PublicationGate } from '../../contracts/ports/publication.ts'
+import type { Vetoes } from '../../contracts/ports/vetoes.ts'
 import type { DeadlineSettings } from '../../judging/engine/deadline.ts'
 import { erasureLoop } from '../../judging/engine/erasure-loop.ts'
 import { shownCaseCleaner } from '../../judging/engine/exposed-cases.ts'
@@ -27,6 +28,7 @@ interface JudgingParts extends Pick<ServiceParts, 'protocols' | 'cases' | 'gatew
   readonly lookups?: Pick<Lookups, 'lookUp'>
   readonly answers?: Pick<Answers, 'onDropped'>
   readonly gate?: Pick<PublicationGate, 'closed'>
+  readonly vetoes?: Vetoes | undefined
   /** By which draws are made; absent where nobody will replay the cases. */
   readonly samplingRank?: SamplingRank
 }

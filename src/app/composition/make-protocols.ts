@@ -47,7 +47,12 @@ function makeOne(
 ): Protocol {
   const { prompts, ...parts } = filePartsOf(kind, given)
   const made = kind.make({ ...parts, fence: fenceUnder(presetIn(parts.settings), fence), samplingRank, prompts })
-  return { ...made, confidence: (ruling: Ruling) => confidenceOf(kind, ruling) }
+  const harmful = kind.labels?.harmful
+  return {
+    ...made,
+    ...(harmful === undefined ? {} : { harmful }),
+    confidence: (ruling: Ruling) => confidenceOf(kind, ruling),
+  }
 }
 
 /** The protocol's variants, and which subjects they judge; what is wrong with one is added to `faults`. */

@@ -5,9 +5,11 @@ import { ageOfOldestDue, backlogSignals } from '../../../consumers/backpressure.
 import { lagReport, partitionLag } from '../../../consumers/partition-lag.ts'
 import { redisGuard } from '../../../consumers/redis-guard.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
+import type { LoadImage } from '../../contracts/ports/images.ts'
 import type { Model } from '../../contracts/ports/model.ts'
 import type { PublicationGate } from '../../contracts/ports/publication.ts'
 import type { Listener, PartitionLag, Report } from '../../contracts/ports/report.ts'
+import type { Protocol } from '../../judging/engine/script.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import { embedderRoles, lookupsOf } from '../../models/lookups.ts'
 import { endpointOf } from '../../models/openai/models-of-endpoints.ts'
@@ -30,6 +32,8 @@ import { libraryOf } from '../../shelves/lancedb/library.ts'
 import { EXPORTER_LEASE_MS } from '../../store/redis/exporter.ts'
 import { memoryUse, pauseShare } from '../../store/redis/memory.ts'
 import { whyItWaits } from '../../store/redis/refusals.ts'
+import { keptImages } from '../../store/thread/redis.ts'
+import { redisLookedAt } from '../../store/veto/redis.ts'
 import { checkBrokers, kafkaClient } from '../../stream/client.ts'
 import { groupProgress, hasHeldRecords, positionsOf } from '../../stream/offsets.ts'
 import { watchPartitions } from '../../stream/partitions.ts'
@@ -45,10 +49,13 @@ import { publicationPart } from './publication.ts'
 import { recordPart } from './record.ts'
 import { type RedisPart, redisGatewayStores, redisPart } from './redis.ts'
 import { tenantShare } from './tenant-share.ts'
+import { type VetoPart, vetoPart } from './vetoes.ts'
 
 /** Parts that a test or the bench may replace; production passes nothing. */
 export interface Overrides {
   readonly model?: Model
+  /** In place of the fetcher of public addresses. */
+  readonly loadImage?: LoadImage
   readonly listeners?: readonly Listener[]
 }
 
@@ -83,11 +90,18 @@ export async function startApp(
   const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
   const report = broadcast(listeners, (error) => log('error', { where: 'listener', error }))
   let isStopping = false
-  const { httpPort, gateway, gate, inForce, close } = await closable((keep) =>
+  const { httpPort, gateway, gate, inForce, vetoes, close } = await closable((keep) =>
     assemble(
       settings,
       roles,
-      { model: overrides.model, report, read, isStopping: () => isStopping, listen: (one) => void listeners.push(one) },
+      {
+        model: overrides.model,
+        loadImage: overrides.loadImage,
+        report,
+        read,
+        isStopping: () => isStopping,
+        listen: (one) => void listeners.push(one),
+      },
       keep,
     ),
   )
@@ -103,7 +117,10 @@ export async function startApp(
     gateway,
     gate,
     settings: inForce.now,
-    reload: inForce.reload,
+    reload() {
+      inForce.reload()
+      void vetoes?.reload(inForce.now())
+    },
     async stop() {
       isStopping = true
       report('service:stopping', { reason: 'stop requested' })
@@ -135,6 +152,7 @@ const PARTITIONS_MS = 5_000
 
 interface AssembleParts {
   readonly model: Model | undefined
+  readonly loadImage: LoadImage | undefined
   readonly report: Report
   readonly read: () => Settings
   readonly listen: (listener: Listener) => void
@@ -148,7 +166,7 @@ interface AssembleParts {
 async function assemble(
   settings: Settings,
   roles: readonly ProcessRole[],
-  { model, report, read, listen, isStopping }: AssembleParts,
+  { model, report, read, listen, isStopping, ...given }: AssembleParts,
   keep: ClosableRegistrar,
 ) {
   let page: Closable | null = null
@@ -168,11 +186,10 @@ async function assemble(
   })
   const { protocols, samplingRank, routes } = inForce
   const now = await boundedNow(inForce.now, roles, { redis, published, positions: positionsOf(progress), report })
-  const models = modelsInUse(settings)
   const metrics = prometheusMetrics({
     protocols,
     topics: inputsOf(topics),
-    models,
+    models: modelsInUse(settings),
     roles: { ...settings.models.roles, ...embedderRoles(settings) },
     bounds: () => configuredBounds(now()),
     identity: identityOf(settings, roles),
@@ -189,7 +206,8 @@ async function assemble(
   const loops = namedLoops(report, happening)
   const { watch, redisAnswers, redisSettings, sentinels } = startRedisWatches(settings, { redis, loops, report })
   const stores = redisGatewayStores(settings, redis, now, () => watch.isFilling)
-  const gateway = await gatewayPart(settings, { redis, stores, secret, model, now, loops, clock, report })
+  const parts = { ...given, redis, protocols, stores, secret, model, now, loops, clock, report }
+  const { gateway, vetoes } = await gatewayPart(settings, roles, parts, keep)
   const publishing = { redis, kafka, topics, loops, clock, report }
   const gate = await gatePart(settings, publishing, { publishes: roles.includes('publish') })
   if (roles.includes('publish')) keep(await publicationPart(settings, { ...publishing, protocols, gate }))
@@ -202,7 +220,7 @@ async function assemble(
   loops.start('partitions', PARTITIONS_MS, partitions.poll)
   const { memo } = stores
   if (roles.includes('judge')) {
-    const judging = { protocols, cases, gateway, library, queues, gate, loops, clock, report }
+    const judging = { protocols, cases, gateway, vetoes, library, queues, gate, loops, clock, report }
     startJudging(settings, { ...judging, ...(lookups && { lookups }), samplingRank, answers: redis.answers })
     startErasing(settings, { ...judging, threads, erasures, memo })
   }
@@ -226,7 +244,7 @@ async function assemble(
       },
       oldestDueAgeMs: ageOfOldestDue(ofDue),
       objectiveMs: settings.objectives.latency,
-      usedCapacity: usedCapacity({ ...stores, models, settings: boundSettings(settings, now) }),
+      usedCapacity: usedCapacity({ ...stores, models: modelsInUse(settings), settings: boundSettings(settings, now) }),
       downSince: () => downSince(),
     }),
   )
@@ -276,7 +294,7 @@ async function assemble(
     },
   )
   page = http
-  return { httpPort: http.port, gateway, gate, inForce }
+  return { httpPort: http.port, gateway, gate, inForce, vetoes }
 }
 
 /**
@@ -295,20 +313,39 @@ async function openKafka(settings: Settings, report: Report) {
   return { client, topics, progress, published }
 }
 
-/** The gateway to models, as the settings have them, and as `gavel doctor` has met them. */
+/**
+ * The gateway to models, as the settings have them, and as `gavel doctor` has met them; and what no model is asked about, by the
+ * settings' lists.
+ */
 async function gatewayPart(
   settings: Settings,
+  roles: readonly ProcessRole[],
   {
-    redis: { dialects },
+    redis,
     loops,
+    protocols,
+    loadImage,
     ...parts
-  }: Omit<Parameters<typeof gatewayOf>[1], 'met' | 'defersInOutage'> & { redis: RedisPart; loops: Loops },
-): Promise<Gateway> {
+  }: Omit<Parameters<typeof gatewayOf>[1], 'met' | 'defersInOutage'> & {
+    redis: RedisPart
+    loops: Loops
+    protocols: readonly Protocol[]
+  },
+  keep: ClosableRegistrar,
+): Promise<{ gateway: Gateway; vetoes: VetoPart | undefined }> {
+  const { dialects, working, keys } = redis
   let known = await dialects.read()
   loops.start('dialects', DIALECTS_MS, async () => {
     known = await dialects.read()
   })
-  return gatewayOf(settings, { ...parts, defersInOutage: true, met: (place) => known.get(place) })
+  const asks = roles.includes('judge') || roles.includes('door')
+  const labelsOf = (name: string) => protocols.find((one) => one.name === name)?.labels
+  const stores = { looked: redisLookedAt(working, keys), keptImage: keptImages(working, keys) }
+  const vetoes = asks ? await vetoPart(settings, { ...parts, ...stores, loadImage, labelsOf }) : undefined
+  if (vetoes !== undefined) keep(vetoes)
+  const loading = vetoes?.loadImage ?? loadImage
+  const met = (place: string) => known.get(place)
+  return { gateway: gatewayOf(settings, { ...parts, loadImage: loading, defersInOutage: true, met }), vetoes }
 }
 
 /** Looks ever again at what Redis holds, how it is set, and at its sentinels. */

@@ -4,7 +4,7 @@ import { z } from 'zod'
 export const MOST_AUDITED = 200
 
 /**
- * What a person saw or did in the console. Ids, and what of closed lists was asked for: no word of what was judged, decided or searched
+ * What a person saw or did in the console, and what a list kept from models. Ids, and what of closed lists was asked for: no word of what was judged, decided or searched
  * for stands here, and an entry outlives the deletion of what it names.
  */
 export const auditEntry = z.object({
@@ -19,7 +19,7 @@ export const auditEntry = z.object({
   what: z
     .enum(['saw', 'did', 'streamed', 'signed-in', 'signed-out', 'refused'])
     .describe(
-      'saw: was shown it; did: sent a form, whatever came of it; streamed: was told while a page was open; refused: has no role for it.',
+      'saw: was shown it; did: sent a form, whatever came of it, or, on the page veto, decided by a list; streamed: was told while a page was open; refused: has no role for it.',
     ),
   page: z.string().describe('The path of the page or form.'),
   verdicts: z.array(z.string()).describe(`Ids of the verdicts that it was about, at most ${MOST_AUDITED}.`),

@@ -53,6 +53,10 @@ export const caseRecord = z.object({
   openedAt: z.number(),
   /** No new call is made for this case after this time; ms since 1970. */
   deadline: z.number(),
+  /** It is on a list: no model is asked about it, and of the subject only hashes are left here. */
+  veto: z.object({ list: z.string(), entry: z.string(), label: z.string().nullable() }).optional(),
+  /** Pictures that could not be compared with the lists, in words; where one is closed, no benign label is given. */
+  unchecked: z.array(z.object({ why: z.string(), isClosed: z.boolean() })).optional(),
   /** Trace contexts (W3C) that the newest of its messages came with. */
   links: z.array(z.string()).optional(),
 })

@@ -304,6 +304,8 @@ export interface Events {
   /** The record missed messages that the topics no longer have. */
   'record:holes': { holes: number; advice: string }
   /** The settings and prompts were read again and are current: what changed, by its path, and their fingerprints. */
+  'vetoes:loaded': { lists: readonly { name: string; kind: string; entries: number | null }[] }
+  'vetoes:refused': { why: string; advice: string }
   'settings:reloaded': { changed: readonly string[]; settings: string; prompts: string }
   /** They were read again and nothing of them was taken: they have faults, or differ where a restart alone can change them. */
   'settings:refused': { why: string; advice: string }

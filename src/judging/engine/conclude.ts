@@ -67,6 +67,11 @@ function debatedIn(record: CaseRecord, debated: VerdictDebate = NO_DEBATE): Verd
   return step === 0 ? debated : { ...debated, step }
 }
 
+/** What a verdict says of the list that decided it. */
+function vetoOf({ list, entry }: NonNullable<CaseRecord['veto']>) {
+  return { decidedBy: 'veto', veto: { list, entry }, debated: { held: false, why: 'veto' } } satisfies Partial<Verdict>
+}
+
 /** The language of a post, as it was judged. */
 const inLanguage = z.object({ post: z.object({ lang: z.string().optional() }) })
 
@@ -90,6 +95,7 @@ export function verdictOf(ended: EndedCase): Verdict {
     supersedes: record.supersedes,
     ...decided,
     ...(ended.variant === undefined ? {} : { variant: ended.variant }),
+    ...(record.veto === undefined ? {} : vetoOf(record.veto)),
     faults: faultsOf(ended),
     ...filteredOf(ended),
     counts: countsOf(record, ruling),

@@ -1,4 +1,5 @@
-import type { JournalEntry } from '../../contracts/facts/case.ts'
+import type { CaseRecord, JournalEntry } from '../../contracts/facts/case.ts'
+import { RetryLaterError } from '../../contracts/facts/errors.ts'
 import { classOf } from '../../contracts/facts/service-class.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
 import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
@@ -9,6 +10,7 @@ import type { Library } from '../../contracts/ports/library.ts'
 import type { PublicationGate } from '../../contracts/ports/publication.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { Advance, Work } from '../../contracts/ports/stage-queues.ts'
+import type { Vetoes } from '../../contracts/ports/vetoes.ts'
 import { withFormat } from '../../models/format.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import type { Lookups } from '../../models/lookups.ts'
@@ -27,6 +29,7 @@ import { replayCase } from './replay-case.ts'
 import type { ReplayNotes } from './replay-notes.ts'
 import type { Protocol } from './script.ts'
 import { isLeftToOtherVersion, isWaiting, otherVersion, protocolOf, versionsOf } from './versions.ts'
+import { vetoed, withUnchecked } from './veto.ts'
 import { type WaitingScripts, waitingScripts } from './waiting-scripts.ts'
 
 export interface JudgeSettings {
@@ -55,6 +58,8 @@ interface JudgeParts {
   readonly deadlineSettings?: DeadlineSettings
   readonly lookups?: Pick<Lookups, 'lookUp'>
   readonly gate?: Pick<PublicationGate, 'closed'>
+  /** Compares subjects with lists before their first question; absent where there are none. */
+  readonly vetoes?: Vetoes | undefined
 }
 
 /** What a case is advanced with: the parts, and what this process has in memory. */
@@ -91,6 +96,8 @@ const DONE: Advance = { next: 'done' }
 const LATER: Advance = { next: 'later', delayMs: 1_000 }
 /** A large case for which others leave no room is tried again after this, in ms, or up to twice as long: there may be a thousand. */
 const LARGE_MS = 3_000
+/** Its pictures are being fetched and compared. */
+const COMPARING: Advance = { next: 'later', delayMs: 300 }
 const PROTOCOL_OFF: Advance = { next: 'later', delayMs: 5_000 }
 
 /** Advances a case to its next round or its end, once it is its turn and there is room for it. */
@@ -129,6 +136,12 @@ async function runOnce(
   if (protocol === undefined) return PROTOCOL_OFF
   if (isWaiting(peeked.record, clock())) return LATER
   if (isLeftToOtherVersion(peeked.record, protocol, clock(), settings.handBack)) return LATER
+  // A script that waits here has been compared. Under `paper` a protocol judges as its paper does.
+  const compared =
+    waitingScript === undefined && context.vetoes !== undefined && protocol.faithful !== true
+      ? await vetoed(context.vetoes, peeked.record, () => mustBeOpen(cases, caseId))
+      : peeked.record
+  if (compared === null) return COMPARING
   const taken = await cases.take(caseId, peeked)
   if (taken === null) {
     scripts.forget(caseId)
@@ -141,7 +154,11 @@ async function runOnce(
     return advance(context, caseId, share)
   }
   if (versionDifference !== undefined)
-    return (await restart(context, taken, protocol)) ? advance(context, caseId, share) : DONE
+    return (await restart(context, taken, atVersions(taken, protocol, clock())))
+      ? advance(context, caseId, share)
+      : DONE
+  if (compared !== peeked.record && taken.run === peeked.run)
+    return (await restart(context, taken, compared)) ? advance(context, caseId, share) : DONE
   const resumed = waitingScript?.record === taken.record ? waitingScript.progress : undefined
   if (resumed === undefined) await prepared(protocol, taken.record.subject)
   const { replayState, progress } = replayCase(protocol, taken, resumed, context)
@@ -153,12 +170,21 @@ async function runOnce(
   return { next: 'asks', groups: groupsOf(taken, replayState) }
 }
 
-/** Restarts a case of other versions under this process's versions. False if another worker has it now, in the same run. */
-async function restart({ cases, clock }: JudgeContext, taken: TakenCase, protocol: Protocol): Promise<boolean> {
+/** Nothing is fetched for a case that is no longer there. */
+async function mustBeOpen(cases: Pick<CaseStore, 'peek'>, caseId: string): Promise<void> {
+  if ((await cases.peek(caseId)) === null) throw new RetryLaterError('aborted', 'its case is over')
+}
+
+/** The record of a case of other versions, under this process's versions. */
+function atVersions({ record }: TakenCase, protocol: Protocol, now: number): CaseRecord {
+  return { ...record, versions: versionsOf(protocol), restartedAt: now, carry: null }
+}
+
+/** Restarts a case with this record. False if another worker has it now, in the same run. */
+async function restart({ cases }: JudgeContext, taken: TakenCase, restarted: CaseRecord): Promise<boolean> {
   const { record, epoch, run, journal } = taken
   // The journal is dropped, but the calls in it were made.
   await cases.loseCalls(record.id, callsIn(journal))
-  const restarted = { ...record, versions: versionsOf(protocol), restartedAt: clock(), carry: null }
   return (await cases.restart(record.id, epoch, restarted)) || (await cases.peek(record.id))?.run !== run
 }
 
@@ -177,7 +203,8 @@ async function conclude(
   // The transcript of a case that was given up lacks turns whose calls were made.
   const lostCalls = [...taken.lostCalls, ...callsIn(journal, inTranscript)]
   const protocol = protocolOf(protocols, record)
-  const said = protocol?.faithful === true ? faithfully(ruling, end.asked, journal) : ruling
+  const asked = protocol?.faithful === true ? faithfully(ruling, end.asked, journal) : ruling
+  const said = withUnchecked(asked, record, protocol)
   const ended: EndedCase = {
     record,
     ruling: said,

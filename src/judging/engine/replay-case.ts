@@ -4,6 +4,7 @@ import type { Report } from '../../contracts/ports/report.ts'
 import { isOver } from './comment-erasure.ts'
 import { begin, type KeyedAsk, proceed, type ReplayState, type ScriptProgress, scriptOf } from './replay.ts'
 import type { Protocol } from './script.ts'
+import { vetoRuling } from './veto.ts'
 
 interface ReplayedCase {
   readonly replayState: ReplayState
@@ -27,6 +28,9 @@ export function replayCase(
     return givenUp(`${takeovers} workers took this case over and none finished; abandoned`)
   if (isOver(taken.record))
     return givenUp('comments were taken back again and again; the thread is judged anew', [], [])
+  const { veto } = taken.record
+  if (veto !== undefined)
+    return { replayState: { at: 'end', conclusion: { ruling: vetoRuling(veto) }, asked: [] }, progress: null }
   let progress = waiting
   try {
     progress ??= begin(scriptOf(protocol, taken.record))

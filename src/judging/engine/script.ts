@@ -91,6 +91,8 @@ export interface Protocol {
    */
   readonly paper: { readonly calls: number; readonly depth: number; readonly of: string }
   readonly labels: readonly string[]
+  /** The label of what is harmful: any other says that nothing is wrong, and needs all to have been seen. Absent where none does. */
+  readonly harmful?: string
   /** What people may decide, where that is not `labels`. */
   readonly peopleLabels?: readonly string[]
   /** The policy for a tenant's posts; null where it judges these by none, left out by a protocol that has no policies. */

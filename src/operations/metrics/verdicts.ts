@@ -55,6 +55,12 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
     labelNames: ['protocol', 'label'],
     registers,
   })
+  const vetoes = new Counter({
+    name: 'gavel_vetoes_total',
+    help: 'Published verdicts on what is on a list (docs/vetoes.md), by the list; gavel_verdicts_total counts them, too.',
+    labelNames: ['protocol', 'list'],
+    registers,
+  })
   const objective = new Counter({
     name: 'gavel_objective_verdicts_total',
     help: 'Published verdicts by whether they were published within objectives.latency.',
@@ -132,6 +138,7 @@ export const verdictMetrics: MetricGroup = (registry, { protocols, objectiveSeco
         fault,
       })
       if (readVerdictId(verdict.id)?.kind === 'comment') onComments.inc({ protocol, label: label ?? 'none' })
+      if (verdict.veto !== undefined) vetoes.inc({ protocol, list: verdict.veto.list })
       // What a person decides takes the time that they take.
       if (decidedBy === 'human' || verdict.restored !== undefined) return
       objective.inc({ protocol, in_time: String(latencySeconds <= objectiveSeconds) })

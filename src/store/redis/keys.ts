@@ -100,6 +100,8 @@ export interface Keys {
   authors(member: string): string
   /** Hash: the large images of a thread's post, as data: addresses, by their hashes (src/contracts/facts/kept-image.ts). */
   images(member: string): string
+  /** String: what a picture of a subject is, its hashes (JSON), or that somebody looks at it, by the hash of its address. */
+  looked(member: string, address: string): string
   /** Hash: the origins of comments whose post is missing. */
   orphans(member: string): string
   /** Hash: the number of each protocol's last published revision; it outlives the thread. */
@@ -166,6 +168,7 @@ export function keysUnder(prefix: string): Keys {
     sample: (member) => `${root}:sample:${member}`,
     authors: (member) => `${root}:authors:${member}`,
     images: (member) => `${root}:images:${member}`,
+    looked: (member, address) => `${root}:looked:${address}:${member}`,
     orphans: (member) => `${root}:orphans:${member}`,
     revisions: (member) => `${root}:revisions:${member}`,
     decided: (member) => `${root}:decided:${member}`,

@@ -1,0 +1,125 @@
+import { hash } from 'node:crypto'
+import type { CaseRecord } from '../../contracts/facts/case.ts'
+import { entryOf } from '../../contracts/facts/entry-of.ts'
+import { type Medium, type Post, type Snapshot, snapshot } from '../../contracts/facts/thread.ts'
+import { type Ruling, undecided } from '../../contracts/facts/verdict.ts'
+import type { PictureHashes, UncheckedPicture, Vetoes, VetoFindings, VetoHit } from '../../contracts/ports/vetoes.ts'
+import type { Protocol } from './script.ts'
+
+/**
+ * Compares a case's subject with the lists. Null: it is not known yet. The record that it came with: nothing is on a list, and
+ * everything could be compared. Another record: the case restarts with that, before any model is asked.
+ */
+export async function vetoed(
+  vetoes: Vetoes,
+  record: CaseRecord,
+  mayFetch: () => Promise<void>,
+): Promise<CaseRecord | null> {
+  const read = snapshot.safeParse(record.subject)
+  if (record.veto !== undefined || record.unchecked !== undefined || !read.success) return record
+  const subject = read.data
+  const findings = await vetoes.check({
+    ref: { tenant: record.tenant, postId: record.subjectId, kind: record.kind },
+    caseId: record.id,
+    post: subject.post,
+    around: [],
+    mayFetch,
+  })
+  if (findings === null) return null
+  const { hit, unchecked } = findings
+  if (hit !== null) return withheldCase(record, subject, hit, findings)
+  if (unchecked.length === 0) return record
+  const named = unchecked.map(({ url, why, isClosed }) => ({
+    why: `${placeOf(subject.post, url)}: not compared with every list, and shown to no model: ${why}`,
+    isClosed,
+  }))
+  return { ...record, subject: { ...subject, post: without(subject.post, unchecked) }, unchecked: named }
+}
+
+/** Of what is on a list nothing is kept but hashes: neither for models, nor for people, nor for the next revision. */
+function withheldCase(record: CaseRecord, subject: Snapshot, hit: VetoHit, { hashes }: VetoFindings): CaseRecord {
+  const { id, author, authorSince, lang, createdAt, hateSpeech, text, media, clips = [] } = subject.post
+  const pictures = [...(media ?? []), ...clips.flatMap(({ frames = [] }) => frames)]
+  const post: Post = {
+    id,
+    text: hashed(text),
+    ...(author === undefined ? {} : { author }),
+    ...(authorSince === undefined ? {} : { authorSince }),
+    ...(lang === undefined ? {} : { lang }),
+    createdAt,
+    ...(hateSpeech === undefined ? {} : { hateSpeech: hashed(hateSpeech) }),
+    ...(pictures.length === 0 ? {} : { media: pictures.map((one) => hashesOnly(one, hashes)) }),
+  }
+  const { list, entry, labels } = hit
+  const label = entryOf(labels, record.protocol) ?? null
+  return {
+    ...record,
+    subject: { post, comments: [], leftOut: subject.leftOut + subject.comments.length } satisfies Snapshot,
+    carry: null,
+    veto: { list, entry, label },
+  }
+}
+
+function hashed(text: string): string {
+  return text === '' ? '' : `sha256:${hash('sha256', text, 'hex')}`
+}
+
+function hashesOnly({ kind, url = '', sha256, pdq }: Medium, hashes: ReadonlyMap<string, PictureHashes>): Medium {
+  const found = hashes.get(url)
+  const own = { sha256: found?.sha256 ?? sha256, pdq: found?.pdq ?? pdq }
+  return {
+    kind,
+    ...(own.sha256 === undefined ? {} : { sha256: own.sha256 }),
+    ...(own.pdq === undefined ? {} : { pdq: own.pdq }),
+  }
+}
+
+/** The post without the addresses of these pictures: no model is asked with them. */
+function without(post: Post, unchecked: readonly UncheckedPicture[]): Post {
+  const addresses = new Set(unchecked.map(({ url }) => url))
+  const unseen = ({ url, ...rest }: Medium): Medium =>
+    url === undefined || addresses.has(url) ? rest : { ...rest, url }
+  const { media, clips } = post
+  return {
+    ...post,
+    ...(media === undefined ? {} : { media: media.map(unseen) }),
+    ...(clips === undefined
+      ? {}
+      : { clips: clips.map((one) => (one.frames === undefined ? one : { ...one, frames: one.frames.map(unseen) })) }),
+  }
+}
+
+/** Where a picture stands among its post's media, images first, as `media.2`. */
+function placeOf({ media = [], clips = [] }: Post, url: string | undefined): string {
+  const at = media.findIndex((one) => one.url === url)
+  if (at !== -1) return `media.${at}`
+  const clip = clips.findIndex(({ frames = [] }) => frames.some((one) => one.url === url))
+  return `media.${media.length + Math.max(0, clip)}.frames`
+}
+
+/** How a case ends whose subject is on a list. */
+export function vetoRuling({ list, label }: NonNullable<CaseRecord['veto']>): Ruling {
+  return {
+    ...undecided(`on the list ${list}: no model was asked`),
+    label,
+    degraded: [],
+    rationale: `on the list ${list}; no model was asked`,
+    comments: { judged: 0, folded: 0, author: 0, cap: 0, load: 0 },
+  }
+}
+
+/** The ruling with what could not be compared; without its label where that leaves nothing harmless, and the label is not the harmful one. */
+export function withUnchecked(
+  ruling: Ruling,
+  { unchecked = [] }: Pick<CaseRecord, 'unchecked'>,
+  protocol: Pick<Protocol, 'harmful'> | undefined,
+): Ruling {
+  if (unchecked.length === 0) return ruling
+  const degraded = [...ruling.degraded, ...unchecked.map(({ why }) => why)]
+  const { label } = ruling
+  const isHeld = unchecked.some(({ isClosed }) => isClosed) && label !== null && label !== protocol?.harmful
+  if (!isHeld) return { ...ruling, degraded }
+  const { confidence: _, ...rest } = ruling
+  const why = `no label: what was seen looks ${label}, but not all of it could be compared with the lists`
+  return { ...rest, label: null, decidedBy: 'none', degraded: [...degraded, why] }
+}

@@ -1,0 +1,135 @@
+import { OperatorError } from '../../contracts/facts/errors.ts'
+import { normalized } from '../../contracts/facts/normalized.ts'
+import type { PictureHashes, VetoHit } from '../../contracts/ports/vetoes.ts'
+import { type HashList, openHashList } from './hash-list.ts'
+import { askHashService } from './hash-service.ts'
+import { openPatterns, type PatternList } from './patterns.ts'
+
+/** What is vetoed, as in the settings: by a file or a service, of which the other is empty. */
+export interface OneVeto {
+  readonly kind: 'sha256' | 'pdq' | 'pattern'
+  readonly list: string
+  readonly service: string
+  /** Of perceptual hashes: in how many bits they may differ. */
+  readonly distance: number
+  /** Of a service, in ms. */
+  readonly timeout: number
+  /** What becomes of pictures that can't be compared. */
+  readonly unavailable: 'fail-closed' | 'fail-open'
+  readonly labels: Readonly<Record<string, string>>
+}
+
+type HashKind = Exclude<OneVeto['kind'], 'pattern'>
+
+/** A list or service of hashes, by its name. */
+interface HashVeto {
+  readonly name: string
+  readonly kind: HashKind
+  readonly given: OneVeto
+  /** Null of a service. */
+  readonly list: HashList | null
+}
+
+/** What is known of a picture. */
+export type KnownHashes = { readonly [Kind in keyof PictureHashes]?: PictureHashes[Kind] | undefined }
+
+/** How many entries a list has; null of a service, which says nothing of that. */
+export interface VetoListSize {
+  readonly name: string
+  readonly kind: OneVeto['kind']
+  readonly entries: number | null
+}
+
+/** A hash list that did not answer. */
+export interface SilentList {
+  readonly list: string
+  readonly why: string
+  readonly isClosed: boolean
+}
+
+/** What came of looking for a picture: found, or which lists have not said that they don't have it. */
+export type PictureSearch = VetoHit | { readonly silent: readonly SilentList[] }
+
+/** The lists of the settings, read. */
+export interface VetoLists {
+  readonly sizes: readonly VetoListSize[]
+  /** The kinds of hashes that some list asks for. */
+  readonly wants: ReadonlySet<HashKind>
+  /** Whether what can't be looked for leaves nothing harmless: the strictest of the lists that ask for one of these hashes. */
+  isClosed(kinds: ReadonlySet<HashKind>): boolean
+  findWords(texts: readonly string[]): Promise<VetoHit | null>
+  /** Looks on the lists whose hash is known; null: there is too little in the picture for one of that kind. */
+  findPicture(hashes: KnownHashes): Promise<PictureSearch>
+  close(): Promise<void>
+}
+
+/** Opens every list. Throws an `OperatorError` that names the first that can't be read. */
+export async function openVetoLists(settings: Readonly<Record<string, OneVeto>>): Promise<VetoLists> {
+  const opened: { close(): Promise<void> }[] = []
+  const ofHashes: HashVeto[] = []
+  const ofWords: { readonly name: string; readonly given: OneVeto; readonly patterns: PatternList }[] = []
+  const sizes: VetoListSize[] = []
+  try {
+    for (const [name, given] of Object.entries(settings)) {
+      const { kind, list: path } = given
+      if (kind === 'pattern') {
+        const patterns = await openPatterns(path)
+        ofWords.push({ name, given, patterns })
+        sizes.push({ name, kind, entries: patterns.entries })
+        continue
+      }
+      const list = path === '' ? null : await openHashList(path)
+      if (list !== null) opened.push(list)
+      ofHashes.push({ name, kind, given, list })
+      sizes.push({ name, kind, entries: list?.entries ?? null })
+    }
+  } catch (error) {
+    await Promise.all(opened.map((one) => one.close()))
+    if (error instanceof OperatorError) throw new OperatorError(`vetoes: ${error.message}`)
+    throw error
+  }
+  const hitOf = (name: string, { labels }: OneVeto, entry: string): VetoHit => ({ list: name, entry, labels })
+  return {
+    sizes,
+    wants: new Set(ofHashes.map(({ kind }) => kind)),
+    isClosed: (kinds) => ofHashes.some(({ kind, given }) => kinds.has(kind) && given.unavailable === 'fail-closed'),
+    async findWords(texts) {
+      const forms = [...new Set(texts.flatMap((text) => [text, readable(text)]))]
+      for (const { name, given, patterns } of ofWords) {
+        const entry = await patterns.find(forms)
+        if (entry !== null) return hitOf(name, given, entry)
+      }
+      return null
+    },
+    async findPicture(hashes) {
+      const silent: SilentList[] = []
+      for (const { name, kind, given, list } of ofHashes) {
+        const hash = hashes[kind]
+        if (hash === undefined || hash === null) continue
+        try {
+          const entry = await entryIn(list, { kind, hash, given })
+          if (entry !== null) return hitOf(name, given, entry)
+        } catch (error) {
+          const why = error instanceof Error ? error.message : String(error)
+          silent.push({ list: name, why, isClosed: given.unavailable === 'fail-closed' })
+        }
+      }
+      return { silent }
+    },
+    close: async () => void (await Promise.all(opened.map((one) => one.close()))),
+  }
+}
+
+function entryIn(
+  list: HashList | null,
+  { kind, hash, given }: { readonly kind: HashKind; readonly hash: string; readonly given: OneVeto },
+): Promise<string | null> {
+  const distance = kind === 'pdq' ? given.distance : 0
+  if (list !== null) return list.find(hash, distance)
+  return askHashService(given.service, { kind, hash, ...(kind === 'pdq' ? { distance } : {}) }, given.timeout)
+}
+
+/** As a reader sees it: in one form of each letter, and without what is invisible. */
+function readable(text: string): string {
+  return normalized(text.replace(/\p{Cf}/gu, ''), 'NFKC')
+}

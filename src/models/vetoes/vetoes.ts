@@ -1,0 +1,207 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts'
+import { imageHash } from '../../contracts/facts/image-bytes.ts'
+import { type Medium, type Post, shownIn } from '../../contracts/facts/thread.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
+import type { LoadImage } from '../../contracts/ports/images.ts'
+import type {
+  LookedAt,
+  LookedAtPictures,
+  PictureHashes,
+  UncheckedPicture,
+  Vetoes,
+  VetoFindings,
+  VetoSubject,
+} from '../../contracts/ports/vetoes.ts'
+import type { ImageCache } from '../image-cache.ts'
+import type { DecodeImage } from '../images/decoder.ts'
+import { hashesOfPicture } from './picture-hashes.ts'
+import type { VetoLists } from './veto-lists.ts'
+
+/** So long a case waits for its findings, in ms, before it gives up its worker to others and asks again. */
+const PATIENCE_MS = 200
+/** What was found is kept for the case that asked, in ms, and of so many cases. */
+const KEPT_MS = 60_000
+const MOST_KEPT = 10_000
+/** Pictures that were on no list, of which that is remembered. */
+const MOST_CLEAR = 10_000
+
+export interface VetoParts {
+  /** The lists as they are now. */
+  readonly lists: () => VetoLists
+  readonly looked: LookedAtPictures
+  readonly images: Pick<ImageCache, 'load' | 'forget'>
+  /** Writes a picture's perceptual hash and its quality. */
+  readonly decode: DecodeImage
+  readonly clock: Clock
+}
+
+/** Vetoes, and how pictures that are fetched for a question are compared once more: their host may show another one by then. */
+export interface VetoChecks extends Vetoes {
+  guard(load: LoadImage): LoadImage
+}
+
+/** Compares subjects with lists. Each picture is fetched once for all cases of its subject, in whichever process. */
+export function vetoChecks(parts: VetoParts): VetoChecks {
+  const { clock } = parts
+  const underWay = new Map<string, Promise<VetoFindings | null>>()
+  const kept = new Map<string, { readonly findings: VetoFindings; readonly until: number }>()
+  const clear = clearPictures(parts)
+
+  async function run(subject: VetoSubject): Promise<VetoFindings | null> {
+    try {
+      const findings = await compared(parts, subject)
+      if (findings !== null && findings.hit !== null) await parts.looked.drop(subject.ref)
+      if (findings !== null) kept.set(subject.caseId, { findings, until: clock() + KEPT_MS })
+      for (const [oldest, { until }] of kept) {
+        if (kept.size <= MOST_KEPT && until > clock()) break
+        kept.delete(oldest)
+      }
+      return findings
+    } finally {
+      underWay.delete(subject.caseId)
+    }
+  }
+
+  return {
+    async check(subject) {
+      const { caseId } = subject
+      const known = kept.get(caseId)
+      kept.delete(caseId)
+      if (known !== undefined && known.until > clock()) return known.findings
+      const running = underWay.get(caseId) ?? run(subject)
+      underWay.set(caseId, running)
+      // Who asks again hears of it.
+      running.catch(() => {})
+      const waited = new AbortController()
+      const late = sleep(PATIENCE_MS, null, { signal: waited.signal }).catch(() => null)
+      const found = await Promise.race([running, late]).finally(() => waited.abort())
+      if (found !== null) kept.delete(caseId)
+      return found
+    },
+    guard: (load) => async (url, signal) => {
+      const data = await load(url, signal)
+      await clear.mustBe(data, signal)
+      return data
+    },
+  }
+}
+
+/** Pictures that are on none of the lists, as these are now. */
+function clearPictures({ lists, decode }: Pick<VetoParts, 'lists' | 'decode'>) {
+  let of = lists()
+  const known = new Set<string>()
+  return {
+    /** Throws a `PermanentError` unless the picture is known to be on no list. */
+    async mustBe(data: string, signal: AbortSignal): Promise<void> {
+      const now = lists()
+      if (now.wants.size === 0) return
+      if (now !== of) known.clear()
+      of = now
+      const sha256 = imageHash(data)
+      if (known.has(sha256)) return
+      const hashes = await hashesOfPicture(data, { decode, wants: now.wants, whose: QUESTIONS, signal })
+      const search = await now.findPicture(hashes)
+      if ('list' in search) throw new PermanentError('image', `it is on the list ${search.list}`)
+      const [silent] = search.silent
+      if (silent !== undefined) throw new PermanentError('image', unanswered(silent))
+      known.add(sha256)
+      for (const oldest of known) if (known.size > MOST_CLEAR) known.delete(oldest)
+    },
+  }
+}
+
+/** Who waits for a decoder where a picture is fetched for a question. */
+const QUESTIONS = { name: '', part: '' }
+
+/** Null where a picture is being looked at by somebody else, or there is no room to fetch it now. */
+async function compared(parts: VetoParts, subject: VetoSubject): Promise<VetoFindings | null> {
+  const { post, around } = subject
+  const lists = parts.lists()
+  const unchecked: UncheckedPicture[] = []
+  const hashes = new Map<string, PictureHashes>()
+  const words = await lists.findWords([...wordsIn(post), ...around])
+  if (words !== null) return { hit: words, unchecked, hashes }
+  const pictures = lists.wants.size === 0 ? [] : picturesIn(post)
+  // What a message says of its pictures costs no fetch: all of that first.
+  for (const picture of pictures) {
+    const search = await lists.findPicture(picture)
+    if ('list' in search) return { hit: search, unchecked: [], hashes }
+    for (const one of search.silent) unchecked.push({ url: picture.url, why: unanswered(one), isClosed: one.isClosed })
+  }
+  for (const picture of pictures) {
+    const wanted = new Set([...lists.wants].filter((kind) => picture[kind] === undefined))
+    const { url } = picture
+    // Nobody can look at a picture without an address.
+    if (wanted.size === 0 || url === undefined) continue
+    const looked = await lookAt(parts, subject, url)
+    if (looked === null) return null
+    if ('why' in looked) {
+      unchecked.push({ url, why: looked.why, isClosed: lists.isClosed(wanted) })
+      continue
+    }
+    hashes.set(url, looked)
+    const search = await lists.findPicture(looked)
+    if ('list' in search) return { hit: search, unchecked: [], hashes }
+    for (const one of search.silent) unchecked.push({ url, why: unanswered(one), isClosed: one.isClosed })
+  }
+  return { hit: null, unchecked, hashes }
+}
+
+function unanswered({ list, why }: { readonly list: string; readonly why: string }): string {
+  return `the list ${list} did not answer: ${why}`
+}
+
+/** What a picture is, or why that can't be found out; null: not yet. */
+async function lookAt(
+  { looked, images, decode, lists }: VetoParts,
+  { ref, caseId, post, mayFetch }: VetoSubject,
+  url: string,
+): Promise<LookedAt | null> {
+  const known = await looked.claim(ref, url)
+  if (known === 'begun') return null
+  if (known !== null) return known
+  const askId = `${caseId}/veto`
+  const author = post.author === undefined ? `post ${ref.postId}` : `by ${post.author}`
+  const { signal } = new AbortController()
+  let found: LookedAt
+  try {
+    const data = await images.load(url, { askId, subject: ref, author, signal, mayFetch })
+    const whose = { name: ref.tenant, part: author }
+    found = await hashesOfPicture(data, { decode, wants: lists().wants, whose, signal })
+  } catch (error) {
+    if (isOfImage(error)) found = { why: error.message }
+    else {
+      await looked.release(ref, url)
+      if (error instanceof RetryLaterError) return null
+      throw error
+    }
+  } finally {
+    images.forget(askId)
+  }
+  await looked.keep(ref, url, found)
+  return found
+}
+
+function isOfImage(error: unknown): error is PermanentError | RetryLaterError {
+  return (error instanceof PermanentError || error instanceof RetryLaterError) && error.code === 'image'
+}
+
+/** All words of a post that a model might be shown. */
+function wordsIn({ text, hateSpeech, media = [], clips = [] }: Post): string[] {
+  const said = [
+    text,
+    hateSpeech,
+    ...clips.map(({ transcript }) => transcript),
+    ...[...media, ...framesOf(clips)].map(shownIn),
+  ]
+  return said.filter((words) => words !== undefined && words !== '') as string[] // what is left are texts
+}
+
+function picturesIn({ media = [], clips = [] }: Post): Medium[] {
+  return [...media, ...framesOf(clips)]
+}
+
+function framesOf(clips: NonNullable<Post['clips']>): Medium[] {
+  return clips.flatMap(({ frames = [] }) => frames)
+}

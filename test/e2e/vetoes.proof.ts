@@ -1,0 +1,1 @@
+import './vetoes.test.ts'
