@@ -23,13 +23,13 @@ export interface Image {
   readonly pdq?: string
 }
 
-/** A video or an audio clip. Nobody looks at it or listens to it yet: nothing benign is said of a post that has one. */
+/** A video or an audio clip. It is judged by what is given of it; without what is said in it, or of a video without pictures, nothing benign is said of its post. */
 export interface Clip {
   readonly kind: 'video' | 'audio'
   /** What is said in it. */
   readonly transcript?: string
-  /** Single pictures of it. */
-  readonly frames?: readonly Image[]
+  /** Single pictures of it, each with when it is seen, in seconds. */
+  readonly frames?: readonly (Image & { readonly at?: number })[]
   /** How long it is. */
   readonly seconds?: number
 }

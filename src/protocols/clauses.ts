@@ -5,6 +5,7 @@ import type { Post } from '../contracts/facts/thread.ts'
 import type { ChatMessage, Ruling } from '../contracts/facts/verdict.ts'
 import { MAX_QUOTE_CHARS } from '../contracts/facts/verdict-fields.ts'
 import { type CitablePolicy, round, type SubScript } from '../judging/engine/script.ts'
+import { withClips } from './clips.ts'
 import { nameOf, type Policy, renderPolicy } from './policy.ts'
 import type { Prompts } from './prompts.ts'
 
@@ -103,7 +104,8 @@ export function* citedIn(policy: Policy, post: Post, answers: readonly CitedAnsw
 }
 
 /** The words of a post that can be quoted: its author's. What a model says of a picture is not theirs. */
-function quotable({ text, media = [] }: Post): string[] {
+function quotable(post: Post): string[] {
+  const { text, media = [] } = withClips(post)
   return [text, ...media.flatMap(({ alt }) => alt ?? [])].flatMap((one) => [one, neutralized(one)])
 }
 

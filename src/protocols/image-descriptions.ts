@@ -3,7 +3,9 @@ import { isDescribed, type Post, shownIn } from '../contracts/facts/thread.ts'
 
 /** The words of a post that are judged: its text, and what its images are said to show. */
 export function wordsOf({ text, media = [] }: Post): string {
-  const images = media.filter(isDescribed).map((medium) => `[image: ${shownIn(medium)}]`)
+  const images = media
+    .filter(isDescribed)
+    .map((medium) => `[image${medium.of === undefined ? '' : `, ${medium.of}`}: ${shownIn(medium)}]`)
   return [text, ...images].filter((words) => !isBlank(words)).join('\n')
 }
 

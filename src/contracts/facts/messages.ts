@@ -132,13 +132,22 @@ const image = z.object({
   pdq: digest.describe('Its perceptual hash (PDQ), in hexadecimal digits.').optional(),
 })
 
+/** A single picture of a clip. */
+const frame = image.extend({
+  at: z.number().min(0).describe('When it is seen in the clip, in seconds from its beginning.').optional(),
+})
+
 const clip = z.object({
-  kind: z.enum(CLIP_KINDS).describe('Nobody watches or listens to it yet: no benign label is given beside it.'),
+  kind: z
+    .enum(CLIP_KINDS)
+    .describe(
+      'It is judged by what is given of it. Without what is said in it, or of a video without pictures, no benign label is given.',
+    ),
   transcript: z
     .string()
     .describe('What is said in it. Cut at threads.maxTextChars, which all clips of a post share.')
     .optional(),
-  frames: z.array(image).meta({ description: 'Single pictures of it.', maxItems: MAX_MEDIA }).optional(),
+  frames: z.array(frame).meta({ description: 'Single pictures of it.', maxItems: MAX_MEDIA }).optional(),
   seconds: z.number().min(0).describe('How long it is.').optional(),
 })
 

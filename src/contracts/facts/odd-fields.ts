@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { visibleName } from './author.ts'
 import { entryOf } from './entry-of.ts'
 
-/** The kinds of media that are no images: no protocol reads them yet. */
+/** The kinds of media that are no images. */
 export const CLIP_KINDS = ['video', 'audio'] as const
 
 /** An optional field of a message that was not what it should be: it was left out, or read in the way that `why` describes. */
@@ -22,12 +22,12 @@ const UNKNOWN = 'an unknown field, its words were not read'
 
 /** The words and media of a message: if one of these was left out, part of its content was not seen. */
 export function isContent({ field, why }: OddField): boolean {
-  return why !== UNKNOWN && /^(text|hateSpeech|media)(\.|$)/.test(field) && !/\.(sha256|pdq|seconds)$/.test(field)
+  return why !== UNKNOWN && /^(text|hateSpeech|media)(\.|$)/.test(field) && !/\.(sha256|pdq|seconds|at)$/.test(field)
 }
 
-/** The words alone, an author's words about an image and what is said in a clip among them. */
+/** The words alone, an author's words about an image, and what is said and shown in a clip among them. */
 export function isWords({ field, why }: OddField): boolean {
-  return why !== UNKNOWN && /^(text|hateSpeech)$|\.(alt|transcript)$/.test(field)
+  return why !== UNKNOWN && /^(text|hateSpeech)$|\.(alt|transcript|frames)$/.test(field)
 }
 
 /** Fields by names that our own schemas have, never by names of the message. */
@@ -217,24 +217,50 @@ function listOf(given: unknown, odd: Parameters<ReadField>[1], read: ReadField):
 const mediumOf: ReadField = (given, odd) => {
   const kind = typeof given === 'object' && given !== null && 'kind' in given ? given.kind : undefined
   if (!isClip(kind)) return imageOf(given, odd)
-  return { kind, ...fieldsOf(given as Record<string, unknown>, odd, { transcript: words, frames, seconds: amount }) }
+  const clip = fieldsOf(given as Record<string, unknown>, odd, {
+    transcript: words,
+    frames,
+    seconds: amount,
+    alt: unread,
+  })
+  const { frames: pictures = [], seconds = Number.POSITIVE_INFINITY } = clip as Pick<Clip, 'frames' | 'seconds'> // as they were just read
+  for (const [nth, { at = 0 }] of pictures.entries()) if (at > seconds) odd('after its end', `frames.${nth}.at`)
+  return { kind, ...clip }
+}
+
+/** Words that no protocol reads. */
+const unread: ReadField = (_, odd) => odd('words of a clip that are not what is said in it, not read')
+
+/** What is told of the times of a clip. */
+interface Clip {
+  readonly frames?: readonly { readonly at?: number }[]
+  readonly seconds?: number
 }
 
 const isClip = (kind: unknown) => CLIP_KINDS.some((one) => one === kind)
 
-const imageOf: ReadField = (given, odd) => {
-  if (typeof given !== 'object' || given === null || !('kind' in given) || given.kind !== 'image') {
-    odd('not an image, left out')
-    if (hasWords(given)) odd(WORDS_TOO, 'alt')
-    return undefined
+/** `fields`: others that it may have. */
+const imageWith =
+  (fields: Readonly<Record<string, ReadField>>): ReadField =>
+  (given, odd) => {
+    if (typeof given !== 'object' || given === null || !('kind' in given) || given.kind !== 'image') {
+      odd('not an image, left out')
+      if (hasWords(given)) odd(WORDS_TOO, 'alt')
+      return undefined
+    }
+    const { url, alt } = given as Record<string, unknown>
+    if (url === undefined && alt === undefined) odd('neither a url nor an alt text')
+    return {
+      kind: 'image',
+      ...fieldsOf(given as Record<string, unknown>, odd, {
+        ...fields,
+        url: urlOf,
+        alt: words,
+        sha256: digest,
+        pdq: digest,
+      }),
+    }
   }
-  const { url, alt } = given as Record<string, unknown>
-  if (url === undefined && alt === undefined) odd('neither a url nor an alt text')
-  return {
-    kind: 'image',
-    ...fieldsOf(given as Record<string, unknown>, odd, { url: urlOf, alt: words, sha256: digest, pdq: digest }),
-  }
-}
 
 /** The fields of an entry; null is absent. */
 function fieldsOf(
@@ -251,7 +277,8 @@ function fieldsOf(
   return Object.fromEntries(read)
 }
 
-const frames: ReadField = (given, odd) => listOf(given, odd, imageOf)
+const imageOf = imageWith({})
+const frames: ReadField = (given, odd) => listOf(given, odd, imageWith({ at: amount }))
 
 /** A hash of 256 bits, in hexadecimal digits. */
 const digest: ReadField = (given, odd) => {

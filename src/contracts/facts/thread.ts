@@ -32,6 +32,10 @@ const image = z.object({
   description: z.string().optional(),
   /** What intake left out of the author's description. */
   cut: cutAway.optional(),
+  /** Of a picture of a clip: when it is seen there, in seconds from its beginning. */
+  at: z.number().optional(),
+  /** The same in words, as protocols read it; never kept. */
+  of: z.string().optional(),
 })
 
 const clip = z.object({
@@ -55,7 +59,7 @@ export const post = z.object({
   createdAt: z.number(),
   /** Its images. */
   media: z.array(image).optional(),
-  /** Its videos and audio clips, apart from what protocols read: `odd` names each as not read. */
+  /** Its videos and audio clips: `odd` names what was not given of each. */
   clips: z.array(clip).optional(),
   /** Of a comment that is judged by itself: the comment that it answers. */
   parentId: z.string().optional(),
@@ -63,7 +67,7 @@ export const post = z.object({
   hateSpeech: z.string().optional(),
   /** What intake left out of `hateSpeech`. */
   hateSpeechCut: cutAway.optional(),
-  /** The fields of its message that were odd: left out, or read as they say; and the clips that nobody reads. */
+  /** The fields of its message that were odd: left out, or read as they say; and what was not given of its clips. */
   odd: z.array(oddField).optional(),
   /** Last of what its message says: the store tells an edit without it. */
   reach: z.number().optional(),

@@ -30,7 +30,9 @@ export function keptPost(
     transcript: Math.max(FEWEST_CHARS, Math.floor(textChars / clips.length)),
     alt: altCharsOf(clips.flatMap(({ frames = [] }) => frames).length, textChars),
   }
-  const notRead = media.flatMap(({ kind }, at) => (kind === 'image' ? [] : [notReadIn(kind, at)]))
+  const notGiven = media.flatMap((medium, at) =>
+    medium.kind === 'image' ? [] : notGivenIn(medium, at, most.transcript),
+  )
   return {
     id,
     ...shortened(text ?? '', textChars),
@@ -40,14 +42,24 @@ export function keptPost(
     createdAt,
     ...(images.length === 0 ? {} : { media: images.map((image, at) => mediumOf(image, described[at], altChars)) }),
     ...(clips.length === 0 ? {} : { clips: clips.map((one) => clipOf(one, most)) }),
-    ...(odd.length + notRead.length === 0 ? {} : { odd: bounded([...odd, ...notRead]) }),
+    ...(odd.length + notGiven.length === 0 ? {} : { odd: bounded([...odd, ...notGiven]) }),
     ...(reach === undefined ? {} : { reach }),
   }
 }
 
-/** Words and pictures that no protocol reads: no benign label is true of them. */
-function notReadIn(kind: Clip['kind'], at: number): OddField {
-  return { field: `media.${at}.transcript`, why: `what is said and shown in this ${kind} was not read` }
+/** What of a clip nobody can read or look at: no benign label is true of it. */
+function notGivenIn({ kind, transcript, frames = [] }: MessageClip, at: number, longest: number): OddField[] {
+  const field = (name: string) => `media.${at}.${name}`
+  const left = (transcript?.length ?? 0) - longest
+  return [
+    ...(transcript === undefined
+      ? [{ field: field('transcript'), why: `what is said in this ${kind} was not given` }]
+      : []),
+    ...(left > 0 ? [{ field: field('transcript'), why: `${left} of ${longest + left} characters not read` }] : []),
+    ...(kind === 'video' && frames.length === 0
+      ? [{ field: field('frames'), why: 'no picture of this video was given' }]
+      : []),
+  ]
 }
 
 /**
@@ -64,9 +76,11 @@ function altCharsOf(images: number, textChars: number): number {
 }
 
 type MessageMedium = NonNullable<PostMessage['media']>[number]
+type MessageImage = Extract<MessageMedium, { kind: 'image' }>
+type MessageClip = Exclude<MessageMedium, { kind: 'image' }>
 
 function mediumOf(
-  { kind, url, alt, sha256, pdq }: Extract<MessageMedium, { kind: 'image' }>,
+  { kind, url, alt, sha256, pdq, at }: MessageImage & Pick<Medium, 'at'>,
   description: string | undefined,
   altChars: number,
 ): Medium {
@@ -79,12 +93,13 @@ function mediumOf(
     ...(cut === undefined ? {} : { cut }),
     ...(sha256 === undefined ? {} : { sha256 }),
     ...(pdq === undefined ? {} : { pdq }),
+    ...(at === undefined ? {} : { at }),
   }
 }
 
 /** A clip with so many characters of its words: all clips of a post together may be no longer than texts are. */
 function clipOf(
-  { kind, transcript, frames, seconds }: Exclude<MessageMedium, { kind: 'image' }>,
+  { kind, transcript, frames, seconds }: MessageClip,
   most: { readonly transcript: number; readonly alt: number },
 ): Clip {
   const { text, cut } = shortened(transcript ?? '', most.transcript)

@@ -1,12 +1,14 @@
 import { describeOddFields, isWords } from '../../contracts/facts/odd-fields.ts'
 import type { Post } from '../../contracts/facts/thread.ts'
+import { unseenPictures } from '../clips.ts'
 import type { HateSettings } from './settings.ts'
 
 /**
  * What the label `non-hate` needs and this case lacks, in words; `hate` needs none of it. It needs every word read
  * (`partlyRead`), and, by `unheard`: every word that came with the post; a stance of more than `minPerspectives` of the
  * perspectives; every turn that the settings ask for; and no question refused by an endpoint's filter
- * (`withheldIfFiltered`). Pictures are no words: the verdict states that they were left out.
+ * (`withheldIfFiltered`). Images are no words: the verdict states that they were left out.
+ * What a clip shows belongs to what it says.
  */
 export function missingForNonHate(
   settings: HateSettings,
@@ -28,6 +30,7 @@ export function missingForNonHate(
       ? []
       : [
           ...describeOddFields(post.odd?.filter(isWords)),
+          ...unseenPictures(post),
           ...(few ? [`${perspectives.sided} of ${perspectives.asked} perspectives took a side`] : []),
           ...(lostTurns === 0 ? [] : [`${lostTurns} turns of the debate lost`]),
         ]),

@@ -3,6 +3,7 @@ import { snapshot } from '../../contracts/facts/thread.ts'
 import type { RulingSource } from '../../contracts/facts/verdict.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
 import { citable, citingForm } from '../clauses.ts'
+import { withClips } from '../clips.ts'
 import { both } from '../faults.ts'
 import { wordsOf } from '../image-descriptions.ts'
 import type { AnsweredTurn, ConfidenceBasis, ProtocolParts } from '../kind.ts'
@@ -122,7 +123,7 @@ export const hate = {
       stages: ['retrieve', 'perspective', 'debate', 'judge', 'cite'],
       subject: 'post',
       lateCost: 2,
-      accepts: (post) => post.hateSpeech === undefined && wordsOf(post) !== '',
+      accepts: (post) => post.hateSpeech === undefined && wordsOf(withClips(post)) !== '',
       mostCalls: () => mostCalls(settings, perspectives.list.length),
       paper: { calls: 10, depth: 6, of: 'PREDICT: five perspectives, two rounds, judge' },
       faithful: settings.preset === 'paper',
@@ -143,7 +144,8 @@ export const hate = {
         const policy = policies.for(tenant)
         const by = (policy && judgedBy.get(policy)) ?? { policy: null, perspectives: perspectives.list }
         const parts = { settings, ...by, prompts, fence, samplingRank, refusals }
-        const script = predict(snapshot.parse(subject), parts)
+        const read = snapshot.parse(subject)
+        const script = predict({ ...read, post: withClips(read.post) }, parts)
         return settings.unheard === 'judged' ? script : withheldIfFiltered(script, 'hate', refusals)
       },
     }

@@ -2,6 +2,7 @@ import { stepOf } from '../../contracts/facts/overload.ts'
 import type { ReadingGuide } from '../../contracts/facts/reading.ts'
 import { snapshot } from '../../contracts/facts/thread.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
+import { withClips } from '../clips.ts'
 import type { ConfidenceBasis, ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
@@ -105,7 +106,8 @@ export const rumor = {
       script: (subject, carry, context) => {
         const read = rumorCarry.safeParse(carry)
         const before = read.success && read.data.under === under ? read.data : null
-        return s2mad(snapshot.parse(subject), before, {
+        const thread = snapshot.parse(subject)
+        return s2mad({ ...thread, post: withClips(thread.post) }, before, {
           settings,
           prompts,
           fence,

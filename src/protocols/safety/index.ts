@@ -4,6 +4,7 @@ import type { ReadingGuide } from '../../contracts/facts/reading.ts'
 import { hasMedia, snapshot } from '../../contracts/facts/thread.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
 import { citable, citingForm } from '../clauses.ts'
+import { withClips } from '../clips.ts'
 import { both } from '../faults.ts'
 import type { ProtocolKind } from '../kind.ts'
 import { readPolicies } from '../policies.ts'
@@ -117,7 +118,7 @@ export const safety: ProtocolKind = {
       subject: 'post',
       lateCost: 4,
       accepts: (post) => post.hateSpeech === undefined && (!isBlank(post.text) || hasMedia(post)),
-      mostCalls: (post) => mostCalls(post, settings),
+      mostCalls: (post) => mostCalls(withClips(post), settings),
       paper: { calls: 6, depth: 6, of: 'Aetheria: text, two rounds' },
       faithful: settings.preset === 'paper',
       labels: ['unsafe', 'safe'],
@@ -135,7 +136,9 @@ export const safety: ProtocolKind = {
         const refusals = new FilterRefusals()
         const own = policies.for(tenant)
         const policy = (own && inForce.get(own)) ?? null
-        const script = aetheria(snapshot.parse(subject), { settings, policy, prompts, fence, samplingRank, refusals })
+        const read = snapshot.parse(subject)
+        const seen = { ...read, post: withClips(read.post) }
+        const script = aetheria(seen, { settings, policy, prompts, fence, samplingRank, refusals })
         return settings.unseen === 'judged' ? script : withheldIfFiltered(script, 'unsafe', refusals)
       },
     }

@@ -10,6 +10,8 @@ export interface Picture {
   /** From 1, in the post's order. */
   readonly number: number
   readonly url: string | null
+  /** Of a picture of a clip: of which, and when. */
+  readonly of: string | null
   /** The author's description of it: as unproven as the text. */
   readonly alt: string | null
   /** What the vision model saw; null if it has not looked, or could not. */
@@ -17,9 +19,10 @@ export interface Picture {
 }
 
 export function picturesOf({ media = [] }: Post, most: number): Picture[] {
-  return media.slice(0, most).map(({ url, alt = '', description = '' }, index) => ({
+  return media.slice(0, most).map(({ url, of, alt = '', description = '' }, index) => ({
     number: index + 1,
     url: url ?? null,
+    of: of ?? null,
     alt: isBlank(alt) ? null : alt,
     description: isBlank(description) ? null : description,
   }))
@@ -55,11 +58,12 @@ export function blocksOf({ text }: Post, pictures: readonly Picture[]): { kind: 
 }
 
 /** An image in the input: its description, else a placeholder that leans to neither side. */
-function pictureIn({ number, alt, description }: Picture, fence: Fence): string {
+function pictureIn({ number, of, alt, description }: Picture, fence: Fence): string {
+  const name = of === null ? `Image ${number}` : `Image ${number}, ${of}`
   const seen =
     description === null
-      ? `Image ${number}: there is an image here that nobody has looked at. Nothing is known of what it shows; take that neither for nor against the post.`
-      : `Image ${number}, described by a vision model:\n${fence('image', description, number)}`
+      ? `${name}: there is an image here that nobody has looked at. Nothing is known of what it shows; take that neither for nor against the post.`
+      : `${name}, described by a vision model:\n${fence('image', description, number)}`
   return alt === null ? seen : `${seen}\n${captioned(number, alt, fence)}`
 }
 

@@ -143,9 +143,10 @@ export function questions(
   })
 
   return {
-    describe: ({ number, url, alt }) => {
-      const caption =
+    describe: ({ number, url, of, alt }) => {
+      const said =
         alt === null ? `The author says nothing of what image ${number} shows.` : captioned(number, alt, fence)
+      const caption = of === null ? said : `Image ${number} is ${of}.\n${said}`
       return {
         ...asked('describe', 'describer'),
         label: `image ${number}`,
