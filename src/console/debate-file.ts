@@ -50,7 +50,10 @@ main { max-inline-size: none }
 select { font: inherit; max-inline-size: 100% }
 `
 
-/** Shows the two runs that are chosen: at first the one that the address names, or the first, and the next that has another label. */
+/**
+ * Shows the two runs that are chosen: at first the one that the address names, else a debate that people contradict, a debate, or another
+ * that they contradict; and one that has another label, a debate if there is one.
+ */
 const SCRIPT = `
 const runs = [...document.querySelectorAll('.run')]
 const [one, other] = document.querySelectorAll('select')
@@ -61,8 +64,12 @@ const show = () => {
     run.classList.toggle('second', at === other.value && at !== one.value)
   }
 }
-const named = runs.find((run) => '#' + run.id === location.hash) ?? runs[0]
-const beside = runs.find((run) => run.dataset.label !== named.dataset.label) ?? runs.find((run) => run !== named) ?? named
+const first = (tests) => tests.map((test) => runs.find(test)).find(Boolean)
+const isDebated = (run) => run.querySelector('.speech') !== null
+const isWrong = (run) => run.dataset.is === 'wrong'
+const named = first([(run) => '#' + run.id === location.hash, (run) => isWrong(run) && isDebated(run), isDebated, isWrong, () => true])
+const differs = (run) => run.dataset.label !== named.dataset.label
+const beside = first([(run) => differs(run) && isDebated(run), differs, (run) => run !== named, () => true])
 one.value = named.id.slice(4)
 other.value = beside.id.slice(4)
 for (const choice of [one, other]) choice.addEventListener('change', show)
@@ -106,7 +113,7 @@ function runSection(
   const sides = kind?.reading?.debate?.showsComments === true ? [evidence.support, evidence.oppose] : [[], []]
   const is = gold === null ? '' : label === gold ? SAYS.isRight : SAYS.isWrong
   const asked = [...new Set(Object.entries(models).flatMap(([role, model]) => (role === 'library' ? [] : [model])))]
-  return html`<section class="run" id="run-${at}" data-label="${shown(label ?? '', 64)}" aria-labelledby="name-${at}"><h2 id="name-${at}">${words(name, { most: 120 })}: ${badge(verdict, kinds)} <small>${is}</small></h2>
+  return html`<section class="run" id="run-${at}" data-label="${shown(label ?? '', 64)}" data-is="${gold === null || label === gold ? '' : 'wrong'}" aria-labelledby="name-${at}"><h2 id="name-${at}">${words(name, { most: 120 })}: ${badge(verdict, kinds)} <small>${is}</small></h2>
 <p class="faint">${words(howDecided(verdict))} ${SAYS.calls(usage.calls)}, $${usd(usage.costUsd)}${asked.length === 0 ? NOTHING : html`, ${words(asked.join(', '), { most: 400 })}`}</p>
 ${degraded.length === 0 ? NOTHING : html`<p class="notice">${words(degraded.join('; '), { most: 1_000 })}</p>`}
 <div class="said">${words(rationale, { most: 6_000 })}</div>

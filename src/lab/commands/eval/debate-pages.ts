@@ -10,6 +10,7 @@ import { transcript, verdict } from '../../../contracts/facts/verdict.ts'
 import { sayingsForPeople } from '../../../protocols/registry.ts'
 import type { Evaluation } from '../../evaluation/evaluation.ts'
 import type { ItemOutcome } from '../../evaluation/outcomes.ts'
+import { itemsNamed } from '../../evaluation/report/disagreements.ts'
 import type { DebateLinks } from '../../evaluation/report/items.ts'
 
 /** One judging of an item in an evaluation. */
@@ -68,24 +69,30 @@ export function debateSpool(): DebateSpool {
 }
 
 /**
- * Writes the debates of at most so many items, those first that are judged other than people say or differently, into the folder `debates` of a report, a page each, and resolves to where each
- * judging stands in them.
+ * Writes the debates of at most so many items into the folder `debates` of a report, a page each, and resolves to where each judging
+ * stands in them: first those that the report names, then those that are judged other than people say or differently.
  */
 export async function writeDebates(
   folder: string,
-  { table, protocol }: Evaluation,
+  evaluation: Evaluation,
   { spool, most, settings }: { spool: DebateSpool; most: number; settings: Settings },
 ): Promise<DebateLinks> {
+  const { table, protocol } = evaluation
   const kind = sayingsForPeople(everyProtocol(settings)).get(protocol)
   const style = styleOf(readAssets())
   // What was predicted elsewhere has no debate.
   const judged = table
     .flatMap(({ row, data, outcomes }) => outcomes.map((outcome) => ({ row, data, outcome })))
     .filter(({ row, data, outcome: { id, repeat = 1 } }) => spool.has({ row, data, id, repeat }))
-  const items = [...Map.groupBy(judged, ({ data, outcome }) => JSON.stringify([data, outcome.id])).values()]
+  const items = [...Map.groupBy(judged, ({ data, outcome }) => itemKey(data, outcome.id))]
+  const places = new Map(itemsNamed(evaluation).map(({ data, id }, at) => [itemKey(data, id), at]))
   const chosen = items
-    .map((of) => ({ of, contest: contestOf(of.map(({ outcome }) => outcome)) }))
-    .toSorted((one, other) => other.contest - one.contest)
+    .map(([key, of]) => ({
+      of,
+      place: places.get(key) ?? places.size,
+      contest: contestOf(of.map(({ outcome }) => outcome)),
+    }))
+    .toSorted((one, other) => one.place - other.place || other.contest - one.contest)
     .slice(0, most)
   const links = new Map<string, string>()
   let pages = 0
@@ -114,6 +121,10 @@ export async function writeDebates(
     for (const [at, { key }] of runs.entries()) links.set(key, `${name}#run-${at}`)
   }
   return ({ row, data, id, repeat = 1 }) => links.get(placeKey({ row, data, id, repeat })) ?? null
+}
+
+function itemKey(data: string, id: string): string {
+  return JSON.stringify([data, id])
 }
 
 function placeKey({ row, data, id, repeat }: JudgingPlace): string {

@@ -132,7 +132,7 @@ export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--texts', 'include the judged texts in the reports'),
   new Option(
     '--debates <items>',
-    'write the whole debates of so many items as pages in the report, those first that are judged other than people say or differently; with their words and prompts',
+    'write the whole debates of so many items as pages in the report, first those that it names; with their words and prompts',
   ).argParser(positiveWhole),
   new Option('--replay <folder>', 'evaluate the answers recorded there, without a model'),
   new Option('--what-if <settings>', 'with --replay: estimate the missing calls and the cost under these settings'),

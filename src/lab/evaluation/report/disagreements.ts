@@ -1,5 +1,6 @@
-import type { EvaluationCell } from '../evaluation.ts'
+import type { Evaluation, EvaluationCell } from '../evaluation.ts'
 import type { ItemOutcome } from '../outcomes.ts'
+import { bestCheaper } from '../summary.ts'
 import type { DebateLinks } from './items.ts'
 import { foreign, html, type Markup } from './markup.ts'
 
@@ -37,6 +38,21 @@ export function disagreementsOf(
   return { wrong: new Set(wrong.map(({ id }) => id)).size, telling: [...once.values()].reverse() }
 }
 
+/** The row that a row's disagreements are looked at beside: the best that is cheaper, else the first other one with labels. */
+export function rowBeside(first: EvaluationCell, others: readonly EvaluationCell[]): EvaluationCell | null {
+  return bestCheaper(first, others) ?? others.find(({ labels }) => labels !== null) ?? null
+}
+
+/** The items that a report names as the most telling, of each data set in its order. */
+export function itemsNamed({ table }: Pick<Evaluation, 'table'>): { readonly data: string; readonly id: string }[] {
+  const judged = table.filter(({ why }) => why === null)
+  return [...Map.groupBy(judged, ({ data }) => data)].flatMap(([data, [first, ...others]]) => {
+    if (first === undefined || first.labels === null) return []
+    const { telling } = disagreementsOf(first, rowBeside(first, others))
+    return telling.slice(0, MOST).map(({ outcome: { id } }) => ({ data, id }))
+  })
+}
+
 function keyOf({ id, repeat = 1 }: ItemOutcome): string {
   return `${repeat} ${id}`
 }
@@ -60,7 +76,7 @@ export function disagreementSection(
   return html`
 <p>${foreign(cell.row, 120)} and people disagree on ${wrong} items.${beside === null ? '' : html` On ${differing} of them ${foreign(beside.row, 120)} says something else than ${foreign(cell.row, 120)}.`}${
     cell.labels?.confidence == null ? '' : ` On ${sure} of them the verdict was at least ${SURE * 100} % sure.`
-  } Shown are ${shown.length}, left out ${wrong - shown.length}. ${texts === null ? 'The texts are in the data set, under these ids; --texts shows them here.' : ''}</p>
+  } Shown are ${shown.length}, left out ${wrong - shown.length}. <a href="items.html">All items of all rows</a>. ${texts === null ? 'The texts are in the data set, under these ids; --texts shows them here.' : ''}</p>
 ${shown.map((one) => {
   const { id, repeat } = one.outcome
   const debate = debates({ row: cell.row, data: cell.data, id, ...(repeat === undefined ? {} : { repeat }) })

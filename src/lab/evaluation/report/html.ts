@@ -1,13 +1,12 @@
 import type { Evaluation, EvaluationCell } from '../evaluation.ts'
 import type { PresetTable } from '../presets/preset.ts'
-import { bestCheaper } from '../summary.ts'
 import { BEST_HEADING, BEST_NOTE, bestTable } from './best-table.ts'
 import { DRAWN_HEADING, DRAWN_NOTE, drawnTable, type TextTable } from './cells.ts'
 import { CHOICE_HEADING, CHOICE_NOTE, choiceTable } from './choice-table.ts'
 import { countsSection } from './counts-section.ts'
 import { confidenceCurves } from './curves.ts'
 import { DEBATE_HEADING, DEBATE_NOTE, debateTable } from './debate-table.ts'
-import { disagreementSection } from './disagreements.ts'
+import { disagreementSection, rowBeside } from './disagreements.ts'
 import type { DebateLinks, Texts } from './items.ts'
 import type { ComparedData } from './markdown.ts'
 import { foreign, html, type Markup } from './markup.ts'
@@ -105,7 +104,7 @@ ${aspects.length === 0 ? '' : html`<h3>Scores beside people’s ratings</h3>${ta
 function labelSections(first: EvaluationCell, others: readonly EvaluationCell[], parts: SectionParts): Markup {
   const { labels } = first
   if (labels === null) return html``
-  const beside = bestCheaper(first, others) ?? others.find((cell) => cell.labels !== null) ?? null
+  const beside = rowBeside(first, others)
   const matrices = others.filter((cell) => cell.labels !== null)
   return html`
 <h3>Confusion matrix</h3>

@@ -49,10 +49,11 @@ export function itemsPage(
 ): string {
   const judged = table.filter(({ why }) => why === null)
   const differing = differingItems(judged)
+  const isRepeated = judged.some(({ outcomes }) => outcomes.some(({ repeat }) => repeat !== undefined))
   const body = html`<p><label>Search <input type="search" placeholder="wrong, an id, a label, words"></label> <label>Show <select>${KINDS.map(([value, says]) => html`<option value="${value}">${says}</option>`)}</select></label> <output></output></p>
 <div class="wide" role="region" aria-label="All items" tabindex="0"><table>
-<thead><tr>${['row', 'data', 'item', 'people say', 'judged', 'is', 'sure', ...(texts === null ? [] : ['text']), 'why', 'degraded'].map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
-<tbody>${judged.map(({ row, data, outcomes }) => outcomes.map((outcome) => itemRow({ row, data, outcome }, { texts, debates, differing })))}</tbody>
+<thead><tr>${['row', 'data', 'item', ...(isRepeated ? ['repeat'] : []), 'people say', 'judged', 'is', 'sure', ...(texts === null ? [] : ['text']), 'why', 'degraded'].map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+<tbody>${judged.map(({ row, data, outcomes }) => outcomes.map((outcome) => itemRow({ row, data, outcome }, { texts, debates, differing, isRepeated })))}</tbody>
 </table></div>`
   return framedPage(`${title}: all items`, body, { style: STYLE, script: SCRIPT })
 }
@@ -88,10 +89,15 @@ function itemRow(
     texts,
     debates,
     differing,
-  }: { texts: Texts | null; debates: DebateLinks; differing: ReadonlyMap<string, readonly string[]> },
+    isRepeated,
+  }: {
+    texts: Texts | null
+    debates: DebateLinks
+    differing: ReadonlyMap<string, readonly string[]>
+    isRepeated: boolean
+  },
 ): Markup {
   const { id, repeat, gold, label, confidence, rationale, degraded, scores, ratings } = outcome
-  const named = repeat === undefined ? id : `${id} (repeat ${repeat})`
   const said = (values: Readonly<Record<string, number>>) =>
     Object.entries(values)
       .map(([name, value]) => `${name} ${Number(value.toFixed(2))}`)
@@ -99,9 +105,9 @@ function itemRow(
   const is = gold === null ? '' : label === gold ? 'right' : 'wrong'
   const kinds = [...(is === 'wrong' ? [is] : []), ...(differing.get(JSON.stringify([data, id])) ?? [])]
   const debate = debates({ row, data, id, ...(repeat === undefined ? {} : { repeat }) })
-  const item = debate === null ? foreign(named, 120) : html`<a href="${debate}">${foreign(named, 120)}</a>`
+  const item = debate === null ? foreign(id, 120) : html`<a href="${debate}">${foreign(id, 120)}</a>`
   return html`
-<tr data-is="${kinds.join(' ')}"><th scope="row">${foreign(row, 120)}</th><td>${foreign(data, 80)}</td><td>${item}</td><td>${foreign(gold ?? said(ratings ?? {}), 200)}</td><td>${foreign(label ?? (said(scores) || 'no label'), 200)}</td><td>${is}</td><td class="number">${confidence === null ? '' : `${Math.round(confidence * 100)} %`}</td>${
+<tr data-is="${kinds.join(' ')}"><th scope="row">${foreign(row, 120)}</th><td>${foreign(data, 80)}</td><td>${item}</td>${isRepeated ? html`<td class="number">${repeat ?? 1}</td>` : ''}<td>${foreign(gold ?? said(ratings ?? {}), 200)}</td><td>${foreign(label ?? (said(scores) || 'no label'), 200)}</td><td>${is}</td><td class="number">${confidence === null ? '' : `${Math.round(confidence * 100)} %`}</td>${
     texts === null ? '' : html`<td>${foreign(texts.get(data)?.get(id) ?? '', 1_500)}</td>`
   }<td>${foreign(rationale, 300)}</td><td>${foreign(degraded.join('; '), 300)}</td></tr>`
 }

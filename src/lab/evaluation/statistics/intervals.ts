@@ -15,7 +15,8 @@ const MOST_WITHOUT_VALUE = 0.05
 export interface Interval {
   readonly low: number
   readonly high: number
-  readonly method: 'Wilson' | 'bootstrap'
+  /** Wilson's for as many items as there are, or as the spread of resamples stands for; or between percentiles of resamples. */
+  readonly method: 'Wilson' | 'Wilson by bootstrap' | 'bootstrap'
 }
 
 /** A number, what the sample leaves open about it, and in words what can't be computed. */
@@ -115,7 +116,7 @@ function ofShare(
   const variance = (squares / (values.length - 1)) * (units / (units - 1))
   // Where all resamples agree, as at 0 and 1, they say nothing of the spread.
   const effective = variance > 0 ? (share * (1 - share)) / variance : telling
-  return { ...scoreInterval(share, effective, -studentt.inv(0.025, telling - 1)), method: 'bootstrap' }
+  return { ...scoreInterval(share, effective, -studentt.inv(0.025, telling - 1)), method: 'Wilson by bootstrap' }
 }
 
 function betweenPercentiles(values: readonly number[], units: number): Interval {

@@ -14,7 +14,14 @@ export interface Discordance {
 export function mcNemar({ onlyFirst, onlySecond }: Discordance): number {
   const differing = onlyFirst + onlySecond
   if (differing === 0) return 1
-  return Math.min(1, 2 * jstat.jStat.binomial.cdf(Math.min(onlyFirst, onlySecond), differing, 0.5))
+  const fewer = Math.min(onlyFirst, onlySecond)
+  // jstat's own distribution ends at ten digits behind the point, and calls what is smaller 0.
+  let [term, sum] = [Math.exp(jstat.jStat.combinationln(differing, fewer) - differing * Math.LN2), 0]
+  for (let few = fewer; few >= 0; few--) {
+    sum += term
+    term *= few / (differing - few + 1)
+  }
+  return Math.min(1, 2 * sum)
 }
 
 /**

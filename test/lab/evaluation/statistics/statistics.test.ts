@@ -340,6 +340,13 @@ describe('comparisons', () => {
   it('agree with statsmodels: McNemar’s exact test and Holm’s adjustment', () => {
     for (const { p, ...pair } of references.mcnemar) close(mcNemar(pair), p)
     expect(mcNemar({ onlyFirst: 0, onlySecond: 0 })).toBe(1)
+    // By Python's fractions: 2 * sum(comb(n, k) for k <= the fewer) / 2 ** n.
+    const small = [
+      [3, 57, 6.253851603243987e-14],
+      [120, 0, 1.504632769052528e-36],
+      [40, 70, 0.005447429511444482],
+    ] as const
+    for (const [onlyFirst, onlySecond, p] of small) expect(mcNemar({ onlyFirst, onlySecond }) / p).toBeCloseTo(1, 9)
     for (const [at, p] of holm(references.holm.pValues).entries()) close(p, references.holm.adjusted[at])
   })
 
