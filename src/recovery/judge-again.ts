@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { IntakeInput } from '../../consumers/intake.ts'
+import type { IntakeContext, IntakeInput } from '../../consumers/intake.ts'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
+import { idsInCommentKey } from '../contracts/facts/verdict-id.ts'
 import type { CaseStore } from '../contracts/ports/cases.ts'
 import type { AgainOutcome, JudgeAgainStore } from '../contracts/ports/judge-again.ts'
 import type { RememberedThread, ThreadStore } from '../contracts/ports/threads.ts'
@@ -26,7 +27,7 @@ export interface StagedThreads {
 
 /** The parts of `gavel judge-again`. */
 export interface AgainParts extends Pick<RecoveryParts, 'topics' | 'history' | 'protocols' | 'clock'> {
-  readonly threads: Pick<ThreadStore, 'head' | 'countDue'>
+  readonly threads: Pick<ThreadStore, 'head' | 'countDue' | 'linkReply'>
   readonly cases: Pick<CaseStore, 'unansweredUntil'>
   readonly store: JudgeAgainStore
   readonly staging: () => StagedThreads
@@ -216,11 +217,33 @@ async function readMessages(run: AgainRun, subjects: readonly AgainSubject[]) {
     await Promise.all(inputsOf({ topics }).map(async (topic) => [topic, await history.rangesOf(topic, null)] as const)),
   )
   const { input, remembered } = run.staging()
+  const postsOfComments = new Set(
+    subjects.flatMap(({ ref }) => (ref.kind === 'comment' ? subjectKey(postOfComment(ref)) : [])),
+  )
   await eachBatch({ ...run, input }, whole, 'looked through', async ({ valid }, handler, context) => {
-    const own = valid.filter(({ message }) => wanted.has(subjectKey(handler.subjectOf(message))))
-    await handler.handle(context, own, async () => {})
+    const own = valid.filter(({ message }) => {
+      const key = subjectKey(handler.subjectOf(message))
+      const comment = handler.commentOf?.(context, message).ref
+      if (comment !== undefined) return wanted.has(key) || wanted.has(subjectKey(comment))
+      return wanted.has(key) || (postsOfComments.has(key) && handler.postOf(context, message) === null)
+    })
+    const staged: IntakeContext = {
+      ...context,
+      // Linked where posts are, so that they go with them; the topic may know of a deletion that the store has forgotten.
+      threads: {
+        ...context.threads,
+        linkReply: async (...link) =>
+          (await context.threads.linkReply(...link)) === 'deleted' ? 'deleted' : threads.linkReply(...link),
+      },
+      endOf: (ref) => (wanted.has(subjectKey(ref)) ? undefined : Number.POSITIVE_INFINITY),
+    }
+    await handler.handle(staged, own, async () => {})
   })
   return { remembered, versions }
+}
+
+function postOfComment({ tenant, postId }: ThreadRef): ThreadRef {
+  return { tenant, postId: idsInCommentKey(postId).postId, kind: 'post' }
 }
 
 /** How long the threads of one portion may wait in memory, in seconds, and how many comments may be in it. */

@@ -1,7 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import { verdictId } from '../../src/contracts/facts/verdict-id.ts'
 import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
 import { newCase } from '../../src/judging/engine/new-case.ts'
+import { router } from '../../src/judging/engine/routes.ts'
 import { type AgainFilter, type AgainPlan, nameOfRun } from '../../src/recovery/again-plan.ts'
 import { type AgainRun, judgeAgain } from '../../src/recovery/judge-again.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
@@ -78,12 +80,12 @@ async function undecided(
   })
 }
 
-function staging() {
+function staging(change: Parameters<typeof intakeContext>[1] = {}) {
   const table = threadTable()
   const staged = memoryStores(() => NOW, table)
   const checkpoints = { counts: [], ages: [], finalAge: HOUR, reopen: true }
   return {
-    input: inputOver(intakeContext(staged, { checkpoints, clock: () => NOW })),
+    input: inputOver(intakeContext(staged, { checkpoints, clock: () => NOW, ...change })),
     remembered(ref: ReturnType<typeof thread>) {
       const found = table.find(ref)
       return found === null || found.post === null ? null : { ...found, post: found.post, postOnly: false }
@@ -191,6 +193,36 @@ describe('judging again', () => {
     const back = await readThread({ ...stores, pass: async () => {}, close: async () => {} }, thread('old'))
     expect(back.comments.map(({ id }) => id)).toEqual(['c'])
     expect(back.revisions.get('rumor')).toMatchObject({ revision: 4, seen: -1 })
+  })
+
+  it('brings back comments that were judged by themselves, linked to what they go with, and none of a deleted post', async () => {
+    const protocols = [protocolNamed('hate', { subject: 'post' })]
+    const routes = router(protocols, { hate: [{ subjects: ['post', 'comment'] }] }, () => 0)
+    const say = (id: string, postId: string, more = {}) =>
+      put('comments', { id, postId, text: `says ${id}`, createdAt: new Date(T0).toISOString(), ...more })
+    const ofComment = (postId: string, subjectId: string) => {
+      const of = { protocol: 'hate', subjectId, subjectKind: 'comment', postId } as const
+      put('verdicts', verdictOn(subjectId, { ...of, id: verdictId({ ...of, tenant: 'default', revision: 1 }) }))
+    }
+    await undecided('p', { protocol: 'hate', forgotten: true })
+    say('parent', 'p')
+    say('a', 'p', { parentId: 'parent' })
+    say('gone', 'p')
+    say('gone', 'p', { deleted: true })
+    say('b', 'away')
+    put('posts', { id: 'away', deleted: true, createdAt: new Date(T0).toISOString() })
+    for (const [postId, id] of [
+      ['p', 'a'],
+      ['p', 'gone'],
+      ['away', 'b'],
+    ] as const)
+      ofComment(postId, id)
+    const { outcomes } = await judgeAgain(runOf({}, { protocols, staging: () => staging({ routes }) }))
+    expect([outcomes, await due()]).toEqual([{ due: 2, gone: 2 }, ['p', 'p~a']])
+    const comment = (key: string) => thread(key, 'default', 'comment')
+    const linked = async (to: ReturnType<typeof thread>) =>
+      (await stores.threads.repliesTo(to, 9)).map(({ postId }) => postId)
+    expect([await linked(thread('p')), await linked(comment('p~parent'))]).toEqual([['p~a', 'p~gone'], ['p~a']])
   })
 
   it('goes on after it was stopped, and leaves out what was decided since it began, without a label or with one', async () => {

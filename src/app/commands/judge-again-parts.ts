@@ -32,11 +32,7 @@ export function judgeAgainParts(settings: Settings, connectKafka: () => Promise<
       clock,
       history: topicHistory(kafka, waiting),
       store: redisJudgeAgain(client, keys, keepTimes(settings)),
-      // Replies are linked to their posts where these are, so that they go with them.
-      staging: () =>
-        stagingOf(settings, topics, { protocols, routes, samplingRank, clock }, (...link) =>
-          threads.linkReply(...link),
-        ),
+      staging: () => stagingOf(settings, topics, { protocols, routes, samplingRank, clock }),
     }
   })
 }
@@ -45,7 +41,6 @@ function stagingOf(
   settings: Settings,
   topics: Parameters<typeof inputOf>[1],
   parts: Pick<IntakeParts, 'protocols' | 'routes' | 'samplingRank' | 'clock'>,
-  linkReply: IntakeParts['threads']['linkReply'],
 ): StagedThreads {
   const table = threadTable()
   const { threads, cases, outbox } = memoryStores(parts.clock, table)
@@ -55,7 +50,7 @@ function stagingOf(
     outbox,
     queues: null,
     report: () => {},
-    threads: { ...threads, linkReply },
+    threads,
     memo: { forget: async () => 0 },
   })
   return {
