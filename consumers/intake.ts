@@ -210,7 +210,7 @@ async function handlePart(
   const { outbox, report } = context
   const parsed = parseMessages(handler, context, messages)
   const { valid, invalid } = parsed
-  if (context.links !== undefined) await context.links.note(contextsOf(handler, valid))
+  if (context.links !== undefined) await context.links.note(contextsOf(handler, context, valid))
   const backgroundWork: (() => Promise<unknown>)[] = []
   const outcomes =
     valid.length === 0 ? [] : await handler.handle(context, valid, heartbeat, (work) => void backgroundWork.push(work))
@@ -230,20 +230,23 @@ async function handlePart(
   return parsed
 }
 
-/** The trace contexts in the headers of these messages, by the threads that they belong to. */
+/** The trace contexts in the headers of these messages, by the threads that they belong to, and the comments that may be judged. */
 function contextsOf(
   handler: TopicHandler,
+  context: IntakeContext,
   read: readonly ValidMessage<InputMessage>[],
 ): ReadonlyMap<ThreadRef, readonly string[]> {
   const found = new Map<string, { readonly ref: ThreadRef; readonly contexts: string[] }>()
   for (const { message, from } of read) {
-    const context = readTraceparent(entryOf(from.headers, 'traceparent') ?? '')
-    if (context === null) continue
-    const ref = handler.subjectOf(message)
-    const name = JSON.stringify([ref.tenant, ref.kind, ref.postId])
-    const known = found.get(name)
-    if (known === undefined) found.set(name, { ref, contexts: [context] })
-    else known.contexts.push(context)
+    const parent = readTraceparent(entryOf(from.headers, 'traceparent') ?? '')
+    if (parent === null) continue
+    const comment = context.routes.takeComments ? handler.commentOf?.(context, message).ref : undefined
+    for (const ref of [handler.subjectOf(message), ...(comment === undefined ? [] : [comment])]) {
+      const name = JSON.stringify([ref.tenant, ref.kind, ref.postId])
+      const known = found.get(name)
+      if (known === undefined) found.set(name, { ref, contexts: [parent] })
+      else known.contexts.push(parent)
+    }
   }
   return new Map([...found.values()].map(({ ref, contexts }) => [ref, contexts]))
 }

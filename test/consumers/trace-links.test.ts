@@ -4,15 +4,21 @@ import { intake, type TopicHandler } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import type { MessageBatch, TopicReader } from '../../src/contracts/ports/topic.ts'
 import type { TraceLinks } from '../../src/contracts/ports/traces.ts'
+import { router } from '../../src/judging/engine/routes.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
 import { T0, thread } from '../contracts/samples.ts'
 import { intakeContext } from '../support/intake-context.ts'
+import { protocolNamed } from '../support/parts.ts'
 
 const contextOf = (nth: number) => `00-${`${nth}`.repeat(32)}-${`${nth}`.repeat(16)}-01`
 const when = new Date(T0).toISOString()
 
 /** Gives an intake these messages of one topic, each with a header; resolves to what it noted, and what was in the store then. */
-async function noted(topic: string, messages: readonly (readonly [value: object, traceparent: string | null])[]) {
+async function noted(
+  topic: string,
+  messages: readonly (readonly [value: object, traceparent: string | null])[],
+  change: Parameters<typeof intakeContext>[1] = {},
+) {
   const stores = memoryStores(() => T0)
   const found: [unknown, readonly string[]][] = []
   let before: unknown
@@ -38,7 +44,7 @@ async function noted(topic: string, messages: readonly (readonly [value: object,
     ['posts', posts],
     ['comments', comments],
   ])
-  await intake({ reader, handlers, context: intakeContext(stores, { links }), marks: stores.marks }).start()
+  await intake({ reader, handlers, context: intakeContext(stores, { links, ...change }), marks: stores.marks }).start()
   const batch: MessageBatch = {
     topic,
     partition: 0,
@@ -84,5 +90,16 @@ it('takes the first of several contexts, and none that is not written as one', a
   expect(found).toEqual([
     [thread('p1'), [contextOf(2), contextOf(5)]],
     [thread('p2'), [contextOf(3)]],
+  ])
+})
+
+it('notes those of comments that routes take beside the comments, too', async () => {
+  const routes = router([protocolNamed('hate', { subject: 'post' })], { hate: [{ subjects: ['comment'] }] }, () => 0)
+  const { found } = await noted('comments', [[{ id: 'a', postId: 'p1', text: 'so', createdAt: when }, contextOf(2)]], {
+    routes,
+  })
+  expect(found).toEqual([
+    [thread('p1'), [contextOf(2)]],
+    [thread('p1~a', 'default', 'comment'), [contextOf(2)]],
   ])
 })

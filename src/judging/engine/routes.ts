@@ -1,7 +1,9 @@
+import { subjectOf } from '../../contracts/facts/decision-messages.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
+import type { FeedbackMessage } from '../../contracts/facts/messages.ts'
 import { RANK_LIMIT, type SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import { hasMedia, type Post, type SubjectKind, type ThreadRef } from '../../contracts/facts/thread.ts'
-import { verdictId } from '../../contracts/facts/verdict-id.ts'
+import { namedIn, verdictId } from '../../contracts/facts/verdict-id.ts'
 import type { GivenVerdicts, Routes } from '../../contracts/ports/routes.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
 import type { Protocol } from './script.ts'
@@ -119,15 +121,17 @@ export function kindNamed(protocol: Protocol | undefined, kind: SubjectKind): { 
 
 /** The newest published verdict of what a label is about; null where none is known. */
 export function newestVerdict(threads: Pick<ThreadStore, 'head'>, protocols: readonly Protocol[]) {
-  return async (of: { tenant: string; subjectId: string; protocol: string }): Promise<string | null> => {
-    const { tenant, subjectId, protocol: name } = of
+  return async (
+    of: Pick<FeedbackMessage, 'tenant' | 'subjectId' | 'protocol' | 'subjectKind' | 'postId'>,
+  ): Promise<string | null> => {
+    const { tenant, protocol: name } = of
     const protocol = protocols.find((one) => one.name === name)
-    if (protocol === undefined) return null
-    const kind = protocol.subject === 'reply' ? 'reply' : 'post'
-    const known = (await threads.head({ tenant, postId: subjectId, kind }))?.revisions.get(name)
+    const ref = protocol === undefined ? null : subjectOf(of, protocol.subject === 'reply' ? 'reply' : 'post')
+    if (ref === null) return null
+    const known = (await threads.head(ref))?.revisions.get(name)
     const revision = known?.published ?? (known?.openId === null ? known.revision : undefined)
     if (revision === undefined) return null
-    return verdictId({ protocol: name, tenant, subjectId, revision, ...kindNamed(protocol, kind) })
+    return verdictId({ protocol: name, tenant, ...namedIn(ref), revision, ...kindNamed(protocol, ref.kind) })
   }
 }
 

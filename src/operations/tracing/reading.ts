@@ -8,7 +8,7 @@ import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { HandleBatch, Heartbeat, IncomingMessage } from '../../contracts/ports/topic.ts'
 import type { ExportOutcome, TraceEvent, TraceSink, TraceSpan } from '../../contracts/ports/traces.ts'
-import { spansOf, type TraceableTranscript } from './spans.ts'
+import { postAttribute, spansOf, type TraceableTranscript } from './spans.ts'
 
 /** The name of such an event in the GenAI conventions. */
 const RESULT = 'gen_ai.evaluation.result'
@@ -28,7 +28,7 @@ export interface TracingDeps {
   /** Whether verdicts are sent as evaluation results beside their spans. */
   readonly evaluations: boolean
   /** The id of the newest verdict of whatever a label is about; null if none is known. */
-  readonly verdictOf: (label: { tenant: string; subjectId: string; protocol: string }) => Promise<string | null>
+  readonly verdictOf: (label: FeedbackMessage) => Promise<string | null>
   readonly limits: ReadLimits
   readonly clock: Clock
   readonly report: Report
@@ -112,9 +112,7 @@ async function labels(
     if (value === null) continue
     const read = readValue(value, feedbackMessage, limits, clock())
     if (!read.ok) continue
-    // A comment has no verdict of its own: a post of the same id is another subject.
-    const about = read.message.subjectKind === 'comment' ? null : await verdictOf(read.message)
-    traced.push({ spans: [], events: [labelledEvent(gavel, read.message, about)] })
+    traced.push({ spans: [], events: [labelledEvent(gavel, read.message, await verdictOf(read.message))] })
   }
   return traced
 }
@@ -229,7 +227,7 @@ export function evaluationsOf(gavel: string, { verdictId, verdict }: TraceableTr
 /** What a person said a label should have been; beside the case of this verdict, the newest of its subject, if there is one. */
 export function labelledEvent(
   gavel: string,
-  { protocol, subjectId, tenant, label, createdAt }: FeedbackMessage,
+  { protocol, subjectId, subjectKind, postId, tenant, label, createdAt }: FeedbackMessage,
   verdictId: string | null,
 ): TraceEvent {
   const traceId = verdictId === null ? null : traceIdOf(gavel, verdictId)
@@ -242,6 +240,7 @@ export function labelledEvent(
       'gen_ai.evaluation.score.label': label,
       'gavel.tenant': tenant,
       'gavel.subject.id': subjectId,
+      ...postAttribute(subjectKind === 'comment' ? postId : undefined),
       ...(verdictId === null ? {} : { 'gavel.verdict.id': verdictId }),
     },
   }

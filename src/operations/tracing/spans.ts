@@ -1,5 +1,6 @@
 import { contextIn, readTraceparent, spanIdOf, traceIdOf } from '../../contracts/facts/trace.ts'
 import type { RulingSummary, Transcript, Turn } from '../../contracts/facts/verdict.ts'
+import { readVerdictId } from '../../contracts/facts/verdict-id.ts'
 import type { TraceSpan, TraceValue } from '../../contracts/ports/traces.ts'
 
 /** A transcript with the fields of its verdict that a trace is made of; older ones lack them. */
@@ -113,6 +114,7 @@ function caseAttributes(
     'gavel.name': gavel,
     'gavel.tenant': tenant,
     'gavel.subject.id': subjectId,
+    ...postAttribute(readVerdictId(verdictId)?.postId),
     'gavel.revision': revision,
     'gavel.final': final,
     ...(label === null ? {} : { 'gavel.label': label }),
@@ -128,6 +130,11 @@ function caseAttributes(
     // The turns of a transcript that was too long for its topic are not in it.
     ...(turns.length === 0 && usage.calls > 0 ? { 'gavel.cut': true } : cut.length > 0 ? { 'gavel.cut': false } : {}),
   }
+}
+
+/** Of a comment, whose id is unique within its post alone: the post. */
+export function postAttribute(postId: string | undefined): Record<string, TraceValue> {
+  return postId === undefined ? {} : { 'gavel.post.id': postId }
 }
 
 function askAttributes(turn: Turn): Record<string, TraceValue> {

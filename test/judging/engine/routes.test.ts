@@ -37,6 +37,18 @@ test.each([
   expect(found).toBe(revision === null ? null : verdictId({ ...about, revision }))
 })
 
+test('the newest verdict of a comment that is judged by itself is its own, and no post’s of its id', async () => {
+  const head = { post: null, version: 1, dueSince: null }
+  const revisions = new Map([['hate', { revision: 2, final: true, openId: null }]])
+  const threads = { head: async (ref: ThreadRef) => (ref.kind === 'comment' ? { ...head, revisions } : null) }
+  const find = newestVerdict(threads, all)
+  const of = { tenant: 'acme', subjectId: 'p', protocol: 'hate' }
+  expect([await find({ ...of, subjectKind: 'comment', postId: 'q~' }), await find(of)]).toEqual([
+    'hate/comment@acme~q%7E~p~r2',
+    null,
+  ])
+})
+
 describe('without routes', () => {
   test('a post goes to every protocol of posts and threads that accepts it', () => {
     expect(names({})).toEqual(['rumor', 'hate'])

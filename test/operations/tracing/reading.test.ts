@@ -79,7 +79,8 @@ function reading(answer: (cases: readonly string[]) => ExportOutcome, stopping =
         return OK
       },
     },
-    verdictOf: async ({ subjectId }) => (subjectId === 'p' ? 'rumor~p~r1' : null),
+    verdictOf: async ({ subjectId, subjectKind }) =>
+      subjectId !== 'p' ? null : subjectKind === 'comment' ? 'hate/comment~q~p~r1' : 'rumor~p~r1',
     limits: { maxMessageBytes: 1_000, maxAhead: 0 },
     report: (name, event) => void reports.push([name, event]),
     stopping: stopping.signal,
@@ -156,11 +157,17 @@ test('older transcripts and records that are none are passed over; labels of peo
   expect(accepted).toEqual([])
   const label = { protocol: 'rumor', label: 'non-rumor', by: 'ann', at: when }
   await handle(batchOf('feedback', { ...label, subjectId: 'p' }, 'no JSON', { ...label, subjectId: 'unknown' }))
-  // Of the same id as the post.
+  // Of the same id as the post, and of a comment by itself the post stands beside it.
   await handle(batchOf('feedback', { ...label, subjectId: 'p', subjectKind: 'comment', postId: 'q' }))
-  expect(labels.map(({ traceId, attributes }) => [traceId !== undefined, attributes['gavel.verdict.id']])).toEqual([
-    [true, 'rumor~p~r1'],
-    [false, undefined],
-    [false, undefined],
+  expect(
+    labels.map(({ traceId, attributes }) => [
+      traceId !== undefined,
+      attributes['gavel.verdict.id'],
+      attributes['gavel.post.id'],
+    ]),
+  ).toEqual([
+    [true, 'rumor~p~r1', undefined],
+    [false, undefined, undefined],
+    [true, 'hate/comment~q~p~r1', 'q'],
   ])
 })
