@@ -11,6 +11,8 @@ import type { TopicRecord } from './reader.ts'
 
 /** Everything that was written down from outside the service. */
 export interface Evidence extends DecidedEvidence {
+  /** Comments of the other tenant are judged by themselves. */
+  readonly judgesComments?: boolean
   readonly posts: readonly TopicRecord[]
   readonly comments: readonly TopicRecord[]
   readonly counterspeech: readonly TopicRecord[]

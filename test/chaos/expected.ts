@@ -36,6 +36,7 @@ export interface Expected {
 interface Message {
   readonly id: string
   readonly postId?: string
+  readonly parentId?: string
   readonly tenant?: string
   readonly lang?: string
   readonly text?: string
@@ -75,7 +76,8 @@ export function expectedOf(
     counterspeech,
     decisions,
     holdUps,
-  }: Pick<Evidence, 'posts' | 'comments' | 'counterspeech' | 'decisions' | 'holdUps'>,
+    judgesComments = false,
+  }: Pick<Evidence, 'posts' | 'comments' | 'counterspeech' | 'decisions' | 'holdUps' | 'judgesComments'>,
   letters: ReadonlyMap<string, string>,
   endsOf: (name: string) => readonly number[],
 ): Expected {
@@ -121,7 +123,9 @@ export function expectedOf(
     return takePost(threads, message, at)
   })
   const lonely = new Map<string, boolean>()
+  const judged = new Map<string, JudgedComment>()
   fold('comments', comments, (message, given, at) => {
+    if (judgesComments && message.tenant === RULES.otherTenant) takeJudged(judged, message, at)
     const thread = threads.get(nameOf(message.tenant, message.postId ?? ''))
     if (thread !== undefined) {
       // What a forgotten thread has of it, nobody takes back; and what comes to it is late.
@@ -159,6 +163,13 @@ export function expectedOf(
     const shrunk = [...all.values()].includes(null)
     subjects.set(name, { protocols, gone, shrunk, text: text ?? '', comments: kept, capped, unsure, said, at })
   }
+  for (const [name, { text, gone, thread, parentId, at }] of judged) {
+    const above = threads.get(thread)
+    const answered = parentId !== undefined && judged.get(nameOf(RULES.otherTenant, parentId))?.gone === true
+    const nothing = { comments: new Map(), capped: false, unsure: new Set<string>(), said: new Set<string>() }
+    const isGone = gone || above?.gone === true
+    subjects.set(name, { protocols: ['hate'], gone: isGone, shrunk: answered, text, ...nothing, at })
+  }
   for (const [name, { text, gone }] of replies)
     subjects.set(name, {
       protocols: ['counterspeech'],
@@ -177,6 +188,27 @@ export function expectedOf(
     undelivered: [...undelivered, ...[...lonely].flatMap(([id, told]) => (told ? [] : [`${id} (orphan-expired)`]))],
     unjust: [...letters].flatMap(([place, reason]) => (justified.has(place) ? [] : [`${place} (${reason})`])),
   }
+}
+
+/** A comment that is judged by itself, whatever its thread keeps of it. */
+interface JudgedComment {
+  readonly thread: string
+  readonly parentId: string | undefined
+  readonly at: number
+  text: string
+  gone: boolean
+}
+
+function takeJudged(
+  judged: Map<string, JudgedComment>,
+  { id, postId = '', parentId, tenant, text = '', deleted }: Message,
+  at: number,
+): void {
+  const name = nameOf(tenant, id)
+  const known = judged.get(name) ?? { thread: nameOf(tenant, postId), parentId, at, text: '', gone: false }
+  judged.set(name, known)
+  known.gone ||= deleted === true
+  if (deleted !== true) known.text = text.toWellFormed()
 }
 
 /** Comments of authors who took back so many others that a case may have left these out. */

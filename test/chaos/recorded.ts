@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { decisionMessage, decisionOutcome, proposal, review } from '../../src/contracts/facts/decision-messages.ts'
 import { snapshot } from '../../src/contracts/facts/thread.ts'
 import { type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
-import { scopeOf } from '../../src/contracts/facts/verdict-id.ts'
+import { commentKey, readVerdictId, scopeOf } from '../../src/contracts/facts/verdict-id.ts'
 import type { RecordSize, SubjectRecord } from '../../src/contracts/ports/record.ts'
 import { sqliteRecordReader } from '../../src/record/sqlite/record.ts'
 import { DEAD_HEADER } from './expected.ts'
@@ -13,6 +13,8 @@ import { NO_PROTOCOL, ownWords } from './stream.ts'
 
 /** What the topics have that the record is made of. */
 export interface RecordedEvidence {
+  /** Comments of the other tenant are judged by themselves. */
+  readonly judgesComments?: boolean
   readonly posts: readonly TopicRecord[]
   readonly comments: readonly TopicRecord[]
   readonly counterspeech: readonly TopicRecord[]
@@ -45,8 +47,18 @@ interface Message {
 
 const keyOf = (kind: string, tenant: string | undefined, id: string) => `${kind} ${tenant ?? 'default'}:${id}`
 const kindOf = (protocol: string) => (protocol === 'counterspeech' ? 'reply' : 'post')
-const subjectIn = (one: { protocol: string; tenant: string; subjectId: string }) =>
-  keyOf(kindOf(one.protocol), one.tenant, one.subjectId)
+const commentOf = (tenant: string | undefined, postId: string, id: string) =>
+  keyOf('comment', tenant, commentKey(postId, id))
+const subjectIn = (one: {
+  protocol: string
+  tenant?: string | undefined
+  subjectId: string
+  subjectKind?: string | undefined
+  postId?: string | undefined
+}) =>
+  one.subjectKind === 'comment'
+    ? commentOf(one.tenant, one.postId ?? '', one.subjectId)
+    : keyOf(kindOf(one.protocol), one.tenant, one.subjectId)
 const wellFormed = (records: readonly TopicRecord[]) =>
   records.filter(({ headers }) => headers[DEAD_HEADER] === undefined)
 const messagesOf = (records: readonly TopicRecord[]) =>
@@ -60,8 +72,9 @@ export async function heldIn(path: string, evidence: RecordedEvidence): Promise<
     for await (const one of reader.export()) subjects.set(nameOf(one), one)
     // Of what was deleted nothing is exported.
     for (const name of subjectsOf(evidence)) {
-      const [, kind, tenant = '', id = ''] = /^(post|reply) ([^:]*):(.*)$/s.exec(name) ?? []
-      const one = await reader.subject({ tenant, id, kind: kind === 'reply' ? 'reply' : 'post' })
+      const [, named, tenant = '', id = ''] = /^(post|reply|comment) ([^:]*):(.*)$/s.exec(name) ?? []
+      const kind = named === 'reply' || named === 'comment' ? named : 'post'
+      const one = await reader.subject({ tenant, id, kind })
       if (one !== null) subjects.set(name, one)
     }
     const transcripts = new Map<string, string>()
@@ -83,12 +96,12 @@ const nameOf = ({ subject: { kind, tenant, postId } }: SubjectRecord) => keyOf(k
 /** Every subject that a message is about. */
 function subjectsOf({ posts, counterspeech, verdicts, proposals, decisions }: RecordedEvidence): Set<string> {
   const judged = [...verdicts, ...proposals, ...wellFormed(decisions)].map(
-    ({ value }) => JSON.parse(value) as { protocol: string; tenant?: string; subjectId: string },
+    ({ value }) => JSON.parse(value) as Parameters<typeof subjectIn>[0],
   )
   return new Set([
     ...messagesOf(posts).map(({ message: { tenant, id } }) => keyOf('post', tenant, id)),
     ...messagesOf(counterspeech).map(({ message: { tenant, id } }) => keyOf('reply', tenant, id)),
-    ...judged.map(({ protocol, tenant, subjectId }) => keyOf(kindOf(protocol), tenant, subjectId)),
+    ...judged.map(subjectIn),
   ])
 }
 
@@ -189,7 +202,8 @@ export function recordBreaches(evidence: RecordedEvidence, held: Held): string[]
 }
 
 /** By subject the last time when it was deleted, ms. */
-function deletionsOf({ posts, counterspeech, verdicts, outcomes }: RecordedEvidence): ReadonlyMap<string, number> {
+function deletionsOf(evidence: RecordedEvidence): ReadonlyMap<string, number> {
+  const { posts, comments, counterspeech, verdicts, outcomes, judgesComments } = evidence
   const times = new Map<string, number>()
   const add = (name: string, at: number) => times.set(name, Math.max(times.get(name) ?? 0, at))
   for (const { message, standing } of messagesOf(posts))
@@ -203,6 +217,13 @@ function deletionsOf({ posts, counterspeech, verdicts, outcomes }: RecordedEvide
   for (const { value } of outcomes) {
     const { outcome, kind, tenant, subjectId, at } = decisionOutcome.parse(JSON.parse(value))
     if (outcome === 'deleted') add(keyOf(kind, tenant, subjectId), Date.parse(at))
+  }
+  // A comment that is judged by itself goes by its own deletion, and with its post.
+  for (const { message, standing } of judgesComments === true ? messagesOf(comments) : []) {
+    const { tenant, postId = '', id, deleted } = message
+    const post = times.get(keyOf('post', tenant, postId))
+    for (const at of [post, deleted ? standing.timestamp : undefined])
+      if (at !== undefined) add(commentOf(tenant, postId, id), at)
   }
   // A reply goes with the post that it quotes.
   for (const { message } of messagesOf(counterspeech)) {
@@ -232,7 +253,8 @@ function heardIn(value: string) {
   const carried = handedOn.safeParse(replay)
   const read = snapshot.safeParse(subject)
   const { tenant } = scopeOf(verdictId)
-  const post = read.success ? keyOf('post', tenant, read.data.post.id) : ''
+  // Of a comment that was judged by itself: the post of what it answers.
+  const post = read.success ? keyOf('post', tenant, readVerdictId(verdictId)?.postId ?? read.data.post.id) : ''
   const comments = read.success ? read.data.comments.map(({ id }) => id) : []
   return [verdictId, { value, post, comments: [...comments, ...(carried.data?.carry.shown ?? [])] }] as const
 }

@@ -34,6 +34,8 @@ import { knownIn, RULES, type Sent, streamOf, unsaid } from './stream.ts'
 export interface RunSettings {
   readonly seed: number
   readonly posts: number
+  /** Comments of one tenant's are judged by themselves, and three in ten posts are its. */
+  readonly comments: boolean
   readonly kinds: readonly Kind[]
   readonly sabotage?: string | undefined
 }
@@ -117,7 +119,7 @@ export async function runSeed(
 }
 
 async function rehearse(
-  { seed, posts, kinds, sabotage }: RunSettings,
+  { seed, posts, comments, kinds, sabotage }: RunSettings,
   folder: string,
   later: (close: () => Promise<unknown>) => void,
   say: (line: string) => void,
@@ -167,6 +169,7 @@ async function rehearse(
         ...SETTINGS,
         webhooks: receiver.settings,
         record: { path: recordFile },
+        ...(comments ? { routes: { ...SETTINGS.routes, hate: [...SETTINGS.routes.hate, OF_COMMENTS] } } : {}),
         kafka: { ...SETTINGS.kafka, replication: kafka.servers.length },
         protocols: { ...SETTINGS.protocols, ...(changes.protocols as object | undefined) },
       }),
@@ -213,7 +216,12 @@ async function rehearse(
   const admin = client.admin()
   await admin.connect()
   later(() => admin.disconnect())
-  const producing = await producerOf(client, streamOf(seed, { posts, flood: Math.ceil(posts / 4) }), seed, signal)
+  const producing = await producerOf(
+    client,
+    streamOf(seed, { posts, flood: Math.ceil(posts / 4), ofOtherTenant: comments ? 0.3 : 0.06 }),
+    seed,
+    signal,
+  )
   later(() => producing.close())
   const doored = doorClient(doorPorts, signal)
   later(() => doored.end())
@@ -398,6 +406,7 @@ async function rehearse(
   )
   const of = (name: string) => read.get(PREFIX + name) ?? []
   const recorded: RecordedEvidence = {
+    judgesComments: comments,
     posts: of('posts'),
     comments: of('comments'),
     counterspeech: of('counterspeech'),
@@ -503,6 +512,9 @@ const SETTINGS = {
   },
   images: { timeout: '2s', fetches: 4 },
 }
+
+/** Who is judged by what they say beneath a post. */
+const OF_COMMENTS = { subjects: ['comment'], tenants: [RULES.otherTenant] }
 
 interface Producing {
   readonly total: number

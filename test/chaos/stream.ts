@@ -17,6 +17,8 @@ export interface StreamSettings {
   readonly posts: number
   /** Comments in the flood on one post. */
   readonly flood: number
+  /** Share of the posts that are the other tenant's. */
+  readonly ofOtherTenant: number
 }
 
 /** Rules that the service is given and the ledger recounts by. */
@@ -31,6 +33,7 @@ export const RULES = {
   hateful: 'en',
   /** Posts in this language have images, and are judged by safety alone. */
   pictured: 'pl',
+  /** Where comments are judged by themselves, its are, by hate. */
   otherTenant: 'harbour',
   /** A thread is forgotten so long after its last word, ms. */
   keepAfterFinal: 8_000,
@@ -60,7 +63,7 @@ const HARSH = [
 ]
 
 /** The same seed gives the same messages in the same order. */
-export function streamOf(seed: number, { posts, flood }: StreamSettings): Sent[] {
+export function streamOf(seed: number, { posts, flood, ofOtherTenant }: StreamSettings): Sent[] {
   const lots = dice(seed, 'stream')
   const timed: { at: number; sent: Sent }[] = []
   // A tenth of the messages comes out of turn: before what they refer to, or long after.
@@ -72,7 +75,7 @@ export function streamOf(seed: number, { posts, flood }: StreamSettings): Sent[]
   const flooded = Math.floor(posts * 0.4)
   for (let number = 0; number < posts; number++) {
     const createdAt = START + number * MINUTE
-    const tenant = lots.chance(0.06) ? RULES.otherTenant : undefined
+    const tenant = lots.chance(ofOtherTenant) ? RULES.otherTenant : undefined
     for (const { at, sent } of threadOf(lots, number, tenant, createdAt)) say(at, sent)
     if (number === flooded)
       for (let n = 0; n < flood; n++)

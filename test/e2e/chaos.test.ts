@@ -7,6 +7,7 @@ import { tell } from '../support/pipeline.ts'
 const SHORT = {
   seed: 7,
   posts: 40,
+  comments: true,
   kinds: ['redis-restart', 'kill', 'people', 'record', 'redis-cut', 'repeat'],
 } as const
 
