@@ -2,8 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { expect } from 'vitest'
 import { ageOfOldestDue } from '../../consumers/backpressure.ts'
+import { comments } from '../../consumers/comments.ts'
+import { commentPace } from '../../consumers/judged-comments.ts'
 import { decisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
+import { commentKey } from '../../src/contracts/facts/verdict-id.ts'
 import { decisionHandler } from '../../src/judging/engine/decision-handler.ts'
 import { router } from '../../src/judging/engine/routes.ts'
 import { askedThread } from '../../src/judging/threads/asked.ts'
@@ -11,6 +14,7 @@ import { keysUnder } from '../../src/store/redis/keys.ts'
 import { redisStores } from '../../src/store/redis-stores.ts'
 import { ARRIVAL, endOf, HOUR, postOf, RULES, recordOf, retractionOf, said, T0, thread } from '../contracts/samples.ts'
 import { IN_PROOF } from '../support/in-proof.ts'
+import { intakeContext } from '../support/intake-context.ts'
 import { onRedis } from '../support/on-redis.ts'
 import { protocolNamed } from '../support/parts.ts'
 import { WRITES } from '../support/verdicts.ts'
@@ -105,6 +109,24 @@ async function judge(stores: Stores, ref: ThreadRef) {
   await publish(stores)
 }
 
+/** Takes a comment that is judged by itself as intake does, at the time `now`. */
+function comment(
+  stores: Stores,
+  { tenant, postId, id, now = T0 }: { tenant: string; postId: string; id: string; now?: number },
+) {
+  const routes = router([protocolNamed('hate', { subject: 'post' })], { hate: [{ subjects: ['comment'] }] }, () => 0)
+  const context = intakeContext(stores, { routes, clock: () => now, maxReplies: 100_000, commentPace: paceOf(stores) })
+  const message = { tenant, postId, id, text: `${id} says`, author: `author of ${id}`, createdAt: T0 }
+  const from = { topic: 'comments', partition: 0, offset: '0', key: postId, value: null, headers: {}, timestamp: T0 }
+  return comments.handle(context, [{ ok: true, message, from }], async () => {})
+}
+const paces = new WeakMap<Stores, ReturnType<typeof commentPace>>()
+function paceOf(stores: Stores) {
+  const pace = paces.get(stores) ?? commentPace(() => T0)
+  paces.set(stores, pace)
+  return pace
+}
+
 /** How a store comes to hold so much of others. */
 const CROWDS: readonly { name: string; make: (stores: Stores, nth: number) => Promise<unknown> }[] = [
   { name: 'posts of another tenant that are due', make: (stores, nth) => put(stores, `p${nth}`, 'other') },
@@ -114,6 +136,14 @@ const CROWDS: readonly { name: string; make: (stores: Stores, nth: number) => Pr
     name: 'comments of one thread',
     make: ({ threads }, nth) =>
       threads.putComments(thread('p', 'other'), [said(`c${nth}`, { author: `a${nth}` })], T0, RULES),
+  },
+  {
+    name: 'comments of one thread that are judged by themselves',
+    make: (stores, nth) => comment(stores, { tenant: 'other', postId: 'p', id: `c${nth}` }),
+  },
+  {
+    name: 'comments of one thread of the same tenant that are judged by themselves',
+    make: (stores, nth) => comment(stores, { tenant: 'bystander', postId: 'p', id: `c${nth}` }),
   },
   {
     name: 'comments of as many threads whose post has not come',
@@ -152,6 +182,10 @@ const WAYS: Readonly<Record<string, (stores: Stores, own: string) => Promise<unk
     expect(await ask(stores, own, 'bystander')).toBe('asked')
     await judge(stores, thread(own, 'bystander', 'asked'))
     await stores.answers.read('bystander', own)
+  },
+  async comment(stores, own) {
+    await comment(stores, { tenant: 'bystander', postId: `of ${own}`, id: own })
+    await judge(stores, thread(commentKey(`of ${own}`, own), 'bystander', 'comment'))
   },
   async takenBack({ threads }, own) {
     const ref = thread(`of ${own}`, 'bystander')
@@ -242,6 +276,28 @@ onRedis(
       await readOf(10)
       const [few, many] = [await readOf(FEW), await readOf(2 * FEW)]
       for (const [nth, bytes] of many.entries()) expect(bytes).toBeLessThanOrEqual((few[nth] ?? 0) + 100)
+    } finally {
+      await stores.close()
+    }
+  },
+)
+
+onRedis(
+  'who comes after a thread of very many comments, each judged by itself, is among the first',
+  async ({ redis }) => {
+    const stores = await storesOn(redis.settings.REDIS_URL ?? '')
+    try {
+      for (let nth = 0; nth < MANY; nth += AT_ONCE)
+        await Promise.all(
+          Array.from({ length: AT_ONCE }, (_, at) =>
+            comment(stores, { tenant: 'default', postId: 'p', id: `c${nth + at}` }),
+          ),
+        )
+      await comment(stores, { tenant: 'default', postId: 'q', id: 'c' })
+      await put(stores, 'bystander', 'default')
+      const due = await stores.threads.due(T0, 4)
+      const names = due.map(({ kind, postId }) => `${kind} ${postId}`)
+      expect(names).toEqual(expect.arrayContaining(['comment q~c', 'post bystander']))
     } finally {
       await stores.close()
     }
