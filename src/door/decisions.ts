@@ -65,7 +65,7 @@ export function decisionsRoute({
       }
       // It is carried out in the store. While that is known to be away nobody waits for it in vain, and nothing is begun.
       checkAnswers('redis')
-      const tooMany = overDecided(caller.tenant)
+      const tooMany = overDecided(caller.tenant, read.data)
       if (tooMany !== null) throw tooMany
       const done = waiters.enter(caller.tenant)
       const heard = await waiting(decisionDesk.decide(read.data, signal()))

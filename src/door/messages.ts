@@ -190,7 +190,7 @@ function itemOf(bytes: Buffer, caller: Caller, parts: MessageParts, now: number)
     return { id, refused: new RequestRefused('scope', 'this key may not decide') }
   if (type === 'decision' && decisionsTopic === null)
     return { id, refused: new RequestRefused('invalid', 'type: nobody carries decisions out here') }
-  const tooMany = type === 'decision' ? parts.overDecided(tenant) : null
+  const tooMany = type === 'decision' ? parts.overDecided(tenant, given) : null
   if (tooMany !== null) return { id, refused: tooMany }
   const isKept = type !== 'feedback' && type !== 'decision' && given.deleted !== true
   if (isKept && parts.isOverShare(tenant)) return { id, refused: overShare() }

@@ -1,7 +1,7 @@
 import type { Clock } from '../contracts/ports/clock.ts'
 
 /** How much may be done: on average, and at once. */
-interface Rate {
+export interface Rate {
   readonly perSecond: number
   readonly burst: number
 }

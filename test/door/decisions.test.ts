@@ -74,6 +74,26 @@ describe('decisions of one tenant', () => {
     expect(sent).toHaveLength(4)
   })
 
+  test('on one subject are few: each waits for the verdict of the one before, and others with it', async () => {
+    let now = NOW
+    const { ask, keyOf } = deciding(
+      { outcome: 'noted' },
+      undefined,
+      undefined,
+      decisionRate({ perSecond: 5_000, burst: 25_000 }, () => now),
+    )
+    const decide = async (change: object) => {
+      const as = { authorization: `Bearer ${keyOf('acme', ['decide'])}` }
+      return (await ask('POST', '/v1/decisions', { ...DECISION, ...change }, as)).status
+    }
+    const statuses: number[] = []
+    for (let n = 0; n < 8; n++) statuses.push(await decide({}))
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429, 429])
+    expect([await decide({ subjectId: 'p2' }), await decide({ protocol: 'hate' })]).toEqual([200, 200])
+    now += 1_000
+    expect([await decide({}), await decide({})]).toEqual([200, 429])
+  })
+
   test('are refused by themselves in a list, and what else stands there is sent', async () => {
     const { ask, keyOf } = testDoor({ overDecided: decisionRate(perKey, () => NOW) })
     const decision = { type: 'decision', ...DECISION, at: '2026-01-01T00:00:00Z' }

@@ -18,6 +18,7 @@ import { JustDecided } from '../../console/own-decisions.ts'
 import { SubjectPictures } from '../../console/pictures.ts'
 import { picturePages, picturesAhead } from '../../console/post-view.ts'
 import { qualityPage } from '../../console/quality.ts'
+import { ratedDecisions } from '../../console/rated-decisions.ts'
 import { auditedQueue, auditedRecord } from '../../console/read-audit.ts'
 import { servedAs } from '../../console/request-guard.ts'
 import { reviewPages } from '../../console/review.ts'
@@ -126,7 +127,7 @@ export function consolePart(
     const { pictures: people, keptImage, loadImage: load = imageLoader(settings.images) } = parts
     const pictures = new SubjectPictures({ store: people, load, redraw: redrawing(), keptImage, clock, keep: kept })
     const view = { record, kinds, pictures, people, seenPosts: new SeenPosts(), clock, breakAfter }
-    const decide = parts.decide === null ? null : markingUnseen(parts.decide, view)
+    const decide = parts.decide === null ? null : ratedDecisions(markingUnseen(parts.decide, view), clock)
     loops.start('console pictures', AHEAD_MS, picturesAhead(parts.queue, { ...view, record: parts.record }))
     const { reread = () => settings, secret = async () => settings.fences.key } = parts
     loops.start('console settings', SETTINGS_MS, async () => {
