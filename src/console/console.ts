@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto'
-import { type AuditEntry, MOST_AUDITED } from '../contracts/facts/audit.ts'
 import { type NamedGrant, type PersonRight, tenantsOf } from '../contracts/facts/person-roles.ts'
 import type { Audit } from '../contracts/ports/audit.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Report } from '../contracts/ports/report.ts'
-import { answerTurns } from '../platform/answer-turns.ts'
+import { answerTurns, turnsByPart } from '../platform/answer-turns.ts'
 import { wrongGuesses } from '../platform/rates.ts'
 import { staticAnswer } from '../platform/static-answer.ts'
 import type { PersonAsking } from '../platform/who-asks.ts'
 import { askedFields } from './asked-fields.ts'
+import { noter, seldom } from './noter.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { layout } from './page.ts'
 import { auditReads, shownBy } from './read-audit.ts'
@@ -62,11 +62,11 @@ export function consoleOf(parts: ConsoleParts) {
   const { sessions, way, people, publicUrl, closing, report } = parts
   const files = new Map(parts.assets.map((asset) => [addressOf(asset), assetAnswer(asset)]))
   const addresses = new Map(parts.assets.map((asset) => [asset.name, addressOf(asset)]))
-  const turn = answerTurns()
+  const [turn, ofOne] = [answerTurns(), turnsByPart(AT_ONCE)]
   const paths = Map.groupBy(parts.pages, ({ path }) => path)
 
   const [blocked, notSignedIn] = [seldom(), seldom()]
-  const noted = noter(parts)
+  const { noted, hasRoom } = noter(parts)
   const { whole, page, told } = drawn(paths, {
     asset: (name) => addresses.get(name) ?? '',
     isUnderstudy: parts.isUnderstudy,
@@ -111,6 +111,7 @@ export function consoleOf(parts: ConsoleParts) {
     if (session === null)
       return isForm && found !== undefined ? page(401, TEXTS.notSent.title, notSentYet()) : redirect('/sign-in')
     const asker = { ...from.asker, person: session.by, session: session.name }
+    if (!hasRoom(session.by)) return tooMany(told(429, TEXTS.wrong.many, session))
     if (!from.countFor(asker)) return tooMany(told(429, TEXTS.wrong.busy, session))
     const form = isForm ? await formOf(request) : new URLSearchParams()
     if (form === null) return told(400, TEXTS.wrong.form, session)
@@ -123,15 +124,17 @@ export function consoleOf(parts: ConsoleParts) {
     if (address.pathname === '/') return redirect('/live')
     if (address.pathname === '/sign-out' && isForm) return signedOut(request, from.host, asker, form.has('all'))
     if (found === undefined) return told(404, TEXTS.wrong.nothing, session)
-    return answered(request, found, {
-      asker,
-      query: address.searchParams,
-      form,
-      session,
-      lastEventId: request.headers.get('last-event-id'),
-      signal: AbortSignal.any([request.signal, closing]),
-      told: (verdicts) => noted({ asker, what: 'streamed', page: address.pathname, verdicts }),
-    })
+    const work = () =>
+      answered(request, found, {
+        asker,
+        query: address.searchParams,
+        form,
+        session,
+        lastEventId: request.headers.get('last-event-id'),
+        signal: AbortSignal.any([request.signal, closing]),
+        told: (verdicts) => noted({ asker, what: 'streamed', page: address.pathname, verdicts }),
+      })
+    return ofOne({ name: asker.person, part: found.path }, request.signal, work)
   }
 
   function signedOut(request: Request, host: string, asker: PersonAsking, all: boolean): Response {
@@ -151,11 +154,10 @@ export function consoleOf(parts: ConsoleParts) {
   async function answered(request: Request, found: Page, { session: signedIn, ...rest }: PageCall): Promise<Response> {
     const [{ path, method, right }, { asker }, asked] = [found, rest, askedFields(rest)]
     if (!holds(signedIn, right)) {
-      void noted({ asker, what: 'refused', page: path, verdicts: [] })
+      await noted({ asker, what: 'refused', page: path, verdicts: [] })
       return told(403, TEXTS.wrong.role, signedIn)
     }
-    const call = { ...rest, session: within(signedIn, right) }
-    const isForm = method === 'POST'
+    const [call, isForm] = [{ ...rest, session: within(signedIn, right) }, method === 'POST']
     const about = isForm ? [idIn(rest.form), ...rest.form.getAll('copy').map(idOf)].filter((id) => id !== '') : []
     if (isForm && !(await noted({ asker, what: 'did', page: path, verdicts: about, ...asked })))
       return told(503, TEXTS.wrong.undone, signedIn)
@@ -165,10 +167,8 @@ export function consoleOf(parts: ConsoleParts) {
       return told(503, TEXTS.wrong.untold, signedIn)
     const shown = shownBy(answer, verdicts, about)
     const ofFile = 'file' in answer ? { sha256: hash('sha256', answer.file, 'hex') } : {}
-    if (
-      shown.size > 0 &&
-      !(await noted({ asker, what: 'saw', page: path, verdicts: [...shown], ...(isForm ? {} : asked), ...ofFile }))
-    )
+    const saw = { asker, what: 'saw', page: path, verdicts: [...shown], ...(isForm ? {} : asked), ...ofFile } as const
+    if (shown.size > 0 && !(await noted(saw)))
       return isForm ? told(503, TEXTS.wrong.untold, signedIn) : unnoted(request, signedIn)
     if (found.showsLabels === true) parts.seenLabels.note(asker.person, shown)
     if (!('body' in answer)) return otherAnswer(request, answer)
@@ -197,6 +197,9 @@ export function consoleOf(parts: ConsoleParts) {
     },
   }
 }
+
+/** Requests of one person to one page that are answered at a time; a browser has six in all. */
+const AT_ONCE = 4
 
 function holds({ grants }: Session, right: PersonRight): boolean {
   return tenantsOf(grants, right)?.length !== 0
@@ -294,54 +297,4 @@ function notSent(path: string, form: URLSearchParams, session: Session): SafeMar
       <input type="hidden" name="token" value="${session.token}">
       <button class="main">${TEXTS.notSent.again}</button>
     </form>`
-}
-
-interface Noted {
-  readonly asker: PersonAsking
-  readonly what: AuditEntry['what']
-  readonly page: string
-  readonly verdicts: readonly string[]
-  /** What a form or a list asked for. */
-  readonly asked?: AuditEntry['asked']
-  /** Of a file that was saved. */
-  readonly sha256?: string
-}
-
-/** Longest id that is noted: one in a form is whatever was sent. */
-const MOST_ID = 2_000
-
-/** Notes who saw and did what: whether it is kept; true where nobody keeps that. */
-function noter({ audit, clock, report }: { audit: Audit | null; clock: Clock; report: Report }) {
-  const unnoted = seldom()
-  return async ({ asker, verdicts, ...rest }: Noted): Promise<boolean> => {
-    const named = verdicts.slice(0, MOST_AUDITED).map((id) => id.slice(0, MOST_ID))
-    const entry = {
-      ...rest,
-      at: new Date(clock()).toISOString(),
-      by: asker.person,
-      session: asker.session,
-      network: asker.network,
-      verdicts: named,
-    }
-    try {
-      await audit?.note({ schema: 1, ...entry, more: verdicts.length - named.length })
-      return true
-    } catch (error) {
-      unnoted(() => report('error', { where: 'console', error }))
-      return false
-    }
-  }
-}
-
-/** What anybody can bring about is reported at most once in so many ms. */
-const SELDOM_MS = 10_000
-
-/** Tells at most once in a while: what anybody can bring about, however often. */
-function seldom(): (tell: () => void) => void {
-  let at = Number.NEGATIVE_INFINITY
-  return (tell) => {
-    if (performance.now() - at < SELDOM_MS) return
-    at = performance.now()
-    tell()
-  }
 }

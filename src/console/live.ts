@@ -80,11 +80,13 @@ export function livePages(parts: LiveParts): Page[] {
         const left = open(session.by)
         if (left === null) return { title: '', body: NOTHING, status: 503 }
         const filter = filterOf(query, session)
+        let reading: Promise<unknown> = Promise.resolve()
         return {
           stream: eventStream({
             signal,
             session,
-            left,
+            // It counts until the record has been read for it, also where it has gone by then: that is done for one after the other.
+            left: () => void reading.then(left, left),
             noted: told,
             shown: (verdict) => seenLabels.note(session.by, [verdict]),
             listen(hear) {
@@ -92,7 +94,9 @@ export function livePages(parts: LiveParts): Page[] {
                 if (!('row' in one) || !blinds.isClosed(session.by, one.row.subject)) hear(one, eventOf)
               }
               const covers = (row: RecordedRow) => disturbing.because(row) !== null
-              return arriving.listen({ filter, covers, hear: hearOpen }, after || null)
+              const begun = arriving.listen({ filter, covers, hear: hearOpen }, after || null)
+              reading = begun
+              return begun
             },
           }),
         }

@@ -1,9 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurnOfLoop, setTimeout as sleep } from 'node:timers/promises'
+import { fairSlots } from '../contracts/facts/slots.ts'
 import type { Medium } from '../contracts/facts/thread.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { CoverChoice, ReviewPictures } from '../contracts/ports/pictures.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
+import { shareOf } from '../platform/who-asks.ts'
 import { type CaseFile, caseFile, placeIn } from './case-file.ts'
 import { breakNotice, covered, coverOf, coversOf, harmOf, uncoveredAt, uncoveredPart } from './covers.ts'
 import type { ProtocolGuides } from './kinds.ts'
@@ -153,6 +155,8 @@ const SOON_MS = 3_000
 export function picturePages(parts: PostViewParts): Page[] {
   const { record, kinds, pictures, people, seenPosts, clock } = parts
   const counted = new Map<string, number>()
+  /** A large post takes some 20 ms, and a page of pictures asks for it for each: one is read at a time, and people take turns. */
+  const reads = fairSlots({ all: () => 1 })
   /** A page about a post that its address names by a verdict, and one of its pictures; `none`: its answer where this person may see none. */
   const about = (
     path: string,
@@ -165,8 +169,12 @@ export function picturePages(parts: PostViewParts): Page[] {
     right: 'see',
     ...of,
     async answer(call) {
-      const file = await caseFile(call.query.get('id') ?? '', { record, kinds, session: call.session })
-      return file === null ? none : answer({ file, nth: placeIn(call.query, 'n') }, call)
+      const { query, session, asker, signal } = call
+      const file = await reads.run(shareOf(asker), signal, async () => {
+        await nextTurnOfLoop()
+        return caseFile(query.get('id') ?? '', { record, kinds, session })
+      })
+      return file === null ? none : answer({ file, nth: placeIn(query, 'n') }, call)
     },
   })
   /** Counts what may harm, once in a while: a picture, or another part. */

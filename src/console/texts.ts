@@ -44,6 +44,10 @@ export const TEXTS = {
       title: 'Too many pages at once',
       says: 'Your other pages hold half of what this console can serve. Close some, and load this page again.',
     },
+    many: {
+      title: 'Too many pages',
+      says: 'You have asked for more pages than anybody can read. Wait a minute, and load this page again.',
+    },
     host: 'This console does not serve this host name: add it to console.hosts.',
     method: { title: 'Not allowed here', says: 'This page does not accept this kind of request.' },
     foreign: {

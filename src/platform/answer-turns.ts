@@ -1,5 +1,5 @@
 import { setImmediate as nextTurnOfLoop } from 'node:timers/promises'
-import { fairSlots } from '../contracts/facts/slots.ts'
+import { fairSlots, type SlotOwner } from '../contracts/facts/slots.ts'
 import { type Asker, shareOf } from './who-asks.ts'
 
 /** Large answers that are made at a time, of one tenant or person, and by one key or session. */
@@ -14,4 +14,11 @@ export function answerTurns() {
       await nextTurnOfLoop()
       return await work()
     })
+}
+
+/** Does so much of each part of somebody's work at a time; others' goes on beside it. Rejects if they have gone before its turn. */
+export function turnsByPart(atOnce: number) {
+  const turns = fairSlots({ all: () => Number.POSITIVE_INFINITY, ofPart: atOnce })
+  return <Result>(whose: SlotOwner, gone: AbortSignal, work: () => Promise<Result>): Promise<Result> =>
+    turns.run(whose, gone, work)
 }

@@ -160,3 +160,20 @@ it('a page that could not be noted offers itself again; of a form it says whethe
   const form = await console.post('/decide', { id, label: 'rumor', why: 'x', token }, { cookie })
   expect([form.status, await form.text(), decided]).toEqual([503, expect.stringContaining('nothing was done'), []])
 })
+
+it('so much is noted of one person, who is told to wait beyond that, and nobody else is', async () => {
+  const { console, id } = await withVerdict()
+  const [anna, ben] = [await console.signedIn('anna'), await console.signedIn('ben')]
+  const token = tokenIn((await console.page('/covers', anna)).text)
+  const body = new URLSearchParams({ token })
+  for (let n = 0; n < 30; n++) body.append('copy', 'x'.repeat(2_000))
+  const headers = { 'sec-fetch-site': 'same-origin', cookie: anna }
+  let sent = 0
+  while (sent < 1_000 && (await console.ask('/covers', { method: 'POST', headers, body })).status !== 429) sent++
+  expect(sent).toBeGreaterThan(100)
+  expect(sent).toBeLessThan(400)
+  const statusOf = async (cookie: string) => (await console.ask(`/verdict?id=${id}`, { headers: { cookie } })).status
+  expect([await statusOf(anna), await statusOf(ben)]).toEqual([429, 200])
+  console.pass(3_600_000 - 1)
+  expect(await statusOf(anna)).toBe(200)
+})

@@ -329,3 +329,26 @@ it('one person has a bounded number of streams, in however many sessions, which 
   expect((await ask(anna[1])).status).toBe(200)
   await Promise.all([...streams, other].map((stream) => stream.body?.cancel()))
 })
+
+it('a page that leaves while the record is read for it counts until that is done, so that no reading waits behind a thousand', async () => {
+  const console = await aConsole({ streams: 200 })
+  const cookie = await console.signedIn('anna')
+  await console.judged({})
+  const waiting: (() => void)[] = []
+  const { arrivals } = console.record
+  const reading = vi.spyOn(console.record, 'arrivals').mockImplementation(async (...of) => {
+    await new Promise<void>((resolve) => void waiting.push(resolve))
+    return arrivals.apply(console.record, of)
+  })
+  const ask = async () => {
+    const { status, body } = await console.ask('/live/stream', { headers: { cookie } })
+    await body?.cancel()
+    return status
+  }
+  const statuses: number[] = []
+  for (let n = 0; n < 60; n++) statuses.push(await ask())
+  expect(statuses.filter((status) => status === 200)).toHaveLength(20)
+  reading.mockRestore()
+  for (const goOn of waiting) goOn()
+  await expect.poll(ask).toBe(200)
+})

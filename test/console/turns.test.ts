@@ -69,6 +69,30 @@ describe.each(['/verdict', '/verdict/file', '/thread'])('pages of %s', (path) =>
   })
 })
 
+describe('of each other page one person has four at a time, and nobody else waits for it', () => {
+  it.each([
+    // Of a large post one is read at a time.
+    ['/picture', 1],
+    ['/picture/news', 1],
+    ['/uncovered', 1],
+    ['/verdict/news', 4],
+  ] as const)('%s', async (path, atOnce) => {
+    const { anna, ben, waiting, letIn, get } = await large()
+    const flood = Array.from({ length: 100 }, () => get(path, anna))
+    await nextTurns(50)
+    expect(waiting).toHaveLength(atOnce)
+    let isThere = false
+    const asked = get(path, ben).finally(() => {
+      isThere = true
+    })
+    await nextTurns(50)
+    for (let n = 0; n < 6 && !isThere; n++) await letIn()
+    expect(isThere).toBe(true)
+    await letIn(100)
+    await Promise.all([asked, ...flood])
+  })
+})
+
 describe('what one person asks for a hundred times keeps nobody else waiting', () => {
   it.each([
     ['/live', 2, [200]],
