@@ -98,6 +98,8 @@ export interface Feedback extends About {
   readonly by: string
   readonly at: string
   readonly note?: string
+  /** Whether Gavel's label was shown to the person before they chose. */
+  readonly sawLabel?: boolean
 }
 
 /** Anything that is sent. A decision among messages has a time, and needs a key that may decide. */

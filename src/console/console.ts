@@ -230,9 +230,9 @@ function assetAnswer({ bytes, type }: Asset): (headers: Headers) => Response {
 }
 
 /** A file to keep; where it is opened all the same, it may do nothing. */
-function fileAnswer(file: string, name: string): Response {
+function fileAnswer({ file, name, type = HTML }: Extract<PageAnswer, { file: string }>): Response {
   return new Response(file, {
-    headers: { 'content-type': HTML, 'content-disposition': `attachment; filename="${name}"` },
+    headers: { 'content-type': type, 'content-disposition': `attachment; filename="${name}"` },
   })
 }
 
@@ -263,7 +263,7 @@ function fromElsewhere({ pathname, search }: URL): SafeMarkup {
 async function otherAnswer(request: Request, answer: Exclude<PageAnswer, { body: SafeMarkup }>): Promise<Response> {
   if ('to' in answer) return redirect(answer.to)
   if ('news' in answer) return newsAnswer(answer.news)
-  if ('file' in answer) return fileAnswer(answer.file, answer.name)
+  if ('file' in answer) return fileAnswer(answer)
   if ('image' in answer) return new Response(answer.image, { headers: { 'content-type': 'image/jpeg' } })
   const isHead = request.method === 'HEAD'
   if (isHead) await answer.stream.cancel()

@@ -1,5 +1,6 @@
 import { type PersonRight, tenantsOf } from '../contracts/facts/person-roles.ts'
 import type { PersonAsking } from '../platform/who-asks.ts'
+import { AGREEMENT_TEXTS } from './agreement-texts.ts'
 import { AUDIT_TEXTS } from './audit-texts.ts'
 import { DECISIONS_TEXTS } from './decisions-texts.ts'
 import { QUALITY_TEXTS } from './quality-texts.ts'
@@ -36,7 +37,8 @@ export type PageAnswer =
   | { readonly to: string; readonly about?: readonly string[] }
   /** What has become of a page that somebody has open, in a few words; null: nothing. `uncovered`: the verdict of which they uncovered the words. */
   | { readonly news: string | null; readonly uncovered?: readonly [string] }
-  | { readonly file: string; readonly name: string }
+  /** `type`: HTML where nothing is said. */
+  | { readonly file: string; readonly name: string; readonly type?: string }
   /** A JPEG; a cover shows nothing that its page has not noted. */
   | { readonly image: Uint8Array<ArrayBuffer>; readonly isCover?: true }
   | { readonly stream: ReadableStream<Uint8Array> }
@@ -63,6 +65,7 @@ const PLACES = [
   ['/review', TEXTS.review.title],
   ['/decisions', DECISIONS_TEXTS.title],
   ['/quality', QUALITY_TEXTS.title],
+  ['/agreement', AGREEMENT_TEXTS.title],
   ['/trials', TRIALS_TEXTS.title],
   ['/audit', AUDIT_TEXTS.title],
   ['/search', TEXTS.search.title],

@@ -17,6 +17,8 @@ type Queue = Pick<
   | 'draws'
   | 'drawSums'
   | 'peopleQuality'
+  | 'comparedGroups'
+  | 'compared'
   | 'totals'
 >
 
@@ -94,6 +96,12 @@ export function auditedQueue(queue: Queue): Queue {
       noteSeen(...found.map(({ verdict }) => verdict))
       return found
     },
+    async compared(query, most) {
+      const found = await queue.compared(query, most)
+      noteSeen(...found.map(({ verdict }) => verdict))
+      return found
+    },
+    comparedGroups: (query) => queue.comparedGroups(query),
     totals: (tenants) => queue.totals(tenants),
     deciders: (tenant, since, most) => queue.deciders(tenant, since, most),
     drawSums: (tenants) => queue.drawSums(tenants),

@@ -95,7 +95,7 @@ function verdictEntries(
   const read = verdict.safeParse(jsonOf({ value: json }))
   const subject = read.success ? threadOf(read.data, ofReplies) : null
   if (!read.success || subject === null) return unread(key, timestamp, value)
-  const { id, protocol, revision, label, decidedBy, degraded, timing, counts } = read.data
+  const { id, protocol, revision, label, decidedBy, degraded, timing, counts, decision } = read.data
   return [
     {
       what: 'ruling',
@@ -111,6 +111,8 @@ function verdictEntries(
       accepted: counts.accepted,
       control: controlIn(read.data),
       restores: read.data.restored?.from ?? null,
+      clauses: clausesOf(read.data),
+      decision: decision?.of,
       marks: marksOf(read.data),
       openedAt: openedAtOf(read.data, timestamp),
       decidedAt: msOf(timing.decidedAt, timestamp),
@@ -130,6 +132,10 @@ function openedAtOf({ timing, decidedBy }: Pick<Verdict, 'timing' | 'decidedBy'>
 function controlIn({ debated, label }: Verdict): RulingEntry['control'] {
   const { why, chance = 0, without = label } = debated ?? {}
   return why === 'control' && chance > 0 && chance <= 1 ? { chance, differs: without !== label } : null
+}
+
+function clausesOf({ policy, clauses = [] }: Verdict): string[] {
+  return [...new Set(clauses.map(({ id }) => (policy === undefined ? id : `${policy.name} ${id}`)))]
 }
 
 function marksOf({ models, versions, faults, decision }: Verdict): RulingMark[] {
@@ -313,7 +319,7 @@ function feedbackEntries(
 ): Entry[] {
   const read = inputOf(feedbackMessage, value)
   if (read === null) return []
-  const { subjectKind, protocol, label, by, at, note } = read
+  const { subjectKind, protocol, label, by, at, note, sawLabel } = read
   const subject = subjectOf(read, ofReplies.has(protocol) ? 'reply' : 'post')
   if (subject === null) return unread(key, timestamp, value)
   return [
@@ -327,7 +333,7 @@ function feedbackEntries(
       label,
       by,
       at: timestamp,
-      json: JSON.stringify({ subjectKind, label, by, at: new Date(at).toISOString(), note }),
+      json: JSON.stringify({ subjectKind, label, by, at: new Date(at).toISOString(), note, sawLabel }),
     },
   ]
 }

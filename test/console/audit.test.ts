@@ -86,6 +86,10 @@ it('nothing is shown or done if it can’t be noted', async () => {
       ![
         '/health',
         '/quality',
+        '/agreement',
+        '/agreement.json',
+        '/agreement.csv',
+        '/agreement/posts',
         '/quality/draws',
         '/decisions',
         '/review/list',

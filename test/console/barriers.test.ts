@@ -62,6 +62,8 @@ it('nobody is kept from any page, light or dark, narrow or wide, and each script
       item,
       '/review/mine',
       '/quality',
+      '/agreement',
+      '/agreement/posts?protocol=rumor',
       '/quality/draws',
       '/decisions?days=400',
       '/audit?days=1',

@@ -1,4 +1,6 @@
 import { readReasonCodes } from '../../src/app/composition/reason-codes.ts'
+import { agreementPages } from '../../src/console/agreement.ts'
+import { agreementPostsPage } from '../../src/console/agreement-posts.ts'
 import { auditPage } from '../../src/console/audit-page.ts'
 import { BlindReviews } from '../../src/console/blind-review.ts'
 import { type Asset, consoleOf } from '../../src/console/console.ts'
@@ -235,6 +237,8 @@ export async function aConsole({
       seenLabels,
       clock: () => now,
     }),
+    ...agreementPages({ queue: auditedQueue(record.review), kinds, clock: () => now }),
+    agreementPostsPage({ queue: auditedQueue(record.review), kinds, blinds, clock: () => now }),
     decisionsPage({ queue: auditedQueue(record.review), kinds, blinds, clock: () => now }),
     healthPage({
       forPeople: async () => waiting,

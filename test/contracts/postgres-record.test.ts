@@ -4,6 +4,7 @@ import type { DrawShares } from '../../src/record/draws.ts'
 import { postgresPictures, postgresRecord, postgresReviewQueue } from '../../src/record/postgres/record.ts'
 import type { QueueRules } from '../../src/record/review-queue.ts'
 import { aPostgres } from '../support/postgres-server.ts'
+import { agreementContract } from './agreement.ts'
 import { drawLedgerContract } from './draw-ledger.ts'
 import { goldenItemsContract } from './golden-items.ts'
 import { personDecisionsContract } from './person-decisions.ts'
@@ -27,6 +28,7 @@ describe.skipIf(postgres === null)('a server of its own', () => {
   queueOrderContract('in PostgreSQL', inPostgres)
   goldenItemsContract('in PostgreSQL', inPostgres)
   personDecisionsContract('in PostgreSQL', inPostgres)
+  agreementContract('in PostgreSQL', inPostgres)
   picturesContract('in PostgreSQL', async () => {
     if (postgres === null) throw new Error('skipped')
     const address = postgres.address(`record_${randomBytes(6).toString('hex')}`)

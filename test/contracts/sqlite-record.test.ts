@@ -5,6 +5,7 @@ import { sameThreadHalf } from '../../src/record/sqlite/halves.ts'
 import { sqlitePictures, sqliteRecord, sqliteReviewQueue } from '../../src/record/sqlite/record.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
+import { agreementContract } from './agreement.ts'
 import { drawLedgerContract } from './draw-ledger.ts'
 import { goldenItemsContract } from './golden-items.ts'
 import { personDecisionsContract } from './person-decisions.ts'
@@ -24,6 +25,7 @@ drawLedgerContract('in SQLite', inFile)
 queueOrderContract('in SQLite', inFile)
 goldenItemsContract('in SQLite', inFile)
 personDecisionsContract('in SQLite', inFile)
+agreementContract('in SQLite', inFile)
 
 recordContract('in memory', async (review) => {
   const store = await recordInMemory(review)

@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import { PROJECT } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
+import { agreementPages } from '../../console/agreement.ts'
+import { agreementPostsPage } from '../../console/agreement-posts.ts'
 import { auditPage } from '../../console/audit-page.ts'
 import { BlindReviews } from '../../console/blind-review.ts'
 import { consoleOf } from '../../console/console.ts'
@@ -172,6 +174,8 @@ export function consolePart(
         ...(parts.auditLog == null ? [] : [auditPage({ log: parts.auditLog, clock, report })]),
         qualityPage({ queue, exposed: people, clock }),
         drawsPage({ queue, kinds, shares: settings.review, blinds, seenLabels, clock }),
+        ...agreementPages({ queue, kinds, clock }),
+        agreementPostsPage({ queue, kinds, blinds, clock }),
         decisionsPage({ queue, kinds, blinds, clock }),
         ...(parts.trials == null
           ? []

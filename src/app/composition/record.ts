@@ -1,6 +1,7 @@
 import type { Settings } from '../../../config/schema.ts'
 import { groupsOf, recordedTopics } from '../../../config/topics.ts'
 import { recordConsumer } from '../../../consumers/record.ts'
+import { agreementOfGroups } from '../../contracts/facts/agreement.ts'
 import type { RecordReader } from '../../contracts/ports/record.ts'
 import { labelsForPeople, ofReplies } from '../../judging/engine/script.ts'
 import { closable } from '../../operations/closable.ts'
@@ -13,6 +14,8 @@ import { everyProtocol } from './protocols.ts'
 
 /** How often what is due without a message is done, what the record holds is counted, and what it has to read, in ms. */
 const [TIDY_MS, COUNT_MS, UNREAD_MS] = [1_000, 30_000, 5_000]
+/** How far back people's words are compared with verdicts, in ms: as the console's page does where nothing is asked for. */
+const AGREEMENT_MS = 14 * 86_400_000
 
 /** Takes what was judged, said and deleted from the topics into the record. When closed, it has written what it has read. */
 export function recordPart(
@@ -37,6 +40,10 @@ export function recordPart(
     await consumer.start()
     loops.start('record', TIDY_MS, consumer.tidy)
     loops.start('record size', COUNT_MS, consumer.count)
+    loops.start('record agreement', COUNT_MS, async () => {
+      const groups = await queue.comparedGroups({ since: clock() - AGREEMENT_MS })
+      report('agreement:counted', { figures: agreementOfGroups(groups).figures })
+    })
     loops.start('record lag', UNREAD_MS, async () => {
       report('review:counted', { state: await queue.state(), now: clock() })
       await consumer.countUnread()

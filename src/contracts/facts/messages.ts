@@ -256,6 +256,12 @@ export const feedbackMessage = z
           .overwrite((note) => note.slice(0, MAX_NOTE_CHARS).toWellFormed())
           .describe(`Why; the first ${MAX_NOTE_CHARS} characters are read.`)
           .optional(),
+        sawLabel: z
+          .boolean()
+          .describe(
+            "Whether Gavel's label was shown to the person before they chose; leave it out where that is not known.",
+          )
+          .optional(),
       })
       .refine(namesItsPost, WITHOUT_ITS_POST),
   )

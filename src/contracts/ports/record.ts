@@ -37,6 +37,10 @@ export interface RulingEntry {
   readonly control: { readonly chance: number; readonly differs: boolean } | null
   /** The id of the ruling or proposal whose words it repeats; null but for a withdrawn human verdict's place. */
   readonly restores: string | null
+  /** The clauses that it cites, each with its policy's name before it. */
+  readonly clauses?: readonly string[]
+  /** Of a person's: the PARTITION@OFFSET of the decision that it came of. */
+  readonly decision?: string | undefined
   /** The words by which it can be found, beside its columns. */
   readonly marks: readonly RulingMark[]
   /** ms since 1970 */

@@ -1,3 +1,4 @@
+import type { AgreementFigure } from '../facts/agreement.ts'
 import type { RefusedSetting } from '../facts/broker-refusal.ts'
 import type { DialectTrait } from '../facts/dialect.ts'
 import type { CallOutcome, OutageReason } from '../facts/errors.ts'
@@ -296,6 +297,7 @@ export interface Events {
   'record:counted': { size: RecordSize }
   /** The review queue, and the agreement of people's verdicts. */
   'review:counted': { state: ReviewState; now: number }
+  'agreement:counted': { figures: readonly AgreementFigure[] }
   /** How many messages of each topic the record has still to read. */
   'record:lag': { topics: ReadonlyMap<string, number> }
   /** The record can't be written: its file is damaged or full; or it can again. */

@@ -1,3 +1,4 @@
+import type { AgreementQuery, ComparedGroup, ComparedQuery, ComparedRuling } from '../facts/agreement.ts'
 import type { ThreadRef } from '../facts/thread.ts'
 
 /**
@@ -345,5 +346,9 @@ export interface ReviewQueue {
   draws(query: DrawQuery, most: number): Promise<readonly DrawEntry[]>
   /** How people decided on subjects of these tenants, who decided most first. */
   peopleQuality(period: Period, tenants?: readonly string[] | undefined): Promise<readonly PersonQuality[]>
+  /** How the machines' verdicts compare with people's words on the same. */
+  comparedGroups(query: AgreementQuery): Promise<readonly ComparedGroup[]>
+  /** Such verdicts one by one, those first on which people spoke last. */
+  compared(query: ComparedQuery, most: number): Promise<readonly ComparedRuling[]>
   close(): Promise<void>
 }

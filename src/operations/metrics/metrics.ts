@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Listener } from '../../contracts/ports/report.ts'
+import { agreementMetrics } from './agreement.ts'
 import { buildMetrics, type ProcessLabels } from './build.ts'
 import { doorMetrics } from './door.ts'
 import type { Handlers, MeasuredDeployment } from './group.ts'
@@ -27,6 +28,7 @@ const GROUPS = [
   variantMetrics,
   webhookMetrics,
   recordMetrics,
+  agreementMetrics,
   traceMetrics,
   stateMetrics,
 ]

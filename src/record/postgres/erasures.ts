@@ -57,7 +57,8 @@ export async function erase(writing: WritingStep, of: ThreadRef, at: number): Pr
   await eraseDraws(writing, s, at)
   // What was judged since stays in the queue, whichever person has reserved it.
   const queued = await sql.rows<{ protocol: string }>(
-    'SELECT protocol FROM queue WHERE s = ? UNION SELECT protocol FROM agreement WHERE s = ? UNION SELECT protocol FROM draws WHERE s = ?',
+    'SELECT protocol FROM queue WHERE s = ? UNION SELECT protocol FROM agreement WHERE s = ? UNION SELECT protocol FROM draws WHERE s = ? UNION SELECT protocol FROM compared WHERE s = ?',
+    s,
     s,
     s,
     s,

@@ -1,4 +1,12 @@
 import type { DrawQuery, Period, PersonQuality, ReviewQueue, ReviewState } from '../../contracts/ports/review.ts'
+import {
+  type ComparedGroupRow,
+  type ComparedRow,
+  comparedGroup,
+  comparedGroupsQuery,
+  comparedQuery,
+  comparedRuling,
+} from '../compared.ts'
 import { type DrawEntryRow, drawEntriesQuery, drawEntry } from '../draw-entries.ts'
 import { type DrawSumRow, drawSum, drawSumsQuery } from '../draw-sums.ts'
 import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf, SAID_SINCE } from '../people-quality.ts'
@@ -6,7 +14,7 @@ import { decisionsQuery, type PersonDecisionRow, personDecision } from '../perso
 import { DECIDERS, totalsQuery } from '../queue-filter.ts'
 import type { Database } from './connection.ts'
 import { drawnRatesIn, hasLedger } from './draws.ts'
-import { IS_TIMED } from './schema.ts'
+import { HAS_COMPARED, IS_TIMED } from './schema.ts'
 
 /** Where what a decision said stands. */
 const DECISION_COLUMNS = {
@@ -17,7 +25,15 @@ const DECISION_COLUMNS = {
 
 type ReviewFigures = Pick<
   ReviewQueue,
-  'drawnRates' | 'peopleQuality' | 'deciders' | 'decisions' | 'totals' | 'draws' | 'drawSums'
+  | 'drawnRates'
+  | 'peopleQuality'
+  | 'deciders'
+  | 'decisions'
+  | 'totals'
+  | 'draws'
+  | 'drawSums'
+  | 'comparedGroups'
+  | 'compared'
 >
 
 /** What the record shows of machines and people as a whole. */
@@ -31,6 +47,17 @@ export function reviewFigures(db: Database): ReviewFigures {
     draws: (query, most) => drawsIn(db, query, most),
     drawSums: (tenants) => drawSumsIn(db, tenants),
     drawnRates: (tenants) => drawnRatesIn(db, tenants),
+    async comparedGroups(query) {
+      // A process of an earlier version may keep the record yet.
+      if ((await db.rows(HAS_COMPARED)).length === 0) return []
+      const { sql, values } = comparedGroupsQuery(query)
+      return (await db.rows<ComparedGroupRow>(sql, ...values)).map(comparedGroup)
+    },
+    async compared(query, most) {
+      if ((await db.rows(HAS_COMPARED)).length === 0) return []
+      const { sql, values } = comparedQuery(query)
+      return (await db.rows<ComparedRow>(sql, ...values, most)).map(comparedRuling)
+    },
     peopleQuality: (period, tenants) => peopleQualityIn(db, period, tenants),
     deciders: async (tenant, since, most) =>
       (await db.rows<{ one: string }>(DECIDERS, since, tenant, most)).map(({ one }) => one),

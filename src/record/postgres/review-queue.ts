@@ -1,3 +1,4 @@
+import { compare } from '../compared.ts'
 import { GOLDEN_KEY, OPINION, OPINION_UNSEEN } from '../opinion-code.ts'
 import { lookAt } from '../review-queue.ts'
 import { columnsOf } from './connection.ts'
@@ -41,6 +42,11 @@ export async function settle(writing: WritingStep): Promise<void> {
   touched.clear()
   if (pairs.length === 0) return
   const columns = columnsOf(pairs, 2)
+  await sql.run(
+    'DELETE FROM compared USING unnest(?::bigint[], ?::text[]) AS of (s, protocol) WHERE (compared.s, compared.protocol) = (of.s, of.protocol)',
+    ...columns,
+  )
+  await sql.run(compare('unnest(?::bigint[], ?::text[]) AS wanted (s, protocol)'), ...columns)
   // Of one subject thousands may be refused: only what speaks about this verdict is read, and each reason once.
   const rows = await sql.rows<Standing>(
     `SELECT r.s, r.protocol, r.id, r.tenant, number, label, decided_by, decider, contested, degraded, confidence, accepted,

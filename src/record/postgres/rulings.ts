@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { RulingEntry } from '../../contracts/ports/record.ts'
+import { clausesText } from '../compared.ts'
 import { firstDoc, PER_SECOND } from '../documents.ts'
 import { columnsOf } from './connection.ts'
 import { enterDraws } from './draws.ts'
@@ -67,17 +68,19 @@ export async function takeRulings(
       Number(standing.has(entry)),
       Number(erased),
       digest,
+      clausesText(entry.clauses ?? []),
+      entry.decision ?? null,
       key.k,
       key.sealed,
     ]
   })
   await sql.run(
     `INSERT INTO rulings (doc, s, id, tenant, protocol, number, label, decided_by, decider, degraded, contested, confidence, accepted,
-       sampled, restores, opened_at, decided_at, standing, erased, hash, k, sealed)
+       sampled, restores, opened_at, decided_at, standing, erased, hash, clauses, decision, k, sealed)
      SELECT * FROM unnest(?::bigint[], ?::bigint[], ?::text[], ?::text[], ?::text[], ?::bigint[], ?::text[], ?::text[], ?::text[],
        ?::smallint[], ?::smallint[], ?::double precision[], ?::bigint[], ?::smallint[], ?::text[], ?::bigint[], ?::bigint[], ?::smallint[],
-       ?::smallint[], ?::text[], ?::bigint[], ?::bytea[])`,
-    ...columnsOf(rows, 22),
+       ?::smallint[], ?::text[], ?::text[], ?::text[], ?::bigint[], ?::bytea[])`,
+    ...columnsOf(rows, 24),
   )
   counters.add('verdicts', rows.length)
   await sql.run(

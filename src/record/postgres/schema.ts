@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { RecordDamaged } from '../../contracts/ports/record.ts'
+import { COMPARABLE, COMPARED, compare } from '../compared.ts'
 import { PER_DAY } from '../documents.ts'
 import { LANGUAGE_OF_DRAW } from '../drawn-rates.ts'
 import { LEDGER } from '../draws.ts'
@@ -197,15 +198,25 @@ export const IS_TIMED = "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass
 export const HAS_DRAWN_LANGUAGES =
   "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('draws') AND attname = 'lang'"
 
+/** A row if machines' verdicts stand beside people's words. */
+export const HAS_COMPARED = "SELECT 1 WHERE to_regclass('compared') IS NOT NULL"
+
 /** Makes what is there beside tables of an earlier version. */
 async function laidBeside(sql: Sql): Promise<void> {
   await statements(sql, LEDGER + INDEXES + NOTED + DELETED_POSTS)
   const [timed] = await sql.rows(IS_TIMED)
   // It waits for all who read the table, and all who come later wait for it: done once, and not at each start.
   if (timed === undefined) await sql.run('ALTER TABLE said ADD COLUMN seconds bigint')
-  if ((await sql.rows(HAS_DRAWN_LANGUAGES)).length > 0) return
-  await sql.run('ALTER TABLE draws ADD COLUMN lang text')
-  await sql.run(`UPDATE draws SET lang = ${LANGUAGE_OF_DRAW}`)
+  if ((await sql.rows(HAS_DRAWN_LANGUAGES)).length === 0) {
+    await sql.run('ALTER TABLE draws ADD COLUMN lang text')
+    await sql.run(`UPDATE draws SET lang = ${LANGUAGE_OF_DRAW}`)
+  }
+  if ((await sql.rows(HAS_COMPARED)).length > 0) return
+  // Of what was taken before, clauses and what people had seen are not known.
+  await sql.run('ALTER TABLE rulings ADD COLUMN clauses text, ADD COLUMN decision text')
+  await sql.run('ALTER TABLE said ADD COLUMN saw smallint')
+  await statements(sql, COMPARED)
+  await sql.run(compare(COMPARABLE))
 }
 
 async function statements(sql: Sql, all: string): Promise<void> {

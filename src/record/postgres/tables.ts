@@ -173,6 +173,7 @@ export class RecordTables {
         STEP,
       )
       await writing.seals.forget(notes.map(({ k }) => k))
+      await sql.run('DELETE FROM compared WHERE at < ?', now - keep)
       await sql.run('DELETE FROM exposures WHERE minute < ?', Math.floor((now - keep) / MINUTE_MS))
       const deleted = await sql.rows<{ s: number; deleted_at: number }>(
         `SELECT s, deleted_at FROM subjects WHERE deleted_at < ? AND (deleted_at, s) > (?::bigint, ?::bigint)

@@ -1,5 +1,6 @@
 import type { SubjectKind } from '../../contracts/facts/thread.ts'
 import type { NoteEntry } from '../../contracts/ports/record.ts'
+import { sawOf } from '../compared.ts'
 import { noteSubject } from '../note-subject.ts'
 import { opinionCode } from '../opinion-code.ts'
 import { strip } from './erasures.ts'
@@ -38,8 +39,8 @@ export async function takeSaid(writing: WritingStep, entry: NoteEntry): Promise<
   const against = wholeOf(message.against)
   const key = seals.seal(json)
   const added = await sql.run(
-    `INSERT INTO said (id, s, said, protocol, label, by, at, why, verdict, against, opinion, seconds, k, sealed)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+    `INSERT INTO said (id, s, said, protocol, label, by, at, why, verdict, against, opinion, seconds, saw, k, sealed)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
     id,
     s,
     said,
@@ -52,6 +53,7 @@ export async function takeSaid(writing: WritingStep, entry: NoteEntry): Promise<
     against,
     opinionCode(message),
     wholeOf(message.seconds),
+    sawOf(message),
     key.k,
     key.sealed,
   )
@@ -61,5 +63,5 @@ export async function takeSaid(writing: WritingStep, entry: NoteEntry): Promise<
     const [gone] = await sql.rows('SELECT 1 FROM transcripts WHERE id = ? AND comments IS NULL', id)
     if (gone !== undefined) await strip(writing, id)
   }
-  if (said === 'review' || said === 'decision') touch(writing, s, protocol)
+  if (said === 'review' || said === 'decision' || said === 'feedback') touch(writing, s, protocol)
 }

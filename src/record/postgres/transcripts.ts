@@ -141,12 +141,13 @@ async function showSubjects(
      WHERE subjects.s = fresh.s`,
     ...columnsOf(rows, 6),
   )
-  await sql.run(
-    'UPDATE draws SET lang = fresh.lang FROM unnest(?::bigint[], ?::text[]) AS fresh (s, lang) WHERE draws.s = fresh.s',
-    ...columnsOf(
-      [...last].map(([s, { lang }]) => [s, lang]),
-      2,
-    ),
-  )
+  for (const table of ['draws', 'compared'])
+    await sql.run(
+      `UPDATE ${table} SET lang = fresh.lang FROM unnest(?::bigint[], ?::text[]) AS fresh (s, lang) WHERE ${table}.s = fresh.s`,
+      ...columnsOf(
+        [...last].map(([s, { lang }]) => [s, lang]),
+        2,
+      ),
+    )
   await seals.forget(before.map(({ k }) => k))
 }

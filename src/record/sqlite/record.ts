@@ -120,6 +120,8 @@ export async function sqliteReviewQueue(
     drawSums: (tenants) => reservations.ask('drawSums', tenants),
     drawnRates: (tenants) => reservations.ask('drawnRates', tenants),
     peopleQuality: (period, tenants) => reservations.ask('peopleQuality', period, tenants),
+    comparedGroups: (query) => reservations.ask('comparedGroups', query),
+    compared: (query, most) => reservations.ask('compared', query, most),
     close: () => reservations.close(),
   }
 }

@@ -1,3 +1,4 @@
+import type { AgreementQuery, ComparedGroup, ComparedQuery, ComparedRuling } from '../../contracts/facts/agreement.ts'
 import {
   type DecisionQuery,
   type DrawEntry,
@@ -15,6 +16,14 @@ import {
   type ReviewReservation,
   type ReviewState,
 } from '../../contracts/ports/review.ts'
+import {
+  type ComparedGroupRow,
+  type ComparedRow,
+  comparedGroup,
+  comparedGroupsQuery,
+  comparedQuery,
+  comparedRuling,
+} from '../compared.ts'
 import { type DrawEntryRow, drawEntriesQuery, drawEntry } from '../draw-entries.ts'
 import { type DrawSumRow, drawSum, drawSumsQuery } from '../draw-sums.ts'
 import { type DrawRow, drawnRates, drawRowsQuery } from '../drawn-rates.ts'
@@ -265,6 +274,16 @@ export class ReviewReservations {
       )
       return qualityOf(said, verdicts, until)
     })
+  }
+
+  comparedGroups(query: AgreementQuery): ComparedGroup[] {
+    const { sql, values } = comparedGroupsQuery(query)
+    return this.#sql.all<ComparedGroupRow>(sql, ...values).map(comparedGroup)
+  }
+
+  compared(query: ComparedQuery, most: number): ComparedRuling[] {
+    const { sql, values } = comparedQuery(query)
+    return this.#sql.all<ComparedRow>(sql, ...values, most).map(comparedRuling)
   }
 
   close(): void {

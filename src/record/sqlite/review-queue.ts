@@ -1,3 +1,4 @@
+import { compare } from '../compared.ts'
 import { GOLDEN_KEY, OPINION, OPINION_UNSEEN } from '../opinion-code.ts'
 import { lookAt } from '../review-queue.ts'
 import type { DrawLedger } from './draws.ts'
@@ -24,6 +25,8 @@ interface StandingRow {
   readonly golden: number
 }
 
+const COMPARE = compare('(SELECT ? AS s, ? AS protocol) AS wanted')
+
 /** The first one counts, and how many there are matters little. */
 const MOST_OPINIONS = 10
 
@@ -40,7 +43,8 @@ export class QueueTable {
 
   requeueAll(s: number): void {
     for (const { protocol } of this.#sql.all<{ protocol: string }>(
-      'SELECT protocol FROM queue WHERE s = ? UNION SELECT protocol FROM agreement WHERE s = ? UNION SELECT protocol FROM draws WHERE s = ?',
+      'SELECT protocol FROM queue WHERE s = ? UNION SELECT protocol FROM agreement WHERE s = ? UNION SELECT protocol FROM draws WHERE s = ? UNION SELECT protocol FROM compared WHERE s = ?',
+      s,
       s,
       s,
       s,
@@ -61,6 +65,8 @@ export class QueueTable {
   }
 
   #requeue(s: number, protocol: string): void {
+    this.#sql.run('DELETE FROM compared WHERE s = ? AND protocol = ?', s, protocol)
+    this.#sql.run(COMPARE, s, protocol)
     const row = this.#sql.get<StandingRow>(
       `SELECT id, tenant, number, label, decided_by, contested, degraded, confidence, accepted, decided_at, sampled,
          json_extract(json, '$.decision.by') AS by,

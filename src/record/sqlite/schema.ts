@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
+import { COMPARABLE, COMPARED, compare } from '../compared.ts'
 import { LEDGER } from '../draws.ts'
 import { GOLDEN_ANSWER, GOLDEN_KEY, GOLDEN_UNSEEN, OPINION, OPINION_SIGHTED, OPINION_UNSEEN } from '../opinion-code.ts'
 import { reviewIndexes } from '../queue-filter.ts'
@@ -57,6 +58,14 @@ const FORWARD = `
 const COUNTED = 'ALTER TABLE subjects ADD COLUMN images INTEGER'
 const isCounted = (db: DatabaseSync) =>
   numberOf(db, "SELECT count(*) FROM pragma_table_info('subjects') WHERE name = 'images'") > 0
+
+/** Machines' verdicts beside people's words: of what was taken before, clauses and what people had seen are not known. */
+function laidBeside(db: DatabaseSync): void {
+  db.exec(LEDGER + INDEXES + NOTED + DELETED_POSTS)
+  if (numberOf(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'compared'") > 0) return
+  db.exec(`ALTER TABLE rulings ADD COLUMN clauses TEXT; ALTER TABLE rulings ADD COLUMN decision TEXT;
+    ALTER TABLE said ADD COLUMN saw INTEGER; ${COMPARED}; ${compare(COMPARABLE)}`)
+}
 
 /** `opinionCode` of a row of `said`, in SQL. */
 export const OPINION_CODE = `CASE WHEN NOT coalesce(json_extract(said.json, '$.opinion'), 0) THEN 0
@@ -159,11 +168,11 @@ export function writing(path: string, maxBytes: number): DatabaseSync {
       db.exec('PRAGMA auto_vacuum = incremental')
       db.exec(PRAGMAS)
       const form = numberOf(db, 'PRAGMA user_version')
-      if (form === 0)
-        db.exec(
-          `BEGIN IMMEDIATE; ${TABLES} ${LEDGER} ${INDEXES} ${NOTED} ${DELETED_POSTS} PRAGMA user_version = ${FORM}; COMMIT`,
-        )
-      else inForm(db, path)
+      if (form === 0) {
+        db.exec(`BEGIN IMMEDIATE; ${TABLES} PRAGMA user_version = ${FORM}`)
+        laidBeside(db)
+        db.exec('COMMIT')
+      } else inForm(db, path)
       const page = numberOf(db, 'PRAGMA page_size')
       db.exec(`PRAGMA max_page_count = ${Math.max(64, Math.floor(maxBytes / page))}`)
     })
@@ -221,7 +230,7 @@ function inForm(db: DatabaseSync, path: string): void {
     if (form === EARLIER) db.exec(`${FORWARD} PRAGMA user_version = ${FORM};`)
     else if (form !== FORM) throw new RecordDamaged(anotherForm(path))
     if (!isCounted(db)) db.exec(COUNTED)
-    db.exec(LEDGER + INDEXES + NOTED + DELETED_POSTS)
+    laidBeside(db)
     db.exec('COMMIT')
   } catch (error) {
     db.exec('ROLLBACK')

@@ -13,6 +13,7 @@ import {
   type RulingEntry,
   type TranscriptEntry,
 } from '../../contracts/ports/record.ts'
+import { clausesText, sawOf } from '../compared.ts'
 import { firstDoc, inOrderOfTime, PER_SECOND } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
 import { noteSubject } from '../note-subject.ts'
@@ -151,7 +152,7 @@ export class RecordTables {
         if (entry.at <= (subject.deleted_at ?? Number.NEGATIVE_INFINITY)) return
         const { id, said, protocol, label, by, at, json } = entry
         this.#sql.run(
-          'INSERT OR IGNORE INTO said (id, s, said, protocol, label, by, at, json) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+          'INSERT OR IGNORE INTO said (id, s, said, protocol, label, by, at, saw, json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
           id,
           subject.s,
           said,
@@ -159,10 +160,11 @@ export class RecordTables {
           label,
           by,
           at,
+          sawOf(JSON.parse(json)),
           json,
         )
         if (said === 'proposal' && this.#isErased(id)) this.#erasures.strip(id)
-        if (said === 'review' || said === 'decision') this.#queue.touch(subject.s, protocol)
+        if (said === 'review' || said === 'decision' || said === 'feedback') this.#queue.touch(subject.s, protocol)
         return
       }
       case 'deletion':
@@ -222,8 +224,8 @@ export class RecordTables {
     const sampled = this.#ledger.take(entry, subject.s)
     this.#sql.run(
       `INSERT INTO rulings (doc, s, id, tenant, protocol, number, label, decided_by, degraded, contested, confidence, accepted, sampled, opened_at, decided_at,
-         standing, erased, hash, json)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         standing, erased, hash, json, clauses, decision)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
       doc,
       subject.s,
       id,
@@ -243,6 +245,8 @@ export class RecordTables {
       Number(erased),
       digest,
       erased ? redactWords(json) : json,
+      clausesText(entry.clauses ?? []),
+      entry.decision ?? null,
     )
     const marks = contested ? [...entry.marks, { mark: 'contested', value: '' }] : entry.marks
     for (const { mark, value } of marks) this.#sql.run('INSERT OR IGNORE INTO marks VALUES (?, ?, ?)', mark, value, doc)
@@ -294,7 +298,8 @@ export class RecordTables {
       z,
     )
     if (added.changes === 0) return
-    if (shown !== null)
+    if (shown !== null) {
+      this.#sql.run('UPDATE compared SET lang = ? WHERE s = ?', shown.lang, subject.s)
       this.#sql.run(
         'UPDATE subjects SET author = ?, lang = ?, begins = ?, same = ?, images = ? WHERE s = ?',
         shown.author,
@@ -304,6 +309,7 @@ export class RecordTables {
         shown.pictures,
         subject.s,
       )
+    }
     if (erased) this.#erasures.strip(verdictId)
     else if (ruling?.standing === 1 && ruling.indexed === 0) this.#texts.index(ruling.doc)
   }

@@ -83,6 +83,7 @@ export class Tidying {
         STEP,
       )
       this.#sql.run('DELETE FROM notes WHERE n IN (SELECT n FROM notes WHERE at < ? LIMIT ?)', now - keep, STEP)
+      this.#sql.run('DELETE FROM compared WHERE at < ?', now - keep)
       this.#sql.run('DELETE FROM exposures WHERE minute < ?', (now - keep) / MINUTE_MS)
       for (const s of [...left, ...this.#deletedBefore(now - sourceKeep)]) this.#erasures.forget(s, now - sourceKeep)
       this.#arrivals.save()

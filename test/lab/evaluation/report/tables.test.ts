@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { csvTable } from '../../../../src/lab/evaluation/report/csv.ts'
+import { csvTable } from '../../../../src/contracts/facts/csv-table.ts'
 import { latexTable } from '../../../../src/lab/evaluation/report/latex.ts'
 
 const table = { head: ['row', 'items', 'ρ'], rows: [['hate, "all"', '40', '-0.310']] }

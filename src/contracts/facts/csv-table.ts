@@ -1,5 +1,3 @@
-import type { TextTable } from './cells.ts'
-
 /** What a spreadsheet would take for a formula: numbers alone may begin so. */
 const FORMULA = /^[=+\-@\t\r]/
 const NUMBER = /^[-+]?\d[\d.eE+-]*$/
@@ -8,7 +6,13 @@ const NUMBER = /^[-+]?\d[\d.eE+-]*$/
 const BYTE_ORDER_MARK = '\u{FEFF}'
 
 /** A table as CSV (RFC 4180), which a spreadsheet computes nothing of: what would be a formula stands behind an apostrophe. */
-export function csvTable({ head, rows }: TextTable): string {
+export function csvTable({
+  head,
+  rows,
+}: {
+  readonly head: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+}): string {
   return BYTE_ORDER_MARK + [head, ...rows].map((cells) => `${cells.map(field).join(',')}\r\n`).join('')
 }
 
