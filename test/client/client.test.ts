@@ -157,7 +157,7 @@ test('the example of docs/door.md runs as it stands there', async () => {
   const [, code = ''] = /```ts\n([\s\S]+?)```/.exec(readFileSync(join(PROJECT, 'docs', 'door.md'), 'utf8')) ?? []
   const file = join(ownFolder('client'), 'example.ts')
   const here = code
-    .replace("'gavel/client'", JSON.stringify(join(PROJECT, 'src', 'client', 'client.ts')))
+    .replace("'gavel-debate/client'", JSON.stringify(join(PROJECT, 'src', 'client', 'client.ts')))
     .replace('http://127.0.0.1:8420', url)
   expect(here).not.toContain('8420')
   writeFileSync(file, here)

@@ -69,7 +69,11 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel capacity --posts-per-second 5 --comments-per-post 20 --latency 2s': 'proof: pages',
   'npm run chaos -- --seed 7': 'not: CONTRIBUTING has the same seed with fewer posts',
   'npm pack': 'at: test/proofs/installed.proof.ts',
-  'npm install ../gavel/gavel-0.1.0.tgz': 'at: test/proofs/installed.proof.ts',
+  'ssh-keygen -Y verify -f allowed_signers -I releases@gavel -n gavel-release -s SHA256SUMS.sig < SHA256SUMS':
+    'at: test/package/tarball.test.ts',
+  'sha256sum --check SHA256SUMS': 'at: test/package/tarball.test.ts',
+  'npm run release -- release ~/.ssh/gavel-release': 'at: test/package/tarball.test.ts',
+  'npm install ../gavel/gavel-debate-0.2.0.tgz': 'at: test/proofs/installed.proof.ts',
   'npx gavel run --roles judge,publish': 'proof: pages',
   'npx gavel serve': 'proof: pages',
   'npx gavel keys create --tenant acme --scopes send': 'proof: pages',
@@ -197,7 +201,7 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npm run drill -- --worlds 3 --json --pictures .gavel/drills': DRILL,
   'npx gavel eval --protocol rumor --data config/demo/labelled.jsonl --replay .gavel/eval-rumor --against .gavel/eval-rumor/report.json':
     'proof: pages',
-  'docker build --tag gavel --build-arg VERSION=0.1.0 --build-arg COMMIT=$(git rev-parse HEAD) .':
+  'docker build --tag gavel --build-arg VERSION=0.2.0 --build-arg COMMIT=$(git rev-parse HEAD) .':
     'at: test/proofs/image.proof.ts',
   'docker run --rm gavel --help': 'at: test/proofs/image.proof.ts',
   'docker run --rm --read-only --tmpfs /tmp --volume gavel-data:/var/lib/gavel --env-file gavel.env gavel run --roles intake,judge,publish --wait-for-dependencies':

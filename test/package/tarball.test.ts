@@ -1,27 +1,47 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { PROJECT } from '../../config/load.ts'
+import { commandsIn } from '../clone/commands.ts'
 import { ownFolder } from '../support/own-folder.ts'
 
 const manifest = z
   .object({ name: z.string(), version: z.string(), peerDependencies: z.record(z.string(), z.string()) })
   .parse(JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')))
 const { packages } = z
-  .object({ packages: z.record(z.string(), z.object({ dev: z.boolean().default(false) })) })
+  .object({
+    packages: z.record(
+      z.string(),
+      z.object({
+        version: z.string().optional(),
+        dev: z.boolean().default(false),
+        devOptional: z.boolean().default(false),
+      }),
+    ),
+  })
   .parse(JSON.parse(readFileSync(join(PROJECT, 'package-lock.json'), 'utf8')))
 const npm = join(dirname(process.execPath), 'npm')
 const PATH = [dirname(process.execPath), ...(process.env.PATH ?? '').split(delimiter)].join(delimiter)
 
 /**
- * What `npm pack` makes, unpacked into an empty project beside what an installation brings: the packages outside development.
+ * What `npm run release` makes, its package unpacked into an empty project beside what an installation brings: the packages outside development.
  * `npm run proof -- installed` installs it for real, with every command, under three versions of Node.
  */
 describe('the package', () => {
   const folder = join(ownFolder('package'), 'with a space')
-  const installed = join(folder, 'node_modules', 'gavel')
+  const installed = join(folder, 'node_modules', 'gavel-debate')
+  const release = join(folder, 'release')
   let [files, before, archive]: [string[], string[], string] = [[], [], '']
 
   /** The program as somebody without a home runs it. */
@@ -39,16 +59,15 @@ describe('the package', () => {
 
   beforeAll(() => {
     mkdirSync(installed, { recursive: true })
-    const packed = execFileSync(existsSync(npm) ? npm : 'npm', ['pack', '--json', '--pack-destination', folder], {
-      cwd: PROJECT,
-      encoding: 'utf8',
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'a test', '-f', join(folder, 'key')])
+    execFileSync(process.execPath, [join(PROJECT, 'src/kit/release/main.ts'), release, join(folder, 'key')], {
       env: { ...process.env, PATH },
     })
-    const [tarball] = z
-      .array(z.object({ filename: z.string(), files: z.array(z.object({ path: z.string() })) }))
-      .parse(JSON.parse(packed.slice(packed.indexOf('[\n'))))
-    files = tarball?.files.map(({ path }) => path) ?? []
-    archive = join(folder, tarball?.filename ?? '')
+    archive = join(release, `${manifest.name}-${manifest.version}.tgz`)
+    files = execFileSync('tar', ['-tzf', archive], { encoding: 'utf8' })
+      .trim()
+      .split('\n')
+      .map((path) => path.replace(/^package\//, ''))
     execFileSync('tar', ['-xzf', archive, '-C', installed, '--strip-components=1'])
     for (const [path, { dev }] of Object.entries(packages)) {
       const [, name] = /^node_modules\/((?:@[^/]+\/)?[^/]+)$/.exec(path) ?? []
@@ -57,7 +76,7 @@ describe('the package', () => {
       symlinkSync(join(PROJECT, path), join(folder, 'node_modules', name))
     }
     before = written()
-  }, 120_000)
+  })
 
   it('holds the program and what it reads, and nothing else', () => {
     for (const needed of [
@@ -84,6 +103,50 @@ describe('the package', () => {
       expect(files).toContain(`dist/src/${needed}`)
     const others = files.filter((path) => !/^dist\/src\/(client|contracts\/facts)\/[^/]+\.d\.ts$/.test(path))
     expect(others.filter((path) => /(^|\/)test\/|\.ts$|\.map$|\.log$|^\.|grafana\/code/.test(path))).toEqual([])
+  })
+
+  it('comes with a bill of materials, sums of both, and a signature that the releaser’s key alone makes', () => {
+    const [name, bill] = [`${manifest.name}-${manifest.version}.tgz`, `${manifest.name}-${manifest.version}.cdx.json`]
+    expect(readdirSync(release).sort()).toEqual(['SHA256SUMS', 'SHA256SUMS.sig', bill, name].sort())
+    const { specVersion, metadata, components } = z
+      .object({
+        specVersion: z.string(),
+        metadata: z.object({ component: z.object({ name: z.string(), version: z.string() }) }),
+        components: z.array(z.object({ name: z.string(), version: z.string(), purl: z.string() })),
+      })
+      .parse(JSON.parse(readFileSync(join(release, bill), 'utf8')))
+    expect([specVersion, metadata.component]).toEqual(['1.5', { name: manifest.name, version: manifest.version }])
+    const brought = Object.entries(packages).filter(
+      ([path, { dev, devOptional }]) => path !== '' && !(dev || devOptional),
+    )
+    expect(components.map((one) => `${one.name}@${one.version}`).sort()).toEqual(
+      [...new Set(brought.map(([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`))].sort(),
+    )
+    expect(components.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['zod', 'pg', 'openai', '@energetic-ai/core']),
+    )
+
+    // The lines of docs/releases.md, in the folder where a reader has put the files.
+    const lines = commandsIn('docs/releases.md')
+      .map(({ script }) => script)
+      .filter((line) => /^(?:ssh-keygen|sha256sum)/.test(line))
+    expect(lines).toHaveLength(2)
+    const checked = () => lines.map((line) => spawnSync('sh', ['-c', line], { cwd: release, encoding: 'utf8' }).status)
+    const trusted = (key: string) => {
+      const [kind, base64] = readFileSync(`${key}.pub`, 'utf8').split(' ')
+      writeFileSync(join(release, 'allowed_signers'), `releases@gavel ${kind} ${base64}\n`)
+    }
+    trusted(join(folder, 'key'))
+    expect(checked()).toEqual([0, 0])
+    appendFileSync(join(release, bill), ' ')
+    expect(checked()).toEqual([0, 1])
+    appendFileSync(join(release, 'SHA256SUMS'), '\n')
+    expect(checked()[0]).not.toBe(0)
+    writeFileSync(join(release, 'SHA256SUMS'), readFileSync(join(release, 'SHA256SUMS'), 'utf8').trimEnd().concat('\n'))
+    expect(checked()[0]).toBe(0)
+    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, 'other')])
+    trusted(join(folder, 'other'))
+    expect(checked()[0]).not.toBe(0)
   })
 
   it('would be published as it is', () => {

@@ -14,7 +14,7 @@ const MOST_MB = 150
 /** The package as npm installs it from its tarball, from the registry that the machine has, with every command. */
 describe.each(NODES)('installed, under Node %s', (node) => {
   const folder = join(ownFolder(`installed-${node}`), 'with a space')
-  const installed = join(folder, 'node_modules', 'gavel')
+  const installed = join(folder, 'node_modules', 'gavel-debate')
   const npm = (where: string, ...args: string[]) =>
     execFileSync('npm', [...args, '--no-audit', '--no-fund', '--prefer-offline'], { cwd: where, encoding: 'utf8' })
   const run = (...args: string[]) =>
@@ -44,7 +44,7 @@ describe.each(NODES)('installed, under Node %s', (node) => {
     writeFileSync(join(folder, 'package.json'), '{ "private": true }')
     writeFileSync(join(tools, 'package.json'), '{ "private": true, "allowScripts": { "node": true } }')
     npm(tools, 'install', `node@${node}`)
-    npm(folder, 'install', `./gavel-${version}.tgz`)
+    npm(folder, 'install', `./gavel-debate-${version}.tgz`)
     before = written(installed)
   }, 600_000)
 

@@ -4,6 +4,7 @@ import type { Command } from '../../cli/command.ts'
 import type { Terminal } from '../../cli/terminal.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Report } from '../../contracts/ports/report.ts'
+import { identityOf } from '../../operations/identity.ts'
 import { logListener } from '../../operations/log.ts'
 import { localConsole } from './local-console.ts'
 
@@ -27,7 +28,7 @@ export const command: Command<ConsoleOptions, void> = {
   help: 'It reads the record of this machine (record.path), which the role record writes, and prints a link that signs in once. See docs/console.md.\n\nExample:\n  $ gavel console --as anna',
   async run({ options: { as, replica, ...options }, settings: read, reread, environment, terminal, stopped }) {
     const settings = read()
-    const log = logListener(settings.log.level, Date.now)
+    const log = logListener(settings.log.level, Date.now, identityOf(settings, ['console']))
     const report: Report = (name, event) => log(name, event)
     const prometheus = options.prometheus ?? (environment.PROMETHEUS_URL || undefined)
     const replicas = replica ?? [`http://${settings.http.host}:${settings.http.port}`]

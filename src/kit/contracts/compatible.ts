@@ -112,13 +112,24 @@ function refusedFields(wide: JsonSchema, narrow: JsonSchema, path: string): Refu
 function refusedRest(wide: JsonSchema, narrow: JsonSchema, path: string): Refusal[] {
   const [rest, other] = [wide.additionalProperties ?? true, narrow.additionalProperties ?? true]
   const named = Object.entries(wide.patternProperties ?? {}).flatMap(([pattern, field]) => {
-    const into = entryOf(narrow.patternProperties ?? {}, pattern)
+    const into = patternTaking(narrow.patternProperties ?? {}, pattern)
     if (into !== undefined) return refused(field, into, `${path} (${pattern})`)
     return other === false ? [{ path: `${path} (${pattern})`, why: 'a field of such a name' }] : []
   })
   if (other === true || rest === false) return named
   if (other === false) return [...named, { path, why: 'a field that is not in the schema' }]
   return [...named, ...refused(rest === true ? {} : rest, other, `${path}.*`)]
+}
+
+/** What is asked of fields whose names fit the pattern: by the same one, or by a list of sections to which some were added. */
+function patternTaking(patterns: Readonly<Record<string, JsonSchema>>, pattern: string): JsonSchema | undefined {
+  const sectionsOf = (one: string) => /^\^\(([\w|]+)\)\\\.$/.exec(one)?.[1]?.split('|')
+  const sections = sectionsOf(pattern)
+  const wider = Object.entries(patterns).find(([other]) => {
+    const known = sectionsOf(other)
+    return sections?.every((one) => known?.includes(one))
+  })
+  return entryOf(patterns, pattern) ?? wider?.[1]
 }
 
 /** Fields that are in none of the forms any more, and values of lists that are. */

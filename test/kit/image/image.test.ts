@@ -91,6 +91,7 @@ describe('packages for the image', () => {
     const { components } = billOfMaterials(PROJECT, (name) => !name.startsWith('@energetic-ai/'), '24.0.0')
     const named = new Set(components.map(({ name, version }) => `${name}@${version}`))
     expect(named).toContain('node@24.0.0')
+    expect(named).toContain(`zod@${lock.packages['node_modules/zod']?.version}`)
     expect(named).toContain(`kafkajs@${lock.packages['node_modules/kafkajs']?.version}`)
     for (const name of named) {
       if (name === 'node@24.0.0') continue
