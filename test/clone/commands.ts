@@ -139,6 +139,7 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
     'at: test/app/commands/learn-labels.test.ts',
   'npx gavel learn list --state waiting': 'proof: pages',
   'npx gavel protocols pause safety': 'proof: pages',
+  'npx gavel veto check picture.jpg': 'at: test/app/commands/veto.test.ts',
   'npx gavel webhooks list': 'proof: pages',
   'npx gavel dead-letters list --json': 'proof: pages',
   'npx gavel dead-letters replay --reason future --dry-run': 'proof: pages',

@@ -7,9 +7,9 @@ import type { Model } from '../../contracts/ports/model.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { TopicWriter } from '../../contracts/ports/topic.ts'
 import { openAllDue } from '../../judging/engine/open.ts'
-import { stagesOf } from '../../judging/engine/script.ts'
+import { type Protocol, stagesOf } from '../../judging/engine/script.ts'
 import { lookupsOf } from '../../models/lookups.ts'
-import { closable } from '../../operations/closable.ts'
+import { type ClosableRegistrar, closable } from '../../operations/closable.ts'
 import { identityOf } from '../../operations/identity.ts'
 import { logListener } from '../../operations/log.ts'
 import { namedLoops } from '../../operations/loop.ts'
@@ -21,6 +21,7 @@ import { libraryOf } from '../../shelves/lancedb/library.ts'
 import { memoryQueues } from '../../store/case/memory-stage-queues.ts'
 import { memoryStores } from '../../store/memory-stores.ts'
 import { type KeyedValue, memoryTopics } from '../../store/memory-topics.ts'
+import { memoryLookedAt } from '../../store/veto/memory.ts'
 import { askingPart, doorPart, scoringPart } from '../composition/door.ts'
 import { boundedIfFresh } from '../composition/fresh-budget.ts'
 import { gatewayOf, memoryGatewayStores } from '../composition/gateway.ts'
@@ -30,6 +31,7 @@ import { protocolsOf } from '../composition/protocols.ts'
 import { hookingOf, webhooksPart } from '../composition/publication.ts'
 import { projectOf } from '../composition/record.ts'
 import { verdictForm } from '../composition/verdict-form.ts'
+import { vetoPart } from '../composition/vetoes.ts'
 import { embeddedDecisions } from './embedded-decisions.ts'
 
 /** How often an ask is tried, and the wait between tries, in ms. */
@@ -55,7 +57,11 @@ export function startEmbedded(
     const { threads, cases, outbox, marks, erasures, answers, webhooks, decisions } = memoryStores(clock)
     const stores = memoryGatewayStores(settings, clock)
     const library = keep(libraryOf(settings, clock, erasures))
-    const gateway = gatewayOf(settings, { stores, secret, clock, report, model })
+    const { gateway, vetoes } = await comparingGateway(
+      settings,
+      { stores, secret, protocols, clock, report, model },
+      keep,
+    )
     const lookups = lookupsOf(settings, { clock, report })
     const topics = topicsOf(settings)
     const { reader, send } = memoryTopics()
@@ -96,19 +102,8 @@ export function startEmbedded(
     keep(webhooksPart(settings, { webhooks, loops, clock, report }))
     const queues = memoryQueues({ stages: stagesOf(protocols), ...RETRY, clock, report })
     keep({ close: () => queues.close(settings.drain / 2) })
-    startJudging(settings, {
-      protocols,
-      samplingRank,
-      cases,
-      gateway,
-      library,
-      queues,
-      answers,
-      loops,
-      clock,
-      report,
-      ...(lookups === null ? {} : { lookups }),
-    })
+    const judging = { protocols, samplingRank, cases, gateway, vetoes, library, queues, answers, loops, clock, report }
+    startJudging(settings, { ...judging, ...(lookups && { lookups }) })
     const { memo } = stores
     startErasing(settings, { threads, cases, memo, erasures, library, protocols, queues, loops, clock, report })
     const stream = { routes, threads, marks, cases, queues, clock, report, partitions: null }
@@ -168,4 +163,18 @@ export function startEmbedded(
     keep(loops)
     return { doorPort }
   })
+}
+
+/** The gateway to models, and what they are not asked about by the settings' lists. */
+async function comparingGateway(
+  settings: Settings,
+  { protocols, ...parts }: Parameters<typeof gatewayOf>[1] & { readonly protocols: readonly Protocol[] },
+  keep: ClosableRegistrar,
+) {
+  const labelsOf = (name: string) => protocols.find((one) => one.name === name)?.labels
+  const { clock, report } = parts
+  const comparing = { looked: memoryLookedAt(clock), keptImage: undefined, labelsOf, clock, report }
+  const vetoes = await vetoPart(settings, comparing)
+  if (vetoes !== undefined) keep(vetoes)
+  return { gateway: gatewayOf(settings, { ...parts, loadImage: vetoes?.loadImage }), vetoes }
 }

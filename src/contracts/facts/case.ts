@@ -55,7 +55,7 @@ export const caseRecord = z.object({
   deadline: z.number(),
   /** It is on a list: no model is asked about it, and of the subject only hashes are left here. */
   veto: z.object({ list: z.string(), entry: z.string(), label: z.string().nullable() }).optional(),
-  /** Pictures that could not be compared with the lists, in words; where one is closed, no benign label is given. */
+  /** What was left out of the subject by the lists, in words; where one is closed, no benign label is given. */
   unchecked: z.array(z.object({ why: z.string(), isClosed: z.boolean() })).optional(),
   /** Trace contexts (W3C) that the newest of its messages came with. */
   links: z.array(z.string()).optional(),

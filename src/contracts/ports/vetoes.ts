@@ -21,6 +21,8 @@ export interface UncheckedPicture {
 export interface VetoFindings {
   readonly hit: VetoHit | null
   readonly unchecked: readonly UncheckedPicture[]
+  /** Of the texts that are shown with it, those that are on a list, by their names. */
+  readonly around: readonly string[]
   /** What pictures are, by their addresses. */
   readonly hashes: ReadonlyMap<string, PictureHashes>
 }
@@ -37,8 +39,8 @@ export interface VetoSubject {
   readonly ref: ThreadRef
   readonly caseId: string
   readonly post: Post
-  /** Words that are shown with it. */
-  readonly around: readonly string[]
+  /** Texts that are shown with it and not judged by themselves, by names of the caller's. */
+  readonly around: ReadonlyMap<string, string>
   /** Rejects where nothing may be fetched for it any more. */
   readonly mayFetch: () => Promise<void>
 }

@@ -22,18 +22,34 @@ export async function vetoed(
     ref: { tenant: record.tenant, postId: record.subjectId, kind: record.kind },
     caseId: record.id,
     post: subject.post,
-    around: [],
+    around: new Map([
+      ...subject.comments.map(({ id, text }) => [id, text] as const),
+      ...(subject.under === undefined || subject.under === null ? [] : [[UNDER, subject.under.text] as const]),
+    ]),
     mayFetch,
   })
   if (findings === null) return null
-  const { hit, unchecked } = findings
+  const { hit, unchecked, around } = findings
   if (hit !== null) return withheldCase(record, subject, hit, findings)
-  if (unchecked.length === 0) return record
-  const named = unchecked.map(({ url, why, isClosed }) => ({
+  if (unchecked.length + around.length === 0) return record
+  const shown = withoutAround(subject, new Set(around))
+  const pictures = unchecked.map(({ url, why, isClosed }) => ({
     why: `${placeOf(subject.post, url)}: not compared with every list, and shown to no model: ${why}`,
     isClosed,
   }))
-  return { ...record, subject: { ...subject, post: without(subject.post, unchecked) }, unchecked: named }
+  const left =
+    around.length === 0 ? [] : [{ why: `${around.length} texts beside it are on a list: left out`, isClosed: false }]
+  const post = without(subject.post, unchecked)
+  return { ...record, subject: { ...shown, post }, unchecked: [...left, ...pictures] }
+}
+
+/** What names the words of the post that a comment stands under; no comment has an id with a line in it. */
+const UNDER = '\n'
+
+/** The subject without the comments, and the words of the post above it, that are on a list: they reach no model either. */
+function withoutAround(subject: Snapshot, named: ReadonlySet<string>): Snapshot {
+  const comments = subject.comments.filter(({ id }) => !named.has(id))
+  return { ...subject, comments, ...(named.has(UNDER) ? { under: null } : {}) }
 }
 
 /** Of what is on a list nothing is kept but hashes: neither for models, nor for people, nor for the next revision. */
@@ -54,7 +70,7 @@ function withheldCase(record: CaseRecord, subject: Snapshot, hit: VetoHit, { has
   const label = entryOf(labels, record.protocol) ?? null
   return {
     ...record,
-    subject: { post, comments: [], leftOut: subject.leftOut + subject.comments.length } satisfies Snapshot,
+    subject: { post, comments: [], leftOut: subject.leftOut } satisfies Snapshot,
     carry: null,
     veto: { list, entry, label },
   }

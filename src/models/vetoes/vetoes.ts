@@ -120,13 +120,15 @@ async function compared(parts: VetoParts, subject: VetoSubject): Promise<VetoFin
   const lists = parts.lists()
   const unchecked: UncheckedPicture[] = []
   const hashes = new Map<string, PictureHashes>()
-  const words = await lists.findWords([...wordsIn(post), ...around])
-  if (words !== null) return { hit: words, unchecked, hashes }
+  const words = await lists.findWords(wordsIn(post))
+  if (words !== null) return { hit: words, unchecked, hashes, around: [] }
+  const named: string[] = []
+  for (const [name, text] of around) if ((await lists.findWords([text])) !== null) named.push(name)
   const pictures = lists.wants.size === 0 ? [] : picturesIn(post)
   // What a message says of its pictures costs no fetch: all of that first.
   for (const picture of pictures) {
     const search = await lists.findPicture(picture)
-    if ('list' in search) return { hit: search, unchecked: [], hashes }
+    if ('list' in search) return { hit: search, unchecked: [], hashes, around: [] }
     for (const one of search.silent) unchecked.push({ url: picture.url, why: unanswered(one), isClosed: one.isClosed })
   }
   for (const picture of pictures) {
@@ -142,10 +144,10 @@ async function compared(parts: VetoParts, subject: VetoSubject): Promise<VetoFin
     }
     hashes.set(url, looked)
     const search = await lists.findPicture(looked)
-    if ('list' in search) return { hit: search, unchecked: [], hashes }
+    if ('list' in search) return { hit: search, unchecked: [], hashes, around: [] }
     for (const one of search.silent) unchecked.push({ url, why: unanswered(one), isClosed: one.isClosed })
   }
-  return { hit: null, unchecked, hashes }
+  return { hit: null, unchecked, hashes, around: named }
 }
 
 function unanswered({ list, why }: { readonly list: string; readonly why: string }): string {

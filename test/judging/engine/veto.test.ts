@@ -290,6 +290,16 @@ test('a picture that its host exchanges after it was compared is shown to no mod
   expect(verdicts).toMatchObject([{ label: null, decidedBy: 'none', degraded: ['it is on the list known'] }])
 })
 
+test('comments beside it that are on a list reach no model', async () => {
+  const { sent, verdicts, texts } = await judged({
+    post: { text: 'harmless' },
+    vetoes: { comments: { kind: 'pattern', list: list('comments.txt', 'THE COMMENT') } },
+  })
+  expect(sent).toContain('harmless')
+  expect(sent + texts).not.toContain('THE COMMENT')
+  expect(verdicts).toMatchObject([{ label: 'safe', degraded: ['1 texts beside it are on a list: left out'] }])
+})
+
 test('a picture that is on no list is judged', async () => {
   const { requests, verdicts } = await judged({
     post: { text: 'harmless', media: [picture('https://a.example/1')] },

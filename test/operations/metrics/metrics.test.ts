@@ -222,6 +222,14 @@ it('counts a control by whether its debate changed the label, and nothing that w
   ])
 })
 
+it('counts what lists decided, by the list', async () => {
+  const { listen, valuesOf } = metrics()
+  const ruled = { protocol: 'rumor', label: null, decidedBy: 'veto', degraded: [], faults: [], rounds: 0 }
+  for (const veto of [{ list: 'known', entry: 'e' }, { list: 'known', entry: 'f' }, undefined])
+    listen('verdict:published', { verdict: { ...ruled, veto }, latencySeconds: 1, overheadSeconds: 0 } as never)
+  expect(await valuesOf('gavel_vetoes_total')).toEqual(['{protocol="rumor",list="known"} 2'])
+})
+
 it('has no series of what is not known: before this process exports the shared state, and when it does no more', async () => {
   const { listen, valuesOf } = metrics()
   const shared = [
