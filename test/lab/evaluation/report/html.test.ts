@@ -378,8 +378,8 @@ it('takes texts of data sets and models for texts, wherever they stand', () => {
   const elements = [...page.querySelectorAll('*')]
   expect(elements.length).toBeGreaterThan(300)
   for (const element of elements)
+    // One address is its own.
     for (const { name, value } of element.attributes)
-      // One address is its own.
       expect.soft(value === 'items.html' ? '' : name).not.toMatch(/^on|^(src|href|xlink:href|action|srcdoc)$/)
   expect(source.match(/<script|<img|<!--/gi)).toBe(null)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not be there
