@@ -20,7 +20,7 @@ interface BeatenRow {
   readonly items: number
   /** The best row's accuracy less this one's, on these items. */
   readonly change: Estimate
-  /** That neither is right more often (McNemar's exact test). */
+  /** That neither is right more often (McNemar's exact test; of several judgings of an item by their shares). */
   readonly pValue: number
   readonly adjusted: number
 }

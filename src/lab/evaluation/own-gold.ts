@@ -115,10 +115,13 @@ export function readLabel(
   return labels.find((own) => own.toLowerCase() === plain) ?? given
 }
 
-/** The name under which a label may stand in `labelAs`: itself, else of a number the highest threshold that it reaches. */
+/** The name under which a label may stand in `labelAs`: itself, whatever its case, else of a number the highest threshold that it reaches. */
 function nameOf(given: string, labelAs: Readonly<Record<string, string>>): string {
   const label = given.trim()
-  if (Object.hasOwn(labelAs, label) || !NUMBER.test(label)) return label
+  if (Object.hasOwn(labelAs, label)) return label
+  // A table may have True where another has true.
+  const alike = Object.keys(labelAs).find((name) => name.toLowerCase() === label.toLowerCase())
+  if (alike !== undefined || !NUMBER.test(label)) return alike ?? label
   const reached = Object.keys(labelAs)
     .flatMap((name) => (THRESHOLD.test(name) ? [{ name, from: Number(name.slice(0, -1)) }] : []))
     .filter(({ from }) => from <= Number(label))

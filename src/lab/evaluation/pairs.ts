@@ -1,6 +1,6 @@
 import type { ItemOutcome } from './outcomes.ts'
 import type { Estimate } from './statistics/intervals.ts'
-import { mcNemar, pairedDifference } from './statistics/paired-tests.ts'
+import { pairedDifference, pairedPermutation } from './statistics/paired-tests.ts'
 import type { Random } from './statistics/random.ts'
 
 /** One labelled item as two rows, or two runs, judged it. */
@@ -10,6 +10,8 @@ export interface OutcomePair {
   /** Share of its judgings that were right: 0 or 1 where it was judged once. */
   readonly first: number
   readonly second: number
+  /** Both shares are of whole numbers of so many parts; 1 where both judged once. */
+  readonly parts: number
   /** Whether both have the same gold label. */
   readonly sameGold: boolean
 }
@@ -21,7 +23,9 @@ export function pairsOf(first: readonly ItemOutcome[], second: readonly ItemOutc
     const others = earlier.get(id)
     const [item, other] = [judgings[0], others?.[0]]
     if (item === undefined || others === undefined) return []
-    return [{ item, first: shareRight(others), second: shareRight(judgings), sameGold: item.gold === other?.gold }]
+    const parts = others.length * judgings.length
+    const shares = { first: shareRight(others), second: shareRight(judgings) }
+    return [{ item, ...shares, parts, sameGold: item.gold === other?.gold }]
   })
   return { pairs, onlyFirst: earlier.size - pairs.length, onlySecond: later.size - pairs.length }
 }
@@ -38,14 +42,16 @@ function shareRight(judgings: readonly ItemOutcome[]): number {
 }
 
 /**
- * The two-sided p-value that neither is right more often: McNemar's exact test. Repeats are no further items: of an item that was
- * judged several times it counts which of the two was right more often (the sign test, which McNemar's is for single judgings).
+ * The two-sided p-value that neither is right more often, by the exact paired permutation test over the items' shares; where each was judged
+ * once this is McNemar's. Repeats are no further items: one right answer of one is to four of five as it is in the accuracy.
  */
 export function pairedTest(pairs: readonly OutcomePair[]): number {
-  return mcNemar({
-    onlyFirst: pairs.filter(({ first, second }) => first > second).length,
-    onlySecond: pairs.filter(({ first, second }) => first < second).length,
-  })
+  const scale = pairs.reduce((scale, { parts }) => (scale * parts) / greatestDivisor(scale, parts), 1)
+  return pairedPermutation(pairs.map(({ first, second }) => Math.round((second - first) * scale)))
+}
+
+function greatestDivisor(one: number, other: number): number {
+  return other === 0 ? one : greatestDivisor(other, one % other)
 }
 
 /** The accuracy of both over all pairs, and the second's less the first's with its bootstrap interval over the sampled units. */

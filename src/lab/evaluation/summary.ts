@@ -104,7 +104,7 @@ function debateAgainst(cells: readonly EvaluationCell[], seed: string, paper: bo
     `${cell.row} (${points(accuracyOf(cell))} % right, ${Math.round(cell.perItem.tokens)} tokens an item)`
   const by = change.interval === null ? '' : ` [${signed(change.interval.low)}, ${signed(change.interval.high)}]`
   const p = pText(pValue)
-  const difference = `${signed(change.value ?? 0)} points${by}, McNemar p ${p.startsWith('<') ? p : `= ${p}`}, ${pairs.length} items`
+  const difference = `${signed(change.value ?? 0)} points${by}, ${pairs.every(({ parts }) => parts === 1) ? 'McNemar' : 'permutation'} p ${p.startsWith('<') ? p : `= ${p}`}, ${pairs.length} items`
   const pays = (change.value ?? 0) > 0 && pValue < 0.05
   const loses = (change.value ?? 0) < 0 && pValue < 0.05
   const says = pays ? 'beats' : loses ? 'is worse than' : 'is not shown to beat'

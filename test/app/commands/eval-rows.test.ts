@@ -218,11 +218,11 @@ it('models, settings files, presets, seeds and another system stand in one table
     const calls = table.map(({ perItem }) => perItem.calls)
     expect(calls[2]).toBeGreaterThan(calls[0] ?? 0)
     expect(calls[3]).toBe(calls[0])
-    // By hand: which of two rows is right more often, on how many items; Holm over all 21 pairs.
+    // By hand: how often each row is right on each item; Holm over all 21 pairs.
     const right = table.map(({ outcomes }) =>
       POSTS.map(({ id, label }) => outcomes.filter((one) => one.id === id && one.label === label).length),
     )
-    const ps = right.flatMap((one, at) => right.slice(at + 1).map((two) => signTest(one, two)))
+    const ps = right.flatMap((one, at) => right.slice(at + 1).map((two) => flipTest(one, two)))
     const sorted = ps.toSorted((one, two) => one - two)
     const holmOf = (p: number) =>
       Math.max(...sorted.slice(0, sorted.lastIndexOf(p) + 1).map((one, rank) => Math.min(1, one * (21 - rank))))
@@ -230,7 +230,7 @@ it('models, settings files, presets, seeds and another system stand in one table
     const at = top.indexOf(Math.max(...top))
     expect(best).toMatchObject([{ row: names[at], pairs: 21 }])
     for (const { row, pValue, adjusted } of best?.[0]?.against ?? []) {
-      const p = signTest(right[at] ?? [], right[names.indexOf(row)] ?? [])
+      const p = flipTest(right[at] ?? [], right[names.indexOf(row)] ?? [])
       expect([row, pValue]).toEqual([row, expect.closeTo(p, 10)])
       const near = sorted.find((one) => Math.abs(one - p) < 1e-10) ?? p
       expect([row, adjusted]).toEqual([row, expect.closeTo(holmOf(near), 8)])
@@ -260,18 +260,18 @@ it('models, settings files, presets, seeds and another system stand in one table
   }
 })
 
-/** Two-sided, exact: how probable it is that of so many items on which they differ one of two rows has so many or more. */
-function signTest(one: readonly number[], two: readonly number[]): number {
-  const [more, less] = [(a: number, b: number) => a > b, (a: number, b: number) => a < b].map(
-    (is) => one.filter((times, at) => is(times, two[at] ?? 0)).length,
-  ) as [number, number] // as: of two functions two counts
-  const n = more + less
-  let [term, sum] = [0.5 ** n, 0]
-  for (let k = 0; k <= Math.min(more, less); k++) {
-    sum += term
-    term = (term * (n - k)) / (k + 1)
-  }
-  return Math.min(1, 2 * sum)
+/** Two-sided, exact: of each item's difference the sign is drawn; how probable it is that they sum up to so much or more. */
+function flipTest(one: readonly number[], two: readonly number[]): number {
+  const found = Math.abs(one.reduce((sum, times, at) => sum + times - (two[at] ?? 0), 0))
+  const [ones, twos] = [1, 2].map(
+    (size) => one.filter((times, at) => Math.abs(times - (two[at] ?? 0)) === size).length,
+  ) as [number, number] // as: of two sizes two counts
+  const ways = (of: number, up: number): number => (up === 0 ? 1 : (ways(of, up - 1) * (of - up + 1)) / up)
+  let sum = 0
+  for (let up = 0; up <= ones; up++)
+    for (let far = 0; far <= twos; far++)
+      if (Math.abs(2 * up - ones + 2 * (2 * far - twos)) >= found) sum += ways(ones, up) * ways(twos, far)
+  return sum / 2 ** (ones + twos)
 }
 
 it('rows that would be called alike, a file that means another endpoint, and odd rows are refused before a question', async () => {

@@ -43,3 +43,37 @@ it('equal rows are said to be equal, each data set has its own, and a row alone 
     'other: b has the highest accuracy. It beats a.',
   ])
 })
+
+it('five answers beside one count by their shares: neither row wins by how often it was asked', () => {
+  const item = (at: number) => unjudged({ line: at, id: `p${at}`, unit: `p${at}`, slices: {}, label: 'hate' })
+  const answers = (at: number, right: readonly boolean[]) =>
+    right.map((is, nth) => ({
+      ...item(at),
+      label: is ? 'hate' : 'non-hate',
+      ...(nth === 0 ? {} : { repeat: nth + 1 }),
+    }))
+  const rows = (once: number, ofFive: readonly number[]) => [
+    { ...rowOf('once', once), outcomes: ofFive.flatMap((_, at) => answers(at, [at < once])) },
+    {
+      ...rowOf('five', 0),
+      labels: { accuracy: { value: 0, interval: null, why: null } },
+      outcomes: ofFive.flatMap((times, at) =>
+        answers(
+          at,
+          [0, 1, 2, 3, 4].map((nth) => nth < times),
+        ),
+      ),
+    },
+  ]
+  // One row is right on nine of ten items; the other on all ten, four times of five: it wins one item of ten, and four fifths of it.
+  const [close] = bestRows(rows(9, Array<number>(10).fill(4)), '1')
+  // Sums of nine differences of ±1 and one of ±4, in fifths, that are five or more from 0, of all 1,024.
+  let extreme = 0
+  for (let signs = 0; signs < 1024; signs++) {
+    const sum = Array.from({ length: 10 }, (_, at) => (at < 9 ? 1 : 4) * (signs & (1 << at) ? 1 : -1)).reduce(
+      (a, b) => a + b,
+    )
+    if (Math.abs(sum) >= 5) extreme++
+  }
+  expect(close?.against[0]).toMatchObject({ change: { value: expect.closeTo(0.1, 12) }, pValue: extreme / 1024 })
+})

@@ -389,7 +389,7 @@ describe('people’s own tables', () => {
     await expect(hate(file)).rejects.toThrow(
       `${file}:2 has the label "yes"; those of hate are hate, non-hate. Translate it: --label-as "yes=hate". So for "skip", "no"; with nothing after the =, items with that label are left out.`,
     )
-    const { items } = await hate(file, { labelAs: { yes: 'hate', no: 'non-hate', skip: '' } })
+    const { items } = await hate(file, { labelAs: { Yes: 'hate', no: 'non-hate', skip: '' } })
     expect(items.map(({ label, why }) => why ?? label)).toEqual(['hate', 'label skip', 'non-hate', 'hate'])
     const texts = fileOf('text,label', ...Array.from({ length: 15 }, (_, at) => `text ${at},words ${at}`))
     await expect(hate(texts)).rejects.toThrow(

@@ -4,7 +4,7 @@ import type { TextTable } from './cells.ts'
 
 export const BEST_HEADING = 'Which row is best'
 export const BEST_NOTE =
-  'Points of accuracy that the best row has more, with 95 % intervals. p is of McNemar’s exact test; an item that was judged several times is one, for the row that got it right more often. p (Holm) is adjusted over all pairs of rows on these data, and not over the best one’s alone: the items themselves chose which row that is. If items share units, both are too small; use the interval.'
+  'Points of accuracy that the best row has more, with 95 % intervals. p is of McNemar’s exact test; where items were judged several times, of the exact paired permutation test over each item’s share of right answers. p (Holm) is adjusted over all pairs of rows on these data, and not over the best one’s alone: the items themselves chose which row that is. The intervals are not adjusted. If items share units, both are too small; use the interval.'
 
 /** The best row of each data set beside the others; null where no two rows have labels. */
 export function bestTable({ best = [] }: Pick<Evaluation, 'best'>): TextTable | null {

@@ -1,27 +1,38 @@
 import jstat from 'jstat'
 import { bootstrap, type Estimate } from './intervals.ts'
+import { normalTail } from './normal-tail.ts'
 import type { Random } from './random.ts'
 
-/** Two judges' answers to the same items. */
-export interface Discordance {
-  /** Items that the first got right and the second wrong. */
-  readonly onlyFirst: number
-  /** Items that the second got right and the first wrong. */
-  readonly onlySecond: number
-}
+/** Differences times the reach of their sum: beyond, the normal distribution is as good, and much faster. */
+const MOST_STEPS = 2e8
 
-/** McNemar's exact test (McNemar 1947): the two-sided p-value that two judges are right equally often. 1 where they never differ. */
-export function mcNemar({ onlyFirst, onlySecond }: Discordance): number {
-  const differing = onlyFirst + onlySecond
-  if (differing === 0) return 1
-  const fewer = Math.min(onlyFirst, onlySecond)
-  // jstat's own distribution ends at ten digits behind the point, and calls what is smaller 0.
-  let [term, sum] = [Math.exp(jstat.jStat.combinationln(differing, fewer) - differing * Math.LN2), 0]
-  for (let few = fewer; few >= 0; few--) {
-    sum += term
-    term *= few / (differing - few + 1)
+/**
+ * The paired permutation test (Fisher 1935): the two-sided p-value that differences between two judges, whole numbers, are as likely with
+ * the other sign. Exact, by the distribution of their sum; where all are −1, 0 or 1 it is McNemar's exact test (McNemar 1947). 1 where
+ * they never differ.
+ */
+export function pairedPermutation(differences: readonly number[]): number {
+  const sizes = differences.map(Math.abs).filter((size) => size > 0)
+  const reach = sizes.reduce((sum, size) => sum + size, 0)
+  const found = Math.abs(differences.reduce((sum, one) => sum + one, 0))
+  if (sizes.length * reach > MOST_STEPS) {
+    const deviation = Math.sqrt(sizes.reduce((sum, size) => sum + size ** 2, 0))
+    return Math.min(1, 2 * normalTail(found / deviation, (z) => jstat.jStat.normal.cdf(-z, 0, 1)))
   }
-  return Math.min(1, 2 * sum)
+  // How likely each sum is, from the least on.
+  let sums = new Float64Array([1])
+  for (const size of sizes) {
+    const next = new Float64Array(sums.length + 2 * size)
+    for (const [at, chance] of sums.entries()) {
+      next[at] = (next[at] ?? 0) + chance / 2
+      next[at + 2 * size] = (next[at + 2 * size] ?? 0) + chance / 2
+    }
+    sums = next
+  }
+  return Math.min(
+    1,
+    sums.reduce((sum, chance, at) => (Math.abs(at - reach) >= found ? sum + chance : sum), 0),
+  )
 }
 
 /**

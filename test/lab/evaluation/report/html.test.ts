@@ -377,8 +377,8 @@ it('takes texts of data sets and models for texts, wherever they stand', () => {
   expect(count(page, 'script, img, iframe, object, embed, link, base, form')).toBe(0)
   const elements = [...page.querySelectorAll('*')]
   expect(elements.length).toBeGreaterThan(300)
+  // One address is its own.
   for (const element of elements)
-    // One address is its own.
     for (const { name, value } of element.attributes)
       expect.soft(value === 'items.html' ? '' : name).not.toMatch(/^on|^(src|href|xlink:href|action|srcdoc)$/)
   expect(source.match(/<script|<img|<!--/gi)).toBe(null)

@@ -29,7 +29,7 @@ import {
 import { kendallTauB, spearman } from '../../../../src/lab/evaluation/statistics/correlation.ts'
 import { bootstrap, quantileOf, reachOf, wilson } from '../../../../src/lab/evaluation/statistics/intervals.ts'
 import { ndcg, randomNdcg } from '../../../../src/lab/evaluation/statistics/ndcg.ts'
-import { holm, mcNemar, pairedDifference } from '../../../../src/lab/evaluation/statistics/paired-tests.ts'
+import { holm, pairedDifference, pairedPermutation } from '../../../../src/lab/evaluation/statistics/paired-tests.ts'
 import { seededRandom } from '../../../../src/lab/evaluation/statistics/random.ts'
 
 /** Values of scikit-learn, SciPy, statsmodels and krippendorff; `references.py` makes them. */
@@ -338,6 +338,8 @@ describe('intervals', () => {
 
 describe('comparisons', () => {
   it('agree with statsmodels: McNemar’s exact test and Holm’s adjustment', () => {
+    const mcNemar = ({ onlyFirst, onlySecond }: { onlyFirst: number; onlySecond: number }) =>
+      pairedPermutation([...Array<number>(onlyFirst).fill(1), 0, ...Array<number>(onlySecond).fill(-1)])
     for (const { p, ...pair } of references.mcnemar) close(mcNemar(pair), p)
     expect(mcNemar({ onlyFirst: 0, onlySecond: 0 })).toBe(1)
     // By Python's fractions: 2 * sum(comb(n, k) for k <= the fewer) / 2 ** n.
