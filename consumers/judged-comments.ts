@@ -6,7 +6,7 @@ import type { BackgroundRunner, Heartbeat, IncomingMessage } from '../src/contra
 import { parentOf } from '../src/judging/engine/surroundings.ts'
 import { keptComment } from '../src/judging/threads/kept.ts'
 import type { IntakeContext } from './intake.ts'
-import { arrivalOf, handleInSteps, judgesOf } from './posts.ts'
+import { arrivalOf, eraseAllAsked, handleInSteps, judgesOf } from './posts.ts'
 import { placeOf, type ValidMessage } from './read-message.ts'
 import { fullOf, OVER_SHARE, refuseMessages } from './refused-messages.ts'
 
@@ -78,11 +78,21 @@ export function isOver({ endOf }: IntakeContext, subject: ThreadRef, { timestamp
 async function mayBeSubject(context: IntakeContext, { message }: ValidMessage<CommentMessage>): Promise<boolean> {
   const { routes, rules, threads } = context
   const ref = commentSubject(message)
-  if (message.deleted === true) return routes.takeComments || (await threads.statusOf(ref)) !== null
+  if (message.deleted === true) return routes.takeComments || isKnown(threads, ref)
   if (!routes.takeComments) return false
   return (
     (await judgesOf(context, ref, keptComment(message, rules))).length > 0 || (await threads.statusOf(ref)) !== null
   )
+}
+
+/** Whether anything is kept of it: its own thread, what a client asked about it, or what is shown with it. */
+async function isKnown(threads: IntakeContext['threads'], ref: ThreadRef): Promise<boolean> {
+  const [status, asked, answers] = await Promise.all([
+    threads.statusOf(ref),
+    threads.askedAbout(ref, 1),
+    threads.repliesTo(ref, 1),
+  ])
+  return status !== null || asked.length + answers.length > 0
 }
 
 async function handleComment(
@@ -115,21 +125,27 @@ async function handleComment(
   return outcome === 'over-share' ? refuseMessages(context, [from], OVER_SHARE) : outcome
 }
 
-/** Erases a deleted comment, and then its words from the cases of those that answer it. */
+/** Erases a deleted comment, what was asked under its id, and then its words from the cases of those that answer it. */
 async function eraseShown(
-  { threads, erase, erasures }: IntakeContext,
+  context: IntakeContext,
   message: CommentMessage,
   heartbeat: Heartbeat,
   runInBackground?: BackgroundRunner,
 ): Promise<Outcome> {
+  const { threads, erase, erasures } = context
   const ref = commentSubject(message)
   const outcome = await erase(ref)
   const eraseSome = async (beat: Heartbeat): Promise<boolean> => {
+    const wereAsked = await eraseAllAsked(context, ref)
     const answers = await threads.repliesTo(ref, ERASED_AT_ONCE)
-    for (const answer of answers) await erasures.comments(answer, new Set([message.id]), beat)
+    for (const answer of answers) {
+      await erasures.comments(answer, new Set([message.id]), beat)
+      // What was asked about it may be shown with this one.
+      while (await eraseAllAsked(context, answer)) await beat()
+    }
     // The process that reads the deletion again after a crash continues with the rest.
     await threads.unlinkReplies(ref, answers)
-    return answers.length > 0
+    return wereAsked || answers.length > 0
   }
   if (!(await eraseSome(heartbeat))) return outcome
   await erasures.replies(

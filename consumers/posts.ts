@@ -110,7 +110,7 @@ async function eraseDependents(context: IntakeContext, ref: ThreadRef): Promise<
 }
 
 /** Erases a page of what was asked under this subject's id; false if there was nothing. */
-async function eraseAllAsked({ threads, eraseAsked }: IntakeContext, subject: ThreadRef): Promise<boolean> {
+export async function eraseAllAsked({ threads, eraseAsked }: IntakeContext, subject: ThreadRef): Promise<boolean> {
   const requests = await threads.askedAbout(subject, HANDLED_AT_ONCE)
   if (requests.length === 0) return false
   await Promise.all(requests.map(eraseAsked))

@@ -61,7 +61,7 @@ export class GavelProblem extends Error {
 export interface GavelClient {
   /** Sends messages; resolves when Kafka has acknowledged them. Safe to repeat: the same message again is one. */
   send(messages: Message | readonly Message[], options?: RequestOptions): Promise<Sent>
-  /** Judges a post or a reply now. `done` is false where verdicts are to come: ask `judgement`, or `judgeToEnd`. */
+  /** Judges a post, a reply or a comment now. `done` is false where verdicts are to come: ask `judgement`, or `judgeToEnd`. */
   judge(body: Judging, options?: RequestOptions): Promise<Judged>
   /** The same, asked again until every verdict is there. */
   judgeToEnd(body: Judging, options?: RequestOptions): Promise<Judged>
@@ -72,11 +72,12 @@ export interface GavelClient {
   ): Promise<Judged>
   /** Stops the request, and erases its texts and verdicts. */
   erase(id: string, options?: RequestOptions): Promise<void>
-  /** What is on its way about a streamed post or reply, and its current verdicts. */
+  /** What is on its way about a streamed post or reply, or a comment on `post` that is judged by itself, and its current verdicts. */
   subject(
     id: string,
     options?: RequestOptions & {
-      readonly kind?: 'post' | 'reply'
+      readonly kind?: 'post' | 'reply' | 'comment'
+      readonly post?: string
       readonly standing?: boolean
       readonly transcript?: boolean
     },
@@ -131,10 +132,10 @@ export function gavelClient(settings: ClientSettings): GavelClient {
     },
     judgement,
     erase: (id, options) => request('DELETE', `/v1/judgements/${encodeURIComponent(id)}`, undefined, options),
-    subject: (id, { kind, standing, transcript, ...options } = {}) =>
+    subject: (id, { kind, post, standing, transcript, ...options } = {}) =>
       request(
         'GET',
-        `/v1/subjects/${encodeURIComponent(id)}${query({ kind, standing, transcript })}`,
+        `/v1/subjects/${encodeURIComponent(id)}${query({ kind, post, standing, transcript })}`,
         undefined,
         options,
       ),
@@ -143,7 +144,9 @@ export function gavelClient(settings: ClientSettings): GavelClient {
 }
 
 function query(given: Readonly<Record<string, string | number | boolean | undefined>>): string {
-  const said = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`]))
+  const said = Object.entries(given).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${encodeURIComponent(value)}`],
+  )
   return said.length === 0 ? '' : `?${said.join('&')}`
 }
 

@@ -136,7 +136,7 @@ interface JudgingOptions {
   readonly webhook?: boolean
 }
 
-/** What is to be judged: a post, with comments if there are some, or a reply. Ids and times may be left out. */
+/** What is to be judged: a post, with comments if there are some, a reply, or a comment by itself. Ids and times may be left out. */
 export type Judging = JudgingOptions &
   (
     | {
@@ -146,6 +146,16 @@ export type Judging = JudgingOptions &
           readonly postId?: string
           readonly createdAt?: string
         })[]
+      }
+    | {
+        readonly comment: CommentContent & {
+          readonly id?: string
+          readonly postId?: string
+          readonly createdAt?: string
+        }
+        /** What it is shown with, which is not judged. */
+        readonly post?: PostContent & { readonly id?: string; readonly createdAt?: string }
+        readonly parent?: CommentContent & { readonly id?: string; readonly createdAt?: string }
       }
     | { readonly reply: ReplyContent & { readonly id?: string; readonly postId?: string; readonly createdAt?: string } }
   )
@@ -165,10 +175,12 @@ export interface Judged {
   readonly ignored?: readonly string[]
 }
 
-/** What is known of a streamed post or reply. */
+/** What is known of a streamed post or reply, or of a comment that is judged by itself. */
 export interface Subject {
   readonly id: string
-  readonly kind: 'post' | 'reply'
+  readonly kind: 'post' | 'reply' | 'comment'
+  /** Of a comment: its post. */
+  readonly postId?: string
   readonly tenant: string
   readonly deleted: boolean
   readonly status: string

@@ -1,4 +1,5 @@
 import { fairSlots } from '../contracts/facts/slots.ts'
+import { keyNamed } from '../contracts/facts/verdict-id.ts'
 import type { RecordedRow, RecordFilter, RecordReader } from '../contracts/ports/record.ts'
 import { shareOf } from '../platform/who-asks.ts'
 import type { BlindReviews } from './blind-review.ts'
@@ -78,14 +79,17 @@ ${last === undefined ? NOTHING : html`<p><a href="${link('/search', { ...Object.
   }
 }
 
-/** The verdict of this id, current or not, or the current ones of the post or reply of this id, as far as they fit the filter. */
+/**
+ * The verdict of this id, current or not, or the current ones of the post or reply of this id, or of the comment of this name, as far as
+ * they fit the filter.
+ */
 export async function namedBy(
   id: string,
   filter: RecordFilter,
   record: Pick<RecordReader, 'find' | 'verdict'>,
 ): Promise<readonly RecordedRow[]> {
   const row = await record.verdict(id, filter.tenants)
-  if (row === null) return record.find({ ...filter, subject: id, standing: true }, MOST)
+  if (row === null) return record.find({ ...filter, subject: [id, keyNamed(id) ?? id], standing: true }, MOST)
   const { standing: _, ...any } = filter
   // By its own time: of what is read each verdict is an entry of the audit.
   const at = Date.parse(row.verdict.timing.decidedAt)

@@ -35,6 +35,8 @@ export interface ReadingParts {
     post(message: PostMessage): Post
     comment(message: CommentMessage): Comment
     reply(message: CounterspeechMessage): Post
+    /** What a comment is shown with. */
+    around(postId: string, post: Post | null, answered: Comment | null): NonNullable<Post['around']>
   }
   /** Most comments of one request. */
   readonly items: number
@@ -92,13 +94,41 @@ export async function wantedOf(body: Buffer, tenant: string, parts: ReadingParts
     if (json.deleted === true) throw new RequestRefused('invalid', `${name}: a deletion is sent to /v1/messages`)
     return { message: read.message, json }
   }
-  const [postBytes, replyBytes] = [given.get('post'), given.get('reply')]
-  if ((postBytes === undefined) === (replyBytes === undefined))
-    throw new RequestRefused('invalid', 'the body has either a post or a reply')
+  const [postBytes, replyBytes, ownBytes] = [given.get('post'), given.get('reply'), given.get('comment')]
+  if (ownBytes === undefined ? (postBytes === undefined) === (replyBytes === undefined) : replyBytes !== undefined)
+    throw new RequestRefused('invalid', 'the body has either a post or a reply, or a comment, which may have its post')
   const id = `req-${randomBytes(9).toString('base64url')}`
   const commentBytes = given.get('comments')
   const entries = commentBytes === undefined ? [] : entriesOf(commentBytes, parts.items)
   if (entries === null) throw new RequestRefused('invalid', 'comments: a list')
+  const parentBytes = given.get('parent')
+  if (parentBytes !== undefined && ownBytes === undefined)
+    throw new RequestRefused('invalid', 'parent: goes with a comment alone')
+  if (ownBytes !== undefined) {
+    if (entries.length > 0) throw new RequestRefused('invalid', 'comments: a comment that is judged has none')
+    const post = postBytes && one('post', 'post', postBytes, postMessage, { id: `${id}-post` }).message
+    const under = post?.id ?? `${id}-post`
+    const { message, json } = one('comment', 'comment', ownBytes, commentMessage, { id, postId: under })
+    const { postId } = message
+    if (post !== undefined && postId !== under)
+      throw new RequestRefused('invalid', 'comment: its postId names another post')
+    if (own.stream && postId === `${id}-post`)
+      throw new RequestRefused('invalid', 'stream: a comment needs its postId, or a post with its id')
+    const parent =
+      parentBytes &&
+      one('parent', 'comment', parentBytes, commentMessage, { id: message.parentId ?? `${id}-parent` }, { postId })
+        .message
+    const kept = parts.kept.comment(parent === undefined ? message : { ...message, parentId: parent.id })
+    const answered = parent === undefined ? null : parts.kept.comment(parent)
+    const around = parts.kept.around(postId, post === undefined ? null : parts.kept.post(post), answered)
+    return {
+      ...own,
+      post: { ...kept, around },
+      comments: [],
+      ignored,
+      records: own.stream ? [record('comment', json)] : [],
+    }
+  }
   if (replyBytes !== undefined) {
     if (entries.length > 0) throw new RequestRefused('invalid', 'comments: a reply has none')
     const { message, json } = one('reply', 'counterspeech', replyBytes, counterspeechMessage, { id })
@@ -136,7 +166,7 @@ function completed(value: unknown, fields: readonly string[], more: object, alwa
   return { ...more, ...Object.fromEntries(given), ...always }
 }
 
-const FIELDS = ['post', 'reply', 'comments', ...Object.keys(fields.shape)]
+const FIELDS = ['post', 'reply', 'comment', 'parent', 'comments', ...Object.keys(fields.shape)]
 /** Once so many are known to be ignored no more are looked for. */
 const MOST_IGNORED = 20
 
@@ -146,7 +176,7 @@ function noObject(body: Buffer): RequestRefused {
   const what = Array.isArray(value) ? 'a list' : value === null ? 'null' : `a ${typeof value}`
   return new RequestRefused(
     'invalid',
-    `the body is ${what}: send one object, with a post or a reply; one request judges one`,
+    `the body is ${what}: send one object, with a post, a reply or a comment; one request judges one`,
   )
 }
 

@@ -28,7 +28,7 @@ const RESPONSES: Pick<Operation, 'response' | 'others'> = {
 /** What the document of the door tells of `POST /v1/judge`, of its answer, and of its erasure. */
 export const JUDGE: Operation = {
   operationId: 'judge',
-  summary: 'Judges a post, with comments or as a reply, and answers its verdicts',
+  summary: 'Judges a post, with comments or as a reply, or a comment by itself, and answers its verdicts',
   description:
     'Such a request is no revision of a streamed subject: it is judged by itself, and kept for a set time. A client that goes away before it is answered ends it: no further question is asked, and its calls are stopped unless somebody else waits for the same answer.',
   request: {
@@ -37,6 +37,12 @@ export const JUDGE: Operation = {
       properties: {
         post: { type: 'object', description: 'A post; `id` and `createdAt` may be left out.' },
         reply: { type: 'object', description: 'A reply (`hateSpeech`, `text`), in place of a post.' },
+        comment: {
+          type: 'object',
+          description:
+            'A comment that is judged by itself, in place of a post: `hate` and `safety` do that. `id`, `postId` and `createdAt` may be left out. It is shown with `post` and `parent`, which are not judged.',
+        },
+        parent: { type: 'object', description: 'Beside a comment: the one that it answers.' },
         comments: {
           type: 'array',
           items: {},

@@ -249,7 +249,8 @@ async function streamed({ sending }: Pick<JudgeParts, 'sending'>, call: DoorCall
   const became = await sending.send(call.caller.tenant, wanted.records)
   const at = became.indexOf('refused')
   if (at === -1) return
-  const first = wanted.post.hateSpeech === undefined ? 'post' : 'reply'
+  const { hateSpeech, around } = wanted.post
+  const first = around !== undefined ? 'comment' : hateSpeech === undefined ? 'post' : 'reply'
   throw new RequestRefused('too-large', `Kafka's topic does not take ${at === 0 ? first : `comments.${at - 1}`}`)
 }
 

@@ -141,16 +141,23 @@ const FLAG: Schema = { type: 'string', enum: ['true', 'false'] }
 
 const OPERATION: Operation = {
   operationId: 'subject',
-  summary: 'Open work on a post or reply, and its current verdicts',
+  summary: 'Open work on a post, reply or comment, and its current verdicts',
   description:
     'It covers messages from /v1/messages and from the topics. Current verdicts and transcripts need the record on this machine (role record). The id is percent-encoded.',
   parameters: [
-    { name: 'id', in: 'path', description: 'The id of the post or reply.', schema: { type: 'string' }, example: 'p1' },
+    {
+      name: 'id',
+      in: 'path',
+      description: 'The id of the post, reply or comment.',
+      schema: { type: 'string' },
+      example: 'p1',
+    },
     {
       name: 'kind',
       in: 'query',
-      description: 'Which of the two, if a post and a reply have this id; by default the post.',
-      schema: { type: 'string', enum: [...STREAMED_KINDS] },
+      description:
+        'Which of the two, if a post and a reply have this id; by default the post. With `post` it is a comment.',
+      schema: { type: 'string', enum: [...STREAMED_KINDS, 'comment'] },
     },
     {
       name: 'post',

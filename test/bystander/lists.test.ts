@@ -23,6 +23,7 @@ import { perspectiveRoutes } from '../../src/door/perspective.ts'
 import { ATTRIBUTES, attributesAnswers, CATEGORIES, categoriesAnswer } from '../../src/door/scoring/attributes.ts'
 import type { TextScorer } from '../../src/door/scoring/score-text.ts'
 import { sending } from '../../src/door/sending.ts'
+import { givenAround } from '../../src/judging/engine/surroundings.ts'
 import { keptComment, keptPost, keptReply } from '../../src/judging/threads/kept.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
 import { memoryTopics } from '../../src/store/memory-topics.ts'
@@ -374,6 +375,7 @@ function asking(path: string, body: unknown, status = 200) {
           post: (message) => keptPost(message, kept),
           comment: (message) => keptComment(message, kept),
           reply: (message) => keptReply(message, kept),
+          around: givenAround,
         },
         waiting: 1,
         waitingPerTenant: 1,

@@ -150,6 +150,8 @@ test('escapes ids, follows no redirect, and sends its key in the header alone', 
   const gavel = gavelClient({ url: 'https://gavel.example/', key: 'gavel_secret', fetch })
   await gavel.subject('a/b?c#d', { kind: 'reply', transcript: true })
   expect(asked[0]?.url).toBe('https://gavel.example/v1/subjects/a%2Fb%3Fc%23d?kind=reply&transcript=true')
+  await gavel.subject('c', { post: 'p&1' })
+  expect(asked[1]?.url).toBe('https://gavel.example/v1/subjects/c?post=p%261')
   expect(asked[0]?.init).toMatchObject({ redirect: 'error', headers: { authorization: 'Bearer gavel_secret' } })
 })
 

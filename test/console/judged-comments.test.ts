@@ -42,5 +42,7 @@ it('a comment is named beside its post, and one of its id on another post is ano
   expect(text).toContain('What follows is another post.')
   expect(await page('/review/mine')).toContain(`c (of ${post}) (hate)`)
   expect(await page('/verdict/file', { id: first })).toContain(`c (of ${post}) (tenant default)`)
+  const found = await page('/search', { q: 'c (of p2)' })
+  expect([found.includes('zanzibar of p2'), found.includes('zanzibar of p1')]).toEqual([true, false])
   expect(await page('/search')).toContain('data-subject="c%20(of%20p2)"')
 })

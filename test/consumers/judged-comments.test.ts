@@ -7,8 +7,9 @@ import { commentKey } from '../../src/contracts/facts/verdict-id.ts'
 import { type Route, router } from '../../src/judging/engine/routes.ts'
 import type { Protocol } from '../../src/judging/engine/script.ts'
 import { surroundingsOf } from '../../src/judging/engine/surroundings.ts'
+import { askedThread } from '../../src/judging/threads/asked.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
-import { retractionOf, T0, thread } from '../contracts/samples.ts'
+import { HOUR, postOf, RULES, retractionOf, T0, thread } from '../contracts/samples.ts'
 import { intakeContext } from '../support/intake-context.ts'
 import { protocolNamed } from '../support/parts.ts'
 
@@ -97,6 +98,31 @@ test('nothing is kept of comments that no route takes, but those that were judge
   expect([await off.statusOf(comment('p', 'c')), await off.statusOf(comment('p', 'c2'))]).toEqual(['deleted', null])
 })
 
+test('what was asked about a comment goes with it, with what it answers and with its post, whether or not a route takes it', async () => {
+  const ask = async ({ stores }: ReturnType<typeof taking>, subject: ThreadRef) => {
+    for (const above of [thread('p'), comment('p', 'parent')]) await stores.threads.linkReply(above, subject, 9)
+    const asked = askedThread(
+      thread('f1', 'default', 'asked'),
+      { post: postOf(thread('c')), comments: [], postOnly: true },
+      T0,
+      RULES,
+    )
+    const more = { protocols: ['hate'], webhook: false, until: T0 + HOUR, most: null }
+    await stores.threads.putAsked({ thread: asked, subject, ...more }, T0)
+  }
+  for (const [of, id] of [
+    ['comments', 'c'],
+    ['comments', 'parent'],
+    ['posts', 'p'],
+  ] as const)
+    for (const routes of [TAKEN, [{}]]) {
+      const it = taking(undefined, routes)
+      await ask(it, comment('p', 'c'))
+      await (of === 'posts' ? it.post(id, { deleted: true }) : it.comment('p', id, { deleted: true }))
+      expect([id, await it.stores.threads.askedAbout(comment('p', 'c'), 9)]).toEqual([id, []])
+    }
+})
+
 test('what could not be erased with its post is not judged, and what could not be erased from it is not shown', async () => {
   const it = taking(undefined, TAKEN, {}, 1)
   await it.post('p')
@@ -120,7 +146,7 @@ test('a comment is shown with what it answers and its post, whoever answers whom
     const ref = comment(postId, id)
     const { post } = (await it.stores.threads.head(ref)) ?? {}
     if (!post) throw new Error('it is not there')
-    const { under, comments: answered } = await surroundingsOf(it.stores.threads, ref, post)
+    const { under, comments: answered = [] } = (await surroundingsOf(it.stores.threads, ref, post)) ?? {}
     return [under?.text ?? null, ...answered.map(({ text }) => text)]
   }
   const post = 'the post\na street'

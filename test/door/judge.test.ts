@@ -13,6 +13,7 @@ import { StoreSuspended } from '../../src/contracts/ports/cases.ts'
 import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
 import { judgeRoutes } from '../../src/door/judge.ts'
 import type { SendOutcome } from '../../src/door/sending.ts'
+import { givenAround } from '../../src/judging/engine/surroundings.ts'
 import { keptComment, keptPost, keptReply } from '../../src/judging/threads/kept.ts'
 import { NOW, testDoor, turnsDuring } from './door-for-tests.ts'
 
@@ -103,6 +104,7 @@ function judgingDoor(
         post: (message) => keptPost(message, RULES),
         comment: (message) => keptComment(message, RULES),
         reply: (message) => keptReply(message, RULES),
+        around: givenAround,
       },
       waiting: options.waiting ?? 100,
       waitingPerTenant: options.waiting ?? 100,
@@ -241,6 +243,38 @@ describe('what is asked', () => {
     expect(sent.map(({ topic }) => topic)).toEqual(['counterspeech', 'posts', 'comments', 'comments'])
     expect(sent.slice(1).map(({ key }) => key)).toEqual(['p1', 'p1', 'p1'])
     expect(sent.map(({ value }) => JSON.parse(String(value)).tenant)).toEqual(Array(4).fill('acme'))
+  })
+
+  test('may be a comment, shown with its post and what it answers, and goes onto the topic of comments alone', async () => {
+    const { ask, asked, sent } = judgingDoor()
+    const comment = { id: 'c', text: 'so it is' }
+    const around = { post: { id: 'p', text: 'a post' }, parent: { id: 'b', text: 'what it answers' } }
+    const body = { comment, ...around, protocols: ['hate'], wait: 0, stream: true }
+    expect((await ask('POST', '/v1/judge', body)).status).toBe(202)
+    const [one] = asked
+    expect([one?.asked.post, one?.asked.comments]).toMatchObject([
+      {
+        id: 'c',
+        text: 'so it is',
+        parentId: 'b',
+        around: { postId: 'p', under: { text: 'a post' }, answered: { id: 'b', text: 'what it answers' } },
+      },
+      [],
+    ])
+    expect(sent.map(({ topic, key, value }) => [topic, key, JSON.parse(String(value)).id])).toEqual([
+      ['comments', 'p', 'c'],
+    ])
+    await ask('POST', '/v1/judge', { comment: { text: 'alone' }, wait: 0 })
+    expect(asked[1]?.asked.post.around).toMatchObject({ under: null, answered: null })
+    for (const odd of [
+      { comment, reply: { text: 'x', hateSpeech: 'y' } },
+      { post: around.post, parent: around.parent },
+      { comment, comments: [{ text: 'x' }] },
+      { comment: { ...comment, postId: 'q' }, post: around.post },
+      { comment, stream: true },
+    ])
+      expect([odd, (await ask('POST', '/v1/judge', { wait: 0, ...odd })).status]).toEqual([odd, 400])
+    expect(asked).toHaveLength(2)
   })
 
   test('has the words that a setting names beside the text, of the post, its comments and a reply, also on the stream', async () => {

@@ -4,6 +4,7 @@ import { loadSettings } from '../../config/load.ts'
 import { makeProtocols } from '../../src/app/composition/make-protocols.ts'
 import { judgeRoutes } from '../../src/door/judge.ts'
 import { router } from '../../src/judging/engine/routes.ts'
+import { givenAround } from '../../src/judging/engine/surroundings.ts'
 import { verdictRequests } from '../../src/judging/engine/verdict-requests.ts'
 import { messageKeeper } from '../../src/judging/threads/kept.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
@@ -168,14 +169,14 @@ function askingRoutes() {
       mostKept: () => null,
       wake: () => {},
       memo: { forget: async () => 0 },
-      settings: { keepAnswers: HOUR, keepMemo: HOUR },
+      settings: { keepAnswers: HOUR, keepMemo: HOUR, maxReplies: 9 },
     }),
     answers,
     sending: { withinMs: 1_000, send: async (_, all) => all.map(() => 'acknowledged' as const) },
     topics: { post: 'posts', comment: 'comments', counterspeech: 'counterspeech', feedback: 'feedback' },
     limits: settings.intake,
     items: 100,
-    kept,
+    kept: { ...kept, around: givenAround },
     waiting: 9_999,
     waitingPerTenant: 9_999,
     pressure: () => null,

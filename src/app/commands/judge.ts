@@ -45,6 +45,8 @@ export interface JudgeOptions extends OwnReading {
   readonly json: boolean
   /** Comments posted longer than this after their post are left out, in ms; infinite: threads are taken whole. */
   readonly finalAge: number
+  /** Whether each comment is judged by itself, too. */
+  readonly comments?: boolean
   /** Whether searches for a labelled text may find near-duplicates of it; they never find its own item. */
   readonly keepNearDuplicates?: boolean
   /** A folder that keeps every answer; an answer in it is used when the same is asked again. */
@@ -73,6 +75,10 @@ export const command: Command<Options, JudgedCounts> = {
       '--final-age <duration>',
       'leave out comments posted later than this after their post, as a stream does: 24h, 90m (default: whole threads)',
     ).argParser(durationMs),
+    new Option(
+      '--comments',
+      'also judge each comment by itself (hate, safety), shown with its post and what it answers',
+    ),
     tierOption(),
     new Option('--transcript', 'print the whole argument of each verdict'),
     new Option(

@@ -30,6 +30,7 @@ import { openKeyFile } from '../../door/server/key-file.ts'
 import { type SubjectParts, subjectsRoute } from '../../door/subjects.ts'
 import { openAllDue } from '../../judging/engine/open.ts'
 import { labelsForPeople, type Protocol } from '../../judging/engine/script.ts'
+import { givenAround } from '../../judging/engine/surroundings.ts'
 import { verdictRequests } from '../../judging/engine/verdict-requests.ts'
 import { messageKeeper } from '../../judging/threads/kept.ts'
 import { threadRules } from '../../judging/threads/rules.ts'
@@ -172,7 +173,7 @@ export function doorPart(
     }
     const { waiting, waitingPerTenant } = settings.door
     const withinMs = settings.door.produceTimeout + DECISION_WAIT_MS
-    const kept = messageKeeper(settings.threads)
+    const kept = { ...messageKeeper(settings.threads), around: givenAround }
     const overDecided = decisionRate(settings.door.rate, clock)
     const takesComments = protocols.some(({ name }) =>
       (entryOf(settings.routes, name) ?? []).some(({ subjects: of }) => of?.includes('comment')),
@@ -252,7 +253,11 @@ export function askingPart(
     routes,
     clock,
     rules: threadRules(settings, samplingRank),
-    settings: { keepAnswers: settings.door.keepAnswers, keepMemo: settings.memo.keep },
+    settings: {
+      keepAnswers: settings.door.keepAnswers,
+      keepMemo: settings.memo.keep,
+      maxReplies: settings.threads.maxReplies,
+    },
     mostKept,
     wake: () => opening.wake(),
   })

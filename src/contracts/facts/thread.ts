@@ -47,6 +47,24 @@ const clip = z.object({
   seconds: z.number().optional(),
 })
 
+export const comment = z.object({
+  id: z.string(),
+  parentId: z.string().optional(),
+  text: z.string(),
+  /** What intake left out of the text. */
+  cut: cutAway.optional(),
+  author: z.string().optional(),
+  authorSince: z.number().optional(),
+  /** ms since 1970 */
+  createdAt: z.number(),
+  /** As of a post. */
+  odd: z.array(oddField).optional(),
+})
+export type Comment = z.infer<typeof comment>
+
+/** What stands around a comment: its words, and what was left out of them. */
+const wordsAround = z.object({ text: z.string(), cut: cutAway.optional() })
+
 export const post = z.object({
   id: z.string(),
   text: z.string(),
@@ -73,6 +91,8 @@ export const post = z.object({
   reach: z.number().optional(),
   /** Of kind `asked`: the protocols that are to judge it. */
   asked: z.array(z.string()).optional(),
+  /** Of kind `asked`, a comment: its post's id, and what it is shown with, as far as whoever asks gave it. */
+  around: z.object({ postId: z.string(), under: wordsAround.nullable(), answered: comment.nullable() }).optional(),
 })
 export type Post = z.infer<typeof post>
 export type Medium = NonNullable<Post['media']>[number]
@@ -98,28 +118,13 @@ export function isDescribed(medium: Medium): boolean {
   return !isBlank(shownIn(medium) ?? '')
 }
 
-export const comment = z.object({
-  id: z.string(),
-  parentId: z.string().optional(),
-  text: z.string(),
-  /** What intake left out of the text. */
-  cut: cutAway.optional(),
-  author: z.string().optional(),
-  authorSince: z.number().optional(),
-  /** ms since 1970 */
-  createdAt: z.number(),
-  /** As of a post. */
-  odd: z.array(oddField).optional(),
-})
-export type Comment = z.infer<typeof comment>
-
 /** A post with its comments at one moment, ordered by time, then id; or a comment that is judged, in the place of the post. */
 export const snapshot = z.object({
   post,
   /** Of a comment that is judged, what it answers, if that is known: shown with it, and not judged. */
   comments: z.array(comment),
   /** Of a comment that is judged: the words of the post that it stands under, shown with it and not judged; null if it is not known. */
-  under: z.object({ text: z.string(), cut: cutAway.optional() }).nullable().optional(),
+  under: wordsAround.nullable().optional(),
   /** How many comments the thread's cap left out. */
   leftOut: z.number().int(),
   /** How many comments were above their authors' share. */

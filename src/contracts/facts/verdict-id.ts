@@ -33,6 +33,12 @@ export function nameOfSubject({ subjectId, postId }: { subjectId: string; postId
   return postId === undefined ? subjectId : `${subjectId} (of ${postId})`
 }
 
+/** The key of the comment that people name so; null where that is no comment's name. */
+export function keyNamed(name: string): string | null {
+  const [, id, postId] = /^(.+) \(of (.+)\)$/s.exec(name) ?? []
+  return id === undefined || postId === undefined ? null : commentKey(postId, id)
+}
+
 /** The key of what is published of a subject: of a comment its post's id. */
 export function recordKeyOf(ref: Pick<ThreadRef, 'postId' | 'kind'>): string {
   const { subjectId, postId = subjectId } = namedIn(ref)

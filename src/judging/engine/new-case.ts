@@ -77,16 +77,18 @@ export function snapshotOf(
   { checkpoints }: { readonly checkpoints: CheckpointSettings },
   surroundings: Surroundings = { comments: [] },
 ): { readonly subject: Snapshot; readonly comments: CaseRecord['comments'] } {
-  if (protocol.subject !== 'thread')
+  if (protocol.subject !== 'thread') {
+    const { around: _, ...alone } = post
     return {
       subject: {
-        post: seenBy(protocol, post),
+        post: seenBy(protocol, alone),
         comments: surroundings.comments,
         leftOut: 0,
         ...(surroundings.under === undefined ? {} : { under: surroundings.under }),
       },
       comments: { accepted: 0, cap: 0, late: 0, author: 0 },
     }
+  }
   // Who asks has chosen the comments.
   const finalAge = state.ref.kind === 'asked' ? Number.POSITIVE_INFINITY : checkpoints.finalAge
   const comments = state.comments.filter((comment) => comment.createdAt <= post.createdAt + finalAge)

@@ -103,6 +103,7 @@ export function seenBy({ subject }: Protocol, post: Post): Post {
 
 /** Whether the protocol can judge such a post or, if it names what it answers, reply, whatever the routes are. */
 export function mayBeAsked(protocol: Protocol, post: Post): boolean {
+  if (post.around !== undefined && !judgesComments(protocol)) return false
   const isReply = post.hateSpeech !== undefined
   const fits = protocol.subject === 'post' || (protocol.subject === 'reply') === isReply
   return fits && protocol.accepts(seenBy(protocol, post))
@@ -150,9 +151,14 @@ function leadsTo(protocol: Protocol, route: Route, ref: ThreadRef, post: Post): 
   return media === undefined || (media === 'with') === hasMedia(post)
 }
 
-/** Whether a protocol judges comments by a route: one that reads a text by itself, and not as its paper does, which had none. */
-function takesComments({ subject, faithful }: Protocol) {
-  return ({ subjects = [] }: Route): boolean => subject === 'post' && faithful !== true && subjects.includes('comment')
+/** Whether a protocol judges comments by themselves: one that reads a text by itself, and not as its paper does, which had none. */
+function judgesComments({ subject, faithful }: Protocol): boolean {
+  return subject === 'post' && faithful !== true
+}
+
+/** Whether a protocol judges comments by a route. */
+function takesComments(protocol: Protocol) {
+  return ({ subjects = [] }: Route): boolean => judgesComments(protocol) && subjects.includes('comment')
 }
 
 /** The share of comments that a protocol judges by these routes, 0 to 1, whatever else they ask for. */

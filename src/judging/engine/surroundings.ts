@@ -14,12 +14,15 @@ export function parentOf({ tenant, postId: key }: ThreadRef, { parentId }: Pick<
   return { tenant, postId: commentKey(postId, parentId), kind: 'comment' }
 }
 
-/** Reads what a comment is shown with. */
+/** Reads what a comment is shown with, or takes what a client gave with it; undefined of what is no comment. */
 export async function surroundingsOf(
   threads: Pick<ThreadStore, 'head'>,
   ref: ThreadRef,
   comment: Post,
-): Promise<Surroundings> {
+): Promise<Surroundings | undefined> {
+  const { around } = comment
+  if (around !== undefined) return { under: around.under, comments: around.answered === null ? [] : [around.answered] }
+  if (ref.kind !== 'comment') return undefined
   const { postId } = idsInCommentKey(ref.postId)
   const parent = parentOf(ref, comment)
   const [above, answered] = await Promise.all([
@@ -30,19 +33,28 @@ export async function surroundingsOf(
   return { comments: said === null ? [] : [asComment(said)], under: post === null ? null : wordsIn(post) }
 }
 
+/** What a comment is shown with that a client asks about. */
+export function givenAround(postId: string, post: Post | null, answered: Comment | null): NonNullable<Post['around']> {
+  return {
+    postId,
+    under: post === null ? null : wordsIn(post),
+    answered: answered === null ? null : asComment(answered),
+  }
+}
+
 /** Most characters of a text that are kept around a comment: a question shows fewer, and each of its comments keeps them. */
 const MOST_AROUND = 1_000
 
 /** Its words and no more: nobody is judged by who is around them. */
-function asComment({ id, text, cut: left, createdAt }: Post): Comment {
-  return { id, ...around(text, left), createdAt }
+function asComment({ id, text, cut: left, createdAt }: Post | Comment): Comment {
+  return { id, ...cutWords(text, left), createdAt }
 }
 
 function wordsIn({ text, cut: left, media = [] }: Post): NonNullable<Snapshot['under']> {
-  return around([text, ...media.flatMap((medium) => shownIn(medium) ?? [])].join('\n'), left)
+  return cutWords([text, ...media.flatMap((medium) => shownIn(medium) ?? [])].join('\n'), left)
 }
 
-function around(whole: string, before: TextCut | undefined): { readonly text: string; readonly cut?: TextCut } {
+function cutWords(whole: string, before: TextCut | undefined): { readonly text: string; readonly cut?: TextCut } {
   const { text, left } = cut(whole, MOST_AROUND)
   if (left === 0) return { text, ...(before === undefined ? {} : { cut: before }) }
   return { text, cut: { left: left + (before?.left ?? 0), of: before?.of ?? whole.length } }

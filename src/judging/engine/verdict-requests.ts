@@ -1,5 +1,6 @@
 import { newRequestId } from '../../contracts/facts/service-class.ts'
 import type { Comment, Post, ThreadRef } from '../../contracts/facts/thread.ts'
+import { commentKey } from '../../contracts/facts/verdict-id.ts'
 import type {
   Answers,
   PossibleRequest,
@@ -13,10 +14,11 @@ import type { ThreadRules, ThreadStore } from '../../contracts/ports/threads.ts'
 import { askedThread, wholeBytes } from '../threads/asked.ts'
 import { mayBeAsked, type Router } from './routes.ts'
 import type { Protocol } from './script.ts'
+import { parentOf } from './surroundings.ts'
 
 /** Has posts judged apart from the stream: each request is a thread of its own, which is opened at once and never again. */
 export function verdictRequests(deps: {
-  readonly threads: Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'heldBy' | 'paused'>
+  readonly threads: Pick<ThreadStore, 'putAsked' | 'dropAsked' | 'heldBy' | 'linkReply' | 'paused'>
   readonly memo: Pick<Memo, 'forget'>
   readonly answers: Pick<Answers, 'tellDropped'>
   readonly protocols: readonly Protocol[]
@@ -24,7 +26,7 @@ export function verdictRequests(deps: {
   readonly rules: ThreadRules
   readonly clock: Clock
   /** How long an answer can be read, and what was asked about a request is found in the memo, in ms. */
-  readonly settings: { readonly keepAnswers: number; readonly keepMemo: number }
+  readonly settings: { readonly keepAnswers: number; readonly keepMemo: number; readonly maxReplies: number }
   /** Bytes that the requests of one tenant may hold; null: no limit. */
   readonly mostKept: () => number | null
   /** Opens what is due, once something was asked. */
@@ -65,6 +67,9 @@ export function verdictRequests(deps: {
       const names = judges.map(({ name }) => name)
       const off = names.filter((name) => paused.has(name))
       if (off.length > 0) return { kind: 'paused', protocols: off }
+      // A deletion of what it stands under, or answers, reaches it as it does the stream's comment of this id.
+      for (const above of aboveIn(subject, post))
+        if ((await threads.linkReply(above, subject, settings.maxReplies)) === 'deleted') return { kind: 'deleted' }
       const ref: ThreadRef = { tenant, postId: newRequestId(waits), kind: 'asked' }
       const now = clock()
       const until = now + settings.keepAnswers
@@ -89,8 +94,16 @@ export function verdictRequests(deps: {
   }
 }
 
-function subjectOf(tenant: string, { id, hateSpeech }: Post): ThreadRef {
+function subjectOf(tenant: string, { id, hateSpeech, around }: Post): ThreadRef {
+  if (around !== undefined) return { tenant, postId: commentKey(around.postId, id), kind: 'comment' }
   return { tenant, postId: id, kind: hateSpeech === undefined ? 'post' : 'reply' }
+}
+
+/** The post of a comment that is asked about, and the comment that it answers. */
+function aboveIn(subject: ThreadRef, { around, parentId }: Post): ThreadRef[] {
+  if (around === undefined) return []
+  const post: ThreadRef = { tenant: subject.tenant, postId: around.postId, kind: 'post' }
+  return [post, parentOf(subject, { parentId }) ?? []].flat()
 }
 
 /** The protocols that are to judge it, and those of the named ones that can't. */

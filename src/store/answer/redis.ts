@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
+import { namedIn } from '../../contracts/facts/verdict-id.ts'
 import type { Answers } from '../../contracts/ports/answers.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import { type Keys, memberOf, refOf } from '../redis/keys.ts'
@@ -65,7 +66,7 @@ export function redisAnswers(
           ),
         )
       return {
-        subjectId: subject === undefined ? '' : refOf(subject).postId,
+        subjectId: subject === undefined ? '' : namedIn(refOf(subject)).subjectId,
         protocols: z.array(z.string()).parse(JSON.parse(protocols ?? '[]')),
         opened: Number(opened),
         until: Number(until),

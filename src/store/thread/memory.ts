@@ -4,6 +4,7 @@ import type { Outcome } from '../../contracts/facts/messages.ts'
 import { classOf } from '../../contracts/facts/service-class.ts'
 import { shareOf } from '../../contracts/facts/share.ts'
 import { COMMENT_CHARACTERS, type ThreadRef } from '../../contracts/facts/thread.ts'
+import { namedIn } from '../../contracts/facts/verdict-id.ts'
 import type { ThreadOutline, ThreadState, ThreadStore } from '../../contracts/ports/threads.ts'
 import {
   answerBytes,
@@ -319,7 +320,7 @@ function memoryRequests({
       kept.addTrail(tenant, { part: 'trails', bytes: trailBytes(thread), now, keep: KEEP_REQUESTS_MS })
       threads.step(thread.ref, () => ({ thread: putAsked(thread, now), outcome: null }))
       answers.begin(thread.ref, {
-        subjectId: subject.postId,
+        subjectId: namedIn(subject).subjectId,
         protocols,
         opened: now,
         until,

@@ -91,6 +91,43 @@ test('judges a file to its end, however long that takes', async () => {
   expect(judged.verdicts).toBe(3)
 })
 
+test('judges each comment by itself, too, where it is told to, beside its post and what it answers', async () => {
+  const file = fileOf(
+    post('p'),
+    comment('c1', 'p', { text: 'ZEBRA: they are vermin' }),
+    comment('c2', 'p', { parentId: 'c1', text: 'No, they are my friends' }),
+    comment('c1', 'away', { text: 'Of a post that is not here' }),
+  )
+  const idsOf = async (...more: string[]) =>
+    (await judged(file, '--protocol', 'hate', '--no-record', '--json', ...more)).out.map(
+      (line) => verdict.parse(JSON.parse(line)).id,
+    )
+  expect(await idsOf()).toEqual(['hate~p~r1'])
+  const { out, said } = await judged(file, '--protocol', 'hate', '--no-record', '--comments', '--json', '--transcript')
+  const all = new Map(
+    out.map((line) => {
+      const whole = JSON.parse(line) as { verdict: unknown; transcript: unknown }
+      const one = verdict.parse(whole.verdict)
+      return [one.id, { degraded: one.degraded, asked: JSON.stringify(transcript.parse(whole.transcript).turns) }]
+    }),
+  )
+  expect([...all.keys()].toSorted()).toEqual([
+    'hate/comment~away~c1~r1',
+    'hate/comment~p~c1~r1',
+    'hate/comment~p~c2~r1',
+    'hate~p~r1',
+  ])
+  const answer = all.get('hate/comment~p~c2~r1')
+  expect([answer?.degraded, ['the bridge at p', 'ZEBRA'].every((words) => answer?.asked.includes(words))]).toEqual([
+    [],
+    true,
+  ])
+  expect(all.get('hate/comment~away~c1~r1')?.degraded).toEqual([
+    'judged without the post that it stands under, which is not known',
+  ])
+  expect(said.join('\n')).not.toContain('skipped')
+})
+
 test('judges the sample event: a verdict on every post, one a line, with whom to thank', async () => {
   const ended = await gavel('judge', EVENT, '--protocol', 'rumor', '--json')
   expect(ended.said.join('\n')).toContain('understudy')

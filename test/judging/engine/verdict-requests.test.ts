@@ -6,9 +6,10 @@ import type { ThreadRef } from '../../../src/contracts/facts/thread.ts'
 import type { VerdictRequest } from '../../../src/contracts/ports/answers.ts'
 import { opener } from '../../../src/judging/engine/open.ts'
 import { router } from '../../../src/judging/engine/routes.ts'
+import { givenAround } from '../../../src/judging/engine/surroundings.ts'
 import { verdictRequests } from '../../../src/judging/engine/verdict-requests.ts'
 import { memoryStores } from '../../../src/store/memory-stores.ts'
-import { HOUR, postOf, RULES, said, T0, thread } from '../../contracts/samples.ts'
+import { HOUR, postOf, RULES, retractionOf, said, T0, thread } from '../../contracts/samples.ts'
 import { intakeContext } from '../../support/intake-context.ts'
 import { protocolNamed } from '../../support/parts.ts'
 
@@ -70,7 +71,7 @@ function setUp(onlyAsked = false) {
     wake: () => {},
     memo: { forget: async (ref) => forgotten.push(ref) },
     answers: { tellDropped: async (id) => void told.push(id) },
-    settings: { keepAnswers: HOUR, keepMemo: HOUR },
+    settings: { keepAnswers: HOUR, keepMemo: HOUR, maxReplies: 9 },
     mostKept: () => mostKept,
   })
   const ask = (asked: Partial<VerdictRequest> = {}, tenant = 'acme') =>
@@ -121,6 +122,28 @@ describe('what is asked', () => {
       comments: { accepted: 1, late: 0 },
     })
     expect(await openDue()).toBe(0)
+  })
+
+  test('may be a comment, which is shown with what stands around it, and goes with that', async () => {
+    const { ask, openDue, recordOf } = setUp()
+    const { comment: answered } = said('b')
+    const around = givenAround('p', postOf(thread('p')), answered)
+    const comment = { post: postOf(thread('c'), { parentId: 'b', around }), protocols: ['hate'] }
+    expect(await ask({ ...comment, protocols: ['rumor'] })).toMatchObject({ kind: 'unjudged', judging: ['hate'] })
+    // No route takes comments.
+    expect(await ask({ ...comment, protocols: null })).toMatchObject({ kind: 'unjudged', protocols: [] })
+    const asked = await ask(comment)
+    await openDue()
+    const id = asked.kind === 'asked' ? asked.id : ''
+    const { subject } = await recordOf(`hate/asked@acme~${id}~r1`)
+    expect(subject).toMatchObject({ post: { id: 'c' }, under: { text: 'what p says' }, comments: [{ id: 'b' }] })
+    expect(subject).not.toHaveProperty('post.around')
+    const [post, itself] = [thread('p', 'acme'), thread('p~c', 'acme', 'comment')]
+    expect(await stores.threads.repliesTo(post, 9)).toEqual([itself])
+    expect(await stores.threads.repliesTo(thread('p~b', 'acme', 'comment'), 9)).toEqual([itself])
+    expect((await stores.threads.askedAbout(itself, 9)).map(({ postId }) => postId)).toEqual([id])
+    await stores.threads.deletePost(post, retractionOf(post))
+    expect(await ask(comment)).toEqual({ kind: 'deleted' })
   })
 
   test('goes by the routes of its tenant, and by the names that it gives whatever they say', async () => {

@@ -44,6 +44,8 @@ export interface FileJudging {
   readonly keepNearDuplicates?: boolean
   /** Used instead of the settings' endpoint. */
   readonly model?: Model
+  /** Whether each comment is judged by itself, too, where the protocol judges texts by themselves. */
+  readonly comments?: boolean
   /** Images of the file's own folder, which are read when they are shown. */
   readonly images?: LaterImages
   /** In place of the library that the settings name; closed at the end. */
@@ -101,7 +103,11 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
   const settings = {
     ...given,
     checkpoints: { ...given.checkpoints, finalAge: judging.finalAge },
-    threads: { ...given.threads, ...(isPaper ? ALL_COMMENTS : {}) },
+    threads: {
+      ...given.threads,
+      ...(isPaper ? ALL_COMMENTS : {}),
+      ...(judging.comments === true ? { maxReplies: Number.MAX_SAFE_INTEGER } : {}),
+    },
     // What is opened and does not begin would only come nearer to its deadline.
     cases: { ...given.cases, maxOpen: Math.min(given.cases.maxOpen, given.models.slots) },
   }
@@ -128,6 +134,7 @@ export async function judgeFileSubjects(given: Settings, judging: FileJudging, i
     streamClock: { idleAfter: 0, atEnd: 'finish' },
     model: endpoint.model,
     ...(judging.images === undefined ? {} : { loadImage: judging.images.loading(imageLoader(settings.images)) }),
+    subjects: judging.comments === true ? ['post', 'comment'] : ['post'],
     library: judging.library,
     kinds: judging.kinds,
     stores: judging.stores,

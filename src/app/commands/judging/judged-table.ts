@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { TableCell } from '../../../cli/drawing.ts'
 import { counted, type Drawing, printable, table } from '../../../cli/terminal.ts'
 import type { Verdict } from '../../../contracts/facts/verdict.ts'
+import { nameOfSubject } from '../../../contracts/facts/verdict-id.ts'
 import { how, outcome, scoresOf, wrapped } from '../verdict-cells.ts'
 import { toneOf } from '../verdict-line.ts'
 
@@ -32,11 +33,14 @@ export function judgedTable() {
   return {
     add(verdict: Verdict, snapshot: unknown) {
       protocols.add(verdict.protocol)
-      const key = JSON.stringify([verdict.tenant, verdict.subjectId])
+      const name = nameOfSubject(verdict)
+      const key = JSON.stringify([verdict.tenant, name])
       if (!rows.has(key) && rows.size > MOST_SUBJECTS) return
-      const row = rows.get(key) ?? { id: verdict.subjectId, words: wordsIn(snapshot), comments: 0, verdicts: new Map() }
+      const row = rows.get(key) ?? { id: name, words: wordsIn(snapshot), comments: 0, verdicts: new Map() }
       rows.set(key, row)
-      row.comments = Math.max(row.comments, subject.safeParse(snapshot).data?.comments?.length ?? 0)
+      // A comment is shown with what it answers: it has none of its own.
+      const under = verdict.postId === undefined ? (subject.safeParse(snapshot).data?.comments?.length ?? 0) : 0
+      row.comments = Math.max(row.comments, under)
       row.verdicts.set(verdict.protocol, verdict)
     },
     /** Null where there is nothing to show; in place of a table that is too long, a line about that. */

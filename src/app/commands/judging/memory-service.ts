@@ -9,7 +9,7 @@ import type { Report } from '../../../contracts/ports/report.ts'
 import type { StreamMarks } from '../../../contracts/ports/threads.ts'
 import type { TopicReader } from '../../../contracts/ports/topic.ts'
 import type { OpenerSettings } from '../../../judging/engine/open.ts'
-import { router } from '../../../judging/engine/routes.ts'
+import { type Route, router } from '../../../judging/engine/routes.ts'
 import { stagesOf } from '../../../judging/engine/script.ts'
 import { closable } from '../../../operations/closable.ts'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
@@ -24,7 +24,7 @@ import { protocolsOf } from '../../composition/protocols.ts'
 
 /**
  * The whole pipeline for one protocol in this process, on the memory twins of Kafka and Redis. Every subject goes to the
- * named protocol: routes are for streams. A deletion removes a subject from what is judged here, but not what was learnt
+ * named protocol: other routes are for streams. A deletion removes a subject from what is judged here, but not what was learnt
  * from it from the library. Returns null if the settings enable no protocol of this name.
  */
 export async function memoryService(
@@ -39,6 +39,8 @@ export async function memoryService(
     retry: { attempts: number; backoffMs: number }
     model?: Model
     loadImage?: LoadImage
+    /** What is judged of what is read; by default no comment by itself. */
+    subjects?: Route['subjects']
     /** Kinds of protocols in place of the registered ones. */
     kinds?: readonly ProtocolKind[] | undefined
     /** In place of the settings' library; closed with the service. */
@@ -70,7 +72,7 @@ export async function memoryService(
     const { model, loadImage } = options
     const gateway = gatewayOf(settings, { stores, secret, clock, report, model, loadImage })
     queues.work(judgeOf(settings, { protocols, cases, gateway, library: unnoted(shown(library)), clock, report }))
-    const routes = router(protocols, {}, samplingRank)
+    const routes = router(protocols, { [options.protocol]: [{ subjects: options.subjects }] }, samplingRank)
     const input = inputOf(settings, topics, {
       threads,
       cases,
