@@ -23,7 +23,7 @@ export const AGREEMENT_TEXTS = {
   labelSays: 'Of the posts to which Gavel gave a label, those to which people gave it, too.',
   labelHeads: ['Gavel’s label', 'People, too', 'Share, with its 95 % interval', 'Of the next 100, likely', 'Posts'],
   alone: 'What Gavel would have done alone',
-  aloneHeads: ['', 'Posts', 'Share, with its 95 % interval'],
+  aloneHeads: ['Outcome', 'Posts', 'Share, with its 95 % interval'],
   caught: (label: string) => `caught: people said ${label}, and so did Gavel`,
   missed: (label: string) => `missed: people said ${label}, and Gavel another label`,
   left: (label: string) => `left to people: they said ${label}, and Gavel gave no label`,

@@ -122,9 +122,10 @@ export function comparedQuery(query: ComparedQuery) {
   if (at !== undefined && s !== undefined && of !== undefined)
     all.push(['(at, compared.s, protocol) < (?, ?, ?)', Number(at), Number(s), of])
   return {
+    // Subjects are looked up for these rows alone.
     sql: `SELECT ${WORDS.replace('lang', 'compared.lang')}, compared.s, compared.tenant, subjects.kind, subjects.id AS subject, verdict, at
-      FROM compared JOIN subjects ON subjects.s = compared.s WHERE ${all.map(([sql]) => sql).join(' AND ')}
-      ORDER BY at DESC, compared.s DESC, protocol DESC LIMIT ?`,
+      FROM (SELECT * FROM compared WHERE ${all.map(([sql]) => sql).join(' AND ')} ORDER BY at DESC, s DESC, protocol DESC LIMIT ?) AS compared
+      JOIN subjects ON subjects.s = compared.s ORDER BY at DESC, compared.s DESC, protocol DESC`,
     values: all.flatMap(([, ...values]) => values),
   }
 }

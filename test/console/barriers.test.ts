@@ -1,5 +1,6 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { at } from '../contracts/record.ts'
 import { drawnPng } from '../support/drawn.ts'
 import { aBrowser, barriersOn, watchedPage } from './browser.ts'
 import { aTurn } from './console-for-tests.ts'
@@ -43,6 +44,8 @@ it('nobody is kept from any page, light or dark, narrow or wide, and each script
     const media = [url, 'https://images.invalid/gone'].map((one) => ({ kind: 'image' as const, url: one }))
     await console.judged({ id: 'seen', text: 'Look at this', media }, degraded)
     await console.judged({ id: 'quay', text: 'They are all vermin' }, { protocol: 'hate', label: 'hate' })
+    const word = { subjectId: 'quay', protocol: 'hate', label: 'hate', by: 'desk', at: at(3) }
+    await console.topics.send('feedback', 'quay', word, 180)
     await console.judged({ id: 'arabic', text: 'الجسر سقط هذا الصباح', lang: 'ar' }, degraded)
     await console.judged({ id: 'japanese', text: '橋が落ちたと聞きました'.repeat(20), lang: 'ja' }, degraded)
     await console.judged({ id: 'attack', text: MARKUP_ATTACKS[9] ?? '' }, { rationale: MARKUP_ATTACKS[9] ?? '' })
@@ -62,8 +65,9 @@ it('nobody is kept from any page, light or dark, narrow or wide, and each script
       item,
       '/review/mine',
       '/quality',
-      '/agreement',
-      '/agreement/posts?protocol=rumor',
+      '/agreement?days=400',
+      '/agreement?days=7',
+      '/agreement/posts?protocol=hate&days=400',
       '/quality/draws',
       '/decisions?days=400',
       '/audit?days=1',
@@ -77,6 +81,7 @@ it('nobody is kept from any page, light or dark, narrow or wide, and each script
     ]
     for (const path of pages) {
       await page.goto(console.own + path)
+      if (path === '/agreement?days=400') expect(await page.locator('main table').count()).toBeGreaterThan(5)
       // Everything that can be opened is looked at as well.
       await page.evaluate("for (const one of document.querySelectorAll('main details')) one.open = true")
       for (const width of WIDTHS) {

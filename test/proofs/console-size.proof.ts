@@ -144,9 +144,12 @@ const PAGES = [
   ...['', 'days=30'].map((one) => `/trials?${one}`),
   ...['', 'days=400', 'days=400&source=decision', 'days=400&seen=unknown'].map((one) => `/agreement?${one}`),
   ...['/agreement.json?days=400', '/agreement.csv?days=400'],
-  ...['part=language&value=%3Dko&agrees=no', 'part=clause&value=%3DH1', 'people=rumor&machine=%3Dnon-rumor', 'agrees=yes'].map(
-    (one) => `/agreement/posts?protocol=rumor&days=400&${one}`,
-  ),
+  ...[
+    'part=language&value=%3Dko&agrees=no',
+    'part=clause&value=%3DH1',
+    'people=rumor&machine=%3Dnon-rumor',
+    'agrees=yes',
+  ].map((one) => `/agreement/posts?protocol=rumor&days=400&${one}`),
 ]
 
 describe.each([inSqlite, inPostgres])('a console over a record that people have lived in $where', (place) => {
