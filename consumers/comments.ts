@@ -17,6 +17,7 @@ export const comments: TopicHandler<CommentMessage> = {
   schema: commentMessage,
   clocked: true,
   subjectOf,
+  itselfIn: commentSubject,
   postOf: () => null,
   commentOf: ({ rules }, message) => ({
     ref: commentSubject(message),

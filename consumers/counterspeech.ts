@@ -15,6 +15,7 @@ export const counterspeech: TopicHandler<CounterspeechMessage> = {
   // A reply does not depend on the stream's clock, and must not delay the threads that do.
   clocked: false,
   subjectOf,
+  itselfIn: subjectOf,
   postOf: ({ rules }, message) => (message.deleted === true ? null : keptReply(message, rules)),
   handle: (context, read, heartbeat, runInBackground) =>
     handleInSteps({

@@ -20,6 +20,7 @@ import type {
 import type { TraceLinks } from '../src/contracts/ports/traces.ts'
 import type { CheckpointSettings } from '../src/judging/threads/checkpoints.ts'
 import { advanceMark } from '../src/judging/threads/stream-clock.ts'
+import { type NoteAuthors, writtenIn, writtenUnread } from './authors.ts'
 import type { BackgroundErasures } from './background-erasures.ts'
 import { type ParsedMessages, parseMessages, type ValidMessage } from './read-message.ts'
 import type { RedisGuard } from './redis-guard.ts'
@@ -46,6 +47,8 @@ export interface IntakeContext {
   readonly erasures: BackgroundErasures
   /** Where trace contexts of messages are noted; absent where no traces are sent. */
   readonly links?: TraceLinks | undefined
+  /** Notes who wrote what; absent where nothing outlives this process. */
+  readonly noteAuthors?: NoteAuthors | undefined
   /**
    * What a vision model saw in a post's images, instead of the author's words; used when posts come from a data set. It is
    * given here and never read from a message, so that nobody on a topic can pose as the vision model.
@@ -70,6 +73,8 @@ export interface TopicHandler<Message extends InputMessage = InputMessage> {
   readonly clocked: boolean
   /** The thread that the message belongs to. */
   subjectOf(message: Message): ThreadRef
+  /** What the message itself is about: of a comment the comment. */
+  itselfIn(message: Message): ThreadRef
   /** The post or reply as its thread stores it; null for a comment and for a deletion. */
   postOf(context: IntakeContext, message: Message): Post | null
   /** Of comments: the comment as a subject of its own, null if it is deleted. */
@@ -211,6 +216,8 @@ async function handlePart(
   const parsed = parseMessages(handler, context, messages)
   const { valid, invalid } = parsed
   if (context.links !== undefined) await context.links.note(contextsOf(handler, context, valid))
+  // Before anything of it is stored: whoever erases their author finds it.
+  await context.noteAuthors?.([...writtenIn(handler, context, valid), ...writtenUnread(handler, context, invalid)])
   const backgroundWork: (() => Promise<unknown>)[] = []
   const outcomes =
     valid.length === 0 ? [] : await handler.handle(context, valid, heartbeat, (work) => void backgroundWork.push(work))

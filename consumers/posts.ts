@@ -22,6 +22,7 @@ export const posts: TopicHandler<PostMessage> = {
   schema: postMessage,
   clocked: true,
   subjectOf,
+  itselfIn: subjectOf,
   postOf: (context, message) => (message.deleted === true ? null : keptOf(context, message)),
   handle: (context, read, heartbeat, runInBackground) =>
     handleInSteps({

@@ -14,11 +14,13 @@ export interface ValidMessage<Message> {
   readonly from: IncomingMessage
 }
 
-interface InvalidMessage {
+export interface InvalidMessage {
   readonly ok: false
   readonly reason: DeadLetterReason
   readonly detail: string
   readonly from: IncomingMessage
+  /** What it says, if it is JSON. */
+  readonly json?: unknown
 }
 
 /** Messages as they were read: those that say something, and those that can't be read, with why; both in order. */
@@ -51,7 +53,9 @@ export function readMessage<Message extends { createdAt: number }>(
   if (from.value === null)
     return dead(from, 'invalid', 'the message has no value (a tombstone: delete with "deleted": true)')
   const read = readValue(from.value, schema, limits, now)
-  return read.ok ? { ok: true, message: read.message, from } : dead(from, read.reason, read.detail)
+  return read.ok
+    ? { ok: true, message: read.message, from }
+    : { ...dead(from, read.reason, read.detail), json: read.json }
 }
 
 function dead(from: IncomingMessage, reason: DeadLetterReason, detail: string): InvalidMessage {

@@ -40,6 +40,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./app/commands/decide.ts'),
   },
   {
+    path: 'erase',
+    description: 'erases all that a person wrote, wherever it is held',
+    load: () => import('./app/commands/erase.ts'),
+  },
+  {
     path: 'console',
     description: 'serves web pages to watch verdicts, read debates and decide, from the record of this machine',
     load: () => import('./app/commands/console.ts'),

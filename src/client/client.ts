@@ -1,4 +1,4 @@
-import type { Decided, Decision, Judged, Judging, Message, Sent, Subject } from './messages.ts'
+import type { AuthorErasure, Decided, Decision, Judged, Judging, Message, Sent, Subject } from './messages.ts'
 
 export type * from './messages.ts'
 
@@ -82,6 +82,10 @@ export interface GavelClient {
       readonly transcript?: boolean
     },
   ): Promise<Subject>
+  /** Begins the erasure of all that a person wrote, by the name in their messages; or tells how far it is. */
+  eraseAuthor(author: string, options?: RequestOptions): Promise<AuthorErasure>
+  /** How far an erasure is. */
+  erasure(id: string, options?: RequestOptions): Promise<AuthorErasure>
   /** A person's verdict, or its withdrawal, in the name of the key. */
   decide(decision: Decision, options?: RequestOptions): Promise<Decided>
 }
@@ -139,6 +143,9 @@ export function gavelClient(settings: ClientSettings): GavelClient {
         undefined,
         options,
       ),
+    eraseAuthor: (author, options) =>
+      request('DELETE', `/v1/authors/${encodeURIComponent(author)}`, undefined, options),
+    erasure: (id, options) => request('GET', `/v1/erasures/${encodeURIComponent(id)}`, undefined, options),
     decide: (decision, options) => request('POST', '/v1/decisions', decision, options),
   }
 }

@@ -72,6 +72,7 @@ interface CommentIds {
 interface CounterspeechIds {
   readonly type: 'counterspeech'
   readonly id: string
+  readonly author?: string
   /** The post under which it was written. */
   readonly postId?: string
   readonly createdAt: string
@@ -203,6 +204,21 @@ export interface Subject {
   /** Verdicts that stand, where the record is kept. */
   readonly standing?: readonly Verdict[]
   readonly transcripts?: readonly Transcript[]
+}
+
+/** How far the erasure of all that a person wrote is. */
+export interface AuthorErasure {
+  readonly erasure: string
+  readonly tenant: string
+  /** `sending`: deletions of what is found are sent; `sent`: they are carried out; `done`: they were. */
+  readonly state: 'asked' | 'sending' | 'sent' | 'done'
+  readonly waitsFor: 'intake' | 'record' | 'shelves' | null
+  /** How many posts, comments and replies were deleted so far. */
+  readonly sent: number
+  readonly askedAt: string
+  readonly doneAt: string | null
+  /** What stays for longer, and where. */
+  readonly stays: readonly string[]
 }
 
 /** A person's verdict in place of the machines', or its withdrawal. */

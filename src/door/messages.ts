@@ -34,7 +34,7 @@ export const MESSAGE_TYPES = {
   },
   counterspeech: {
     schema: counterspeechMessage,
-    fields: 'id tenant postId hateSpeech text createdAt deleted'.split(' '),
+    fields: 'id tenant postId hateSpeech text author createdAt deleted'.split(' '),
   },
   feedback: {
     schema: feedbackMessage,

@@ -26,6 +26,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'sentinels:answer': 'info',
   'case:fenced': 'info',
   'case:revived': 'warn',
+  'author:erased': 'info',
   'publication:closed': 'error',
   'publication:held': 'error',
   'budget:spent': 'warn',

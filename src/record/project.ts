@@ -30,6 +30,7 @@ import {
   type TranscriptEntry,
 } from '../contracts/ports/record.ts'
 import type { IncomingMessage } from '../contracts/ports/topic.ts'
+import { writtenIn } from './written.ts'
 
 /** What the record must know to read messages. */
 export interface ProjectContext {
@@ -199,9 +200,9 @@ function heardOf(
   subject: unknown,
   most: number,
   sameKey: ProjectContext['sameKey'],
-): Pick<TranscriptEntry, 'words' | 'shown'> & { readonly comments: readonly string[] } {
+): Pick<TranscriptEntry, 'words' | 'shown' | 'written'> & { readonly comments: readonly string[] } {
   const read = snapshot.safeParse(subject)
-  if (!read.success) return { comments: [], words: null, shown: null }
+  if (!read.success) return { comments: [], words: null, shown: null, written: [] }
   const { post, comments } = read.data
   const { author = null, lang = null } = post
   const own = wordsOf(post).join('\n')
@@ -210,6 +211,7 @@ function heardOf(
   return {
     comments: comments.map(({ id }) => id),
     words: [own, ...around].join('\n').slice(0, most),
+    written: writtenIn(read.data),
     shown: {
       author,
       lang,

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { writtenIn } from '../../consumers/authors.ts'
 import type { IntakeContext, IntakeInput } from '../../consumers/intake.ts'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import { idsInCommentKey } from '../contracts/facts/verdict-id.ts'
@@ -237,6 +238,7 @@ async function readMessages(run: AgainRun, subjects: readonly AgainSubject[]) {
       },
       endOf: (ref) => (wanted.has(subjectKey(ref)) ? undefined : Number.POSITIVE_INFINITY),
     }
+    await context.noteAuthors?.(writtenIn(handler, context, own))
     await handler.handle(staged, own, async () => {})
   })
   return { remembered, versions }

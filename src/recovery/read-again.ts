@@ -1,3 +1,4 @@
+import { writtenIn } from '../../consumers/authors.ts'
 import { deadLetterOf } from '../../producers/dead-letter.ts'
 import { OUTCOMES, type Outcome } from '../contracts/facts/messages.ts'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
@@ -56,6 +57,7 @@ export async function readAgain(
       const ref = handler.subjectOf(message)
       touched.set(subjectKey(ref), ref)
     }
+    await context.noteAuthors?.(writtenIn(handler, context, wanted))
     const again = { ...context, endOf }
     for (const outcome of await handler.handle(again, wanted, async () => {})) count(outcome, 1)
     const letters = invalid

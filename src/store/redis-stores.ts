@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Report } from '../contracts/ports/report.ts'
 import { redisAnswers } from './answer/redis.ts'
+import { redisAuthorErasures, redisAuthors } from './author/redis.ts'
 import { redisCases } from './case/redis.ts'
 import { redisDecisions } from './decision/redis.ts'
 import { redisDialects } from './dialect/redis.ts'
@@ -47,6 +48,8 @@ export function redisStores(
     cases: redisCases(working, keys, clock, token, times),
     erasures: redisErasures(working, keys),
     dialects: redisDialects(failFast, keys),
+    authors: redisAuthors(failFast, keys, keepTombstoneMs, clock),
+    authorErasures: redisAuthorErasures(failFast, keys, clock),
     outbox: redisOutbox(working, blocking, keys, { ...keeping, clock }),
     webhooks: redisWebhooks(working, keys),
     /** Where traces are sent. */

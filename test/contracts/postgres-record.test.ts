@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe } from 'vitest'
 import type { DrawShares } from '../../src/record/draws.ts'
+import { database } from '../../src/record/postgres/connection.ts'
 import { postgresPictures, postgresRecord, postgresReviewQueue } from '../../src/record/postgres/record.ts'
 import type { QueueRules } from '../../src/record/review-queue.ts'
 import { aPostgres } from '../support/postgres-server.ts'
@@ -11,6 +12,7 @@ import { personDecisionsContract } from './person-decisions.ts'
 import { picturesContract } from './pictures.ts'
 import { queueOrderContract } from './queue-order.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
+import { writtenContract } from './written.ts'
 
 const postgres = await aPostgres()
 
@@ -35,5 +37,19 @@ describe.skipIf(postgres === null)('a server of its own', () => {
     const kept = { keep: KEEP, maxBytes: 2 ** 40, sourceKeep: 8 * DAY, vacuumWithin: 3_600_000 }
     const store = await postgresRecord({ address, ...kept, auditShare: 0, blindShare: 0 })
     return { store, pictures: await postgresPictures(address) }
+  })
+  writtenContract('in PostgreSQL', () => {
+    if (postgres === null) throw new Error('skipped')
+    const address = postgres.address(`record_${randomBytes(6).toString('hex')}`)
+    const kept = { keep: 10_000 * DAY, maxBytes: 2 ** 40, sourceKeep: 8 * DAY, vacuumWithin: 3_600_000 }
+    return {
+      open: () => postgresRecord({ address, ...kept, auditShare: 0, blindShare: 0 }),
+      async asEarlier() {
+        const db = database(address, 1)
+        await db.run('DROP TABLE written')
+        await db.run("DELETE FROM meta WHERE k = 'written'")
+        await db.close()
+      },
+    }
   })
 })

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import type { DrawShares } from '../../src/record/draws.ts'
 import type { QueueRules } from '../../src/record/review-queue.ts'
 import { sameThreadHalf } from '../../src/record/sqlite/halves.ts'
@@ -12,6 +13,7 @@ import { personDecisionsContract } from './person-decisions.ts'
 import { picturesContract } from './pictures.ts'
 import { queueOrderContract } from './queue-order.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
+import { writtenContract } from './written.ts'
 
 async function inFile({ costs, ownCaseAfter, ...shares }: QueueRules & DrawShares & { drawKey?: string }) {
   const path = join(ownFolder('record'), 'record.sqlite')
@@ -37,4 +39,18 @@ picturesContract('in SQLite', async () => {
   const settings = { path, keep: KEEP, maxBytes: 2 ** 30, sourceKeep: 8 * DAY, auditShare: 0, blindShare: 0 }
   const store = await sqliteRecord(settings, sameThreadHalf)
   return { store, pictures: await sqlitePictures(path, sameThreadHalf) }
+})
+
+writtenContract('in SQLite', () => {
+  const path = join(ownFolder('written'), 'record.sqlite')
+  const shares = { auditShare: 0, blindShare: 0 }
+  const settings = { path, keep: 10_000 * DAY, maxBytes: 2 ** 30, sourceKeep: 8 * DAY, ...shares }
+  return {
+    open: () => sqliteRecord(settings, sameThreadHalf),
+    async asEarlier() {
+      const db = new DatabaseSync(path)
+      db.exec("DROP TABLE written; DELETE FROM meta WHERE k IN ('written', 'authors')")
+      db.close()
+    },
+  }
 })

@@ -132,7 +132,16 @@ function judged(n: number, random: ReturnType<typeof seededRandom>): [Verdict, S
     const of = { what: 'transcript', subject: refOf(verdict), verdictId: verdict.id } as const
     said.push([
       'transcripts',
-      { ...of, comments: ['c1'], words: `${text}\nNo.`, shown, askedAt: timeOf(n), at: timeOf(n), json },
+      {
+        ...of,
+        comments: ['c1'],
+        words: `${text}\nNo.`,
+        shown,
+        written: [{ author, comment: null }],
+        askedAt: timeOf(n),
+        at: timeOf(n),
+        json,
+      },
     ])
   }
   const why = REASONS[n % REASONS.length] ?? 'disputed'

@@ -1,5 +1,7 @@
 import type { Settings } from '../../../config/schema.ts'
 import { topicsOf } from '../../../config/topics.ts'
+import { authorNotes } from '../../../consumers/authors.ts'
+import { authorHashes } from '../../contracts/facts/author-hash.ts'
 import { closable } from '../../operations/closable.ts'
 import { keepTimes } from '../../operations/keep-times.ts'
 import type { AgainParts, StagedThreads } from '../../recovery/judge-again.ts'
@@ -17,13 +19,14 @@ import { commandRedis } from '../composition/redis.ts'
 export function judgeAgainParts(settings: Settings, connectKafka: () => Promise<KafkaClient>, waiting: ReadingControl) {
   return closable(async (keep): Promise<AgainParts> => {
     const topics = topicsOf(settings)
-    const { client, keys, time, threads, cases } = keep(await commandRedis(settings))
+    const { client, keys, time, threads, cases, authors } = keep(await commandRedis(settings))
     const clock = time.now
     const kafka = await connectKafka()
     const secret = await knownSecretOf(client, keys, settings.fences.key, (_, event) => {
       if ('advice' in event) waiting.say?.(event.advice)
     })
     const { protocols, routes, samplingRank } = protocolsOf(settings, secret)
+    const noteAuthors = authorNotes(authors, authorHashes(secret))
     return {
       topics,
       threads,
@@ -32,7 +35,7 @@ export function judgeAgainParts(settings: Settings, connectKafka: () => Promise<
       clock,
       history: topicHistory(kafka, waiting),
       store: redisJudgeAgain(client, keys, keepTimes(settings)),
-      staging: () => stagingOf(settings, topics, { protocols, routes, samplingRank, clock }),
+      staging: () => stagingOf(settings, topics, { protocols, routes, samplingRank, noteAuthors, clock }),
     }
   })
 }
@@ -40,7 +43,7 @@ export function judgeAgainParts(settings: Settings, connectKafka: () => Promise<
 function stagingOf(
   settings: Settings,
   topics: Parameters<typeof inputOf>[1],
-  parts: Pick<IntakeParts, 'protocols' | 'routes' | 'samplingRank' | 'clock'>,
+  parts: Pick<IntakeParts, 'protocols' | 'routes' | 'samplingRank' | 'noteAuthors' | 'clock'>,
 ): StagedThreads {
   const table = threadTable()
   const { threads, cases, outbox } = memoryStores(parts.clock, table)

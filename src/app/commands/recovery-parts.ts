@@ -1,5 +1,7 @@
 import type { Settings } from '../../../config/schema.ts'
 import { inputsOf, topicsOf } from '../../../config/topics.ts'
+import { authorNotes } from '../../../consumers/authors.ts'
+import { authorHashes } from '../../contracts/facts/author-hash.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { decisionHandler } from '../../judging/engine/decision-handler.ts'
 import { retractionOf } from '../../judging/engine/retraction.ts'
@@ -43,7 +45,7 @@ export function recoveryParts(
   return closable(async (keep): Promise<RecoveryParts> => {
     const topics = topicsOf(settings)
     const times = keepTimes(settings)
-    const { client, keys, time, threads, cases, outbox, decisions, erasures, marks, writes } = keep(
+    const { client, keys, time, threads, cases, outbox, decisions, erasures, authors, marks, writes } = keep(
       await commandRedis(settings),
     )
     const clock = time.now
@@ -84,6 +86,7 @@ export function recoveryParts(
         routes,
         samplingRank,
         writes,
+        noteAuthors: authorNotes(authors, authorHashes(secret)),
         clock,
         report: () => {},
       }),

@@ -5,6 +5,7 @@ import type { RedisGuard } from '../../../consumers/redis-guard.ts'
 import { besideThoseOver } from '../../../consumers/tenant-shares.ts'
 import { decisionsProducer } from '../../../producers/decision-producer.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
+import { authorHashes } from '../../contracts/facts/author-hash.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { fences } from '../../contracts/facts/fence.ts'
@@ -13,6 +14,7 @@ import type { Clock } from '../../contracts/ports/clock.ts'
 import type { DecisionDesk } from '../../contracts/ports/decisions.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { PlacingWriter, TopicWriter } from '../../contracts/ports/topic.ts'
+import { type AuthorParts, authorRoutes } from '../../door/authors.ts'
 import { decisionRate } from '../../door/decision-rate.ts'
 import { decisionsRoute } from '../../door/decisions.ts'
 import { discoveryRoute } from '../../door/discovery.ts'
@@ -33,7 +35,7 @@ import { labelsForPeople, type Protocol } from '../../judging/engine/script.ts'
 import { givenAround } from '../../judging/engine/surroundings.ts'
 import { verdictRequests } from '../../judging/engine/verdict-requests.ts'
 import { messageKeeper } from '../../judging/threads/kept.ts'
-import { threadRules } from '../../judging/threads/rules.ts'
+import { placeholders, threadRules } from '../../judging/threads/rules.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import type { AnswerWatch } from '../../operations/answer-watch.ts'
 import { closable, requestsDrain } from '../../operations/closable.ts'
@@ -103,6 +105,11 @@ export function servedDoor(
         scoring: scoringPart(settings, { gateway, secret, clock }),
         protocols: judging.protocols,
         subjects: { threads, cases, decisions: redis.decisions, record: keep(recordAt(settings)).now },
+        authors: {
+          erasures: redis.authorErasures,
+          hashOf: authorHashes(secret),
+          isPlaceholder: placeholders(settings.threads.placeholders),
+        },
         decisionDesk: decisionsProducer({ writer: placing, topic: topics.decisions, told, waitMs: DECISION_WAIT_MS }),
       }),
     )
@@ -130,6 +137,8 @@ export function doorPart(
     subjects: Omit<SubjectParts, 'report'>
     /** Decides in a person's name; null where nobody carries that out. */
     decisionDesk: DecisionDesk | null
+    /** Has all that a person wrote erased; null where nobody carries that out. */
+    authors: Omit<AuthorParts, 'clock' | 'report'> | null
     /** Scores single texts. */
     scoring: ReturnType<typeof scoringPart>
     /** Those that are on. */
@@ -143,7 +152,7 @@ export function doorPart(
 ) {
   const { writer, topics, signals, tenantsOverDue, tenantsOverShare, asking, answers, scoring, subjects, ...more } =
     parts
-  const { decisionDesk, protocols, isAway, ...running } = more
+  const { decisionDesk, authors, protocols, isAway, ...running } = more
   const { loops, clock, report } = running
   return closable(async (keep) => {
     // Where nobody needs a key one may be made later all the same.
@@ -192,6 +201,7 @@ export function doorPart(
         }),
         ...judgeRoutes(judging),
         subjectsRoute({ ...subjects, report }),
+        ...(authors === null ? [] : authorRoutes({ ...authors, clock, report })),
         ...(decisionDesk === null
           ? []
           : [decisionsRoute({ decisionDesk, withinMs, overDecided, clock, waiting, waitingPerTenant })]),

@@ -1,5 +1,6 @@
 import type { Settings } from '../../../config/schema.ts'
 import { groupsOf, inputsOf, type Topics } from '../../../config/topics.ts'
+import { authorNotes } from '../../../consumers/authors.ts'
 import { backgroundErasures } from '../../../consumers/background-erasures.ts'
 import { backpressure, openingGate, type PressureSignal } from '../../../consumers/backpressure.ts'
 import { comments } from '../../../consumers/comments.ts'
@@ -12,6 +13,7 @@ import { posts } from '../../../consumers/posts.ts'
 import { reachConsumer } from '../../../consumers/reach.ts'
 import { othersUnread, tenantShares } from '../../../consumers/tenant-shares.ts'
 import { orphanLetters } from '../../../producers/dead-letter.ts'
+import { authorHashes } from '../../contracts/facts/author-hash.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
@@ -23,6 +25,7 @@ import { threadRules } from '../../judging/threads/rules.ts'
 import { closable } from '../../operations/closable.ts'
 import { topicHistory } from '../../stream/bounded-reader.ts'
 import { groupProgress } from '../../stream/offsets.ts'
+import { authorErasurePart } from './author-erasures.ts'
 import { overloadSteps } from './overload.ts'
 import type { ServiceParts } from './parts.ts'
 import { readLimitsOf } from './read-limits.ts'
@@ -46,7 +49,9 @@ const [PRESSURE_MS, QUIET_PRESSURE_MS] = [500, 2_000]
 export function intakePart(
   settings: Settings,
   parts: IntakeParts &
-    Pick<ServiceParts, 'marks' | 'kafka' | 'topics' | 'watch' | 'loops'> & {
+    Pick<ServiceParts, 'redis' | 'marks' | 'kafka' | 'topics' | 'watch' | 'loops'> & {
+      /** Authors are noted by hashes under it. */
+      secret: string
       opener: OpenerLoop
       /** Bytes that one tenant may hold; null: no limit is known. */
       mostKept: () => number | null
@@ -54,7 +59,9 @@ export function intakePart(
       signals: Record<'intake' | 'opening', readonly (() => Promise<PressureSignal>)[]>
     },
 ) {
-  const { marks, kafka, topics, opener, watch, signals, loops, threads, protocols, clock, report } = parts
+  const { redis, secret, marks, kafka, topics, opener, watch, signals, loops, threads, protocols, clock, report } =
+    parts
+  const noteAuthors = authorNotes(redis.authors, authorHashes(secret))
   return closable(async (keep) => {
     const { poll, idleAfter } = settings.clock
     // What is taken here wakes it; what comes due by the clock alone, or elsewhere, waits a moment longer in a quiet time.
@@ -68,10 +75,13 @@ export function intakePart(
     loops.start('protocols that were off', WAKE_MS, wakeUnpaused({ threads, protocols, clock }))
     const reader = groupReader({ kafka, settings: { ...settings.kafka, topics: inputsOf(topics) }, clock, report })
     const shares = keep(sharesPart(settings, parts))
-    const input = inputOf(settings, topics, { ...parts, mostHeld: shares.mostHeld })
+    const input = inputOf(settings, topics, { ...parts, noteAuthors, mostHeld: shares.mostHeld })
     const taking = intake({ reader, ...input, marks, guard: watch, handled: opening.wake })
     await taking.start()
     keep(taking)
+    keep(
+      await authorErasurePart(settings, { redis, kafka, topics, watch, streamNow: opener.now, loops, clock, report }),
+    )
     // A partition's end must be confirmed anew before the partition can count as idle.
     loops.start('stream marks', MARKS_MS, taking.noteEnds, Math.max(MARKS_MS, Math.min(QUIET_MARKS_MS, idleAfter / 2)))
     const pausing = signals.intake.map(shares.beside)
@@ -145,7 +155,9 @@ function mostDueOf({ shares, intake: { pauseAtDue } }: Settings): number {
 type EraserParts = Omit<Parameters<typeof commentEraser>[0], 'settings'>
 
 /** The stores that the input is written to and the parts that are asked about it. */
-export interface IntakeParts extends EraserParts, Pick<IntakeContext, 'outbox' | 'routes' | 'links' | 'report'> {
+export interface IntakeParts
+  extends EraserParts,
+    Pick<IntakeContext, 'outbox' | 'routes' | 'links' | 'noteAuthors' | 'report'> {
   readonly samplingRank: SamplingRank
   /** Bytes that a tenant may hold with what it sends now; absent: there is no limit. */
   readonly mostHeld?: IntakeContext['mostHeld']
@@ -161,7 +173,7 @@ export function inputOf(
   topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech'>,
   parts: IntakeParts,
 ): IntakeInput {
-  const { threads, outbox, routes, samplingRank, clock, report, descriptions = () => [], links } = parts
+  const { threads, outbox, routes, samplingRank, clock, report, descriptions = () => [], links, noteAuthors } = parts
   const { mostHeld = () => null } = parts
   const { writes = verdictForm(settings) } = parts
   const { erase, eraseAsked } = subjectEraser({ ...parts, keepMemo: settings.memo.keep, writes })
@@ -179,6 +191,7 @@ export function inputOf(
       eraseAsked,
       descriptions,
       links,
+      noteAuthors,
       clock,
       report,
       erasures: backgroundErasures(commentEraser({ ...parts, settings })),

@@ -9,6 +9,7 @@ import { contestedness } from '../../protocols/contestedness.ts'
 import { sameWordsKey } from '../../protocols/same-words.ts'
 import { LONGEST_OWN_BYTES, type ProjectContext } from '../../record/project.ts'
 import { recordStoreOf, reviewQueueOf } from '../../record/record-store.ts'
+import { startRecordErasing } from './author-erasures.ts'
 import type { ServiceParts } from './parts.ts'
 import { everyProtocol } from './protocols.ts'
 
@@ -20,7 +21,14 @@ const AGREEMENT_MS = 14 * 86_400_000
 /** Takes what was judged, said and deleted from the topics into the record. When closed, it has written what it has read. */
 export function recordPart(
   settings: Settings,
-  { kafka, topics, loops, clock, report }: Pick<ServiceParts, 'kafka' | 'topics' | 'loops' | 'clock' | 'report'>,
+  {
+    redis,
+    kafka,
+    topics,
+    loops,
+    clock,
+    report,
+  }: Pick<ServiceParts, 'redis' | 'kafka' | 'topics' | 'loops' | 'clock' | 'report'>,
 ) {
   return closable(async (keep) => {
     const store = keep(await recordStoreOf(settings))
@@ -39,6 +47,7 @@ export function recordPart(
     )
     await consumer.start()
     loops.start('record', TIDY_MS, consumer.tidy)
+    startRecordErasing(settings, { store, redis, topics, loops })
     loops.start('record size', COUNT_MS, consumer.count)
     loops.start('record agreement', COUNT_MS, async () => {
       const groups = await queue.comparedGroups({ since: clock() - AGREEMENT_MS })

@@ -254,7 +254,7 @@ async function assemble(
     keep(await reachPart(settings, { redis, kafka, topics, watch, mostKept, clock, report }))
     keep(await decisionsPart(settings, { redis, kafka, topics, protocols, routes, watch, clock, report }))
     const subjects = { threads, cases, queues, protocols, routes, outbox, memo, samplingRank, links: redis.links }
-    const reading = { kafka, topics, marks, opener, watch, signals, mostKept, loops, clock, report }
+    const reading = { redis, secret, kafka, topics, marks, opener, watch, signals, mostKept, loops, clock, report }
     downSince = keep(await intakePart(settings, { ...subjects, ...reading })).downSince
   }
   const judging = { ...stream, routes, protocols, samplingRank, memo, watch, loops, mostKept, opener }
@@ -264,7 +264,7 @@ async function assemble(
       )
     : null
   const hasRecord = roles.includes('record')
-  const record = hasRecord ? keep(await recordPart(settings, { kafka, topics, loops, clock, report })) : null
+  const record = hasRecord ? keep(await recordPart(settings, { redis, kafka, topics, loops, clock, report })) : null
   loops.start('backlog', 1_000, state.poll, QUIET_EXPORT_MS)
   const lag = keep(partitionLag({ kafka, group: settings.kafka.group, topics: inputsOf(topics), clock }))
   const overdue = (all: readonly PartitionLag[]) =>

@@ -158,6 +158,7 @@ export function startEmbedded(
         isAway: () => false,
         subjects: { threads, cases, decisions, record: async () => record },
         decisionDesk,
+        authors: null,
       }),
     )
     keep(loops)

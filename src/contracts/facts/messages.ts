@@ -214,7 +214,7 @@ const said = z
 
 /** A reply to hate speech; `text` is the reply. `postId` is the post under which it was written, if known. */
 export const counterspeechMessage = arriving(
-  {},
+  { author },
   z
     .object({
       id: id.describe("The reply's id; the record's key where it names no post."),
@@ -224,6 +224,7 @@ export const counterspeechMessage = arriving(
         .optional(),
       hateSpeech: said.describe('What it answers.').optional(),
       text: said.describe('The reply.').optional(),
+      author: authorName.optional(),
       createdAt,
       odd,
       deleted: deleted.optional(),

@@ -13,10 +13,10 @@ export interface ReadLimits {
   readonly textFields?: readonly string[]
 }
 
-/** A value as parsed, and its JSON, without fields that are nested too deep; or why it can't be read. */
+/** A value as parsed, and its JSON, without fields that are nested too deep; or why it can't be read, with its JSON if it has any. */
 export type ReadValue<Message> =
   | { readonly ok: true; readonly message: Message; readonly json: unknown }
-  | { readonly ok: false; readonly reason: DeadLetterReason; readonly detail: string }
+  | { readonly ok: false; readonly reason: DeadLetterReason; readonly detail: string; readonly json?: unknown }
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -42,9 +42,9 @@ export function readValue<Message extends { createdAt: number }>(
   const parsed = schema.safeParse(json)
   if (!parsed.success) {
     const faults = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'message'}: ${faultIn(issue)}`)
-    return dead('invalid', `${faults.join('; ').slice(0, 800)}${envelopeOf(value, json)}`)
+    return { ...dead('invalid', `${faults.join('; ').slice(0, 800)}${envelopeOf(value, json)}`), json }
   }
-  if (parsed.data.createdAt > now + limits.maxAhead) return dead('future', 'createdAt is in the future')
+  if (parsed.data.createdAt > now + limits.maxAhead) return { ...dead('future', 'createdAt is in the future'), json }
   return { ok: true, message: parsed.data, json }
 }
 

@@ -73,6 +73,12 @@ export const MOST_WORDS = 500
 /** Most verdicts of one subject that are read at once, those that stand and the newest: whoever decides makes one each time. */
 export const MOST_VERDICTS = 200
 
+/** That somebody wrote a comment that is shown with a subject, or, where `comment` is null, the subject itself. */
+export interface WrittenPart {
+  readonly author: string
+  readonly comment: string | null
+}
+
 /** The evidence of a verdict. */
 export interface TranscriptEntry {
   readonly what: 'transcript'
@@ -84,6 +90,8 @@ export interface TranscriptEntry {
   readonly words: string | null
   /** How a list shows the subject; null as `words`. */
   readonly shown: SubjectPreview | null
+  /** Who wrote what of it, by the names that readers see; nothing where it was cut. */
+  readonly written: readonly WrittenPart[]
   /** When the first question of it was asked, ms since 1970; null if none was. */
   readonly askedAt: number | null
   /** The broker's time, ms since 1970. */
@@ -316,6 +324,12 @@ export interface RecordSize {
 export const RECORDED_ROWS = ['verdicts', 'transcripts', 'said', 'unread'] as const
 export type RecordedRows = (typeof RECORDED_ROWS)[number]
 
+export interface WrittenPage {
+  readonly subjects: readonly ThreadRef[]
+  readonly next: string | null
+  readonly isComplete: boolean
+}
+
 /** The reading half of the record. */
 export interface RecordReader {
   /** Names this record, and its Kafka group: another, or an emptied one, has another name. */
@@ -342,6 +356,11 @@ export interface RecordReader {
   search(query: string, filter: RecordFilter, limit: number): Promise<RecordSearch>
   /** The transcript of a verdict as it was sent; null if there is none, or it was erased. */
   transcript(verdictId: string): Promise<string | null>
+  /**
+   * Some of what an author of a tenant wrote of which it may hold words, comments of a post by themselves: `next` is where the search goes
+   * on, null at its end. Not `isComplete`: it still has transcripts of an earlier version to look through.
+   */
+  writtenBy(author: { tenant: string; author: string }, after: string | null, most: number): Promise<WrittenPage>
   /** By which chance a subject was drawn for audit of what a protocol says of it; null if it was not. */
   auditChance(of: ThreadRef, protocol: string): Promise<number | null>
   /** Every subject, each as it is when it is read; a deleted one is left out. `decided`: those alone that people decided on. */

@@ -214,6 +214,8 @@ export interface Events {
   'shelves:erased': { subjects: number; items: number }
   /** Cases were cleaned of what they were shown of a deleted subject; those that were not published begin again. */
   'cases:cleaned': { cases: number; restarted: number }
+  /** All that somebody wrote was erased, by so many deletions. `erasure` names it without telling who it was. */
+  'author:erased': { erasure: string; sent: number }
   /** The erasures that wait. */
   'erasures:counted': Readonly<Record<ErasedFrom, WaitingCount>>
   /** An ask was picked up; `waitSeconds` is its time in the stage's queue. */

@@ -130,8 +130,8 @@ export function keptComment(
 
 /** A reply as its thread keeps it. */
 export function keptReply(
-  { id, text, hateSpeech, createdAt, odd }: CounterspeechMessage,
-  { maxTextChars: textChars }: Pick<Kept, 'maxTextChars'>,
+  { id, text, hateSpeech, author, createdAt, odd }: CounterspeechMessage,
+  { maxTextChars: textChars, isPlaceholder }: Kept,
 ): Post {
   const answered = shortened(hateSpeech ?? '', textChars)
   return {
@@ -139,6 +139,7 @@ export function keptReply(
     ...shortened(text ?? '', textChars),
     hateSpeech: answered.text,
     ...(answered.cut === undefined ? {} : { hateSpeechCut: answered.cut }),
+    ...(author === undefined || isPlaceholder(author) ? {} : { author }),
     createdAt,
     ...(odd === undefined ? {} : { odd }),
   }

@@ -6,6 +6,7 @@ import { eraseDraws } from './draws.ts'
 import { keysOf, unsealed } from './seals.ts'
 import { indexed, unindexed } from './texts.ts'
 import { subjectsOf, touch, type WritingStep } from './writing.ts'
+import { forgetComments, forgetWritten } from './written.ts'
 
 /** Comments and replies of a deleted post that are erased in one step. */
 const ERASED_AT_ONCE = 250
@@ -47,6 +48,7 @@ export async function erase(writing: WritingStep, of: ThreadRef, at: number): Pr
      AND NOT EXISTS (SELECT 1 FROM said WHERE said.id = transcripts.id)`,
     s,
   )
+  await forgetWritten(sql, [s])
   const unread = await sql.rows<{ k: number }>(
     'DELETE FROM unread WHERE subject = ? AND at <= ? RETURNING k',
     hashes.key(of.postId),
@@ -174,6 +176,7 @@ export async function commentsGone(writing: WritingStep, entries: readonly Entry
     ...columns,
     last.map(({ at }) => at),
   )
+  await forgetComments(sql, last)
   const held = await sql.rows<{ t: number; id: string; s: number; k: number | null; at: number }>(
     // The thread's, and those of comments that were judged by themselves and shown with what they answer.
     `WITH gone AS (SELECT * FROM unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::text[]) AS gone (tenant, post, comment, first, last)),

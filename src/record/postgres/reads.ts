@@ -18,6 +18,7 @@ import { listed, opened, recordsOf, type SealedNote, type SubjectRow } from './o
 import { keysOf, unsealed } from './seals.ts'
 import { searched } from './search.ts'
 import { heldJson } from './transcript-bytes.ts'
+import { writtenBy } from './written.ts'
 
 /** Subjects that are exported between two looks at what was erased meanwhile. */
 const PAGE = 200
@@ -114,6 +115,10 @@ export function recordReads(db: Database): RecordReader {
     async auditChance({ tenant, kind, postId }, protocol) {
       const [drawn] = await db.rows<{ chance: number }>(AUDIT_CHANCE, tenant, kind, postId, protocol)
       return drawn?.chance ?? null
+    },
+    async writtenBy(author, after, most) {
+      const { hashes } = await hashesNow(db)
+      return writtenBy(db, hashes, author, after, most)
     },
     async transcript(verdictId) {
       const found = await db.rows<{ k: number; sealed: Buffer }>(

@@ -8,6 +8,7 @@ import { LEDGER } from '../draws.ts'
 import { FOLDING, GRAMS_VERSION } from '../grams.ts'
 import { reviewIndexes } from '../queue-filter.ts'
 import type { Database, Sql } from './connection.ts'
+import { beginWritten, WRITTEN } from './written.ts'
 
 /** Raised when the tables change: a record of the form before is brought forward where it lies, any other is rebuilt from the topics. */
 const FORM = 'postgres-3'
@@ -203,7 +204,8 @@ export const HAS_COMPARED = "SELECT 1 WHERE to_regclass('compared') IS NOT NULL"
 
 /** Makes what is there beside tables of an earlier version. */
 async function laidBeside(sql: Sql): Promise<void> {
-  await statements(sql, LEDGER + INDEXES + NOTED + DELETED_POSTS)
+  await statements(sql, LEDGER + INDEXES + NOTED + DELETED_POSTS + WRITTEN)
+  await beginWritten(sql)
   const [timed] = await sql.rows(IS_TIMED)
   // It waits for all who read the table, and all who come later wait for it: done once, and not at each start.
   if (timed === undefined) await sql.run('ALTER TABLE said ADD COLUMN seconds bigint')

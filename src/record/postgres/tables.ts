@@ -24,6 +24,7 @@ import { takeSaid } from './take-said.ts'
 import { indexed, thinned } from './texts.ts'
 import { takeTranscripts } from './transcripts.ts'
 import { touch, type WritingStep, writingOf } from './writing.ts'
+import { isLookedThrough, lookThrough } from './written.ts'
 
 export interface TableSettings extends DrawShares {
   /** How long anything is kept, in ms. */
@@ -191,7 +192,8 @@ export class RecordTables {
            AND NOT EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s)
            AND NOT EXISTS (SELECT 1 FROM transcripts WHERE transcripts.s = subjects.s) RETURNING s, k),
          theirs AS (DELETE FROM pictures USING gone WHERE pictures.s = gone.s RETURNING pictures.k),
-         noted AS (DELETE FROM notes USING gone WHERE notes.s = gone.s RETURNING notes.k)
+         noted AS (DELETE FROM notes USING gone WHERE notes.s = gone.s RETURNING notes.k),
+         authored AS (DELETE FROM written USING gone WHERE written.s = gone.s)
          SELECT k FROM gone UNION ALL SELECT k FROM theirs UNION ALL SELECT k FROM noted`,
         [...left, ...deleted.map(({ s }) => s)],
         now - sourceKeep,
@@ -205,6 +207,7 @@ export class RecordTables {
       }
     })
     if (!(await isFolded(this.#db))) await this.#step((writing) => refold(writing, STEP, now))
+    if (!(await isLookedThrough(this.#db))) await this.#step((writing) => lookThrough(writing, STEP, now))
     await this.#pending.merge()
   }
 

@@ -5,6 +5,7 @@ import { strip } from './erasures.ts'
 import type { PreparedBatch, PreparedTranscript } from './prepared-batch.ts'
 import { indexed } from './texts.ts'
 import { subjectsOf, type WritingStep } from './writing.ts'
+import { addWritten } from './written.ts'
 
 /** Takes transcripts, each that the record does not have yet. */
 export async function takeTranscripts(
@@ -73,6 +74,12 @@ export async function takeTranscripts(
     ),
   )
   await showSubjects(writing, fresh, hashes.mark)
+  await addWritten(
+    writing,
+    rows.flatMap(({ entry: { subject, s, written }, erased }) =>
+      erased ? [] : [{ tenant: subject.tenant, s, written }],
+    ),
+  )
   for (const { entry, erased } of rows) if (erased) await strip(writing, entry.verdictId)
   await indexed(
     writing,

@@ -7,6 +7,7 @@ import type { ArrivalCounter } from './arrivals.ts'
 import type { QueueTable } from './review-queue.ts'
 import type { Sql } from './sql.ts'
 import type { TextIndex } from './text-index.ts'
+import { forgetComments, forgetWritten } from './written.ts'
 
 /** In place of a transcript's comments: any of its post's may be in it. */
 export const ANY = 'any'
@@ -77,6 +78,7 @@ export class RecordErasures {
         s,
       ),
       this.#sql.run('DELETE FROM unread WHERE subject = ? AND at <= ?', of.postId, at),
+      forgetWritten(this.#sql, s),
     )
     // A draw of the subject's next life stands, from then on.
     this.#note(
@@ -148,6 +150,7 @@ export class RecordErasures {
       of.ids.add(comment)
     }
     for (const { post, ids } of byPost.values()) {
+      forgetComments(this.#sql, post, ids)
       const stripped = new Set<number>()
       // The thread's, and those of comments that were judged by themselves and shown with what they answer.
       for (const { t, s, id, comments } of this.#sql.all<{ t: number; s: number; id: string; comments: string }>(
@@ -250,6 +253,7 @@ export class RecordErasures {
       ),
       this.#sql.run('DELETE FROM pictures WHERE s = ? AND s NOT IN (SELECT s FROM subjects WHERE s = ?)', s, s),
       this.#sql.run('DELETE FROM notes WHERE s = ? AND s NOT IN (SELECT s FROM subjects WHERE s = ?)', s, s),
+      this.#sql.run('DELETE FROM written WHERE s = ? AND s NOT IN (SELECT s FROM subjects WHERE s = ?)', s, s),
     )
   }
 

@@ -8,6 +8,7 @@ import {
   type RecordedRows,
   type RecordFilter,
   type RecordHistogram,
+  type WrittenPage,
 } from '../../contracts/ports/record.ts'
 import { conditionsOf, marksOf } from '../conditions.ts'
 import { AUDIT_CHANCE } from '../draws.ts'
@@ -17,6 +18,7 @@ import { type ListedRow, MOST_CANDIDATES, MOST_LEFT, type NoteRow, type RulingRo
 import { FILTERED, reading } from './schema.ts'
 import { Sql } from './sql.ts'
 import { INDEX_VERSION, isFolded, tenantToken } from './text-index.ts'
+import { writtenBy } from './written.ts'
 
 /** One subject as the file has it; the JSON in it is parsed elsewhere. */
 export interface StoredSubject {
@@ -76,6 +78,10 @@ export class RecordReads {
     )
     const wanted = found.filter(({ subject }) => kind === undefined || subject.kind === kind)
     return wanted.find((one) => one.deletedAt !== null || one.verdicts.length + one.said.length > 0) ?? null
+  }
+
+  writtenBy(author: { tenant: string; author: string }, after: string | null, most: number): WrittenPage {
+    return this.#sql.snapshot(() => writtenBy(this.#sql, author, after, most))
   }
 
   /** The subjects behind this one that have anything to export, or that people decided on, each whole. */

@@ -67,6 +67,7 @@ export async function sqliteRecordReader(path: string, start: StartHalf = thread
       return { ...others, found: found.map(recordedRow) }
     },
     transcript: (id) => reads.ask('transcript', id),
+    writtenBy: (author, after, most) => reads.ask('writtenBy', author, after, most),
     auditChance: (of, protocol) => reads.ask('auditChance', of, protocol),
     async *export(only) {
       for (let after = 0; after >= 0; ) {

@@ -25,6 +25,7 @@ import { writing } from './schema.ts'
 import { Sql } from './sql.ts'
 import { INDEX_VERSION, TextIndex } from './text-index.ts'
 import { Tidying } from './tidying.ts'
+import { WrittenTable } from './written.ts'
 
 export interface TableSettings extends DrawShares {
   readonly path: string
@@ -48,6 +49,7 @@ export class RecordTables {
   readonly #queue: QueueTable
   readonly #tidying: Tidying
   readonly #ledger: DrawLedger
+  readonly #written: WrittenTable
   #full = false
 
   constructor(settings: TableSettings) {
@@ -61,6 +63,7 @@ export class RecordTables {
     this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('draws', ?)", drawn)
     const draw = hmac(this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'draws'")?.v ?? drawn)
     this.#ledger = new DrawLedger(this.#sql, draw, settings)
+    this.#written = new WrittenTable(this.#sql)
     this.#queue = new QueueTable(this.#sql, this.#ledger)
     this.#erasures = new RecordErasures(this.#sql, this.#texts, this.#arrivals, this.#queue)
     this.#tidying = new Tidying(settings, {
@@ -69,6 +72,7 @@ export class RecordTables {
       erasures: this.#erasures,
       queue: this.#queue,
       arrivals: this.#arrivals,
+      written: this.#written,
     })
     this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('grams', ?)", INDEX_VERSION)
     this.#texts.begin()
@@ -275,7 +279,7 @@ export class RecordTables {
     return this.#sql.get(transcript, id) !== undefined || this.#sql.get(ruling, id) !== undefined
   }
 
-  #transcript({ subject: of, verdictId, comments, words, shown, askedAt, at, json }: TranscriptEntry): void {
+  #transcript({ subject: of, verdictId, comments, words, shown, written, askedAt, at, json }: TranscriptEntry): void {
     const subject = this.#erasures.subject(of)
     const ruling = this.#sql.get<{ doc: number; standing: number; indexed: number }>(
       'SELECT doc, standing, indexed FROM rulings WHERE id = ?',
@@ -310,6 +314,7 @@ export class RecordTables {
         subject.s,
       )
     }
+    if (!erased) this.#written.add(of.tenant, subject.s, written)
     if (erased) this.#erasures.strip(verdictId)
     else if (ruling?.standing === 1 && ruling.indexed === 0) this.#texts.index(ruling.doc)
   }

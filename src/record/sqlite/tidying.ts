@@ -5,6 +5,7 @@ import type { RecordErasures } from './erasures.ts'
 import type { QueueTable } from './review-queue.ts'
 import type { Sql } from './sql.ts'
 import type { TextIndex } from './text-index.ts'
+import type { WrittenTable } from './written.ts'
 
 /** Rows of each kind that one step of tidying removes. */
 const STEP = 500
@@ -12,6 +13,8 @@ const STEP = 500
 const ALONE_AFTER_MS = 60_000
 const FROM_THE_FIRST = [-1, -1] as const
 const MINUTE_MS = 60_000
+/** How long a step looks for authors in what an earlier version wrote, in ms. */
+const LOOK_MS = 100
 /** Transcripts that make room at once when the file is full. */
 const ROOM = 200
 
@@ -23,11 +26,19 @@ export class Tidying {
   readonly #erasures: RecordErasures
   readonly #queue: QueueTable
   readonly #arrivals: ArrivalCounter
+  readonly #written: WrittenTable
   #seenDeleted: readonly [deletedAt: number, s: number] = FROM_THE_FIRST
 
   constructor(
     settings: { readonly keep: number; readonly sourceKeep: number },
-    parts: { sql: Sql; texts: TextIndex; erasures: RecordErasures; queue: QueueTable; arrivals: ArrivalCounter },
+    parts: {
+      sql: Sql
+      texts: TextIndex
+      erasures: RecordErasures
+      queue: QueueTable
+      arrivals: ArrivalCounter
+      written: WrittenTable
+    },
   ) {
     this.#settings = settings
     this.#sql = parts.sql
@@ -35,6 +46,7 @@ export class Tidying {
     this.#erasures = parts.erasures
     this.#queue = parts.queue
     this.#arrivals = parts.arrivals
+    this.#written = parts.written
   }
 
   /** One step: what is older than its time goes, at most so many rows of each kind. */
@@ -90,6 +102,8 @@ export class Tidying {
       return alone.length
     })
     if (unindexed < STEP) this.#refold()
+    const until = performance.now() + LOOK_MS
+    while (this.#written.lookThrough() && performance.now() < until);
     this.#sql.exec('PRAGMA incremental_vacuum(500)')
     this.#erasures.truncate()
   }

@@ -130,6 +130,14 @@ export interface Keys {
   readonly kept: string
   /** List: the trace contexts that its newest messages came with. */
   traces(member: string): string
+  /** What the keys begin with of what authors wrote: sorted sets of members, by when each was noted last, ms; then the author's hash. */
+  readonly saidBy: string
+  /** Sorted set: the same authors, as TENANT HASH, by when it is looked at which of their subjects are left, ms. */
+  readonly authorsLookedAt: string
+  /** Hash: the erasures of authors, as JSON by their ids; under ID/record how far the record has come with one. */
+  readonly authorErasures: string
+  /** String: a record is kept, or was within the time that it holds anything. */
+  readonly recordKept: string
 }
 
 export function keysUnder(prefix: string): Keys {
@@ -180,6 +188,10 @@ export function keysUnder(prefix: string): Keys {
     answers: (member) => `${root}:answers:${member}`,
     kept: `${root}:kept/`,
     traces: (member) => `${root}:traces:${member}`,
+    saidBy: `${root}:said-by:`,
+    authorsLookedAt: `${root}:said-by/looked-at`,
+    authorErasures: `${root}:erasures/authors`,
+    recordKept: `${root}:erasures/record`,
   }
 }
 

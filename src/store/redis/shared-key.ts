@@ -14,7 +14,7 @@ export async function secretOf(redis: Redis, keys: Keys, set: string, report: Re
   if (set === '')
     report('key:unset', {
       advice:
-        'fences.key is not set: using a generated key stored in Redis, which is lost if Redis loses its data; set GAVEL_FENCES_KEY',
+        'fences.key is not set: using a generated key stored in Redis, which is lost if Redis loses its data, and with it what "gavel erase" finds a person by; set GAVEL_FENCES_KEY',
     })
   const version = samplingKeyVersion(samplingRanks(secret))
   const before = await redis.getset(keys.samplingVersion, version)

@@ -1,7 +1,8 @@
 -- What tenants hold, in bytes: a hash for each (kept/parts:TENANT) by part; kept/tenants, a sorted set of the tenants by their sums; and
 -- kept/ends, a sorted set of the parts that expire (TENANT PART) by when, ms. A part is a thread or a question (its member), an answer, the
--- trails of an hour's questions, an hour's posts that nobody judges, the reach of a post that has not come, the trace contexts of a subject, what became of a decision, a
--- delivery or its lane. The parts leave the account as they leave Redis.
+-- trails of an hour's questions, an hour's posts that nobody judges, the reach of a post that has not come, the trace contexts of a
+-- subject, what became of a decision, a delivery or its lane, or all that is noted of who wrote what. The parts leave the account as
+-- they leave Redis.
 local function account_in(root, tenant)
   return { root = root, tenant = tenant, parts = root .. 'parts:' .. tenant, tenants = root .. 'tenants', ends = root .. 'ends' }
 end
@@ -15,6 +16,8 @@ local function trails_part(now) return 'trails ' .. math.floor(tonumber(now) / 3
 local function passed_part(now) return 'passed ' .. math.floor(tonumber(now) / 3600000) end
 -- How far a post reaches that has not come yet.
 local function reach_part(member) return 'reach ' .. member end
+-- All that is noted of who wrote what.
+local function authors_part() return 'authors' end
 local function delivery_part(id) return 'delivery ' .. id end
 local function traces_part(member) return 'traces ' .. member end
 local function told_part(of) return 'told ' .. of end

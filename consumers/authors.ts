@@ -1,0 +1,63 @@
+import { authorOf } from '../src/contracts/facts/author.ts'
+import type { AuthorHash } from '../src/contracts/facts/author-hash.ts'
+import { entryOf } from '../src/contracts/facts/entry-of.ts'
+import { author as authorField } from '../src/contracts/facts/odd-fields.ts'
+import type { ThreadRef } from '../src/contracts/facts/thread.ts'
+import type { AuthorIndex } from '../src/contracts/ports/authors.ts'
+import type { InputMessage, IntakeContext, TopicHandler } from './intake.ts'
+import type { InvalidMessage, ValidMessage } from './read-message.ts'
+
+/** A subject, and who wrote it. */
+interface Written {
+  readonly subject: ThreadRef
+  readonly author: string
+}
+
+/** Notes who wrote these subjects, so that all that somebody wrote is found when they are erased. */
+export type NoteAuthors = (written: readonly Written[]) => Promise<void>
+
+/** Notes them in the index, by the hashes of their names. */
+export function authorNotes(index: Pick<AuthorIndex, 'note'>, hashOf: AuthorHash): NoteAuthors {
+  return (written) =>
+    index.note(
+      written.map(({ subject, author }) => ({
+        tenant: subject.tenant,
+        author: hashOf(subject.tenant, author),
+        subject,
+      })),
+    )
+}
+
+type Rules = { readonly rules: Pick<IntakeContext['rules'], 'isPlaceholder'> }
+
+/** What these messages say that somebody wrote; a name that many share is nobody's. */
+export function writtenIn(
+  handler: Pick<TopicHandler, 'itselfIn'>,
+  { rules }: Rules,
+  read: readonly Pick<ValidMessage<InputMessage>, 'message'>[],
+): Written[] {
+  return read.flatMap(({ message }) => {
+    const author = message.deleted === true ? undefined : authorOf(message)
+    return author === undefined || rules.isPlaceholder(author) ? [] : [{ subject: handler.itselfIn(message), author }]
+  })
+}
+
+/** The same of messages that become dead letters, as far as they name a subject and its author: they may be sent again. */
+export function writtenUnread(
+  handler: Pick<TopicHandler, 'itselfIn' | 'schema'>,
+  context: Rules,
+  unread: readonly Pick<InvalidMessage, 'json'>[],
+): Written[] {
+  return unread.flatMap(({ json }) => {
+    if (typeof json !== 'object' || json === null) return []
+    const given = json as Readonly<Record<string, unknown>> // any object has fields
+    const [id, postId, tenant] = ['id', 'postId', 'tenant'].map((name) => entryOf(given, name))
+    const author = authorField(entryOf(given, 'author') ?? '', () => {})
+    // A deletion says nothing but which subject it is about.
+    const about = handler.schema.safeParse({ id, postId, tenant, createdAt: LONG_AGO, deleted: true })
+    if (!about.success || typeof author !== 'string') return []
+    return writtenIn(handler, context, [{ message: { ...about.data, author, deleted: undefined } }])
+  })
+}
+
+const LONG_AGO = new Date(0).toISOString()

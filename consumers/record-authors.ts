@@ -1,0 +1,64 @@
+import type { ThreadRef } from '../src/contracts/facts/thread.ts'
+import type { AuthorErasure, AuthorErasures, AuthorIndex } from '../src/contracts/ports/authors.ts'
+import type { RecordedTopic, RecordStore } from '../src/contracts/ports/record.ts'
+
+/** Subjects that are looked up, and noted, at a time; how long one run may take, in ms. */
+const [FOUND_AT_ONCE, RUN_MS] = [500, 500]
+
+/**
+ * What the record has to do for erasures of authors: it notes what it has of them, so that deletions are sent for that as well, and tells
+ * when it has read these. To be run again and again; begun anew elsewhere it does the same.
+ */
+export function recordAuthors(of: {
+  readonly store: Pick<RecordStore, 'writtenBy' | 'positions'>
+  readonly index: Pick<AuthorIndex, 'note'>
+  readonly erasures: AuthorErasures
+  /** The recorded topics, by their names in Kafka. */
+  readonly topics: ReadonlyMap<string, RecordedTopic>
+  /** How long the record holds anything, in ms. */
+  readonly keepMs: number
+}) {
+  const { store, index, erasures, topics, keepMs } = of
+  /** Where the search for an author goes on. */
+  const reached = new Map<string, string>()
+
+  /** Notes what the record has of an author; false if there is more to look for. */
+  async function search({ id, tenant, author = '' }: AuthorErasure, until: number): Promise<boolean> {
+    for (;;) {
+      const page = await store.writtenBy({ tenant, author }, reached.get(id) ?? null, FOUND_AT_ONCE)
+      const noted = page.subjects.map((subject: ThreadRef) => ({ tenant, author: id, subject }))
+      await index.note(noted)
+      if (page.next === null) {
+        // What an earlier version wrote is still to be looked through.
+        if (page.isComplete) reached.delete(id)
+        return page.isComplete
+      }
+      reached.set(id, page.next)
+      if (performance.now() > until) return false
+    }
+  }
+
+  async function hasRead(upTo: AuthorErasure['upTo']): Promise<boolean> {
+    const positions = await store.positions()
+    return Object.entries(upTo).every(([key, offset]) => {
+      const slash = key.lastIndexOf('/')
+      const topic = topics.get(key.slice(0, slash))
+      const next = topic === undefined ? undefined : positions.get(`${topic}${key.slice(slash)}`)
+      return Number(offset) === 0 || topic === undefined || (next ?? 0) >= Number(offset)
+    })
+  }
+
+  return {
+    async step(): Promise<void> {
+      await erasures.noteRecord(keepMs)
+      const until = performance.now() + RUN_MS
+      for (const one of await erasures.all()) {
+        if (one.state !== 'sending' && one.state !== 'sent') continue
+        const state = await erasures.recordOf(one.id)
+        if (state === null && (await search(one, until))) await erasures.saveRecord(one.id, 'searched')
+        if (state === 'searched' && one.state === 'sent' && (await hasRead(one.upTo)))
+          await erasures.saveRecord(one.id, 'clean')
+      }
+    },
+  }
+}

@@ -1,0 +1,48 @@
+import type { AuthorErasure } from '../ports/authors.ts'
+import type { AuthorHash } from './author-hash.ts'
+import { author as authorField } from './odd-fields.ts'
+
+/**
+ * The erasure of all that somebody of a tenant wrote, as it begins; null if the name is no person's: a placeholder, or one without a
+ * visible character.
+ */
+export function newAuthorErasure(
+  of: { readonly tenant: string; readonly author: string; readonly by: string; readonly now: number },
+  { hashOf, isPlaceholder }: { readonly hashOf: AuthorHash; readonly isPlaceholder: (author: string) => boolean },
+): AuthorErasure | null {
+  const { tenant, by, now } = of
+  // As intake reads it: the hash of a long name stands for it.
+  const author = authorField(of.author, () => {})
+  if (typeof author !== 'string' || isPlaceholder(author)) return null
+  const fresh = { state: 'asked', waitsFor: 'intake', sent: 0, upTo: {} } as const
+  return { id: hashOf(tenant, author), tenant, author, by, askedAt: now, ...fresh }
+}
+
+/** Why a name is refused. */
+export const NOBODYS_NAME =
+  'many people share this name, or it shows nothing (threads.placeholders): it is nobody’s, and nothing is erased'
+
+/** What of a person stays for longer than their erasure takes, and where. */
+export const ERASURE_STAYS = [
+  'messages, verdicts, transcripts and dead letters on Kafka’s topics, until kafka.retention ends or they are compacted: deletions stand behind them, and nothing of them is judged or replayed',
+  'replies without an author, and messages that are too large or no JSON: nobody can tell whose they are',
+  'backups of Redis, of the record and of shelves, exports, and files of gavel judge, eval and what-if',
+  'what model providers and image hosts keep of requests, by their terms',
+  'verdicts and reasons that consumers and webhooks’ receivers have read: each is retracted by a further revision',
+  'traces at their collector, and the audit, which names subjects by their ids',
+  'decisions’ reasons and feedback on the topics, which people were asked to write without quotations',
+] as const
+
+/** An erasure as whoever asked for it is told. */
+export function toldErasure({ id, tenant, state, waitsFor, sent, askedAt, doneAt }: AuthorErasure) {
+  return {
+    erasure: id,
+    tenant,
+    state,
+    waitsFor,
+    sent,
+    askedAt: new Date(askedAt).toISOString(),
+    doneAt: doneAt === undefined ? null : new Date(doneAt).toISOString(),
+    stays: ERASURE_STAYS,
+  }
+}
