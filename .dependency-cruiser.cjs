@@ -198,6 +198,11 @@ module.exports = {
       ['contracts/', 'lab/evaluation/', 'data-files/'],
       'An algorithm over what is asked, and not how.',
     ),
+    within(
+      'lab/lane',
+      ['contracts/', 'lab/evaluation/', 'data-files/', 'protocols/same-words\\.ts'],
+      'A promise is arithmetic over what people and a decider said.',
+    ),
     {
       name: 'protocols-know-the-form-of-a-script',
       comment: 'Of judging a protocol knows the form of a script, and no port.',

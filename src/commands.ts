@@ -77,6 +77,12 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./lab/commands/calibrate/calibrate.ts'),
   },
 
+  { path: 'lane', description: 'settles at once what a decider is sure enough of' },
+  {
+    path: 'lane fit',
+    description: "finds from which confidence a decider's labels hold, with a promise of how often they are wrong",
+    load: () => import('./lab/commands/lane/fit.ts'),
+  },
   {
     path: 'scores',
     argument: '<file>',

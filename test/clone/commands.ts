@@ -93,6 +93,8 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
     'at: test/app/commands/eval-researcher.test.ts',
   'npx gavel eval --protocol rumor --data config/demo/labelled.jsonl --replay .gavel/eval-rumor --report .gavel/eval-rumor --debates 5':
     'proof: pages',
+  'npx gavel lane fit --protocol hate --data labelled.jsonl --answers decider.jsonl --out lane.json':
+    'at: test/app/commands/lane-fit.test.ts',
   'npx gavel prove --budget 20': 'at: test/app/commands/prove.test.ts',
   'npx gavel policy check policies/hate.md': 'at: test/app/commands/policy-check.test.ts',
   'npx gavel decide 3lbw2k4 --protocol hate --label hate --clause H2 --clause "H1=they are vermin" --by ann --why "Ticket 91"':

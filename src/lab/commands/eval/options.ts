@@ -79,6 +79,12 @@ function addedRow(text: string): AddedRow {
 // Two parameters, without a default: by their number an option that gathers its values is known (src/main.ts).
 const several = <Value>(value: Value, before: readonly Value[] | undefined) => [...(before ?? []), value]
 
+export const labelAsOption = () =>
+  new Option(
+    '--label-as <theirs=ours>',
+    'map a label, such as 1=hate, or numbers from one on, such as 0.5+=hate, or leave it out, such as skip=; repeatable',
+  ).argParser((text: string, before: readonly StandIn[] | undefined) => several(labelStandIn(text), before))
+
 /** What `gavel eval` takes, in the order of `--help`. */
 export const EVAL_OPTIONS: readonly Option[] = [
   new Option('--protocol <name>', 'protocol to evaluate, as the settings have it').argParser(protocolName),
@@ -107,10 +113,7 @@ export const EVAL_OPTIONS: readonly Option[] = [
   ),
   ...repliesReadingOptions(),
   labelFieldOption(),
-  new Option(
-    '--label-as <theirs=ours>',
-    'map a label, such as 1=hate, or numbers from one on, such as 0.5+=hate, or leave it out, such as skip=; repeatable',
-  ).argParser((text: string, before: readonly StandIn[] | undefined) => several(labelStandIn(text), before)),
+  labelAsOption(),
   contradictionsOption('keep'),
   new Option(
     '--rows <which>',

@@ -9,6 +9,8 @@ declare module 'jstat' {
     readonly normal: Continuous<[mean: number, deviation: number]>
     readonly studentt: Continuous<[degreesOfFreedom: number]>
     readonly beta: Continuous<[alpha: number, beta: number]>
+    /** The logarithm of how many ways there are to choose so many of n. */
+    combinationln(n: number, chosen: number): number
     /** Spearman's rank correlation, ties with their mean rank; NaN where one side has no variance. */
     spearmancoeff(one: readonly number[], other: readonly number[]): number
   }

@@ -1,0 +1,171 @@
+import { rename, writeFile } from 'node:fs/promises'
+import { InvalidArgumentError, Option } from 'commander'
+import type { Settings } from '../../../../config/schema.ts'
+import { withLibrary } from '../../../app/commands/library/with-library.ts'
+import type { Command, Invocation } from '../../../cli/command.ts'
+import { formatOption, labelFieldOption, readingOf, readingOptions } from '../../../cli/file-options.ts'
+import { protocolName, share } from '../../../cli/options.ts'
+import { counted, printable, table } from '../../../cli/terminal.ts'
+import { OperatorError } from '../../../contracts/facts/errors.ts'
+import { faultIn } from '../../../data-files/file-message.ts'
+import { type Format, sourceIdOf } from '../../../data-files/formats.ts'
+import type { OwnReading } from '../../../data-files/own-rows.ts'
+import { nameOf } from '../../../protocols/policy.ts'
+import { DEFAULT_TENANT } from '../../../shelves/names.ts'
+import { goldOf } from '../../evaluation/gold.ts'
+import { fitLane, type LaneFit } from '../../lane/fit-lane.ts'
+import { answersHash, dataHash, decidedItems, onShelves } from '../../lane/lane-items.ts'
+import { readAnswers } from '../../lane/read-answers.ts'
+import { labelAsOption, type StandIn } from '../eval/options.ts'
+import { kindNamed, protocolOf } from '../eval/tables.ts'
+import { livePolicies } from '../policy/live-policies.ts'
+
+interface FitOptions extends OwnReading {
+  readonly protocol: string
+  readonly data: string
+  readonly format: Format
+  readonly labelAs?: readonly StandIn[]
+  readonly answers: string
+  readonly risk: number
+  readonly delta: number
+  readonly coverage: number
+  readonly seed: string
+  readonly out?: string
+}
+
+/** What the thresholds hold for: they are void where one of these is another. */
+interface LaneGrounds {
+  readonly protocol: string
+  readonly decider: { readonly model: string | null; readonly answers: string }
+  readonly policy: ReturnType<typeof nameOf> | null
+  readonly data: { readonly sha256: string; readonly items: number }
+}
+
+interface FitResult extends LaneGrounds {
+  /** Items whose text stands on a shelf; they are left out. */
+  readonly onShelves: number
+  readonly fit: LaneFit
+}
+
+/** A share of which 0 and 1 mean nothing. */
+function between(text: string): number {
+  const number = share(text)
+  if (number === 0 || number === 1) throw new InvalidArgumentError('must be a number between 0 and 1')
+  return number
+}
+
+/** `gavel lane fit`: thresholds above which a decider's labels are wrong at most as often as promised. */
+export const command: Command<FitOptions, FitResult> = {
+  options: [
+    new Option('--protocol <name>', 'the protocol whose labels it gives').argParser(protocolName).makeOptionMandatory(),
+    new Option('--data <file>', 'a labelled file').makeOptionMandatory(),
+    formatOption(),
+    ...readingOptions(),
+    labelFieldOption(),
+    labelAsOption(),
+    new Option(
+      '--answers <file>',
+      "the decider's answers: id and probabilities by label, or a table with a column for each label",
+    ).makeOptionMandatory(),
+    new Option('--risk <share>', 'the most that may be wrong of what is settled').argParser(between).default(0.05),
+    new Option('--delta <share>', 'the chance that this promise is broken').argParser(between).default(0.05),
+    new Option('--coverage <share>', 'refuse a lane that settles less than this').argParser(between).default(0.1),
+    new Option('--seed <seed>', 'seed of the draw of what calibrates and what tests').default('1'),
+    new Option('--out <file>', 'write the thresholds there'),
+  ],
+  json: true,
+  help: 'Example:\n  $ gavel lane fit --protocol hate --data labelled.jsonl --answers decider.jsonl --out lane.json',
+  async run(invocation) {
+    const { options, settings: read } = invocation
+    const result = await fitted(read(), invocation)
+    if (options.out !== undefined && result.fit.accepted) {
+      const file = `${options.out}.new`
+      await writeFile(file, `${JSON.stringify(fileOf(result), null, 1)}\n`)
+      await rename(file, options.out)
+    }
+    return result
+  },
+  print(result, { json, terminal, options }) {
+    if (json) terminal.out(JSON.stringify(result))
+    else show(result, terminal)
+    const { fit } = result
+    if (!fit.accepted) throw new OperatorError(refusalOf(result))
+    if (options.out !== undefined) terminal.say(`${options.out} was written.`)
+  },
+}
+
+async function fitted(settings: Settings, { options, terminal, signal }: Invocation<FitOptions>): Promise<FitResult> {
+  const { protocol: name, data, format, risk, delta, coverage, seed } = options
+  const protocol = protocolOf(settings, kindNamed(name))
+  const { labels, subject } = protocol
+  if (subject === 'thread' || labels.length < 2)
+    throw new OperatorError(`${name} has no label that could be told from a text alone: no lane is for it.`)
+  const labelAs = Object.fromEntries((options.labelAs ?? []).map(({ theirs, ours }) => [theirs, ours]))
+  const answers = await readAnswers(options.answers, { labels, labelAs })
+  const gold = await goldOf(data, format, { name, labels }, (bad) => terminal.say(printable(faultIn(data, bad), 400)), {
+    ...readingOf(options),
+    labelAs,
+  })
+  const labelled = gold.filter(({ label, why }) => label !== null && why === undefined)
+  const shelved = await withLibrary(settings, (library) =>
+    onShelves(library, labelled, {
+      tenant: DEFAULT_TENANT,
+      sourceIdOf: (id) => sourceIdOf(data, format, id),
+      signal,
+    }),
+  )
+  const kept = labelled.filter(({ id }) => !shelved.has(id))
+  const items = decidedItems(data, kept, answers)
+  const policy = livePolicies(settings, name).for(undefined)
+  return {
+    protocol: name,
+    decider: { model: answers.model, answers: answersHash(answers) },
+    policy: policy === null ? null : nameOf(policy),
+    data: { sha256: dataHash(kept), items: kept.length },
+    onShelves: shelved.size,
+    fit: fitLane(items, { risk, delta, coverage }, seed),
+  }
+}
+
+/** What the file holds: the promise, what it holds for, and the thresholds. */
+function fileOf({ fit, onShelves: _, ...grounds }: FitResult) {
+  const { promise, among, coverage, groups } = fit
+  const thresholds = groups.flatMap(({ threshold }) => threshold ?? [])
+  return { schema: 1, ...grounds, promise: { ...promise, among }, settles: coverage, thresholds }
+}
+
+const percent = (part: number) => `${(100 * part).toFixed(1)} %`
+
+function show({ protocol, decider, data, onShelves: shelved, fit }: FitResult, terminal: Invocation['terminal']) {
+  const { promise, independent, calibrating, tested, unanswered, groups } = fit
+  const by = decider.model === null ? '' : ` by ${printable(decider.model, 80)}`
+  terminal.say(
+    `${protocol}${by}: ${counted(data.items, 'labelled item')}, ${independent} of them independent; ${calibrating} calibrate, ${tested} test.`,
+  )
+  if (shelved > 0) terminal.say(`${counted(shelved, 'item')} left out: the text stands on a shelf.`)
+  if (unanswered > 0) terminal.say(`${unanswered} of the tested have no answer, and count as not settled.`)
+  const rows = groups.map(({ label, lang, tested: of, threshold, why }) =>
+    threshold === null
+      ? [label, lang, String(of), '–', '–', why ?? '']
+      : [
+          label,
+          lang,
+          String(of),
+          threshold.from.toFixed(3),
+          `${threshold.items} (${percent(threshold.items / of)})`,
+          `${threshold.errors} wrong, at most ${percent(threshold.atMost)}`,
+        ],
+  )
+  terminal.out(table(['label', 'language', 'tested', 'from', 'settles', 'promise'], rows))
+  if (fit.accepted)
+    terminal.out(
+      `It settles ${percent(fit.coverage)} of items. Of each label in each language at most ${percent(promise.risk)} of that is wrong, with a chance of ${percent(1 - promise.delta)}.`,
+    )
+}
+
+function refusalOf({ fit: { promise, coverage, needed } }: FitResult): string {
+  const settles = `No lane: what can be promised settles ${percent(coverage)} of items, and ${percent(promise.coverage)} is the least`
+  return needed === null
+    ? `${settles}. More labels like these would not help: another decider, or a higher --risk.`
+    : `${settles}. About ${needed} further labels like these would do. Get them all before the next fit: each further try has a chance of its own to promise too much.`
+}

@@ -1,0 +1,230 @@
+import { seededRandom } from '../evaluation/statistics/random.ts'
+import { type CalibrationMap, calibrated, calibrationMap } from './calibration-map.ts'
+import { CANDIDATES, certified, fewestItems, type SettledCount, upperBound } from './threshold-test.ts'
+
+/** An item that people labelled, and what a decider said of it; null where it said nothing. */
+export interface DecidedItem {
+  readonly id: string
+  /** Its own, and one that it shares with items that say the same, or that were sampled together. */
+  readonly keys: readonly string[]
+  readonly lang: string
+  readonly gold: string
+  readonly said: { readonly label: string; readonly confidence: number } | null
+}
+
+/** What is promised, and what it takes to promise it. */
+export interface LanePromise {
+  /** Most answers that may be wrong, of all that are settled for a label in a language. */
+  readonly risk: number
+  /** The chance that any of the thresholds breaks that. */
+  readonly delta: number
+  /** The least share of items that must be settled. */
+  readonly coverage: number
+}
+
+/** A threshold with its promise. */
+export interface LaneThreshold {
+  readonly label: string
+  readonly lang: string
+  /** The least calibrated confidence that settles. */
+  readonly from: number
+  readonly map: CalibrationMap
+  /** Of the tested items so many reach it, and so many of them are wrong. */
+  readonly items: number
+  readonly errors: number
+  /** The exact upper bound of the share that is wrong. */
+  readonly atMost: number
+}
+
+/** A label in a language, and what became of it. */
+export interface LaneGroup {
+  readonly label: string
+  readonly lang: string
+  /** Tested items for which the decider said this label. */
+  readonly tested: number
+  /** Null where nothing is certified; `why` is the reason. */
+  readonly threshold: LaneThreshold | null
+  readonly why: string | null
+}
+
+export interface LaneFit {
+  readonly promise: LanePromise
+  /** Independent items: those with the same words, or sampled together, are one. */
+  readonly independent: number
+  readonly calibrating: number
+  readonly tested: number
+  /** Of the tested ones, without an answer of the decider. */
+  readonly unanswered: number
+  /** Groups among which `delta` is divided. */
+  readonly among: number
+  readonly groups: readonly LaneGroup[]
+  /** The share of tested items that the thresholds settle. */
+  readonly coverage: number
+  readonly accepted: boolean
+  /** About so many further labelled items would do, if they are as these; null where it is accepted, or no number helps. */
+  readonly needed: number | null
+}
+
+/** The share of items by which confidences are calibrated; the others test thresholds. */
+const CALIBRATING = 1 / 3
+
+/**
+ * Thresholds of a decider for each label that it gives in each language, with the promise that of what a threshold settles at most
+ * `risk` is wrong: with a chance of at most `delta` does any of them break it (over draws of the data). It holds for items like
+ * these, drawn one by one. Which groups are tested is known from the decider's answers alone, and each is tested at an equal share of `delta`.
+ */
+export function fitLane(items: readonly DecidedItem[], promise: LanePromise, seed: string | number): LaneFit {
+  // By their ids, so that the file's order does not matter.
+  const ordered = items.toSorted((one, other) => (one.id < other.id ? -1 : 1))
+  const independent = onePerGroup(seededRandom(seed).shuffled(ordered))
+  const cut = Math.round(independent.length * CALIBRATING)
+  const [calibrating, tested] = [independent.slice(0, cut), independent.slice(cut)]
+  const strata = strataOf(calibrating, tested)
+  const { among, groups, settled } = certifiedGroups(strata, promise, 1)
+  const coverage = tested.length === 0 ? 0 : settled / tested.length
+  const accepted = settled > 0 && coverage >= promise.coverage
+  return {
+    promise,
+    independent: independent.length,
+    calibrating: calibrating.length,
+    tested: tested.length,
+    unanswered: tested.filter(({ said }) => said === null).length,
+    among,
+    groups,
+    coverage,
+    accepted,
+    needed: accepted ? null : furtherItems(strata, promise, { tested: tested.length, all: independent.length }),
+  }
+}
+
+/** The first item of each group that is connected by keys: the order is random, so that labels don't choose it. */
+function onePerGroup(items: readonly DecidedItem[]): DecidedItem[] {
+  const parents = new Map<string, string>()
+  const rootOf = (key: string): string => {
+    let root = key
+    for (let above = parents.get(root); above !== undefined; above = parents.get(root)) root = above
+    if (root !== key) parents.set(key, root)
+    return root
+  }
+  for (const { keys } of items) {
+    const [first, ...others] = keys.map(rootOf)
+    for (const other of others)
+      if (first !== undefined && rootOf(other) !== rootOf(first)) parents.set(rootOf(other), rootOf(first))
+  }
+  const seen = new Set<string>()
+  return items.filter(({ keys: [key = ''] }) => {
+    const root = rootOf(key)
+    return !seen.has(root) && seen.add(root)
+  })
+}
+
+/** A label in a language: its map, and by candidate what it settles of both parts of the data. */
+interface Stratum {
+  readonly label: string
+  readonly lang: string
+  readonly map: CalibrationMap
+  readonly tested: number
+  /** Items of the tested part to one of the calibrating part. */
+  readonly ratio: number
+  readonly planned: readonly SettledCount[]
+  readonly settled: readonly SettledCount[]
+}
+
+interface GroupedAnswer {
+  readonly label: string
+  readonly lang: string
+  readonly confidence: number
+  readonly right: boolean
+}
+
+function strataOf(calibrating: readonly DecidedItem[], tested: readonly DecidedItem[]): Stratum[] {
+  const answersIn = (items: readonly DecidedItem[]) =>
+    Map.groupBy(
+      items.flatMap(({ said, lang, gold }): GroupedAnswer[] =>
+        said === null ? [] : [{ ...said, lang, right: said.label === gold }],
+      ),
+      ({ label, lang }) => JSON.stringify([label, lang]),
+    )
+  const known = answersIn(calibrating)
+  return [...answersIn(tested)]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .flatMap(([name, answers]) => {
+      const [first] = answers
+      if (first === undefined) return []
+      const learnt = known.get(name) ?? []
+      const map = calibrationMap(learnt)
+      const settledOf = (of: readonly GroupedAnswer[]) =>
+        settledBy(of.map((one) => ({ worth: calibrated(map, one.confidence), right: one.right })))
+      const { label, lang } = first
+      const ratio = learnt.length === 0 ? 0 : answers.length / learnt.length
+      return [
+        { label, lang, map, tested: answers.length, ratio, planned: settledOf(learnt), settled: settledOf(answers) },
+      ]
+    })
+}
+
+/** What each candidate settles: all that it holds to be worth as much, or more. */
+function settledBy(answers: readonly { readonly worth: number; readonly right: boolean }[]): SettledCount[] {
+  const first = Map.groupBy(answers, ({ worth }) => CANDIDATES.findIndex((from) => worth >= from))
+  let [items, errors] = [0, 0]
+  return CANDIDATES.map((_, at) => {
+    const more = first.get(at) ?? []
+    items += more.length
+    errors += more.filter(({ right }) => !right).length
+    return { items, errors }
+  })
+}
+
+/** The groups as they would be with `times` as many items of each kind. */
+function certifiedGroups(strata: readonly Stratum[], { risk, delta }: LanePromise, times: number) {
+  const isEnough = ({ tested }: Stratum, among: number) => tested * times >= fewestItems(risk, delta / among)
+  const among = Math.max(1, strata.filter((stratum) => isEnough(stratum, Math.max(1, strata.length))).length)
+  const each = delta / among
+  const fewest = fewestItems(risk, each)
+  const scaled = (settled: readonly SettledCount[], by: number) =>
+    settled.map(({ items, errors }) => ({ items: Math.round(items * by), errors: Math.ceil(errors * by) }))
+  let total = 0
+  const groups = strata.map((stratum): LaneGroup => {
+    const { label, lang, map, tested, ratio } = stratum
+    const none = (why: string) => ({ label, lang, tested, threshold: null, why })
+    if (!isEnough(stratum, Math.max(1, strata.length)))
+      return none(
+        `${tested} tested answers are too few: it takes ${fewestItems(risk, delta / Math.max(1, strata.length))}, all of them right`,
+      )
+    const settled = times === 1 ? stratum.settled : scaled(stratum.settled, times)
+    const at = certified(settled, scaled(stratum.planned, ratio * times), { risk, delta: each })
+    const reached = at === null ? undefined : settled[at]
+    if (at === null || reached === undefined) return none(whyNone(stratum.settled, { fewest, risk, each }))
+    total += reached.items / times
+    const threshold = { label, lang, from: CANDIDATES[at] ?? 1, map, ...reached, atMost: upperBound(reached, each) }
+    return { label, lang, tested, threshold, why: null }
+  })
+  return { among, groups, settled: total }
+}
+
+function whyNone(
+  settled: readonly SettledCount[],
+  { fewest, risk, each }: { fewest: number; risk: number; each: number },
+): string {
+  const enough = settled.find(({ items }) => items >= fewest) ?? settled.at(-1)
+  if (enough === undefined || enough.items === 0) return 'no answer is sure enough'
+  const { items, errors } = enough
+  const bound = upperBound(enough, each)
+  return `of its surest ${items} answers ${errors} are wrong: that may be up to ${(100 * bound).toFixed(1)} %, and ${100 * risk} % was to be promised`
+}
+
+/** Growth of the number of items from one try to the next, and where nobody would label so many. */
+const [GROWTH, MOST_TIMES] = [1.1, 200]
+
+/** About how many further items it takes, if they are as these: null where even very many don't help. */
+function furtherItems(
+  strata: readonly Stratum[],
+  promise: LanePromise,
+  { tested, all }: { tested: number; all: number },
+): number | null {
+  for (let times = GROWTH; times <= MOST_TIMES; times *= GROWTH) {
+    const { settled } = certifiedGroups(strata, promise, times)
+    if (settled > 0 && settled / tested >= promise.coverage) return Math.ceil(all * (times - 1))
+  }
+  return null
+}

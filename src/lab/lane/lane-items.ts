@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto'
+import { OperatorError } from '../../contracts/facts/errors.ts'
+import type { Library } from '../../contracts/ports/library.ts'
+import { sameWordsKey } from '../../protocols/same-words.ts'
+import type { GoldItem } from '../evaluation/gold-item.ts'
+import type { DecidedItem } from './fit-lane.ts'
+import type { DeciderAnswers } from './read-answers.ts'
+
+/** A language that nobody names (BCP 47). */
+const UNKNOWN = 'und'
+
+/** The items with what the decider said of them. Throws an `OperatorError` where people gave all of them one label, or none. */
+export function decidedItems(
+  file: string,
+  gold: readonly GoldItem[],
+  { said }: Pick<DeciderAnswers, 'said'>,
+): DecidedItem[] {
+  const items = gold.flatMap(({ id, label, why, text, unit, slices }): DecidedItem[] => {
+    if (label === null || why !== undefined) return []
+    // Regions and scripts are too many groups for few labels.
+    const lang = slices.language?.toLowerCase().split(/[-_]/, 1)[0] || UNKNOWN
+    const words = text === undefined ? [] : [`words ${sameWordsKey(text)}`]
+    return [{ id, lang, gold: label, said: said.get(id) ?? null, keys: [`id ${id}`, `unit ${unit}`, ...words] }]
+  })
+  const labels = new Set(items.map((item) => item.gold))
+  if (labels.size < 2)
+    throw new OperatorError(
+      `${file} has ${labels.size === 0 ? 'no labelled item' : `the label ${[...labels].join()} alone`}: a lane needs items of each label.`,
+    )
+  if (items.every((item) => item.said === null))
+    throw new OperatorError(`No answer is about an item of ${file}: ids must be the same.`)
+  return items
+}
+
+/** The hash of what people say, whatever the file's order and form. */
+export function dataHash(items: readonly Pick<GoldItem, 'id' | 'label' | 'text'>[]): string {
+  return hashOf(items.map(({ id, label, text = '' }) => [id, label, text]))
+}
+
+/** The hash of what the decider said. */
+export function answersHash({ said }: Pick<DeciderAnswers, 'said'>): string {
+  return hashOf([...said].map(([id, { label, confidence }]) => [id, label, confidence]))
+}
+
+function hashOf(rows: readonly (readonly unknown[])[]): string {
+  const lines = rows.map((row) => JSON.stringify(row)).sort()
+  return createHash('sha256').update(lines.join('\n')).digest('hex')
+}
+
+/**
+ * The ids of items whose text stands on a shelf that the tenant is shown, or nearly so. A decider that is shown shelves, or was
+ * trained on them, knows their labels.
+ */
+export async function onShelves(
+  library: Pick<Library, 'find' | 'shelves'>,
+  items: readonly Pick<GoldItem, 'id' | 'text'>[],
+  { tenant, sourceIdOf, signal }: { tenant: string; sourceIdOf: (id: string) => string; signal: AbortSignal },
+): Promise<ReadonlySet<string>> {
+  const shelves = [...new Set((await library.shelves()).map(({ name }) => name))]
+  const found = new Set<string>()
+  if (shelves.length === 0) return found
+  for (const { id, text } of items) {
+    if (text === undefined) continue
+    signal.throwIfAborted()
+    const wanted = { text, shelves, k: 1, sourceId: sourceIdOf(id), holdOutNearDuplicates: true }
+    const { shelves: looked } = await library.find(wanted, { tenant, id, kind: 'post' }, signal)
+    if (looked.some(({ excluded }) => (excluded?.own ?? 0) + (excluded?.nearDuplicates ?? 0) > 0)) found.add(id)
+  }
+  return found
+}
