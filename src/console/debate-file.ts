@@ -45,6 +45,10 @@ main { max-inline-size: none }
 .run[hidden] { display: none }
 .run.second { order: 1 }
 .run .columns { grid-template-columns: 1fr }
+.run .side-head { display: none }
+.run .side-name { position: static; inline-size: auto; block-size: auto; clip-path: none; font-weight: 650 }
+.run .one .side-name { color: var(--one) }
+.run .other .side-name { color: var(--other) }
 .run pre { white-space: pre-wrap }
 .choose { display: flex; flex-wrap: wrap; gap: .5rem 1.5rem }
 select { font: inherit; max-inline-size: 100% }

@@ -149,6 +149,8 @@ it('in a browser two runs stand side by side, and are chosen; nothing is fetched
     // Without a run in its address, a debate that people contradict is shown first.
     await page.goto(`${pathToFileURL(join(report, pageAbout('p10')))}`)
     expect(await page.getByLabel('Left').inputValue()).toBe('4')
+    // One below the other, each turn names its side.
+    expect((await page.locator('#run-4 .side-name').first().boundingBox())?.width).toBeGreaterThan(20)
     await page.goto(`${pathToFileURL(join(report, 'items.html'))}`)
     await page.getByLabel('Show').selectOption('wrong')
     const rows = await page.locator('tbody tr:visible').count()
