@@ -58,5 +58,11 @@ function accuracyOf(outcomes: readonly ItemOutcome[], seed: string): Estimate {
     const all = sample.flat()
     return all.length === 0 ? null : all.filter(({ gold, label }) => gold === label).length / all.length
   }
-  return bootstrap(units, share, { random: seededRandom(seed), absent: 'nothing was decided', kind: 'share' })
+  const how = {
+    random: seededRandom(seed),
+    absent: 'nothing was decided',
+    kind: 'share',
+    answers: outcomes.length,
+  } as const
+  return bootstrap(units, share, how)
 }

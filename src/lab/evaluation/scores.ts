@@ -135,16 +135,22 @@ export function labelScores(outcomes: readonly ItemOutcome[], labels: readonly s
     absent: string,
     statistic: (of: Confusion) => number | null,
     tells: (unit: Confusion) => boolean = () => true,
+    answers?: number,
   ): Estimate => {
     const values = sums.map(statistic).filter((value) => value !== null)
-    const counts = { units: groups.length, telling: matrices.filter(tells).length, resamples }
+    const counts = {
+      units: groups.length,
+      telling: matrices.filter(tells).length,
+      resamples,
+      ...(answers === undefined ? {} : { answers }),
+    }
     return estimateFrom(statistic(confusion), values, { ...counts, absent, kind: 'share' })
   }
   return {
     items,
     units: { count: groups.length, are: groups.length === items ? 'items' : 'groups' },
     reach: reachOf(items),
-    accuracy: estimate('no items', accuracyOf),
+    accuracy: estimate('no items', accuracyOf, undefined, judged.length),
     macroF1: oneClass === null ? estimate('no items', macroF1Of) : noMacroF1(oneClass),
     coverage: coverageOf(confusion),
     decided: items === 0 ? null : judged.filter(({ label }) => isDecided(label)).length / judged.length,

@@ -55,12 +55,13 @@ export type StatisticKind = 'share' | 'other'
  * units as Student's t is (Hesterberg 2015, "expanded percentile").
  *
  * `telling` is how many of the units say something of the statistic, where not all do: of a precision, those in which something
- * was called so. They stand for the units wherever the number of them does.
+ * was called so. They stand for the units wherever the number of them does. `answers` is how many answers a share is of: few units may
+ * by chance agree more than independent answers would, and say no more than these.
  */
 export function bootstrap<Unit>(
   units: readonly Unit[],
   statistic: (sample: readonly Unit[]) => number | null,
-  how: { random: Random; absent: string; kind: StatisticKind; resamples?: number; telling?: number },
+  how: { random: Random; absent: string; kind: StatisticKind; resamples?: number; telling?: number; answers?: number },
 ): Estimate {
   const resamples = how.resamples ?? RESAMPLES
   const value = statistic(units)
@@ -76,7 +77,14 @@ export function bootstrap<Unit>(
 export function estimateFrom(
   value: number | null,
   values: readonly number[],
-  how: { units: number; resamples: number; absent: string; kind: StatisticKind; telling?: number },
+  how: {
+    units: number
+    resamples: number
+    absent: string
+    kind: StatisticKind
+    telling?: number
+    answers?: number
+  },
 ): Estimate {
   const { units, resamples, absent, kind } = how
   // A precision rests on the units in which something was called so, and on no others.
@@ -86,7 +94,10 @@ export function estimateFrom(
     return { value, interval: null, why: `no interval: ${units} sampled units are fewer than ${FEWEST_UNITS}` }
   if (values.length < resamples * (1 - MOST_WITHOUT_VALUE))
     return { value, interval: null, why: 'no interval: too many resamples have no value' }
-  const interval = kind === 'share' ? ofShare(value, values, { units, telling }) : betweenPercentiles(values, telling)
+  const interval =
+    kind === 'share'
+      ? ofShare(value, values, { units, telling, answers: how.answers })
+      : betweenPercentiles(values, telling)
   return { value, interval, why: null }
 }
 
@@ -109,13 +120,13 @@ function resampled<Unit>(
 function ofShare(
   share: number,
   values: readonly number[],
-  { units, telling }: { units: number; telling: number },
+  { units, telling, answers }: { units: number; telling: number; answers: number | undefined },
 ): Interval {
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length
   const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0)
   const variance = (squares / (values.length - 1)) * (units / (units - 1))
   // Where all resamples agree, as at 0 and 1, they say nothing of the spread.
-  const effective = variance > 0 ? (share * (1 - share)) / variance : telling
+  const effective = Math.min(variance > 0 ? (share * (1 - share)) / variance : telling, answers ?? Infinity)
   return { ...scoreInterval(share, effective, -studentt.inv(0.025, telling - 1)), method: 'Wilson by bootstrap' }
 }
 

@@ -315,6 +315,13 @@ describe('intervals', () => {
     )
     close(right?.low, wilson(120, 120)?.low ?? 0, 2)
     expect(right?.high).toBe(1)
+    // Forty texts asked five times each that by chance are all right two or three times say no more than 200 answers.
+    const even = Array.from({ length: 40 }, (_, at) => [1, 1, at % 2, 0, 0])
+    const repeated = bootstrap(even, (sample) => mean(sample.flat()), {
+      ...{ random: seededRandom('repeated'), absent: '', kind: 'share', answers: 200 },
+    }).interval
+    expect(repeated?.low).toBeLessThan(wilson(100, 200)?.low ?? 0)
+    expect(repeated?.low).toBeGreaterThan((wilson(100, 200)?.low ?? 0) - 0.01)
     // Of a precision where thirty of the items were called so: what all resamples agree on rests on thirty.
     const how = { random: seededRandom('telling'), absent: '', kind: 'share' as const, telling: 30 }
     const called = items.map((_, at) => at % 4 === 0)
