@@ -1,3 +1,4 @@
+import type { EvaluationCell } from './evaluation.ts'
 import type { ItemOutcome } from './outcomes.ts'
 import { pairedChange, pairedTest, pairsOf } from './pairs.ts'
 import type { LabelScores } from './scores.ts'
@@ -5,11 +6,11 @@ import type { Estimate } from './statistics/intervals.ts'
 import { holm } from './statistics/paired-tests.ts'
 import { seededRandom } from './statistics/random.ts'
 
-/** The row with the highest accuracy on a data set, beside each other row. */
+/** A row of a data set beside each other row: the one with the highest accuracy, or the protocol's. */
 export interface BestRow {
   readonly data: string
   readonly row: string
-  /** Pairs of rows whose p-values are adjusted together (Holm): all of them, since the items themselves chose the best row. */
+  /** Pairs of rows whose p-values are adjusted together (Holm); all of them for the best row, since the items themselves chose it. */
   readonly pairs: number
   readonly against: readonly BeatenRow[]
 }
@@ -45,10 +46,46 @@ function bestOf(rows: readonly LabelledCell[], seed: string): BestRow | null {
   const accuracyOf = ({ labels }: LabelledCell) => labels?.accuracy.value ?? 0
   const best = rows.toSorted((one, other) => accuracyOf(other) - accuracyOf(one))[0]
   if (best === undefined || rows.length < 2) return null
-  const all = rows.flatMap((first, at) =>
-    rows.slice(at + 1).map((second) => ({ first, second, ...pairsOf(second.outcomes, first.outcomes) })),
+  return besideOthers(
+    best,
+    rows.flatMap((first, at) => rows.slice(at + 1).map((second) => ({ first, second }))),
+    { rows, seed },
   )
-  const tested = all.map((pair) => ({ ...pair, pValue: pairedTest(pair.pairs) }))
+}
+
+/** The protocol's row of each data set and model beside those without one of its parts. Holm is over these alone. */
+export function partRows(
+  cells: readonly (LabelledCell & Pick<EvaluationCell, 'variant'>)[],
+  isWhole: (cell: LabelledCell & Pick<EvaluationCell, 'variant'>) => boolean,
+  seed: string,
+): BestRow[] {
+  const scored = cells.filter(({ labels }) => labels !== null)
+  const groups = Map.groupBy(scored, ({ data, variant }) => JSON.stringify([data, variant?.model]))
+  return [...groups.values()].flatMap((rows) => {
+    const whole = rows.find(isWhole)
+    if (whole === undefined || rows.length < 2) return []
+    const others = rows.filter((row) => row !== whole)
+    return [
+      besideOthers(
+        whole,
+        others.map((second) => ({ first: whole, second })),
+        { rows, seed },
+      ),
+    ]
+  })
+}
+
+/** A row beside each other one, its p-values adjusted over these pairs of rows. */
+function besideOthers(
+  best: LabelledCell,
+  pairsOfRows: readonly { readonly first: LabelledCell; readonly second: LabelledCell }[],
+  { rows, seed }: { rows: readonly LabelledCell[]; seed: string },
+): BestRow {
+  const tested = pairsOfRows.map(({ first, second }) => ({
+    first,
+    second,
+    pValue: pairedTest(pairsOf(second.outcomes, first.outcomes).pairs),
+  }))
   const adjusted = holm(tested.map(({ pValue }) => pValue))
   const against = rows.flatMap((row): BeatenRow[] => {
     const at = tested.findIndex(({ first, second }) => [first, second].includes(best) && [first, second].includes(row))

@@ -116,6 +116,8 @@ export interface Evaluation {
   readonly choices?: readonly WayChoice[]
   /** The row with the highest accuracy beside each other row, by data set; left out where no two rows have labels. */
   readonly best?: readonly BestRow[]
+  /** The protocol's row beside each without a part, by data set and model; with the rows of `all`. */
+  readonly parts?: readonly BestRow[]
   /** Accuracy of all rows where the first decides, and each row's coverage; left out where no row has labels. */
   readonly equalCoverage?: readonly EqualCoverage[]
   /** What the numbers say and what they can't, a sentence each, the most telling first. */

@@ -33,7 +33,8 @@ const POSTS_FILE = fileOf('posts.jsonl', POSTS)
 const HATE = ['--protocol', 'hate', '--data', POSTS_FILE, '--rows', 'none', '--json']
 async function evaluated(args: readonly string[]) {
   const { code, out, said } = await commandIn(folder, ['eval', ...args], understudy.settings)
-  return { code, said, table: code === 0 ? (JSON.parse(out) as Evaluation).table : [] }
+  const { table, parts } = code === 0 ? (JSON.parse(out) as Evaluation) : { table: [] }
+  return { code, said, table, parts }
 }
 
 it('another system is a row of the same table, its labels translated, its gaps without a label', async () => {
@@ -88,17 +89,21 @@ it('Aetheria’s costs are one command: an item’s time and tokens, and calls b
 })
 
 it('an ablation that ablates nothing is refused with its reason, or says whose questions it asks', async () => {
-  const rows = ['debate where contested', 'debate by criteria alone', 'debate by examples alone']
+  const rows = ['hate', 'debate where contested', 'debate by criteria alone', 'debate by examples alone']
   const args = ['--protocol', 'hate', '--data', POSTS_FILE, '--size', '4', '--rows', 'all']
   const only = rows.flatMap((row) => ['--only', row])
-  const { table } = await evaluated([...args, ...only, '--json'])
+  const { table, parts } = await evaluated([...args, ...only, '--json'])
   expect(table.map(({ row }) => row)).toEqual(rows)
-  expect(table[1]).toMatchObject({ why: null, sameAs: 'debate where contested' })
-  expect(table[2]).toMatchObject({
+  expect(table[2]).toMatchObject({ why: null, sameAs: 'debate where contested' })
+  expect(parts).toMatchObject([
+    { row: 'hate', pairs: 2, against: [{ row: 'debate where contested' }, { row: 'debate by criteria alone' }] },
+  ])
+  expect(table[3]).toMatchObject({
     why: 'config/perspectives/as-worded.yaml: has no shelf, and show: examples leaves it nothing to judge by',
   })
   const shown = await commandIn(folder, ['eval', ...args, ...only], understudy.settings)
   expect(shown.out).toContain('debate by criteria alone (asks what debate where contested asks)')
+  expect(shown.out).toContain('What each part is worth')
 })
 
 it('what predicts none of the items, an odd label, an id twice or a row that no paper has is said in one line', async () => {
@@ -285,6 +290,7 @@ it('rows that would be called alike, a file that means another endpoint, and odd
   expect((await evaluated([...HATE, '--with', 'frugal'])).said).toContain('or a preset: none, paper, thrifty')
   const many = ['--models', 'one', '--models', 'two']
   expect((await evaluated([...HATE, '--rows', 'gates', ...many])).said).toContain('several --models need rows')
+  expect((await evaluated(['--preset', 'paper', '--data', POSTS_FILE])).said).toContain('--protocol NAME --with paper')
   const file = fileOf('again.csv', ['id,label', 'p0,hate'])
   const both = ['--predictions', `Guard=${file}`, '--predictions', `Guard=${file}`]
   expect((await evaluated([...HATE, ...both])).said).toContain('Two --predictions are called Guard')

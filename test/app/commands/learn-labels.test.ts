@@ -49,6 +49,12 @@ it('a data set’s labels fill a first library, more of them than one person may
   expect(again).toMatchObject({ read: CASES, proposed: 0, refused: 0 })
   expect(again.agreed + again.alreadyProposed).toBe(CASES)
 
+  // An own file's labels and ids, by other names.
+  writeFileSync(join(folder, 'own.csv'), 'key,text,label\n0,One,BAD\n1,Two,fine\n')
+  const own = ['learn', 'labels', 'own.csv', '--id-field', 'key', '--judged', 'judged.jsonl', '--by', 'ann', '--json']
+  const named = JSON.parse(await run([...own, '--label-as', 'bad=unsafe', '--label-as', 'fine=safe']))
+  expect(named).toMatchObject({ read: 2, invalid: 0 })
+
   await run(['learn', 'approve', '--all'])
   const [found] = (
     await run([

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { bestRows, bestSays } from '../../../src/lab/evaluation/best-row.ts'
+import { bestRows, bestSays, partRows } from '../../../src/lab/evaluation/best-row.ts'
 import { unjudged } from '../../../src/lab/evaluation/outcomes.ts'
 
 /** A row that judges the first so many of forty items as people do, and the others not. */
@@ -76,4 +76,17 @@ it('five answers beside one count by their shares: neither row wins by how often
     if (Math.abs(sum) >= 5) extreme++
   }
   expect(close?.against[0]).toMatchObject({ change: { value: expect.closeTo(0.1, 12) }, pValue: extreme / 1024 })
+})
+
+it('the protocol stands beside its rows without a part, adjusted over these alone', () => {
+  const rows = [rowOf('hate', 40), rowOf('without a', 30), rowOf('without b', 39)]
+  const [of, ...others] = partRows(rows, ({ row }) => row === 'hate', '1')
+  expect(others).toEqual([])
+  const ten = 2 * 0.5 ** 10
+  expect(of).toMatchObject({ row: 'hate', pairs: 2 })
+  expect(of?.against.map(({ row, pValue, adjusted }) => [row, pValue, adjusted])).toEqual([
+    ['without a', ten, 2 * ten],
+    ['without b', 1, 1],
+  ])
+  expect(partRows(rows.slice(1), ({ row }) => row === 'hate', '1')).toEqual([])
 })

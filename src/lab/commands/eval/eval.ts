@@ -12,7 +12,14 @@ import type { DataSet, Evaluation } from '../../evaluation/evaluation.ts'
 import { checkPredicted, type Predictions, readPredictions } from '../../evaluation/predictions.ts'
 import { PRESETS } from '../../evaluation/presets/all.ts'
 import type { StandIns } from '../../evaluation/presets/stand-ins.ts'
-import { BEST_HEADING, BEST_NOTE, bestTable } from '../../evaluation/report/best-table.ts'
+import {
+  BEST_HEADING,
+  BEST_NOTE,
+  bestTable,
+  PARTS_HEADING,
+  PARTS_NOTE,
+  partsTable,
+} from '../../evaluation/report/best-table.ts'
 import { mainTable } from '../../evaluation/report/cells.ts'
 import { CHOICE_HEADING, CHOICE_NOTE, choiceTable } from '../../evaluation/report/choice-table.ts'
 import { DEBATE_HEADING, DEBATE_NOTE, debateTable } from '../../evaluation/report/debate-table.ts'
@@ -264,6 +271,7 @@ function printEvaluation(
   )
   const noted = [
     { of: bestTable(evaluation), says: `${BEST_HEADING}. ${BEST_NOTE}`, widest: 80 },
+    { of: partsTable(evaluation), says: `${PARTS_HEADING}. ${PARTS_NOTE}`, widest: 80 },
     { of: choiceTable(evaluation), says: `${CHOICE_HEADING}. ${CHOICE_NOTE}`, widest: 300 },
     { of: debateTable(evaluation), says: `${DEBATE_HEADING}. ${DEBATE_NOTE}`, widest: 80 },
   ]

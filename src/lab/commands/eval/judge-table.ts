@@ -16,7 +16,7 @@ import { type Price, usdFor } from '../../../models/cost.ts'
 import { chainOf } from '../../../models/fallback.ts'
 import { modelsOfEndpoints } from '../../../models/openai/models-of-endpoints.ts'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
-import { bestRows } from '../../evaluation/best-row.ts'
+import { bestRows, partRows } from '../../evaluation/best-row.ts'
 import { costCurve, curveSays } from '../../evaluation/cost-curve.ts'
 import { equalCoverage } from '../../evaluation/equal-coverage.ts'
 import { type DataSet, type Evaluation, type EvaluationCell, metricsOf } from '../../evaluation/evaluation.ts'
@@ -25,7 +25,7 @@ import { namedByAnswers, paperModelsOf, whoStoodIn } from '../../evaluation/pres
 import { summaryOf } from '../../evaluation/summary.ts'
 import { choiceSays, wayChoice } from '../../evaluation/way-choice.ts'
 import type { DebateSpool } from './debate-pages.ts'
-import { ASKS_NOBODY, type EvaluationProgress, evaluate } from './evaluation.ts'
+import { ASKS_NOBODY, type EvaluationProgress, evaluate, rowBy } from './evaluation.ts'
 import type { EvalOptions } from './options.ts'
 import { THRIFTY } from './rows.ts'
 import { type PlannedTable, protocolOf } from './tables.ts'
@@ -95,6 +95,11 @@ export async function judgeTable(
   const coverage = equalCoverage(named, seed)
   // The ways to decide have a rule of their own.
   const best = options.rows === 'gates' ? [] : bestRows(named, seed)
+  const wholeOrPart = [table.kind.name, ...Object.keys(table.kind.ablations ?? {})]
+  const isOf = (name: string) => (cell: Pick<EvaluationCell, 'row' | 'variant'>) =>
+    cell.row === rowBy(name, cell.variant?.model)
+  const ofParts = named.filter((cell) => wholeOrPart.some((name) => isOf(name)(cell)))
+  const partsBeside = options.rows === 'all' ? partRows(ofParts, isOf(table.kind.name), seed) : []
   const summary = summaryOf(named, sets, seed, { paper: preset === null ? null : { stoodIn }, best })
   const guards = keepNearDuplicates ? ' (guards off: cases may be shown near-duplicates of their own text)' : ''
   return {
@@ -109,6 +114,7 @@ export async function judgeTable(
     table: [...named, ...table.absent],
     ...(coverage.length === 0 ? {} : { equalCoverage: coverage }),
     ...(best.length === 0 ? {} : { best }),
+    ...(partsBeside.length === 0 ? {} : { parts: partsBeside }),
     ...withCurves(named, summary, seed, {
       ways: options.rows === 'gates' ? Object.keys(table.kind.gates?.ways ?? {}) : [],
     }),

@@ -79,6 +79,7 @@ function addedRow(text: string): AddedRow {
 // Two parameters, without a default: by their number an option that gathers its values is known (src/main.ts).
 const several = <Value>(value: Value, before: readonly Value[] | undefined) => [...(before ?? []), value]
 
+/** What labels of a file are in a protocol's words. */
 export const labelAsOption = () =>
   new Option(
     '--label-as <theirs=ours>',

@@ -9,7 +9,7 @@ import {
   formatOption,
   labelFieldOption,
   readingOf,
-  readingOptions,
+  repliesReadingOptions,
 } from '../../../cli/file-options.ts'
 import { byOption, protocolName } from '../../../cli/options.ts'
 import { printable } from '../../../cli/terminal.ts'
@@ -21,6 +21,7 @@ import type { OwnReading } from '../../../data-files/own-rows.ts'
 import type { LearningTally } from '../../../shelves/curator/tally.ts'
 import { goldOf } from '../../evaluation/gold.ts'
 import type { GoldItem } from '../../evaluation/gold-item.ts'
+import { labelAsOption, type StandIn } from '../eval/options.ts'
 import { kindNamed, protocolOf } from '../eval/tables.ts'
 
 interface LabelOptions extends OwnReading {
@@ -30,6 +31,7 @@ interface LabelOptions extends OwnReading {
   readonly judged?: string
   readonly all?: boolean
   readonly by?: string
+  readonly labelAs?: readonly StandIn[]
 }
 
 /** Messages that are learnt from together. */
@@ -42,8 +44,9 @@ const BATCH = 10_000
 export const command: Command<LabelOptions, LearningTally> = {
   options: [
     formatOption(),
-    ...readingOptions(),
+    ...repliesReadingOptions(),
     labelFieldOption(),
+    labelAsOption(),
     contradictionsOption('majority'),
     new Option('--protocol <name>', 'the protocol that has judged it').argParser(protocolName).default('safety'),
     new Option(
@@ -57,14 +60,18 @@ export const command: Command<LabelOptions, LearningTally> = {
   help: 'Example:\n  $ gavel learn labels cases.json --format airbench-text --judged judged.jsonl --all',
   async run({ args: [file = ''], options, json, settings: read, ...io }) {
     const settings = read()
-    const { format, protocol, contradictions, judged, all = false, by = operator() } = options
+    const { format, protocol, contradictions, judged, all = false, by = operator(), labelAs = [] } = options
     const { labels, scales } = protocolOf(settings, kindNamed(protocol))
     const items = await goldOf(
       file,
       format,
       { name: protocol, labels, scales },
       (bad) => io.terminal.say(printable(faultIn(file, bad), 400)),
-      { ...readingOf(options), contradictions },
+      {
+        ...readingOf(options),
+        contradictions,
+        labelAs: Object.fromEntries(labelAs.map(({ theirs, ours }) => [theirs, ours])),
+      },
     )
     const messages = items.flatMap((item) => feedbackOn(item, { file, protocol, by }))
     const batches = async function* () {

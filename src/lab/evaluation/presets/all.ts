@@ -1,4 +1,5 @@
 import { OperatorError } from '../../../contracts/facts/errors.ts'
+import { preset } from '../../../protocols/preset.ts'
 import { AETHERIA } from './aetheria.ts'
 import { CSEVAL_TABLES } from './cseval.ts'
 import { PREDICT } from './predict.ts'
@@ -13,5 +14,6 @@ export function presetNamed(name: string): PresetTable {
   const found = PRESETS.find((table) => table.name === name)
   if (found !== undefined) return found
   const names = PRESETS.map((table) => table.name).join(', ')
-  throw new OperatorError(`There is no preset "${name}". There are ${names}.`)
+  const hint = preset.safeParse(name).success ? ` The protocol under ${name}: --protocol NAME --with ${name}.` : ''
+  throw new OperatorError(`There is no table "${name}", but: ${names}.${hint}`)
 }

@@ -1,6 +1,6 @@
 import type { Evaluation, EvaluationCell } from '../evaluation.ts'
 import type { PresetTable } from '../presets/preset.ts'
-import { BEST_HEADING, BEST_NOTE, bestTable } from './best-table.ts'
+import { BEST_HEADING, BEST_NOTE, bestTable, PARTS_HEADING, PARTS_NOTE, partsTable } from './best-table.ts'
 import { DRAWN_HEADING, DRAWN_NOTE, drawnTable, type TextTable } from './cells.ts'
 import { CHOICE_HEADING, CHOICE_NOTE, choiceTable } from './choice-table.ts'
 import { countsSection } from './counts-section.ts'
@@ -47,6 +47,7 @@ ${figureSection(evaluation, preset)}
 ${sets.map(([data, cells]) => pictureOf(data, cells, { many: sets.length > 1, curve: evaluation.costCurves !== undefined }))}
 <p class="note">Upright lines are 95 % intervals; a point without one has none. ${table[0] === undefined ? '' : html`In color: ${foreign(table[0].row, 80)}.`}</p>
 ${notedSection(bestTable(evaluation), BEST_HEADING, BEST_NOTE)}
+${notedSection(partsTable(evaluation), PARTS_HEADING, PARTS_NOTE)}
 ${notedSection(drawnTable(evaluation), DRAWN_HEADING, DRAWN_NOTE)}
 ${notedSection(choiceTable(evaluation), CHOICE_HEADING, CHOICE_NOTE)}
 ${notedSection(debateTable(evaluation), DEBATE_HEADING, DEBATE_NOTE)}

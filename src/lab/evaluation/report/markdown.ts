@@ -2,7 +2,7 @@ import type { Comparison } from '../against.ts'
 import type { Evaluation } from '../evaluation.ts'
 import type { PresetTable } from '../presets/preset.ts'
 import { points, pText, withInterval } from '../summary.ts'
-import { BEST_HEADING, BEST_NOTE, bestTable } from './best-table.ts'
+import { BEST_HEADING, BEST_NOTE, bestTable, PARTS_HEADING, PARTS_NOTE, partsTable } from './best-table.ts'
 import {
   confusionTable,
   DRAWN_HEADING,
@@ -32,6 +32,7 @@ export function markdownReport(
   const choice = choiceTable(evaluation)
   const drawn = drawnTable(evaluation)
   const best = bestTable(evaluation)
+  const parts = partsTable(evaluation)
   const [first] = evaluation.table.filter(({ labels }) => labels !== null)
   return [
     `# ${evaluation.title}`,
@@ -42,6 +43,7 @@ export function markdownReport(
     'Figures in points with 95 % intervals; calls, tokens and US dollars are an item’s.',
     markdownTable(mainTable(evaluation, preset)),
     ...(best === null ? [] : [`## ${BEST_HEADING}`, markdownTable(best), BEST_NOTE]),
+    ...(parts === null ? [] : [`## ${PARTS_HEADING}`, markdownTable(parts), PARTS_NOTE]),
     ...(drawn === null ? [] : [`## ${DRAWN_HEADING}`, markdownTable(drawn), DRAWN_NOTE]),
     ...(choice === null ? [] : [`## ${CHOICE_HEADING}`, markdownTable(choice), CHOICE_NOTE]),
     ...(debates === null ? [] : [`## ${DEBATE_HEADING}`, markdownTable(debates), DEBATE_NOTE]),
