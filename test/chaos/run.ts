@@ -34,7 +34,7 @@ import { knownIn, RULES, type Sent, streamOf, unsaid } from './stream.ts'
 export interface RunSettings {
   readonly seed: number
   readonly posts: number
-  /** Comments of one tenant's are judged by themselves, and three in ten posts are its. */
+  /** Comments of one tenant's are judged by themselves, and three in twenty posts are its. */
   readonly comments: boolean
   readonly kinds: readonly Kind[]
   readonly sabotage?: string | undefined
@@ -76,8 +76,8 @@ const ROLES = ['intake,judge,publish,door', 'intake,judge,publish,door', 'judge'
 const LATENCY_MS = 40
 /** Share of the model's calls that go wrong, in every way that the understudy knows. */
 const FAIL_RATE = 0.08
-/** Messages produced at once, and how often: as fast as two cores judge them beside everything else. */
-const PORTION = 8
+/** Messages produced at once, and how often: as fast as two cores judge them beside everything else, comments by themselves or not. */
+const [PORTION, PORTION_WITH_COMMENTS] = [8, 4]
 const PORTION_EVERY_MS = 100
 const QUIET_WITHIN_MS = 150_000
 /** After these Redis has not, or not all of, what waited for a receiver… */
@@ -218,8 +218,8 @@ async function rehearse(
   later(() => admin.disconnect())
   const producing = await producerOf(
     client,
-    streamOf(seed, { posts, flood: Math.ceil(posts / 4), ofOtherTenant: comments ? 0.3 : 0.06 }),
-    seed,
+    streamOf(seed, { posts, flood: Math.ceil(posts / 4), ofOtherTenant: comments ? 0.15 : 0.06 }),
+    { seed, atOnce: comments ? PORTION_WITH_COMMENTS : PORTION },
     signal,
   )
   later(() => producing.close())
@@ -534,7 +534,7 @@ interface Producing {
 async function producerOf(
   client: Kafka,
   stream: readonly Sent[],
-  seed: number,
+  { seed, atOnce }: { seed: number; atOnce: number },
   signal: AbortSignal,
 ): Promise<Producing> {
   const producer = client.producer({
@@ -569,7 +569,7 @@ async function producerOf(
   let failure: unknown
   const running = (async () => {
     while (!closing && !signal.aborted) {
-      const portion = stream.slice(produced, Math.min(allowed, produced + PORTION))
+      const portion = stream.slice(produced, Math.min(allowed, produced + atOnce))
       if (portion.length > 0) await send(portion)
       produced += portion.length
       await sleep(PORTION_EVERY_MS)
