@@ -68,8 +68,12 @@ export function verdictRequests(deps: {
       const off = names.filter((name) => paused.has(name))
       if (off.length > 0) return { kind: 'paused', protocols: off }
       // A deletion of what it stands under, or answers, reaches it as it does the stream's comment of this id.
-      for (const above of aboveIn(subject, post))
-        if ((await threads.linkReply(above, subject, settings.maxReplies)) === 'deleted') return { kind: 'deleted' }
+      for (const above of aboveIn(subject, post)) {
+        const linked = await threads.linkReply(above, subject, settings.maxReplies)
+        if (linked === 'deleted') return { kind: 'deleted' }
+        // What could not be erased with it is not kept.
+        if (linked === 'full') return { kind: 'over-share' }
+      }
       const ref: ThreadRef = { tenant, postId: newRequestId(waits), kind: 'asked' }
       const now = clock()
       const until = now + settings.keepAnswers
@@ -99,11 +103,12 @@ function subjectOf(tenant: string, { id, hateSpeech, around }: Post): ThreadRef 
   return { tenant, postId: id, kind: hateSpeech === undefined ? 'post' : 'reply' }
 }
 
-/** The post of a comment that is asked about, and the comment that it answers. */
+/** The post of a comment that is asked about, and the comment that it is shown with. */
 function aboveIn(subject: ThreadRef, { around, parentId }: Post): ThreadRef[] {
   if (around === undefined) return []
   const post: ThreadRef = { tenant: subject.tenant, postId: around.postId, kind: 'post' }
-  return [post, parentOf(subject, { parentId }) ?? []].flat()
+  const parent = around.answered === null ? null : parentOf(subject, { parentId })
+  return parent === null ? [post] : [post, parent]
 }
 
 /** The protocols that are to judge it, and those of the named ones that can't. */

@@ -142,6 +142,15 @@ describe('what is asked', () => {
     expect(await stores.threads.repliesTo(post, 9)).toEqual([itself])
     expect(await stores.threads.repliesTo(thread('p~b', 'acme', 'comment'), 9)).toEqual([itself])
     expect((await stores.threads.askedAbout(itself, 9)).map(({ postId }) => postId)).toEqual([id])
+    for (let nth = 1; nth < 9; nth++) await stores.threads.linkReply(post, thread(`r${nth}`, 'acme', 'reply'), 9)
+    const another = { ...comment, post: postOf(thread('c2'), { around }) }
+    expect([await ask(comment), await ask(another)]).toMatchObject([{ kind: 'asked' }, { kind: 'over-share' }])
+    // A deleted one's words do not come back; whoever names it alone is judged without.
+    const parent = thread('p~b', 'acme', 'comment')
+    await stores.threads.deletePost(parent, retractionOf(parent))
+    expect(await ask(comment)).toEqual({ kind: 'deleted' })
+    const without = givenAround('p', postOf(thread('p')), null)
+    expect(await ask({ ...comment, post: { ...comment.post, around: without } })).toMatchObject({ kind: 'asked' })
     await stores.threads.deletePost(post, retractionOf(post))
     expect(await ask(comment)).toEqual({ kind: 'deleted' })
   })
