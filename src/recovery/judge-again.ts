@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { writtenIn } from '../../consumers/authors.ts'
 import type { IntakeContext, IntakeInput } from '../../consumers/intake.ts'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
-import { idsInCommentKey } from '../contracts/facts/verdict-id.ts'
+import { postOfComment } from '../contracts/facts/verdict-id.ts'
 import type { CaseStore } from '../contracts/ports/cases.ts'
 import type { AgainOutcome, JudgeAgainStore } from '../contracts/ports/judge-again.ts'
 import type { RememberedThread, ThreadStore } from '../contracts/ports/threads.ts'
@@ -242,10 +242,6 @@ async function readMessages(run: AgainRun, subjects: readonly AgainSubject[]) {
     await handler.handle(staged, own, async () => {})
   })
   return { remembered, versions }
-}
-
-function postOfComment({ tenant, postId }: ThreadRef): ThreadRef {
-  return { tenant, postId: idsInCommentKey(postId).postId, kind: 'post' }
 }
 
 /** How long the threads of one portion may wait in memory, in seconds, and how many comments may be in it. */

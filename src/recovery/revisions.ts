@@ -1,3 +1,4 @@
+import { postOfComment } from '../contracts/facts/verdict-id.ts'
 import type { GroupProgress, Range } from '../contracts/ports/topic.ts'
 import { type AcceptedRanges, eachBatch, takenUpTo } from './input-topics.ts'
 import { forgottenAt, isOver, noteMessage, type PublishedSubject, subjectKey } from './published.ts'
@@ -121,6 +122,9 @@ export async function endThreads(
     await run.store.end(subject.ref, forgotten, subject.last.values())
     // Its deletion is not read again, and the shelves may not have been erased when the store was lost.
     if (deleted) await run.store.noteDeleted(subject.ref)
+    // Its message is not read again: a deletion of its post is to retract what was said of it, too.
+    else if (subject.ref.kind === 'comment')
+      await run.threads.linkReply(postOfComment(subject.ref), subject.ref, run.input.context.maxReplies)
   })
 }
 

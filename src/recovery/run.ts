@@ -23,7 +23,7 @@ export interface RecoveryParts {
   readonly progress: () => Promise<GroupProgress>
   /** Gives the group these offsets; only for one that has no members. */
   readonly setProgress: (progress: GroupProgress) => Promise<void>
-  readonly threads: Pick<ThreadStore, 'read' | 'head' | 'deletePost' | 'raiseReach'>
+  readonly threads: Pick<ThreadStore, 'read' | 'head' | 'deletePost' | 'raiseReach' | 'linkReply'>
   readonly cases: Pick<CaseStore, 'peek'>
   readonly outbox: Pick<Outbox, 'putDeadLetters'>
   readonly marks: StreamMarks

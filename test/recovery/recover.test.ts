@@ -777,10 +777,9 @@ describe('comments that are judged by themselves', () => {
     expect((await threads.read(comment('lately')))?.post?.text).toBe('a late one')
     expect((await threads.read(comment('lately2')))?.post?.text).toBe('a lost one')
     expect([await threads.read(comment('over')), await threads.read(thread('old'))]).toEqual([null, null])
-    expect((await threads.repliesTo(thread('old'), 9)).map(({ postId }) => postId)).toEqual([
-      'old~lately',
-      'old~lately2',
-    ])
+    // A deletion of the post reaches also the one of which no more than its revisions is kept.
+    const linked = await threads.repliesTo(thread('old'), 9)
+    expect(linked.map(({ postId }) => postId).sort()).toEqual(['old~lately', 'old~lately2', 'old~over'])
   })
 
   it('stay away where their post was deleted, and has been forgotten', async () => {

@@ -69,6 +69,11 @@ export function idsInCommentKey(key: string): { readonly subjectId: string; read
   return commentIn(key) ?? { subjectId: key, postId: '' }
 }
 
+/** The post that a comment stands under. */
+export function postOfComment({ tenant, postId }: ThreadRef): ThreadRef {
+  return { tenant, postId: idsInCommentKey(postId).postId, kind: 'post' }
+}
+
 /** How a verdict names its subject: a comment beside its post, anything else by its id alone. */
 export function namedIn({ postId, kind }: Pick<ThreadRef, 'postId' | 'kind'>): {
   readonly subjectId: string
