@@ -17,7 +17,7 @@ export function answerWatch(
   { withinMs, why }: { withinMs: number; why: (error?: unknown) => string },
 ): AnswerWatch {
   let away: string | null = null
-  let asked: { readonly at: number; readonly answered: Promise<unknown> } | null = null
+  let asked: { readonly answered: Promise<unknown>; readonly silent: Promise<unknown> } | null = null
 
   function begin() {
     const settle = (found: string | null) => {
@@ -28,7 +28,11 @@ export function answerWatch(
       () => settle(null),
       (error: unknown) => settle(why(error)),
     )
-    return { at: performance.now(), answered }
+    let isOver = false
+    void answered.then(() => {
+      isOver = true
+    })
+    return { answered, silent: silence(withinMs, () => isOver) }
   }
 
   return {
@@ -38,11 +42,23 @@ export function answerWatch(
     async poll() {
       asked ??= begin()
       const question = asked
-      const left = Math.max(0, question.at + withinMs - performance.now())
-      // What has arrived while this process was busy is heard first.
-      await Promise.race([question.answered, sleep(left, undefined, { ref: false }).then(() => turn())])
+      await Promise.race([question.answered, question.silent])
       if (asked === question) away = why()
       return away
     },
+  }
+}
+
+/** A silence is counted in steps of so many ms. */
+const STEP_MS = 100
+
+/**
+ * Resolves after so long, or once it is over. While this process is busy a step takes longer: what has arrived meanwhile is heard piece by
+ * piece, and who asks much of this process has nobody believe that others are away.
+ */
+async function silence(withinMs: number, isOver: () => boolean): Promise<void> {
+  for (let left = withinMs; left > 0 && !isOver(); left -= STEP_MS) {
+    await sleep(Math.min(STEP_MS, left), undefined, { ref: false })
+    await turn()
   }
 }

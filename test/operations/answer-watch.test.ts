@@ -31,3 +31,16 @@ it('what fails is away for the reason that it gives, until it answers', async ()
   fails = false
   expect(await watch.poll()).toBeNull()
 })
+
+it('what answers in pieces is not away because this process is busy', async () => {
+  const watch = answerWatch(
+    async () => {
+      for (let piece = 0; piece < 17; piece++) {
+        await new Promise((done) => setImmediate(done))
+        for (const until = performance.now() + 80; performance.now() < until; );
+      }
+    },
+    { ...SAYS, withinMs: 1_000 },
+  )
+  expect(await watch.poll()).toBeNull()
+})
