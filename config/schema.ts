@@ -120,14 +120,15 @@ const routes = z.partialRecord(
   z.array(route).min(1, 'no route leads to it: set protocols.NAME.enabled to false instead'),
 )
 
-/** Whom models may be given to: everybody whom a protocol asks, by protocol or not, the baselines of an evaluation, and who scores texts at the door. */
+/** Whom models may be given to: everybody whom a protocol asks, by protocol or not, the baselines of an evaluation, the decider of a lane, and who scores texts at the door. */
 const ROLES: ReadonlySet<string> = new Set([
   'default',
   'baseline',
+  'decider',
   'moderator',
   ...PROTOCOLS.flatMap(({ name, roles = [] }) => [
     ...roles,
-    ...[...roles, 'baseline'].map((role) => `${name}.${role}`),
+    ...[...roles, 'baseline', 'decider'].map((role) => `${name}.${role}`),
   ]),
 ])
 

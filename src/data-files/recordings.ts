@@ -60,6 +60,7 @@ const reply = z.object({
   thoughts: z.string().optional(),
   finish: z.enum(['stop', 'length', 'refusal', 'content-filter']).default('stop'),
   probabilities: z.record(z.string(), z.array(z.tuple([z.number(), z.number()]))).optional(),
+  beginnings: z.record(z.string(), z.array(z.tuple([z.string(), z.number()]))).optional(),
   /** What could not be had as it was asked for. */
   remarks: z.array(z.enum(REMARKS)).optional(),
   filtered: z.array(filtered).optional(),

@@ -16,7 +16,7 @@ import { hasOthers, hasOthersApart, type ModelChoice } from './fallback.ts'
 import { breakpointsIn, jsonSchema } from './format.ts'
 import type { ModelSlot } from './model-slots.ts'
 import type { GatewayState } from './parts.ts'
-import { readReply, withExpected } from './read-answer.ts'
+import { readReply, withExpected, withOptions } from './read-answer.ts'
 import { withThoughtsApart } from './thinking.ts'
 import { tierOf, timeoutOf } from './time-limits.ts'
 
@@ -135,7 +135,7 @@ export function requestOf(
     ...(effort === null ? {} : { effort }),
     draw: ask.draw,
     answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
-    ...(ask.expected === undefined ? {} : { probabilities: true as const }),
+    ...(ask.expected === undefined && ask.decision === undefined ? {} : { probabilities: true as const }),
     ...(ask.repeated ? { breakpoints: breakpointsIn(ask) } : {}),
     ...(hasOthers(choice) ? {} : { alone: true }),
     ...(hasOthersApart(gateway, choice) ? { apart: true } : {}),
@@ -178,7 +178,7 @@ export function readCall(
   endCall(gateway, context, flight, reading.readable ? 'answered' : reading.code, { reply, charge, unmetered })
   const settled: AskResult = {
     ...(reading.readable
-      ? { answer: withExpected(ask, reading.answer, reply.probabilities) }
+      ? { answer: withOptions(ask, withExpected(ask, reading.answer, reply.probabilities), reply.beginnings) }
       : { answer: null, failed: { code: reading.code, detail: reading.why } }),
     raw: settings.keepThoughts ? withThoughts(reply) : reply.text,
     model: reply.model,

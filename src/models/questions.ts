@@ -34,7 +34,7 @@ export type QuestionKeys = (
   model: string,
   tenant: string,
   /** A question, or a batch without its items. */
-  ask: Pick<Ask, 'stage' | 'temperature' | 'maxTokens' | 'draw' | 'expected'>,
+  ask: Pick<Ask, 'stage' | 'temperature' | 'maxTokens' | 'draw' | 'expected' | 'decision'>,
   messages: readonly ChatMessage[],
   /** The words of a batch's items. */
   items?: readonly string[],
@@ -52,11 +52,12 @@ const ITEM_CHARS = 22
  */
 export function questionKeys(secret: string, thinkingOf: ThinkingSettings['thinkingOf'] = NOT): QuestionKeys {
   const keyed = hmac(secret)
-  return (model, tenant, { stage, temperature, maxTokens, draw, expected }, messages, items) => {
+  return (model, tenant, { stage, temperature, maxTokens, draw, expected, decision }, messages, items) => {
     const sent = messages.map(({ role, content, images = [] }) => [role, content, ...images.map(digest)])
     const { tokens, effort } = thinkingOf(model)
     const thinking = tokens === 0 && effort === null ? undefined : `thinking ${effort ?? ''} ${tokens}`
-    const added = [draw, expected === undefined ? undefined : 'expected', thinking].filter((one) => one !== undefined)
+    const wanted = [expected === undefined ? undefined : 'expected', decision === undefined ? undefined : 'decision']
+    const added = [draw, ...wanted, thinking].filter((one) => one !== undefined)
     const question = [FORM, model, tenant, stage, temperature, maxTokens, ...added, sent]
     const frame = keyed(JSON.stringify(question), 'base64url')
     if (items === undefined) return [frame]

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import type { Ask } from '../contracts/facts/ask.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
-import type { ModelReply, NumberProbabilities } from '../contracts/ports/model.ts'
+import type { BeginningProbabilities, ModelReply, NumberProbabilities } from '../contracts/ports/model.ts'
 import { fitted, type ReadingResult, unreadable } from './reading/fit.ts'
 import { type Form, formOf, hasKeys, isForm } from './reading/form.ts'
 import { isObject } from './reading/loose-json.ts'
@@ -112,4 +112,31 @@ export function withExpected<Answer>(
   if (!(mass > 0)) return answer
   const mean = onScale.reduce((sum, [number, probability]) => sum + number * probability, 0) / mass
   return { ...answer, expected: mean }
+}
+
+/** Less than this in all, and the model would have answered something else. */
+const LEAST_MASS = 0.5
+
+/**
+ * The answer with `probabilities`, how likely each of its options was: what the text might have begun with counts for the one option
+ * that begins so, and the sum over options is 1. Unchanged where the ask does not want it, or the endpoint gave no such probabilities.
+ */
+export function withOptions<Answer>(
+  { decision: wanted }: Pick<Ask, 'decision'>,
+  answer: Answer,
+  beginnings: BeginningProbabilities | undefined,
+): Answer {
+  if (wanted === undefined || beginnings === undefined) return answer
+  const masses = new Map(wanted.options.map((option) => [option, 0]))
+  for (const [beginning, probability] of entryOf(beginnings, wanted.field) ?? []) {
+    const [text = '', ...end] = beginning.toLowerCase().split('"')
+    const fits = wanted.options.filter((option) =>
+      end.length > 0 ? option.toLowerCase() === text : text !== '' && option.toLowerCase().startsWith(text),
+    )
+    const [option] = fits
+    if (option !== undefined && fits.length === 1) masses.set(option, (masses.get(option) ?? 0) + probability)
+  }
+  const all = [...masses.values()].reduce((sum, mass) => sum + mass, 0)
+  if (!(all >= LEAST_MASS)) return answer
+  return { ...answer, probabilities: Object.fromEntries([...masses].map(([option, mass]) => [option, mass / all])) }
 }

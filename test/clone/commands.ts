@@ -93,6 +93,8 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
     'at: test/app/commands/eval-researcher.test.ts',
   'npx gavel eval --protocol rumor --data config/demo/labelled.jsonl --replay .gavel/eval-rumor --report .gavel/eval-rumor --debates 5':
     'proof: pages',
+  'npx gavel lane fit --protocol hate --data labelled.jsonl --model gpt-6-luna --keep .gavel/decider --max-cost 1 --out lane.json':
+    'at: test/app/commands/lane-fit-asked.test.ts',
   'npx gavel lane fit --protocol hate --data labelled.jsonl --answers decider.jsonl --out lane.json':
     'at: test/app/commands/lane-fit.test.ts',
   'npx gavel prove --budget 20': 'at: test/app/commands/prove.test.ts',

@@ -26,6 +26,11 @@ export interface Ask<Answer = unknown> {
    * beside it, where the endpoint gives probabilities.
    */
   readonly expected?: { readonly field: string; readonly lowest: number; readonly highest: number } | undefined
+  /**
+   * Set if a text of the answer is one of these, and it is wanted how likely each is: the answer then has `probabilities` beside it,
+   * where the endpoint gives them.
+   */
+  readonly decision?: { readonly field: string; readonly options: readonly string[] } | undefined
   readonly temperature: number
   /** Longest answer, in tokens. */
   readonly maxTokens: number

@@ -21,7 +21,7 @@ export interface ModelRequest {
   readonly draw?: string | undefined
   /** The required format of the answer: the stage's name and a JSON Schema. */
   readonly answer: { readonly name: string; readonly schema: unknown }
-  /** Set if probabilities of the numbers in the answer are wanted, where the endpoint gives them. */
+  /** Set if probabilities of the numbers and texts in the answer are wanted, where the endpoint gives them. */
   readonly probabilities?: true
   /** Up to where the question is likely to be sent again; none if it is left out. */
   readonly breakpoints?: readonly Breakpoint[]
@@ -62,6 +62,11 @@ export interface Breakpoint {
 /** By key the whole numbers that might have been its value, with their probabilities: `{ score: [[4, 0.7], [5, 0.2]] }`. */
 export type NumberProbabilities = Readonly<Record<string, readonly (readonly [number: number, probability: number])[]>>
 
+/** By key what the text might have begun with that is its value, with probabilities: `{ label: [["non", 0.7], ["hate", 0.2]] }`. */
+export type BeginningProbabilities = Readonly<
+  Record<string, readonly (readonly [beginning: string, probability: number])[]>
+>
+
 export interface ModelReply {
   /** The model's text, unchanged; null if there is none. */
   readonly text: string | null
@@ -74,6 +79,8 @@ export interface ModelReply {
   readonly filtered?: readonly FilterRefusal[] | undefined
   /** If they were wanted: of each whole number in the answer what it might have been, by its key. */
   readonly probabilities?: NumberProbabilities | undefined
+  /** If they were wanted: of each text in the answer what it might have begun with, by its key. */
+  readonly beginnings?: BeginningProbabilities | undefined
   /** The name under which the endpoint answered. */
   readonly model: string
   /** How long the call took when it was made, in ms; a recording keeps it. */

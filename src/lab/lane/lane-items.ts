@@ -9,24 +9,27 @@ import type { DeciderAnswers } from './read-answers.ts'
 /** A language that nobody names (BCP 47). */
 const UNKNOWN = 'und'
 
-/** The items with what the decider said of them. Throws an `OperatorError` where people gave all of them one label, or none. */
+/** Throws an `OperatorError` where people gave all items one label, or none. */
+export function mustHaveBoth(file: string, items: readonly Pick<GoldItem, 'label'>[]): void {
+  const labels = new Set(items.map(({ label }) => label))
+  if (labels.size > 1) return
+  const has = labels.size === 0 ? 'no labelled item' : `the label ${[...labels].join()} alone`
+  throw new OperatorError(`${file} has ${has}: a lane needs items of each label.`)
+}
+
+/** The items with what the decider said of them. Throws an `OperatorError` where it said nothing of any. */
 export function decidedItems(
   file: string,
   gold: readonly GoldItem[],
   { said }: Pick<DeciderAnswers, 'said'>,
 ): DecidedItem[] {
-  const items = gold.flatMap(({ id, label, why, text, unit, slices }): DecidedItem[] => {
-    if (label === null || why !== undefined) return []
+  const items = gold.flatMap(({ id, label, text, unit, slices }): DecidedItem[] => {
+    if (label === null) return []
     // Regions and scripts are too many groups for few labels.
     const lang = slices.language?.toLowerCase().split(/[-_]/, 1)[0] || UNKNOWN
     const words = text === undefined ? [] : [`words ${sameWordsKey(text)}`]
     return [{ id, lang, gold: label, said: said.get(id) ?? null, keys: [`id ${id}`, `unit ${unit}`, ...words] }]
   })
-  const labels = new Set(items.map((item) => item.gold))
-  if (labels.size < 2)
-    throw new OperatorError(
-      `${file} has ${labels.size === 0 ? 'no labelled item' : `the label ${[...labels].join()} alone`}: a lane needs items of each label.`,
-    )
   if (items.every((item) => item.said === null))
     throw new OperatorError(`No answer is about an item of ${file}: ids must be the same.`)
   return items

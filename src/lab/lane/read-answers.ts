@@ -89,7 +89,7 @@ function faultOf(
 }
 
 /** Of equal ones the protocol's first: tests find out how often that is right. */
-function surest(probabilities: ReadonlyMap<string, number>): NonNullable<DecidedItem['said']> {
+export function surest(probabilities: ReadonlyMap<string, number>): NonNullable<DecidedItem['said']> {
   let best = { label: '', confidence: -1 }
   for (const [label, confidence] of probabilities) if (confidence > best.confidence) best = { label, confidence }
   return best

@@ -9,7 +9,7 @@ import type { Model, ModelReply } from '../../contracts/ports/model.ts'
 import { PLAIN } from './dialects.ts'
 import { Endpoint } from './endpoint.ts'
 import { type DialectLesson, learning, NO_IMAGES } from './learning.ts'
-import { logprobs, numberProbabilities } from './number-probabilities.ts'
+import { beginningProbabilities, logprobs, numberProbabilities } from './number-probabilities.ts'
 import { FINISHES } from './refusal-table.ts'
 import { categoriesIn, failureOf, ParameterNamed } from './refusals.ts'
 import { requestBody } from './request-body.ts'
@@ -164,6 +164,7 @@ function replyOf(data: unknown, sent: SentRequest): ModelReply {
     ...(thoughts === '' ? {} : { thoughts: thoughts.slice(0, MAX_TEXT_CHARS).toWellFormed() }),
     ...finished(finish, { hasMessage: choice?.message != null, isCut: (text ?? '').length > MAX_TEXT_CHARS, found }),
     probabilities,
+    beginnings: beginningProbabilities(choice?.logprobs),
     model: printable(read.data.model.slice(0, MAX_NAME_CHARS), MAX_NAME_CHARS) || UNKNOWN,
     ...readUsage(read.data),
   }

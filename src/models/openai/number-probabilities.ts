@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { firstOf } from '../../contracts/facts/first-of.ts'
-import type { NumberProbabilities } from '../../contracts/ports/model.ts'
+import type { BeginningProbabilities, NumberProbabilities } from '../../contracts/ports/model.ts'
 
 const token = z.object({ token: z.string(), logprob: z.number() })
 
@@ -43,6 +43,36 @@ export function numberProbabilities(read: z.infer<typeof logprobs>): NumberProba
       likeliest.flatMap((one) => {
         const number = WHOLE_NUMBER.exec(one.token)?.[1]
         return number === undefined ? [] : [[Number(number), Math.exp(one.logprob)] as const]
+      }),
+    )
+  }
+  return found.size === 0 ? undefined : Object.fromEntries(found)
+}
+
+/** The end of a JSON text within whose next value, a text, nothing is written yet. */
+const IN_TEXT = /"([^"\\]{1,64})"\s*:\s*"$/
+const OPENS_TEXT = /^\s*"/
+
+/** By key what the model might have begun a text with, where that is its value. Of a key that occurs several times, the last. */
+export function beginningProbabilities(read: z.infer<typeof logprobs>): BeginningProbabilities | undefined {
+  const found = new Map<string, (readonly [beginning: string, probability: number])[]>()
+  let tail = ''
+  for (const { token: written, logprob, top_logprobs: others } of read?.content ?? []) {
+    const within = IN_TEXT.exec(tail)?.[1]
+    const before = within === undefined ? AT_VALUE.exec(tail)?.[1] : undefined
+    tail = (tail + written).slice(-TAIL_CHARS)
+    const key = within ?? before
+    // A quote by itself begins no text.
+    if (key === undefined || written.trim() === (within === undefined ? '"' : '')) continue
+    const likeliest = others.some((other) => other.token === written)
+      ? others
+      : [{ token: written, logprob }, ...others]
+    found.set(
+      key,
+      likeliest.flatMap((one) => {
+        if (within === undefined && !OPENS_TEXT.test(one.token)) return []
+        const beginning = within === undefined ? one.token.replace(OPENS_TEXT, '') : one.token
+        return beginning === '' ? [] : [[beginning, Math.exp(one.logprob)] as const]
       }),
     )
   }

@@ -4,28 +4,35 @@ import type { Settings } from '../../../../config/schema.ts'
 import { withLibrary } from '../../../app/commands/library/with-library.ts'
 import type { Command, Invocation } from '../../../cli/command.ts'
 import { formatOption, labelFieldOption, readingOf, readingOptions } from '../../../cli/file-options.ts'
-import { protocolName, share } from '../../../cli/options.ts'
+import { positive, protocolName, share } from '../../../cli/options.ts'
 import { counted, printable, table } from '../../../cli/terminal.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
-import { faultIn } from '../../../data-files/file-message.ts'
+import { type BadLine, faultIn } from '../../../data-files/file-message.ts'
 import { type Format, sourceIdOf } from '../../../data-files/formats.ts'
 import type { OwnReading } from '../../../data-files/own-rows.ts'
+import type { ProtocolKind } from '../../../protocols/kind.ts'
 import { nameOf } from '../../../protocols/policy.ts'
 import { DEFAULT_TENANT } from '../../../shelves/names.ts'
 import { goldOf } from '../../evaluation/gold.ts'
+import type { GoldItem } from '../../evaluation/gold-item.ts'
 import { fitLane, type LaneFit } from '../../lane/fit-lane.ts'
-import { answersHash, dataHash, decidedItems, onShelves } from '../../lane/lane-items.ts'
-import { readAnswers } from '../../lane/read-answers.ts'
+import { answersHash, dataHash, decidedItems, mustHaveBoth, onShelves } from '../../lane/lane-items.ts'
+import { type DeciderAnswers, readAnswers } from '../../lane/read-answers.ts'
 import { labelAsOption, type StandIn } from '../eval/options.ts'
 import { kindNamed, protocolOf } from '../eval/tables.ts'
+import { paidRun } from '../paid-run.ts'
 import { livePolicies } from '../policy/live-policies.ts'
+import { askedDecider, deciderQuestion } from './asked-decider.ts'
 
 interface FitOptions extends OwnReading {
   readonly protocol: string
   readonly data: string
   readonly format: Format
   readonly labelAs?: readonly StandIn[]
-  readonly answers: string
+  readonly answers?: string
+  readonly model?: string
+  readonly keep?: string
+  readonly maxCost?: number
   readonly risk: number
   readonly delta: number
   readonly coverage: number
@@ -36,7 +43,8 @@ interface FitOptions extends OwnReading {
 /** What the thresholds hold for: they are void where one of these is another. */
 interface LaneGrounds {
   readonly protocol: string
-  readonly decider: { readonly model: string | null; readonly answers: string }
+  /** Its name, the hash of what it said, and that of the prompts by which Gavel asked it. */
+  readonly decider: { readonly model: string | null; readonly answers: string; readonly prompts: string | null }
   readonly policy: ReturnType<typeof nameOf> | null
   readonly data: { readonly sha256: string; readonly items: number }
 }
@@ -65,8 +73,11 @@ export const command: Command<FitOptions, FitResult> = {
     labelAsOption(),
     new Option(
       '--answers <file>',
-      "the decider's answers: id and probabilities by label, or a table with a column for each label",
-    ).makeOptionMandatory(),
+      "the decider's answers: id and probabilities by label, or a table with a column for each label (default: a model is asked)",
+    ),
+    new Option('--model <name>', 'the model to ask (default: that of the role decider)').conflicts('answers'),
+    new Option('--keep <folder>', "record a model's answers there; an interrupted run resumes").conflicts('answers'),
+    new Option('--max-cost <usd>', 'stop when asking has cost this much').argParser(positive).conflicts('answers'),
     new Option('--risk <share>', 'the most that may be wrong of what is settled').argParser(between).default(0.05),
     new Option('--delta <share>', 'the chance that this promise is broken').argParser(between).default(0.05),
     new Option('--coverage <share>', 'refuse a lane that settles less than this').argParser(between).default(0.1),
@@ -94,37 +105,51 @@ export const command: Command<FitOptions, FitResult> = {
   },
 }
 
-async function fitted(settings: Settings, { options, terminal, signal }: Invocation<FitOptions>): Promise<FitResult> {
-  const { protocol: name, data, format, risk, delta, coverage, seed } = options
-  const protocol = protocolOf(settings, kindNamed(name))
-  const { labels, subject } = protocol
+async function fitted(settings: Settings, invocation: Invocation<FitOptions>): Promise<FitResult> {
+  const { protocol: name, data, format, risk, delta, coverage, seed } = invocation.options
+  const kind = kindNamed(name)
+  const { labels, subject } = protocolOf(settings, kind)
   if (subject === 'thread' || labels.length < 2)
     throw new OperatorError(`${name} has no label that could be told from a text alone: no lane is for it.`)
-  const labelAs = Object.fromEntries((options.labelAs ?? []).map(({ theirs, ours }) => [theirs, ours]))
-  const answers = await readAnswers(options.answers, { labels, labelAs })
-  const gold = await goldOf(data, format, { name, labels }, (bad) => terminal.say(printable(faultIn(data, bad), 400)), {
-    ...readingOf(options),
-    labelAs,
-  })
+  const labelAs = Object.fromEntries((invocation.options.labelAs ?? []).map(({ theirs, ours }) => [theirs, ours]))
+  const bad = (line: BadLine) => invocation.terminal.say(printable(faultIn(data, line), 400))
+  const gold = await goldOf(data, format, { name, labels }, bad, { ...readingOf(invocation.options), labelAs })
   const labelled = gold.filter(({ label, why }) => label !== null && why === undefined)
+  mustHaveBoth(data, labelled)
+  const { signal } = invocation
+  const sourceOf = (id: string) => sourceIdOf(data, format, id)
   const shelved = await withLibrary(settings, (library) =>
-    onShelves(library, labelled, {
-      tenant: DEFAULT_TENANT,
-      sourceIdOf: (id) => sourceIdOf(data, format, id),
-      signal,
-    }),
+    onShelves(library, labelled, { tenant: DEFAULT_TENANT, sourceIdOf: sourceOf, signal }),
   )
   const kept = labelled.filter(({ id }) => !shelved.has(id))
+  const { prompts, ...answers } = await answersOf(settings, invocation, kind, { labels, labelAs, items: kept })
   const items = decidedItems(data, kept, answers)
   const policy = livePolicies(settings, name).for(undefined)
   return {
     protocol: name,
-    decider: { model: answers.model, answers: answersHash(answers) },
+    decider: { model: answers.model, answers: answersHash(answers), prompts },
     policy: policy === null ? null : nameOf(policy),
     data: { sha256: dataHash(kept), items: kept.length },
     onShelves: shelved.size,
     fit: fitLane(items, { risk, delta, coverage }, seed),
   }
+}
+
+/** What the decider said: of a file, or asked now. */
+async function answersOf(
+  settings: Settings,
+  invocation: Invocation<FitOptions>,
+  kind: ProtocolKind,
+  given: Parameters<typeof readAnswers>[1] & { readonly items: readonly GoldItem[] },
+): Promise<DeciderAnswers & { readonly prompts: string | null }> {
+  const { answers, model, keep, maxCost } = invocation.options
+  if (answers !== undefined) return { ...(await readAnswers(answers, given)), prompts: null }
+  const roles = model === undefined ? settings.models.roles : { default: [model] }
+  const own = { ...settings, models: { ...settings.models, roles } }
+  const question = deciderQuestion(own, kind)
+  const of = { texts: given.items.length, did: 'decided', keep, keepOption: '--keep', maxCost }
+  const said = await paidRun(own, invocation, of, (run) => askedDecider(kind.name, question, given.items, run))
+  return { ...said, prompts: question.promptsHash }
 }
 
 /** What the file holds: the promise, what it holds for, and the thresholds. */

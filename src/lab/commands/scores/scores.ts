@@ -1,8 +1,4 @@
 import { Option } from 'commander'
-import { metered } from '../../../app/commands/judging/metered.ts'
-import { watchedModel } from '../../../app/commands/judging/watched-endpoint.ts'
-import { withModel } from '../../../app/commands/with-model.ts'
-import { withRecording } from '../../../app/commands/with-recording.ts'
 import type { Command } from '../../../cli/command.ts'
 import { labelFieldOption, readingOptions } from '../../../cli/file-options.ts'
 import { positive, share } from '../../../cli/options.ts'
@@ -11,6 +7,7 @@ import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { ATTRIBUTES, type Attribute } from '../../../door/scoring/attributes.ts'
 import { SCORING_VERSION } from '../../../door/scoring/score-text.ts'
 import { carriedOver, ourThresholds, type ThresholdEffect, type ThresholdMatch } from '../../evaluation/thresholds.ts'
+import { paidRun } from '../paid-run.ts'
 import { badLines, readTexts, type TextFields } from './labelled-texts.ts'
 import { type ScoredTexts, scoredTexts } from './scored-texts.ts'
 
@@ -66,54 +63,20 @@ export const command: Command<ScoresOptions, ScoresResult> = {
     '  $ gavel scores labelled.csv --old-field perspective --at 0.8,0.7 --out .gavel/scores',
   ].join('\n'),
   async run(invocation) {
-    const { args, options, settings: load, terminal, signal: stopping } = invocation
+    const { args, options, settings: load, terminal } = invocation
     const [file = ''] = args
     const settings = load()
     const bad = badLines(file, (line) => terminal.say(printable(line, 400)))
     const texts = await readTexts(file, options, bad.tell)
     bad.end()
-    const { attribute, out, maxCost = Number.POSITIVE_INFINITY } = options
-    return withModel(settings, invocation, (reachable) =>
-      withRecording(out, terminal, async (recording) => {
-        const [broke, dead] = [new AbortController(), new AbortController()]
-        const endpoint = watchedModel(reachable, () => dead.abort())
-        const meter = metered(endpoint.model, reachable.models, maxCost, () => broke.abort())
-        const signal = AbortSignal.any([stopping, broke.signal, dead.signal])
-        let done = 0
-        const asked = { texts, attribute, model: recording?.model(meter.model) ?? meter.model }
-        const tell = () => {
-          done++
-          const money = meter.spent.usd === 0 ? '' : `, $${meter.spent.usd.toFixed(4)}`
-          terminal.progress(
-            `${done} of ${counted(texts.length, 'text')}, ${counted(meter.spent.calls, 'call')}${money}`,
-          )
-        }
-        try {
-          const scores = await scoredTexts(reachable, asked, { signal, done: tell })
-          if (scores.texts.length === 0)
-            throw new OperatorError(
-              `No text has a score (${why(scores)}): gavel doctor shows whether the model answers.`,
-            )
-          return resultOf(attribute, options, scores, meter.spent)
-        } catch (error) {
-          if (!signal.aborted) throw error
-          const gone = endpoint.dead()
-          if (gone !== null && !stopping.aborted) throw gone
-          if (meter.unpriced() !== null)
-            throw new OperatorError(
-              `--max-cost needs a price of ${meter.unpriced()}, and models.prices has none (0 if it is free).`,
-            )
-          const stopped = broke.signal.aborted
-            ? `Stopped at --max-cost, $${meter.spent.usd.toFixed(4)} paid`
-            : 'Stopped'
-          const how =
-            out === undefined
-              ? 'With --out answers are kept, and the next run continues'
-              : 'The answers are kept: run it again to continue'
-          throw new OperatorError(`${stopped}: ${done} of ${counted(texts.length, 'text')} were scored. ${how}.`)
-        }
-      }),
-    )
+    const { attribute, out, maxCost } = options
+    const of = { texts: texts.length, did: 'scored', keep: out, keepOption: '--out', maxCost }
+    return paidRun(settings, invocation, of, async ({ settings: reachable, model, signal, done, spent }) => {
+      const scores = await scoredTexts(reachable, { texts, attribute, model }, { signal, done })
+      if (scores.texts.length === 0)
+        throw new OperatorError(`No text has a score (${why(scores)}): gavel doctor shows whether the model answers.`)
+      return resultOf(attribute, options, scores, spent)
+    })
   },
   print(result, { json, terminal }) {
     if (json) return terminal.out(JSON.stringify(result))

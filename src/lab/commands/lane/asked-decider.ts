@@ -1,0 +1,147 @@
+import { z } from 'zod'
+import type { Settings } from '../../../../config/schema.ts'
+import { gatewayOf, memoryGatewayStores } from '../../../app/composition/gateway.ts'
+import { filePartsOf } from '../../../app/composition/make-protocols.ts'
+import { type Ask, keptAnswer } from '../../../contracts/facts/ask.ts'
+import { entryOf } from '../../../contracts/facts/entry-of.ts'
+import { OperatorError, PermanentError, RetryLaterError } from '../../../contracts/facts/errors.ts'
+import { fences } from '../../../contracts/facts/fence.ts'
+import { samplingRanks } from '../../../contracts/facts/sampling-rank.ts'
+import { snapshot } from '../../../contracts/facts/thread.ts'
+import { askContext } from '../../../models/context.ts'
+import type { ProtocolKind } from '../../../protocols/kind.ts'
+import { fenceUnder, presetIn } from '../../../protocols/preset.ts'
+import { withRetry } from '../../../shelves/curator/with-retry.ts'
+import { onePrompt } from '../../baselines/one-prompt.ts'
+import type { GoldItem } from '../../evaluation/gold-item.ts'
+import { type DeciderAnswers, surest } from '../../lane/read-answers.ts'
+import type { PaidRun } from '../paid-run.ts'
+
+/** The same on every machine, so that answers that were kept fit their questions. */
+const SECRET = 'gavel lane'
+const NO_DEADLINE_MS = 30 * 86_400_000
+
+interface Decision {
+  readonly label: string
+  readonly probabilities?: Readonly<Record<string, number>> | undefined
+}
+
+/** What a decider is asked of a text: which label, in one prompt and without reasons, with the probability of each. */
+export interface DeciderQuestion {
+  readonly promptsHash: string
+  ask(item: Pick<GoldItem, 'id' | 'text'>): Ask<Decision>
+}
+
+/** The question of the baseline `zero-shot`, for the labels of this protocol. */
+export function deciderQuestion(settings: Settings, kind: ProtocolKind): DeciderQuestion {
+  const parts = filePartsOf(kind, entryOf(settings.protocols, kind.name) ?? { enabled: true })
+  const protocol = onePrompt(kind, { ask: 'zero-shot' }).make({
+    ...parts,
+    fence: fenceUnder(presetIn(parts.settings), fences(SECRET, settings.fences)),
+    samplingRank: samplingRanks(SECRET),
+  })
+  const options = protocol.labels
+  const label = z.enum([...options])
+  const answer: z.ZodType<Decision> = z.object({ label })
+  const kept: z.ZodType<Decision> = z.object({
+    label,
+    probabilities: z.record(z.string(), z.number()).optional(),
+  })
+  return {
+    promptsHash: protocol.promptsHash,
+    ask({ id, text = '' }) {
+      const subject = snapshot.parse({
+        post: { id, text, createdAt: 0 },
+        comments: [],
+        leftOut: 0,
+      })
+      const { value } = protocol.script(subject, null).next()
+      const [asked] = Array.isArray(value) ? value : []
+      if (asked === undefined) throw new Error('the one prompt asks nothing')
+      return { ...asked, stage: 'decide', role: 'decider', answer, kept, decision: { field: 'label', options } }
+    },
+  }
+}
+
+/** So many answers without probabilities, and none with, show that the model gives none. */
+const SHOWN_BY = 20
+/** Questions that may be lost to a model that is unwell: so many, and of more this share. */
+const MOST_LOST = { least: 20, share: 0.1 }
+
+/**
+ * Asks a decider about each text, through the gateway: slots, limits, breaker, the repair question. An item whose question fails is
+ * not answered. Throws an `OperatorError` where the model gives no probabilities, several models answered, or too many questions failed.
+ */
+export async function askedDecider(
+  protocol: string,
+  question: DeciderQuestion,
+  items: readonly GoldItem[],
+  { settings: given, model, signal, done }: PaidRun,
+): Promise<DeciderAnswers> {
+  const settings = { ...given, memo: { ...given.memo, enabled: false } }
+  const gateway = gatewayOf(settings, {
+    stores: memoryGatewayStores(settings, Date.now),
+    secret: SECRET,
+    clock: Date.now,
+    report: () => {},
+    model,
+  })
+  const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
+  const said: DeciderAnswers['said'] extends ReadonlyMap<infer Id, infer Said> ? Map<Id, Said> : never = new Map()
+  const models = new Set<string>()
+  let [lost, plain] = [0, 0]
+  const answered = async (item: GoldItem) => {
+    const ask = question.ask(item)
+    const context = (attempt: number) =>
+      askContext({
+        ask,
+        protocol,
+        subject: { tenant: 'default', postId: item.id, kind: 'post' },
+        caseId: `lane ${item.id}`,
+        askId: `lane ${item.id}`,
+        attempt,
+        last: false,
+        remember: false,
+        signal,
+        deadline: Date.now() + NO_DEADLINE_MS,
+        calls: [],
+      })
+    const settled = await withRetry(
+      (attempt) => gateway.ask(context(attempt)),
+      { attempts, backoffMs: backoff },
+      { signal, waiting: () => {} },
+    )
+    if (settled.failed !== undefined) throw new PermanentError('unreadable', settled.failed.detail)
+    const { probabilities } = keptAnswer(ask).parse(settled.answer)
+    models.add(settled.model)
+    if (probabilities === undefined) plain++
+    else said.set(item.id, surest(new Map(Object.entries(probabilities))))
+  }
+  const waiting = items.values()
+  const work = async () => {
+    for (const item of waiting) {
+      signal.throwIfAborted()
+      try {
+        await answered(item)
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!(error instanceof PermanentError || error instanceof RetryLaterError)) throw error
+        lost++
+        if (lost > MOST_LOST.least && lost > (lost + plain + said.size) * MOST_LOST.share)
+          throw new OperatorError(`${lost} questions have no answer; the last: ${error.message}`, { cause: error })
+      }
+      if (plain >= SHOWN_BY && said.size === 0)
+        throw new OperatorError(
+          `${[...models].join(', ')} gives no log-probabilities: without them nobody knows how sure it is. Name another with --model, or have one that tells them elsewhere answer (--answers).`,
+        )
+      done()
+    }
+  }
+  await Promise.all(Array.from({ length: settings.models.slots }, work))
+  const [only, ...others] = models
+  if (others.length > 0)
+    throw new OperatorError(
+      `Several models answered (${[...models].join(', ')}): a lane is for one. Name it with --model.`,
+    )
+  return { model: only ?? null, said }
+}

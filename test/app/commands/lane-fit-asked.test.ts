@@ -1,0 +1,93 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { loadSettings } from '../../../config/load.ts'
+import { performWords } from '../../support/commands.ts'
+import { ownFolder } from '../../support/own-folder.ts'
+
+const folder = ownFolder('lane-asked')
+
+/** A chat model that is sure of what has the word "vermin", and of what has not; it tells log-probabilities unless told otherwise. */
+let [calls, tells] = [0, true]
+const server = createServer(async (request, response) => {
+  let body = ''
+  for await (const piece of request) body += piece
+  calls++
+  const sent = JSON.parse(body)
+  expect(sent).toMatchObject({ logprobs: true, model: 'gpt-6-luna' })
+  const [label, first, other] = body.includes('vermin') ? ['hate', 'hate', 'non'] : ['non-hate', 'non', 'hate']
+  const of = (token: string, probability: number) => ({ token, logprob: Math.log(probability), bytes: null })
+  const plain = (token: string) => ({ ...of(token, 1), top_logprobs: [of(token, 1)] })
+  const chosen = { ...of(first, 0.93), top_logprobs: [of(first, 0.93), of(other, 0.07)] }
+  const content = [plain('{"label'), plain('":"'), chosen, plain(`${label.slice(first.length)}"}`)]
+  response.setHeader('content-type', 'application/json')
+  response.end(
+    JSON.stringify({
+      model: 'gpt-6-luna',
+      choices: [
+        {
+          index: 0,
+          message: { role: 'assistant', content: JSON.stringify({ label }) },
+          finish_reason: 'stop',
+          logprobs: tells ? { content } : null,
+        },
+      ],
+      usage: { prompt_tokens: 300, completion_tokens: 5, total_tokens: 305 },
+    }),
+  )
+})
+beforeAll(() => new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve)))
+afterAll(() => new Promise((resolve) => server.close(resolve)))
+beforeEach(() => {
+  ;[calls, tells] = [0, true]
+})
+
+const WORDS = 'river stone bridge garden letter window candle market harbour meadow'.split(' ')
+const ITEMS = Array.from({ length: 300 }, (_, at) => ({
+  id: `t${at}`,
+  text: `${[...String(at)].map((digit) => WORDS[Number(digit)]).join(' ')} ${at % 2 === 0 ? 'vermin' : 'people'}`,
+  label: at % 2 === 0 ? 'hate' : 'non-hate',
+  lang: 'en',
+}))
+const DATA = join(folder, 'labelled.jsonl')
+writeFileSync(DATA, ITEMS.map((item) => JSON.stringify(item)).join('\n'))
+
+const settings = () =>
+  loadSettings({
+    OPENAI_BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, // It listens on a port.
+    OPENAI_API_KEY: 'k',
+    GAVEL_LIBRARY_PATH: join(folder, 'library'),
+  })
+const fitted = (...more: readonly string[]) =>
+  performWords(['lane', 'fit', '--protocol', 'hate', '--data', DATA, '--model', 'gpt-6-luna', ...more], settings())
+
+it('asks a model for the label, and takes the probabilities of its tokens; kept answers are not paid for again', async () => {
+  const [file, keep] = [join(folder, 'lane.json'), join(folder, 'answers')]
+  const { out } = await fitted('--out', file, '--keep', keep)
+  expect(calls).toBe(300)
+  expect(out.at(-1)).toMatch(/^It settles 100\.0 % of items\./)
+  const lane = JSON.parse(readFileSync(file, 'utf8'))
+  expect(lane).toMatchObject({
+    decider: { model: 'gpt-6-luna', prompts: expect.stringMatching(/^[0-9a-f]{16}$/) },
+    thresholds: [
+      { label: 'hate', errors: 0 },
+      { label: 'non-hate', errors: 0 },
+    ],
+  })
+  const again = join(folder, 'again.json')
+  await fitted('--out', again, '--keep', keep)
+  expect(calls).toBe(300)
+  expect(readFileSync(again, 'utf8')).toBe(readFileSync(file, 'utf8'))
+})
+
+it('stops where the model tells no log-probabilities, and where the money is spent', async () => {
+  tells = false
+  await expect(fitted()).rejects.toThrow('gpt-6-luna gives no log-probabilities')
+  expect(calls).toBeLessThan(300)
+  tells = true
+  await expect(fitted('--max-cost', '0.0005')).rejects.toThrow(
+    /^Stopped at --max-cost, \$0\.\d+ paid: \d+ of 300 texts were decided\. With --keep/,
+  )
+})
