@@ -59,6 +59,9 @@ const SPENT_MS = 60_000
 /** Most authors of whom this is remembered; the oldest go first. */
 const MOST_AUTHORS = 10_000
 
+/** Why there is no image that was set aside from a post. */
+export const IMAGE_GONE = 'the post was edited, and has this image no longer'
+
 /** `kept`: an image that was set aside from the subject's post. */
 export function imageCache(
   loadImage: LoadImage,
@@ -102,7 +105,7 @@ export function imageCache(
     async load(url, { askId, subject, author, signal, mayFetch }) {
       const hash = keptHash(url)
       const shown = hash === null ? url : await kept(subject, hash)
-      if (shown === null) throw new PermanentError('image', 'the post was edited, and has this image no longer')
+      if (shown === null) throw new PermanentError('image', IMAGE_GONE)
       // A data URL needs no fetch, and is stored with the case or its post anyway.
       if (/^data:/i.test(shown)) return loadImage(shown, signal)
       evict()

@@ -47,7 +47,8 @@ export async function* recordedCases(
       // It repeats an earlier one, which has the transcript.
       if (restored !== undefined) continue
       seen.add(of)
-      if (decidedBy !== 'deleted') yield caseOf(row, people.get(of) ?? null)
+      // Of what a list decided there is nothing left to replay.
+      if (decidedBy !== 'deleted' && decidedBy !== 'veto') yield caseOf(row, people.get(of) ?? null)
     }
     before = rows.at(-1)?.cursor
     if (rows.length < PAGE) return

@@ -134,9 +134,13 @@ export async function vetoedStream(stack: Servers, { posts, seed }: { readonly p
     for (const id of deleted) last.delete(id)
     const isBad = ({ picture }: Revision) => picture !== null
     let open: string[] = []
+    let notCompared: string[] = []
     await eventually(
       async () => {
         const newest = new Map((await verdictsOf(environment)).map((one) => [`${one.protocol} ${one.subjectId}`, one]))
+        notCompared = [...newest.values()].flatMap(({ id, degraded }) =>
+          degraded.filter((why) => why.includes('not compared')).map((why) => `${id} ${why}`),
+        )
         open = [...last.values()].flatMap((one) =>
           ['safety', 'hate']
             .filter(
@@ -148,8 +152,8 @@ export async function vetoedStream(stack: Servers, { posts, seed }: { readonly p
         )
         return open.length === 0
       },
-      120_000 + posts * 500,
-      () => `open: ${open.slice(0, 5).join(', ')} of ${open.length}`,
+      120_000 + posts * 1_500,
+      () => `open: ${open.slice(0, 5).join(', ')} of ${open.length}; ${notCompared.slice(0, 3).join('; ')}`,
     )
     const all = asked.join('\n')
     const transcripts = JSON.stringify(await transcriptsOf(environment))
@@ -173,6 +177,7 @@ export async function vetoedStream(stack: Servers, { posts, seed }: { readonly p
       picturesShown: BAD.filter((png) => all.includes(png.toString('base64'))).length,
       inTranscripts: bad.filter((one) => transcripts.includes(wordsOf(one))).map(pathOf),
       picturesKept: BAD.filter((png) => stored.includes(png.toString('base64'))).length,
+      notCompared,
       goodShown: revisions.some((one) => !isBad(one) && all.includes(wordsOf(one))),
     }
   } finally {

@@ -157,7 +157,9 @@ async function runOnce(
     return (await restart(context, taken, atVersions(taken, protocol, clock())))
       ? advance(context, caseId, share)
       : DONE
-  if (compared !== peeked.record && taken.run === peeked.run)
+  // Restarted meanwhile by others: then what it holds now is compared.
+  if (compared !== peeked.record && taken.run !== peeked.run) return advance(context, caseId, share)
+  if (compared !== peeked.record)
     return (await restart(context, taken, compared)) ? advance(context, caseId, share) : DONE
   const resumed = waitingScript?.record === taken.record ? waitingScript.progress : undefined
   if (resumed === undefined) await prepared(protocol, taken.record.subject)

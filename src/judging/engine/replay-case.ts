@@ -28,7 +28,8 @@ export function replayCase(
     return givenUp(`${takeovers} workers took this case over and none finished; abandoned`)
   if (isOver(taken.record))
     return givenUp('comments were taken back again and again; the thread is judged anew', [], [])
-  const { veto } = taken.record
+  const { veto, outdated } = taken.record
+  if (outdated !== undefined) return givenUp(`not compared with the lists: ${outdated}`, [], ['evidence'])
   if (veto !== undefined)
     return { replayState: { at: 'end', conclusion: { ruling: vetoRuling(veto) }, asked: [] }, progress: null }
   let progress = waiting

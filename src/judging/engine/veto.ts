@@ -4,6 +4,7 @@ import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { type Medium, type Post, type Snapshot, snapshot } from '../../contracts/facts/thread.ts'
 import { type Ruling, undecided } from '../../contracts/facts/verdict.ts'
 import type { PictureHashes, UncheckedPicture, Vetoes, VetoFindings, VetoHit } from '../../contracts/ports/vetoes.ts'
+import { IMAGE_GONE } from '../../models/image-cache.ts'
 import type { Protocol } from './script.ts'
 
 /**
@@ -16,7 +17,8 @@ export async function vetoed(
   mayFetch: () => Promise<void>,
 ): Promise<CaseRecord | null> {
   const read = snapshot.safeParse(record.subject)
-  if (record.veto !== undefined || record.unchecked !== undefined || !read.success) return record
+  if ([record.veto, record.outdated, record.unchecked].some((found) => found !== undefined) || !read.success)
+    return record
   const subject = read.data
   const findings = await vetoes.check({
     ref: { tenant: record.tenant, postId: record.subjectId, kind: record.kind },
@@ -32,6 +34,8 @@ export async function vetoed(
   const { hit, unchecked, around } = findings
   if (hit !== null) return withheldCase(record, subject, hit, findings)
   if (unchecked.length + around.length === 0) return record
+  // The next revision judges the post as it is now.
+  if (unchecked.some(({ why }) => why === IMAGE_GONE)) return { ...record, outdated: IMAGE_GONE }
   const shown = withoutAround(subject, new Set(around))
   const pictures = unchecked.map(({ url, why, isClosed }) => ({
     why: `${placeOf(subject.post, url)}: not compared with every list, and shown to no model: ${why}`,

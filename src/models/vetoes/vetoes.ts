@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts'
 import { imageHash } from '../../contracts/facts/image-bytes.ts'
+import { keptHash } from '../../contracts/facts/kept-image.ts'
 import { type Medium, type Post, shownIn } from '../../contracts/facts/thread.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { LoadImage } from '../../contracts/ports/images.ts'
@@ -51,7 +52,7 @@ export function vetoChecks(parts: VetoParts): VetoChecks {
   async function run(subject: VetoSubject): Promise<VetoFindings | null> {
     try {
       const findings = await compared(parts, subject)
-      if (findings !== null && findings.hit !== null) await parts.looked.drop(subject.ref)
+      if (findings !== null && findings.hit !== null) await parts.looked.drop(subject.ref, keptIn(subject.post))
       if (findings !== null) kept.set(subject.caseId, { findings, until: clock() + KEPT_MS })
       for (const [oldest, { until }] of kept) {
         if (kept.size <= MOST_KEPT && until > clock()) break
@@ -170,7 +171,12 @@ async function lookAt(
   try {
     const data = await images.load(url, { askId, subject: ref, author, signal, mayFetch })
     const whose = { name: ref.tenant, part: author }
-    found = await hashesOfPicture(data, { decode, wants: lists().wants, whose, signal })
+    // What is known by its bytes is never decoded.
+    const sha256 = imageHash(data)
+    const isKnown = 'list' in (await lists().findPicture({ sha256 }))
+    found = isKnown
+      ? { sha256, pdq: null }
+      : await hashesOfPicture(data, { decode, wants: lists().wants, whose, signal })
   } catch (error) {
     if (isOfImage(error)) found = { why: error.message }
     else {
@@ -198,6 +204,11 @@ function wordsIn({ text, hateSpeech, media = [], clips = [] }: Post): string[] {
     ...[...media, ...framesOf(clips)].map(shownIn),
   ]
   return said.filter((words) => words !== undefined && words !== '') as string[] // what is left are texts
+}
+
+/** The hashes of its pictures that are kept beside it. */
+function keptIn(post: Post): string[] {
+  return picturesIn(post).flatMap(({ url = '' }) => keptHash(url) ?? [])
 }
 
 function picturesIn({ media = [], clips = [] }: Post): Medium[] {

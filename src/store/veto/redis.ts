@@ -31,8 +31,8 @@ export function redisLookedAt(client: Redis, keys: Pick<Keys, 'looked' | 'images
     async release(ref, url) {
       await client.unlink(keyOf(ref, url))
     },
-    async drop(ref) {
-      await client.unlink(keys.images(memberOf(ref)))
+    async drop(ref, hashes) {
+      if (hashes.length > 0) await client.hdel(keys.images(memberOf(ref)), ...hashes)
     },
   }
 }
