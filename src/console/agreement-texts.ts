@@ -21,7 +21,7 @@ export const AGREEMENT_TEXTS = {
   likely: (low: number, high: number) => (low === high ? `${low} of 100` : `${low} to ${high} of 100`),
   label: 'Which label to trust',
   labelSays: 'Of the posts to which Gavel gave a label, those to which people gave it, too.',
-  labelHeads: ['Gavel’s label', 'People, too', 'Share, with its 95 % interval', 'Of the next 100, likely', 'Posts'],
+  labelHeads: ['Gavel’s label', 'People, too', 'Share, with its 95 % interval', 'Of 100 such posts, likely', 'Posts'],
   alone: 'What Gavel would have done alone',
   aloneHeads: ['Outcome', 'Posts', 'Share, with its 95 % interval'],
   caught: (label: string) => `caught: people said ${label}, and so did Gavel`,

@@ -29,10 +29,10 @@ import {
 
 const it = onServers({ latencyMs: 0 }, 'memory')
 
-/** The record of a release in a folder of its own, and settings that lead to it. */
-function recordOf(version: string) {
+/** The record of a release, or of another version, in a folder of its own, and settings that lead to it. */
+function recordOf(version: string, file = placeOf(version, 'record.sqlite.gz')) {
   const path = join(ownFolder('release-record'), 'record.sqlite')
-  writeFileSync(path, gunzipSync(readFileSync(placeOf(version, 'record.sqlite.gz'))))
+  writeFileSync(path, gunzipSync(readFileSync(file)))
   return { path, settings: loadSettings({ GAVEL_RECORD_PATH: path, ...SETTINGS }) }
 }
 
@@ -175,4 +175,29 @@ describe.each(releases)('what %s left behind', (version) => {
       await record.close()
     }
   })
+})
+
+plainIt('a record of the last commit that knew schema 1 alone is read, and compared', async () => {
+  const { settings } = recordOf('f57c605c', join(import.meta.dirname, 'f57c605c.record.sqlite.gz'))
+  const [record, queue] = [await recordReaderOf(settings), await reviewQueueOf(settings)]
+  try {
+    const found = await record.find({}, 20)
+    expect(found.map(({ verdict: { id, decidedBy } }) => `${id} ${decidedBy}`).sort()).toEqual([
+      'rumor~f1~r1 judge',
+      'rumor~f1~r2 human',
+      'rumor~f2~r1 judge',
+    ])
+    const { found: byWords } = await record.search('mast of f2', {}, 10)
+    expect(byWords.map(({ subject }) => subject.postId)).toEqual(['f2'])
+    expect(
+      (await queue.decisions({ viewer: 'lea', since: 0 }, 10)).map(({ by, isCurrent }) => [by, isCurrent]),
+    ).toEqual([['ann', true]])
+    const compared = await queue.comparedGroups({ since: 0 })
+    expect(compared.map((one) => [one.source, one.machine, one.people, one.seen, one.lang]).sort()).toEqual([
+      ['decision', 'rumor', 'non-rumor', 'unknown', 'en'],
+      ['feedback', 'rumor', 'rumor', 'unknown', 'en'],
+    ])
+  } finally {
+    await Promise.all([record.close(), queue.close()])
+  }
 })

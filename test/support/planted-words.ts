@@ -17,7 +17,7 @@ type Send = (topic: RecordedTopic, key: string, value: unknown, seconds: number)
 
 const LABELS = { rumor: ['rumor', 'non-rumor'], hate: ['hate', 'non-hate'] } as const
 const LANGS = ['en', 'de', 'ko', undefined] as const
-const REACH = [0, 3, 12, 500, 5_000] as const
+const REACH = [0, 1, 9, 10, 99, 100, 999, 1_000] as const
 const SAW = [true, false, undefined] as const
 
 /** Sends machines' verdicts on so many posts and what people say of them, in every way that they may come; returns what was sent. */
