@@ -15,5 +15,5 @@ export function presetNamed(name: string): PresetTable {
   if (found !== undefined) return found
   const names = PRESETS.map((table) => table.name).join(', ')
   const hint = preset.safeParse(name).success ? ` The protocol under ${name}: --protocol NAME --with ${name}.` : ''
-  throw new OperatorError(`There is no table "${name}", but: ${names}.${hint}`)
+  throw new OperatorError(`There is no preset "${name}". There are ${names}.${hint}`)
 }
