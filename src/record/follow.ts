@@ -18,8 +18,10 @@ export interface FollowContext {
   readonly renamed: () => void
 }
 
-/** Entries that are written in one step: the next batch of another partition waits for no more. */
-const AT_ONCE = 250
+/** Entries that are written in one step: the next batch of another partition waits for no more. A long text of a dense script takes 0.1 s. */
+const AT_ONCE = 50
+/** How often is told that a step goes on, in ms: its reader would count as gone, and the step be begun anew for ever. */
+const BEAT_MS = 1_000
 
 /** Takes batches into the record. A batch that it has is skipped; what it lacks is read again, or noted as lost. */
 export function recording(context: FollowContext): HandleBatch {
@@ -27,7 +29,12 @@ export function recording(context: FollowContext): HandleBatch {
     const topic = context.topics.get(batch.topic)
     if (topic === undefined) return
     for (const step of stepsOf(topic, batch, context.project)) {
-      await applied(context, batch.topic, step)
+      const beating = setInterval(() => void heartbeat().catch(() => undefined), BEAT_MS)
+      try {
+        await applied(context, batch.topic, step)
+      } finally {
+        clearInterval(beating)
+      }
       await heartbeat()
     }
   }

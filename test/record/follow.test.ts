@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import type { RecordedTopic } from '../../src/contracts/ports/record.ts'
 import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
 import { contestedness } from '../../src/protocols/contestedness.ts'
@@ -167,4 +167,37 @@ it('a deletion that became a dead letter, for its headers, deletes nothing', () 
   expect(entriesOf('posts', { ...deletion, headersCut: 'too many' }, PROJECT)).toEqual([])
   const verdict = { ...verdictOf(0), headersCut: 'too many' }
   expect(entriesOf('verdicts', verdict, PROJECT)).toEqual(entriesOf('verdicts', verdictOf(0), PROJECT))
+})
+
+it('tells that it goes on while a step is written, and writes many entries in several steps', async () => {
+  vi.useFakeTimers()
+  const steps: number[] = []
+  const handle = recording({
+    store: {
+      ...(await recordInMemory()),
+      async apply({ entries }) {
+        steps.push(entries.length)
+        await new Promise((resolve) => setTimeout(resolve, 5_000))
+        return 'applied'
+      },
+    },
+    topics: NAMES,
+    project: PROJECT,
+    renamed() {},
+    bounds: async () => ({ low: 0, high: 120 }),
+  })
+  const messages = Array.from({ length: 120 }, (_, offset) => verdictOf(offset))
+  let beats = 0
+  const batch = { topic: 'g.verdicts', partition: 0, messages, from: '0', next: '120', atEnd: false }
+  const done = handle(
+    batch,
+    async () => void beats++,
+    () => {},
+  )
+  await vi.advanceTimersByTimeAsync(4_900)
+  expect([beats, steps]).toEqual([4, [50]])
+  await vi.advanceTimersByTimeAsync(11_000)
+  await done
+  vi.useRealTimers()
+  expect(steps).toEqual([50, 50, 20])
 })

@@ -63,6 +63,34 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     return Buffer.concat(files.map(({ parentPath, name }) => readFileSync(join(parentPath, name))))
   }
 
+  it('reads few texts at a time, however many verdicts come in one step: the grams of one take megabytes', async () => {
+    const address = addressOf()
+    const store = await open(address, { keep: 4_000 * DAY })
+    const topics = feed(store)
+    const verdicts = Array.from({ length: 40 }, (_, n) => aVerdict(at(n), { subjectId: `p${n}` }))
+    for (const [n, { id, subjectId }] of verdicts.entries())
+      await topics.send('transcripts', subjectId, aTranscript(id, `Xylophone number ${n}`), n)
+    const query = vi.spyOn(pg.Client.prototype, 'query')
+    const entries = verdicts.flatMap((one, offset) =>
+      entriesOf('verdicts', incoming('verdicts', offset, one.subjectId, one, offset), CONTEXT).map((entry) => ({
+        offset,
+        entry,
+      })),
+    )
+    await store.apply({ topic: 'verdicts', partition: 0, from: 0, next: 40, entries })
+    const asked = query.mock.calls.map(([config]) => config as unknown as { text?: string; values?: unknown[][] }) // as connection.ts asks
+    query.mockRestore()
+    const read = asked.flatMap(({ text, values }) =>
+      text?.startsWith('SELECT doc, id, tenant, k, sealed FROM rulings WHERE doc = ANY') === true
+        ? [values?.[0]?.length ?? 0]
+        : [],
+    )
+    expect(read.reduce((sum, count) => sum + count, 0)).toBe(40)
+    expect(Math.max(...read)).toBeLessThanOrEqual(16)
+    expect((await store.search('xylophone', {}, 50)).found).toHaveLength(40)
+    await store.close()
+  })
+
   it('merges what waits in the lists of its indexes of grams at each tidying', async () => {
     const address = addressOf()
     const store = await open(address, { keep: 4_000 * DAY })

@@ -34,9 +34,20 @@ export async function indexed(
   docs: readonly number[],
   known: ReadonlyMap<string, SearchableText> = new Map(),
 ): Promise<void> {
-  const { sql, counters, seals } = writing
-  if (docs.length === 0) return
-  await seals.save()
+  await writing.seals.save()
+  const inOrder = docs.toSorted((a, b) => a - b)
+  for (let at = 0; at < docs.length; at += READ) await indexedSome(writing, inOrder.slice(at, at + READ), known)
+}
+
+/** Texts whose grams are in memory at a time: those of a long one are some megabytes. */
+const READ = 16
+
+async function indexedSome(
+  writing: WritingStep,
+  docs: readonly number[],
+  known: ReadonlyMap<string, SearchableText>,
+): Promise<void> {
+  const { sql, counters } = writing
   const { rows, texts } = await textsOf(writing, docs, { known })
   await written(writing, texts)
   for (const mark of ['author', 'lang'] as const)
