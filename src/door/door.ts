@@ -10,7 +10,7 @@ import { staticAnswer } from '../platform/static-answer.ts'
 import type { Asker } from '../platform/who-asks.ts'
 import { bodyOf, bodyRoom, CLOSE, checkBodyHeaders } from './body.ts'
 import { documentOf } from './document.ts'
-import { answerTimes, type Dependency } from './in-time.ts'
+import { answerTimes, type Dependency, type TimeOfCall } from './in-time.ts'
 import { callers } from './keys.ts'
 import { PROBLEM_NAMES, PROBLEMS, type ProblemName, RequestRefused, refusal } from './problem.ts'
 import { requestTurns } from './request-turns.ts'
@@ -65,8 +65,7 @@ export function door(parts: DoorParts): Door {
   const app = new OpenAPIHono<Env>()
   const document = documentOf(app, parts.routes, parts.version)
   const room = bodyRoom(settings.bodies)
-  const turnsOf = requestTurns()
-  const timeOf = answerTimes(parts.isAway)
+  const [turnsOf, timeOf] = [requestTurns(), answerTimes(parts.isAway)]
   const tellRefused = refusalTeller(parts)
   const who = callers({ keys: parts.keys, rate: settings.rate, openAs: parts.openAs, clock: parts.clock })
 
@@ -78,7 +77,6 @@ export function door(parts: DoorParts): Door {
   ): Promise<Response> {
     const id = requestId(request.headers)
     let [began, held, holder] = [performance.now(), 0, NOBODY]
-    const refuse = route.refuse ?? refusal
     const time = timeOf(route.needs?.dependency, request.signal)
     const respond = async () => {
       if (closing.aborted)
@@ -99,23 +97,25 @@ export function door(parts: DoorParts): Door {
       const body = route.takesBody ? await bodyOf(request, settings.bodyBytes, hold) : Buffer.alloc(0)
       if (route.scope !== null) who.owe(caller, bodyUnits(body))
       began = performance.now()
-      if (route.needs?.withinMs !== undefined) time.ofCall.within(route.needs.withinMs)
-      const answered = await route.answer({
-        id,
-        caller,
-        headers: request.headers,
-        body,
-        query: knownParameters(route, query),
-        param,
-        charge,
-        checkKey() {
-          if (route.scope !== null) who.identifyAgain(route, request.headers, query)
-        },
-        base: settings.publicUrl === '' ? `http://${from.host}` : settings.publicUrl.replace(/\/+$/, ''),
-        ...time.ofCall,
-        ...turnsOf({ route, asker, time: time.ofCall, body }),
-        closing,
-        signal: () => AbortSignal.any([time.ofCall.gone(), closing]),
+      const { worked, ...turns } = turnsOf({ route, asker, time: time.ofCall, body })
+      const answered = await worked(async (waiting) => {
+        begin(time.ofCall, route)
+        return await route.answer({
+          id,
+          caller,
+          headers: request.headers,
+          body,
+          query: knownParameters(route, query),
+          param,
+          charge,
+          checkKey: () => (route.scope === null ? undefined : who.identifyAgain(route, request.headers, query)),
+          base: settings.publicUrl === '' ? `http://${from.host}` : settings.publicUrl.replace(/\/+$/, ''),
+          ...time.ofCall,
+          ...turns,
+          waiting,
+          closing,
+          signal: () => AbortSignal.any([time.ofCall.gone(), closing]),
+        })
       })
       if (route.scope !== null) who.owe(caller, answerUnits(answered))
       return answered
@@ -127,7 +127,7 @@ export function door(parts: DoorParts): Door {
       const isOurs = !(error instanceof RequestRefused)
       if (isOurs && !request.signal.aborted) report('error', { where: 'door', error })
       const refused = isOurs ? new RequestRefused('failed', 'something went wrong here') : error
-      response = refuse(refused, id)
+      response = (route.refuse ?? refusal)(refused, id)
       tellRefused(refused, response, { requestId: id, route: route.path, key: holder.id, network: from.asker.network })
     }
     room.free(holder.tenant, held)
@@ -191,6 +191,12 @@ export function door(parts: DoorParts): Door {
       return new Response(null, { status: 204, headers: PREFLIGHT })
     return app.fetch(request, { from })
   }
+}
+
+/** From here on a request has its time; where what it needs is known to be away by now, nothing of it is begun. */
+function begin(time: TimeOfCall, { needs }: DoorRoute): void {
+  if (needs !== undefined) time.checkAnswers(needs.dependency)
+  if (needs?.withinMs !== undefined) time.within(needs.withinMs)
 }
 
 /**

@@ -125,3 +125,91 @@ describe('the document', () => {
       expect((await get({ 'accept-encoding': accepts })).headers.get('content-encoding')).toBeNull()
   })
 })
+
+describe('requests that are worked on', () => {
+  /** Of each request the steps: it begins, waits for others, goes on and ends. */
+  function steps() {
+    const begun: string[] = []
+    const works: (() => void)[] = []
+    const waits: (() => void)[] = []
+    const route: DoorRoute = {
+      method: 'GET',
+      path: '/steps',
+      scope: 'read',
+      operation: OPERATION,
+      problems: [],
+      async answer({ caller, waiting }) {
+        begun.push(caller.tenant)
+        await new Promise<void>((resolve) => works.push(resolve))
+        await waiting(new Promise<void>((resolve) => waits.push(resolve)))
+        return json(200, {})
+      },
+    }
+    const door = testDoor({ routes: [route] })
+    const get = (key: string, signal?: AbortSignal) => {
+      const headers = { authorization: `Bearer ${key}` }
+      return door.fetch(new Request('http://localhost/steps', { headers, signal: signal ?? null }), door.from)
+    }
+    const settle = async () => {
+      for (let n = 0; n < 5; n++) await new Promise((resolve) => setImmediate(resolve))
+    }
+    const all = (some: (() => void)[]) => {
+      for (const one of some.splice(0)) one()
+    }
+    return {
+      begun,
+      works,
+      waits,
+      get,
+      settle,
+      all,
+      acme: door.keyOf('acme', ['read']),
+      other: door.keyOf('other', ['read']),
+    }
+  }
+
+  it('are a bounded number of one tenant at a time, and another’s begin at once', async () => {
+    const { begun, works, waits, get, settle, all, acme, other } = steps()
+    const flood = Array.from({ length: 300 }, () => get(acme))
+    await settle()
+    expect(begun).toHaveLength(128)
+    const asked = get(other)
+    await settle()
+    expect(begun.at(-1)).toBe('other')
+    for (let n = 0; n < 10; n++) {
+      all(works)
+      await settle()
+      all(waits)
+      await settle()
+    }
+    expect((await Promise.all([asked, ...flood])).every(({ status }) => status === 200)).toBe(true)
+  })
+
+  it('do not count while they wait for others', async () => {
+    const { begun, works, waits, get, settle, all, acme } = steps()
+    const flood = Array.from({ length: 300 }, () => get(acme))
+    for (const count of [128, 256, 300]) {
+      await settle()
+      expect(begun).toHaveLength(count)
+      all(works)
+    }
+    await settle()
+    expect(waits).toHaveLength(300)
+    all(waits)
+    expect((await Promise.all(flood)).every(({ status }) => status === 200)).toBe(true)
+  })
+
+  it('are not begun for who has left', async () => {
+    const { begun, works, waits, get, settle, all, acme } = steps()
+    const first = Array.from({ length: 128 }, () => get(acme))
+    const leaving = new AbortController()
+    const left = Array.from({ length: 50 }, () => get(acme, leaving.signal))
+    await settle()
+    leaving.abort()
+    all(works)
+    await settle()
+    all(waits)
+    await Promise.allSettled([...first, ...left])
+    expect(begun).toHaveLength(128)
+  })
+})
