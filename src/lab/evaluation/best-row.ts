@@ -1,6 +1,6 @@
-import type { EvaluationCell } from './evaluation.ts'
 import type { ItemOutcome } from './outcomes.ts'
 import { pairedChange, pairedTest, pairsOf } from './pairs.ts'
+import type { RowVariant } from './rows.ts'
 import type { LabelScores } from './scores.ts'
 import type { Estimate } from './statistics/intervals.ts'
 import { holm } from './statistics/paired-tests.ts'
@@ -31,6 +31,7 @@ interface LabelledCell {
   readonly data: string
   readonly labels: Pick<LabelScores, 'accuracy'> | null
   readonly outcomes: readonly ItemOutcome[]
+  readonly variant?: RowVariant
 }
 
 /** A difference with a smaller adjusted p-value is more than chance. */
@@ -55,8 +56,8 @@ function bestOf(rows: readonly LabelledCell[], seed: string): BestRow | null {
 
 /** The protocol's row of each data set and model beside those without one of its parts. Holm is over these alone. */
 export function partRows(
-  cells: readonly (LabelledCell & Pick<EvaluationCell, 'variant'>)[],
-  isWhole: (cell: LabelledCell & Pick<EvaluationCell, 'variant'>) => boolean,
+  cells: readonly LabelledCell[],
+  isWhole: (cell: LabelledCell) => boolean,
   seed: string,
 ): BestRow[] {
   const scored = cells.filter(({ labels }) => labels !== null)
