@@ -23,7 +23,7 @@ export const NOBODYS_NAME =
   'many people share this name, or it shows nothing (threads.placeholders): it is nobody’s, and nothing is erased'
 
 /** What of a person stays for longer than their erasure takes, and where. */
-export const ERASURE_STAYS = [
+const ERASURE_STAYS = [
   'messages, verdicts, transcripts and dead letters on Kafka’s topics, until kafka.retention ends or they are compacted: deletions stand behind them, and nothing of them is judged or replayed',
   'replies without an author, and messages that are too large or no JSON: nobody can tell whose they are',
   'backups of Redis, of the record and of shelves, exports, and files of gavel judge, eval and what-if',
