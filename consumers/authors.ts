@@ -1,10 +1,12 @@
+import type { z } from 'zod'
 import { authorOf } from '../src/contracts/facts/author.ts'
 import type { AuthorHash } from '../src/contracts/facts/author-hash.ts'
 import { entryOf } from '../src/contracts/facts/entry-of.ts'
+import type { CommentMessage, CounterspeechMessage, PostMessage } from '../src/contracts/facts/messages.ts'
 import { author as authorField } from '../src/contracts/facts/odd-fields.ts'
 import type { ThreadRef } from '../src/contracts/facts/thread.ts'
 import type { AuthorIndex } from '../src/contracts/ports/authors.ts'
-import type { InputMessage, IntakeContext, TopicHandler } from './intake.ts'
+import type { ThreadRules } from '../src/contracts/ports/threads.ts'
 import type { InvalidMessage, ValidMessage } from './read-message.ts'
 
 /** A subject, and who wrote it. */
@@ -28,13 +30,20 @@ export function authorNotes(index: Pick<AuthorIndex, 'note'>, hashOf: AuthorHash
     )
 }
 
-type Rules = { readonly rules: Pick<IntakeContext['rules'], 'isPlaceholder'> }
+type Rules = { readonly rules: Pick<ThreadRules, 'isPlaceholder'> }
+type AuthoredMessage = PostMessage | CommentMessage | CounterspeechMessage
+
+/** What is needed of a topic's handler. */
+interface AuthoredTopic {
+  readonly schema: z.ZodType<AuthoredMessage>
+  itselfIn(message: AuthoredMessage): ThreadRef
+}
 
 /** What these messages say that somebody wrote; a name that many share is nobody's. */
 export function writtenIn(
-  handler: Pick<TopicHandler, 'itselfIn'>,
+  handler: Pick<AuthoredTopic, 'itselfIn'>,
   { rules }: Rules,
-  read: readonly Pick<ValidMessage<InputMessage>, 'message'>[],
+  read: readonly Pick<ValidMessage<AuthoredMessage>, 'message'>[],
 ): Written[] {
   return read.flatMap(({ message }) => {
     const author = message.deleted === true ? undefined : authorOf(message)
@@ -44,7 +53,7 @@ export function writtenIn(
 
 /** The same of messages that become dead letters, as far as they name a subject and its author: they may be sent again. */
 export function writtenUnread(
-  handler: Pick<TopicHandler, 'itselfIn' | 'schema'>,
+  handler: AuthoredTopic,
   context: Rules,
   unread: readonly Pick<InvalidMessage, 'json'>[],
 ): Written[] {

@@ -1,5 +1,6 @@
+import type { AuthorErasure } from '../src/contracts/facts/author-erasure.ts'
 import type { ThreadRef } from '../src/contracts/facts/thread.ts'
-import type { AuthorErasure, AuthorErasures, AuthorIndex } from '../src/contracts/ports/authors.ts'
+import type { AuthorErasures, AuthorIndex } from '../src/contracts/ports/authors.ts'
 import type { RecordedTopic, RecordStore } from '../src/contracts/ports/record.ts'
 
 /** Subjects that are looked up, and noted, at a time; how long one run may take, in ms. */

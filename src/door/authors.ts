@@ -1,5 +1,5 @@
-import { NOBODYS_NAME, newAuthorErasure, toldErasure } from '../contracts/facts/author-erasure.ts'
-import type { AuthorErasure, AuthorErasures } from '../contracts/ports/authors.ts'
+import { type AuthorErasure, NOBODYS_NAME, newAuthorErasure, toldErasure } from '../contracts/facts/author-erasure.ts'
+import type { AuthorErasures } from '../contracts/ports/authors.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Report } from '../contracts/ports/report.ts'
 import { RequestRefused } from './problem.ts'

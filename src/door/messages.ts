@@ -38,7 +38,7 @@ export const MESSAGE_TYPES = {
   },
   feedback: {
     schema: feedbackMessage,
-    fields: 'subjectId tenant subjectKind postId protocol label by at note'.split(' '),
+    fields: 'subjectId tenant subjectKind postId protocol label by at note sawLabel'.split(' '),
   },
 } as const satisfies Record<MessageType, { schema: z.ZodType<{ createdAt: number }>; fields: readonly string[] }>
 

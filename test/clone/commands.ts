@@ -93,6 +93,9 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
     'at: test/app/commands/eval-researcher.test.ts',
   'npx gavel eval --protocol rumor --data config/demo/labelled.jsonl --replay .gavel/eval-rumor --report .gavel/eval-rumor --debates 5':
     'proof: pages',
+  'npx gavel erase --author did:plc:3f --by ann': 'at: test/e2e/authors.test.ts',
+  'curl -X DELETE https://gavel.example/v1/authors/did%3Aplc%3A3f -H "Authorization: Bearer $KEY"':
+    'at: test/door/authors.test.ts',
   'npx gavel lane fit --protocol hate --data labelled.jsonl --model gpt-6-luna --keep .gavel/decider --max-cost 1 --out lane.json':
     'at: test/app/commands/lane-fit-asked.test.ts',
   'npx gavel lane fit --protocol hate --data labelled.jsonl --answers decider.jsonl --out lane.json':

@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, test } from 'vitest'
+import type { AuthorErasure } from '../../src/contracts/facts/author-erasure.ts'
 import { authorHashes } from '../../src/contracts/facts/author-hash.ts'
-import type { AuthorErasure } from '../../src/contracts/ports/authors.ts'
 import { authorRoutes } from '../../src/door/authors.ts'
 import { placeholders } from '../../src/judging/threads/rules.ts'
 import { NOW, testDoor } from './door-for-tests.ts'

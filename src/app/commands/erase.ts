@@ -2,11 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Option } from 'commander'
 import type { Command } from '../../cli/command.ts'
 import { counted, printable } from '../../cli/terminal.ts'
-import { NOBODYS_NAME, newAuthorErasure, toldErasure } from '../../contracts/facts/author-erasure.ts'
+import {
+  type AuthorErasure,
+  NOBODYS_NAME,
+  newAuthorErasure,
+  toldErasure,
+} from '../../contracts/facts/author-erasure.ts'
 import { authorHashes } from '../../contracts/facts/author-hash.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { TENANT_RULE, tenantName } from '../../contracts/facts/messages.ts'
-import type { AuthorErasure } from '../../contracts/ports/authors.ts'
 import { placeholders } from '../../judging/threads/rules.ts'
 import { knownSecretOf } from '../../store/redis/shared-key.ts'
 import { commandRedis } from '../composition/redis.ts'

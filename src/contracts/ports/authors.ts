@@ -1,3 +1,4 @@
+import type { AuthorErasure } from '../facts/author-erasure.ts'
 import type { ThreadRef } from '../facts/thread.ts'
 
 /** Somebody of a tenant, by the hash of their name (`authorHashes`). */
@@ -29,35 +30,6 @@ export interface AuthorIndex {
   forget(author: NamedAuthor, noted: readonly NotedSubject[]): Promise<void>
   /** Forgets some of the notes on what the store holds no more. */
   tidy(): Promise<void>
-}
-
-/** What an erasure of a person waits for. `intake`: to read what is on its topics; `shelves`: or cases that were shown something. */
-export const AUTHOR_ERASURE_WAITS = ['intake', 'record', 'shelves'] as const
-
-/** The erasure of all that somebody wrote. */
-export interface AuthorErasure {
-  /** The hash of the author's name. */
-  readonly id: string
-  readonly tenant: string
-  /** The name; gone once it is done. */
-  readonly author?: string | undefined
-  /** Who asked for it. */
-  readonly by: string
-  /** ms since 1970 */
-  readonly askedAt: number
-  /**
-   * `asked`: nobody has begun; `sending`: deletions of what is found are sent; `sent`: all of them are, and are carried out; `done`:
-   * they were.
-   */
-  readonly state: 'asked' | 'sending' | 'sent' | 'done'
-  readonly waitsFor: (typeof AUTHOR_ERASURE_WAITS)[number] | null
-  /** How many deletions were sent. */
-  readonly sent: number
-  /** Up to which offsets intake, and the record, have to read before it goes on, by `topic/partition`. */
-  readonly upTo: Readonly<Record<string, string>>
-  /** Since when it is `sent`, and `done`, ms since 1970. */
-  readonly sentAt?: number | undefined
-  readonly doneAt?: number | undefined
 }
 
 /** How far the record has come with an erasure: what it has of the author is noted; it has read all deletions. */

@@ -34,8 +34,9 @@ export async function vetoed(
   const { hit, unchecked, around } = findings
   if (hit !== null) return withheldCase(record, subject, hit, findings)
   if (unchecked.length + around.length === 0) return record
-  // The next revision judges the post as it is now.
-  if (unchecked.some(({ why }) => why === IMAGE_GONE)) return { ...record, outdated: IMAGE_GONE }
+  // The next revision judges the post as it is now. What it was then nobody has compared, so it is kept as hashes too.
+  if (unchecked.some(({ why }) => why === IMAGE_GONE))
+    return { ...record, subject: hashesOf(subject, findings), outdated: IMAGE_GONE }
   const shown = withoutAround(subject, new Set(around))
   const pictures = unchecked.map(({ url, why, isClosed }) => ({
     why: `${placeOf(subject.post, url)}: not compared with every list, and shown to no model: ${why}`,
@@ -57,7 +58,13 @@ function withoutAround(subject: Snapshot, named: ReadonlySet<string>): Snapshot 
 }
 
 /** Of what is on a list nothing is kept but hashes: neither for models, nor for people, nor for the next revision. */
-function withheldCase(record: CaseRecord, subject: Snapshot, hit: VetoHit, { hashes }: VetoFindings): CaseRecord {
+function withheldCase(record: CaseRecord, subject: Snapshot, hit: VetoHit, findings: VetoFindings): CaseRecord {
+  const { list, entry, labels } = hit
+  const label = entryOf(labels, record.protocol) ?? null
+  return { ...record, subject: hashesOf(subject, findings), carry: null, veto: { list, entry, label } }
+}
+
+function hashesOf(subject: Snapshot, { hashes }: VetoFindings): Snapshot {
   const { id, author, authorSince, lang, createdAt, hateSpeech, text, media, clips = [] } = subject.post
   const pictures = [...(media ?? []), ...clips.flatMap(({ frames = [] }) => frames)]
   const post: Post = {
@@ -70,14 +77,7 @@ function withheldCase(record: CaseRecord, subject: Snapshot, hit: VetoHit, { has
     ...(hateSpeech === undefined ? {} : { hateSpeech: hashed(hateSpeech) }),
     ...(pictures.length === 0 ? {} : { media: pictures.map((one) => hashesOnly(one, hashes)) }),
   }
-  const { list, entry, labels } = hit
-  const label = entryOf(labels, record.protocol) ?? null
-  return {
-    ...record,
-    subject: { post, comments: [], leftOut: subject.leftOut } satisfies Snapshot,
-    carry: null,
-    veto: { list, entry, label },
-  }
+  return { post, comments: [], leftOut: subject.leftOut }
 }
 
 function hashed(text: string): string {

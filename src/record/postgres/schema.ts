@@ -8,7 +8,7 @@ import { LEDGER } from '../draws.ts'
 import { FOLDING, GRAMS_VERSION } from '../grams.ts'
 import { reviewIndexes } from '../queue-filter.ts'
 import type { Database, Sql } from './connection.ts'
-import { beginWritten, WRITTEN } from './written.ts'
+import { beginWritten, WRITTEN } from './written-table.ts'
 
 /** Raised when the tables change: a record of the form before is brought forward where it lies, any other is rebuilt from the topics. */
 const FORM = 'postgres-3'

@@ -8,24 +8,7 @@ import type { GramHashes } from './grams-key.ts'
 import { keysOf, unsealed } from './seals.ts'
 import { heldJson } from './transcript-bytes.ts'
 import type { WritingStep } from './writing.ts'
-
-/** Who wrote what, by a keyed hash of the author: `comment` is empty where it is the subject itself. */
-export const WRITTEN = `
-  CREATE TABLE IF NOT EXISTS written (author text, s bigint, comment text, PRIMARY KEY (author, s, comment));
-  CREATE INDEX IF NOT EXISTS written_subject ON written (s, comment);
-`
-/** How long processes of an earlier version may go on writing beside this one, in ms: what they wrote is looked through as well. */
-const BESIDE_MS = 600_000
-const DONE = 'done'
-
-/** Notes, when the table is made, that what is there is to be looked through; where nothing is, nothing has to be. */
-export async function beginWritten(sql: Sql, now = Date.now()): Promise<void> {
-  await sql.run(
-    `INSERT INTO meta SELECT 'written', CASE WHEN EXISTS (SELECT 1 FROM transcripts) THEN ? ELSE ? END ON CONFLICT (k) DO NOTHING`,
-    `-1 ${now + BESIDE_MS}`,
-    DONE,
-  )
-}
+import { LOOKED_THROUGH } from './written-table.ts'
 
 const hashed = (hashes: GramHashes, tenant: string, author: string) =>
   hashes.key(`author ${tenant} ${visibleName(author)}`).slice(0, 22)
@@ -52,18 +35,18 @@ export async function addWritten(
 
 /** Whether all that earlier versions wrote was looked through. */
 export async function isLookedThrough(sql: Sql): Promise<boolean> {
-  return (await stateOf(sql)) === DONE
+  return (await stateOf(sql)) === LOOKED_THROUGH
 }
 
 async function stateOf(sql: Sql): Promise<string> {
-  return (await sql.rows<{ v: string }>("SELECT v FROM meta WHERE k = 'written'"))[0]?.v ?? DONE
+  return (await sql.rows<{ v: string }>("SELECT v FROM meta WHERE k = 'written'"))[0]?.v ?? LOOKED_THROUGH
 }
 
 /** Looks through so many transcripts for who wrote what, where another process was. */
 export async function lookThrough(writing: WritingStep, most: number, now: number): Promise<void> {
   const { sql } = writing
   const state = await stateOf(sql)
-  if (state === DONE) return
+  if (state === LOOKED_THROUGH) return
   const [reached = -1, until = 0] = state.split(' ').map(Number)
   const page = await sql.rows<{ t: number; s: number; tenant: string; k: number; sealed: Buffer }>(
     `SELECT transcripts.t, transcripts.s, tenant, transcripts.k, held.sealed FROM transcripts
@@ -84,7 +67,10 @@ export async function lookThrough(writing: WritingStep, most: number, now: numbe
     }),
   )
   const isDone = page.length < most && now >= until
-  await sql.run("UPDATE meta SET v = ? WHERE k = 'written'", isDone ? DONE : `${page.at(-1)?.t ?? reached} ${until}`)
+  await sql.run(
+    "UPDATE meta SET v = ? WHERE k = 'written'",
+    isDone ? LOOKED_THROUGH : `${page.at(-1)?.t ?? reached} ${until}`,
+  )
 }
 
 /** Forgets who wrote these subjects, and what is shown with them, where nothing of them is left. */

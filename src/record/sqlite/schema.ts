@@ -7,7 +7,6 @@ import { COMPARABLE, COMPARED, compare } from '../compared.ts'
 import { LEDGER } from '../draws.ts'
 import { GOLDEN_ANSWER, GOLDEN_KEY, GOLDEN_UNSEEN, OPINION, OPINION_SIGHTED, OPINION_UNSEEN } from '../opinion-code.ts'
 import { reviewIndexes } from '../queue-filter.ts'
-import { WRITTEN } from './written.ts'
 
 /** Raised when the tables change: a file of the form before is brought forward where it lies, any other is rebuilt from the topics. */
 const FORM = 3
@@ -40,6 +39,11 @@ const NOTED = `
   CREATE INDEX IF NOT EXISTS notes_subject ON notes (s);
   CREATE INDEX IF NOT EXISTS notes_at ON notes (at);
   CREATE TABLE IF NOT EXISTS views (person TEXT, name TEXT, query TEXT NOT NULL, PRIMARY KEY (person, name)) WITHOUT ROWID;
+`
+/** Who wrote what, by a keyed hash of the author: `comment` is empty where it is the subject itself. */
+const WRITTEN = `
+  CREATE TABLE IF NOT EXISTS written (author TEXT, s INTEGER, comment TEXT, PRIMARY KEY (author, s, comment)) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS written_subject ON written (s, comment);
 `
 /** Deleted posts whose comments and replies are being erased, and after which comment that goes on. */
 const DELETED_POSTS = `

@@ -8,11 +8,6 @@ import type { WrittenPage, WrittenPart } from '../../contracts/ports/record.ts'
 import { cursorOf, placeIn, type WrittenRow, writtenInTranscript, writtenSubject } from '../written.ts'
 import type { Sql } from './sql.ts'
 
-/** Who wrote what, by a keyed hash of the author: `comment` is empty where it is the subject itself. */
-export const WRITTEN = `
-  CREATE TABLE IF NOT EXISTS written (author TEXT, s INTEGER, comment TEXT, PRIMARY KEY (author, s, comment)) WITHOUT ROWID;
-  CREATE INDEX IF NOT EXISTS written_subject ON written (s, comment);
-`
 /** Transcripts of an earlier version that are looked through at a time. */
 const AT_ONCE = 100
 

@@ -1,14 +1,8 @@
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
+import { AUTHOR_ERASURE_WAITS, type AuthorErasure } from '../../contracts/facts/author-erasure.ts'
 import { idsInCommentKey } from '../../contracts/facts/verdict-id.ts'
-import {
-  AUTHOR_ERASURE_WAITS,
-  type AuthorErasure,
-  type AuthorErasures,
-  type AuthorIndex,
-  type NamedAuthor,
-  type NotedSubject,
-} from '../../contracts/ports/authors.ts'
+import type { AuthorErasures, AuthorIndex, NamedAuthor, NotedSubject } from '../../contracts/ports/authors.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import { type Keys, memberOf, refOf } from '../redis/keys.ts'
 import { pairs, script } from '../redis/script.ts'
