@@ -1,4 +1,5 @@
 import { AGREEMENT_PARTS, type ComparedRuling } from '../contracts/facts/agreement.ts'
+import { nameIn } from '../contracts/facts/verdict-id.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
 import { agreementAsked, reachSays } from './agreement.ts'
@@ -72,7 +73,7 @@ function cellsOf(one: ComparedRuling, kinds: ProtocolGuides): TemplatePart[] {
   const { protocol, at, verdict, subject, machine, people, source, seen, clauses, reach, lang } = one
   return [
     moment(at),
-    html`<a href="${link('/verdict', { id: verdict })}">${words(subject.postId, { most: 100 })}</a>`,
+    html`<a href="${link('/verdict', { id: verdict })}">${words(nameIn(subject), { most: 200 })}</a>`,
     badge({ protocol, label: machine, decidedBy: '', scores: {} }, kinds),
     badge({ protocol, label: people, decidedBy: 'human', scores: {} }, kinds),
     TEXTS.sources[source],

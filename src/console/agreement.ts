@@ -44,6 +44,8 @@ export function agreementAsked({ query, session }: Pick<PageCall, 'query' | 'ses
 }
 
 interface Agreement extends ReturnType<typeof agreementOfGroups> {
+  /** The figures of what people judged without Gavel's label: people follow what they are shown. */
+  readonly blind: readonly AgreementFigure[]
   readonly at: number
 }
 
@@ -59,7 +61,8 @@ export function agreementPages({
 }): Page[] {
   const known = knownFor(SUMS_MS, clock, async (query: AgreementQuery): Promise<Agreement> => {
     const groups = await queue.comparedGroups(query)
-    return { ...agreementOfGroups(groups), at: clock() }
+    const blind = agreementOfGroups(groups.filter(({ seen }) => seen === 'blind')).figures
+    return { ...agreementOfGroups(groups), blind, at: clock() }
   })
   const made = (path: string, answer: (of: Agreement, asked: AskedAgreement) => PageAnswer): Page => ({
     method: 'GET',
@@ -95,7 +98,11 @@ function csvRow({ protocol, part, value, agreeing, of, interval, undecided }: Ag
   return [protocol, part, value, String(agreeing), String(of), ...shares, String(undecided)]
 }
 
-function pageOf({ at, figures, cells }: Agreement, { carried }: AskedAgreement, kinds: ProtocolGuides): SafeMarkup {
+function pageOf(
+  { at, figures, cells, blind }: Agreement,
+  { carried }: AskedAgreement,
+  kinds: ProtocolGuides,
+): SafeMarkup {
   const protocols = [...Map.groupBy(figures, ({ protocol }) => protocol)]
   return html`<h1>${TEXTS.title}</h1><p>${TEXTS.says}</p>${formOf(carried)}
 <p class="faint">${TEXTS.asOf} ${moment(at)}, ${TEXTS.kept} <a href="${link('/agreement.json', carried)}">${TEXTS.json}</a> <a href="${link('/agreement.csv', carried)}">${TEXTS.csv}</a></p>
@@ -104,7 +111,15 @@ ${
     ? html`<p role="status">${TEXTS.none}</p>`
     : protocols.map(([protocol, own], nth) => {
         const confused = cells.filter((cell) => cell.protocol === protocol)
-        return protocolSection({ protocol, figures: own, cells: confused, carried, kinds, id: `protocol-${nth}` })
+        return protocolSection({
+          protocol,
+          figures: own,
+          cells: confused,
+          blind,
+          carried,
+          kinds,
+          id: `protocol-${nth}`,
+        })
       })
 }`
 }
@@ -123,6 +138,7 @@ interface Shown {
   readonly protocol: string
   readonly figures: readonly AgreementFigure[]
   readonly cells: readonly ConfusionCell[]
+  readonly blind: readonly AgreementFigure[]
   readonly carried: AskedAgreement['carried']
   readonly kinds: ProtocolGuides
   readonly id: string
@@ -131,8 +147,9 @@ interface Shown {
 function protocolSection(of: Shown): SafeMarkup {
   const { protocol, figures, id } = of
   const whole = figures.find(({ part }) => part === 'all')
-  const parts = (['language', 'clause', 'reach', 'seen', 'source'] as const).filter((one) =>
-    figures.some(({ part }) => part === one),
+  // Of one value alone it says what all say.
+  const parts = (['language', 'clause', 'reach', 'seen', 'source'] as const).filter(
+    (one) => figures.filter(({ part }) => part === one).length > (one === 'clause' ? 0 : 1),
   )
   return html`<section aria-labelledby="${id}"><h2 id="${id}">${words(protocol, { most: 64 })}</h2>
 ${whole === undefined ? NOTHING : html`<p>${TEXTS.whole(whole.agreeing, whole.of)} (${shareOf(whole)}).${whole.undecided === 0 ? NOTHING : html` ${TEXTS.undecided(whole.undecided)}`}</p>`}
@@ -146,7 +163,7 @@ function shareOf({ agreeing, of, interval }: Pick<AgreementFigure, 'agreeing' | 
   return `${percent(agreeing / of)}, ${percent(interval.low)}–${percent(interval.high)}`
 }
 
-function labelTable({ protocol, figures, carried, kinds }: Shown): SafeMarkup {
+function labelTable({ protocol, figures, blind, carried, kinds }: Shown): SafeMarkup {
   const labels = figures.filter(({ part }) => part === 'label')
   if (labels.length === 0) return NOTHING
   return html`<h3>${TEXTS.label}</h3><p>${TEXTS.labelSays}</p>${tableOf(
@@ -155,12 +172,14 @@ function labelTable({ protocol, figures, carried, kinds }: Shown): SafeMarkup {
       badge({ protocol, label: one.value, decidedBy: '', scores: {} }, kinds),
       TEXTS.ratio(one.agreeing, one.of),
       shareOf(one),
-      one.interval === null || one.of < FEWEST_TOLD
-        ? '–'
-        : TEXTS.likely(Math.floor(100 * one.interval.low), Math.ceil(100 * one.interval.high)),
+      blindly(blind.find((own) => own.protocol === protocol && own.part === 'label' && own.value === one.value)),
       postLinks(one, carried),
     ]),
   )}`
+}
+
+function blindly(figure: AgreementFigure | undefined): string {
+  return figure === undefined ? '–' : `${TEXTS.ratio(figure.agreeing, figure.of)}: ${shareOf(figure)}`
 }
 
 function postLinks({ protocol, part, value, agreeing, of }: AgreementFigure, carried: Shown['carried']): TemplatePart {
@@ -198,20 +217,26 @@ function aloneTable({ protocol, cells, carried, kinds }: Shown): SafeMarkup {
     row(TEXTS.missed(harmful), found - caught - left, found, { people: harmful, agrees: 'no' }),
     row(TEXTS.left(harmful), left, found, { people: harmful, machine: carriedValue('') }),
     row(TEXTS.wrong(harmful), wrong, others, { machine: carriedValue(harmful), agrees: 'no' }),
+    row(TEXTS.mistaken(harmful), wrong, caught + wrong, { machine: carriedValue(harmful), agrees: 'no' }),
   ])}`
 }
 
 function confusionTable({ protocol, cells, carried }: Shown): SafeMarkup {
   const machines = [...new Set(cells.map(({ machine }) => machine))].sort((a, b) => ((a ?? '~') < (b ?? '~') ? -1 : 1))
-  const people = [...new Set(cells.map((cell) => cell.people))].sort()
-  const cellOf = (said: string, machine: string | null): TemplatePart => {
-    const own = cells.find((cell) => cell.people === said && cell.machine === machine)
+  const byPeople = Map.groupBy(cells, (cell) => cell.people)
+  const countOf = ([, own]: readonly [string, readonly ConfusionCell[]]) =>
+    own.reduce((sum, { count }) => sum + count, 0)
+  // A label of feedback may be any text: the commonest stand here, all in the files.
+  const rows = [...byPeople].toSorted((a, b) => countOf(b) - countOf(a))
+  const people = rows.slice(0, MOST_VALUES).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const cellOf = (said: string, all: readonly ConfusionCell[], machine: string | null): TemplatePart => {
+    const own = all.find((cell) => cell.machine === machine)
     if (own === undefined) return 0
     const query = { protocol, people: said, machine: carriedValue(machine ?? ''), ...carried }
     return html`<a href="${link('/agreement/posts', query)}">${own.count}</a>`
   }
   return html`<h3>${TEXTS.confusion}</h3><div class="scrolls" tabindex="0"><table><thead><tr><th scope="col">${TEXTS.people}</th>${machines.map((one) => html`<th scope="col">${words(one ?? TEXTS.noLabel, { most: 64 })}</th>`)}</tr></thead><tbody>
-${people.map((said) => html`<tr><th scope="row">${words(said, { most: 64 })}</th>${machines.map((machine) => html`<td>${cellOf(said, machine)}</td>`)}</tr>`)}</tbody></table></div>`
+${people.map(([said, all]) => html`<tr><th scope="row">${words(said, { most: 64 })}</th>${machines.map((machine) => html`<td>${cellOf(said, all, machine)}</td>`)}</tr>`)}</tbody></table></div>${rows.length <= MOST_VALUES ? NOTHING : html`<p>${TEXTS.more(rows.length - MOST_VALUES)}</p>`}`
 }
 
 function partTable({ figures, carried }: Shown, part: keyof typeof TEXTS.parts): SafeMarkup {

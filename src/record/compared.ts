@@ -135,7 +135,7 @@ const PARTS: { readonly [Part in Exclude<ComparedQuery['part'], undefined | 'all
   language: (value) => ["coalesce(compared.lang, '') = ?", value],
   // Whoever writes a name of a policy writes no pattern.
   clause: (value) => ["replace(clauses, ?, '') <> clauses", `\n${value}\n`],
-  reach: (value) => [`${BAND} = ?`, Number(value)],
+  reach: (value) => (REACH_BANDS.some((one) => one === Number(value)) ? [`${BAND} = ?`, Number(value)] : ['1 = 0']),
   seen: (value) => ['seen = ?', value],
   source: (value) => ['source = ?', value],
 }

@@ -24,6 +24,7 @@ async function planted() {
 it('the page, its files and the metrics have the figures that a script counts which shares no code', async () => {
   const { console, lines, lead, other, enter } = await planted()
   const expected = countedApart(lines, { since: 0, tenants: ['default'] })
+  const blind = countedApart(lines, { since: 0, tenants: ['default'], seen: 'blind' })
   const { text, status } = await console.page('/agreement', lead)
   expect(status).toBe(200)
   const { document } = parseHTML(text)
@@ -37,8 +38,8 @@ it('the page, its files and the metrics have the figures that a script counts wh
   expect(sections.map((one) => one.querySelector('h2')?.textContent)).toEqual(['hate', 'rumor'])
   for (const section of sections) {
     const protocol = section.querySelector('h2')?.textContent ?? ''
-    const said = (part: string) =>
-      Object.entries(expected.figures).flatMap(([name, [hits, of, low, high, none]]) => {
+    const said = (part: string, counted = expected) =>
+      Object.entries(counted.figures).flatMap(([name, [hits, of, low, high, none]]) => {
         if (!name.startsWith(`${protocol}|${part}|`)) return []
         const few = of < 10 || low === null || high === null
         const share = few
@@ -76,7 +77,16 @@ it('the page, its files and the metrics have the figures that a script counts wh
         count((people, machine) => people !== harm && machine === harm),
         count((people) => people !== harm),
       ),
+      ratio(
+        count((people, machine) => people !== harm && machine === harm),
+        count((_, machine) => machine === harm),
+      ),
     ])
+    expect(labels.map(([label, , , unseen]) => [label, unseen]).sort()).toEqual(
+      said('label', blind)
+        .map((one) => [one.value, `${one.ratio}: ${one.share}`])
+        .sort(),
+    )
     expect(
       confusion
         .flatMap((row) => row.slice(1))
@@ -90,7 +100,7 @@ it('the page, its files and the metrics have the figures that a script counts wh
         .sort(),
     ).toEqual(
       ['language', 'clause', 'reach', 'seen', 'source']
-        .flatMap(said)
+        .flatMap((part) => said(part))
         .map((one) => [one.ratio, one.share, one.none].join())
         .sort(),
     )

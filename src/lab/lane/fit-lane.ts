@@ -107,9 +107,9 @@ function onePerGroup(items: readonly DecidedItem[]): DecidedItem[] {
     return root
   }
   for (const { keys } of items) {
-    const [first, ...others] = keys.map(rootOf)
-    for (const other of others)
-      if (first !== undefined && rootOf(other) !== rootOf(first)) parents.set(rootOf(other), rootOf(first))
+    const [first = '', ...others] = keys
+    // What is new goes under what is known: a unit of many items is no chain.
+    for (const other of others) if (rootOf(other) !== rootOf(first)) parents.set(rootOf(first), rootOf(other))
   }
   const seen = new Set<string>()
   return items.filter(({ keys: [key = ''] }) => {

@@ -44,7 +44,15 @@ const BASES: Record<Kind, Record<string, unknown>> = {
     authorSince: AT,
     createdAt: AT,
   },
-  counterspeech: { id: 'r', tenant: 'mine', postId: 'p', hateSpeech: 'They lie.', text: 'They do not.', createdAt: AT },
+  counterspeech: {
+    id: 'r',
+    tenant: 'mine',
+    postId: 'p',
+    hateSpeech: 'They lie.',
+    text: 'They do not.',
+    author: 'ana',
+    createdAt: AT,
+  },
 }
 
 type Message = Record<string, unknown> & { createdAt: number; odd?: OddField[] | undefined }
@@ -186,6 +194,7 @@ test('the fields are those of the schemas, two hundred messages and more are mad
     'comment author',
     'comment authorSince',
     'comment parentId',
+    'counterspeech author',
     'post author',
     'post authorSince',
     'post lang',
