@@ -52,7 +52,10 @@ export function authorEraser(parts: EraserParts) {
       }
       return again
     },
-    tidy: index.tidy,
+    /** Beside it, not everywhere at once: forgets notes on what is held no more. */
+    async tidy(): Promise<void> {
+      if (await lead()) await index.tidy()
+    },
   }
 }
 

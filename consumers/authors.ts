@@ -15,18 +15,22 @@ interface Written {
   readonly author: string
 }
 
-/** Notes who wrote these subjects, so that all that somebody wrote is found when they are erased. */
-export type NoteAuthors = (written: readonly Written[]) => Promise<void>
+/**
+ * Notes who wrote these subjects, so that all that somebody wrote is found when they are erased; nothing new of a tenant that holds `most`
+ * bytes.
+ */
+export type NoteAuthors = (written: readonly Written[], most?: number | null) => Promise<void>
 
 /** Notes them in the index, by the hashes of their names. */
 export function authorNotes(index: Pick<AuthorIndex, 'note'>, hashOf: AuthorHash): NoteAuthors {
-  return (written) =>
+  return (written, most = null) =>
     index.note(
       written.map(({ subject, author }) => ({
         tenant: subject.tenant,
         author: hashOf(subject.tenant, author),
         subject,
       })),
+      most,
     )
 }
 

@@ -217,7 +217,8 @@ async function handlePart(
   const { valid, invalid } = parsed
   if (context.links !== undefined) await context.links.note(contextsOf(handler, context, valid))
   // Before anything of it is stored: whoever erases their author finds it.
-  await context.noteAuthors?.([...writtenIn(handler, context, valid), ...writtenUnread(handler, context, invalid)])
+  const written = [...writtenIn(handler, context, valid), ...writtenUnread(handler, context, invalid)]
+  await context.noteAuthors?.(written, context.mostHeld())
   const backgroundWork: (() => Promise<unknown>)[] = []
   const outcomes =
     valid.length === 0 ? [] : await handler.handle(context, valid, heartbeat, (work) => void backgroundWork.push(work))

@@ -54,6 +54,7 @@ export const NOBODYS_NAME =
 const ERASURE_STAYS = [
   'messages, verdicts, transcripts and dead letters on Kafka’s topics, until kafka.retention ends or they are compacted: deletions stand behind them, and nothing of them is judged or replayed',
   'replies without an author, and messages that are too large or no JSON: nobody can tell whose they are',
+  'messages that came while their tenant held all of its share of Redis: who wrote them may not be noted, and a replay of the dead letters judges them',
   'backups of Redis, of the record and of shelves, exports, and files of gavel judge, eval and what-if',
   'what model providers and image hosts keep of requests, by their terms',
   'verdicts and reasons that consumers and webhooks’ receivers have read: each is retracted by a further revision',

@@ -23,12 +23,13 @@ export interface NotedSubject {
  * that may be. What it takes counts to its tenant. All steps are repeatable, in any process.
  */
 export interface AuthorIndex {
-  note(of: readonly Authorship[]): Promise<void>
+  /** Of a tenant that holds `most` bytes nothing new is noted; null: there is no limit. */
+  note(of: readonly Authorship[], most?: number | null): Promise<void>
   /** Some of what somebody wrote, those first that were noted first. */
   by(author: NamedAuthor, limit: number): Promise<readonly NotedSubject[]>
   /** Notes that were not made anew since are forgotten. */
   forget(author: NamedAuthor, noted: readonly NotedSubject[]): Promise<void>
-  /** Forgets some of the notes on what the store holds no more. */
+  /** Forgets the notes on what the store holds no more, as far as it gets in half a second. */
   tidy(): Promise<void>
 }
 

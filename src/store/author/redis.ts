@@ -9,12 +9,21 @@ import { pairs, script } from '../redis/script.ts'
 
 /** What an author takes in Redis beside their subjects, and a subject beside its id, in bytes. */
 const [AUTHOR_BYTES, SUBJECT_BYTES] = [300, 40]
-/** Authors, and subjects of each, that are looked at in one step. */
-const [AUTHORS_AT_ONCE, SUBJECTS_AT_ONCE] = [20, 500]
+/** Authors, and subjects of each, that are looked at at once; how long one run may take, in ms. */
+const [AUTHORS_AT_ONCE, SUBJECTS_AT_ONCE, RUN_MS] = [20, 100, 500]
 
 const noteWritten = script('author/note', {
   keys: ['authors', 'lookedAt'],
-  args: ['now', 'lookNext', 'authorBytes', 'subjectBytes', 'written[].tenant', 'written[].author', 'written[].member'],
+  args: [
+    'now',
+    'lookNext',
+    'authorBytes',
+    'subjectBytes',
+    'most',
+    'written[].tenant',
+    'written[].author',
+    'written[].member',
+  ],
 })
 const forgetWritten = script('author/forget', {
   keys: ['authors', 'lookedAt'],
@@ -56,30 +65,36 @@ export function redisAuthors(client: Redis, keys: AuthorKeys, keepMs: number, cl
     return held.some((one) => one === 1)
   }
 
+  /** Forgets some of an author's notes on what is held no more; they are looked at again at once, or once the others may be. */
+  async function tidyAuthor(name: string): Promise<void> {
+    const now = clock()
+    const [tenant = '', author = ''] = name.split(' ')
+    const old = await notedBefore(author, now - keepMs, SUBJECTS_AT_ONCE)
+    const held = await Promise.all(old.map(isHeld))
+    const kept = old.filter((_, at) => held[at] === true)
+    if (kept.length > 0)
+      await client.zadd(`${keys.saidBy}${author}`, 'XX', ...kept.flatMap(({ subject }) => [now, memberOf(subject)]))
+    if (old.length < SUBJECTS_AT_ONCE) await client.zadd(keys.authorsLookedAt, 'XX', now + keepMs, name)
+    await forget(
+      { tenant, author },
+      old.filter((_, at) => held[at] !== true),
+    )
+  }
+
   return {
-    async note(of) {
+    async note(of, most = null) {
       if (of.length === 0) return
       const now = clock()
       const written = of.map(({ tenant, author, subject }) => ({ tenant, author, member: memberOf(subject) }))
-      await noteWritten(client, { ...touched, ...sizes, now, lookNext: now + keepMs, written })
+      await noteWritten(client, { ...touched, ...sizes, now, lookNext: now + keepMs, most: most ?? '', written })
     },
     by: ({ author }, limit) => notedBefore(author, '+inf', limit),
     forget,
     async tidy() {
-      const now = clock()
-      const due = await client.zrangebyscore(keys.authorsLookedAt, '-inf', now, 'LIMIT', 0, AUTHORS_AT_ONCE)
-      for (const member of due) {
-        const [tenant = '', author = ''] = member.split(' ')
-        const old = await notedBefore(author, now - keepMs, SUBJECTS_AT_ONCE)
-        const held = await Promise.all(old.map(isHeld))
-        const kept = old.filter((_, at) => held[at] === true)
-        if (kept.length > 0)
-          await client.zadd(`${keys.saidBy}${author}`, 'XX', ...kept.flatMap(({ subject }) => [now, memberOf(subject)]))
-        if (old.length < SUBJECTS_AT_ONCE) await client.zadd(keys.authorsLookedAt, 'XX', now + keepMs, member)
-        await forget(
-          { tenant, author },
-          old.filter((_, at) => held[at] !== true),
-        )
+      for (const until = performance.now() + RUN_MS; performance.now() < until; ) {
+        const due = await client.zrangebyscore(keys.authorsLookedAt, '-inf', clock(), 'LIMIT', 0, AUTHORS_AT_ONCE)
+        if (due.length === 0) return
+        await Promise.all(due.map(tidyAuthor))
       }
     },
   }

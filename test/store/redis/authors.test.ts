@@ -63,6 +63,35 @@ describe('who wrote what', () => {
     expect(await idsOf()).toEqual(['p1'])
   })
 
+  it('is not noted of a tenant that holds all that it may, unless it is known', async () => {
+    await index.note([{ ...ANN, subject: thread('p1') }])
+    const most = (await held()) + 1
+    await index.note([{ ...BEN, subject: thread('p2') }], most)
+    const after = await held()
+    expect(after).toBeGreaterThan(most)
+    const others = { tenant: 'other', author: 'hash-of-cid' }
+    now += 1
+    const subjects = Array.from({ length: 50 }, (_, at) => ({ ...BEN, subject: thread(`q${at}`) }))
+    await index.note(
+      [...subjects, { ...ANN, subject: thread('p1') }, { ...others, subject: thread('r1', 'other') }],
+      most,
+    )
+    expect(await held()).toBe(after)
+    expect(await idsOf(BEN)).toEqual(['p2'])
+    expect(await idsOf(others)).toEqual(['r1'])
+    expect((await index.by(ANN, 10)).map(({ at }) => at)).toEqual([now])
+  })
+
+  it('is forgotten of many authors in one run, and of those who wrote much', async () => {
+    const names = Array.from({ length: 45 }, (_, at) => ({ tenant: 'default', author: `hash-${at}` }))
+    await index.note(names.map((author) => ({ ...author, subject: thread('p1') })))
+    await index.note(Array.from({ length: 250 }, (_, at) => ({ ...ANN, subject: thread(`q${at}`) })))
+    now += KEEP_MS
+    await index.tidy()
+    expect(await client.zcard(keys.authorsLookedAt)).toBe(0)
+    expect(await held()).toBe(0)
+  })
+
   it('is forgotten once its time is over and the store holds nothing of it', async () => {
     const p1 = thread('p1')
     await threads.putPost(p1, postOf(p1), ARRIVAL, RULES)
