@@ -10,7 +10,7 @@ import { staticAnswer } from '../platform/static-answer.ts'
 import type { Asker } from '../platform/who-asks.ts'
 import { bodyOf, bodyRoom, CLOSE, checkBodyHeaders } from './body.ts'
 import { documentOf } from './document.ts'
-import { answerTimes, type Dependency, type TimeOfCall } from './in-time.ts'
+import { answerTimes, type Dependency } from './in-time.ts'
 import { callers } from './keys.ts'
 import { PROBLEM_NAMES, PROBLEMS, type ProblemName, RequestRefused, refusal } from './problem.ts'
 import { requestTurns } from './request-turns.ts'
@@ -99,7 +99,7 @@ export function door(parts: DoorParts): Door {
       began = performance.now()
       const { worked, ...turns } = turnsOf({ route, asker, time: time.ofCall, body })
       const answered = await worked(async (waiting) => {
-        begin(time.ofCall, route)
+        if (route.needs !== undefined) time.ofCall.checkAnswers(route.needs.dependency)
         return await route.answer({
           id,
           caller,
@@ -191,12 +191,6 @@ export function door(parts: DoorParts): Door {
       return new Response(null, { status: 204, headers: PREFLIGHT })
     return app.fetch(request, { from })
   }
-}
-
-/** From here on a request has its time; where what it needs is known to be away by now, nothing of it is begun. */
-function begin(time: TimeOfCall, { needs }: DoorRoute): void {
-  if (needs !== undefined) time.checkAnswers(needs.dependency)
-  if (needs?.withinMs !== undefined) time.within(needs.withinMs)
 }
 
 /**

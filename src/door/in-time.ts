@@ -5,7 +5,7 @@ export type Dependency = 'redis' | 'kafka'
 
 /** So much later than its time an answer is given up, in ms: the refusal is with the client within a second of it. */
 const SPARE_MS = 500
-/** Most answers whose work goes on although they were given up: beyond that, what needs a dependency is refused at once. */
+/** Most answers whose work goes on although they were given up: beyond that, what needs the same dependency is refused at once. */
 const MOST_GIVEN_UP = 1_000
 
 const GIVEN_UP = new Error('the answer was given up')
@@ -32,8 +32,10 @@ export interface TimeOfCall {
   gone(): AbortSignal
   /** Throws the problem of a dependency that is known not to answer: nothing is begun. */
   checkAnswers(dependency: Dependency): void
-  /** The answer is given up so many ms from now, and half a second. */
+  /** The answer is given up so many ms from now, and half a second; never if that is infinite. */
   within(ms: number): void
+  /** Calls this once the answer is given up, also where its client has gone: its work may never end. */
+  onGivenUp(then: () => void): void
   /** The client's answer if the route's is given up from now on. */
   ifLate(answerLate: () => Response | RequestRefused): void
   /** Time that passes in this is another's and not the door's own: a model's, or until a verdict is there. */
@@ -53,10 +55,11 @@ interface AnswerTime {
 
 /** Gives each answer its time, so that a dependency that hangs keeps no client waiting. */
 export function answerTimes(isAway: (dependency: Dependency) => boolean) {
-  let givenUp = 0
+  const givenUp = { redis: 0, kafka: 0 }
   return (needs: Dependency | undefined, client: AbortSignal): AnswerTime => {
     let over: PromiseWithResolvers<Response> | undefined
     let gone: AbortController | undefined
+    let afterwards = () => {}
     let answerLate = (): Response | RequestRefused => unanswered(needs ?? 'redis', 'has not answered in time')
     let timer: NodeJS.Timeout | undefined
     let waited = 0
@@ -68,6 +71,7 @@ export function answerTimes(isAway: (dependency: Dependency) => boolean) {
       if (isAnswered) return
       isGivenUp = true
       gone?.abort(GIVEN_UP)
+      afterwards()
       const late = answerLate()
       if (late instanceof RequestRefused) over?.reject(late)
       else over?.resolve(late)
@@ -85,14 +89,18 @@ export function answerTimes(isAway: (dependency: Dependency) => boolean) {
         return made.signal
       },
       checkAnswers(dependency) {
-        if (isAway(dependency) || givenUp >= MOST_GIVEN_UP)
+        if (isAway(dependency) || givenUp[dependency] >= MOST_GIVEN_UP)
           throw unanswered(dependency, 'does not answer now: nothing of this was begun')
       },
       within(ms) {
         clearTimeout(timer)
-        if (isAnswered || isGivenUp) return
+        if (isAnswered || isGivenUp || ms === Number.POSITIVE_INFINITY) return
         // What has arrived while this process was busy is heard first.
         timer = setTimeout(() => setImmediate(giveUp), ms + SPARE_MS)
+      },
+      onGivenUp(then) {
+        afterwards = then
+        if (isGivenUp) then()
       },
       ifLate(now) {
         answerLate = now
@@ -124,9 +132,9 @@ export function answerTimes(isAway: (dependency: Dependency) => boolean) {
           // It would keep the answer for as long as a connection keeps its latest request.
           over = undefined
           if (isGivenUp) {
-            givenUp++
+            givenUp[needs ?? 'redis']++
             // Its client has an answer, and its failure has the same cause.
-            void work.catch(() => undefined).finally(() => givenUp--)
+            void work.catch(() => undefined).finally(() => givenUp[needs ?? 'redis']--)
           }
         }
       },

@@ -11,7 +11,7 @@ const LARGE = 65_536
 const ROOM = { all: () => 16 * 2 ** 20, each: 8 * 2 ** 20 }
 /** Requests of one tenant, or of strangers of one network, that are worked on at a time. */
 const IN_HAND = { all: () => Number.POSITIVE_INFINITY, each: 128 }
-/** So long a body waits for room, in ms. */
+/** So long a request waits for others of its tenant, and its body for room, in ms. */
 const LONGEST_WAIT = 20_000
 
 interface TurnsParts {
@@ -28,30 +28,45 @@ export function requestTurns() {
   return ({ route, asker, time, body }: TurnsParts): Turns => {
     const isLarge = body.length > LARGE
     const own = shareOf(asker)
+    const { dependency = 'redis', withinMs } = route.needs ?? {}
+    const wait = (others: string) => {
+      time.ifLate(() => new RequestRefused('back-pressure', `other ${others} first`, { retryAfter: 5 }))
+      time.within(LONGEST_WAIT)
+    }
+    const begin = (ms: number) => {
+      time.ifLate(() => unanswered(dependency, 'has not answered in time'))
+      time.within(ms)
+    }
     const inTurn: DoorCall['inTurn'] = (work) => turn(asker, time.gone(), work)
     return {
       inTurn,
       reading: (work) => (isLarge ? inTurn(work) : work()),
       unpacked(work) {
         if (!isLarge) return work()
-        const { dependency = 'redis', withinMs = LONGEST_WAIT } = route.needs ?? {}
-        time.ifLate(() => new RequestRefused('back-pressure', 'other large bodies are read first', { retryAfter: 5 }))
-        time.within(LONGEST_WAIT)
+        wait('large bodies are read')
         const begun = () => {
-          time.ifLate(() => unanswered(dependency, 'has not answered in time'))
-          time.within(withinMs)
+          begin(withinMs ?? LONGEST_WAIT)
           return work()
         }
         return room.run(own, time.gone(), begun, body.length)
       },
       async worked(work) {
+        wait('requests of this tenant are answered')
         let place = await inHand.take(own, time.gone())
+        let isGivenUp = false
+        begin(withinMs ?? Number.POSITIVE_INFINITY)
+        // What hangs would have the tenant's other requests wait for as long, also those that need nothing of it.
+        time.onGivenUp(() => {
+          isGivenUp = true
+          place.free()
+        })
         const waiting: DoorCall['waiting'] = async (others) => {
           place.free()
           try {
             return await time.waiting(others)
           } finally {
             place = await inHand.take(own, NEVER)
+            if (isGivenUp) place.free()
           }
         }
         try {

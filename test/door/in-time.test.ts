@@ -18,6 +18,7 @@ test('work that goes on for answers that were given up is bounded, and room is t
   begin().ofCall.checkAnswers('redis')
   expect(new Set(await Promise.all(begun))).toEqual(new Set(['store-away']))
   expect(() => begin().ofCall.checkAnswers('redis')).toThrow('nothing of this was begun')
+  begin().ofCall.checkAnswers('kafka')
   wake(new Response())
   await new Promise((resolve) => setImmediate(resolve))
   begin().ofCall.checkAnswers('redis')

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { type DoorRoute, json } from '../../src/door/route.ts'
-import { testDoor } from './door-for-tests.ts'
+import { POST, testDoor } from './door-for-tests.ts'
 
 const OPERATION = { operationId: 'large', summary: 'A large answer', response: { status: 200, description: 'It' } }
 
@@ -197,6 +197,63 @@ describe('requests that are worked on', () => {
     expect(waits).toHaveLength(300)
     all(waits)
     expect((await Promise.all(flood)).every(({ status }) => status === 200)).toBe(true)
+  })
+
+  /** Timers that pass when they are told to, until the work is done. */
+  async function inOwnTime(work: (pass: (ms: number) => Promise<unknown>) => Promise<void>) {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      await work((ms) => vi.advanceTimersByTimeAsync(ms))
+    } finally {
+      vi.useRealTimers()
+    }
+  }
+
+  it.each([
+    ['after', 0],
+    ['before', 700],
+  ])('hold no place once they are given up, whoever has left: %s they were worked on again', async (_, othersMs) => {
+    const hung: DoorRoute = {
+      method: 'GET',
+      path: '/hung',
+      scope: 'read',
+      operation: OPERATION,
+      needs: { dependency: 'redis', withinMs: 0 },
+      problems: [],
+      answer: ({ waiting }) =>
+        waiting(new Promise((resolve) => setTimeout(resolve, othersMs))).then(() => new Promise(() => {})),
+    }
+    await inOwnTime(async (pass) => {
+      const { ask, fetch, from, key } = testDoor({ alsoRoutes: [hung] })
+      const leaving = new AbortController()
+      const headers = { authorization: `Bearer ${key}` }
+      const polls = Array.from({ length: 128 }, (_, at) =>
+        fetch(new Request('http://localhost/hung', { headers, signal: at % 2 ? leaving.signal : null }), from),
+      )
+      await pass(0)
+      leaving.abort()
+      await pass(othersMs)
+      const message = ask('POST', '/v1/messages', POST)
+      await pass(600)
+      expect(new Set((await Promise.all(polls)).map(({ status }) => status))).toEqual(new Set([503]))
+      expect((await message).status).toBe(200)
+    })
+  })
+
+  it('are refused that have waited long for others to be done, and those that had a place go on', async () => {
+    const { works, waits, get, settle, all, acme } = steps()
+    await inOwnTime(async (pass) => {
+      const first = Array.from({ length: 128 }, () => get(acme))
+      await pass(1_000)
+      const next = get(acme)
+      await pass(20_600)
+      const refused = await next
+      expect([refused.status, await refused.json()]).toMatchObject([429, { type: '/problems/back-pressure' }])
+      all(works)
+      await settle()
+      all(waits)
+      expect((await Promise.all(first)).every(({ status }) => status === 200)).toBe(true)
+    })
   })
 
   it('are not begun for who has left', async () => {
