@@ -11,7 +11,7 @@ const [FOUND_AT_ONCE, RUN_MS] = [500, 500]
  * when it has read these. To be run again and again; begun anew elsewhere it does the same.
  */
 export function recordAuthors(of: {
-  readonly store: Pick<RecordStore, 'writtenBy' | 'positions'>
+  readonly store: Pick<RecordStore, 'writtenBy' | 'positions' | 'hasDependents'>
   readonly index: Pick<AuthorIndex, 'note'>
   readonly erasures: AuthorErasures
   /** The recorded topics, by their names in Kafka. */
@@ -57,8 +57,9 @@ export function recordAuthors(of: {
         if (one.state !== 'sending' && one.state !== 'sent') continue
         const state = await erasures.recordOf(one.id)
         if (state === null && (await search(one, until))) await erasures.saveRecord(one.id, 'searched')
-        if (state === 'searched' && one.state === 'sent' && (await hasRead(one.upTo)))
-          await erasures.saveRecord(one.id, 'clean')
+        if (state !== 'searched' || one.state !== 'sent' || !(await hasRead(one.upTo))) continue
+        // What stood under the person's posts goes some at a time, after what was read of these.
+        if (!(await store.hasDependents(one.tenant))) await erasures.saveRecord(one.id, 'clean')
       }
     },
   }

@@ -1376,6 +1376,26 @@ export function recordContract(
         await isGone()
       })
 
+      it('of what stands under many deleted posts, as many at a time as under one', async () => {
+        const posts = Array.from({ length: 260 }, (_, nth) => `p${nth}`)
+        const entries = posts.flatMap((postId, offset) => {
+          const one = aVerdict(at(1), { protocol: 'hate', subjectKind: 'comment', subjectId: 'c', postId })
+          const message = incoming('verdicts', offset, postId, one, 1)
+          return entriesOf('verdicts', message, CONTEXT).map((entry) => ({ offset, entry }))
+        })
+        await store.apply({ topic: 'verdicts', partition: 0, from: 0, next: 260, entries })
+        const deletions = posts.flatMap((id, offset) => {
+          const message = incoming('posts', offset, id, { id, createdAt: at(0), deleted: true }, 60)
+          return entriesOf('posts', message, CONTEXT).map((entry) => ({ offset, entry }))
+        })
+        const left = async () => [(await store.size()).rows.verdicts, await store.hasDependents('default')]
+        expect(await left()).toEqual([260, false])
+        await store.apply({ topic: 'posts', partition: 0, from: 0, next: 260, entries: deletions })
+        expect([await left(), await store.hasDependents('acme')]).toEqual([[10, true], false])
+        await store.tidy(T0 + 61_000)
+        expect(await left()).toEqual([0, false])
+      })
+
       it('of a deleted comment that a case was only handed on', async () => {
         const { id } = await topics.judged({ seconds: 1 }, 'a claim')
         const replay = { key: 'k', overloaded: false, carry: { shown: ['c1'], decision: { rationale: SECRET } } }

@@ -162,7 +162,14 @@ describe.each([inSqlite, inPostgres])('a console over a record that people have 
     })
     const record = await place.open()
     const unwritten = async (): Promise<never> => Promise.reject(new Error('nothing is written'))
-    const store = { apply: unwritten, restart: unwritten, rename: unwritten, positions: unwritten, tidy: unwritten }
+    const store = {
+      apply: unwritten,
+      restart: unwritten,
+      rename: unwritten,
+      positions: unwritten,
+      hasDependents: unwritten,
+      tidy: unwritten,
+    }
     const ramps = () => [{ protocol: 'hate', variant: 'stricter', ramp: 0.1, judges: 0.1 }]
     const trials = trialDesk(loadSettings({}), { reader: record, ramps, historyUntil: null })
     const console = await aConsole({ record: { ...record, ...store }, trials })

@@ -382,6 +382,8 @@ export interface RecordStore extends RecordReader {
   restart(topic: RecordedTopic, partition: number): Promise<void>
   /** The next offset of each partition, by `topic/partition`. */
   positions(): Promise<ReadonlyMap<string, number>>
+  /** Whether something of this tenant still stands that stood under a deleted post, or quotes one: each step erases some. */
+  hasDependents(tenant: string): Promise<boolean>
   /** One step of what is due without a message: expiry, texts without a transcript, erasures that wait for a file. */
   tidy(now: number): Promise<void>
 }

@@ -8,7 +8,7 @@ import { indexed, unindexed } from './texts.ts'
 import { subjectsOf, touch, type WritingStep } from './writing.ts'
 import { forgetComments, forgetWritten } from './written.ts'
 
-/** Comments and replies of a deleted post that are erased in one step. */
+/** Comments and replies of deleted posts that are erased in one step. */
 const ERASED_AT_ONCE = 250
 
 /**
@@ -82,20 +82,32 @@ export async function erase(writing: WritingStep, of: ThreadRef, at: number): Pr
   )
 }
 
-/** Erases some comments of a deleted post, and replies that quote it; the next call goes on after them. */
+interface DeletedPost {
+  readonly tenant: string
+  readonly post: string
+  readonly at: number
+  readonly after: string
+}
+
+/** Erases some comments of deleted posts, and replies that quote them; the next call goes on after them. */
 export async function eraseDependents(writing: WritingStep): Promise<void> {
+  for (let left = ERASED_AT_ONCE; left > 0; ) {
+    const [of] = await writing.sql.rows<DeletedPost>('SELECT tenant, post, at, after FROM deleted_posts LIMIT 1')
+    if (of === undefined) return
+    left -= Math.max(1, await eraseUnder(writing, of, left))
+  }
+}
+
+/** Erases at most so many of what stands under one post, and returns how many. */
+async function eraseUnder(writing: WritingStep, of: DeletedPost, most: number): Promise<number> {
   const { sql } = writing
-  const [of] = await sql.rows<{ tenant: string; post: string; at: number; after: string }>(
-    'SELECT tenant, post, at, after FROM deleted_posts LIMIT 1',
-  )
-  if (of === undefined) return
   const { tenant, post, at, after } = of
   const comments = await sql.rows<{ id: string }>(
     "SELECT id FROM subjects WHERE tenant = ? AND kind = 'comment' AND id ~>~ ? AND id ~<~ ? ORDER BY id USING ~<~ LIMIT ?",
     tenant,
     after,
     commentKeysOf(post)[1],
-    ERASED_AT_ONCE,
+    most,
   )
   for (const { id } of comments) await erase(writing, { tenant, postId: id, kind: 'comment' }, at)
   const replies = await sql.rows<{ reply: string }>(
@@ -104,11 +116,11 @@ export async function eraseDependents(writing: WritingStep): Promise<void> {
     tenant,
     post,
     at,
-    ERASED_AT_ONCE - comments.length,
+    most - comments.length,
   )
   for (const { reply } of replies) await erase(writing, { tenant, postId: reply, kind: 'reply' }, at)
-  if (comments.length + replies.length < ERASED_AT_ONCE)
-    await sql.run('DELETE FROM deleted_posts WHERE tenant = ? AND post = ?', tenant, post)
+  const erased = comments.length + replies.length
+  if (erased < most) await sql.run('DELETE FROM deleted_posts WHERE tenant = ? AND post = ?', tenant, post)
   else
     await sql.run(
       'UPDATE deleted_posts SET after = ? WHERE tenant = ? AND post = ?',
@@ -116,6 +128,7 @@ export async function eraseDependents(writing: WritingStep): Promise<void> {
       tenant,
       post,
     )
+  return erased
 }
 
 /** Removes these verdicts with their transcripts. */

@@ -41,6 +41,7 @@ export async function postgresRecord(settings: PostgresSettings): Promise<Record
     apply: (batch) => tables.apply(batch),
     restart: (topic, partition) => tables.restart(topic, partition),
     positions: () => tables.positions(),
+    hasDependents: (tenant) => tables.hasDependents(tenant),
     async tidy(now) {
       await tables.tidy(now)
       // Before the keys, which take room while they are written anew.

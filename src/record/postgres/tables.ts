@@ -78,6 +78,10 @@ export class RecordTables {
     return new Map(rows.map(({ topic, part, next }) => [`${topic}/${part}`, next]))
   }
 
+  async hasDependents(tenant: string): Promise<boolean> {
+    return (await this.#db.rows('SELECT 1 FROM deleted_posts WHERE tenant = ? LIMIT 1', tenant)).length > 0
+  }
+
   async restart(topic: RecordedTopic, partition: number): Promise<void> {
     await this.#step(async ({ sql }) => {
       const next = (await nextOf(sql, topic, partition)) ?? 0

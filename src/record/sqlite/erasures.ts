@@ -12,7 +12,7 @@ import { forgetComments, forgetWritten } from './written.ts'
 /** In place of a transcript's comments: any of its post's may be in it. */
 export const ANY = 'any'
 
-/** Comments and replies of a deleted post that are erased in one transaction. */
+/** Comments and replies of deleted posts that are erased in one transaction. */
 const ERASED_AT_ONCE = 250
 
 interface DeletedPost {
@@ -102,17 +102,29 @@ export class RecordErasures {
     )
   }
 
-  /** Erases some comments of a deleted post, and replies that quote it; the next call goes on after them. */
+  /** Erases some comments of deleted posts, and replies that quote them; the next call goes on after them. */
   eraseDependents(): void {
-    const post = this.#sql.get<DeletedPost>('SELECT tenant, post, at, after FROM deleted_posts LIMIT 1')
-    if (post === undefined) return
+    for (let left = ERASED_AT_ONCE; left > 0; ) {
+      const post = this.#sql.get<DeletedPost>('SELECT tenant, post, at, after FROM deleted_posts LIMIT 1')
+      if (post === undefined) return
+      left -= Math.max(1, this.#eraseUnder(post, left))
+    }
+  }
+
+  /** Whether something of this tenant still stands that stood under a deleted post, or quotes one. */
+  hasDependents(tenant: string): boolean {
+    return this.#sql.get('SELECT 1 FROM deleted_posts WHERE tenant = ? LIMIT 1', tenant) !== undefined
+  }
+
+  /** Erases at most so many of what stands under one post, and returns how many. */
+  #eraseUnder(post: DeletedPost, most: number): number {
     const { tenant, at } = post
     const comments = this.#sql.all<{ id: string }>(
       "SELECT id FROM subjects WHERE tenant = ? AND kind = 'comment' AND id > ? AND id < ? ORDER BY id LIMIT ?",
       tenant,
       post.after,
       commentKeysOf(post.post)[1],
-      ERASED_AT_ONCE,
+      most,
     )
     for (const { id } of comments) this.erase({ tenant, postId: id, kind: 'comment' }, at)
     const replies = this.#sql.all<{ reply: string }>(
@@ -120,21 +132,22 @@ export class RecordErasures {
       tenant,
       post.post,
       at,
-      ERASED_AT_ONCE - comments.length,
+      most - comments.length,
     )
     for (const { reply } of replies) {
       this.erase({ tenant, postId: reply, kind: 'reply' }, at)
       this.#sql.run('DELETE FROM quotes WHERE tenant = ? AND post = ? AND reply = ?', tenant, post.post, reply)
     }
     const which = [tenant, post.post] as const
-    if (comments.length + replies.length < ERASED_AT_ONCE)
-      this.#sql.run('DELETE FROM deleted_posts WHERE tenant = ? AND post = ?', ...which)
+    const erased = comments.length + replies.length
+    if (erased < most) this.#sql.run('DELETE FROM deleted_posts WHERE tenant = ? AND post = ?', ...which)
     else
       this.#sql.run(
         'UPDATE deleted_posts SET after = ? WHERE tenant = ? AND post = ?',
         comments.at(-1)?.id ?? post.after,
         ...which,
       )
+    return erased
   }
 
   /** Deleted comments of one post are looked for together: each transcript of it is read once. */

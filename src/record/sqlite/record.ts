@@ -27,6 +27,7 @@ export async function sqliteRecord(settings: TableSettings, start: StartHalf = t
     apply: (batch) => tables.ask('apply', batch),
     restart: (topic, partition) => tables.ask('restart', topic, partition),
     positions: async () => new Map(await tables.ask('positions')),
+    hasDependents: (tenant) => tables.ask('hasDependents', tenant),
     tidy: (now) => tables.ask('tidy', now),
     async size() {
       const [size, state] = await Promise.all([reader.size(), tables.ask('state')])

@@ -96,6 +96,10 @@ export class RecordTables {
       .map(({ topic, part, next }) => [`${topic}/${part}`, next])
   }
 
+  hasDependents(tenant: string): boolean {
+    return this.#erasures.hasDependents(tenant)
+  }
+
   restart(topic: RecordedTopic, partition: number): void {
     this.#sql.transaction(() => {
       const next = this.#nextOf(topic, partition) ?? 0
