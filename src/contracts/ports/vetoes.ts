@@ -61,6 +61,9 @@ export interface LookedAtPictures {
   keep(ref: ThreadRef, url: string, found: LookedAt): Promise<void>
   /** It was claimed, and not looked at. */
   release(ref: ThreadRef, url: string): Promise<void>
-  /** Drops these images, which are kept beside the subject's post: it is on a list. By their hashes, for the post may have others by now. */
-  drop(ref: ThreadRef, hashes: readonly string[]): Promise<void>
+  /**
+   * Drops these images, which are kept beside the subject's post: it is on a list. By their hashes, for the post may have others by
+   * now. What they are is known for as long as the post has them.
+   */
+  drop(ref: ThreadRef, images: ReadonlyMap<string, LookedAt>): Promise<void>
 }

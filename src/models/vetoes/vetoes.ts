@@ -52,7 +52,8 @@ export function vetoChecks(parts: VetoParts): VetoChecks {
   async function run(subject: VetoSubject): Promise<VetoFindings | null> {
     try {
       const findings = await compared(parts, subject)
-      if (findings !== null && findings.hit !== null) await parts.looked.drop(subject.ref, keptIn(subject.post))
+      if (findings !== null && findings.hit !== null)
+        await parts.looked.drop(subject.ref, keptIn(subject.post, findings))
       if (findings !== null) kept.set(subject.caseId, { findings, until: clock() + KEPT_MS })
       for (const [oldest, { until }] of kept) {
         if (kept.size <= MOST_KEPT && until > clock()) break
@@ -206,10 +207,17 @@ function wordsIn({ text, hateSpeech, media = [], clips = [] }: Post): string[] {
   return said.filter((words) => words !== undefined && words !== '') as string[] // what is left are texts
 }
 
-/** The hashes of its pictures that are kept beside it. */
-function keptIn(post: Post): string[] {
-  return picturesIn(post).flatMap(({ url = '' }) => keptHash(url) ?? [])
+/** What its pictures are that are kept beside it, by the hashes in their addresses. */
+function keptIn(post: Post, { hashes }: VetoFindings): Map<string, LookedAt> {
+  const kept = picturesIn(post).flatMap(({ url = '' }) => {
+    const own = keptHash(url)
+    return own === null ? [] : [[own, hashes.get(url) ?? DROPPED] as const]
+  })
+  return new Map(kept)
 }
+
+/** What is known of a picture that nobody looked at before it was dropped. */
+const DROPPED: LookedAt = { why: 'it was dropped, for its post was on a list' }
 
 function picturesIn({ media = [], clips = [] }: Post): Medium[] {
   return [...media, ...framesOf(clips)]

@@ -24,7 +24,11 @@ const TENANTS_AT_ONCE = 100
 
 /** The images that are kept beside their posts. */
 export function keptImages(client: Redis, keys: Keys): ThreadStore['keptImage'] {
-  return (ref, hash) => client.hget(keys.images(memberOf(ref)), hash)
+  return async (ref, hash) => {
+    const image = await client.hget(keys.images(memberOf(ref)), hash)
+    // What was on a list has left its hashes there (src/store/veto/drop.lua).
+    return image?.startsWith('{') === true ? null : image
+  }
 }
 
 /** Threads in Redis: one hash for the thread, one for its comments, a sorted set that bounds the sample. */
