@@ -42,21 +42,30 @@ export async function vetoPart(
   const images = imageCache(loadImage, settings.images, clock, keptImage)
   const vetoes = vetoChecks({ lists: () => lists, looked, images, decode: pictureDecoder(), clock })
   report('vetoes:loaded', { lists: lists.sizes })
+  async function readAnew(next: Settings): Promise<void> {
+    try {
+      checkLabels(next, parts.labelsOf)
+      const before = lists
+      lists = await openVetoLists(next.vetoes)
+      report('vetoes:loaded', { lists: lists.sizes })
+      await before.close()
+    } catch (error) {
+      report('vetoes:refused', { why: error instanceof Error ? error.message : String(error), advice: STAND })
+    }
+  }
+  // Of two reloads at once the later one's lists are those that stay.
+  let reloaded = Promise.resolve()
   return {
     check: vetoes.check,
     loadImage: vetoes.guard(loadImage),
-    async reload(next) {
-      try {
-        checkLabels(next, parts.labelsOf)
-        const before = lists
-        lists = await openVetoLists(next.vetoes)
-        report('vetoes:loaded', { lists: lists.sizes })
-        await before.close()
-      } catch (error) {
-        report('vetoes:refused', { why: error instanceof Error ? error.message : String(error), advice: STAND })
-      }
+    reload(next) {
+      reloaded = reloaded.then(() => readAnew(next))
+      return reloaded
     },
-    close: () => lists.close(),
+    close: async () => {
+      await reloaded
+      await lists.close()
+    },
   }
 }
 

@@ -30,8 +30,8 @@ export interface VetoFindings {
 export interface PictureHashes {
   /** In hexadecimal digits, as all hashes are. */
   readonly sha256: string
-  /** Null where there is too little in it to tell it from others by. */
-  readonly pdq: string | null
+  /** Null where there is too little in it to tell it from others by; absent where nobody has wanted it. */
+  readonly pdq?: string | null | undefined
 }
 
 /** Of a subject what is compared. */

@@ -34,7 +34,9 @@ export async function openHashList(path: string): Promise<HashList> {
     const { size } = await file.stat()
     if (size % HASH !== 0) throw new OperatorError(`${path} is a packed list that was cut off: pack it again`)
     const read = async (from: number, to: number) => {
-      const { buffer } = await file.read(Buffer.alloc(HASH * (to - from)), 0, HASH * (to - from), HASH * (1 + from))
+      const length = HASH * (to - from)
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, HASH * (1 + from))
+      if (bytesRead < length) throw new Error('its file was cut off after it was opened')
       return buffer
     }
     return listOf(size / HASH - 1, read, () => file.close())

@@ -21,7 +21,7 @@ export async function hashesOfPicture(
   { decode, wants, whose, signal }: PictureLook,
 ): Promise<PictureHashes> {
   const sha256 = imageHash(data)
-  if (!wants.has('pdq')) return { sha256, pdq: null }
+  if (!wants.has('pdq')) return { sha256 }
   const [hash = '', quality = '0'] = (await decode(imageBytes(data), whose, signal)).toString('latin1').split(' ')
   return { sha256, pdq: Number(quality) < LEAST_QUALITY ? null : hash }
 }

@@ -60,6 +60,9 @@ export interface VetoLists {
   findWords(texts: readonly string[]): Promise<VetoHit | null>
   /** Looks on the lists whose hash is known; null: there is too little in the picture for one of that kind. */
   findPicture(hashes: KnownHashes): Promise<PictureSearch>
+  /** Does work that looks several times: the lists are not closed meanwhile. */
+  during<T>(work: () => Promise<T>): Promise<T>
+  /** Closes the lists, once no work is under way on them. */
   close(): Promise<void>
 }
 
@@ -88,6 +91,8 @@ export async function openVetoLists(settings: Readonly<Record<string, OneVeto>>)
     if (error instanceof OperatorError) throw new OperatorError(`vetoes: ${error.message}`)
     throw error
   }
+  let [underWay, isClosed] = [0, false]
+  const close = async () => void (await Promise.all(opened.map((one) => one.close())))
   const hitOf = (name: string, { labels }: OneVeto, entry: string): VetoHit => ({ list: name, entry, labels })
   return {
     sizes,
@@ -116,7 +121,19 @@ export async function openVetoLists(settings: Readonly<Record<string, OneVeto>>)
       }
       return { silent }
     },
-    close: async () => void (await Promise.all(opened.map((one) => one.close()))),
+    async during(work) {
+      underWay++
+      try {
+        return await work()
+      } finally {
+        underWay--
+        if (isClosed && underWay === 0) await close()
+      }
+    },
+    async close() {
+      isClosed = true
+      if (underWay === 0) await close()
+    },
   }
 }
 
@@ -129,7 +146,9 @@ function entryIn(
   return askHashService(given.service, { kind, hash, ...(kind === 'pdq' ? { distance } : {}) }, given.timeout)
 }
 
-/** As a reader sees it: in one form of each letter, and without what is invisible. */
+const INVISIBLE = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
+
+/** As a reader sees it: in one form of each letter, and without what is invisible, or becomes so in that form. */
 function readable(text: string): string {
-  return normalized(text.replace(/\p{Cf}/gu, ''), 'NFKC')
+  return normalized(text.replace(INVISIBLE, ''), 'NFKC').replace(INVISIBLE, '')
 }

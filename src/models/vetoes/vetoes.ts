@@ -51,7 +51,8 @@ export function vetoChecks(parts: VetoParts): VetoChecks {
 
   async function run(subject: VetoSubject): Promise<VetoFindings | null> {
     try {
-      const findings = await compared(parts, subject)
+      const lists = parts.lists()
+      const findings = await lists.during(() => compared({ ...parts, lists, clear }, subject))
       if (findings !== null && findings.hit !== null)
         await parts.looked.drop(subject.ref, keptIn(subject.post, findings))
       if (findings !== null) kept.set(subject.caseId, { findings, until: clock() + KEPT_MS })
@@ -93,33 +94,49 @@ export function vetoChecks(parts: VetoParts): VetoChecks {
 function clearPictures({ lists, decode }: Pick<VetoParts, 'lists' | 'decode'>) {
   let of = lists()
   const known = new Set<string>()
+  const knownOn = (now: VetoLists) => {
+    if (now !== of) known.clear()
+    of = now
+    return known
+  }
+  /** Unless the lists have been read anew since. */
+  function isOnNone(sha256: string, compared: VetoLists): void {
+    if (compared !== lists()) return
+    knownOn(compared).add(sha256)
+    for (const oldest of known) if (known.size > MOST_CLEAR) known.delete(oldest)
+  }
   return {
     /** Throws a `PermanentError` unless the picture is known to be on no list. */
     async mustBe(data: string, signal: AbortSignal): Promise<void> {
       const now = lists()
       if (now.wants.size === 0) return
-      if (now !== of) known.clear()
-      of = now
       const sha256 = imageHash(data)
-      if (known.has(sha256)) return
-      const hashes = await hashesOfPicture(data, { decode, wants: now.wants, whose: QUESTIONS, signal })
-      const search = await now.findPicture(hashes)
+      if (knownOn(now).has(sha256)) return
+      const search = await now.during(async () =>
+        now.findPicture(await hashesOfPicture(data, { decode, wants: now.wants, whose: QUESTIONS, signal })),
+      )
       if ('list' in search) throw new PermanentError('image', `it is on the list ${search.list}`)
       const [silent] = search.silent
       if (silent !== undefined) throw new PermanentError('image', unanswered(silent))
-      known.add(sha256)
-      for (const oldest of known) if (known.size > MOST_CLEAR) known.delete(oldest)
+      isOnNone(sha256, now)
     },
+    isOnNone,
   }
+}
+
+/** A comparison with the lists as they were when it began. */
+interface Comparison extends Omit<VetoParts, 'lists'> {
+  readonly lists: VetoLists
+  readonly clear: ReturnType<typeof clearPictures>
 }
 
 /** Who waits for a decoder where a picture is fetched for a question. */
 const QUESTIONS = { name: '', part: '' }
 
 /** Null where a picture is being looked at by somebody else, or there is no room to fetch it now. */
-async function compared(parts: VetoParts, subject: VetoSubject): Promise<VetoFindings | null> {
+async function compared(parts: Comparison, subject: VetoSubject): Promise<VetoFindings | null> {
   const { post, around } = subject
-  const lists = parts.lists()
+  const { lists } = parts
   const unchecked: UncheckedPicture[] = []
   const hashes = new Map<string, PictureHashes>()
   const words = await lists.findWords(wordsIn(post))
@@ -147,6 +164,8 @@ async function compared(parts: VetoParts, subject: VetoSubject): Promise<VetoFin
     hashes.set(url, looked)
     const search = await lists.findPicture(looked)
     if ('list' in search) return { hit: search, unchecked: [], hashes, around: [] }
+    // The question that shows it need not decode it again.
+    if (search.silent.length === 0) parts.clear.isOnNone(looked.sha256, lists)
     for (const one of search.silent) unchecked.push({ url, why: unanswered(one), isClosed: one.isClosed })
   }
   return { hit: null, unchecked, hashes, around: named }
@@ -158,13 +177,17 @@ function unanswered({ list, why }: { readonly list: string; readonly why: string
 
 /** What a picture is, or why that can't be found out; null: not yet. */
 async function lookAt(
-  { looked, images, decode, lists }: VetoParts,
+  { looked, images, decode, lists }: Comparison,
   { ref, caseId, post, mayFetch }: VetoSubject,
   url: string,
 ): Promise<LookedAt | null> {
-  const known = await looked.claim(ref, url)
+  let known = await looked.claim(ref, url)
+  if (known !== null && known !== 'begun' && (await lacks(lists, known))) {
+    await looked.release(ref, url)
+    known = await looked.claim(ref, url)
+  }
   if (known === 'begun') return null
-  if (known !== null) return known
+  if (known !== null) return (await lacks(lists, known)) ? DROPPED : known
   const askId = `${caseId}/veto`
   const author = post.author === undefined ? `post ${ref.postId}` : `by ${post.author}`
   const { signal } = new AbortController()
@@ -174,10 +197,8 @@ async function lookAt(
     const whose = { name: ref.tenant, part: author }
     // What is known by its bytes is never decoded.
     const sha256 = imageHash(data)
-    const isKnown = 'list' in (await lists().findPicture({ sha256 }))
-    found = isKnown
-      ? { sha256, pdq: null }
-      : await hashesOfPicture(data, { decode, wants: lists().wants, whose, signal })
+    const isKnown = 'list' in (await lists.findPicture({ sha256 }))
+    found = isKnown ? { sha256 } : await hashesOfPicture(data, { decode, wants: lists.wants, whose, signal })
   } catch (error) {
     if (isOfImage(error)) found = { why: error.message }
     else {
@@ -190,6 +211,12 @@ async function lookAt(
   }
   await looked.keep(ref, url, found)
   return found
+}
+
+/** Whether it was looked at for lists that asked for less, and is on none by what is known of it. */
+async function lacks(lists: VetoLists, known: LookedAt): Promise<boolean> {
+  if ('why' in known || [...lists.wants].every((kind) => known[kind] !== undefined)) return false
+  return !('list' in (await lists.findPicture(known)))
 }
 
 function isOfImage(error: unknown): error is PermanentError | RetryLaterError {

@@ -16,7 +16,10 @@ const LONGEST_FOUND = 1_024
 
 const dropImages = script('veto/drop', { keys: ['images'], args: ['dropped[].hash', 'dropped[].found'] })
 
-const lookedAt = z.union([z.object({ sha256: z.string(), pdq: z.string().nullable() }), z.object({ why: z.string() })])
+const lookedAt = z.union([
+  z.object({ sha256: z.string(), pdq: z.string().nullable().optional() }),
+  z.object({ why: z.string() }),
+])
 
 /** What has been found out of pictures, in Redis: hashes alone, for some minutes. */
 export function redisLookedAt(client: Redis, keys: Pick<Keys, 'looked' | 'images'>): LookedAtPictures {

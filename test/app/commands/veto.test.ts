@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../../config/load.ts'
 import { vetoes } from '../../../config/vetoes.ts'
 import { vetoFindings } from '../../../src/app/commands/doctor-vetoes.ts'
+import { openHashList } from '../../../src/models/vetoes/hash-list.ts'
 import { performWords } from '../../support/commands.ts'
 import { drawnPng } from '../../support/drawn.ts'
 import { ownFolder } from '../../support/own-folder.ts'
@@ -52,6 +53,11 @@ test('gavel veto pack makes a list that has the same hashes', async () => {
   expect(await check({ known: { kind: 'sha256', list: out } }, file('a.png', PNG))).toMatchObject([
     { match: { list: 'known', entry: SHA256 } },
   ])
+  // A service has it open while another takes its place.
+  const open = await openHashList(out)
+  await performWords(['veto', 'pack', file('other.txt', `${'1'.repeat(64)}\n`), '--out', out], shipped)
+  expect(await open.find(SHA256, 0)).toBe(SHA256)
+  await open.close()
 })
 
 describe('gavel doctor', () => {

@@ -85,6 +85,12 @@ describe('a list of hashes', () => {
     await expect(openHashList(join(folder, 'cut.bin'))).rejects.toThrow('cut off')
   })
 
+  test('that is cut off while it is open says so', async () => {
+    const [, list] = await bothOf(`${hashOf('a')}\n${hashOf('b')}\n`)
+    writeFileSync(join(folder, 'packed.bin'), '')
+    for (const distance of [0, 31]) await expect(list?.find(hashOf('a'), distance)).rejects.toThrow('cut off')
+  })
+
   test('may be empty', async () => {
     for (const list of await bothOf('# nothing yet\n')) {
       expect(list.entries).toBe(0)

@@ -50,6 +50,7 @@ describe('patterns', () => {
     ['as it stands', 'buy: WIN  money NOW!', '(?i)win\\s+money'],
     ['in fullwidth letters', 'ｗｉｎ ｍｏｎｅｙ', '(?i)win\\s+money'],
     ['with invisible characters in it', 'wi\u200bn mo\u00adney', '(?i)win\\s+money'],
+    ['with characters that are ignored in it', 'w\u034fi\ufe0fn m\u115fo\u3164ney', '(?i)win\\s+money'],
   ])('match a text %s', async ([, text, pattern]) => {
     const lists = await listsOf('never-there', pattern)
     expect(await lists.findWords(['harmless', text])).toEqual({ list: 'spam', entry: pattern, labels: {} })

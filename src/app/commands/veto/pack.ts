@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { Option } from 'commander'
 import type { Command } from '../../../cli/command.ts'
 import { counted } from '../../../cli/terminal.ts'
@@ -14,10 +14,12 @@ interface PackedList {
 export const command: Command<{ readonly out: string }, PackedList> = {
   options: [new Option('--out <file>', 'where the packed list goes').makeOptionMandatory()],
   json: true,
-  help: 'The packed list holds each hash once, in order: 32 bytes a hash. Packing holds two copies of them in memory. Replace a list that a service uses by renaming the new file, and have it reload (SIGHUP). See docs/vetoes.md.\n\nExample:\n  $ gavel veto pack known.txt --out known.bin',
+  help: 'The packed list holds each hash once, in order: 32 bytes a hash. Packing holds two copies of them in memory. It replaces the file whole: have a service that uses it reload (SIGHUP). See docs/vetoes.md.\n\nExample:\n  $ gavel veto pack known.txt --out known.bin',
   async run({ args: [file = ''], options: { out } }) {
     const { bytes, entries } = await packed(file)
-    writeFileSync(out, bytes)
+    // A service that has the list open goes on with the old one until it reloads.
+    writeFileSync(`${out}.new`, bytes)
+    renameSync(`${out}.new`, out)
     return { file: out, hashes: entries, bytes: bytes.length }
   },
   print(made, { json, terminal }) {

@@ -1,0 +1,102 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { vetoes } from '../../../config/vetoes.ts'
+import { imageHash } from '../../../src/contracts/facts/image-bytes.ts'
+import type { VetoFindings } from '../../../src/contracts/ports/vetoes.ts'
+import { imageCache } from '../../../src/models/image-cache.ts'
+import { packed } from '../../../src/models/vetoes/hash-list.ts'
+import { openVetoLists } from '../../../src/models/vetoes/veto-lists.ts'
+import { vetoChecks } from '../../../src/models/vetoes/vetoes.ts'
+import { memoryLookedAt } from '../../../src/store/veto/memory.ts'
+import { postOf, T0, thread } from '../../contracts/samples.ts'
+import { ownFolder } from '../../support/own-folder.ts'
+import { GATEWAY } from '../../support/parts.ts'
+
+const folder = ownFolder('veto-checks')
+const ADDRESS = 'https://a.example/1'
+const PICTURE = 'data:image/png;base64,any'
+const LOOK = '0f'.repeat(32)
+
+/** A list, packed or not, of these hashes. */
+async function fileOf(name: string, ...hashes: readonly string[]): Promise<string> {
+  const path = join(folder, name)
+  writeFileSync(path, `${hashes.join('\n')}\n`)
+  if (!name.endsWith('.bin')) return path
+  const { bytes } = await packed(path)
+  writeFileSync(path, bytes)
+  return path
+}
+
+/** Checks of one post with a picture, with lists that can be exchanged. */
+async function checking(given: object, load: () => Promise<string> = async () => PICTURE) {
+  const clock = () => T0
+  let lists = await openVetoLists(vetoes.parse(given))
+  const seen = { fetches: 0, decodes: 0 }
+  const fetching = async () => {
+    seen.fetches++
+    return load()
+  }
+  const decode = async () => {
+    seen.decodes++
+    return Buffer.from(`${LOOK} 100`)
+  }
+  const images = imageCache(fetching, GATEWAY.images, clock)
+  const checks = vetoChecks({ lists: () => lists, looked: memoryLookedAt(clock), images, decode, clock })
+  const ref = thread('P')
+  const post = postOf(ref, { media: [{ kind: 'image', url: ADDRESS }] })
+  return {
+    seen,
+    guarded: checks.guard(async () => PICTURE),
+    async reload(next: object) {
+      const before = lists
+      lists = await openVetoLists(vetoes.parse(next))
+      await before.close()
+    },
+    close: () => lists.close(),
+    async check(caseId: string): Promise<VetoFindings> {
+      for (;;) {
+        const found = await checks.check({ ref, caseId, post, around: new Map(), mayFetch: async () => {} })
+        if (found !== null) return found
+      }
+    },
+  }
+}
+
+test('a reload closes no list under a comparison', async () => {
+  const known = { kind: 'sha256', list: await fileOf('known.bin', imageHash(PICTURE)) }
+  const begun = Promise.withResolvers<void>()
+  const shown = Promise.withResolvers<string>()
+  const { check, reload, close } = await checking({ known }, () => {
+    begun.resolve()
+    return shown.promise
+  })
+  const checked = check('1')
+  await begun.promise
+  await reload({ known })
+  shown.resolve(PICTURE)
+  expect(await checked).toMatchObject({ hit: { list: 'known' }, unchecked: [] })
+  await close()
+})
+
+test('a list of another kind that is added by a reload is compared with pictures that were looked at before', async () => {
+  const other = { kind: 'sha256', list: await fileOf('other.txt', imageHash('data:image/png;base64,other')) }
+  const alike = { kind: 'pdq', list: await fileOf('alike.txt', LOOK) }
+  const { check, reload, seen } = await checking({ other })
+  expect(await check('1')).toMatchObject({ hit: null, unchecked: [] })
+  await reload({ other, alike })
+  expect(await check('2')).toMatchObject({ hit: { list: 'alike' } })
+  expect(await check('3')).toMatchObject({ hit: { list: 'alike' } })
+  expect(seen).toEqual({ fetches: 2, decodes: 1 })
+})
+
+test('a picture that was compared is not decoded again for its question, until the lists change', async () => {
+  const alike = { kind: 'pdq', list: await fileOf('others.txt', 'f0'.repeat(32)) }
+  const { check, reload, guarded, seen } = await checking({ alike })
+  expect(await check('1')).toMatchObject({ hit: null, unchecked: [] })
+  const { signal } = new AbortController()
+  expect(await guarded(ADDRESS, signal)).toBe(PICTURE)
+  expect(seen.decodes).toBe(1)
+  await reload({ alike: { ...alike, list: await fileOf('alike.txt', LOOK) } })
+  await expect(guarded(ADDRESS, signal)).rejects.toThrow('it is on the list alike')
+})
