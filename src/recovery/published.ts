@@ -5,6 +5,7 @@ import type { Transcript, Verdict } from '../contracts/facts/verdict.ts'
 import { UNVERIFIED } from '../contracts/facts/verdict-fields.ts'
 import { threadOf } from '../contracts/facts/verdict-id.ts'
 import type { Protocol } from '../judging/engine/script.ts'
+import { NOT_COMPARED } from '../judging/engine/veto.ts'
 
 /** A protocol's last revision of a subject: all that a recovery keeps of it in memory. */
 export interface LastRevision {
@@ -30,6 +31,8 @@ export interface LastRevision {
   contested: boolean
   /** The ruling that saw the subject last: this one; or, of a verdict that people brought about, the machines' last. */
   sawBy: string
+  /** What stands of the subject in its transcript: of one on a list hashes alone, and without the pictures that could not be compared. */
+  readonly kept: 'whole' | 'part' | 'hashes'
   /** What that saw; null until its transcript has been read, and if it is contested. */
   seen: SeenHashes | null
 }
@@ -59,8 +62,8 @@ export interface UndecidedVerdict {
 /** What a verdict saw, as hashes. `post` and `all` are null if the transcript was shortened. */
 export interface SeenHashes {
   readonly post: string | null
-  /** Hash of the comments' ids. */
-  readonly comments: string
+  /** Hash of the comments' ids; null of a post on a list, of which the transcript has none. */
+  readonly comments: string | null
   readonly all: string | null
 }
 
@@ -167,6 +170,7 @@ export function publishedRevisions(
         content,
         contested: false,
         sawBy: verdict.id,
+        kept: people === undefined ? keptOf(verdict) : (before?.kept ?? 'whole'),
         seen: null,
       }
       // Who decides has not read the thread for the machines.
@@ -200,7 +204,8 @@ export function publishedRevisions(
     see({ verdictId, subject, cut }: Pick<Transcript, 'verdictId' | 'subject' | 'cut'>): void {
       const of = byId.get(verdictId)
       const read = snapshot.safeParse(subject)
-      if (of?.contested === false && read.success) of.seen = seenIn(read.data, cut.length === 0)
+      if (of?.contested !== false || !read.success) return
+      of.seen = of.kept === 'hashes' ? HASHES_ALONE : seenIn(read.data, cut.length === 0 && of.kept === 'whole')
     },
   }
 }
@@ -273,7 +278,15 @@ export function seenIn({ post: shown, comments }: Snapshot, whole = true): SeenH
 export function nothingNew(before: SeenHashes | null, now: SeenHashes, sealed: boolean): boolean {
   if (before === null) return false
   if (sealed && before.post !== null) return before.post === now.post
-  return before.all === null ? before.comments === now.comments : before.all === now.all
+  if (before.all !== null) return before.all === now.all
+  return before.comments === null || before.comments === now.comments
+}
+
+const HASHES_ALONE: SeenHashes = { post: null, comments: null, all: null }
+
+function keptOf({ decidedBy, degraded }: Pick<Verdict, 'decidedBy' | 'degraded'>): LastRevision['kept'] {
+  if (decidedBy === 'veto') return 'hashes'
+  return degraded.some((why) => why.includes(NOT_COMPARED)) ? 'part' : 'whole'
 }
 
 /** Why a verdict decided nothing; null if it did. */

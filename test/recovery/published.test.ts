@@ -62,6 +62,24 @@ describe('the revisions that were published', () => {
     const last = found.subjects.get('default/post:p')?.last.get('rumor')
     expect(last?.seen).toEqual(seenIn(thread('a', 'b')))
   })
+
+  it('leave nothing new of what a list kept back, of which the transcript has hashes, or has less', () => {
+    const now = thread('a', 'b')
+    const isNothingNew = (change: Partial<Verdict>, shown: Snapshot) => {
+      const found = publishedRevisions(PROTOCOLS)
+      const one = verdictOf(change)
+      found.take(one)
+      found.see({ verdictId: one.id, subject: shown, cut: [] })
+      const seen = found.subjects.get('default/post:p')?.last.get('rumor')?.seen ?? null
+      return [true, false].map((sealed) => nothingNew(seen, seenIn(now), sealed))
+    }
+    const hashes = { ...thread(), post: { ...now.post, text: 'sha256:0f' } }
+    expect(isNothingNew({ decidedBy: 'veto' }, hashes)).toEqual([true, true])
+    const stripped = { ...now, post: { ...now.post, media: [{ kind: 'image' as const }] } }
+    const degraded = ['media.0: not compared with every list, and shown to no model: gone']
+    expect(isNothingNew({ degraded }, stripped)).toEqual([true, true])
+    expect(isNothingNew({}, stripped)).toEqual([false, false])
+  })
 })
 
 describe('a verdict that people brought about', () => {

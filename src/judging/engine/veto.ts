@@ -39,7 +39,7 @@ export async function vetoed(
     return { ...record, subject: hashesOf(subject, findings), outdated: IMAGE_GONE }
   const shown = withoutAround(subject, new Set(around))
   const pictures = unchecked.map(({ url, why, isClosed }) => ({
-    why: `${placeOf(subject.post, url)}: not compared with every list, and shown to no model: ${why}`,
+    why: `${placeOf(subject.post, url)}: ${NOT_COMPARED}: ${why}`,
     isClosed,
   }))
   const left =
@@ -47,6 +47,9 @@ export async function vetoed(
   const post = without(subject.post, unchecked)
   return { ...record, subject: { ...shown, post }, unchecked: [...left, ...pictures] }
 }
+
+/** What a verdict says of a picture that no model was shown, for it could not be compared. */
+export const NOT_COMPARED = 'not compared with every list, and shown to no model'
 
 /** What names the words of the post that a comment stands under; no comment has an id with a line in it. */
 const UNDER = '\n'

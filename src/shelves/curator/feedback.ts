@@ -53,12 +53,15 @@ export interface VerdictArgument {
   readonly turns: readonly ClosedTurn[]
 }
 
-/** Null where the transcript holds no post: it was deleted, or was cut out because it is too large. */
+/** Null where the transcript holds no post: it was deleted, was cut out because it is too large, or was on a list, and is kept as hashes. */
 export function argumentOf({ verdictId, subject, turns }: Transcript): VerdictArgument | null {
   const read = snapshot.safeParse(subject)
-  if (!read.success) return null
+  if (!read.success || (turns.length === 0 && HASH_ALONE.test(read.data.post.text))) return null
   const turnsShown = turns.map(({ stage, role, answer, failed }) => {
     return { stage, role, answer, failed }
   })
   return { verdictId, subject: read.data, turns: turnsShown }
 }
+
+/** The words of a post that was on a list, in its transcript. */
+const HASH_ALONE = /^sha256:[0-9a-f]{64}$/

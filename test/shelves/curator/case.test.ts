@@ -88,4 +88,11 @@ describe('the argument in a transcript', () => {
   test('is none where the post was cut out or deleted', () => {
     expect(argumentOf({ ...transcript([]), subject: '[cut: too large]' })).toBeNull()
   })
+
+  test('is none of a post that was on a list, whose words are hashes', () => {
+    const post = { id: 'p', text: `sha256:${'0f'.repeat(32)}`, createdAt: 0, media: [] }
+    const vetoed = { ...transcript([]), subject: { post, comments: [], leftOut: 0 } }
+    expect(argumentOf(vetoed)).toBeNull()
+    expect(argumentOf({ ...vetoed, turns: [turn('strict', 'strict', {})] })).not.toBeNull()
+  })
 })
