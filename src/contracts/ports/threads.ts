@@ -295,9 +295,10 @@ export interface ThreadStore {
   ): Promise<boolean>
   /**
    * Links a reply to a post, so that it is erased when the post is deleted. With nothing noted, `deleted` if the post
-   * already is, and `full` if `most` other replies are linked to it.
+   * already is, and `full` if `most` other replies are linked to it. The links of a post are known for the longest time that
+   * was asked for since, `keepMs`, or else as long as a tombstone.
    */
-  linkReply(post: ThreadRef, reply: ThreadRef, most: number): Promise<'linked' | 'deleted' | 'full'>
+  linkReply(post: ThreadRef, reply: ThreadRef, most: number, keepMs?: number): Promise<'linked' | 'deleted' | 'full'>
   /** Some of the replies that are linked to a post. */
   repliesTo(post: ThreadRef, limit: number): Promise<ThreadRef[]>
   unlinkReplies(post: ThreadRef, replies: readonly ThreadRef[]): Promise<void>

@@ -11,7 +11,7 @@ import type {
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { Memo } from '../../contracts/ports/memo.ts'
 import type { ThreadRules, ThreadStore } from '../../contracts/ports/threads.ts'
-import { askedThread, wholeBytes } from '../threads/asked.ts'
+import { askedThread, KEEP_REQUESTS_MS, wholeBytes } from '../threads/asked.ts'
 import { mayBeAsked, type Router } from './routes.ts'
 import type { Protocol } from './script.ts'
 import { parentOf } from './surroundings.ts'
@@ -69,7 +69,7 @@ export function verdictRequests(deps: {
       if (off.length > 0) return { kind: 'paused', protocols: off }
       // A deletion of what it stands under, or answers, reaches it as it does the stream's comment of this id.
       for (const above of aboveIn(subject, post)) {
-        const linked = await threads.linkReply(above, subject, settings.maxReplies)
+        const linked = await threads.linkReply(above, subject, settings.maxReplies, KEEP_REQUESTS_MS)
         if (linked === 'deleted') return { kind: 'deleted' }
         // What could not be erased with it is not kept.
         if (linked === 'full') return { kind: 'over-share' }

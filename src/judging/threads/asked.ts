@@ -50,10 +50,20 @@ export function requestBytes(asked: Pick<RememberedThread, 'post' | 'comments'>,
 export const KEEP_REQUESTS_MS = 43_200_000
 /** Its link to that subject and the numbers of its verdicts, or, of an erased one, that it was, take about so many bytes. */
 const TRAIL_BYTES = 700
+/** The link of a comment to what it stands under, or answers, takes about so many, and ids. */
+const LINK_BYTES = 300
 
 /** How many bytes a request leaves for so long beside its question and answer, also if it was erased. */
 export function trailBytes({ post }: Pick<RememberedThread, 'post'>): number {
-  return TRAIL_BYTES + Buffer.byteLength(post?.id ?? '')
+  return TRAIL_BYTES + Buffer.byteLength(post?.id ?? '') + linkBytes(post)
+}
+
+function linkBytes(post: Post | null): number {
+  if (post?.around === undefined) return 0
+  const { id, parentId = '', around } = post
+  // A link has the ids of both its ends.
+  const own = LINK_BYTES + Buffer.byteLength(id) + 2 * Buffer.byteLength(around.postId)
+  return around.answered === null ? own : 2 * own + Buffer.byteLength(parentId)
 }
 
 /** All that a request may come to hold, with its answer. */

@@ -7,5 +7,5 @@
 if redis.call('HEXISTS', thread, 'deleted') == 1 then return 0 end
 if redis.call('SCARD', replies) >= tonumber(most) and redis.call('SISMEMBER', replies, reply) == 0 then return -1 end
 redis.call('SADD', replies, reply)
-redis.call('PEXPIRE', replies, keep)
+if redis.call('PTTL', replies) < tonumber(keep) then redis.call('PEXPIRE', replies, keep) end
 return 1

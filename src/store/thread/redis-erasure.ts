@@ -213,9 +213,9 @@ export function threadErasure({
         .map((deleted) => deleted === 1)
     },
     eraseLeft: (ref, left) => untilUnchanged(ref, () => tryErase(ref, left)),
-    async linkReply(post, reply, most) {
+    async linkReply(post, reply, most, keep = settings.keepTombstoneMs) {
       const [to, from] = [memberOf(post), memberOf(reply)]
-      const given = { thread: keys.thread(to), replies: keys.replies(to), reply: from, keep: settings.keepTombstoneMs }
+      const given = { thread: keys.thread(to), replies: keys.replies(to), reply: from, keep }
       const linked = z
         .union([z.literal(1), z.literal(0), z.literal(-1)])
         .parse(await linkReply(client, { ...given, most }))
