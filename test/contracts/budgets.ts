@@ -212,6 +212,13 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
       expect(await budgets.reserve(purchase({ tokens: 90 }, { tenant: 'own' }))).toMatchObject({ scope: 'tenant' })
     })
 
+    it('leave room for a tenant with a limit of its own, as it asks too', async () => {
+      const tenants = { own: { tokens: 900, usd: null } }
+      const { budgets } = await given({ total: { tokens: 1_000, usd: null, per: UNTIL_2286 }, tenants, share: 0 })
+      expect(await budgets.reserve(purchase({ tokens: 1 }, { tenant: 'own' }))).toEqual(GRANTED)
+      expect(await budgets.reserve(purchase({ tokens: 950 }, { tenant: 'other' }))).toMatchObject({ scope: 'tenant' })
+    })
+
     it('renew at the full window, and book a late settlement on the window of its reservation', async () => {
       const per = 3_000
       const { budgets, now, pass } = await given({ total: { tokens: 100, usd: null, per } })

@@ -24,6 +24,7 @@ const reserve = script('budget/reserve', {
     'nanos',
     'lease',
     'soon',
+    'shared',
     'budgets[].name',
     'budgets[].period',
     'budgets[].keep',
@@ -52,6 +53,7 @@ const KEEP_SETTLED_MS = 60_000
 /** Budgets in Redis. `under` adds this Gavel's hash tag to a name; every key expires soon after its account's period. */
 export function redisBudgets(client: Redis, under: (name: string) => string, settings: BudgetSettings): Budgets {
   const [open, root, asking] = [under('budget:open'), under('budget:'), under('budget:asking')]
+  const shared = settings.share < 1 && sharedAccount(settings, null) !== undefined ? settings.total.per : null
   const ticketKey = (ticket: string) => under(`budget:ticket:${ticket}`)
 
   async function balanceOf(account: Account | undefined): Promise<Balance | null> {
@@ -79,6 +81,7 @@ export function redisBudgets(client: Redis, under: (name: string) => string, set
           nanos: nanoUsd,
           lease: leaseMs,
           soon: ROOM_SOON_MS,
+          shared,
           budgets: accounts.map((account) => budgetOf(account, settings)),
         }),
       )

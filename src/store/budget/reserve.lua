@@ -11,6 +11,7 @@
 --@arg nanos             nano US dollars
 --@arg lease             ms after which the call counts as spent
 --@arg soon              ms to wait where calls in flight may leave room
+--@arg shared            ms of the period whose budget tenants share; empty where none has a part of it
 --@arg budgets[].name
 --@arg budgets[].period       ms; 0 for an account that is never closed
 --@arg budgets[].keep         how long such a one is kept, ms
@@ -29,6 +30,13 @@ local function refuse(at, unit, why, wait)
   if refusal and (refusal[5] < 0 or (wait >= 0 and wait <= refusal[5])) then return end
   refusal = { 'refused', at, unit, why, wait }
 end
+-- Also who has a limit of its own, and no share, spends what others share.
+if shared ~= '' then
+  local window = tonumber(shared)
+  redis.call('ZREMRANGEBYSCORE', asking, '-inf', '(' .. whole((math.floor(now / window) - 1) * window))
+  redis.call('ZADD', asking, whole(now), tenant)
+  keep_for(asking, 2 * window)
+end
 for at, budget in ipairs(budgets) do
   local period, keep = tonumber(budget.period), tonumber(budget.keep)
   local limits = { budget.max_tokens, budget.max_nanos }
@@ -39,12 +47,8 @@ for at, budget in ipairs(budgets) do
     keep = left + lease_ms
   end
   local part = 1
-  if budget.share ~= '' then
-    local since = (math.floor(now / period) - 1) * period
-    redis.call('ZREMRANGEBYSCORE', asking, '-inf', '(' .. whole(since))
-    redis.call('ZADD', asking, whole(now), tenant)
-    keep_for(asking, 2 * period)
-    if redis.call('ZCARD', asking) > 1 then part = budget.share + (1 - budget.share) * (now % period) / period end
+  if budget.share ~= '' and redis.call('ZCARD', asking) > 1 then
+    part = budget.share + (1 - budget.share) * (now % period) / period
   end
   local known, sums = sums_of(key)
   accounts[at] = { key = key, keep = keep, closes = period > 0 and known, sums = sums }
