@@ -13,13 +13,15 @@ const [FOUND_AT_ONCE, RUN_MS] = [500, 500]
 export function recordAuthors(of: {
   readonly store: Pick<RecordStore, 'writtenBy' | 'positions' | 'hasDependents'>
   readonly index: Pick<AuthorIndex, 'note'>
-  readonly erasures: AuthorErasures
+  readonly erasures: Pick<AuthorErasures, 'noteRecord' | 'all' | 'recordOf' | 'saveRecord'>
+  /** The offset of the first message that a partition still has, and that behind its last. */
+  readonly bounds: (topic: string, partition: number) => Promise<{ readonly low: number; readonly high: number }>
   /** The recorded topics, by their names in Kafka. */
   readonly topics: ReadonlyMap<string, RecordedTopic>
   /** How long the record holds anything, in ms. */
   readonly keepMs: number
 }) {
-  const { store, index, erasures, topics, keepMs } = of
+  const { store, index, erasures, bounds, topics, keepMs } = of
   /** Where the search for an author goes on. */
   const reached = new Map<string, string>()
 
@@ -27,12 +29,16 @@ export function recordAuthors(of: {
   async function search({ id, tenant, author = '' }: AuthorErasure, until: number): Promise<boolean> {
     for (;;) {
       const page = await store.writtenBy({ tenant, author }, reached.get(id) ?? null, FOUND_AT_ONCE)
+      // What an earlier version wrote is still to be looked through, and may stand before what was found so far: then it begins anew.
+      if (!page.isComplete) {
+        reached.delete(id)
+        return false
+      }
       const noted = page.subjects.map((subject: ThreadRef) => ({ tenant, author: id, subject }))
       await index.note(noted)
       if (page.next === null) {
-        // What an earlier version wrote is still to be looked through.
-        if (page.isComplete) reached.delete(id)
-        return page.isComplete
+        reached.delete(id)
+        return true
       }
       reached.set(id, page.next)
       if (performance.now() > until) return false
@@ -41,12 +47,18 @@ export function recordAuthors(of: {
 
   async function hasRead(upTo: AuthorErasure['upTo']): Promise<boolean> {
     const positions = await store.positions()
-    return Object.entries(upTo).every(([key, offset]) => {
+    for (const [key, offset] of Object.entries(upTo)) {
       const slash = key.lastIndexOf('/')
-      const topic = topics.get(key.slice(0, slash))
-      const next = topic === undefined ? undefined : positions.get(`${topic}${key.slice(slash)}`)
-      return Number(offset) === 0 || topic === undefined || (next ?? 0) >= Number(offset)
-    })
+      const name = key.slice(0, slash)
+      const topic = topics.get(name)
+      if (topic === undefined) continue
+      const next = positions.get(`${topic}${key.slice(slash)}`) ?? 0
+      if (next >= Number(offset)) continue
+      // Of what Kafka has deleted, and of a topic that was made anew, nothing will be read.
+      const { low, high } = await bounds(name, Number(key.slice(slash + 1)))
+      if (Math.max(next, low) < Math.min(Number(offset), high)) return false
+    }
+    return true
   }
 
   return {

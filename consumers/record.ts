@@ -79,6 +79,8 @@ export function recordConsumer(of: {
   return {
     /** Why nothing is written; null while it is. */
     problem: state.problem,
+    /** The offset of the first message that a partition still has, and that behind its last. */
+    bounds,
     async start() {
       renamed()
       await changing

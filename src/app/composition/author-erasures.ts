@@ -7,7 +7,6 @@ import { partitionEnds } from '../../../consumers/partition-ends.ts'
 import { recordAuthors } from '../../../consumers/record-authors.ts'
 import { auditProducer } from '../../../producers/audit.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
-import type { RecordStore } from '../../contracts/ports/record.ts'
 import { closable } from '../../operations/closable.ts'
 import { groupAdmin } from '../../stream/group-admin.ts'
 import type { ServiceParts } from './parts.ts'
@@ -65,9 +64,11 @@ export function authorErasurePart(
 /** What the record does for erasures of authors. */
 export function startRecordErasing(
   settings: Settings,
-  { store, redis, topics, loops }: { store: RecordStore } & Pick<ServiceParts, 'redis' | 'topics' | 'loops'>,
+  of: Pick<Parameters<typeof recordAuthors>[0], 'store' | 'bounds'> & Pick<ServiceParts, 'redis' | 'topics' | 'loops'>,
 ): void {
+  const { store, bounds, redis, topics, loops } = of
   const { authors: index, authorErasures: erasures } = redis
-  const record = recordAuthors({ store, index, erasures, topics: recordedTopics(topics), keepMs: settings.record.keep })
+  const recorded = { topics: recordedTopics(topics), keepMs: settings.record.keep }
+  const record = recordAuthors({ store, bounds, index, erasures, ...recorded })
   loops.start('erasure from record', LOOK_MS, record.step)
 }

@@ -47,7 +47,7 @@ export function recordPart(
     )
     await consumer.start()
     loops.start('record', TIDY_MS, consumer.tidy)
-    startRecordErasing(settings, { store, redis, topics, loops })
+    startRecordErasing(settings, { store, bounds: consumer.bounds, redis, topics, loops })
     loops.start('record size', COUNT_MS, consumer.count)
     loops.start('record agreement', COUNT_MS, async () => {
       const groups = await queue.comparedGroups({ since: clock() - AGREEMENT_MS })
