@@ -13,6 +13,8 @@ import type { PartitionEnd } from './partition-ends.ts'
 
 /** Deletions that are on their way to intake at a time: few enough that what comes behind them does not wait for long. */
 const SENT_AT_ONCE = 200
+/** Erasures of a tenant whose deletions are on their way at a time; its others wait for these. */
+const SENDING_AT_ONCE = 5
 
 /** What the erasure of authors works with. */
 interface EraserParts {
@@ -40,15 +42,25 @@ interface EraserParts {
  * intake and the record note what they find of the author; so it is through when nothing is noted: what they write from then on is theirs again.
  */
 export function authorEraser(parts: EraserParts) {
-  const { index, erasures, lead, keepMs, clock } = parts
+  const { index, erasures, lead, progress } = parts
   return {
     /** One step of all that are under way. Returns whether another may follow at once. */
     async step(): Promise<boolean> {
       if (!(await lead())) return false
+      const all = await erasures.all()
+      if (all.length === 0) return false
+      // After the look at what is asked: it begins behind what had come before.
+      const partitions = await progress()
+      const sending = new Map<string, number>()
+      const count = ({ tenant }: AuthorErasure) => sending.set(tenant, (sending.get(tenant) ?? 0) + 1)
+      for (const one of all) if (!isRead(one.upTo, partitions)) count(one)
       let again = false
-      for (const one of await erasures.all()) {
-        if (one.state !== 'done') again = (await advance(parts, one)) || again
-        else if ((one.doneAt ?? 0) < clock() - keepMs) await erasures.drop(one.id)
+      for (const one of all) {
+        // A step may take longer than the lead lasts.
+        if (!(await lead())) return false
+        const maySend = (sending.get(one.tenant) ?? 0) < SENDING_AT_ONCE
+        const moved = await advance(parts, one, { partitions, maySend, sends: () => count(one) })
+        again = moved || again
       }
       return again
     },
@@ -59,14 +71,22 @@ export function authorEraser(parts: EraserParts) {
   }
 }
 
-async function advance(parts: EraserParts, one: AuthorErasure): Promise<boolean> {
+/** What the erasures of a step share. */
+interface StepContext {
+  readonly partitions: readonly PartitionEnd[]
+  readonly maySend: boolean
+  /** Called when this one sends deletions. */
+  readonly sends: () => void
+}
+
+async function advance(parts: EraserParts, one: AuthorErasure, step: StepContext): Promise<boolean> {
   const { index, erasures, writer, progress, clock } = parts
+  const { partitions } = step
   const save = (change: Partial<AuthorErasure>) => erasures.save({ ...one, ...change })
   const wait = async (waitsFor: AuthorErasure['waitsFor']) => {
     if (waitsFor !== one.waitsFor) await save({ waitsFor })
     return false
   }
-  const partitions = await progress()
   if (one.state === 'asked') {
     await audit(parts, one, 'begun')
     await save({ state: 'sending', upTo: endsOf(partitions), waitsFor: 'intake' })
@@ -77,6 +97,8 @@ async function advance(parts: EraserParts, one: AuthorErasure): Promise<boolean>
   const record = (await erasures.hasRecord()) ? await erasures.recordOf(one.id) : 'clean'
   const noted = one.state === 'sent' ? [] : await index.by({ tenant: one.tenant, author: one.id }, SENT_AT_ONCE)
   if (noted.length > 0) {
+    if (!step.maySend) return wait('intake')
+    step.sends()
     await writer.send(await deletionsOf(parts, noted))
     const upTo = endsOf(await progress())
     await save({ state: 'sending', sent: one.sent + noted.length, upTo, waitsFor: 'intake' })
@@ -94,7 +116,7 @@ async function advance(parts: EraserParts, one: AuthorErasure): Promise<boolean>
   const since = one.sentAt ?? clock()
   if ([shelves, cases].some(({ oldest }) => oldest !== null && oldest <= since)) return wait('shelves')
   await audit(parts, one, 'done')
-  await save({ state: 'done', waitsFor: null, author: undefined, doneAt: clock() })
+  await erasures.finish({ ...one, state: 'done', waitsFor: null, author: undefined, doneAt: clock() }, parts.keepMs)
   parts.report('author:erased', { erasure: one.id, sent: one.sent })
   return false
 }

@@ -11,6 +11,9 @@ export type AuthorParts = Parameters<typeof newAuthorErasure>[1] & {
   readonly report: Report
 }
 
+/** Erasures of a tenant that are under way at a time. */
+const MOST_OPEN = 100
+
 /** `DELETE /v1/authors/{id}` begins the erasure of a person; `GET /v1/erasures/{id}` says how far it is. */
 export function authorRoutes(parts: AuthorParts): DoorRoute[] {
   const { erasures, clock, report } = parts
@@ -32,11 +35,17 @@ export function authorRoutes(parts: AuthorParts): DoorRoute[] {
       method: 'DELETE',
       path: '/v1/authors/{id}',
       ...known,
+      problems: [...known.problems, 'back-pressure'],
       operation: ERASE,
       async answer({ caller: { tenant, by }, param }) {
         const asked = newAuthorErasure({ tenant, author: param('id'), by, now: clock() }, parts)
         if (asked === null) throw new RequestRefused('invalid', `id: ${NOBODYS_NAME}`)
-        const told = toldErasure((await stored(() => erasures.ask(asked))) ?? asked)
+        const begun = await stored(() => erasures.ask(asked, MOST_OPEN))
+        if (begun === null)
+          throw new RequestRefused('back-pressure', `${MOST_OPEN} erasures of this tenant are under way`, {
+            retryAfter: 60,
+          })
+        const told = toldErasure(begun)
         return json(202, told, { location: `/v1/erasures/${told.erasure}` })
       },
     },
@@ -48,7 +57,10 @@ export function authorRoutes(parts: AuthorParts): DoorRoute[] {
       async answer({ caller: { tenant }, param }) {
         const found = await stored(() => erasures.read(param('id')))
         if (found === null || found.tenant !== tenant)
-          throw new RequestRefused('not-found', 'there is no such erasure, or it is done and forgotten')
+          throw new RequestRefused(
+            'not-found',
+            'there is no such erasure: it is done and forgotten, or Redis has lost it; ask again',
+          )
         return json(200, toldErasure(found))
       },
     },

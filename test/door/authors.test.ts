@@ -11,7 +11,8 @@ const HASH = authorHashes('a key')
 function erasing() {
   const known = new Map<string, AuthorErasure>()
   const erasures = {
-    async ask(one: AuthorErasure) {
+    async ask(one: AuthorErasure, mostOpen = 0) {
+      if (known.size >= mostOpen) return null
       known.set(one.id, known.get(one.id) ?? one)
       return known.get(one.id) ?? one
     },
@@ -48,6 +49,14 @@ test('the erasure of a person is begun once, for the tenant of the key, and told
   expect([found.status, found.body]).toEqual([200, told])
   // Another tenant's is nobody's.
   expect((await ask('GET', `/v1/erasures/${told.erasure}`, undefined, as('other'))).status).toBe(404)
+})
+
+test('so many of a tenant are under way at a time', async () => {
+  const { ask, as } = erasing()
+  const statuses: number[] = []
+  for (let nth = 0; nth <= 100; nth++)
+    statuses.push((await ask('DELETE', `/v1/authors/ann-${nth}`, undefined, as('acme'))).status)
+  expect(statuses.slice(99)).toEqual([202, 429])
 })
 
 test('a placeholder is refused, and so is a key without the scope', async () => {

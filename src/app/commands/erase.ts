@@ -30,6 +30,12 @@ const WAITS = {
   shelves: 'the role judge erases what was learnt, or shown',
 } as const
 
+function lost(): never {
+  throw new OperatorError(
+    'Redis has lost the erasure before it was done. Recover Redis (gavel recover), then call this again.',
+  )
+}
+
 /** `gavel erase`: all that somebody wrote, wherever Gavel holds it. The service does it; the command looks on. */
 export const command: Command<EraseOptions, AuthorErasure> = {
   options: [
@@ -50,12 +56,12 @@ export const command: Command<EraseOptions, AuthorErasure> = {
       const rules = { hashOf: authorHashes(secret), isPlaceholder: placeholders(settings.threads.placeholders) }
       const asked = newAuthorErasure({ tenant, author, by, now: redis.time.now() }, rules)
       if (asked === null) return misused(`--author: ${NOBODYS_NAME}.`)
-      let one = await redis.authorErasures.ask(asked)
+      let one = (await redis.authorErasures.ask(asked)) ?? lost()
       let [changed, silent] = [performance.now(), false]
       while (one.state !== 'done' && !signal.aborted) {
         await sleep(LOOK_MS, undefined, { signal }).catch(() => {})
         const before = one
-        one = (await redis.authorErasures.read(one.id)) ?? { ...one, state: 'done' }
+        one = (await redis.authorErasures.read(one.id)) ?? lost()
         if (one.sent !== before.sent) terminal.say(`${counted(one.sent, 'deletion')} sent`)
         if (one.sent !== before.sent || one.state !== before.state) [changed, silent] = [performance.now(), false]
         else if (!silent && performance.now() - changed > SILENT_MS && one.waitsFor !== null) {

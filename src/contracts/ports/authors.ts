@@ -38,14 +38,15 @@ export type RecordErasure = 'searched' | 'clean'
 
 /** The erasures of authors, of all processes. */
 export interface AuthorErasures {
-  /** Begins one unless one of the same author is under way; returns the one that is. */
-  ask(erasure: AuthorErasure): Promise<AuthorErasure>
+  /** Begins one unless one of the same author is under way; returns the one that is; null if `mostOpen` of the tenant are. */
+  ask(erasure: AuthorErasure, mostOpen?: number): Promise<AuthorErasure | null>
+  /** Those that are under way. */
   all(): Promise<readonly AuthorErasure[]>
   read(id: string): Promise<AuthorErasure | null>
   /** By the process that leads them alone. */
   save(erasure: AuthorErasure): Promise<void>
-  /** Forgets one that is done. */
-  drop(id: string): Promise<void>
+  /** By the same: it is done, and remembered for so long, ms. */
+  finish(erasure: AuthorErasure, keepMs: number): Promise<void>
   /** A record is kept, and holds for so long, ms, what it has. */
   noteRecord(keepMs: number): Promise<void>
   /** Whether one is kept, or was within that time. */

@@ -32,7 +32,7 @@ const forgetWritten = script('author/forget', {
 
 type AuthorKeys = Pick<
   Keys,
-  'saidBy' | 'authorsLookedAt' | 'authorErasures' | 'recordKept' | 'thread' | 'comments' | 'orphans'
+  'saidBy' | 'authorsLookedAt' | 'authorErasures' | 'authorErased' | 'recordKept' | 'thread' | 'comments' | 'orphans'
 >
 
 /** Who wrote what, in Redis; a subject that the store holds no more stays noted for `keepMs`: letters may bring it back. */
@@ -118,34 +118,35 @@ const recordState = z.enum(['searched', 'clean']).nullable()
 /** The erasures of authors in Redis. */
 export function redisAuthorErasures(
   client: Redis,
-  { authorErasures: kept, recordKept }: AuthorKeys,
+  { authorErasures: kept, authorErased, recordKept }: AuthorKeys,
   clock: Clock,
 ): AuthorErasures {
   const ofRecord = (id: string) => `${id}/record`
   const read = async (id: string): Promise<AuthorErasure | null> => {
-    const json = await client.hget(kept, id)
+    const json = (await client.hget(kept, id)) ?? (await client.get(authorErased(id)))
     return json === null ? null : erasure.parse(JSON.parse(json))
+  }
+  const all = async (): Promise<AuthorErasure[]> => {
+    const fields = Object.entries(await client.hgetall(kept))
+    return fields.flatMap(([field, json]) => (field.includes('/') ? [] : [erasure.parse(JSON.parse(json))]))
   }
   return {
     read,
-    async ask(asked) {
-      const json = JSON.stringify(asked)
-      if ((await client.hsetnx(kept, asked.id, json)) === 1) return asked
+    all,
+    async ask(asked, mostOpen) {
       const before = await read(asked.id)
       if (before !== null && before.state !== 'done') return before
+      if (mostOpen !== undefined && (await all()).filter(({ tenant }) => tenant === asked.tenant).length >= mostOpen)
+        return null
       await client.hdel(kept, ofRecord(asked.id))
-      await client.hset(kept, asked.id, json)
-      return asked
-    },
-    async all() {
-      const fields = Object.entries(await client.hgetall(kept))
-      return fields.flatMap(([field, json]) => (field.includes('/') ? [] : [erasure.parse(JSON.parse(json))]))
+      return (await client.hsetnx(kept, asked.id, JSON.stringify(asked))) === 1 ? asked : read(asked.id)
     },
     async save(one) {
       await client.hset(kept, one.id, JSON.stringify(one))
     },
-    async drop(id) {
-      await client.hdel(kept, id, ofRecord(id))
+    async finish(one, keepMs) {
+      const done = client.multi().set(authorErased(one.id), JSON.stringify(one), 'PX', keepMs)
+      await done.hdel(kept, one.id, ofRecord(one.id)).exec()
     },
     async noteRecord(keepMs) {
       await client.set(recordKept, clock(), 'PX', keepMs)

@@ -134,8 +134,10 @@ export interface Keys {
   readonly saidBy: string
   /** Sorted set: the same authors, as TENANT HASH, by when it is looked at which of their subjects are left, ms. */
   readonly authorsLookedAt: string
-  /** Hash: the erasures of authors, as JSON by their ids; under ID/record how far the record has come with one. */
+  /** Hash: the erasures of authors that are under way, as JSON by their ids; under ID/record how far the record has come with one. */
   readonly authorErasures: string
+  /** String: an erasure of an author that is done, as JSON; it expires. */
+  authorErased(id: string): string
   /** String: a record is kept, or was within the time that it holds anything. */
   readonly recordKept: string
 }
@@ -191,6 +193,7 @@ export function keysUnder(prefix: string): Keys {
     saidBy: `${root}:said-by:`,
     authorsLookedAt: `${root}:said-by/looked-at`,
     authorErasures: `${root}:erasures/authors`,
+    authorErased: (id) => `${root}:erasures/authors/done:${id}`,
     recordKept: `${root}:erasures/record`,
   }
 }

@@ -133,11 +133,29 @@ describe('erasures of authors', () => {
     await erasures.saveRecord(asked.id, 'searched')
     expect(await erasures.ask({ ...asked, by: 'ben' })).toMatchObject({ by: 'lea', sent: 7 })
     expect(await erasures.all()).toHaveLength(1)
-    await erasures.save({ ...asked, author: undefined, state: 'done', sent: 7 })
-    expect(await erasures.ask({ ...asked, by: 'ben' })).toMatchObject({ by: 'ben', sent: 0 })
-    expect(await erasures.recordOf(asked.id)).toBeNull()
-    await erasures.drop(asked.id)
+    await erasures.finish({ ...asked, author: undefined, state: 'done', sent: 7 }, 60_000)
     expect(await erasures.all()).toEqual([])
+    expect(await erasures.read(asked.id)).toMatchObject({ state: 'done', sent: 7 })
+    expect(await erasures.ask({ ...asked, by: 'ben' })).toMatchObject({ by: 'ben', sent: 0 })
+    expect(await erasures.read(asked.id)).toMatchObject({ state: 'asked' })
+    expect(await erasures.recordOf(asked.id)).toBeNull()
+  })
+
+  it('that are done are forgotten in time', async () => {
+    const erasures = redisAuthorErasures(client, keysUnder(`test-${randomUUID()}`), () => T0)
+    await erasures.ask(asked)
+    await erasures.finish({ ...asked, author: undefined, state: 'done' }, 1)
+    await expect.poll(() => erasures.read(asked.id)).toBeNull()
+  })
+
+  it('are so many of a tenant at a time', async () => {
+    const erasures = redisAuthorErasures(client, keysUnder(`test-${randomUUID()}`), () => T0)
+    for (const id of ['a', 'b']) await erasures.ask({ ...asked, id }, 2)
+    expect(await erasures.ask({ ...asked, id: 'c' }, 2)).toBeNull()
+    expect(await erasures.ask({ ...asked, id: 'a', by: 'ben' }, 2)).toMatchObject({ by: 'lea' })
+    expect(await erasures.ask({ ...asked, id: 'c', tenant: 'other' }, 2)).toMatchObject({ tenant: 'other' })
+    await erasures.finish({ ...asked, id: 'a', state: 'done' }, 60_000)
+    expect(await erasures.ask({ ...asked, id: 'd' }, 2)).toMatchObject({ id: 'd' })
   })
 
   it('know whether a record is kept', async () => {
