@@ -145,8 +145,9 @@ export function redisAuthorErasures(
       await client.hset(kept, one.id, JSON.stringify(one))
     },
     async finish(one, keepMs) {
-      const done = client.multi().set(authorErased(one.id), JSON.stringify(one), 'PX', keepMs)
-      await done.hdel(kept, one.id, ofRecord(one.id)).exec()
+      // If the process dies in between, it is still under way, and is finished again.
+      await client.set(authorErased(one.id), JSON.stringify(one), 'PX', keepMs)
+      await client.hdel(kept, one.id, ofRecord(one.id))
     },
     async noteRecord(keepMs) {
       await client.set(recordKept, clock(), 'PX', keepMs)
