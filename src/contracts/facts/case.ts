@@ -55,7 +55,7 @@ export const caseRecord = z.object({
   deadline: z.number(),
   /** It is on a list: no model is asked about it, and of the subject only hashes are left here. */
   veto: z.object({ list: z.string(), entry: z.string(), label: z.string().nullable() }).optional(),
-  /** Why it ends without a question: its post was edited before all of its pictures had been compared. */
+  /** Why it ends without a question: its post was edited, or its deadline came, before all of its pictures had been compared. */
   outdated: z.string().optional(),
   /** What was left out of the subject by the lists, in words; where one is closed, no benign label is given. */
   unchecked: z.array(z.object({ why: z.string(), isClosed: z.boolean() })).optional(),

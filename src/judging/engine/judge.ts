@@ -18,7 +18,7 @@ import { type AnswerParts, answer } from './answer.ts'
 import { groupsOf } from './ask-groups.ts'
 import { hasWaited } from './comment-erasure.ts'
 import { type EndedCase, endOf, faithfully } from './conclude.ts'
-import { type DeadlineSettings, deadlines, FIXED_DEADLINES } from './deadline.ts'
+import { type DeadlineSettings, type Deadlines, deadlines, FIXED_DEADLINES } from './deadline.ts'
 import { type LargeCases, largeCases } from './large-cases.ts'
 import { callsIn } from './lost-calls.ts'
 import { type Pacing, pacing } from './pacing.ts'
@@ -67,6 +67,7 @@ interface JudgeContext extends JudgeParts {
   readonly scripts: WaitingScripts
   readonly pace: Pacing
   readonly large: LargeCases
+  readonly deadlines: Deadlines
 }
 
 /**
@@ -76,10 +77,11 @@ interface JudgeContext extends JudgeParts {
  */
 export function judge(parts: JudgeParts): Work & { readonly pending: PendingAsks } {
   const scripts = waitingScripts(parts.clock)
-  const context = { ...parts, scripts, pace: pacing(scripts, parts.clock), large: largeCases(parts.cases, parts.clock) }
-  const { deadlineSettings: settings } = parts
+  const { clock, cases, deadlineSettings: settings } = parts
   const caseDeadlines = settings === undefined ? FIXED_DEADLINES : deadlines({ ...parts, settings })
-  const answering: AnswerParts = { ...context, deadlines: caseDeadlines, answering: new Set(), beingFound: new Map() }
+  const [pace, large] = [pacing(scripts, clock), largeCases(cases, clock)]
+  const context = { ...parts, scripts, pace, large, deadlines: caseDeadlines }
+  const answering: AnswerParts = { ...context, answering: new Set(), beingFound: new Map() }
   return {
     advance: (caseId, share = caseId) =>
       advance(context, caseId, share).catch((error: unknown) => {
@@ -139,7 +141,10 @@ async function runOnce(
   // A script that waits here has been compared. Under `paper` a protocol judges as its paper does.
   const compared =
     waitingScript === undefined && context.vetoes !== undefined && protocol.faithful !== true
-      ? await vetoed(context.vetoes, peeked.record, () => mustBeOpen(cases, caseId))
+      ? await vetoed(context.vetoes, peeked.record, {
+          mayFetch: () => mustBeOpen(cases, caseId),
+          isLate: async () => clock() > (await context.deadlines.of(peeked.record)),
+        })
       : peeked.record
   if (compared === null) return COMPARING
   const taken = await cases.take(caseId, peeked)

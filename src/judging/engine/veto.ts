@@ -8,13 +8,13 @@ import { IMAGE_GONE } from '../../models/image-cache.ts'
 import type { Protocol } from './script.ts'
 
 /**
- * Compares a case's subject with the lists. Null: it is not known yet. The record that it came with: nothing is on a list, and
+ * Compares a case's subject with the lists. Null: it is not known yet, and the case is not late. The record that it came with: nothing is on a list, and
  * everything could be compared. Another record: the case restarts with that, before any model is asked.
  */
 export async function vetoed(
   vetoes: Vetoes,
   record: CaseRecord,
-  mayFetch: () => Promise<void>,
+  { mayFetch, isLate }: { readonly mayFetch: () => Promise<void>; readonly isLate: () => Promise<boolean> },
 ): Promise<CaseRecord | null> {
   const read = snapshot.safeParse(record.subject)
   if ([record.veto, record.outdated, record.unchecked].some((found) => found !== undefined) || !read.success)
@@ -30,7 +30,9 @@ export async function vetoed(
     ]),
     mayFetch,
   })
-  if (findings === null) return null
+  // Nobody has compared it, so it is kept as hashes.
+  if (findings === null)
+    return (await isLate()) ? { ...record, subject: hashesOf(subject, { hashes: new Map() }), outdated: LATE } : null
   const { hit, unchecked, around } = findings
   if (hit !== null) return withheldCase(record, subject, hit, findings)
   if (unchecked.length + around.length === 0) return record
@@ -51,6 +53,8 @@ export async function vetoed(
 /** What a verdict says of a picture that no model was shown, for it could not be compared. */
 export const NOT_COMPARED = 'not compared with every list, and shown to no model'
 
+const LATE = 'its deadline came before its pictures'
+
 /** What names the words of the post that a comment stands under; no comment has an id with a line in it. */
 const UNDER = '\n'
 
@@ -67,7 +71,7 @@ function withheldCase(record: CaseRecord, subject: Snapshot, hit: VetoHit, findi
   return { ...record, subject: hashesOf(subject, findings), carry: null, veto: { list, entry, label } }
 }
 
-function hashesOf(subject: Snapshot, { hashes }: VetoFindings): Snapshot {
+function hashesOf(subject: Snapshot, { hashes }: Pick<VetoFindings, 'hashes'>): Snapshot {
   const { id, author, authorSince, lang, createdAt, hateSpeech, text, media, clips = [] } = subject.post
   const pictures = [...(media ?? []), ...clips.flatMap(({ frames = [] }) => frames)]
   const post: Post = {

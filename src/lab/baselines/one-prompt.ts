@@ -5,6 +5,7 @@ import { type Comment, type Post, type Snapshot, shownIn, snapshot } from '../..
 import type { Ruling } from '../../contracts/facts/verdict.ts'
 import { type Protocol, round, type Script } from '../../judging/engine/script.ts'
 import { said } from '../../protocols/answer-fields.ts'
+import { withClips } from '../../protocols/clips.ts'
 import { both } from '../../protocols/faults.ts'
 import type { ProtocolKind, ProtocolParts } from '../../protocols/kind.ts'
 import { inOrder, isTurned } from '../../protocols/order.ts'
@@ -104,8 +105,9 @@ interface Choice {
   readonly reasoning?: string
 }
 
-function* baseline({ post, comments, leftOut }: Snapshot, parts: Parts): Script {
+function* baseline({ post: given, comments, leftOut }: Snapshot, parts: Parts): Script {
   const { how } = parts
+  const post = withClips(given)
   const shown = sampled(comments, post, parts.samplingRank)
   const draws = how.ask === 'self-consistency' ? (how.draws ?? 1) : 1
   const content = contentOf(post, shown, parts)

@@ -6,12 +6,12 @@ import { fairSlots, type SlotOwner } from '../../contracts/facts/slots.ts'
 import { framePixelsOf } from './images.ts'
 
 const DECODER = dirname(createRequire(import.meta.url).resolve('@silvia-odwyer/photon-node'))
-/** Most pixels of a frame that is drawn. */
-const MOST_PIXELS = 25_000_000
-/** What decoding takes for each, in bytes, and beside that, in MiB: a small file may have a colour profile that unfolds to gigabytes. */
+/** What decoding and drawing takes for each pixel, in bytes, and beside that, in MiB: a small file may have a colour profile that unfolds to gigabytes. */
 const [PIXEL_BYTES, BESIDE] = [14, 66]
 /** Most memory of all decoders that run at a time, in MiB: the largest image by itself, else one of each of some tenants. */
 const MOST_MEMORY = { all: () => 400, each: 2 * BESIDE }
+/** Most pixels of a frame: as many as there is memory for, at most. */
+const MOST_PIXELS = 25_000_000
 /** Longest time of one, in ms: the largest takes two seconds where nothing else runs. */
 const LONGEST_MS = 30_000
 /** Longest answer, in bytes: a picture of 1,024 pixels each way is at most a fifth of it. */
@@ -26,14 +26,18 @@ export type DecodeImage = (image: Buffer, whose: SlotOwner, signal: AbortSignal)
  */
 export function decoding(
   files: readonly [program: string, ...imported: string[]],
-  { longestMs = LONGEST_MS }: { readonly longestMs?: number } = {},
+  {
+    longestMs = LONGEST_MS,
+    pixelBytes = PIXEL_BYTES,
+  }: { readonly longestMs?: number; readonly pixelBytes?: number } = {},
 ): DecodeImage {
+  const mostPixels = Math.min(MOST_PIXELS, Math.floor(((MOST_MEMORY.all() - BESIDE) * 2 ** 20) / pixelBytes))
   const paths = files.map((file) => join(import.meta.dirname, `${file}${extname(import.meta.filename)}`))
   const turns = fairSlots(MOST_MEMORY)
   return async (image, whose, signal) => {
     const pixels = framePixelsOf(image)
-    if (pixels > MOST_PIXELS) throw new PermanentError('image', `more than ${MOST_PIXELS.toLocaleString('en')} pixels`)
-    const memory = BESIDE + Math.ceil((pixels * PIXEL_BYTES) / 2 ** 20)
+    if (pixels > mostPixels) throw new PermanentError('image', `more than ${mostPixels.toLocaleString('en')} pixels`)
+    const memory = BESIDE + Math.ceil((pixels * pixelBytes) / 2 ** 20)
     const decode = async () => {
       const tooLong = AbortSignal.timeout(longestMs)
       try {

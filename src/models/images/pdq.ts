@@ -27,7 +27,10 @@ export function lightOf(rgba: Uint8Array, columns: number, rows: number): Pictur
   return { light, rows, columns }
 }
 
-/** The hash in hexadecimal digits, and how much there is to tell pictures apart by, from 0 to 100; null of a tiny picture. */
+/**
+ * The hash in hexadecimal digits, and how much there is to tell pictures apart by, from 0 to 100; null of a tiny picture. A large one
+ * is blurred where it is, for it takes much memory.
+ */
 export function pdqOf(picture: PictureLight): { readonly hash: string; readonly quality: number } | null {
   if (picture.rows < LEAST_SIDE || picture.columns < LEAST_SIDE) return null
   const small = shrunk(picture)
@@ -45,27 +48,25 @@ function shrunk({ light, rows, columns }: PictureLight): Float32Array {
     number, // of two sides there are two windows
     number,
   ]
-  let [blurred, other] = [Float32Array.from(light), new Float32Array(light.length)]
+  const line = new Float32Array(Math.max(rows, columns))
   for (let nth = 0; nth < BLURS; nth++) {
-    for (let row = 0; row < rows; row++) blur(blurred, other, { from: row * columns, step: 1, length: columns }, across)
-    ;[blurred, other] = [other, blurred]
+    for (let row = 0; row < rows; row++) blur(light, line, { from: row * columns, step: 1, length: columns }, across)
     for (let column = 0; column < columns; column++)
-      blur(blurred, other, { from: column, step: columns, length: rows }, down)
-    ;[blurred, other] = [other, blurred]
+      blur(light, line, { from: column, step: columns, length: rows }, down)
   }
   const small = new Float32Array(SIDE * SIDE)
   for (let row = 0; row < SIDE; row++)
     for (let column = 0; column < SIDE; column++) {
       const [y, x] = [Math.trunc(((row + 0.5) * rows) / SIDE), Math.trunc(((column + 0.5) * columns) / SIDE)]
-      small[row * SIDE + column] = number(blurred, y * columns + x)
+      small[row * SIDE + column] = number(light, y * columns + x)
     }
   return small
 }
 
-/** Writes the means of the windows around each pixel of a row or column. */
+/** Writes the means of the windows around each pixel of a row or column in their places; `line` has room for it. */
 function blur(
   given: Float32Array,
-  written: Float32Array,
+  line: Float32Array,
   { from, step, length }: { readonly from: number; readonly step: number; readonly length: number },
   window: number,
 ): void {
@@ -83,8 +84,9 @@ function blur(
       sum = Math.fround(sum - number(given, from + gone * step))
       count--
     }
-    if (at >= 0) written[from + at * step] = sum / count
+    if (at >= 0) line[at] = sum / count
   }
+  for (let at = 0; at < length; at++) given[from + at * step] = number(line, at)
 }
 
 /** The lowest frequencies each way, without the mean. */

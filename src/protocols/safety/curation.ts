@@ -4,6 +4,7 @@ import type { ClosedCase, ClosedTurn, Curation } from '../../contracts/facts/cur
 import type { Fence, ListItem } from '../../contracts/facts/fence.ts'
 import type { Snapshot } from '../../contracts/facts/thread.ts'
 import { said, saidList } from '../answer-fields.ts'
+import { withClips } from '../clips.ts'
 import { formUnder, type Preset } from '../preset.ts'
 import type { Prompts } from '../prompts.ts'
 import { description, paperDescription } from './answers.ts'
@@ -99,7 +100,8 @@ function outcome(verdict: string | null, truth: string): string {
 }
 
 /** The post's text, and for each image the best words that are known, including images that `maxImages` left out. */
-function wordsInHindsight({ post }: Snapshot, turns: readonly ClosedTurn[]): string {
+function wordsInHindsight({ post: given }: Snapshot, turns: readonly ClosedTurn[]): string {
+  const post = withClips(given)
   const seen = descriptions(turns)
   const pictures = picturesOf(post, Number.POSITIVE_INFINITY)
   const described = pictures.map((picture) => ({

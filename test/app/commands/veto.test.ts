@@ -37,6 +37,11 @@ describe('gavel veto check', () => {
     expect(await check({ alike }, paths[0] ?? '')).toMatchObject([{ match: { list: 'alike' } }])
   })
 
+  test('takes no picture that is cut off for a text', async () => {
+    const known = { kind: 'sha256', list: file('known.txt', `${SHA256}\n`) }
+    await expect(check({ known }, file('cut.png', PNG.subarray(0, 90)))).rejects.toThrow('cut.png: a truncated image')
+  })
+
   test('ends badly where a service does not answer', async () => {
     const gone = { kind: 'sha256', service: 'http://127.0.0.1:9/', timeout: '300ms' }
     await expect(check({ gone }, file('a.png', PNG))).rejects.toThrow('gone: ')

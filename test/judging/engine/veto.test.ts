@@ -74,6 +74,8 @@ async function judged(given: {
   readonly host?: (url: string, nth: number) => Promise<string>
   readonly word?: string
   readonly protocols?: readonly Protocol[]
+  /** When it is judged, in ms after it was opened. */
+  readonly after?: number
 }) {
   const {
     post,
@@ -83,7 +85,8 @@ async function judged(given: {
     word = 'safe',
     protocols = [SAFETY],
   } = given
-  const clock = () => T0
+  let now = T0
+  const clock = () => now
   const stores = memoryStores(clock)
   const ref = thread('P')
   await stores.threads.putPost(ref, postOf(ref, post), ARRIVAL, RULES)
@@ -97,6 +100,7 @@ async function judged(given: {
     nextDue: null,
     final: false,
   })
+  now += given.after ?? 0
   const fetched: string[] = []
   const requests: ModelRequest[] = []
   const load = async (url: string) => {
@@ -278,6 +282,20 @@ describe('a picture that can not be had', () => {
     const found = await judged({ post: { text: 'harmless' }, vetoes: { spam: SPAM_LIST } })
     expect(found.verdicts).toMatchObject([{ label: 'safe', degraded: [] }])
   })
+})
+
+test('a case whose deadline comes before its pictures ends, and of its words hashes alone are kept', async () => {
+  const { requests, verdicts, texts } = await judged({
+    post: { text: 'THE WORDS', media: [picture('https://a.example/1')] },
+    vetoes: { known: BAD_LIST },
+    host: () => new Promise(() => {}),
+    after: 2 * 3_600_000,
+  })
+  expect(requests).toEqual([])
+  expect(verdicts).toMatchObject([
+    { label: null, degraded: ['not compared with the lists: its deadline came before its pictures'] },
+  ])
+  expect(texts).not.toContain('THE WORDS')
 })
 
 test('a picture that its host exchanges after it was compared is shown to no model', async () => {

@@ -44,6 +44,12 @@ describe('one prompt', () => {
     expect(cells[0].outcomes[0]).toMatchObject({ label: 'hate', gold: 'hate', confidence: null })
   })
 
+  it('shows what is said in a clip', async () => {
+    const spoken = { ...hateful, media: [{ kind: 'audio', transcript: 'said aloud' }] }
+    const { shown } = await judged('hate', [spoken], [ZERO], () => ({ label: 'hate' }))
+    expect(shown.map(textIn).join()).toContain('said aloud')
+  })
+
   it('asks for reasons before the label in a chain of thought, which become the rationale', async () => {
     const { cells, shown } = await judged('hate', [hateful], [THOUGHT], () => ({
       reasoning: 'step one',

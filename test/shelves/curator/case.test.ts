@@ -72,6 +72,14 @@ describe('the argument in a transcript', () => {
     expect(wordsIn(transcript([one], [image('its caption')]))).toBe('the text\nits caption')
   })
 
+  test('has what is said in clips', () => {
+    const clips = [{ kind: 'audio', transcript: 'said aloud' }]
+    const post = { id: 'p', text: 'the text', createdAt: 0, clips }
+    expect(
+      wordsIn({ ...transcript([turn('strict', 'strict', {})]), subject: { post, comments: [], leftOut: 0 } }),
+    ).toContain('said aloud')
+  })
+
   test('has every turn without its prompt, and how it failed', () => {
     const failed = { code: 'timeout', detail: 'why' }
     const turns = [turn('strict', 'strict', { score: 0.5 }), turn('loose', 'loose', null, { failed })]

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import type { Command } from '../../../cli/command.ts'
 import { printable } from '../../../cli/terminal.ts'
@@ -26,27 +27,26 @@ export const command: Command<object, readonly ComparedFile[]> = {
     const settings = read()
     const lists = await openVetoLists(settings.vetoes)
     const load = imageLoader(settings.images)
+    const decode = pictureDecoder()
     const compare = async (file: string): Promise<ComparedFile> => {
       const bytes = readFileSync(file)
       try {
         const data = await load(`data:;base64,${bytes.toString('base64')}`, signal)
-        const how = {
-          decode: pictureDecoder(),
-          wants: new Set(['pdq'] as const),
-          whose: { name: '', part: '' },
-          signal,
-        }
+        const how = { decode, wants: new Set(['pdq'] as const), whose: { name: '', part: '' }, signal }
         const hashes = await hashesOfPicture(data, how)
         const search = await lists.findPicture(hashes)
         const found = 'list' in search ? { match: search, silent: [] } : { match: null, silent: search.silent }
         return { file, kind: 'picture', hashes, ...found }
       } catch (error) {
         if (!(error instanceof PermanentError)) throw error
+        if (!isUtf8(bytes)) throw new OperatorError(`${file}: ${error.message}`)
         return { file, kind: 'text', match: await lists.findWords([bytes.toString('utf8')]), silent: [] }
       }
     }
     try {
-      return await Promise.all(args.map(compare))
+      const found: ComparedFile[] = []
+      for (const file of args) found.push(await compare(file))
+      return found
     } finally {
       await lists.close()
     }
