@@ -7,6 +7,8 @@ import { OperatorError } from '../../contracts/facts/errors.ts'
 const MOST = { patterns: 10_000, characters: 1_000 }
 /** Patterns that are looked for together; then other work has its turn. */
 const TOGETHER = 50
+/** Most memory that their automata take, in bytes: of a list, and of those that are looked for together. */
+const MOST_MEMORY = { list: 2 ** 26, together: 2 ** 23 }
 /** Longest name of an entry, in characters. */
 const NAME_CHARS = 200
 
@@ -47,8 +49,9 @@ function whyNot(pattern: string): string | null {
 
 function patternList(patterns: readonly string[]): PatternList {
   const sets: { readonly set: RE2Set; readonly from: number }[] = []
+  const memory = Math.min(MOST_MEMORY.together, (MOST_MEMORY.list * TOGETHER) / patterns.length)
   for (let from = 0; from < patterns.length; from += TOGETHER) {
-    const set = new RE2Set()
+    const set = new RE2Set(RE2Set.UNANCHORED, 0, memory)
     for (const pattern of patterns.slice(from, from + TOGETHER)) set.add(pattern)
     set.compile()
     sets.push({ set, from })
