@@ -13,7 +13,8 @@ import { postOf, thread } from '../../contracts/samples.ts'
 import { inSchemaTwo, WRITTEN_IN_ONE } from '../../support/both-schemas.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
-const list = join(ownFolder('veto-part'), 'spam.txt')
+const folder = ownFolder('veto-part')
+const list = join(folder, 'spam.txt')
 const shipped = loadSettings({})
 const settings = { ...shipped, vetoes: vetoes.parse({ spam: { kind: 'pattern', list, labels: {} } }) }
 
@@ -50,6 +51,19 @@ test('lists are read anew at a reload, whole or not at all, and what came of it 
   expect([await isOn('first'), await isOn('second')]).toEqual([false, true])
   expect(reported.map((line) => line.split(' ', 1)[0])).toEqual(['vetoes:loaded', 'vetoes:loaded', 'vetoes:refused'])
   expect(reported.at(-1)).toContain('spam.txt:1 is no pattern of RE2')
+  // Of two at once the later one's lists stay, though the first takes longer to read its own.
+  writeFileSync(list, 'long\n')
+  const many = join(folder, 'many.txt')
+  writeFileSync(many, `${'0f'.repeat(32)}\n`.repeat(50_000))
+  const slow = {
+    ...settings,
+    vetoes: { ...settings.vetoes, ...vetoes.parse({ many: { kind: 'sha256', list: many } }) },
+  }
+  const other = join(folder, 'other.txt')
+  writeFileSync(other, 'short\n')
+  const later = { ...shipped, vetoes: vetoes.parse({ spam: { kind: 'pattern', list: other, labels: {} } }) }
+  await Promise.all([part?.reload(slow), part?.reload(later)])
+  expect([await isOn('long'), await isOn('short')]).toEqual([false, true])
 })
 
 test('vetoes can change while a process runs, but for the first', () => {
