@@ -189,7 +189,7 @@ module.exports = {
       [
         'contracts/',
         'judging/engine/script',
-        'protocols/(answer-fields|faults|kind|order|posted-on|preset|prompts|short-hash)\\.ts',
+        'protocols/(answer-fields|clips|faults|kind|order|posted-on|preset|prompts|short-hash)\\.ts',
       ],
       'A baseline takes the place of any protocol, and names none.',
     ),
