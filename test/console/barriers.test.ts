@@ -46,6 +46,9 @@ it('nobody is kept from any page, light or dark, narrow or wide, and each script
     await console.judged({ id: 'quay', text: 'They are all vermin' }, { protocol: 'hate', label: 'hate' })
     const word = { subjectId: 'quay', protocol: 'hate', label: 'hate', by: 'desk', at: at(3) }
     await console.topics.send('feedback', 'quay', word, 180)
+    await console.judged({ id: 'pier', text: 'Am Pier ist Markt', lang: 'de' }, { protocol: 'hate', label: 'non-hate' })
+    const unseen = { subjectId: 'pier', protocol: 'hate', label: 'non-hate', by: 'desk', at: at(4), sawLabel: false }
+    await console.topics.send('feedback', 'pier', unseen, 181)
     await console.judged({ id: 'arabic', text: 'الجسر سقط هذا الصباح', lang: 'ar' }, degraded)
     await console.judged({ id: 'japanese', text: '橋が落ちたと聞きました'.repeat(20), lang: 'ja' }, degraded)
     await console.judged({ id: 'attack', text: MARKUP_ATTACKS[9] ?? '' }, { rationale: MARKUP_ATTACKS[9] ?? '' })
@@ -81,7 +84,7 @@ it('nobody is kept from any page, light or dark, narrow or wide, and each script
     ]
     for (const path of pages) {
       await page.goto(console.own + path)
-      if (path === '/agreement?days=400') expect(await page.locator('main table').count()).toBeGreaterThan(5)
+      if (path === '/agreement?days=400') expect(await page.locator('main table').count()).toBeGreaterThan(4)
       // Everything that can be opened is looked at as well.
       await page.evaluate("for (const one of document.querySelectorAll('main details')) one.open = true")
       for (const width of WIDTHS) {
