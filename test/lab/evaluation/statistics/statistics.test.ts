@@ -318,7 +318,10 @@ describe('intervals', () => {
     // Forty texts asked five times each that by chance are all right two or three times say no more than 200 answers.
     const even = Array.from({ length: 40 }, (_, at) => [1, 1, at % 2, 0, 0])
     const repeated = bootstrap(even, (sample) => mean(sample.flat()), {
-      ...{ random: seededRandom('repeated'), absent: '', kind: 'share', answers: 200 },
+      random: seededRandom('repeated'),
+      absent: '',
+      kind: 'share',
+      answers: 200,
     }).interval
     expect(repeated?.low).toBeLessThan(wilson(100, 200)?.low ?? 0)
     expect(repeated?.low).toBeGreaterThan((wilson(100, 200)?.low ?? 0) - 0.01)
