@@ -184,24 +184,38 @@ export function budgetsContract(name: string, make: MakeBudgets): void {
 
     it('leave others a part of the total, which who asks more has as the window passes', async () => {
       const per = 1_500
-      const { budgets, now, pass } = await given({ total: { tokens: 1_000, usd: 1, per }, share: 0.5 })
-      const ask = (tenant: string, tokens: number) => budgets.reserve(purchase({ tokens }, { tenant }))
-      await pass(per - ((await now()) % per))
-      // As long as it is alone all is its own.
-      expect(await ask('loud', 600)).toEqual(GRANTED)
-      expect(await ask('quiet', 100)).toEqual(GRANTED)
-      expect(await ask('loud', 1)).toMatchObject({ scope: 'tenant', unit: 'tokens', why: 'in-flight' })
-      await pass(per - ((await now()) % per))
-      // The other asked in the window before.
-      const call = purchase({ tokens: 450 }, { tenant: 'loud' })
-      expect(await budgets.reserve(call)).toEqual(GRANTED)
-      await budgets.settle(call.ticket, call.atMost)
-      const refused = await ask('loud', 400)
-      expect(refused).toMatchObject({ scope: 'tenant', why: 'spent', renewsInMs: expect.any(Number) })
-      expect(await ask('quiet', 400)).toEqual(GRANTED)
-      await pass(1_450 - ((await now()) % per))
-      expect(await ask('loud', 100)).toEqual(GRANTED)
-      expect(await ask('loud', 100)).toMatchObject({ granted: false, scope: 'total' })
+      for (let attempt = 1; ; attempt += 1) {
+        const { budgets, now, pass } = await given({ total: { tokens: 1_000, usd: 1, per }, share: 0.5 })
+        const ask = (tenant: string, tokens: number) => budgets.reserve(purchase({ tokens }, { tenant }))
+        let ends = 0
+        const nextWindow = async () => {
+          await pass(per - ((await now()) % per))
+          ends = (Math.floor((await now()) / per) + 1) * per
+        }
+        try {
+          await nextWindow()
+          // As long as it is alone all is its own.
+          expect(await ask('loud', 600)).toEqual(GRANTED)
+          expect(await ask('quiet', 100)).toEqual(GRANTED)
+          expect(await ask('loud', 1)).toMatchObject({ scope: 'tenant', unit: 'tokens', why: 'in-flight' })
+          await nextWindow()
+          // The other asked in the window before.
+          const call = purchase({ tokens: 450 }, { tenant: 'loud' })
+          expect(await budgets.reserve(call)).toEqual(GRANTED)
+          await budgets.settle(call.ticket, call.atMost)
+          const refused = await ask('loud', 400)
+          expect(refused).toMatchObject({ scope: 'tenant', why: 'spent', renewsInMs: expect.any(Number) })
+          expect(await ask('quiet', 400)).toEqual(GRANTED)
+          await pass(1_450 - ((await now()) % per))
+          expect(await ask('loud', 100)).toEqual(GRANTED)
+          expect(await ask('loud', 100)).toMatchObject({ granted: false, scope: 'total' })
+          return
+        } catch (error) {
+          // On a machine that stood still meanwhile the window had passed: then nothing was shown, and all is asked anew.
+          if ((await now()) < ends || attempt === 5) throw error
+          await made?.close()
+        }
+      }
     })
 
     it('leave a tenant with a limit of its own to that', async () => {
