@@ -56,7 +56,10 @@ export function questionKeys(secret: string, thinkingOf: ThinkingSettings['think
     const sent = messages.map(({ role, content, images = [] }) => [role, content, ...images.map(digest)])
     const { tokens, effort } = thinkingOf(model)
     const thinking = tokens === 0 && effort === null ? undefined : `thinking ${effort ?? ''} ${tokens}`
-    const wanted = [expected === undefined ? undefined : 'expected', decision === undefined ? undefined : 'decision']
+    const wanted = [
+      expected === undefined ? undefined : 'expected',
+      decision === undefined ? undefined : `decision ${JSON.stringify(decision)}`,
+    ]
     const added = [draw, ...wanted, thinking].filter((one) => one !== undefined)
     const question = [FORM, model, tenant, stage, temperature, maxTokens, ...added, sent]
     const frame = keyed(JSON.stringify(question), 'base64url')

@@ -118,8 +118,9 @@ export function withExpected<Answer>(
 const LEAST_MASS = 0.5
 
 /**
- * The answer with `probabilities`, how likely each of its options was: what the text might have begun with counts for the one option
- * that begins so, and the sum over options is 1. Unchanged where the ask does not want it, or the endpoint gave no such probabilities.
+ * The answer with `probabilities`, how likely each of its options was, and the wire that they are from: of a chat model, what the text
+ * might have begun with counts for the one option that begins so, and the sum over options is 1. Unchanged where the ask does not want
+ * it, or the endpoint gave no such probabilities.
  */
 export function withOptions<Answer>(
   { decision: wanted }: Pick<Ask, 'decision'>,
@@ -127,10 +128,11 @@ export function withOptions<Answer>(
   beginnings: BeginningProbabilities | undefined,
 ): Answer {
   if (wanted === undefined || beginnings === undefined) return answer
-  const masses = new Map(wanted.options.map((option) => [option, 0]))
+  const options = wanted.options.map(({ value }) => value)
+  const masses = new Map(options.map((option) => [option, 0]))
   for (const [beginning, probability] of entryOf(beginnings, wanted.field) ?? []) {
     const [text = '', ...end] = beginning.toLowerCase().split('"')
-    const fits = wanted.options.filter((option) =>
+    const fits = options.filter((option) =>
       end.length > 0 ? option.toLowerCase() === text : text !== '' && option.toLowerCase().startsWith(text),
     )
     const [option] = fits
@@ -138,5 +140,6 @@ export function withOptions<Answer>(
   }
   const all = [...masses.values()].reduce((sum, mass) => sum + mass, 0)
   if (!(all >= LEAST_MASS)) return answer
-  return { ...answer, probabilities: Object.fromEntries([...masses].map(([option, mass]) => [option, mass / all])) }
+  const probabilities = Object.fromEntries([...masses].map(([option, mass]) => [option, mass / all]))
+  return { ...answer, probabilities, wire: 'chat' }
 }

@@ -14,7 +14,10 @@ const read = (...tokens: (string | readonly [token: string, others: Others])[]) 
     }),
   )
 
-const ask = { decision: { field: 'label', options: ['hate', 'non-hate'] } }
+const between = (...values: readonly string[]) => ({
+  decision: { field: 'label', instructions: '', input: '', options: values.map((value) => ({ value })) },
+})
+const ask = between('hate', 'non-hate')
 const answer = { label: 'hate' }
 const near = (value: number) => expect.closeTo(value, 10)
 
@@ -72,11 +75,12 @@ it.each([
   expect(withOptions(ask, answer, read(...tokens))).toEqual({
     label: 'hate',
     probabilities: { hate: near(7 / 9), 'non-hate': near(2 / 9) },
+    wire: 'chat',
   })
 })
 
 it('count no beginning that several options have, nor another text that begins as one', () => {
-  const both = { decision: { field: 'label', options: ['safe', 'safer'] } }
+  const both = between('safe', 'safer')
   expect(
     withOptions(
       both,
@@ -91,6 +95,7 @@ it('count no beginning that several options have, nor another text that begins a
   ).toEqual({
     label: 'safe',
     probabilities: { safe: 0, safer: 1 },
+    wire: 'chat',
   })
   expect(
     withOptions(
@@ -106,6 +111,7 @@ it('count no beginning that several options have, nor another text that begins a
   ).toEqual({
     label: 'safe',
     probabilities: { safe: 1, safer: 0 },
+    wire: 'chat',
   })
 })
 

@@ -1,4 +1,4 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import { found, type SearchResult } from './library.ts'
 import type { ChatMessage } from './verdict.ts'
 
@@ -27,10 +27,10 @@ export interface Ask<Answer = unknown> {
    */
   readonly expected?: { readonly field: string; readonly lowest: number; readonly highest: number } | undefined
   /**
-   * Set if a text of the answer is one of these, and it is wanted how likely each is: the answer then has `probabilities` beside it,
-   * where the endpoint gives them.
+   * Set if the answer is one of several options, and it is wanted how likely each is: the answer then is a `Decided`. `messages` ask
+   * the same of a chat model.
    */
-  readonly decision?: { readonly field: string; readonly options: readonly string[] } | undefined
+  readonly decision?: Decision | undefined
   readonly temperature: number
   /** Longest answer, in tokens. */
   readonly maxTokens: number
@@ -52,6 +52,42 @@ export interface Ask<Answer = unknown> {
    * other comments whose words stand beside them.
    */
   readonly about?: readonly string[]
+}
+
+/** A question with a closed list of answers, as a decision model is asked it. */
+export interface Decision {
+  /** The key of the answer whose value is that of the chosen option. */
+  readonly field: string
+  /** What is to be decided of the input, in our words alone. */
+  readonly instructions: string
+  /** What it is decided of: strangers' words, fenced. They are sent in a field of their own. */
+  readonly input: string
+  readonly options: readonly DecisionOption[]
+}
+
+export interface DecisionOption {
+  readonly value: string
+  /** What it means, where its value does not say so. */
+  readonly description?: string
+}
+
+/** Ways to ask for a decision: as a chat model's answer, or as a decision model's over one of the interfaces for these. */
+export const DECISION_WIRES = ['chat', 'openai', 'systemone', 'openrouter'] as const
+export type DecisionWire = (typeof DECISION_WIRES)[number]
+
+/** What a gateway adds to the answer: how likely each option is, by value, and who says so. Left out where the endpoint tells no probabilities. */
+const decided = z.object({
+  probabilities: z.record(z.string(), z.number()).optional(),
+  /** The same model's probabilities mean something else on another wire. */
+  wire: z.enum(DECISION_WIRES).optional(),
+})
+type Decided = z.infer<typeof decided>
+
+/** The schema of a kept answer to an ask with a decision. */
+export function decidedAnswer<Answer extends object>(
+  answer: z.ZodObject & z.ZodType<Answer>,
+): z.ZodType<Answer & Decided> {
+  return answer.extend(decided.shape) as unknown as z.ZodType<Answer & Decided> // zod loses the type of a generic's fields
 }
 
 /**

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { type AnswerOrFailure, type Ask, failure } from '../../contracts/facts/ask.ts'
+import { type AnswerOrFailure, type Ask, decidedAnswer, failure } from '../../contracts/facts/ask.ts'
 import type { Fence, ListItem } from '../../contracts/facts/fence.ts'
 import { type Comment, type Post, type Snapshot, shownIn, snapshot } from '../../contracts/facts/thread.ts'
 import type { Ruling } from '../../contracts/facts/verdict.ts'
@@ -24,6 +24,8 @@ export interface OnePrompt {
   readonly draws?: number
   /** A label of the protocol that it may not answer. */
   readonly without?: string
+  /** It is wanted how likely each label is. */
+  readonly decides?: true
 }
 
 /** Raised whenever the script's rounds or its asks change shape. */
@@ -48,7 +50,7 @@ export function onePrompt(kind: ProtocolKind, how: OnePrompt): ProtocolKind {
       const preset = presetIn(parts.settings)
       const [judged, prompts] = both(
         () => kind.make(parts),
-        () => baselinePrompts(kind.name, parts.files('prompts/baseline'), preset),
+        () => baselinePrompts(kind.name, parts.files('prompts/baseline'), preset, how),
       )
       if (judged.labels.length === 0) throw new Error(`${kind.name} has no labels that one prompt could choose from`)
       const labels = judged.labels.filter((label) => label !== how.without)
@@ -80,13 +82,19 @@ export function onePrompt(kind: ProtocolKind, how: OnePrompt): ProtocolKind {
   }
 }
 
-function baselinePrompts(protocol: string, files: ReadonlyMap<string, string>, preset: Preset): Prompts {
+function baselinePrompts(
+  protocol: string,
+  files: ReadonlyMap<string, string>,
+  preset: Preset,
+  { decides }: OnePrompt,
+): Prompts {
   const named = new Map([...files].map(([name, text]) => [name.replace(/\.md$/, ''), text]))
   const places = {
     system: [],
     [protocol]: ['content', 'posted?'],
     'zero-shot': ['labels'],
     'chain-of-thought': ['labels'],
+    ...(decides ? { decision: [] } : {}),
   }
   const own = new Map([...named].filter(([name]) => Object.hasOwn(places, name.replace(/\.paper$/, ''))))
   return readPrompts(own, places, preset)
@@ -110,7 +118,7 @@ function* baseline({ post: given, comments, leftOut }: Snapshot, parts: Parts): 
   const post = withClips(given)
   const shown = sampled(comments, post, parts.samplingRank)
   const draws = how.ask === 'self-consistency' ? (how.draws ?? 1) : 1
-  const content = contentOf(post, shown, parts)
+  const content = { input: blocksOf(post, shown, parts), posted: parts.preset === 'paper' ? '' : postedOn(post) }
   const turned = parts.preset !== 'paper' && isTurned(parts.samplingRank, seenIn(post).join('\n'))
   const labels = inOrder(parts.labels, turned)
   const asked = Array.from({ length: draws }, (_, draw) => question(content, draw, { ...parts, labels }))
@@ -125,20 +133,42 @@ function* baseline({ post: given, comments, leftOut }: Snapshot, parts: Parts): 
   }
 }
 
-function question(content: string, draw: number, { prompts, labels, how, preset }: Parts): Ask<Choice> {
+/** The content that is asked about: its blocks, and when it was posted. */
+interface Content {
+  readonly input: string
+  readonly posted: string
+}
+
+/** Stands in instructions where a prompt has the content itself. */
+const THE_INPUT = '(the input)'
+
+function question({ input, posted }: Content, draw: number, parts: Parts): Ask<Choice> {
+  const { prompts, labels, how, preset, protocol } = parts
   const thinks = how.ask !== 'zero-shot'
   const names = labels.map((label) => `"${label}"`).join(' or ')
-  const task = prompts.get(thinks ? 'chain-of-thought' : 'zero-shot').render({ labels: names })
+  const task = textOf(prompts.get(thinks ? 'chain-of-thought' : 'zero-shot').render({ labels: names }))
+  const about = (content: string) => textOf(prompts.get(protocol).render({ content, posted }))
   const label = z.enum([...labels])
   return {
     stage: how.ask,
     role: 'baseline',
     ...(draw === 0 ? {} : { label: `draw ${draw + 1}`, draw: `draw ${draw + 1}` }),
-    messages: [...prompts.get('system').render(), { role: 'user', content: `${content}\n\n${textOf(task)}` }],
+    messages: [...prompts.get('system').render(), { role: 'user', content: `${about(input)}\n\n${task}` }],
     answer: thinks ? z.object({ reasoning: said, label }) : z.object({ label }),
     temperature: how.ask === 'self-consistency' ? DRAWN_AT : 0,
     maxTokens: ANSWER_TOKENS,
     ...formUnder(preset),
+    ...(how.decides
+      ? {
+          kept: decidedAnswer(z.object({ label })),
+          decision: {
+            field: 'label',
+            instructions: `${textOf(prompts.get('decision').render())}\n\n${about(THE_INPUT)}\n\n${task}`,
+            input,
+            options: labels.map((value) => ({ value })),
+          },
+        }
+      : {}),
   }
 }
 
@@ -151,8 +181,8 @@ function seenIn({ text, media = [] }: Post): string[] {
   return [text, ...media.flatMap((medium) => shownIn(medium) ?? [])]
 }
 
-/** The post, what its images show, and its comments, in the protocol's own words for what is to be judged. */
-function contentOf(post: Post, comments: readonly Comment[], { fence, prompts, protocol, preset }: Parts): string {
+/** The post, what its images show, and its comments, as blocks. */
+function blocksOf(post: Post, comments: readonly Comment[], { fence, preset }: Parts): string {
   const images = (post.media ?? []).flatMap((medium, index) => {
     const seen = shownIn(medium)
     return seen === undefined ? [] : [fence('image', seen, index + 1)]
@@ -162,9 +192,7 @@ function contentOf(post: Post, comments: readonly Comment[], { fence, prompts, p
     ...images,
     ...(preset === 'paper' ? commentBlocks : commentList)(comments, fence),
   ]
-  return textOf(
-    prompts.get(protocol).render({ content: blocks.join('\n'), posted: preset === 'paper' ? '' : postedOn(post) }),
-  )
+  return blocks.join('\n')
 }
 
 function commentList(comments: readonly Comment[], fence: Fence): string[] {

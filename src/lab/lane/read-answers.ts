@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { DecisionWire } from '../../contracts/facts/ask.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { printable } from '../../contracts/facts/printable.ts'
@@ -9,6 +10,8 @@ import type { DecidedItem } from './fit-lane.ts'
 /** What a decider said of items, by their ids, and its name where the file has one. */
 export interface DeciderAnswers {
   readonly model: string | null
+  /** How Gavel asked it; null where somebody else did. */
+  readonly wire: DecisionWire | null
   readonly said: ReadonlyMap<string, NonNullable<DecidedItem['said']>>
 }
 
@@ -51,7 +54,7 @@ export async function readAnswers(
     said.set(id, surest(fault))
   }
   if (said.size === 0) throw new OperatorError(`${file} has no answer.`)
-  return { model, said }
+  return { model, wire: null, said }
 }
 
 function ofColumns(

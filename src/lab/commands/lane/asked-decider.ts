@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Settings } from '../../../../config/schema.ts'
 import { gatewayOf, memoryGatewayStores } from '../../../app/composition/gateway.ts'
 import { filePartsOf } from '../../../app/composition/make-protocols.ts'
-import { type Ask, keptAnswer } from '../../../contracts/facts/ask.ts'
+import { type Ask, type DecisionWire, decidedAnswer } from '../../../contracts/facts/ask.ts'
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../../../contracts/facts/errors.ts'
 import { fences } from '../../../contracts/facts/fence.ts'
@@ -21,31 +21,21 @@ import type { PaidRun } from '../paid-run.ts'
 const SECRET = 'gavel lane'
 const NO_DEADLINE_MS = 30 * 86_400_000
 
-interface Decision {
-  readonly label: string
-  readonly probabilities?: Readonly<Record<string, number>> | undefined
-}
+const decidedLabel = decidedAnswer(z.object({ label: z.string() }))
 
 /** What a decider is asked of a text: which label, in one prompt and without reasons, with the probability of each. */
 export interface DeciderQuestion {
   readonly promptsHash: string
-  ask(item: Pick<GoldItem, 'id' | 'text'>): Ask<Decision>
+  ask(item: Pick<GoldItem, 'id' | 'text'>): Ask
 }
 
 /** The question of the baseline `zero-shot`, for the labels of this protocol. */
 export function deciderQuestion(settings: Settings, kind: ProtocolKind): DeciderQuestion {
   const parts = filePartsOf(kind, entryOf(settings.protocols, kind.name) ?? { enabled: true })
-  const protocol = onePrompt(kind, { ask: 'zero-shot' }).make({
+  const protocol = onePrompt(kind, { ask: 'zero-shot', decides: true }).make({
     ...parts,
     fence: fenceUnder(presetIn(parts.settings), fences(SECRET, settings.fences)),
     samplingRank: samplingRanks(SECRET),
-  })
-  const options = protocol.labels
-  const label = z.enum([...options])
-  const answer: z.ZodType<Decision> = z.object({ label })
-  const kept: z.ZodType<Decision> = z.object({
-    label,
-    probabilities: z.record(z.string(), z.number()).optional(),
   })
   return {
     promptsHash: protocol.promptsHash,
@@ -58,7 +48,7 @@ export function deciderQuestion(settings: Settings, kind: ProtocolKind): Decider
       const { value } = protocol.script(subject, null).next()
       const [asked] = Array.isArray(value) ? value : []
       if (asked === undefined) throw new Error('the one prompt asks nothing')
-      return { ...asked, stage: 'decide', role: 'decider', answer, kept, decision: { field: 'label', options } }
+      return { ...asked, stage: 'decide', role: 'decider' }
     },
   }
 }
@@ -88,7 +78,7 @@ export async function askedDecider(
   })
   const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
   const said: DeciderAnswers['said'] extends ReadonlyMap<infer Id, infer Said> ? Map<Id, Said> : never = new Map()
-  const models = new Set<string>()
+  const [models, wires] = [new Set<string>(), new Set<DecisionWire>()]
   let [lost, plain] = [0, 0]
   const answered = async (item: GoldItem) => {
     const ask = question.ask(item)
@@ -112,8 +102,9 @@ export async function askedDecider(
       { signal, waiting: () => {} },
     )
     if (settled.failed !== undefined) throw new PermanentError('unreadable', settled.failed.detail)
-    const { probabilities } = keptAnswer(ask).parse(settled.answer)
+    const { probabilities, wire } = decidedLabel.parse(settled.answer)
     models.add(settled.model)
+    if (wire !== undefined) wires.add(wire)
     if (probabilities === undefined) plain++
     else said.set(item.id, surest(new Map(Object.entries(probabilities))))
   }
@@ -143,5 +134,10 @@ export async function askedDecider(
     throw new OperatorError(
       `Several models answered (${[...models].join(', ')}): a lane is for one. Name it with --model.`,
     )
-  return { model: only ?? null, said }
+  const [wire, ...otherWires] = wires
+  if (otherWires.length > 0)
+    throw new OperatorError(
+      `${only} answered in several ways (${[...wires].join(', ')}), and its probabilities mean something else in each: set one in models.dialects (decisions).`,
+    )
+  return { model: only ?? null, wire: wire ?? null, said }
 }

@@ -43,8 +43,11 @@ interface FitOptions extends OwnReading {
 /** What the thresholds hold for: they are void where one of these is another. */
 interface LaneGrounds {
   readonly protocol: string
-  /** Its name, the hash of what it said, and that of the prompts by which Gavel asked it. */
-  readonly decider: { readonly model: string | null; readonly answers: string; readonly prompts: string | null }
+  /** Its name, the hash of what it said, and how Gavel asked it: over which wire, and the hash of the prompts. */
+  readonly decider: Pick<DeciderAnswers, 'model' | 'wire'> & {
+    readonly answers: string
+    readonly prompts: string | null
+  }
   readonly policy: ReturnType<typeof nameOf> | null
   readonly data: { readonly sha256: string; readonly items: number }
 }
@@ -127,7 +130,7 @@ async function fitted(settings: Settings, invocation: Invocation<FitOptions>): P
   const policy = livePolicies(settings, name).for(undefined)
   return {
     protocol: name,
-    decider: { model: answers.model, answers: answersHash(answers), prompts },
+    decider: { model: answers.model, wire: answers.wire, answers: answersHash(answers), prompts },
     policy: policy === null ? null : nameOf(policy),
     data: { sha256: dataHash(kept), items: kept.length },
     onShelves: shelved.size,
