@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } fr
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, vi } from 'vitest'
+import { compare } from '../../src/record/compared.ts'
 import { gramsOf } from '../../src/record/grams.ts'
 import { entriesOf } from '../../src/record/project.ts'
 import { sameThreadHalf } from '../../src/record/sqlite/halves.ts'
@@ -375,6 +376,27 @@ it('what filters ask of rulings is found without these, and in a file that has n
   expect(names).not.toContain('rulings_tenant')
   expect(await found()).toEqual(wanted)
   await Promise.all([reader.close(), store.close()])
+})
+
+it('what people say of one subject is read by kind: of a hundred thousand words of feedback no decision looks at any', async () => {
+  const path = pathOf()
+  await (await open(path)).close()
+  const db = new DatabaseSync(path, { readOnly: true })
+  const planOf = (sql: string) =>
+    db
+      .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+      .all()
+      .map(({ detail }) => String(detail))
+      .filter((detail) => detail.startsWith('SEARCH') && /said|last USING .*said/.test(detail))
+  const one = "SELECT n FROM said WHERE s = 1 AND protocol = 'hate'"
+  for (const said of ['review', 'decision'])
+    expect(planOf(`${one} AND said = '${said}'`)).toEqual([
+      'SEARCH said USING COVERING INDEX said_kind (s=? AND protocol=? AND said=?)',
+    ])
+  expect(planOf(compare("(SELECT 1 AS s, 'hate' AS protocol) AS wanted"))).toContain(
+    'SEARCH last USING INDEX said_kind (s=? AND protocol=? AND said=?)',
+  )
+  db.close()
 })
 
 it('a file that does not count pictures yet is brought forward by who first reads it', async () => {

@@ -17,6 +17,7 @@ const INDEXES = `${reviewIndexes('decider')}
   CREATE INDEX IF NOT EXISTS rulings_labelled ON rulings (protocol, label, doc);
   CREATE INDEX IF NOT EXISTS subjects_comments ON subjects (tenant, id text_pattern_ops) WHERE kind = 'comment';
   CREATE INDEX IF NOT EXISTS rulings_filtered ON rulings (doc, standing, tenant, protocol, label, degraded, decided_at);
+  CREATE INDEX IF NOT EXISTS said_kind ON said (s, protocol, said, at, n);
 `
 /** Partitions of the keys, which are written anew one by one after deletions. */
 export const KEY_PARTS = 16

@@ -17,6 +17,7 @@ const INDEXES = `${reviewIndexes("json_extract(json, '$.decision.by')")}
   CREATE INDEX IF NOT EXISTS rulings_protocol ON rulings (protocol);
   CREATE INDEX IF NOT EXISTS ${FILTERED} ON rulings (doc, standing, tenant, protocol, label, degraded, decided_at);
   DROP INDEX IF EXISTS rulings_tenant;
+  CREATE INDEX IF NOT EXISTS said_kind ON said (s, protocol, said, at);
 `
 
 /** Images that people look at, how each wants them covered, and how many were uncovered. */
