@@ -12,7 +12,7 @@ import type { OutgoingMessage, TopicWriter } from '../src/contracts/ports/topic.
 import type { PartitionEnd } from './partition-ends.ts'
 
 /** Deletions that are on their way to intake at a time: few enough that what comes behind them does not wait for long. */
-const SENT_AT_ONCE = 200
+const SENT_AT_ONCE = 50
 /** Erasures of a tenant whose deletions are on their way at a time; its others wait for these. */
 const SENDING_AT_ONCE = 5
 

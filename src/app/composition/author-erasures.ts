@@ -12,7 +12,7 @@ import { groupAdmin } from '../../stream/group-admin.ts'
 import type { ServiceParts } from './parts.ts'
 
 /** How often it is looked for erasures of authors, how soon again while one is under way, and how long one run lasts, in ms. */
-const [LOOK_MS, AGAIN_MS, RUN_MS] = [1_000, 200, 2_000]
+const [LOOK_MS, AGAIN_MS, RUN_MS] = [1_000, 50, 2_000]
 /** One that has not moved for so long, in ms, is looked at no sooner than any other. */
 const MOVED_MS = 10_000
 /** How often it is looked at which subjects of authors are left, in ms. */
