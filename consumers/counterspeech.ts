@@ -3,7 +3,7 @@ import type { ThreadRef } from '../src/contracts/facts/thread.ts'
 import type { BackgroundRunner, Heartbeat } from '../src/contracts/ports/topic.ts'
 import { keptReply } from '../src/judging/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
-import { arrivalOf, eraseWithDependents, handleInSteps } from './posts.ts'
+import { arrivalOf, eraseWithDependents, handleInSteps, isKept } from './posts.ts'
 import { placeOf, type ValidMessage } from './read-message.ts'
 import { fullOf, OVER_SHARE, refuseMessages } from './refused-messages.ts'
 
@@ -42,8 +42,8 @@ async function handleReply(
   const ref = subjectOf(message)
   if (message.deleted === true) return eraseWithDependents(context, ref, heartbeat, runInBackground)
   // Link first, so that a concurrent deletion of the post also deletes this reply.
-  const linked =
-    postId === undefined ? 'linked' : await threads.linkReply({ tenant, postId, kind: 'post' }, ref, maxReplies)
+  const above: ThreadRef | null = postId === undefined ? null : { tenant, postId, kind: 'post' }
+  const linked = above === null ? 'known' : await threads.linkReply(above, ref, maxReplies)
   if (linked === 'deleted') {
     // After Redis was lost the deletion may be read before the reply, which has a verdict already.
     await eraseWithDependents(context, ref, heartbeat, runInBackground)
@@ -53,5 +53,6 @@ async function handleReply(
   const reply = keptReply(message, rules)
   const arrival = arrivalOf(routes.of(ref, reply), reply, checkpoints, clock())
   const outcome = await threads.putPost(ref, reply, { ...arrival, place: placeOf(from) }, rules, mostHeld())
+  if (above !== null && linked === 'linked' && !isKept(outcome)) await threads.unlinkReplies(above, [ref])
   return outcome === 'over-share' ? refuseMessages(context, [from], OVER_SHARE) : outcome
 }

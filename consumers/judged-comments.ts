@@ -6,7 +6,7 @@ import type { BackgroundRunner, Heartbeat, IncomingMessage } from '../src/contra
 import { parentOf } from '../src/judging/engine/surroundings.ts'
 import { keptComment } from '../src/judging/threads/kept.ts'
 import type { IntakeContext } from './intake.ts'
-import { arrivalOf, eraseAllAsked, handleInSteps, judgesOf } from './posts.ts'
+import { arrivalOf, eraseAllAsked, handleInSteps, isKept, judgesOf } from './posts.ts'
 import { placeOf, type ValidMessage } from './read-message.ts'
 import { fullOf, OVER_SHARE, refuseMessages } from './refused-messages.ts'
 
@@ -106,7 +106,8 @@ async function handleComment(
   const ref = commentSubject(message)
   if (message.deleted === true) return eraseShown(context, message, heartbeat, runInBackground)
   // Linked first, so that a deletion meanwhile reaches it, too.
-  const linked = await threads.linkReply({ tenant, postId, kind: 'post' }, ref, maxReplies)
+  const root: ThreadRef = { tenant, postId, kind: 'post' }
+  const linked = await threads.linkReply(root, ref, maxReplies)
   if (linked === 'deleted') {
     // After Redis was lost the deletion may be read before the comment, which has a verdict already.
     if ((await threads.statusOf(ref)) !== null) await context.erase(ref)
@@ -116,12 +117,16 @@ async function handleComment(
   const { parentId, ...said }: Post = keptComment(message, rules)
   const parent = parentOf(ref, { parentId })
   // What it could not be erased from is not shown with it.
-  const isLinked = parent !== null && (await threads.linkReply(parent, ref, maxReplies)) !== 'full'
-  const post: Post = isLinked ? { ...said, parentId } : said
+  const toParent = parent === null ? 'full' : await threads.linkReply(parent, ref, maxReplies)
+  const post: Post = toParent !== 'full' ? { ...said, parentId } : said
   const arrival = arrivalOf(await judgesOf(context, ref, post), post, checkpoints, clock())
-  const protocolAhead = (arrival.protocolAhead ?? 0) - context.commentPace({ tenant, postId, kind: 'post' })
+  const protocolAhead = (arrival.protocolAhead ?? 0) - context.commentPace(root)
   const put = { ...arrival, protocolAhead, place: placeOf(from) }
   const outcome = await threads.putPost(ref, post, put, rules, mostHeld())
+  if (!isKept(outcome)) {
+    if (linked === 'linked') await threads.unlinkReplies(root, [ref])
+    if (parent !== null && toParent === 'linked') await threads.unlinkReplies(parent, [ref])
+  }
   return outcome === 'over-share' ? refuseMessages(context, [from], OVER_SHARE) : outcome
 }
 

@@ -1,7 +1,7 @@
 import { type Outcome, type PostMessage, postMessage } from '../src/contracts/facts/messages.ts'
 import type { Post, ThreadRef } from '../src/contracts/facts/thread.ts'
 import type { JudgingProtocol } from '../src/contracts/ports/routes.ts'
-import type { Arrival, ThreadStore } from '../src/contracts/ports/threads.ts'
+import type { Arrival, KeepingOutcome, ThreadStore } from '../src/contracts/ports/threads.ts'
 import type { BackgroundRunner, Heartbeat } from '../src/contracts/ports/topic.ts'
 import { type CheckpointSettings, firstDue } from '../src/judging/threads/checkpoints.ts'
 import { aheadByProtocols, aheadByReach } from '../src/judging/threads/head-start.ts'
@@ -186,6 +186,11 @@ function* ofDifferentSubjects<Message>(
 
 function* pages<Item>(all: readonly Item[], size: number): Generator<readonly Item[]> {
   for (let at = 0; at < all.length; at += size) yield all.slice(at, at + size)
+}
+
+/** Whether something of a subject is kept: what is not needs no link to what it stands under. */
+export function isKept(outcome: KeepingOutcome): boolean {
+  return outcome === 'judged' || outcome === 'updated' || outcome === 'duplicate'
 }
 
 /** What the routes of a post mean for its thread. */

@@ -5,6 +5,8 @@ import { counterspeech } from '../../consumers/counterspeech.ts'
 import { intake, type TopicHandler } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
+import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
+import { commentKey } from '../../src/contracts/facts/verdict-id.ts'
 import type { HandleBatch, TopicReader } from '../../src/contracts/ports/topic.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
 import { HOUR, T0, thread } from '../contracts/samples.ts'
@@ -17,7 +19,7 @@ const comment = (id: string, change = {}) => ({ ...post(id, change), postId: 'p1
 const reply = (id: string, change = {}) => ({ ...post(id, change), hateSpeech: 'this' })
 
 /** Intake that lets a tenant hold so much; reads batches of one topic, and tells what came of them. */
-async function setUp() {
+async function setUp({ takeComments = false } = {}) {
   const stores = memoryStores(() => T0 + HOUR)
   const world: { most: number | null } = { most: null }
   const settled: string[] = []
@@ -37,7 +39,10 @@ async function setUp() {
   const context = intakeContext(stores, {
     mostHeld: () => world.most,
     erasures: backgroundErasures(async (_, ids) => void erased.push(...ids)),
-    routes: { takeComments: false, of: ({ kind }) => [protocolNamed(kind === 'reply' ? 'counterspeech' : 'rumor')] },
+    routes: {
+      takeComments,
+      of: ({ kind }) => [protocolNamed(kind === 'reply' ? 'counterspeech' : kind === 'comment' ? 'hate' : 'rumor')],
+    },
     report(name, event) {
       if ('outcome' in event && 'count' in event) settled.push(`${event.count} ${event.outcome}`)
       if (name === 'message:dead' && 'offset' in event)
@@ -104,6 +109,23 @@ describe('a tenant that holds its share', () => {
     ])
     expect(JSON.parse(Buffer.from(letters[1]?.raw ?? '', 'base64').toString())).toMatchObject({ id: 'c1' })
     expect(await stores.threads.read(thread('p2', 'big'))).toBeNull()
+  })
+
+  it('leaves no links of what is not kept, and those of what is', async () => {
+    const { stores, world, read } = await setUp({ takeComments: true })
+    await read('posts', [post('p1')])
+    expect(await read('comments', [comment('c1', { parentId: 'c0' })])).toEqual(['1 judged'])
+    expect(await read('counterspeech', [reply('r1', { postId: 'p1' })])).toEqual(['1 judged'])
+    world.most = await stores.threads.heldBy('big', T0)
+    const more = { text: 'w'.repeat(5_000) }
+    const said = [comment('c2', { ...more, parentId: 'c0' }), comment('c1', { ...more, parentId: 'c0' })]
+    expect(await read('comments', said)).toEqual(['2 dead-letter'])
+    const replies = [reply('r1', { ...more, postId: 'p1' }), reply('r2', { ...more, postId: 'p2' })]
+    expect(await read('counterspeech', replies)).toEqual(['2 dead-letter'])
+    const linked = async (ref: ThreadRef) => (await stores.threads.repliesTo(ref, 9)).map(({ postId }) => postId).sort()
+    expect(await linked(thread('p1', 'big'))).toEqual(['p1~c1', 'r1'])
+    expect(await linked(thread(commentKey('p1', 'c0'), 'big', 'comment'))).toEqual(['p1~c1'])
+    expect(await linked(thread('p2', 'big'))).toEqual([])
   })
 
   it('may still delete, and is taken at its word again once it holds less', async () => {

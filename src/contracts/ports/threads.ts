@@ -82,6 +82,8 @@ export interface Arrival {
 
 /** What becomes of a message that a thread may keep. `over-share`: with it its tenant would hold more than it may; nothing is done. */
 export type KeepingOutcome = Outcome | 'over-share'
+/** What became of a reply that was to be linked to its post. */
+export type LinkOutcome = 'linked' | 'known' | 'deleted' | 'full'
 
 /** A thread's post, and how far it is judged. */
 export interface ThreadHead extends Pick<ThreadState, 'post' | 'version' | 'dueSince'> {
@@ -294,11 +296,11 @@ export interface ThreadStore {
     },
   ): Promise<boolean>
   /**
-   * Links a reply to a post, so that it is erased when the post is deleted. With nothing noted, `deleted` if the post
-   * already is, and `full` if `most` other replies are linked to it. The links of a post are known for the longest time that
+   * Links a reply to a post, so that it is erased when the post is deleted; `known` if it was linked before. With nothing noted,
+   * `deleted` if the post already is, and `full` if `most` other replies are linked to it. The links of a post are known for the longest time that
    * was asked for since, `keepMs`, or else as long as a tombstone.
    */
-  linkReply(post: ThreadRef, reply: ThreadRef, most: number, keepMs?: number): Promise<'linked' | 'deleted' | 'full'>
+  linkReply(post: ThreadRef, reply: ThreadRef, most: number, keepMs?: number): Promise<LinkOutcome>
   /** Some of the replies that are linked to a post. */
   repliesTo(post: ThreadRef, limit: number): Promise<ThreadRef[]>
   unlinkReplies(post: ThreadRef, replies: readonly ThreadRef[]): Promise<void>

@@ -112,9 +112,10 @@ export function memoryThreads(
     async linkReply(post, reply, most) {
       if (threads.find(post)?.status === 'deleted') return 'deleted'
       const linked = new Map(replies.get(nameOf(post)))
-      if (linked.size >= most && !linked.has(nameOf(reply))) return 'full'
+      const isKnown = linked.has(nameOf(reply))
+      if (linked.size >= most && !isKnown) return 'full'
       replies.set(nameOf(post), linked.set(nameOf(reply), reply))
-      return 'linked'
+      return isKnown ? 'known' : 'linked'
     },
     repliesTo: async (post, limit) => [...(replies.get(nameOf(post))?.values() ?? [])].slice(0, limit),
     async unlinkReplies(post, some) {

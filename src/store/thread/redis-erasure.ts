@@ -217,9 +217,9 @@ export function threadErasure({
       const [to, from] = [memberOf(post), memberOf(reply)]
       const given = { thread: keys.thread(to), replies: keys.replies(to), reply: from, keep }
       const linked = z
-        .union([z.literal(1), z.literal(0), z.literal(-1)])
+        .union([z.literal(1), z.literal(2), z.literal(0), z.literal(-1)])
         .parse(await linkReply(client, { ...given, most }))
-      return linked === 1 ? 'linked' : linked === 0 ? 'deleted' : 'full'
+      return linked > 0 ? (linked === 1 ? 'linked' : 'known') : linked === 0 ? 'deleted' : 'full'
     },
     repliesTo: async (post, limit) => (await client.srandmember(keys.replies(memberOf(post)), limit)).map(refOf),
     async unlinkReplies(post, replies) {
