@@ -1,14 +1,18 @@
 import { AGREEMENT_PARTS, type ComparedRuling } from '../contracts/facts/agreement.ts'
 import { nameIn } from '../contracts/facts/verdict-id.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
+import type { RecordedRow } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
 import { agreementAsked, reachSays } from './agreement.ts'
 import { AGREEMENT_TEXTS as TEXTS } from './agreement-texts.ts'
 import type { BlindReviews } from './blind-review.ts'
+import { harmIn } from './covers.ts'
 import { badge, type ProtocolGuides } from './kinds.ts'
+import { listPage } from './list-page.ts'
+import { type DisturbingSubjects, subjectWords } from './lists.ts'
 import type { Page } from './page.ts'
 import { tableOf } from './quality.ts'
-import { html, link, moment, NOTHING, type TemplatePart, words } from './view.ts'
+import { html, link, moment, type TemplatePart, words } from './view.ts'
 
 /** Posts of a page. */
 const MOST = 50
@@ -18,11 +22,13 @@ export function agreementPostsPage({
   queue,
   kinds,
   blinds,
+  disturbing,
   clock,
 }: {
   readonly queue: Pick<ReviewQueue, 'compared'>
   readonly kinds: ProtocolGuides
   readonly blinds: BlindReviews
+  readonly disturbing: DisturbingSubjects
   readonly clock: Clock
 }): Page {
   return {
@@ -49,33 +55,43 @@ export function agreementPostsPage({
         },
         MOST,
       )
-      const readable = blinds.openTo(session.by, found)
-      const last = found.length === MOST ? found.at(-1)?.place : undefined
+      const page = { blinds, by: session.by, path: '/agreement/posts', query, most: MOST }
+      const { readable, closed, older } = listPage(found, page)
+      const rows = await disturbing.lookAt(readable.map(({ subject }) => subject))
       return {
         title: TEXTS.posts,
-        hides: found.filter((one) => !readable.includes(one)).map(({ verdict }) => verdict),
+        hides: closed.map(({ verdict }) => verdict),
         body: html`<h1>${TEXTS.posts}</h1><p>${TEXTS.postsSay} <a href="${link('/agreement', asked.carried)}">${TEXTS.all}</a></p>
 ${
   readable.length === 0
     ? html`<p role="status">${TEXTS.noPosts}</p>`
     : tableOf(
         TEXTS.heads,
-        readable.map((one) => cellsOf(one, kinds)),
+        readable.map((one) => cellsOf(one, { kinds, rows, disturbing })),
       )
 }
-${last === undefined ? NOTHING : html`<p><a rel="next" href="${link('/agreement/posts', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
+${older}`,
       }
     },
   }
 }
 
-function cellsOf(one: ComparedRuling, kinds: ProtocolGuides): TemplatePart[] {
+interface PostParts {
+  readonly kinds: ProtocolGuides
+  readonly rows: readonly RecordedRow[]
+  readonly disturbing: DisturbingSubjects
+}
+
+function cellsOf(one: ComparedRuling, { kinds, rows, disturbing }: PostParts): TemplatePart[] {
   const { protocol, at, verdict, subject, machine, people, source, seen, clauses, reach, lang } = one
+  const said = { protocol, label: people, decidedBy: 'human', scores: {} }
+  // People may have found harm where no verdict did, and a verdict that no longer stands may have.
+  const isHarmful = [said, { ...said, label: machine }].some((each) => harmIn(each, kinds) !== null)
   return [
     moment(at),
-    html`<a href="${link('/verdict', { id: verdict })}">${words(nameIn(subject), { most: 200 })}</a>`,
+    html`<a href="${link('/verdict', { id: verdict })}">${words(nameIn(subject), { most: 200 })}</a>${subjectWords(subject, { rows, disturbing, isHarmful })}`,
     badge({ protocol, label: machine, decidedBy: '', scores: {} }, kinds),
-    badge({ protocol, label: people, decidedBy: 'human', scores: {} }, kinds),
+    badge(said, kinds),
     TEXTS.sources[source],
     TEXTS.sights[seen],
     words(clauses.join(', '), { most: 200 }),

@@ -14,6 +14,7 @@ import { scoreInterval } from '../contracts/facts/score-interval.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
 import { AGREEMENT_TEXTS as TEXTS } from './agreement-texts.ts'
+import { smallFigure } from './figures.ts'
 import { badge, type ProtocolGuides } from './kinds.ts'
 import { knownFor } from './known-for.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
@@ -21,6 +22,7 @@ import { percent, SUMS_MS, tableOf } from './quality.ts'
 import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
 
 const DAY_MS = 86_400_000
+const WEEK_MS = 7 * DAY_MS
 /** Days that may be asked for; the first where none is. */
 const DAYS = [14, 7, 30, 90, 400] as const
 /** Of fewer verdicts no share is told: it would speak of single posts. */
@@ -147,9 +149,10 @@ interface Shown {
 function protocolSection(of: Shown): SafeMarkup {
   const { protocol, figures, id } = of
   const whole = figures.find(({ part }) => part === 'all')
-  // Of one value alone it says what all say.
-  const parts = (['language', 'clause', 'reach', 'seen', 'source'] as const).filter(
-    (one) => figures.filter(({ part }) => part === one).length > (one === 'clause' ? 0 : 1),
+  const values = (of: AgreementPart) => figures.filter(({ part }) => part === of).length
+  // Of one value alone it says what all say, and of one language what labels say.
+  const parts = (['week', 'language', 'label-language', 'clause', 'reach', 'seen', 'source'] as const).filter(
+    (one) => values(one === 'label-language' ? 'language' : one) > (one === 'clause' ? 0 : 1),
   )
   return html`<section aria-labelledby="${id}"><h2 id="${id}">${words(protocol, { most: 64 })}</h2>
 ${whole === undefined ? NOTHING : html`<p>${TEXTS.whole(whole.agreeing, whole.of)} (${shareOf(whole)}).${whole.undecided === 0 ? NOTHING : html` ${TEXTS.undecided(whole.undecided)}`}</p>`}
@@ -159,7 +162,7 @@ ${parts.map((part) => html`<details><summary>${TEXTS.parts[part]}</summary>${par
 
 /** The share with its interval; of few verdicts that they are few. */
 function shareOf({ agreeing, of, interval }: Pick<AgreementFigure, 'agreeing' | 'of' | 'interval'>): string {
-  if (interval === null || of < FEWEST_TOLD) return TEXTS.tooFew
+  if (interval === null || !isTold({ of })) return TEXTS.tooFew
   return `${percent(agreeing / of)}, ${percent(interval.low)}–${percent(interval.high)}`
 }
 
@@ -240,8 +243,10 @@ ${people.map(([said, all]) => html`<tr><th scope="row">${words(said, { most: 64 
 }
 
 function partTable({ figures, carried }: Shown, part: keyof typeof TEXTS.parts): SafeMarkup {
-  const own = figures.filter((one) => one.part === part)
-  return html`${tableOf(
+  const all = figures.filter((one) => one.part === part)
+  // The newest weeks stand first; of label and language few posts would be in most pairs.
+  const own = part === 'week' ? all.toReversed() : part === 'label-language' ? all.filter(isTold) : all
+  return html`${part === 'week' ? weekFigure(all) : NOTHING}${tableOf(
     TEXTS.partHeads,
     own
       .slice(0, MOST_VALUES)
@@ -252,7 +257,28 @@ function partTable({ figures, carried }: Shown, part: keyof typeof TEXTS.parts):
         one.undecided,
         postLinks(one, carried),
       ]),
-  )}${own.length <= MOST_VALUES ? NOTHING : html`<p>${TEXTS.more(own.length - MOST_VALUES)}</p>`}`
+  )}${own.length <= MOST_VALUES ? NOTHING : html`<p>${TEXTS.more(own.length - MOST_VALUES)}</p>`}${own.length === all.length ? NOTHING : html`<p>${TEXTS.few(all.length - own.length)}</p>`}`
+}
+
+const isTold = ({ of }: Pick<AgreementFigure, 'of'>) => of >= FEWEST_TOLD
+
+/** Each week's share as a bar, also of weeks without posts; of few posts none is drawn. */
+function weekFigure(weeks: readonly AgreementFigure[]): SafeMarkup {
+  const [from, to] = [weeks[0], weeks.at(-1)].map((one) => Date.parse(one?.value ?? ''))
+  const values: number[] = []
+  for (let at = from ?? 0; at <= (to ?? 0); at += WEEK_MS) {
+    const week = weeks.find(({ value }) => Date.parse(value) === at)
+    values.push(week !== undefined && isTold(week) ? week.agreeing / week.of : 0)
+  }
+  const told = weeks.findLast(isTold)
+  const value = told === undefined ? TEXTS.tooFew : percent(told.agreeing / told.of)
+  return smallFigure({
+    name: TEXTS.shareByWeek,
+    value,
+    values,
+    full: 1,
+    most: told === undefined ? '' : TEXTS.lastWeek,
+  })
 }
 
 /** A part's value in words. */
@@ -260,6 +286,8 @@ function valueSays(part: AgreementPart, value: string): TemplatePart {
   if (part === 'seen') return TEXTS.sights[WORD_SIGHTS.find((one) => one === value) ?? 'unknown']
   if (part === 'source') return TEXTS.sources[WORD_SOURCES.find((one) => one === value) ?? 'feedback']
   if (part === 'reach') return reachSays(Number(value))
+  if (part === 'week') return TEXTS.week(value)
+  if (part === 'label-language') return words(value.replace(/\/$/, `/${TEXTS.noLanguage}`), { most: 140 })
   return value === '' ? TEXTS.noLanguage : words(value, { most: 100 })
 }
 

@@ -4,6 +4,7 @@ import { DECISION_KINDS, type DecisionKind, type PersonDecision, type ReviewQueu
 import type { BlindReviews } from './blind-review.ts'
 import { DECISIONS_TEXTS as TEXTS } from './decisions-texts.ts'
 import { badge, type ProtocolGuides } from './kinds.ts'
+import { listPage } from './list-page.ts'
 import { box, field, options } from './lists.ts'
 import type { Page } from './page.ts'
 import { TEXTS as SHARED } from './texts.ts'
@@ -51,15 +52,14 @@ export function decisionsPage({
         },
         MOST,
       )
-      const readable = blinds.openTo(by, found)
-      const closed = found.filter((one) => !readable.includes(one))
-      const last = found.length === MOST ? found.at(-1)?.place : undefined
+      const page = { blinds, by, path: '/decisions', query, most: MOST }
+      const { readable, closed, older } = listPage(found, page)
       return {
         title: TEXTS.title,
         hides: closed.flatMap(({ verdict, seen }) => [verdict ?? [], seen?.verdict ?? []].flat()),
         body: html`<h1>${TEXTS.title}</h1><p>${TEXTS.says}</p>${formOf(query, days, kinds)}
 ${found.length === 0 ? html`<p role="status">${TEXTS.none}</p>` : tableOf(readable, kinds)}
-${last === undefined ? NOTHING : html`<p><a rel="next" href="${link('/decisions', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
+${older}`,
       }
     },
   }

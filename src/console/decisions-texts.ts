@@ -23,5 +23,4 @@ export const DECISIONS_TEXTS = {
   withdrew: 'withdrew',
   lacked: '(lacked something)',
   none: 'No decision fits.',
-  older: 'Older',
 } as const

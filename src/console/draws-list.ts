@@ -3,6 +3,7 @@ import { DRAW_PURPOSES, type DrawEntry, type DrawSum, type ReviewQueue } from '.
 import type { BlindReviews } from './blind-review.ts'
 import type { ProtocolGuides } from './kinds.ts'
 import { knownFor } from './known-for.ts'
+import { listPage } from './list-page.ts'
 import { options } from './lists.ts'
 import type { Page } from './page.ts'
 import { percent, SUMS_MS, tableOf } from './quality.ts'
@@ -53,18 +54,18 @@ export function drawsPage({
         MOST,
       )
       const sums = await sumsOf(tenants)
-      const readable = blinds.openTo(by, found)
+      const page = { blinds, by, path: '/quality/draws', query, most: MOST }
+      const { readable, closed, older } = listPage(found, page)
       for (const { verdict, found: became } of readable)
         if (became === 'same' || became === 'differs') seenLabels.noteFound(by, verdict)
-      const last = found.length === MOST ? found.at(-1)?.place : undefined
       return {
         title: TEXTS.draws,
-        hides: found.filter((one) => !readable.includes(one)).map(({ verdict }) => verdict),
+        hides: closed.map(({ verdict }) => verdict),
         body: html`<h1>${TEXTS.draws}</h1><p>${TEXTS.drawsSay(percent(shares.auditShare), percent(shares.blindShare))}</p>
 ${sums.length === 0 ? NOTHING : html`${tableOf(TEXTS.sumHeads, sums.map(sumCells))}<p class="faint">${TEXTS.sumsSay}</p>`}
 ${formOf(query, kinds)}
 ${found.length === 0 ? html`<p role="status">${sums.length === 0 ? TEXTS.noRates : TEXTS.noDrawFits}</p>` : tableOf(TEXTS.drawHeads, readable.map(cellsOf))}
-${last === undefined ? NOTHING : html`<p><a rel="next" href="${link('/quality/draws', { ...Object.fromEntries(query), before: last })}">${TEXTS.older}</a></p>`}`,
+${older}`,
       }
     },
   }

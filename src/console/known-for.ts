@@ -3,16 +3,26 @@ import type { Clock } from '../contracts/ports/clock.ts'
 /** Most questions whose answers are known. */
 const MOST_KNOWN = 100
 
-/** Answers the same question with what is known, for a while. */
+/** Of the time between two answers to the same question at most this share goes into making them. */
+const MOST_SHARE = 0.05
+
+/** Answers the same question with what is known, for `ms`, and for longer where it takes so long to answer that this would cost too much. */
 export function knownFor<Asked, Answer>(ms: number, clock: Clock, ask: (of: Asked) => Promise<Answer>) {
-  const known = new Map<string, { readonly until: number; readonly answer: Promise<Answer> }>()
+  const known = new Map<string, { until: number; readonly answer: Promise<Answer> }>()
   return (of: Asked): Promise<Answer> => {
     const name = JSON.stringify(of ?? null)
     const before = known.get(name)
     if (before !== undefined && before.until > clock()) return before.answer
+    const asked = clock()
     const answer = ask(of)
-    known.set(name, { until: clock() + ms, answer })
-    answer.catch(() => known.delete(name))
+    const one = { until: asked + ms, answer }
+    known.set(name, one)
+    answer.then(
+      () => {
+        one.until = Math.max(one.until, asked + (clock() - asked) / MOST_SHARE)
+      },
+      () => known.delete(name),
+    )
     for (const oldest of known.keys()) if (known.size > MOST_KNOWN) known.delete(oldest)
     return answer
   }

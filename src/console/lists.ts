@@ -228,12 +228,22 @@ export class DisturbingSubjects {
 
   /** Reads what is now said of the subjects of these rows, before any of them is shown: a list lacks what is older, or does not fit a filter. */
   async look(rows: readonly RecordedRow[]): Promise<readonly RecordedRow[]> {
-    const tenants = [...new Set(rows.map(({ subject }) => subject.tenant))]
-    const subject = [...new Set(rows.map(({ subject }) => subject.postId))]
-    const current =
-      subject.length === 0 ? [] : await this.#record.find({ tenants, subject, standing: true }, MOST_CURRENT)
+    const current = await this.#current(rows.map(({ subject }) => subject))
     this.#note([...rows, ...current])
     return current
+  }
+
+  /** The same of subjects of which a list has no rows. */
+  async lookAt(subjects: readonly ThreadRef[]): Promise<readonly RecordedRow[]> {
+    const current = await this.#current(subjects)
+    this.#note(current)
+    return current
+  }
+
+  async #current(subjects: readonly ThreadRef[]): Promise<readonly RecordedRow[]> {
+    const tenants = [...new Set(subjects.map(({ tenant }) => tenant))]
+    const subject = [...new Set(subjects.map(({ postId }) => postId))]
+    return subject.length === 0 ? [] : this.#record.find({ tenants, subject, standing: true }, MOST_CURRENT)
   }
 
   #note(rows: readonly RecordedRow[]): void {
@@ -255,6 +265,26 @@ export class DisturbingSubjects {
     const known = this.#why.get(nameOf(subject))?.values() ?? []
     return worstOf([harmIn(verdict, this.#kinds) ?? [], ...known].flat())?.why ?? null
   }
+}
+
+/**
+ * How a subject begins, by rows of which some are its own; covered where it may harm, or where `isHarmful` says so. The cover does not say
+ * why: that would tell what others found, of whom a second opinion may be asked for. Nothing where the record has no words of it.
+ */
+export function subjectWords(subject: ThreadRef, { rows, disturbing, isHarmful = false }: SubjectWords): TemplatePart {
+  const own = rows.filter((row) => nameOf(row.subject) === nameOf(subject))
+  const row = own.find((one) => one.words !== null)
+  if (row?.words == null) return NOTHING
+  const said = html`<p class="row-words">${words(row.words, { most: MOST_OF_WORDS, lang: row.lang ?? '' })}</p>`
+  return isHarmful || own.some((one) => disturbing.because(one) !== null)
+    ? covered(TEXTS.pictures.mayHarm, said, { uncovered: uncoveredAt(row.verdict.id) })
+    : said
+}
+
+interface SubjectWords {
+  readonly rows: readonly RecordedRow[]
+  readonly disturbing: DisturbingSubjects
+  readonly isHarmful?: boolean
 }
 
 export function nameOf({ tenant, kind, postId }: ThreadRef): string {

@@ -4,11 +4,10 @@ import type { Clock } from '../contracts/ports/clock.ts'
 import type { DecisionDesk, DecisionResult } from '../contracts/ports/decisions.ts'
 import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import type { PersonDecision, ReviewQueue } from '../contracts/ports/review.ts'
-import { covered, uncoveredAt } from './covers.ts'
 import type { SubmittedForms } from './decision-form.ts'
 import { doneOf, sendDecision, shownAfter } from './decision-page.ts'
 import { DECISIONS_TEXTS } from './decisions-texts.ts'
-import type { DisturbingSubjects } from './lists.ts'
+import { type DisturbingSubjects, subjectWords } from './lists.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { button } from './review-list.ts'
 import type { Session } from './sessions.ts'
@@ -270,25 +269,6 @@ function besideIt({ label, seen, isOpinion }: PersonDecision): string {
   return seen.label === label ? TEXTS.review.confirmed : TEXTS.review.inPlaceOf(seen.label ?? TEXTS.row.noLabel)
 }
 
-/** How a post begins, covered where it may harm; its id where the record has no words of it. */
-function wordsOf(
-  { subject }: PersonDecision,
-  { rows, disturbing }: Pick<OwnList, 'rows' | 'disturbing'>,
-): TemplatePart {
-  const own = rows.filter(
-    (row) =>
-      row.subject.postId === subject.postId &&
-      row.subject.tenant === subject.tenant &&
-      row.subject.kind === subject.kind,
-  )
-  const row = own.find((one) => one.words !== null)
-  if (row?.words == null) return NOTHING
-  const said = html`<p class="row-words">${words(row.words, { most: 160, lang: row.lang ?? '' })}</p>`
-  // Why would say what others, of whom a second opinion may be asked for, have found.
-  const isHarmful = own.some((one) => disturbing.because(one) !== null)
-  return isHarmful ? covered(TEXTS.pictures.mayHarm, said, { uncovered: uncoveredAt(row.verdict.id) }) : said
-}
-
 interface OwnList {
   readonly last: TakenDecision
   readonly rows: readonly RecordedRow[]
@@ -309,6 +289,6 @@ function ownBody(all: readonly PersonDecision[], list: OwnList): SafeMarkup {
 ${all.length === 0 ? html`<p>${TEXTS.review.noneOfMine} <a href="/review">${TEXTS.review.title}</a></p>` : NOTHING}
 <ol class="rows">${all.map(
     (one) =>
-      html`<li class="row"><div class="row-head">${moment(one.at)} <strong>${words(one.label ?? TEXTS.review.withdrewIt, { most: 64 })}</strong> <span class="protocol">${TEXTS.verdict.by(one.protocol)}</span> <span class="faint">${besideIt(one)} ${becameOf(one)}</span> <span class="row-of">${one.verdict === null ? words(nameIn(one.subject), { most: 200 }) : html`<a href="${link('/verdict', { id: one.verdict })}">${words(nameIn(one.subject), { most: 200 })}</a>`}</span></div>${wordsOf(one, list)}</li>`,
+      html`<li class="row"><div class="row-head">${moment(one.at)} <strong>${words(one.label ?? TEXTS.review.withdrewIt, { most: 64 })}</strong> <span class="protocol">${TEXTS.verdict.by(one.protocol)}</span> <span class="faint">${besideIt(one)} ${becameOf(one)}</span> <span class="row-of">${one.verdict === null ? words(nameIn(one.subject), { most: 200 }) : html`<a href="${link('/verdict', { id: one.verdict })}">${words(nameIn(one.subject), { most: 200 })}</a>`}</span></div>${subjectWords(one.subject, list)}</li>`,
   )}</ol>`
 }

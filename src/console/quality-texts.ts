@@ -28,7 +28,6 @@ export const QUALITY_TEXTS = {
   drawHeads: ['Drawn', 'To see', 'Protocol', 'Verdict', 'Chance', 'Found'],
   found: { waits: 'waits', same: 'the same', differs: 'differs', left: 'in no share' },
   show: 'Show',
-  older: 'Older',
   lookedAt: (differing: number, reviewed: number) => `(${differing} of ${reviewed} looked at)`,
   ahead: (count: number) => `(${count} looked at before their turn)`,
   times: (times: number, of: number) => `${times} of ${of}`,

@@ -73,6 +73,11 @@ function conditionsOf({ since, tenants, source, seen }: AgreementQuery): Conditi
   return all
 }
 
+const [DAY_MS, WEEK_MS] = [86_400_000, 604_800_000]
+/** Weeks since the one in which 1970 began, on a Thursday; each begins on its Monday, by UTC. */
+const WEEK = `(at + ${3 * DAY_MS}) / ${WEEK_MS}`
+const beginsAt = (week: number) => week * WEEK_MS - 3 * DAY_MS
+
 const WORDS = `protocol, machine, people, source, seen, clauses, ${BAND} AS band, lang`
 
 interface WordsRow {
@@ -85,7 +90,7 @@ interface WordsRow {
   readonly band: number
   readonly lang: string | null
 }
-export type ComparedGroupRow = WordsRow & { readonly count: number }
+export type ComparedGroupRow = WordsRow & { readonly week: number; readonly count: number }
 export type ComparedRow = WordsRow & {
   readonly s: number
   readonly tenant: string
@@ -98,14 +103,15 @@ export type ComparedRow = WordsRow & {
 export function comparedGroupsQuery(query: AgreementQuery) {
   const all = conditionsOf(query)
   return {
-    sql: `SELECT ${WORDS}, count(*) AS count FROM compared WHERE ${all.map(([sql]) => sql).join(' AND ')}
-      GROUP BY 1, 2, 3, 4, 5, 6, 7, 8`,
+    sql: `SELECT ${WORDS}, ${WEEK} AS week, count(*) AS count FROM compared WHERE ${all.map(([sql]) => sql).join(' AND ')}
+      GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9`,
     values: all.flatMap(([, ...values]) => values),
   }
 }
 
-export function comparedGroup({ clauses, band, ...row }: ComparedGroupRow): ComparedGroup {
-  return { ...row, clauses: clausesIn(clauses), reach: band }
+export function comparedGroup({ clauses, band, week, ...row }: ComparedGroupRow): ComparedGroup {
+  const monday = new Date(beginsAt(week)).toISOString().slice(0, 10)
+  return { ...row, clauses: clausesIn(clauses), reach: band, week: monday }
 }
 
 const PLACE = /^(\d{1,15})\.(\d{1,15})\.(.{1,64})$/s
@@ -132,6 +138,11 @@ export function comparedQuery(query: ComparedQuery) {
 
 const PARTS: { readonly [Part in Exclude<ComparedQuery['part'], undefined | 'all'>]: (value: string) => Condition } = {
   label: (value) => ['machine = ?', value],
+  week(value) {
+    const from = /^\d{4}-\d\d-\d\d$/.test(value) ? Date.parse(`${value}T00:00:00Z`) : Number.NaN
+    return Number.isNaN(from) ? ['1 = 0'] : ['at >= ? AND at < ?', from, from + WEEK_MS]
+  },
+  'label-language': (value) => ["machine || '/' || coalesce(compared.lang, '') = ?", value],
   language: (value) => ["coalesce(compared.lang, '') = ?", value],
   // Whoever writes a name of a policy writes no pattern.
   clause: (value) => ["replace(clauses, ?, '') <> clauses", `\n${value}\n`],

@@ -4,7 +4,7 @@ import { agreementOfGroups } from '../../src/contracts/facts/agreement.ts'
 import { grantsOf, type PersonRole } from '../../src/contracts/facts/person-roles.ts'
 import { prometheusMetrics } from '../../src/operations/metrics/metrics.ts'
 import { at } from '../contracts/record.ts'
-import { countedApart, plantWords, sameForm } from '../support/planted-words.ts'
+import { countedApart, PACE, plantWords, sameForm } from '../support/planted-words.ts'
 import { aConsole } from './console-for-tests.ts'
 
 const ratio = (times: number, of: number) => `${times} of ${of}`
@@ -13,7 +13,7 @@ const percent = (share: number) => `${(100 * share).toFixed(1)} %`
 async function planted() {
   const console = await aConsole()
   const lines = await plantWords(console.topics.send, 300)
-  console.pass(Date.parse(at(lines.length + 10)))
+  console.pass(Date.parse(at((lines.length + 1) * PACE)))
   const enter = (role: PersonRole, tenants: readonly string[]) => {
     const grants = grantsOf({ by: role, groups: ['mods'] }, [{ who: 'group:mods', role, tenants }])
     return `gavel-console-8421=${console.sessions.open({ by: role, grants })}`
@@ -93,14 +93,17 @@ it('the page, its files and the metrics have the figures that a script counts wh
         .map(Number)
         .reduce((a, b) => a + b),
     ).toBe(count(() => true))
+    // Of label and language no pair of few posts is shown.
+    const pairs = said('label-language').filter(({ ratio: times }) => Number(times.split(' of ')[1]) >= 10)
+    expect([pairs.length > 2, pairs.length < said('label-language').length]).toEqual([true, true])
+    expect(said('week').length).toBeGreaterThan(1)
     expect(
       parts
         .flat()
         .map(([, times, share, none]) => [times, share, none].join())
         .sort(),
     ).toEqual(
-      ['language', 'clause', 'reach', 'seen', 'source']
-        .flatMap((part) => said(part))
+      [...pairs, ...['week', 'language', 'clause', 'reach', 'seen', 'source'].flatMap((part) => said(part))]
         .map((one) => [one.ratio, one.share, one.none].join())
         .sort(),
     )
@@ -157,6 +160,7 @@ it('the page, its files and the metrics have the figures that a script counts wh
   const metrics = (await page()).text
   for (const [name, [hits, of, low, high]] of Object.entries(countedApart(lines, { since: 0 }).figures)) {
     const [protocol, part, value] = name.split('|')
+    if (part === 'week' || part === 'label-language') continue
     const labels = `protocol="${protocol}",part="${part}",value="${part === 'language' && value === '' ? 'none' : value}"`
     expect(metrics).toContain(`gavel_agreement_verdicts{${labels},agrees="true",gavel="g"} ${hits}\n`)
     expect(metrics).toContain(`gavel_agreement_verdicts{${labels},agrees="false",gavel="g"} ${of - hits}\n`)
@@ -178,5 +182,42 @@ it('the page, its files and the metrics have the figures that a script counts wh
   expect(values).toContain('pt')
   expect(values).toContain('other')
   expect(values.filter((value) => value?.startsWith('x'))).toEqual([])
+  console.close()
+})
+
+it('a post behind a figure stands with its words, covered where people or a verdict found that it may harm', async () => {
+  const console = await aConsole()
+  const posts = [
+    { subjectId: 'mild', text: 'a <b>mild</b> word', label: 'non-hate', people: 'non-hate' },
+    { subjectId: 'found', text: 'harm by people', label: 'non-hate', people: 'hate' },
+    { subjectId: 'judged', text: 'harm by a verdict', label: 'hate', people: 'non-hate' },
+    { subjectId: 'other', text: `harm by another ${'long '.repeat(100)}end`, label: 'non-hate', people: 'non-hate' },
+  ]
+  for (const { subjectId, text, label, people } of posts) {
+    await console.judged({ verdict: { protocol: 'hate', subjectId, label }, post: { text } })
+    const feedback = { subjectId, protocol: 'hate', label: people, by: 'desk', at: at(9) }
+    await console.topics.send('feedback', subjectId, feedback, 9)
+  }
+  await console.judged({
+    verdict: { protocol: 'safety', subjectId: 'other', label: 'unsafe' },
+    post: { text: posts[3]?.text ?? '' },
+  })
+  console.pass(Date.parse(at(100)))
+  const cookie = await console.signedIn()
+  const { document } = parseHTML((await console.page('/agreement/posts?protocol=hate', cookie)).text)
+  const shown = Object.fromEntries(
+    [...document.querySelectorAll('tbody tr')].map((row) => {
+      const words = row.querySelector('.row-words')
+      const cover = words?.closest('details.covered')?.querySelector('summary')?.textContent ?? null
+      return [row.querySelector('a')?.textContent, { words: words?.textContent, cover }]
+    }),
+  )
+  const cover = 'it may be harmful'
+  expect(shown).toEqual({
+    mild: { words: 'a <b>mild</b> word', cover: null },
+    found: { words: 'harm by people', cover },
+    judged: { words: 'harm by a verdict', cover },
+    other: { words: expect.stringMatching(/^harm by another long .{100,150}…$/), cover },
+  })
   console.close()
 })

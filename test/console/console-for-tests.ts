@@ -238,7 +238,7 @@ export async function aConsole({
       clock: () => now,
     }),
     ...agreementPages({ queue: auditedQueue(record.review), kinds, clock: () => now }),
-    agreementPostsPage({ queue: auditedQueue(record.review), kinds, blinds, clock: () => now }),
+    agreementPostsPage({ queue: auditedQueue(record.review), kinds, blinds, disturbing, clock: () => now }),
     decisionsPage({ queue: auditedQueue(record.review), kinds, blinds, clock: () => now }),
     healthPage({
       forPeople: async () => waiting,

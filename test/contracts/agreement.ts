@@ -4,7 +4,7 @@ import type { RecordStore } from '../../src/contracts/ports/record.ts'
 import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
 import type { DrawShares } from '../../src/record/draws.ts'
 import type { QueueRules } from '../../src/record/review-queue.ts'
-import { countedApart, plantWords, sameForm } from '../support/planted-words.ts'
+import { countedApart, PACE, plantWords, sameForm } from '../support/planted-words.ts'
 import { at, DAY, feed } from './record.ts'
 
 const POSTS = 120
@@ -32,7 +32,7 @@ export function agreementContract(
         { since: 0 },
         { since: 0, tenants: ['acme'] },
         { since: 0, tenants: [] },
-        { since: Date.parse(at(Math.floor(lines.length / 2))) },
+        { since: Date.parse(at(Math.floor(lines.length / 2) * PACE)) },
         { since: 0, source: 'decision' },
         { since: 0, source: 'feedback', seen: 'blind', tenants: ['default'] },
       ]

@@ -57,13 +57,19 @@ for (const [key, all] of Object.entries(verdicts)) {
   const sight = word.sawLabel === undefined ? 'unknown' : word.sawLabel ? 'shown' : 'blind'
   if ((source && word.from !== source) || (seen && sight !== seen)) continue
   const comments = machine.counts.accepted
+  // Back to the Monday, a day at a time.
+  const day = new Date(word.ms)
+  while (day.getUTCDay() !== 1) day.setTime(day.getTime() - 86_400_000)
+  const monday = [day.getUTCFullYear(), day.getUTCMonth() + 1, day.getUTCDate()]
+  const language = languages[byRevision[0].id] ?? ''
   const parts = [
     'all|',
-    `language|${languages[byRevision[0].id] ?? ''}`,
+    `week|${monday.map((one) => String(one).padStart(2, '0')).join('-')}`,
+    `language|${language}`,
     `reach|${[1000, 100, 10, 1, 0].find((low) => comments >= low)}`,
     `seen|${sight}`,
     `source|${word.from}`,
-    ...(machine.label === null ? [] : [`label|${machine.label}`]),
+    ...(machine.label === null ? [] : [`label|${machine.label}`, `label-language|${machine.label}/${language}`]),
     ...new Set((machine.clauses ?? []).map((clause) => `clause|${machine.policy.name} ${clause.id}`)),
   ]
   for (const part of parts) {

@@ -15,6 +15,8 @@ interface Line {
 }
 type Send = (topic: RecordedTopic, key: string, value: unknown, seconds: number) => Promise<void>
 
+/** Seconds between two messages: some hundred of them fill weeks. */
+export const PACE = 1_000
 const LABELS = { rumor: ['rumor', 'non-rumor'], hate: ['hate', 'non-hate'] } as const
 const LANGS = ['en', 'de', 'ko', undefined] as const
 const REACH = [0, 1, 9, 10, 99, 100, 999, 1_000] as const
@@ -27,7 +29,8 @@ export async function plantWords(send: Send, posts: number, seed = 'words'): Pro
   const lines: Line[] = []
   let now = 0
   const said = async (topic: RecordedTopic, key: string, value: object) => {
-    const seconds = ++now
+    now += PACE
+    const seconds = now
     await send(topic, key, value, seconds)
     lines.push({ topic, value, ms: Date.parse(at(seconds)) })
   }

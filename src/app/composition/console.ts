@@ -175,7 +175,7 @@ export function consolePart(
         qualityPage({ queue, exposed: people, clock }),
         drawsPage({ queue, kinds, shares: settings.review, blinds, seenLabels, clock }),
         ...agreementPages({ queue, kinds, clock }),
-        agreementPostsPage({ queue, kinds, blinds, clock }),
+        agreementPostsPage({ queue, kinds, blinds, disturbing, clock }),
         decisionsPage({ queue, kinds, blinds, clock }),
         ...(parts.trials == null
           ? []

@@ -15,6 +15,8 @@ import { everyProtocol } from './protocols.ts'
 
 /** How often what is due without a message is done, what the record holds is counted, and what it has to read, in ms. */
 const [TIDY_MS, COUNT_MS, UNREAD_MS] = [1_000, 30_000, 5_000]
+/** At most this share of the time goes into counting agreement, however much there is to count. */
+const MOST_SHARE = 0.05
 /** How far back people's words are compared with verdicts, in ms: as the console's page does where nothing is asked for. */
 const AGREEMENT_MS = 14 * 86_400_000
 
@@ -49,9 +51,13 @@ export function recordPart(
     loops.start('record', TIDY_MS, consumer.tidy)
     startRecordErasing(settings, { store, bounds: consumer.bounds, redis, topics, loops })
     loops.start('record size', COUNT_MS, consumer.count)
+    let nextAt = 0
     loops.start('record agreement', COUNT_MS, async () => {
-      const groups = await queue.comparedGroups({ since: clock() - AGREEMENT_MS })
+      const begun = clock()
+      if (begun < nextAt) return
+      const groups = await queue.comparedGroups({ since: begun - AGREEMENT_MS })
       report('agreement:counted', { figures: agreementOfGroups(groups).figures })
+      nextAt = begun + (clock() - begun) / MOST_SHARE
     })
     loops.start('record lag', UNREAD_MS, async () => {
       report('review:counted', { state: await queue.state(), now: clock() })

@@ -29,6 +29,8 @@ interface ComparedWords {
 
 /** Verdicts that are alike in all of this. */
 export interface ComparedGroup extends ComparedWords {
+  /** The Monday of the week, by UTC, in which people gave their word: `2026-03-02`. */
+  readonly week: string
   readonly count: number
 }
 
@@ -66,8 +68,23 @@ export interface ComparedQuery extends AgreementQuery {
 }
 
 /** By what verdicts are told apart; `label`: the verdict's own. */
-export const AGREEMENT_PARTS = ['all', 'label', 'language', 'clause', 'reach', 'seen', 'source'] as const
+export const AGREEMENT_PARTS = [
+  'all',
+  'label',
+  'week',
+  'label-language',
+  'language',
+  'clause',
+  'reach',
+  'seen',
+  'source',
+] as const
 export type AgreementPart = (typeof AGREEMENT_PARTS)[number]
+
+/** A value of `label-language`. */
+export function labelInLanguage(label: string, lang: string | null): string {
+  return `${label}/${lang ?? ''}`
+}
 
 /** How often verdicts with a label have people's. */
 export interface AgreementFigure {
@@ -130,10 +147,18 @@ interface Sum {
   undecided: number
 }
 
-function partsOf({ machine, lang, clauses, reach, seen, source }: ComparedGroup): [AgreementPart, string][] {
+function partsOf({ machine, lang, clauses, reach, seen, source, week }: ComparedGroup): [AgreementPart, string][] {
+  const ofLabel: [AgreementPart, string][] =
+    machine === null
+      ? []
+      : [
+          ['label', machine],
+          ['label-language', labelInLanguage(machine, lang)],
+        ]
   return [
     ['all', ''],
-    ...(machine === null ? [] : [['label', machine] as [AgreementPart, string]]),
+    ...ofLabel,
+    ['week', week],
     ['language', lang ?? ''],
     ...clauses.map((clause): [AgreementPart, string] => ['clause', clause]),
     ['reach', String(reach)],
@@ -146,6 +171,7 @@ function inOrder(a: Sum, b: Sum): number {
   if (a.protocol !== b.protocol) return a.protocol < b.protocol ? -1 : 1
   if (a.part !== b.part) return AGREEMENT_PARTS.indexOf(a.part) - AGREEMENT_PARTS.indexOf(b.part)
   if (a.part === 'reach') return Number(a.value) - Number(b.value)
+  if (a.part === 'week') return a.value < b.value ? -1 : 1
   return b.of + b.undecided - (a.of + a.undecided) || (a.value < b.value ? -1 : 1)
 }
 

@@ -1,7 +1,10 @@
 import { Gauge } from 'prom-client'
-import type { AgreementFigure } from '../../contracts/facts/agreement.ts'
+import type { AgreementFigure, AgreementPart } from '../../contracts/facts/agreement.ts'
 import { scoreInterval } from '../../contracts/facts/score-interval.ts'
 import type { MetricGroup } from './group.ts'
+
+/** Parts without series: a week is a time, and a pair of label and language would be a series for each pair. */
+const UNCOUNTED: readonly AgreementPart[] = ['week', 'label-language']
 
 /** Most values of a part that are told apart, those with the most verdicts; what others say goes under `other`. */
 const MOST_VALUES = 20
@@ -37,7 +40,7 @@ export const agreementMetrics: MetricGroup = (registry, { protocols }) => {
       const values = new Map<string, Set<string>>()
       for (const figure of figures) {
         const { protocol, part, agreeing, of } = figure
-        if (!protocols.some(({ name }) => name === protocol)) continue
+        if (UNCOUNTED.includes(part) || !protocols.some(({ name }) => name === protocol)) continue
         const known = values.get(`${protocol} ${part}`) ?? new Set()
         values.set(`${protocol} ${part}`, known)
         const named = bounded(figure)
