@@ -3,9 +3,10 @@ import type { ThreadRef } from '../contracts/facts/thread.ts'
 import type { Fault } from '../contracts/facts/verdict.ts'
 import type { AgainRequest, KnownRevision } from '../contracts/ports/judge-again.ts'
 import type { Protocol } from '../judging/engine/script.ts'
+import type { ListedVerdicts } from './on-lists.ts'
 import type { LastRevision, PublishedSubject } from './published.ts'
 
-/** Which verdicts are judged again, of those without a label, or of those that are `unverified`; all that are set must hold. Times are those of the decision, ms since 1970. */
+/** Which verdicts are judged again, of those without a label, of those that are `unverified`, or of those on a list; all that are set must hold. Times are those of the decision, ms since 1970. */
 export interface AgainFilter {
   readonly since: number | null
   readonly until: number | null
@@ -16,6 +17,8 @@ export interface AgainFilter {
   readonly reason: string | null
   /** Those with the label `unverified`; else those without a label. */
   readonly unverified?: boolean | undefined
+  /** Machines' verdicts of subjects that are on a list of vetoes now, and were on none; else those without a label. */
+  readonly listed?: boolean | undefined
 }
 
 /** A subject with verdicts to be judged again. */
@@ -56,6 +59,7 @@ export function againPlan(
   },
   protocols: readonly Pick<Protocol, 'name' | 'subject'>[],
   filter: AgainFilter,
+  onLists: ListedVerdicts['lists'] = new Map(),
 ): AgainPlan {
   const on = new Map(protocols.map(({ name, subject }) => [name, subject]))
   const subjects: AgainSubject[] = []
@@ -67,13 +71,15 @@ export function againPlan(
     looked++
     // A deletion retracts every protocol's verdict: one that is not read yet must not bring the others back.
     if ([...last.values()].some(({ deleted }) => deleted)) continue
-    const fitting = [...last.values()].filter((one) => fits(one, filter))
+    const fitting = [...last.values()].filter((one) => fits(one, filter, onLists))
     const wanted = fitting.filter(({ protocol }) => on.has(protocol))
     off += fitting.length - wanted.length
     if (wanted.length === 0) continue
-    for (const { protocol, undecided } of wanted) {
+    for (const { protocol, undecided, sawBy } of wanted) {
       counts.set(protocol, (counts.get(protocol) ?? 0) + 1)
-      for (const reason of new Set(undecided?.degraded)) reasons.set(reason, (reasons.get(reason) ?? 0) + 1)
+      const list = onLists.get(sawBy)
+      const why = list === undefined ? undecided?.degraded : [`on the list ${list}`]
+      for (const reason of new Set(why)) reasons.set(reason, (reasons.get(reason) ?? 0) + 1)
     }
     subjects.push({
       ref,
@@ -88,7 +94,8 @@ export function againPlan(
     })
   }
   const byProtocol = [...counts].map(([protocol, verdicts]) => {
-    const mean = published.meanCostDecided(protocol)
+    // No model is asked about what is on a list.
+    const mean = filter.listed === true ? 0 : published.meanCostDecided(protocol)
     return { protocol, verdicts, costUsd: mean === null ? null : mean * verdicts }
   })
   return {
@@ -103,12 +110,33 @@ export function againPlan(
   }
 }
 
-function fits({ undecided, decidedAt, protocol }: LastRevision, filter: AgainFilter): boolean {
-  if (undecided === null || undecided.isUnverified !== (filter.unverified === true)) return false
-  const { since, until, fault, reason } = filter
+/** The last verdicts that may be of what is on a list, each by the id of the verdict that saw the subject. */
+export function comparableVerdicts(
+  { subjects }: { readonly subjects: ReadonlyMap<string, PublishedSubject> },
+  filter: AgainFilter,
+): Map<string, ThreadRef> {
+  const all = [...subjects.values()].filter(({ ref }) => filter.tenant === null || ref.tenant === filter.tenant)
+  return new Map(
+    all.flatMap(({ ref, last }) =>
+      [...last.values()]
+        .filter((one) => isWithin(one, filter) && !one.deleted && !['human', 'veto'].includes(one.decidedBy))
+        .map(({ sawBy }) => [sawBy, ref] as const),
+    ),
+  )
+}
+
+function isWithin({ decidedAt, protocol }: LastRevision, { since, until, protocol: wanted }: AgainFilter): boolean {
   if (since !== null && !(decidedAt >= since)) return false
   if (until !== null && !(decidedAt <= until)) return false
-  if (filter.protocol !== null && protocol !== filter.protocol) return false
+  return wanted === null || protocol === wanted
+}
+
+function fits(one: LastRevision, filter: AgainFilter, onLists: ListedVerdicts['lists']): boolean {
+  const { undecided, sawBy } = one
+  if (!isWithin(one, filter)) return false
+  if (filter.listed === true) return onLists.has(sawBy)
+  if (undecided === null || undecided.isUnverified !== (filter.unverified === true)) return false
+  const { fault, reason } = filter
   if (fault !== null && !undecided.faults.includes(fault)) return false
   const part = reason?.toLowerCase()
   return part === undefined || undecided.degraded.some((sentence) => sentence.toLowerCase().includes(part))

@@ -6,15 +6,18 @@ import { postOfComment } from '../contracts/facts/verdict-id.ts'
 import type { CaseStore } from '../contracts/ports/cases.ts'
 import type { AgainOutcome, JudgeAgainStore } from '../contracts/ports/judge-again.ts'
 import type { RememberedThread, ThreadStore } from '../contracts/ports/threads.ts'
+import type { Vetoes } from '../contracts/ports/vetoes.ts'
 import {
   type AgainFilter,
   type AgainPlan,
   type AgainSubject,
   againPlan,
+  comparableVerdicts,
   knownRevisions,
   nameOfRun,
 } from './again-plan.ts'
 import { type AcceptedRanges, eachBatch, inputsOf } from './input-topics.ts'
+import { verdictsOnLists } from './on-lists.ts'
 import { readVerdicts } from './own-topics.ts'
 import { subjectKey } from './published.ts'
 import type { RecoveryParts, RecoveryRun } from './run.ts'
@@ -32,6 +35,8 @@ export interface AgainParts extends Pick<RecoveryParts, 'topics' | 'history' | '
   readonly cases: Pick<CaseStore, 'unansweredUntil'>
   readonly store: JudgeAgainStore
   readonly staging: () => StagedThreads
+  /** The lists that are set; undefined where none are, or they are not asked for. */
+  readonly vetoes?: Vetoes | undefined
 }
 
 /** One run of it. */
@@ -66,6 +71,8 @@ export interface AgainReport {
   readonly outcomes: AgainOutcomes
   /** Threads that came back without comments that their verdicts had counted: these had expired from their topic. */
   readonly shortened: { readonly subjects: number; readonly comments: number }
+  /** Of how many verdicts, where those on a list are asked for, a picture could not be compared. */
+  readonly unchecked: number
 }
 
 /**
@@ -92,8 +99,13 @@ export async function judgeAgain(run: AgainRun): Promise<AgainReport> {
   const begun = filter.until ?? (dryRun ? ((await store.begun(name)) ?? now) : await store.begin(name, now))
   const isContinued = filter.until === null && begun !== now
   const published = await readVerdicts(run)
-  const plan = againPlan(published, run.protocols, { ...filter, until: begun })
-  const decidedSince = isContinued ? againPlan(published, run.protocols, filter).verdicts - plan.verdicts : 0
+  const { lists, unchecked } =
+    run.vetoes === undefined
+      ? { lists: new Map<string, string>(), unchecked: 0 }
+      : await verdictsOnLists(run, comparableVerdicts(published, filter), run.vetoes)
+  const planned = (of: AgainFilter) => againPlan(published, run.protocols, of, lists)
+  const plan = planned({ ...filter, until: begun })
+  const decidedSince = isContinued ? planned(filter).verdicts - plan.verdicts : 0
   run.planned(plan, { begun, isContinued, decidedSince })
   const outcomes = new Map<keyof AgainOutcomes, number>()
   const shortened = { subjects: 0, comments: 0 }
@@ -115,6 +127,7 @@ export async function judgeAgain(run: AgainRun): Promise<AgainReport> {
     plan: { ...counts, subjects: subjects.length },
     outcomes: Object.fromEntries(outcomes),
     shortened,
+    unchecked,
   }
 }
 

@@ -21,6 +21,7 @@ export interface LastRevision {
   /** When its case was opened and decided, ms since 1970; the first as of the ruling that saw the subject last. */
   openedAt: number
   readonly decidedAt: number
+  readonly decidedBy: Verdict['decidedBy']
   /** Its protocol reads comments. */
   readonly ofThreads: boolean
   /** It has no label, or `unverified`: why, in words and by whose fault, and how many comments it had; null of any other verdict. */
@@ -165,6 +166,7 @@ export function publishedRevisions(
         deleted: verdict.label === null && verdict.degraded.includes('deleted'),
         openedAt: Date.parse(verdict.timing.openedAt),
         decidedAt: Date.parse(verdict.timing.decidedAt),
+        decidedBy,
         ofThreads: ofThreads.has(protocol),
         undecided: undecidedIn(verdict, once),
         content,

@@ -216,6 +216,8 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
     'at: test/proofs/image.proof.ts',
   'gavel judge-again --dry-run': 'proof: pages',
   'gavel judge-again --since 2026-01-31T12:00:00Z --fault model --rate 20': 'proof: pages',
+  'gavel judge-again --listed --dry-run': 'at: test/e2e/listed.test.ts',
+  'gavel judge-again --listed --since 2026-01-31T00:00:00Z': 'at: test/e2e/listed.test.ts',
   'mkdir my-overlay && cp deploy/kubernetes/base/gavel.yaml my-overlay/': 'at: test/kubernetes/manifests.test.ts',
   'cp deploy/kubernetes/secrets.example.yaml my-overlay/secrets.yaml': 'at: test/kubernetes/manifests.test.ts',
   'kubectl apply -k my-overlay': 'at: test/kubernetes/manifests.test.ts',

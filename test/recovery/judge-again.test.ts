@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { verdictId } from '../../src/contracts/facts/verdict-id.ts'
 import type { IncomingMessage } from '../../src/contracts/ports/topic.ts'
+import type { Vetoes } from '../../src/contracts/ports/vetoes.ts'
 import { newCase } from '../../src/judging/engine/new-case.ts'
 import { router } from '../../src/judging/engine/routes.ts'
 import { type AgainFilter, type AgainPlan, nameOfRun } from '../../src/recovery/again-plan.ts'
@@ -121,6 +122,51 @@ function runOf(filter: Partial<AgainFilter> = {}, change: Partial<AgainRun> = {}
   }
 }
 const due = async () => (await stores.threads.due(0, 100)).map(({ postId }) => postId).sort()
+
+describe('what is on a list now', () => {
+  const posts = ['listed', 'clean', 'odd', 'byPeople', 'vetoed', 'undecided']
+  /** Posts with labels, of which transcripts tell the words; the first and those of people and lists are on a list. */
+  async function planted(): Promise<void> {
+    const decidedBy = { byPeople: 'human', vetoed: 'veto', undecided: 'none' } as const
+    for (const id of posts) {
+      await undecided(id, {
+        label: id === 'undecided' ? null : 'rumor',
+        decidedBy: id in decidedBy ? decidedBy[id as keyof typeof decidedBy] : 'judge', // it is one of these names
+        degraded: [],
+      })
+      const post = { id, text: id === 'clean' || id === 'odd' ? id : 'spam', createdAt: T0 }
+      const subject = { post, comments: [], leftOut: 0 }
+      put('transcripts', { schema: 1, verdictId: `rumor~${id}~r1`, subject, turns: [], cut: [] })
+    }
+  }
+  const checked: string[] = []
+  const vetoes: Vetoes = {
+    async check({ caseId, post, ref }) {
+      checked.push(caseId)
+      // The first answer may be that it is not known yet.
+      if (checked.filter((one) => one === caseId).length === 1) return null
+      expect(ref.postId).toBe(post.id)
+      const hit = post.text === 'spam' ? { list: 'known', entry: 'spam', labels: {} } : null
+      const unchecked = post.text === 'odd' ? [{ why: 'away', isClosed: true }] : []
+      return { hit, unchecked, around: [], hashes: new Map() }
+    },
+  }
+
+  it('is asked for whatever its label, but for what people or a list decided, and nothing else is', async () => {
+    await planted()
+    const { outcomes, plan, unchecked } = await judgeAgain(runOf({ listed: true }, { vetoes }))
+    expect(await due()).toEqual(['listed', 'undecided'])
+    expect(outcomes).toEqual({ due: 2 })
+    expect(plan.byReason).toEqual([{ reason: 'on the list known', verdicts: 2 }])
+    expect(unchecked).toBe(1)
+    expect([...new Set(checked)].sort()).toEqual(['clean', 'listed', 'odd', 'undecided'].map((id) => `rumor~${id}~r1`))
+  })
+
+  it('is asked for within the times that were said alone', async () => {
+    await planted()
+    expect((await judgeAgain(runOf({ listed: true, since: T0 + 2 * HOUR }, { vetoes }))).outcomes).toEqual({})
+  })
+})
 
 describe('judging again', () => {
   it('asks for the last verdicts without a label, and for nothing that has one, was deleted, or is off', async () => {

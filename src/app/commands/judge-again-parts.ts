@@ -2,6 +2,7 @@ import type { Settings } from '../../../config/schema.ts'
 import { topicsOf } from '../../../config/topics.ts'
 import { authorNotes } from '../../../consumers/authors.ts'
 import { authorHashes } from '../../contracts/facts/author-hash.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
 import { closable } from '../../operations/closable.ts'
 import { keepTimes } from '../../operations/keep-times.ts'
 import type { AgainParts, StagedThreads } from '../../recovery/judge-again.ts'
@@ -9,14 +10,20 @@ import { memoryStores } from '../../store/memory-stores.ts'
 import { redisJudgeAgain } from '../../store/recovery/redis-judge-again.ts'
 import { knownSecretOf } from '../../store/redis/shared-key.ts'
 import { threadTable } from '../../store/thread/memory-table.ts'
+import { memoryLookedAt } from '../../store/veto/memory.ts'
 import { type ReadingControl, topicHistory } from '../../stream/bounded-reader.ts'
 import type { KafkaClient } from '../../stream/client.ts'
 import { type IntakeParts, inputOf } from '../composition/intake.ts'
 import { protocolsOf } from '../composition/protocols.ts'
 import { commandRedis } from '../composition/redis.ts'
+import { vetoPart } from '../composition/vetoes.ts'
 
 /** The parts of `gavel judge-again`. Throws an `OperatorError` if Redis or Kafka is not reachable. */
-export function judgeAgainParts(settings: Settings, connectKafka: () => Promise<KafkaClient>, waiting: ReadingControl) {
+export function judgeAgainParts(
+  settings: Settings,
+  connectKafka: () => Promise<KafkaClient>,
+  { listed = false, ...waiting }: ReadingControl & { readonly listed?: boolean | undefined },
+) {
   return closable(async (keep): Promise<AgainParts> => {
     const topics = topicsOf(settings)
     const { client, keys, time, threads, cases, authors } = keep(await commandRedis(settings))
@@ -26,12 +33,24 @@ export function judgeAgainParts(settings: Settings, connectKafka: () => Promise<
       if ('advice' in event) waiting.say?.(event.advice)
     })
     const { protocols, routes, samplingRank } = protocolsOf(settings, secret)
+    const compared = listed
+      ? await vetoPart(settings, {
+          looked: memoryLookedAt(clock),
+          keptImage: threads.keptImage,
+          labelsOf: () => undefined,
+          clock,
+          report: () => {},
+        })
+      : undefined
+    if (listed && compared === undefined) throw new OperatorError('vetoes: no list is set, so nothing is on one')
+    const vetoes = compared === undefined ? undefined : keep(compared)
     const noteAuthors = authorNotes(authors, authorHashes(secret))
     return {
       topics,
       threads,
       cases,
       protocols,
+      vetoes,
       clock,
       history: topicHistory(kafka, waiting),
       store: redisJudgeAgain(client, keys, keepTimes(settings)),

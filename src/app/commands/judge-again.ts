@@ -20,6 +20,7 @@ export interface JudgeAgainOptions {
   readonly fault?: Fault
   readonly reason?: string
   readonly unverified?: boolean
+  readonly listed?: boolean
   readonly rate: number
   readonly dryRun?: boolean
 }
@@ -27,7 +28,7 @@ export interface JudgeAgainOptions {
 /** Verdicts asked for a second, if nothing else is said. */
 const RATE = 5
 
-/** `gavel judge-again`: has the services judge again what ended without a label, or as unverified. */
+/** `gavel judge-again`: has the services judge again what ended without a label, or as unverified, or is on a list now. */
 export const command: Command<JudgeAgainOptions, AgainReport> = {
   options: [
     new Option('--since <time>', 'only verdicts decided at or after this time (ISO 8601)').argParser(time),
@@ -37,6 +38,7 @@ export const command: Command<JudgeAgainOptions, AgainReport> = {
     new Option('--fault <whose>', 'only verdicts with this fault').choices(FAULTS),
     new Option('--reason <text>', 'only verdicts with this text in one of the reasons in "degraded"'),
     new Option('--unverified', 'verdicts with the label unverified, instead of those without a label'),
+    new Option('--listed', 'verdicts of what is on a list of vetoes now, instead of those without a label'),
     new Option('--rate <n>', 'verdicts a second').argParser(positive).default(RATE),
     new Option('--dry-run', 'only print what would be judged again, why, and the cost'),
   ],
@@ -51,6 +53,8 @@ export const command: Command<JudgeAgainOptions, AgainReport> = {
   ].join('\n'),
   run({ options, json, settings, terminal, signal, misused }) {
     const { since, until } = options
+    if (options.listed && (options.unverified ?? options.fault ?? options.reason) !== undefined)
+      misused('--listed takes neither --unverified nor --fault nor --reason')
     if (since !== undefined && until !== undefined && since > until) misused('--since is later than --until')
     return runAgain(settings(), options, { json, terminal, signal })
   },
@@ -63,7 +67,7 @@ export const command: Command<JudgeAgainOptions, AgainReport> = {
 /** Asks for the verdicts that the options name; what was found is said first. */
 export async function runAgain(
   settings: Settings,
-  { since, until, protocol, tenant, fault, reason, unverified, rate, dryRun = false }: JudgeAgainOptions,
+  { since, until, protocol, tenant, fault, reason, unverified, listed, rate, dryRun = false }: JudgeAgainOptions,
   { json, terminal, signal }: { json: boolean; terminal: Terminal; signal: AbortSignal },
 ): Promise<AgainReport> {
   const filter: AgainFilter = {
@@ -74,6 +78,7 @@ export async function runAgain(
     fault: fault ?? null,
     reason: reason ?? null,
     unverified,
+    listed,
   }
   if (protocol !== undefined) mustExist(settings, protocol)
   let [looked, verdicts] = [0, 0]
@@ -81,6 +86,7 @@ export async function runAgain(
     const parts = await judgeAgainParts(settings, () => readingClient(settings, terminal), {
       signal,
       say: terminal.say,
+      listed,
     })
     try {
       return await judgeAgain({
@@ -128,8 +134,8 @@ export function tellPlan(
   tell: (line: string | Drawing) => void,
 ): void {
   const { subjects, verdicts, byProtocol, byReason, off, looked } = plan
-  const { since, until, tenant, unverified } = filter
-  const which = unverified ? 'labelled unverified' : 'without a label'
+  const { since, until, tenant, unverified, listed } = filter
+  const which = listed ? 'of what is on a list' : unverified ? 'labelled unverified' : 'without a label'
   // As they were understood: a time without a zone is this machine's.
   if (since !== null || until !== null)
     tell(
@@ -145,10 +151,12 @@ export function tellPlan(
     `${counted(verdicts, 'verdict')} ${which}, of ${counted(subjects.length, 'subject')}; at ${rate} a second in ${lasts(verdicts / rate)}`,
   )
   for (const { protocol, verdicts: own, costUsd } of byProtocol)
-    tell(`  ${printable(protocol, 100)}: ${own}, ${priceOf(costUsd)}`)
+    tell(`  ${printable(protocol, 100)}: ${own}, ${listed ? FOR_NOTHING : priceOf(costUsd)}`)
   tell(table(['why', 'verdicts'], byReason.slice(0, MOST_REASONS).map(rowOf)))
   if (byReason.length > MOST_REASONS) tell(`and ${counted(byReason.length - MOST_REASONS, 'other reason')}`)
 }
+
+const FOR_NOTHING = 'at no cost: no model is asked about what is on a list'
 
 function priceOf(costUsd: number | null): string {
   if (costUsd === null) return 'at an unknown price: no verdict of it on the topic decided anything'
@@ -170,7 +178,11 @@ function rowOf({ reason, verdicts }: AgainPlan['byReason'][number]): [string, st
   return [printable(reason, 100), String(verdicts)]
 }
 
-function tellAsked({ dryRun, plan, outcomes, shortened }: AgainReport, terminal: Terminal): void {
+function tellAsked({ dryRun, plan, outcomes, shortened, unchecked }: AgainReport, terminal: Terminal): void {
+  if (unchecked > 0)
+    terminal.out(
+      `${counted(unchecked, 'verdict')} of posts with a picture that could not be compared: left as they are`,
+    )
   if (dryRun) terminal.say('Nothing was changed.')
   if (dryRun || plan.verdicts === 0) return
   const { due = 0, newer = 0, deleted = 0, gone = 0, changed = 0 } = outcomes

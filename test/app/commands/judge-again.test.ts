@@ -33,6 +33,13 @@ describe('what a run would ask for', () => {
     expect(told({}, { until: since })).toContain('Decided to 2026-01-31T10:00:00.000Z:')
   })
 
+  it('costs nothing where it is on a list', () => {
+    const byProtocol = [{ protocol: 'rumor', verdicts: 2, costUsd: 0 }]
+    expect(told({ verdicts: 2, byProtocol }, { listed: true })).toMatch(
+      /2 verdicts of what is on a list, .*\n *rumor: 2, at no cost: no model is asked/,
+    )
+  })
+
   it('has a price that is known, or says why there is none', () => {
     expect(priced(1.234)).toContain('rumor: 2, about $1.23, by the mean')
     expect(priced(0.001)).toContain('less than $0.01')
@@ -71,12 +78,14 @@ describe('--unverified', () => {
   })
 })
 
-it('a beginning after the end is a mistake of usage', () => {
+it.each([
+  [{ since: 2, until: 1 }, '--since is later than --until'],
+  [{ listed: true, unverified: true }, '--listed takes neither --unverified nor --fault nor --reason'],
+  [{ listed: true, reason: 'x' }, '--listed takes neither --unverified nor --fault nor --reason'],
+])('%j is a mistake of usage', (options, says) => {
   const misused = (message: string): never => {
     throw new Error(message)
   }
-  const invocation = { options: { since: 2, until: 1, rate: 5 }, misused } as unknown as Parameters<
-    typeof command.run
-  >[0]
-  expect(() => command.run(invocation)).toThrow('--since is later than --until')
+  const invocation = { options: { ...options, rate: 5 }, misused } as unknown as Parameters<typeof command.run>[0]
+  expect(() => command.run(invocation)).toThrow(says)
 })
