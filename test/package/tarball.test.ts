@@ -34,6 +34,26 @@ const { packages } = z
 const npm = join(dirname(process.execPath), 'npm')
 const PATH = [dirname(process.execPath), ...(process.env.PATH ?? '').split(delimiter)].join(delimiter)
 
+const RELEASE = join(PROJECT, 'src/kit/release/main.ts')
+
+it('a release is made of no tree in which a file is not committed, and its name is said', () => {
+  const clone = ownFolder('unclean')
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.example', ...args], { cwd: clone })
+  for (const name of ['changed.ts', 'kept.ts']) writeFileSync(join(clone, name), '')
+  writeFileSync(join(clone, '.gitignore'), 'ignored\n')
+  git('init', '-q')
+  git('add', '.')
+  git('commit', '-qm', 'first')
+  writeFileSync(join(clone, 'changed.ts'), 'x')
+  for (const name of ['new.ts', 'ignored']) writeFileSync(join(clone, name), '')
+  mkdirSync(join(clone, 'out'))
+  writeFileSync(join(clone, 'out', 'made.tgz'), '')
+  const { status, stderr } = spawnSync(process.execPath, [RELEASE, 'out', 'key'], { cwd: clone, encoding: 'utf8' })
+  expect([status, stderr.split('\n').slice(1, -1)]).toEqual([1, [' M changed.ts', '?? new.ts']])
+  expect(readdirSync(join(clone, 'out'))).toEqual(['made.tgz'])
+})
+
 /**
  * What `npm run release` makes, its package unpacked into an empty project beside what an installation brings: the packages outside development.
  * `npm run proof -- installed` installs it for real, with every command, under three versions of Node.
@@ -60,7 +80,9 @@ describe('the package', () => {
   beforeAll(() => {
     mkdirSync(installed, { recursive: true })
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'a test', '-f', join(folder, 'key')])
-    execFileSync(process.execPath, [join(PROJECT, 'src/kit/release/main.ts'), release, join(folder, 'key')], {
+    // Of whatever stands here now.
+    execFileSync(process.execPath, [RELEASE, release, join(folder, 'key'), '--try'], {
+      cwd: PROJECT,
       env: { ...process.env, PATH },
     })
     archive = join(release, `${manifest.name}-${manifest.version}.tgz`)
