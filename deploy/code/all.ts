@@ -117,6 +117,21 @@ const KUSTOMIZATIONS = new Map<string, object>([
     },
   ],
   [
+    // The processes that hash pictures take up to 400 MiB beside the judge's own memory.
+    'components/vetoes',
+    {
+      ...component,
+      patches: [
+        {
+          target: { kind: 'Deployment', name: 'gavel-judge' },
+          patch: inYaml([
+            { op: 'replace', path: '/spec/template/spec/containers/0/resources/limits/memory', value: '1Gi' },
+          ]),
+        },
+      ],
+    },
+  ],
+  [
     // For a ConfigMap that keeps its name when it changes: pods take it without a restart.
     'components/reload',
     {

@@ -81,9 +81,17 @@ beforeAll(async () => {
   cpSync(join(DEPLOYED, 'base', 'gavel.yaml'), join(folder, 'own', 'gavel.yaml'))
   built = await build('own', {
     resources: ['../kubernetes/base'],
-    components: ['door', 'record', 'console', 'prompts', 'traces', 'reload', 'keda', 'prometheus-operator'].map(
-      (name) => `../kubernetes/components/${name}`,
-    ),
+    components: [
+      'door',
+      'record',
+      'console',
+      'prompts',
+      'traces',
+      'vetoes',
+      'reload',
+      'keda',
+      'prometheus-operator',
+    ].map((name) => `../kubernetes/components/${name}`),
     configMapGenerator: [{ name: 'gavel-settings', behavior: 'merge', files: ['gavel.yaml'] }],
   })
 })
@@ -266,8 +274,12 @@ describe.skipIf(kubectl === undefined)('each Deployment', () => {
     for (const one of deployments()) {
       const [{ resources }] = one.spec.template.spec.containers
       const bodies = roleOf(one) === 'door' ? settingsOf(one).door.bodies / 2 ** 20 : 0
+      // As much as processes take that hash pictures for vetoes.
+      const hashing = roleOf(one) === 'judge' ? 400 : 0
+      const [, amount, unit] = /^(\d+)([MG])i$/.exec(resources.limits.memory) ?? []
       // Heap and young space as the launcher bounds them; the program itself takes some 60 MiB, what is being sent 32.
-      expect(Number.parseInt(resources.limits.memory, 10)).toBeGreaterThan(192 + 48 + 60 + 32 + bodies)
+      const least = 192 + 48 + 60 + 32 + bodies + hashing
+      expect(Number(amount) * (unit === 'G' ? 1_024 : 1), roleOf(one)).toBeGreaterThan(least)
     }
   })
 
