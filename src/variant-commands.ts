@@ -1,5 +1,7 @@
 import type { ListedCommand } from './cli/command.ts'
 
+const OF_VARIANT = { argument: '<name>', argumentIs: 'the name of the variant' } as const
+
 /** Commands by which policies are written, and other settings are tried beside the live ones. */
 export const VARIANT_COMMANDS: readonly ListedCommand[] = [
   { path: 'policy', description: 'checks policies, and makes them live' },
@@ -20,15 +22,13 @@ export const VARIANT_COMMANDS: readonly ListedCommand[] = [
   { path: 'variant', description: 'tries other settings beside the live ones' },
   {
     path: 'variant shadow',
-    argument: '<name>',
-    argumentIs: 'the name of the variant',
+    ...OF_VARIANT,
     description: 'judges a part of what the service judges once more, under other settings, and publishes no verdict',
     load: () => import('./app/commands/variant/shadow.ts'),
   },
   {
     path: 'variant compare',
-    argument: '<name>',
-    argumentIs: 'the name of the variant',
+    ...OF_VARIANT,
     description: 'compares a variant in the shadow with the live verdicts: flips, cost, agreement with people',
     load: () => import('./lab/commands/variant/compare.ts'),
   },
@@ -46,15 +46,13 @@ export const VARIANT_COMMANDS: readonly ListedCommand[] = [
   },
   {
     path: 'variant live',
-    argument: '<name>',
-    argumentIs: 'the name of the variant',
+    ...OF_VARIANT,
     description: 'sets in the settings file that a variant judges all subjects; audited',
     load: () => import('./app/commands/variant/live.ts'),
   },
   {
     path: 'variant back',
-    argument: '<name>',
-    argumentIs: 'the name of the variant',
+    ...OF_VARIANT,
     description: 'sets in the settings file that a variant judges no subject; audited',
     load: () => import('./app/commands/variant/back.ts'),
   },

@@ -9,13 +9,4 @@ afterAll(async () => {
 })
 
 erasesAuthors('SQLite', (folder) => ({ GAVEL_RECORD_PATH: join(folder, 'record.sqlite') }))
-if (postgres !== null)
-  erasesAuthors('PostgreSQL', () => {
-    const { url, password } = postgres.address('authors')
-    return {
-      GAVEL_RECORD_STORE: 'postgres',
-      GAVEL_RECORD_POSTGRES_URL: url,
-      GAVEL_RECORD_POSTGRES_PASSWORD: password,
-      GAVEL_RECORD_POSTGRES_SCHEMA: 'authors',
-    }
-  })
+if (postgres !== null) erasesAuthors('PostgreSQL', () => postgres.variables('authors'))

@@ -184,9 +184,7 @@ describe('the record on real topics', () => {
     async () => {
       await service?.kill('SIGKILL')
       environment = environmentOn(stack, {
-        GAVEL_RECORD_STORE: 'postgres',
-        GAVEL_RECORD_POSTGRES_URL: postgres?.address('gavel_record').url ?? '',
-        GAVEL_RECORD_POSTGRES_PASSWORD: 'canary4record',
+        ...postgres?.variables(),
         GAVEL_REVIEW_BLIND_SHARE: '0',
       })
       await makeTopics(clientOf(environment), settingsOf(environment))

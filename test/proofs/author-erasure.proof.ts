@@ -51,16 +51,7 @@ afterAll(async () => {
 
 const inFile = (folder: string) => ({ GAVEL_RECORD_PATH: join(folder, 'record.sqlite') })
 let schemas = 0
-function inPostgres(): Record<string, string> {
-  const schema = `authors_${schemas++}`
-  const { url = '', password = '' } = postgres?.address(schema) ?? {}
-  return {
-    GAVEL_RECORD_STORE: 'postgres',
-    GAVEL_RECORD_POSTGRES_URL: url,
-    GAVEL_RECORD_POSTGRES_PASSWORD: password,
-    GAVEL_RECORD_POSTGRES_SCHEMA: schema,
-  }
-}
+const inPostgres = () => postgres?.variables(`authors_${schemas++}`) ?? {}
 
 /** Erases the author of so many subjects, with so many kills on the way; how long that took, and what bystanders waited at p95 before and meanwhile, in ms. */
 async function erased(subjects: number, place: (folder: string) => Record<string, string>, kills = 0) {

@@ -40,11 +40,7 @@ let stack: Servers
 let environment: Record<string, string>
 const services: Service[] = []
 const folder = ownFolder('what-if-proof')
-const ofPostgres = () => ({
-  GAVEL_RECORD_STORE: 'postgres',
-  GAVEL_RECORD_POSTGRES_URL: postgres?.address('gavel_record').url ?? '',
-  GAVEL_RECORD_POSTGRES_PASSWORD: 'canary4what-if',
-})
+const ofPostgres = () => postgres?.variables() ?? {}
 
 async function counted(changes: Record<string, string>): Promise<number> {
   const reader = await recordReaderOf(settingsOf({ ...environment, ...changes }))

@@ -12,16 +12,11 @@ const LENGTH = {
   posts: 40,
   kills: { recorded: 2, whatIf: 2, between: 1 },
 }
-const PASSWORD = 'canary4whole-way'
 
-const postgres = await aPostgres({ password: PASSWORD })
+const postgres = await aPostgres({ password: 'canary4whole-way' })
 const stores = {
   SQLite: {},
-  PostgreSQL: {
-    GAVEL_RECORD_STORE: 'postgres',
-    GAVEL_RECORD_POSTGRES_URL: postgres?.address('gavel_record').url ?? '',
-    GAVEL_RECORD_POSTGRES_PASSWORD: PASSWORD,
-  },
+  PostgreSQL: postgres?.variables() ?? {},
 }
 let stack: Servers
 const services = new Map<string, RecordedService>()

@@ -28,6 +28,8 @@ interface PostgresServer {
   readonly folder: string
   /** The record in a schema of this name. */
   address(schema: string, more?: Partial<DatabaseAddress>): DatabaseAddress
+  /** The same as the variables of a process. */
+  variables(schema?: string): Record<string, string>
   close(): Promise<void>
 }
 
@@ -112,6 +114,7 @@ async function startPostgres({ directory, password = '', tls, set = [] }: Option
     ...set,
   ]
   const host = `127.0.0.1:${port}`
+  const url = `postgresql://gavel@${host}/postgres`
   const server = await spawnServer({
     name: 'postgres',
     ...run(program, '-D', folder, ...settings.flatMap((one) => ['-c', one])),
@@ -124,11 +127,17 @@ async function startPostgres({ directory, password = '', tls, set = [] }: Option
     server,
     folder,
     address: (schema, more = {}) => ({
-      url: `postgresql://gavel@${host}/postgres`,
+      url,
       password,
       schema,
       tls: { enabled: false, ca: '', cert: '', key: '', serverName: '' },
       ...more,
+    }),
+    variables: (schema = 'gavel_record') => ({
+      GAVEL_RECORD_STORE: 'postgres',
+      GAVEL_RECORD_POSTGRES_URL: url,
+      GAVEL_RECORD_POSTGRES_PASSWORD: password,
+      GAVEL_RECORD_POSTGRES_SCHEMA: schema,
     }),
     close: () => server.close(),
   }

@@ -17,13 +17,15 @@ export interface PaidRun {
   readonly spent: MeteredModel['spent']
 }
 
+type RunParts = Pick<Invocation, 'terminal' | 'startStandIn' | 'signal'>
+
 /**
  * Runs `work`, which asks about so many texts, with the settings' model; answers are kept in the folder `keep`, and what it has cost is
  * shown. Throws an `OperatorError` in words where it is stopped, its money is spent, or nothing answers. `did` is what became of the texts.
  */
 export async function paidRun<Result>(
   settings: Settings,
-  { terminal, startStandIn, signal: stopping }: Pick<Invocation, 'terminal' | 'startStandIn' | 'signal'>,
+  parts: RunParts,
   of: {
     readonly texts: number
     readonly did: string
@@ -33,8 +35,35 @@ export async function paidRun<Result>(
   },
   work: (run: PaidRun) => Promise<Result>,
 ): Promise<Result> {
-  const { keep, maxCost = Number.POSITIVE_INFINITY } = of
+  const { keep, maxCost } = of
   const texts = counted(of.texts, 'text')
+  const how =
+    keep === undefined
+      ? `With ${of.keepOption} answers are kept, and the next run continues`
+      : 'The answers are kept: run it again to continue'
+  const words = {
+    progress(ended: number, spent: PaidRun['spent']) {
+      const money = spent.usd === 0 ? '' : `, $${spent.usd.toFixed(4)}`
+      return `${ended} of ${texts}, ${counted(spent.calls, 'call')}${money}`
+    },
+    stopped: (ended: number) => `${ended} of ${texts} were ${of.did}. ${how}.`,
+  }
+  return paidWork(settings, parts, { keep, maxCost, ...words }, work)
+}
+
+/** The same of any work, in its own words for how much of it is done. */
+export async function paidWork<Result>(
+  settings: Settings,
+  { terminal, startStandIn, signal: stopping }: RunParts,
+  of: {
+    readonly keep: string | undefined
+    readonly maxCost: number | undefined
+    readonly progress: (done: number, spent: PaidRun['spent']) => string
+    readonly stopped: (done: number) => string
+  },
+  work: (run: PaidRun) => Promise<Result>,
+): Promise<Result> {
+  const { keep, maxCost = Number.POSITIVE_INFINITY } = of
   return withModel(settings, { terminal, ...(startStandIn && { startStandIn }) }, (reachable) =>
     withRecording(keep, terminal, async (recording) => {
       const [broke, dead] = [new AbortController(), new AbortController()]
@@ -44,8 +73,7 @@ export async function paidRun<Result>(
       let ended = 0
       const done = () => {
         ended++
-        const money = meter.spent.usd === 0 ? '' : `, $${meter.spent.usd.toFixed(4)}`
-        terminal.progress(`${ended} of ${texts}, ${counted(meter.spent.calls, 'call')}${money}`)
+        terminal.progress(of.progress(ended, meter.spent))
       }
       try {
         const model = recording?.model(meter.model) ?? meter.model
@@ -58,12 +86,8 @@ export async function paidRun<Result>(
           throw new OperatorError(
             `--max-cost needs a price of ${meter.unpriced()}, and models.prices has none (0 if it is free).`,
           )
-        const stopped = broke.signal.aborted ? `Stopped at --max-cost, $${meter.spent.usd.toFixed(4)} paid` : 'Stopped'
-        const how =
-          keep === undefined
-            ? `With ${of.keepOption} answers are kept, and the next run continues`
-            : 'The answers are kept: run it again to continue'
-        throw new OperatorError(`${stopped}: ${ended} of ${texts} were ${of.did}. ${how}.`)
+        const why = broke.signal.aborted ? `Stopped at --max-cost, $${meter.spent.usd.toFixed(4)} paid` : 'Stopped'
+        throw new OperatorError(`${why}: ${of.stopped(ended)}`)
       }
     }),
   )

@@ -2,10 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Settings } from '../../../../config/schema.ts'
-import { metered } from '../../../app/commands/judging/metered.ts'
-import { watchedModel } from '../../../app/commands/judging/watched-endpoint.ts'
-import { withModel } from '../../../app/commands/with-model.ts'
-import { withRecording } from '../../../app/commands/with-recording.ts'
 import type { Invocation } from '../../../cli/command.ts'
 import type { Calibration } from '../../../contracts/facts/calibration.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
@@ -20,6 +16,7 @@ import { type Gain, gainOn, isNoChance, rhoOf } from '../../calibration/gain.ts'
 import type { RatingParts } from '../../calibration/parts.ts'
 import type { Ratings } from '../../calibration/read-ratings.ts'
 import { type StepsProvenance, stepsFile } from '../../calibration/steps-file.ts'
+import { type PaidRun, paidWork } from '../paid-run.ts'
 import { askingFor, type ScoringModel } from './calibration-questions.ts'
 import type { CalibrationCost } from './plan.ts'
 
@@ -140,77 +137,57 @@ export async function runCalibration(
   { kind, calibration, parts, ratings, plan }: CalibrationPlan,
   io: Pick<Invocation<CalibrateOptions>, 'options' | 'terminal' | 'startStandIn' | 'signal'>,
 ): Promise<NonNullable<CalibrationResult['calibrated']>> {
-  const { options, terminal, signal: stopping } = io
-  const { seed, maxCost = Number.POSITIVE_INFINITY } = options
-  return withModel(settings, io, (reachable) =>
-    withRecording(options.out, terminal, async (recording) => {
-      const broke = new AbortController()
-      const dead = new AbortController()
-      const endpoint = watchedModel(reachable, () => dead.abort())
-      const meter = metered(endpoint.model, settings.models, maxCost, () => broke.abort())
-      const signal = AbortSignal.any([stopping, broke.signal, dead.signal])
-      const { scorer: model } = modelsOf(settings, kind)
-      let asked = 0
-      const asking = askingFor(reachable, kind, calibration, recording?.model(meter.model) ?? meter.model, {
-        signal,
-        asked: () => {
-          asked++
-          const of = plan.drafts + plan.refinements + plan.scores
-          terminal.progress(
-            `${asked} of at most ${of} questions, ${meter.spent.calls} calls, $${meter.spent.usd.toFixed(4)}`,
-          )
-        },
-        waiting: (why) => terminal.progress(why),
-      })
-      try {
-        const found = await calibrate(parts, sizesOf(options), asking, seed)
-        if (found === null) throw new OperatorError('There is no draft: the model gave no readable steps.')
-        const { spearman, items } = found.best.agreement
-        if (spearman === null)
-          throw new OperatorError(
-            items < 2
-              ? 'Hardly any score was readable: nothing can be calibrated for this model.'
-              : `The model gave all ${items} items the same score under every candidate. The steps stay as they are.`,
-          )
-        const gain = options.paper === true ? null : await gainBy(asking, calibration, parts, found, seed)
-        const better =
-          gain === null ? await isBetterOnAll(asking, calibration, parts, found, options.select) : gain.claimed
-        const scorers = asking.scorers()
-        const refused = refusal(scorers)
-        const answeredAs = scorers[0]?.name ?? model
-        const file =
-          // Algorithm 1 returns the best of its candidates, whether or not it beats other steps.
-          (better || options.paper === true) && refused === null
-            ? await written({ calibration, ratings, model, answeredAs }, options, found, gain)
-            : null
-        const { best, course, ...tally } = found
-        return {
-          steps: best.steps,
-          from: best.from,
-          ...tally,
-          unreadable: best.agreement.unreadable,
-          gain,
-          better,
-          file,
-          scorers,
-          refused,
-          withoutTemperature: asking.withoutTemperature(),
-          course: course.map(({ from, agreement: { spearman, kendall } }) => ({ from, spearman, kendall })),
-        }
-      } catch (error) {
-        if (!signal.aborted) throw error
-        const gone = endpoint.dead()
-        if (gone !== null && !stopping.aborted) throw gone
-        if (meter.unpriced() !== null)
-          throw new OperatorError(
-            `--max-cost needs a price of ${meter.unpriced()}, and models.prices has none (0 if it is free).`,
-          )
-        const why = broke.signal.aborted ? `Stopped at --max-cost, $${meter.spent.usd.toFixed(4)} paid` : 'Stopped'
-        const how = options.out === undefined ? 'With --out answers are kept' : 'The answers are kept'
-        throw new OperatorError(`${why}: ${asked} questions were asked. ${how}: run it again to continue.`)
-      }
-    }),
-  )
+  const { options, terminal } = io
+  const { seed, maxCost, out: keep } = options
+  const most = plan.drafts + plan.refinements + plan.scores
+  const how = keep === undefined ? 'With --out answers are kept' : 'The answers are kept'
+  const words = {
+    progress: (asked: number, { calls, usd }: PaidRun['spent']) =>
+      `${asked} of at most ${most} questions, ${calls} calls, $${usd.toFixed(4)}`,
+    stopped: (asked: number) => `${asked} questions were asked. ${how}: run it again to continue.`,
+  }
+  return paidWork(settings, io, { keep, maxCost, ...words }, async (run) => {
+    const { scorer: model } = modelsOf(settings, kind)
+    const { signal, done: asked } = run
+    const asking = askingFor(run.settings, kind, calibration, run.model, {
+      signal,
+      asked,
+      waiting: (why) => terminal.progress(why),
+    })
+    const found = await calibrate(parts, sizesOf(options), asking, seed)
+    if (found === null) throw new OperatorError('There is no draft: the model gave no readable steps.')
+    const { spearman, items } = found.best.agreement
+    if (spearman === null)
+      throw new OperatorError(
+        items < 2
+          ? 'Hardly any score was readable: nothing can be calibrated for this model.'
+          : `The model gave all ${items} items the same score under every candidate. The steps stay as they are.`,
+      )
+    const gain = options.paper === true ? null : await gainBy(asking, calibration, parts, found, seed)
+    const better = gain === null ? await isBetterOnAll(asking, calibration, parts, found, options.select) : gain.claimed
+    const scorers = asking.scorers()
+    const refused = refusal(scorers)
+    const answeredAs = scorers[0]?.name ?? model
+    const file =
+      // Algorithm 1 returns the best of its candidates, whether or not it beats other steps.
+      (better || options.paper === true) && refused === null
+        ? await written({ calibration, ratings, model, answeredAs }, options, found, gain)
+        : null
+    const { best, course, ...tally } = found
+    return {
+      steps: best.steps,
+      from: best.from,
+      ...tally,
+      unreadable: best.agreement.unreadable,
+      gain,
+      better,
+      file,
+      scorers,
+      refused,
+      withoutTemperature: asking.withoutTemperature(),
+      course: course.map(({ from, agreement: { spearman, kendall } }) => ({ from, spearman, kendall })),
+    }
+  })
 }
 
 /** The gain on the part that nothing was chosen by, over the steps of before. */
