@@ -425,7 +425,8 @@ async function rehearse(
     asked,
     shadows: [...shadows, ...deaths.map(({ worker, at }) => ({ worker, from: at - 1_000, to: at }))],
     off,
-    holdUps,
+    // What came while intake was paused was taken later, as under a fault.
+    holdUps: [...holdUps, ...workers.flatMap(({ pauses }) => pauses)],
     offsets: await offsetsOf(admin),
   })
   const ended = deaths.map(({ worker, at, how }) => `${worker} after ${((at - started) / 1000).toFixed(1)} s: ${how}`)
