@@ -579,6 +579,24 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     await store.close()
   })
 
+  it('makes room by feedback on what nobody judged, and by very much on one subject, before any transcript goes', async () => {
+    const address = addressOf()
+    const store = await open(address, { maxBytes: 2 ** 10 })
+    const topics = feed(store)
+    const first = await topics.judged({ subjectId: 'a', seconds: 1 }, 'a harbour')
+    await topics.judged({ subjectId: 'b', seconds: 3 * 86_400 }, 'a bridge')
+    const word = (subjectId: string, n: number) =>
+      topics.send('feedback', subjectId, { subjectId, protocol: 'rumor', label: 'rumor', by: `m${n}`, at: at(2) }, 2)
+    for (let n = 0; n < 110; n++) await word('a', n)
+    await word('made-up', 0)
+    await store.tidy(Date.parse(at(4 * 86_400)))
+    expect(await store.transcript(first.id)).not.toBeNull()
+    expect((await store.size()).rows.said).toBe(100)
+    await store.tidy(Date.parse(at(4 * 86_400 + 60)))
+    expect(await store.transcript(first.id)).toBeNull()
+    await store.close()
+  })
+
   it.skipIf(certificates === null)('speaks TLS, checks who answers, and knows its user by a password', async () => {
     const tls = { enabled: true, ca: certificates?.ca ?? '', cert: '', key: '', serverName: '' }
     const store = await open(addressOf(aSchema(), { tls }))

@@ -258,6 +258,27 @@ describe('the files of the record', () => {
     await store.close()
   })
 
+  it('that feedback on what nobody judged fills, or very much on one subject, lose that, and no transcript', async () => {
+    const path = pathOf()
+    const store = await open(path, 2 ** 21)
+    const topics = feed(store)
+    const judged = await topics.judged({ subjectId: 'p' }, 'harbour')
+    const word = (subjectId: string, by: string) => ({ subjectId, protocol: 'rumor', label: 'rumor', by, at: at(1) })
+    await topics.send('feedback', 'p', word('p', 'ann'), 1)
+    for (let n = 0; n < 600; n++) {
+      const crowd = n % 2 === 0
+      const note = randomBytes(4_000).toString('base64')
+      await topics.send('feedback', 'p', { ...word(crowd ? 'p' : `made-up-${n}`, `m${n}`), note }, 2 + n)
+    }
+    expect(await store.transcript(judged.id)).not.toBeNull()
+    const said = (await store.subject({ tenant: 'default', id: 'p' }))?.said ?? []
+    expect(said.at(-1)).toMatchObject({ by: 'm598' })
+    await store.close()
+    const db = new DatabaseSync(path, { readOnly: true })
+    expect(db.prepare("SELECT count(*) AS n FROM subjects WHERE id LIKE 'made-up-%'").get()?.n).toBeLessThan(300)
+    db.close()
+  })
+
   it('that can’t even hold verdicts say so, and take the same batch later', async () => {
     const path = pathOf()
     const store = await open(path, 2 ** 18)

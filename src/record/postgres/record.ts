@@ -48,7 +48,7 @@ export async function postgresRecord(settings: PostgresSettings): Promise<Record
       if (now - measured >= MEASURE_MS) {
         measured = now
         // With room by the rules: the oldest transcripts go, the verdicts stay.
-        if ((await reader.size()).bytes > maxBytes) await tables.makeRoom()
+        if ((await reader.size()).bytes > maxBytes) await tables.makeRoom(now)
       }
       await vacuumed(db, vacuumWithin, now)
     },

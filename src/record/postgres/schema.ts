@@ -7,6 +7,7 @@ import { LANGUAGE_OF_DRAW } from '../drawn-rates.ts'
 import { LEDGER } from '../draws.ts'
 import { FOLDING, GRAMS_VERSION } from '../grams.ts'
 import { reviewIndexes } from '../queue-filter.ts'
+import { FEEDBACK_INDEX } from '../spare-feedback.ts'
 import type { Database, Sql } from './connection.ts'
 import { beginWritten, WRITTEN } from './written-table.ts'
 
@@ -18,6 +19,7 @@ const INDEXES = `${reviewIndexes('decider')}
   CREATE INDEX IF NOT EXISTS subjects_comments ON subjects (tenant, id text_pattern_ops) WHERE kind = 'comment';
   CREATE INDEX IF NOT EXISTS rulings_filtered ON rulings (doc, standing, tenant, protocol, label, degraded, decided_at);
   CREATE INDEX IF NOT EXISTS said_kind ON said (s, protocol, said, at, n);
+  ${FEEDBACK_INDEX};
 `
 /** Partitions of the keys, which are written anew one by one after deletions. */
 export const KEY_PARTS = 16

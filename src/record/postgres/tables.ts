@@ -11,6 +11,7 @@ import type {
 } from '../../contracts/ports/record.ts'
 import { docAt, inOrderOfTime } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
+import { SPARED_MS } from '../spare-feedback.ts'
 import type { Database, Sql } from './connection.ts'
 import { commentsGone, drop, dropSaid, dropTranscripts, erase, eraseDependents } from './erasures.ts'
 import type { GramHashes } from './grams-key.ts'
@@ -18,6 +19,7 @@ import { PendingGrams } from './pending-grams.ts'
 import { type PreparedBatch, prepareBatch } from './prepared-batch.ts'
 import { isFolded, refold } from './refold.ts'
 import { settle } from './review-queue.ts'
+import { dropSpareFeedback, forget } from './room.ts'
 import { takeRulings } from './rulings.ts'
 import { Days } from './schema.ts'
 import { takeSaid } from './take-said.ts'
@@ -189,20 +191,7 @@ export class RecordTables {
       )
       const last = deleted.at(-1)
       this.#seenDeleted = deleted.length < STEP || last === undefined ? FROM_THE_FIRST : [last.deleted_at, last.s]
-      // With their pictures and notes: no deletion of the post that comes later would find these.
-      const empty = await sql.rows<{ k: number | null }>(
-        `WITH gone AS (DELETE FROM subjects WHERE s = ANY (?::bigint[]) AND coalesce(deleted_at, 0) < ?
-           AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s)
-           AND NOT EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s)
-           AND NOT EXISTS (SELECT 1 FROM transcripts WHERE transcripts.s = subjects.s) RETURNING s, k),
-         theirs AS (DELETE FROM pictures USING gone WHERE pictures.s = gone.s RETURNING pictures.k),
-         noted AS (DELETE FROM notes USING gone WHERE notes.s = gone.s RETURNING notes.k),
-         authored AS (DELETE FROM written USING gone WHERE written.s = gone.s)
-         SELECT k FROM gone UNION ALL SELECT k FROM theirs UNION ALL SELECT k FROM noted`,
-        [...left, ...deleted.map(({ s }) => s)],
-        now - sourceKeep,
-      )
-      await writing.seals.shred(empty.map(({ k }) => k))
+      await forget(writing, [...left, ...deleted.map(({ s }) => s)], now - sourceKeep)
       // A step has removed at most so many rows: a day goes when none of its rows is left.
       if (old.length < STEP) {
         await this.#days.drop(sql, 'texts', docAt(now - keep))
@@ -215,9 +204,16 @@ export class RecordTables {
     await this.#pending.merge()
   }
 
-  /** Removes the transcripts of the oldest day; false if there is one day alone. */
-  makeRoom(): Promise<boolean> {
-    return this.#step(async ({ sql }) => (await this.#days.drop(sql, 'held', null)) > 0)
+  /** Removes the newest feedback that serves nobody, else the transcripts of the oldest day; false if there is one day alone. */
+  async makeRoom(now: number): Promise<boolean> {
+    let dropped = false
+    for (let before = now - SPARED_MS; ; ) {
+      const looked = await this.#step((writing) => dropSpareFeedback(writing, before))
+      if (looked.spare === 0) break
+      dropped = true
+      before = looked.oldest
+    }
+    return dropped || this.#step(async ({ sql }) => (await this.#days.drop(sql, 'held', null)) > 0)
   }
 }
 

@@ -7,6 +7,7 @@ import { COMPARABLE, COMPARED, compare } from '../compared.ts'
 import { LEDGER } from '../draws.ts'
 import { GOLDEN_ANSWER, GOLDEN_KEY, GOLDEN_UNSEEN, OPINION, OPINION_SIGHTED, OPINION_UNSEEN } from '../opinion-code.ts'
 import { reviewIndexes } from '../queue-filter.ts'
+import { FEEDBACK_INDEX } from '../spare-feedback.ts'
 
 /** Raised when the tables change: a file of the form before is brought forward where it lies, any other is rebuilt from the topics. */
 const FORM = 3
@@ -18,6 +19,7 @@ const INDEXES = `${reviewIndexes("json_extract(json, '$.decision.by')")}
   CREATE INDEX IF NOT EXISTS ${FILTERED} ON rulings (doc, standing, tenant, protocol, label, degraded, decided_at);
   DROP INDEX IF EXISTS rulings_tenant;
   CREATE INDEX IF NOT EXISTS said_kind ON said (s, protocol, said, at);
+  ${FEEDBACK_INDEX};
 `
 
 /** Images that people look at, how each wants them covered, and how many were uncovered. */

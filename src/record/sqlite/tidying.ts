@@ -1,5 +1,6 @@
 import { RecordFull } from '../../contracts/ports/record.ts'
 import { docAt } from '../documents.ts'
+import { type FeedbackRow, NEWEST_FEEDBACK, SPARED_MS } from '../spare-feedback.ts'
 import type { ArrivalCounter } from './arrivals.ts'
 import type { RecordErasures } from './erasures.ts'
 import type { QueueTable } from './review-queue.ts'
@@ -11,6 +12,8 @@ import type { WrittenTable } from './written.ts'
 const STEP = 500
 /** A verdict whose transcript has not come within this time is searched without it, in ms. */
 const ALONE_AFTER_MS = 60_000
+/** Of whatever was deleted the row stays: it says so. */
+const IF_NEVER_DELETED = 1
 const FROM_THE_FIRST = [-1, -1] as const
 const MINUTE_MS = 60_000
 /** How long a step looks for authors in what an earlier version wrote, in ms. */
@@ -28,6 +31,8 @@ export class Tidying {
   readonly #arrivals: ArrivalCounter
   readonly #written: WrittenTable
   #seenDeleted: readonly [deletedAt: number, s: number] = FROM_THE_FIRST
+  /** Where the look at feedback goes on; null: at the newest. */
+  #feedbackBefore: number | null = null
 
   constructor(
     settings: { readonly keep: number; readonly sourceKeep: number },
@@ -130,11 +135,24 @@ export class Tidying {
     return rows.map(({ s }) => s)
   }
 
+  /** Removes the newest feedback that serves nobody; false if there is none where it looked. */
+  #dropSpareFeedback(): boolean {
+    return this.#sql.transaction(() => {
+      const looked = this.#sql.all<FeedbackRow>(NEWEST_FEEDBACK, this.#feedbackBefore ?? Date.now() - SPARED_MS)
+      const spare = looked.filter((one) => one.spare === 1)
+      this.#feedbackBefore = spare.length === 0 ? null : (looked.at(-1)?.at ?? null)
+      for (const { n } of spare) this.#sql.run('DELETE FROM said WHERE n = ?', n)
+      for (const s of new Set(spare.map((one) => one.s))) this.#erasures.forget(s, IF_NEVER_DELETED)
+      return spare.length > 0
+    })
+  }
+
   /**
    * Removes the oldest transcripts, but for the comments that each held; then the oldest texts, by whose words verdicts are found
-   * no more. False if there is neither.
+   * no more; before both, feedback that serves nobody. False if there is none of these.
    */
   makeRoom(): boolean {
+    if (this.#dropSpareFeedback()) return true
     const { changes } = this.#sql.transaction(() =>
       this.#sql.run(
         'UPDATE transcripts SET z = NULL, words = NULL WHERE t IN (SELECT t FROM transcripts WHERE z IS NOT NULL ORDER BY t LIMIT ?)',
