@@ -1,7 +1,7 @@
 import type { Clock } from '../contracts/ports/clock.ts'
 
 /** Most questions whose answers are known. */
-const MOST_KNOWN = 100
+const MOST_KNOWN = 20
 
 /** Of the time between two answers to the same question at most this share goes into making them. */
 const MOST_SHARE = 0.05
@@ -23,7 +23,8 @@ export function knownFor<Asked, Answer>(ms: number, clock: Clock, ask: (of: Aske
       },
       () => known.delete(name),
     )
-    for (const oldest of known.keys()) if (known.size > MOST_KNOWN) known.delete(oldest)
+    for (const [other, { until }] of known)
+      if (other !== name && (until <= asked || known.size > MOST_KNOWN)) known.delete(other)
     return answer
   }
 }

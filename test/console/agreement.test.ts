@@ -221,3 +221,28 @@ it('a post behind a figure stands with its words, covered where people or a verd
   })
   console.close()
 })
+
+it('what people write without end, such as languages, has a hundred figures of its own, and one for the rest', () => {
+  const group = (nth: number) => ({
+    protocol: 'hate',
+    machine: 'hate',
+    people: nth < 900 ? 'hate' : `label ${nth}`,
+    source: 'feedback' as const,
+    seen: 'blind' as const,
+    clauses: [`house/C${nth}`],
+    reach: 0,
+    lang: `x-${nth}`,
+    week: '2026-03-02',
+    count: nth === 7 ? 3 : 1,
+  })
+  const { figures, cells } = agreementOfGroups(Array.from({ length: 1_000 }, (_, nth) => group(nth)))
+  for (const part of ['language', 'clause', 'label-language'] as const) {
+    const own = figures.filter((one) => one.part === part)
+    expect(own).toHaveLength(101)
+    expect(own.reduce((sum, one) => sum + one.of, 0)).toBe(1_002)
+    expect(own.map(({ of, agreeing }) => [of, agreeing])).toContainEqual([3, 3])
+    expect(own[0]).toMatchObject({ value: expect.stringContaining('(others)'), of: 900 })
+  }
+  expect(figures.find(({ part }) => part === 'all')).toMatchObject({ of: 1_002, agreeing: 902 })
+  expect(cells.map(({ people, count }) => [people, count])).toContainEqual(['hate', 902])
+})

@@ -33,3 +33,14 @@ it('what takes long to answer is known for twenty times as long', async () => {
   const { after } = asked(10_000)
   expect([await after(0), await after(180_000), await after(9_000), await after(2_000)]).toEqual([1, 1, 1, 2])
 })
+
+it('of few questions answers are known, however many are asked', async () => {
+  const made: number[] = []
+  const known = knownFor(
+    60_000,
+    () => 0,
+    async (of: number) => made.push(of),
+  )
+  for (const of of [...Array(21).keys(), 20, 0]) await known(of)
+  expect(made).toEqual([...Array(21).keys(), 0])
+})

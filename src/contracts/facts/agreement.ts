@@ -107,6 +107,36 @@ export interface ConfusionCell {
   readonly count: number
 }
 
+/** Languages, clauses and labels of people that have figures of their own, the commonest; there is no end to what people write. */
+const MOST_OWN = 100
+/** The value of all others. */
+const OTHER_VALUES = '(others)'
+
+/** The same groups, with one name for the values beyond the commonest. */
+function withCommonest(groups: readonly ComparedGroup[]): readonly ComparedGroup[] {
+  const rare = (valuesOf: (one: ComparedGroup) => readonly string[]) => {
+    const counts = new Map<string, number>()
+    for (const one of groups) for (const value of valuesOf(one)) counts.set(value, (counts.get(value) ?? 0) + one.count)
+    if (counts.size <= MOST_OWN) return null
+    const own = [...counts].toSorted(([, a], [, b]) => b - a).slice(0, MOST_OWN)
+    const kept = new Set(own.map(([value]) => value))
+    return (value: string) => (kept.has(value) ? value : OTHER_VALUES)
+  }
+  const [language, clause, label] = [
+    rare(({ lang }) => [lang ?? '']),
+    rare(({ clauses }) => clauses),
+    rare(({ people }) => [people]),
+  ]
+  if (language === null && clause === null && label === null) return groups
+  return groups.map((one) => ({
+    ...one,
+    lang: one.lang === null || language === null ? one.lang : language(one.lang),
+    clauses: clause === null ? one.clauses : [...new Set(one.clauses.map(clause))],
+    // What a verdict says is one of few, and stays comparable.
+    people: label === null || one.people === one.machine ? one.people : label(one.people),
+  }))
+}
+
 /** The figures of these groups, by protocol and part, the most frequent values first; and their confusion tables. */
 export function agreementOfGroups(groups: readonly ComparedGroup[]): {
   readonly figures: readonly AgreementFigure[]
@@ -114,7 +144,7 @@ export function agreementOfGroups(groups: readonly ComparedGroup[]): {
 } {
   const sums = new Map<string, Sum>()
   const cells = new Map<string, ConfusionCell>()
-  for (const one of groups) {
+  for (const one of withCommonest(groups)) {
     const { protocol, machine, people, count } = one
     for (const [part, value] of partsOf(one)) {
       const name = JSON.stringify([protocol, part, value])
