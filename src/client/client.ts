@@ -146,7 +146,7 @@ export function gavelClient(settings: ClientSettings): GavelClient {
     eraseAuthor: (author, options) =>
       request('DELETE', `/v1/authors/${encodeURIComponent(author)}`, undefined, options),
     erasure: (id, options) => request('GET', `/v1/erasures/${encodeURIComponent(id)}`, undefined, options),
-    decide: (decision, options) => request('POST', '/v1/decisions', decision, options),
+    decide: (decision, options) => request('POST', '/v1/human-verdicts', decision, options),
   }
 }
 

@@ -13,23 +13,56 @@ import { unsent } from './sending.ts'
 import { checkKnown } from './unknown-fields.ts'
 import { type WaiterLimits, waitersOf } from './waiters.ts'
 
-/** `POST /v1/decisions`: a person's verdict, in the name of the key, answered once the service has carried it out. */
-export function decisionsRoute({
-  decisionDesk,
-  withinMs,
-  overDecided,
-  clock,
-  ...limits
-}: {
-  decisionDesk: DecisionDesk
-  withinMs: number
-  overDecided: DecisionRate
-  clock: Clock
-} & WaiterLimits): DoorRoute {
+type DecisionParts = {
+  readonly decisionDesk: DecisionDesk
+  readonly withinMs: number
+  readonly overDecided: DecisionRate
+  readonly clock: Clock
+} & WaiterLimits
+
+const PATH = '/v1/human-verdicts'
+/** Its path in 0.2.0. OpenAI's clients ask models for decisions there. */
+const OLD_PATH = '/v1/decisions'
+/** From when on the old path is deprecated (RFC 9745). */
+const DEPRECATION = `@${Date.UTC(2026, 10, 30) / 1_000}`
+
+/** `POST /v1/human-verdicts`, and the same at its old path, which says where it went. */
+export function decisionRoutes(parts: DecisionParts): readonly DoorRoute[] {
+  const route = decisionRoute(parts)
+  const { operation } = route
+  return [
+    route,
+    {
+      ...route,
+      path: OLD_PATH,
+      operation: {
+        ...operation,
+        operationId: 'decideAtOldPath',
+        deprecated: true,
+        description: `The same as \`${PATH}\`, which to use instead. ${operation.description}`,
+      },
+      async answer(call) {
+        const given = jsonOf(call.body)
+        if (typeof given === 'object' && given !== null && 'questions' in given)
+          throw new RequestRefused(
+            'invalid',
+            `no model is asked for decisions here: this is the old path of ${PATH}, for people's verdicts. Ask a model at its own endpoint`,
+          )
+        const response = await route.answer(call)
+        response.headers.set('deprecation', DEPRECATION)
+        response.headers.set('link', `<${PATH}>; rel="successor-version"`)
+        return response
+      },
+    },
+  ]
+}
+
+/** A person's verdict, in the name of the key, answered once the service has carried it out. */
+function decisionRoute({ decisionDesk, withinMs, overDecided, clock, ...limits }: DecisionParts): DoorRoute {
   const waiters = waitersOf(limits)
   return {
     method: 'POST',
-    path: '/v1/decisions',
+    path: PATH,
     scope: 'decide',
     takesBody: true,
     operation: OPERATION,

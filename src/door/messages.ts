@@ -281,7 +281,7 @@ const OPERATION: DoorRoute['operation'] = {
   operationId: 'sendMessages',
   summary: 'Sends posts, comments, replies, deletions, feedback and decisions',
   description:
-    'One message or a list. Answered when Kafka has acknowledged them; errors are by item. An id that is sent again with the same content is the same message, with other content an edit, with "deleted": true a deletion. A decision needs the scope decide as well, is made in the name of the key, and has its `at`; what comes of it tells /v1/decisions.',
+    'One message or a list. Answered when Kafka has acknowledged them; errors are by item. An id that is sent again with the same content is the same message, with other content an edit, with "deleted": true a deletion. A decision needs the scope decide as well, is made in the name of the key, and has its `at`; what comes of it tells /v1/human-verdicts.',
   request: {
     schema: {
       anyOf: [

@@ -63,6 +63,7 @@ export type Schema = Readonly<Record<string, unknown>>
 /** The description of a route in the OpenAPI document. */
 export interface Operation {
   readonly operationId: string
+  readonly deprecated?: true
   readonly summary: string
   readonly description?: string
   readonly parameters?: readonly {

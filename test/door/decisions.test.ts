@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import type { DecisionResult } from '../../src/contracts/ports/decisions.ts'
 import { type DecisionRate, decisionRate } from '../../src/door/decision-rate.ts'
-import { decisionsRoute } from '../../src/door/decisions.ts'
+import { decisionRoutes } from '../../src/door/decisions.ts'
 import type { Dependency } from '../../src/door/in-time.ts'
 import { DECISION_FIELDS } from '../../src/door/messages.ts'
 import { NOW, POST, testDoor } from './door-for-tests.ts'
@@ -21,7 +21,7 @@ function deciding(
   const door = testDoor({
     isAway,
     routes: [
-      decisionsRoute({
+      ...decisionRoutes({
         decisionDesk: {
           async decide(message) {
             if (comesTo instanceof Error) throw comesTo
@@ -39,7 +39,7 @@ function deciding(
     ],
   })
   const as = { authorization: `Bearer ${door.keyOf('acme', ['decide'])}` }
-  return { ...door, sent, as, decide: (body: unknown) => door.ask('POST', '/v1/decisions', body, as) }
+  return { ...door, sent, as, decide: (body: unknown) => door.ask('POST', '/v1/human-verdicts', body, as) }
 }
 
 interface DescribedBody {
@@ -60,7 +60,7 @@ describe('decisions of one tenant', () => {
     )
     const decide = async (tenant: string) => {
       const as = { authorization: `Bearer ${keyOf(tenant, ['decide'])}` }
-      const { status, headers } = await ask('POST', '/v1/decisions', DECISION, as)
+      const { status, headers } = await ask('POST', '/v1/human-verdicts', DECISION, as)
       return [status, headers.get('retry-after')]
     }
     expect([await decide('acme'), await decide('acme')]).toEqual([
@@ -84,7 +84,7 @@ describe('decisions of one tenant', () => {
     )
     const decide = async (change: object) => {
       const as = { authorization: `Bearer ${keyOf('acme', ['decide'])}` }
-      return (await ask('POST', '/v1/decisions', { ...DECISION, ...change }, as)).status
+      return (await ask('POST', '/v1/human-verdicts', { ...DECISION, ...change }, as)).status
     }
     const statuses: number[] = []
     for (let n = 0; n < 8; n++) statuses.push(await decide({}))
@@ -161,7 +161,7 @@ describe('a decision', () => {
       [[DECISION], 400],
     ] as const)
       expect((await decide(body)).status).toBe(status)
-    expect((await ask('POST', '/v1/decisions', DECISION)).status).toBe(403)
+    expect((await ask('POST', '/v1/human-verdicts', DECISION)).status).toBe(403)
     expect(sent).toEqual([])
   })
 
@@ -179,9 +179,27 @@ describe('a decision', () => {
     const { paths } = document as {
       paths: Record<string, { post: { requestBody: { content: Record<string, DescribedBody> } } }>
     }
-    const { content } = paths['/v1/decisions']?.post.requestBody ?? { content: {} }
+    const { content } = paths['/v1/human-verdicts']?.post.requestBody ?? { content: {} }
     const { example, schema } = content['application/json'] ?? {}
     expect((await decide(example)).status).toBe(200)
     expect(['tenant', ...Object.keys(schema?.properties ?? {})].sort()).toEqual([...DECISION_FIELDS].sort())
+  })
+
+  test('are taken at their old path too, which says where they went, and where no model is asked', async () => {
+    const { ask, as, sent, document } = deciding({ outcome: 'noted' })
+    const { status, headers } = await ask('POST', '/v1/decisions', DECISION, as)
+    expect([status, headers.get('link')]).toEqual([200, '</v1/human-verdicts>; rel="successor-version"'])
+    expect(headers.get('deprecation')).toMatch(/^@\d{10}$/)
+    expect(sent).toMatchObject([DECISION])
+    const asked = { model: 'gpt-6-luna', input: 'Hello', questions: [{ type: 'predicate', instructions: 'Rude?' }] }
+    const refused = await ask('POST', '/v1/decisions', asked, as)
+    expect(refused.status).toBe(400)
+    expect(JSON.stringify(refused.body)).toContain('/v1/human-verdicts')
+    expect(sent).toHaveLength(1)
+    const { paths } = document as { paths: Record<string, { post: { deprecated?: boolean } }> }
+    expect([paths['/v1/decisions']?.post.deprecated, paths['/v1/human-verdicts']?.post.deprecated]).toEqual([
+      true,
+      undefined,
+    ])
   })
 })

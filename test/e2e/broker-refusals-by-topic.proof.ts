@@ -163,7 +163,7 @@ const WRITTEN: readonly WrittenTopic[] = [
     what: 'door-record',
     before: judged,
     write: (subjectId) =>
-      ask('/v1/decisions', { subjectId, protocol: 'rumor', label: 'rumor', against: 1, why: 'Seen.' }),
+      ask('/v1/human-verdicts', { subjectId, protocol: 'rumor', label: 'rumor', against: 1, why: 'Seen.' }),
   },
   { topic: 'audit', what: 'console-record', before: judged, write: shown },
 ]

@@ -92,7 +92,7 @@ test('answers what is asked apart from the stream; judges what the door has ackn
   expect(known.final).toBe(true)
   expect((await subject('?standing=true')).status).toBe(501)
   const decision = { subjectId: 'p0', protocol: 'rumor', label: 'rumor', against: known.revisions.rumor.revision }
-  const decided = await fetch(`http://127.0.0.1:${port}/v1/decisions`, {
+  const decided = await fetch(`http://127.0.0.1:${port}/v1/human-verdicts`, {
     method: 'POST',
     headers: asKey,
     body: JSON.stringify({ ...decision, why: 'The city has denied it.' }),
@@ -214,7 +214,7 @@ test('while Redis or Kafka stands still, each route that needs it says so in tim
       row(redis, SCORE_MS, [200], 'POST', '/v1alpha1/comments:analyze', scored),
       row(kafka, PRODUCE_MS, [200], 'POST', '/v1alpha1/comments:suggestscore', score),
       row(kafka, PRODUCE_MS, [200], 'POST', '/v1/messages', post(round)),
-      { ...row(kafka, PRODUCE_MS, [202, 409], 'POST', '/v1/decisions', decision), begunWith: 'redis' },
+      { ...row(kafka, PRODUCE_MS, [202, 409], 'POST', '/v1/human-verdicts', decision), begunWith: 'redis' },
       ...['/openapi.json', '/problems/store-away', '/$discovery/rest'].map((path) => row([], 0, [200], 'GET', path)),
     ]
   }

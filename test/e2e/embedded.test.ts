@@ -126,7 +126,14 @@ describe('the door in one process, without servers', () => {
     const [machine] = published()
     expect(machine).toMatchObject({ label: 'hate', policy: { version: '2' }, clauses: [{ id: 'H1' }] })
     const decide = (...clauses: object[]) =>
-      post('/v1/decisions', { subjectId: 'p-cited', protocol: 'hate', label: 'hate', against: 1, why: 'x', clauses })
+      post('/v1/human-verdicts', {
+        subjectId: 'p-cited',
+        protocol: 'hate',
+        label: 'hate',
+        against: 1,
+        why: 'x',
+        clauses,
+      })
     const unknown = await decide({ id: 'H99' })
     expect([unknown.status, JSON.stringify(unknown.body)]).toEqual([
       422,

@@ -16,7 +16,7 @@ import type { Report } from '../../contracts/ports/report.ts'
 import type { PlacingWriter, TopicWriter } from '../../contracts/ports/topic.ts'
 import { type AuthorParts, authorRoutes } from '../../door/authors.ts'
 import { decisionRate } from '../../door/decision-rate.ts'
-import { decisionsRoute } from '../../door/decisions.ts'
+import { decisionRoutes } from '../../door/decisions.ts'
 import { discoveryRoute } from '../../door/discovery.ts'
 import { door } from '../../door/door.ts'
 import type { Dependency } from '../../door/in-time.ts'
@@ -204,7 +204,7 @@ export function doorPart(
         ...(authors === null ? [] : authorRoutes({ ...authors, clock, report })),
         ...(decisionDesk === null
           ? []
-          : [decisionsRoute({ decisionDesk, withinMs, overDecided, clock, waiting, waitingPerTenant })]),
+          : decisionRoutes({ decisionDesk, withinMs, overDecided, clock, waiting, waitingPerTenant })),
         ...perspectiveRoutes({
           scorer: scoring.scorer,
           debate: debateOf(judging),
