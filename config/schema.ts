@@ -85,6 +85,7 @@ const price = z.strictObject({
   completion: usd,
   cacheWrite: usd.optional(),
   thinking: usd.optional(),
+  decisions: usd.optional(),
   tiers: byName(factor).optional(),
   longContext: z.strictObject({ above: count, prompt: factor, completion: factor }).optional(),
 })

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { type FileHandle, open, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { DECISION_WIRES } from '../contracts/facts/ask.ts'
 import {
   FAILURE_CODES,
   type FailureCode,
@@ -35,6 +36,13 @@ const message = z.object({
   images: z.array(z.string()).optional(),
 })
 
+const decision = z.object({
+  field: z.string(),
+  instructions: z.string(),
+  input: z.string(),
+  options: z.array(z.object({ value: z.string(), description: z.string().optional() })),
+})
+
 /** One question, as its digest has it. */
 const question = z.object({
   model: z.string(),
@@ -46,6 +54,8 @@ const question = z.object({
   draw: z.string().default(''),
   /** Set if probabilities of the numbers in the answer were asked for. */
   probabilities: z.literal(true).optional(),
+  /** Set if a decision model is asked this instead of `messages`. */
+  decision: decision.optional(),
   /** Tokens set aside for thoughts, and the requested amount of thinking; absent where its dialect has neither. */
   thinkingTokens: z.number().optional(),
   effort: z.string().optional(),
@@ -61,6 +71,12 @@ const reply = z.object({
   finish: z.enum(['stop', 'length', 'refusal', 'content-filter']).default('stop'),
   probabilities: z.record(z.string(), z.array(z.tuple([z.number(), z.number()]))).optional(),
   beginnings: z.record(z.string(), z.array(z.tuple([z.string(), z.number()]))).optional(),
+  decided: z
+    .union([
+      z.object({ wire: z.enum(DECISION_WIRES), probabilities: z.record(z.string(), z.number()) }),
+      z.object({ wire: z.enum(DECISION_WIRES), unreadable: z.string() }),
+    ])
+    .optional(),
   /** What could not be had as it was asked for. */
   remarks: z.array(z.enum(REMARKS)).optional(),
   filtered: z.array(filtered).optional(),
@@ -265,10 +281,12 @@ function codeOf(failed: string): FailureCode {
 
 /** What tells a question from others: all that the model is sent, and which draw it is. */
 export function digestOf(asked: Question): string {
-  const { model, messages, temperature, maxTokens, answer, draw, probabilities, thinkingTokens, effort } = asked
+  const { model, messages, temperature, maxTokens, answer, draw, probabilities, decision, thinkingTokens, effort } =
+    asked
   const sent = messages.map(({ role, content, images = [] }) => [role, content, images])
   const wanted = [
     ...(probabilities === true ? ['probabilities'] : []),
+    ...(decision === undefined ? [] : [`decision ${JSON.stringify(sorted(decision))}`]),
     ...(thinkingTokens === undefined && effort === undefined
       ? []
       : [`thinking ${effort ?? ''} ${thinkingTokens ?? 0}`]),
@@ -297,7 +315,7 @@ export function digestOfRequest(request: ModelRequest): string {
 }
 
 function questionOf(request: ModelRequest, repeat: string): Question {
-  const { model, messages, temperature, maxTokens, answer, probabilities, thinkingTokens, effort } = request
+  const { model, messages, temperature, maxTokens, answer, probabilities, decision, thinkingTokens, effort } = request
   const draw = [repeat, request.draw ?? ''].filter((part) => part !== '').join(' ')
   const sent = messages.map(({ role, content, images = [] }) => ({
     role,
@@ -314,6 +332,7 @@ function questionOf(request: ModelRequest, repeat: string): Question {
     answer,
     draw,
     ...(probabilities && { probabilities }),
+    ...(decision && { decision: { ...decision, options: [...decision.options] } }),
     thinkingTokens,
     effort,
   }

@@ -136,6 +136,7 @@ export function requestOf(
     draw: ask.draw,
     answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
     ...(ask.expected === undefined && ask.decision === undefined ? {} : { probabilities: true as const }),
+    ...(ask.decision === undefined ? {} : { decision: ask.decision }),
     ...(ask.repeated ? { breakpoints: breakpointsIn(ask) } : {}),
     ...(hasOthers(choice) ? {} : { alone: true }),
     ...(hasOthersApart(gateway, choice) ? { apart: true } : {}),
@@ -178,7 +179,7 @@ export function readCall(
   endCall(gateway, context, flight, reading.readable ? 'answered' : reading.code, { reply, charge, unmetered })
   const settled: AskResult = {
     ...(reading.readable
-      ? { answer: withOptions(ask, withExpected(ask, reading.answer, reply.probabilities), reply.beginnings) }
+      ? { answer: withOptions(ask, withExpected(ask, reading.answer, reply.probabilities), reply) }
       : { answer: null, failed: { code: reading.code, detail: reading.why } }),
     raw: settings.keepThoughts ? withThoughts(reply) : reply.text,
     model: reply.model,

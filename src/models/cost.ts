@@ -20,6 +20,8 @@ export interface Price {
   readonly thinking?: number | undefined
   /** By the tier that an answer names: what all prices are multiplied by. Others cost what is usual. */
   readonly tiers?: Readonly<Record<string, number>> | undefined
+  /** Of each token of a decision model's question, whose answer is free then; left out: as any other call's. */
+  readonly decisions?: number | undefined
   /** Of a call whose prompt has more tokens than `above`: what its prices are multiplied by, all of them. */
   readonly longContext?: { readonly above: number; readonly prompt: number; readonly completion: number } | undefined
 }
@@ -47,7 +49,8 @@ export function upperBound(
   of: { readonly imageTokens: number; readonly tier?: Tier | undefined; readonly thinkingTokens?: number },
 ): Amount {
   const { imageTokens, tier, thinkingTokens = 0 } = of
-  const prompt = mostSent(messages, imageTokens) + Buffer.byteLength(schemaLine(ask.answer))
+  const decision = ask.decision === undefined ? 0 : Buffer.byteLength(JSON.stringify(ask.decision))
+  const prompt = mostSent(messages, imageTokens) + Buffer.byteLength(schemaLine(ask.answer)) + decision
   const written = ask.maxTokens + thinkingTokens
   if (price === undefined) return { tokens: prompt + written, usd: 0 }
   const { prompt: sent, completion, cached, cacheWrite = sent, thinking = completion } = price
@@ -92,7 +95,7 @@ export function chargeOf(
     return { charge, unmetered: null }
   }
   const estimate = estimateOf(reply, given)
-  const costUsd = costOf({ ...estimate, tier: reply.tier }, price)
+  const costUsd = costOf({ ...estimate, tier: reply.tier, decided: reply.decided }, price)
   return { charge: { ...estimate, costUsd, estimated: 1 }, unmetered: isBeyond ? 'beyond' : 'missing' }
 }
 
@@ -121,7 +124,7 @@ function imagesIn(messages: readonly ChatMessage[]): number {
 
 type Counts = Pick<
   ModelReply,
-  'promptTokens' | 'cachedTokens' | 'completionTokens' | 'cacheWriteTokens' | 'thinkingTokens' | 'tier'
+  'promptTokens' | 'cachedTokens' | 'completionTokens' | 'cacheWriteTokens' | 'thinkingTokens' | 'tier' | 'decided'
 >
 
 /**
@@ -130,6 +133,8 @@ type Counts = Pick<
  */
 function costOf(counts: Counts, price: Price | undefined): number {
   if (price === undefined) return 0
+  if (counts.decided !== undefined && price.decisions !== undefined)
+    return (counts.promptTokens * picoUsd(price.decisions)) / 1e12
   const { promptTokens, cachedTokens, completionTokens, cacheWriteTokens = 0, thinkingTokens = 0, tier } = counts
   const { prompt, cached, completion, cacheWrite = prompt, thinking = completion } = price
   const long = longFactors(price, promptTokens)

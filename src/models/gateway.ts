@@ -42,6 +42,12 @@ export function gateway(parts: GatewayParts): Gateway {
   const { settings, memo, clock, report } = parts
   const outages = breakerReport(report, clock, settings.endpointOf)
   const breakers = breaker({ settings: settings.breaker, clock, changed: outages.changed })
+  // A model may decide and no longer talk, or the reverse: each has an address of its own.
+  const deciders = breaker({
+    settings: settings.breaker,
+    clock,
+    changed: (change) => outages.changed({ ...change, model: `${change.model} (decisions)` }),
+  })
   const slots = modelSlots(settings, clock)
   const state: GatewayState = {
     ...parts,
@@ -58,7 +64,7 @@ export function gateway(parts: GatewayParts): Gateway {
     refused: refusalReport(report, clock),
   }
   return {
-    ask: (context) => ask(state, context),
+    ask: (context) => ask(context.ask.decision === undefined ? state : { ...state, breakers: deciders }, context),
     get busy() {
       return slots.busy
     },
@@ -67,6 +73,7 @@ export function gateway(parts: GatewayParts): Gateway {
     },
     load() {
       breakers.states()
+      deciders.states()
       outages.poll()
       return { busy: slots.busy, waiting: slots.waiting, all: settings.slots, models: slots.limits() }
     },

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { z } from 'zod'
 import type { Ask } from '../contracts/facts/ask.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
-import type { BeginningProbabilities, ModelReply, NumberProbabilities } from '../contracts/ports/model.ts'
+import type { ModelReply, NumberProbabilities } from '../contracts/ports/model.ts'
 import { fitted, type ReadingResult, unreadable } from './reading/fit.ts'
 import { type Form, formOf, hasKeys, isForm } from './reading/form.ts'
 import { isObject } from './reading/loose-json.ts'
@@ -23,12 +23,14 @@ export type ReplyReading<Answer> =
  * prose.
  */
 export function readReply<Answer>(
-  { text, finish }: Pick<ModelReply, 'text' | 'finish'>,
+  { text, finish, decided }: Pick<ModelReply, 'text' | 'finish' | 'decided'>,
   schema: z.ZodType<Answer>,
 ): ReplyReading<Answer> {
   if (finish === 'refusal') return { readable: false, code: 'refused', why: 'the model refused' }
   if (finish === 'content-filter')
     return { readable: false, code: 'content-filter', why: "the endpoint's filter stopped it" }
+  if (decided !== undefined && 'unreadable' in decided)
+    return { readable: false, code: 'unreadable', why: decided.unreadable }
   const cut = finish === 'length'
   const reading = readAnswer(text ?? '', schema, { cut })
   if (reading.readable) return reading
@@ -118,15 +120,16 @@ export function withExpected<Answer>(
 const LEAST_MASS = 0.5
 
 /**
- * The answer with `probabilities`, how likely each of its options was, and the wire that they are from: of a chat model, what the text
+ * The answer with `probabilities`, how likely each of its options was, and the wire that they came on. Of a chat model, what the text
  * might have begun with counts for the one option that begins so, and the sum over options is 1. Unchanged where the ask does not want
  * it, or the endpoint gave no such probabilities.
  */
 export function withOptions<Answer>(
   { decision: wanted }: Pick<Ask, 'decision'>,
   answer: Answer,
-  beginnings: BeginningProbabilities | undefined,
+  { decided, beginnings }: Pick<ModelReply, 'decided' | 'beginnings'>,
 ): Answer {
+  if (wanted !== undefined && decided !== undefined) return { ...answer, ...decided }
   if (wanted === undefined || beginnings === undefined) return answer
   const options = wanted.options.map(({ value }) => value)
   const masses = new Map(options.map((option) => [option, 0]))

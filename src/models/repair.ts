@@ -16,8 +16,8 @@ export function furtherPrompt(
   { settled: { failed }, reply }: AnsweredCall,
 ): ModelPrompt | null {
   const { ask, messages, thinkingTokens } = before
-  // A filter stops the same question again.
-  if (failed === undefined || failed.code === 'content-filter' || before.step === 'repair') return null
+  // A filter stops the same question again, and a decision model answers it as before.
+  if (failed === undefined || failed.code === 'content-filter' || before.step === 'repair' || reply.decided) return null
   const most = ask.maxTokens + thinkingTokens
   const cut = before.step === 'first' ? wasCutInThought(reply, { readable: false, most }) : 'no'
   const larger = cut === 'no' ? null : thinkingRooms.larger(model, thinkingTokens)

@@ -72,7 +72,7 @@ it.each([
     ],
   ],
 ] as const)('are how likely each option was, however the text is cut into tokens: %j', (...tokens) => {
-  expect(withOptions(ask, answer, read(...tokens))).toEqual({
+  expect(withOptions(ask, answer, { beginnings: read(...tokens) })).toEqual({
     label: 'hate',
     probabilities: { hate: near(7 / 9), 'non-hate': near(2 / 9) },
     wire: 'chat',
@@ -86,10 +86,12 @@ it('count no beginning that several options have, nor another text that begins a
       both,
       { label: 'safe' },
       {
-        label: [
-          ['sa', 0.4],
-          ['safer', 0.6],
-        ],
+        beginnings: {
+          label: [
+            ['sa', 0.4],
+            ['safer', 0.6],
+          ],
+        },
       },
     ),
   ).toEqual({
@@ -102,10 +104,12 @@ it('count no beginning that several options have, nor another text that begins a
       both,
       { label: 'safe' },
       {
-        label: [
-          ['safe"', 0.8],
-          ['saf"', 0.2],
-        ],
+        beginnings: {
+          label: [
+            ['safe"', 0.8],
+            ['saf"', 0.2],
+          ],
+        },
       },
     ),
   ).toEqual({
@@ -116,7 +120,7 @@ it('count no beginning that several options have, nor another text that begins a
 })
 
 it('are left out where nobody wants them, and where the model would rather have said something else', () => {
-  expect(withOptions({}, answer, { label: [['hate', 1]] })).toBe(answer)
+  expect(withOptions({}, answer, { beginnings: { label: [['hate', 1]] } })).toBe(answer)
   for (const none of [
     undefined,
     {},
@@ -128,7 +132,7 @@ it('are left out where nobody wants them, and where the model would rather have 
       ] as const,
     },
   ])
-    expect(withOptions(ask, answer, none)).toBe(answer)
+    expect(withOptions(ask, answer, { beginnings: none })).toBe(answer)
 })
 
 it('are none of a text that is no value, and of no log-probabilities', () => {

@@ -5,7 +5,7 @@ import type { Remark } from '../../contracts/facts/verdict.ts'
 import { dialectLookup } from '../../models/openai/models-of-endpoints.ts'
 import { ENOUGH_CONTEXT } from './doctor-context.ts'
 import { pasted } from './doctor-lines.ts'
-import { hasThought, type ModelCheck } from './model-checks.ts'
+import { hasThought, type ModelCheck, type RoleCheck } from './model-checks.ts'
 
 /** Set aside for thoughts where nothing is known of how long they are. */
 const THINKING_TOKENS = 4_096
@@ -86,12 +86,24 @@ function askedFindings(what: string, check: ModelCheck, settings: Settings): Fin
 
 const BOUND = 'thinkingTokens is a bound: only those that are used are billed'
 
+const isDecider = ({ role }: RoleCheck) => /(?:^|\.)decider$/.test(role)
+
 /** What the settings ask for and the model does not have. */
 function lackFindings(what: string, { roles }: ModelCheck): Finding[] {
   const found: Finding[] = []
   const lacks = (remark: Remark) => roles.filter(({ reply }) => reply?.remarks?.includes(remark))
-  const [unsure] = lacks('log-probabilities')
-  if (unsure !== undefined)
+  const unsure = lacks('log-probabilities')
+  const decider = unsure.find(isDecider)
+  const scorer = unsure.find((role) => !isDecider(role))
+  if (decider !== undefined)
+    found.push({
+      what,
+      state: 'warning',
+      detail:
+        'tells over no interface for decisions, nor by log-probabilities, how likely its labels are: a lane settles nothing by it. Gavel runs as it is',
+      todo: `Can wait: name a model that tells it.\n${pasted(`models.roles: { "${decider.role}": ["ENDPOINT/MODEL"] }`)}`,
+    })
+  if (scorer !== undefined)
     found.push({
       what,
       state: 'warning',
@@ -100,7 +112,7 @@ function lackFindings(what: string, { roles }: ModelCheck): Finding[] {
         'Worth doing: settle for the answered number,',
         pasted('protocols.counterspeech: { score: answered }'),
         'or name a model that gives them:',
-        pasted(`models.roles: { "${unsure.role}": ["ENDPOINT/MODEL"] }`),
+        pasted(`models.roles: { "${scorer.role}": ["ENDPOINT/MODEL"] }`),
       ].join('\n'),
     })
   const untiered = lacks('tier')

@@ -132,7 +132,8 @@ async function checkRole(
           ...(room === 0 ? {} : { thinkingTokens: room }),
           ...(effort === null ? {} : { effort }),
           answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
-          ...(ask.expected === undefined ? {} : { probabilities: true as const }),
+          ...(ask.expected === undefined && ask.decision === undefined ? {} : { probabilities: true as const }),
+          ...(ask.decision === undefined ? {} : { decision: ask.decision }),
           trial,
           tier,
           callId: `doctor-${randomUUID()}`,
@@ -148,7 +149,7 @@ async function checkRole(
     role,
     tier,
     temperature: ask.temperature,
-    wantsLogprobs: ask.expected !== undefined,
+    wantsLogprobs: ask.expected !== undefined || ask.decision !== undefined,
     withImage: messages.some(({ images = [] }) => images.length > 0),
   }
   try {

@@ -264,7 +264,9 @@ export function roleQuestions(settings: Settings): RoleQuestion[] {
   }
   const known = new Set([...asked, score].flatMap(({ role }) => [role, role.slice(role.indexOf('.') + 1)]))
   const others = Object.entries(roles).flatMap(([role, models]) =>
-    known.has(role) || role === 'default' ? [] : [{ role, ask: tiny(PLAIN), models }],
+    known.has(role) || role === 'default'
+      ? []
+      : [{ role, ask: tiny(/(?:^|\.)decider$/.test(role) ? DECISION : PLAIN), models }],
   )
   return [...asked, score, ...others]
 }
@@ -289,13 +291,25 @@ const PLAIN: Ask = {
   answer: z.object({ reasoning: z.string(), answer: z.enum(['Yes', 'No']) }),
 }
 
+/** What the role `decider` is asked, whose answer comes with probabilities. */
+const DECISION: Ask = {
+  ...PLAIN,
+  answer: z.object({ label: z.enum(['yes', 'no']) }),
+  decision: {
+    field: 'label',
+    instructions: 'Is the mill on fire?',
+    input: '',
+    options: [{ value: 'yes' }, { value: 'no' }],
+  },
+}
+
 /**
  * The same form, about nothing; of a question that is many small ones, one of them as it is. Images stay: whether a model
  * looks at them is asked too.
  */
 function tiny(asked: Ask): Ask {
   if (asked.batch !== undefined) return asked.batch.subset([0])
-  const { stage, role, answer, temperature, maxTokens, expected, messages } = asked
+  const { stage, role, answer, temperature, maxTokens, expected, decision, messages } = asked
   const images = messages.flatMap(({ images: shown = [] }) => shown).slice(0, 1)
   return {
     stage,
@@ -304,6 +318,7 @@ function tiny(asked: Ask): Ask {
     temperature,
     maxTokens,
     expected,
+    ...(decision === undefined ? {} : { decision: { ...decision, input: 'The mill by the river is on fire.' } }),
     messages: [
       { role: 'system', content: 'You check a connection. Be brief.' },
       {

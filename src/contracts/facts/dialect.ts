@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DECISION_WIRES } from './ask.ts'
 
 /** Words of a JSON Schema that only narrow a value down. A form without them is the same form: answers are checked by ours. */
 export const NARROWING_KEYWORDS = [
@@ -56,6 +57,8 @@ export const dialect = z.strictObject({
    * Anthropic's `cache_control`; null: it marks none.
    */
   breakpoints: z.enum(['prompt_cache_breakpoint', 'cache_control']).nullable(),
+  /** How it is asked for a decision: over an interface for decision models, or in a chat; `auto`: over the first that it answers on. */
+  decisions: z.enum(['auto', ...DECISION_WIRES]),
 })
 export type Dialect = z.infer<typeof dialect>
 
@@ -74,5 +77,6 @@ export const DIALECT_TRAITS = [
   'tier',
   'breakpoints',
   'images',
+  'decisions',
 ] as const
 export type DialectTrait = (typeof DIALECT_TRAITS)[number]

@@ -1,3 +1,4 @@
+import type { Decision, DecisionWire } from '../facts/ask.ts'
 import type { Trial } from '../facts/errors.ts'
 import type { FilterRefusal } from '../facts/filtered.ts'
 import type { ChatMessage, Remark } from '../facts/verdict.ts'
@@ -23,6 +24,8 @@ export interface ModelRequest {
   readonly answer: { readonly name: string; readonly schema: unknown }
   /** Set if probabilities of the numbers and texts in the answer are wanted, where the endpoint gives them. */
   readonly probabilities?: true
+  /** Set if the answer is one of several options: a decision model is asked this instead of `messages`. */
+  readonly decision?: Decision | undefined
   /** Up to where the question is likely to be sent again; none if it is left out. */
   readonly breakpoints?: readonly Breakpoint[]
   /** No other model of the role's chain can be asked instead. */
@@ -81,6 +84,11 @@ export interface ModelReply {
   readonly probabilities?: NumberProbabilities | undefined
   /** If they were wanted: of each text in the answer what it might have begun with, by its key. */
   readonly beginnings?: BeginningProbabilities | undefined
+  /** Set if it is a decision model's: over which interface, and how likely each option is by its value, or why that can't be told. */
+  readonly decided?:
+    | { readonly wire: DecisionWire; readonly probabilities: Readonly<Record<string, number>> }
+    | { readonly wire: DecisionWire; readonly unreadable: string }
+    | undefined
   /** The name under which the endpoint answered. */
   readonly model: string
   /** How long the call took when it was made, in ms; a recording keeps it. */

@@ -13,7 +13,11 @@ export const command: Command<{ readonly stay?: true; readonly model?: string },
   json: false,
   help: '',
   run: async ({ environment, terminal, signal, options: { stay = false, model } }) =>
-    demo(model === undefined ? environment : await withLocalModel(environment, model, signal), { terminal, signal, stay }),
+    demo(model === undefined ? environment : await withLocalModel(environment, model, signal), {
+      terminal,
+      signal,
+      stay,
+    }),
   print(whole) {
     if (!whole) throw new OperatorError('The demo lost verdicts, or published different ones under one id; see above.')
   },

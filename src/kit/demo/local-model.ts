@@ -31,11 +31,20 @@ export async function withLocalModel(
   const found = lists.find(({ names }) => names.includes(name))
   if (found === undefined) {
     const others = lists.flatMap(({ names }) => names)
-    const seen = others.length === 0 ? 'No model is listed there' : `These are listed: ${others.slice(0, 20).join(', ')}`
+    const seen =
+      others.length === 0 ? 'No model is listed there' : `These are listed: ${others.slice(0, 20).join(', ')}`
     throw new OperatorError(
-      printable(`No server lists the model ${name} (asked: ${places.join(', ')}). ${seen}. OPENAI_BASE_URL names another.`, 1_000),
+      printable(
+        `No server lists the model ${name} (asked: ${places.join(', ')}). ${seen}. OPENAI_BASE_URL names another.`,
+        1_000,
+      ),
     )
   }
   const roles = Object.fromEntries(Object.keys(loadSettings({}).models.roles).map((role) => [role, [name]]))
-  return { ...environment, OPENAI_BASE_URL: found.baseUrl, OPENAI_API_KEY: apiKey, GAVEL_MODELS_ROLES: JSON.stringify(roles) }
+  return {
+    ...environment,
+    OPENAI_BASE_URL: found.baseUrl,
+    OPENAI_API_KEY: apiKey,
+    GAVEL_MODELS_ROLES: JSON.stringify(roles),
+  }
 }

@@ -3,6 +3,7 @@ import { MODEL } from './answer.ts'
 import { answeringCalls } from './answer-call.ts'
 import { type CallRecord, openCallLog } from './call-log.ts'
 import { chatCall, embeddingCall } from './calls.ts'
+import { openAiDecisionCall, systemOneCall } from './decisions.ts'
 import { type DialectName, dialectOf } from './dialects/all.ts'
 import type { ServerDialect } from './dialects/dialect.ts'
 import { promptCache } from './dialects/prompt-cache.ts'
@@ -46,7 +47,7 @@ const THOUGHTS = 10
 
 const WHAT = 'the understudy: no language model, it answers from word lists'
 
-/** Serves the Chat Completions and Embeddings interface on 127.0.0.1, answered by the understudy. */
+/** Serves the interfaces for chat completions, decisions and embeddings on 127.0.0.1, answered by the understudy. */
 export async function startUnderstudy(options: UnderstudyOptions = {}): Promise<Understudy> {
   const { port = 0, logFile, say, dialect: named, thoughts = THOUGHTS, models = [], ...initial } = options
   const dialect = named === undefined ? null : dialectOf(named)
@@ -68,6 +69,12 @@ export async function startUnderstudy(options: UnderstudyOptions = {}): Promise<
     switch (`${request.method} ${url.pathname}`) {
       case `POST ${base}/chat/completions`:
         return calls.answer(request, response, (body) => chatCall(body, speaking))
+      case `POST ${base}/decisions`:
+        if (dialect !== null && dialect.decisions !== 'openai') break
+        return calls.answer(request, response, openAiDecisionCall)
+      case `POST ${base}/systemone`:
+        if (dialect !== null && dialect.decisions !== 'systemone') break
+        return calls.answer(request, response, systemOneCall)
       case `POST ${base}/embeddings`:
         if (dialect?.embeddings === false) break
         return calls.answer(request, response, embeddingCall)

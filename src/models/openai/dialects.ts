@@ -17,6 +17,7 @@ export const PLAIN: Dialect = {
   thinkingTokens: 0,
   tiers: true,
   breakpoints: null,
+  decisions: 'auto',
 }
 
 /** What is known of some servers' or models' dialect. */
@@ -103,6 +104,27 @@ export const DIALECTS: readonly DialectRow[] = [
   },
 
   // Servers.
+  {
+    host: 'api.openai.com',
+    takes: { decisions: 'chat' },
+    source: 'developers.openai.com, decisions: gpt-6-luna alone',
+  },
+  {
+    host: 'api.openai.com',
+    model: 'gpt-6-luna*',
+    takes: { decisions: 'openai' },
+    source: 'developers.openai.com/api/reference/resources/decisions',
+  },
+  {
+    host: 'api.typesafe.ai',
+    takes: { decisions: 'systemone' },
+    source: 'docs.typesafe.ai/api: POST /v1/systemone',
+  },
+  {
+    host: 'openrouter.ai',
+    takes: { decisions: 'openrouter' },
+    source: 'openrouter.ai/docs/guides/features/decisions: POST /api/alpha/decisions',
+  },
   {
     host: 'api.anthropic.com',
     takes: { highestTemperature: 1, logprobs: 0, form: 'text' },

@@ -24,6 +24,8 @@ export interface EndpointSettings<Body> {
   readonly maxBytes: (body: Body) => number
   /** Most lists, objects and fields of a response. */
   readonly maxParts: number
+  /** It is an interface for decision models. */
+  readonly isDecision?: boolean
 }
 
 /**
@@ -131,7 +133,7 @@ export class Endpoint<Body extends object = object> {
     const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
     throw failureOf(
       { status, json, text: text ?? '', location: headers.location, ...wait },
-      { body, secrets: this.secrets },
+      { body, secrets: this.secrets, isDecision: this.#settings.isDecision },
     )
   }
 }

@@ -1,3 +1,4 @@
+import type { DecisionWire } from '../../contracts/facts/ask.ts'
 import { type Dialect, type DialectPart, type DialectTrait, NARROWING_KEYWORDS } from '../../contracts/facts/dialect.ts'
 import { ParameterRefused, PermanentError, RetryLaterError, type Trial } from '../../contracts/facts/errors.ts'
 import { isOfKeyword, isOfValue, mostIn, type RefusedParameter } from './refused-parameter.ts'
@@ -14,8 +15,8 @@ export interface DialectLesson {
 /** Prepared for one call: the form of its request, and the callbacks for its outcome. */
 export interface PreparedCall {
   readonly dialect: Dialect
-  /** The call was answered; with images, if it showed some. */
-  answered(sent?: Pick<SentParameters, 'images'>): void
+  /** The call was answered: on which wire, and with images, if it showed some. */
+  answered(sent: Pick<SentParameters, 'images' | 'wire'>): void
   /** The error to throw for a refused parameter; undefined for one that was not sent. */
   refused(refused: RefusedParameter, why: string, sent: SentParameters): PermanentError | undefined
 }
@@ -26,6 +27,7 @@ export interface SentParameters {
   readonly temperature: number
   readonly tier: boolean
   readonly images: boolean
+  readonly wire: DecisionWire
 }
 
 /** What is learnt is forgotten after this long, in ms: servers change. */
@@ -37,6 +39,8 @@ interface Known {
   at: number
   /** When it last answered a call with images, in ms since 1970. */
   tookImages: number
+  /** When it last decided over an interface for that. */
+  decided: number
   /** Ends when the call that is finding something out has ended; with an error where that answers nothing. */
   finding: Promise<RetryLaterError | null> | null
 }
@@ -59,7 +63,8 @@ export function learning(deps: {
   const reported = new Set<string>()
 
   function knownOf(model: string): Known {
-    const known = models.get(model) ?? { learnt: {}, at: 0, tookImages: Number.NEGATIVE_INFINITY, finding: null }
+    const never = Number.NEGATIVE_INFINITY
+    const known = models.get(model) ?? { learnt: {}, at: 0, tookImages: never, decided: never, finding: null }
     models.set(model, known)
     return known
   }
@@ -90,13 +95,17 @@ export function learning(deps: {
       const dialect: Dialect = Object.assign({}, told(model), again ? {} : known.learnt, changes)
       return {
         dialect,
-        answered(sent) {
-          if (sent?.images === true) known.tookImages = now()
-          if (Object.keys(changes).length > 0) keep(model, known, changes)
+        answered({ images, wire }) {
+          if (images) known.tookImages = now()
+          if (wire !== 'chat') known.decided = now()
+          const lesson = images ? without('decisions', changes) : changes
+          if (Object.keys(lesson).length > 0) keep(model, known, lesson)
           else if (again) known.learnt = {}
         },
         refused(refused, why, sent) {
           if (!wasSent(refused, dialect, sent)) return undefined
+          // Of a model that decides otherwise it is this question; but images may be taken in a chat alone.
+          if (refused.perhaps && !sent.images && now() - known.decided < KEPT_MS) return undefined
           if (refused.trait === 'images') {
             // Of a model that takes some it is this image: nobody has others' go unseen by one of their own.
             if (now() - known.tookImages >= KEPT_MS) keep(model, known, { images: false })
@@ -158,6 +167,10 @@ async function raced<Result>(wait: Promise<Result>, signal: AbortSignal): Promis
   return Promise.race([wait, aborted]).finally(() => signal.removeEventListener('abort', stop))
 }
 
+function without(key: keyof DialectPart, { [key]: _, ...others }: DialectPart): DialectPart {
+  return others
+}
+
 /** Whether what is known now is no longer what was sent, in what would be changed. */
 function differs(sent: Dialect, known: Dialect, change: DialectPart): boolean {
   return (Object.keys(change) as (keyof Dialect)[]).some((key) => String(sent[key]) !== String(known[key]))
@@ -169,6 +182,7 @@ export const NO_IMAGES = 'this model takes no images'
 function wasSent({ trait }: RefusedParameter, dialect: Dialect, sent: SentParameters): boolean {
   if (trait === 'tier') return sent.tier
   if (trait === 'images') return sent.images
+  if (trait === 'decisions') return sent.wire !== 'chat'
   return trait !== 'breakpoints' || dialect.breakpoints !== null
 }
 
@@ -210,6 +224,8 @@ function changed(
       return { tiers: false }
     case 'breakpoints':
       return { breakpoints: null }
+    case 'decisions':
+      return { decisions: dialect.decisions === 'auto' ? 'systemone' : 'chat' }
     case 'images':
       return null
   }
@@ -237,6 +253,7 @@ const ADVICE: Readonly<Record<DialectTrait, readonly [parameter: string, setting
   logprobs: ['logprobs', 'logprobs'],
   tier: ['service_tier', 'tiers'],
   breakpoints: ['a cache breakpoint', 'breakpoints'],
+  decisions: ['a decision', 'decisions'],
   images: ['an image', 'images'],
 }
 
@@ -269,5 +286,12 @@ const LESSONS = {
   },
   tiers: { parameter: 'tier', words: () => 'no tier is asked for' },
   breakpoints: { parameter: 'breakpoints', words: () => 'it is not told up to where a prompt is worth keeping' },
+  decisions: {
+    parameter: 'decisions',
+    words: (wire) =>
+      wire === 'chat'
+        ? 'it is asked for decisions in a chat, over no interface for these'
+        : `it is asked for decisions over ${String(wire)}`,
+  },
   images: { parameter: 'images', words: () => 'it is shown no images' },
 } satisfies Partial<Record<keyof Dialect, { parameter: DialectTrait; words: (value: unknown) => string }>>

@@ -1,11 +1,13 @@
 import { z } from 'zod'
+import type { DecisionWire } from '../../contracts/facts/ask.ts'
 import type { Dialect } from '../../contracts/facts/dialect.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts'
 import type { FilterRefusal } from '../../contracts/facts/filtered.ts'
 import { firstOf } from '../../contracts/facts/first-of.ts'
 import { printable } from '../../contracts/facts/printable.ts'
-import type { Model, ModelReply } from '../../contracts/ports/model.ts'
+import type { Model, ModelReply, ModelRequest } from '../../contracts/ports/model.ts'
+import { DECISION_PATHS, decisionBody, decisionReply, wireOf } from './decisions.ts'
 import { PLAIN } from './dialects.ts'
 import { Endpoint } from './endpoint.ts'
 import { type DialectLesson, learning, NO_IMAGES } from './learning.ts'
@@ -69,7 +71,6 @@ const UNKNOWN = 'unknown'
 
 /** The responses of compatible servers, parsed leniently: most fields may be missing. */
 const completion = z.looseObject({
-  model: z.string().catch(UNKNOWN),
   choices: firstOf(
     1,
     z.looseObject({
@@ -87,9 +88,12 @@ const MAX_PARTS = 500_000
 /** Longest text of an answer, in characters, since it is journaled and parsed as a whole. The rest is cut off. */
 const MAX_TEXT_CHARS = 2 ** 17
 
+/** A server: where it is asked in a chat, and where for decisions. */
+export type ModelServer = Readonly<Record<DecisionWire, Endpoint>>
+
 /** Where a model is asked: its server, and its name there. */
 export interface ModelAddress {
-  readonly server: Endpoint
+  readonly server: ModelServer
   readonly name: string
 }
 
@@ -97,16 +101,26 @@ export interface ModelAddress {
 export function openAiServer(settings: OpenAiSettings, parts: DialectParts = {}): Model {
   const plain: Dialect = { ...PLAIN, form: settings.answerFormat }
   const { told = () => plain, learnt, now } = parts
-  const server = chatCompletions(settings)
+  const server = modelServer(settings)
   return openAiModels({ told, placeOf: (name) => ({ server, name }), learnt, now })
 }
 
-export function chatCompletions(settings: OpenAiSettings): Endpoint {
-  const path = '/chat/completions'
-  return new Endpoint({ ...settings, path, maxBytes: () => MAX_BODY_BYTES, maxParts: MAX_PARTS })
+export function modelServer(settings: OpenAiSettings): ModelServer {
+  const at = (path: string, isDecision: boolean) =>
+    new Endpoint({ ...settings, path, isDecision, maxBytes: () => MAX_BODY_BYTES, maxParts: MAX_PARTS })
+  const { openai, systemone, openrouter } = DECISION_PATHS
+  return {
+    chat: at('/chat/completions', false),
+    openai: at(openai, true),
+    systemone: at(systemone, true),
+    openrouter: at(openrouter, true),
+  }
 }
 
-/** Chat Completions of servers with OpenAI's interface, each model at its own. One request per call; the queue retries. */
+/**
+ * Chat Completions of servers with OpenAI's interface, each model at its own; decisions where these are asked for. One request per call;
+ * the queue retries.
+ */
 export function openAiModels({
   told,
   placeOf,
@@ -125,20 +139,41 @@ export function openAiModels({
       const { dialect, answered, refused } = models.prepare(request.model, request.trial)
       const images = request.messages.some(({ images: shown = [] }) => shown.length > 0)
       if (!dialect.images && images) throw new PermanentError('rejected', NO_IMAGES, { elsewhere: 'question' })
-      const { body, remarks, most } = requestBody(request, name, dialect)
-      const sent = { maxTokens: most, temperature, images, tier: 'service_tier' in body }
-      const data = await server.post(body, signal, timeoutMs, { 'x-gavel-call': callId }).catch((error: unknown) => {
+      const wire = wireOf(request, dialect)
+      const { body, remarks, most, read } = written(request, name, dialect, wire)
+      const sent = { maxTokens: most, temperature, images, tier: 'service_tier' in body, wire }
+      const endpoint = server[wire]
+      try {
+        const data = await endpoint.post(body, signal, timeoutMs, { 'x-gavel-call': callId })
+        const reply = read(data, { body, secrets: endpoint.secrets })
+        answered(sent)
+        return remarks.length === 0 ? reply : { ...reply, remarks }
+      } catch (error) {
         if (!(error instanceof ParameterNamed)) throw error
         const refusal = refused(error.parameter, error.why, sent)
-        if (refusal === undefined) throw error
+        if (refusal === undefined) throw error.otherwise
         // That it takes no images is said in our own words.
         if (error.parameter.trait !== 'images') refusal.saidByServer = error.saidByServer
         throw refusal
-      })
-      const reply = replyOf(data, { body, secrets: server.secrets })
-      answered(sent)
-      return remarks.length === 0 ? reply : { ...reply, remarks }
+      }
     },
+  }
+}
+
+/** A request as it is sent on a wire, and how its response is read. */
+interface WrittenRequest extends Omit<ReturnType<typeof requestBody>, 'body'> {
+  readonly body: object
+  readonly read: (data: unknown, sent: SentRequest) => ModelReply
+}
+
+function written(request: ModelRequest, name: string, dialect: Dialect, wire: DecisionWire): WrittenRequest {
+  const { decision } = request
+  if (wire === 'chat' || decision === undefined) return { ...requestBody(request, name, dialect), read: replyOf }
+  return {
+    body: decisionBody(wire, request, decision, name),
+    remarks: [],
+    most: 0,
+    read: (data) => ({ ...decisionReply(wire, data, decision), model: modelIn(data) }),
   }
 }
 
@@ -165,9 +200,18 @@ function replyOf(data: unknown, sent: SentRequest): ModelReply {
     ...finished(finish, { hasMessage: choice?.message != null, isCut: (text ?? '').length > MAX_TEXT_CHARS, found }),
     probabilities,
     beginnings: beginningProbabilities(choice?.logprobs),
-    model: printable(read.data.model.slice(0, MAX_NAME_CHARS), MAX_NAME_CHARS) || UNKNOWN,
+    model: modelIn(data),
     ...readUsage(read.data),
   }
+}
+
+const named = z.looseObject({ model: z.string() })
+
+/** The name under which a server answered. */
+function modelIn(data: unknown): string {
+  const read = named.safeParse(data)
+  if (!read.success) return UNKNOWN
+  return printable(read.data.model.slice(0, MAX_NAME_CHARS), MAX_NAME_CHARS) || UNKNOWN
 }
 
 /** The text of a message, and the thoughts before it, wherever they stand. */

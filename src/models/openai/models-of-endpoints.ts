@@ -4,7 +4,7 @@ import type { EndpointNames, ModelPlace } from '../../contracts/facts/model-name
 import { DEFAULT_ENDPOINT, namesOf, placeOf } from '../../contracts/facts/model-name.ts'
 import type { Model } from '../../contracts/ports/model.ts'
 import { DIALECTS, PLAIN } from './dialects.ts'
-import { chatCompletions, type DialectParts, type OpenAiSettings, openAiModels } from './model.ts'
+import { type DialectParts, modelServer, type OpenAiSettings, openAiModels } from './model.ts'
 
 /** The part of the settings that names all endpoints and models' dialects. */
 export interface AllEndpointSettings {
@@ -29,7 +29,7 @@ export function modelsOfEndpoints(
   const servers = new Map(
     [[DEFAULT_ENDPOINT, settings.openai] as const, ...Object.entries(settings.endpoints)].map(([name, endpoint]) => [
       name,
-      chatCompletions(endpoint),
+      modelServer(endpoint),
     ]),
   )
   return openAiModels({

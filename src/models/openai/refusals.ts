@@ -46,17 +46,32 @@ const ECHOES = new Set(['input', 'flagged_input', 'failed_generation', 'loc'])
 /** Where servers say that a parameter is refused: OpenAI forbids log-probabilities with a 403, OpenRouter finds no endpoint that takes one (404). */
 const OF_PARAMETERS = new Set([400, 403, 404, 422])
 
-/** A response refuses a parameter by its name. Where none such was sent, the error means what any of its status does. */
+/**
+ * Statuses with which a server says that it has no such interface, or that this model is not one for it; and those with which some
+ * servers say so, and others that they do not take this question: Fireworks and vLLM 400, gateways 403, servers of another form 422.
+ */
+const NO_INTERFACE = new Set([404, 405, 501])
+const PERHAPS_NO_INTERFACE = new Set([400, 403, 415, 422])
+
+/** A response refuses a parameter by its name. */
 export class ParameterNamed extends PermanentError {
   readonly parameter: RefusedParameter
   /** The status, and how the server calls the error. */
   readonly why: string
-  constructor(parameter: RefusedParameter, why: string, error: PermanentError) {
-    const { code, message, elsewhere, operatorAction, saidByServer } = error
-    super(code, message, { operatorAction, elsewhere })
-    this.saidByServer = saidByServer
+  /** What the response means where nothing such was sent. */
+  readonly otherwise: PermanentError | RetryLaterError
+  constructor(parameter: RefusedParameter, why: string, otherwise: PermanentError | RetryLaterError) {
+    const {
+      elsewhere,
+      operatorAction,
+    }: Pick<Partial<PermanentError>, 'elsewhere' | 'operatorAction'> = otherwise instanceof PermanentError
+      ? otherwise
+      : {}
+    super(otherwise.code, otherwise.message, { operatorAction, elsewhere })
+    this.saidByServer = otherwise.saidByServer
     this.parameter = parameter
     this.why = why
+    this.otherwise = otherwise
   }
 }
 
@@ -94,15 +109,27 @@ export function failureOf(
   })
   const location = isRedirect(response.status) ? response.location : undefined
   error.saidByServer = () => wordsForOperator(location === undefined ? said.words : [`Location: ${location}`], sent)
-  const parameter =
-    row?.kind === 'no-images'
+  const parameter = sent.isDecision
+    ? refusedInterface(row, said.status)
+    : row?.kind === 'no-images'
       ? IMAGES
       : row === undefined && OF_PARAMETERS.has(said.status)
         ? refusedParameter(said, isEchoed)
         : undefined
-  return parameter === undefined || !(error instanceof PermanentError)
-    ? error
-    : new ParameterNamed(parameter, why, error)
+  if (parameter === undefined || !(error instanceof PermanentError || parameter.trait === 'decisions')) return error
+  return new ParameterNamed(parameter, why, error)
+}
+
+/** Whether a response says that decisions are not asked for so; undefined where it says something else. */
+function refusedInterface(row: RefusalRow | undefined, status: number): RefusedParameter | undefined {
+  if (row?.kind === 'no-images') return { trait: 'decisions', words: '', perhaps: true }
+  if (
+    row !== undefined &&
+    !(row.kind === 'question' || row.operatorAction === 'model' || row.operatorAction === 'permission')
+  )
+    return undefined
+  if (NO_INTERFACE.has(status) || isRedirect(status)) return { trait: 'decisions', words: '' }
+  return PERHAPS_NO_INTERFACE.has(status) ? { trait: 'decisions', words: '', perhaps: true } : undefined
 }
 
 const IMAGES: RefusedParameter = { trait: 'images', words: '' }

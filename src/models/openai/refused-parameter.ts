@@ -1,14 +1,16 @@
 import { DIALECT_TRAITS, type DialectTrait, NARROWING_KEYWORDS } from '../../contracts/facts/dialect.ts'
 
-/** What is refused as a parameter; images have a row of their own among the refusals. */
-type Parameter = Exclude<DialectTrait, 'images'>
-const PARAMETERS = DIALECT_TRAITS.filter((trait): trait is Parameter => trait !== 'images')
+/** What is refused as a parameter; images have a row of their own among the refusals, and decisions an address. */
+type Parameter = Exclude<DialectTrait, 'images' | 'decisions'>
+const PARAMETERS = DIALECT_TRAITS.filter((trait): trait is Parameter => trait !== 'images' && trait !== 'decisions')
 
 /** A parameter that a server refuses, and as far as its words tell, why. */
 export interface RefusedParameter {
   readonly trait: DialectTrait
   /** The server's words around its name. */
   readonly words: string
+  /** It may be the question itself that is refused. */
+  readonly perhaps?: boolean
 }
 
 /** How each trait is named in errors. */

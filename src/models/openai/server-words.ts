@@ -1,3 +1,4 @@
+import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { printable } from '../../contracts/facts/printable.ts'
 
 /** A request to a server that may repeat any of it in its words. */
@@ -5,6 +6,8 @@ export interface SentRequest {
   readonly body: object
   /** The key, and whatever else was sent to be let in. */
   readonly secrets: readonly string[]
+  /** It was sent to an interface for decision models. */
+  readonly isDecision?: boolean | undefined
 }
 
 /** Most that is shown, and that is looked at, in characters. */
@@ -62,7 +65,8 @@ function textsOf(body: object): string[] {
     if (typeof value !== 'object' || value === null) return []
     return texts('content' in value ? value.content : 'text' in value ? value.text : null)
   }
-  return texts('messages' in body ? body.messages : 'input' in body ? body.input : null)
+  const of = ['messages', 'input', 'state'].find((field) => field in body) ?? ''
+  return texts(entryOf(body as Readonly<Record<string, unknown>>, of)) // Any object has its fields by name.
 }
 
 /** A text without case, white space and quotation marks: an endpoint may repeat it in its own spelling. */

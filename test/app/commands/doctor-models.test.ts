@@ -351,6 +351,22 @@ test('log-probabilities that cannot be had are named where the settings want the
   )
 })
 
+test('how a decider is asked is told, and that one tells no probabilities', async () => {
+  const deciding = (settings: Settings): Settings => ({
+    ...settings,
+    models: { ...settings.models, roles: { ...settings.models.roles, decider: settings.models.roles.default ?? [] } },
+  })
+  const told = async (dialect: DialectName) => {
+    await running?.close()
+    return (await found('nameless', { dialect }, deciding)).join('\n')
+  }
+  expect(await told('vllm')).toMatch(/asked for decisions over systemone[\s\S]*decisions: systemone/)
+  const gemini = await told('gemini')
+  expect(gemini).toMatch(/asked for decisions in a chat[\s\S]*decisions: chat/)
+  expect(gemini).toMatch(/warning: tells over no interface for decisions, nor by log-probabilities/)
+  expect(await told('openai-since')).not.toMatch(/asked for decisions|tells over no interface/)
+})
+
 test('models of an endpoint without a key are named, and nobody is asked', async () => {
   const findings = await modelFindings(loadSettings({}), signal)
   expect(findings).toMatchObject([{ state: 'broken', detail: expect.stringContaining('no key') }])

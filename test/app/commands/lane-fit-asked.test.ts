@@ -10,10 +10,16 @@ import { ownFolder } from '../../support/own-folder.ts'
 const folder = ownFolder('lane-asked')
 
 /** A chat model that is sure of what has the word "vermin", and of what has not; it tells log-probabilities unless told otherwise. */
-let [calls, tells] = [0, true]
+let [calls, decisions, tells, decides] = [0, 0, true, false]
 const server = createServer(async (request, response) => {
   let body = ''
   for await (const piece of request) body += piece
+  response.setHeader('content-type', 'application/json')
+  if (decides && request.url?.endsWith('/decisions')) {
+    decisions++
+    return void response.end(JSON.stringify(decided(body.includes('vermin') ? 0.93 : 0.07)))
+  }
+  if (!request.url?.endsWith('/chat/completions')) return void response.writeHead(404).end()
   calls++
   const sent = JSON.parse(body)
   expect(sent).toMatchObject({ logprobs: true, model: 'gpt-6-luna' })
@@ -22,7 +28,6 @@ const server = createServer(async (request, response) => {
   const plain = (token: string) => ({ ...of(token, 1), top_logprobs: [of(token, 1)] })
   const chosen = { ...of(first, 0.93), top_logprobs: [of(first, 0.93), of(other, 0.07)] }
   const content = [plain('{"label'), plain('":"'), chosen, plain(`${label.slice(first.length)}"}`)]
-  response.setHeader('content-type', 'application/json')
   response.end(
     JSON.stringify({
       model: 'gpt-6-luna',
@@ -38,10 +43,24 @@ const server = createServer(async (request, response) => {
     }),
   )
 })
+/** OpenAI's answer to the one question, by how likely hate is. */
+function decided(hate: number) {
+  const probabilities = [
+    { value: 'hate', probability: hate },
+    { value: 'non-hate', probability: 1 - hate },
+  ]
+  const choice = hate > 0.5 ? 'hate' : 'non-hate'
+  return {
+    model: 'gpt-6-luna',
+    answers: [{ type: 'choice', name: 'label', choice, confidence: 0.9, probabilities }],
+    usage: { input_tokens: 200, output_tokens: 1 },
+  }
+}
+
 beforeAll(() => new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve)))
 afterAll(() => new Promise((resolve) => server.close(resolve)))
 beforeEach(() => {
-  ;[calls, tells] = [0, true]
+  ;[calls, decisions, tells, decides] = [0, 0, true, false]
 })
 
 const WORDS = 'river stone bridge garden letter window candle market harbour meadow'.split(' ')
@@ -80,6 +99,14 @@ it('asks a model for the label, and takes the probabilities of its tokens; kept 
   await fitted('--out', again, '--keep', keep)
   expect(calls).toBe(300)
   expect(readFileSync(again, 'utf8')).toBe(readFileSync(file, 'utf8'))
+})
+
+it('asks a decision model over its interface, and says so in the file', async () => {
+  decides = true
+  const file = join(folder, 'decided.json')
+  await fitted('--out', file)
+  expect(decisions).toBe(300)
+  expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ decider: { wire: 'openai' } })
 })
 
 it('stops where the model tells no log-probabilities, and where the money is spent', async () => {

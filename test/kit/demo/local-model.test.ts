@@ -26,6 +26,8 @@ it('has the server on this machine answer that lists the model, for every role',
 it('asks the address that is set, and names what is there where the model is not', async () => {
   const set = { OPENAI_BASE_URL: one?.settings.OPENAI_BASE_URL, OPENAI_API_KEY: 'k' }
   expect(await withLocalModel(set, 'big', signal, [portOf(other)])).toMatchObject(set)
-  await expect(withLocalModel(set, 'small', signal, [portOf(other)])).rejects.toThrow(/lists the model small .*: understudy, big\./)
+  await expect(withLocalModel(set, 'small', signal, [portOf(other)])).rejects.toThrow(
+    /lists the model small .*: understudy, big\./,
+  )
   await expect(withLocalModel({}, 'small', signal, [1])).rejects.toThrow('No model is listed there')
 })

@@ -42,6 +42,8 @@ export type ServerDialect = {
   /** Fields of its response that it leaves out. */
   readonly strips?: readonly string[]
   readonly embeddings: boolean
+  /** Its interface for decision models; left out: it has none. */
+  readonly decisions?: 'openai' | 'systemone'
   readonly models: readonly ListedModel[]
   /** By path its answers at an interface of its own. */
   readonly own?: Readonly<Record<string, unknown>>

@@ -83,4 +83,9 @@ const lmStudio: ServerDialect = {
   },
 }
 
-export const local = { vllm, ollama, 'llama-cpp': llamaCpp, 'lm-studio': lmStudio }
+export const local = {
+  vllm: { ...vllm, decisions: 'systemone' as const },
+  ollama,
+  'llama-cpp': llamaCpp,
+  'lm-studio': lmStudio,
+}

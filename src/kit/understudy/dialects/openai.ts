@@ -90,4 +90,4 @@ const azure: ServerDialect = {
   query: ['api-version'],
 }
 
-export const openai = { 'openai-before': before, 'openai-since': since, azure }
+export const openai = { 'openai-before': before, 'openai-since': { ...since, decisions: 'openai' as const }, azure }
