@@ -28,15 +28,16 @@ import {
 import { everythingIn, filesWith } from '../support/stored.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
-const AUTHOR = 'ZEBRA-PERSON'
-const OTHER = 'GIRAFFE-PERSON'
 const ROLES = 'intake,judge,publish,record'
+const it = onServers({ latencyMs: 0 })
 
 /** An author of twenty subjects is erased from Redis and a record, while the service is killed; `place`: where the record is. */
 export function erasesAuthors(what: string, place: (folder: string) => Record<string, string>): void {
-  const it = onServers({ latencyMs: 0 })
+  // Both stores' tests run beside each other in one Redis.
+  const [zebra, giraffe] = [`ZEBRA${what}`, `GIRAFFE${what}`]
+  const [author, other] = [`${zebra}-PERSON`, `${giraffe}-PERSON`]
 
-  describe(`with the record in ${what}`, () => {
+  describe.concurrent(`with the record in ${what}`, () => {
     it('erases all that a person wrote, though it is killed on the way; what others wrote stays', {
       timeout: 120_000,
     }, async ({ stack, start }) => {
@@ -46,6 +47,7 @@ export function erasesAuthors(what: string, place: (folder: string) => Record<st
         GAVEL_ROUTES: 'hate: [{subjects: [post, comment]}]',
         GAVEL_FENCES_KEY: 'a key of the test',
         GAVEL_CASES_KEEP_JOURNAL: '1h',
+        GAVEL_CLOCK_IDLE_AFTER: '1s',
         GAVEL_LIBRARY_PATH: join(folder, 'library'),
         ...place(folder),
       })
@@ -57,21 +59,21 @@ export function erasesAuthors(what: string, place: (folder: string) => Record<st
         writeFileSync(file, all.map((line) => `${JSON.stringify({ createdAt, ...line })}\n`).join(''))
         return send(environment, file, 'gavel', { kind: 'flat-out' })
       }
-      const words = (nth: number) => `ZEBRA words ${nth}`
+      const words = (nth: number) => `${zebra} words ${nth}`
       await lines([
-        ...many(4, (n) => ({ type: 'post', id: `p${n}`, text: words(n), author: AUTHOR })),
-        ...many(3, (n) => ({ type: 'post', id: `q${n}`, text: `GIRAFFE ${n}`, author: OTHER })),
-        ...many(9, (n) => ({ type: 'comment', id: `c${n}`, postId: `q${n % 3}`, text: words(n), author: AUTHOR })),
-        ...many(9, (n) => ({ type: 'comment', id: `d${n}`, postId: `q${n % 3}`, text: `GIRAFFE ${n}`, author: OTHER })),
-        ...many(3, (n) => ({ type: 'counterspeech', id: `r${n}`, hateSpeech: 'they', text: words(n), author: AUTHOR })),
+        ...many(4, (n) => ({ type: 'post', id: `p${n}`, text: words(n), author })),
+        ...many(3, (n) => ({ type: 'post', id: `q${n}`, text: `${giraffe} ${n}`, author: other })),
+        ...many(9, (n) => ({ type: 'comment', id: `c${n}`, postId: `q${n % 3}`, text: words(n), author })),
+        ...many(9, (n) => ({ type: 'comment', id: `d${n}`, postId: `q${n % 3}`, text: `${giraffe} ${n}`, author: other })),
+        ...many(3, (n) => ({ type: 'counterspeech', id: `r${n}`, hateSpeech: 'they', text: words(n), author })),
         // A letter, which is not stored.
-        { type: 'post', id: 'later', text: words(0), author: AUTHOR, createdAt: '2099-01-01T00:00:00Z' },
+        { type: 'post', id: 'later', text: words(0), author, createdAt: '2099-01-01T00:00:00Z' },
       ])
       // What the record alone has: a thread of another person, which Redis has forgotten.
-      const old = aVerdict(new Date().toISOString(), { subjectId: 'old', rationale: 'GIRAFFE and ZEBRA words' })
-      const told = aTranscript(old.id, 'GIRAFFE', { c1: 'ZEBRA words', c2: 'GIRAFFE' })
+      const old = aVerdict(new Date().toISOString(), { subjectId: 'old', rationale: `${giraffe} and ${zebra} words` })
+      const told = aTranscript(old.id, giraffe, { c1: `${zebra} words`, c2: giraffe })
       await publish(environment, 'verdicts', 'old', old)
-      await publish(environment, 'transcripts', 'old', withAuthor(told, 'c1'))
+      await publish(environment, 'transcripts', 'old', withAuthor(told, 'c1', author))
       let finals: readonly string[] = []
       await eventually(
         async () => {
@@ -81,7 +83,7 @@ export function erasesAuthors(what: string, place: (folder: string) => Record<st
         60_000,
         () => finals.join(', '),
       )
-      const found = () => searched(environment, 'ZEBRA')
+      const found = () => searched(environment, zebra)
       let hits: readonly string[] = []
       await eventually(
         async () => {
@@ -91,20 +93,20 @@ export function erasesAuthors(what: string, place: (folder: string) => Record<st
         30_000,
         () => hits.join(', '),
       )
-      expect(await keysWith(redis, 'ZEBRA')).not.toEqual([])
+      expect(await keysWith(redis, zebra)).not.toEqual([])
       // What was learnt stands on a shelf.
       const shelves = libraryOf(settingsOf(environment), Date.now)
       const learnt = ['p1', 'q1'].map((id) => ({
         label: 'hate',
         metadata: {},
-        text: id === 'p1' ? 'learnt: ZEBRA words' : 'learnt: GIRAFFE words',
+        text: id === 'p1' ? `learnt: ${zebra} words` : `learnt: ${giraffe} words`,
         subject: { tenant: 'default', id, kind: 'post' as const },
       }))
       await shelves.add('precedents', learnt, 'ana', new AbortController().signal)
       await shelves.close()
-      expect(filesWith('ZEBRA', join(folder, 'library'))).not.toEqual([])
+      expect(filesWith(zebra, join(folder, 'library'))).not.toEqual([])
 
-      const asked = { author: AUTHOR, tenant: 'default', by: 'ann' }
+      const asked = { author, tenant: 'default', by: 'ann' }
       const stopped = new AbortController()
       const first = printed(environment, erase, asked, stopped.signal)
       await sleep(600)
@@ -115,10 +117,10 @@ export function erasesAuthors(what: string, place: (folder: string) => Record<st
       const report = JSON.parse(await printed(environment, erase, asked, new AbortController().signal, true))
       expect(report).toMatchObject({ state: 'done', waitsFor: null, tenant: 'default' })
 
-      expect(await keysWith(redis, 'ZEBRA')).toEqual([])
+      expect(await keysWith(redis, zebra)).toEqual([])
       expect(await found()).toEqual([])
-      expect(filesWith('ZEBRA', join(folder, 'library'))).toEqual([])
-      expect(filesWith('GIRAFFE', join(folder, 'library'))).not.toEqual([])
+      expect(filesWith(zebra, join(folder, 'library'))).toEqual([])
+      expect(filesWith(giraffe, join(folder, 'library'))).not.toEqual([])
       if (what === 'SQLite') expect(filesOf(environment)).not.toMatch(/zebra/i)
       // Every verdict on what they wrote is retracted, and no other.
       const ended = new Map((await verdictsOf(environment)).map((one) => [one.id.replace(/~r\d+$/, ''), one]))
@@ -131,8 +133,8 @@ export function erasesAuthors(what: string, place: (folder: string) => Record<st
           ...many(3, (n) => `counterspeech~r${n}`),
         ].sort(),
       )
-      expect(await keysWith(redis, 'GIRAFFE')).not.toEqual([])
-      expect((await searched(environment, 'GIRAFFE')).length).toBeGreaterThan(3)
+      expect(await keysWith(redis, giraffe)).not.toEqual([])
+      expect((await searched(environment, giraffe)).length).toBeGreaterThan(3)
       // A replay does not bring the letter back.
       expect(await printed(environment, replay, {})).toContain('has been deleted')
       const audit = (await recordsOf(environment, 'audit')).map((entry) => JSON.parse(entry))
@@ -140,7 +142,7 @@ export function erasesAuthors(what: string, place: (folder: string) => Record<st
         ['ann', 'begun'],
         ['ann', 'done'],
       ])
-      expect(JSON.stringify(audit)).not.toContain('ZEBRA')
+      expect(JSON.stringify(audit)).not.toContain(zebra)
       redis.disconnect()
     })
   })
@@ -149,9 +151,9 @@ export function erasesAuthors(what: string, place: (folder: string) => Record<st
 const many = <One>(count: number, one: (nth: number) => One) => Array.from({ length: count }, (_, nth) => one(nth))
 
 /** A transcript in which the person wrote this comment. */
-function withAuthor(transcript: ReturnType<typeof aTranscript>, id: string) {
+function withAuthor(transcript: ReturnType<typeof aTranscript>, id: string, author: string) {
   const text = JSON.stringify(transcript)
-  return JSON.parse(text, (_, value) => (value?.id === id ? { ...value, author: AUTHOR } : value))
+  return JSON.parse(text, (_, value) => (value?.id === id ? { ...value, author } : value))
 }
 
 async function publish(
