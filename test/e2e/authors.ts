@@ -64,7 +64,13 @@ export function erasesAuthors(what: string, place: (folder: string) => Record<st
         ...many(4, (n) => ({ type: 'post', id: `p${n}`, text: words(n), author })),
         ...many(3, (n) => ({ type: 'post', id: `q${n}`, text: `${giraffe} ${n}`, author: other })),
         ...many(9, (n) => ({ type: 'comment', id: `c${n}`, postId: `q${n % 3}`, text: words(n), author })),
-        ...many(9, (n) => ({ type: 'comment', id: `d${n}`, postId: `q${n % 3}`, text: `${giraffe} ${n}`, author: other })),
+        ...many(9, (n) => ({
+          type: 'comment',
+          id: `d${n}`,
+          postId: `q${n % 3}`,
+          text: `${giraffe} ${n}`,
+          author: other,
+        })),
         ...many(3, (n) => ({ type: 'counterspeech', id: `r${n}`, hateSpeech: 'they', text: words(n), author })),
         // A letter, which is not stored.
         { type: 'post', id: 'later', text: words(0), author, createdAt: '2099-01-01T00:00:00Z' },

@@ -12,7 +12,7 @@ export function commentsJudged({ counts: { accepted, judged, leftOut } }: Pick<V
 }
 
 /** What a verdict without a label is called, where nothing was decided. */
-const WITHOUT_LABEL: Readonly<Record<string, string>> = { none: 'undecided', deleted: 'deleted' }
+const WITHOUT_LABEL: Readonly<Record<string, string>> = { none: 'undecided', deleted: 'deleted', veto: 'no label' }
 
 /** How much attention a verdict's label needs: some if it names harm, or if nothing could be decided. */
 export function toneOf({
@@ -38,7 +38,7 @@ export function verdictLine(of: Verdict, words = ''): Drawing {
   const parts: TonedText[] = [
     `${printable(of.id, 60)}${final}`,
     { text: label, tone: toneOf(of) },
-    `by ${of.decidedBy}`,
+    `by ${of.decidedBy}${of.decidedBy === 'veto' && of.veto !== undefined ? ` (${printable(of.veto.list, 64)})` : ''}`,
     ...(scores.length === 0 ? [] : [scores.join(', ')]),
     ...commentsJudged(of),
     `${of.usage.calls} calls`,

@@ -5,6 +5,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { verdictLine } from '../../../src/app/commands/verdict-line.ts'
 import { printable, printableJson, table, terminal } from '../../../src/cli/terminal.ts'
 import { noComments, type Verdict } from '../../../src/contracts/facts/verdict.ts'
+import { aVerdict } from '../../support/verdicts.ts'
 
 /** What moves a cursor, sets a title, colours, rings, erases, opens a link, or turns text around. */
 const ATTACKS = {
@@ -113,4 +114,12 @@ describe('a command’s progress', () => {
       vi.useRealTimers()
     }
   })
+})
+
+it('tells of a veto which list it is by, and calls it scored by nobody', () => {
+  const veto = { list: 'spam', entry: 'e1' }
+  const said = String(
+    verdictLine(aVerdict('2026-01-01T00:00:00Z', { label: null, decidedBy: 'veto', scores: {}, schema: 2, veto })),
+  )
+  expect(said).toContain('no label  by veto (spam)')
 })

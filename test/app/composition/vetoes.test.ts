@@ -11,6 +11,7 @@ import { changedSettings } from '../../../src/operations/reloading.ts'
 import { memoryLookedAt } from '../../../src/store/veto/memory.ts'
 import { postOf, thread } from '../../contracts/samples.ts'
 import { inSchemaTwo, WRITTEN_IN_ONE } from '../../support/both-schemas.ts'
+import { drawnPng } from '../../support/drawn.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
 const folder = ownFolder('veto-part')
@@ -104,4 +105,31 @@ test('what a list decided is noted in the audit, with its verdict, in the same b
   })
   const plain = { ...entry, verdict: JSON.stringify({ ...ruled, decidedBy: 'judge', veto: undefined }) }
   expect(pendingOf(plain, { ...topics, audit: 'audit' })?.records.map(({ topic }) => topic)).toEqual(['t', 'v'])
+})
+
+test('a picture of more pixels than there is memory to hash is not decoded: it is named with the bound, and nothing is harmless beside it', async () => {
+  const alike = join(folder, 'alike.txt')
+  writeFileSync(alike, `${'f'.repeat(64)}\n`)
+  const part = await vetoPart(
+    { ...shipped, vetoes: vetoes.parse({ alike: { kind: 'pdq', list: alike } }) },
+    {
+      looked: memoryLookedAt(Date.now),
+      keptImage: undefined,
+      loadImage: async (url) => url,
+      labelsOf: () => undefined,
+      clock: Date.now,
+      report: () => {},
+    },
+  )
+  const png = drawnPng(2, 2, () => [9, 9, 9, 255])
+  for (const at of [16, 20]) png.writeUInt32BE(5_000, at)
+  const url = `data:image/png;base64,${png.toString('base64')}`
+  const ref = thread('large')
+  const post = postOf(ref, { media: [{ kind: 'image', url }] })
+  const check = () => part?.check({ ref, caseId: 'large', post, around: new Map(), mayFetch: async () => {} })
+  await expect.poll(check, { timeout: 20_000 }).toMatchObject({
+    hit: null,
+    unchecked: [{ url, why: 'more than 16,677,351 pixels', isClosed: true }],
+  })
+  await part?.close()
 })
