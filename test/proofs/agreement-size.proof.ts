@@ -81,9 +81,9 @@ function copied(times: number, isPostgres: boolean): string[] {
   const overriding = isPostgres ? 'OVERRIDING SYSTEM VALUE' : ''
   return [
     `INSERT INTO subjects (s, tenant, kind, id, lang) ${overriding}
-     SELECT s + n * 1000000, tenant, kind, id || '-' || n, lang FROM subjects, ${series} WHERE s < 1000000`,
+     SELECT s + CAST(n AS bigint) * 1000000, tenant, kind, id || '-' || n, lang FROM subjects, ${series} WHERE s < 1000000`,
     `INSERT INTO compared (s, protocol, tenant, verdict, machine, people, source, seen, clauses, reach, lang, at)
-     SELECT s + n * 1000000, protocol, tenant, verdict || '-' || n, machine, people, source, seen, clauses, reach, lang, at + n
+     SELECT s + CAST(n AS bigint) * 1000000, protocol, tenant, verdict || '-' || n, machine, people, source, seen, clauses, reach, lang, at + n
      FROM compared, ${series} WHERE s < 1000000`,
     'ANALYZE',
   ]
