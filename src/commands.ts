@@ -19,6 +19,12 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./app/commands/serve.ts'),
   },
   {
+    path: 'reload',
+    description: 'has the services on this machine read their settings, prompts and routes again',
+    withoutSettings: true,
+    load: () => import('./app/commands/reload.ts'),
+  },
+  {
     path: 'produce',
     argument: '<file>',
     description: "sends a file's posts and comments to Kafka",
@@ -213,54 +219,6 @@ export const COMMANDS: readonly ListedCommand[] = [
     path: 'judge-again',
     description: 'judges subjects without a label again; --dry-run estimates the cost',
     load: () => import('./app/commands/judge-again.ts'),
-  },
-
-  { path: 'library', description: 'manages shelves of labelled examples and precedents' },
-  {
-    path: 'library import',
-    argument: '<file>',
-    description: "puts a file's labelled texts onto a shelf, as one change",
-    load: () => import('./app/commands/library/import.ts'),
-  },
-  {
-    path: 'library list',
-    description: 'lists shelves, their tenants and their embedders',
-    load: () => import('./app/commands/library/list.ts'),
-  },
-  {
-    path: 'library search',
-    argument: '<text>',
-    description: 'finds the nearest items as a protocol would, identical texts left out',
-    load: () => import('./app/commands/library/search.ts'),
-  },
-  {
-    path: 'library history',
-    description: 'lists changes to the shelves, the newest first',
-    load: () => import('./app/commands/library/history.ts'),
-  },
-  {
-    path: 'library rollback',
-    argument: '<change>',
-    description: 'undoes one change: removes what it added, restores what it replaced',
-    load: () => import('./app/commands/library/rollback.ts'),
-  },
-  {
-    path: 'library drop',
-    argument: '<shelf>',
-    description: 'erases a shelf and its history for good',
-    load: () => import('./app/commands/library/drop.ts'),
-  },
-  {
-    path: 'library touched',
-    argument: '<id>',
-    description: 'lists the verdicts that used a precedent, by its id, proposal or change',
-    load: () => import('./app/commands/library/touched.ts'),
-  },
-  {
-    path: 'library take-back',
-    argument: '<id>',
-    description: 'removes one item from its shelf, and lists the verdicts that used it',
-    load: () => import('./app/commands/library/take-back.ts'),
   },
 
   ...LEARN_COMMANDS,

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { nodeEnvironment, nodeFlags } from './platform/node-flags.js'
+import { watchNpm } from './platform/npm-parent.js'
 import { isClone, root } from './platform/package-folder.js'
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
@@ -22,7 +23,9 @@ if (!recent && !existsSync(brought)) {
 
 const program = recent ? process.execPath : brought
 const args = [...nodeFlags(process.env.NODE_OPTIONS), main, ...process.argv.slice(2)]
-const env = nodeEnvironment(process.env)
+// The variable that switches the watch over npm off is this file's alone: the settings know none of its name.
+const { GAVEL_OUTLIVES_NPM: _, ...passedOn } = process.env
+const env = nodeEnvironment(passedOn)
 // The first process of a container becomes the service: nobody has to forward its signals, nor to hold memory meanwhile.
 if (process.pid === 1 && process.execve !== undefined) process.execve(program, [program, ...args], env)
 
@@ -34,7 +37,8 @@ const SAME_SIGNAL_MS = 500
 // A command that computes reads neither signal nor message: after the second request to stop it is killed, unless it ends by then.
 const ENDS_WITHIN_MS = 500
 const STOPPED_TWICE = 130
-let last = Number.NEGATIVE_INFINITY
+// A reload just before a stop must not hide it: each kind has a time of its own.
+const last = { reload: Number.NEGATIVE_INFINITY, stop: Number.NEGATIVE_INFINITY }
 let requests = 0
 let killed = false
 // What gives the terminal back that the command has taken; empty while it has not.
@@ -44,14 +48,18 @@ child.on('message', (said) => {
 })
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
   process.on(signal, () => {
-    if (performance.now() - last < SAME_SIGNAL_MS) return
-    last = performance.now()
+    const kind = signal === 'SIGHUP' ? 'reload' : 'stop'
+    if (performance.now() - last[kind] < SAME_SIGNAL_MS) return
+    last[kind] = performance.now()
     if (child.connected) child.send(signal, () => {}) // it may be ending just now
     if (signal === 'SIGHUP' || ++requests < 2) return
     setTimeout(() => {
       killed = child.kill('SIGKILL')
     }, ENDS_WITHIN_MS)
   })
+watchNpm(process.env, () => {
+  if (child.connected) child.send('npm exited', () => {})
+})
 child.on('exit', (code, signal) => {
   // It was not asked to: whoever sits there would see no cursor, and nothing of what they type.
   if (killed && terminalBack !== '') {

@@ -45,3 +45,19 @@ it('hangups beforehand do not count as a first request to stop', () => {
   expect(requests.signal.aborted).toBe(true)
   expect(end).not.toHaveBeenCalled()
 })
+
+it('a stop just after a hangup is heard', () => {
+  const { self, requests } = process()
+  requests.onHangup(() => {})
+  self.emit('SIGHUP')
+  self.emit('SIGTERM')
+  expect(requests.signal.aborted).toBe(true)
+})
+
+it('the end of npm is a request, and never counts as the second one', async () => {
+  const { self, requests, end } = process()
+  self.emit('message', 'npm exited')
+  expect(await requests.stopped).toBe('npm exited')
+  self.emit('SIGTERM')
+  expect(end).not.toHaveBeenCalled()
+})

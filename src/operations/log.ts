@@ -44,6 +44,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'vetoes:refused': 'error',
   'settings:refused': 'error',
   'settings:fixed': 'error',
+  'reload:closed': 'info',
   'loop:lagged': 'warn',
   'traces:held': 'warn',
   'traces:rejected': 'warn',

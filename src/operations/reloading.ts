@@ -8,6 +8,7 @@ import { generations, otherShape } from '../judging/engine/generations.ts'
 import { type Router, router } from '../judging/engine/routes.ts'
 import type { Protocol } from '../judging/engine/script.ts'
 import { fingerprint, type Identity, identityOf } from './identity.ts'
+import type { ReloadOutcome } from './reload-socket.ts'
 
 interface Made {
   readonly protocols: readonly Protocol[]
@@ -18,7 +19,7 @@ interface Made {
 /**
  * The protocols and routes of these settings, and `reload`, which replaces them, and the result of `now`, by what `read` finds. Open cases
  * end with the prompts and settings that they were opened with. What is read is taken whole or not at all: it changes nothing where it
- * has a fault, or where part of it needs a restart; either is reported.
+ * has a fault, or where part of it needs a restart; either is reported, and what `reload` returns.
  */
 export function reloading(
   first: Settings,
@@ -59,6 +60,23 @@ export function reloading(
     unpriced = found?.detail ?? ''
   }
 
+  function attempt(): ReloadOutcome {
+    try {
+      const taken = take(read())
+      if ('fixed' in taken) {
+        const fixed = { paths: taken.fixed, advice: NEEDS_RESTART }
+        report('settings:fixed', fixed)
+        return { outcome: 'fixed', ...fixed }
+      }
+      report('settings:reloaded', { ...taken, settings: fingerprint(settings), prompts })
+      return { outcome: 'reloaded', ...taken }
+    } catch (error) {
+      const refused = { why: error instanceof Error ? error.message : String(error), advice: STANDS }
+      report('settings:refused', refused)
+      return { outcome: 'refused', ...refused }
+    }
+  }
+
   return {
     protocols,
     samplingRank,
@@ -80,15 +98,10 @@ export function reloading(
         return fingerprint(settings)
       },
     }),
-    reload(): void {
-      try {
-        const taken = take(read())
-        if ('fixed' in taken) report('settings:fixed', { paths: taken.fixed, advice: NEEDS_RESTART })
-        else report('settings:reloaded', { ...taken, settings: fingerprint(settings), prompts })
-      } catch (error) {
-        report('settings:refused', { why: error instanceof Error ? error.message : String(error), advice: STANDS })
-      }
+    reload(): ReloadOutcome {
+      const result = attempt()
       tellUnpriced()
+      return result
     },
   }
 }

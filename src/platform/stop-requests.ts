@@ -3,12 +3,15 @@ const SAME_SIGNAL_MS = 100
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 type Signal = (typeof SIGNALS)[number]
 
+/** What the launcher says once npm, which started it, has ended. */
+const NPM_EXITED = 'npm exited'
+
 /** One hangup reaches a process as a signal and, through the launcher, as a message: within this time it is one, in ms. */
 const SAME_HANGUP_MS = 500
 
 /**
  * Listens for requests to stop: `signal` aborts and `stopped` resolves, with the signal's name, on the first one; `end` is
- * called on the second. A hangup or the launcher's death is a request, too, but never counts as the second one. Once
+ * called on the second. A hangup, npm's or the launcher's death is a request, too, but never counts as the second one. Once
  * `onHangup` was given a listener, a hangup calls that and stops nothing.
  *
  * One Ctrl-C can arrive twice: terminals and service managers signal the whole process group, and the launcher forwards the
@@ -46,11 +49,13 @@ export function stopRequests(
   }
 
   const signalled = counter()
-  let last = Number.NEGATIVE_INFINITY
+  // A hangup just before a stop must not hide it: each has a time of its own.
+  const last = { hangup: Number.NEGATIVE_INFINITY, stop: Number.NEGATIVE_INFINITY }
   for (const name of SIGNALS)
     self.on(name, () => {
-      if (clock() - last < SAME_SIGNAL_MS) return
-      last = clock()
+      const kind = name === 'SIGHUP' ? 'hangup' : 'stop'
+      if (clock() - last[kind] < SAME_SIGNAL_MS) return
+      last[kind] = clock()
       signalled(name)
     })
 
@@ -59,6 +64,7 @@ export function stopRequests(
     self.on('message', (message) => {
       const name = SIGNALS.find((known) => known === message)
       if (name !== undefined) told(name)
+      else if (message === NPM_EXITED) begin(NPM_EXITED)
     })
     self.on('disconnect', () => begin('launcher exited'))
     // The open channel to the launcher must not keep a finished command alive.

@@ -12,6 +12,7 @@ import { fileWatch } from '../../operations/file-watch.ts'
 import { DEFAULT_ROLES, fingerprint, identityOf, type ProcessRole, ROLES } from '../../operations/identity.ts'
 import { logListener } from '../../operations/log.ts'
 import { loopTime } from '../../operations/loop-time.ts'
+import { type ReloadOutcome, serveReload } from '../../operations/reload-socket.ts'
 import { changedSettings } from '../../operations/reloading.ts'
 import { isLoopbackAddress } from '../../platform/http.ts'
 import { protocolsOf } from '../composition/protocols.ts'
@@ -78,22 +79,40 @@ export async function runService(
     return latest
   }
   const changes = keptChanges()
-  onHangup?.(() => changes.tell())
+  onHangup?.(() => void changes.tell())
   const watched = () => [...(file === undefined ? [] : [file]), ...ownFolders(latest), ...listsIn(latest)]
-  const looking = watch ? setInterval(fileWatch(watched, changes.tell).poll, LOOK_MS).unref() : undefined
+  const looking = watch
+    ? setInterval(fileWatch(watched, () => void changes.tell()).poll, LOOK_MS).unref()
+    : undefined
+  const socket = await reloadSocket(settings, roles, changes.tell)
   try {
     const answered = waits ? await onceAnswered(settings, roles, { stopped, changes, readAnew }) : settings
     if (answered === null) return
     await untilStopped(answered, roles, { stopped, terminal, readAnew, changes })
   } finally {
     clearInterval(looking)
+    await socket?.close()
   }
 }
+
+/** Where `gavel reload` reaches this process; null where no socket can be made, which is logged. */
+async function reloadSocket(settings: Settings, roles: readonly ProcessRole[], reload: Changes['tell']) {
+  try {
+    return await serveReload({ name: settings.name, roles, pid: process.pid }, reload)
+  } catch (error) {
+    const log = logListener(settings.log.level, Date.now, identityOf(settings, roles))
+    log('reload:closed', { why: error instanceof Error ? error.message : String(error), advice: NO_SOCKET })
+    return null
+  }
+}
+
+const NO_SOCKET =
+  '"gavel reload" does not reach this process; a SIGHUP and --watch do. Set TMPDIR to a folder that it can write. docs/reload.md'
 
 async function untilStopped(
   settings: Settings,
   roles: readonly ProcessRole[],
-  given: { stopped: Promise<unknown>; terminal: Terminal; readAnew: () => Settings; changes: Changes },
+  given: { stopped: Promise<string>; terminal: Terminal; readAnew: () => Settings; changes: Changes },
 ): Promise<void> {
   const { stopped, terminal, readAnew, changes } = given
   if (roles.includes('console') && settings.console.signIn === 'link')
@@ -103,8 +122,8 @@ async function untilStopped(
   const app = await startApp(settings, roles, {}, readAnew)
   changes.goTo(app.reload)
   const pages = roles.includes('console') ? await consoleBeside(app, settings, roles, terminal) : null
-  await stopped
-  changes.goTo(() => {})
+  const by = await stopped
+  changes.goTo(async () => ({ outcome: 'stopping' }))
   const ended = new AbortController()
   const force = () => {
     app.cutOff()
@@ -115,29 +134,32 @@ async function untilStopped(
     () => {},
   )
   await pages?.close()
-  await app.stop()
+  await app.stop(by)
   ended.abort()
 }
 
+/** Reads settings again that may have changed. */
+type Reload = () => Promise<ReloadOutcome>
+
 /** Tells that settings may have changed; what nobody has heard yet is kept. */
 interface Changes {
-  tell(): void
+  readonly tell: Reload
   /** From now on changes go to this listener, and pending ones at once; null: no listener. */
-  goTo(listener: (() => void) | null): void
+  goTo(listener: Reload | null): void
 }
 
 function keptChanges(): Changes {
   let isKept = false
-  let listener: (() => void) | null = null
-  const tell = () => {
+  let listener: Reload | null = null
+  const tell = async (): Promise<ReloadOutcome> => {
     isKept = listener === null
-    listener?.()
+    return listener === null ? { outcome: 'starting' } : listener()
   }
   return {
     tell,
     goTo(next) {
       listener = next
-      if (isKept) tell()
+      if (isKept) void tell()
     },
   }
 }
@@ -158,17 +180,23 @@ async function onceAnswered(
   })
   for (let known: Known = { settings: first, prompts: protocolsOf(first, '').prompts }; ; ) {
     let isChanged = false
-    const change = Promise.withResolvers<void>()
+    const [change, result] = [Promise.withResolvers<void>(), Promise.withResolvers<ReloadOutcome>()]
     changes.goTo(() => {
       isChanged = true
       change.resolve()
+      return result.promise
     })
     const { settings, prompts } = known
     const answered = await dependenciesAnswer(settings, roles, Promise.race([stopped, change.promise]), prompts)
     changes.goTo(null)
-    if (isStopped) return null
+    if (isStopped) {
+      result.resolve({ outcome: 'stopping' })
+      return null
+    }
     if (answered && !isChanged) return settings
-    known = readWhileWaiting(known, roles, readAnew)
+    const read = readWhileWaiting(known, roles, readAnew)
+    known = read.known
+    result.resolve(read.result)
   }
 }
 
@@ -179,18 +207,24 @@ interface Known {
 }
 
 /** What there is now, if it is good; else what there was. Either is said. */
-function readWhileWaiting(known: Known, roles: readonly ProcessRole[], readAnew: () => Settings): Known {
+function readWhileWaiting(
+  known: Known,
+  roles: readonly ProcessRole[],
+  readAnew: () => Settings,
+): { readonly known: Known; readonly result: ReloadOutcome } {
   const { settings } = known
   const log = logListener(settings.log.level, Date.now, identityOf(settings, roles))
   try {
     const next = readAnew()
     mustBeAskable(next, roles)
     const { prompts } = protocolsOf(next, '')
-    log('settings:reloaded', { changed: changedSettings(settings, next).paths, settings: fingerprint(next), prompts })
-    return { settings: next, prompts }
+    const changed = changedSettings(settings, next).paths
+    log('settings:reloaded', { changed, settings: fingerprint(next), prompts })
+    return { known: { settings: next, prompts }, result: { outcome: 'reloaded', changed } }
   } catch (error) {
-    log('settings:refused', { why: error instanceof Error ? error.message : String(error), advice: WAITS_ON })
-    return known
+    const refused = { why: error instanceof Error ? error.message : String(error), advice: WAITS_ON }
+    log('settings:refused', refused)
+    return { known, result: { outcome: 'refused', ...refused } }
   }
 }
 

@@ -25,6 +25,7 @@ import { makeTopics } from '../../operations/make-topics.ts'
 import { prometheusMetrics } from '../../operations/metrics/metrics.ts'
 import { behindReport, overdueUnread } from '../../operations/overdue.ts'
 import { REDIS_SETTINGS_MS, redisSettingsWatch, SENTINELS_MS, sentinelReport } from '../../operations/redis-faults.ts'
+import type { ReloadOutcome } from '../../operations/reload-socket.ts'
 import { reloading } from '../../operations/reloading.ts'
 import { stateReport } from '../../operations/state-report.ts'
 import { exposure, serveHttp } from '../../platform/http.ts'
@@ -63,12 +64,15 @@ export interface App {
   readonly httpPort: number
   readonly gateway: Gateway
   readonly gate: PublicationGate
-  /** Takes what can be replaced of the settings and prompts as they are now; what came of it is reported. */
-  reload(): void
+  /** Takes what can be replaced of the settings and prompts as they are now; what came of it is reported, too. */
+  reload(): Promise<ReloadOutcome>
   /** The current settings. */
   settings(): Settings
-  /** Stops intake, lets calls in flight end within the drain time, and closes everything, last opened first. */
-  stop(): Promise<void>
+  /**
+   * Stops intake, lets calls in flight end within the drain time, and closes everything, last opened first. `by`: what asked for it,
+   * for the log.
+   */
+  stop(by?: string): Promise<void>
   /** Tells that the process ends before all of it is closed. */
   cutOff(): void
 }
@@ -117,13 +121,14 @@ export async function startApp(
     gateway,
     gate,
     settings: inForce.now,
-    reload() {
-      inForce.reload()
-      void vetoes?.reload(inForce.now())
+    async reload() {
+      const result = inForce.reload()
+      const refusal = await vetoes?.reload(inForce.now())
+      return refusal && result.outcome === 'reloaded' ? { outcome: 'refused', ...refusal } : result
     },
-    async stop() {
+    async stop(by) {
       isStopping = true
-      report('service:stopping', { reason: 'stop requested' })
+      report('service:stopping', { reason: by === undefined ? 'stop requested' : `stop requested: ${by}` })
       // Loops have ended: calls that end are still to be seen.
       const drain = setInterval(() => report('slots:counted', gateway.load()), DRAIN_LOOK_MS)
       await close().finally(() => clearInterval(drain))

@@ -11,12 +11,21 @@ import { openVetoLists } from '../../models/vetoes/veto-lists.ts'
 import { vetoChecks } from '../../models/vetoes/vetoes.ts'
 import type { GatewayStores } from './gateway.ts'
 
+/** Why lists stay as they were, and what to do. */
+interface VetoRefusal {
+  readonly why: string
+  readonly advice: string
+}
+
 /** The vetoes of a process that judges. */
 export interface VetoPart extends Vetoes {
   /** Fetches pictures for questions: what is on a list is refused. */
   readonly loadImage: LoadImage
-  /** Reads the lists anew; what came of it is reported, and a list that can't be read leaves all as they were. */
-  reload(settings: Settings): Promise<void>
+  /**
+   * Reads the lists anew; what came of it is reported, and a list that can't be read leaves all as they were. Resolves to why; null
+   * if they were taken.
+   */
+  reload(settings: Settings): Promise<VetoRefusal | null>
   close(): Promise<void>
 }
 
@@ -42,19 +51,22 @@ export async function vetoPart(
   const images = imageCache(loadImage, settings.images, clock, keptImage)
   const vetoes = vetoChecks({ lists: () => lists, looked, images, decode: pictureDecoder(), clock })
   report('vetoes:loaded', { lists: lists.sizes })
-  async function readAnew(next: Settings): Promise<void> {
+  async function readAnew(next: Settings): Promise<VetoRefusal | null> {
     try {
       checkLabels(next, parts.labelsOf)
       const before = lists
       lists = await openVetoLists(next.vetoes)
       report('vetoes:loaded', { lists: lists.sizes })
       await before.close()
+      return null
     } catch (error) {
-      report('vetoes:refused', { why: error instanceof Error ? error.message : String(error), advice: STAND })
+      const refusal = { why: error instanceof Error ? error.message : String(error), advice: STAND }
+      report('vetoes:refused', refusal)
+      return refusal
     }
   }
   // Of two reloads at once the later one's lists are those that stay.
-  let reloaded = Promise.resolve()
+  let reloaded: Promise<VetoRefusal | null> = Promise.resolve(null)
   return {
     check: vetoes.check,
     loadImage: vetoes.guard(loadImage),

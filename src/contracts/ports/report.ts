@@ -314,6 +314,8 @@ export interface Events {
   /** They were read again and nothing of them was taken: they have faults, or differ where a restart alone can change them. */
   'settings:refused': { why: string; advice: string }
   'settings:fixed': { paths: readonly string[]; advice: string }
+  /** No socket could be made by which a command has this process read its settings again. */
+  'reload:closed': { why: string; advice: string }
   /** How many cases' traces the collector has, and how many spans and events it will never accept. */
   'traces:accepted': { count: number }
   'traces:rejected': { count: number; why: string }
