@@ -662,6 +662,7 @@ export const overview = () =>
                 'GavelDoorGone',
                 'GavelRoleGone',
                 'GavelReloadRefused',
+                'GavelCertificateEnds',
               ],
             },
             {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settings } from '../../config/schema.ts'
-import { serveHttp } from '../platform/http.ts'
+import { serveHttp, withForwarders } from '../platform/http.ts'
 import { checkRedis, connect } from '../store/redis/connect.ts'
 import { checkBrokers } from '../stream/client.ts'
 import { identityOf } from './identity.ts'
@@ -36,7 +36,7 @@ export async function dependenciesAnswer(
   const log = logListener(settings.log.level, Date.now, identity)
   const stop = stopped.then(() => 'stopped' as const)
   const http = await serveHttp(
-    { ...settings.http, forwarders: settings.forwarders },
+    withForwarders(settings),
     {
       metrics: waitingMetrics({ identity, prompts, missing: () => Object.keys(missing ?? {}) }),
       live: async () => ({ ok: true, checks: { loops: 'waiting for dependencies' } }),

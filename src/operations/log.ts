@@ -45,6 +45,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'settings:refused': 'error',
   'settings:fixed': 'error',
   'reload:closed': 'info',
+  'certificate:ends': 'warn',
   'loop:lagged': 'warn',
   'traces:held': 'warn',
   'traces:rejected': 'warn',

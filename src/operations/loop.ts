@@ -132,6 +132,7 @@ export function namedLoops(report: Report, activity?: Activity): Loops {
 /** Events that tell what a look has seen, also where nothing happens. */
 const LOOKS: ReadonlySet<keyof Events> = new Set<keyof Events>([
   'capacity:used',
+  'certificate:looked-at',
   'consumer:watched',
   'kafka:lag',
   'loop:succeeded',

@@ -8,6 +8,7 @@ import { generations, otherShape } from '../judging/engine/generations.ts'
 import { type Router, router } from '../judging/engine/routes.ts'
 import type { Protocol } from '../judging/engine/script.ts'
 import { fingerprint, type Identity, identityOf } from './identity.ts'
+import { isLiveSecret } from './live-secrets.ts'
 import type { ReloadOutcome } from './reload-socket.ts'
 
 interface Made {
@@ -25,7 +26,18 @@ export function reloading(
   first: Settings,
   /** The protocols of settings, their sampling, and a fingerprint of all prompts. */
   make: (settings: Settings) => Made,
-  { read, judges, report }: { read: () => Settings; judges: boolean; report: Report },
+  {
+    read,
+    taken = () => {},
+    judges,
+    report,
+  }: {
+    readonly read: () => Settings
+    /** Called with what replaces the settings. */
+    readonly taken?: (next: Settings) => void
+    readonly judges: boolean
+    readonly report: Report
+  },
 ) {
   let settings = first
   const { protocols: made, samplingRank, prompts: firstPrompts } = make(first)
@@ -48,6 +60,7 @@ export function reloading(
     const nextRoutes = router(protocols, next.routes, samplingRank)
     replace(made.protocols)
     ;[routes, settings, prompts] = [nextRoutes, next, made.prompts]
+    taken(next)
     return { changed: [...paths, ...texts.map(({ name }) => `prompts of ${name}`)] }
   }
 
@@ -128,7 +141,8 @@ export function changedSettings(
   const paths = pathsOf(one, other, [])
   // Where there were none at the start, nothing compares.
   const isFixed = (top: string) => !TAKEN_ANEW.has(top) || (top === 'vetoes' && Object.keys(one.vetoes).length === 0)
-  return { paths, fixed: paths.filter((path) => isFixed(path.split('.')[0] ?? '') || SWITCH.test(path)) }
+  const needsRestart = (path: string) => isFixed(path.split('.')[0] ?? '') && !isLiveSecret(path, one, other)
+  return { paths, fixed: paths.filter((path) => needsRestart(path) || SWITCH.test(path)) }
 }
 
 function pathsOf(one: unknown, other: unknown, at: readonly string[]): string[] {

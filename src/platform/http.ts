@@ -34,17 +34,38 @@ export interface HttpSettings {
   readonly forwarders: readonly string[]
 }
 
+/** The settings of the port, whose token is read at each request. */
+export function withForwarders({
+  http,
+  forwarders,
+}: {
+  readonly http: Omit<HttpSettings, 'forwarders'>
+  readonly forwarders: readonly string[]
+}): HttpSettings {
+  const { host, port, hosts } = http
+  return {
+    host,
+    port,
+    hosts,
+    forwarders,
+    get token() {
+      return http.token
+    },
+  }
+}
+
 /** No scraper needs more than this: slow, flooding or endless connections are cut off. */
 const LIMITS = { headerBytes: 8_192, headersMs: 5_000, requestMs: 10_000, silenceMs: 30_000 }
 
 /** Serves `/metrics`, `/health/live` and `/health/ready`; resolves once the port is open. */
 export async function serveHttp(
-  { host, port: wanted, hosts, token, forwarders }: HttpSettings,
+  settings: HttpSettings,
   parts: HttpParts,
   /** Most connections at a time. No scraper needs more than this. */
   connections = 128,
 ): Promise<{ readonly port: number; close(): Promise<void> }> {
-  const knows = bearer(token)
+  const { host, port: wanted, hosts, forwarders } = settings
+  const knows = bearer(() => settings.token, () => performance.now())
   const guess = wrongGuesses(() => performance.now())
   const networkOf = networksBehind(forwarders)
   // Known once the port is open: a host name may resolve to loopback too.
@@ -191,10 +212,24 @@ export function namesOf(
     })
 }
 
-/** Checks an `Authorization` header for the token, in constant time. */
-function bearer(token: string): (header: string | undefined) => boolean {
-  if (token === '') return () => true
+/** A token that was replaced holds for so long, in ms: not all who bring it have the new one at the same moment. */
+const REPLACED_HOLDS_MS = 60_000
+
+/**
+ * Checks an `Authorization` header for the token as it is at the time, in constant time; for a minute the one before it counts, too.
+ * None is asked for while the token is empty.
+ */
+export function bearer(token: () => string, clock: () => number): (header: string | undefined) => boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()
-  const known = digest(token)
-  return (header = '') => timingSafeEqual(digest(/^Bearer +(\S+) *$/i.exec(header)?.[1] ?? ''), known)
+  let current = token()
+  let before: { readonly token: string; readonly until: number } | null = null
+  return (header = '') => {
+    const now = token()
+    if (now !== current) before = { token: current, until: clock() + REPLACED_HOLDS_MS }
+    current = now
+    if (current === '') return true
+    const brought = digest(/^Bearer +(\S+) *$/i.exec(header)?.[1] ?? '')
+    const known = before !== null && before.token !== '' && clock() < before.until ? [current, before.token] : [current]
+    return known.filter((one) => timingSafeEqual(brought, digest(one))).length > 0
+  }
 }

@@ -24,11 +24,35 @@ const SHAKE_MS = 3_000
 /** In TLS 1.3 a server that requires a client certificate reports that only after the handshake. */
 const OBJECTION_MS = 300
 
+/** For so long, in ms, one reading of the files serves: a connection asks for each of them. */
+const READ_AGAIN_MS = 1_000
+
 /**
- * Node's options for the settings at `path`. Certificates are always checked: nothing turns that off. Throws an
+ * Node's options for the settings at `path`. Certificates are always checked: nothing turns that off. The files are read again for
+ * connections that are made later; while they can't be used, as in the middle of being replaced, those that could be stay. Throws an
  * `OperatorError` that names the setting whose file can't be used.
  */
 export function tlsOptions(tls: TlsSettings, path: string): ConnectionOptions {
+  let usable = filesOf(tls, path)
+  let readAt = performance.now()
+  const current = () => {
+    if (performance.now() - readAt < READ_AGAIN_MS) return usable
+    readAt = performance.now()
+    try {
+      usable = filesOf(tls, path)
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error
+    }
+    return usable
+  }
+  const options: ConnectionOptions = { ...usable }
+  for (const name of ['ca', 'cert', 'key'] as const)
+    if (usable[name] !== undefined)
+      Object.defineProperty(options, name, { configurable: true, enumerable: true, get: () => current()[name] })
+  return options
+}
+
+function filesOf(tls: TlsSettings, path: string): ConnectionOptions {
   const options: ConnectionOptions = {
     ...(tls.ca === '' ? {} : { ca: read(tls.ca, `${path}.ca`) }),
     ...(tls.cert === '' ? {} : { cert: read(tls.cert, `${path}.cert`) }),

@@ -99,7 +99,17 @@ function addressOf({ postgres }: RecordSettings['record'], schema = postgres.sch
     throw new OperatorError(
       'record.store is postgres, and record.postgres.url (GAVEL_RECORD_POSTGRES_URL) is empty: set postgresql://user@host:5432/database.',
     )
-  return { ...postgres, schema }
+  const { tls } = postgres
+  return {
+    schema,
+    tls,
+    get url() {
+      return postgres.url
+    },
+    get password() {
+      return postgres.password
+    },
+  }
 }
 
 /** Does this with the record; an error that an operator can mend becomes an `OperatorError`. */

@@ -57,8 +57,24 @@ function connectionTo({ brokers, tls, sasl }: KafkaSettings) {
     brokers: [...brokers],
     connectionTimeout: CONNECT_MS,
     ...(tls?.enabled ? { ssl: tlsOptions(tls, 'kafka.tls') } : {}),
-    ...(sasl === undefined || sasl.mechanism === 'none' ? {} : { sasl: { ...sasl } as SASLOptions }),
+    ...(sasl === undefined || sasl.mechanism === 'none' ? {} : { sasl: asAsked(sasl) }),
   }
+}
+
+/** User and password as they are when a connection logs in; kafkajs adds to what it is given. */
+function asAsked(sasl: SaslSettings): SASLOptions {
+  const { mechanism } = sasl
+  const access = {
+    mechanism,
+    get username() {
+      return sasl.username
+    },
+    get password() {
+      return sasl.password
+    },
+  }
+  // kafkajs' type has one member for each mechanism.
+  return access as SASLOptions
 }
 
 const TIMESTAMP_TYPE = 'message.timestamp.type'

@@ -613,7 +613,7 @@ describe('the embedder of an endpoint', () => {
     const server = await startUnderstudy()
     closing.push(() => server.close())
     const at = { baseUrl: server.settings.OPENAI_BASE_URL, apiKey: 'KEY' }
-    const embedder = makeEmbedder('other/some-model', at, 'some-model')
+    const embedder = makeEmbedder('other/some-model', at, { model: 'some-model' })
     expect(embedder.name).toBe('endpoint:other/some-model')
     expect((await embedder.embed(['a text'], signal)).vectors).toHaveLength(1)
   })

@@ -6,7 +6,7 @@ import { type LocalServer, type RestartableServer, UnavailableError } from '../.
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
 import { checkRedis, connect, serversOf } from '../../src/store/redis/connect.ts'
-import { checkBrokers } from '../../src/stream/client.ts'
+import { checkBrokers, kafkaClient } from '../../src/stream/client.ts'
 import { type Certificates, makeCertificates } from '../support/certificates.ts'
 import { perform } from '../support/commands.ts'
 import { expectJudged, finalOrRecovered, handful } from '../support/handful.ts'
@@ -206,6 +206,23 @@ describe.skipIf(certificates === null)('what does not let Gavel in', () => {
     const open = { KAFKA_BROKERS: kafka.openAddress }
     expect(await saidBy('kafka', open)).toMatch(/The server does not use TLS: set kafka.tls.enabled to false/)
     expect(await saidBy('kafka', { ...open, ...off })).toMatch(/does not use SASL: set kafka.sasl.mechanism to none/)
+  })
+
+  it('is let in by Kafka with the password of the time, by a client that was refused before', async ({ skip }) => {
+    if (kafka === undefined) return skip()
+    const { kafka: right } = settingsOf(secured)
+    const { kafka: wrong } = settingsOf({ ...secured, GAVEL_KAFKA_SASL_PASSWORD: 'canary4wrong' })
+    const sasl = { ...wrong.sasl }
+    const client = kafkaClient({ ...wrong, sasl }, 'rotating', () => {})
+    const tries = async () => {
+      const admin = client.admin({ retry: { retries: 0 } })
+      const said = await admin.connect().then(() => 'connected', String)
+      await admin.disconnect()
+      return said
+    }
+    expect(await tries()).toContain('SASL')
+    Object.assign(sasl, right.sasl)
+    expect(await tries()).toBe('connected')
   })
 
   it('is reported by the doctor too', async () => {

@@ -19,6 +19,7 @@ import { checkRedis, connect, redisAddresses } from '../../store/redis/connect.t
 import { keysUnder } from '../../store/redis/keys.ts'
 import { dayFinding } from '../composition/fresh-budget.ts'
 import { makeProtocols } from '../composition/make-protocols.ts'
+import { certificateFindings } from './doctor-certificates.ts'
 import { broken, withTimeout } from './doctor-findings.ts'
 import { kafkaFindings } from './doctor-kafka.ts'
 import { FIRST, hasSetting, isPasted } from './doctor-lines.ts'
@@ -46,6 +47,7 @@ export const command: Command<object, readonly Finding[]> = {
       libraryFindings(settings),
       recordFindings(settings),
       vetoFindings(settings),
+      certificateFindings(settings),
     ])
     // What was not answered because of a stop is no fault.
     signal.throwIfAborted()

@@ -58,6 +58,15 @@ export function ownFolders({ protocols }: Pick<Settings, 'protocols'>): string[]
   ])
 }
 
+/** The files that hold variables' values, and keys of endpoints. */
+function secretFiles(environment: Invocation['environment'], { endpoints }: Pick<Settings, 'endpoints'>): string[] {
+  const files = [
+    ...Object.entries(environment).flatMap(([name, value]) => (name.endsWith('_FILE') ? [value ?? ''] : [])),
+    ...Object.values(endpoints).map(({ apiKeyFile }) => apiKeyFile),
+  ]
+  return files.filter((file) => file !== '')
+}
+
 /** The files of vetoes. */
 function listsIn({ vetoes }: Pick<Settings, 'vetoes'>): string[] {
   return Object.values(vetoes).flatMap(({ list }) => (list === '' ? [] : [list]))
@@ -67,7 +76,7 @@ function listsIn({ vetoes }: Pick<Settings, 'vetoes'>): string[] {
 export async function runService(
   roles: readonly ProcessRole[],
   { waitForDependencies: waits, watch }: { waitForDependencies?: true | undefined; watch?: true | undefined },
-  given: Pick<Invocation, 'settings' | 'stopped' | 'terminal' | 'reread' | 'onHangup' | 'settingsFile'>,
+  given: Pick<Invocation, 'settings' | 'stopped' | 'terminal' | 'reread' | 'onHangup' | 'settingsFile' | 'environment'>,
 ): Promise<void> {
   const { stopped, terminal, reread, onHangup, settingsFile: file } = given
   const settings = given.settings()
@@ -80,7 +89,12 @@ export async function runService(
   }
   const changes = keptChanges()
   onHangup?.(() => void changes.tell())
-  const watched = () => [...(file === undefined ? [] : [file]), ...ownFolders(latest), ...listsIn(latest)]
+  const watched = () => [
+    ...(file === undefined ? [] : [file]),
+    ...secretFiles(given.environment, latest),
+    ...ownFolders(latest),
+    ...listsIn(latest),
+  ]
   const looking = watch
     ? setInterval(fileWatch(watched, () => void changes.tell()).poll, LOOK_MS).unref()
     : undefined
@@ -121,7 +135,7 @@ async function untilStopped(
     )
   const app = await startApp(settings, roles, {}, readAnew)
   changes.goTo(app.reload)
-  const pages = roles.includes('console') ? await consoleBeside(app, settings, roles, terminal) : null
+  const pages = roles.includes('console') ? await consoleBeside(app, app.live, roles, terminal) : null
   const by = await stopped
   changes.goTo(async () => ({ outcome: 'stopping' }))
   const ended = new AbortController()

@@ -16,9 +16,11 @@ import { endpointOf } from '../../models/openai/models-of-endpoints.ts'
 import { shortDrain } from '../../models/time-limits.ts'
 import { broadcast } from '../../operations/broadcast.ts'
 import { boundSettings, configuredBounds, usedCapacity } from '../../operations/capacity.ts'
+import { CERTIFICATES_MS, certificateWatch } from '../../operations/certificates.ts'
 import { type Closable, type ClosableRegistrar, closable } from '../../operations/closable.ts'
 import { healthOf, redisWatch } from '../../operations/health.ts'
 import { identityOf, needsSecret, type ProcessRole } from '../../operations/identity.ts'
+import { liveSecrets } from '../../operations/live-secrets.ts'
 import { logListener } from '../../operations/log.ts'
 import { activity, type Loops, namedLoops } from '../../operations/loop.ts'
 import { makeTopics } from '../../operations/make-topics.ts'
@@ -28,7 +30,7 @@ import { REDIS_SETTINGS_MS, redisSettingsWatch, SENTINELS_MS, sentinelReport } f
 import type { ReloadOutcome } from '../../operations/reload-socket.ts'
 import { reloading } from '../../operations/reloading.ts'
 import { stateReport } from '../../operations/state-report.ts'
-import { exposure, serveHttp } from '../../platform/http.ts'
+import { exposure, serveHttp, withForwarders } from '../../platform/http.ts'
 import { libraryOf } from '../../shelves/lancedb/library.ts'
 import { EXPORTER_LEASE_MS } from '../../store/redis/exporter.ts'
 import { memoryUse, pauseShare } from '../../store/redis/memory.ts'
@@ -68,6 +70,8 @@ export interface App {
   reload(): Promise<ReloadOutcome>
   /** The current settings. */
   settings(): Settings
+  /** Those of the start, in which secrets are the current ones. */
+  readonly live: Settings
   /**
    * Stops intake, lets calls in flight end within the drain time, and closes everything, last opened first. `by`: what asked for it,
    * for the log.
@@ -82,12 +86,14 @@ export interface App {
  * left open, if Kafka or Redis is not reachable.
  */
 export async function startApp(
-  settings: Settings,
+  first: Settings,
   roles: readonly ProcessRole[],
   overrides: Overrides = {},
   /** Reads the settings anew. Throws an `OperatorError` that names every fault. */
-  read: () => Settings = () => settings,
+  read: () => Settings = () => first,
 ): Promise<App> {
+  const secrets = liveSecrets(first)
+  const { settings } = secrets
   const refusal = roles.includes('judge') ? unpricedRefusal(settings) : null
   if (refusal !== null) throw new OperatorError(refusal)
   const log = logListener(settings.log.level, Date.now, identityOf(settings, roles), settings.traces.endpoint !== '')
@@ -103,6 +109,7 @@ export async function startApp(
         loadImage: overrides.loadImage,
         report,
         read,
+        taken: secrets.take,
         isStopping: () => isStopping,
         listen: (one) => void listeners.push(one),
       },
@@ -121,6 +128,7 @@ export async function startApp(
     gateway,
     gate,
     settings: inForce.now,
+    live: settings,
     async reload() {
       const result = inForce.reload()
       const refusal = await vetoes?.reload(inForce.now())
@@ -160,6 +168,7 @@ interface AssembleParts {
   readonly loadImage: LoadImage | undefined
   readonly report: Report
   readonly read: () => Settings
+  readonly taken: (next: Settings) => void
   readonly listen: (listener: Listener) => void
   readonly isStopping: () => boolean
 }
@@ -171,7 +180,7 @@ interface AssembleParts {
 async function assemble(
   settings: Settings,
   roles: readonly ProcessRole[],
-  { model, report, read, listen, isStopping, ...given }: AssembleParts,
+  { model, report, read, taken, listen, isStopping, ...given }: AssembleParts,
   keep: ClosableRegistrar,
 ) {
   let page: Closable | null = null
@@ -186,6 +195,7 @@ async function assemble(
   const secret = needsSecret(roles) ? await redis.secret() : ''
   const inForce = reloading(settings, (one) => protocolsOf(one, secret), {
     read,
+    taken,
     judges: roles.includes('judge'),
     report,
   })
@@ -223,6 +233,7 @@ async function assemble(
 
   loops.start('clock', 1_000, time.sync)
   loops.start('partitions', PARTITIONS_MS, partitions.poll)
+  loops.start('certificates', CERTIFICATES_MS, certificateWatch(settings, { clock, report }).poll)
   const { memo } = stores
   if (roles.includes('judge')) {
     const judging = { protocols, cases, gateway, vetoes, library, queues, gate, loops, clock, report }
@@ -280,7 +291,7 @@ async function assemble(
   keep(loops)
 
   const http = await serveHttp(
-    { ...settings.http, forwarders: settings.forwarders },
+    withForwarders(settings),
     {
       metrics: metrics.page,
       ...healthOf({

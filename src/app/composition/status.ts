@@ -48,7 +48,9 @@ export function statusPart(
       lag,
       places,
       clock: () => clock(),
-      token: settings.http.token,
+      get token() {
+        return settings.http.token
+      },
       streamNow: (marks, at) => streamTime(marks, at, settings.clock),
     })
     return { readStatus }

@@ -19,6 +19,7 @@ export const ERROR_SOURCES = [
   'backpressure',
   'budgets',
   'bullmq',
+  'certificates',
   'clock',
   'decisions',
   'door',
@@ -314,6 +315,10 @@ export interface Events {
   /** They were read again and nothing of them was taken: they have faults, or differ where a restart alone can change them. */
   'settings:refused': { why: string; advice: string }
   'settings:fixed': { paths: readonly string[]; advice: string }
+  /** When the certificate of a server ends, or Gavel's own for it, ms since 1970. */
+  'certificate:looked-at': { of: string; name: string; endsAt: number }
+  /** It does so within two weeks, or has. */
+  'certificate:ends': { of: string; name: string; at: string; advice: string }
   /** No socket could be made by which a command has this process read its settings again. */
   'reload:closed': { why: string; advice: string }
   /** How many cases' traces the collector has, and how many spans and events it will never accept. */

@@ -10,7 +10,8 @@ import { completionOf, isEventStream } from './event-stream.ts'
 import { failureOf } from './refusals.ts'
 import { resetIn, waitUntil } from './reset-times.ts'
 
-export interface EndpointSettings<Body> {
+/** A server with OpenAI's interface. Its key and headers are read at each request: they may be replaced meanwhile. */
+export interface ServerSettings {
   readonly baseUrl: string
   /** Sent as a bearer token; none if it is empty. */
   readonly apiKey: string
@@ -18,6 +19,9 @@ export interface EndpointSettings<Body> {
   readonly headers?: Readonly<Record<string, string>>
   /** Added to the URL, such as Azure's `api-version`. */
   readonly query?: Readonly<Record<string, string>>
+}
+
+interface EndpointLimits<Body> {
   /** The path below the base URL: `/chat/completions`. */
   readonly path: string
   /** Longest response to a request, in bytes after decompression: the connection is closed if there are more. */
@@ -38,18 +42,20 @@ export interface EndpointSettings<Body> {
  * each second.
  */
 export class Endpoint<Body extends object = object> {
-  readonly #settings: EndpointSettings<Body>
-  #template: Promise<https.RequestOptions> | null = null
+  readonly #server: ServerSettings
+  readonly #limits: EndpointLimits<Body>
+  #template: { readonly secrets: string; readonly request: Promise<https.RequestOptions> } | null = null
 
-  constructor(settings: EndpointSettings<Body>) {
-    this.#settings = settings
+  constructor(server: ServerSettings, limits: EndpointLimits<Body>) {
+    this.#server = server
+    this.#limits = limits
     // A large package: it is loaded while the rest of the process starts, and nothing else waits for it.
     import('openai').catch(() => undefined)
   }
 
   /** What is sent to be let in. */
   get secrets(): readonly string[] {
-    const { apiKey, headers = {}, query = {} } = this.#settings
+    const { apiKey, headers = {}, query = {} } = this.#server
     const inQuery = Object.entries(query).flatMap(([name, value]) =>
       /key|token|sig|secret/i.test(name) ? [value] : [],
     )
@@ -67,14 +73,16 @@ export class Endpoint<Body extends object = object> {
     timeoutMs: number,
     own: Readonly<Record<string, string>> = {},
   ): Promise<unknown> {
-    // Built at the first call: a command without model calls needs no key.
-    this.#template ??= templateOf(this.#settings)
-    const { headers, ...to } = await this.#template
+    // Built at the first call, since a command without model calls needs no key; and anew for another key.
+    const secrets = this.secrets.join('\n')
+    if (this.#template?.secrets !== secrets)
+      this.#template = { secrets, request: templateOf(this.#server, this.#limits.path) }
+    const { headers, ...to } = await this.#template.request
     return this.#exchange({ ...to, headers: { ...headers, ...own } }, body, signal, timeoutMs)
   }
 
   #exchange(to: https.RequestOptions, body: Body, signal: AbortSignal, timeoutMs: number): Promise<unknown> {
-    const maxBytes = this.#settings.maxBytes(body)
+    const maxBytes = this.#limits.maxBytes(body)
     return new Promise((resolve, reject) => {
       if (signal.aborted) return reject(stopped(signal))
       // Images make it megabytes: nothing below holds it, so that it need not wait in memory for the response.
@@ -126,33 +134,30 @@ export class Endpoint<Body extends object = object> {
       throw new RetryLaterError('unavailable', 'the response exceeded the size limit')
     if (text === '' && succeeded(response)) throw new RetryLaterError('unavailable', 'the response is empty')
     if (text !== null && text.length > LONG) await turnToParse()
-    const json = await read(text ?? '', this.#settings.maxParts)
+    const json = await read(text ?? '', this.#limits.maxParts)
     if (succeeded(response) && !isError(json)) return json ?? null
     const { statusCode: status = 0, headers } = response
     const retryAfterMs = retryAfter(headers) ?? (status === 429 ? resetIn(headers) : undefined)
     const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
     throw failureOf(
       { status, json, text: text ?? '', location: headers.location, ...wait },
-      { body, secrets: this.secrets, isDecision: this.#settings.isDecision },
+      { body, secrets: this.secrets, isDecision: this.#limits.isDecision },
     )
   }
 }
 
 /** A request without its body. */
-async function templateOf({
-  baseUrl,
-  apiKey,
-  path,
-  headers: defaultHeaders = {},
-  query: defaultQuery = {},
-}: EndpointSettings<never>): Promise<https.RequestOptions> {
+async function templateOf(
+  { baseUrl, apiKey, headers: defaultHeaders = {}, query: defaultQuery = {} }: ServerSettings,
+  path: string,
+): Promise<https.RequestOptions> {
   const { OpenAI } = await import('openai')
   try {
     const client = new OpenAI({
       baseURL: baseUrl,
       apiKey: apiKey || 'none',
       logLevel: 'off',
-      defaultHeaders,
+      defaultHeaders: { ...defaultHeaders },
       defaultQuery: { ...defaultQuery },
     })
     const { req, url } = await client.buildRequest({ method: 'post', path, body: {} })

@@ -9,7 +9,7 @@ import { printable } from '../../contracts/facts/printable.ts'
 import type { Model, ModelReply, ModelRequest } from '../../contracts/ports/model.ts'
 import { DECISION_PATHS, decisionBody, decisionReply, wireOf } from './decisions.ts'
 import { PLAIN } from './dialects.ts'
-import { Endpoint } from './endpoint.ts'
+import { Endpoint, type ServerSettings } from './endpoint.ts'
 import { type DialectLesson, learning, NO_IMAGES } from './learning.ts'
 import { beginningProbabilities, logprobs, numberProbabilities } from './number-probabilities.ts'
 import { FINISHES } from './refusal-table.ts'
@@ -18,11 +18,7 @@ import { requestBody } from './request-body.ts'
 import type { SentRequest } from './server-words.ts'
 import { readUsage } from './usage.ts'
 
-export interface OpenAiSettings {
-  readonly baseUrl: string
-  readonly apiKey: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly query?: Readonly<Record<string, string>>
+export interface OpenAiSettings extends ServerSettings {
   /** The strongest way in which the endpoint accepts an answer's format; with the weaker ones only the prompt specifies it. */
   readonly answerFormat: 'json_schema' | 'json_object' | 'text'
 }
@@ -107,7 +103,7 @@ export function openAiServer(settings: OpenAiSettings, parts: DialectParts = {})
 
 export function modelServer(settings: OpenAiSettings): ModelServer {
   const at = (path: string, isDecision: boolean) =>
-    new Endpoint({ ...settings, path, isDecision, maxBytes: () => MAX_BODY_BYTES, maxParts: MAX_PARTS })
+    new Endpoint(settings, { path, isDecision, maxBytes: () => MAX_BODY_BYTES, maxParts: MAX_PARTS })
   const { openai, systemone, openrouter } = DECISION_PATHS
   return {
     chat: at('/chat/completions', false),

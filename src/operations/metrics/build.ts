@@ -53,6 +53,12 @@ export function buildMetrics(
       for (const dependency of missing()) this.set({ dependency }, 1)
     },
   })
+  const ends = new Gauge({
+    name: 'gavel_certificate_ends_timestamp_seconds',
+    help: 'When a certificate ends; by whose it is (of: redis, kafka, record or webhook) and by name: the server, the receiver, or client for the one that Gavel shows.',
+    labelNames: ['of', 'name'],
+    registers,
+  })
   const { version, host, roles } = identity
   const tell = (fingerprints: { readonly settings: string; readonly prompts: string }) => {
     info.reset()
@@ -68,6 +74,7 @@ export function buildMetrics(
       ended('reloaded')
       tell({ settings: fingerprints.settings, prompts: fingerprints.prompts })
     },
+    'certificate:looked-at': ({ of, name, endsAt }) => ends.set({ of, name }, endsAt / 1000),
     'settings:refused': () => ended('refused'),
     'settings:fixed': () => ended('fixed'),
   }

@@ -88,7 +88,7 @@ export function serviceStatus(of: {
   /** What opens `/metrics` of a process. */
   readonly token: string
 }): () => Promise<ServiceState> {
-  const { redis, lag, streamNow, clock, places, token } = of
+  const { redis, lag, streamNow, clock, places } = of
 
   async function lagByTopic(): Promise<NonNullable<ServiceState['lag']>> {
     const all = await (await lag()).poll()
@@ -135,7 +135,7 @@ export function serviceStatus(of: {
     const [store, byTopic, shown, firing] = await Promise.all([
       redisStatus.now(),
       kafkaStatus.now(),
-      Promise.all(places.replicas.map((url) => replicaAt(url, token))),
+      Promise.all(places.replicas.map((url) => replicaAt(url, of.token))),
       places.prometheus === undefined ? null : firingAt(places.prometheus),
     ])
     const away = [redisStatus.away(), kafkaStatus.away()].filter((one) => one !== null)

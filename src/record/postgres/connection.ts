@@ -65,14 +65,13 @@ const LOCKED = '55P03'
  * Connections to the record's database, at most so many. Each question fails by itself: with `RecordFull` where its disk is full, with
  * `RecordDamaged` where the server reports that its data are damaged.
  */
-export function database(
-  { url, password, schema, tls }: DatabaseAddress,
-  most: number,
-  silentMs = SILENT_MS,
-): Database {
+export function database(address: DatabaseAddress, most: number, silentMs = SILENT_MS): Database {
+  const { schema, tls } = address
+  const { password: first, ...place } = placeOf(address.url)
   const pool = new pg.Pool({
-    ...placeOf(url),
-    ...(password !== '' && { password }),
+    ...place,
+    // As it is when a connection logs in.
+    ...((first ?? address.password) !== '' && { password: () => address.password || placeOf(address.url).password || '' }),
     ...(tls.enabled && { ssl: tlsOptions(tls, 'record.postgres.tls') }),
     options: Object.entries({ ...SESSION, search_path: schema, idle_in_transaction_session_timeout: silentMs })
       .map(([name, value]) => `-c ${name}=${value}`)

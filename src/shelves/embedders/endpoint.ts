@@ -4,14 +4,11 @@ import { z } from 'zod'
 import { cut } from '../../contracts/facts/cut.ts'
 import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts'
 import type { Embedder, TextPart } from '../../contracts/ports/library.ts'
-import { Endpoint } from '../../models/openai/endpoint.ts'
+import { Endpoint, type ServerSettings } from '../../models/openai/endpoint.ts'
 import { readPart, weakByLength } from './characters.ts'
 
 export interface EndpointEmbedderOptions {
-  readonly baseUrl: string
-  readonly apiKey: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly query?: Readonly<Record<string, string>>
+  readonly server: ServerSettings
   readonly model: string
   /** How the settings call it, if not as its endpoint does. */
   readonly name?: string
@@ -50,10 +47,13 @@ const answer = z.object({
 })
 
 /** Embeddings from any server with OpenAI's interface. One try per request; the queue retries. */
-export function endpointEmbedder(options: EndpointEmbedderOptions): Embedder {
-  const { model, name = model, prefixes = NO_PREFIXES } = options
-  const server = new Endpoint<OpenAI.EmbeddingCreateParams>({
-    ...options,
+export function endpointEmbedder({
+  server: at,
+  model,
+  name = model,
+  prefixes = NO_PREFIXES,
+}: EndpointEmbedderOptions): Embedder {
+  const server = new Endpoint<OpenAI.EmbeddingCreateParams>(at, {
     path: '/embeddings',
     maxBytes: ({ input }) => input.length * BYTES_EACH + BYTES_AROUND,
     maxParts: 10 * BATCH,

@@ -39,11 +39,12 @@ const backOff = (times: number) => Math.min(50 * 2 ** Math.min(times, 6), 2_000)
  * `OperatorError` if no Redis is set or its TLS files can't be used.
  */
 export function connect(at: string | RedisSettings, report: Report, kind: Kind): Redis {
-  const { url, cluster, sentinels, ...settings } = typeof at === 'string' ? { ...NOTHING_SET, url: at } : at
+  const settings = typeof at === 'string' ? { ...NOTHING_SET, url: at } : at
+  const { url, cluster, sentinels } = settings
   if (url === '' && cluster.length === 0 && sentinels.length === 0)
     throw new OperatorError(`Redis is not set. ${ANYTHING_ELSE}`)
   const place = placeOf(url)
-  const access = accessTo({ url, cluster, sentinels, ...settings })
+  const access = accessTo(settings)
   const { tls } = access
   // ioredis itself fails waiting commands only on a single server, and not those sent on an earlier connection.
   const retry = (times: number): number => {
@@ -52,7 +53,7 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
   }
   const client: Redis | Cluster =
     cluster.length > 0
-      ? clusterClient(cluster.map(addressOf), access, kind, retry)
+      ? clusterClient(cluster.map(addressOf), { access, now: () => credentialsOf(settings) }, kind, retry)
       : withIoredisFixes(
           new Redis({
             ...access,
@@ -61,18 +62,20 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
             maxRetriesPerRequest: null,
             retryStrategy: retry,
           }),
+          () => ({ ...credentialsOf(settings), ...sentinelCredentialsOf(settings) }),
         )
   client.on('error', (error: unknown) => report('error', { where: 'redis', error }))
   return client as Redis
 }
 
 /**
- * Fixes for ioredis, on a client and its duplicates (BullMQ makes some): one write for many commands, and clean ends, of a
- * client and of a connection.
+ * Fixes for ioredis, on a client and its duplicates (BullMQ makes some): one write for many commands, clean ends, of a
+ * client and of a connection, and the credentials of the time of each connection.
  */
-function withIoredisFixes(client: Redis): Redis {
+function withIoredisFixes(client: Redis, now: () => Credentials): Redis {
   const duplicate = client.duplicate.bind(client)
-  client.duplicate = (override) => withIoredisFixes(duplicate(override))
+  client.duplicate = (override) => withIoredisFixes(duplicate(override), now)
+  withCredentials(client.options, now)
   return withCleanEnd(withPromptChange(withEarlyCommands(withOneWrite(client))))
 }
 
@@ -157,6 +160,15 @@ interface WithConnector {
   readonly manuallyClosing: boolean
 }
 
+type Credentials = Pick<RedisOptions, 'username' | 'password' | 'sentinelUsername' | 'sentinelPassword'>
+
+/** ioredis reads its options at each connection: so it logs in with what holds then. */
+export function withCredentials<Options extends Credentials>(options: Options, now: () => Credentials): Options {
+  for (const name of ['username', 'password', 'sentinelUsername', 'sentinelPassword'] as const)
+    Object.defineProperty(options, name, { configurable: true, enumerable: true, get: () => now()[name] })
+  return options
+}
+
 type Access = Pick<RedisOptions, 'username' | 'password' | 'tls' | 'connectTimeout' | 'socketTimeout'>
 interface Sent {
   readonly command: { readonly name: string; readonly callback?: unknown; reject(error: Error): void }
@@ -191,14 +203,12 @@ function failWaiting(client: Redis | Cluster, error: Error): void {
 
 function throughSentinels(
   sentinels: Address[],
-  settings: Pick<RedisSettings, 'sentinelMaster' | 'sentinelUsername' | 'sentinelPassword'>,
+  settings: Pick<RedisSettings, 'sentinelMaster'>,
   tls: Access['tls'],
 ): Omit<RedisOptions, 'replyMapping'> {
   return {
     sentinels,
     name: settings.sentinelMaster,
-    ...(settings.sentinelUsername === '' ? {} : { sentinelUsername: settings.sentinelUsername }),
-    ...(settings.sentinelPassword === '' ? {} : { sentinelPassword: settings.sentinelPassword }),
     ...(tls === undefined ? {} : { enableTLSForSentinelMode: true, sentinelTLS: tls }),
     sentinelCommandTimeout: CONNECT_MS,
     failoverDetector: true,
@@ -207,10 +217,15 @@ function throughSentinels(
   }
 }
 
-function clusterClient(nodes: Address[], access: Access, kind: Kind, retry: (times: number) => number): Cluster {
+function clusterClient(
+  nodes: Address[],
+  { access, now }: { access: Access; now: () => Credentials },
+  kind: Kind,
+  retry: (times: number) => number,
+): Cluster {
   return new Cluster(nodes, {
     enableAutoPipelining: true,
-    redisOptions: { ...access, maxRetriesPerRequest: null },
+    redisOptions: withCredentials<RedisOptions>({ ...access, maxRetriesPerRequest: null }, now),
     // Keeps the host's name, which TLS checks; a lookup would replace it by the address.
     dnsLookup: (name, done) => done(null, name),
     slotsRefreshTimeout: CONNECT_MS,
@@ -227,24 +242,39 @@ export function databaseOf({ url }: Pick<RedisSettings, 'url'>): number {
 }
 
 /** User, password and TLS for another server of the same Redis. */
-export function accessTo({ url, username, password, tls }: RedisSettings): Access {
-  const place = placeOf(url)
-  const secure = secured(place, tls)
+export function accessTo(settings: RedisSettings): Access {
+  const secure = secured(placeOf(settings.url), settings.tls)
   return {
-    ...credentials(username || place?.username, password || place?.password),
+    ...credentialsOf(settings),
     ...(secure === undefined ? {} : { tls: secure }),
     connectTimeout: CONNECT_MS,
     socketTimeout: SILENCE_MS,
   }
 }
 
+function credentialsOf({ url, username, password }: RedisSettings): Credentials {
+  const place = placeOf(url)
+  return credentials(username || place?.username, password || place?.password)
+}
+
+function sentinelCredentialsOf({ sentinels, sentinelUsername, sentinelPassword }: RedisSettings): Credentials {
+  return {
+    ...(sentinels.length === 0 || sentinelUsername === '' ? {} : { sentinelUsername }),
+    ...(sentinels.length === 0 || sentinelPassword === '' ? {} : { sentinelPassword }),
+  }
+}
+
+/** User and password for the sentinels themselves. */
+export function accessToSentinels({ sentinelUsername, sentinelPassword }: RedisSettings): Credentials {
+  return credentials(sentinelUsername, sentinelPassword)
+}
+
 /** How to connect to each of the sentinels that are set. */
 export function sentinelConnections(settings: RedisSettings): Omit<RedisOptions, 'replyMapping'>[] {
-  const { sentinels, sentinelUsername, sentinelPassword } = settings
   const { tls, connectTimeout } = accessTo(settings)
-  return sentinels.map((address) => ({
+  return settings.sentinels.map((address) => ({
     ...addressOf(address),
-    ...credentials(sentinelUsername, sentinelPassword),
+    ...accessToSentinels(settings),
     ...(tls === undefined ? {} : { tls }),
     connectTimeout,
     maxRetriesPerRequest: 0,

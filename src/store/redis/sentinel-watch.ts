@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { type RedisSettings, sentinelConnections } from './connect.ts'
+import { accessToSentinels, type RedisSettings, sentinelConnections, withCredentials } from './connect.ts'
 
 /** A sentinel that takes longer than this to answer, in ms, has not answered. */
 const ANSWER_MS = 1_000
@@ -21,6 +21,7 @@ export function sentinelWatch(settings: RedisSettings): SentinelWatch {
   const sentinels = sentinelConnections(settings).map((options) => {
     const client = new Redis({ ...options, commandTimeout: ANSWER_MS, enableOfflineQueue: false })
     client.on('error', () => {})
+    withCredentials(client.options, () => accessToSentinels(settings))
     return client
   })
   // The time stands still for nobody: a process that was stopped finds an old answer when it wakes.

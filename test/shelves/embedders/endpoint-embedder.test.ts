@@ -35,8 +35,8 @@ async function endpointThat(
     server.close()
   }
   const { port } = server.address() as AddressInfo
-  const at = { baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: 'x', model: 'm' }
-  return { asked, embedder: endpointEmbedder({ ...at, ...(prefixes && { prefixes }) }) }
+  const at = { baseUrl: `http://127.0.0.1:${port}/v1`, apiKey: 'x' }
+  return { asked, embedder: endpointEmbedder({ server: at, model: 'm', ...(prefixes && { prefixes }) }) }
 }
 const texts = (count: number) => Array.from({ length: count }, (_, at) => 'x'.repeat(at + 1))
 
