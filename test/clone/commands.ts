@@ -153,6 +153,14 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel recover --dry-run': 'proof: pages',
   'npx gavel judge-again --fault model --dry-run': 'proof: pages',
   'npx gavel capacity --posts-per-second 5 --latency 2s': 'proof: pages',
+  'npx gavel capacity --posts-per-second 20 --comments-per-post 20 --latency 2s --usd 2000 --within 90s':
+    'at: test/kit/bench/capacity.test.ts',
+  'GAVEL_NAME=g0 GAVEL_KAFKA_TOPIC_PREFIX=g0. GAVEL_KAFKA_GROUP=g0 GAVEL_REDIS_PREFIX=g0 GAVEL_HTTP_PORT=9464 npx gavel run':
+    'at: test/e2e/divided.test.ts',
+  'GAVEL_NAME=g1 GAVEL_KAFKA_TOPIC_PREFIX=g1. GAVEL_KAFKA_GROUP=g1 GAVEL_REDIS_PREFIX=g1 GAVEL_HTTP_PORT=9465 npx gavel run':
+    'at: test/e2e/divided.test.ts',
+  'GAVEL_KAFKA_TOPIC_PREFIX=g0. npx gavel produce part-0.jsonl': 'at: test/e2e/divided.test.ts',
+  'GAVEL_KAFKA_TOPIC_PREFIX=g1. npx gavel produce part-1.jsonl': 'at: test/e2e/divided.test.ts',
   "GAVEL_ROUTES='hate: [{subjects: [post, comment]}]' npx gavel capacity --posts-per-second 5 --comments-per-post 20 --latency 2s":
     'at: test/kit/bench/capacity.test.ts',
   'npx gavel bench --json > bench.json': 'proof: pages',

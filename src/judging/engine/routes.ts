@@ -161,6 +161,18 @@ function takesComments(protocol: Protocol) {
   return ({ subjects = [] }: Route): boolean => judgesComments(protocol) && subjects.includes('comment')
 }
 
+/**
+ * The share of its own subjects that a protocol judges by these routes, 0 to 1, whatever else they ask for: one draw of a subject
+ * counts for all of them. `comments`: how many its threads have in the end.
+ */
+export function shareOfSubjects(routes: readonly Route[] = [{}], comments: number): number {
+  const fit = routes.filter(
+    ({ minComments = 0, maxComments = Number.POSITIVE_INFINITY, subjects }) =>
+      minComments <= comments && maxComments >= 0 && (subjects === undefined || subjects.includes('post')),
+  )
+  return Math.max(0, ...fit.map(({ sample = 1 }) => sample))
+}
+
 /** The share of comments that a protocol judges by these routes, 0 to 1, whatever else they ask for. */
 export function shareOfComments(protocol: Protocol, routes: readonly Route[] = []): number {
   return Math.max(0, ...routes.filter(takesComments(protocol)).map(({ sample = 1 }) => sample))

@@ -12,7 +12,13 @@ export interface Load {
     readonly subject: 'thread' | 'post' | 'reply'
     /** The share of comments that it judges by themselves, 0 to 1. */
     readonly ofComments: number
+    /** The share of its own subjects that its routes bring it, 0 to 1. */
+    readonly share: number
+    /** How it judges, as far as that changes its price. */
+    readonly way: Way
   }[]
+  /** The share of posts and replies whose words were judged while the memo still holds the answer, 0 to 1. */
+  readonly repeats: number
   /** Counts of comments at which a thread is judged, and how many ages. */
   readonly checkpoints: { readonly counts: readonly number[]; readonly ages: number }
   readonly slots: number
@@ -33,6 +39,10 @@ export interface Sizes {
   /** Set if more intake would be needed than there are partitions. */
   readonly partitionsWanted: number | null
   readonly redis: { readonly cores: number; readonly memoGiB: number }
+  /** How many Gavels the stream needs, each with a Redis of its own: one Redis works on one core. */
+  readonly gavels: number
+  /** What the publishers write to Kafka, with its copies, before compression. */
+  readonly publishMiBPerSecond: number
   /** Transcripts and verdicts with their copies, before compression. */
   readonly kafkaGiB: number
   /** Least time from due to verdict: the calls that wait for one another. */
@@ -48,20 +58,16 @@ const CHARACTERS_A_TOKEN = 4
 
 /** What a stream takes. */
 export function sizesFor(load: Load): Sizes {
-  const { postsPerSecond: posts, commentsPerPost, repliesPerSecond, latency, protocols, slots } = load
-  const demands = protocols.map(({ name, subject, ofComments }) => {
-    const cost = entryOf(COSTS, name) ?? { calls: 1, depth: 1, tokens: 1_000, usdPerThousand: 0 }
-    const first = (subject === 'reply' ? repliesPerSecond : posts) + posts * commentsPerPost * ofComments
-    const later = subject === 'thread' ? posts * laterRevisions(load) : 0
-    const asFirst = first + (later * Math.min(MEASURED.laterRevisionCalls, cost.calls)) / cost.calls
-    return { cost, verdicts: first + later, asFirst }
-  })
+  const { latency, slots } = load
+  const demands = demandsOf(load)
   const sum = (of: (demand: (typeof demands)[number]) => number) => demands.reduce((all, one) => all + of(one), 0)
   const verdictsPerSecond = sum(({ verdicts }) => verdicts)
   const callsPerSecond = sum(({ asFirst, cost }) => asFirst * cost.calls)
   const tokensPerSecond = sum(({ asFirst, cost }) => asFirst * cost.tokens)
   const bySlots = (callsPerSecond * latency) / (MEASURED.slotUtilization * slots)
   const byProcessor = (verdictsPerSecond * MEASURED.nodeMsPerVerdict) / 1000 / OF_A_CORE
+  const redisCores = (verdictsPerSecond * MEASURED.redisMsPerVerdict) / 1000 / OF_A_CORE
+  const { postsPerSecond: posts, commentsPerPost, repliesPerSecond } = load
   const judge = Math.max(2, Math.ceil(Math.max(bySlots, byProcessor)))
   const messages = posts * (1 + commentsPerPost) + repliesPerSecond
   const intake = Math.max(2, Math.ceil(messages / (OF_INTAKE * MEASURED.intakePerSecond)))
@@ -78,13 +84,34 @@ export function sizesFor(load: Load): Sizes {
           ? 'slots'
           : 'processor',
     partitionsWanted: intake > load.partitions ? intake : null,
+    gavels: Math.max(1, Math.ceil(redisCores)),
+    publishMiBPerSecond: (tokensPerSecond * CHARACTERS_A_TOKEN * load.replication) / 2 ** 20,
     redis: {
-      cores: (verdictsPerSecond * MEASURED.redisMsPerVerdict) / 1000 / OF_A_CORE,
+      cores: redisCores,
       memoGiB: (callsPerSecond * MEASURED.memoBytes * 2 * load.memoKeep) / GIB,
     },
     kafkaGiB: (tokensPerSecond * CHARACTERS_A_TOKEN * load.retention * load.replication) / GIB,
-    leastSeconds: Math.max(0, ...demands.map(({ cost }) => cost.depth * latency)),
+    leastSeconds: Math.max(0, ...load.protocols.map((one) => leastSecondsOf(one, latency))),
   }
+}
+
+/** What each protocol has to do a second: verdicts, and as how many first ones they count by their calls. */
+function demandsOf(load: Load) {
+  const { postsPerSecond: posts, commentsPerPost, repliesPerSecond, protocols, repeats } = load
+  return protocols.map(({ name, subject, ofComments, share, way }) => {
+    const cost = costOf(name, way)
+    const first = (subject === 'reply' ? repliesPerSecond : posts) * share + posts * commentsPerPost * ofComments
+    const later = subject === 'thread' ? posts * share * laterRevisions(load) : 0
+    // What a thread's answers rest on is seldom the same twice.
+    const asked = subject === 'thread' ? first : first * (1 - repeats)
+    const asFirst = asked + (later * Math.min(MEASURED.laterRevisionCalls, cost.calls)) / cost.calls
+    return { cost, verdicts: first + later, asFirst }
+  })
+}
+
+/** Least time from due to verdict of a protocol, in seconds: the calls that wait for one another. */
+export function leastSecondsOf({ name, way }: { name: string; way: Way }, latency: number): number {
+  return costOf(name, way).depth * latency
 }
 
 /** Most verdicts a second of one judging process, and what bounds them. */
@@ -117,15 +144,46 @@ export const MEASURED = {
   laterRevisionCalls: 2.53,
 } as const
 
-/** By protocol, a verdict by default: gavel bench --prompts (docs/cost.md). */
-export const COSTS: Readonly<
-  Record<
-    string,
-    { readonly calls: number; readonly depth: number; readonly tokens: number; readonly usdPerThousand: number }
-  >
-> = {
-  counterspeech: { calls: 4, depth: 1, tokens: 3_950, usdPerThousand: 0.84 },
-  hate: { calls: 1, depth: 1, tokens: 1_151, usdPerThousand: 0.14 },
-  rumor: { calls: 3.9, depth: 1.9, tokens: 4_456, usdPerThousand: 0.84 },
-  safety: { calls: 1.1, depth: 1.1, tokens: 1_800, usdPerThousand: 3.17 },
+/** How a protocol judges: as shipped, with every debate held, or by a preset. */
+export const WAYS = ['default', 'debate always', 'thrifty', 'paper'] as const
+export type Way = (typeof WAYS)[number]
+
+interface Cost {
+  readonly calls: number
+  readonly depth: number
+  readonly tokens: number
+  readonly usdPerThousand: number
+}
+
+/** A verdict of each protocol, by its way: gavel bench --prompts (docs/cost.md). */
+export const COSTS: Readonly<Record<string, Readonly<Partial<Record<Way, Cost>> & { readonly default: Cost }>>> = {
+  counterspeech: {
+    default: { calls: 4, depth: 1, tokens: 3_950, usdPerThousand: 0.84 },
+    thrifty: { calls: 1, depth: 1, tokens: 3_085, usdPerThousand: 0.76 },
+    paper: { calls: 4, depth: 1, tokens: 3_975, usdPerThousand: 0.84 },
+  },
+  hate: {
+    default: { calls: 1, depth: 1, tokens: 1_151, usdPerThousand: 0.14 },
+    'debate always': { calls: 6.1, depth: 4.1, tokens: 7_662, usdPerThousand: 0.92 },
+    thrifty: { calls: 1, depth: 1, tokens: 1_151, usdPerThousand: 0.14 },
+    paper: { calls: 10, depth: 6, tokens: 5_987, usdPerThousand: 0.82 },
+  },
+  rumor: {
+    default: { calls: 3.9, depth: 1.9, tokens: 4_456, usdPerThousand: 0.84 },
+    'debate always': { calls: 5.1, depth: 2.5, tokens: 5_342, usdPerThousand: 1.04 },
+    thrifty: { calls: 3.1, depth: 1.9, tokens: 3_987, usdPerThousand: 0.69 },
+    paper: { calls: 20.6, depth: 4.1, tokens: 15_563, usdPerThousand: 2.5 },
+  },
+  safety: {
+    default: { calls: 1.1, depth: 1.1, tokens: 1_800, usdPerThousand: 3.17 },
+    'debate always': { calls: 5.1, depth: 5.1, tokens: 9_923, usdPerThousand: 5.39 },
+    thrifty: { calls: 1.1, depth: 1.1, tokens: 1_800, usdPerThousand: 0.53 },
+    paper: { calls: 6.1, depth: 6.1, tokens: 9_656, usdPerThousand: 5.13 },
+  },
+}
+const UNMEASURED: Cost = { calls: 1, depth: 1, tokens: 1_000, usdPerThousand: 0 }
+
+function costOf(name: string, way: Way): Cost {
+  const known = entryOf(COSTS, name)
+  return known?.[way] ?? known?.default ?? UNMEASURED
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadSettings, PROJECT } from '../../../config/load.ts'
-import { COSTS, judgeRate, type Load, MEASURED, sizesFor } from '../../../src/kit/capacity/model.ts'
+import { COSTS, judgeRate, type Load, MEASURED, sizesFor, WAYS } from '../../../src/kit/capacity/model.ts'
 import { performWords } from '../../support/commands.ts'
 import { DOCUMENTED } from '../../support/documented-protocols.ts'
 
@@ -11,7 +11,8 @@ const load: Load = {
   commentsPerPost: 0,
   repliesPerSecond: 0,
   latency: 1,
-  protocols: [{ name: 'hate', subject: 'post', ofComments: 0 }],
+  protocols: [{ name: 'hate', subject: 'post', ofComments: 0, share: 1, way: 'default' }],
+  repeats: 0,
   checkpoints: { counts: [10, 30], ages: 3 },
   slots: 64,
   partitions: 4,
@@ -23,10 +24,14 @@ const load: Load = {
 test('numbers of protocols are those of the page of costs, and every protocol of docs/protocols.md has some', () => {
   expect(Object.keys(COSTS).sort()).toEqual(DOCUMENTED.map(({ name }) => name).sort())
   const page = readFileSync(join(PROJECT, 'docs', 'cost.md'), 'utf8')
-  for (const [name, { calls, depth, tokens, usdPerThousand }] of Object.entries(COSTS)) {
-    const row = page.split('\n').find((line) => line.startsWith(`| \`${name}\` | default |`)) ?? ''
+  const ways = Object.entries(COSTS).flatMap(([name, own]) =>
+    WAYS.flatMap((way) => (own[way] === undefined ? [] : [{ name, way, ...own[way] }])),
+  )
+  expect(ways).toHaveLength(15)
+  for (const { name, way, calls, depth, tokens, usdPerThousand } of ways) {
+    const row = page.split('\n').find((line) => line.startsWith(`| \`${name}\` | ${way} |`)) ?? ''
     const [, , , onPage, inSequence, prompt, answers, dollars] = row.split('|').map((cell) => Number(cell.trim()))
-    expect([calls, depth, tokens, usdPerThousand], `${name} in COSTS of src/kit/capacity/model.ts`).toEqual([
+    expect([calls, depth, tokens, usdPerThousand], `${name} ${way} in COSTS of src/kit/capacity/model.ts`).toEqual([
       onPage,
       inSequence,
       (prompt ?? 0) + (answers ?? 0),
@@ -51,17 +56,20 @@ test('judges are as many as calls times latency need slots, or verdicts need pro
 })
 
 test('a thread is judged again at each count that it reaches and at each age, for fewer calls', () => {
-  const rumor = { ...load, protocols: [{ name: 'rumor', subject: 'thread' as const, ofComments: 0 }] }
+  const rumor: Load = {
+    ...load,
+    protocols: [{ name: 'rumor', subject: 'thread', ofComments: 0, share: 1, way: 'default' }],
+  }
   const [quiet, busy] = [sizesFor(rumor), sizesFor({ ...rumor, commentsPerPost: 30 })]
   expect([quiet.verdictsPerSecond, busy.verdictsPerSecond]).toEqual([4, 6])
   expect(busy.callsPerSecond).toBeCloseTo(3.9 + 5 * MEASURED.laterRevisionCalls)
 })
 
 test('comments that are judged by themselves are told apart, with what they make of the bill', async () => {
-  const hate = (ofComments: number) => ({
+  const hate = (ofComments: number): Load => ({
     ...load,
     commentsPerPost: 20,
-    protocols: [{ name: 'hate', subject: 'post' as const, ofComments }],
+    protocols: [{ name: 'hate', subject: 'post', ofComments, share: 1, way: 'default' }],
   })
   expect([0, 0.1, 1].map((share) => sizesFor(hate(share)).verdictsPerSecond)).toEqual([1, 3, 21])
   const told = async (routes: string) => {
@@ -79,6 +87,51 @@ test('intake has at most as many replicas as there are partitions, and says if i
   const flood = sizesFor({ ...load, postsPerSecond: 2_000, commentsPerPost: 99, protocols: [] })
   expect(flood).toMatchObject({ replicas: { intake: 4 }, partitionsWanted: 10 })
   expect(sizesFor(load).partitionsWanted).toBeNull()
+})
+
+const capacity = async (words: string, settings: Record<string, string> = {}) =>
+  performWords(`capacity --json --latency 2s ${words}`.split(' '), loadSettings(settings)).then(
+    ({ out }) => JSON.parse(out.join('')) as ReturnType<typeof sizesFor> & { affordable?: { share: number; routes: object } },
+  )
+
+test('routes, samples, presets, held debates and what the memo knows change the plan', async () => {
+  const plain = await capacity('--posts-per-second 1')
+  const sampled = await capacity('--posts-per-second 1', { GAVEL_ROUTES: 'safety: [{ sample: 0.1 }]\nhate: [{ media: with, sample: 0.5 }]' })
+  expect(plain.usdPerDay - sampled.usdPerDay).toBeCloseTo(86.4 * (0.9 * 3.17 + 0.5 * 0.14), 3)
+  const some = await capacity('--posts-per-second 1 --share safety=0.25')
+  expect(plain.usdPerDay - some.usdPerDay).toBeCloseTo(86.4 * 0.75 * 3.17, 3)
+  const few = await capacity('--posts-per-second 1 --comments-per-post 2', { GAVEL_ROUTES: 'rumor: [{ minComments: 3 }]' })
+  expect(plain.verdictsPerSecond - few.verdictsPerSecond).toBeCloseTo(4)
+  const thrifty = await capacity('--posts-per-second 1', { GAVEL_PROTOCOLS_SAFETY_PRESET: 'thrifty' })
+  expect(plain.usdPerDay - thrifty.usdPerDay).toBeCloseTo(86.4 * (3.17 - 0.53), 3)
+  const debated = await capacity('--posts-per-second 1', { GAVEL_PROTOCOLS_HATE_DEBATE_WHEN: 'always' })
+  expect(debated.callsPerSecond - plain.callsPerSecond).toBeCloseTo(5.1, 3)
+  const known = await capacity('--posts-per-second 1 --repeats 0.5')
+  expect(plain.callsPerSecond - known.callsPerSecond).toBeCloseTo(0.5 * (1 + 1.1), 3)
+  expect((await capacity('--posts-per-second 1 --repeats 0.5', { GAVEL_MEMO_ENABLED: 'false' })).callsPerSecond).toBeCloseTo(plain.callsPerSecond)
+})
+
+test('what one Redis cannot carry is refused, with how many Gavels it takes; one of these is no longer refused', async () => {
+  await expect(capacity('--posts-per-second 400')).rejects.toThrow(/One Redis can't carry this.* among (\d+) Gavels/)
+  const refusal = await capacity('--posts-per-second 400').catch(String)
+  const gavels = Number(/among (\d+) Gavels/.exec(String(refusal))?.[1])
+  const one = await capacity(`--posts-per-second 400 --gavels ${gavels}`)
+  expect(one).toMatchObject({ gavels: 1 })
+  expect(one.redis.cores).toBeGreaterThan(0.5)
+})
+
+test('a budget is turned into the share that it pays for, and routes by which the same plan comes out', async () => {
+  const stream = '--posts-per-second 20 --comments-per-post 20'
+  const whole = await capacity(stream)
+  const { affordable, ...part } = await capacity(`${stream} --usd 2000`)
+  expect(affordable?.share).toBeCloseTo(2_000 / whole.usdPerDay, 2)
+  expect(part.usdPerDay).toBeLessThanOrEqual(2_000)
+  expect(part.usdPerDay).toBeGreaterThan(1_950)
+  const again = await capacity(stream, { GAVEL_ROUTES: JSON.stringify(affordable?.routes) })
+  expect(again.usdPerDay).toBeCloseTo(part.usdPerDay, 0)
+  const slow = await capacity(`${stream} --usd 2000 --within 3s`)
+  expect(slow.affordable).toMatchObject({ tooSlow: ['rumor'], routes: { rumor: [{ sample: 0 }] } })
+  expect((await capacity(`${stream} --usd 1000000`)).affordable?.share).toBe(1)
 })
 
 test('the load grows in proportion to the stream', () => {
