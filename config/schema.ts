@@ -10,6 +10,7 @@ import { ROUTED_SUBJECTS, ROUTED_TOPICS } from '../src/judging/engine/routes.ts'
 import { PROTOCOLS, protocolsSettings } from '../src/protocols/registry.ts'
 import { console as consoleSettings } from './console.ts'
 import { door, webhooks } from './door.ts'
+import { log } from './log.ts'
 import { intake, overload, overloadedAtDue } from './overload.ts'
 import { record, review } from './record.ts'
 import { ascending, byName, count, duration, network, TLS_IS_OFF, textPath, tls, tlsFiles, wait } from './values.ts'
@@ -334,7 +335,7 @@ const allSettings = z.strictObject({
     maxChars: z.int().min(100),
     maxCommentChars: z.int().min(100),
   }),
-  log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']) }),
+  log,
   protocols: protocolsSettings,
   routes,
   vetoes,

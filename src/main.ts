@@ -2,6 +2,7 @@ import { isatty } from 'node:tty'
 import { Command as Commander, CommanderError, Option } from 'commander'
 import type { Settings } from '../config/schema.ts'
 import type { Command, Invocation, ListedCommand } from './cli/command.ts'
+import { failedServiceLine } from './cli/failed-start.ts'
 import { terminal } from './cli/terminal.ts'
 import { COMMANDS, startStandIn } from './commands.ts'
 import { machineFault, unexpected } from './contracts/facts/error-line.ts'
@@ -39,12 +40,18 @@ function endWith(error: unknown): Promise<never> {
   const stack = environment.GAVEL_LOG_LEVEL === 'debug'
   const how = stack ? '' : '; GAVEL_LOG_LEVEL=debug shows the stack'
   const fault = stack ? null : machineFault(error)
-  io.say(fault === null ? `${running}: unexpected: ${unexpected(error, { stack })}${how}` : `gavel: ${fault}`)
+  lastWords(fault === null ? `${running}: unexpected: ${unexpected(error, { stack })}${how}` : `gavel: ${fault}`)
   // Exits even where the reader of the output hangs.
   setTimeout(() => process.exit(1), BROKEN_ENDS_MS)
   return leave(1)
 }
 const BROKEN_ENDS_MS = 2_000
+
+/** What a command ends with: a line of its log, where that goes to a collector. */
+function lastWords(text: string): void {
+  io.say(isLogged ? failedServiceLine(text.replace(/^gavel: /, ''), version(), new Date()) : text)
+}
+let isLogged = false
 /** The running command with its groups, as in `gavel library import`. */
 let running = 'gavel'
 process.on('uncaughtException', fail)
@@ -99,6 +106,7 @@ function refuseTwice(declared: Commander, option: Option): void {
 }
 
 async function perform(command: Command, declared: Commander): Promise<void> {
+  isLogged = command.logs === true && !process.stderr.isTTY
   const { loadSettings } = await import('../config/load.ts')
   // A group's options apply to its commands, too, and are accepted before or after the command's name.
   const { config, json = false, ...options } = declared.optsWithGlobals<{ config?: string; json?: boolean }>()
@@ -139,7 +147,7 @@ try {
 } catch (error) {
   if (error instanceof CommanderError) await leave(error.exitCode === 0 ? 0 : 2)
   if (error instanceof OperatorError) {
-    io.say(`gavel: ${error.message}`)
+    lastWords(`gavel: ${error.message}`)
     await leave(1)
   }
   if (signal.aborted && error instanceof Error && error.name === 'AbortError') {

@@ -48,6 +48,8 @@ export interface Command<Options = object, Result = unknown> {
   readonly options: readonly Option[]
   /** Whether it takes `--json`. */
   readonly json: boolean
+  /** Whether what it writes to standard error is a log, in JSON; where that is a terminal, its last words are for people. */
+  readonly logs?: true
   /** What `--help` ends with: notes and examples. */
   readonly help: string
   /** Does the work. If there may be many results, they are printed as they arrive. */

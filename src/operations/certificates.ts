@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/schema.ts'
 import type { Report } from '../contracts/ports/report.ts'
-import { certificateEnd, type CertificateOf, type KnownCertificate } from '../platform/certificate-ends.ts'
+import { type CertificateOf, certificateEnd, type KnownCertificate } from '../platform/certificate-ends.ts'
 import type { Address, TlsSettings } from '../platform/tls.ts'
 
 /** How often it is asked whether it is time to look at certificates, and how often that is, in ms. */
@@ -18,7 +18,8 @@ export function certificatesOf({ redis, kafka, record, webhooks }: Settings): Kn
     ...(tls.cert === '' ? [] : [{ of, name: 'client', at: { file: tls.cert }, serverName: '' }]),
   ]
   const secure = redis.tls.enabled || redis.url.startsWith('rediss:')
-  const servers = redis.url === '' ? [...redis.cluster, ...redis.sentinels].map(addressOf) : [addressIn(redis.url, 6379)]
+  const servers =
+    redis.url === '' ? [...redis.cluster, ...redis.sentinels].map(addressOf) : [addressIn(redis.url, 6379)]
   const { postgres } = record
   return [
     ...(secure ? shown('redis', redis.tls, servers) : []),

@@ -35,14 +35,11 @@ export async function dependenciesAnswer(
   const identity = identityOf(settings, roles)
   const log = logListener(settings.log.level, Date.now, identity)
   const stop = stopped.then(() => 'stopped' as const)
-  const http = await serveHttp(
-    withForwarders(settings),
-    {
-      metrics: waitingMetrics({ identity, prompts, missing: () => Object.keys(missing ?? {}) }),
-      live: async () => ({ ok: true, checks: { loops: 'waiting for dependencies' } }),
-      ready: async () => ({ ok: false, checks: missing ?? {}, process: identity }),
-    },
-  )
+  const http = await serveHttp(withForwarders(settings), {
+    metrics: waitingMetrics({ identity, prompts, missing: () => Object.keys(missing ?? {}) }),
+    live: async () => ({ ok: true, checks: { loops: 'waiting for dependencies' } }),
+    ready: async () => ({ ok: false, checks: missing ?? {}, process: identity }),
+  })
   try {
     for (let reportedAt = Number.NEGATIVE_INFINITY; missing !== null; ) {
       if (performance.now() - reportedAt >= SAY_MS) {

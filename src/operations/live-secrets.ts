@@ -49,13 +49,20 @@ export function liveSecrets(first: Settings): { readonly settings: Settings; tak
     const own = {}
     for (const [name, value] of Object.entries(tree)) {
       const at = [...path, name]
-      if (mayChange(at.join('.'))) Object.defineProperty(own, name, { enumerable: true, get: () => valueAt(current, at) })
+      if (mayChange(at.join('.')))
+        Object.defineProperty(own, name, { enumerable: true, get: () => valueAt(current, at) })
       else Object.defineProperty(own, name, { enumerable: true, value: isMapping(value) ? copy(value, at) : value })
     }
     return own
   }
   // Each name has the kind of value that it had.
-  return { settings: copy(first, []) as Settings, take: (next) => void (current = next) }
+  const settings = copy(first, []) as Settings
+  return {
+    settings,
+    take(next) {
+      current = next
+    },
+  }
 }
 
 function valueAt(settings: object, path: readonly string[]): unknown {

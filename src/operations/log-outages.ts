@@ -15,7 +15,7 @@ export interface DescribedError {
   readonly message: string
 }
 
-const PARTS = ['redis', 'kafka'] as const
+const PARTS = ['record', 'redis', 'kafka'] as const
 type OutagePart = (typeof PARTS)[number]
 
 const CONNECTION =
@@ -36,10 +36,18 @@ interface Kind {
 }
 
 const KINDS: Readonly<Record<OutagePart, Kind>> = {
+  record: {
+    // A reader of topics wraps what its handler throws.
+    isSign: ({ error, message }) => error === 'RecordAway' || message.includes("the record's database does not answer"),
+    follows: ({ where }) => sourceOf(where) === 'record',
+    isAnswer: (name, event) => name === 'loop:succeeded' && 'loop' in event && event.loop === 'record lag',
+    advice:
+      'Check that PostgreSQL runs, and that record.postgres.url is its address, with a user and a password that hold. Nothing is lost: the record goes on in the topics where it was. docs/runbooks/GavelRecordBehind.md',
+  },
   redis: {
     isSign: ({ where, error, code = '', message }) =>
       error === 'NoAnswer' ||
-      /\bNoAnswer\b/.test(message) ||
+      /\bNoAnswer\b|^Socket timeout\. Expecting data/.test(message) ||
       (['redis', 'bullmq', 'worker'].includes(sourceOf(where)) && CONNECTION.test(`${code} ${message}`)),
     // Everything here needs it. It loads its data when it has started, and refuses until then.
     follows: ({ message }, answers) =>
@@ -59,15 +67,21 @@ const KINDS: Readonly<Record<OutagePart, Kind>> = {
   },
 }
 
+/** While an outage lasts it is said once in this time, in ms. */
+const SAY_AGAIN_MS = 60_000
+
 /** An outage has ended when there was no sign of it, and an answer, for this long, in ms. */
-const CALM_MS: Readonly<Record<OutagePart, number>> = { redis: 5_000, kafka: 10_000 }
+const CALM_MS: Readonly<Record<OutagePart, number>> = { record: 5_000, redis: 5_000, kafka: 10_000 }
 
 interface Outage {
   readonly since: number
   last: number
+  saidAt: number
   answersSince: number | null
   /** Errors that were left out. */
   errors: number
+  /** What was said when it began. */
+  readonly line: OutageLine
 }
 
 function between(since: number, until: number): { since: string; until: string } {
@@ -75,13 +89,25 @@ function between(since: number, until: number): { since: string; until: string }
 }
 
 /**
- * Puts the errors of an outage of Redis or Kafka, which every part of a process meets, into two lines: one when it begins,
- * with what to do, and one when it has ended, with when and how long it lasted.
+ * Puts the errors of an outage of Redis, Kafka or the record's database, which every part of a process meets, into few lines: one when it begins,
+ * with what to do, the same once a minute with how many there were, and one when it has ended, with when and how long it lasted.
  */
 export function outageLines(now: () => number) {
   const outages = new Map<OutagePart, Outage>()
 
+  function begin(part: OutagePart, why: string, where: string): OutageLine[] {
+    const at = now()
+    const line: OutageLine = { level: 'error', event: `${part}:away`, why, where, advice: KINDS[part].advice }
+    outages.set(part, { since: at, last: at, saidAt: at, answersSince: null, errors: 0, line })
+    return [line]
+  }
+
   return {
+    /** The lines to write where nothing was heard of it for so long, though it is asked ever again. */
+    silent(part: OutagePart, ms: number): OutageLine[] {
+      return outages.has(part) ? [] : begin(part, `no answer for ${ms / 1000} s`, part)
+    },
+
     /** The lines to write in the error's place; null if it belongs to no outage. */
     ofError(error: DescribedError): OutageLine[] | null {
       const part =
@@ -94,10 +120,8 @@ export function outageLines(now: () => number) {
       const at = now()
       const outage = outages.get(part)
       if (outage === undefined) {
-        outages.set(part, { since: at, last: at, answersSince: null, errors: 0 })
         const { where, code, message } = error
-        const why = code === undefined ? message : `${code}: ${message}`
-        return [{ level: 'error', event: `${part}:away`, why, where, advice: KINDS[part].advice }]
+        return begin(part, code === undefined ? message : `${code}: ${message}`, where)
       }
       outage.errors++
       if (KINDS[part].isSign(error)) {
@@ -109,9 +133,14 @@ export function outageLines(now: () => number) {
 
     /** The lines that follow from any other event. */
     ofEvent(name: keyof Events, event: object): OutageLine[] {
-      return [...outages].flatMap(([part, outage]) => {
-        if (!KINDS[part].isAnswer(name, event)) return []
+      return [...outages].flatMap(([part, outage]): OutageLine[] => {
         const at = now()
+        if (!KINDS[part].isAnswer(name, event)) {
+          if (outage.answersSince !== null || at - outage.saidAt < SAY_AGAIN_MS) return []
+          outage.saidAt = at
+          const forSeconds = Math.round((at - outage.since) / 1000)
+          return [{ ...outage.line, forSeconds, errorsLeftOut: outage.errors }]
+        }
         outage.answersSince ??= at
         if (at - Math.max(outage.last, outage.answersSince) < CALM_MS[part]) return []
         outages.delete(part)

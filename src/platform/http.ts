@@ -65,7 +65,10 @@ export async function serveHttp(
   connections = 128,
 ): Promise<{ readonly port: number; close(): Promise<void> }> {
   const { host, port: wanted, hosts, forwarders } = settings
-  const knows = bearer(() => settings.token, () => performance.now())
+  const knows = bearer(
+    () => settings.token,
+    () => performance.now(),
+  )
   const guess = wrongGuesses(() => performance.now())
   const networkOf = networksBehind(forwarders)
   // Known once the port is open: a host name may resolve to loopback too.

@@ -140,7 +140,7 @@ function ofDatabase(error: unknown): unknown {
       { cause: error },
     )
   return new OperatorError(
-    `PostgreSQL, where the record is (record.postgres.url), can't be asked: ${error.message || String('code' in error ? error.code : error)}. See docs/connections.md.`,
+    `PostgreSQL, where the record is (record.postgres.url), can't be asked: ${error.message}. See docs/connections.md.`,
     { cause: error },
   )
 }

@@ -27,6 +27,7 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'set -a; . ./.env.local; set +a': 'proof: readme',
   'npx gavel doctor': 'proof: readme',
   'npx gavel run': 'proof: readme',
+  'npx gavel reload --json': 'at: test/e2e/signals.test.ts',
   'KAFKA_BROKERS=… REDIS_URL=… OPENAI_API_KEY=… GAVEL_FENCES_KEY=… npx gavel run':
     'not: the same as gavel run on a local stack, with servers that nobody here has',
   'npm run check': 'proof: readme',

@@ -98,7 +98,7 @@ it('a burst of deletions, and one of a post with many replies, stops no reader: 
   ])
   // Their group did not lose them, nor did anything else fail.
   const errors = () =>
-    services.flatMap(({ log }, nth) => log.slice(told[nth])).filter((line) => line.includes('"level":50'))
+    services.flatMap(({ log }, nth) => log.slice(told[nth])).filter((line) => line.includes('"level":"error"'))
   let judged = 0
   await eventually(
     async () => {

@@ -40,7 +40,12 @@ it('two Gavels divide a stream as the page says: each thread whole in one, each 
   const input = messages.map((one) => JSON.stringify(one)).join('\n')
   execFileSync(process.execPath, ['divide.mjs', '2'], { cwd: folder, input })
   const parts = ['part-0.jsonl', 'part-1.jsonl'].map((name) => join(folder, name))
-  const sent = parts.map((file) => readFileSync(file, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line)))
+  const sent = parts.map((file) =>
+    readFileSync(file, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  )
   expect(sent.map(({ length }) => length).reduce((sum, one) => sum + one, 0)).toBe(messages.length)
   for (const [nth, file] of parts.entries()) await send(environments[nth] ?? {}, file, 'gavel', { kind: 'flat-out' })
   const judged: string[] = []

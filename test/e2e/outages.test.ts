@@ -138,7 +138,8 @@ describe('a service that is started without', () => {
     })
     const [code] = (await once(child, 'close')) as [number | null]
     const lines = said.split('\n').filter((line) => line !== '')
-    return { code, said, forPeople: lines.filter((line) => !line.startsWith('{')) }
+    const logged = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+    return { code, said, failed: logged.filter(({ event }) => event === 'service:failed') }
   }
 
   it.each([
@@ -147,12 +148,10 @@ describe('a service that is started without', () => {
   ])('%s says so in one line that names what to set, and ends with 1', async (what, variable, urlAt) => {
     const port = await freePort()
     const began = Date.now()
-    const { code, said, forPeople } = await run(environmentOf({ [variable]: urlAt(port) }))
-    expect(forPeople).toHaveLength(1)
-    expect(forPeople[0]).toMatch(/^gavel: /)
-    expect(forPeople[0]).toContain(what)
-    expect(forPeople[0]).toContain(variable)
-    expect(forPeople[0]).toContain(`127.0.0.1:${port}`)
+    const { code, said, failed } = await run(environmentOf({ [variable]: urlAt(port) }))
+    expect(failed).toEqual([expect.objectContaining({ level: 'error', why: expect.stringContaining(what) })])
+    expect(failed[0]?.why).toContain(variable)
+    expect(failed[0]?.why).toContain(`127.0.0.1:${port}`)
     expect(said).not.toContain('hunter2')
     expect(code).toBe(1)
     // Whoever waits at a terminal should not have to wonder.
@@ -164,8 +163,8 @@ describe('a service that is started without', () => {
     const port = await freePort()
     await new Promise<void>((resolve) => silent.listen(port, '127.0.0.1', resolve))
     try {
-      const { code, forPeople } = await run(environmentOf({ REDIS_URL: `redis://127.0.0.1:${port}` }))
-      expect(forPeople).toEqual([expect.stringMatching(/^gavel: Redis does not answer at .*answers nothing/)])
+      const { code, failed } = await run(environmentOf({ REDIS_URL: `redis://127.0.0.1:${port}` }))
+      expect(failed).toMatchObject([{ why: expect.stringMatching(/^Redis does not answer at .*answers nothing/) }])
       expect(code).toBe(1)
     } finally {
       silent.close()
@@ -214,7 +213,7 @@ it('goes on where it was after Redis, Kafka and the model were away', { timeout:
     tell(`${what} was away; the service was ready again after ${Date.now() - began} ms`)
   }
 
-  const errors = () => service.log.filter((line) => line.includes('"level":50'))
+  const errors = () => service.log.filter((line) => line.includes('"level":"error"'))
   expect(errors(), 'at a first start').toEqual([])
   await sendPosts(environment, names.slice(0, 6))
   await callsGoOn()

@@ -44,5 +44,5 @@ it('a service that Redis keeps from ending is cut off, and says so in its last l
     5_000,
     () => stopped.log.join('\n'),
   )
-  expect(JSON.parse(stopped.log.at(-1) ?? '')).toMatchObject({ level: 50, calls: 0 })
+  expect(JSON.parse(stopped.log.at(-1) ?? '')).toMatchObject({ level: 'error', calls: 0 })
 })

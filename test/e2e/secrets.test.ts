@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import pg from 'pg'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type LocalServer, startMemoryKafka } from '../../src/kit/stack/servers/memory-kafka.ts'
+import type { LocalServer } from '../../src/kit/stack/servers/local-server.ts'
+import { startMemoryKafka } from '../../src/kit/stack/servers/memory-kafka.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import { startUnderstudy, type Understudy } from '../../src/kit/understudy/server.ts'
 import { database } from '../../src/record/postgres/connection.ts'
@@ -16,7 +16,10 @@ import { ownFolder } from '../support/own-folder.ts'
 import { allFinal, environmentOn, eventually, type Service, send, startService, tell } from '../support/pipeline.ts'
 import { aPostgres } from '../support/postgres-server.ts'
 
-const WHSEC = { old: `whsec_${Buffer.alloc(32, 1).toString('base64')}`, new: `whsec_${Buffer.alloc(32, 2).toString('base64')}` }
+const WHSEC = {
+  old: `whsec_${Buffer.alloc(32, 1).toString('base64')}`,
+  new: `whsec_${Buffer.alloc(32, 2).toString('base64')}`,
+}
 const TOKEN = { old: 'old-token-of-metrics', new: 'new-token-of-metrics' }
 
 const folder = ownFolder('secrets')
@@ -106,7 +109,12 @@ it('each secret is rotated under load, and no call fails', async () => {
   put('postgres', 'old-postgres')
   const { REDIS_URL = '' } = redis.settings
   const { url = '' } = postgres?.address('record') ?? {}
-  const record = { GAVEL_RECORD_STORE: 'postgres', GAVEL_RECORD_POSTGRES_URL: url, GAVEL_RECORD_POSTGRES_PASSWORD_FILE: at('postgres') }
+  const record = {
+    GAVEL_RECORD_STORE: 'postgres',
+    GAVEL_RECORD_POSTGRES_SCHEMA: 'record',
+    GAVEL_RECORD_POSTGRES_URL: url,
+    GAVEL_RECORD_POSTGRES_PASSWORD_FILE: at('postgres'),
+  }
   const environment = environmentOn(
     { settings: { ...kafka.settings, REDIS_URL, OPENAI_BASE_URL: `http://127.0.0.1:${portOf(gate)}/v1` } },
     {
@@ -127,14 +135,13 @@ it('each secret is rotated under load, and no call fails', async () => {
   await eventually(async () => model.answered > 2, 20_000)
 
   // The servers take both, or as PostgreSQL the new one alone; connections that are open stay.
-  const admin = new Redis(REDIS_URL)
+  const admin = new Redis(REDIS_URL).on('error', () => {})
   await admin.call('ACL', 'SETUSER', 'gavel', '>new-redis')
   model.takes.add('new-key')
   if (postgres !== null) {
-    const client = new pg.Client({ connectionString: url, password: 'old-postgres' })
-    await client.connect()
-    await client.query("ALTER ROLE gavel PASSWORD 'new-postgres'")
-    await client.end()
+    const own = database({ ...postgres.address('record'), password: 'old-postgres' }, 1)
+    await own.rows("ALTER ROLE gavel PASSWORD 'new-postgres'")
+    await own.close()
   }
   settingsFile([WHSEC.new, WHSEC.old])
   put('key', 'new-key')
@@ -142,7 +149,11 @@ it('each secret is rotated under load, and no call fails', async () => {
   put('token', TOKEN.new)
   put('postgres', 'new-postgres')
   service.process.kill('SIGHUP')
-  await eventually(async () => service?.log.some((line) => line.includes('settings:reloaded')) === true, 10_000, () => service?.log.join('\n') ?? '')
+  await eventually(
+    async () => service?.log.some((line) => line.includes('settings:reloaded')) === true,
+    10_000,
+    () => service?.log.join('\n') ?? '',
+  )
   await send(reader, second.file, 'gavel', { kind: 'flat-out' })
   expect(await metricsBy(TOKEN.new)).toBe(200)
   expect(await metricsBy(TOKEN.old)).toBe(200)
@@ -155,7 +166,9 @@ it('each secret is rotated under load, and no call fails', async () => {
   await admin.call('CLIENT', 'KILL', 'USER', 'gavel')
   if (postgres !== null) {
     const own = database({ ...postgres.address('record'), password: 'new-postgres' }, 1)
-    await own.rows("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'gavel-record' AND pid <> pg_backend_pid()")
+    await own.rows(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'gavel-record' AND pid <> pg_backend_pid()",
+    )
     await own.close()
   }
   await send(reader, third.file, 'gavel', { kind: 'flat-out' })
@@ -172,7 +185,11 @@ it('each secret is rotated under load, and no call fails', async () => {
   // What was connected anew works: the record has taken what was published since.
   if (postgres !== null) {
     const own = database({ ...postgres.address('record'), password: 'new-postgres' }, 1)
-    await eventually(async () => (await own.rows<{ n: number }>('SELECT count(*)::int8 AS n FROM subjects'))[0]?.n === 12, 20_000, () => service?.log.join('\n') ?? '')
+    await eventually(
+      async () => (await own.rows<{ n: number }>('SELECT count(*)::int8 AS n FROM subjects'))[0]?.n === 12,
+      20_000,
+      () => service?.log.join('\n') ?? '',
+    )
     await own.close()
   }
   expect(service.log.join('\n')).not.toMatch(/WRONGPASS|NOAUTH|password authentication failed|wrong key/)

@@ -242,7 +242,7 @@ describe.skipIf(certificates === null)('what does not let Gavel in', () => {
     const url = redis?.settings.REDIS_URL?.replace('//', '//gavel:canary4wrong@') ?? ''
     const end = await startService({ ...secured, REDIS_URL: url, GAVEL_LOG_LEVEL: 'silent' }).catch(String)
     expect(end).toMatch(
-      /ended with 1:\ngavel: Redis does not answer at [^\n]*rejected the user and password: set [^\n]*$/,
+      /ended with 1:\n\{[^\n]*"why":"Redis does not answer at [^\n]*rejected the user and password: set [^\n]*$/,
     )
     expect(end).not.toMatch(SECRET)
   })

@@ -178,7 +178,7 @@ it.runIf(IN_PROOF)(
         [
           ...left,
           ...waiting,
-          ...roles.judge.log.filter((line) => line.includes('erasure') || line.includes('"level":50')),
+          ...roles.judge.log.filter((line) => line.includes('erasure') || line.includes('"level":"error"')),
         ].join('\n'),
     )
     await sleep(2_000)

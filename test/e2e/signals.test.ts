@@ -85,7 +85,12 @@ const WAYS: readonly Way[] = [
     end: mixed,
     isTried: IN_PROOF,
   },
-  { how: 'by an npm script, at SIGTERM to npm', command: NPM, end: ({ pid }) => signal(pid, 'SIGTERM'), isTried: IN_PROOF },
+  {
+    how: 'by an npm script, at SIGTERM to npm',
+    command: NPM,
+    end: ({ pid }) => signal(pid, 'SIGTERM'),
+    isTried: IN_PROOF,
+  },
   { how: 'by an npm script, npm killed', command: NPM, end: ({ pid }) => signal(pid, 'SIGKILL') },
   { how: 'by npx, which a SIGHUP ends', command: NPX, end: ({ pid }) => signal(pid, 'SIGHUP'), isTried: IN_PROOF },
   { how: 'by npx, killed', command: NPX, end: ({ pid }) => signal(pid, 'SIGKILL'), isTried: IN_PROOF },
@@ -95,7 +100,7 @@ describe('a service with calls in flight', () => {
   for (const { how, command, end, code, isTried = true } of WAYS)
     it.runIf(isTried)(`${how}: is reloaded, drains, and leaves nothing`, async () => {
       const running = await start(command)
-      running.write('routes: { safety: [{ tenants: [acme] }] }')
+      running.write('routes: { safety: [{ tenants: [default] }] }')
       const said = await reload(running)
       expect(said).toMatchObject({ code: 0, answers: [{ outcome: 'reloaded', changed: ['routes.safety'] }] })
       await send(running.environment, posts, 'gavel', { kind: 'flat-out' })
@@ -198,7 +203,11 @@ async function start(command: readonly string[], more: Record<string, string> = 
     write: (yaml) => writeFileSync(file, yaml),
   }
   started.push(running)
-  await eventually(async () => output.includes('"service:started"'), 30_000, () => output)
+  await eventually(
+    async () => output.includes('"service:started"'),
+    30_000,
+    () => output,
+  )
   return running
 }
 

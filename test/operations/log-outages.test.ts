@@ -99,6 +99,25 @@ describe('an outage of Redis', () => {
   })
 })
 
+it('is said again once a minute while it lasts, and begins with silence, too', () => {
+  let now = 0
+  const lines = outageLines(() => now)
+  expect(lines.silent('redis', 5_000)).toMatchObject([{ event: 'redis:away', why: 'no answer for 5 s' }])
+  expect(lines.silent('redis', 5_000)).toEqual([])
+  const timeout = "Socket timeout. Expecting data, but didn't receive any in 15000ms."
+  for (let n = 0; n < 100; n++)
+    expect(lines.ofError({ where: 'worker cases', error: 'Error', message: timeout })).toEqual([])
+  const said = []
+  for (let second = 0; second < 130; second++) {
+    now += 1_000
+    said.push(...lines.ofEvent('slots:counted', {}))
+  }
+  expect(said).toMatchObject([
+    { event: 'redis:away', forSeconds: 60, errorsLeftOut: 100, advice: expect.stringContaining('REDIS_URL') },
+    { event: 'redis:away', forSeconds: 120 },
+  ])
+})
+
 describe('an outage of Kafka', () => {
   it('is two lines, and ends when the consumer is back', () => {
     const { error, consumer, pass } = setUp()

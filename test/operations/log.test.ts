@@ -45,11 +45,22 @@ dead(1_000)
 
 const TRACED = `
 import { logListener } from ${JSON.stringify(join(PROJECT, 'src/operations/log.ts'))}
-const log = logListener('debug', Date.now, { gavel: 'g', host: 'h' }, true)
+const log = logListener('debug', Date.now, { gavel: 'g', host: 'h' }, { traced: true })
 log('case:fenced', { why: 'another has it', caseId: 'rumor~p~r1' })
 log('error', { where: 'a case', error: new Error('m'), caseId: 'rumor~p~r1' })
 log('verdict:published', { verdict: { id: 'rumor~p~r1' }, latencySeconds: 1, overheadSeconds: 1 })
 log('service:stopped', {})
+`
+
+const HASHED = `
+import { logListener } from ${JSON.stringify(join(PROJECT, 'src/operations/log.ts'))}
+const identity = { gavel: 'g', host: 'h', version: '1.2.3', roles: ['judge', 'publish'] }
+for (const subjects of ['plain', 'hashed', 'off']) {
+  const log = logListener('debug', Date.now, identity, { subjects })
+  log('case:fenced', { why: 'another has it', caseId: 'hate/comment@acme~Post-1~Comment-2~r3' })
+  log('error', { where: 'worker cases', error: new Error('Job rumor~Post-1~r3 is lost'), cases: 1, caseIds: ['rumor~Post-1~r3'] })
+  log('verdict:published', { verdict: { id: 'rumor~Post-1~r1' }, latencySeconds: 1, overheadSeconds: 1 })
+}
 `
 
 let out: string
@@ -78,6 +89,24 @@ describe('the log', () => {
     const traceId = traceIdOf('g', 'rumor~p~r1')
     expect(traces).toEqual([traceId, traceId, traceId, undefined])
     expect(lines.filter((line) => 'trace_id' in line)).toEqual([])
+  })
+
+  it('names tenant, protocol and subject of a case as fields, and the subject as the settings have it', async () => {
+    const { stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', HASHED], {
+      cwd: PROJECT,
+    })
+    const all = stderr.trimEnd().split('\n')
+    const said = all.map((line) => JSON.parse(line) as Record<string, unknown>)
+    const [plain, hashed, off] = [said.slice(0, 3), said.slice(3, 6), said.slice(6)]
+    const known = { tenant: 'acme', protocol: 'hate', level: 'info', version: '1.2.3', role: 'judge,publish' }
+    expect(plain[0]).toMatchObject({ ...known, subject: 'Comment-2', post: 'Post-1' })
+    expect(plain[2]).toMatchObject({ tenant: 'default', protocol: 'rumor', subject: 'Post-1', id: 'rumor~Post-1~r1' })
+    expect(all.slice(3).join('\n')).not.toMatch(/Post-1|Comment-2/)
+    expect(hashed[0]).toMatchObject({ ...known, subject: expect.stringMatching(/^#[0-9a-f]{16}$/) })
+    expect(hashed[2]).toMatchObject({ subject: hashed[0]?.post, id: `rumor~${String(hashed[0]?.post)}~r1` })
+    expect(hashed[1]).toMatchObject({ message: `Job rumor~${String(hashed[0]?.post)}~r3 is lost` })
+    expect(off[0]).toMatchObject(known)
+    expect(off[0]).not.toHaveProperty('subject')
   })
 
   it('logs an error’s name, code and first line, without a parser’s quotes', () => {
@@ -115,21 +144,21 @@ describe('the log', () => {
   it('calls held publication an error, and its end none', () => {
     const held = lines.filter(({ event }) => event === 'publication:held')
     expect(held.map((line) => [line.held, line.level])).toEqual([
-      [true, 50],
-      [false, 30],
+      [true, 'error'],
+      [false, 'info'],
     ])
   })
 
   it('warns of an open port in one line', () => {
     const warned = lines.filter(({ event }) => event === 'service:exposed')
-    expect(warned).toEqual([expect.objectContaining({ level: 40, host: '0.0.0.0', advice: 'set http.token' })])
+    expect(warned).toEqual([expect.objectContaining({ level: 'warn', host: '0.0.0.0', advice: 'set http.token' })])
   })
 
   it('calls no error what Kafka’s client meets while topics and groups are made, and tries again by itself', () => {
-    expect(at('kafkajs Connection')).toMatchObject({ level: 30, event: 'trouble:met' })
+    expect(at('kafkajs Connection')).toMatchObject({ level: 'info', event: 'trouble:met' })
     for (const where of ['kafkajs Runner', 'kafkajs Cluster', 'kafkajs Admin'])
-      expect(at(where)).toMatchObject({ level: 30 })
-    expect(at('kafkajs Consumer')).toMatchObject({ level: 50 })
+      expect(at(where)).toMatchObject({ level: 'info' })
+    expect(at('kafkajs Consumer')).toMatchObject({ level: 'error' })
   })
 
   it('logs the same error once', () => {
@@ -139,7 +168,7 @@ describe('the log', () => {
   it('logs lapsed locks, which come in groups, as one line with their meaning, and not as an error', () => {
     const lapsed = lines.filter(({ where }) => String(where).startsWith('worker locks'))
     expect(lapsed).toEqual([
-      expect.objectContaining({ level: 40, advice: expect.stringContaining('docs/runbooks/GavelLocksLapse.md') }),
+      expect.objectContaining({ level: 'warn', advice: expect.stringContaining('docs/runbooks/GavelLocksLapse.md') }),
     ])
   })
 

@@ -38,6 +38,7 @@ export const command: Command<Options, void> = {
     new Option('--watch', 'reload settings and prompts when their files change, as at a SIGHUP'),
   ],
   json: false,
+  logs: true,
   help: 'Example:\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost OPENAI_API_KEY=… gavel run',
   async run({ options: { roles, ...options }, ...invocation }) {
     await runService(roles, options, invocation)
@@ -95,9 +96,7 @@ export async function runService(
     ...ownFolders(latest),
     ...listsIn(latest),
   ]
-  const looking = watch
-    ? setInterval(fileWatch(watched, () => void changes.tell()).poll, LOOK_MS).unref()
-    : undefined
+  const looking = watch ? setInterval(fileWatch(watched, () => void changes.tell()).poll, LOOK_MS).unref() : undefined
   const socket = await reloadSocket(settings, roles, changes.tell)
   try {
     const answered = waits ? await onceAnswered(settings, roles, { stopped, changes, readAnew }) : settings

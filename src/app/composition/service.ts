@@ -96,7 +96,8 @@ export async function startApp(
   const { settings } = secrets
   const refusal = roles.includes('judge') ? unpricedRefusal(settings) : null
   if (refusal !== null) throw new OperatorError(refusal)
-  const log = logListener(settings.log.level, Date.now, identityOf(settings, roles), settings.traces.endpoint !== '')
+  const form = { traced: settings.traces.endpoint !== '', subjects: settings.log.subjects }
+  const log = logListener(settings.log.level, Date.now, identityOf(settings, roles), form)
   const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
   const report = broadcast(listeners, (error) => log('error', { where: 'listener', error }))
   let isStopping = false
@@ -231,9 +232,7 @@ async function assemble(
   const stream = { threads, marks, cases, queues, clock, report, partitions: partitions.now }
   const opener = openerOf(settings, { routes, links: redis.links, gate, ...stream })
 
-  loops.start('clock', 1_000, time.sync)
-  loops.start('partitions', PARTITIONS_MS, partitions.poll)
-  loops.start('certificates', CERTIFICATES_MS, certificateWatch(settings, { clock, report }).poll)
+  startLooks(settings, { loops, time, partitions, clock, report })
   const { memo } = stores
   if (roles.includes('judge')) {
     const judging = { protocols, cases, gateway, vetoes, library, queues, gate, loops, clock, report }
@@ -290,25 +289,22 @@ async function assemble(
   loops.start('kafka lag', LAG_MS, lags.poll, QUIET_LAG_MS)
   keep(loops)
 
-  const http = await serveHttp(
-    withForwarders(settings),
-    {
-      metrics: metrics.page,
-      ...healthOf({
-        redis: redisAnswers,
-        loops,
-        clock,
-        process: inForce.identity(roles),
-        isStopping,
-        ...(door === null ? {} : { kafka: door.kafkaAnswers }),
-        downSince: () => downSince(),
-        publication: () => gate.closed,
-        problem: () => watch.problem ?? sentinels.problem ?? redisSettings.problem,
-        ...(record === null ? {} : { record: record.problem }),
-        risk: () => redisSettings.risk,
-      }),
-    },
-  )
+  const http = await serveHttp(withForwarders(settings), {
+    metrics: metrics.page,
+    ...healthOf({
+      redis: redisAnswers,
+      loops,
+      clock,
+      process: inForce.identity(roles),
+      isStopping,
+      ...(door === null ? {} : { kafka: door.kafkaAnswers }),
+      downSince: () => downSince(),
+      publication: () => gate.closed,
+      problem: () => watch.problem ?? sentinels.problem ?? redisSettings.problem,
+      ...(record === null ? {} : { record: record.problem }),
+      risk: () => redisSettings.risk,
+    }),
+  })
   page = http
   return { httpPort: http.port, gateway, gate, inForce, vetoes }
 }
@@ -362,6 +358,22 @@ async function gatewayPart(
   const loading = vetoes?.loadImage ?? loadImage
   const met = (place: string) => known.get(place)
   return { gateway: gatewayOf(settings, { ...parts, loadImage: loading, defersInOutage: true, met }), vetoes }
+}
+
+/** Looks ever again at the time, the topics' partitions, and certificates. */
+function startLooks(
+  settings: Settings,
+  parts: Pick<RedisPart, 'time'> & {
+    loops: Loops
+    partitions: Awaited<ReturnType<typeof watchPartitions>>
+    clock: () => number
+    report: Report
+  },
+): void {
+  const { loops, time, partitions } = parts
+  loops.start('clock', 1_000, time.sync)
+  loops.start('partitions', PARTITIONS_MS, partitions.poll)
+  loops.start('certificates', CERTIFICATES_MS, certificateWatch(settings, parts).poll)
 }
 
 /** Looks ever again at what Redis holds, how it is set, and at its sentinels. */

@@ -393,6 +393,11 @@ export class RecordDamaged extends Error {
   override readonly name = 'RecordDamaged'
 }
 
+/** Its database does not answer, or does not let Gavel in; what was not written is tried again. */
+export class RecordAway extends Error {
+  override readonly name = 'RecordAway'
+}
+
 /** There is no room for a batch; it is tried again. */
 export class RecordFull extends Error {
   override readonly name = 'RecordFull'

@@ -8,7 +8,7 @@ import { OperatorError } from '../../contracts/facts/errors.ts'
 import { fences } from '../../contracts/facts/fence.ts'
 import { samplingRanks } from '../../contracts/facts/sampling-rank.ts'
 import { shareOfComments, shareOfSubjects } from '../../judging/engine/routes.ts'
-import { COSTS, type Load, type Sizes, sizesFor, type Way } from './model.ts'
+import { COSTS, type JudgingWay, type Load, type Sizes, sizesFor } from './model.ts'
 import { type AffordableShare, affordable } from './within-budget.ts'
 
 interface Options {
@@ -46,9 +46,13 @@ export const command: Command<Options, Capacity> = {
     new Option('--repeats <share>', 'share of posts and replies whose words the memo knows, 0 to 1')
       .argParser(share)
       .default(0),
-    new Option('--share <protocol=share>', 'share of its subjects that a protocol judges, where routes alone do not tell')
-      .argParser((text: string, before: Record<string, number> | undefined) => ({ ...before, ...shareOf(text) })),
-    new Option('--gavels <n>', 'Gavels that divide the stream, each with its own Redis').argParser(positiveWhole).default(1),
+    new Option(
+      '--share <protocol=share>',
+      'share of its subjects that a protocol judges, where routes alone do not tell',
+    ).argParser((text: string, before: Record<string, number> | undefined) => ({ ...before, ...shareOf(text) })),
+    new Option('--gavels <n>', 'Gavels that divide the stream, each with its own Redis')
+      .argParser(positiveWhole)
+      .default(1),
     new Option('--usd <n>', 'what a day may cost: how much of the stream that judges, and by which routes').argParser(
       positive,
     ),
@@ -68,13 +72,17 @@ export const command: Command<Options, Capacity> = {
       if (entryOf(COSTS, name) === undefined)
         terminal.say(`${name} is not measured: it counts as one free call of 1,000 tokens (docs/capacity.md).`)
     const { usd, within } = options
-    const bounds = usd === undefined ? null : { usdPerDay: usd * (1 / options.gavels), withinSeconds: (within ?? Number.NaN) / 1000 || null }
+    const bounds =
+      usd === undefined
+        ? null
+        : { usdPerDay: usd * (1 / options.gavels), withinSeconds: (within ?? Number.NaN) / 1000 || null }
     const found = bounds === null ? null : affordable(load, settings().routes, bounds)
     return { sizes: sizesFor(found?.load ?? load), load: found?.load ?? load, affordable: found }
   },
   print({ sizes, load, affordable: found }, { options: { gavels, usd }, settings, json, terminal }) {
     const { share: afforded, tooSlow, routes } = found ?? {}
-    if (json) terminal.out(JSON.stringify({ ...sizes, ...(found && { affordable: { share: afforded, tooSlow, routes } }) }))
+    if (json)
+      terminal.out(JSON.stringify({ ...sizes, ...(found && { affordable: { share: afforded, tooSlow, routes } }) }))
     else {
       if (found !== null) for (const line of budgetLines(found, usd ?? 0)) terminal.out(line)
       if (gavels > 1) terminal.out(`each of ${gavels} Gavels, with a Redis, a group and topics of its own:`)
@@ -132,7 +140,7 @@ function loadUnder(settings: Settings, { latency, gavels, share: shares = {}, ..
 function wayOf(
   name: string,
   { preset, debateWhen }: { readonly preset?: unknown; readonly debateWhen?: unknown },
-): Way {
+): JudgingWay {
   if (preset === 'paper' || preset === 'thrifty') return preset
   // Rumor was measured so.
   const mayDebate = debateWhen === 'always' || (debateWhen === 'contested' && name !== 'rumor')

@@ -15,7 +15,7 @@ export interface Load {
     /** The share of its own subjects that its routes bring it, 0 to 1. */
     readonly share: number
     /** How it judges, as far as that changes its price. */
-    readonly way: Way
+    readonly way: JudgingWay
   }[]
   /** The share of posts and replies whose words were judged while the memo still holds the answer, 0 to 1. */
   readonly repeats: number
@@ -110,7 +110,7 @@ function demandsOf(load: Load) {
 }
 
 /** Least time from due to verdict of a protocol, in seconds: the calls that wait for one another. */
-export function leastSecondsOf({ name, way }: { name: string; way: Way }, latency: number): number {
+export function leastSecondsOf({ name, way }: { name: string; way: JudgingWay }, latency: number): number {
   return costOf(name, way).depth * latency
 }
 
@@ -146,7 +146,7 @@ export const MEASURED = {
 
 /** How a protocol judges: as shipped, with every debate held, or by a preset. */
 export const WAYS = ['default', 'debate always', 'thrifty', 'paper'] as const
-export type Way = (typeof WAYS)[number]
+export type JudgingWay = (typeof WAYS)[number]
 
 interface Cost {
   readonly calls: number
@@ -156,34 +156,35 @@ interface Cost {
 }
 
 /** A verdict of each protocol, by its way: gavel bench --prompts (docs/cost.md). */
-export const COSTS: Readonly<Record<string, Readonly<Partial<Record<Way, Cost>> & { readonly default: Cost }>>> = {
-  counterspeech: {
-    default: { calls: 4, depth: 1, tokens: 3_950, usdPerThousand: 0.84 },
-    thrifty: { calls: 1, depth: 1, tokens: 3_085, usdPerThousand: 0.76 },
-    paper: { calls: 4, depth: 1, tokens: 3_975, usdPerThousand: 0.84 },
-  },
-  hate: {
-    default: { calls: 1, depth: 1, tokens: 1_151, usdPerThousand: 0.14 },
-    'debate always': { calls: 6.1, depth: 4.1, tokens: 7_662, usdPerThousand: 0.92 },
-    thrifty: { calls: 1, depth: 1, tokens: 1_151, usdPerThousand: 0.14 },
-    paper: { calls: 10, depth: 6, tokens: 5_987, usdPerThousand: 0.82 },
-  },
-  rumor: {
-    default: { calls: 3.9, depth: 1.9, tokens: 4_456, usdPerThousand: 0.84 },
-    'debate always': { calls: 5.1, depth: 2.5, tokens: 5_342, usdPerThousand: 1.04 },
-    thrifty: { calls: 3.1, depth: 1.9, tokens: 3_987, usdPerThousand: 0.69 },
-    paper: { calls: 20.6, depth: 4.1, tokens: 15_563, usdPerThousand: 2.5 },
-  },
-  safety: {
-    default: { calls: 1.1, depth: 1.1, tokens: 1_800, usdPerThousand: 3.17 },
-    'debate always': { calls: 5.1, depth: 5.1, tokens: 9_923, usdPerThousand: 5.39 },
-    thrifty: { calls: 1.1, depth: 1.1, tokens: 1_800, usdPerThousand: 0.53 },
-    paper: { calls: 6.1, depth: 6.1, tokens: 9_656, usdPerThousand: 5.13 },
-  },
-}
+export const COSTS: Readonly<Record<string, Readonly<Partial<Record<JudgingWay, Cost>> & { readonly default: Cost }>>> =
+  {
+    counterspeech: {
+      default: { calls: 4, depth: 1, tokens: 3_950, usdPerThousand: 0.84 },
+      thrifty: { calls: 1, depth: 1, tokens: 3_085, usdPerThousand: 0.76 },
+      paper: { calls: 4, depth: 1, tokens: 3_975, usdPerThousand: 0.84 },
+    },
+    hate: {
+      default: { calls: 1, depth: 1, tokens: 1_151, usdPerThousand: 0.14 },
+      'debate always': { calls: 6.1, depth: 4.1, tokens: 7_662, usdPerThousand: 0.92 },
+      thrifty: { calls: 1, depth: 1, tokens: 1_151, usdPerThousand: 0.14 },
+      paper: { calls: 10, depth: 6, tokens: 5_987, usdPerThousand: 0.82 },
+    },
+    rumor: {
+      default: { calls: 3.9, depth: 1.9, tokens: 4_456, usdPerThousand: 0.84 },
+      'debate always': { calls: 5.1, depth: 2.5, tokens: 5_342, usdPerThousand: 1.04 },
+      thrifty: { calls: 3.1, depth: 1.9, tokens: 3_987, usdPerThousand: 0.69 },
+      paper: { calls: 20.6, depth: 4.1, tokens: 15_563, usdPerThousand: 2.5 },
+    },
+    safety: {
+      default: { calls: 1.1, depth: 1.1, tokens: 1_800, usdPerThousand: 3.17 },
+      'debate always': { calls: 5.1, depth: 5.1, tokens: 9_923, usdPerThousand: 5.39 },
+      thrifty: { calls: 1.1, depth: 1.1, tokens: 1_800, usdPerThousand: 0.53 },
+      paper: { calls: 6.1, depth: 6.1, tokens: 9_656, usdPerThousand: 5.13 },
+    },
+  }
 const UNMEASURED: Cost = { calls: 1, depth: 1, tokens: 1_000, usdPerThousand: 0 }
 
-function costOf(name: string, way: Way): Cost {
+function costOf(name: string, way: JudgingWay): Cost {
   const known = entryOf(COSTS, name)
   return known?.[way] ?? known?.default ?? UNMEASURED
 }

@@ -1,5 +1,6 @@
+import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { Route } from '../../judging/engine/routes.ts'
-import { leastSecondsOf, type Load, sizesFor } from './model.ts'
+import { type Load, leastSecondsOf, sizesFor } from './model.ts'
 
 /** What of a stream can be judged for a price, and in time. */
 export interface AffordableShare {
@@ -37,7 +38,7 @@ export function affordable(
     ofComments: scaled(one.ofComments),
   }))
   const own = load.protocols.map((one): [string, Route[]] => {
-    const given = routes[one.name] ?? [{}]
+    const given = entryOf(routes, one.name) ?? [{}]
     if (isSlow(one)) return [one.name, [{ sample: 0 }]]
     return [one.name, given.map(({ sample = 1, ...route }) => ({ ...route, sample: scaled(sample) }))]
   })

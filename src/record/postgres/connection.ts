@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
+import { RecordAway, RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
 import { type TlsSettings, tlsOptions } from '../../platform/tls.ts'
 
 /** Where the record's database is, and as whom it is asked. */
@@ -71,7 +71,9 @@ export function database(address: DatabaseAddress, most: number, silentMs = SILE
   const pool = new pg.Pool({
     ...place,
     // As it is when a connection logs in.
-    ...((first ?? address.password) !== '' && { password: () => address.password || placeOf(address.url).password || '' }),
+    ...((first ?? address.password) !== '' && {
+      password: () => address.password || placeOf(address.url).password || '',
+    }),
     ...(tls.enabled && { ssl: tlsOptions(tls, 'record.postgres.tls') }),
     options: Object.entries({ ...SESSION, search_path: schema, idle_in_transaction_session_timeout: silentMs })
       .map(([name, value]) => `-c ${name}=${value}`)
@@ -181,6 +183,11 @@ export function columnsOf(rows: readonly (readonly (string | number | null | Buf
 }
 
 const FULL: ReadonlySet<string> = new Set(['53100'])
+/** It shuts down, starts, or refuses the user, the password or the database. */
+const NOT_LET_IN: ReadonlySet<string> = new Set(['57P01', '57P02', '57P03', '28000', '28P01', '3D000'])
+/** What Node and the client say of a connection that can't be made, or was lost. */
+const NO_ANSWER =
+  /^(?:ECONN|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOST|ENET)|Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error/
 const DAMAGED: ReadonlySet<string> = new Set(['XX001', 'XX002'])
 
 /** Does this; the server's words for damage and a full disk become the port's. */
@@ -191,6 +198,10 @@ async function told<Result>(work: () => Promise<Result>): Promise<Result> {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
     const said = error instanceof Error ? error.message : String(error)
     if (FULL.has(code)) throw new RecordFull(`the record's database: ${said}`, { cause: error })
+    if (NOT_LET_IN.has(code) || NO_ANSWER.test(code) || NO_ANSWER.test(said))
+      throw new RecordAway(`the record's database does not answer (${code}${said === '' ? '' : ` ${said}`})`, {
+        cause: error,
+      })
     if (DAMAGED.has(code))
       throw new RecordDamaged(
         `the record's database is damaged (${said}). Restore it, or run "gavel record rebuild".`,

@@ -225,7 +225,7 @@ function clusterClient(
 ): Cluster {
   return new Cluster(nodes, {
     enableAutoPipelining: true,
-    redisOptions: withCredentials<RedisOptions>({ ...access, maxRetriesPerRequest: null }, now),
+    redisOptions: withCredentials({ ...access, maxRetriesPerRequest: null }, now),
     // Keeps the host's name, which TLS checks; a lookup would replace it by the address.
     dnsLookup: (name, done) => done(null, name),
     slotsRefreshTimeout: CONNECT_MS,

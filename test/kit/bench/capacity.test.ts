@@ -91,16 +91,21 @@ test('intake has at most as many replicas as there are partitions, and says if i
 
 const capacity = async (words: string, settings: Record<string, string> = {}) =>
   performWords(`capacity --json --latency 2s ${words}`.split(' '), loadSettings(settings)).then(
-    ({ out }) => JSON.parse(out.join('')) as ReturnType<typeof sizesFor> & { affordable?: { share: number; routes: object } },
+    ({ out }) =>
+      JSON.parse(out.join('')) as ReturnType<typeof sizesFor> & { affordable?: { share: number; routes: object } },
   )
 
 test('routes, samples, presets, held debates and what the memo knows change the plan', async () => {
   const plain = await capacity('--posts-per-second 1')
-  const sampled = await capacity('--posts-per-second 1', { GAVEL_ROUTES: 'safety: [{ sample: 0.1 }]\nhate: [{ media: with, sample: 0.5 }]' })
+  const sampled = await capacity('--posts-per-second 1', {
+    GAVEL_ROUTES: 'safety: [{ sample: 0.1 }]\nhate: [{ media: with, sample: 0.5 }]',
+  })
   expect(plain.usdPerDay - sampled.usdPerDay).toBeCloseTo(86.4 * (0.9 * 3.17 + 0.5 * 0.14), 3)
   const some = await capacity('--posts-per-second 1 --share safety=0.25')
   expect(plain.usdPerDay - some.usdPerDay).toBeCloseTo(86.4 * 0.75 * 3.17, 3)
-  const few = await capacity('--posts-per-second 1 --comments-per-post 2', { GAVEL_ROUTES: 'rumor: [{ minComments: 3 }]' })
+  const few = await capacity('--posts-per-second 1 --comments-per-post 2', {
+    GAVEL_ROUTES: 'rumor: [{ minComments: 3 }]',
+  })
   expect(plain.verdictsPerSecond - few.verdictsPerSecond).toBeCloseTo(4)
   const thrifty = await capacity('--posts-per-second 1', { GAVEL_PROTOCOLS_SAFETY_PRESET: 'thrifty' })
   expect(plain.usdPerDay - thrifty.usdPerDay).toBeCloseTo(86.4 * (3.17 - 0.53), 3)
@@ -108,7 +113,9 @@ test('routes, samples, presets, held debates and what the memo knows change the 
   expect(debated.callsPerSecond - plain.callsPerSecond).toBeCloseTo(5.1, 3)
   const known = await capacity('--posts-per-second 1 --repeats 0.5')
   expect(plain.callsPerSecond - known.callsPerSecond).toBeCloseTo(0.5 * (1 + 1.1), 3)
-  expect((await capacity('--posts-per-second 1 --repeats 0.5', { GAVEL_MEMO_ENABLED: 'false' })).callsPerSecond).toBeCloseTo(plain.callsPerSecond)
+  expect(
+    (await capacity('--posts-per-second 1 --repeats 0.5', { GAVEL_MEMO_ENABLED: 'false' })).callsPerSecond,
+  ).toBeCloseTo(plain.callsPerSecond)
 })
 
 test('what one Redis cannot carry is refused, with how many Gavels it takes; one of these is no longer refused', async () => {
