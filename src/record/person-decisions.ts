@@ -86,15 +86,16 @@ function becameOf({ decider }: DecisionColumns) {
   const outcome = (name: string, became: string) =>
     `EXISTS (SELECT 1 FROM said AS ended WHERE ended.id = 'outcome ' || substr(${name}.id, ${'decision '.length + 1}) || ' ${became}')`
   const stood = (name: string) => outcome(name, 'stands')
-  // By the subject alone: by the time all later decisions would be looked through.
-  const after = (name: string, other: string) =>
-    `${name}.s = said.s AND ${name}.protocol = said.protocol AND ${name}.said = 'decision' AND (+${name}.at, +${name}.n) > (${other}.at, ${other}.n)`
+  // The first that is found is enough, and by the index of a subject's words it is the next one: of thousands on one subject each looks
+  // at few.
+  const after = (name: string) =>
+    `${name}.s = said.s AND ${name}.protocol = said.protocol AND ${name}.said = 'decision' AND (${name}.at, ${name}.n) > (said.at, said.n)`
   return {
     taken: `(${stood('said')} OR ${outcome('said', 'withdrawn')})`,
     stands: `(coalesce(${decider('latest')}, '') = said.by AND ${stood('said')}
-      AND NOT EXISTS (SELECT 1 FROM said AS later WHERE ${after('later', 'said')} AND ${stood('later')}))`,
-    withdrawn: `EXISTS (SELECT 1 FROM said AS back WHERE ${after('back', 'said')} AND ${outcome('back', 'withdrawn')}
-      AND NOT EXISTS (SELECT 1 FROM said AS next WHERE ${after('next', 'said')} AND (+next.at, +next.n) < (back.at, back.n) AND ${stood('next')}))`,
+      AND NOT EXISTS (SELECT 1 FROM said AS later WHERE ${after('later')} AND ${stood('later')}))`,
+    withdrawn: `coalesce((SELECT CASE WHEN ${outcome('back', 'withdrawn')} THEN 1 ELSE 0 END FROM said AS back
+      WHERE ${after('back')} AND (${stood('back')} OR ${outcome('back', 'withdrawn')}) ORDER BY back.at, back.n LIMIT 1), 0) = 1`,
   }
 }
 

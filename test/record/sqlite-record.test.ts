@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, it, vi } from 'vitest'
 import { compare } from '../../src/record/compared.ts'
 import { gramsOf } from '../../src/record/grams.ts'
+import { decisionsQuery } from '../../src/record/person-decisions.ts'
 import { entriesOf } from '../../src/record/project.ts'
 import { sameThreadHalf } from '../../src/record/sqlite/halves.ts'
 import { RecordReads } from '../../src/record/sqlite/reads.ts'
@@ -416,6 +417,22 @@ it('what people say of one subject is read by kind: of a hundred thousand words 
     ])
   expect(planOf(compare("(SELECT 1 AS s, 'hate' AS protocol) AS wanted"))).toContain(
     'SEARCH last USING INDEX said_kind (s=? AND protocol=? AND said=?)',
+  )
+  // What became of a decision is asked of the next one, not of all that follow.
+  const decisions = decisionsQuery(
+    { viewer: 'ann', since: 0, kind: 'replaced' },
+    { opinion: () => '0', against: '0', decider: () => "'ann'" },
+  )
+  expect(
+    db
+      .prepare(`EXPLAIN QUERY PLAN ${decisions.sql}`)
+      .all(...decisions.values, 9)
+      .map(({ detail }) => String(detail))
+      .filter((detail) => /(back|later) /.test(detail)),
+  ).toEqual(
+    ['back', 'later', 'later', 'back'].map(
+      (name) => `SEARCH ${name} USING INDEX said_kind (s=? AND protocol=? AND said=? AND at>?)`,
+    ),
   )
   db.close()
 })
