@@ -82,7 +82,7 @@ export const AGREEMENT_PARTS = [
 export type AgreementPart = (typeof AGREEMENT_PARTS)[number]
 
 /** A value of `label-language`. */
-export function labelInLanguage(label: string, lang: string | null): string {
+function labelInLanguage(label: string, lang: string | null): string {
   return `${label}/${lang ?? ''}`
 }
 
