@@ -10,7 +10,7 @@ export type RunBy = 'test' | 'proof: readme' | 'proof: pages' | `at: ${string}` 
 
 const CURL = `curl --json '{"post": {"text": "The bridge is closed, they say."}, "protocols": ["hate"]}' http://127.0.0.1:8420/v1/judge`
 
-const SMALL_MODEL = 'not: it downloads a model, and asks it for hours'
+const SMALL_MODEL = 'not: it downloads a model'
 const MUTATION =
   'not: a whole run takes half an hour of one core; test/proofs/named-mutants.proof.ts has the mutants that matter most'
 const DRILL = 'not: each drill takes 5 to 17 minutes, and installs Prometheus and Alertmanager'
@@ -280,9 +280,10 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'gavel cases give-up \'rumor~3lbw2k4~r1\' --why "the model is gone for good"': 'proof: pages',
   'mkdir -p .gavel/small-model && python3 -m venv .gavel/small-model/venv': SMALL_MODEL,
   "cat > .gavel/small-model/serve.py <<'END'": SMALL_MODEL,
-  "cat > .gavel/small-model/grammar.yaml <<'END'": SMALL_MODEL,
-  'export OPENAI_BASE_URL=http://127.0.0.1:8091/v1 OPENAI_API_KEY=none': SMALL_MODEL,
-  'jq -r \'.transcript.turns[] | select(.calls != []) | .stage + ": " +': SMALL_MODEL,
+  "cat > .gavel/small-model/small.yaml <<'END'": SMALL_MODEL,
+  'export OPENAI_BASE_URL=http://127.0.0.1:8080/v1 OPENAI_API_KEY=none': SMALL_MODEL,
+  'SMALL_MODEL=qwen.gguf SMALL_MODEL_PYTHON=venv/bin/python npm run proof -- small-model':
+    'not: it is a proof of its own',
   'OTEL_EXPORTER_OTLP_ENDPOINT=http://otel-collector:4318 gavel run': 'proof: pages',
 }
 

@@ -65,7 +65,7 @@ export interface Decision {
   readonly options: readonly DecisionOption[]
 }
 
-export interface DecisionOption {
+interface DecisionOption {
   readonly value: string
   /** What it means, where its value does not say so. */
   readonly description?: string

@@ -10,7 +10,7 @@ import { ParameterNamed } from './refusals.ts'
 import { readUsage } from './usage.ts'
 
 /** An interface for decision models. */
-export type DecisionInterface = Exclude<DecisionWire, 'chat'>
+type DecisionInterface = Exclude<DecisionWire, 'chat'>
 
 /** Where each stands below the base URL that chat completions have. OpenRouter's is outside of its `/api/v1`. */
 export const DECISION_PATHS: Readonly<Record<DecisionInterface, string>> = {

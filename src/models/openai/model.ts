@@ -85,7 +85,7 @@ const MAX_PARTS = 500_000
 const MAX_TEXT_CHARS = 2 ** 17
 
 /** A server: where it is asked in a chat, and where for decisions. */
-export type ModelServer = Readonly<Record<DecisionWire, Endpoint>>
+type ModelServer = Readonly<Record<DecisionWire, Endpoint>>
 
 /** Where a model is asked: its server, and its name there. */
 export interface ModelAddress {
