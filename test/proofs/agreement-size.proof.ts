@@ -136,6 +136,8 @@ describe.each([inSqlite, inPostgres])('agreement over a million words of people 
         to.replaceAll('&amp;', '&'),
       )
       for (const path of links.filter((_, nth) => nth % 8 === 0)) await measured(path, POSTS_MS, () => page(path))
+      const figure = { since: 0, protocol: 'rumor', part: 'reach', value: '1', agrees: true } as const
+      await measured('a figure’s verdicts, without their words', POSTS_MS, () => review.compared(figure, 50))
       const nothing = '/agreement/posts?protocol=rumor&part=language&value=%3Dxx&days=400'
       await measured('posts of which there are none', POSTS_MS, () => page(nothing))
       expect(slow).toEqual([])
