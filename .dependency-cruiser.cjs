@@ -14,8 +14,9 @@ const ROOMS = {
   models: [['contracts'], 'An ask, from the question to a readable answer. It knows no script, no case and no store.'],
   judging: [['contracts', 'models'], 'A case and a thread, over ports. It names no protocol and no client library.'],
   protocols: [['contracts', 'judging'], 'A protocol reads like its paper. Of judging it knows the form of a script.'],
+  mapping: [['contracts'], "Records of a platform's own shape become messages. It is pure: it knows no Kafka."],
   config: [
-    ['contracts', 'judging', 'platform', 'protocols'],
+    ['contracts', 'judging', 'mapping', 'platform', 'protocols'],
     'Settings are checked before anything is made of them. Each protocol brings the check of its own.',
   ],
   stream: [
@@ -33,7 +34,7 @@ const ROOMS = {
   ],
   producers: [['contracts', 'stream'], 'What goes out is ready when it comes here.'],
   consumers: [
-    ['contracts', 'judging', 'producers', 'record', 'store', 'stream'],
+    ['contracts', 'judging', 'mapping', 'producers', 'record', 'store', 'stream'],
     'Messages are made durable here, and judged elsewhere.',
   ],
   client: [['contracts'], 'Other programs load it, in browsers too: it knows types alone, and no package.'],
@@ -62,6 +63,7 @@ const ROOMS = {
       'data-files',
       'door',
       'judging',
+      'mapping',
       'models',
       'operations',
       'platform',
@@ -146,6 +148,7 @@ const LIBRARIES = {
   'prom-client': ['src/operations/metrics'],
   pino: ['src/operations'],
   '@silvia-odwyer': ['src/models/images'],
+  protobufjs: ['src/mapping'],
   re2js: ['src/models/vetoes'],
   '@lancedb': ['src/shelves/lancedb'],
   'apache-arrow': ['src/shelves/lancedb'],

@@ -13,6 +13,8 @@ import { door, webhooks } from './door.ts'
 import { log } from './log.ts'
 import { intake, overload, overloadedAtDue } from './overload.ts'
 import { record, review } from './record.ts'
+import { readableSources, schemaRegistry, sources } from './sources.ts'
+import { traces } from './traces.ts'
 import { ascending, byName, count, duration, network, TLS_IS_OFF, textPath, tls, tlsFiles, wait } from './values.ts'
 import { vetoes } from './vetoes.ts'
 
@@ -133,14 +135,6 @@ const ROLES: ReadonlySet<string> = new Set([
     ...[...roles, 'baseline', 'decider'].map((role) => `${name}.${role}`),
   ]),
 ])
-
-/** Traces by OpenTelemetry: whether, and where to. */
-const traces = z.strictObject({
-  endpoint: z.union([z.literal(''), z.url({ protocol: /^https?$/ })]),
-  headers: z.record(z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/), z.string()),
-  timeout: duration.refine((ms) => ms >= 100 && ms <= 60_000, 'between 100ms and 1m'),
-  evaluations: z.boolean(),
-})
 
 const allSettings = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9._-]{1,64}$/, '1 to 64 letters, digits, dots, dashes or underscores'),
@@ -265,6 +259,8 @@ const allSettings = z.strictObject({
     newProposals: z.strictObject({ perAuthor: count, perTenant: count, per: budgetWindow }),
   }),
   messages: z.strictObject({ textFields: z.array(textPath).max(20) }),
+  sources,
+  schemaRegistry,
   intake,
   shares: z
     .strictObject({
@@ -347,6 +343,7 @@ export const settingsSchema = allSettings
     path: ['fences', 'maxChars'],
     error: 'must not be less than threads.maxTextChars: all that is kept of a post is read',
   })
+  .superRefine(readableSources)
   .transform(withCanonicalNames)
 
 type AllSettings = z.infer<typeof allSettings>

@@ -2,7 +2,7 @@ import { RECORDED_TOPICS, type RecordedTopic } from '../src/contracts/ports/reco
 import type { Settings } from './schema.ts'
 
 /** The topics by their contents, with the settings' prefix. */
-export function topicsOf(settings: Settings) {
+export function topicsOf(settings: { readonly kafka: { readonly topicPrefix: string } }) {
   const named = (name: string) => `${settings.kafka.topicPrefix}${name}`
   return {
     posts: named('posts'),
@@ -35,7 +35,7 @@ export function keptForGood({ decisions, decisionOutcomes, actions }: Topics): s
 }
 
 /** The topic that takes the records with which a broker is tried. */
-export function scratchTopicOf({ kafka: { topicPrefix } }: Pick<Settings, 'kafka'>): string {
+export function scratchTopicOf({ kafka: { topicPrefix } }: Parameters<typeof topicsOf>[0]): string {
   return `${topicPrefix}scratch`
 }
 
@@ -48,6 +48,7 @@ export function groupsOf({ kafka: { group } }: Pick<Settings, 'kafka'>) {
     decisions: `${group}-decisions`,
     reach: `${group}-reach`,
     traces: `${group}-traces`,
+    sources: `${group}-sources`,
     shadow: (variant: string) => `${group}-shadow-${variant}`,
     record: (name: string) => `${group}-record-${name}`,
   }

@@ -104,8 +104,10 @@ function changeOf(message: CommentMessage, from: IncomingMessage, rules: ThreadR
     kind: 'said',
     comment: keptComment(message, rules),
     origin: () => ({
-      ...place,
       topic: from.topic,
+      partition: from.partition,
+      offset: from.offset,
+      timestamp: from.timestamp,
       // What its dead letter would have of it, should its post never come.
       raw: from.value?.subarray(0, MAX_RAW_BYTES).toString('base64') ?? '',
       bytes: from.value?.length ?? 0,

@@ -8,14 +8,24 @@ import { type PartitionEnd, partitionEnds } from './partition-ends.ts'
  * How far a group is behind in every partition of these topics, by what it has committed: also in one that no consumer
  * reads, or has ever read.
  */
-export function partitionLag(deps: { kafka: Kafka; group: string; topics: readonly string[]; clock: Clock }) {
-  const { kafka, group, topics, clock } = deps
+export function partitionLag(deps: {
+  kafka: Kafka
+  group: string
+  topics: readonly string[]
+  /** Another group, and what it reads. */
+  also?: { readonly group: string; readonly topics: readonly string[] } | undefined
+  clock: Clock
+}) {
+  const { kafka, also, clock, ...own } = deps
+  const reads = also === undefined ? [own] : [own, also]
   const admin = groupAdmin(kafka)
   const behind = timeBehind(clock)
   return {
     async poll(): Promise<PartitionLag[]> {
-      const all = await admin.ask((asked) => partitionEnds(asked, group, topics))
-      return all.map((one) => {
+      const all = await admin.ask((asked) =>
+        Promise.all(reads.map(({ group, topics }) => partitionEnds(asked, group, topics))),
+      )
+      return all.flat().map((one) => {
         const { topic, partition, next, end } = one
         return { topic, partition, messages: end - next, seconds: behind(one) }
       })

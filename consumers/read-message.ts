@@ -6,6 +6,7 @@ import type { Clock } from '../src/contracts/ports/clock.ts'
 import type { MessagePlace } from '../src/contracts/ports/threads.ts'
 import type { IncomingMessage } from '../src/contracts/ports/topic.ts'
 import { CORRUPT_BATCH } from '../src/stream/record.ts'
+import { mappedPlace } from './source-place.ts'
 
 /** A message that was read. */
 export interface ValidMessage<Message> {
@@ -62,7 +63,8 @@ function dead(from: IncomingMessage, reason: DeadLetterReason, detail: string): 
   return { ok: false, reason, detail, from }
 }
 
-/** A message's position, which the thread store remembers. */
-export function placeOf({ topic, partition, offset, timestamp }: IncomingMessage): MessagePlace {
-  return { topic, partition, offset, timestamp }
+/** A message's position, which the thread store remembers: of one that was mapped, that of what it was made of. */
+export function placeOf(from: IncomingMessage): MessagePlace {
+  const { topic, partition, offset, timestamp } = from
+  return mappedPlace(from) ?? { topic, partition, offset, timestamp }
 }

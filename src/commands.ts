@@ -1,5 +1,6 @@
 import type { Invocation, ListedCommand } from './cli/command.ts'
 import { LEARN_COMMANDS } from './learn-commands.ts'
+import { STREAM_COMMANDS } from './stream-commands.ts'
 import { VARIANT_COMMANDS } from './variant-commands.ts'
 
 /** The understudy answers where no model is set. It is imported only then. */
@@ -149,17 +150,7 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./app/commands/cases/give-up.ts'),
   },
 
-  { path: 'dead-letters', description: 'lists and replays messages that could not be read or judged' },
-  {
-    path: 'dead-letters list',
-    description: 'lists dead letters, optionally filtered',
-    load: () => import('./app/commands/dead-letters/list.ts'),
-  },
-  {
-    path: 'dead-letters replay',
-    description: 'sends original messages to their topics again, each only once unless --again',
-    load: () => import('./app/commands/dead-letters/replay.ts'),
-  },
+  ...STREAM_COMMANDS,
 
   {
     path: 'recover',

@@ -15,7 +15,7 @@ import { PROJECT } from '../../config/load.ts'
 /** The chain, from the ground floor up. A room may import from its own level and from those below. */
 const LEVELS: readonly (readonly string[])[] = [
   ['platform', 'contracts', 'domain', 'ports'],
-  ['protocols', 'models', 'judging', 'gateway', 'engine', 'threads'],
+  ['protocols', 'models', 'judging', 'mapping', 'gateway', 'engine', 'threads'],
   ['config'],
   ['store', 'stream', 'shelves', 'record', 'adapters', 'library', 'curator', 'tracing', 'scoring'],
   ['consumers', 'producers'],

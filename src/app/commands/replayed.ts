@@ -1,14 +1,15 @@
 import type { KafkaMessage } from 'kafkajs'
+import { REPLAYS_HEADER } from '../../../consumers/source-place.ts'
 import type { HeaderTable } from '../../stream/record.ts'
 
 /**
  * The headers of a replayed message say which record it is a copy of, which one was the first, and how often it has
  * been replayed. The copy itself marks the record as replayed: it exists once the replay is done, for as long as the
- * original. Places are `partition@offset` of the copy's own topic.
+ * original. Places are `partition@offset` of the copy's own
+ * topic; of a record of `sources`, whose messages are no copies, `topic/partition@offset`.
  */
 const REPLAY_OF = 'gavel-replay-of'
 const REPLAY_FIRST = 'gavel-replay-first'
-export const REPLAYS = 'gavel-replays'
 
 type Headers = NonNullable<KafkaMessage['headers']>
 
@@ -17,7 +18,7 @@ export function replayHeaders(place: string, headers: Headers): HeaderTable<stri
   const table: ReturnType<typeof replayHeaders> = Object.create(null)
   table[REPLAY_OF] = place
   table[REPLAY_FIRST] = textOf(headers[REPLAY_FIRST]) ?? place
-  table[REPLAYS] = String((Number(textOf(headers[REPLAYS])) || 0) + 1)
+  table[REPLAYS_HEADER] = String((Number(textOf(headers[REPLAYS_HEADER])) || 0) + 1)
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined && !MARKS.has(name)) table[name] = writable(value)
   return table
@@ -27,7 +28,7 @@ function writable(value: HeaderValue | HeaderValue[]): string | Buffer | (string
   return Array.isArray(value) ? value.map((one) => one ?? '') : (value ?? '')
 }
 type HeaderValue = string | Buffer | null
-const MARKS: ReadonlySet<string> = new Set([REPLAY_OF, REPLAY_FIRST, REPLAYS])
+const MARKS: ReadonlySet<string> = new Set([REPLAY_OF, REPLAY_FIRST, REPLAYS_HEADER])
 
 /** Which records of one topic are copies of which. */
 export function replays() {
@@ -57,4 +58,4 @@ function textOf(header: Headers[string]): string | undefined {
   const [value] = [header].flat()
   return value === undefined ? undefined : value.toString('utf8').slice(0, MAX_MARK_CHARS)
 }
-const MAX_MARK_CHARS = 64
+const MAX_MARK_CHARS = 300

@@ -29,6 +29,7 @@ import { authorErasurePart } from './author-erasures.ts'
 import { overloadSteps } from './overload.ts'
 import type { ServiceParts } from './parts.ts'
 import { readLimitsOf } from './read-limits.ts'
+import { sourceReading, sourcesPart } from './sources.ts'
 import { verdictForm } from './verdict-form.ts'
 
 /** How often to look for threads that became due for a protocol while it was off, in ms. */
@@ -79,17 +80,31 @@ export function intakePart(
     const taking = intake({ reader, ...input, marks, guard: watch, handled: opening.wake })
     await taking.start()
     keep(taking)
+    const mapped = sourceReading(settings)
+    const sources = mapped && keep(await sourcesPart(settings, { kafka, topics, clock, report }, mapped))
     keep(
       await authorErasurePart(settings, { redis, kafka, topics, watch, streamNow: opener.now, loops, clock, report }),
     )
     // A partition's end must be confirmed anew before the partition can count as idle.
     loops.start('stream marks', MARKS_MS, taking.noteEnds, Math.max(MARKS_MS, Math.min(QUIET_MARKS_MS, idleAfter / 2)))
     const pausing = signals.intake.map(shares.beside)
-    const press = backpressure({ reader, signals: pausing, settings: settings.intake, report })
+    // What is not mapped yet waits where it is.
+    const both = {
+      setPaused(paused: boolean) {
+        reader.setPaused(paused)
+        sources?.setPaused(paused)
+      },
+    }
+    const press = backpressure({ reader: both, signals: pausing, settings: settings.intake, report })
     const look = () => Promise.all([press(), gate.poll()])
     loops.start('backpressure', PRESSURE_MS, look, QUIET_PRESSURE_MS)
-    return { downSince: () => taking.downSince }
+    return { downSince: () => earliest(taking.downSince, sources?.downSince() ?? null) }
   })
+}
+
+/** Since when one of two is down; null while none is. */
+function earliest(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other)
 }
 
 /** Keeps the shares of tenants while Redis is short of memory, or more is due than may be. */

@@ -2,13 +2,12 @@ import { modelsInUse, unpricedRefusal } from '../../../config/models.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { inputsOf, topicsOf } from '../../../config/topics.ts'
 import { ageOfOldestDue, backlogSignals } from '../../../consumers/backpressure.ts'
-import { lagReport, partitionLag } from '../../../consumers/partition-lag.ts'
 import { redisGuard } from '../../../consumers/redis-guard.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { LoadImage } from '../../contracts/ports/images.ts'
 import type { Model } from '../../contracts/ports/model.ts'
 import type { PublicationGate } from '../../contracts/ports/publication.ts'
-import type { Listener, PartitionLag, Report } from '../../contracts/ports/report.ts'
+import type { Listener, Report } from '../../contracts/ports/report.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import { embedderRoles, lookupsOf } from '../../models/lookups.ts'
@@ -25,7 +24,7 @@ import { logListener } from '../../operations/log.ts'
 import { activity, type Loops, namedLoops } from '../../operations/loop.ts'
 import { makeTopics } from '../../operations/make-topics.ts'
 import { prometheusMetrics } from '../../operations/metrics/metrics.ts'
-import { behindReport, overdueUnread } from '../../operations/overdue.ts'
+import { behindReport } from '../../operations/overdue.ts'
 import { REDIS_SETTINGS_MS, redisSettingsWatch, SENTINELS_MS, sentinelReport } from '../../operations/redis-faults.ts'
 import type { ReloadOutcome } from '../../operations/reload-socket.ts'
 import { reloading } from '../../operations/reloading.ts'
@@ -51,8 +50,10 @@ import { protocolsOf } from './protocols.ts'
 import { publicationPart } from './publication.ts'
 import { recordPart } from './record.ts'
 import { type RedisPart, redisGatewayStores, redisPart } from './redis.ts'
+import { sourceReading } from './sources.ts'
 import { tenantShare } from './tenant-share.ts'
 import { type VetoPart, vetoPart } from './vetoes.ts'
+import { watchLag } from './watched-lag.ts'
 
 /** Parts that a test or the bench may replace; production passes nothing. */
 export interface Overrides {
@@ -155,9 +156,6 @@ const CUT_OFF =
 const DRAIN_LOOK_MS = 1_000
 /** How often the shared state is exported while nothing happens here, in ms: twice within the lease. */
 const QUIET_EXPORT_MS = EXPORTER_LEASE_MS / 2
-/** How often Kafka is asked how far the group has come, in ms; and while nothing happens here. */
-const LAG_MS = 2_000
-const QUIET_LAG_MS = 5_000
 
 /** How often it is read how `gavel doctor` has met models, in ms. */
 const DIALECTS_MS = 5_000
@@ -205,6 +203,7 @@ async function assemble(
   const metrics = prometheusMetrics({
     protocols,
     topics: inputsOf(topics),
+    sources: sourceReading(settings)?.topics ?? [],
     models: modelsInUse(settings),
     roles: { ...settings.models.roles, ...embedderRoles(settings) },
     bounds: () => configuredBounds(now()),
@@ -281,12 +280,7 @@ async function assemble(
   const hasRecord = roles.includes('record')
   const record = hasRecord ? keep(await recordPart(settings, { redis, kafka, topics, loops, clock, report })) : null
   loops.start('backlog', 1_000, state.poll, QUIET_EXPORT_MS)
-  const lag = keep(partitionLag({ kafka, group: settings.kafka.group, topics: inputsOf(topics), clock }))
-  const overdue = (all: readonly PartitionLag[]) =>
-    overdueUnread(all, [topics.posts, topics.counterspeech], settings.objectives.latency)
-  const lags = lagReport({ lag, watches: state.watchesKafka, overdue, report })
-  keep({ close: async () => lags.withdraw() })
-  loops.start('kafka lag', LAG_MS, lags.poll, QUIET_LAG_MS)
+  watchLag(settings, { kafka, topics, watches: state.watchesKafka, loops, clock, report }, keep)
   keep(loops)
 
   const http = await serveHttp(withForwarders(settings), {

@@ -319,6 +319,7 @@ export const DEAD_LETTER_REASONS = [
   'future',
   'orphan-expired',
   'unjudgeable',
+  'unmapped',
   'over-share',
   'refused',
 ] as const

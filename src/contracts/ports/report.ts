@@ -43,6 +43,7 @@ export const ERROR_SOURCES = [
   'reconciler',
   'redis',
   'script',
+  'sources',
   'store',
   'stream',
   'unworked',
@@ -188,12 +189,18 @@ export function casesNamed(caseIds: Iterable<string>): ManyIds {
 export const WEBHOOK_OUTCOMES = ['sent', 'failed', 'parked'] as const
 export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number]
 
+/** What became of a record of a topic of `sources`. */
+export const SOURCE_OUTCOMES = ['mapped', 'passed-over', 'unmapped'] as const
+export type SourceOutcome = (typeof SOURCE_OUTCOMES)[number]
+
 /** Everything that Gavel reports about its own work. Ids are for the log; they never become labels. */
 export interface Events {
   /** Input messages got their outcome. */
   'messages:settled': { topic: string; outcome: Outcome; count: number }
   /** A message could not be read or judged. */
   'message:dead': Ids & { topic: string; partition: number; offset: string; reason: DeadLetterReason; detail: string }
+  /** Records of a topic of `sources` were mapped to messages, or meant by no entry, or could not be mapped. */
+  'source:read': { topic: string; outcome: SourceOutcome; count: number }
   /** Fetching was paused because of the backlog, or resumed. */
   'intake:paused': { signals: readonly PressureKind[]; reason: string }
   'intake:resumed': Record<string, never>

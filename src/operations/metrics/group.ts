@@ -16,6 +16,8 @@ export interface MeasuredDeployment {
     readonly shelves?: readonly string[]
   }[]
   readonly topics: readonly string[]
+  /** The topics whose records are mapped to messages. */
+  readonly sources?: readonly string[]
   /** Names under which models are called. */
   readonly models: readonly string[]
   /** The chains of models as the settings name them, by ROLE or PROTOCOL.ROLE. */

@@ -1,10 +1,10 @@
 import { Counter, Gauge } from 'prom-client'
 import { DEAD_LETTER_REASONS, OUTCOMES } from '../../contracts/facts/messages.ts'
-import { PRESSURE_KINDS } from '../../contracts/ports/report.ts'
+import { PRESSURE_KINDS, SOURCE_OUTCOMES } from '../../contracts/ports/report.ts'
 import type { MetricGroup } from './group.ts'
 
 /** Input messages: their outcomes, how far behind their readers are, and when intake is paused. */
-export const intakeMetrics: MetricGroup = (registry, { topics }) => {
+export const intakeMetrics: MetricGroup = (registry, { topics, sources = [] }) => {
   const registers = [registry]
   const messages = new Counter({
     name: 'gavel_messages_total',
@@ -16,6 +16,12 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
     name: 'gavel_dead_letters_total',
     help: 'Messages that could not be read or judged.',
     labelNames: ['reason'],
+    registers,
+  })
+  const sourceRecords = new Counter({
+    name: 'gavel_source_records_total',
+    help: 'Records of the topics of sources: mapped to messages, meant by no entry, or not to be mapped.',
+    labelNames: ['topic', 'outcome'],
     registers,
   })
   const lagMessages = new Gauge({
@@ -67,6 +73,7 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
 
   for (const topic of topics) for (const outcome of OUTCOMES) messages.inc({ topic, outcome }, 0)
   for (const reason of DEAD_LETTER_REASONS) deadLetters.inc({ reason }, 0)
+  for (const topic of sources) for (const outcome of SOURCE_OUTCOMES) sourceRecords.inc({ topic, outcome }, 0)
   const resume = () => {
     for (const reason of PRESSURE_KINDS) pausedBy.set({ reason }, 0)
   }
@@ -76,6 +83,7 @@ export const intakeMetrics: MetricGroup = (registry, { topics }) => {
   return {
     'messages:settled': ({ topic, outcome, count }) => messages.inc({ topic, outcome }, count),
     'message:dead': ({ reason }) => deadLetters.inc({ reason }),
+    'source:read': ({ topic, outcome, count }) => sourceRecords.inc({ topic, outcome }, count),
     'intake:paused': ({ signals }) => {
       paused.set(1)
       for (const reason of signals) pauses.inc({ reason })

@@ -28,7 +28,7 @@ describe('every command', () => {
         .map((entry) => relative(PROJECT, join(entry.parentPath, entry.name))),
     )
     const declared = files.filter((file) => DECLARES.test(readFileSync(join(PROJECT, file), 'utf8')))
-    const lists = ['src/commands.ts', 'src/learn-commands.ts', 'src/variant-commands.ts']
+    const lists = ['src/commands.ts', 'src/learn-commands.ts', 'src/stream-commands.ts', 'src/variant-commands.ts']
     const list = lists.map((file) => readFileSync(join(PROJECT, file), 'utf8')).join('\n')
     const listed = [...list.matchAll(/load: \(\) => import\('(.*)'\)/g)].map(([, path = '']) => join('src', path))
     expect(listed.toSorted()).toEqual(declared.toSorted())

@@ -28,7 +28,7 @@ function messageIn(message: Value): unknown {
 }
 
 /** What a message names. */
-type NameIn = (message: z.infer<typeof named>) => string
+export type NameIn = (message: z.infer<typeof named>) => string
 
 export const itself: NameIn = ({ tenant, id }) => JSON.stringify([tenant, id])
 export const itsPost: NameIn = ({ tenant, postId }) => JSON.stringify([tenant, postId])

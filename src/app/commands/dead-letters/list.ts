@@ -1,8 +1,8 @@
+import { REPLAYS_HEADER } from '../../../../consumers/source-place.ts'
 import type { Command } from '../../../cli/command.ts'
 import { printable, printableJson } from '../../../cli/terminal.ts'
 import type { DeadLetter } from '../../../contracts/facts/messages.ts'
 import { readingClient } from '../reading-client.ts'
-import { REPLAYS } from '../replayed.ts'
 import { among, choosing, type LetterFilter, placeOf, readLetters } from './letters.ts'
 
 interface Listed {
@@ -40,6 +40,6 @@ export const command: Command<LetterFilter, Listed> = {
 }
 
 function replayedSo({ headers }: DeadLetter): string {
-  const times = Number(headers[REPLAYS])
+  const times = Number(headers[REPLAYS_HEADER])
   return times > 0 ? `, replayed ${times} ×` : ''
 }

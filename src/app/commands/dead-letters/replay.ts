@@ -9,7 +9,7 @@ import { counted, printable, printableJson, type Terminal } from '../../../cli/t
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import type { DeadLetter } from '../../../contracts/facts/messages.ts'
-import type { TopicWriter } from '../../../contracts/ports/topic.ts'
+import type { OutgoingMessage, TopicWriter } from '../../../contracts/ports/topic.ts'
 import { readTopic } from '../../../stream/bounded-reader.ts'
 import { CORRUPT_BATCH } from '../../../stream/record.ts'
 import { readingClient } from '../reading-client.ts'
@@ -25,6 +25,7 @@ import {
   readLetters,
   stopIfAsked,
 } from './letters.ts'
+import { mapAgain } from './map-again.ts'
 
 /** What happened to a letter in a replay, or would happen to it. */
 const STATES = {
@@ -36,6 +37,8 @@ const STATES = {
   empty: 'their original has no value',
   deleted: 'their post, comment or reply, or its post, has been deleted',
   corrupt: 'their original is in a batch that cannot be decompressed',
+  unmapped: 'can’t be mapped by today’s settings either',
+  'passed-over': 'no entry of today’s sources means them',
   'no-input': 'not from a topic that Gavel reads',
   refused: 'refused by Kafka',
   left: 'left when it was stopped',
@@ -80,11 +83,15 @@ async function replay({ options, json, settings: read, terminal, signal }: Invoc
   const kafka = await readingClient(settings, terminal)
   const inputs = new Set<string>(INPUTS.map((name) => topicsOf(settings)[name]))
   const letters = await readLetters(kafka, settings, io)
-  const byPlace = new Map(letters.map((letter) => [placeOf(letter), letter]))
+  // In the order in which their topics had them: an older text must not come after a newer one.
+  const byPlace = new Map(letters.toSorted(inOrder).map((letter) => [placeOf(letter), letter]))
   const isChosen = among(options, settings)
   const chosen = [...byPlace.values()].filter((letter) => isChosen(letter) && inputs.has(letter.topic))
   const originals = await fetchOriginals(kafka, chosen, io)
   const deleted = await deletedOf(kafka, settings, originals, io)
+  const sources = new Set(settings.sources.map(({ topic }) => topic))
+  const ofSources = [...byPlace.values()].filter((letter) => isChosen(letter) && sources.has(letter.topic))
+  const mapped = await mapAgain(kafka, settings, ofSources, io)
   const counts = new Map<State, Map<string, number>>()
   const count = (letter: DeadLetter, state: State) => {
     const reasons = counts.get(state) ?? new Map<string, number>()
@@ -93,6 +100,8 @@ async function replay({ options, json, settings: read, terminal, signal }: Invoc
 
   const stateOf = (letter: DeadLetter): State => {
     if (!isChosen(letter)) return 'not-chosen'
+    const made = mapped.get(placeOf(letter))
+    if (made !== undefined) return made.state === 'replayed' && again ? 'sent' : made.state
     if (!inputs.has(letter.topic)) return 'no-input'
     const original = originals.get(placeOf(letter))
     if (original === undefined) return 'expired'
@@ -108,9 +117,8 @@ async function replay({ options, json, settings: read, terminal, signal }: Invoc
     for (const letter of byPlace.values()) {
       let state = stateOf(letter)
       if (state === 'sent' && signal.aborted) state = 'left'
-      const message = originals.get(placeOf(letter))?.message
-      if (state === 'sent' && writer !== null && message !== undefined)
-        state = await sendAgain(writer, letter, message, terminal)
+      const records = mapped.get(placeOf(letter))?.records ?? copyOf(letter, originals.get(placeOf(letter))?.message)
+      if (state === 'sent' && writer !== null) state = await sendAgain(writer, letter, records, terminal)
       count(letter, state)
       if (state === 'not-chosen') continue
       const [place, said] = [placeOf(letter), state === 'sent' && dryRun ? 'would be sent' : state]
@@ -124,18 +132,30 @@ async function replay({ options, json, settings: read, terminal, signal }: Invoc
   return Object.fromEntries([...counts].map(([state, reasons]) => [state, Object.fromEntries(reasons)])) as Replay
 }
 
+function inOrder(one: DeadLetter, other: DeadLetter): number {
+  return (
+    one.topic.localeCompare(other.topic, 'en') ||
+    one.partition - other.partition ||
+    one.offset.localeCompare(other.offset, 'en', { numeric: true })
+  )
+}
+
 /** The copy goes where the original is: same topic, key and headers. */
+function copyOf(letter: DeadLetter, message: KafkaMessage | undefined): OutgoingMessage[] {
+  if (message === undefined || message.value === null) return []
+  const { key, value, headers = {} } = message
+  const marked = replayHeaders(`${letter.partition}@${letter.offset}`, headers)
+  return [{ topic: letter.topic, key, value, headers: marked }]
+}
+
 async function sendAgain(
   writer: TopicWriter,
   letter: DeadLetter,
-  message: KafkaMessage,
+  records: readonly OutgoingMessage[],
   terminal: Terminal,
 ): Promise<State> {
-  const { key, value, headers = {} } = message
-  if (value === null) return 'empty'
-  const marked = replayHeaders(`${letter.partition}@${letter.offset}`, headers)
   try {
-    await writer.send([{ topic: letter.topic, key, value, headers: marked }])
+    await writer.send(records)
     return 'sent'
   } catch (error) {
     const said = error instanceof Error ? (error.cause ?? error) : error
