@@ -13,6 +13,18 @@ export const STREAM_COMMANDS: readonly ListedCommand[] = [
     description: 'sends original messages to their topics again, each only once unless --again',
     load: () => import('./app/commands/dead-letters/replay.ts'),
   },
+  { path: 'topics', description: 'shows and makes the topics that Gavel needs' },
+  {
+    path: 'topics plan',
+    description:
+      'lists the topics with partitions and retention, and which are there; or prints commands that make them',
+    load: () => import('./app/commands/topics/plan.ts'),
+  },
+  {
+    path: 'topics create',
+    description: 'makes the topics that are not there, before the service starts',
+    load: () => import('./app/commands/topics/create.ts'),
+  },
   { path: 'map', description: 'shows what the mappings of sources make of records' },
   {
     path: 'map try',

@@ -60,6 +60,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'key:changed': 'warn',
   'service:exposed': 'warn',
   'service:waiting': 'warn',
+  'topics:waiting': 'warn',
   'budget:fresh': 'warn',
   'service:unpriced': 'warn',
   'service:behind': 'warn',

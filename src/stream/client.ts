@@ -22,8 +22,10 @@ interface SaslSettings {
 }
 
 const CONNECT_MS = 3_000
-/** Longest wait until all brokers know newly created topics, in ms. */
-const KNOWN_WITHIN_MS = 15_000
+/** Longest wait until all brokers know newly created topics, in ms: a busy cluster takes minutes to elect leaders of hundreds… */
+const KNOWN_WITHIN_MS = 300_000
+/** …and how often it is told for which. */
+const TOLD_EVERY_MS = 10_000
 
 /**
  * A client of these brokers that reports its errors to `report`. Throws an `OperatorError` if no broker is set or the
@@ -88,6 +90,25 @@ export interface TopicPlan {
   readonly own?: readonly { readonly name: string; readonly value: string }[]
 }
 
+/** The settings of a topic when it is created. */
+export function configOf({ retentionMs, own = [] }: TopicPlan): { name: string; value: string }[] {
+  return [
+    { name: 'retention.ms', value: String(retentionMs) },
+    // By its size neither, and not by key: of one subject several count.
+    ...(retentionMs === -1
+      ? [
+          { name: 'retention.bytes', value: '-1' },
+          { name: 'cleanup.policy', value: 'delete' },
+        ]
+      : []),
+    ...(own.some(({ name }) => name === TIMESTAMP_TYPE) ? [] : [{ name: TIMESTAMP_TYPE, value: 'LogAppendTime' }]),
+    ...own,
+  ]
+}
+
+/** Tells for which topics is waited that are created and can't be used yet. */
+export type TellWaiting = (topics: readonly string[]) => void
+
 /**
  * Creates missing topics, with their partitions and retention. If a broker only creates topics automatically, touches
  * them.
@@ -97,6 +118,7 @@ export async function ensureTopics(
   admin: Admin,
   plans: readonly TopicPlan[],
   replication: number,
+  waiting: TellWaiting = () => {},
 ): Promise<void> {
   const missing = async () => {
     const present = new Set(await admin.listTopics())
@@ -107,24 +129,11 @@ export async function ensureTopics(
   try {
     await admin.createTopics({
       waitForLeaders: false,
-      topics: absent.map(({ name, partitions, retentionMs, own = [] }) => ({
-        topic: name,
-        numPartitions: partitions,
+      topics: absent.map((plan) => ({
+        topic: plan.name,
+        numPartitions: plan.partitions,
         replicationFactor: replication,
-        configEntries: [
-          { name: 'retention.ms', value: String(retentionMs) },
-          // By its size neither, and not by key: of one subject several count.
-          ...(retentionMs === -1
-            ? [
-                { name: 'retention.bytes', value: '-1' },
-                { name: 'cleanup.policy', value: 'delete' },
-              ]
-            : []),
-          ...(own.some(({ name }) => name === TIMESTAMP_TYPE)
-            ? []
-            : [{ name: TIMESTAMP_TYPE, value: 'LogAppendTime' }]),
-          ...own,
-        ],
+        configEntries: configOf(plan),
       })),
     })
   } catch (error) {
@@ -135,30 +144,33 @@ export async function ensureTopics(
         cause: error,
       })
   }
-  await untilKnown(admin, absent)
+  await untilKnown(admin, absent, waiting)
 }
 
 /**
  * Waits until the brokers that we ask know the topics: a broker's new topic is known to the others, and to itself, only
  * a moment later. kafkajs' own wait for leaders treats that moment as a failure.
  */
-async function untilKnown(admin: Admin, plans: readonly TopicPlan[]): Promise<void> {
-  const deadline = Date.now() + KNOWN_WITHIN_MS
-  const topics = plans.map(({ name }) => name)
+async function untilKnown(admin: Admin, plans: readonly TopicPlan[], waiting: TellWaiting): Promise<void> {
+  const begun = Date.now()
+  let [toldAt, left] = [begun, plans.map(({ name }) => name)]
+  let why: unknown
   for (;;) {
-    try {
-      await admin.fetchTopicMetadata({ topics })
-      // Answered by each partition's leader once it is one: a batch that arrives earlier must be sent again as a whole.
-      await Promise.all(topics.map((topic) => admin.fetchTopicOffsets(topic)))
-      return
-    } catch (error) {
-      if (Date.now() > deadline)
-        throw new OperatorError(
-          `The topics ${topics.join(', ')} were created, but after ${KNOWN_WITHIN_MS / 1000} s not all of their partitions have a leader (${String(error)}). Start again when Kafka is less busy.`,
-          { cause: error },
-        )
-      await sleep(100)
+    // Answered by each partition's leader once it is one: a batch that arrives earlier must be sent again as a whole.
+    const answers = await Promise.allSettled(left.map((topic) => admin.fetchTopicOffsets(topic)))
+    left = left.filter((_, nth) => answers[nth]?.status === 'rejected')
+    if (left.length === 0) return
+    why = answers.find((one) => one.status === 'rejected')?.reason
+    if (Date.now() - begun > KNOWN_WITHIN_MS)
+      throw new OperatorError(
+        `The topics ${left.join(', ')} were created, but after ${KNOWN_WITHIN_MS / 1000} s not all of their partitions have a leader (${String(why)}). Start again when Kafka is less busy.`,
+        { cause: why },
+      )
+    if (Date.now() - toldAt >= TOLD_EVERY_MS) {
+      waiting(left)
+      toldAt = Date.now()
     }
+    await sleep(100)
   }
 }
 

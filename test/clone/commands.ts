@@ -17,6 +17,10 @@ const DRILL = 'not: each drill takes 5 to 17 minutes, and installs Prometheus an
 
 /** Each command in the fenced blocks of every page. */
 export const COMMANDS: Readonly<Record<string, RunBy>> = {
+  'npx gavel map try samples.jsonl --config own.yaml': 'at: test/app/commands/map-try.test.ts',
+  'npx gavel map try --topic forum.threads --take 100 --config own.yaml': 'at: test/app/commands/map-try.test.ts',
+  'npx gavel topics plan --for rpk': 'at: test/app/commands/map-try.test.ts',
+  'npx gavel run --config own.yaml': 'at: test/e2e/sources.test.ts',
   'npm ci': 'proof: readme',
   'npm run demo': 'proof: readme',
   'npx gavel judge posts.jsonl': 'test',

@@ -7,8 +7,10 @@ import { REQUEST_BYTES } from '../../../producers/kafka-writer.ts'
 import type { Finding } from '../../contracts/facts/finding.ts'
 import { offsetFindings, topicFindings } from '../../stream/checks.ts'
 import { checkBrokers, type KafkaClient, kafkaClient } from '../../stream/client.ts'
+import { hiddenTopics } from '../../stream/hidden-topics.ts'
 import { authorisedOperations } from '../../stream/own-requests.ts'
 import { trialOf } from '../composition/gate.ts'
+import { sourceReading } from '../composition/sources.ts'
 import { broken, withTimeout } from './doctor-findings.ts'
 
 /** Whether Kafka answers, and takes and keeps what Gavel writes. */
@@ -33,7 +35,10 @@ export async function kafkaFindings(settings: Settings): Promise<Finding[]> {
     const present = new Set(await withTimeout(admin.listTopics()))
     const topics = topicsOf(settings)
     const there = Object.values(topics).filter((topic) => present.has(topic))
-    const absent = Object.values(topics).filter((topic) => !present.has(topic))
+    const sources = sourceReading(settings)?.topics ?? []
+    const unseen = [...Object.values(topics), ...sources].filter((topic) => !present.has(topic))
+    const hidden = await withTimeout(hiddenTopics(admin, unseen))
+    const absent = unseen.filter((topic) => !hidden.includes(topic) && !sources.includes(topic))
     const limits = { brokers: cluster.brokers.length, keepTombstoneMs: settings.threads.keepTombstone }
     return [
       { what: 'Kafka', state: 'ok', detail: `${cluster.brokers.length} brokers` },
@@ -53,8 +58,12 @@ export async function kafkaFindings(settings: Settings): Promise<Finding[]> {
             what: 'topics',
             state: 'warning',
             detail: `absent: ${absent.join(', ')}`,
-            todo: '"gavel run" creates them at startup if permitted.',
+            todo: '"gavel run" creates them at startup if permitted, "gavel topics create" before.',
           },
+      ...unseenTopics(
+        hidden,
+        sources.filter((topic) => unseen.includes(topic) && !hidden.includes(topic)),
+      ),
       ...(await withTimeout(rightsFindings(kafka, settings, there))),
       ...(await withTimeout(publicationFindings(kafka, settings, there))),
       ...(await withTimeout(
@@ -78,6 +87,33 @@ export async function kafkaFindings(settings: Settings): Promise<Finding[]> {
   } finally {
     await admin?.disconnect().catch(() => undefined)
   }
+}
+
+/** Topics that this user may not see, and topics of `sources` that are not there. */
+function unseenTopics(hidden: readonly string[], absentSources: readonly string[]): Finding[] {
+  const [what, state] = ['topics', 'broken'] as const
+  return [
+    ...(hidden.length === 0
+      ? []
+      : [
+          {
+            what,
+            state,
+            detail: `forbidden: the user may not see ${hidden.join(', ')}`,
+            todo: 'Give kafka.sasl.username (or the client certificate) the right Describe on them: "gavel topics plan --for kafka" prints it.',
+          },
+        ]),
+    ...(absentSources.length === 0
+      ? []
+      : [
+          {
+            what,
+            state,
+            detail: `absent: ${absentSources.join(', ')} (sources)`,
+            todo: 'Create them, or mend their names in sources: Gavel makes only its own topics.',
+          },
+        ]),
+  ]
 }
 
 /** Whether a broker takes what Gavel publishes: by a record of nobody's, by the topics' limits, and by the user's rights. */

@@ -51,7 +51,7 @@ export function recoveryParts(
     const clock = time.now
     const kafka = await connectKafka()
     // A version that knew of fewer topics may have run before.
-    await makeTopics(kafka, settings, topics.posts)
+    await makeTopics(kafka, settings, { beside: topics.posts })
     const incarnation = redisIncarnation(client, keys, writes.schema)
     const store = redisRecovery(client, keys, { ...times, clock, allAgain })
     const secret = await (dryRun ? knownSecretOf : secretOf)(client, keys, settings.fences.key, (_, event) => {

@@ -310,7 +310,7 @@ async function assemble(
 async function openKafka(settings: Settings, report: Report) {
   const client = kafkaClient(settings.kafka, settings.kafka.clientId, report)
   await checkBrokers(settings.kafka)
-  await makeTopics(client, settings)
+  await makeTopics(client, settings, { waiting: (topics) => report('topics:waiting', { topics }) })
   const topics = topicsOf(settings)
   const [progress, published] = await Promise.all([
     groupProgress(client, settings.kafka.group, inputsOf(topics)),

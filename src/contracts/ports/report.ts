@@ -426,6 +426,8 @@ export interface Events {
   /** The port can be reached from other machines without a token. */
   'service:exposed': { host: string; advice: string }
   /** A dependency that does not answer is waited for; its name and its error. */
+  /** Topics were created, and wait for leaders of their partitions. */
+  'topics:waiting': { topics: readonly string[] }
   'service:waiting': { for: Readonly<Record<string, string>>; httpPort: number }
   /** Much waits for its verdict for longer than the objective allows, by where it waits; and then little does again, `left`. */
   'service:behind': { overdue: Readonly<Record<OverduePlace, number>>; advice: string }
