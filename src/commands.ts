@@ -12,11 +12,13 @@ export const COMMANDS: readonly ListedCommand[] = [
   {
     path: 'run',
     description: 'runs the service: intake, judging and publication',
+    logs: true,
     load: () => import('./app/commands/run.ts'),
   },
   {
     path: 'serve',
     description: 'serves the HTTP API (the door), which takes messages and returns verdicts; "gavel run" judges',
+    logs: true,
     load: () => import('./app/commands/serve.ts'),
   },
   {

@@ -92,7 +92,10 @@ function declare(listed: ListedCommand, command: Command | undefined): void {
   }
   if (command.json) declared.addOption(new Option('--json', 'results as JSON'))
   if (command.help !== '') declared.addHelpText('after', `\n${command.help}`)
-  declared.action(async () => perform(command, declared))
+  declared.action(async () => {
+    isLogged = listed.logs === true && !process.stderr.isTTY
+    await perform(command, declared)
+  })
 }
 
 /** Of two values of one option the first would be lost, unsaid; options that gather their values take several. */
@@ -106,7 +109,6 @@ function refuseTwice(declared: Commander, option: Option): void {
 }
 
 async function perform(command: Command, declared: Commander): Promise<void> {
-  isLogged = command.logs === true && !process.stderr.isTTY
   const { loadSettings } = await import('../config/load.ts')
   // A group's options apply to its commands, too, and are accepted before or after the command's name.
   const { config, json = false, ...options } = declared.optsWithGlobals<{ config?: string; json?: boolean }>()

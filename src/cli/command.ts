@@ -48,8 +48,6 @@ export interface Command<Options = object, Result = unknown> {
   readonly options: readonly Option[]
   /** Whether it takes `--json`. */
   readonly json: boolean
-  /** Whether what it writes to standard error is a log, in JSON; where that is a terminal, its last words are for people. */
-  readonly logs?: true
   /** What `--help` ends with: notes and examples. */
   readonly help: string
   /** Does the work. If there may be many results, they are printed as they arrive. */
@@ -73,6 +71,8 @@ export interface ListedCommand {
   readonly hidden?: true
   /** For a command that reads no settings: it takes no `--config`. */
   readonly withoutSettings?: true
+  /** Whether what it writes to standard error is a log, in JSON; where that is a terminal, its last words are for people. */
+  readonly logs?: true
   /** Imports its file; a group of commands that does nothing by itself has none. */
   readonly load?: () => Promise<{ readonly command: Command<never> }>
 }

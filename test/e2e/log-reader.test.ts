@@ -118,20 +118,27 @@ describe.concurrent('a fault in the log alone', () => {
     expect(louder(lines).length, JSON.stringify(louder(lines), null, 1)).toBeLessThanOrEqual(4)
   }, 90_000)
 
-  it('the model refuses the key: named, with the setting', async () => {
-    const gate: Server = createServer((asked, answer) => {
-      asked.resume()
-      answer
-        .writeHead(401, { 'content-type': 'application/json' })
-        .end('{"error":{"message":"Incorrect API key provided"}}')
-    })
-    await new Promise<void>((done) => gate.listen(0, '127.0.0.1', done))
-    opened.push({ close: async () => gate.close() })
-    const OPENAI_BASE_URL = `http://127.0.0.1:${(gate.address() as AddressInfo).port}/v1`
-    const { named, lines } = await linesOf(environmentOf({ OPENAI_BASE_URL }), { fault: () => {}, event: 'model:away' })
-    expect(named).toMatchObject({ reason: 'key', advice: expect.stringMatching(/OPENAI_API_KEY|openai\.apiKey/) })
-    expect(louder(lines).length, JSON.stringify(louder(lines), null, 1)).toBeLessThanOrEqual(4)
-  }, 90_000)
+  it.runIf(IN_PROOF)(
+    'the model refuses the key: named, with the setting',
+    async () => {
+      const gate: Server = createServer((asked, answer) => {
+        asked.resume()
+        answer
+          .writeHead(401, { 'content-type': 'application/json' })
+          .end('{"error":{"message":"Incorrect API key provided"}}')
+      })
+      await new Promise<void>((done) => gate.listen(0, '127.0.0.1', done))
+      opened.push({ close: async () => gate.close() })
+      const OPENAI_BASE_URL = `http://127.0.0.1:${(gate.address() as AddressInfo).port}/v1`
+      const { named, lines } = await linesOf(environmentOf({ OPENAI_BASE_URL }), {
+        fault: () => {},
+        event: 'model:away',
+      })
+      expect(named).toMatchObject({ reason: 'key', advice: expect.stringMatching(/OPENAI_API_KEY|openai\.apiKey/) })
+      expect(louder(lines).length, JSON.stringify(louder(lines), null, 1)).toBeLessThanOrEqual(4)
+    },
+    90_000,
+  )
 
   it('the settings are wrong: one line in the log’s form, which names each fault', async () => {
     const main = join(PROJECT, 'src', 'main.ts')
@@ -177,7 +184,10 @@ describe.concurrent('a fault in the log alone', () => {
         fault: () => own.kill(),
         event: 'redis:away',
       })
-      expect(named).toMatchObject({ why: expect.stringMatching(/ECONN/), advice: expect.stringContaining('REDIS_URL') })
+      expect(named).toMatchObject({
+        why: expect.stringMatching(/ECONN|EPIPE/),
+        advice: expect.stringContaining('REDIS_URL'),
+      })
       expect(louder(lines).length, JSON.stringify(louder(lines), null, 1)).toBeLessThanOrEqual(4)
     },
     90_000,

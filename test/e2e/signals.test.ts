@@ -8,7 +8,8 @@ import { type Stack, startStack } from '../../src/kit/stack/stack.ts'
 import { IN_PROOF } from '../support/in-proof.ts'
 import { environmentOn, eventually, send, tell } from '../support/pipeline.ts'
 
-// A service as a shell, systemd, a container and an npm script run it: reloaded, ended, and nothing of it left.
+// A service as a shell, systemd, a container and an npm script run it: reloaded, ended, and nothing of it left. `npm test` tries one
+// of each kind; the proof all.
 
 const LAUNCH = [process.execPath, join(PROJECT, 'src', 'launch.js'), 'run']
 const NPX = ['npx', 'gavel', 'run']
@@ -54,6 +55,7 @@ const WAYS: readonly Way[] = [
     command: ['/bin/sh', '-c', `'${LAUNCH.join("' '")}' & wait $!; exit $?`],
     end: (running) => signal(-running.pid, 'SIGTERM'),
     code: null,
+    isTried: IN_PROOF,
   },
   {
     how: "systemd's way, KillMode=control-group: SIGTERM to each process, and SIGHUP behind it",
@@ -69,6 +71,7 @@ const WAYS: readonly Way[] = [
     command: LAUNCH,
     end: mixed,
     code: 0,
+    isTried: IN_PROOF,
   },
   {
     how: 'as process 1, at SIGTERM',

@@ -38,7 +38,6 @@ export const command: Command<Options, void> = {
     new Option('--watch', 'reload settings and prompts when their files change, as at a SIGHUP'),
   ],
   json: false,
-  logs: true,
   help: 'Example:\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost OPENAI_API_KEY=… gavel run',
   async run({ options: { roles, ...options }, ...invocation }) {
     await runService(roles, options, invocation)

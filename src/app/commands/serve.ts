@@ -22,7 +22,6 @@ export const command: Command<Options, void> = {
     new Option('--watch', 'reload settings and prompts when their files change, as at a SIGHUP'),
   ],
   json: false,
-  logs: true,
   help: 'Examples:\n  $ gavel serve --embedded\n  $ gavel keys create --tenant acme --scopes send,read\n  $ KAFKA_BROKERS=localhost:9092 REDIS_URL=redis://localhost gavel serve\nThe same as "gavel run --roles door". docs/door.md lists its routes.',
   async run({ options: { embedded, ...options }, ...invocation }) {
     if (embedded === true) {

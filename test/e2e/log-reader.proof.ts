@@ -1,0 +1,1 @@
+import './log-reader.test.ts'
