@@ -24,21 +24,22 @@ const { SMALL_MODEL: file = '', SMALL_MODEL_PYTHON: python = '' } = process.env
 const isHere = [file, python].every((one) => one !== '' && existsSync(one))
 if (!isHere) tell('skipped: SMALL_MODEL (a GGUF file) or SMALL_MODEL_PYTHON (a Python that has xllamacpp) is missing')
 
+/** It ends with this process, however that ends. */
 const SERVE = `
-import signal, sys, xllamacpp
+import sys, xllamacpp
 settings = xllamacpp.CommonParams()
 settings.model.path, settings.hostnames, settings.port = sys.argv[1], ['127.0.0.1'], int(sys.argv[2])
 settings.n_parallel, settings.n_ctx, settings.warmup = 1, 8192, False
 settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
 server = xllamacpp.Server(settings)
-signal.pause()
+sys.stdin.read()
 `
 
 let [baseUrl, end] = ['', () => {}]
 beforeAll(async () => {
   if (!isHere) return
   const port = await freePort()
-  const server = spawn(python, ['-c', SERVE, file, String(port)], { stdio: 'ignore' })
+  const server = spawn(python, ['-c', SERVE, file, String(port)], { stdio: ['pipe', 'ignore', 'ignore'] })
   end = () => void server.kill('SIGKILL')
   baseUrl = `http://127.0.0.1:${port}/v1`
   for (let waited = 0; waited < 300; waited++) {
