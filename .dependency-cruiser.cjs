@@ -203,7 +203,7 @@ module.exports = {
     ),
     within(
       'lab/lane',
-      ['contracts/', 'lab/evaluation/', 'data-files/', 'protocols/same-words\\.ts'],
+      ['contracts/', 'lab/evaluation/', 'data-files/', 'protocols/(calibration-map|lane-file|same-words)\\.ts'],
       'A promise is arithmetic over what people and a decider said.',
     ),
     {

@@ -29,6 +29,7 @@ const share = z.number().min(0).max(1)
 export const review = z.strictObject({
   costs: z.record(z.string(), z.record(z.string(), z.number().min(0).max(1_000_000))),
   auditShare: share,
+  laneShare: share,
   blindShare: share,
   shares: z.strictObject({ audit: share, secondOpinion: share, golden: share }),
   labelAfter: share,

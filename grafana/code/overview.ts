@@ -644,10 +644,23 @@ export const overview = () =>
               title: 'Paused protocols',
               says: '1 while somebody has paused a protocol with "gavel protocols pause". What comes due meanwhile is remembered.',
               unit: 'short',
-              w: 12,
+              w: 6,
               runbooks: ['GavelProtocolPaused'],
             },
             { '{{protocol}}': 'max by (protocol) (gavel_protocol_paused{protocol=~"$protocol"})' },
+          ),
+          lines(
+            {
+              title: 'First lanes',
+              says: '1 for how each lane stands: open; void, it holds for other prompts, policies or models; closed, people found it wrong too often.',
+              unit: 'short',
+              w: 6,
+              runbooks: ['GavelLaneShut'],
+            },
+            {
+              '{{protocol}} {{lane}} {{state}}':
+                'max by (protocol, lane, state) (gavel_lane_state{protocol=~"$protocol"})',
+            },
           ),
           table(
             {

@@ -17,6 +17,7 @@ const MOST = 100
 /** What is drawn of what comes. */
 export interface DrawnShares {
   readonly auditShare: number
+  readonly laneShare: number
   readonly blindShare: number
 }
 
@@ -61,7 +62,7 @@ export function drawsPage({
       return {
         title: TEXTS.draws,
         hides: closed.map(({ verdict }) => verdict),
-        body: html`<h1>${TEXTS.draws}</h1><p>${TEXTS.drawsSay(percent(shares.auditShare), percent(shares.blindShare))}</p>
+        body: html`<h1>${TEXTS.draws}</h1><p>${TEXTS.drawsSay(percent(shares.auditShare), percent(Math.max(shares.auditShare, shares.laneShare)), percent(shares.blindShare))}</p>
 ${sums.length === 0 ? NOTHING : html`${tableOf(TEXTS.sumHeads, sums.map(sumCells))}<p class="faint">${TEXTS.sumsSay}</p>`}
 ${formOf(query, kinds)}
 ${found.length === 0 ? html`<p role="status">${sums.length === 0 ? TEXTS.noRates : TEXTS.noDrawFits}</p>` : tableOf(TEXTS.drawHeads, readable.map(cellsOf))}

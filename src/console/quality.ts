@@ -1,6 +1,6 @@
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Exposure, ReviewPictures } from '../contracts/ports/pictures.ts'
-import type { DrawnRate, DrawSum, PersonQuality, ReviewQueue } from '../contracts/ports/review.ts'
+import type { DrawnRate, DrawSum, LaneAudit, LaneInUse, PersonQuality, ReviewQueue } from '../contracts/ports/review.ts'
 import { knownFor } from './known-for.ts'
 import type { Page } from './page.ts'
 import { QUALITY_TEXTS as TEXTS } from './quality-texts.ts'
@@ -16,9 +16,14 @@ export const SUMS_MS = 60_000
 export function qualityPage({
   queue,
   exposed,
+  lanes,
+  laneShare,
   clock,
 }: {
-  readonly queue: Pick<ReviewQueue, 'drawnRates' | 'drawSums' | 'peopleQuality'>
+  readonly queue: Pick<ReviewQueue, 'drawnRates' | 'drawSums' | 'peopleQuality' | 'laneAudit'>
+  /** The first lanes in use, and the share of what they settle that is drawn. */
+  readonly lanes: () => readonly LaneInUse[]
+  readonly laneShare: number
   readonly exposed: Pick<ReviewPictures, 'exposures'>
   readonly clock: Clock
 }): Page {
@@ -32,15 +37,18 @@ export function qualityPage({
       const days = PERIODS.find((one) => String(one) === query.get('days')) ?? PERIODS[0]
       const until = clock()
       const since = until - days * DAY_MS
-      const [rates, sums, people, exposures] = await Promise.all([
+      // What is settled of all tenants together is for who sees all.
+      const own = lanes().filter(({ tenant }) => tenants === undefined || (tenant !== null && tenants.includes(tenant)))
+      const [rates, sums, people, exposures, ...audits] = await Promise.all([
         queue.drawnRates(tenants),
         sumsOf(tenants),
         queue.peopleQuality({ since, until }, tenants),
         exposed.exposures({ since, tenants }),
+        ...own.map(async (one) => ({ ...one, ...(await queue.laneAudit(one.lane, one)) })),
       ])
       return {
         title: TEXTS.title,
-        body: html`<h1>${TEXTS.title}</h1>${ratesSection(rates, sums)}${peopleSection(people, exposures, days)}`,
+        body: html`<h1>${TEXTS.title}</h1>${ratesSection(rates, sums)}${audits.length === 0 ? NOTHING : lanesSection(audits, laneShare)}${peopleSection(people, exposures, days)}`,
       }
     },
   }
@@ -80,6 +88,22 @@ function ratesTable(rates: readonly DrawnRate[], sums: readonly DrawSum[] = []):
         : html`<a href="${link('/verdict', { id: one.next })}">${one.waiting}</a>${one.ahead === 0 ? NOTHING : html` ${TEXTS.ahead(one.ahead)}`}`,
     ]),
   )
+}
+
+function lanesSection(audits: readonly (LaneInUse & LaneAudit)[], laneShare: number): SafeMarkup {
+  return html`<section aria-labelledby="lanes"><h2 id="lanes">${TEXTS.lanes}</h2><p>${TEXTS.lanesSay(percent(laneShare), laneShare === 0 ? null : Math.round(TEXTS.lanesNotice / laneShare))}</p>
+${tableOf(
+  TEXTS.laneHeads,
+  audits.map(({ protocol, lane, tenant, risk, delta, audited, wrong, share, interval, evidence, next }) => [
+    html`${words(protocol, { most: 64 })} ${tenant === null ? NOTHING : words(tenant, { most: 64 })} <code>${lane}</code>`,
+    percent(risk),
+    TEXTS.times(wrong, audited),
+    share === null ? TEXTS.nothingCounts : `${percent(share)} (${percent(interval.low)}–${percent(interval.high)})`,
+    `${evidence.toFixed(1)} / ${Math.round(1 / delta)}`,
+    evidence >= 1 / delta ? TEXTS.laneClosed : TEXTS.laneHolds,
+    next === null ? TEXTS.noneWaits : html`<a href="${link('/verdict', { id: next })}">${TEXTS.show}</a>`,
+  ]),
+)}</section>`
 }
 
 function peopleSection(people: readonly PersonQuality[], exposures: readonly Exposure[], days: number): SafeMarkup {

@@ -14,6 +14,7 @@ type Queue = Pick<
   | 'decisions'
   | 'deciders'
   | 'drawnRates'
+  | 'laneAudit'
   | 'draws'
   | 'drawSums'
   | 'peopleQuality'
@@ -106,6 +107,7 @@ export function auditedQueue(queue: Queue): Queue {
     deciders: (tenant, since, most) => queue.deciders(tenant, since, most),
     drawSums: (tenants) => queue.drawSums(tenants),
     drawnRates: (tenants) => queue.drawnRates(tenants),
+    laneAudit: (lane, promise) => queue.laneAudit(lane, promise),
     peopleQuality: (period, tenants) => queue.peopleQuality(period, tenants),
     reserve: (item, filter, until, now) => queue.reserve(item, filter, until, now),
     release: (item, by, of, now) => queue.release(item, by, of, now),

@@ -12,6 +12,7 @@ export const VERDICT_TEXTS = {
     single: () => 'One opinion was asked for, without a debate.',
     none: () => 'Nothing could be decided.',
     deleted: () => 'The subject was deleted.',
+    lane: () => 'A first model was sure of it: it was not debated.',
     veto: () => 'It is on a list of what no model is asked about: of it hashes alone are kept.',
     human: () => 'Decided',
   } as Readonly<Record<string, (rounds: number) => string>>,

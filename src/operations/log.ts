@@ -43,6 +43,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'record:holes': 'error',
   'settings:reloaded': 'info',
   'vetoes:loaded': 'info',
+  'lane:changed': 'warn',
   'vetoes:refused': 'error',
   'settings:refused': 'error',
   'settings:fixed': 'error',

@@ -136,6 +136,8 @@ const LOOKS: ReadonlySet<keyof Events> = new Set<keyof Events>([
   'consumer:watched',
   'kafka:lag',
   'loop:succeeded',
+  'lane:audited',
+  'lane:watched',
   'protocol:watched',
   'slots:counted',
   'stage:backlog',

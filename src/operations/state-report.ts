@@ -4,12 +4,14 @@ import type { CaseStore, Outbox } from '../contracts/ports/cases.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Erasures, WaitingErasures } from '../contracts/ports/erasures.ts'
 import type { Exporter } from '../contracts/ports/exporter.ts'
-import type { Report, WaitingCount } from '../contracts/ports/report.ts'
+import type { LaneState, Report, WaitingCount } from '../contracts/ports/report.ts'
 import type { StageBacklog, StageQueues } from '../contracts/ports/stage-queues.ts'
 import type { ThreadStore } from '../contracts/ports/threads.ts'
 import type { Opener } from '../judging/engine/open.ts'
+import type { Protocol } from '../judging/engine/script.ts'
 import type { Gateway } from '../models/gateway.ts'
 import type { usedCapacity } from './capacity.ts'
+import { laneStates } from './lane-states.ts'
 import { overdueCount } from './overdue.ts'
 
 const sharedStages = z.array(
@@ -35,7 +37,9 @@ export function stateReport(parts: {
     readonly erasures: Pick<Erasures, 'waiting'>
     readonly exporter: Exporter
   }
-  protocols: readonly { readonly name: string }[]
+  protocols: readonly Pick<Protocol, 'name' | 'lanes'>[]
+  /** The model that is asked first in the role decider. */
+  deciderOf: (protocol: string) => string | undefined
   queues: Pick<StageQueues, 'backlog'>
   opener: Pick<Opener, 'countDue' | 'now'>
   gateway: Pick<Gateway, 'load'>
@@ -58,6 +62,8 @@ export function stateReport(parts: {
   )
   let stages: readonly StageBacklog[] = []
   let here = false
+  /** By the hash of each first lane how it stood in the last look. */
+  let lanes = new Map<string, LaneState['state']>()
   let isUnknown = false
 
   function reportOwn(): void {
@@ -73,12 +79,20 @@ export function stateReport(parts: {
     report('state:exported', { here })
   }
 
+  function reportLanes(states: readonly LaneState[]): void {
+    report('lane:watched', { states })
+    for (const one of states)
+      if ((lanes.get(one.lane) ?? 'open') !== one.state) report('lane:changed', { ...one, advice: 'docs/lane.md' })
+    lanes = new Map(states.map(({ lane, state }) => [lane, state]))
+  }
+
   async function exportShared(): Promise<void> {
     stages = await queues.backlog()
     await exporter.share(JSON.stringify(stages))
     for (const stage of stages) report('stage:backlog', stage)
     const paused = await threads.paused()
     for (const { name } of protocols) report('protocol:watched', { protocol: name, paused: paused.has(name) })
+    reportLanes(laneStates(protocols, { deciderOf: parts.deciderOf, paused }))
     const [open, size, oldest, due, oldestAgeMs, streamNow] = await Promise.all([
       cases.openIds(),
       outbox.size(),

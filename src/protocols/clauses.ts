@@ -150,6 +150,7 @@ export function citable(policy: Policy, label: string): CitablePolicy {
   const clauses = policy.clauses.flatMap(({ id, title, allows }) => (allows ? [] : [{ id, title }]))
   const named = clauses.slice(0, MOST_NAMED).map(({ id }) => id)
   return {
+    named: nameOf(policy),
     clauses,
     cite(cited, by, post) {
       if (by !== label) return { refused: `the label ${label} alone cites clauses` }

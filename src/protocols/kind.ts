@@ -54,6 +54,8 @@ export interface ProtocolKind {
   readonly name: string
   /** Its switches, without `enabled`. */
   readonly settings: z.ZodObject
+  /** A text alone can have its labels, so that a first lane can settle some (docs/lane.md). */
+  readonly mayHaveLane?: boolean
   /** Folders under `config/` that it reads beside its prompts; the setting of each lists names of files in it. */
   readonly folders?: readonly string[]
   readonly paperModels?: PaperModels

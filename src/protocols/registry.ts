@@ -8,11 +8,11 @@ import type { ProtocolKind } from './kind.ts'
 /** All protocols. A new one is a folder beside `rumor/` and one line in `all.ts`. */
 export const PROTOCOLS: readonly ProtocolKind[] = Object.values<ProtocolKind>(all)
 
-/** A path that is null is not set, nor are variants of which there are none. */
+/** A path that is null is not set, nor are variants and lanes of which there are none. */
 function withoutUnset<Own extends object>(own: Own): Own {
   return Object.fromEntries(
     Object.entries(own).filter(([key, value]) =>
-      key === 'variants' ? Object.keys(value).length > 0 : !key.endsWith('Path') || value !== null,
+      key === 'variants' || key === 'lane' ? Object.keys(value).length > 0 : !key.endsWith('Path') || value !== null,
     ),
   ) as Own
 }
@@ -23,6 +23,12 @@ const folder = z
   .nullable()
   .default(null)
   .describe('A folder of your own, whose files replace the shipped ones of the same name. null: none.')
+
+/** The setting `lane`. */
+export const laneFiles = z
+  .array(z.string().min(1))
+  .default([])
+  .describe('Files of first lanes (docs/lane.md), at most one for a tenant and one for all others. Empty: none.')
 
 /** Other settings of a protocol, laid over its own, for a part of its subjects. */
 export const variantsSettings = z.record(
@@ -36,7 +42,7 @@ export const variantsSettings = z.record(
  */
 export const protocolsSettings = z.strictObject(
   Object.fromEntries(
-    PROTOCOLS.map(({ name, settings, folders = [] }) => [
+    PROTOCOLS.map(({ name, settings, mayHaveLane, folders = [] }) => [
       name,
       settings
         .extend({
@@ -46,6 +52,7 @@ export const protocolsSettings = z.strictObject(
             .describe(
               'Variants by name: `ramp`, the part of subjects that one judges, and the settings of the protocol that it has otherwise.',
             ),
+          ...(mayHaveLane === true ? { lane: laneFiles } : {}),
           ...Object.fromEntries(['prompts', ...folders].map((one) => [`${one}Path`, folder])),
         })
         .transform(withoutUnset)

@@ -7,6 +7,8 @@ import { isDrawn } from './documents.ts'
 /** Which share of machines' verdicts is drawn for audit, and of people's for a second opinion. */
 export interface DrawShares {
   readonly auditShare: number
+  /** Of verdicts that a first lane settled, where that is more. */
+  readonly laneShare?: number
   readonly blindShare: number
 }
 
@@ -31,7 +33,9 @@ export function drawsOf({ id, decidedBy, control }: RulingEntry, draw: Hmac, sha
   if (decidedBy === 'human') return drawn(id, 'second-opinion', shares.blindShare)
   const item = scopeOfVerdict(id)
   const controls: Draw[] = control === null ? [] : [{ item, purpose: 'control', ...control }]
-  return [...drawn(item, 'audit', shares.auditShare), ...controls]
+  const { auditShare, laneShare = 0 } = shares
+  const share = decidedBy === 'lane' ? Math.max(auditShare, laneShare) : auditShare
+  return [...drawn(item, 'audit', share), ...controls]
 }
 
 /** What all verdicts of the same subject and protocol begin with. */

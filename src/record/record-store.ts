@@ -20,7 +20,7 @@ export interface RecordSettings {
     readonly maxBytes: number
     readonly postgres: DatabaseAddress & { readonly vacuumWithin: number }
   }
-  readonly review: { readonly auditShare: number; readonly blindShare: number } & QueueRules
+  readonly review: { readonly auditShare: number; readonly laneShare: number; readonly blindShare: number } & QueueRules
   readonly kafka: { readonly retention: number }
 }
 
@@ -30,10 +30,10 @@ const BEYOND_RETENTION_MS = 86_400_000
 /** The record of the settings, opened to be written. Throws an `OperatorError` if it is damaged. `from`: what a rebuilt one is made by. */
 export async function recordStoreOf(settings: RecordSettings, from: Rebuilt = {}): Promise<RecordStore> {
   const { record, review, kafka } = settings
-  const [{ keep, maxBytes }, { auditShare, blindShare }] = [record, review]
+  const [{ keep, maxBytes }, { auditShare, laneShare, blindShare }] = [record, review]
   const sourceKeep = kafka.retention + BEYOND_RETENTION_MS
   const { place, drawKey } = from
-  const common = { keep, maxBytes, sourceKeep, auditShare, blindShare, drawKey }
+  const common = { keep, maxBytes, sourceKeep, auditShare, laneShare, blindShare, drawKey }
   return asked(settings, () =>
     record.store === 'sqlite'
       ? sqliteRecord({ path: place ?? record.path, ...common })

@@ -43,7 +43,7 @@ import type { DecisionDesk } from '../../src/contracts/ports/decisions.ts'
 import type { LoadImage } from '../../src/contracts/ports/images.ts'
 import type { ReviewPictures } from '../../src/contracts/ports/pictures.ts'
 import type { RecordStore } from '../../src/contracts/ports/record.ts'
-import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
+import type { LaneInUse, ReviewQueue } from '../../src/contracts/ports/review.ts'
 import type { TrialDesk } from '../../src/contracts/ports/trials.ts'
 import { redrawing } from '../../src/models/images/redraw.ts'
 import type { Asker } from '../../src/platform/who-asks.ts'
@@ -127,6 +127,7 @@ export async function aConsole({
   look: readStatus = async () => WELL,
   idle = 3_600_000,
   auditShare = 0,
+  lanes = [],
   isAlone = false,
   streams = 4,
   way,
@@ -149,6 +150,8 @@ export async function aConsole({
   look?: () => Promise<ServiceStatus>
   idle?: number
   auditShare?: number
+  /** First lanes in use. */
+  lanes?: readonly LaneInUse[]
   isAlone?: boolean
   streams?: number
   way?: Way
@@ -228,11 +231,17 @@ export async function aConsole({
           trialsPage({ desk: trials, clock: () => now, report: () => {} }),
           whatIfPage({ desk: trials, record: shown, blinds, disturbing, kinds }),
         ]),
-    qualityPage({ queue: auditedQueue(record.review), exposed: people, clock: () => now }),
+    qualityPage({
+      queue: auditedQueue(record.review),
+      exposed: people,
+      lanes: () => lanes,
+      laneShare: 0.02,
+      clock: () => now,
+    }),
     drawsPage({
       queue: auditedQueue(record.review),
       kinds,
-      shares: { auditShare, blindShare: 1 },
+      shares: { auditShare, laneShare: 0.02, blindShare: 1 },
       blinds,
       seenLabels,
       clock: () => now,

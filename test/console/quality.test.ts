@@ -51,3 +51,29 @@ it('a lead sees how often machines are wrong with what waits beside it, and how 
   expect((await console.page('/live', enter('lead', ['default']))).text).toContain('href="/quality"')
   console.close()
 })
+
+it('a lead sees what people found of a first lane, and how many of its verdicts it takes to notice that it got worse', async () => {
+  const lane = { protocol: 'rumor', lane: '0a1b', tenant: 'default', risk: 0.05, delta: 0.05, groups: 1 }
+  const console = await aConsole({ auditShare: 1, lanes: [lane, { ...lane, lane: '2c3d', tenant: null }] })
+  const enter = (tenants: readonly string[] | undefined) => {
+    const granted = { who: 'group:mods', role: 'lead' as const, ...(tenants === undefined ? {} : { tenants }) }
+    return `gavel-console-8421=${console.sessions.open({ by: 'lead', grants: grantsOf({ by: 'lead', groups: ['mods'] }, [granted]) })}`
+  }
+  for (let n = 0; n < 9; n++) {
+    const subjectId = `p${n}`
+    const timing = { createdAt: at(n), receivedAt: at(n), openedAt: at(n), decidedAt: at(n), modelMs: 0, overheadMs: 0 }
+    const versions = { script: 1, prompts: 'p', settings: 's', lane: '0a1b' }
+    await console.judged({ verdict: { decidedBy: 'lane', label: 'rumor', subjectId, timing, versions } })
+    if (n === 8) continue
+    const decision = { by: 'ann', against: null, of: '0@0' }
+    const label = n < 4 ? 'non-rumor' : 'rumor'
+    await console.judged({ verdict: { subjectId, revision: 2, decidedBy: 'human', label, decision } })
+  }
+  const { text } = await console.page('/quality', enter(['default']))
+  expect(text).toMatch(/0a1b.*?4 of 8.*?50\.0 % \(.*?closed itself/s)
+  expect(text).toContain('/verdict?id=rumor%7Ep8%7Er1')
+  expect(text).toContain('at this share 52,500 that it settles')
+  // What is settled of all tenants together is for who sees all.
+  expect(text).not.toContain('2c3d')
+  expect((await console.page('/quality', enter(['acme']))).text).not.toContain('0a1b')
+})

@@ -104,6 +104,7 @@ export function recordContract(
   make: (
     review: QueueRules & {
       auditShare: number
+      laneShare?: number
       blindShare: number
     },
   ) => Promise<{ store: RecordStore; queue: ReviewQueue }>,
@@ -112,7 +113,9 @@ export function recordContract(
     let store: RecordStore
     let topics: ReturnType<typeof feed>
     let queue: ReviewQueue
-    async function start(shares = { auditShare: 0, blindShare: 0 }): Promise<void> {
+    async function start(
+      shares: { auditShare: number; laneShare?: number; blindShare: number } = { auditShare: 0, blindShare: 0 },
+    ): Promise<void> {
       const made = await make({ costs: { rumor: { rumor: 1, 'non-rumor': 2 } }, ownCaseAfter: DAY, ...shares })
       store = made.store
       queue = made.queue
@@ -963,6 +966,41 @@ export function recordContract(
         await topics.judged(decidedBy('ann'), 'x')
         expect(await listed()).toEqual([])
         expect((await subject())?.verdicts).toMatchObject([{ sampled: true }, { sampled: false }])
+      })
+
+      it('draws what a lane settled by a share of its own, and says what people found of it', async () => {
+        await stop()
+        await start({ auditShare: 0, laneShare: 1, blindShare: 0 })
+        const promise = { risk: 0.05, groups: 1 }
+        const settled = (subjectId: string, lane: string) => ({
+          subjectId,
+          decidedBy: 'lane' as const,
+          versions: { script: 1, prompts: 'p', settings: 's', lane },
+        })
+        for (const [nth, id] of ['q1', 'q2', 'q3'].entries())
+          await topics.judged({ ...settled(id, 'l1'), seconds: nth }, 'x')
+        await topics.judged({ ...settled('q4', 'l2'), seconds: 4 }, 'x')
+        await topics.judged({ subjectId: 'q5', decidedBy: 'consensus', seconds: 5 }, 'x')
+        expect(await listed()).toEqual(['q1', 'q2', 'q3', 'q4'].map((id) => `rumor~${id}~r1 sampled`))
+        expect(await queue.laneAudit('l1', promise)).toMatchObject({
+          drawn: 3,
+          audited: 0,
+          share: null,
+          next: 'rumor~q1~r1',
+        })
+        // What is looked at before its turn counts later.
+        await topics.judged({ ...decidedBy('ann'), subjectId: 'q2', label: 'non-rumor', seconds: 6 }, 'x')
+        expect(await queue.laneAudit('l1', promise)).toMatchObject({ drawn: 3, audited: 0 })
+        await topics.judged({ ...decidedBy('ann'), subjectId: 'q1', seconds: 7 }, 'x')
+        expect(await queue.laneAudit('l1', promise)).toMatchObject({
+          drawn: 3,
+          audited: 2,
+          wrong: 1,
+          share: 0.5,
+          next: 'rumor~q3~r1',
+        })
+        expect((await queue.laneAudit('l1', promise)).evidence).toBeGreaterThan(1)
+        expect(await queue.laneAudit('l3', promise)).toMatchObject({ drawn: 0, audited: 0, evidence: 1, next: null })
       })
 
       it('asks a second person about people’s verdicts, who sees nothing of the first', async () => {

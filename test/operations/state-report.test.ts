@@ -37,6 +37,7 @@ function process(exporter: Exporter, { fail = (): boolean => false } = {}) {
   const state = stateReport({
     redis: { ...stores, exporter },
     protocols: [{ name: 'rumor' }],
+    deciderOf: () => undefined,
     queues: {
       backlog: async () => {
         asked.queues++
@@ -63,7 +64,14 @@ function process(exporter: Exporter, { fail = (): boolean => false } = {}) {
 }
 
 const OWN = ['consumer:watched', 'slots:counted']
-const SHARED = ['stage:backlog', 'protocol:watched', 'state:counted', 'erasures:counted', 'capacity:used']
+const SHARED = [
+  'stage:backlog',
+  'protocol:watched',
+  'lane:watched',
+  'state:counted',
+  'erasures:counted',
+  'capacity:used',
+]
 let shared: ReturnType<typeof lease>
 beforeEach(() => {
   shared = lease()

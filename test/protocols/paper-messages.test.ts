@@ -5,9 +5,9 @@ import { makeCurations, makeProtocols, promptsOf } from '../../src/app/compositi
 import type { Ask } from '../../src/contracts/facts/ask.ts'
 import { fences } from '../../src/contracts/facts/fence.ts'
 import type { Post, Snapshot } from '../../src/contracts/facts/thread.ts'
-import { onePrompt } from '../../src/lab/baselines/one-prompt.ts'
 import { jsonSchema, withFormat } from '../../src/models/format.ts'
 import { counterspeech } from '../../src/protocols/counterspeech/index.ts'
+import { onePrompt } from '../../src/protocols/one-prompt.ts'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { type Asked, drive, Failed, plainRank } from './drive.ts'
 

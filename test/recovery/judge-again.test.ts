@@ -342,7 +342,7 @@ describe('judging again', () => {
     const [a, b] = [await read('a'), await read('b')]
     expect([a.missing, b.missing]).toEqual([2, 0])
     const settings = { checkpoints: { counts: [], ages: [], finalAge: HOUR, reopen: true }, cases: { deadline: HOUR } }
-    const opening = { openedAt: NOW, atFinalAge: true, step: 0, settings }
+    const opening = { openedAt: NOW, atFinalAge: true, step: 0, paused: new Set<string>(), settings }
     const made = newCase(protocolNamed('rumor', { subject: 'thread' }), a, postOf(a.ref), opening)
     expect(made.comments).toMatchObject({ accepted: 1, missing: 2 })
   })

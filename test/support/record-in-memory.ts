@@ -9,10 +9,11 @@ export async function recordInMemory({
   costs = {},
   ownCaseAfter = DAY,
   auditShare = 0,
+  laneShare = 0,
   blindShare = 0,
 }: Partial<Review> = {}) {
   const path = pathInMemory()
-  const settings = { path, keep: KEEP, maxBytes: 2 ** 30, sourceKeep: 8 * DAY, auditShare, blindShare }
+  const settings = { path, keep: KEEP, maxBytes: 2 ** 30, sourceKeep: 8 * DAY, auditShare, laneShare, blindShare }
   const store = await sqliteRecord(settings, sameThreadHalf)
   return {
     ...store,
@@ -23,5 +24,6 @@ export async function recordInMemory({
 
 interface Review extends QueueRules {
   readonly auditShare: number
+  readonly laneShare: number
   readonly blindShare: number
 }

@@ -22,6 +22,7 @@ import { makeProtocols } from '../composition/make-protocols.ts'
 import { certificateFindings } from './doctor-certificates.ts'
 import { broken, withTimeout } from './doctor-findings.ts'
 import { kafkaFindings } from './doctor-kafka.ts'
+import { laneFindings } from './doctor-lanes.ts'
 import { FIRST, hasSetting, isPasted } from './doctor-lines.ts'
 import { modelFindings } from './doctor-models.ts'
 import { recordFindings } from './doctor-record.ts'
@@ -48,6 +49,7 @@ export const command: Command<object, readonly Finding[]> = {
       recordFindings(settings),
       vetoFindings(settings),
       certificateFindings(settings),
+      laneFindings(settings),
     ])
     // What was not answered because of a stop is no fault.
     signal.throwIfAborted()

@@ -15,6 +15,7 @@ import { loopTime } from '../../operations/loop-time.ts'
 import { type ReloadOutcome, serveReload } from '../../operations/reload-socket.ts'
 import { changedSettings } from '../../operations/reloading.ts'
 import { isLoopbackAddress } from '../../platform/http.ts'
+import { laneFiles } from '../../protocols/registry.ts'
 import { protocolsOf } from '../composition/protocols.ts'
 import { type App, startApp } from '../composition/service.ts'
 import { localConsole } from './local-console.ts'
@@ -67,9 +68,10 @@ function secretFiles(environment: Invocation['environment'], { endpoints }: Pick
   return files.filter((file) => file !== '')
 }
 
-/** The files of vetoes. */
-function listsIn({ vetoes }: Pick<Settings, 'vetoes'>): string[] {
-  return Object.values(vetoes).flatMap(({ list }) => (list === '' ? [] : [list]))
+/** The files of vetoes, and of first lanes. */
+function listsIn({ vetoes, protocols }: Pick<Settings, 'vetoes' | 'protocols'>): string[] {
+  const lists = Object.values(vetoes).flatMap(({ list }) => (list === '' ? [] : [list]))
+  return [...lists, ...Object.values(protocols).flatMap((own) => laneFiles.parse(entryOf(own, 'lane') ?? []))]
 }
 
 /** The service in these roles, until it is asked to stop; a hangup has it read its settings again. Resolves when everything is closed. */

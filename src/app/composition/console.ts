@@ -54,6 +54,7 @@ import { closable, requestsDrain } from '../../operations/closable.ts'
 import type { Loops } from '../../operations/loop.ts'
 import { addressesIn } from '../../platform/who-asks.ts'
 import { sayingsForPeople } from '../../protocols/registry.ts'
+import { lanesInUse } from './lanes.ts'
 import { everyProtocol } from './protocols.ts'
 import { readReasonCodes } from './reason-codes.ts'
 
@@ -131,9 +132,11 @@ export function consolePart(
     const view = { record, kinds, pictures, people, seenPosts: new SeenPosts(), clock, breakAfter }
     const decide = parts.decide === null ? null : ratedDecisions(markingUnseen(parts.decide, view), clock)
     loops.start('console pictures', AHEAD_MS, picturesAhead(parts.queue, { ...view, record: parts.record }))
+    let lanes = lanesInUse(settings)
     const { reread = () => settings, secret = async () => settings.fences.key } = parts
     loops.start('console settings', SETTINGS_MS, async () => {
       for (const [name, said] of sayingsForPeople(everyProtocol(reread(), await secret()))) kinds.set(name, said)
+      lanes = lanesInUse(reread())
     })
     const history = new StatusHistory()
     loops.start('console health', HEALTH_MS, async () => history.note(await readStatus()))
@@ -172,7 +175,7 @@ export function consolePart(
         ...coverPages({ people, clock }),
         searchPage({ record, blinds, ...lists }),
         ...(parts.auditLog == null ? [] : [auditPage({ log: parts.auditLog, clock, report })]),
-        qualityPage({ queue, exposed: people, clock }),
+        qualityPage({ queue, exposed: people, lanes: () => lanes, laneShare: settings.review.laneShare, clock }),
         drawsPage({ queue, kinds, shares: settings.review, blinds, seenLabels, clock }),
         ...agreementPages({ queue, kinds, clock }),
         agreementPostsPage({ queue, kinds, blinds, disturbing, clock }),

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import { z } from 'zod'
 import { layeredFiles, loadFiles } from '../../../config/load.ts'
@@ -12,9 +13,12 @@ import type { Ruling } from '../../contracts/facts/verdict.ts'
 import { UNKNOWN_CONFIDENCE, type VerdictConfidence } from '../../contracts/facts/verdict-fields.ts'
 import { otherShape } from '../../judging/engine/generations.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
+import { deciderQuestion } from '../../protocols/decider-question.ts'
 import type { ProtocolKind, ProtocolParts } from '../../protocols/kind.ts'
+import { type Lane, readLane } from '../../protocols/lane-file.ts'
 import { fenceUnder, presetIn } from '../../protocols/preset.ts'
-import { PROTOCOLS, variantsSettings } from '../../protocols/registry.ts'
+import { laneFiles, PROTOCOLS, variantsSettings } from '../../protocols/registry.ts'
+import { withLanes } from '../../protocols/with-lane.ts'
 
 /** The protocols that the settings switch on. Throws an `OperatorError` that names every fault in their settings and files. */
 export function makeProtocols(
@@ -45,14 +49,44 @@ function makeOne(
   fence: Fence,
   samplingRank: SamplingRank,
 ): Protocol {
-  const { prompts, ...parts } = filePartsOf(kind, given)
-  const made = kind.make({ ...parts, fence: fenceUnder(presetIn(parts.settings), fence), samplingRank, prompts })
+  const files = filePartsOf(kind, given)
+  const preset = presetIn(files.settings)
+  const parts = { ...files, fence: fenceUnder(preset, fence), samplingRank }
+  const own = kind.make(parts)
   const harmful = kind.labels?.harmful
+  const lanes = preset === 'paper' || harmful === undefined ? [] : lanesOf(kind, given)
+  const made =
+    lanes.length === 0 || harmful === undefined
+      ? own
+      : withLanes(own, { list: lanes, question: deciderQuestion(kind, parts), harmful, fence: parts.fence })
   return {
     ...made,
     ...(harmful === undefined ? {} : { harmful }),
     confidence: (ruling: Ruling) => confidenceOf(kind, ruling),
   }
+}
+
+/** The first lanes that a protocol's settings name. Throws one error that names every fault. */
+function lanesOf({ name }: Pick<ProtocolKind, 'name'>, given: Settings['protocols'][string]): Lane[] {
+  const paths = laneFiles.parse(entryOf(given, 'lane') ?? [])
+  const faults: string[] = []
+  const tenants = new Map<string | undefined, string>()
+  const lanes = paths.flatMap((path) => {
+    try {
+      const lane = readLane(readFileSync(path, 'utf8'))
+      if (lane.protocol !== name) faults.push(`${path} is for ${lane.protocol}`)
+      const other = tenants.get(lane.tenant)
+      if (other !== undefined) faults.push(`${path} is for the same tenant as ${other}`)
+      tenants.set(lane.tenant, path)
+      return [lane]
+    } catch (error) {
+      faults.push(`${path} can't be read: ${error instanceof Error ? error.message : String(error)}`)
+      return []
+    }
+  })
+  if (faults.length > 0)
+    throw new z.ZodError(faults.map((message) => ({ code: 'custom' as const, path: ['lane'], message, input: paths })))
+  return lanes
 }
 
 /** The protocol's variants, and which subjects they judge; what is wrong with one is added to `faults`. */
@@ -125,7 +159,7 @@ export function filePartsOf(
   { name, folders = [] }: Pick<ProtocolKind, 'name' | 'folders'>,
   given: Settings['protocols'][string],
 ): Pick<ProtocolParts, 'prompts' | 'files'> & { readonly settings: Readonly<Record<string, unknown>> } {
-  const { enabled: _, variants: __, ...rest } = given
+  const { enabled: _, variants: __, lane: ___, ...rest } = given
   const paths = new Map(['prompts', ...folders].map((folder) => [folder, entryOf(rest, `${folder}Path`)]))
   const isPath = (key: string) => key.endsWith('Path') && paths.has(key.slice(0, -'Path'.length))
   const settings = Object.fromEntries(Object.entries(rest).filter(([key]) => !isPath(key)))

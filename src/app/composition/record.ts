@@ -10,6 +10,7 @@ import { sameWordsKey } from '../../protocols/same-words.ts'
 import { LONGEST_OWN_BYTES, type ProjectContext } from '../../record/project.ts'
 import { recordStoreOf, reviewQueueOf } from '../../record/record-store.ts'
 import { startRecordErasing } from './author-erasures.ts'
+import { laneAudits, lanesInUse } from './lanes.ts'
 import type { ServiceParts } from './parts.ts'
 import { everyProtocol } from './protocols.ts'
 
@@ -30,7 +31,11 @@ export function recordPart(
     loops,
     clock,
     report,
-  }: Pick<ServiceParts, 'redis' | 'kafka' | 'topics' | 'loops' | 'clock' | 'report'>,
+    now = () => settings,
+  }: Pick<ServiceParts, 'redis' | 'kafka' | 'topics' | 'loops' | 'clock' | 'report'> & {
+    /** The settings as they are now. */
+    readonly now?: () => Settings
+  },
 ) {
   return closable(async (keep) => {
     const store = keep(await recordStoreOf(settings))
@@ -59,6 +64,8 @@ export function recordPart(
       report('agreement:counted', { figures: agreementOfGroups(groups).figures })
       nextAt = begun + (clock() - begun) / MOST_SHARE
     })
+    const audits = laneAudits({ lanes: () => lanesInUse(now()), queue, threads: redis.threads, report })
+    loops.start('record lanes', COUNT_MS, audits)
     loops.start('record lag', UNREAD_MS, async () => {
       report('review:counted', { state: await queue.state(), now: clock() })
       await consumer.countUnread()

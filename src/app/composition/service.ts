@@ -9,6 +9,7 @@ import type { Model } from '../../contracts/ports/model.ts'
 import type { PublicationGate } from '../../contracts/ports/publication.ts'
 import type { Listener, Report } from '../../contracts/ports/report.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
+import { chainOf } from '../../models/fallback.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import { embedderRoles, lookupsOf } from '../../models/lookups.ts'
 import { endpointOf } from '../../models/openai/models-of-endpoints.ts'
@@ -172,6 +173,16 @@ interface AssembleParts {
   readonly isStopping: () => boolean
 }
 
+/** The gateway, whose load counts lookups as of now. */
+function ticking(gateway: Pick<Gateway, 'load'>, lookups: ReturnType<typeof lookupsOf> | undefined) {
+  return {
+    load() {
+      lookups?.tick()
+      return gateway.load()
+    },
+  }
+}
+
 /**
  * Opens the parts in reverse order of a post's path, so that verdicts are still published while the rest stops. Metrics
  * need the protocols, the protocols a secret, and the secret Redis: events before that only reach the log.
@@ -246,16 +257,12 @@ async function assemble(
     stateReport({
       redis,
       protocols,
+      deciderOf: (protocol) => chainOf(now().models.roles, protocol, 'decider')[0],
       queues,
       opener,
       clock,
       report,
-      gateway: {
-        load() {
-          lookups?.tick()
-          return gateway.load()
-        },
-      },
+      gateway: ticking(gateway, lookups),
       oldestDueAgeMs: ageOfOldestDue(ofDue),
       objectiveMs: settings.objectives.latency,
       usedCapacity: usedCapacity({ ...stores, models: modelsInUse(settings), settings: boundSettings(settings, now) }),
@@ -277,8 +284,8 @@ async function assemble(
         await servedDoor(settings, { ...judging, redis, redisAnswers, kafka, topics, signals, gateway, gate, secret }),
       )
     : null
-  const hasRecord = roles.includes('record')
-  const record = hasRecord ? keep(await recordPart(settings, { redis, kafka, topics, loops, clock, report })) : null
+  const records = roles.includes('record')
+  const record = records ? keep(await recordPart(settings, { redis, kafka, topics, loops, clock, report, now })) : null
   loops.start('backlog', 1_000, state.poll, QUIET_EXPORT_MS)
   watchLag(settings, { kafka, topics, watches: state.watchesKafka, loops, clock, report }, keep)
   keep(loops)

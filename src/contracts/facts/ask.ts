@@ -41,6 +41,8 @@ export interface Ask<Answer = unknown> {
    * endpoint is paid for what it keeps of a prompt, it is worth that. See docs/models.md for how likely.
    */
   readonly repeated?: number
+  /** Nothing is missing without its answer: it waits for no model, and its failure is no fault of the verdict. */
+  readonly spared?: true
   /** It quotes no subject: one answer serves every case, and is remembered also where nothing else is. */
   readonly shared?: true
   /** Set if the library is asked instead of a model. */

@@ -36,6 +36,8 @@ export const caseRecord = z.object({
   overloaded: z.boolean(),
   /** The step of load that was in force (src/contracts/facts/overload.ts); absent of none, and of a case of an earlier version. */
   step: z.int().optional(),
+  /** The first lane that was closed when it was opened, by its hash: its decider is not asked. */
+  closedLane: z.string().optional(),
   /** What the previous revision handed on, if anything. */
   carry: z.unknown(),
   versions,

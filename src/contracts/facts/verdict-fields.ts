@@ -137,6 +137,11 @@ export const schemaTwo = {
 /** What versions a verdict of schema 2 names beside those that its case is judged under. */
 export const versionsOfSchemaTwo = {
   gavel: z.string().describe('Gavel’s own version. Since schema 2.').optional(),
-  lane: z.string().describe('A hash of the first lane.').optional(),
+  lane: z
+    .string()
+    .describe(
+      'A hash of the first lane whose decider was asked; closed- before it: that lane is closed, and nobody was asked.',
+    )
+    .optional(),
   mapping: z.string().describe('A hash of the mapping that its messages came through.').optional(),
 }

@@ -4,11 +4,21 @@ import { stepsUsed } from './steps.ts'
 import { schemaTwo, VERDICT_SCHEMAS, versionsOfSchemaTwo, word } from './verdict-fields.ts'
 
 /** How machines reach a ruling; a deletion rules as well. */
-export const RULED_BY = ['consensus', 'judge', 'arbiter', 'majority', 'scores', 'single', 'none', 'deleted'] as const
+export const RULED_BY = [
+  'consensus',
+  'judge',
+  'arbiter',
+  'majority',
+  'scores',
+  'single',
+  'none',
+  'deleted',
+  'lane',
+] as const
 export type RulingSource = (typeof RULED_BY)[number]
 
 /** All ways to a verdict. No script can pass for a person. */
-export const DECIDED_BY = [...RULED_BY, 'lane', 'veto', 'human'] as const
+export const DECIDED_BY = [...RULED_BY, 'veto', 'human'] as const
 export type VerdictSource = (typeof DECIDED_BY)[number]
 
 /**
@@ -109,6 +119,8 @@ export const ruling = z.object({
     .optional(),
   /** By role: models that it rests on, but that were not asked for this revision. */
   models: z.record(z.string(), z.string()).optional(),
+  /** The hash of the first lane whose decider was asked; `closed-` before it: that one is closed, and nobody was asked. */
+  lane: z.string().optional(),
   /** Counts for the snapshot's comments; absent if all of them were judged. */
   comments: weighed.optional(),
 })
@@ -308,6 +320,7 @@ const replayBasis = z.object({
   key: z.string().describe('Which key texts were fenced and draws were made with; it does not tell the key.'),
   overloaded: z.boolean().describe('More was due than could be judged in time.'),
   step: z.number().int().describe('The step of load that was in force. Absent of none.').optional(),
+  closedLane: z.string().describe('The hash of a first lane that was closed. Absent of none.').optional(),
   carry: z
     .unknown()
     .describe('What the revision before had handed on; its form is the protocol’s. Absent where it was nothing.')

@@ -50,8 +50,8 @@ export interface RulingEntry {
 }
 
 export interface RulingMark {
-  /** `unseen`: a person's, to whom an image could not be shown as it was judged. */
-  readonly mark: 'model' | 'prompts' | 'fault' | 'unseen' | 'decider'
+  /** `lane`: the first lane that settled it; `unseen`: a person's, to whom an image could not be shown as it was judged. */
+  readonly mark: 'model' | 'prompts' | 'fault' | 'unseen' | 'decider' | 'lane'
   readonly value: string
 }
 

@@ -10,7 +10,7 @@ import type { BudgetScope, BudgetUnit, RefusalReason } from './budgets.ts'
 import type { LimitKind } from './call-limits.ts'
 import type { DecisionResult } from './decisions.ts'
 import type { RecordSize } from './record.ts'
-import type { ReviewState } from './review.ts'
+import type { LaneAudit, LaneInUse, ReviewState } from './review.ts'
 
 /** The parts of Gavel that report errors: the values of the metric label `where`. */
 export const ERROR_SOURCES = [
@@ -193,6 +193,18 @@ export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number]
 export const SOURCE_OUTCOMES = ['mapped', 'passed-over', 'unmapped'] as const
 export type SourceOutcome = (typeof SOURCE_OUTCOMES)[number]
 
+/** How a first lane stands: it settles cases, holds for something else than what is in force, or was closed. */
+export const LANE_STATES = ['open', 'void', 'closed'] as const
+export interface LaneState {
+  readonly protocol: string
+  /** Its hash, and whose posts alone it settles; null: those of all tenants without one of their own. */
+  readonly lane: string
+  readonly tenant: string | null
+  readonly state: (typeof LANE_STATES)[number]
+  /** Why it settles nothing, in words; empty where it does. */
+  readonly why: string
+}
+
 /** Everything that Gavel reports about its own work. Ids are for the log; they never become labels. */
 export interface Events {
   /** Input messages got their outcome. */
@@ -341,6 +353,11 @@ export interface Events {
   'slots:counted': { busy: number; waiting: number; all: number; models: readonly ModelCapacity[] }
   /** Whether a protocol opens cases now. */
   'protocol:watched': { protocol: string; paused: boolean }
+  /** First lanes as they stand; and one of them when that is another than before. */
+  'lane:watched': { states: readonly LaneState[] }
+  /** What people say of what lanes settled. */
+  'lane:audited': { audits: readonly (LaneInUse & LaneAudit)[] }
+  'lane:changed': LaneState & { advice: string }
   /**
    * The share of its `maxmemory` that Redis uses, or of its machine if it has no limit, null while it does not answer; and
    * whether it lost acknowledged data.

@@ -57,6 +57,33 @@ export interface DrawnRate {
   readonly next: string | null
 }
 
+/** A first lane that the settings name, and what it promises: of each of its groups at most `risk` is wrong, with a chance of 1 − delta. */
+export interface LaneInUse {
+  readonly protocol: string
+  /** Its hash. */
+  readonly lane: string
+  readonly tenant: string | null
+  readonly risk: number
+  readonly delta: number
+  /** Labels in languages that it may settle. */
+  readonly groups: number
+}
+
+/** What people's labels say of what a first lane settled. */
+export interface LaneAudit {
+  /** Of its verdicts, at random; and how many of these count: those before the first that nobody has looked at. */
+  readonly drawn: number
+  readonly audited: number
+  readonly wrong: number
+  /** The weighted share that is wrong, and its 95 % interval. */
+  readonly share: DrawnRate['share']
+  readonly interval: DrawnRate['interval']
+  /** Against the lane's promise: an e-value. */
+  readonly evidence: number
+  /** The first that nobody has looked at; null where there is none. */
+  readonly next: string | null
+}
+
 /** How one person decided in a period. A share of few items is not told, and is null. */
 export interface PersonQuality {
   readonly by: string
@@ -344,6 +371,8 @@ export interface ReviewQueue {
   drawSums(tenants?: readonly string[] | undefined): Promise<readonly DrawSum[]>
   /** The ledger's own entries, the newest first. */
   draws(query: DrawQuery, most: number): Promise<readonly DrawEntry[]>
+  /** What people say of what this lane settled, by its hash. */
+  laneAudit(lane: string, promise: { readonly risk: number; readonly groups: number }): Promise<LaneAudit>
   /** How people decided on subjects of these tenants, who decided most first. */
   peopleQuality(period: Period, tenants?: readonly string[] | undefined): Promise<readonly PersonQuality[]>
   /** How the machines' verdicts compare with people's words on the same. */

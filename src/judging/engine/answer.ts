@@ -110,8 +110,9 @@ async function answerFound(
       scripts.forget(caseId)
       return null
     }
-    if (waitsForModel(error)) deadline = await deadlines.extend(found.record)
-    const failure = failedAttempt(error, attempt, { deadline, now: clock() })
+    const spared = found.ask.spared === true
+    if (waitsForModel(error) && !spared) deadline = await deadlines.extend(found.record)
+    const failure = failedAttempt(error, attempt, { deadline, now: clock(), spared })
     if (failure.next !== 'retry' || cancelled?.aborted === true) leaveLine(error)
     if (failure.next === 'throw') throw error
     if (failure.next === 'fail') return await write(failure.settled)

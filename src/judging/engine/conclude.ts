@@ -81,7 +81,7 @@ export function verdictOf(ended: EndedCase): Verdict {
   const usage = entries.map((entry) => entry.usage).reduce(addUsage, usageOf(ended.lostCalls))
   const { modelMs, heldMs } = criticalPath(asked, journal)
   const degraded = [...degradedComments(record), ...ruling.degraded]
-  const { models, comments, faults, debated, confidence: _, ...decided } = bounded({ ...ruling, degraded })
+  const { models, comments, faults, debated, lane, confidence: _, ...decided } = bounded({ ...ruling, degraded })
   const lang = inLanguage.safeParse(record.subject).data?.post.lang
   const made: Verdict = {
     schema: 2,
@@ -108,7 +108,7 @@ export function verdictOf(ended: EndedCase): Verdict {
       ),
       ...models,
     },
-    versions: { gavel: writes.gavel, ...record.versions },
+    versions: { gavel: writes.gavel, ...record.versions, ...(lane === undefined ? {} : { lane }) },
     timing: {
       createdAt: iso(record.createdAt),
       receivedAt: iso(record.receivedAt),

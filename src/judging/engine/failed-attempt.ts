@@ -9,11 +9,14 @@ type FailedAttempt =
   | { readonly next: 'retry'; readonly end: Exclude<AttemptEnd, { end: 'done' }> }
   | { readonly next: 'throw' }
 
-/** Decides which of these. `deadline` is the case's, and `now` is the time of the failure, both in ms since 1970. */
+/**
+ * Decides which of these. `deadline` is the case's, and `now` is the time of the failure, both in ms since 1970; `spared`: its answer
+ * can be done without.
+ */
 export function failedAttempt(
   error: unknown,
   { signal, last, heldMs }: Pick<Attempt, 'signal' | 'last' | 'heldMs'>,
-  { deadline, now }: { readonly deadline: number; readonly now: number },
+  { deadline, now, spared = false }: { readonly deadline: number; readonly now: number; readonly spared?: boolean },
 ): FailedAttempt {
   if (error instanceof PermanentError) return { next: 'fail', settled: failed(error.code, error.message) }
   if (!signal.aborted && !(error instanceof RetryLaterError)) return { next: 'throw' }
@@ -24,10 +27,23 @@ export function failedAttempt(
     const detail = `the case's deadline passes before the next try; last: ${retry.code}`
     return { next: 'fail', settled: failed('deadline', detail) }
   }
+  if (spared && !signal.aborted && isLong(retry, heldMs + delayMs))
+    return { next: 'fail', settled: failed(retry.code, retry.message) }
   const why = `${retry.code}: ${retry.message}`
   if (!retry.costsAttempt) return { next: 'retry', end: { end: 'deferred', delayMs, why } }
   if (last) return { next: 'fail', settled: failed(retry.code, retry.message) }
   return { next: 'retry', end: { end: 'again', why } }
+}
+
+/** So long does an ask that can be done without wait for its turn, in ms. */
+const SPARED_WAIT_MS = 10_000
+
+/** Whether it is too long for an ask that can be done without: for a model that is away, for money, or for its turn. */
+function isLong({ awaits, code, costsAttempt }: RetryLaterError, waitedMs: number): boolean {
+  if (awaits === 'publication') return false
+  return (
+    (awaits !== undefined && awaits !== 'load') || code === 'budget' || (!costsAttempt && waitedMs > SPARED_WAIT_MS)
+  )
 }
 
 function failed(code: FailureCode, detail: string): AskResult {

@@ -1,3 +1,4 @@
+import type { Ask } from '../../contracts/facts/ask.ts'
 import type { CaseRecord, Journal, JournalEntry } from '../../contracts/facts/case.ts'
 import type { FailureCode } from '../../contracts/facts/errors.ts'
 import { FAULTS, type Fault, type Ruling } from '../../contracts/facts/verdict.ts'
@@ -36,16 +37,18 @@ export function faultsOf({
 }: {
   record: Pick<CaseRecord, 'comments'>
   ruling: Ruling
-  asked: readonly { readonly key: string }[]
+  asked: readonly { readonly key: string; readonly ask: Pick<Ask, 'spared'> }[]
   journal: Journal
   lostCalls: readonly LostCall[]
 }): Fault[] {
   if (ruling.decidedBy === 'deleted') return []
   const { rekeyed = false, missing = 0 } = record.comments
   if (ruling.degraded.length === 0 && !rekeyed && missing === 0) return []
-  const failed = asked.flatMap(({ key }) => {
+  const failed = asked.flatMap(({ key, ask }) => {
     const entry = journal.get(key)
-    return entry?.failed === undefined ? [] : [faultOf(entry, lostCalls.findLast((call) => call.key === key)?.outcome)]
+    return entry?.failed === undefined || ask.spared === true
+      ? []
+      : [faultOf(entry, lostCalls.findLast((call) => call.key === key)?.outcome)]
   })
   const found = new Set<Fault>([...(ruling.faults ?? []), ...failed])
   if (rekeyed || missing > 0 || (ruling.comments?.load ?? 0) > 0) found.add('ours')

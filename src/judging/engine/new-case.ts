@@ -1,4 +1,5 @@
 import type { CaseRecord } from '../../contracts/facts/case.ts'
+import { laneMark } from '../../contracts/facts/lane-mark.ts'
 import { shareOf } from '../../contracts/facts/share.ts'
 import type { Post, Snapshot } from '../../contracts/facts/thread.ts'
 import { namedIn, verdictId } from '../../contracts/facts/verdict-id.ts'
@@ -29,16 +30,20 @@ export function newCase(
     readonly atFinalAge: boolean
     /** Of load, 0 for none. */
     readonly step: number
+    /** Protocols that are paused, and first lanes that are closed, by their `laneMark`. */
+    readonly paused: ReadonlySet<string>
     readonly settings: CaseTimes
     /** Of a comment: what it is shown with. */
     readonly surroundings?: Surroundings | undefined
   },
 ): CaseRecord {
-  const { openedAt, atFinalAge, step, settings, surroundings } = opening
+  const { openedAt, atFinalAge, step, paused, settings, surroundings } = opening
   const { tenant, postId, kind } = state.ref
   const before = state.revisions.get(protocol.name)
   const revision = (before?.revision ?? state.base) + 1
   const named = kindNamed(protocol, kind)
+  const judging = protocol.variantFor?.(state.ref) ?? protocol
+  const lane = judging.laneFor?.(tenant)
   const id = (number: number) =>
     verdictId({ protocol: protocol.name, tenant, ...namedIn(state.ref), revision: number, ...named })
   return {
@@ -56,7 +61,8 @@ export function newCase(
     overloaded: step > 0,
     ...(step > 0 ? { step } : {}),
     carry: before?.carry ?? null,
-    versions: versionsOf(protocol.variantFor?.(state.ref) ?? protocol),
+    ...(lane !== undefined && paused.has(laneMark(lane)) ? { closedLane: lane } : {}),
+    versions: versionsOf(judging),
     createdAt: post.createdAt,
     receivedAt: state.dueSince ?? openedAt,
     openedAt,

@@ -157,7 +157,7 @@ export function opener(deps: {
     const links = ready.length === 0 ? [] : ((await deps.links?.read(ref)) ?? [])
     const linked = links.length === 0 ? {} : { links: [...links] }
     const around = ready.length === 0 ? undefined : await surroundingsOf(threads, ref, post)
-    const moment = { openedAt: clock(), atFinalAge: checkpoint.final, step, settings, surroundings: around }
+    const moment = { openedAt: clock(), atFinalAge: checkpoint.final, step, paused, settings, surroundings: around }
     const opening = ready.map((protocol) => ({
       record: { ...newCase(protocol, state, post, moment), ...linked },
       seen: versionSeenBy(protocol, state),

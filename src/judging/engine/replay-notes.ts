@@ -28,9 +28,13 @@ export function notedOf(
 /** What a replay of the case needs beside its subject and its turns. */
 export function replayBasisOf(
   notes: ReplayNotes | undefined,
-  { overloaded, step, carry }: CaseRecord,
+  { overloaded, step, carry, closedLane }: CaseRecord,
 ): Pick<Transcript, 'replay'> {
   if (notes === undefined) return {}
-  const beside = { ...(step === undefined ? {} : { step }), ...(carry === null ? {} : { carry }) }
+  const beside = {
+    ...(step === undefined ? {} : { step }),
+    ...(carry === null ? {} : { carry }),
+    ...(closedLane === undefined ? {} : { closedLane }),
+  }
   return { replay: { key: notes.key, overloaded, ...beside } }
 }

@@ -31,11 +31,15 @@ export interface ScriptProgress {
 }
 
 /** What of a case its script is started with. */
-export type ScriptStart = Pick<CaseRecord, 'subject' | 'carry' | 'overloaded' | 'step' | 'tenant' | 'final'>
+export type ScriptStart = Pick<
+  CaseRecord,
+  'subject' | 'carry' | 'overloaded' | 'step' | 'tenant' | 'final' | 'closedLane'
+>
 
 /** A case's script, as every process starts it. */
-export function scriptOf(protocol: Protocol, { subject, carry, overloaded, step, tenant, final }: ScriptStart): Script {
-  return protocol.script(subject, carry, { overloaded, step, tenant, final })
+export function scriptOf(protocol: Protocol, { subject, carry, ...context }: ScriptStart): Script {
+  const { overloaded, step, tenant, final, closedLane } = context
+  return protocol.script(subject, carry, { overloaded, step, tenant, final, closedLane })
 }
 
 /** Starts a script; it waits before its first round. */

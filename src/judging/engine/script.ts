@@ -46,12 +46,15 @@ export interface PinnedContext {
   readonly overloaded: boolean
   /** The step of load in which it was opened, where one is known (`stepOf` in overload.ts). */
   readonly step?: number | undefined
+  /** The first lane that was closed when it was opened, by its hash. */
+  readonly closedLane?: string | undefined
   /** No checkpoint is left: what the subject lacks now, no later revision is sure to bring. Left out where that is not known. */
   readonly final?: boolean
 }
 
 /** The policy that posts are judged by, as people cite it. */
 export interface CitablePolicy {
+  readonly named: NonNullable<Ruling['policy']>
   /** Those that forbid. */
   readonly clauses: readonly { readonly id: string; readonly title: string }[]
   /**
@@ -63,6 +66,19 @@ export interface CitablePolicy {
     label: string,
     post: Post | null,
   ): NonNullable<HumanDecision['cited']> | { readonly refused: string }
+}
+
+/** A first lane of a protocol: thresholds of a decider that is asked before all others. */
+export interface ProtocolLane {
+  readonly hash: string
+  /** Whose posts alone it settles; null: those of all tenants without one of their own. */
+  readonly tenant: string | null
+  readonly model: string | null
+  readonly promise: { readonly risk: number; readonly delta: number }
+  /** Labels in languages that it may settle. */
+  readonly groups: number
+  /** Why it settles nothing for a tenant, in words; null where it does. */
+  isVoid(tenant: string): string | null
 }
 
 /** A protocol as the engine sees it. The engine never asks which one it is. */
@@ -107,6 +123,10 @@ export interface Protocol {
   readonly scales?: Readonly<Record<string, readonly [lowest: number, highest: number]>>
   /** By aspect the evaluation steps that it scores by, if it reads such from files. */
   readonly steps?: Readonly<Record<string, UsedSteps>>
+  /** Its first lanes; absent where it has none. */
+  readonly lanes?: readonly ProtocolLane[]
+  /** The hash of the one that is asked about a tenant's posts, unless it is closed. */
+  laneFor?(tenant: string): string | undefined
   /** Every question reaches a model, as in its paper: nothing is answered from the memo. */
   readonly faithful?: boolean
   /** The library's shelves that its lookups search. */

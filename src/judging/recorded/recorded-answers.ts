@@ -34,9 +34,9 @@ export function recordedAnswers(
   const known = new Map<string, KnownAnswer>()
   for (const one of earlier) if (isOurs(one)) note(known, one, false)
   if (isOurs(own)) note(known, own, true)
-  const { carry = null, overloaded = false, step } = (isOurs(own) ? own.replay : undefined) ?? {}
+  const { carry = null, overloaded = false, step, closedLane } = (isOurs(own) ? own.replay : undefined) ?? {}
   return {
-    start: { subject: own.subject, carry, overloaded, step, ...of },
+    start: { subject: own.subject, carry, overloaded, step, closedLane, ...of },
     turns: isOurs(own) ? byKey(own.turns) : new Map(),
     known,
   }

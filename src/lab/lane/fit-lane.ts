@@ -1,5 +1,5 @@
+import { type CalibrationMap, calibrated, calibrationMap } from '../../protocols/calibration-map.ts'
 import { seededRandom } from '../evaluation/statistics/random.ts'
-import { type CalibrationMap, calibrated, calibrationMap } from './calibration-map.ts'
 import { CANDIDATES, certified, fewestItems, type SettledCount, upperBound } from './threshold-test.ts'
 
 /** An item that people labelled, and what a decider said of it; null where it said nothing. */

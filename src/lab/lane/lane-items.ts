@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Library } from '../../contracts/ports/library.ts'
+import { laneLanguage } from '../../protocols/lane-file.ts'
 import { sameWordsKey } from '../../protocols/same-words.ts'
 import type { GoldItem } from '../evaluation/gold-item.ts'
 import type { DecidedItem } from './fit-lane.ts'
 import type { DeciderAnswers } from './read-answers.ts'
-
-/** A language that nobody names (BCP 47). */
-const UNKNOWN = 'und'
 
 /** Throws an `OperatorError` where people gave all items one label, or none. */
 export function mustHaveBoth(file: string, items: readonly Pick<GoldItem, 'label'>[]): void {
@@ -25,8 +23,7 @@ export function decidedItems(
 ): DecidedItem[] {
   const items = gold.flatMap(({ id, label, text, unit, slices }): DecidedItem[] => {
     if (label === null) return []
-    // Regions and scripts are too many groups for few labels.
-    const lang = slices.language?.toLowerCase().split(/[-_]/, 1)[0] || UNKNOWN
+    const lang = laneLanguage(slices.language)
     const words = text === undefined ? [] : [`words ${sameWordsKey(text)}`]
     return [{ id, lang, gold: label, said: said.get(id) ?? null, keys: [`id ${id}`, `unit ${unit}`, ...words] }]
   })

@@ -5,6 +5,7 @@ import { OperatorError } from '../../contracts/facts/errors.ts'
 import { printable } from '../../contracts/facts/printable.ts'
 import type { BadLine } from '../../data-files/file-message.ts'
 import { recordsOf } from '../../data-files/file-records.ts'
+import { surest } from '../../protocols/lane-file.ts'
 import type { DecidedItem } from './fit-lane.ts'
 
 /** What a decider said of items, by their ids, and its name where the file has one. */
@@ -89,11 +90,4 @@ function faultOf(
   if (Math.abs(sum - 1) > ROUNDED + 1e-9)
     return `has probabilities that add up to ${Number(sum.toFixed(4))}, and not to 1`
   return new Map(labels.map((label) => [label, found.get(label) ?? 0]))
-}
-
-/** Of equal ones the protocol's first: tests find out how often that is right. */
-export function surest(probabilities: ReadonlyMap<string, number>): NonNullable<DecidedItem['said']> {
-  let best = { label: '', confidence: -1 }
-  for (const [label, confidence] of probabilities) if (confidence > best.confidence) best = { label, confidence }
-  return best
 }

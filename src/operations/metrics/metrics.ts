@@ -5,6 +5,7 @@ import { buildMetrics, type ProcessLabels } from './build.ts'
 import { doorMetrics } from './door.ts'
 import type { Handlers, MeasuredDeployment } from './group.ts'
 import { intakeMetrics } from './intake.ts'
+import { laneMetrics } from './lanes.ts'
 import { libraryMetrics } from './library.ts'
 import { callMetrics, gatewayMetrics } from './models.ts'
 import { recordMetrics } from './record.ts'
@@ -29,6 +30,7 @@ const GROUPS = [
   webhookMetrics,
   recordMetrics,
   agreementMetrics,
+  laneMetrics,
   traceMetrics,
   stateMetrics,
 ]

@@ -49,6 +49,7 @@ export const hate = {
     disturbing: ['hate'],
   } satisfies ReadingGuide,
   roles: ['perspective', 'debater', 'judge'],
+  mayHaveLane: true,
   folders: ['perspectives', 'policies'],
   settings: hateSettings.schema,
   paperModels: {

@@ -48,6 +48,7 @@ export const safety: ProtocolKind = {
     disturbing: ['unsafe'],
   } satisfies ReadingGuide,
   roles: ['describer', 'supporter', 'strict', 'loose', 'arbiter', 'curator'],
+  mayHaveLane: true,
   folders: ['policies'],
   settings: safetySettings.schema,
   paperModels: {

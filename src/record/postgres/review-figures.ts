@@ -9,6 +9,7 @@ import {
 } from '../compared.ts'
 import { type DrawEntryRow, drawEntriesQuery, drawEntry } from '../draw-entries.ts'
 import { type DrawSumRow, drawSum, drawSumsQuery } from '../draw-sums.ts'
+import { LANE_AUDITS, type LaneAuditRow, laneAudit } from '../lane-audits.ts'
 import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf, SAID_SINCE } from '../people-quality.ts'
 import { decisionsQuery, type PersonDecisionRow, personDecision } from '../person-decisions.ts'
 import { DECIDERS, totalsQuery } from '../queue-filter.ts'
@@ -32,6 +33,7 @@ type ReviewFigures = Pick<
   | 'totals'
   | 'draws'
   | 'drawSums'
+  | 'laneAudit'
   | 'comparedGroups'
   | 'compared'
 >
@@ -47,6 +49,8 @@ export function reviewFigures(db: Database): ReviewFigures {
     draws: (query, most) => drawsIn(db, query, most),
     drawSums: (tenants) => drawSumsIn(db, tenants),
     drawnRates: (tenants) => drawnRatesIn(db, tenants),
+    laneAudit: async (lane, promise) =>
+      laneAudit((await hasLedger(db)) ? await db.rows<LaneAuditRow>(LANE_AUDITS, lane) : [], promise),
     async comparedGroups(query) {
       // A process of an earlier version may keep the record yet.
       if ((await db.rows(HAS_COMPARED)).length === 0) return []

@@ -121,6 +121,7 @@ export async function sqliteReviewQueue(
     draws: (query, most) => reservations.ask('draws', query, most),
     drawSums: (tenants) => reservations.ask('drawSums', tenants),
     drawnRates: (tenants) => reservations.ask('drawnRates', tenants),
+    laneAudit: (lane, promise) => reservations.ask('laneAudit', lane, promise),
     peopleQuality: (period, tenants) => reservations.ask('peopleQuality', period, tenants),
     comparedGroups: (query) => reservations.ask('comparedGroups', query),
     compared: (query, most) => reservations.ask('compared', query, most),

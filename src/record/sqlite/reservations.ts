@@ -5,6 +5,7 @@ import {
   type DrawnRate,
   type DrawQuery,
   type DrawSum,
+  type LaneAudit,
   MOST_POSTS_COUNTED,
   MOST_RESERVATIONS,
   type Period,
@@ -27,6 +28,7 @@ import {
 import { type DrawEntryRow, drawEntriesQuery, drawEntry } from '../draw-entries.ts'
 import { type DrawSumRow, drawSum, drawSumsQuery } from '../draw-sums.ts'
 import { type DrawRow, drawnRates, drawRowsQuery } from '../drawn-rates.ts'
+import { LANE_AUDITS, type LaneAuditRow, laneAudit } from '../lane-audits.ts'
 import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf, SAID_SINCE } from '../people-quality.ts'
 import { decisionsQuery, type PersonDecisionRow, personDecision } from '../person-decisions.ts'
 import {
@@ -256,6 +258,10 @@ export class ReviewReservations {
   drawnRates(tenants?: readonly string[]): DrawnRate[] {
     const { sql, values } = drawRowsQuery(tenants)
     return drawnRates(this.#sql.all<DrawRow>(sql, ...values))
+  }
+
+  laneAudit(lane: string, promise: Parameters<typeof laneAudit>[1]): LaneAudit {
+    return laneAudit(this.#sql.all<LaneAuditRow>(LANE_AUDITS, lane), promise)
   }
 
   peopleQuality({ since, until }: Period, tenants?: readonly string[]): PersonQuality[] {

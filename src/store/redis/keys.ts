@@ -64,7 +64,7 @@ export interface Keys {
   readonly fence: string
   /** String: the version of the sampling key of the process that started last. */
   readonly samplingVersion: string
-  /** Set: protocols that are paused. */
+  /** Set: protocols that are paused, and first lanes that are closed (`laneMark`). */
   readonly paused: string
   /** Set: members of threads that are dormant for a protocol that is paused or off. */
   dormant(protocol: string): string

@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { ModelRequest } from '../../../src/contracts/ports/model.ts'
-import { onePrompt } from '../../../src/lab/baselines/one-prompt.ts'
 import type { EvaluationCell } from '../../../src/lab/evaluation/evaluation.ts'
 import type { RowPlan } from '../../../src/lab/evaluation/rows.ts'
+import { onePrompt } from '../../../src/protocols/one-prompt.ts'
 import { dataSetOf, evaluated, kindOf, scratch, standIn, textIn } from '../../support/evaluating.ts'
 
 const ZERO: RowPlan = { name: 'zero-shot', how: { by: 'one-prompt', ask: 'zero-shot' } }

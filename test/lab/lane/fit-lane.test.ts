@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { calibrated, calibrationMap } from '../../../src/lab/lane/calibration-map.ts'
 import { fitLane } from '../../../src/lab/lane/fit-lane.ts'
 import { certified, fewestItems, tail, upperBound } from '../../../src/lab/lane/threshold-test.ts'
+import { calibrated, calibrationMap } from '../../../src/protocols/calibration-map.ts'
 import { isBroken, plantedItems } from './planted-decider.ts'
 
 // Values of scipy.stats.binom.cdf and beta.ppf.

@@ -1,6 +1,6 @@
 import { seededRandom } from '../../../src/lab/evaluation/statistics/random.ts'
-import { calibrated } from '../../../src/lab/lane/calibration-map.ts'
 import type { DecidedItem, LaneFit, LaneThreshold } from '../../../src/lab/lane/fit-lane.ts'
+import { calibrated } from '../../../src/protocols/calibration-map.ts'
 
 /** How a planted decider answers with a label in a language, by the difficulty of the item, from 0 to 1. */
 interface PlantedAnswers {

@@ -238,6 +238,7 @@ it('has no series of what is not known: before this process exports the shared s
     'gavel_stage_jobs',
     'gavel_stage_oldest_waiting_seconds',
     'gavel_protocol_paused',
+    'gavel_lane_state',
     'gavel_overdue_verdicts',
     'gavel_tenant_open_cases',
     'gavel_kafka_lag_messages',
@@ -254,6 +255,7 @@ it('has no series of what is not known: before this process exports the shared s
     const states = { waiting: 1, active: 0, delayed: 0 }
     listen('stage:backlog', { protocol: 'rumor', stage: 'stance', states, oldestWaitingSeconds: 2 })
     listen('protocol:watched', { protocol: 'rumor', paused: false })
+    listen('lane:watched', { states: [] })
     const overdue = [{ protocol: 'rumor', at: 'open', count: 1 }] as const
     const tenants = new Map(Array.from({ length: 12 }, (_, at) => [`t${at}`, at]))
     listen('state:counted', { openCases: 1, outbox: 0, due: 0, clockLagSeconds: 0, overdue, tenants })

@@ -1,56 +1,33 @@
-import { z } from 'zod'
 import type { Settings } from '../../../../config/schema.ts'
 import { gatewayOf, memoryGatewayStores } from '../../../app/composition/gateway.ts'
 import { filePartsOf } from '../../../app/composition/make-protocols.ts'
-import { type Ask, type DecisionWire, decidedAnswer } from '../../../contracts/facts/ask.ts'
+import { type DecisionWire, keptAnswer } from '../../../contracts/facts/ask.ts'
 import { entryOf } from '../../../contracts/facts/entry-of.ts'
 import { OperatorError, PermanentError, RetryLaterError } from '../../../contracts/facts/errors.ts'
 import { fences } from '../../../contracts/facts/fence.ts'
 import { samplingRanks } from '../../../contracts/facts/sampling-rank.ts'
-import { snapshot } from '../../../contracts/facts/thread.ts'
 import { askContext } from '../../../models/context.ts'
+import { type DeciderQuestion, deciderQuestion } from '../../../protocols/decider-question.ts'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
+import { surest } from '../../../protocols/lane-file.ts'
 import { fenceUnder, presetIn } from '../../../protocols/preset.ts'
 import { withRetry } from '../../../shelves/curator/with-retry.ts'
-import { onePrompt } from '../../baselines/one-prompt.ts'
 import type { GoldItem } from '../../evaluation/gold-item.ts'
-import { type DeciderAnswers, surest } from '../../lane/read-answers.ts'
+import type { DeciderAnswers } from '../../lane/read-answers.ts'
 import type { PaidRun } from '../paid-run.ts'
 
 /** The same on every machine, so that answers that were kept fit their questions. */
 const SECRET = 'gavel lane'
 const NO_DEADLINE_MS = 30 * 86_400_000
 
-const decidedLabel = decidedAnswer(z.object({ label: z.string() }))
-
-/** What a decider is asked of a text: which label, in one prompt and without reasons, with the probability of each. */
-export interface DeciderQuestion {
-  readonly promptsHash: string
-  ask(item: Pick<GoldItem, 'id' | 'text'>): Ask
-}
-
-/** The question of the baseline `zero-shot`, for the labels of this protocol. */
-export function deciderQuestion(settings: Settings, kind: ProtocolKind): DeciderQuestion {
+/** What a decider is asked of a text by these settings. */
+export function questionIn(settings: Settings, kind: ProtocolKind): DeciderQuestion {
   const parts = filePartsOf(kind, entryOf(settings.protocols, kind.name) ?? { enabled: true })
-  const protocol = onePrompt(kind, { ask: 'zero-shot', decides: true }).make({
+  return deciderQuestion(kind, {
     ...parts,
     fence: fenceUnder(presetIn(parts.settings), fences(SECRET, settings.fences)),
     samplingRank: samplingRanks(SECRET),
   })
-  return {
-    promptsHash: protocol.promptsHash,
-    ask({ id, text = '' }) {
-      const subject = snapshot.parse({
-        post: { id, text, createdAt: 0 },
-        comments: [],
-        leftOut: 0,
-      })
-      const { value } = protocol.script(subject, null).next()
-      const [asked] = Array.isArray(value) ? value : []
-      if (asked === undefined) throw new Error('the one prompt asks nothing')
-      return { ...asked, stage: 'decide', role: 'decider' }
-    },
-  }
 }
 
 /** So many answers without probabilities, and none with, show that the model gives none. */
@@ -81,7 +58,7 @@ export async function askedDecider(
   const [models, wires] = [new Set<string>(), new Set<DecisionWire>()]
   let [lost, plain] = [0, 0]
   const answered = async (item: GoldItem) => {
-    const ask = question.ask(item)
+    const ask = question.ask({ id: item.id, text: item.text ?? '' })
     const context = (attempt: number) =>
       askContext({
         ask,
@@ -102,7 +79,7 @@ export async function askedDecider(
       { signal, waiting: () => {} },
     )
     if (settled.failed !== undefined) throw new PermanentError('unreadable', settled.failed.detail)
-    const { probabilities, wire } = decidedLabel.parse(settled.answer)
+    const { probabilities, wire } = keptAnswer(ask).parse(settled.answer)
     models.add(settled.model)
     if (wire !== undefined) wires.add(wire)
     if (probabilities === undefined) plain++

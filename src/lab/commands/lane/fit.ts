@@ -22,7 +22,7 @@ import { labelAsOption, type StandIn } from '../eval/options.ts'
 import { kindNamed, protocolOf } from '../eval/tables.ts'
 import { paidRun } from '../paid-run.ts'
 import { livePolicies } from '../policy/live-policies.ts'
-import { askedDecider, deciderQuestion } from './asked-decider.ts'
+import { askedDecider, questionIn } from './asked-decider.ts'
 
 interface FitOptions extends OwnReading {
   readonly protocol: string
@@ -37,12 +37,15 @@ interface FitOptions extends OwnReading {
   readonly delta: number
   readonly coverage: number
   readonly seed: string
+  readonly tenant?: string
   readonly out?: string
 }
 
 /** What the thresholds hold for: they are void where one of these is another. */
 interface LaneGrounds {
   readonly protocol: string
+  /** Whose posts alone it is for; absent: those of all tenants that are judged by its policy. */
+  readonly tenant?: string
   /** Its name, the hash of what it said, and how Gavel asked it: over which wire, and the hash of the prompts. */
   readonly decider: Pick<DeciderAnswers, 'model' | 'wire'> & {
     readonly answers: string
@@ -85,6 +88,7 @@ export const command: Command<FitOptions, FitResult> = {
     new Option('--delta <share>', 'the chance that this promise is broken').argParser(between).default(0.05),
     new Option('--coverage <share>', 'refuse a lane that settles less than this').argParser(between).default(0.1),
     new Option('--seed <seed>', 'seed of the draw of what calibrates and what tests').default('1'),
+    new Option('--tenant <name>', 'for the posts of this tenant alone, by their policy'),
     new Option('--out <file>', 'write the thresholds there'),
   ],
   json: true,
@@ -109,7 +113,7 @@ export const command: Command<FitOptions, FitResult> = {
 }
 
 async function fitted(settings: Settings, invocation: Invocation<FitOptions>): Promise<FitResult> {
-  const { protocol: name, data, format, risk, delta, coverage, seed } = invocation.options
+  const { protocol: name, data, format, risk, delta, coverage, seed, tenant } = invocation.options
   const kind = kindNamed(name)
   const { labels, subject } = protocolOf(settings, kind)
   if (subject === 'thread' || labels.length < 2)
@@ -122,14 +126,15 @@ async function fitted(settings: Settings, invocation: Invocation<FitOptions>): P
   const { signal } = invocation
   const sourceOf = (id: string) => sourceIdOf(data, format, id)
   const shelved = await withLibrary(settings, (library) =>
-    onShelves(library, labelled, { tenant: DEFAULT_TENANT, sourceIdOf: sourceOf, signal }),
+    onShelves(library, labelled, { tenant: tenant ?? DEFAULT_TENANT, sourceIdOf: sourceOf, signal }),
   )
   const kept = labelled.filter(({ id }) => !shelved.has(id))
   const { prompts, ...answers } = await answersOf(settings, invocation, kind, { labels, labelAs, items: kept })
   const items = decidedItems(data, kept, answers)
-  const policy = livePolicies(settings, name).for(undefined)
+  const policy = livePolicies(settings, name).for(tenant)
   return {
     protocol: name,
+    ...(tenant === undefined ? {} : { tenant }),
     decider: { model: answers.model, wire: answers.wire, answers: answersHash(answers), prompts },
     policy: policy === null ? null : nameOf(policy),
     data: { sha256: dataHash(kept), items: kept.length },
@@ -149,7 +154,7 @@ async function answersOf(
   if (answers !== undefined) return { ...(await readAnswers(answers, given)), prompts: null }
   const roles = model === undefined ? settings.models.roles : { default: [model] }
   const own = { ...settings, models: { ...settings.models, roles } }
-  const question = deciderQuestion(own, kind)
+  const question = questionIn(own, kind)
   const of = { texts: given.items.length, did: 'decided', keep, keepOption: '--keep', maxCost }
   const said = await paidRun(own, invocation, of, (run) => askedDecider(kind.name, question, given.items, run))
   return { ...said, prompts: question.promptsHash }

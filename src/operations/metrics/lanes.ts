@@ -1,0 +1,46 @@
+import { Gauge } from 'prom-client'
+import type { MetricGroup } from './group.ts'
+
+/** How first lanes stand, and what people say of what they settled. */
+export const laneMetrics: MetricGroup = (registry, { protocols }) => {
+  const registers = [registry]
+  const lanes = new Gauge({
+    name: 'gavel_lane_state',
+    help: '1 for how a first lane stands, by its hash: open, void (it holds for other prompts, policies or models), or closed (people found it wrong too often). Shared.',
+    labelNames: ['protocol', 'lane', 'state'],
+    registers,
+  })
+  const laneWrong = new Gauge({
+    name: 'gavel_lane_wrong_ratio',
+    help: 'The share of what a first lane settled that people found wrong, of what was drawn at random; bound: share, or low and high of its 95 % interval. In the process that keeps the record.',
+    labelNames: ['protocol', 'lane', 'bound'],
+    registers,
+  })
+  const laneEvidence = new Gauge({
+    name: 'gavel_lane_evidence',
+    help: 'The e-value against the promise of a first lane: from 1/delta on (20 at a delta of 5 %) it closes itself. In the process that keeps the record.',
+    labelNames: ['protocol', 'lane'],
+    registers,
+  })
+  return {
+    'state:exported': ({ here }) => {
+      if (!here) lanes.reset()
+    },
+    'lane:watched': ({ states }) => {
+      lanes.reset()
+      for (const { name: protocol } of protocols)
+        if (states.every((one) => one.protocol !== protocol)) lanes.set({ protocol, lane: 'none', state: 'open' }, 0)
+      for (const { protocol, lane, state } of states) lanes.set({ protocol, lane, state }, 1)
+    },
+    'lane:audited': ({ audits }) => {
+      laneWrong.reset()
+      laneEvidence.reset()
+      for (const { protocol, lane, share, interval, evidence } of audits) {
+        laneEvidence.set({ protocol, lane }, evidence)
+        if (share === null) continue
+        for (const [bound, value] of Object.entries({ share, ...interval }))
+          laneWrong.set({ protocol, lane, bound }, value)
+      }
+    },
+  }
+}

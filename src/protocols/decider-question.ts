@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import { type Ask, decidedAnswer } from '../contracts/facts/ask.ts'
+import { type Post, snapshot } from '../contracts/facts/thread.ts'
+import type { ProtocolKind, ProtocolParts } from './kind.ts'
+import { onePrompt } from './one-prompt.ts'
+
+const decided = decidedAnswer(z.object({ label: z.string() }))
+/** The label that a decider gives a text, and how likely each label is. */
+export type DecidedLabel = z.infer<typeof decided>
+
+/** What a decider is asked of a text: which label, in one prompt and without reasons, with the probability of each. */
+export interface DeciderQuestion {
+  readonly promptsHash: string
+  /** Of the post its text alone is shown. */
+  ask(post: Pick<Post, 'id' | 'text'>): Ask<DecidedLabel>
+}
+
+/** The stage of a decider's question. */
+export const DECIDE = 'decide'
+
+/** The question of the baseline `zero-shot`, for the labels of this protocol. */
+export function deciderQuestion(kind: ProtocolKind, parts: ProtocolParts): DeciderQuestion {
+  const protocol = onePrompt(kind, { ask: 'zero-shot', decides: true }).make(parts)
+  return {
+    promptsHash: protocol.promptsHash,
+    ask({ id, text }) {
+      const { value } = protocol
+        .script(snapshot.parse({ post: { id, text, createdAt: 0 }, comments: [], leftOut: 0 }), null)
+        .next()
+      const [asked] = Array.isArray(value) ? value : []
+      if (asked === undefined) throw new Error('the one prompt asks nothing')
+      return { ...asked, stage: DECIDE, role: 'decider', spared: true, kept: decided }
+    },
+  }
+}

@@ -1,0 +1,124 @@
+import type { AnswerOrFailure } from '../contracts/facts/ask.ts'
+import type { Fence } from '../contracts/facts/fence.ts'
+import { type Snapshot, snapshot } from '../contracts/facts/thread.ts'
+import { type Ruling, undecided } from '../contracts/facts/verdict.ts'
+import { type PinnedContext, type Protocol, round, type Script } from '../judging/engine/script.ts'
+import { DECIDE, type DecidedLabel, type DeciderQuestion } from './decider-question.ts'
+import { type Lane, laneLanguage, settledBy } from './lane-file.ts'
+import { shortHash } from './short-hash.ts'
+import { leftOutParts, unreadParts } from './truncation.ts'
+
+/** The lanes of a protocol, and what their decider is asked. */
+export interface ProtocolLanes {
+  readonly list: readonly Lane[]
+  readonly question: DeciderQuestion
+  readonly harmful: string
+  readonly fence: Fence
+}
+
+/** Why a lane settles nothing for a tenant, in words; null where it does. */
+function voidBecause(
+  { decider, policy }: Lane,
+  { promptsHash }: Pick<DeciderQuestion, 'promptsHash'>,
+  inForce: Ruling['policy'] | null,
+): string | null {
+  if (decider.prompts === null) return 'its answers are of a file: Gavel does not know how that decider was asked'
+  if (decider.prompts !== promptsHash) return 'the prompts by which its decider was asked are others now'
+  if (policy?.hash !== inForce?.hash)
+    return `it holds for the policy ${policy?.name ?? '(none)'} ${policy?.version ?? ''}, and ${inForce?.name ?? 'none'} ${inForce?.version ?? ''} is in force`
+  return null
+}
+
+/** The protocol, which asks a decider first, and judges as ever where that does not settle it. */
+export function withLanes(protocol: Protocol, lanes: ProtocolLanes): Protocol {
+  const { list, question } = lanes
+  const policyOf = (tenant: string) => protocol.policyFor?.(tenant)?.named ?? null
+  const laneFor = (tenant: string) =>
+    list.find((one) => one.tenant === tenant) ?? list.find((one) => one.tenant === undefined)
+  const openLane = (tenant: string) => {
+    const lane = laneFor(tenant)
+    return lane !== undefined && voidBecause(lane, question, policyOf(tenant)) === null ? lane : undefined
+  }
+  return {
+    ...protocol,
+    stages: [DECIDE, ...protocol.stages],
+    ...(protocol.decides === undefined ? {} : { decides: ['lane', ...protocol.decides] }),
+    mostCalls: (post, comments) => 1 + protocol.mostCalls(post, comments),
+    promptsHash: shortHash([protocol.promptsHash, question.promptsHash]),
+    settingsHash: shortHash([protocol.settingsHash, list.map(({ hash }) => hash)]),
+    lanes: list.map((lane) => ({
+      hash: lane.hash,
+      tenant: lane.tenant ?? null,
+      model: lane.decider.model,
+      promise: { risk: lane.promise.risk, delta: lane.promise.delta },
+      groups: lane.thresholds.length,
+      isVoid: (tenant) => voidBecause(lane, question, policyOf(tenant)),
+    })),
+    laneFor: (tenant) => openLane(tenant)?.hash,
+    script(subject, carry, context = { overloaded: false }) {
+      const { tenant = '' } = context
+      const lane = openLane(tenant)
+      const judged = () => protocol.script(subject, carry, context)
+      if (lane === undefined) return judged()
+      return laneFirst(lane, snapshot.parse(subject), { ...lanes, policy: policyOf(tenant), context, judged })
+    },
+  }
+}
+
+interface LaneParts extends ProtocolLanes {
+  readonly policy: Ruling['policy'] | null
+  readonly context: PinnedContext
+  /** What the protocol does without a lane. */
+  judged(): Script
+}
+
+/** The decider, and what the protocol does where it settles nothing: its answer is no evidence then. */
+function* laneFirst(lane: Lane, subject: Snapshot, { context, judged, ...parts }: LaneParts): Script {
+  // The promise is about texts by themselves.
+  if (context.closedLane === lane.hash || !isTextAlone(subject)) {
+    const closed = context.closedLane === lane.hash ? { lane: `closed-${lane.hash}` } : {}
+    const { ruling, ...rest } = yield* judged()
+    return { ...rest, ruling: { ...ruling, ...closed } }
+  }
+  const [reply] = yield* round([parts.question.ask(subject.post)])
+  const settled = rulingBy(lane, subject, reply, parts)
+  if (settled !== null) return { ruling: settled }
+  const { ruling, ...rest } = yield* judged()
+  return { ...rest, ruling: { ...ruling, lane: lane.hash } }
+}
+
+function isTextAlone({ post, comments, under }: Snapshot): boolean {
+  return (
+    post.text.trim() !== '' &&
+    (post.media ?? []).length + (post.clips ?? []).length + comments.length === 0 &&
+    under === undefined
+  )
+}
+
+function rulingBy(
+  lane: Lane,
+  { post }: Snapshot,
+  reply: AnswerOrFailure<DecidedLabel>,
+  { harmful, fence, policy }: Pick<LaneParts, 'harmful' | 'fence' | 'policy'>,
+): Ruling | null {
+  if (!reply.ok || reply.model !== lane.decider.model) return null
+  const { probabilities, wire } = reply.answer
+  if (probabilities === undefined || (wire ?? null) !== lane.decider.wire) return null
+  const settled = settledBy(lane, new Map(Object.entries(probabilities)), laneLanguage(post.lang))
+  if (settled === null) return null
+  const { label, confidence } = settled
+  const unread = [...unreadParts(post, [{ kind: 'post', text: post.text }], fence), ...leftOutParts(post)]
+  // What nobody read may be the harm, and so may be what a filter refused.
+  if (label !== harmful && (unread.length > 0 || reply.filtered === true)) return null
+  return {
+    ...undecided(),
+    label,
+    rationale: 'settled by the first lane: a decider was sure of the label, and nothing was debated',
+    decidedBy: 'lane',
+    debated: { held: false, why: 'lane' },
+    confidence: { value: confidence, how: 'lane' },
+    ...(policy === null ? {} : { policy }),
+    degraded: unread,
+    lane: lane.hash,
+  }
+}

@@ -1,0 +1,44 @@
+import type { LaneAudit } from '../contracts/ports/review.ts'
+import { rateOf } from './drawn-rates.ts'
+import { laneEvidence } from './lane-evidence.ts'
+
+/** A drawn verdict of a lane, as any store keeps it. */
+export interface LaneAuditRow {
+  readonly tenant: string
+  readonly verdict: string
+  readonly lang: string | null
+  readonly label: string
+  readonly chance: number
+  readonly differs: number | null
+}
+
+/** What was drawn of the verdicts that a lane settled, in the SQL that both databases understand. Its value: the lane's hash. */
+export const LANE_AUDITS = `SELECT draws.tenant, draws.verdict, subjects.lang, draws.label, draws.chance, draws.differs
+  FROM draws CROSS JOIN rulings CROSS JOIN subjects
+  WHERE draws.purpose = 'audit' AND draws.label IS NOT NULL AND rulings.id = draws.verdict AND subjects.s = draws.s
+    AND EXISTS (SELECT 1 FROM marks WHERE marks.mark = 'lane' AND marks.value = ? AND marks.doc = rulings.doc)
+  ORDER BY draws.drawn_at, draws.item`
+
+/** What people's labels say of a lane: of its draws up to the first that nobody has looked at, so that nobody chooses which count. */
+export function laneAudit(
+  rows: readonly LaneAuditRow[],
+  { risk, groups }: { readonly risk: number; readonly groups: number },
+): LaneAudit {
+  const unknown = rows.findIndex(({ differs }) => differs === null)
+  const known = unknown === -1 ? rows : rows.slice(0, unknown)
+  const { share, interval } = rateOf(known)
+  const audited = known.map(({ label, lang, chance, differs }) => ({
+    group: JSON.stringify([label, lang]),
+    chance,
+    isWrong: differs === 1,
+  }))
+  return {
+    drawn: rows.length,
+    audited: known.length,
+    wrong: audited.filter(({ isWrong }) => isWrong).length,
+    share,
+    interval,
+    evidence: laneEvidence(audited, { risk, groups }),
+    next: rows[unknown]?.verdict ?? null,
+  }
+}

@@ -1,0 +1,181 @@
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import type { Post } from '../../src/contracts/facts/thread.ts'
+import { ownFolder } from '../support/own-folder.ts'
+import { LANE_LABELS, type LaneProtocol, plantedLane, protocolWith, writtenLane } from '../support/planted-lane.ts'
+import { By, drive, Failed, MODEL, type Replies } from './drive.ts'
+
+const folder = ownFolder('lanes')
+
+const KINDS = Object.keys(LANE_LABELS) as LaneProtocol[] // The keys are its own.
+const LABELS = LANE_LABELS
+const [make, grounds] = [protocolWith, (name: LaneProtocol) => plantedLane(name, MODEL)]
+
+let files = 0
+const written = (lane: unknown) => writtenLane(join(folder, `lane-${files++}.json`), lane)
+
+const POST: Post = { id: 'p', text: 'the words of a post', lang: 'en-GB', createdAt: 0 }
+const said = (name: LaneProtocol, nth: 0 | 1, probability: number) => {
+  const [one, other] = LABELS[name]
+  const likely = nth === 0 ? [probability, 1 - probability] : [1 - probability, probability]
+  return { label: LABELS[name][nth], probabilities: { [one]: likely[0], [other]: likely[1] }, wire: 'chat' }
+}
+
+/** All that the protocol asks, where a decider says this, and anything else fails. */
+function run(
+  protocol: ReturnType<typeof make>,
+  decider: unknown,
+  {
+    post = POST,
+    under,
+    ...context
+  }: { post?: Post; under?: { text: string }; tenant?: string; closedLane?: string } = {},
+) {
+  const replies: Replies = ({ ask }) => (ask.role === 'decider' ? decider : new Failed('unavailable', 'away'))
+  const subject = { post, comments: [], leftOut: 0, ...(under === undefined ? {} : { under }) }
+  const { asked, conclusion } = drive(
+    protocol.script(subject, null, { overloaded: false, tenant: 'default', ...context }),
+    replies,
+  )
+  return { asked: asked.map(({ ask }) => ask), ruling: conclusion.ruling }
+}
+
+it.each(KINDS)('%s: a decider that is sure enough settles it, with one question', (name) => {
+  const lane = make(name, { lane: [written(grounds(name))] })
+  const hash = lane.laneFor?.('default')
+  expect(hash).toMatch(/^[0-9a-f]{16}$/)
+  for (const nth of [0, 1] as const) {
+    const { asked, ruling } = run(lane, said(name, nth, 0.93))
+    expect(asked).toHaveLength(1)
+    expect(ruling).toMatchObject({
+      label: LABELS[name][nth],
+      decidedBy: 'lane',
+      debated: { held: false, why: 'lane' },
+      confidence: { value: 0.98, how: 'lane' },
+      policy: { hash: expect.any(String) },
+      degraded: [],
+      lane: hash,
+    })
+  }
+})
+
+it.each(KINDS)(
+  '%s: what a decider is not sure of is judged as ever, and no later question shows what it said',
+  (name) => {
+    const own = { debateWhen: 'always' }
+    const [plain, lane] = [make(name, own), make(name, { ...own, lane: [written(grounds(name))] })]
+    const without = run(plain, null)
+    const unsure = [
+      said(name, 0, 0.8),
+      { ...said(name, 0, 0.99), wire: 'systemone' },
+      { label: LABELS[name][0] },
+      new By('another model', said(name, 0, 0.99)),
+      new Failed('unreadable', 'no JSON'),
+      new Failed('budget', 'spent'),
+    ]
+    expect(without.asked.length).toBeGreaterThan(0)
+    for (const decider of unsure) {
+      const { asked, ruling } = run(lane, decider)
+      expect(asked[0]).toMatchObject({ role: 'decider', stage: 'decide', spared: true })
+      expect(JSON.stringify(asked.slice(1))).toBe(JSON.stringify(without.asked))
+      // Its failure is no part of the verdict.
+      expect(ruling).toEqual({ ...without.ruling, lane: lane.laneFor?.('default') })
+    }
+  },
+)
+
+it.each(KINDS)('%s: a benign label needs every word read; a harmful one does not', (name) => {
+  const lane = make(name, { lane: [written(grounds(name))] })
+  const cut: Post = { ...POST, cut: { left: 10, of: 100 } }
+  expect(run(lane, said(name, 1, 0.99), { post: cut }).ruling.decidedBy).not.toBe('lane')
+  expect(run(lane, said(name, 0, 0.99), { post: cut }).ruling).toMatchObject({
+    decidedBy: 'lane',
+    degraded: [expect.stringContaining('10 of 100 characters not read')],
+  })
+  const long: Post = { ...POST, text: 'words '.repeat(5_000) }
+  expect(run(lane, said(name, 1, 0.99), { post: long }).ruling.decidedBy).not.toBe('lane')
+})
+
+it.each(KINDS)('%s: nobody asks a decider about pictures, clips, and comments: its promise is about texts', (name) => {
+  const lane = make(name, { lane: [written(grounds(name))] })
+  const asksFirst = (given: Parameters<typeof run>[2]) => run(lane, said(name, 0, 0.99), given).asked[0]?.role
+  expect(asksFirst({})).toBe('decider')
+  expect(asksFirst({ post: { ...POST, media: [{ kind: 'image', url: 'https://example.org/1.png' }] } })).not.toBe(
+    'decider',
+  )
+  expect(asksFirst({ post: { ...POST, clips: [{ kind: 'video', transcript: 'said' }] } })).not.toBe('decider')
+  expect(asksFirst({ under: { text: 'a post' } })).not.toBe('decider')
+})
+
+it('a closed lane asks nobody, and the verdict says so; a language without a threshold is not settled', () => {
+  const lane = make('hate', { lane: [written(grounds('hate'))] })
+  const hash = lane.laneFor?.('default') ?? ''
+  const { asked, ruling } = run(lane, said('hate', 0, 0.99), { closedLane: hash })
+  expect(asked.every(({ role }) => role !== 'decider')).toBe(true)
+  expect(ruling.lane).toBe(`closed-${hash}`)
+  // Another one was closed.
+  expect(run(lane, said('hate', 0, 0.99), { closedLane: 'another' }).ruling.decidedBy).toBe('lane')
+  expect(run(lane, said('hate', 0, 0.99), { post: { ...POST, lang: 'ko' } }).ruling.decidedBy).not.toBe('lane')
+})
+
+it('a lane is void where its prompts, its policy or its decider are others; nothing stops', () => {
+  const given = grounds('hate')
+  const other = { name: 'hate', version: '1', hash: 'another' }
+  for (const [lane, why] of [
+    [{ ...given, decider: { ...given.decider, prompts: 'others' } }, 'the prompts by which its decider was asked'],
+    [{ ...given, decider: { ...given.decider, prompts: null } }, 'its answers are of a file'],
+    [{ ...given, policy: other }, 'it holds for the policy hate 1'],
+    [{ ...given, policy: null }, 'it holds for the policy (none)'],
+  ] as const) {
+    const made = make('hate', { lane: [written(lane)] })
+    expect(made.lanes?.[0]?.isVoid('default')).toContain(why)
+    expect(made.laneFor?.('default')).toBeUndefined()
+    expect(run(made, said('hate', 0, 0.99)).asked[0]?.role).not.toBe('decider')
+  }
+})
+
+it('of two tenants each has its own thresholds; another tenant’s are never used', () => {
+  const given = grounds('hate')
+  const theirs = { ...given, tenant: 'acme', thresholds: given.thresholds.slice(1) }
+  const [own, alone] = [
+    make('hate', { lane: [written(given), written(theirs)] }),
+    make('hate', { lane: [written(theirs)] }),
+  ]
+  const hateful = said('hate', 0, 0.99)
+  expect(run(own, hateful).ruling.decidedBy).toBe('lane')
+  expect(run(own, hateful, { tenant: 'acme' }).ruling.decidedBy).not.toBe('lane')
+  expect(run(own, said('hate', 1, 0.99), { tenant: 'acme' }).ruling.decidedBy).toBe('lane')
+  expect(run(alone, hateful).asked[0]?.role).not.toBe('decider')
+})
+
+it('under paper there is none; without one nothing of a protocol is another', () => {
+  const path = written(grounds('hate'))
+  expect(make('hate', { preset: 'paper', lane: [path] }).lanes).toBeUndefined()
+  const [plain, lane] = [make('hate', { lane: [] }), make('hate', { lane: [path] })]
+  expect(plain).toMatchObject({ promptsHash: make('hate').promptsHash, settingsHash: make('hate').settingsHash })
+  expect(lane.settingsHash).not.toBe(plain.settingsHash)
+  expect(lane.mostCalls(POST, 0)).toBe(plain.mostCalls(POST, 0) + 1)
+  expect(lane.stages).toEqual(['decide', ...plain.stages])
+})
+
+it('names every fault of its files', () => {
+  const given = grounds('hate')
+  const paths = [
+    written('{'),
+    written({ ...given, thresholds: [] }),
+    join(folder, 'none.json'),
+    written(given),
+    written(given),
+  ]
+  expect(() => make('hate', { lane: paths })).toThrow(
+    new RegExp(
+      [
+        "protocols.hate.lane: .*lane-\\d+.json can't be read: .*JSON.*",
+        "protocols.hate.lane: .*lane-\\d+.json can't be read: thresholds: .*",
+        "protocols.hate.lane: .*none.json can't be read: ENOENT.*",
+        'protocols.hate.lane: .*lane-\\d+.json is for the same tenant as .*lane-\\d+.json',
+      ].join('\\s+'),
+    ),
+  )
+  expect(() => make('safety', { lane: [paths[3]] })).toThrow('is for hate')
+})
