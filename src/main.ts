@@ -1,11 +1,11 @@
+import { hostname } from 'node:os'
 import { isatty } from 'node:tty'
 import { Command as Commander, CommanderError, Option } from 'commander'
 import type { Settings } from '../config/schema.ts'
 import type { Command, Invocation, ListedCommand } from './cli/command.ts'
-import { failedServiceLine } from './cli/failed-start.ts'
 import { terminal } from './cli/terminal.ts'
 import { COMMANDS, startStandIn } from './commands.ts'
-import { machineFault, unexpected } from './contracts/facts/error-line.ts'
+import { failedServiceLine, machineFault, unexpected } from './contracts/facts/error-line.ts'
 import { OperatorError } from './contracts/facts/errors.ts'
 import { version } from './platform/package-folder.js'
 import { stopRequests } from './platform/stop-requests.ts'
@@ -49,7 +49,8 @@ const BROKEN_ENDS_MS = 2_000
 
 /** What a command ends with: a line of its log, where that goes to a collector. */
 function lastWords(text: string): void {
-  io.say(isLogged ? failedServiceLine(text.replace(/^gavel: /, ''), version(), new Date()) : text)
+  const writer = { process: `@${hostname()}:${process.pid}`, version: version() }
+  io.say(isLogged ? failedServiceLine(text.replace(/^gavel: /, ''), writer, new Date()) : text)
 }
 let isLogged = false
 /** The running command with its groups, as in `gavel library import`. */

@@ -1,4 +1,5 @@
 import { entryOf } from './entry-of.ts'
+import { printableJson } from './printable.ts'
 
 /**
  * Describes a bug to a person in one line: the part of the error that may be shown, and the place in our code that it came from;
@@ -28,6 +29,13 @@ const MACHINE_FAULTS: Readonly<Record<string, string>> = {
   EDQUOT: "The user's disk quota is used up. Free space first.",
   EROFS: 'The file system is read-only.',
   EMFILE: 'Too many files are open. Raise the limit (ulimit -n).',
+}
+
+/** The last line of a service that could not start, or broke: in the form of its log, so that whoever collects that reads it. */
+export function failedServiceLine(why: string, writer: { process: string; version: string }, now: Date): string {
+  return printableJson(
+    JSON.stringify({ level: 'error', time: now.toISOString(), ...writer, event: 'service:failed', why }),
+  )
 }
 
 /** What may be shown of an error to anyone: its name, its code and the first line of its message. */
