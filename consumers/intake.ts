@@ -19,6 +19,7 @@ import type {
 } from '../src/contracts/ports/topic.ts'
 import type { TraceLinks } from '../src/contracts/ports/traces.ts'
 import type { CheckpointSettings } from '../src/judging/threads/checkpoints.ts'
+import type { StoryOf } from '../src/judging/threads/story-id.ts'
 import { advanceMark } from '../src/judging/threads/stream-clock.ts'
 import { type NoteAuthors, writtenIn, writtenUnread } from './authors.ts'
 import type { BackgroundErasures } from './background-erasures.ts'
@@ -41,6 +42,8 @@ export interface IntakeContext {
   readonly maxReplies: number
   /** By how many ms the next comment on a post counts as younger than it is, in the order of due work. */
   readonly commentPace: (post: ThreadRef) => number
+  /** The story of a post, by its words. */
+  readonly storyOf: StoryOf
   readonly erase: EraseSubject
   /** Erases what was asked apart from the stream, whole. Repeatable. */
   readonly eraseAsked: (request: ThreadRef) => Promise<unknown>

@@ -44,12 +44,13 @@ async function handlePost(
   heartbeat: Heartbeat,
   runInBackground?: BackgroundRunner,
 ): Promise<Outcome> {
-  const { threads, rules, checkpoints, mostHeld, clock } = context
+  const { threads, rules, checkpoints, mostHeld, clock, storyOf } = context
   const ref = subjectOf(message)
   if (message.deleted === true) return eraseWithDependents(context, ref, heartbeat, runInBackground)
   const post = keptOf(context, message)
   const arrival = arrivalOf(await judgesOf(context, ref, post), post, checkpoints, clock())
-  const outcome = await threads.putPost(ref, post, { ...arrival, place: placeOf(from) }, rules, mostHeld())
+  const put = { ...arrival, story: storyOf(ref, post, message.text), place: placeOf(from) }
+  const outcome = await threads.putPost(ref, post, put, rules, mostHeld())
   return outcome === 'over-share' ? refuseMessages(context, [from], OVER_SHARE) : outcome
 }
 

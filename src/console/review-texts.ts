@@ -169,6 +169,8 @@ export const REVIEW_TEXTS = {
       refused: 'Somebody decided on a revision that was no longer the last.',
       disputed: 'A second opinion has another label.',
       differs: 'A machine’s label now differs from the person’s.',
+      'story-decided': 'A person gave a post in the same words another label.',
+      'story-differs': 'Posts in the same words have labels that contradict one another.',
       edited: 'The post was edited after a person decided.',
       sampled: 'It was drawn at random, to check the machines.',
       'second-opinion': 'It was drawn at random, for a second opinion.',

@@ -83,6 +83,8 @@ export interface ProtocolKind {
   contested?(verdict: ConfidenceBasis): boolean
   /** Equal for texts in the same words; left out by a protocol that has no reading of that. */
   sameWordsKey?(text: string): string
+  /** Equal for posts that copy one another; null for a text of few words. Left out likewise. */
+  storyWords?(text: string): string | null
   /** The label for a subject with which something is wrong, and the one for a subject without; left out where there are none. */
   readonly labels?: { readonly harmful: string; readonly harmless: string }
   /** How people read its debates; left out: turn after turn. */

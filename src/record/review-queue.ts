@@ -39,6 +39,8 @@ export const DOUBT: { readonly [Reason in QueueReason]: number } = {
   refused: 0.6,
   disputed: 0.6,
   differs: 0.5,
+  'story-decided': 0.5,
+  'story-differs': 0.5,
   undecided: 0.5,
   contested: 0.4,
   edited: 0.3,
@@ -58,6 +60,8 @@ export const JUDGES_PEOPLE: { readonly [Reason in QueueReason]: boolean } = {
   differs: true,
   'second-opinion': true,
   golden: true,
+  'story-decided': false,
+  'story-differs': false,
   undecided: false,
   contested: false,
   edited: false,
@@ -69,7 +73,14 @@ export const JUDGES_PEOPLE: { readonly [Reason in QueueReason]: boolean } = {
 const MANY_COMMENTS = 20
 /** How sure a label is taken to be that says nothing of it: an unknown confidence is no high one. */
 const EVEN_CHANCE = 0.5
-const ASKED: ReadonlySet<string> = new Set(['refused', 'disputed', 'differs', 'edited'])
+const ASKED: ReadonlySet<string> = new Set([
+  'refused',
+  'disputed',
+  'differs',
+  'edited',
+  'story-decided',
+  'story-differs',
+])
 
 export interface ReviewWeight {
   readonly reasons: readonly QueueReason[]

@@ -10,6 +10,7 @@ import { outboxContract } from './outbox.ts'
 import { T0 } from './samples.ts'
 import { shownContract } from './shown.ts'
 import type { MakeStores } from './stores.ts'
+import { storiesContract } from './stories.ts'
 import { streamMarksContract } from './stream-marks.ts'
 import { takeoverContract } from './takeover.ts'
 import { threadStoreContract } from './thread-store.ts'
@@ -56,3 +57,4 @@ webhookContract('in memory', async (keepMs) => {
   }
 })
 decisionsContract('in memory', make)
+storiesContract('in memory', make)

@@ -57,6 +57,7 @@ import {
 } from './samples.ts'
 import { shownContract } from './shown.ts'
 import { concludeCase, judgeOnce, type MakeStores, openCase, readThread, type Stores, takeCase } from './stores.ts'
+import { storiesContract } from './stories.ts'
 import { streamMarksContract } from './stream-marks.ts'
 import { takeoverContract } from './takeover.ts'
 import { threadStoreContract } from './thread-store.ts'
@@ -313,6 +314,7 @@ webhookContract('in Redis', async (keepMs) => {
   }
 })
 decisionsContract('in Redis', make)
+storiesContract('in Redis', make)
 
 describe('a transcript in the outbox', () => {
   const words = (at: number) => `comment ${at} says that this is so, and nothing else. `

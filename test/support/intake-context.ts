@@ -23,6 +23,7 @@ export function intakeContext(
     maxReplies: 100,
     commentPace: commentPace(() => T0 + HOUR),
     mostHeld: () => null,
+    storyOf: () => null,
     erase: (ref) => threads.deletePost(ref, retractionOf(ref)),
     eraseAsked: (ref) => threads.dropAsked(ref),
     erasures: backgroundErasures(async () => {}),

@@ -22,7 +22,9 @@ import { decisionHandler } from '../../judging/engine/decision-handler.ts'
 import { type OpenerSettings, openAllDue, opener, wakeUnpaused } from '../../judging/engine/open.ts'
 import { subjectEraser } from '../../judging/engine/retraction.ts'
 import { threadRules } from '../../judging/threads/rules.ts'
+import { storyIds } from '../../judging/threads/story-id.ts'
 import { closable } from '../../operations/closable.ts'
+import { storyWords } from '../../protocols/same-words.ts'
 import { topicHistory } from '../../stream/bounded-reader.ts'
 import { groupProgress } from '../../stream/offsets.ts'
 import { authorErasurePart } from './author-erasures.ts'
@@ -202,6 +204,7 @@ export function inputOf(
       threads,
       outbox,
       routes,
+      storyOf: storyIds(samplingRank, storyWords),
       erase,
       eraseAsked,
       descriptions,

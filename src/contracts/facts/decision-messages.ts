@@ -187,9 +187,10 @@ export type VerdictProposal = z.infer<typeof proposal>
 
 /**
  * `differs`: a machine's label now differs from the human verdict; `edited`: the post was edited after the human verdict, or came
- * again; `refused`: a decision against a revision that was the last no more; `disputed`: a second opinion has another label.
+ * again; `refused`: a decision against a revision that was the last no more; `disputed`: a second opinion has another label;
+ * `story-differs`: posts in the same words have labels that contradict one another; `story-decided`: a person decided one otherwise.
  */
-const REVIEW_REASONS = ['differs', 'edited', 'refused', 'disputed'] as const
+export const REVIEW_REASONS = ['differs', 'edited', 'refused', 'disputed', 'story-differs', 'story-decided'] as const
 
 /** That people should look at a subject, again or for the first time, and why. */
 export const review = z.object({
@@ -212,7 +213,7 @@ export const review = z.object({
   proposal: z.string().describe('The id of the proposal that differs.').optional(),
   label: z
     .string()
-    .describe('The label that speaks against it: a proposal’s, or that of a refused decision.')
+    .describe('The label that speaks against it: a proposal’s, that of a refused decision, or what a person decided on a post in the same words.')
     .optional(),
   of: z.string().describe('The decision’s PARTITION@OFFSET, of one that was refused.').optional(),
   by: z.string().describe('Who decided it, of one that was refused.').optional(),

@@ -104,6 +104,18 @@ export type CitedClause = z.infer<typeof citedClause>
 
 const SUBJECTS_OF_VERDICTS = ['post', 'comment', 'reply', 'asked'] as const
 
+const story = z.object({
+  id: z.string(),
+  members: z.int(),
+  reach: z.number(),
+  labels: z.record(z.string(), z.int()).describe('How many of its posts have which label.'),
+  current: z
+    .object({ label: z.string(), verdictId: z.string() })
+    .describe('What a person decided of it, while that is in force.')
+    .optional(),
+})
+export type VerdictStory = z.infer<typeof story>
+
 /** The fields that a verdict of schema 2 has, and those that it may have. */
 export const schemaTwo = {
   subjectKind: openList('What was judged. Since schema 2.', SUBJECTS_OF_VERDICTS).optional(),
@@ -117,19 +129,7 @@ export const schemaTwo = {
     .optional(),
   policy: policy.describe('The policy that it was judged by.').optional(),
   clauses: z.array(citedClause).describe('The clauses of the policy that it rests on.').optional(),
-  story: z
-    .object({
-      id: z.string(),
-      members: z.int(),
-      reach: z.number(),
-      labels: z.record(z.string(), z.int()).describe('How many of its posts have which label.'),
-      current: z
-        .object({ label: z.string(), verdictId: z.string() })
-        .describe('What a person decided of it, while that is in force.')
-        .optional(),
-    })
-    .describe('The posts that say the same, this one among them.')
-    .optional(),
+  story: story.describe('The posts that say the same, this one among them.').optional(),
   veto: z.object({ list: z.string(), entry: z.string() }).describe('The list, and its entry, that decided.').optional(),
   variant: z.string().describe('The variant of a ramp that judged it.').optional(),
 }

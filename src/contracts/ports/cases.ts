@@ -77,6 +77,8 @@ export interface OverridingVerdict {
 
 /** The end of a case. */
 export interface CaseEnd extends VerdictTexts {
+  /** Labels that contradict one another; absent: none do. */
+  readonly opposed?: readonly string[]
   /** Its ruling's. */
   readonly label: string | null
   readonly proposal: (above: OverridingVerdict) => VerdictTexts

@@ -78,6 +78,8 @@ export interface Arrival {
   readonly protocolAhead?: number
   /** How many protocols judge it, each on a copy of its own; absent: one. */
   readonly judges?: number
+  /** The id of its story; absent, or null: it has none. */
+  readonly story?: string | null
 }
 
 /** What becomes of a message that a thread may keep. `over-share`: with it its tenant would hold more than it may; nothing is done. */
@@ -215,6 +217,8 @@ export interface MessageThread {
 /** A thread that was made from its messages elsewhere. */
 export interface RememberedThread extends MessageThread {
   readonly post: Post
+  /** The id of its story; null if it has none. */
+  readonly story: string | null
   readonly postOnly: boolean
 }
 

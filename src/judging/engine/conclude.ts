@@ -29,7 +29,7 @@ import { proposalOf } from './decision-verdict.ts'
 import { faultsOf } from './faults.ts'
 import type { KeyedAsk } from './replay.ts'
 import { notedOf, type ReplayNotes, replayBasisOf } from './replay-notes.ts'
-import { fillSchemaTwo, inForm, NO_DEBATE } from './verdict-form.ts'
+import { fillSchemaTwo, inForm, NO_DEBATE, storyPlaced } from './verdict-form.ts'
 
 // This writes an ended case down as a verdict and a transcript. Whether it may go out is decided in src/store/case/conclude.lua.
 
@@ -235,9 +235,9 @@ export function endOf(
   const transcript = (id: string) => transcriptOf({ ...ended, record: { ...ended.record, id } }, sent, maxBytes, ruled)
   return {
     label: ruled.label,
-    verdict: JSON.stringify(ruled),
+    verdict: JSON.stringify(storyPlaced(ruled, ended.record.kind)),
     transcript: transcript(ruled.id),
-    proposal: (above) => proposalOf(ruled, above, transcript),
+    proposal: (above) => proposalOf(storyPlaced(ruled, ended.record.kind), above, transcript),
   }
 }
 

@@ -20,7 +20,7 @@ import {
 } from '../../contracts/ports/decisions.ts'
 import { kindNamed } from './routes.ts'
 import type { Protocol } from './script.ts'
-import { fillSchemaTwo, inForm, pickSchemaTwo } from './verdict-form.ts'
+import { fillSchemaTwo, inForm, pickSchemaTwo, storyPlaced } from './verdict-form.ts'
 import { versionsOf } from './versions.ts'
 
 /** What the ids of a subject's verdicts by this protocol have before their number. */
@@ -65,7 +65,7 @@ export function decidedVerdict(
     lostCalls: [],
   }
   const transcript = JSON.stringify({ schema: 1, verdictId: made.id, verdict, subject: null, turns: [], cut: [] })
-  return { label: made.label, verdict: JSON.stringify(made), transcript }
+  return { label: made.label, verdict: JSON.stringify(storyPlaced(made, decision.ref.kind)), transcript }
 }
 
 /** The same with the machines' last ruling as it was read, the post's language, and the version that writes. */

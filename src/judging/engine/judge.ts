@@ -2,7 +2,7 @@ import type { CaseRecord, JournalEntry } from '../../contracts/facts/case.ts'
 import { RetryLaterError } from '../../contracts/facts/errors.ts'
 import { classOf } from '../../contracts/facts/service-class.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
-import type { VerdictForm } from '../../contracts/facts/verdict-fields.ts'
+import { UNVERIFIED, type VerdictForm } from '../../contracts/facts/verdict-fields.ts'
 import { scopeOf } from '../../contracts/facts/verdict-id.ts'
 import { type CaseStore, CaseWithheld, StoreSuspended, type TakenCase } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
@@ -228,6 +228,8 @@ async function conclude(
   const wasShown = [...journal.values()].some(({ shown }) => shown !== undefined)
   const won = await cases.conclude(record, epoch, {
     ...endOf(ended, sentAs, settings.transcriptBytes),
+    // That nothing is shown either way contradicts nothing.
+    opposed: protocol?.labels.filter((label) => label !== UNVERIFIED) ?? [],
     // No revision follows what was asked apart from the stream.
     carry: carry === undefined || wasShown || record.kind === 'asked' ? null : JSON.stringify(carry),
     again: ruling.decidedBy === 'none' && hasWaited(record),

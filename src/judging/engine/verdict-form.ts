@@ -20,6 +20,15 @@ export function inForm(made: Verdict, { schema }: VerdictForm): Verdict {
   return schema === 2 ? { ...made, schema } : schemaOne.parse({ ...made, schema })
 }
 
+/**
+ * The verdict with a place for what the store knows of its story as it takes it (withStory in threads/story.ts): no other verdict
+ * comes between. A post alone has a story, and schema 1 says nothing of it.
+ */
+export function storyPlaced(made: Verdict, kind: SubjectKind): Verdict {
+  const { schema, story: _, ...rest } = made
+  return kind === 'post' && schema === 2 ? ({ schema, story: null, ...rest } as unknown as Verdict) : made // No reader sees the place.
+}
+
 /** There was nothing to debate, or no machine that could have. */
 export const NO_DEBATE: VerdictDebate = { held: false, why: 'none' }
 

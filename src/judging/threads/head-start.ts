@@ -12,6 +12,11 @@ export function aheadByReach(reach = 0): number {
   return Math.round(DOUBLING_MS * Math.log2(1 + Math.min(MOST_REACH, Math.max(0, reach))))
 }
 
+/** How many people a post has reached, by the ms that it counts as older for them: exact up to some millions. */
+export function reachedBy(aheadMs: number): number {
+  return Math.round(2 ** (aheadMs / DOUBLING_MS) - 1)
+}
+
 /** How many ms older a thread counts for the protocols that judge it: by the one of which a late verdict costs most. */
 export function aheadByProtocols(protocols: readonly { readonly lateCost?: number }[]): number {
   const most = protocols.reduce((cost, { lateCost = 1 }) => Math.max(cost, lateCost), 1)

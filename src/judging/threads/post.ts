@@ -40,12 +40,16 @@ export function takePost(
     return { thread: isRemembered ? routed : thread, outcome: 'unrouted' }
   }
   const judges = arrival.judges ?? 1
-  const size = threadBytes({ ...routed, post, judges, orphans: new Map() })
+  const { story = null } = arrival
+  const size = threadBytes({ ...routed, post, judges, story, orphans: new Map() })
   if (most !== null && size > most && size > threadBytes(thread)) return { thread, outcome: 'over-share' }
   const taken: Thread = {
     ...withHeadStart(routed, headStart),
     post,
     judges,
+    story,
+    // Other words have no verdict yet.
+    told: story === routed.story ? routed.told : new Map(),
     postPlaces,
     version: thread.version + 1,
     postVersion: thread.postVersion + 1,

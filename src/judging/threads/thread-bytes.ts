@@ -3,6 +3,7 @@ import { authorOf } from '../../contracts/facts/author.ts'
 import { setAside } from '../../contracts/facts/kept-image.ts'
 import type { Comment, Post, ThreadRef } from '../../contracts/facts/thread.ts'
 import type { Origin } from '../../contracts/ports/threads.ts'
+import { STORY_BYTES } from './story.ts'
 import type { Thread } from './thread.ts'
 
 // The twin of src/store/redis/include/thread-bytes.lua: a change here is a change there. Random histories compare them (test/judging/threads).
@@ -15,19 +16,19 @@ const NAMES = 6
 /** What stands in place of a deleted comment. */
 export const TOMBSTONE = '{}'
 
-type Measured = Pick<Thread, 'ref' | 'status' | 'post' | 'comments' | 'orphans' | 'judges'>
+type Measured = Pick<Thread, 'ref' | 'status' | 'post' | 'comments' | 'orphans' | 'judges' | 'story'>
 
 /**
  * How many bytes a thread of the stream holds: its words once, and once more for each protocol that judges it, whose case has a copy
- * of them; its images once; where its comments came from, as long as its post is missing. A deleted one holds its tombstone.
+ * of them; its images, and its part of a story, once; where its comments came from, as long as its post is missing. A deleted one holds its tombstone.
  */
-export function threadBytes({ ref, status, post, comments, orphans, judges }: Measured): number {
+export function threadBytes({ ref, status, post, comments, orphans, judges, story }: Measured): number {
   if (status === 'deleted') return deletedBytes(ref)
   if (post === null && comments.size === 0 && orphans.size === 0) return 0
   const { images, words } = postBytes(post)
   const said = sumOf([...comments].map(([id, comment]) => commentBytes(id, comment)))
   const origins = sumOf([...orphans].map(([id, origin]) => originBytes(id, origin)))
-  return bareBytes(ref) + (1 + judges) * (words + said) + origins + images
+  return bareBytes(ref) + (1 + judges) * (words + said) + origins + images + (story === null ? 0 : STORY_BYTES)
 }
 
 /** What a thread holds beside its words. */

@@ -34,6 +34,9 @@ export interface Thread extends MessageThread {
   readonly protocolAhead: number
   /** How many protocols judge its post, as far as is known; 0 while that is missing. */
   readonly judges: number
+  /** The id of its post's story, and by protocol the label that is counted there. */
+  readonly story: string | null
+  readonly told: ReadonlyMap<string, string>
   readonly generation: number
   readonly observedGeneration: number
   readonly nextAge: number | null
@@ -92,6 +95,8 @@ export function newThread(ref: ThreadRef): Thread {
     reachAhead: 0,
     protocolAhead: 0,
     judges: 0,
+    story: null,
+    told: new Map(),
     generation: 0,
     observedGeneration: 0,
     nextAge: null,

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram } from 'prom-client'
+import { REVIEW_REASONS } from '../../contracts/facts/decision-messages.ts'
 import { FAULTS, RULED_BY, type VerdictSource } from '../../contracts/facts/verdict.ts'
 import { readVerdictId, scopeOf } from '../../contracts/facts/verdict-id.ts'
 import { PUBLISHED_KINDS, REFUSED_KINDS } from '../../contracts/ports/report.ts'
@@ -193,7 +194,7 @@ export const decisionMetrics: MetricGroup = (registry, { protocols }) => {
     overrulings.inc({ protocol }, 0)
     for (const outcome of ['stands', 'withdrawn', 'late']) decisions.inc({ protocol, outcome }, 0)
     for (const differs of ['true', 'false']) proposals.inc({ protocol, differs }, 0)
-    for (const why of ['differs', 'edited', 'refused', 'disputed']) reviews.inc({ protocol, why }, 0)
+    for (const why of REVIEW_REASONS) reviews.inc({ protocol, why }, 0)
   }
 
   return {

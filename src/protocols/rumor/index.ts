@@ -11,6 +11,7 @@ import { readAhead, sameWordsKey } from './near-identical.ts'
 import { RUMOR_PROMPTS } from './questions.ts'
 import { mostCalls, s2mad } from './script.ts'
 import { rumorSettings } from './settings.ts'
+import { storyWords } from './story-words.ts'
 
 /** Raise this whenever the script's rounds, its asks or its carry change shape. */
 const VERSION = 7
@@ -71,6 +72,7 @@ export const rumor = {
   /** A judge was asked: the debaters never agreed. Where one agent alone gave an opinion, nobody differed. */
   contested: ({ decidedBy, models }: ConfidenceBasis) => decidedBy === 'judge' && 'judge' in models,
   sameWordsKey,
+  storyWords,
   make({ settings: given, prompts: files, fence, samplingRank }: ProtocolParts) {
     const settings = rumorSettings.parse(given)
     const prompts = readPrompts(files, RUMOR_PROMPTS, settings.preset)

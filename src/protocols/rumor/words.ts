@@ -27,16 +27,17 @@ export function bare(plain: string): string {
   return /[@/]/.test(plain) ? plain.replace(LINK, ' ').replace(MENTION, ' ') : plain
 }
 
-const ASCII = /^[\n\r\t -~]*$/
+/** Nothing but what a keyboard of English has. */
+export const ASCII = /^[\n\r\t -~]*$/
 /** Invisible format characters and fillers; control characters except those that separate words. */
-const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cf}]|[^\P{Cc}\t\n\v\f\r\u0085]/gu
+export const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cf}]|[^\P{Cc}\t\n\v\f\r\u0085]/gu
 /** Combining accents that no composed letter has. */
 const PILED = /[\u0300-\u036f]+/g
 const STRETCHED = /(\p{L})\1{2,}/gu
 /** A host is looked for from its first label on: from each of them would take quadratic time. */
 const LINK = /(?:https?:\/\/|www\.)\S+|(?<![a-z0-9-]|[a-z0-9-]\.)[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}\/\S*/g
 /** Whom a reply is addressed to. An email address is not a mention. */
-const MENTION = /(?<![\p{L}\p{N}])@[\p{L}\p{N}_][\p{L}\p{N}_.-]*/gu
+export const MENTION = /(?<![\p{L}\p{N}])@[\p{L}\p{N}_][\p{L}\p{N}_.-]*/gu
 /** Punctuation that makes no difference in a short text. Brackets and colons are not included: they form emoticons. */
 const MARKS = /(?<!\d)[.,]|[.,](?!\d)|[!¡…。、“”„«»‘’"'`*~]/g
 

@@ -6,6 +6,7 @@
 --@include open-counts
 --@include fencing
 --@include withheld
+--@include story
 --@key case
 --@key open
 --@key unworked
@@ -23,7 +24,9 @@
 --@arg carry             JSON, what is left to the next revision; empty if nothing
 --@arg beneath           the verdict above it, if this is a proposal; else empty
 --@arg label             empty if it has none
+--@arg opposed[]         labels that contradict one another
 --@arg again             1 if the thread is due once more as soon as that is published
+--@arg now               wall time, ms
 --@arg incarnation_id
 --@arg watermark
 --@arg server_run
@@ -39,6 +42,10 @@ local number = number_in(id)
 local is_beneath = top and (human or (last and number and tonumber(number) < tonumber(last)))
 if is_beneath and beneath ~= top then return { top, said } end
 if not is_beneath and beneath ~= '' then return 'verdict' end
+local why, decision
+verdict, why, decision = tell_story(thread, member, { by = is_beneath and 'proposal' or 'machine', protocol = protocol, label = label,
+  id = id, verdict = verdict, opposed = opposed, now = now })
+local at = string.format('%.0f', redis_now())
 local fields = { 'kind', is_beneath and 'proposal' or 'verdict', 'case', id, 'member', member, 'protocol', protocol, 'verdict', verdict,
   'transcript', transcript }
 -- Before it is sent a publisher looks whether that was deleted.
@@ -64,7 +71,10 @@ if human or not is_beneath then
 end
 if human and label ~= '' and label ~= said then
   ask_review(outbox, decided, { member = member, protocol = protocol, why = 'differs', verdict = human,
-    proposal = proposal_id(id), label = label, at = string.format('%.0f', redis_now()) }, 'differs ' .. label)
+    proposal = proposal_id(id), label = label, at = at }, 'differs ' .. label)
+end
+if why then
+  ask_review(outbox, decided, { member = member, protocol = protocol, why = why, verdict = id, label = decision, at = at })
 end
 if carry == '' then redis.call('HDEL', thread, 'carry:' .. protocol)
 else redis.call('HSET', thread, 'carry:' .. protocol, carry) end

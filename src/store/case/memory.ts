@@ -12,6 +12,7 @@ import {
 import type { Clock } from '../../contracts/ports/clock.ts'
 import { askReview, keepRuling, overridingVerdictOf } from '../../judging/threads/decision-rules.ts'
 import { eraseInFlight, leaveCarry, leaveUnjudged, mayRestart, restart } from '../../judging/threads/revisions.ts'
+import { withStory, withToldLabel } from '../../judging/threads/story.ts'
 import { reviewOf } from '../decision/memory.ts'
 import type { MemoryErasures } from '../erasure/memory.ts'
 import type { OutboxEntries } from '../outbox/memory.ts'
@@ -195,12 +196,16 @@ function withCalls(known: readonly LostCall[], calls: readonly LostCall[]): Lost
 function putEnd(
   { threads, entries, clock }: { threads: ThreadTable; entries: OutboxEntries; clock: Clock },
   { record, journal }: KeptCase,
-  { verdict, transcript, carry, label, proposal, again = false }: CaseEnd,
+  { verdict, transcript, carry, label, opposed = [], proposal, again = false }: CaseEnd,
 ): string {
   const { id, protocol } = record
   const ref = threadOf(record)
   const above = overridingVerdictOf(threads.find(ref), record)
-  const written = above === null ? { verdict, transcript } : proposal(above)
+  const texts = above === null ? { verdict, transcript } : proposal(above)
+  if (above === null) threads.step(ref, (thread) => ({ thread: withToldLabel(thread, protocol, label), outcome: null }))
+  const by = above === null ? 'machine' : 'proposal'
+  const { story, review } = threads.tell(ref, protocol, { by, label, verdictId: id, opposed })
+  const written = { ...texts, verdict: withStory(texts.verdict, story) }
   const wasShown = [...journal.values()].some(({ shown = [] }) => shown.length > 0)
   threads.step(ref, (thread) => {
     const ruled = keepRuling(thread, { protocol, ruling: wasShown ? null : written.verdict, above })
@@ -211,6 +216,8 @@ function putEnd(
     above === null
       ? entries.put({ kind: 'verdict', caseId: id, ...written })
       : entries.put({ kind: 'proposal', caseId: id, proposal: written.verdict, transcript: written.transcript })
+  if (review !== undefined)
+    entries.put({ kind: 'review', review: reviewOf(ref, { protocol, ...review, verdict: id }, clock()) })
   const stands = threads.find(ref)?.decided.get(protocol)?.stands ?? null
   const differs = stands !== null && label !== null && label !== above?.label
   if (differs && threads.step(ref, (thread) => askReview(thread, protocol, `differs ${label}`))) {

@@ -73,7 +73,9 @@ const conclude = script('case/conclude', {
     'carry',
     'beneath',
     'label',
+    'opposed[]',
     'again',
+    'now',
     'incarnationId',
     'watermark',
     'serverRun',
@@ -201,7 +203,7 @@ export function redisCases(
       const given = { case: keys.case(id), lost: keys.lost(id), calls: calls.map((one) => JSON.stringify(one)) }
       await loseCalls(client, given)
     },
-    conclude: concluding(client, keys, token),
+    conclude: concluding(client, keys, clock, token),
     idle: (idleMs, limit, skip = 0) => client.zrangebyscore(keys.open, '-inf', clock() - idleMs, 'LIMIT', skip, limit),
     async noteUnanswered(protocol, at) {
       const { unanswered, incarnation } = keys
@@ -222,14 +224,14 @@ export function redisCases(
 }
 
 /** Ends cases with a verdict, or beneath one that people brought about with a proposal. */
-function concluding(client: Redis, keys: Keys, token: () => FencingToken): CaseStore['conclude'] {
+function concluding(client: Redis, keys: Keys, clock: Clock, token: () => FencingToken): CaseStore['conclude'] {
   return async ({ id, protocol, tenant, subjectId, kind }, epoch, end) => {
-    const { carry, again = false, label, verdict, transcript, proposal } = end
+    const { carry, again = false, label, opposed = [], verdict, transcript, proposal } = end
     const member = memberOf({ tenant, postId: subjectId, kind })
     const { open, unworked, outbox, incarnation, deletedOwners: owners } = keys
     const { thread, decided } = threadKeys(keys, member)
     const touched = { case: keys.case(id), open, unworked, outbox, thread, decided, incarnation, owners }
-    const given = { ...touched, id, epoch, protocol, member, carry, label, again }
+    const given = { ...touched, id, epoch, protocol, member, carry, label, opposed, again }
     for (let above: OverridingVerdict | null = null; ; ) {
       const written = above === null ? { verdict, transcript } : proposal(above)
       const reply = concludeReply.parse(
@@ -238,6 +240,7 @@ function concluding(client: Redis, keys: Keys, token: () => FencingToken): CaseS
           ...written,
           transcript: await packed(written.transcript),
           beneath: above?.id ?? '',
+          now: clock(),
           ...token(),
         }),
       )

@@ -13,6 +13,7 @@ import {
   publishedOf,
   TOLD_BYTES,
 } from '../../judging/threads/decision-rules.ts'
+import { withStory, withToldLabel } from '../../judging/threads/story.ts'
 import { newThread } from '../../judging/threads/thread.ts'
 import type { KeptBytes } from '../answer/memory-kept.ts'
 import type { CaseTable } from '../case/memory-table.ts'
@@ -50,13 +51,19 @@ export function memoryDecisions(
       const id = written === null ? null : `${scope}${on.number}`
       const { decided } = step({ on, id, label: written?.label ?? null })
       if (decided.outcome === 'changed') throw new Error('a thread in memory changed within a step')
+      const said = written?.label ?? null
+      if (written !== null)
+        threads.step(ref, (thread) => ({ thread: withToldLabel(thread, protocol, said), outcome: null }))
+      const way = decision.withdraw ? 'withdrawal' : 'person'
+      const { story } = threads.tell(ref, protocol, { by: way, label: said, verdictId: id ?? '', opposed: [] })
       if (written !== null && id !== null) {
-        const { verdict, transcript } = written
+        const { transcript } = written
+        const verdict = withStory(written.verdict, story)
         entries.putDecided({ ref, protocol, caseId: id }, { kind: 'verdict', caseId: id, verdict, transcript })
       }
       if (decided.outcome === 'stands' || decided.outcome === 'withdrawn') {
-        const said = { of, by, label: written?.label ?? null, revision: id === null ? 0 : on.number }
-        entries.put({ kind: 'outcome', outcome: outcomeOf(ref, protocol, said, decided.outcome, place.timestamp) })
+        const told = { of, by, label: said, revision: id === null ? 0 : on.number }
+        entries.put({ kind: 'outcome', outcome: outcomeOf(ref, protocol, told, decided.outcome, place.timestamp) })
       }
       return done(decided)
 

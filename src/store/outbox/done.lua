@@ -83,8 +83,12 @@ if is_asked == '1' and not is_busy and is_answered() then
 elseif redis.call('HEXISTS', thread, 'final') == 1 and not is_busy then
   for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PEXPIRE', key, keep_after_final) end
   end_kept(account, member, now, keep_after_final)
+  end_story(thread, now, keep_after_final)
 else
-  if redis.call('PERSIST', thread) == 1 then endless_kept(account, member) end
+  if redis.call('PERSIST', thread) == 1 then
+    endless_kept(account, member)
+    end_story(thread, now)
+  end
   for _, key in ipairs({ comments, sample, authors, images }) do redis.call('PERSIST', key) end
 end
 return 1

@@ -4,6 +4,7 @@
 --@include due
 --@include drop-case
 --@include kept-bytes
+--@include story
 --@key thread
 --@key due
 --@key open
@@ -40,6 +41,7 @@ for _, field in ipairs(redis.call('HKEYS', thread)) do
     drop_case(open, unworked, prefixes, member, id)
   end
 end
+leave_story(thread, member, forgotten)
 redis.call('UNLINK', thread, comments, sample, authors, images, orphans)
 forget_kept(account_of(thread, member), member)
 not_due(due, member)

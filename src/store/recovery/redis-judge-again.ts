@@ -132,7 +132,7 @@ function outcomesIn(reply: unknown): AgainOutcome[] {
 
 /** The fields of a thread's hash; those that are null are absent. */
 export function fieldsOf(thread: RememberedThread): Record<string, string | number> {
-  const { post, postOnly, rekeyed, sampledUnder, postPlaces, commentPlaces } = thread
+  const { post, postOnly, story, rekeyed, sampledUnder, postPlaces, commentPlaces } = thread
   return {
     post: JSON.stringify(post),
     createdAt: post.createdAt,
@@ -147,6 +147,7 @@ export function fieldsOf(thread: RememberedThread): Record<string, string | numb
     deletions: thread.deletions,
     ...(commentPlaces.length === 0 ? {} : { commentPlace: placesOf(commentPlaces) }),
     ...(sampledUnder === null ? {} : { sampledUnder }),
+    ...(story === null ? {} : { story }),
     ...(rekeyed ? { rekeyed: 1 } : {}),
     ...(postOnly ? { postOnly: 1 } : {}),
   }

@@ -7,6 +7,7 @@
 --@include authors
 --@include decided
 --@include thread-bytes
+--@include story
 --@key thread
 --@key comments
 --@key sample
@@ -69,6 +70,7 @@ for _, revision in ipairs(known) do note(revision.protocol, revision.revision) e
 local is_wanted = false
 for _, row in ipairs(asked) do is_wanted = is_wanted or last[row.protocol] == tonumber(row.revision) end
 if not is_wanted then return all('newer') end
+leave_story(thread, member, now)
 redis.call('UNLINK', thread, comments, sample, authors, images, orphans)
 not_due(due, member)
 for _, field in ipairs(fields) do redis.call('HSET', thread, field.name, field.value) end
@@ -90,6 +92,13 @@ for _, comment in ipairs(said) do
 end
 local held = read_bytes(thread, nil, redis.call('HSTRLEN', thread, 'post'))
 held.judges = #asked
+-- What a story takes of each post of it (src/judging/threads/story.ts).
+local STORY_BYTES = 300
+local story, ahead = unpack(redis.call('HMGET', thread, 'story', 'reachAhead'))
+if story then
+  held.images = held.images + STORY_BYTES
+  join_story(story_key(thread, story), ahead)
+end
 write_bytes(thread, member, held)
 local outcomes = {}
 for index, row in ipairs(asked) do outcomes[index] = ask_again(thread, row.protocol, row.revision, row.reads_comments) end

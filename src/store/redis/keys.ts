@@ -88,7 +88,7 @@ export interface Keys {
    * the topics were read), and by protocol rev:, last: (the number of the last published verdict), ruling: (the machines' last
    * ruling, JSON), open:, seen:, final: (the revision was a final one), again: (due once the
    * open case is published), dormant: (the protocol is paused), absent: (the version that a protocol which is off must judge
-   * when it is on again), carry:, and of a deleted thread retractionId:, retractionVerdict: and retractionTranscript: (a
+   * when it is on again), carry:, told: (with story and storyEnd: include/story.lua, where the keys of stories are), and of a deleted thread retractionId:, retractionVerdict: and retractionTranscript: (a
    * retraction that waits for the verdict before it).
    */
   thread(member: string): string

@@ -7,6 +7,7 @@
 --@include fencing
 --@include place
 --@include due-now
+--@include story
 --@key thread
 --@key revisions
 --@key decided
@@ -111,6 +112,10 @@ else
   redis.call('HSET', decided, 'id:' .. protocol, id)
 end
 redis.call('HDEL', decided, 'asked:' .. protocol)
+verdict = tell_story(thread, member, { by = withdraw == '1' and 'withdrawal' or 'person', protocol = protocol, label = label, id = id,
+  verdict = verdict, opposed = {}, now = now })
+local of_story = redis.call('HGET', thread, 'story')
+if of_story then redis.call('HSET', decided, 'story:' .. protocol, of_story) end
 if is_first then redis.call('HSET', decided, 'ahead:' .. protocol, 1) end
 redis.call('HSET', decided, 'of:' .. protocol, of, 'by:' .. protocol, by)
 if verdict ~= '' then

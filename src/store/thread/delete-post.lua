@@ -9,6 +9,7 @@
 --@include note-deleted
 --@include decided
 --@include deleted-bytes
+--@include story
 --@key thread
 --@key comments
 --@key sample
@@ -84,6 +85,8 @@ each_decided(decided, 'id', function(protocol)
     'revision', number, 'label', label, 'by', by, 'at', string.format('%.0f', redis_now()))
 end)
 for _, id in ipairs(redis.call('HKEYS', hook_content)) do set_content(account_of(thread, member), hook_content, id) end
+leave_story(thread, member, now)
+each_decided(decided, 'story', function(_, id) forget_in_story(story_key(thread, id), member) end)
 redis.call('UNLINK', decided, thread, comments, sample, authors, images, orphans)
 for _, key in ipairs(case_keys) do redis.call('UNLINK', key) end
 hold_deleted(account_of(thread, member), member, now, keep)

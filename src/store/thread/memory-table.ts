@@ -1,4 +1,5 @@
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import { type Stories, stories } from '../../judging/threads/story.ts'
 import { dueWithoutHeadStart, newThread, type Thread, type ThreadStep } from '../../judging/threads/thread.ts'
 
 /** All threads by name, and the due ones. */
@@ -8,6 +9,8 @@ export interface ThreadTable {
   /** Applies a rule to the thread (an empty one if there is none) and keeps the result. */
   step<Outcome>(ref: ThreadRef, rule: (thread: Thread) => ThreadStep<Outcome, Thread | null>): Outcome
   all(): readonly Thread[]
+  /** Tells the thread's story of a verdict on it. */
+  tell(ref: ThreadRef, protocol: string, verdict: Parameters<Stories['tell']>[2]): ReturnType<Stories['tell']>
   /** `since`: when it is due, without its head start. */
   due(): readonly { readonly ref: ThreadRef; readonly at: number; readonly since: number }[]
 }
@@ -18,9 +21,11 @@ export function nameOf({ kind, tenant, postId }: ThreadRef): string {
 
 export function threadTable(): ThreadTable {
   const threads = new Map<string, Thread>()
+  const told = stories()
   const due = new Map<string, { ref: ThreadRef; at: number; since: number }>()
 
   function put(name: string, thread: Thread | null): void {
+    told.follow(threads.get(name) ?? null, thread)
     if (thread === null) threads.delete(name)
     else threads.set(name, thread)
     if (thread === null || thread.due === null) due.delete(name)
@@ -37,6 +42,7 @@ export function threadTable(): ThreadTable {
       if (thread !== before) put(name, thread)
       return outcome
     },
+    tell: (ref, protocol, verdict) => told.tell(threads.get(nameOf(ref)) ?? newThread(ref), protocol, verdict),
     all: () => [...threads.values()],
     due: () => [...due.values()],
   }

@@ -7,6 +7,7 @@
 --@include fencing
 --@include decided
 --@include thread-bytes
+--@include story
 --@key thread
 --@key due
 --@key orphans
@@ -35,6 +36,7 @@
 --@arg reach_ahead       its head start among due threads, ms: for its reach
 --@arg protocol_ahead    likewise for the protocols that judge it
 --@arg judges            how many protocols judge it
+--@arg story             the id of its story; empty if it has none
 --@arg most              bytes that its tenant may hold; empty: no limit
 --@arg place             where the post stands in its topic; empty if unknown
 --@arg incarnation_id
@@ -42,20 +44,23 @@
 --@arg server_run
 -- What is known of a post that nobody judges, beside its id.
 local PASSED_BYTES = 250
+-- What a story takes of each post of it (src/judging/threads/story.ts).
+local STORY_BYTES = 300
 if not has_reached(incarnation, incarnation_id, watermark, server_run) then return 'suspended' end
 local account = account_of(thread, member)
 local held = { post = #post, said = 0, origins = 0, images = 0, judges = tonumber(judges) }
 for _, image in ipairs(aside) do held.images = held.images + #image.hash + #image.url end
-local known_post, n, stage, gone, last_place, over_author, by_reach, counted, version, post_version, unrouted, post_only, due_since
+if story ~= '' then held.images = held.images + STORY_BYTES end
+local known_post, n, stage, gone, last_place, over_author, by_reach, counted, version, post_version, unrouted, post_only, due_since, known_story
 local is_judged, expired, late, size_before = threaded == '1' or judged_at_once == '1', false, {}, 0
 local places_after = place
 -- Of most posts nothing was known before: a command costs more than what it does, and so does making a function.
 local was_known = redis.call('EXISTS', thread, comments, orphans, images, revisions, decided, early) > 0
 if was_known then
   --@functions
-  known_post, n, stage, gone, last_place, over_author, by_reach, counted, version, post_version, unrouted, post_only, due_since =
+  known_post, n, stage, gone, last_place, over_author, by_reach, counted, version, post_version, unrouted, post_only, due_since, known_story =
     unpack(redis.call('HMGET', thread, 'post', 'accepted', 'countStage', 'deleted', 'postPlace', 'overAuthor', 'reachAhead', 'held',
-      'version', 'postVersion', 'unrouted', 'postOnly', 'dueSince'))
+      'version', 'postVersion', 'unrouted', 'postOnly', 'dueSince', 'story'))
   if gone then return 'deleted' end
   local places, this = read_places(last_place), read_place(place)
   if known_post == post or was_taken(places, this) then return 'duplicate' end
@@ -73,6 +78,7 @@ if was_known then
       local left = redis.call('PTTL', thread)
       if left > 0 then end_kept(account, member, now, left) end
       redis.call('HSET', thread, 'post', post, 'postPlace', places_after)
+      reach_story(thread, reach_ahead)
       set_head_start(thread, due, member, reach_ahead, protocol_ahead)
       return 'duplicate'
     end
@@ -128,7 +134,12 @@ if was_known then
     end)
   end
   if unrouted then redis.call('HDEL', thread, 'unrouted') end
-  if redis.call('PERSIST', thread) == 1 then endless_kept(account, member) end
+  if known_story and known_story ~= story then leave_story(thread, member, now)
+  else reach_story(thread, reach_ahead) end
+  if redis.call('PERSIST', thread) == 1 then
+    endless_kept(account, member)
+    end_story(thread, now)
+  end
   if known_post then set_head_start(thread, due, member, reach_ahead, protocol_ahead)
   else
     restore_numbers(thread, revisions, decided)
@@ -170,6 +181,11 @@ if not known_post then
   if tonumber(reach_ahead) > 0 then set('reachAhead', reach_ahead) end
   if protocol_ahead ~= '0' then set('protocolAhead', protocol_ahead) end
   if judged_at_once == '1' and not due_since then set('dueSince', now) end
+end
+if story ~= '' and story ~= known_story then
+  --@functions
+  set('story', story)
+  join_story(story_key(thread, story), reach_ahead)
 end
 redis.call('HSET', thread, unpack(fields))
 if version and not counted then

@@ -3,6 +3,7 @@
 --@include due
 --@include fencing
 --@include kept-bytes
+--@include story
 --@key thread
 --@key early
 --@key due
@@ -21,6 +22,7 @@ if gone then return 'deleted' end
 local known = tonumber((post and by_reach or redis.call('GET', early)) or '0')
 if tonumber(reach_ahead) <= known then return 'duplicate' end
 if post then
+  reach_story(thread, reach_ahead)
   set_head_start(thread, due, member, reach_ahead)
   return 'updated'
 end

@@ -16,7 +16,7 @@ export function plain(
   { maxPerAuthor, maxUnnamed }: Pick<ThreadRules, 'maxPerAuthor' | 'maxUnnamed'>,
 ): Plain | null {
   if (thread === null) return null
-  const { ref: _, comments, ranks, orphans, revisions, decided, absent, ...rest } = thread
+  const { ref: _, comments, ranks, orphans, revisions, decided, absent, told, ...rest } = thread
   const byAuthor = [...comments].flatMap(([id, comment]) =>
     comment === null || (authorOf(comment) === undefined ? maxUnnamed : maxPerAuthor) === null
       ? []
@@ -30,6 +30,7 @@ export function plain(
     revisions: Object.fromEntries([...revisions].map(([protocol, one]) => [protocol, { ...UNPUBLISHED, ...one }])),
     decided: Object.fromEntries(decided),
     absent: Object.fromEntries(absent),
+    told: Object.fromEntries(told),
     byAuthor: byAuthor.sort(),
   }
   return thread.status === 'deleted' ? tombstone(all) : all
@@ -93,6 +94,8 @@ function fields(hash: Record<string, string>): Plain {
     dueSince: orNull('dueSince'),
     reachAhead: number('reachAhead'),
     protocolAhead: number('protocolAhead'),
+    story: hash.story ?? null,
+    told: Object.fromEntries(named(hash, 'told:')),
     judges: Number((hash.held ?? '').split(' ')[3] ?? 0),
     generation: number('generation'),
     observedGeneration: number('observedGeneration'),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ThreadRef } from '../../../src/contracts/facts/thread.ts'
-import type { OutboxEntry } from '../../../src/contracts/ports/cases.ts'
+import type { CaseEnd, OutboxEntry } from '../../../src/contracts/ports/cases.ts'
 import type {
   Arrival,
   CommentChange,
@@ -97,7 +97,7 @@ export function runOn(
   const judge = async ({ thread: at, protocol, final }: Extract<Step, { do: 'judge' }>) => {
     const id = await caseOf(at, protocol, final)
     const taken = id === null ? null : await cases.take(id)
-    if (taken !== null) await cases.conclude(taken.record, taken.epoch, endOf(taken.record))
+    if (taken !== null) await cases.conclude(taken.record, taken.epoch, ending(taken.record, `label ${at % 2}`))
     await handOut('one')
     await done({ do: 'done', which: 0, all: true, forget: true })
     return id
@@ -167,6 +167,8 @@ export function runOn(
         : {
             label: withdraw ? 'restored' : label,
             verdict: JSON.stringify({
+              schema: 2,
+              story: null,
               rationale: 'words',
               evidence: [],
               on: [on.number, on.published, on.machine, on.isLive, label],
@@ -192,8 +194,7 @@ export function runOn(
     if (step.do === 'restart') return cases.restart(id, epoch, { ...held.record, restartedAt: clock.now })
     const carry = step.carry ? JSON.stringify({ scores: clock.now }) : null
     return cases.conclude(held.record, epoch, {
-      ...endOf(held.record, 'so it is', carry),
-      label: step.carry ? 'label 0' : null,
+      ...ending(held.record, step.carry ? 'label 0' : null, carry),
       again: step.again,
     })
   }
@@ -305,6 +306,17 @@ function inOrder(entries: readonly OutboxEntry[]): OutboxEntry[] {
   return entries.toSorted((a, b) => (content(a) < content(b) ? -1 : 1))
 }
 
+/** The end of a case whose verdict leaves room for its story. */
+function ending(record: Parameters<typeof endOf>[0], label: string | null, carry: string | null = null): CaseEnd {
+  const end = endOf(record, 'so it is', carry)
+  const placed = <Texts extends { verdict: string }>(texts: Texts): Texts => ({
+    ...texts,
+    verdict: texts.verdict.replace('{', '{"schema":2,"story":null,'),
+  })
+  const opposed = ['label 0', 'label 1']
+  return { ...placed(end), label, opposed, proposal: (above) => placed(end.proposal(above)) }
+}
+
 /** Of different lengths, in characters and in bytes. */
 function wordsOf(text: number): string {
   return `${text}${'ö'.repeat(40 * text)}`
@@ -326,6 +338,7 @@ function arrivalOf(step: Extract<Step, { do: 'post' }>, now: number): Arrival {
     firstDue: T0 + 15 * MINUTE + step.thread,
     ...placeOf(place),
     judges: routing === 'both' ? 2 : 1,
+    story: ['s', null, 't', 's'][step.text] ?? null,
     threaded: routing === 'threaded' || routing === 'both',
     atOnce: routing === 'both' || routing === 'alone',
   }

@@ -1,5 +1,6 @@
 --@include due
 --@include kept-bytes
+--@include story
 -- A thread's comments and the rest of what expires with it: the keys that have its name under another kind.
 local function expiring_with(thread)
   local root, member = string.match(thread, '^({.-}:)thread(:.*)$')
@@ -12,7 +13,10 @@ local function due_now(thread, due, member, now)
   due_by(due, member, at_once(due, member, now))
   redis.call('HSETNX', thread, 'dueSince', now)
   redis.call('HINCRBY', thread, 'generation', 1)
-  if redis.call('PERSIST', thread) == 1 then endless_kept(account_of(thread, member), member) end
+  if redis.call('PERSIST', thread) == 1 then
+    endless_kept(account_of(thread, member), member)
+    end_story(thread, now)
+  end
   for _, key in ipairs(expiring_with(thread)) do redis.call('PERSIST', key) end
 end
 -- Notes the count checkpoints that n comments have reached; the thread is due at once if there is a new one among them.
