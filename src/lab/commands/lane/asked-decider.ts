@@ -86,9 +86,12 @@ export async function askedDecider(
     else said.set(item.id, surest(new Map(Object.entries(probabilities))))
   }
   const waiting = items.values()
+  /** Nothing more is asked, and paid for, where one has found that it leads to nothing. */
+  let isOver = false
   const work = async () => {
     for (const item of waiting) {
       signal.throwIfAborted()
+      if (isOver) return
       try {
         await answered(item)
       } catch (error) {
@@ -105,7 +108,12 @@ export async function askedDecider(
       done()
     }
   }
-  await Promise.all(Array.from({ length: settings.models.slots }, work))
+  const worked = Array.from({ length: settings.models.slots }, () =>
+    work().finally(() => {
+      isOver = true
+    }),
+  )
+  await Promise.all(worked)
   const [only, ...others] = models
   if (others.length > 0)
     throw new OperatorError(
