@@ -1,5 +1,4 @@
 import { RECORDED_TOPICS, type RecordedTopic } from '../src/contracts/ports/record.ts'
-import type { Settings } from './schema.ts'
 
 /** The topics by their contents, with the settings' prefix. */
 export function topicsOf(settings: { readonly kafka: { readonly topicPrefix: string } }) {
@@ -43,7 +42,7 @@ export function scratchTopicOf({ kafka: { topicPrefix } }: Parameters<typeof top
  * The consumer groups beside `kafka.group`, which reads what is judged: one's offsets say nothing of another's. The record has a
  * group for each store, by the store's name.
  */
-export function groupsOf({ kafka: { group } }: Pick<Settings, 'kafka'>) {
+export function groupsOf({ kafka: { group } }: { readonly kafka: { readonly group: string } }) {
   return {
     decisions: `${group}-decisions`,
     reach: `${group}-reach`,

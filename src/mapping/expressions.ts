@@ -105,7 +105,7 @@ const OPERATORS: Readonly<Record<string, { readonly beside: readonly string[]; r
  * An expression of the settings, compiled: a path, a template with paths in braces, a constant, or an operator. It reads a record in
  * time linear in it. Throws a `MappingSettingFault` where it is none.
  */
-export function expressionOf(given: unknown, at: SettingPath): ReadScope {
+function expressionOf(given: unknown, at: SettingPath): ReadScope {
   if (at.length > 2 * MOST_DEEP) throw new MappingSettingFault(at, 'nested too deep')
   if (typeof given === 'string')
     return isPath(given) ? pathOf(given, at) : /[{}]/.test(given) ? templateOf(given, at) : () => given
