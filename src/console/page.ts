@@ -5,6 +5,7 @@ import { AUDIT_TEXTS } from './audit-texts.ts'
 import { DECISIONS_TEXTS } from './decisions-texts.ts'
 import { QUALITY_TEXTS } from './quality-texts.ts'
 import type { Session } from './sessions.ts'
+import { STORIES_TEXTS } from './stories-texts.ts'
 import { TEXTS } from './texts.ts'
 import { TRIALS_TEXTS } from './trials-texts.ts'
 import { html, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
@@ -62,6 +63,7 @@ export interface Page {
 
 const PLACES = [
   ['/live', TEXTS.live.title],
+  ['/stories', STORIES_TEXTS.title],
   ['/review', TEXTS.review.title],
   ['/decisions', DECISIONS_TEXTS.title],
   ['/quality', QUALITY_TEXTS.title],

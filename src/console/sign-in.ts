@@ -10,8 +10,8 @@ import { html, link, NOTHING, type SafeMarkup, words } from './view.ts'
 
 /** How people sign in. */
 export type Way =
-  /** By a link; `print` prints another where only the operator sees it, null where others would. */
-  | { readonly way: 'link'; readonly print: (() => void) | null }
+  /** By a link; `print` prints another where only the operator sees it, null where others would; `opensOn`: the page that it leads to. */
+  | { readonly way: 'link'; readonly print: (() => void) | null; readonly opensOn?: string | undefined }
   | { readonly way: 'oidc'; readonly provider: OpenIdProvider }
   /** A proxy before the console has done it, and names the person with each request. */
   | {
@@ -47,7 +47,7 @@ const MOST_NAME = 200
 /** The way in: what is answered beneath `/sign-in`, to anybody. It reads no body: a client that sends one slowly holds nothing. */
 export function signIn(parts: SignInParts) {
   const { way, page } = parts
-  if (way.way === 'link') return byLink({ ...parts, print: way.print })
+  if (way.way === 'link') return byLink({ ...parts, print: way.print, opensOn: way.opensOn })
   if (way.way === 'oidc') return atProvider({ ...parts, provider: way.provider })
   return async (): Promise<Response> => page(200, TEXTS.signIn.title, paragraph(TEXTS.signIn.proxy))
 }
@@ -56,7 +56,15 @@ export function signIn(parts: SignInParts) {
  * By a link that was printed where the console runs. Opening it shows a button, and the button uses it up: what only looks at
  * addresses, as previews do, signs nobody in.
  */
-function byLink({ sessions, publicUrl, page, print, guess, entered }: SignInParts & { print: (() => void) | null }) {
+function byLink({
+  sessions,
+  publicUrl,
+  page,
+  print,
+  opensOn,
+  guess,
+  entered,
+}: SignInParts & { print: (() => void) | null; opensOn: string | undefined }) {
   const { title } = TEXTS.signIn
   let printedAt = Number.NEGATIVE_INFINITY
   return async (request: Request, from: ConsoleClient, address: URL): Promise<Response> => {
@@ -71,7 +79,7 @@ function byLink({ sessions, publicUrl, page, print, guess, entered }: SignInPart
       const who = sessions.used(secret)
       if (who === null) return isNoLink()
       entered({ ...from.asker, person: who.by, session: '' })
-      return opened(request, { host, publicUrl, sessions, ...who })
+      return opened(request, { host, publicUrl, sessions, ...who, opensOn })
     }
     if (address.pathname === '/sign-in/print' && isForm && print !== null) {
       const isSoon = performance.now() - printedAt < PRINT_MS
@@ -164,11 +172,18 @@ function isAllowed({ by }: Person, grants: readonly Grant[]): boolean {
 /** Opens a session in place of the one that this browser had. */
 function opened(
   request: Request,
-  of: { host: string; publicUrl: PublicUrl; sessions: Sessions; by: string; grants: readonly Grant[] },
+  of: {
+    host: string
+    publicUrl: PublicUrl
+    sessions: Sessions
+    by: string
+    grants: readonly Grant[]
+    opensOn?: string | undefined
+  },
 ): Response {
-  const { host, publicUrl, sessions, by, grants } = of
+  const { host, publicUrl, sessions, by, grants, opensOn = '/live' } = of
   sessions.end(cookieIn('console', request.headers, { host, publicUrl }))
-  return sent('/live', cookieOf('console', sessions.open({ by, grants }), { host, publicUrl }))
+  return sent(opensOn, cookieOf('console', sessions.open({ by, grants }), { host, publicUrl }))
 }
 
 function sent(to: string, cookie: string): Response {

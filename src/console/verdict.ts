@@ -23,6 +23,7 @@ import { notesSection } from './post-notes.ts'
 import { type PostViewParts, postCard, savedCard } from './post-view.ts'
 import type { Session } from './sessions.ts'
 import { stanceSection } from './stance.ts'
+import { storyNote } from './story-facts.ts'
 import { TEXTS } from './texts.ts'
 import { commentsSection, shownComments, THREAD_PAGE, threadBody } from './thread.ts'
 import { html, link, moment, NOTHING, type SafeMarkup, shown, type TemplatePart, when, words } from './view.ts'
@@ -215,7 +216,7 @@ function verdictBody(
   const isArgued = argument.some((part) => part !== NOTHING)
   return html`${headline(file, kinds, cover)}${tools}
 ${thread === null ? html`<p class="notice">${file.isUnreadable ? TEXTS.verdict.unreadable : TEXTS.verdict.noTranscript}</p>` : card}
-${whySection(file, { cover })}
+${storyNote(verdict)}${whySection(file, { cover })}
 ${argued.id === (isOverruled ? verdict : ruled).id ? NOTHING : html`<p class="notice">${(isOverruled ? TEXTS.verdict.overruled : TEXTS.verdict.carried)(argued.revision)} <a href="${link('/verdict', { id: argued.id })}">${TEXTS.verdict.openStanding}</a></p>`}
 ${missingSection(file)}
 ${transcript !== null && transcript.cut.length > 0 ? html`<p class="notice">${TEXTS.verdict.cut} ${words(transcript.cut.join('; '), { most: 400 })}</p>` : NOTHING}

@@ -7,6 +7,7 @@ const OVERFLOW_MS = 60_000
 /** The marks that a filter asks for, the rarest first. */
 export function marksOf({
   author,
+  story,
   decider,
   prompts,
   model,
@@ -14,7 +15,16 @@ export function marksOf({
   contested,
   lang,
 }: RecordFilter): (readonly [string, string])[] {
-  const wanted = { author, decider, fault, contested: contested === undefined ? undefined : '', prompts, model, lang }
+  const wanted = {
+    story,
+    author,
+    decider,
+    fault,
+    contested: contested === undefined ? undefined : '',
+    prompts,
+    model,
+    lang,
+  }
   return Object.entries(wanted).flatMap(([mark, value]) => (value === undefined ? [] : [[mark, value] as const]))
 }
 

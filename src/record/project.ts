@@ -139,7 +139,7 @@ function clausesOf({ policy, clauses = [] }: Verdict): string[] {
   return [...new Set(clauses.map(({ id }) => (policy === undefined ? id : `${policy.name} ${id}`)))]
 }
 
-function marksOf({ models, versions, faults, decision, decidedBy }: Verdict): RulingMark[] {
+function marksOf({ models, versions, faults, decision, decidedBy, story }: Verdict): RulingMark[] {
   const marks = [
     ...[...new Set(Object.values(models))].map((value) => ({ mark: 'model', value }) as const),
     ...[...new Set(faults)].map((value) => ({ mark: 'fault', value }) as const),
@@ -147,6 +147,7 @@ function marksOf({ models, versions, faults, decision, decidedBy }: Verdict): Ru
     { mark: 'unseen', value: decision?.unseen === true ? 'yes' : '' } as const,
     { mark: 'lane', value: decidedBy === 'lane' ? (versions.lane ?? '') : '' } as const,
     { mark: 'decider', value: decision?.by ?? '' } as const,
+    { mark: 'story', value: story?.id ?? '' } as const,
   ]
   return marks.filter(({ value }) => value !== '')
 }

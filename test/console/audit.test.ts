@@ -100,6 +100,11 @@ it('nothing is shown or done if it can’t be noted', async () => {
         '/verdict/news',
         // There is none: nothing is shown.
         '/picture',
+        '/stories/story',
+        '/stories/story.json',
+        '/stories/story.csv',
+        // Nothing is ticked.
+        '/stories/decide',
       ].includes(one),
   )) {
     const answer =

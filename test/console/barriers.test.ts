@@ -51,6 +51,12 @@ it('nobody is kept from any page, light or dark, narrow or wide, and each script
     await console.topics.send('feedback', 'pier', unseen, 181)
     await console.judged({ id: 'arabic', text: 'الجسر سقط هذا الصباح', lang: 'ar' }, degraded)
     await console.judged({ id: 'japanese', text: '橋が落ちたと聞きました'.repeat(20), lang: 'ja' }, degraded)
+    const story = { id: 's', members: 2, reach: 20_000, labels: { rumor: 1 } }
+    for (const [id, label] of [
+      ['told', 'rumor'],
+      ['retold', 'non-rumor'],
+    ] as const)
+      await console.judged({ id, text: 'The harbor is closed until further notice' }, { label, story })
     await console.judged({ id: 'attack', text: MARKUP_ATTACKS[9] ?? '' }, { rationale: MARKUP_ATTACKS[9] ?? '' })
     const { page, wrong } = await watchedPage(browser, console.own, {})
     await page.goto(console.link)
@@ -75,6 +81,9 @@ it('nobody is kept from any page, light or dark, narrow or wide, and each script
       '/decisions?days=400',
       '/audit?days=1',
       '/search?q=bridge',
+      '/stories',
+      '/stories?q=nothing',
+      '/stories/story?id=s&tenant=default',
       '/search?q=nothing',
       '/health',
       '/covers',

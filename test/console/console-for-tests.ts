@@ -26,6 +26,8 @@ import { SeenLabels, SeenPosts } from '../../src/console/seen-by.ts'
 import { Sessions } from '../../src/console/sessions.ts'
 import type { Way } from '../../src/console/sign-in.ts'
 import { StatusHistory } from '../../src/console/status-history.ts'
+import { storyPages } from '../../src/console/stories.ts'
+import { storyDecisionPage } from '../../src/console/story-decide.ts'
 import { RecordStream } from '../../src/console/stream.ts'
 import { trialsPage } from '../../src/console/trials.ts'
 import { markingUnseen } from '../../src/console/unseen-decisions.ts'
@@ -224,6 +226,8 @@ export async function aConsole({
     ...picturePages(view),
     ...coverPages({ people, clock: () => now }),
     searchPage({ record: shown, blinds, ...lists }),
+    ...storyPages({ record: shown, blinds, ...lists, decides: true }),
+    storyDecisionPage({ record: shown, kinds, blinds, decisionDesk, decided, clock: () => now }),
     ...(auditLog === null ? [] : [auditPage({ log: auditLog, clock: () => now, report: () => {} })]),
     ...(trials === null
       ? []

@@ -30,6 +30,8 @@ import { SeenLabels, SeenPosts } from '../../console/seen-by.ts'
 import { Sessions } from '../../console/sessions.ts'
 import { type Way, whyLoopbackOnly } from '../../console/sign-in.ts'
 import { StatusHistory } from '../../console/status-history.ts'
+import { storyPages } from '../../console/stories.ts'
+import { storyDecisionPage } from '../../console/story-decide.ts'
 import { RecordStream } from '../../console/stream.ts'
 import { trialsPage } from '../../console/trials.ts'
 import { markingUnseen } from '../../console/unseen-decisions.ts'
@@ -70,6 +72,8 @@ const AHEAD_MS = 10_000
 /** A link by which somebody signs in. */
 export interface Link {
   readonly person: string
+  /** The page that it opens on; absent: Live. */
+  readonly opensOn?: string
   /** Prints the address of a link, where the operator sees it. */
   readonly print: (address: string) => void
   /** Nobody but the operator sees it later: another may be printed for who asks for one. */
@@ -155,7 +159,7 @@ export function consolePart(
       seenLabels,
       clock,
       report,
-      way: wayOf(settings, link?.isUnseen === true ? printLink : null),
+      way: wayOf(settings, link?.isUnseen === true ? printLink : null, link?.opensOn),
       closing: closing.signal,
       isUnderstudy,
       pages: [
@@ -174,6 +178,7 @@ export function consolePart(
         ...picturePages(view),
         ...coverPages({ people, clock }),
         searchPage({ record, blinds, ...lists }),
+        ...storyPages({ record, blinds, ...lists, decides: decide !== null }),
         ...(parts.auditLog == null ? [] : [auditPage({ log: parts.auditLog, clock, report })]),
         qualityPage({ queue, exposed: people, lanes: () => lanes, laneShare: settings.review.laneShare, clock }),
         drawsPage({ queue, kinds, shares: settings.review, blinds, seenLabels, clock }),
@@ -196,6 +201,7 @@ export function consolePart(
           ? []
           : [
               decisionPage({ record, kinds, blinds, isOwnCase, decisionDesk: decide, clock }),
+              storyDecisionPage({ record, kinds, blinds, decisionDesk: decide, decided, clock }),
               ...reviewPages({
                 queue,
                 record,
@@ -235,8 +241,8 @@ export function consolePart(
   })
 }
 
-function wayOf({ console: { signIn, oidc, proxy } }: Settings, print: (() => void) | null): Way {
+function wayOf({ console: { signIn, oidc, proxy } }: Settings, print: (() => void) | null, opensOn?: string): Way {
   if (signIn === 'oidc') return { way: 'oidc', provider: openIdProvider(oidc) }
   if (signIn === 'proxy') return { way: 'proxy', ...proxy, isPeer: addressesIn(proxy.peers) }
-  return { way: 'link', print }
+  return { way: 'link', print, opensOn }
 }

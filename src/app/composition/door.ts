@@ -29,6 +29,7 @@ import { SCORE_PROMPTS, scorer, type TextScorer } from '../../door/scoring/score
 import { sending } from '../../door/sending.ts'
 import { serveDoor } from '../../door/server/door-server.ts'
 import { openKeyFile } from '../../door/server/key-file.ts'
+import { storiesRoute } from '../../door/stories.ts'
 import { type SubjectParts, subjectsRoute } from '../../door/subjects.ts'
 import { openAllDue } from '../../judging/engine/open.ts'
 import { labelsForPeople, type Protocol } from '../../judging/engine/script.ts'
@@ -134,7 +135,7 @@ export function doorPart(
     asking: VerdictRequests
     answers: Answers
     /** What is known of streamed subjects. */
-    subjects: Omit<SubjectParts, 'report'>
+    subjects: Omit<SubjectParts, 'report'> & Parameters<typeof storiesRoute>[0]
     /** Decides in a person's name; null where nobody carries that out. */
     decisionDesk: DecisionDesk | null
     /** Has all that a person wrote erased; null where nobody carries that out. */
@@ -201,6 +202,7 @@ export function doorPart(
         }),
         ...judgeRoutes(judging),
         subjectsRoute({ ...subjects, report }),
+        storiesRoute(subjects),
         ...(authors === null ? [] : authorRoutes({ ...authors, clock, report })),
         ...(decisionDesk === null
           ? []

@@ -51,7 +51,7 @@ export interface RulingEntry {
 
 export interface RulingMark {
   /** `lane`: the first lane that settled it; `unseen`: a person's, to whom an image could not be shown as it was judged. */
-  readonly mark: 'model' | 'prompts' | 'fault' | 'unseen' | 'decider' | 'lane'
+  readonly mark: 'model' | 'prompts' | 'fault' | 'unseen' | 'decider' | 'lane' | 'story'
   readonly value: string
 }
 
@@ -206,6 +206,8 @@ export interface RecordFilter {
   /** The hash of the prompts that it was judged under. */
   readonly prompts?: string
   readonly fault?: string
+  /** The id of the story that it names. */
+  readonly story?: string
   /** Older than the row of this cursor. */
   readonly before?: string
 }

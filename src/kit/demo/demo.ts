@@ -178,6 +178,7 @@ async function consoleOf(
   const pages = await localConsole(settings, {
     link: {
       person: userInfo().username,
+      opensOn: '/stories',
       print: (address) => terminal.say(`\n  Watch it in a browser, sign in once by this link:\n  ${address}\n`),
       // What it shows is the demo's own: readers of its output may see it.
       isUnseen: true,

@@ -1,0 +1,41 @@
+import type { StorySummary } from '../contracts/facts/story-summary.ts'
+import type { Verdict } from '../contracts/facts/verdict.ts'
+import type { RecordReader } from '../contracts/ports/record.ts'
+import type { BlindReviews } from './blind-review.ts'
+import { badge } from './kinds.ts'
+import type { Lists } from './lists.ts'
+import { STORIES_TEXTS as TEXTS } from './stories-texts.ts'
+import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
+
+export type StoryParts = Lists & {
+  readonly record: Pick<RecordReader, 'find' | 'search'>
+  readonly blinds: BlindReviews
+  /** Whether people may decide here. */
+  readonly decides: boolean
+}
+
+/** What a verdict says of its story, and the way there; nothing where no other post says the same. */
+export function storyNote({ story, tenant }: Verdict): TemplatePart {
+  if (story === undefined || (story.members < 2 && story.current === undefined)) return NOTHING
+  const { id, members, current } = story
+  return html`<p class="notice"><a href="${link('/stories/story', { id, tenant })}">${TEXTS.says(members)}</a>${current === undefined ? NOTHING : html` ${TEXTS.current}: <a href="${link('/verdict', { id: current.verdictId })}">${words(current.label, { most: 64 })}</a>.`}</p>`
+}
+
+/** Since when its verdicts contradict one another. */
+export function differingOf({ differs }: StorySummary): TemplatePart {
+  return differs.map(({ protocol, since }) => html`<p class="notice">${TEXTS.differs(protocol)} ${moment(since)}.</p>`)
+}
+
+/** How many posts, and how far they reached. */
+export function sizeOf({ posts, reach }: StorySummary): string {
+  return `${TEXTS.posts(posts)}${reach === null || reach === 0 ? '' : `, ${TEXTS.reach(reach)}`}`
+}
+
+/** What is known of a story, in a list of terms. */
+export function factsOf(summary: StorySummary, { kinds }: Pick<StoryParts, 'kinds'>): SafeMarkup {
+  const { first, languages, labels, decided } = summary
+  return html`<dl class="fields"><dt>${TEXTS.first}</dt><dd>${moment(first.at)}${first.author === null ? NOTHING : html` ${TEXTS.by} ${words(first.author, { most: 60 })}`}</dd>
+${languages.length === 0 ? NOTHING : html`<dt>${TEXTS.languages}</dt><dd>${words(languages.join(', '), { most: 100 })}</dd>`}
+<dt>${TEXTS.labels}</dt><dd>${labels.map(({ protocol, label, posts }) => html`<span class="found"><span class="protocol">${protocol}</span> ${badge({ protocol, label, decidedBy: '', scores: {} }, kinds)} ${posts}</span> `)}</dd>
+<dt>${TEXTS.decided}</dt><dd>${decided.length === 0 ? TEXTS.undecided : decided.slice(0, 5).map(({ protocol, label, by, at, verdictId }) => html`<a href="${link('/verdict', { id: verdictId })}">${protocol}: ${words(label ?? TEXTS.noLabel, { most: 64 })}</a> ${TEXTS.by} ${words(by, { most: 60 })}, ${moment(at)} `)}</dd></dl>`
+}

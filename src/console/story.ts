@@ -1,0 +1,146 @@
+import { csvTable } from '../contracts/facts/csv-table.ts'
+import { entryOf } from '../contracts/facts/entry-of.ts'
+import { type StorySummary, storyQuarters, storySummary } from '../contracts/facts/story-summary.ts'
+import type { RecordedRow } from '../contracts/ports/record.ts'
+import { coversOf } from './covers.ts'
+import { rowsOf } from './lists.ts'
+import type { Page, PageAnswer, PageCall } from './page.ts'
+import { STORIES_TEXTS as TEXTS } from './stories-texts.ts'
+import { storyForm } from './story-decide.ts'
+import { differingOf, factsOf, type StoryParts, sizeOf } from './story-facts.ts'
+import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
+
+/** Verdicts of one story that are read, and posts of it that are shown. */
+const [MOST_VERDICTS, MOST_POSTS] = [500, 100]
+
+interface OneStory {
+  readonly summary: StorySummary
+  /** The newest first. */
+  readonly rows: readonly RecordedRow[]
+  readonly hides: readonly string[]
+}
+
+/** One story under a stable address, and as files. */
+export function storyPage(parts: StoryParts): Page[] {
+  const made = (path: string, answer: (of: OneStory, call: PageCall) => PageAnswer | Promise<PageAnswer>): Page => ({
+    method: 'GET',
+    path,
+    right: 'see',
+    showsLabels: true,
+    isCostly: true,
+    takesTurns: true,
+    async answer(call) {
+      const story = await read(call, parts)
+      return story === null ? GONE : answer(story, call)
+    },
+  })
+  return [
+    made('/stories/story', async (story, call) => ({
+      title: TEXTS.one,
+      body: await pageOf(story, call, parts),
+      hides: story.hides,
+    })),
+    made('/stories/story.json', ({ summary, rows }) => ({
+      file: `${JSON.stringify({ ...summary, verdicts: rows.map(fileRow) }, null, 1)}\n`,
+      name: 'story.json',
+      type: 'application/json',
+    })),
+    made('/stories/story.csv', ({ rows }) => ({
+      file: csvTable({
+        head: Object.keys(NO_ROW),
+        rows: rows.map((row) => Object.values(fileRow(row)).map((value) => String(value ?? ''))),
+      }),
+      name: 'story.csv',
+      type: 'text/csv; charset=utf-8',
+    })),
+  ]
+}
+
+const GONE: PageAnswer = {
+  title: TEXTS.gone,
+  status: 404,
+  body: html`<h1>${TEXTS.gone}</h1><p>${TEXTS.goneSays}</p><p><a href="/stories">${TEXTS.all}</a></p>`,
+}
+
+async function read({ query, session }: PageCall, { record, blinds }: StoryParts): Promise<OneStory | null> {
+  const [id, tenant] = [query.get('id') ?? '', query.get('tenant') ?? 'default']
+  if (!/^[0-9a-z]{1,64}$/.test(id) || session.tenants?.includes(tenant) === false) return null
+  const found = await record.find({ tenants: [tenant], story: id }, MOST_VERDICTS)
+  const rows = blinds.openTo(session.by, found)
+  const summary = storySummary(rows)
+  const shown = new Set(rows.map(({ verdict }) => verdict.id))
+  const hides = found.flatMap(({ verdict }) => (shown.has(verdict.id) ? [] : [verdict.id]))
+  return summary === null ? null : { summary, rows, hides }
+}
+
+const NO_ROW = {
+  verdict: '',
+  post: '',
+  protocol: '',
+  revision: 0,
+  label: '',
+  decidedBy: '',
+  standing: true,
+  language: '',
+  written: '',
+  decided: '',
+}
+
+/** A verdict in a file, without anybody's words: these would outlive their deletion there. */
+function fileRow({ verdict, subject, standing, lang }: RecordedRow): { [Name in keyof typeof NO_ROW]: unknown } {
+  return {
+    verdict: verdict.id,
+    post: subject.postId,
+    protocol: verdict.protocol,
+    revision: verdict.revision,
+    label: verdict.label,
+    decidedBy: verdict.decidedBy,
+    standing,
+    language: lang,
+    written: verdict.timing.createdAt,
+    decided: verdict.timing.decidedAt,
+  }
+}
+
+async function pageOf(
+  { summary, rows }: OneStory,
+  { session, query }: PageCall,
+  parts: StoryParts,
+): Promise<SafeMarkup> {
+  const { id, tenant } = summary
+  const at = { id: id ?? '', tenant }
+  const standing = rows.filter((row) => row.standing && row.verdict.decidedBy !== 'deleted')
+  const posts = [...Map.groupBy(standing, ({ subject }) => subject.postId).values()]
+  const members = posts.slice(0, MOST_POSTS).flat()
+  const choice = await coversOf(parts.people, session.by)
+  const done = Number(query.get('done') ?? 0)
+  const forms = parts.decides
+    ? [...Map.groupBy(standing, ({ verdict }) => verdict.protocol)].map(([protocol, own]) =>
+        storyForm(protocol, own, { session, kinds: parts.kinds }),
+      )
+    : []
+  const isOpen = forms.some((form) => form !== NOTHING)
+  const protocols = Map.groupBy(rows, ({ verdict }) => verdict.protocol)
+  return html`${done > 0 ? html`<p class="notice done" role="status" tabindex="-1" autofocus>${TEXTS.done(done)}</p>` : NOTHING}<h1>${TEXTS.one}: ${sizeOf(summary)}</h1>
+${differingOf(summary)}
+${factsOf(summary, parts)}
+<p class="faint">${TEXTS.address} <a href="${link('/stories/story.json', at)}">${TEXTS.json}</a> <a href="${link('/stories/story.csv', at)}">${TEXTS.csv}</a> <a href="/stories">${TEXTS.all}</a></p>
+<section aria-labelledby="members"><h2 id="members">${TEXTS.members}</h2>${posts.length > MOST_POSTS ? html`<p>${TEXTS.membersCut(MOST_POSTS)}</p>` : NOTHING}
+<ol class="rows">${await rowsOf(members, parts, { choice, isWhole: false })}</ol></section>
+${isOpen ? html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide}</h2>${forms}</section>` : NOTHING}
+<section aria-labelledby="times"><h2 id="times">${TEXTS.overTime}</h2><p class="faint">${TEXTS.overTimeSays}</p>
+${[...protocols].map(([protocol, own]) => quartersTable(protocol, own, parts))}</section>`
+}
+
+function quartersTable(
+  protocol: string,
+  rows: readonly RecordedRow[],
+  { kinds }: Pick<StoryParts, 'kinds'>,
+): TemplatePart {
+  const names = kinds.get(protocol)?.reading?.debate?.counts ?? []
+  const bins = storyQuarters(rows, names)
+  const labels = [...new Set(bins.flatMap((bin) => Object.keys(bin.labels)))].sort()
+  const cell = (value: number | undefined) => html`<td class="number">${value ?? 0}</td>`
+  return html`<h3>${words(protocol, { most: 64 })}</h3><div class="scrolls" tabindex="0"><table><thead><tr><th scope="col">${TEXTS.quarter}</th>${labels.map((label) => html`<th scope="col" class="number">${words(label === '' ? TEXTS.noLabel : label, { most: 64 })}</th>`)}${names.map((name) => html`<th scope="col" class="number">${name}</th>`)}</tr></thead>
+<tbody>${bins.map(({ at, labels: own, scores }) => html`<tr><th scope="row">${moment(at)}</th>${labels.map((label) => cell(entryOf(own, label)))}${names.map((name) => cell(entryOf(scores, name)))}</tr>`)}</tbody></table></div>`
+}

@@ -1,0 +1,152 @@
+import type { ThreadRef } from './thread.ts'
+import type { Verdict } from './verdict.ts'
+import { UNVERIFIED } from './verdict-fields.ts'
+
+// What the record knows of posts that say the same, by their verdicts.
+
+/** A verdict with what is known of its post. */
+export interface StoryVerdictRow {
+  readonly verdict: Verdict
+  readonly subject: ThreadRef
+  readonly standing: boolean
+  readonly author: string | null
+  readonly lang: string | null
+  readonly words: string | null
+}
+
+/** A story, or a post that has none. */
+export interface StorySummary {
+  /** Null of a post that has none. */
+  readonly id: string | null
+  readonly tenant: string
+  readonly posts: number
+  /** How many people they reached together, by the newest verdict that says so; null where none does. */
+  readonly reach: number | null
+  /** The post that was written first. */
+  readonly first: {
+    readonly subjectId: string
+    readonly verdictId: string
+    readonly author: string | null
+    readonly at: string
+  }
+  readonly languages: readonly string[]
+  readonly labels: readonly { readonly protocol: string; readonly label: string | null; readonly posts: number }[]
+  /** By protocol since when verdicts that stand contradict one another. */
+  readonly differs: readonly { readonly protocol: string; readonly since: string }[]
+  /** What people decided, the newest first. */
+  readonly decided: readonly {
+    readonly protocol: string
+    readonly label: string | null
+    readonly by: string
+    readonly at: string
+    readonly verdictId: string
+  }[]
+}
+
+/** What groups the verdicts of a story, or of a post without one; null for what is no post. */
+export function storyKeyOf({ subject, verdict }: Pick<StoryVerdictRow, 'subject' | 'verdict'>): string | null {
+  if (subject.kind !== 'post') return null
+  return JSON.stringify([
+    subject.tenant,
+    verdict.story?.id ?? null,
+    verdict.story === undefined ? subject.postId : null,
+  ])
+}
+
+/** The rows by story, in their order. A post's verdicts go with the one that names its story. */
+export function byStory<Row extends StoryVerdictRow>(rows: readonly Row[]): Row[][] {
+  const keys = new Map<string, string>()
+  const nameOf = ({ subject: { tenant, postId } }: Row) => JSON.stringify([tenant, postId])
+  for (const row of rows) {
+    const key = storyKeyOf(row)
+    if (key !== null && (row.verdict.story !== undefined || !keys.has(nameOf(row)))) keys.set(nameOf(row), key)
+  }
+  const posts = rows.filter(({ subject }) => subject.kind === 'post')
+  return [...Map.groupBy(posts, (row) => keys.get(nameOf(row)) ?? nameOf(row)).values()]
+}
+
+/** What stands of one story; `rows` are verdicts of its posts, the newest first. Null if there are none. */
+export function storySummary(rows: readonly StoryVerdictRow[]): StorySummary | null {
+  const standing = rows.filter((row) => row.standing && row.verdict.decidedBy !== 'deleted')
+  const [newest] = standing
+  if (newest === undefined) return null
+  const first = standing.reduce((one, other) => (writtenAt(other) < writtenAt(one) ? other : one))
+  const named = standing.find(({ verdict }) => verdict.story !== undefined)?.verdict.story
+  const labels = Map.groupBy(standing, ({ verdict: { protocol, label } }) => JSON.stringify([protocol, label]))
+  return {
+    id: named?.id ?? null,
+    tenant: newest.subject.tenant,
+    posts: new Set(standing.map(({ subject }) => subject.postId)).size,
+    reach: named?.reach ?? null,
+    first: {
+      subjectId: first.subject.postId,
+      verdictId: first.verdict.id,
+      author: first.author,
+      at: first.verdict.timing.createdAt,
+    },
+    languages: [...new Set(standing.flatMap(({ lang }) => lang ?? []))].sort(),
+    labels: [...labels]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .flatMap(([, [row, ...more]]) =>
+        row === undefined ? [] : [{ protocol: row.verdict.protocol, label: row.verdict.label, posts: 1 + more.length }],
+      ),
+    differs: [...Map.groupBy(standing, ({ verdict }) => verdict.protocol)].flatMap(([protocol, own]) => {
+      const since = differSince(own)
+      return since === null ? [] : [{ protocol, since }]
+    }),
+    decided: standing.flatMap(({ verdict: { decidedBy, protocol, label, decision, timing, id } }) =>
+      decidedBy === 'human' ? [{ protocol, label, by: decision?.by ?? '', at: timing.decidedAt, verdictId: id }] : [],
+    ),
+  }
+}
+
+/** When its post was written; of a person's verdict, which does not say, when it was decided. */
+const writtenAt = ({ verdict }: StoryVerdictRow) => Date.parse(verdict.timing.createdAt)
+
+/** When the first verdict came that contradicts one before it; null if none does. */
+function differSince(rows: readonly StoryVerdictRow[]): string | null {
+  const firsts = new Map<string, string>()
+  for (const { verdict } of rows.toReversed()) {
+    const { label, timing } = verdict
+    if (label !== null && label !== UNVERIFIED && !firsts.has(label)) firsts.set(label, timing.decidedAt)
+  }
+  return [...firsts.values()].sort()[1] ?? null
+}
+
+/** Verdicts, and what stood by then, in one stretch of time. */
+export interface StoryBin {
+  /** ms since 1970 */
+  readonly at: number
+  readonly labels: Readonly<Record<string, number>>
+  /** By the names of a protocol's scores, the sums over its posts as they stood at its end. */
+  readonly scores: Readonly<Record<string, number>>
+}
+
+/** The verdicts of one protocol on a story's posts, by quarters of an hour, the first one first. */
+export function storyQuarters(
+  rows: readonly StoryVerdictRow[],
+  names: readonly string[],
+  widthMs = 900_000,
+): StoryBin[] {
+  const last = new Map<string, Verdict>()
+  const bins = new Map<number, Map<string, number>>()
+  const sums = new Map<number, Record<string, number>>()
+  const timed = rows
+    .filter(({ verdict }) => verdict.decidedBy !== 'deleted')
+    .map((row) => ({ ...row, at: Date.parse(row.verdict.timing.decidedAt) }))
+    .toSorted((a, b) => a.at - b.at)
+  for (const { verdict, subject, at } of timed) {
+    const bin = Math.floor(at / widthMs) * widthMs
+    const labels = bins.get(bin) ?? new Map<string, number>()
+    labels.set(verdict.label ?? '', (labels.get(verdict.label ?? '') ?? 0) + 1)
+    bins.set(bin, labels)
+    if (verdict.decidedBy !== 'human') last.set(subject.postId, verdict)
+    sums.set(bin, Object.fromEntries(names.map((name) => [name, sumOf([...last.values()], name)])))
+  }
+  return [...bins].map(([at, labels]) => ({ at, labels: Object.fromEntries(labels), scores: sums.get(at) ?? {} }))
+}
+
+function sumOf(verdicts: readonly Verdict[], name: string): number {
+  const own = verdicts.map(({ scores }) => new Map(Object.entries(scores)).get(name) ?? 0)
+  return own.reduce((sum, one) => sum + one, 0)
+}

@@ -1,0 +1,270 @@
+import { parseHTML } from 'linkedom'
+import { expect, it } from 'vitest'
+import { BlindReviews } from '../../src/console/blind-review.ts'
+import { storyPages } from '../../src/console/stories.ts'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import { at } from '../contracts/record.ts'
+import { aConsole } from './console-for-tests.ts'
+
+const TEXT = 'The harbor is closed until further notice'
+
+/** Five posts: three of a story whose verdicts contradict one another, one of a story of its own, and one without. */
+async function planted() {
+  const console = await aConsole()
+  const judge = (
+    id: string,
+    change: Partial<Verdict> & { minute: number },
+    post: { text?: string; lang?: string; author?: string } = {},
+  ) => {
+    const { minute, ...verdict } = change
+    const [createdAt, decidedAt] = [at(60 * minute), at(60 * minute + 30)]
+    const timing = { createdAt, receivedAt: createdAt, openedAt: createdAt, decidedAt, modelMs: 0, overheadMs: 0 }
+    const own = { id: `rumor~${id}~r1`, subjectId: id, timing, ...verdict }
+    return console.judged({ verdict: own, post: { text: TEXT, ...post } })
+  }
+  const story = (members: number) => ({ id: 'aaa', members, reach: 100 * members, labels: { rumor: 1 } })
+  await judge(
+    'first',
+    { minute: 1, label: 'rumor', story: story(1), scores: { support: 4, oppose: 1 } },
+    { author: 'eve', lang: 'en' },
+  )
+  await judge(
+    'second',
+    { minute: 20, label: 'non-rumor', story: story(2), scores: { support: 2, oppose: 3 } },
+    { lang: 'es' },
+  )
+  await judge('third', { minute: 40, label: 'non-rumor', story: story(3) })
+  const other = { id: 'bbb', members: 1, reach: 0, labels: {} }
+  await judge(
+    'other',
+    { minute: 5, label: 'unverified', story: other },
+    { text: 'Trams stopped between Eastgate and the market' },
+  )
+  await judge('alone', { minute: 6, label: 'rumor' }, { text: 'Fire!' })
+  return { console, cookie: await console.signedIn() }
+}
+
+const textOf = (one: { textContent: string | null } | null | undefined) => one?.textContent?.replace(/\s+/g, ' ').trim()
+
+it('lists all posts by what they say, those first whose verdicts contradict one another', async () => {
+  const { console, cookie } = await planted()
+  const { text, status } = await console.page('/stories', cookie)
+  expect(status).toBe(200)
+  const { document } = parseHTML(text)
+  const stories = [...document.querySelectorAll('section.story')]
+  expect(stories.map((one) => textOf(one.querySelector('h2')))).toEqual([
+    '3 posts, reached 300',
+    'One post',
+    'One post',
+  ])
+  expect(textOf(document.querySelector('[role=status]'))).toBe('3 stories in 5 posts.')
+  const [contested, ...others] = stories
+  expect(textOf(contested?.querySelector('.notice'))).toBe(
+    `Verdicts of rumor contradict one another since ${at(60 * 20 + 30)
+      .slice(0, 16)
+      .replace('T', ' ')} UTC.`,
+  )
+  expect(others.map((one) => one.querySelector('.notice'))).toEqual([null, null])
+  expect(contested?.querySelector('h2 a')?.getAttribute('href')).toBe('/stories/story?id=aaa&tenant=default')
+  // The post that was written first stands for all.
+  expect(contested?.querySelector('.row-words')?.textContent).toContain(TEXT)
+  expect(textOf(contested?.querySelector('dl'))).toContain('by eve')
+  expect(textOf(contested?.querySelector('dl'))).toContain('en, es')
+  expect(textOf(contested?.querySelector('dl'))).toContain('rumor non-rumor 2 rumor rumor 1')
+})
+
+it('finds a story by words, time, language and contradiction, with all of its posts', async () => {
+  const { console, cookie } = await planted()
+  const heads = async (query: string) => {
+    const { document } = parseHTML((await console.page(`/stories?${query}`, cookie)).text)
+    return [...document.querySelectorAll('section.story h2')].map(textOf)
+  }
+  expect(await heads('q=harbor')).toEqual(['3 posts, reached 300'])
+  expect(await heads('lang=es')).toEqual(['3 posts, reached 300'])
+  expect(await heads('differs=yes')).toEqual(['3 posts, reached 300'])
+  expect(await heads('q=trams')).toEqual(['One post'])
+  expect(await heads('q=nothing')).toEqual([])
+  expect(await heads(`to=${at(-86_400).slice(0, 10)}`)).toEqual([])
+})
+
+it('shows one story under an address of its own: posts, verdicts over time, and what comments said', async () => {
+  const { console, cookie } = await planted()
+  const { text } = await console.page('/stories/story?id=aaa&tenant=default', cookie)
+  const { document } = parseHTML(text)
+  expect(document.querySelectorAll('section[aria-labelledby=members] li')).toHaveLength(3)
+  const cells = [...document.querySelectorAll('section[aria-labelledby=times] tr')].map((row) =>
+    [...row.querySelectorAll('th, td')].map(textOf),
+  )
+  const quarter = (minute: number) =>
+    `${at(60 * minute)
+      .slice(0, 16)
+      .replace('T', ' ')} UTC`
+  expect(cells).toEqual([
+    ['From', 'non-rumor', 'rumor', 'support', 'oppose'],
+    [quarter(0), '0', '1', '4', '1'],
+    [quarter(15), '1', '0', '6', '4'],
+    [quarter(30), '1', '0', '6', '4'],
+  ])
+})
+
+it('names what a person decided, and counts it no more as contested once all agree', async () => {
+  const { console, cookie } = await planted()
+  await console.judged({
+    verdict: {
+      id: 'rumor~first~r2',
+      subjectId: 'first',
+      revision: 2,
+      supersedes: 'rumor~first~r1',
+      label: 'non-rumor',
+      decidedBy: 'human',
+      decision: { by: 'ann', against: 'rumor~first~r1', of: '0@1' },
+      story: { id: 'aaa', members: 3, reach: 300, labels: { 'non-rumor': 3 } },
+    },
+    post: { text: TEXT },
+  })
+  const { document } = parseHTML((await console.page('/stories/story?id=aaa&tenant=default', cookie)).text)
+  expect(document.querySelector('.notice')).toBeNull()
+  expect(textOf(document.querySelector('dl'))).toContain('rumor: non-rumor by ann')
+})
+
+it('is a file as well, without words', async () => {
+  const { console, cookie } = await planted()
+  const file = async (path: string) => (await console.page(path, cookie)).text
+  const [story] = JSON.parse(await file('/stories.json')) as { id: string; posts: number; differs: unknown[] }[]
+  expect(story).toMatchObject({ id: 'aaa', posts: 3, reach: 300, differs: [{ protocol: 'rumor' }] })
+  const one = JSON.parse(await file('/stories/story.json?id=aaa')) as { verdicts: unknown[] }
+  expect(one).toMatchObject({ id: 'aaa', first: { subjectId: 'first', author: 'eve' } })
+  expect(one.verdicts).toHaveLength(3)
+  expect((await file('/stories/story.csv?id=aaa')).split('\r\n')).toHaveLength(5)
+  expect((await file('/stories.csv')).split('\r\n')[1]).toMatch(/^aaa,default,3,300,first,/)
+  for (const path of ['/stories.json', '/stories.csv', '/stories/story.json?id=aaa', '/stories/story.csv?id=aaa'])
+    expect(await file(path)).not.toContain('harbor')
+})
+
+it('of another tenant, of nobody or of a strange name is not there', async () => {
+  const { console, cookie } = await planted()
+  for (const query of ['id=aaa&tenant=acme', 'id=zzz', 'id=__proto__', ''])
+    expect((await console.page(`/stories/story?${query}`, cookie)).status, query).toBe(404)
+  const { sessions } = console
+  const grants = [{ who: 'person:ben', by: 'ben', role: 'viewer' as const, tenants: ['acme'] }]
+  const ben = `gavel-console-8421=${sessions.open({ by: 'ben', grants })}`
+  expect((await console.page('/stories/story?id=aaa&tenant=default', ben)).status).toBe(404)
+  expect((await console.page('/stories', ben)).text).not.toContain('harbor')
+})
+
+it('does not show what its reader is to judge without seeing it', async () => {
+  const { console } = await planted()
+  const blinds = new BlindReviews(() => 0)
+  blinds.close('anna', { tenant: 'default', kind: 'post', postId: 'second' }, 1)
+  const [, , , one] = storyPages({
+    record: console.record,
+    blinds,
+    decides: false,
+    kinds: new Map(),
+    disturbing: { look: async () => [], because: () => null } as never,
+    people: console.record.pictures,
+  })
+  const answer = await one?.answer({
+    query: new URLSearchParams('id=aaa'),
+    session: { by: 'anna', tenants: ['default'] },
+  } as never)
+  expect(answer).toMatchObject({ hides: ['rumor~second~r1'] })
+  expect(String(answer !== undefined && 'body' in answer ? answer.body : '')).not.toContain('second')
+})
+
+it('decides on each post that is ticked, against its own revision, and says of which it could not', async () => {
+  const sent: { subjectId: string; against: number; label?: string | undefined; by: string }[] = []
+  const console = await aConsole({
+    decide: async ({ subjectId, against, label, by }) => {
+      sent.push({ subjectId, against, label, by })
+      const isLate = subjectId === 'late'
+      return { of: '0@1', decided: isLate ? { outcome: 'late', last: 2 } : null }
+    },
+  })
+  const story = { id: 'aaa', members: 4, reach: 0, labels: { rumor: 4 } }
+  for (const [id, change] of [
+    ['a', {}],
+    ['b', { revision: 3, id: 'rumor~b~r3' }],
+    ['late', {}],
+    ['elsewhere', { story: { ...story, id: 'bbb' } }],
+  ] as const)
+    await console.judged({
+      verdict: { id: `rumor~${id}~r1`, subjectId: id, label: 'rumor', story, ...change },
+      post: { text: TEXT },
+    })
+  const cookie = await console.signedIn()
+  const { text } = await console.page('/stories/story?id=aaa', cookie)
+  const { document } = parseHTML(text)
+  const boxes = [...document.querySelectorAll('input[name=copy]')].map((one) => one.getAttribute('value') ?? '')
+  expect(boxes.sort()).toEqual(['rumor~a~r1', 'rumor~b~r3', 'rumor~late~r1'].map(encodeURIComponent))
+  const token = document.querySelector('input[name=token]')?.getAttribute('value') ?? ''
+  const post = async (copies: readonly string[], fields: Record<string, string> = {}) => {
+    const form = new URLSearchParams({
+      token,
+      id: 'aaa',
+      tenant: 'default',
+      label: 'non-rumor',
+      why: 'it is',
+      ...fields,
+    })
+    for (const copy of copies) form.append('copy', copy)
+    return console.ask('/stories/decide', {
+      method: 'POST',
+      body: form,
+      headers: { 'sec-fetch-site': 'same-origin', cookie },
+    })
+  }
+  const done = await post(['rumor~a~r1', 'rumor~b~r3'])
+  expect([done.status, done.headers.get('location')]).toEqual([303, '/stories/story?id=aaa&tenant=default&done=2'])
+  expect(sent).toEqual([
+    { subjectId: 'a', against: 1, label: 'non-rumor', by: 'anna' },
+    { subjectId: 'b', against: 3, label: 'non-rumor', by: 'anna' },
+  ])
+  const missed = await post(['rumor~late~r1', 'rumor~elsewhere~r1', 'rumor~nobody~r1'])
+  expect(missed.status).toBe(409)
+  expect(parseHTML(await missed.text()).document.querySelectorAll('main li')).toHaveLength(3)
+  expect(sent.map(({ subjectId }) => subjectId)).toEqual(['a', 'b', 'late'])
+  expect((await post(['rumor~a~r1'], { label: 'true' })).status).toBe(409)
+  expect(sent).toHaveLength(3)
+})
+
+it('goes on with what is left of many posts after the console died, each once', async () => {
+  const story = { id: 'aaa', members: 120, reach: 0, labels: { rumor: 120 } }
+  const sent: string[] = []
+  let left = 47
+  const console = await aConsole({
+    decide: async ({ subjectId }) => {
+      if (left-- <= 0) throw new Error('the process is gone')
+      sent.push(subjectId)
+      const id = `rumor~${subjectId}~r2`
+      const decision = { by: 'anna', against: `rumor~${subjectId}~r1`, of: '0@1' }
+      await console.judged({
+        verdict: { id, subjectId, revision: 2, label: 'non-rumor', decidedBy: 'human', decision, story },
+        post: { text: TEXT },
+      })
+      return { of: '0@1', decided: { outcome: 'stands', verdict: id } }
+    },
+  })
+  for (let nth = 0; nth < 120; nth++)
+    await console.judged({
+      verdict: { id: `rumor~p${nth}~r1`, subjectId: `p${nth}`, label: 'rumor', story },
+      post: { text: TEXT },
+    })
+  const cookie = await console.signedIn()
+  const press = async () => {
+    const { document } = parseHTML((await console.page('/stories/story?id=aaa', cookie)).text)
+    const form = new URLSearchParams({ id: 'aaa', tenant: 'default', label: 'non-rumor', why: 'it is', all: 'rumor' })
+    form.set('token', document.querySelector('input[name=token]')?.getAttribute('value') ?? '')
+    for (const one of document.querySelectorAll('input[name=copy][checked]'))
+      form.append('copy', one.getAttribute('value') ?? '')
+    const headers = { 'sec-fetch-site': 'same-origin', cookie }
+    return (await console.ask('/stories/decide', { method: 'POST', body: form, headers })).status
+  }
+  expect(await press()).toBe(500)
+  left = 1_000
+  expect(await press()).toBe(303)
+  expect(sent).toHaveLength(120)
+  expect(new Set(sent).size).toBe(120)
+  expect(await press()).toBe(409)
+  expect(sent).toHaveLength(120)
+})

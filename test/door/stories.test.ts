@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest'
+import type { Verdict } from '../../src/contracts/facts/verdict.ts'
+import { storiesRoute } from '../../src/door/stories.ts'
+import { at, feed } from '../contracts/record.ts'
+import { recordInMemory } from '../support/record-in-memory.ts'
+import { aVerdict } from '../support/verdicts.ts'
+import { testDoor } from './door-for-tests.ts'
+
+async function planted() {
+  const record = await recordInMemory()
+  const topics = feed(record)
+  const judge = async (id: string, change: Partial<Verdict>, lang = 'en') => {
+    const verdict = aVerdict(at(10), { id: `rumor@acme~${id}~r1`, subjectId: id, tenant: 'acme', ...change })
+    const subject = { post: { id, text: 'The harbor is closed', lang, createdAt: 0 }, comments: [], leftOut: 0 }
+    await topics.send('verdicts', id, verdict, 10)
+    await topics.send('transcripts', id, { schema: 1, verdictId: verdict.id, subject, turns: [], cut: [] }, 10)
+  }
+  const story = { id: 'aaa', members: 2, reach: 20, labels: {} }
+  await judge('a', { label: 'rumor', story })
+  await judge('b', { label: 'non-rumor', story }, 'es')
+  await judge('c', { label: 'rumor' })
+  await judge('d', { label: 'rumor', story, tenant: 'default', id: 'rumor~d~r1' })
+  return record
+}
+
+it('tells stories of the key’s tenant from the record, by language and contradiction, and one with its verdicts', async () => {
+  const record = await planted()
+  const door = testDoor({ routes: [storiesRoute({ record: async () => record })] })
+  const ask = (query: string) => door.ask('GET', `/v1/stories${query}`)
+  const sizes = async (query: string) =>
+    ((await ask(query)).body.stories as { id: string; posts: number }[]).map(({ id, posts }) => [id, posts])
+  expect((await sizes('')).sort()).toEqual([
+    [null, 1],
+    ['aaa', 2],
+  ])
+  expect(await sizes('?differs=true')).toEqual([['aaa', 2]])
+  expect(await sizes('?lang=es')).toEqual([['aaa', 2]])
+  expect(await sizes(`?since=${new Date(Date.parse(at(86_400))).toISOString()}`)).toEqual([])
+  const one = await ask('?id=aaa')
+  expect(one.body).toMatchObject({
+    isCut: false,
+    stories: [
+      { id: 'aaa', tenant: 'acme', posts: 2, reach: 20, languages: ['en', 'es'], verdicts: [{}, {}], decided: [] },
+    ],
+  })
+  expect(JSON.stringify(one.body)).not.toContain('harbor')
+  expect((await ask('?id=none')).status).toBe(404)
+  for (const query of ['?since=yesterday', '?differs=maybe']) expect((await ask(query)).status).toBe(400)
+})
+
+it('says where no record is kept', async () => {
+  const door = testDoor({ routes: [storiesRoute({ record: async () => null })] })
+  expect((await door.ask('GET', '/v1/stories')).status).toBe(501)
+})
