@@ -375,6 +375,31 @@ export const verdicts = () =>
             },
             { '{{protocol}}': 'max by (protocol) (gavel_review_oldest_seconds{protocol=~"$protocol"})' },
           ),
+          lines(
+            {
+              title: 'Stories that contradict themselves',
+              says: 'Posts in the same words whose verdicts contradict one another, until a person decides.',
+              off: 'not set up',
+              unit: 'short',
+              w: 12,
+              decimals: 0,
+              runbooks: ['GavelStoryDiffers'],
+            },
+            { stories: 'max(gavel_story_differing)' },
+          ),
+          lines(
+            {
+              title: 'Verdicts in stories that a person decided',
+              says: 'By whether they have the same label: then nobody decides again.',
+              off: 'not set up',
+              unit: 'short',
+              w: 12,
+            },
+            {
+              '{{protocol}} {{agrees}}':
+                'sum by (protocol, agrees) (increase(gavel_story_decided_verdicts_total{protocol=~"$protocol"}[$__rate_interval]))',
+            },
+          ),
         ],
       },
     ],

@@ -68,6 +68,9 @@ export function recordPart(
     loops.start('record lanes', COUNT_MS, audits)
     loops.start('record lag', UNREAD_MS, async () => {
       report('review:counted', { state: await queue.state(), now: clock() })
+      const differing = await queue.list({ reason: 'story-differs', order: 'oldest' }, 1, clock())
+      const [oldest] = differing.items
+      report('stories:counted', { waiting: differing.waiting, since: oldest?.since ?? null, now: clock() })
       await consumer.countUnread()
     })
     return { problem: consumer.problem, store: store as RecordReader }

@@ -319,6 +319,8 @@ export interface Events {
   'record:counted': { size: RecordSize }
   /** The review queue, and the agreement of people's verdicts. */
   'review:counted': { state: ReviewState; now: number }
+  /** Stories whose verdicts contradict one another, that wait for people, and since when the oldest does, ms since 1970. */
+  'stories:counted': { waiting: number; since: number | null; now: number }
   'agreement:counted': { figures: readonly AgreementFigure[] }
   /** How many messages of each topic the record has still to read. */
   'record:lag': { topics: ReadonlyMap<string, number> }

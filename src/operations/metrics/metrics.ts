@@ -11,6 +11,7 @@ import { callMetrics, gatewayMetrics } from './models.ts'
 import { recordMetrics } from './record.ts'
 import { stageMetrics } from './stages.ts'
 import { stateMetrics } from './state.ts'
+import { storyMetrics } from './stories.ts'
 import { traceMetrics } from './traces.ts'
 import { variantMetrics } from './variants.ts'
 import { decisionMetrics, verdictMetrics } from './verdicts.ts'
@@ -29,6 +30,7 @@ const GROUPS = [
   variantMetrics,
   webhookMetrics,
   recordMetrics,
+  storyMetrics,
   agreementMetrics,
   laneMetrics,
   traceMetrics,
