@@ -5,7 +5,7 @@ import { UNVERIFIED } from './verdict-fields.ts'
 // What the record knows of posts that say the same, by their verdicts.
 
 /** A verdict with what is known of its post. */
-export interface StoryVerdictRow {
+interface StoryVerdictRow {
   readonly verdict: Verdict
   readonly subject: ThreadRef
   readonly standing: boolean
@@ -44,7 +44,7 @@ export interface StorySummary {
 }
 
 /** What groups the verdicts of a story, or of a post without one; null for what is no post. */
-export function storyKeyOf({ subject, verdict }: Pick<StoryVerdictRow, 'subject' | 'verdict'>): string | null {
+function storyKeyOf({ subject, verdict }: Pick<StoryVerdictRow, 'subject' | 'verdict'>): string | null {
   if (subject.kind !== 'post') return null
   return JSON.stringify([
     subject.tenant,
@@ -114,7 +114,7 @@ function differSince(rows: readonly StoryVerdictRow[]): string | null {
 }
 
 /** Verdicts, and what stood by then, in one stretch of time. */
-export interface StoryBin {
+interface StoryBin {
   /** ms since 1970 */
   readonly at: number
   readonly labels: Readonly<Record<string, number>>
