@@ -213,7 +213,9 @@ export const review = z.object({
   proposal: z.string().describe('The id of the proposal that differs.').optional(),
   label: z
     .string()
-    .describe('The label that speaks against it: a proposal’s, that of a refused decision, or what a person decided on a post in the same words.')
+    .describe(
+      'The label that speaks against it: a proposal’s, that of a refused decision, or what a person decided on a post in the same words.',
+    )
     .optional(),
   of: z.string().describe('The decision’s PARTITION@OFFSET, of one that was refused.').optional(),
   by: z.string().describe('Who decided it, of one that was refused.').optional(),
