@@ -144,6 +144,7 @@ const LIBRARIES = {
   bullmq: ['src/store'],
   ioredis: ['src/store'],
   openai: ['src/models/openai', 'src/shelves/embedders'],
+  ws: ['producers/jetstream'],
   pg: ['src/record/postgres'],
   'prom-client': ['src/operations/metrics'],
   pino: ['src/operations'],

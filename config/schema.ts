@@ -10,9 +10,11 @@ import { ROUTED_SUBJECTS, ROUTED_TOPICS } from '../src/judging/engine/routes.ts'
 import { PROTOCOLS, protocolsSettings } from '../src/protocols/registry.ts'
 import { console as consoleSettings } from './console.ts'
 import { door, webhooks } from './door.ts'
+import { jetstream } from './jetstream.ts'
 import { log } from './log.ts'
 import { intake, overload, overloadedAtDue } from './overload.ts'
 import { record, review } from './record.ts'
+import { sasl } from './sasl.ts'
 import { readableSources, schemaRegistry, sources } from './sources.ts'
 import { traces } from './traces.ts'
 import { ascending, byName, count, duration, network, TLS_IS_OFF, textPath, tls, tlsFiles, wait } from './values.ts'
@@ -28,26 +30,6 @@ const isUrl = (text: string) => {
     return false
   }
 }
-
-const sasl = z
-  .strictObject({
-    mechanism: z.enum(['none', 'plain', 'scram-sha-256', 'scram-sha-512'], {
-      error: ({ input }) =>
-        /oauth|iam|gssapi|kerberos/i.test(String(input))
-          ? 'this mechanism is not supported; see docs/connections.md for what works instead'
-          : undefined,
-    }),
-    username: z.string(),
-    password: z.string(),
-  })
-  .refine(({ mechanism, username, password }) => mechanism === 'none' || (username !== '' && password !== ''), {
-    path: ['password'],
-    error: 'a mechanism needs username and password',
-  })
-  .refine(({ mechanism, username, password }) => mechanism !== 'none' || (username === '' && password === ''), {
-    path: ['mechanism'],
-    error: 'username and password are set, and no mechanism: plain, scram-sha-256 or scram-sha-512',
-  })
 
 const limitsOf = z.strictObject({
   callsPerMinute: count.optional(),
@@ -319,6 +301,7 @@ const allSettings = z.strictObject({
     ),
     token: z.string().regex(/^(?:[\x21-\x7e]{16,})?$/, 'at least 16 visible ASCII characters, without spaces'),
   }),
+  jetstream,
   door,
   webhooks,
   record,

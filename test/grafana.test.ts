@@ -27,6 +27,7 @@ import {
   silent,
   tell,
 } from './support/pipeline.ts'
+import { startRelay } from './support/relay.ts'
 
 const DASHBOARDS = join(PROJECT, 'grafana', 'dashboards')
 const RULES = join(PROJECT, 'config', 'prometheus')
@@ -275,7 +276,10 @@ describe('on a real Prometheus, after the demo event', () => {
     const understudy = { latencyMs: 60, faults: { rate: 0.08, kinds: [...kinds] }, dialect: 'openai-before' as const }
     const stack = await startStack({}, { kafka: 'memory', say: () => {}, understudy })
     opened.push(() => stack.close())
+    const relay = await startRelay()
+    opened.push(relay.close)
     const environment = environmentOn(stack, {
+      GAVEL_JETSTREAM_URLS: relay.urls.v1,
       ...protocolsOn('rumor', 'hate'),
       // Their examples lie on shelves, which are empty here.
       ...PERSPECTIVES_WITH_SHELVES,
@@ -298,7 +302,7 @@ describe('on a real Prometheus, after the demo event', () => {
       if (verdict.final && verdict.protocol === 'rumor' && verdict.tenant !== 'other') finals.add(verdict.subjectId)
       if (verdict.degraded.includes('deleted')) gone.add(verdict.subjectId)
     }
-    const app = await startApp(settings, ['intake', 'judge', 'publish', 'door', 'record'], {
+    const app = await startApp(settings, ['intake', 'judge', 'publish', 'door', 'record', 'jetstream'], {
       listeners: [
         (name, event) => {
           if (name === 'verdict:published') count(event as Events['verdict:published'])

@@ -691,6 +691,31 @@ export const overview = () =>
           ),
           lines(
             {
+              title: 'Bluesky, seconds behind',
+              says: 'How far what is read of Bluesky is behind what its relay sees. Nothing where no process has the role jetstream. Climbing: no stream, or a pause for the backlog; the log says which.',
+              unit: 's',
+              w: 12,
+              runbooks: ['GavelJetstreamBehind'],
+            },
+            { behind: 'max(gavel_jetstream_lag_seconds)' },
+            { alertAt: 300 },
+          ),
+          lines(
+            {
+              title: 'Bluesky, events',
+              says: 'Events a second by what became of them; what is passed over is left out. A gap: the relay no longer had what lay between.',
+              unit: 'short',
+              w: 12,
+              runbooks: ['GavelJetstreamGap'],
+            },
+            {
+              '{{outcome}}':
+                'sum by (outcome) (rate(gavel_jetstream_events_total{outcome!~"passed|duplicate"}[$__rate_interval]))',
+              gaps: 'sum(increase(gavel_jetstream_gaps_total[$__rate_interval]))',
+            },
+          ),
+          lines(
+            {
               title: 'Traces',
               says: 'Cases a second whose trace the collector has accepted, and spans and events that it refused for good. Nothing while traces are off.',
               unit: 'short',

@@ -42,17 +42,17 @@ export function fingerprint({ http: { host: _, port: __, ...http }, ...others }:
 }
 
 /** What a process does of the service. */
-export const ROLES = ['intake', 'judge', 'publish', 'door', 'record', 'console'] as const
+export const ROLES = ['intake', 'judge', 'publish', 'door', 'record', 'console', 'jetstream'] as const
 export type ProcessRole = (typeof ROLES)[number]
 
 /**
  * The default roles of `gavel run`: door and console have ports that not everybody wants open, the
- * record a file that holds what people wrote.
+ * record a file that holds what people wrote, and Jetstream is somebody else's server.
  */
 export const DEFAULT_ROLES: readonly ProcessRole[] = ['intake', 'judge', 'publish']
 
 /** The others draw no sample and fence no text. */
-const NEED_SECRET: readonly ProcessRole[] = ['intake', 'judge', 'door']
+const NEED_SECRET: readonly ProcessRole[] = ['intake', 'judge', 'door', 'jetstream']
 
 export function needsSecret(roles: readonly ProcessRole[]): boolean {
   return NEED_SECRET.some((role) => roles.includes(role))

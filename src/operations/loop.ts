@@ -140,6 +140,7 @@ const LOOKS: ReadonlySet<keyof Events> = new Set<keyof Events>([
   'lane:watched',
   'protocol:watched',
   'slots:counted',
+  'jetstream:watched',
   'stage:backlog',
   'state:counted',
   'state:exported',

@@ -7,6 +7,7 @@ import { redisCases } from './case/redis.ts'
 import { redisDecisions } from './decision/redis.ts'
 import { redisDialects } from './dialect/redis.ts'
 import { redisErasures } from './erasure/redis.ts'
+import { redisJetstream } from './jetstream/redis.ts'
 import { redisOutbox } from './outbox/redis.ts'
 import { type FencingToken, NO_FENCING } from './redis/incarnation.ts'
 import type { Keys } from './redis/keys.ts'
@@ -52,6 +53,7 @@ export function redisStores(
     authorErasures: redisAuthorErasures(failFast, keys, clock),
     outbox: redisOutbox(working, blocking, keys, { ...keeping, clock }),
     webhooks: redisWebhooks(working, keys),
+    jetstream: redisJetstream(working, keys),
     /** Where traces are sent. */
     links: keepLinksMs === null ? undefined : redisTraceLinks(failFast, keys, keepLinksMs, clock),
     answers: redisAnswers(working, keys, { report, subscribe }),

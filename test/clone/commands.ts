@@ -11,6 +11,8 @@ export type RunBy = 'test' | 'proof: readme' | 'proof: pages' | `at: ${string}` 
 const CURL = `curl --json '{"post": {"text": "The bridge is closed, they say."}, "protocols": ["hate"]}' http://127.0.0.1:8420/v1/judge`
 
 const SMALL_MODEL = 'not: it downloads a model'
+const INTERNET =
+  'not: it reads Bluesky, and there may be no internet; test/e2e/jetstream.test.ts has a relay of its own'
 const MUTATION =
   'not: a whole run takes half an hour of one core; test/proofs/named-mutants.proof.ts has the mutants that matter most'
 const DRILL = 'not: each drill takes 5 to 17 minutes, and installs Prometheus and Alertmanager'
@@ -34,6 +36,9 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel reload --json': 'at: test/e2e/signals.test.ts',
   'KAFKA_BROKERS=… REDIS_URL=… OPENAI_API_KEY=… GAVEL_FENCES_KEY=… npx gavel run':
     'not: the same as gavel run on a local stack, with servers that nobody here has',
+  'npx gavel doctor --config gavel.yaml': INTERNET,
+  'npx gavel run --config gavel.yaml --roles jetstream,intake,judge,publish': INTERNET,
+  'npx gavel verdicts --config gavel.yaml --follow': INTERNET,
   'npm run check': 'proof: readme',
   'npm run counts': 'proof: readme',
   'npm run test:fast': 'proof: readme',

@@ -21,6 +21,7 @@ import { dayFinding } from '../composition/fresh-budget.ts'
 import { makeProtocols } from '../composition/make-protocols.ts'
 import { certificateFindings } from './doctor-certificates.ts'
 import { broken, withTimeout } from './doctor-findings.ts'
+import { jetstreamFindings } from './doctor-jetstream.ts'
 import { kafkaFindings } from './doctor-kafka.ts'
 import { laneFindings } from './doctor-lanes.ts'
 import { FIRST, hasSetting, isPasted } from './doctor-lines.ts'
@@ -50,6 +51,7 @@ export const command: Command<object, readonly Finding[]> = {
       vetoFindings(settings),
       certificateFindings(settings),
       laneFindings(settings),
+      jetstreamFindings(settings),
     ])
     // What was not answered because of a stop is no fault.
     signal.throwIfAborted()

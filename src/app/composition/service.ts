@@ -45,6 +45,7 @@ import { boundedNow } from './fresh-budget.ts'
 import { gatePart } from './gate.ts'
 import { gatewayOf } from './gateway.ts'
 import { decisionsPart, intakePart, openerOf, reachPart } from './intake.ts'
+import { jetstreamPart } from './jetstream.ts'
 import { queuesPart, startErasing, startJudging } from './judging.ts'
 import { replacedSettings } from './overload.ts'
 import { protocolsOf } from './protocols.ts'
@@ -284,8 +285,8 @@ async function assemble(
         await servedDoor(settings, { ...judging, redis, redisAnswers, kafka, topics, signals, gateway, gate, secret }),
       )
     : null
-  const records = roles.includes('record')
-  const record = records ? keep(await recordPart(settings, { redis, kafka, topics, loops, clock, report, now })) : null
+  if (roles.includes('jetstream')) keep(await jetstreamPart(settings, { ...publishing, signals, secret }))
+  const record = roles.includes('record') ? keep(await recordPart(settings, { ...publishing, now })) : null
   loops.start('backlog', 1_000, state.poll, QUIET_EXPORT_MS)
   watchLag(settings, { kafka, topics, watches: state.watchesKafka, loops, clock, report }, keep)
   keep(loops)

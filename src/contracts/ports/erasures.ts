@@ -25,8 +25,8 @@ export interface DeletedOwners {
 export interface Erasures extends DeletedOwners {
   /** Notes that the subject was deleted, as `ThreadStore.deletePost` does. */
   note(subject: ThreadRef): Promise<void>
-  /** Whether the named process is the one that erases this now; it is for `leaseMs` after its last call. */
-  lead(what: 'shelves' | 'cases' | 'authors', name: string, leaseMs: number): Promise<boolean>
+  /** Whether the named process is the one that does this now; it is for `leaseMs` after its last call. */
+  lead(what: 'shelves' | 'cases' | 'authors' | 'jetstream', name: string, leaseMs: number): Promise<boolean>
   /**
    * Whether a process can tell that shelves hold nothing: not if its library is empty (`holds` false) while another's has
    * ever held something, since then its folder is not the library's.

@@ -26,6 +26,7 @@ export const ERROR_SOURCES = [
   'console',
   'erasure',
   'gateway',
+  'jetstream',
   'kafka',
   'kafkajs',
   'keys',
@@ -205,6 +206,24 @@ export interface LaneState {
   readonly why: string
 }
 
+/**
+ * What became of an event that the reader of Jetstream has read. `passed`: it is none of those that are taken; `duplicate`: it was sent before;
+ * `erasure`: the account is gone, and all that it wrote is erased; `refused`: Kafka never takes it.
+ */
+export const JETSTREAM_OUTCOMES = [
+  'post',
+  'comment',
+  'edit',
+  'deletion',
+  'erasure',
+  'duplicate',
+  'passed',
+  'invalid',
+  'too-large',
+  'refused',
+] as const
+export type JetstreamOutcome = (typeof JETSTREAM_OUTCOMES)[number]
+
 /** Everything that Gavel reports about its own work. Ids are for the log; they never become labels. */
 export interface Events {
   /** Input messages got their outcome. */
@@ -381,6 +400,17 @@ export interface Events {
   /** No sentinel answers, and publication waits; or one does again. */
   'sentinels:silent': { advice: string }
   'sentinels:answer': Record<string, never>
+  /** The reader of Jetstream read events; it has a stream of this relay, from the time `from` on, or lost it and tries the next after a while. */
+  'jetstream:read': { outcome: JetstreamOutcome; count: number }
+  'jetstream:connected': { relay: string; from: string }
+  'jetstream:disconnected': { relay: string; why: string; waitMs: number }
+  /** What lies between these times was not to be had. */
+  'jetstream:gap': { from: string; to: string; seconds: number; advice: string }
+  /** It reads nothing because of the backlog, or goes on. */
+  'jetstream:paused': { reason: string }
+  'jetstream:resumed': Record<string, never>
+  /** Whether it has a stream, null where another process reads; and how far what it takes is behind. */
+  'jetstream:watched': { reads: boolean | null; lagSeconds: number }
   /** How long this process has had no working consumer. */
   'consumer:watched': { downSeconds: number }
   /**

@@ -68,17 +68,12 @@ export async function demo(
     understudy: { latencyMs: LATENCY_MS },
   })
   io.signal.addEventListener('abort', () => terminal.say('\nStopping …'), { once: true })
-  const run = randomBytes(3).toString('hex')
   const folder = await mkdtemp(join(tmpdir(), 'gavel-demo-'))
   const own = {
     ...stack.settings,
     GAVEL_FENCES_KEY: environment.GAVEL_FENCES_KEY ?? DEMO_KEY,
     ...DEMO_DEBATES,
-    GAVEL_KAFKA_TOPIC_PREFIX: `gavel-demo-${run}.`,
-    GAVEL_KAFKA_GROUP: `gavel-demo-${run}`,
-    GAVEL_REDIS_PREFIX: `gavel-demo-${run}`,
-    GAVEL_LIBRARY_PATH: folder,
-    GAVEL_RECORD_PATH: join(folder, 'record', 'record.sqlite'),
+    ...namesOfItsOwn(folder),
   }
   const settings = loadSettings({
     ...environment,
@@ -131,6 +126,18 @@ export async function demo(
     await stack.close()
     await rm(folder, { recursive: true, force: true })
     if (io.signal.aborted) terminal.say("Stopped; the demo's servers and files are removed.")
+  }
+}
+
+/** Settings of topics, keys and files that nothing else uses. */
+export function namesOfItsOwn(folder: string): Readonly<Record<string, string>> {
+  const name = `gavel-demo-${randomBytes(3).toString('hex')}`
+  return {
+    GAVEL_KAFKA_TOPIC_PREFIX: `${name}.`,
+    GAVEL_KAFKA_GROUP: name,
+    GAVEL_REDIS_PREFIX: name,
+    GAVEL_LIBRARY_PATH: folder,
+    GAVEL_RECORD_PATH: join(folder, 'record', 'record.sqlite'),
   }
 }
 

@@ -5,6 +5,7 @@ import { buildMetrics, type ProcessLabels } from './build.ts'
 import { doorMetrics } from './door.ts'
 import type { Handlers, MeasuredDeployment } from './group.ts'
 import { intakeMetrics } from './intake.ts'
+import { jetstreamMetrics } from './jetstream.ts'
 import { laneMetrics } from './lanes.ts'
 import { libraryMetrics } from './library.ts'
 import { callMetrics, gatewayMetrics } from './models.ts'
@@ -19,6 +20,7 @@ import { webhookMetrics } from './webhooks.ts'
 
 /** In the order in which data passes through what they measure. */
 const GROUPS = [
+  jetstreamMetrics,
   doorMetrics,
   intakeMetrics,
   stageMetrics,

@@ -140,6 +140,12 @@ export interface Keys {
   authorErased(id: string): string
   /** String: a record is kept, or was within the time that it holds anything. */
   readonly recordKept: string
+  /** Hash: how far the role `jetstream` has come: time (of the last event, µs), relay, seq (its number there; empty: none). */
+  readonly jetstreamPosition: string
+  /** Set: authors whose accounts are gone, and of whom it sent something: they wait to be erased. */
+  readonly jetstreamGone: string
+  /** String: what is known of a record, or an account, of which it sent something, by a hash of its address (store/jetstream/redis.ts). */
+  jetstreamTaken(hash: string): string
 }
 
 export function keysUnder(prefix: string): Keys {
@@ -195,6 +201,9 @@ export function keysUnder(prefix: string): Keys {
     authorErasures: `${root}:erasures/authors`,
     authorErased: (id) => `${root}:erasures/authors/done:${id}`,
     recordKept: `${root}:erasures/record`,
+    jetstreamPosition: `${root}:jetstream/position`,
+    jetstreamGone: `${root}:jetstream/gone`,
+    jetstreamTaken: (hash) => `${root}:jetstream/taken:${hash}`,
   }
 }
 

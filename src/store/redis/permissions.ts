@@ -14,6 +14,7 @@ const readUndeclared = script('redis/undeclared', { keys: ['probe'], args: ['oth
 export const COMMANDS = [
   'SET KEY 0 PX 1000',
   'GET KEY',
+  'MGET KEY',
   'EXISTS KEY',
   'TYPE KEY',
   'PEXPIRE KEY 1000',
