@@ -40,10 +40,15 @@ async function handleReply(
   const { threads, routes, rules, checkpoints, maxReplies, mostHeld, clock } = context
   const { tenant, postId } = message
   const ref = subjectOf(message)
-  if (message.deleted === true) return eraseWithDependents(context, ref, heartbeat, runInBackground)
-  // Link first, so that a concurrent deletion of the post also deletes this reply.
   const above: ThreadRef | null = postId === undefined ? null : { tenant, postId, kind: 'post' }
-  const linked = above === null ? 'known' : await threads.linkReply(above, ref, maxReplies)
+  if (message.deleted === true) {
+    const erased = await eraseWithDependents(context, ref, heartbeat, runInBackground)
+    if (above !== null) await threads.unlinkReplies(above, [ref], clock())
+    return erased
+  }
+  // Link first, so that a concurrent deletion of the post also deletes this reply.
+  const link = { most: maxReplies, now: clock() }
+  const linked = above === null ? 'known' : await threads.linkReply(above, ref, link)
   if (linked === 'deleted') {
     // After Redis was lost the deletion may be read before the reply, which has a verdict already.
     await eraseWithDependents(context, ref, heartbeat, runInBackground)
@@ -53,6 +58,6 @@ async function handleReply(
   const reply = keptReply(message, rules)
   const arrival = arrivalOf(routes.of(ref, reply), reply, checkpoints, clock())
   const outcome = await threads.putPost(ref, reply, { ...arrival, place: placeOf(from) }, rules, mostHeld())
-  if (above !== null && linked === 'linked' && !isKept(outcome)) await threads.unlinkReplies(above, [ref])
+  if (above !== null && linked === 'linked' && !isKept(outcome)) await threads.unlinkReplies(above, [ref], clock())
   return outcome === 'over-share' ? refuseMessages(context, [from], OVER_SHARE) : outcome
 }

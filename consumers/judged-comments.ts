@@ -107,7 +107,8 @@ async function handleComment(
   if (message.deleted === true) return eraseShown(context, message, heartbeat, runInBackground)
   // Linked first, so that a deletion meanwhile reaches it, too.
   const root: ThreadRef = { tenant, postId, kind: 'post' }
-  const linked = await threads.linkReply(root, ref, maxReplies)
+  const link = { most: maxReplies, now: clock() }
+  const linked = await threads.linkReply(root, ref, link)
   if (linked === 'deleted') {
     // After Redis was lost the deletion may be read before the comment, which has a verdict already.
     if ((await threads.statusOf(ref)) !== null) await context.erase(ref)
@@ -117,15 +118,15 @@ async function handleComment(
   const { parentId, ...said }: Post = keptComment(message, rules)
   const parent = parentOf(ref, { parentId })
   // What it could not be erased from is not shown with it.
-  const toParent = parent === null ? 'full' : await threads.linkReply(parent, ref, maxReplies)
+  const toParent = parent === null ? 'full' : await threads.linkReply(parent, ref, link)
   const post: Post = toParent !== 'full' ? { ...said, parentId } : said
   const arrival = arrivalOf(await judgesOf(context, ref, post), post, checkpoints, clock())
   const protocolAhead = (arrival.protocolAhead ?? 0) - context.commentPace(root)
   const put = { ...arrival, protocolAhead, place: placeOf(from) }
   const outcome = await threads.putPost(ref, post, put, rules, mostHeld())
   if (!isKept(outcome)) {
-    if (linked === 'linked') await threads.unlinkReplies(root, [ref])
-    if (parent !== null && toParent === 'linked') await threads.unlinkReplies(parent, [ref])
+    if (linked === 'linked') await threads.unlinkReplies(root, [ref], clock())
+    if (parent !== null && toParent === 'linked') await threads.unlinkReplies(parent, [ref], clock())
   }
   return outcome === 'over-share' ? refuseMessages(context, [from], OVER_SHARE) : outcome
 }
@@ -137,7 +138,7 @@ async function eraseShown(
   heartbeat: Heartbeat,
   runInBackground?: BackgroundRunner,
 ): Promise<Outcome> {
-  const { threads, erase, erasures } = context
+  const { threads, erase, erasures, clock } = context
   const ref = commentSubject(message)
   const outcome = await erase(ref)
   const eraseSome = async (beat: Heartbeat): Promise<boolean> => {
@@ -149,7 +150,7 @@ async function eraseShown(
       while (await eraseAllAsked(context, answer)) await beat()
     }
     // The process that reads the deletion again after a crash continues with the rest.
-    await threads.unlinkReplies(ref, answers)
+    await threads.unlinkReplies(ref, answers, clock())
     return wereAsked || answers.length > 0
   }
   if (!(await eraseSome(heartbeat))) return outcome

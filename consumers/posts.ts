@@ -94,7 +94,7 @@ export async function eraseWithDependents(
 
 /** Erases a page of a deleted subject's replies, or of what was asked under its id; false if there was nothing left to erase. */
 async function eraseDependents(context: IntakeContext, ref: ThreadRef): Promise<boolean> {
-  const { threads, erase } = context
+  const { threads, erase, clock } = context
   const [replies, wereAsked] = await Promise.all([threads.repliesTo(ref, HANDLED_AT_ONCE), eraseAllAsked(context, ref)])
   if (replies.length === 0) return wereAsked
   const unfinished = await Promise.all(
@@ -107,6 +107,7 @@ async function eraseDependents(context: IntakeContext, ref: ThreadRef): Promise<
   await threads.unlinkReplies(
     ref,
     replies.filter((_, nth) => unfinished[nth] !== true),
+    clock(),
   )
   return true
 }

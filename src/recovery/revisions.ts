@@ -124,7 +124,10 @@ export async function endThreads(
     if (deleted) await run.store.noteDeleted(subject.ref)
     // Its message is not read again: a deletion of its post is to retract what was said of it, too.
     else if (subject.ref.kind === 'comment')
-      await run.threads.linkReply(postOfComment(subject.ref), subject.ref, run.input.context.maxReplies)
+      await run.threads.linkReply(postOfComment(subject.ref), subject.ref, {
+        most: run.input.context.maxReplies,
+        now: run.clock(),
+      })
   })
 }
 

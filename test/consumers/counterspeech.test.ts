@@ -199,7 +199,7 @@ describe('counterspeech', () => {
     if (!deletion.ok) throw new Error(deletion.detail)
     expect(await posts.handle(context, [deletion], async () => {})).toEqual(['deleted'])
     expect(await threads.read(reply('r1'))).toBeNull()
-    expect(await threads.linkReply(post, reply('r2'), 9)).toBe('deleted')
+    expect(await threads.linkReply(post, reply('r2'), { most: 9, now: 0 })).toBe('deleted')
     expect(erased).toEqual(['p1', 'r0', 'r1'])
   })
 

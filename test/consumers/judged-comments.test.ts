@@ -100,7 +100,8 @@ test('nothing is kept of comments that no route takes, but those that were judge
 
 test('what was asked about a comment goes with it, with what it answers and with its post, whether or not a route takes it', async () => {
   const ask = async ({ stores }: ReturnType<typeof taking>, subject: ThreadRef) => {
-    for (const above of [thread('p'), comment('p', 'parent')]) await stores.threads.linkReply(above, subject, 9)
+    for (const above of [thread('p'), comment('p', 'parent')])
+      await stores.threads.linkReply(above, subject, { most: 9, now: 0 })
     const asked = askedThread(
       thread('f1', 'default', 'asked'),
       { post: postOf(thread('c')), comments: [], postOnly: true },
@@ -129,7 +130,7 @@ test('what could not be erased with its post is not judged, and what could not b
   expect(await it.comment('p', 'a')).toBe('judged')
   expect(await it.comment('p', 'b')).toBe('dead-letter')
   // The parent has one answer already, under another post of this reckoning.
-  await it.stores.threads.linkReply(comment('q', 'parent'), comment('q', 'first'), 1)
+  await it.stores.threads.linkReply(comment('q', 'parent'), comment('q', 'first'), { most: 1, now: 0 })
   await it.comment('q', 'child', { text: 'child', parentId: 'parent' })
   expect((await it.stores.threads.head(comment('q', 'child')))?.post?.parentId).toBeUndefined()
 })

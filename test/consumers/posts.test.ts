@@ -131,7 +131,7 @@ describe('deletions', () => {
     })
     await posts.handle(context, [deletion('p1', { text: 'words' })], async () => {})
     for (let nth = 0; nth < 70; nth++)
-      await stores.threads.linkReply(thread('p1'), { ...thread(`r${nth}`), kind: 'reply' }, 100)
+      await stores.threads.linkReply(thread('p1'), { ...thread(`r${nth}`), kind: 'reply' }, { most: 100, now: 0 })
     const begun: Promise<unknown>[] = []
     const later = (work: () => Promise<unknown>) => void begun.push(work())
     expect(await posts.handle(context, [deletion('p1')], async () => {}, later)).toEqual(['deleted'])
@@ -150,7 +150,7 @@ describe('deletions', () => {
       },
     })
     for (let nth = 0; nth < replies; nth++)
-      await stores.threads.linkReply(thread('p1'), thread(`r${nth}`, 'default', 'reply'), replies)
+      await stores.threads.linkReply(thread('p1'), thread(`r${nth}`, 'default', 'reply'), { most: replies, now: 0 })
     await expect(take(deletion('p1'))).rejects.toThrow('killed')
     expect(heartbeats.sent).toBe(1)
     left = Number.POSITIVE_INFINITY

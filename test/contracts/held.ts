@@ -138,6 +138,38 @@ export function heldContract(name: string, make: MakeStores): void {
       expect(await Promise.all(known)).toEqual(['unrouted', null])
     })
 
+    it('has the links of what stands under its posts and comments, but for those of questions, which are counted with these', async () => {
+      const reply = (id: string) => ({ ...thread(id, 'acme'), kind: 'reply' as const })
+      const named = (one: string) => `acme/${one}`.length
+      const first = (post: string) => 250 + 2 * named(`post:${post}`)
+      const each = (id: string) => 100 + named(`reply:${id}`)
+      const link = (post: string, id: string, more: { most?: number; askedFor?: number } = {}) =>
+        stores.threads.linkReply(thread(post, 'acme'), reply(id), { most: 2, now: T0, ...more })
+      expect([await link('p1', 'r1'), await link('p1', 'r1')]).toEqual(['linked', 'known'])
+      expect([await held(), await held('other')]).toEqual([first('p1') + each('r1'), 0])
+      expect([await link('p1', 'longer'), await link('p1', 'r3'), await link('a long post', 'r1')]).toEqual([
+        ...['linked', 'full', 'linked'],
+      ])
+      const both = first('p1') + each('r1') + each('longer')
+      expect(await held()).toBe(both + first('a long post') + each('r1'))
+      expect(await link('asked', 'r1', { askedFor: HOUR })).toBe('linked')
+      expect(await held()).toBe(both + first('a long post') + each('r1'))
+      // What is taken back is given back, once, and never more than was counted in this hour.
+      const unlink = (post: string, ids: readonly string[], now = T0) =>
+        stores.threads.unlinkReplies(thread(post, 'acme'), ids.map(reply), now)
+      await unlink('a long post', ['r1', 'r1', 'never'])
+      expect(await held()).toBe(both)
+      await unlink('p1', ['longer'])
+      await unlink('p1', ['longer'])
+      expect(await held()).toBe(both - each('longer'))
+      await unlink('p1', ['r1'], T0 + 2 * HOUR)
+      expect(await held()).toBe(both - each('longer'))
+      await unlink('asked', ['r1'])
+      expect(await held()).toBeLessThan(both - each('longer'))
+      await unlink('asked', ['r1'])
+      expect(await held()).toBeGreaterThanOrEqual(0)
+    })
+
     it('is not more than they may hold: what would lift it is refused, and nothing of it is done', async () => {
       const size = bareBytes() + 2 * bytes(post)
       expect(await put(post, { most: size - 1 })).toBe('over-share')

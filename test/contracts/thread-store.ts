@@ -1101,8 +1101,9 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       const [one, two] = [thread('r1', 'default', 'reply'), thread('r2', 'default', 'reply')]
 
       it('are noted, each once, by the post that they answer', async () => {
-        for (const reply of [one, two]) expect(await stores.threads.linkReply(p1, reply, 2)).toBe('linked')
-        expect(await stores.threads.linkReply(p1, one, 2)).toBe('known')
+        for (const reply of [one, two])
+          expect(await stores.threads.linkReply(p1, reply, { most: 2, now: T0 })).toBe('linked')
+        expect(await stores.threads.linkReply(p1, one, { most: 2, now: T0 })).toBe('known')
         const noted = new Set((await stores.threads.repliesTo(p1, 9)).map(({ postId, kind }) => `${kind} ${postId}`))
         expect(noted).toEqual(new Set(['reply r1', 'reply r2']))
         expect(await stores.threads.repliesTo(thread('p2'), 9)).toEqual([])
@@ -1110,18 +1111,18 @@ export function threadStoreContract(name: string, make: MakeStores): void {
       })
 
       it('are linked up to a bound, and make room when they are unlinked', async () => {
-        expect(await stores.threads.linkReply(p1, one, 1)).toBe('linked')
-        expect(await stores.threads.linkReply(p1, two, 1)).toBe('full')
-        expect(await stores.threads.linkReply(p1, one, 1)).toBe('known')
-        expect(await stores.threads.linkReply(p1, two, 2)).toBe('linked')
+        expect(await stores.threads.linkReply(p1, one, { most: 1, now: T0 })).toBe('linked')
+        expect(await stores.threads.linkReply(p1, two, { most: 1, now: T0 })).toBe('full')
+        expect(await stores.threads.linkReply(p1, one, { most: 1, now: T0 })).toBe('known')
+        expect(await stores.threads.linkReply(p1, two, { most: 2, now: T0 })).toBe('linked')
         expect(await stores.threads.repliesTo(p1, 1)).toHaveLength(1)
-        await stores.threads.unlinkReplies(p1, [one])
+        await stores.threads.unlinkReplies(p1, [one], T0)
         expect(await stores.threads.repliesTo(p1, 9)).toEqual([two])
       })
 
       it('are refused by one that was deleted', async () => {
         await stores.threads.deletePost(p1, retractionOf(p1))
-        expect(await stores.threads.linkReply(p1, one, 2)).toBe('deleted')
+        expect(await stores.threads.linkReply(p1, one, { most: 2, now: T0 })).toBe('deleted')
         expect(await stores.threads.repliesTo(p1, 9)).toEqual([])
       })
     })
@@ -1573,7 +1574,7 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         if (!posted || !orphaned || !answered || !gone) throw new Error('unnamed')
         await putPost(posted)
         await put([said('c1')], RULES, orphaned)
-        await stores.threads.linkReply(answered, thread('r1', 'default', 'reply'), 9)
+        await stores.threads.linkReply(answered, thread('r1', 'default', 'reply'), { most: 9, now: T0 })
         await stores.threads.deletePost(gone, retractionOf(gone))
         const unknown = [p1, thread('p1', 'other'), thread('p1', 'default', 'reply')]
         const others = [posted, orphaned, answered, gone]

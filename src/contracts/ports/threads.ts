@@ -301,13 +301,18 @@ export interface ThreadStore {
   ): Promise<boolean>
   /**
    * Links a reply to a post, so that it is erased when the post is deleted; `known` if it was linked before. With nothing noted,
-   * `deleted` if the post already is, and `full` if `most` other replies are linked to it. The links of a post are known for the longest time that
-   * was asked for since, `keepMs`, or else as long as a tombstone.
+   * `deleted` if the post already is, and `full` if `most` other replies are linked to it. The links of a post are known for as long as a
+   * tombstone; one that a question leaves, `askedFor` so many ms, at least so long, and is counted with the question: others the
+   * post's tenant holds.
    */
-  linkReply(post: ThreadRef, reply: ThreadRef, most: number, keepMs?: number): Promise<LinkOutcome>
+  linkReply(
+    post: ThreadRef,
+    reply: ThreadRef,
+    of: { readonly most: number; readonly now: number; readonly askedFor?: number },
+  ): Promise<LinkOutcome>
   /** Some of the replies that are linked to a post. */
   repliesTo(post: ThreadRef, limit: number): Promise<ThreadRef[]>
-  unlinkReplies(post: ThreadRef, replies: readonly ThreadRef[]): Promise<void>
+  unlinkReplies(post: ThreadRef, replies: readonly ThreadRef[], now: number): Promise<void>
   /**
    * Writes the thread of a request whole, due at once, and the answer that it will have, in one step; nothing of it, if the
    * stream's subject has been deleted, or its tenant's requests would hold more than they may. After its last verdict nothing

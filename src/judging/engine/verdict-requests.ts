@@ -68,8 +68,9 @@ export function verdictRequests(deps: {
       const off = names.filter((name) => paused.has(name))
       if (off.length > 0) return { kind: 'paused', protocols: off }
       // A deletion of what it stands under, or answers, reaches it as it does the stream's comment of this id.
+      const link = { most: settings.maxReplies, now: clock(), askedFor: KEEP_REQUESTS_MS }
       for (const above of aboveIn(subject, post)) {
-        const linked = await threads.linkReply(above, subject, settings.maxReplies, KEEP_REQUESTS_MS)
+        const linked = await threads.linkReply(above, subject, link)
         if (linked === 'deleted') return { kind: 'deleted' }
         // What could not be erased with it is not kept.
         if (linked === 'full') return { kind: 'over-share' }

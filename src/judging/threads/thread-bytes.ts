@@ -46,6 +46,20 @@ export function passedBytes({ postId }: ThreadRef): number {
   return 250 + bytesIn(postId)
 }
 
+/** What the link of a reply or comment takes at what it stands under. */
+export function linkBytes(reply: ThreadRef): number {
+  return 100 + memberBytes(reply)
+}
+
+/** What the first link takes beside it. */
+export function firstLinkBytes(above: ThreadRef): number {
+  return 250 + 2 * memberBytes(above)
+}
+
+function memberBytes({ tenant, kind, postId }: ThreadRef): number {
+  return bytesIn(`${tenant}/${kind}:${postId}`)
+}
+
 function postBytes(post: Post | null): { readonly words: number; readonly images: number } {
   if (post === null) return { words: 0, images: 0 }
   const { post: words, images } = setAside(post)

@@ -9,10 +9,14 @@ export interface KeptBytes {
   tenants(): string[]
   /** `until`: when the part expires, ms; null if it does not by itself. */
   set(tenant: string, part: string, bytes: number, until: number | null): void
-  /** Adds to what was asked in this hour, or came and is judged by nobody, and is known for so long, ms. */
-  addTrail(tenant: string, of: { part: 'trails' | 'passed'; bytes: number; now: number; keep: number }): void
+  /** Adds to what was asked in this hour, came and is judged by nobody, or was linked, and is known for so long, ms. */
+  addTrail(tenant: string, of: { part: HourlyPart; bytes: number; now: number; keep: number }): void
+  /** Takes some of it back, and no more than there is. */
+  takeTrail(tenant: string, of: { part: HourlyPart; bytes: number; now: number }): void
   forget(tenant: string, part: string): void
 }
+
+type HourlyPart = 'trails' | 'passed' | 'links'
 
 const HOUR_MS = 3_600_000
 
@@ -40,6 +44,13 @@ export function keptBytes(threads: Pick<ThreadTable, 'all'>, delivered: (tenant:
       const own = parts.get(tenant) ?? new Map()
       const part = `${of} ${Math.floor(now / HOUR_MS)}`
       parts.set(tenant, own.set(part, { bytes: (own.get(part)?.bytes ?? 0) + bytes, until: now + keep }))
+    },
+    takeTrail(tenant, { part: of, bytes, now }) {
+      const part = `${of} ${Math.floor(now / HOUR_MS)}`
+      const held = parts.get(tenant)?.get(part)
+      if (held === undefined) return
+      if (held.bytes > bytes) held.bytes -= bytes
+      else this.forget(tenant, part)
     },
     forget(tenant, part) {
       const own = parts.get(tenant)

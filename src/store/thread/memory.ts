@@ -21,7 +21,13 @@ import { openCases } from '../../judging/threads/opening-rules.ts'
 import { takePost } from '../../judging/threads/post.ts'
 import { eraseCarries } from '../../judging/threads/revisions.ts'
 import { newThread, orderDue, raiseReach, stateOf, wake } from '../../judging/threads/thread.ts'
-import { deletedBytes, passedBytes, threadBytes } from '../../judging/threads/thread-bytes.ts'
+import {
+  deletedBytes,
+  firstLinkBytes,
+  linkBytes,
+  passedBytes,
+  threadBytes,
+} from '../../judging/threads/thread-bytes.ts'
 import { takeTurns } from '../../judging/threads/turns.ts'
 import type { AnswerTable } from '../answer/memory.ts'
 import type { KeptBytes } from '../answer/memory-kept.ts'
@@ -63,6 +69,7 @@ export function memoryThreads(
 
   const store: ThreadStore = {
     ...memoryRequests({ threads, requests, answers, webhooks, kept, withdrawCase }),
+    ...memoryReplies({ threads, replies, kept }),
     async putPost(ref, post, arrival, rules, most = null) {
       const said = Math.max(arrival.reachAhead ?? 0, early.of(ref))
       const put = {
@@ -107,19 +114,6 @@ export function memoryThreads(
       const thread = threads.find(ref)
       for (const id of thread === null ? [] : restoredOnTheWay(thread).values()) entries.stripDecided(id)
       return threads.step(ref, (one) => eraseCarries(one, left)) === 'erased'
-    },
-
-    async linkReply(post, reply, most) {
-      if (threads.find(post)?.status === 'deleted') return 'deleted'
-      const linked = new Map(replies.get(nameOf(post)))
-      const isKnown = linked.has(nameOf(reply))
-      if (linked.size >= most && !isKnown) return 'full'
-      replies.set(nameOf(post), linked.set(nameOf(reply), reply))
-      return isKnown ? 'known' : 'linked'
-    },
-    repliesTo: async (post, limit) => [...(replies.get(nameOf(post))?.values() ?? [])].slice(0, limit),
-    async unlinkReplies(post, some) {
-      for (const reply of some) replies.get(nameOf(post))?.delete(nameOf(reply))
     },
 
     async due(until, limit, maxOpen = Number.MAX_SAFE_INTEGER, maxWaiting = Number.MAX_SAFE_INTEGER) {
@@ -192,6 +186,38 @@ export function memoryThreads(
     },
   }
   return store
+}
+
+/** What stands under posts and comments. */
+function memoryReplies({
+  threads,
+  replies,
+  kept,
+}: {
+  readonly threads: ThreadTable
+  readonly replies: Map<string, Map<string, ThreadRef>>
+  readonly kept: KeptBytes
+}): Pick<ThreadStore, 'linkReply' | 'repliesTo' | 'unlinkReplies'> {
+  return {
+    async linkReply(post, reply, { most, now, askedFor }) {
+      if (threads.find(post)?.status === 'deleted') return 'deleted'
+      const linked = new Map(replies.get(nameOf(post)))
+      const isKnown = linked.has(nameOf(reply))
+      if (linked.size >= most && !isKnown) return 'full'
+      replies.set(nameOf(post), linked.set(nameOf(reply), reply))
+      const bytes = linkBytes(reply) + (linked.size === 1 ? firstLinkBytes(post) : 0)
+      if (!isKnown && askedFor === undefined)
+        kept.addTrail(post.tenant, { part: 'links', bytes, now, keep: KEEP_REQUESTS_MS })
+      return isKnown ? 'known' : 'linked'
+    },
+    repliesTo: async (post, limit) => [...(replies.get(nameOf(post))?.values() ?? [])].slice(0, limit),
+    async unlinkReplies(post, some, now) {
+      const linked = replies.get(nameOf(post))
+      const gone = some.filter((reply) => linked?.delete(nameOf(reply)) === true)
+      const bytes = gone.reduce((sum, reply) => sum + linkBytes(reply), linked?.size === 0 ? firstLinkBytes(post) : 0)
+      if (gone.length > 0) kept.takeTrail(post.tenant, { part: 'links', bytes, now })
+    },
+  }
 }
 
 function readFrom(threads: ThreadTable, ref: ThreadRef): ThreadState | null {

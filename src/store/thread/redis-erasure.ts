@@ -4,6 +4,7 @@ import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import { otherRevision } from '../../contracts/facts/verdict-id.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
+import { firstLinkBytes, linkBytes } from '../../judging/threads/thread-bytes.ts'
 import { erasureKeys, queueKeys } from '../erasure/redis.ts'
 import { askedAbout } from '../memo/redis.ts'
 import { caseKeys, memberOf, PUBLISHERS, refOf, threadKeys } from '../redis/keys.ts'
@@ -83,7 +84,14 @@ const eraseCarries = script('thread/erase-carries', {
     'restored[].verdict',
   ],
 })
-const linkReply = script('thread/link-reply', { keys: ['thread', 'replies'], args: ['reply', 'keep', 'most'] })
+const linkReply = script('thread/link-reply', {
+  keys: ['thread', 'replies'],
+  args: ['member', 'reply', 'keep', 'most', 'linkBytes', 'keyBytes', 'now'],
+})
+const unlinkReplies = script('thread/unlink-replies', {
+  keys: ['replies'],
+  args: ['member', 'gone[].reply', 'gone[].bytes', 'keyBytes', 'now'],
+})
 
 const outcome = z.enum(OUTCOMES)
 /** A deletion is retried if a revision was opened meanwhile; after this many tries something else is wrong. */
@@ -213,17 +221,29 @@ export function threadErasure({
         .map((deleted) => deleted === 1)
     },
     eraseLeft: (ref, left) => untilUnchanged(ref, () => tryErase(ref, left)),
-    async linkReply(post, reply, most, keep = settings.keepTombstoneMs) {
-      const [to, from] = [memberOf(post), memberOf(reply)]
-      const given = { thread: keys.thread(to), replies: keys.replies(to), reply: from, keep }
-      const linked = z
-        .union([z.literal(1), z.literal(2), z.literal(0), z.literal(-1)])
-        .parse(await linkReply(client, { ...given, most }))
+    async linkReply(post, reply, { most, now, askedFor = null }) {
+      const member = memberOf(post)
+      const linked = z.union([z.literal(1), z.literal(2), z.literal(0), z.literal(-1)]).parse(
+        await linkReply(client, {
+          thread: keys.thread(member),
+          replies: keys.replies(member),
+          member,
+          reply: memberOf(reply),
+          keep: askedFor ?? settings.keepTombstoneMs,
+          most,
+          linkBytes: askedFor === null ? linkBytes(reply) : 0,
+          keyBytes: firstLinkBytes(post),
+          now,
+        }),
+      )
       return linked > 0 ? (linked === 1 ? 'linked' : 'known') : linked === 0 ? 'deleted' : 'full'
     },
     repliesTo: async (post, limit) => (await client.srandmember(keys.replies(memberOf(post)), limit)).map(refOf),
-    async unlinkReplies(post, replies) {
-      if (replies.length > 0) await client.srem(keys.replies(memberOf(post)), ...replies.map(memberOf))
+    async unlinkReplies(post, replies, now) {
+      if (replies.length === 0) return
+      const member = memberOf(post)
+      const gone = replies.map((reply) => ({ reply: memberOf(reply), bytes: linkBytes(reply) }))
+      await unlinkReplies(client, { replies: keys.replies(member), member, gone, keyBytes: firstLinkBytes(post), now })
     },
   }
 }

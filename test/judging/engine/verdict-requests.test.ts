@@ -142,7 +142,8 @@ describe('what is asked', () => {
     expect(await stores.threads.repliesTo(post, 9)).toEqual([itself])
     expect(await stores.threads.repliesTo(thread('p~b', 'acme', 'comment'), 9)).toEqual([itself])
     expect((await stores.threads.askedAbout(itself, 9)).map(({ postId }) => postId)).toEqual([id])
-    for (let nth = 1; nth < 9; nth++) await stores.threads.linkReply(post, thread(`r${nth}`, 'acme', 'reply'), 9)
+    for (let nth = 1; nth < 9; nth++)
+      await stores.threads.linkReply(post, thread(`r${nth}`, 'acme', 'reply'), { most: 9, now: 0 })
     const another = { ...comment, post: postOf(thread('c2'), { around }) }
     expect([await ask(comment), await ask(another)]).toMatchObject([{ kind: 'asked' }, { kind: 'over-share' }])
     // A deleted one's words do not come back; whoever names it alone is judged without.

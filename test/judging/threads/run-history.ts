@@ -252,7 +252,7 @@ export function runOn(
         })
       }
       case 'link':
-        return threads.linkReply(ref, thread(`r${step.reply}`, ref.tenant, 'reply'), 3)
+        return threads.linkReply(ref, thread(`r${step.reply}`, ref.tenant, 'reply'), { most: 3, now: clock.now })
     }
   }
 

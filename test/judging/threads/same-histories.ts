@@ -90,7 +90,7 @@ async function runBoth(client: Redis, rules: HistoryRules, steps: readonly Step[
       deepStrictEqual(await memory.threads.heldBy(tenant, clock.now), account)
       const outcomes = told.filter((ref) => ref !== undefined && ofTenant.includes(ref)).length
       if (at % READ_EVERY === 0) {
-        const there = (await threadBytesIn(client, keys, ofTenant)) + (await passedIn(client, keys, tenant))
+        const there = (await threadBytesIn(client, keys, ofTenant)) + (await hourlyIn(client, keys, tenant))
         deepStrictEqual(there + TOLD_BYTES * outcomes, account)
       }
     }
@@ -107,10 +107,10 @@ async function toldIn(client: Redis, keys: Keys) {
   return told.map((key) => REFS[Number(/(\d+)@\d+$/.exec(key)?.[1])])
 }
 
-/** What is counted of posts that nobody judges, by the hour in which they came: also of those that somebody judges by now. */
-async function passedIn(client: Redis, keys: Keys, tenant: string): Promise<number> {
+/** What is counted by the hour: of posts that came and nobody judged, also where somebody does by now, and of links. */
+async function hourlyIn(client: Redis, keys: Keys, tenant: string): Promise<number> {
   const parts = Object.entries(await client.hgetall(`${keys.kept}parts:${tenant}`))
-  return parts.reduce((sum, [part, bytes]) => (part.startsWith('passed ') ? sum + Number(bytes) : sum), 0)
+  return parts.reduce((sum, [part, bytes]) => (/^(passed|links) /.test(part) ? sum + Number(bytes) : sum), 0)
 }
 
 /** How a step ended, in a word or two: a batch of comments in as many as it has. */

@@ -25,8 +25,12 @@ function onKeys() {
 it('a link that a question leaves is known as long as the question, and where a comment of the stream left one, as long as that', async () => {
   const { threads, keyOf } = onKeys()
   const left = () => client.pttl(keyOf(thread('p')))
-  const link = (id: string, keepMs?: number) =>
-    threads.linkReply(thread('p'), thread(commentKey('p', id), 'default', 'comment'), 9, keepMs)
+  const link = (id: string, askedFor?: number) =>
+    threads.linkReply(thread('p'), thread(commentKey('p', id), 'default', 'comment'), {
+      most: 9,
+      now: 0,
+      ...(askedFor === undefined ? {} : { askedFor }),
+    })
   await link('c1', KEEP_REQUESTS_MS)
   expect(await left()).toBeGreaterThan(KEEP_REQUESTS_MS - 60_000)
   expect(await left()).toBeLessThanOrEqual(KEEP_REQUESTS_MS)
@@ -41,7 +45,8 @@ it('what a question about a comment counts beside another’s is about what its 
     const { threads, keyOf } = onKeys()
     const [postId, parentId] = [`post-of-${id}`, `answered-by-${id}`]
     const above = [thread(postId), thread(commentKey(postId, parentId), 'default', 'comment')]
-    for (const one of above) await threads.linkReply(one, thread(commentKey(postId, id), 'default', 'comment'), 9)
+    for (const one of above)
+      await threads.linkReply(one, thread(commentKey(postId, id), 'default', 'comment'), { most: 9, now: 0 })
     const taken = await Promise.all(above.map((one) => client.memory('USAGE', keyOf(one))))
     const around = givenAround(postId, null, said(parentId).comment)
     const more =

@@ -1,6 +1,6 @@
 -- What tenants hold, in bytes: a hash for each (kept/parts:TENANT) by part; kept/tenants, a sorted set of the tenants by their sums; and
 -- kept/ends, a sorted set of the parts that expire (TENANT PART) by when, ms. A part is a thread or a question (its member), an answer, the
--- trails of an hour's questions, an hour's posts that nobody judges, the reach of a post that has not come, the trace contexts of a
+-- trails of an hour's questions, an hour's posts that nobody judges, an hour's links of replies and comments to what they stand under, the reach of a post that has not come, the trace contexts of a
 -- subject, what became of a decision, a delivery or its lane, or all that is noted of who wrote what. The parts leave the account as
 -- they leave Redis.
 local function account_in(root, tenant)
@@ -14,6 +14,8 @@ local function answer_part(member) return 'answer ' .. member end
 local function trails_part(now) return 'trails ' .. math.floor(tonumber(now) / 3600000) end
 -- Of all posts that came in the same hour and that nobody judges: that this is so.
 local function passed_part(now) return 'passed ' .. math.floor(tonumber(now) / 3600000) end
+-- Of all links of replies and comments that were made in the same hour: that these stand under their post, or answer a comment.
+local function links_part(now) return 'links ' .. math.floor(tonumber(now) / 3600000) end
 -- How far a post reaches that has not come yet.
 local function reach_part(member) return 'reach ' .. member end
 -- All that is noted of who wrote what.
