@@ -146,6 +146,7 @@ export function consolePart(
     loops.start('console health', HEALTH_MS, async () => history.note(await readStatus()))
     loops.start('console arrivals', ARRIVALS_MS, () => arriving.poll())
     const isOwnCase = ownCases(queue, clock)
+    const ownCase = decide === null ? null : isOwnCase
     const closing = new AbortController()
     const printLink = () => {
       link?.print(`${publicUrl || server.url}/sign-in/link?t=${sessions.link(link.person)}`)
@@ -164,17 +165,7 @@ export function consolePart(
       isUnderstudy,
       pages: [
         ...livePages({ record, arriving, blinds, seenLabels, clock, ...lists, streams }),
-        ...verdictPages({
-          record,
-          kinds,
-          blinds,
-          isOwnCase: decide === null ? null : isOwnCase,
-          clock,
-          publicUrl,
-          style,
-          view,
-          decided,
-        }),
+        ...verdictPages({ record, kinds, blinds, isOwnCase: ownCase, clock, publicUrl, style, view, decided }),
         ...picturePages(view),
         ...coverPages({ people, clock }),
         searchPage({ record, blinds, ...lists }),
