@@ -218,7 +218,7 @@ async function handlePart(
   const { outbox, report } = context
   const parsed = parseMessages(handler, context, messages)
   const { valid, invalid } = parsed
-  if (context.links !== undefined) await context.links.note(contextsOf(handler, context, valid))
+  if (context.links !== undefined) await context.links.note(contextsOf(handler, context, valid), context.mostHeld())
   // Before anything of it is stored: whoever erases their author finds it.
   const written = [...writtenIn(handler, context, valid), ...writtenUnread(handler, context, invalid)]
   await context.noteAuthors?.(written, context.mostHeld())

@@ -1247,9 +1247,9 @@ describe('in Redis', () => {
     const links = redisTraceLinks(client, stores.keys, 60_000, () => T0)
     const ref = { tenant: 'traced', postId: 'p', kind: 'post' } as const
     const contexts = Array.from({ length: 40 }, (_, nth) => `context-${nth}`)
-    await links.note(new Map([[ref, ['context-39']]]))
-    await links.note(new Map([[ref, contexts]]))
-    await links.note(new Map())
+    await links.note(new Map([[ref, ['context-39']]]), null)
+    await links.note(new Map([[ref, contexts]]), null)
+    await links.note(new Map(), null)
     expect(await links.read(ref)).toEqual(contexts.slice(-32).reverse())
     expect(await client.pttl(stores.keys.traces('traced:p'))).toBeGreaterThan(50_000)
     expect(await links.read({ ...ref, tenant: 'other' })).toEqual([])
@@ -1257,7 +1257,13 @@ describe('in Redis', () => {
     const held = (at = T0) => stores.threads.heldBy('traced', at)
     expect(await held()).toBeGreaterThan(32 * 'context-39'.length)
     expect([await held(T0 + 60_000), await stores.threads.heldBy('other', T0)]).toEqual([0, 0])
-    await links.note(new Map([[ref, ['context-40']]]))
+    await links.note(new Map([[ref, ['context-40']]]), null)
+    // Whoever holds all that they may leaves none at what is refused next; what is known has its newest.
+    const next = { ...ref, postId: 'next' }
+    const before = await held()
+    await links.note(new Map([[next, ['context-41']]]), before)
+    await links.note(new Map([[ref, ['context-42']]]), before)
+    expect([await links.read(next), (await links.read(ref))[0]]).toEqual([[], 'context-42'])
     await links.forget(ref)
     expect([await links.read(ref), await held()]).toEqual([[], 0])
   })

@@ -46,7 +46,8 @@ export interface TraceSink {
 
 /** The trace contexts that messages of a subject came with: the newest of them. They outlive no thread. */
 export interface TraceLinks {
-  note(of: ReadonlyMap<ThreadRef, readonly string[]>): Promise<void>
+  /** `most`: bytes that a tenant may hold; beyond it nothing is noted of a subject that has none. null: no limit. */
+  note(of: ReadonlyMap<ThreadRef, readonly string[]>, most: number | null): Promise<void>
   read(ref: ThreadRef): Promise<readonly string[]>
   forget(ref: ThreadRef): Promise<void>
 }
