@@ -20,7 +20,7 @@ test('an edit under a key that would not draw its post leaves a judged thread it
     // Its words may be many megabytes, and only who judged it is asked for.
     const threads = { ...memory.threads, read: () => Promise.reject(new Error('the whole thread was read')) }
     const context = intakeContext(memory, { routes: routesUnder(key), clock: () => T0, threads })
-    const from = { topic: 'posts', partition: 0, offset: text, timestamp: Number(text) }
+    const from = { topic: 'posts', partition: 0, offset: text, headers: {}, timestamp: Number(text) }
     const message = { id: postId, tenant: 'default', text, createdAt: T0 }
     return posts.handle(context, [{ message, from } as unknown as ValidMessage<PostMessage>], async () => {})
   }
@@ -44,7 +44,7 @@ describe('deletions', () => {
   const deletion = (postId: string, more: object = { deleted: true }) =>
     ({
       message: { id: postId, tenant: 'default', createdAt: T0, ...more },
-      from: { topic: 'posts', partition: 0, offset: '1', timestamp: T0 },
+      from: { topic: 'posts', partition: 0, offset: '1', headers: {}, timestamp: T0 },
     }) as unknown as ValidMessage<PostMessage>
 
   function deleting(change: { erase?: (ref: ThreadRef) => Promise<void> } = {}) {

@@ -13,6 +13,7 @@ import { endOf } from '../../../src/judging/engine/conclude.ts'
 import { begin, proceed, scriptOf } from '../../../src/judging/engine/replay.ts'
 import { type Protocol, round, type Script } from '../../../src/judging/engine/script.ts'
 import type { NewAnswer } from '../../../src/judging/recorded/replay-recorded.ts'
+import { withStory } from '../../../src/judging/threads/story.ts'
 import { type ReplayedCase, whatIfReport } from '../../../src/lab/what-if/what-if-report.ts'
 import { CaseErased, drawnOf, planWhatIf, runWhatIf, type WhatIfParts } from '../../../src/lab/what-if/what-if-run.ts'
 import { HOUR, T0 } from '../../contracts/samples.ts'
@@ -89,7 +90,8 @@ function judged(nth: number, over: Partial<RecordedRow> = {}) {
     }
   const { ruling } = state.conclusion
   const ended = { record, ruling, asked: state.asked, journal, lostCalls: [], decidedAt: T0 + 1, writes: WRITES, noted }
-  const sent = endOf(ended, ({ ask }) => [...ask.messages], 1e6)
+  const end = endOf(ended, ({ ask }) => [...ask.messages], 1e6)
+  const sent = { ...end, verdict: withStory(end.verdict, null) }
   const row: RecordedRow = {
     verdict: verdict.parse(JSON.parse(sent.verdict)),
     sent: sent.verdict,
