@@ -40,7 +40,9 @@ const KINDS: Readonly<Record<OutagePart, Kind>> = {
     // A reader of topics wraps what its handler throws.
     isSign: ({ error, message }) => error === 'RecordAway' || message.includes("the record's database does not answer"),
     follows: ({ where }) => sourceOf(where) === 'record',
-    isAnswer: (name, event) => name === 'loop:succeeded' && 'loop' in event && event.loop === 'record lag',
+    // The loops that ask it: the writer's, and the console's, which hears of no other.
+    isAnswer: (name, event) =>
+      name === 'loop:succeeded' && 'loop' in event && ['record lag', 'console pictures'].includes(String(event.loop)),
     advice:
       'Check that PostgreSQL runs, and that record.postgres.url is its address, with a user and a password that hold. Nothing is lost: the record goes on in the topics where it was. docs/runbooks/GavelRecordBehind.md',
   },

@@ -144,3 +144,24 @@ describe('an outage of Kafka', () => {
     )
   })
 })
+
+describe('an outage of the record', () => {
+  const away: DescribedError = {
+    where: 'console',
+    error: 'RecordAway',
+    message: "the record's database does not answer (57P01)",
+  }
+
+  it.each(['record lag', 'console pictures'] as const)('ends by the loop %s, which asks it ever again', (loop) => {
+    let now = 0
+    const lines = outageLines(() => now)
+    expect(lines.ofError(away)).toEqual([expect.objectContaining({ event: 'record:away' })])
+    const told = [0, 1].flatMap(() => {
+      now += 10_000
+      return lines.ofEvent('loop:succeeded', { loop })
+    })
+    expect(told).toEqual([expect.objectContaining({ event: 'record:answers', afterSeconds: 10 })])
+    now += 60_000
+    expect(lines.ofEvent('intake:resumed', {})).toEqual([])
+  })
+})
