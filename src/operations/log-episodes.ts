@@ -95,6 +95,9 @@ export function episodeLines(now: () => number) {
       return begins === undefined ? null : ended(event, fields, begins)
     },
 
+    /** Whether a fault ends by events of this name, none of which begins one. */
+    isEnd: (event: keyof Events) => BEGINS.has(event),
+
     /** The lines that are due by the time alone; all ends that wait, if the process ends. */
     due(isLast = false): EpisodeLine[] {
       const lines: EpisodeLine[] = []

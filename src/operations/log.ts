@@ -208,7 +208,8 @@ export function logListener(
     tell(outages.ofEvent(name, event))
     tellEpisodes(episodes.due(name === 'service:stopped'))
     const loudness = LEVELS[name] ?? 'debug'
-    if (!log.isLevelEnabled(loudness)) return
+    // An end that is too quiet for the log still ends its fault.
+    if (!log.isLevelEnabled(loudness) && !episodes.isEnd(name)) return
     if (name === 'error') return logError(event as Events['error'], loudness === 'debug' ? 'error' : loudness)
     if (name === 'verdict:published') {
       const { id } = (event as Events['verdict:published']).verdict

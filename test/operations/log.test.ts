@@ -185,3 +185,19 @@ describe('the log', () => {
     expect(dead.map(({ alsoTimes }) => alsoTimes)).toEqual([...Array(50).fill(undefined), 950])
   })
 })
+
+describe('a log of errors alone', () => {
+  const script = `
+import { logListener } from ${JSON.stringify(join(PROJECT, 'src/operations/log.ts'))}
+let clock = 0
+const log = logListener('error', () => clock)
+log('store:lost', { advice: 'Recover.' })
+clock = 10_000
+log('store:recovered', {})
+for (; clock < 300_000; clock += 10_000) log('intake:resumed', {})
+`
+  it('does not go on about a fault whose end it does not tell', async () => {
+    const { stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script])
+    expect(stderr.trim().split('\n')).toEqual([expect.stringContaining('store:lost')])
+  })
+})
