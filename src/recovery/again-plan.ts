@@ -45,7 +45,7 @@ export interface AgainPlan {
   }[]
   /** Why they have no label, or none but `unverified`: the commonest first. */
   readonly byReason: readonly { readonly reason: string; readonly verdicts: number }[]
-  /** Verdicts that fit, of protocols that are off: they stay as they are. */
+  /** Verdicts that fit, of protocols that are off, or compare with no list where lists are asked for: they stay as they are. */
   readonly off: number
   /** Subjects on the topic, of the tenant that is asked for. */
   readonly looked: number
@@ -57,11 +57,13 @@ export function againPlan(
     readonly subjects: ReadonlyMap<string, PublishedSubject>
     meanCostDecided(protocol: string): number | null
   },
-  protocols: readonly Pick<Protocol, 'name' | 'subject'>[],
+  protocols: readonly Pick<Protocol, 'name' | 'subject' | 'faithful'>[],
   filter: AgainFilter,
   onLists: ListedVerdicts['lists'] = new Map(),
 ): AgainPlan {
-  const on = new Map(protocols.map(({ name, subject }) => [name, subject]))
+  // Whoever asks as a paper did compares with no list: models would be asked, and decide the same again.
+  const comparing = filter.listed === true ? protocols.filter(({ faithful }) => faithful !== true) : protocols
+  const on = new Map(comparing.map(({ name, subject }) => [name, subject]))
   const subjects: AgainSubject[] = []
   const counts = new Map<string, number>()
   const reasons = new Map<string, number>()

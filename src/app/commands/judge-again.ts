@@ -141,7 +141,8 @@ export function tellPlan(
     tell(
       `Decided ${[since === null ? '' : `from ${iso(since)}`, until === null ? '' : `to ${iso(until)}`].join(' ').trim()}:`,
     )
-  if (off > 0) tell(`${counted(off, 'verdict')} ${which} of protocols that are off: left as they are`)
+  const others = listed ? 'are off, or compare with no list (preset: paper)' : 'are off'
+  if (off > 0) tell(`${counted(off, 'verdict')} ${which} of protocols that ${others}: left as they are`)
   if (verdicts === 0) {
     const of = tenant === null ? '' : ` of tenant ${printable(tenant, 100)}`
     tell(`No last verdict ${which} fits; the verdicts topic has ${counted(looked, 'subject')}${of}.`)

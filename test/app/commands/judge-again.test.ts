@@ -48,6 +48,21 @@ describe('what a run would ask for', () => {
   })
 })
 
+describe('--listed', () => {
+  it('leaves out whoever asks as a paper did: it compares with no list, and would ask models', () => {
+    const rumor = { name: 'rumor', subject: 'thread' } as const
+    const published = publishedRevisions([rumor])
+    published.take(aVerdict('2026-01-31T12:00:00Z', { subjectId: 'p', schema: 2 }))
+    const [last] = [...published.subjects.values()].flatMap(({ last }) => [...last.values()])
+    const lists = new Map([[last?.sawBy ?? '', 'spam']])
+    const plan = (faithful: boolean) =>
+      againPlan(published, [{ ...rumor, faithful }], { ...FILTER, listed: true }, lists)
+    expect(plan(false)).toMatchObject({ verdicts: 1, off: 0 })
+    expect(plan(true)).toMatchObject({ verdicts: 0, off: 1 })
+    expect(told(plan(true), { listed: true })).toContain('compare with no list (preset: paper): left as they are')
+  })
+})
+
 describe('--unverified', () => {
   const published = publishedRevisions([{ name: 'rumor', subject: 'thread' }])
   const torn = { label: 'unverified', unverified: { reason: 'torn' } }
