@@ -1,6 +1,6 @@
 import { avroReader, type ReadBytes } from '../src/mapping/avro.ts'
 import { UnmappedRecord } from '../src/mapping/faults.ts'
-import { jsonValue } from '../src/mapping/json-value.ts'
+import { exactJsonValue } from '../src/mapping/json-value.ts'
 import type { RegisteredSchema } from '../src/stream/schema-registry.ts'
 
 /** A value in a registry's frame, decoded; or why it can't be. */
@@ -55,7 +55,7 @@ async function readerOf(id: number, schema: RegisteredSchema | null): Promise<Re
         return protobufReader(schema.schema, schema.references)
       }
       case 'JSON':
-        return jsonValue
+        return exactJsonValue
       case undefined:
         return failing(`the schema registry has no schema ${id}`)
     }

@@ -25,8 +25,8 @@ const OPERATORS: Readonly<Record<string, { readonly beside: readonly string[]; r
   const: {
     beside: [],
     read: ({ const: value }, at) => {
-      if (!isScalar(value)) throw new MappingSettingFault([...at, 'const'], 'a text, a number, true or false')
-      return () => value
+      const constant = constantOf(value, [...at, 'const'])
+      return () => constant
     },
   },
   first: {
@@ -62,7 +62,7 @@ const OPERATORS: Readonly<Record<string, { readonly beside: readonly string[]; r
       const read = expressionOf(html, [...at, 'html'])
       return (scope) => {
         const value = read(scope)
-        return value === undefined ? undefined : wordsOfHtml(textOf(value))
+        return value === undefined ? undefined : wordsOfHtml(bounded(textOf(value), scope))
       }
     },
   },
@@ -76,7 +76,7 @@ const OPERATORS: Readonly<Record<string, { readonly beside: readonly string[]; r
       const read = expressionOf(split, [...at, 'split'])
       return (scope) => {
         const value = read(scope)
-        return value === undefined ? undefined : textOf(value).split(by).at(nth)
+        return value === undefined ? undefined : bounded(textOf(value), scope).split(by).at(nth)
       }
     },
   },
@@ -109,7 +109,10 @@ function expressionOf(given: unknown, at: SettingPath): ReadScope {
   if (at.length > 2 * MOST_DEEP) throw new MappingSettingFault(at, 'nested too deep')
   if (typeof given === 'string')
     return isPath(given) ? pathOf(given, at) : /[{}]/.test(given) ? templateOf(given, at) : () => given
-  if (isScalar(given)) return () => given
+  if (isScalar(given)) {
+    const constant = constantOf(given, at)
+    return () => constant
+  }
   if (!isFields(given)) throw new MappingSettingFault(at, 'a path, a template, a constant, or one of the operators')
   const [name, ...others] = Object.keys(given).filter((key) => Object.hasOwn(OPERATORS, key))
   const operator = name === undefined ? undefined : entryOf(OPERATORS, name)
@@ -120,6 +123,13 @@ function expressionOf(given: unknown, at: SettingPath): ReadScope {
   }
   onlyKeys(given, [name, ...operator.beside], at)
   return operator.read(given, at)
+}
+
+function constantOf(given: unknown, at: SettingPath): string | number | boolean {
+  if (!isScalar(given)) throw new MappingSettingFault(at, 'a text, a number, true or false')
+  if (Number.isInteger(given) && !Number.isSafeInteger(given))
+    throw new MappingSettingFault(at, 'too large to be read exactly as a number: write it in quotes')
+  return given
 }
 
 /** `{$.tenant}:{$.id}`: absent where one of its parts is. Doubled braces are braces. */
@@ -266,14 +276,14 @@ function compared(
       const other = expressionOf(wanted, at)
       return (scope) => {
         const [one, two] = [read(scope), other(scope)]
-        return isScalar(one) && isScalar(two) && String(one) === String(two)
+        return isScalar(one) && isScalar(two) && textOf(one) === textOf(two)
       }
     }
     case 'in': {
-      const all = new Set(listOf(wanted, at, 1_000).map(String))
+      const all = new Set(listOf(wanted, at, 1_000).map((one, nth) => textOf(constantOf(one, [...at, nth]))))
       return (scope) => {
         const value = read(scope)
-        return isScalar(value) && all.has(String(value))
+        return isScalar(value) && all.has(textOf(value))
       }
     }
     case 'startsWith': {

@@ -41,8 +41,6 @@ export interface TopicMapping {
 /** Most messages that one record may give. */
 const MOST_MESSAGES = 1_000
 
-const INEXACT = 'a number is too large to be read exactly'
-
 interface Entry {
   readonly isMeant: MappingCondition
   readonly hasCondition: boolean
@@ -97,19 +95,24 @@ function topicMapping(sources: readonly SourceSettings[], entries: readonly Entr
         const { value } = decoded ?? { value: jsonOrNone(record.value, jsonValue) }
         return { ok: true, messages: mapped(entries, { ...record, value }) }
       } catch (error) {
-        if (error instanceof UnmappedRecord) return { ok: false, why: error.message }
-        if (!(error instanceof InexactNumber)) throw error
-        if (decoded !== undefined) return { ok: false, why: INEXACT }
+        if (decoded !== undefined || !(error instanceof InexactNumber)) return { ok: false, why: whyUnmapped(error) }
       }
       try {
         return { ok: true, messages: mapped(entries, { ...record, value: jsonOrNone(record.value, exactJsonValue) }) }
       } catch (error) {
-        if (error instanceof UnmappedRecord) return { ok: false, why: error.message }
-        if (error instanceof InexactNumber) return { ok: false, why: INEXACT }
-        throw error
+        return { ok: false, why: whyUnmapped(error) }
       }
     },
   }
+}
+
+/** Why no messages can be made of a record. Throws what says nothing of it. */
+function whyUnmapped(error: unknown): string {
+  if (error instanceof UnmappedRecord) return error.message
+  if (error instanceof InexactNumber) return 'a number is too large to be read exactly'
+  // Thrown for what a record holds, it would stop all that come after it.
+  if (error instanceof RangeError) return 'it holds a value that is out of range'
+  throw error
 }
 
 /** The messages of all entries that mean the record: all of them, or none. */

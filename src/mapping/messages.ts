@@ -5,6 +5,7 @@ import type { SchemaFields } from '../contracts/facts/odd-fields.ts'
 import { faultIn } from '../contracts/facts/read-value.ts'
 import { textOf } from './expressions.ts'
 import { UnmappedRecord } from './faults.ts'
+import { timeOf } from './times.ts'
 
 /** What an entry of the settings makes of a record. A deletion is of a comment where its entry names a post, else of a post. */
 export const MAPPED_KINDS = ['post', 'comment', 'counterspeech', 'deletion', 'reach'] as const
@@ -72,7 +73,7 @@ export function messageOf(
     if (made[name] === undefined || made[name] === '') throw new UnmappedRecord(`${name}: nothing stands there`)
   if (kind === 'deletion') {
     made.deleted = true
-    made.createdAt ??= new Date(at).toISOString()
+    made.createdAt ??= timeOf(at, 'ms')
   }
   const topic = topicOf(kind, made)
   const checked = SCHEMAS[topic].safeParse(made)

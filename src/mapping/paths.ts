@@ -1,5 +1,6 @@
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import { MappingSettingFault } from './faults.ts'
+import { timeOf } from './times.ts'
 
 /** A record as a mapping sees it: its value decoded, its key and headers as text. */
 export interface SourceRecord {
@@ -62,7 +63,7 @@ const ROOTS = {
   $: ({ record }: MappingScope) => record.value,
   '@': ({ item }: MappingScope) => item,
   $key: ({ record }: MappingScope): unknown => record.key,
-  $time: ({ record }: MappingScope): unknown => new Date(record.timestamp).toISOString(),
+  $time: ({ record }: MappingScope): unknown => timeOf(record.timestamp, 'ms'),
   $headers: ({ record }: MappingScope): unknown => record.headers,
 }
 

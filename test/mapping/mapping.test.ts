@@ -103,6 +103,27 @@ describe('a mapping', () => {
     expect(mapped('{"id": 1e300, "text": "x"}')).toMatchObject({ ok: true, messages: [{ key: '1e300' }] })
   })
 
+  test('compares numbers that no float holds by their digits', () => {
+    const written = '{"id": 267081518403440641, "text": "x"}'
+    for (const [condition, count] of [
+      [{ equals: '267081518403440641' }, 1],
+      [{ equals: '267081518403440640' }, 0],
+      [{ in: ['1', '267081518403440641'] }, 1],
+      [{ in: ['267081518403440640'] }, 0],
+    ] as const) {
+      const made = mapped(written, source({ when: { field: '$.id', ...condition } }))
+      expect(made.ok && made.messages.length).toBe(count)
+    }
+  })
+
+  test('says of a record whose broker’s time is none that it can’t be mapped, and throws nothing', () => {
+    const record = { value: Buffer.from('{"id": 1, "text": "x"}'), timestamp: 1e18 }
+    const why = expect.stringContaining('is no time in milliseconds since 1970')
+    expect(recordMapped(record, source({ map: { ...POST, createdAt: '$time' } }))).toEqual({ ok: false, why })
+    expect(recordMapped(record, source({ kind: 'deletion', map: { id: '$.id' } }))).toEqual({ ok: false, why })
+    expect(recordMapped(record)).toMatchObject({ ok: true })
+  })
+
   test('makes several messages of one record, by several entries and by the items of a list', () => {
     const comments = source({
       kind: 'comment',
@@ -192,6 +213,8 @@ describe('a mapping', () => {
     const amplified = [
       { ...POST, text: { join: '$.l', of: '{$.t}' } },
       { ...POST, media: { list: '$.l', of: { kind: 'image', alt: '$.t' } } },
+      { ...POST, text: { join: '$.l', of: { split: '$.t', by: 'y', at: 1 } } },
+      { ...POST, text: { join: '$.l', of: { html: '$.t' } } },
     ]
     for (const map of amplified)
       expect(mapped({ id: 1, t: long, l: Array(1_000).fill(1) }, source({ map }))).toEqual({
@@ -252,6 +275,8 @@ describe('a setting that makes no mapping is named with its place:', () => {
     ['0.when', 'a condition has one of equals', { when: { field: '$.a' } }],
     ['0.when.0.equal', 'Did you mean "equals"?', { when: [{ field: '$.a', equal: 1 }] }],
     ['0.each', 'the path of a list', { each: 'replies' }],
+    ['0.when.in.1', 'write it in quotes', { when: { field: '$.a', in: [1, 2 ** 60] } }],
+    ['0.when.equals', 'write it in quotes', { when: { field: '$.a', equals: 2 ** 60 } }],
     ['0.map.id', '$key is a text', { map: { ...POST, id: '$key.a' } }],
   ])('%s: %s', ([path, why, change]) => {
     try {
