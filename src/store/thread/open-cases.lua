@@ -4,6 +4,7 @@
 --@include awaiting
 --@include fencing
 --@include kept-bytes
+--@include story
 --@key thread
 --@key due
 --@key open
@@ -106,6 +107,7 @@ if final == '1' then
   if not (is_due(due, member) or is_awaiting(thread)) then
     for _, key in ipairs({ thread, comments, sample, authors, images }) do redis.call('PEXPIRE', key, keep) end
     end_kept(account_of(thread, member), member, now, keep)
+    end_story(thread, now, keep)
   end
 end
 return opened

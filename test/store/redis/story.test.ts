@@ -10,7 +10,7 @@ import { type Keys, keysUnder } from '../../../src/store/redis/keys.ts'
 import { redisThreads } from '../../../src/store/thread/redis.ts'
 import { asked, remembered } from '../../contracts/judge-again.ts'
 import { ARRIVAL, endOf, HOUR, postOf, RULES, retractionOf, T0, thread } from '../../contracts/samples.ts'
-import { judgeOnce, openCase, publishAll, type Stores } from '../../contracts/stores.ts'
+import { judgeOnce, openCase, publishAll, readThread, type Stores } from '../../contracts/stores.ts'
 import { onRedis } from '../../support/on-redis.ts'
 
 let client: Redis
@@ -19,6 +19,8 @@ onRedis.beforeAll(({ client: one }) => {
 })
 
 const KEEP_MS = 8 * HOUR
+/** Longer than any thread waits for its next verdict. */
+const LONG_MS = 365 * 24 * HOUR
 
 describe('a story in Redis', () => {
   let keys: Keys
@@ -70,14 +72,33 @@ describe('a story in Redis', () => {
   it('expires with the last of its threads, and stays with one that comes back', async () => {
     for (const id of ['a', 'b']) await put(id)
     await judge('a', { final: true })
-    expect(await client.pttl(story())).toBe(-1)
+    expect(await client.pttl(story())).toBeGreaterThan(LONG_MS)
     await judge('b', { final: true })
     const left = await client.pttl(story())
     expect(left).toBeGreaterThan(KEEP_MS - 10_000)
     expect(left).toBeLessThanOrEqual((KEEP_MS * 9) / 8)
     await put('b', 'the same in other letters')
-    expect(await client.pttl(story())).toBe(-1)
+    expect(await client.pttl(story())).toBeGreaterThan(LONG_MS)
     expect(await judge('b')).toMatchObject({ members: 2, labels: { rumor: 2 } })
+  })
+
+  it('ends with a thread that ends without another case', async () => {
+    for (const id of ['a', 'b']) await put(id)
+    await judge('a')
+    for (const id of ['a', 'b']) {
+      const nothing = { cases: [], waiting: [], dormant: [], nextDue: null, final: true }
+      await stores.threads.open(await readThread(stores, thread(id)), nothing)
+    }
+    const left = await client.pttl(story())
+    expect(left).toBeGreaterThan(KEEP_MS - 10_000)
+    expect(left).toBeLessThanOrEqual((KEEP_MS * 9) / 8)
+  })
+
+  it('does not stay for ever, whoever ends its threads, and each verdict renews it', async () => {
+    await put('a')
+    await client.pexpire(story(), HOUR)
+    await judge('a')
+    expect(await client.pttl(story())).toBeGreaterThan(LONG_MS)
   })
 
   it('leaves nothing behind its last post', async () => {

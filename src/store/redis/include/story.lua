@@ -9,9 +9,11 @@ local function story_key(thread, id)
 end
 -- How many people a post has reached, by its head start for that.
 local function reached_by(ahead) return math.floor(2 ^ (tonumber(ahead or '0') / 3600000) - 0.5) end
+-- A story with threads that stay lasts 400 days from its last verdict: also a version that counts no stories may end its last thread.
+local function keep_story(key) redis.call('PEXPIRE', key, '34560000000') end
 -- A post that is new to a story.
 local function join_story(key, ahead)
-  if redis.call('HINCRBY', key, '0 posts', 1) == 1 then redis.call('PERSIST', key) end
+  if redis.call('HINCRBY', key, '0 posts', 1) == 1 then keep_story(key) end
   local reach = reached_by(ahead)
   if reach > 0 then redis.call('HINCRBY', key, '0 reach', string.format('%.0f', reach)) end
 end
@@ -93,7 +95,7 @@ local function end_story(thread, now, keep)
   before = before or '0'
   if ends == before then return end
   local key = story_key(thread, id)
-  if change_story(key, thread, ends, 1, ahead) == 1 and ends == '0' then redis.call('PERSIST', key) end
+  if change_story(key, thread, ends, 1, ahead) == 1 and ends == '0' then keep_story(key) end
   if ends == '0' then redis.call('HDEL', thread, 'storyEnd') else redis.call('HSET', thread, 'storyEnd', ends) end
   if change_story(key, thread, before, -1, ahead) <= 0 or keep then settle_story(key, now) end
 end
@@ -129,6 +131,7 @@ local function tell_story(thread, member, told)
       for _, one in ipairs(told.opposed) do if one == own then sides = sides + 1 end end
     end
   end
+  if story.live > 0 then keep_story(key) end
   table.sort(labels)
   local current = story['current ' .. protocol]
   current = current and cjson.decode(current)
