@@ -8,6 +8,7 @@ import type { BlindReviews } from './blind-review.ts'
 import { mayWithdraw, onceField, SubmittedForms } from './decision-form.ts'
 import { doneOf, refusalOf, sendDecision, shownAfter } from './decision-page.ts'
 import type { ProtocolGuides } from './kinds.ts'
+import type { IsOwnCase } from './own-case.ts'
 import type { JustDecided, LastDecision } from './own-decisions.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import type { Session } from './sessions.ts'
@@ -24,6 +25,7 @@ interface DecidingParts {
   readonly record: Pick<RecordReader, 'verdict' | 'find'>
   readonly kinds: ProtocolGuides
   readonly blinds: BlindReviews
+  readonly isOwnCase: IsOwnCase
   readonly decisionDesk: DecisionDesk
   readonly decided: JustDecided
   readonly clock: Clock
@@ -135,6 +137,7 @@ async function decideOne(
   const { protocol, revision: against } = verdict
   if (!may(session.grants, 'decide', subject.tenant)) return missed(TEXTS.notHere)
   if (isHuman(row) && !mayWithdraw(verdict, session)) return missed(ALL_TEXTS.decide.notYours)
+  if (isHuman(row) && (await parts.isOwnCase(id, session))) return missed(ALL_TEXTS.decide.ownCase)
   if (!(kinds.get(protocol)?.labels ?? []).includes(label)) return missed(ALL_TEXTS.decide.missing)
   const said = { subject, protocol, against, by: session.by, label, why, sawLabel: verdict.label !== null }
   const outcome = await sendDecision(said, parts, signal)

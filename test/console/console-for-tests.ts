@@ -227,7 +227,7 @@ export async function aConsole({
     ...coverPages({ people, clock: () => now }),
     searchPage({ record: shown, blinds, ...lists }),
     ...storyPages({ record: shown, blinds, ...lists, decides: true }),
-    storyDecisionPage({ record: shown, kinds, blinds, decisionDesk, decided, clock: () => now }),
+    storyDecisionPage({ record: shown, kinds, blinds, isOwnCase, decisionDesk, decided, clock: () => now }),
     ...(auditLog === null ? [] : [auditPage({ log: auditLog, clock: () => now, report: () => {} })]),
     ...(trials === null
       ? []

@@ -110,7 +110,8 @@ it.each([
 ])('a lead decides on no verdict’s page a dispute about %s', async (_, decider, speaker) => {
   const { console, decided, enter } = await aQueue()
   const decision = { by: decider, against: null, of: '0@1' }
-  const { id } = await console.judged({ verdict: { decidedBy: 'human', label: 'non-rumor', decision } })
+  const story = { id: 'aaa', members: 2, reach: 0, labels: {} }
+  const { id } = await console.judged({ verdict: { decidedBy: 'human', label: 'non-rumor', decision, story } })
   const about = { schema: 1, subjectId: 'p', tenant: 'default', kind: 'post', protocol: 'rumor' }
   const opinion = { ...about, label: 'rumor', opinion: true, against: 1, by: speaker, why: 'w', at: at(40) }
   await console.topics.send('decisions', 'p', opinion, 40)
@@ -122,6 +123,7 @@ it.each([
   expect(page.includes('name="withdraw"')).toBe(decider === 'lea')
   expect(page).not.toContain('name="label"')
   expect(await lea.to('/decide', { id, label: 'rumor', why: 'x' })).toBe('403')
+  expect(await lea.to('/stories/decide', { id: 'aaa', copy: id, label: 'rumor', why: 'x' })).toBe('409')
   if (decider !== 'lea') expect(await lea.to('/decide', { id, withdraw: 'yes', why: 'x' })).toBe('403')
   expect(decided).toEqual([])
   expect(await kim.page(`/verdict?id=${id}`)).toContain('name="label"')

@@ -192,7 +192,7 @@ export function consolePart(
           ? []
           : [
               decisionPage({ record, kinds, blinds, isOwnCase, decisionDesk: decide, clock }),
-              storyDecisionPage({ record, kinds, blinds, decisionDesk: decide, decided, clock }),
+              storyDecisionPage({ record, kinds, blinds, isOwnCase, decisionDesk: decide, decided, clock }),
               ...reviewPages({
                 queue,
                 record,
