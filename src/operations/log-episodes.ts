@@ -70,7 +70,8 @@ export function episodeLines(now: () => number) {
       episodes.set(key, { event, fields, since: now(), saidAt: now(), alsoTimes: 0, end: null })
       return [line]
     }
-    const isNews = known.end === null && JSON.stringify(known.fields) !== JSON.stringify(fields)
+    // Another cause is news, also where the fault before it has just ended.
+    const isNews = JSON.stringify(known.fields) !== JSON.stringify(fields)
     known.end = null
     known.fields = fields
     if (isNews) known.saidAt = now()

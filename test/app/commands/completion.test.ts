@@ -23,7 +23,7 @@ describe('what may follow on a command line', () => {
       PROTOCOLS.map(({ name }) => name).sort((a, b) => a.localeCompare(b)),
     )
     expect(await wordsFor('stack', '--kafka', 'm')).toEqual(['memory'])
-    expect(await wordsFor('demo', '--')).toEqual(['--stay', '--help'])
+    expect(await wordsFor('demo', '--')).toEqual(['--stay', '--model', '--live', '--help'])
     expect(await wordsFor('protocols', 'pause', 's')).toEqual(['safety'])
     expect(await wordsFor('no-such', '')).toEqual([])
   })
