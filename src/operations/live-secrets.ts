@@ -5,37 +5,52 @@ import { entryOf } from '../contracts/facts/entry-of.ts'
  * What a running process can present or check anew: passwords and the users that they belong to, keys, tokens. The key of fences
  * is not among them: it draws the samples.
  */
-const LIVE = new RegExp(
-  `^(?:${[
-    String.raw`redis\.(?:username|password|sentinelUsername|sentinelPassword)`,
-    String.raw`kafka\.sasl\.(?:username|password)`,
-    String.raw`openai\.apiKey`,
-    String.raw`endpoints\.[^.]+\.(?:apiKey|headers\..+)`,
-    String.raw`http\.token`,
-    String.raw`record\.postgres\.password`,
-    String.raw`webhooks\.to\.[^.]+\.secrets`,
-    String.raw`traces\.headers\..+`,
-  ].join('|')})$`,
-)
-/** Addresses that may hold a user and a password: the rest of them needs a restart. */
-const ADDRESSES: ReadonlySet<string> = new Set(['redis.url', 'record.postgres.url'])
+const LIVE = [
+  'redis.username',
+  'redis.password',
+  'redis.sentinelUsername',
+  'redis.sentinelPassword',
+  'kafka.sasl.username',
+  'kafka.sasl.password',
+  'openai.apiKey',
+  'endpoints.*.apiKey',
+  'endpoints.*.headers.*',
+  'http.token',
+  'record.postgres.password',
+  'webhooks.to.*.secrets',
+  'traces.headers.*',
+].map((path) => path.split('.'))
+/** Addresses that may hold a user and a password, by the parts that are taken anew: the rest of them needs a restart. */
+const ADDRESSES: ReadonlyMap<string, readonly ('username' | 'password')[]> = new Map([
+  ['redis.url', ['username', 'password']],
+  // PostgreSQL's client asks for the password alone when it connects again.
+  ['record.postgres.url', ['password']],
+])
 
-const mayChange = (path: string) => LIVE.test(path) || ADDRESSES.has(path)
+/** A name may hold dots, so a path is compared name by name. */
+const isSecret = (path: readonly string[]) =>
+  LIVE.some((one) => one.length === path.length && one.every((name, at) => name === '*' || name === path[at]))
+const mayChange = (path: readonly string[]) => isSecret(path) || ADDRESSES.has(path.join('.'))
 
 /** Whether the setting at this path is a secret that a running process takes anew. */
-export function isLiveSecret(path: string, one: Settings, other: Settings): boolean {
-  if (LIVE.test(path)) return true
-  if (!ADDRESSES.has(path)) return false
-  const [before, after] = [one, other].map((settings) => withoutUser(String(valueAt(settings, path.split('.')))))
+export function isLiveSecret(path: readonly string[], one: Settings, other: Settings): boolean {
+  const values = [one, other].map((settings) => valueAt(settings, path))
+  // What was not there at the start is read by nobody, and what is there no more would be missed.
+  if (values.includes(undefined)) return false
+  // A port without a token asks nobody for one: it is closed and opened by a restart alone.
+  if (path.join('.') === 'http.token') return !values.includes('')
+  if (isSecret(path)) return true
+  const parts = ADDRESSES.get(path.join('.'))
+  if (parts === undefined) return false
+  const [before, after] = values.map((address) => without(parts, String(address)))
   return before !== null && before === after
 }
 
-/** An address without user and password; null for none. */
-function withoutUser(address: string): string | null {
+/** An address without these parts; null for none. */
+function without(parts: readonly ('username' | 'password')[], address: string): string | null {
   if (!URL.canParse(address)) return null
   const url = new URL(address)
-  url.username = ''
-  url.password = ''
+  for (const part of parts) url[part] = ''
   return url.href
 }
 
@@ -49,8 +64,7 @@ export function liveSecrets(first: Settings): { readonly settings: Settings; tak
     const own = {}
     for (const [name, value] of Object.entries(tree)) {
       const at = [...path, name]
-      if (mayChange(at.join('.')))
-        Object.defineProperty(own, name, { enumerable: true, get: () => valueAt(current, at) })
+      if (mayChange(at)) Object.defineProperty(own, name, { enumerable: true, get: () => valueAt(current, at) })
       else Object.defineProperty(own, name, { enumerable: true, value: isMapping(value) ? copy(value, at) : value })
     }
     return own

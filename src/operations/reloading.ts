@@ -138,19 +138,20 @@ export function changedSettings(
   one: Settings,
   other: Settings,
 ): { readonly paths: string[]; readonly fixed: string[] } {
-  const paths = pathsOf(one, other, [])
+  const paths = pathsOf(one, other, []).map((names) => ({ names, path: names.join('.') }))
   // Where there were none at the start, nothing compares.
   const isFixed = (top: string) => !TAKEN_ANEW.has(top) || (top === 'vetoes' && Object.keys(one.vetoes).length === 0)
-  const needsRestart = (path: string) => isFixed(path.split('.')[0] ?? '') && !isLiveSecret(path, one, other)
-  return { paths, fixed: paths.filter((path) => needsRestart(path) || SWITCH.test(path)) }
+  const needsRestart = (names: readonly string[]) => isFixed(names[0] ?? '') && !isLiveSecret(names, one, other)
+  const fixed = paths.filter(({ names, path }) => needsRestart(names) || SWITCH.test(path))
+  return { paths: paths.map(({ path }) => path), fixed: fixed.map(({ path }) => path) }
 }
 
-function pathsOf(one: unknown, other: unknown, at: readonly string[]): string[] {
+function pathsOf(one: unknown, other: unknown, at: readonly string[]): (readonly string[])[] {
   if (isMapping(one) && isMapping(other)) {
     const names = new Set([...Object.keys(one), ...Object.keys(other)])
     return [...names].flatMap((name) => pathsOf(entryOf(one, name), entryOf(other, name), [...at, name]))
   }
-  return JSON.stringify(one) === JSON.stringify(other) ? [] : [at.join('.')]
+  return JSON.stringify(one) === JSON.stringify(other) ? [] : [at]
 }
 
 function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {

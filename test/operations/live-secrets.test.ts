@@ -42,6 +42,20 @@ it('names each secret as something that needs no restart, and what stands beside
   ])
 })
 
+it('takes neither a header that is new or gone nor the first or last token of the port, and no user of the record', () => {
+  const azure = (headers: string) =>
+    read(`{ endpoints: { azure.eu: { baseUrl: "http://a/v1", headers: { ${headers} } } } }`)
+  expect(changedSettings(azure('a: one'), azure('a: two')).fixed).toEqual([])
+  expect(changedSettings(azure('a: one'), azure('a: one, b: two')).fixed).toEqual(['endpoints.azure.eu.headers.b'])
+  expect(changedSettings(azure('a: one, b: two'), azure('a: one')).fixed).toEqual(['endpoints.azure.eu.headers.b'])
+  const [closed, open] = [read('{}', { GAVEL_HTTP_TOKEN: 'one-one-one-one-one' }), read('{}')]
+  expect(changedSettings(closed, open).fixed).toEqual(['http.token'])
+  expect(changedSettings(open, closed).fixed).toEqual(['http.token'])
+  const record = (user: string) => read(`{ record: { postgres: { url: "postgresql://${user}@host:1/gavel" } } }`)
+  expect(changedSettings(record('one:one'), record('one:two')).fixed).toEqual([])
+  expect(changedSettings(record('one:one'), record('two:one')).fixed).toEqual(['record.postgres.url'])
+})
+
 it('gives whoever holds a part of the settings the secrets that were taken last, and nothing else of them', () => {
   const { settings, take } = liveSecrets(read('{}', { GAVEL_REDIS_PASSWORD: 'one' }))
   const { redis } = settings

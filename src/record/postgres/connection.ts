@@ -67,13 +67,11 @@ const LOCKED = '55P03'
  */
 export function database(address: DatabaseAddress, most: number, silentMs = SILENT_MS): Database {
   const { schema, tls } = address
-  const { password: first, ...place } = placeOf(address.url)
+  const { password: _, ...place } = placeOf(address.url)
   const pool = new pg.Pool({
     ...place,
-    // As it is when a connection logs in.
-    ...((first ?? address.password) !== '' && {
-      password: () => address.password || placeOf(address.url).password || '',
-    }),
+    // As it is when a connection logs in, also where there was none at the start.
+    password: () => address.password || placeOf(address.url).password || '',
     ...(tls.enabled && { ssl: tlsOptions(tls, 'record.postgres.tls') }),
     options: Object.entries({ ...SESSION, search_path: schema, idle_in_transaction_session_timeout: silentMs })
       .map(([name, value]) => `-c ${name}=${value}`)
