@@ -44,11 +44,7 @@ export async function serveReload(
   reload: () => Promise<ReloadOutcome>,
 ): Promise<{ close(): Promise<void> }> {
   const folder = reloadFolder()
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  mustBeOwn(folder)
   const path = join(folder, `${process.pid}${SUFFIX}`)
-  // Of a killed process that had the same id.
-  rmSync(path, { force: true })
   const { name, roles } = process
   const answer = async (response: ServerResponse) => {
     const body: z.input<typeof reloadAnswer> = { name, roles: [...roles], result: await reload() }
@@ -58,9 +54,19 @@ export async function serveReload(
     if (method !== 'POST') response.writeHead(405).end()
     else answer(response).catch(() => response.writeHead(500).end())
   })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(path, resolve)
+  const listen = () =>
+    new Promise<void>((resolve, reject) => {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      mustBeOwn(folder)
+      // Of a killed process that had the same id.
+      rmSync(path, { force: true })
+      server.once('error', reject)
+      server.listen(path, resolve)
+    })
+  // Another process that ended may have removed the folder in between: for a socket Node calls that EACCES.
+  await listen().catch((error: unknown) => {
+    if (!hasCode(error, 'ENOENT', 'EACCES')) throw error
+    return listen()
   })
   server.unref()
   return {
@@ -81,14 +87,17 @@ function mustBeOwn(folder: string): void {
   if (!state.isDirectory() || !isOwn) throw new Error(`${folder} is no folder that only this user may enter`)
 }
 
-/** Not so while another process has its socket there. */
+/** Not so while another process has its socket there. A folder that stays harms nobody, and must not keep a process from ending. */
 function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder)
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : ''
-    if (code !== 'ENOTEMPTY' && code !== 'ENOENT') throw error
+  } catch {
+    // It stays.
   }
+}
+
+function hasCode(error: unknown, ...codes: readonly string[]): boolean {
+  return error instanceof Error && 'code' in error && codes.includes(String(error.code))
 }
 
 /** Asks every service of this user on this machine, or the one with this process id, to read its settings again. */
@@ -103,7 +112,7 @@ function socketsIn(folder: string): number[] {
   try {
     mustBeOwn(folder)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    if (hasCode(error, 'ENOENT')) return []
     throw error
   }
   return readdirSync(folder)
@@ -117,8 +126,7 @@ async function ask(socketPath: string, pid: number): Promise<ReloadAnswer | null
   try {
     return { pid, answer: await answerOf(socketPath) }
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : ''
-    if (code !== 'ECONNREFUSED' && code !== 'ENOENT') return { pid, answer: null }
+    if (!hasCode(error, 'ECONNREFUSED', 'ENOENT')) return { pid, answer: null }
     rmSync(socketPath, { force: true })
     return null
   }
