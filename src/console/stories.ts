@@ -153,10 +153,10 @@ async function storyMarkup(
   parts: StoryParts & { choice: Awaited<ReturnType<typeof coversOf>> },
 ): Promise<TemplatePart> {
   const first = rows.filter(({ subject }) => subject.postId === summary.first.subjectId)
-  return html`<section class="story" aria-labelledby="story-${nth}"><h2 id="story-${nth}">${headOf(summary)}</h2>
+  return html`<article class="story" aria-labelledby="story-${nth}"><h2 id="story-${nth}">${headOf(summary)}</h2>
 ${differingOf(summary)}
 <ol class="rows">${await rowsOf(first, parts, { choice: parts.choice, isWhole: false })}</ol>
-${factsOf(summary, parts)}</section>`
+${factsOf(summary, parts)}</article>`
 }
 
 /** How many posts, with the way to all of them. */

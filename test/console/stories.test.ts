@@ -51,7 +51,7 @@ it('lists all posts by what they say, those first whose verdicts contradict one 
   const { text, status } = await console.page('/stories', cookie)
   expect(status).toBe(200)
   const { document } = parseHTML(text)
-  const stories = [...document.querySelectorAll('section.story')]
+  const stories = [...document.querySelectorAll('article.story')]
   expect(stories.map((one) => textOf(one.querySelector('h2')))).toEqual([
     '3 posts, reached 300',
     'One post',
@@ -77,7 +77,7 @@ it('finds a story by words, time, language and contradiction, with all of its po
   const { console, cookie } = await planted()
   const heads = async (query: string) => {
     const { document } = parseHTML((await console.page(`/stories?${query}`, cookie)).text)
-    return [...document.querySelectorAll('section.story h2')].map(textOf)
+    return [...document.querySelectorAll('article.story h2')].map(textOf)
   }
   expect(await heads('q=harbor')).toEqual(['3 posts, reached 300'])
   expect(await heads('lang=es')).toEqual(['3 posts, reached 300'])

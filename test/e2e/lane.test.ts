@@ -76,7 +76,10 @@ it('a lane settles what its decider is sure of, through a kill; the debate has t
   const config = join(folder, 'gavel.yaml')
   writeFileSync(
     config,
-    JSON.stringify({ protocols: { hate: { lane: [path] } }, models: { roles: { decider: [DECIDER] } } }),
+    JSON.stringify({
+      protocols: { hate: { lane: [path] } },
+      models: { roles: { decider: [DECIDER] }, dialects: { [DECIDER]: { decisions: 'chat' } } },
+    }),
   )
   const keys = join(folder, 'keys.json')
   const made = newApiKey({
