@@ -11,8 +11,11 @@ export function protobufReader(schema: string, imported: ReadonlyMap<string, str
   const root = new protobuf.Root()
   let space: string | undefined
   try {
-    for (const text of imported.values()) protobuf.parse(text, root, KEPT_NAMES)
-    space = protobuf.parse(schema, root, KEPT_NAMES).package
+    const parsed = [...imported.values(), schema].map((text) => protobuf.parse(text, root, KEPT_NAMES))
+    space = parsed.at(-1)?.package
+    // Registries do not give what every compiler brings along.
+    for (const name of new Set(parsed.flatMap(({ imports = [] }) => imports)))
+      if (!imported.has(name)) root.addJSON(protobuf.common.get(name)?.nested ?? {})
     root.resolveAll()
   } catch {
     throw new UnmappedRecord("its Protobuf schema can't be read")

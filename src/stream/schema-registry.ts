@@ -52,6 +52,18 @@ export async function registeredSchema(at: RegistrySettings, id: number): Promis
   return { type: found.schemaType, schema: found.schema, references: new Map([...references].reverse()) }
 }
 
+/** Of subjects, versions and schemas that a registry does not have. */
+const absence = z.object({ error_code: z.number().int().min(40_401).max(40_403) })
+
+/** Whether an answer is a registry's own, and not one of what stands before it. */
+function isAbsence(text: string): boolean {
+  try {
+    return absence.safeParse(JSON.parse(text)).success
+  } catch {
+    return false
+  }
+}
+
 async function ask({ url, username, password, timeout }: RegistrySettings, path: string): Promise<Answer | null> {
   const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
   try {
@@ -60,8 +72,6 @@ async function ask({ url, username, password, timeout }: RegistrySettings, path:
       signal: AbortSignal.timeout(timeout),
       redirect: 'error',
     })
-    if (response.status === 404) return null
-    if (!response.ok) throw new RegistryAway(`the schema registry answers ${response.status}`)
     let bytes = 0
     const parts: Uint8Array[] = []
     for await (const part of response.body ?? []) {
@@ -70,7 +80,10 @@ async function ask({ url, username, password, timeout }: RegistrySettings, path:
         throw new RegistryAway(`the schema registry answers with more than ${LONGEST_ANSWER} bytes`)
       parts.push(part)
     }
-    return answer.parse(JSON.parse(Buffer.concat(parts).toString('utf8')))
+    const text = Buffer.concat(parts).toString('utf8')
+    if (response.ok) return answer.parse(JSON.parse(text))
+    if (response.status === 404 && isAbsence(text)) return null
+    throw new RegistryAway(`the schema registry answers ${response.status}`)
   } catch (error) {
     if (error instanceof RegistryAway) throw error
     throw new RegistryAway('the schema registry does not answer as one should', { cause: error })

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { registryDecoder } from '../../consumers/registry-values.ts'
 import { avroReader } from '../../src/mapping/avro.ts'
 import { UnmappedRecord } from '../../src/mapping/faults.ts'
+import { protobufReader } from '../../src/mapping/protobuf.ts'
 import { RegistryAway, registeredSchema } from '../../src/stream/schema-registry.ts'
 import { framed, long, REGISTERED, REGISTRY_SHAPES } from '../mapping/registry-shapes.ts'
 
@@ -78,6 +79,17 @@ describe('Avro', () => {
   })
 })
 
+it('reads Protobuf with the types that its every compiler brings along', () => {
+  const read = protobufReader(`
+    syntax = "proto3";
+    import "google/protobuf/timestamp.proto";
+    import "google/protobuf/wrappers.proto";
+    message Post { google.protobuf.Timestamp at = 1; google.protobuf.StringValue body = 2; }
+  `)
+  const bytes = [0, 0x0a, 2, 8, 7, 0x12, 3, 0x0a, 1, 0x61]
+  expect(read(Buffer.from(bytes))).toEqual({ at: { seconds: '7' }, body: { value: 'a' } })
+})
+
 describe('values in a registry’s frame', () => {
   it('are decoded by the schema that they name, each asked for once', async () => {
     let asked = 0
@@ -117,11 +129,13 @@ describe('values in a registry’s frame', () => {
   })
 
   it('wait for a registry that is away, and fail for a schema that it does not have', async () => {
-    const answers = [503, 200, 404]
+    const answers = [503, 200, 404, 404, 404]
+    const absences = ['{"error_code": 40403}', '{"error_code": 404}', '<h1>no such host</h1>']
     const server = createServer((request, response) => {
       const status = request.url?.startsWith('/subjects') ? 200 : (answers.shift() ?? 404)
       const reference = { schema: '{"type":"record","name":"A","fields":[]}' }
       const found = { schema: '"string"', references: [{ name: 'A', subject: 'a/b', version: 2 }] }
+      if (status === 404) return void response.writeHead(404).end(absences.shift())
       response.writeHead(status).end(JSON.stringify(request.url === '/subjects/a%2Fb/versions/2' ? reference : found))
     })
     await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -139,6 +153,8 @@ describe('values in a registry’s frame', () => {
         references: new Map([['A', expect.any(String)]]),
       })
       expect(await registeredSchema(at, 1)).toBeNull()
+      // What stands before a registry says so too, while that is away.
+      for (const _ of [1, 2]) await expect(registeredSchema(at, 1)).rejects.toThrow(RegistryAway)
     } finally {
       server.close()
     }

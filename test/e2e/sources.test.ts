@@ -66,7 +66,7 @@ it('judges ten public shapes by their mappings, through a kill -9 and a mended m
     if (++asked < 3) response.writeHead(503).end()
     else if (request.url?.startsWith('/subjects/'))
       response.end(JSON.stringify({ schema: REGISTERED.get(1)?.references.get('forum.Author') }))
-    else if (found === undefined) response.writeHead(404).end()
+    else if (found === undefined) response.writeHead(404).end('{"error_code": 40403}')
     else response.end(JSON.stringify(answerOf(found)))
   })
   await once(registry.listen(0, '127.0.0.1'), 'listening')
