@@ -34,6 +34,7 @@ export const SHAPES: readonly Shape[] = [
       }),
       status('111', EDITED, 'status.updated', { edited_at: '2026-05-01T10:04:00.000Z' }),
       status('112', GONE, 'status.created', { in_reply_to_id: '111' }),
+      status('113', GONE, 'status.created', { visibility: 'direct' }),
       { topic: 'mastodon.events', value: { event: 'status.deleted', object: { id: '112' } } },
     ],
     post: { id: '111', text: EDITED, comments: [] },
@@ -43,7 +44,8 @@ export const SHAPES: readonly Shape[] = [
     name: 'bluesky',
     records: [
       commit('create', '3k1', { text: WORDS, langs: ['en'] }),
-      commit('update', '3k1', { text: EDITED, langs: ['en'] }),
+      // Authors write what they like there.
+      commit('update', '3k1', { text: EDITED, langs: ['en'], createdAt: 'yesterday' }),
       commit('create', '3k2', { text: REPLY, reply: { root: { uri: uriOf('3k1') }, parent: { uri: uriOf('3k1') } } }),
       commit('create', '3k3', { text: GONE, langs: ['en'] }),
       commit('delete', '3k3'),
@@ -105,12 +107,25 @@ export const SHAPES: readonly Shape[] = [
           id: 8,
           message_id: 501,
           user_id: 17,
+          stream_id: 3,
           edit_timestamp: 1_777_629_900,
           orig_subject: 'bridge',
           rendered_content: `<p>${EDITED}</p>`,
         },
       },
       zulipMessage(502, GONE),
+      // A direct message's edit names no stream.
+      {
+        topic: 'zulip.events',
+        value: {
+          type: 'update_message',
+          id: 11,
+          message_id: 503,
+          user_id: 17,
+          edit_timestamp: 1_777_629_900,
+          rendered_content: `<p>${GONE}</p>`,
+        },
+      },
       { topic: 'zulip.events', value: { type: 'delete_message', id: 9, message_id: 502, message_type: 'stream' } },
       { topic: 'zulip.events', value: { type: 'heartbeat', id: 10 } },
     ],
