@@ -75,7 +75,9 @@ export function jetstreamReader(parts: JetstreamParts) {
   async function readFrom(url: string): Promise<void> {
     const generation = relayGeneration(url) ?? 'v1'
     const from = await taker.resume()
-    const stream = await parts.open(url, cursorFor(url, from))
+    const cursor = cursorFor(url, from)
+    let due = cursor !== null && cursor === from?.seq ? cursor : null
+    const stream = await parts.open(url, cursor)
     isTooOld = false
     try {
       report('jetstream:connected', { relay: new URL(url).host, from: from === null ? 'now' : isoOf(from.time) })
@@ -85,6 +87,9 @@ export function jetstreamReader(parts: JetstreamParts) {
         const frames = await stream.take(AT_ONCE, WAIT_MS)
         if (frames.length === 0) continue
         const events = frames.flatMap((frame) => (frame === null ? [] : [readFrame(generation, frame)]))
+        if (due !== null && hasOtherNumbers(events, due))
+          throw new RelayEnded('it no longer has the numbers that it gave', 'CursorTooOld')
+        if (events.some((event) => 'time' in event)) due = null
         for (const event of events) {
           const gap = gapBefore(event)
           if (gap !== null) report('jetstream:gap', { ...gap, advice: GAP })
@@ -162,6 +167,13 @@ function gapsBehind(from: JetstreamPosition | null, isNarrow: boolean) {
     if (!isTold && (isNarrow || ms <= GAP_MS)) return null
     return { from: isoOf(from.time), to: isoOf(event.time), seconds: Math.max(0, Math.round(ms / 1_000)) }
   }
+}
+
+/** Whether a relay that was asked for the event of this number, which it has sent before, begins with another: it was set up anew. */
+function hasOtherNumbers(events: readonly RelayEvent[], due: number): boolean {
+  const first = events.find((event) => 'time' in event)
+  if (first !== undefined && first.seq !== due) return true
+  return events.some((event) => event.kind === 'info' && event.name === 'FutureCursor')
 }
 
 function isoOf(micros: number): string {

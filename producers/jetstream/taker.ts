@@ -28,6 +28,11 @@ export interface TakerParts {
 export function eventTaker({ store, lead, writer, rules, followMs, clock, report }: TakerParts, signal: AbortSignal) {
   let position: JetstreamPosition | null = null
 
+  /** Rejects where another process reads now: it sends what is not noted, and this one's place would be behind its own. */
+  async function stillLeads(): Promise<void> {
+    if (!(await lead())) throw new Error('another process reads now')
+  }
+
   /** Sends until all are acknowledged, or never will be. Resolves to how many are not. */
   async function send(records: readonly OutgoingMessage[]): Promise<number> {
     for (let waitMs = FIRST_WAIT_MS; records.length > 0; waitMs = Math.min(LONGEST_WAIT_MS, 2 * waitMs)) {
@@ -44,7 +49,7 @@ export function eventTaker({ store, lead, writer, rules, followMs, clock, report
           return refused
         }
         await sleep(waitMs, undefined, { signal })
-        await lead()
+        await stillLeads()
       }
     }
     return 0
@@ -77,6 +82,7 @@ export function eventTaker({ store, lead, writer, rules, followMs, clock, report
       const { records, outcomes, ...noted } = planEvents(timed, known, rules)
       const refused = await send(records)
       const reached = after(timed, relay)
+      await stillLeads()
       if (reached !== null) await store.save(reached, noted, followMs)
       position = reached
       const counts: (readonly [JetstreamOutcome, number])[] = [

@@ -8,7 +8,7 @@ import { type OutgoingMessage, RefusedRecord } from '../../../src/contracts/port
 import { makeCertificates } from '../../support/certificates.ts'
 import { memoryJetstream } from '../../support/memory-jetstream.ts'
 import { eventually } from '../../support/pipeline.ts'
-import { DICTIONARY, startRelay, type TestRelay } from '../../support/relay.ts'
+import { DICTIONARY, type RelayedEvent, startRelay, type TestRelay } from '../../support/relay.ts'
 import { accountOf, addressOf, BEGIN, didOf, written } from '../../support/relayed-posts.ts'
 
 /** Some time after all that the tests write. */
@@ -270,6 +270,45 @@ test('notes its place only once Kafka has acknowledged, and sends again what it 
   expect(tries).toEqual([3, 3, 3])
   expect(position()).toMatchObject({ time: BEGIN + 2e6 })
   expect(of(reading, 'error')).toHaveLength(2)
+})
+
+test('notes nothing of what it sent while another process began to read', async ({ relay, read }) => {
+  const { store, position } = memoryJetstream()
+  let leads = true
+  const reading = read([relay.urls.v1], {
+    store,
+    lead: async () => leads,
+    writer: {
+      async send() {
+        leads = false
+      },
+    },
+  })
+  await connected(relay)
+  relay.give(...posts(0, 1))
+  await eventually(async () => of(reading, 'error').length > 0, 5_000)
+  expect(position()).toBeNull()
+})
+
+test.for<[string, RelayedEvent | string]>([
+  ['begins with another number', written({ rkey: 'p3', at: 3_000 })],
+  [
+    'says that its number has not come',
+    JSON.stringify({
+      $type: 'message',
+      payload: { $type: 'network.bsky.jetstream.subscribeEvents#info', name: 'FutureCursor' },
+    }),
+  ],
+])('goes by time where a relay was set up anew, and %s', async ([_, said], { relay, read }) => {
+  const { store } = memoryJetstream()
+  await store.save({ time: BEGIN, relay: relay.urls.v2, seq: 50 }, { taken: new Map(), gone: new Set() }, 1)
+  relay.give(...posts(0, 3))
+  const reading = read([relay.urls.v2], { store })
+  await connected(relay)
+  relay.give(said)
+  await eventually(async () => reading.ids().length >= 3, 5_000)
+  expect(reading.ids().slice(0, 3)).toEqual(names(0, 3))
+  expect(of(reading, 'jetstream:disconnected')).toEqual([])
 })
 
 test('passes over a record that Kafka never takes, and over no other', async ({ relay, read }) => {
