@@ -31,8 +31,8 @@ const DELETIONS: readonly { of: MappedTopic; on: MappedTopic; wanted: NameIn; de
 
 /**
  * The messages of records that could not be mapped, by the places of their letters. They go to the input topics, and nothing is written to
- * the source, which others read too. The messages themselves mark their record as replayed. A record of which something was deleted
- * since is not sent.
+ * the source, which others read too. The messages themselves mark their record as replayed, once there are as many as it makes. What was
+ * deleted since is not sent.
  */
 export async function mapAgain(
   kafka: Kafka,
@@ -78,14 +78,15 @@ export async function mapAgain(
       ),
     )
     for (const one of await deletedAmong(kafka, { topic: topics[on], wanted, deletes }, new Map(own), io))
-      deleted.add(one.slice(0, one.lastIndexOf(' ')))
+      deleted.add(one)
   }
   for (const [place, records] of mapped) {
-    if (deleted.has(place)) found.set(place, { state: 'deleted', records: [] })
+    const left = records.filter((_, nth) => !deleted.has(`${place} ${nth}`))
+    if (left.length === 0) found.set(place, { state: 'deleted', records: [] })
     else
       found.set(place, {
-        state: copies.of(place).size > 0 ? 'replayed' : 'sent',
-        records: records.map(({ of: _, ...one }) => one),
+        state: copies.of(place).size >= left.length ? 'replayed' : 'sent',
+        records: left.map(({ of: _, ...one }) => one),
       })
   }
   return found
