@@ -33,7 +33,7 @@ export async function dependenciesAnswer(
   let missing: Missing = await Promise.race([first, sleep(SOON_MS, NO_ANSWER_YET)])
   if (missing === null) return true
   const identity = identityOf(settings, roles)
-  const log = logListener(settings.log.level, Date.now, identity)
+  const log = logListener(settings.log.level, Date.now, identity, settings.log)
   const stop = stopped.then(() => 'stopped' as const)
   const http = await serveHttp(withForwarders(settings), {
     metrics: waitingMetrics({ identity, prompts, missing: () => Object.keys(missing ?? {}) }),

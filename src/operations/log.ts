@@ -166,7 +166,7 @@ export function logListener(
     return null
   }
 
-  function logError({ where, error, ...ids }: Events['error'], loudness: 'info' | 'warn' | 'error'): void {
+  function logError({ where, error, thread, ...ids }: Events['error'], loudness: 'info' | 'warn' | 'error'): void {
     const described = describeError(error)
     const outage = outages.ofError({ where, ...described })
     if (outage !== null) {
@@ -184,6 +184,7 @@ export function logListener(
       ...described,
       message,
       ...ofCase(shortened(ids), 'caseId' in ids ? ids.caseId : undefined),
+      ...(thread === undefined ? {} : cutIds(naming.fieldsOfThread(thread))),
       ...(hasLapsed ? { advice: LAPSED_ADVICE } : {}),
       ...(silent > 0 ? { alsoTimes: silent } : {}),
     })

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { readVerdictId } from '../contracts/facts/verdict-id.ts'
+import type { ThreadRef } from '../contracts/facts/thread.ts'
+import { namedIn, readVerdictId } from '../contracts/facts/verdict-id.ts'
 
 /** How lines name what people wrote: by its id, by a hash of that, or not at all. */
 export type SubjectsInLog = 'plain' | 'hashed' | 'off'
@@ -19,6 +20,11 @@ export function subjectNaming(how: SubjectsInLog, gavel: string) {
     const subject = read.postId === undefined ? shown(read.subjectId) : `${shown(read.postId)}~${shown(read.subjectId)}`
     return `${scope}~${subject}~${read.isProposal ? 'p' : 'r'}${read.number}`
   }
+  const subjectFields = ({ subjectId, postId }: { subjectId: string; postId?: string | undefined }) => {
+    if (how === 'off') return {}
+    const field = how === 'plain' ? (id: string) => id : shown
+    return { subject: field(subjectId), ...(postId === undefined ? {} : { post: field(postId) }) }
+  }
   return {
     /** The id of a case or a verdict. */
     named,
@@ -28,10 +34,14 @@ export function subjectNaming(how: SubjectsInLog, gavel: string) {
     fieldsOf(caseId: string): Readonly<Record<string, string>> {
       const read = readVerdictId(caseId)
       if (read === null) return {}
-      const { tenant, protocol, subjectId, postId } = read
-      const subject = how === 'plain' ? subjectId : shown(subjectId)
-      const post = postId === undefined ? {} : { post: how === 'plain' ? postId : shown(postId) }
-      return { tenant, protocol, ...(how === 'off' ? {} : { subject, ...post }) }
+      const { tenant, protocol } = read
+      return { tenant, protocol, ...subjectFields(read) }
     },
+    /** The same of what has no case yet. */
+    fieldsOfThread: (ref: ThreadRef): Readonly<Record<string, string>> => ({
+      tenant: ref.tenant,
+      kind: ref.kind,
+      ...subjectFields(namedIn(ref)),
+    }),
   }
 }

@@ -60,6 +60,7 @@ for (const subjects of ['plain', 'hashed', 'off']) {
   log('case:fenced', { why: 'another has it', caseId: 'hate/comment@acme~Post-1~Comment-2~r3' })
   log('error', { where: 'worker cases', error: new Error('Job rumor~Post-1~r3 is lost'), cases: 1, caseIds: ['rumor~Post-1~r3'] })
   log('verdict:published', { verdict: { id: 'rumor~Post-1~r1' }, latencySeconds: 1, overheadSeconds: 1 })
+  log('error', { where: 'opening', error: new Error('m'), thread: { tenant: 'acme', kind: 'comment', postId: 'Post-1~Comment-2' } })
 }
 `
 
@@ -97,14 +98,18 @@ describe('the log', () => {
     })
     const all = stderr.trimEnd().split('\n')
     const said = all.map((line) => JSON.parse(line) as Record<string, unknown>)
-    const [plain, hashed, off] = [said.slice(0, 3), said.slice(3, 6), said.slice(6)]
+    const [plain, hashed, off] = [said.slice(0, 4), said.slice(4, 8), said.slice(8)]
     const known = { tenant: 'acme', protocol: 'hate', level: 'info', version: '1.2.3', role: 'judge,publish' }
     expect(plain[0]).toMatchObject({ ...known, subject: 'Comment-2', post: 'Post-1' })
     expect(plain[2]).toMatchObject({ tenant: 'default', protocol: 'rumor', subject: 'Post-1', id: 'rumor~Post-1~r1' })
-    expect(all.slice(3).join('\n')).not.toMatch(/Post-1|Comment-2/)
+    expect(all.slice(4).join('\n')).not.toMatch(/Post-1|Comment-2/)
     expect(hashed[0]).toMatchObject({ ...known, subject: expect.stringMatching(/^#[0-9a-f]{16}$/) })
     expect(hashed[2]).toMatchObject({ subject: hashed[0]?.post, id: `rumor~${String(hashed[0]?.post)}~r1` })
     expect(hashed[1]).toMatchObject({ message: `Job rumor~${String(hashed[0]?.post)}~r3 is lost` })
+    const ofThread = { where: 'opening', tenant: 'acme', kind: 'comment' }
+    expect(plain[3]).toMatchObject({ ...ofThread, subject: 'Comment-2', post: 'Post-1' })
+    expect(hashed[3]).toMatchObject({ ...ofThread, subject: hashed[0]?.subject, post: hashed[0]?.post })
+    expect(off[3]).toMatchObject(ofThread)
     expect(off[0]).toMatchObject(known)
     expect(off[0]).not.toHaveProperty('subject')
   })

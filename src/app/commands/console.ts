@@ -28,7 +28,7 @@ export const command: Command<ConsoleOptions, void> = {
   help: 'It reads the record of this machine (record.path), which the role record writes, and prints a link that signs in once. See docs/console.md.\n\nExample:\n  $ gavel console --as anna',
   async run({ options: { as, replica, ...options }, settings: read, reread, environment, terminal, stopped }) {
     const settings = read()
-    const log = logListener(settings.log.level, Date.now, identityOf(settings, ['console']))
+    const log = logListener(settings.log.level, Date.now, identityOf(settings, ['console']), settings.log)
     const report: Report = (name, event) => log(name, event)
     const prometheus = options.prometheus ?? (environment.PROMETHEUS_URL || undefined)
     const replicas = replica ?? [`http://${settings.http.host}:${settings.http.port}`]

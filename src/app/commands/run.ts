@@ -114,7 +114,7 @@ async function reloadSocket(settings: Settings, roles: readonly ProcessRole[], r
   try {
     return await serveReload({ name: settings.name, roles, pid: process.pid }, reload)
   } catch (error) {
-    const log = logListener(settings.log.level, Date.now, identityOf(settings, roles))
+    const log = logListener(settings.log.level, Date.now, identityOf(settings, roles), settings.log)
     log('reload:closed', { why: error instanceof Error ? error.message : String(error), advice: NO_SOCKET })
     return null
   }
@@ -227,7 +227,7 @@ function readWhileWaiting(
   readAnew: () => Settings,
 ): { readonly known: Known; readonly result: ReloadOutcome } {
   const { settings } = known
-  const log = logListener(settings.log.level, Date.now, identityOf(settings, roles))
+  const log = logListener(settings.log.level, Date.now, identityOf(settings, roles), settings.log)
   try {
     const next = readAnew()
     mustBeAskable(next, roles)
@@ -260,7 +260,7 @@ function mustBeAskable(settings: Settings, roles: readonly ProcessRole[]): void 
 
 /** The console in the process of a service; if it can't open, the service is stopped. */
 async function consoleBeside(app: App, settings: Settings, roles: readonly ProcessRole[], terminal: Terminal) {
-  const log = logListener(settings.log.level, Date.now, identityOf(settings, roles))
+  const log = logListener(settings.log.level, Date.now, identityOf(settings, roles), settings.log)
   const report: Report = (name, event) => log(name, event)
   try {
     const { host } = settings.http

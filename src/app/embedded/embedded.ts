@@ -49,7 +49,7 @@ export function startEmbedded(
 ): Promise<{ doorPort: number; close(): Promise<void> }> {
   // It has published nothing, whenever it starts.
   const settings = boundedIfFresh({ ...given, door: { ...given.door, openOnLoopback: true } }, true)
-  const report = told ?? logListener(settings.log.level, Date.now, identityOf(settings, ['door']))
+  const report = told ?? logListener(settings.log.level, Date.now, identityOf(settings, ['door']), settings.log)
   return closable(async (keep) => {
     const clock = Date.now
     const secret = settings.fences.key === '' ? randomBytes(32).toString('hex') : settings.fences.key

@@ -5,6 +5,7 @@ import type { CallOutcome, OutageReason } from '../facts/errors.ts'
 import type { FilterRefusal } from '../facts/filtered.ts'
 import type { DeadLetterReason, Outcome } from '../facts/messages.ts'
 import type { ShadowVerdict } from '../facts/shadow-verdict.ts'
+import type { ThreadRef } from '../facts/thread.ts'
 import type { Verdict } from '../facts/verdict.ts'
 import type { BudgetScope, BudgetUnit, RefusalReason } from './budgets.ts'
 import type { LimitKind } from './call-limits.ts'
@@ -435,8 +436,8 @@ export interface Events {
   'publication:closed': { what: RefusedKind; setting: RefusedSetting; closed: boolean; advice: string }
   /** Records wait because the broker accepts none for their topic; or publication resumed. */
   'publication:held': ManyIds & { what: PublishedKind; held: boolean; why: string }
-  /** An operation outside of any one message or ask failed, and will be retried. */
-  error: Ids & ManyIds & { where: ErrorPlace; error: unknown }
+  /** An operation outside of any one message or ask failed, and will be retried. `thread`: what it was about, where there is no case. */
+  error: Ids & ManyIds & { where: ErrorPlace; error: unknown; thread?: ThreadRef }
   /** The HTTP door takes requests on this port. */
   'door:opened': { host: string; doorPort: number; keys: number }
   /**

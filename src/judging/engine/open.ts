@@ -120,7 +120,7 @@ export function opener(deps: {
       return opened ?? []
     } catch (error) {
       backoff.failed(ref)
-      report('error', { where: `opening ${nameOf(ref)}`, error })
+      report('error', { where: 'opening', error, thread: ref })
       return []
     }
   }

@@ -34,7 +34,7 @@ export function threadBackoff(clock: Clock) {
   }
 }
 
-/** The thread's name in the log. */
+/** The thread's name in maps. */
 export function nameOf({ tenant, kind, postId }: ThreadRef): string {
   return `${kind} ${postId} of ${tenant}`
 }

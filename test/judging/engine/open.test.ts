@@ -8,6 +8,7 @@ import type { StreamPartitions } from '../../../src/contracts/ports/threads.ts'
 import { opener } from '../../../src/judging/engine/open.ts'
 import { type Route, router } from '../../../src/judging/engine/routes.ts'
 import type { Protocol } from '../../../src/judging/engine/script.ts'
+import { nameOf } from '../../../src/judging/engine/thread-backoff.ts'
 import { askedThread } from '../../../src/judging/threads/asked.ts'
 import { memoryStores } from '../../../src/store/memory-stores.ts'
 import { endOf, HOUR, MINUTE, postOf, RULES, said, T0, thread } from '../../contracts/samples.ts'
@@ -75,7 +76,10 @@ function setUp(
       async close() {},
     },
     clock: () => wall,
-    report: (name, event) => void (name === 'error' && 'where' in event && troubles.push(event.where)),
+    report: (name, event) => {
+      if (name !== 'error' || !('where' in event)) return
+      troubles.push(`${event.where}${event.thread === undefined ? '' : ` ${nameOf(event.thread)}`}`)
+    },
     settings: {
       checkpoints,
       clock: { idleAfter: 5_000, atEnd: 'wall-pace' },
