@@ -63,7 +63,12 @@ export async function serveHttp(
   parts: HttpParts,
   /** Most connections at a time. No scraper needs more than this. */
   connections = 128,
-): Promise<{ readonly port: number; close(): Promise<void> }> {
+): Promise<{
+  readonly port: number
+  /** From now on the minute of a replaced token is counted. */
+  tokenTaken(): void
+  close(): Promise<void>
+}> {
   const { host, port: wanted, hosts, forwarders } = settings
   const knows = bearer(
     () => settings.token,
@@ -136,6 +141,7 @@ export async function serveHttp(
   answersTo = namesOf(address, [host, ...hosts])
   return {
     port,
+    tokenTaken: () => void knows(undefined),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

@@ -21,13 +21,17 @@ async function served(
   const { metrics = async () => ({ type: 'text/plain', text: 'gavel_up 1\n' }), ok = true } = parts
   const health = { ok, checks: { redis: ok ? 'answers' : 'does not answer' } }
   const server = await serveHttp(
-    { host: '127.0.0.1', port: 0, hosts: [], token: '', forwarders: [], ...change },
+    // A token that is read at each request stays one.
+    Object.defineProperties(
+      { host: '127.0.0.1', port: 0, hosts: [], token: '', forwarders: [] },
+      Object.getOwnPropertyDescriptors(change),
+    ),
     { metrics, live: async () => health, ready: parts.ready ?? (async () => health) },
   )
   closing.push(server.close)
   const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
     fetch(`http://127.0.0.1:${server.port}${path}`, { headers, method })
-  return { port: server.port, get }
+  return { port: server.port, get, tokenTaken: server.tokenTaken }
 }
 
 /** What comes back for these bytes, until the other side hangs up. */
@@ -202,6 +206,23 @@ describe('on loopback, asked for by another name (DNS rebinding)', () => {
 })
 
 describe('with a token set', () => {
+  it('the minute of a replaced one begins when the change is taken, not at the next request', async () => {
+    const clock = vi.spyOn(performance, 'now')
+    const settings = { token: TOKEN }
+    const { get, tokenTaken } = await served({
+      get token() {
+        return settings.token
+      },
+    })
+    settings.token = `${TOKEN}-two`
+    tokenTaken()
+    const now = performance.now() + 61_000
+    clock.mockImplementation(() => now)
+    const status = async (token: string) => (await get('/metrics', { authorization: `Bearer ${token}` })).status
+    expect([await status(TOKEN), await status(settings.token)]).toEqual([401, 200])
+    clock.mockRestore()
+  })
+
   it.each([
     ['nothing', {}],
     ['another', { authorization: `Bearer ${TOKEN.slice(0, -1)}x` }],

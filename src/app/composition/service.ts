@@ -308,6 +308,8 @@ async function assemble(
     }),
   })
   page = http
+  // Not at the next request, which may come much later.
+  listen((name) => void (name === 'settings:reloaded' && http.tokenTaken()))
   return { httpPort: http.port, gateway, gate, inForce, vetoes }
 }
 
