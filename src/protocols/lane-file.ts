@@ -25,7 +25,10 @@ const laneFile = z.object({
   /** Whose posts alone it settles; absent: those of all tenants that are judged by its policy. */
   tenant: z.string().optional(),
   decider: z.object({
+    /** As the server names what answered. */
     model: z.string().nullable(),
+    /** As settings name it; absent: by what the server says. */
+    asked: z.string().optional(),
     wire: z.string().nullable(),
     answers: z.string(),
     prompts: z.string().nullable(),
@@ -51,14 +54,6 @@ export function readLane(text: string): Lane {
   if (issue !== undefined) throw new Error(`${issue.path.join('.')}: ${issue.message}`)
   const lane = laneFile.parse(read.data)
   return { ...lane, hash: shortHash(lane) }
-}
-
-/** A language that nobody names (BCP 47). */
-const UNKNOWN = 'und'
-
-/** The language of a lane's group. Regions and scripts are too many groups for few labels. */
-export function laneLanguage(tag: string | undefined): string {
-  return tag?.toLowerCase().split(/[-_]/, 1)[0] || UNKNOWN
 }
 
 /** The label that a decider holds to be likeliest, and how likely that is; of equal ones the first: tests find out how often that is right. */

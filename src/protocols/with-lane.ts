@@ -1,10 +1,11 @@
 import type { AnswerOrFailure } from '../contracts/facts/ask.ts'
 import type { Fence } from '../contracts/facts/fence.ts'
+import { laneLanguage } from '../contracts/facts/lane-mark.ts'
 import { type Snapshot, snapshot } from '../contracts/facts/thread.ts'
 import { type Ruling, undecided } from '../contracts/facts/verdict.ts'
 import { type PinnedContext, type Protocol, round, type Script } from '../judging/engine/script.ts'
 import { DECIDE, type DecidedLabel, type DeciderQuestion } from './decider-question.ts'
-import { type Lane, laneLanguage, settledBy } from './lane-file.ts'
+import { type Lane, settledBy } from './lane-file.ts'
 import { shortHash } from './short-hash.ts'
 import { leftOutParts, unreadParts } from './truncation.ts'
 
@@ -49,7 +50,7 @@ export function withLanes(protocol: Protocol, lanes: ProtocolLanes): Protocol {
     lanes: list.map((lane) => ({
       hash: lane.hash,
       tenant: lane.tenant ?? null,
-      model: lane.decider.model,
+      model: lane.decider.asked ?? lane.decider.model,
       promise: { risk: lane.promise.risk, delta: lane.promise.delta },
       groups: lane.thresholds.length,
       isVoid: (tenant) => voidBecause(lane, question, policyOf(tenant)),

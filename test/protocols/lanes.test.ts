@@ -134,6 +134,13 @@ it('a lane is void where its prompts, its policy or its decider are others; noth
   }
 })
 
+it('a lane names its decider as settings do, however its server says it', () => {
+  const given = grounds('hate')
+  const asked = { ...given, decider: { ...given.decider, asked: 'typesafe/one' } }
+  const named = [given, asked].map((lane) => make('hate', { lane: [written(lane)] }).lanes?.[0]?.model)
+  expect(named).toEqual([MODEL, 'typesafe/one'])
+})
+
 it('of two tenants each has its own thresholds; another tenant’s are never used', () => {
   const given = grounds('hate')
   const theirs = { ...given, tenant: 'acme', thresholds: given.thresholds.slice(1) }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { OperatorError } from '../../contracts/facts/errors.ts'
+import { laneLanguage } from '../../contracts/facts/lane-mark.ts'
 import type { Library } from '../../contracts/ports/library.ts'
-import { laneLanguage } from '../../protocols/lane-file.ts'
 import { sameWordsKey } from '../../protocols/same-words.ts'
 import type { GoldItem } from '../evaluation/gold-item.ts'
 import type { DecidedItem } from './fit-lane.ts'

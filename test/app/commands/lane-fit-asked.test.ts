@@ -89,7 +89,12 @@ it('asks a model for the label, and takes the probabilities of its tokens; kept 
   expect(out.at(-1)).toMatch(/^It settles 100\.0 % of items\./)
   const lane = JSON.parse(readFileSync(file, 'utf8'))
   expect(lane).toMatchObject({
-    decider: { model: 'gpt-6-luna', wire: 'chat', prompts: expect.stringMatching(/^[0-9a-f]{16}$/) },
+    decider: {
+      model: 'gpt-6-luna',
+      asked: 'gpt-6-luna',
+      wire: 'chat',
+      prompts: expect.stringMatching(/^[0-9a-f]{16}$/),
+    },
     thresholds: [
       { label: 'hate', errors: 0 },
       { label: 'non-hate', errors: 0 },

@@ -10,6 +10,7 @@ import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { type BadLine, faultIn } from '../../../data-files/file-message.ts'
 import { type Format, sourceIdOf } from '../../../data-files/formats.ts'
 import type { OwnReading } from '../../../data-files/own-rows.ts'
+import { chainOf } from '../../../models/fallback.ts'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
 import { nameOf } from '../../../protocols/policy.ts'
 import { DEFAULT_TENANT } from '../../../shelves/names.ts'
@@ -46,8 +47,9 @@ interface LaneGrounds {
   readonly protocol: string
   /** Whose posts alone it is for; absent: those of all tenants that are judged by its policy. */
   readonly tenant?: string
-  /** Its name, the hash of what it said, and how Gavel asked it: over which wire, and the hash of the prompts. */
+  /** Its name, that in settings, the hash of what it said, and how Gavel asked it: over which wire, and the hash of the prompts. */
   readonly decider: Pick<DeciderAnswers, 'model' | 'wire'> & {
+    readonly asked?: string
     readonly answers: string
     readonly prompts: string | null
   }
@@ -129,13 +131,19 @@ async function fitted(settings: Settings, invocation: Invocation<FitOptions>): P
     onShelves(library, labelled, { tenant: tenant ?? DEFAULT_TENANT, sourceIdOf: sourceOf, signal }),
   )
   const kept = labelled.filter(({ id }) => !shelved.has(id))
-  const { prompts, ...answers } = await answersOf(settings, invocation, kind, { labels, labelAs, items: kept })
+  const { prompts, asked, ...answers } = await answersOf(settings, invocation, kind, { labels, labelAs, items: kept })
   const items = decidedItems(data, kept, answers)
   const policy = livePolicies(settings, name).for(tenant)
   return {
     protocol: name,
     ...(tenant === undefined ? {} : { tenant }),
-    decider: { model: answers.model, wire: answers.wire, answers: answersHash(answers), prompts },
+    decider: {
+      model: answers.model,
+      ...(asked === undefined ? {} : { asked }),
+      wire: answers.wire,
+      answers: answersHash(answers),
+      prompts,
+    },
     policy: policy === null ? null : nameOf(policy),
     data: { sha256: dataHash(kept), items: kept.length },
     onShelves: shelved.size,
@@ -149,7 +157,7 @@ async function answersOf(
   invocation: Invocation<FitOptions>,
   kind: ProtocolKind,
   given: Parameters<typeof readAnswers>[1] & { readonly items: readonly GoldItem[] },
-): Promise<DeciderAnswers & { readonly prompts: string | null }> {
+): Promise<DeciderAnswers & { readonly prompts: string | null; readonly asked?: string }> {
   const { answers, model, keep, maxCost } = invocation.options
   if (answers !== undefined) return { ...(await readAnswers(answers, given)), prompts: null }
   const roles = model === undefined ? settings.models.roles : { default: [model] }
@@ -157,7 +165,8 @@ async function answersOf(
   const question = questionIn(own, kind)
   const of = { texts: given.items.length, did: 'decided', keep, keepOption: '--keep', maxCost }
   const said = await paidRun(own, invocation, of, (run) => askedDecider(kind.name, question, given.items, run))
-  return { ...said, prompts: question.promptsHash }
+  const [asked] = chainOf(roles, kind.name, 'decider')
+  return { ...said, prompts: question.promptsHash, ...(asked === undefined ? {} : { asked }) }
 }
 
 /** What the file holds: the promise, what it holds for, and the thresholds. */
