@@ -1,3 +1,4 @@
+import { laneLanguage } from '../contracts/facts/lane-mark.ts'
 import type { LaneAudit } from '../contracts/ports/review.ts'
 import { rateOf } from './drawn-rates.ts'
 import { laneEvidence } from './lane-evidence.ts'
@@ -19,16 +20,19 @@ export const LANE_AUDITS = `SELECT draws.tenant, draws.verdict, subjects.lang, d
     AND EXISTS (SELECT 1 FROM marks WHERE marks.mark = 'lane' AND marks.value = ? AND marks.doc = rulings.doc)
   ORDER BY draws.drawn_at, draws.item`
 
-/** What people's labels say of a lane: of its draws up to the first that nobody has looked at, so that nobody chooses which count. */
+/** What people's labels say of a lane: of each tenant's draws up to the first that nobody has looked at, so that nobody chooses which count. */
 export function laneAudit(
   rows: readonly LaneAuditRow[],
   { risk, groups }: { readonly risk: number; readonly groups: number },
 ): LaneAudit {
-  const unknown = rows.findIndex(({ differs }) => differs === null)
-  const known = unknown === -1 ? rows : rows.slice(0, unknown)
-  const { share, interval } = rateOf(known)
+  const closed = new Set<string>()
+  const known = rows.filter(({ tenant, differs }) => {
+    if (differs === null) closed.add(tenant)
+    return !closed.has(tenant)
+  })
+  const { share, interval } = rateOf(rows)
   const audited = known.map(({ label, lang, chance, differs }) => ({
-    group: JSON.stringify([label, lang]),
+    group: JSON.stringify([label, laneLanguage(lang ?? undefined)]),
     chance,
     isWrong: differs === 1,
   }))
@@ -39,6 +43,6 @@ export function laneAudit(
     share,
     interval,
     evidence: laneEvidence(audited, { risk, groups }),
-    next: rows[unknown]?.verdict ?? null,
+    next: rows.find(({ differs }) => differs === null)?.verdict ?? null,
   }
 }

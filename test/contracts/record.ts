@@ -1000,6 +1000,10 @@ export function recordContract(
           next: 'rumor~q3~r1',
         })
         expect((await queue.laneAudit('l1', promise)).evidence).toBeGreaterThan(1)
+        // What waits of one tenant keeps nothing of another back.
+        await topics.judged({ ...settled('q6', 'l1'), tenant: 'acme', seconds: 8 }, 'x')
+        await topics.judged({ ...decidedBy('ann'), subjectId: 'q6', tenant: 'acme', seconds: 9 }, 'x')
+        expect(await queue.laneAudit('l1', promise)).toMatchObject({ drawn: 4, audited: 3, next: 'rumor~q3~r1' })
         expect(await queue.laneAudit('l3', promise)).toMatchObject({ drawn: 0, audited: 0, evidence: 1, next: null })
       })
 
