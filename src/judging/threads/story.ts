@@ -104,6 +104,7 @@ function told(
   if (by !== 'machine') return { story }
   if (current !== undefined)
     return current.label === label ? { story } : { story, review: { why: 'story-decided', label: current.label } }
+  if (label === null) return { story }
   const differs = labels.filter(([name]) => opposed.includes(name)).length > 1
   if (!differs) known.asked.delete(protocol)
   if (!differs || known.asked.has(protocol)) return { story }

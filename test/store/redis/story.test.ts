@@ -41,12 +41,15 @@ describe('a story in Redis', () => {
   })
   const put = (id: string, text = 'words', story: string | null = 's') =>
     stores.threads.putPost(thread(id), postOf(thread(id), { text }), { ...ARRIVAL, now, story }, RULES)
-  const judge = async (id: string, { final = false, label = 'rumor' } = {}) => {
+  const judge = async (
+    id: string,
+    { final = false, label = 'rumor' as string | null, opposed = [] as string[] } = {},
+  ) => {
     const record = await openCase(stores, thread(id), { final })
     const taken = await stores.cases.take(record.id)
     const end = endOf(record)
     const verdict = end.verdict.replace('{', '{"schema":2,"story":null,')
-    await stores.cases.conclude(record, taken?.epoch ?? 0, { ...end, verdict, label, opposed: [] })
+    await stores.cases.conclude(record, taken?.epoch ?? 0, { ...end, verdict, label, opposed })
     const entries = await stores.outbox.next('one', 10, 0)
     await stores.outbox.done(entries)
     const [said] = entries.flatMap((entry) => (entry.kind === 'verdict' ? [entry.verdict] : []))
@@ -99,6 +102,15 @@ describe('a story in Redis', () => {
     await client.pexpire(story(), HOUR)
     await judge('a')
     expect(await client.pttl(story())).toBeGreaterThan(LONG_MS)
+  })
+
+  it('asks no second time because of a verdict without a label', async () => {
+    const opposed = ['rumor', 'non-rumor']
+    for (const id of ['a', 'b', 'c']) await put(id)
+    await judge('a', { opposed })
+    await judge('b', { label: 'non-rumor', opposed })
+    await judge('c', { label: null })
+    expect(await client.hexists(story(), 'asked rumor')).toBe(1)
   })
 
   it('leaves nothing behind its last post', async () => {

@@ -144,6 +144,7 @@ local function tell_story(thread, member, told)
     if current.label == label then return verdict end
     return verdict, 'story-decided', current.label
   end
+  if label == '' then return verdict end
   if sides < 2 then redis.call('HDEL', key, 'asked ' .. protocol)
   elseif redis.call('HSETNX', key, 'asked ' .. protocol, redis.sha1hex(member)) == 1 then return verdict, 'story-differs', '' end
   return verdict
