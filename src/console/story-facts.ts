@@ -14,11 +14,14 @@ export type StoryParts = Lists & {
   readonly decides: boolean
 }
 
-/** What a verdict says of its story, and the way there; nothing where no other post says the same. */
+/**
+ * What a verdict says of its story, and the way there; nothing where no other post says the same. What a person decided stands on that
+ * verdict's own page, where it is known who saw it and who may not.
+ */
 export function storyNote({ story, tenant }: Verdict): TemplatePart {
   if (story === undefined || (story.members < 2 && story.current === undefined)) return NOTHING
   const { id, members, current } = story
-  return html`<p class="notice"><a href="${link('/stories/story', { id, tenant })}">${TEXTS.says(members)}</a>${current === undefined ? NOTHING : html` ${TEXTS.current}: <a href="${link('/verdict', { id: current.verdictId })}">${words(current.label, { most: 64 })}</a>.`}</p>`
+  return html`<p class="notice"><a href="${link('/stories/story', { id, tenant })}">${TEXTS.says(members)}</a>${current === undefined ? NOTHING : html` <a href="${link('/verdict', { id: current.verdictId })}">${TEXTS.current}</a>.`}</p>`
 }
 
 /** Since when its verdicts contradict one another. */
