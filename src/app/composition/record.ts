@@ -16,7 +16,7 @@ import { everyProtocol } from './protocols.ts'
 
 /** How often what is due without a message is done, what the record holds is counted, and what it has to read, in ms. */
 const [TIDY_MS, COUNT_MS, UNREAD_MS] = [1_000, 30_000, 5_000]
-/** At most this share of the time goes into counting agreement, however much there is to count. */
+/** At most this share of the time goes into counting agreement, and as much into lanes' audits, however much there is to count. */
 const MOST_SHARE = 0.05
 /** How far back people's words are compared with verdicts, in ms: as the console's page does where nothing is asked for. */
 const AGREEMENT_MS = 14 * 86_400_000
@@ -56,16 +56,13 @@ export function recordPart(
     loops.start('record', TIDY_MS, consumer.tidy)
     startRecordErasing(settings, { store, bounds: consumer.bounds, redis, topics, loops })
     loops.start('record size', COUNT_MS, consumer.count)
-    let nextAt = 0
-    loops.start('record agreement', COUNT_MS, async () => {
-      const begun = clock()
-      if (begun < nextAt) return
-      const groups = await queue.comparedGroups({ since: begun - AGREEMENT_MS })
+    const counted = async () => {
+      const groups = await queue.comparedGroups({ since: clock() - AGREEMENT_MS })
       report('agreement:counted', { figures: agreementOfGroups(groups).figures })
-      nextAt = begun + (clock() - begun) / MOST_SHARE
-    })
+    }
+    loops.start('record agreement', COUNT_MS, sparingly(clock, counted))
     const audits = laneAudits({ lanes: () => lanesInUse(now()), queue, threads: redis.threads, report })
-    loops.start('record lanes', COUNT_MS, audits)
+    loops.start('record lanes', COUNT_MS, sparingly(clock, audits))
     loops.start('record lag', UNREAD_MS, async () => {
       report('review:counted', { state: await queue.state(), now: clock() })
       const differing = await queue.list({ reason: 'story-differs', order: 'oldest' }, 1, clock())
@@ -75,6 +72,17 @@ export function recordPart(
     })
     return { problem: consumer.problem, store: store as RecordReader }
   })
+}
+
+/** The work, left out where it would take more than its share of the time. */
+function sparingly(clock: ServiceParts['clock'], work: () => Promise<void>): () => Promise<void> {
+  let nextAt = 0
+  return async () => {
+    const begun = clock()
+    if (begun < nextAt) return
+    await work()
+    nextAt = begun + (clock() - begun) / MOST_SHARE
+  }
 }
 
 /** How the record reads messages, also of protocols that are switched off now. */
