@@ -28,6 +28,10 @@ export function qualityPage({
   readonly clock: Clock
 }): Page {
   const sumsOf = knownFor(SUMS_MS, clock, (of: readonly string[] | undefined) => queue.drawSums(of))
+  const auditOf = knownFor(SUMS_MS, clock, async (one: LaneInUse) => ({
+    ...one,
+    ...(await queue.laneAudit(one.lane, one)),
+  }))
   return {
     method: 'GET',
     path: '/quality',
@@ -44,7 +48,7 @@ export function qualityPage({
         sumsOf(tenants),
         queue.peopleQuality({ since, until }, tenants),
         exposed.exposures({ since, tenants }),
-        ...own.map(async (one) => ({ ...one, ...(await queue.laneAudit(one.lane, one)) })),
+        ...own.map(auditOf),
       ])
       return {
         title: TEXTS.title,
