@@ -113,7 +113,11 @@ async function findStories({ query, session }: PageCall, { record, blinds }: Sto
     stories: stories
       .filter(({ summary }) => !query.has('differs') || summary.differs.length > 0)
       .toSorted((a, b) => Number(b.summary.differs.length > 0) - Number(a.summary.differs.length > 0)),
-    isCut: stoppedEarly || found.length >= MOST_ROWS || groups.length > MOST_STORIES,
+    isCut:
+      stoppedEarly ||
+      found.length >= MOST_ROWS ||
+      groups.length > MOST_STORIES ||
+      whole.some(({ length }) => length >= MOST_OF_ONE),
     hides: all.flatMap(({ verdict }) => (readable.has(verdict.id) ? [] : [verdict.id])),
   }
 }

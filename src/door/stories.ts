@@ -40,7 +40,8 @@ async function listed(record: Pick<RecordReader, 'find'>, filter: RecordFilter) 
   const whole = await Promise.all(groups.slice(0, MOST_STORIES).map((rows) => wholeStory(record, filter, rows)))
   return {
     stories: whole.flatMap((rows) => storySummary(rows) ?? []),
-    isCut: found.length >= MOST_ROWS || groups.length > MOST_STORIES,
+    isCut:
+      found.length >= MOST_ROWS || groups.length > MOST_STORIES || whole.some(({ length }) => length >= MOST_OF_ONE),
   }
 }
 
