@@ -487,7 +487,6 @@ const READERS: Readonly<Record<string, Reader>> = {
       'revision',
       'rounds',
       'scores',
-      'story.current.label',
       'story.current.verdictId',
       'story.id',
       'story.members',
