@@ -55,7 +55,7 @@ it('two Gavels divide a stream as the page says: each thread whole in one, each 
     await allFinal(environment, own.size, 60_000)
     const verdicts = (await verdictsOf(environment)).filter(({ final }) => final)
     expect(new Set(verdicts.map(({ subjectId }) => subjectId))).toEqual(own)
-    for (const { comments } of verdicts as unknown as { comments?: { read: number } }[])
+    for (const { comments } of verdicts as unknown as { comments?: { read: number } }[]) // Lines of a file, read as this test needs them.
       if (comments !== undefined) expect(comments.read).toBe(2)
     judged.push(...verdicts.map(({ subjectId }) => subjectId))
   }

@@ -45,7 +45,7 @@ test('topics that are created wait for their leaders, and are named meanwhile', 
     const plans = ['posts', 'comments'].map((name) => ({ name, partitions: 1, retentionMs: 1 }))
     const told: string[] = []
     // The methods that it uses.
-    const made = ensureTopics({} as Kafka, admin as unknown as Admin, plans, 1, (topics) => told.push(topics.join()))
+    const made = ensureTopics({} as Kafka, admin as unknown as Admin, plans, 1, (topics) => told.push(topics.join())) // Nothing else of both is used.
     while (told.length < 3) {
       vi.setSystemTime(Date.now() + 4_000)
       await sleep(30)

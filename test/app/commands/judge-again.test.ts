@@ -101,6 +101,6 @@ it.each([
   const misused = (message: string): never => {
     throw new Error(message)
   }
-  const invocation = { options: { ...options, rate: 5 }, misused } as unknown as Parameters<typeof command.run>[0]
+  const invocation = { options: { ...options, rate: 5 }, misused } as unknown as Parameters<typeof command.run>[0] // Nothing else of it is used.
   expect(() => command.run(invocation)).toThrow(says)
 })
