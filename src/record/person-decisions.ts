@@ -39,11 +39,12 @@ export function decisionsQuery(query: DecisionQuery, columns: DecisionColumns) {
   const opinion = columns.opinion('said')
   const { taken, stands, withdrawn } = becameOf(columns)
   const decided = `${opinion} = 0 AND said.label IS NOT NULL AND ${taken}`
+  // Most decisions are on posts of which nobody withdrew anything: those need not be asked what came next.
+  const mayBeWithdrawn = "said.s IN (SELECT s FROM said AS taken WHERE taken.said = 'decision' AND taken.label IS NULL)"
   const kinds = {
     stands: `${decided} AND ${stands}`,
-    // Most decisions are on posts of which nobody withdrew anything.
-    withdrawn: `said.s IN (SELECT s FROM said AS taken WHERE taken.said = 'decision' AND taken.label IS NULL) AND ${decided} AND ${withdrawn}`,
-    replaced: `${decided} AND NOT ${stands} AND NOT ${withdrawn}`,
+    withdrawn: `${mayBeWithdrawn} AND ${decided} AND ${withdrawn}`,
+    replaced: `${decided} AND NOT ${stands} AND NOT (${mayBeWithdrawn} AND ${withdrawn})`,
     withdrawal: `${opinion} = 0 AND said.label IS NULL AND ${taken}`,
     opinion: `${opinion} <> 0`,
     refused: `${opinion} = 0 AND NOT ${taken}`,
