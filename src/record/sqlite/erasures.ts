@@ -4,6 +4,7 @@ import { commentKeysOf, idsInCommentKey } from '../../contracts/facts/verdict-id
 import type { Entry } from '../../contracts/ports/record.ts'
 import { DRAW_SINCE } from '../draws.ts'
 import type { ArrivalCounter } from './arrivals.ts'
+import type { FreeSpace } from './free-space.ts'
 import type { QueueTable } from './review-queue.ts'
 import type { Sql } from './sql.ts'
 import type { TextIndex } from './text-index.ts'
@@ -33,12 +34,14 @@ export class RecordErasures {
 
   readonly #arrivals: ArrivalCounter
   readonly #queue: QueueTable
+  readonly #freeSpace: FreeSpace
 
-  constructor(sql: Sql, texts: TextIndex, arrivals: ArrivalCounter, queue: QueueTable) {
+  constructor(sql: Sql, texts: TextIndex, arrivals: ArrivalCounter, queue: QueueTable, freeSpace: FreeSpace) {
     this.#sql = sql
     this.#texts = texts
     this.#arrivals = arrivals
     this.#queue = queue
+    this.#freeSpace = freeSpace
   }
 
   /** Since when what was erased waits to be gone from the log, ms since 1970; null if nothing waits. */
@@ -285,6 +288,7 @@ export class RecordErasures {
     this.#sql.exec('PRAGMA busy_timeout = 5000')
     if (done?.busy !== 0) return
     this.#mustTruncate = false
+    this.#freeSpace.note()
     this.#since = null
   }
 

@@ -20,6 +20,7 @@ import { noteSubject } from '../note-subject.ts'
 import { ArrivalCounter } from './arrivals.ts'
 import { DrawLedger } from './draws.ts'
 import { ANY, RecordErasures } from './erasures.ts'
+import { FreeSpace } from './free-space.ts'
 import { QueueTable } from './review-queue.ts'
 import { writing } from './schema.ts'
 import { Sql } from './sql.ts'
@@ -65,7 +66,8 @@ export class RecordTables {
     this.#ledger = new DrawLedger(this.#sql, draw, settings)
     this.#written = new WrittenTable(this.#sql)
     this.#queue = new QueueTable(this.#sql, this.#ledger)
-    this.#erasures = new RecordErasures(this.#sql, this.#texts, this.#arrivals, this.#queue)
+    const freeSpace = new FreeSpace(settings.path, this.#sql)
+    this.#erasures = new RecordErasures(this.#sql, this.#texts, this.#arrivals, this.#queue, freeSpace)
     this.#tidying = new Tidying(settings, {
       sql: this.#sql,
       texts: this.#texts,
@@ -73,6 +75,7 @@ export class RecordTables {
       queue: this.#queue,
       arrivals: this.#arrivals,
       written: this.#written,
+      freeSpace,
     })
     this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('grams', ?)", INDEX_VERSION)
     this.#texts.begin()

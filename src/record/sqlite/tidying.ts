@@ -3,6 +3,7 @@ import { docAt } from '../documents.ts'
 import { type FeedbackRow, NEWEST_FEEDBACK, SPARED_MS } from '../spare-feedback.ts'
 import type { ArrivalCounter } from './arrivals.ts'
 import type { RecordErasures } from './erasures.ts'
+import type { FreeSpace } from './free-space.ts'
 import type { QueueTable } from './review-queue.ts'
 import type { Sql } from './sql.ts'
 import type { TextIndex } from './text-index.ts'
@@ -30,6 +31,7 @@ export class Tidying {
   readonly #queue: QueueTable
   readonly #arrivals: ArrivalCounter
   readonly #written: WrittenTable
+  readonly #freeSpace: FreeSpace
   #seenDeleted: readonly [deletedAt: number, s: number] = FROM_THE_FIRST
   /** Where the look at feedback goes on; null: at the newest. */
   #feedbackBefore: number | null = null
@@ -43,6 +45,7 @@ export class Tidying {
       queue: QueueTable
       arrivals: ArrivalCounter
       written: WrittenTable
+      freeSpace: FreeSpace
     },
   ) {
     this.#settings = settings
@@ -52,6 +55,7 @@ export class Tidying {
     this.#queue = parts.queue
     this.#arrivals = parts.arrivals
     this.#written = parts.written
+    this.#freeSpace = parts.freeSpace
   }
 
   /** One step: what is older than its time goes, at most so many rows of each kind. */
@@ -111,6 +115,7 @@ export class Tidying {
     while (this.#written.lookThrough() && performance.now() < until);
     this.#sql.exec('PRAGMA incremental_vacuum(500)')
     this.#erasures.truncate()
+    this.#freeSpace.step()
   }
 
   #refold(): void {
