@@ -3,6 +3,7 @@ import { noComments } from '../../src/contracts/facts/verdict.ts'
 import type { Asked } from './asked.ts'
 import { audit, type Evidence } from './audit.ts'
 import { DEAD_HEADER } from './expected.ts'
+import { Progress } from './progress.ts'
 import type { TopicRecord } from './reader.ts'
 
 const AT = '2025-03-01T00:00:00.000Z'
@@ -159,6 +160,24 @@ it('lets a deletion that a fault held up come to a thread that was forgotten mea
   expect(audit(deleted).breaches).toEqual(counted)
   expect(audit({ ...deleted, holdUps: [{ from: sent - 500, to: sent + 11_000 }] }).breaches).toEqual([])
   expect(audit({ ...deleted, holdUps: [{ from: sent - 9_000, to: sent - 500 }] }).breaches).toEqual(counted)
+})
+
+it('lets a deletion that waited in Kafka come to a thread that was forgotten meanwhile, and no other', () => {
+  const evidence = whole()
+  const sent = Date.parse(AT) + 1_000
+  const deletion = { ...comment('c', 'p', { deleted: true }), timestamp: sent }
+  const deleted = { ...evidence, comments: [...evidence.comments, deletion] }
+  const takenAfter = (ms: number) => {
+    const progress = new Progress()
+    progress.note(sent + 500, 'comments', 0, Number(deletion.offset))
+    progress.note(sent + ms, 'comments', 0, Number(deletion.offset) + 1)
+    progress.note(sent + 60_000, 'comments', 0, Number(deletion.offset) + 2)
+    return progress
+  }
+  const counted = [expect.stringContaining('rumor~p~r1 counts c, which it must not')]
+  expect(audit({ ...deleted, progress: takenAfter(10_000) }).breaches).toEqual([])
+  expect(audit({ ...deleted, progress: takenAfter(1_000) }).breaches).toEqual(counted)
+  expect(audit({ ...deleted, progress: new Progress() }).breaches).toEqual(counted)
 })
 
 it('misses no verdict of a protocol that was off when the post came, and any other', () => {

@@ -7,6 +7,7 @@ import type { Asked } from './asked.ts'
 import { type DecidedEvidence, decided, isOfPeople, numberOf } from './decisions-found.ts'
 import { type Expected, expectedOf } from './expected.ts'
 import type { Shadow, Told } from './faults.ts'
+import type { Progress } from './progress.ts'
 import type { TopicRecord } from './reader.ts'
 
 /** Everything that was written down from outside the service. */
@@ -29,6 +30,8 @@ export interface Evidence extends DecidedEvidence {
   readonly off: readonly NonNullable<Told['off']>[]
   /** Faults from begin to end, ms: what is sent meanwhile may be taken when they are over. */
   readonly holdUps: readonly { readonly from: number; readonly to: number }[]
+  /** How far the group was seen to have come; absent: everything was taken when it was sent, but for faults. */
+  readonly progress?: Pick<Progress, 'takenBefore'>
   /** What the group committed, and where each partition ends. */
   readonly offsets: readonly { topic: string; partition: number; committed: string; end: string }[]
 }

@@ -60,6 +60,12 @@ interface Thread {
   readonly said: Set<string>
 }
 
+/** When a message was sent, and by when it had been taken, ms since 1970. */
+interface Sending {
+  readonly at: number
+  readonly takenBy: number
+}
+
 /** Clocks of one machine, and the time between a message and its effect, ms. */
 const SLACK_MS = 3_000
 /** Under this header a malformed message carries the reason of its dead letter. */
@@ -76,8 +82,9 @@ export function expectedOf(
     counterspeech,
     decisions,
     holdUps,
+    progress,
     judgesComments = false,
-  }: Pick<Evidence, 'posts' | 'comments' | 'counterspeech' | 'decisions' | 'holdUps' | 'judgesComments'>,
+  }: Pick<Evidence, 'posts' | 'comments' | 'counterspeech' | 'decisions' | 'holdUps' | 'progress' | 'judgesComments'>,
   letters: ReadonlyMap<string, string>,
   endsOf: (name: string) => readonly number[],
 ): Expected {
@@ -88,7 +95,7 @@ export function expectedOf(
   function fold(
     topic: string,
     records: readonly TopicRecord[],
-    take: (message: Message, given: string | undefined, at: number) => string,
+    take: (message: Message, given: string | undefined, sent: Sending) => string,
   ) {
     for (const record of records) {
       const place = `${topic}/${record.partition}@${record.offset}`
@@ -100,36 +107,39 @@ export function expectedOf(
         justified.add(place)
         if (given !== dead) undelivered.push(`${place} (${dead}${given === undefined ? '' : `, told as ${given}`})`)
       } else {
-        outcome = take(JSON.parse(record.value) as Message, given, record.timestamp)
+        outcome = take(JSON.parse(record.value) as Message, given, sendingOf(topic, record))
         if (given === 'orphan-expired' && topic === 'comments') justified.add(place)
       }
       outcomes[`${topic} ${outcome}`] = (outcomes[`${topic} ${outcome}`] ?? 0) + 1
     }
   }
 
-  const takenBy = (at: number) =>
-    Math.max(at, ...holdUps.flatMap(({ from, to }) => (at > from - SLACK_MS && at < to ? [to + SLACK_MS] : [])))
-  const mayBeForgotten = (name: string, at: number) =>
-    endsOf(name).some((end) => end + RULES.keepAfterFinal - SLACK_MS < takenBy(at))
+  // Under a fault, and under load, what was sent waits in Kafka.
+  const sendingOf = (topic: string, { partition, offset, timestamp: at }: TopicRecord): Sending => {
+    const held = holdUps.flatMap(({ from, to }) => (at > from - SLACK_MS && at < to ? [to + SLACK_MS] : []))
+    return { at, takenBy: Math.max(at, ...held, progress?.takenBefore(topic, partition, offset) ?? 0) }
+  }
+  const mayBeForgotten = (name: string, { takenBy }: Sending) =>
+    endsOf(name).some((end) => end + RULES.keepAfterFinal - SLACK_MS < takenBy)
   const threads = new Map<string, Thread>()
-  fold('posts', posts, (message, _, at) => {
+  fold('posts', posts, (message, _, sent) => {
     const name = nameOf(message.tenant, message.id)
     const thread = threads.get(name)
     // Then its comments are as well, and it begins anew.
-    if (thread !== undefined && mayBeForgotten(name, at)) {
-      thread.begunAnew = takenBy(at)
+    if (thread !== undefined && mayBeForgotten(name, sent)) {
+      thread.begunAnew = sent.takenBy
       if (thread.text !== null) thread.said.add(thread.text)
     }
-    return takePost(threads, message, at)
+    return takePost(threads, message, sent.at)
   })
   const lonely = new Map<string, boolean>()
   const judged = new Map<string, JudgedComment>()
-  fold('comments', comments, (message, given, at) => {
-    if (judgesComments && message.tenant === RULES.otherTenant) takeJudged(judged, message, at)
+  fold('comments', comments, (message, given, sent) => {
+    if (judgesComments && message.tenant === RULES.otherTenant) takeJudged(judged, message, sent.at)
     const thread = threads.get(nameOf(message.tenant, message.postId ?? ''))
     if (thread !== undefined) {
       // What a forgotten thread has of it, nobody takes back; and what comes to it is late.
-      if (at < thread.begunAnew || mayBeForgotten(nameOf(message.tenant, message.postId ?? ''), at))
+      if (sent.at < thread.begunAnew || mayBeForgotten(nameOf(message.tenant, message.postId ?? ''), sent))
         thread.unsure.add(message.id)
       return takeComment(thread, message, given)
     }

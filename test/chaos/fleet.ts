@@ -29,8 +29,6 @@ export interface Worker {
   readonly running: boolean
   /** Whether it says that its intake is paused. */
   readonly paused: boolean
-  /** When it was, ms since 1970. */
-  readonly pauses: readonly { readonly from: number; readonly to: number }[]
   /** How often it says that its intake goes on. */
   readonly resumes: number
   readonly httpPort: number
@@ -69,12 +67,7 @@ export function workerOf(settings: {
   const clockFile = join(folder, `${name}.clock`)
   const log = createWriteStream(logFile, { flags: 'a' })
   let child: ChildProcess | undefined
-  const pauses: { from: number; to: number }[] = []
-  const isPaused = () => pauses.at(-1)?.to === Number.POSITIVE_INFINITY
-  const endPause = () => {
-    const last = pauses.at(-1)
-    if (last !== undefined && isPaused()) last.to = Date.now()
-  }
+  let paused = false
   let resumes = 0
   let httpPort = 0
   let consumersReplaced = 0
@@ -107,17 +100,16 @@ export function workerOf(settings: {
       },
     )
     child = own
-    endPause()
+    paused = false
     frozen = false
     expected = true
     await new Promise<void>((resolve, reject) => {
       const deadline = setTimeout(() => own.kill('SIGKILL'), START_WITHIN_MS)
       createInterface({ input: own.stderr }).on('line', (line) => {
         log.write(`${line}\n`)
-        if (line.includes('"intake:paused"') && !isPaused())
-          pauses.push({ from: Date.now(), to: Number.POSITIVE_INFINITY })
+        if (line.includes('"intake:paused"')) paused = true
         if (line.includes('"intake:resumed"')) {
-          endPause()
+          paused = false
           resumes++
         }
         if (line.includes('"where":"kafka consumer"')) consumersReplaced++
@@ -151,9 +143,8 @@ export function workerOf(settings: {
       return child !== undefined && !frozen
     },
     get paused() {
-      return isPaused()
+      return paused
     },
-    pauses,
     get resumes() {
       return resumes
     },

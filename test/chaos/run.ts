@@ -25,6 +25,7 @@ import { DEAD_HEADER } from './expected.ts'
 import { FAULTS, type Shadow, type Told, type World } from './faults.ts'
 import { type Death, type Worker, workerOf } from './fleet.ts'
 import { type Kind, planOf, RECORD } from './plan.ts'
+import { Progress } from './progress.ts'
 import { startProxy } from './proxy.ts'
 import { ownClient, readAll } from './reader.ts'
 import { heldIn, type RecordedEvidence, recordBreaches } from './recorded.ts'
@@ -79,6 +80,7 @@ const FAIL_RATE = 0.08
 /** Messages produced at once, and how often: as fast as two cores judge them beside everything else, comments by themselves or not. */
 const [PORTION, PORTION_WITH_COMMENTS] = [8, 4]
 const PORTION_EVERY_MS = 100
+const LOOK_EVERY_MS = 500
 const QUIET_WITHIN_MS = 150_000
 /** After these Redis has not, or not all of, what waited for a receiver… */
 const LOSE_WHAT_WAITS: readonly string[] = ['loss', 'forgotten', 'split']
@@ -322,10 +324,8 @@ async function rehearse(
     },
     until,
     async committed() {
-      const offsets = await admin.fetchOffsets({ groupId: GROUP, topics: INPUTS.map((name) => PREFIX + name) })
-      return offsets
-        .flatMap(({ partitions }) => partitions)
-        .reduce((sum, { offset }) => sum + Math.max(0, Number(offset)), 0)
+      const offsets = await committedIn(admin)
+      return offsets.reduce((sum, { offset }) => sum + Math.max(0, offset), 0)
     },
     async members() {
       const { groups } = await admin.describeGroups([GROUP])
@@ -333,6 +333,10 @@ async function rehearse(
     },
     breach: (line) => void breaches.push(line),
   }
+
+  const progress = new Progress()
+  const looking = lookAt(progress, admin)
+  later(() => looking.end())
 
   // Faults, one after the other, each when its counts are reached.
   const plan = planOf(seed, kinds, producing.total, workers)
@@ -399,6 +403,7 @@ async function rehearse(
       )
   }
   await understudy.close()
+  await looking.end()
 
   const read = await readAll(
     client,
@@ -425,8 +430,8 @@ async function rehearse(
     asked,
     shadows: [...shadows, ...deaths.map(({ worker, at }) => ({ worker, from: at - 1_000, to: at }))],
     off,
-    // What came while intake was paused was taken later, as under a fault.
-    holdUps: [...holdUps, ...workers.flatMap(({ pauses }) => pauses)],
+    holdUps,
+    progress,
     offsets: await offsetsOf(admin),
   })
   const ended = deaths.map(({ worker, at, how }) => `${worker} after ${((at - started) / 1000).toFixed(1)} s: ${how}`)
@@ -674,6 +679,43 @@ async function backlogOf(workers: readonly Worker[]): Promise<{ sum: number; tex
 }
 
 type Admin = ReturnType<Kafka['admin']>
+
+/** What the group has committed of the input topics. */
+async function committedIn(admin: Admin) {
+  const all = await admin.fetchOffsets({ groupId: GROUP, topics: INPUTS.map((name) => PREFIX + name) })
+  return all.flatMap(({ topic, partitions }) =>
+    partitions.map(({ partition, offset }) => ({
+      topic: topic.slice(PREFIX.length),
+      partition,
+      offset: Number(offset),
+    })),
+  )
+}
+
+/** Looks at what the group has committed until it is ended, and then once more. */
+function lookAt(progress: Progress, admin: Admin) {
+  const over = new AbortController()
+  const look = async () => {
+    const all = await committedIn(admin)
+    const at = Date.now()
+    for (const { topic, partition, offset } of all) progress.note(at, topic, partition, offset)
+  }
+  const looking = (async () => {
+    while (!over.signal.aborted) {
+      // No broker answers under some faults: the next look says when these were over.
+      await look().catch(() => undefined)
+      await sleep(LOOK_EVERY_MS)
+    }
+  })()
+  return {
+    async end() {
+      if (over.signal.aborted) return
+      over.abort()
+      await looking
+      await look()
+    },
+  }
+}
 
 async function offsetsOf(admin: Admin) {
   const topics = INPUTS.map((name) => PREFIX + name)
