@@ -12,21 +12,51 @@ import { tell } from '../support/pipeline.ts'
 
 /** A clone of https://github.com/facebook/ThreatExchange, whose pictures are not ours to copy. */
 const REFERENCE = process.env.THREATEXCHANGE ?? ''
-const PICTURES = join(REFERENCE, 'pdq', 'data', 'reg-test-input')
+const DATA = join(REFERENCE, 'pdq', 'data')
 
-test.skipIf(REFERENCE === '' || !existsSync(PICTURES))('the published pictures have the published hashes', async () => {
+const hasherOf = () => {
   const decode = decoding(['pdq-process', 'pdq'])
-  const hashOf = async (path: string) => {
-    const bytes = readFileSync(join(PICTURES, path))
+  return async (path: string) => {
+    const bytes = readFileSync(join(DATA, path))
     return (await decode(bytes, { name: '', part: '' }, new AbortController().signal)).toString().slice(0, 64)
   }
+}
+const withReference = test.skipIf(REFERENCE === '' || !existsSync(DATA))
+
+withReference('the published pictures have the published hashes', async () => {
+  const hashOf = hasherOf()
   const [bridge, rotated, pen] = await Promise.all(
-    ['dih/bridge-1-original.jpg', 'dih/bridge-2-rotate-90.jpg', 'pen-and-coaster.png'].map(hashOf),
+    ['dih/bridge-1-original.jpg', 'dih/bridge-2-rotate-90.jpg', 'pen-and-coaster.png'].map((name) =>
+      hashOf(`reg-test-input/${name}`),
+    ),
   )
   // From pdq/java/src/test/java/hasher/pdqhashing/PDQHasherTest.java.
   expect(bridge).toBe('f8f8f0cee0f4a84f06370a22038f63f0b36e2ed596621e1d33e6b39c4e9c9b22')
   expect(rotated).toBe('30a10efd71cc3d429013d48d0ffffc52e34e0e17ada952a9d29685211ea9e5af')
   expect([apart(bridge, rotated), apart(bridge, pen)]).toEqual([120, 138])
+})
+
+/** How far its own hashers may be apart for the reference's tests, in bits: decoders of JPEG differ. */
+const REFERENCE_APART = 16
+/** Where the reference publishes hashes of pictures in pdq/data, and how a line names both. */
+const VECTORS = [
+  ['pdq/python/pdqhashing/tests/pdq_test.py', /SAMPLE_MEDIA \+ "([^"]+)",\s+"([0-9a-f]{64})"/g],
+  ['pdq/wasm/test/TestData/PDQMD5TestData.csv', /\/data\/([^,]+),([0-9a-f]{64})/g],
+] as const
+
+withReference('every published hash is as near as the reference’s own hashers are to each other', async () => {
+  const hashOf = hasherOf()
+  const published = VECTORS.flatMap(([file, pattern]) =>
+    [...readFileSync(join(REFERENCE, file), 'utf8').matchAll(pattern)].map(([, path = '', hash = '']) => ({
+      path,
+      hash,
+    })),
+  ).filter(({ path }) => existsSync(join(DATA, path)))
+  expect(published.length).toBeGreaterThan(28)
+  const distances = await Promise.all(published.map(async ({ path, hash }) => apart(await hashOf(path), hash)))
+  const far = published.filter((_, at) => (distances[at] ?? 256) > REFERENCE_APART)
+  tell(`${published.length} published hashes, by bits apart: ${[...distances].sort((a, b) => a - b).join(' ')}`)
+  expect(far).toEqual([])
 })
 
 function apart(one = '', other = ''): number {
