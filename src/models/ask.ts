@@ -40,7 +40,9 @@ export async function ask(gateway: GatewayState, context: AskContext): Promise<A
   const { settings, images, outageDeferral, clock, report } = gateway
   const { protocol, caseId, askId } = context
   const beganAt = clock()
-  const chain = chainOf(settings.roles, protocol, context.ask.role)
+  const all = chainOf(settings.roles, protocol, context.ask.role)
+  // An answer that can be done without is not paid for twice.
+  const chain = context.ask.spared === true ? all.slice(0, 1) : all
   try {
     const first = firstChoice(gateway, context, chain)
     const sharing = sharingOf(gateway, context)

@@ -38,8 +38,6 @@ export function stateReport(parts: {
     readonly exporter: Exporter
   }
   protocols: readonly Pick<Protocol, 'name' | 'lanes'>[]
-  /** The model that is asked first in the role decider. */
-  deciderOf: (protocol: string) => string | undefined
   queues: Pick<StageQueues, 'backlog'>
   opener: Pick<Opener, 'countDue' | 'now'>
   gateway: Pick<Gateway, 'load'>
@@ -92,7 +90,7 @@ export function stateReport(parts: {
     for (const stage of stages) report('stage:backlog', stage)
     const paused = await threads.paused()
     for (const { name } of protocols) report('protocol:watched', { protocol: name, paused: paused.has(name) })
-    reportLanes(laneStates(protocols, { deciderOf: parts.deciderOf, paused }))
+    reportLanes(laneStates(protocols, paused))
     const [open, size, oldest, due, oldestAgeMs, streamNow] = await Promise.all([
       cases.openIds(),
       outbox.size(),

@@ -12,6 +12,8 @@ import { leftOutParts, unreadParts } from './truncation.ts'
 /** The lanes of a protocol, and what their decider is asked. */
 export interface ProtocolLanes {
   readonly list: readonly Lane[]
+  /** Who is asked, as settings name it; undefined where nobody has the role. */
+  readonly asked: string | undefined
   readonly question: DeciderQuestion
   readonly harmful: string
   readonly fence: Fence
@@ -20,9 +22,11 @@ export interface ProtocolLanes {
 /** Why a lane settles nothing for a tenant, in words; null where it does. */
 function voidBecause(
   { decider, policy }: Lane,
-  { promptsHash }: Pick<DeciderQuestion, 'promptsHash'>,
+  { asked, question: { promptsHash } }: Pick<ProtocolLanes, 'asked' | 'question'>,
   inForce: Ruling['policy'] | null,
 ): string | null {
+  if (!isAsked({ decider }, asked))
+    return `it holds for ${deciderOf({ decider }) ?? 'a decider without a name'}, and ${asked ?? 'nobody'} has the role decider`
   if (decider.prompts === null) return 'its answers are of a file: Gavel does not know how that decider was asked'
   if (decider.prompts !== promptsHash) return 'the prompts by which its decider was asked are others now'
   if (policy?.hash !== inForce?.hash)
@@ -30,15 +34,24 @@ function voidBecause(
   return null
 }
 
+/** A lane's decider, as settings name it. */
+function deciderOf({ decider: { asked, model } }: Pick<Lane, 'decider'>): string | null {
+  return asked ?? model
+}
+
+function isAsked(lane: Pick<Lane, 'decider'>, asked: string | undefined): boolean {
+  return deciderOf(lane) === (asked ?? null)
+}
+
 /** The protocol, which asks a decider first, and judges as ever where that does not settle it. */
 export function withLanes(protocol: Protocol, lanes: ProtocolLanes): Protocol {
-  const { list, question } = lanes
+  const { list, question, asked } = lanes
   const policyOf = (tenant: string) => protocol.policyFor?.(tenant)?.named ?? null
   const laneFor = (tenant: string) =>
     list.find((one) => one.tenant === tenant) ?? list.find((one) => one.tenant === undefined)
   const openLane = (tenant: string) => {
     const lane = laneFor(tenant)
-    return lane !== undefined && voidBecause(lane, question, policyOf(tenant)) === null ? lane : undefined
+    return lane !== undefined && voidBecause(lane, lanes, policyOf(tenant)) === null ? lane : undefined
   }
   return {
     ...protocol,
@@ -46,14 +59,14 @@ export function withLanes(protocol: Protocol, lanes: ProtocolLanes): Protocol {
     ...(protocol.decides === undefined ? {} : { decides: ['lane', ...protocol.decides] }),
     mostCalls: (post, comments) => 1 + protocol.mostCalls(post, comments),
     promptsHash: shortHash([protocol.promptsHash, question.promptsHash]),
-    settingsHash: shortHash([protocol.settingsHash, list.map(({ hash }) => hash)]),
+    // A lane of another decider asks nobody: its cases have another shape.
+    settingsHash: shortHash([protocol.settingsHash, list.map((lane) => [lane.hash, isAsked(lane, asked)])]),
     lanes: list.map((lane) => ({
       hash: lane.hash,
       tenant: lane.tenant ?? null,
-      model: lane.decider.asked ?? lane.decider.model,
       promise: { risk: lane.promise.risk, delta: lane.promise.delta },
       groups: lane.thresholds.length,
-      isVoid: (tenant) => voidBecause(lane, question, policyOf(tenant)),
+      isVoid: (tenant) => voidBecause(lane, lanes, policyOf(tenant)),
     })),
     laneFor: (tenant) => openLane(tenant)?.hash,
     script(subject, carry, context = { overloaded: false }) {

@@ -85,3 +85,14 @@ it('is asked of a model that talks no more, and one that decides no more still t
     expect((await put(up, asking(100))).answer).toMatchObject({ label: 'hate' })
   }
 })
+
+it('goes to the first model of its role alone where it can be done without: another’s answer would be thrown away', async () => {
+  const roles = { decider: ['small', 'large'] }
+  const busy = () => new RetryLaterError('rate-limited', 'busy')
+  const needed = setUp([busy(), decided], { roles })
+  await needed.put(decide)
+  expect(needed.requests.map(({ model }) => model)).toEqual(['small', 'large'])
+  const spared = setUp([busy(), decided], { roles })
+  await expect(spared.put({ ...decide, spared: true })).rejects.toThrow('busy')
+  expect(spared.requests.map(({ model }) => model)).toEqual(['small'])
+})

@@ -37,7 +37,6 @@ function process(exporter: Exporter, { fail = (): boolean => false } = {}) {
   const state = stateReport({
     redis: { ...stores, exporter },
     protocols: [{ name: 'rumor' }],
-    deciderOf: () => undefined,
     queues: {
       backlog: async () => {
         asked.queues++

@@ -9,7 +9,9 @@ const folder = ownFolder('lanes')
 
 const KINDS = Object.keys(LANE_LABELS) as LaneProtocol[] // The keys are its own.
 const LABELS = LANE_LABELS
-const [make, grounds] = [protocolWith, (name: LaneProtocol) => plantedLane(name, MODEL)]
+const grounds = (name: LaneProtocol) => plantedLane(name, MODEL)
+const make = (name: string, own: Readonly<Record<string, unknown>> = {}, decider = MODEL) =>
+  protocolWith(name, own, decider)
 
 let files = 0
 const written = (lane: unknown) => writtenLane(join(folder, `lane-${files++}.json`), lane)
@@ -134,11 +136,20 @@ it('a lane is void where its prompts, its policy or its decider are others; noth
   }
 })
 
-it('a lane names its decider as settings do, however its server says it', () => {
+it('where another has the role decider it is not asked; settings name it as the file does, however its server says it', () => {
   const given = grounds('hate')
   const asked = { ...given, decider: { ...given.decider, asked: 'typesafe/one' } }
-  const named = [given, asked].map((lane) => make('hate', { lane: [written(lane)] }).lanes?.[0]?.model)
-  expect(named).toEqual([MODEL, 'typesafe/one'])
+  const settledBy = (lane: unknown, decider: string) =>
+    run(make('hate', { lane: [written(lane)] }, decider), said('hate', 0, 0.99)).asked.map(({ role }) => role)[0]
+  expect(settledBy(given, MODEL)).toBe('decider')
+  expect(settledBy(asked, 'typesafe/one')).toBe('decider')
+  expect(settledBy(given, 'another')).not.toBe('decider')
+  expect(settledBy(asked, MODEL)).not.toBe('decider')
+  const [own, others] = [MODEL, 'another'].map((decider) => make('hate', { lane: [written(given)] }, decider))
+  expect(others?.laneFor?.('default')).toBeUndefined()
+  expect(others?.lanes?.[0]?.isVoid('default')).toBe(`it holds for ${MODEL}, and another has the role decider`)
+  // A case that was opened with the other is not gone on with in another shape.
+  expect(others?.settingsHash).not.toBe(own?.settingsHash)
 })
 
 it('of two tenants each has its own thresholds; another tenant’s are never used', () => {

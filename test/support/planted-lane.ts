@@ -11,8 +11,8 @@ import { PROTOCOLS } from '../../src/protocols/registry.ts'
 export const LANE_LABELS = { hate: ['hate', 'non-hate'], safety: ['unsafe', 'safe'] } as const
 export type LaneProtocol = keyof typeof LANE_LABELS
 
-/** The protocol by the shipped settings but for these, alone. */
-export function protocolWith(name: string, own: Readonly<Record<string, unknown>> = {}) {
+/** The protocol by the shipped settings but for these, alone, where this model has the role `decider`. */
+export function protocolWith(name: string, own: Readonly<Record<string, unknown>> = {}, decider = 'nobody') {
   const { protocols } = loadSettings({})
   const given = Object.fromEntries(
     Object.entries(protocols).map(([one, was]) => [
@@ -20,7 +20,7 @@ export function protocolWith(name: string, own: Readonly<Record<string, unknown>
       one === name ? { ...was, ...own } : { ...was, enabled: false },
     ]),
   ) as typeof protocols // The settings' own, with switches that are checked as they are read.
-  const [made] = makeProtocols(given, fences('tests', 1_000), samplingRanks('tests'))
+  const [made] = makeProtocols(given, fences('tests', 1_000), samplingRanks('tests'), PROTOCOLS, { decider: [decider] })
   if (made === undefined) throw new Error('nothing was made')
   return made
 }

@@ -1,6 +1,5 @@
 import type { Settings } from '../../../config/schema.ts'
 import type { Finding } from '../../contracts/facts/finding.ts'
-import { chainOf } from '../../models/fallback.ts'
 import { laneStates } from '../../operations/lane-states.ts'
 import { everyProtocol } from '../composition/protocols.ts'
 
@@ -13,12 +12,9 @@ export function laneFindings(settings: Settings): Finding[] {
     // Said by the finding on settings and prompts.
     return []
   }
-  const deciderOf = (protocol: string) => chainOf(settings.models.roles, protocol, 'decider')[0]
-  return laneStates(protocols, { deciderOf, paused: new Set() }).map(
-    ({ protocol, lane, tenant, state, why }): Finding => {
-      const what = `first lane of ${protocol}${tenant === null ? '' : ` for ${tenant}`}`
-      if (state === 'open') return { what, state: 'ok', detail: `${lane} holds for what is in force` }
-      return { what, state: 'warning', detail: `${lane} settles nothing: ${why}`, todo: 'Fit it again (docs/lane.md).' }
-    },
-  )
+  return laneStates(protocols, new Set()).map(({ protocol, lane, tenant, state, why }): Finding => {
+    const what = `first lane of ${protocol}${tenant === null ? '' : ` for ${tenant}`}`
+    if (state === 'open') return { what, state: 'ok', detail: `${lane} holds for what is in force` }
+    return { what, state: 'warning', detail: `${lane} settles nothing: ${why}`, todo: 'Fit it again (docs/lane.md).' }
+  })
 }

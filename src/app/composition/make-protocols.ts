@@ -13,6 +13,7 @@ import type { Ruling } from '../../contracts/facts/verdict.ts'
 import { UNKNOWN_CONFIDENCE, type VerdictConfidence } from '../../contracts/facts/verdict-fields.ts'
 import { otherShape } from '../../judging/engine/generations.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
+import { chainOf } from '../../models/fallback.ts'
 import { deciderQuestion } from '../../protocols/decider-question.ts'
 import type { ProtocolKind, ProtocolParts } from '../../protocols/kind.ts'
 import { type Lane, readLane } from '../../protocols/lane-file.ts'
@@ -20,20 +21,23 @@ import { fenceUnder, presetIn } from '../../protocols/preset.ts'
 import { laneFiles, PROTOCOLS, variantsSettings } from '../../protocols/registry.ts'
 import { withLanes } from '../../protocols/with-lane.ts'
 
-/** The protocols that the settings switch on. Throws an `OperatorError` that names every fault in their settings and files. */
+/** The protocols that the settings switch on; without roles their first lanes ask nobody. Throws an `OperatorError` that names every fault in their settings and files. */
 export function makeProtocols(
   settings: Settings['protocols'],
   fence: Fence,
   samplingRank: SamplingRank,
   kinds: readonly ProtocolKind[] = PROTOCOLS,
+  roles: Settings['models']['roles'] = {},
 ): Protocol[] {
   const faults: string[] = []
   const made = kinds.flatMap((kind) => {
     const given = entryOf(settings, kind.name)
     if (given?.enabled !== true) return []
     try {
-      const own = makeOne(kind, given, fence, samplingRank)
-      return [{ ...own, ...variantsOf({ kind, given, own, fence, samplingRank }, faults) }]
+      const decider = chainOf(roles, kind.name, 'decider')[0]
+      const make = (its: Settings['protocols'][string]) => makeOne(kind, its, { fence, samplingRank, decider })
+      const own = make(given)
+      return [{ ...own, ...variantsOf({ kind, given, own, make, samplingRank }, faults) }]
     } catch (error) {
       faults.push(...faultsIn(error, kind.name))
       return []
@@ -46,8 +50,11 @@ export function makeProtocols(
 function makeOne(
   kind: ProtocolKind,
   given: Settings['protocols'][string],
-  fence: Fence,
-  samplingRank: SamplingRank,
+  {
+    fence,
+    samplingRank,
+    decider,
+  }: { readonly fence: Fence; readonly samplingRank: SamplingRank; readonly decider: string | undefined },
 ): Protocol {
   const files = filePartsOf(kind, given)
   const preset = presetIn(files.settings)
@@ -58,7 +65,13 @@ function makeOne(
   const made =
     lanes.length === 0 || harmful === undefined
       ? own
-      : withLanes(own, { list: lanes, question: deciderQuestion(kind, parts), harmful, fence: parts.fence })
+      : withLanes(own, {
+          list: lanes,
+          asked: decider,
+          question: deciderQuestion(kind, parts),
+          harmful,
+          fence: parts.fence,
+        })
   return {
     ...made,
     ...(harmful === undefined ? {} : { harmful }),
@@ -95,13 +108,13 @@ function variantsOf(
     kind,
     given,
     own,
-    fence,
+    make,
     samplingRank: rank,
   }: {
     readonly kind: ProtocolKind
     readonly given: Settings['protocols'][string]
     readonly own: Protocol
-    readonly fence: Fence
+    readonly make: (given: Settings['protocols'][string]) => Protocol
     readonly samplingRank: SamplingRank
   },
   faults: string[],
@@ -110,7 +123,7 @@ function variantsOf(
     ([variant, { ramp, ...switches }]) => {
       const path = `protocols.${kind.name}.variants.${variant}`
       try {
-        const made = makeOne(kind, { ...given, ...switches }, fence, rank)
+        const made = make({ ...given, ...switches })
         const other = otherShape(own, made)
         if (other === undefined) return [{ share: ramp, protocol: { ...made, variant } }]
         faults.push(`${path}: has other ${other} than the protocol, which a variant can't have`)

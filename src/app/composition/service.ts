@@ -9,7 +9,6 @@ import type { Model } from '../../contracts/ports/model.ts'
 import type { PublicationGate } from '../../contracts/ports/publication.ts'
 import type { Listener, Report } from '../../contracts/ports/report.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
-import { chainOf } from '../../models/fallback.ts'
 import type { Gateway } from '../../models/gateway.ts'
 import { embedderRoles, lookupsOf } from '../../models/lookups.ts'
 import { endpointOf } from '../../models/openai/models-of-endpoints.ts'
@@ -258,7 +257,6 @@ async function assemble(
     stateReport({
       redis,
       protocols,
-      deciderOf: (protocol) => chainOf(now().models.roles, protocol, 'decider')[0],
       queues,
       opener,
       clock,

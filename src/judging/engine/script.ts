@@ -73,8 +73,6 @@ export interface ProtocolLane {
   readonly hash: string
   /** Whose posts alone it settles; null: those of all tenants without one of their own. */
   readonly tenant: string | null
-  /** Its decider, as settings name it. */
-  readonly model: string | null
   readonly promise: { readonly risk: number; readonly delta: number }
   /** Labels in languages that it may settle. */
   readonly groups: number
