@@ -172,6 +172,8 @@ export interface Judged {
   readonly verdicts: readonly (Verdict & { readonly subject: string })[]
   /** Protocols whose verdict is to come. */
   readonly missing: readonly string[]
+  /** Beside a verdict of a first lane: what may replace it. Empty: nothing does. */
+  readonly supersededBy?: readonly ('stream' | 'person')[]
   readonly transcripts?: readonly Transcript[]
   readonly ignored?: readonly string[]
 }

@@ -62,13 +62,18 @@ const fields = z.object({
 
 /**
  * What a body asks for, as this tenant. The post and each comment are read like messages of a topic, by themselves. Throws the problem of what
- * can't be read.
+ * can't be read. `wait`: that of the query, in seconds.
  */
-export async function wantedOf(body: Buffer, tenant: string, parts: ReadingParts): Promise<JudgeRequest> {
+export async function wantedOf(
+  body: Buffer,
+  tenant: string,
+  parts: ReadingParts,
+  wait: number | null,
+): Promise<JudgeRequest> {
   const given = fieldsOf(body)
   if (given === null) throw noObject(body)
   checkKnown(given.keys(), FIELDS)
-  const own = smallFields(given)
+  const own = smallFields(given, wait)
   const ignored: string[] = []
   const now = parts.clock()
   const at = new Date(now).toISOString()
@@ -185,6 +190,7 @@ const SMALL = 4_000
 
 function smallFields(
   given: ReadonlyMap<string, Buffer>,
+  wait: number | null,
 ): Omit<JudgeRequest, 'post' | 'comments' | 'ignored' | 'records'> {
   const named = Object.keys(fields.shape).flatMap((name) => {
     const bytes = given.get(name)
@@ -197,7 +203,10 @@ function smallFields(
       throw new RequestRefused('not-json', `${name}: not JSON`)
     }
   })
-  const read = fields.safeParse(Object.fromEntries(named))
+  const inBody = Object.fromEntries(named)
+  if (wait !== null && inBody.wait !== undefined)
+    throw new RequestRefused('invalid', 'wait: it stands in the body and in the query')
+  const read = fields.safeParse(wait === null ? inBody : { ...inBody, wait })
   if (read.success) return { ...read.data, protocols: read.data.protocols ?? null, waits: read.data.wait >= LEAST_WAIT }
   const errors = read.error.issues.map((issue) => ({ path: issue.path.join('.'), message: faultIn(issue) }))
   throw new RequestRefused('invalid', errors.map(({ path, message }) => `${path}: ${message}`).join('; '), { errors })

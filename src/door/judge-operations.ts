@@ -16,6 +16,12 @@ const ANSWER: Schema = {
       description: 'As on the topic, with the id that you gave as `subject`.',
     },
     missing: { type: 'array', items: { type: 'string' }, description: 'Protocols whose verdict is to come.' },
+    supersededBy: {
+      type: 'array',
+      items: { type: 'string', enum: ['stream', 'person'] },
+      description:
+        'Beside a verdict of a first lane: what may replace it. stream: the verdicts on the same post on its topic; person: a decision on that post. Empty: nothing does.',
+    },
     transcripts: { type: 'array', items: { type: 'object' } },
     ignored: IGNORED,
   },
@@ -29,6 +35,14 @@ const RESPONSES: Pick<Operation, 'response' | 'others'> = {
 export const JUDGE: Operation = {
   operationId: 'judge',
   summary: 'Judges a post, with comments or as a reply, or a comment by itself, and answers its verdicts',
+  parameters: [
+    {
+      name: 'wait',
+      in: 'query',
+      description: 'As in the body: it stands in one of the two. `1s` is `1`.',
+      schema: { type: 'string', pattern: '^[0-9.]+s?$' },
+    },
+  ],
   description:
     'Such a request is no revision of a streamed subject: it is judged by itself, and kept for a set time. A client that goes away before it is answered ends it: no further question is asked, and its calls are stopped unless somebody else waits for the same answer.',
   request: {

@@ -32,7 +32,7 @@ export interface JudgeParts extends ReadingParts, WaiterLimits {
 }
 
 /** A question that the store has, while its client waits. */
-interface AskedRequest extends Pick<JudgeRequest, 'wait' | 'webhook' | 'ignored'> {
+interface AskedRequest extends Pick<JudgeRequest, 'wait' | 'webhook' | 'stream' | 'ignored'> {
   readonly id: string
   readonly until: number
   /** It is waited for no more. */
@@ -88,7 +88,7 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
       async answer(call) {
         const { query, caller } = call
         const id = requestOf(call)
-        const wait = waitIn(query.get('wait') ?? '0')
+        const wait = waitIn(query) ?? 0
         call.within(1_000 * wait)
         if (wait > 0) questions.waitedFor(id)
         const done = waiters.enter(caller.tenant, wait > 0)
@@ -124,7 +124,7 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
   /** Reads what a body asks for, and has it asked. */
   async function taken(call: DoorCall): Promise<AskedRequest> {
     const { tenant, scopes } = call.caller
-    const wanted = await wantedOf(call.body, tenant, parts)
+    const wanted = await wantedOf(call.body, tenant, parts, waitIn(call.query))
     if (wanted.stream && !scopes.has('send'))
       throw new RequestRefused('scope', 'stream: the key has not the scope send')
     call.within(1_000 * wanted.wait)
@@ -139,15 +139,18 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
       call.ifLate(() => unanswered('redis', notKnown(wanted)))
       const { id, until } = await askedOf(parts, tenant, wanted, alreadySent(wanted))
       // All that is still needed of it, for up to a minute.
-      const { wait, webhook, ignored } = wanted
-      return { id, until, wait, webhook, ignored, done }
+      const { wait, webhook, stream, ignored } = wanted
+      return { id, until, wait, webhook, stream, ignored, done }
     } catch (error) {
       done()
       throw error
     }
   }
 
-  async function answered(call: DoorCall, { id, until, wait, webhook, ignored }: AskedRequest): Promise<Response> {
+  async function answered(
+    call: DoorCall,
+    { id, until, wait, webhook, stream, ignored }: AskedRequest,
+  ): Promise<Response> {
     let isTold = false
     const unfinished = () => pending(call, { id, until, verdicts: [], missing: [], ...ignoredIn(ignored) })
     // From now on it is asked, and has an address.
@@ -157,7 +160,7 @@ export function judgeRoutes(parts: JudgeParts): DoorRoute[] {
     })
     try {
       const answer = await complete(parts, call, id, wait)
-      if (!call.gone().aborted) return said(call, id, answer, { ignored })
+      if (!call.gone().aborted) return said(call, id, answer, { ignored, stream })
     } catch (error) {
       const problem = error instanceof RequestRefused ? error.problem : null
       if ((problem === 'key-unknown' || problem === 'scope') && !webhook)
@@ -330,16 +333,22 @@ function said(
   call: DoorCall,
   id: string,
   answer: VerdictAnswer,
-  { withTranscripts = false, ignored = [] }: { withTranscripts?: boolean; ignored?: readonly string[] } = {},
+  {
+    withTranscripts = false,
+    ignored = [],
+    stream,
+  }: { withTranscripts?: boolean; ignored?: readonly string[]; stream?: boolean } = {},
 ): Response {
   const verdicts = [...answer.verdicts.values()].map((text) => ({ ...JSON.parse(text), subject: answer.subjectId }))
+  const isByLane = stream !== undefined && verdicts.some(({ decidedBy }) => decidedBy === 'lane')
+  const more = { ...(isByLane ? { supersededBy: stream ? ['stream', 'person'] : [] } : {}), ...ignoredIn(ignored) }
   const missing = answer.protocols.filter((name) => !answer.verdicts.has(name))
   const transcripts = withTranscripts
     ? { transcripts: [...answer.transcripts.values()].map((text) => JSON.parse(text)) }
     : {}
-  if (missing.length > 0) return pending(call, { id, until: answer.until, verdicts, missing, ...ignoredIn(ignored) })
+  if (missing.length > 0) return pending(call, { id, until: answer.until, verdicts, missing, ...more })
   const until = new Date(answer.until).toISOString()
-  const body = { id, url: urlOf(call, id), until, done: true, verdicts, missing, ...transcripts, ...ignoredIn(ignored) }
+  const body = { id, url: urlOf(call, id), until, done: true, verdicts, missing, ...transcripts, ...more }
   return json(200, body)
 }
 
@@ -367,9 +376,12 @@ function unknownRequest(): RequestRefused {
   return new RequestRefused('not-found', 'there is no such judgement, or it is kept no longer')
 }
 
-function waitIn(text: string): number {
-  const seconds = Number(text)
-  if (text.trim() === '' || !(seconds >= 0 && seconds <= MOST_WAIT))
+/** The seconds that the query says, as `1` or `1s`; null where it says none. */
+function waitIn(query: URLSearchParams): number | null {
+  const text = query.get('wait')
+  if (text === null) return null
+  const seconds = Number(text.replace(/s$/, ''))
+  if (!/^[\d.]+s?$/.test(text) || !(seconds >= 0 && seconds <= MOST_WAIT))
     throw new RequestRefused('invalid', `wait: 0 to ${MOST_WAIT} seconds`)
   return seconds
 }

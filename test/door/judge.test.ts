@@ -219,6 +219,41 @@ describe('what is asked', () => {
     expect((await ask('DELETE', `/v1/judgements/${REQUEST}`)).status).toBe(404)
   })
 
+  test.each([
+    ['1s', true],
+    ['0.5', false],
+  ])('waits as the query says, too: ?wait=%s', async (said, waits) => {
+    const { ask, asked } = judgingDoor()
+    const answering = ask('POST', `/v1/judge?wait=${said}`, { post: POST })
+    await waited(() => asked.length > 0)
+    expect(asked[0]?.asked.waits).toBe(waits)
+    expect((await answering).status).toBe(202)
+  })
+
+  test.each([
+    ['?wait=1m', {}],
+    ['?wait=61s', {}],
+    ['?wait=', {}],
+    ['?wait=1s', { wait: 1 }],
+  ])('is refused by its wait: %s beside %o', async (query, more) => {
+    const { ask, asked } = judgingDoor()
+    const { status, body } = await ask('POST', `/v1/judge${query}`, { post: POST, ...more })
+    expect([status, body.type, asked]).toEqual([400, '/problems/invalid', []])
+  })
+
+  test.each([
+    ['lane', false, []],
+    ['lane', true, ['stream', 'person']],
+    ['judge', true, undefined],
+  ])('that %s settles names what may supersede it; streamed: %s', async (decidedBy, stream, supersededBy) => {
+    const { ask, set, asked } = judgingDoor()
+    const answering = ask('POST', '/v1/judge?wait=20s', { post: POST, stream })
+    await waited(() => asked.length > 0)
+    set({ verdicts: new Map([['hate', JSON.stringify({ id: 'v', subjectId: REQUEST, label: 'hate', decidedBy })]]) })
+    const { status, body } = await answering
+    expect([status, body.done, body.supersededBy]).toEqual([200, true, supersededBy])
+  })
+
   test('is nobody else’s: another tenant finds nothing of it', async () => {
     const { ask, judge, keyOf } = judgingDoor()
     await ask('POST', '/v1/judge', { post: POST, wait: 0 })
