@@ -1,7 +1,4 @@
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { expect } from 'vitest'
@@ -10,6 +7,7 @@ import { newApiKey } from '../../src/contracts/facts/api-key.ts'
 import { laneMark } from '../../src/contracts/facts/lane-mark.ts'
 import { changeKeys } from '../../src/door/server/key-file.ts'
 import { readLane } from '../../src/protocols/lane-file.ts'
+import { DECIDER, startLaneModels } from '../support/lane-models.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { environmentOn, eventually, protocolsOn, transcriptsOf, verdictsOf } from '../support/pipeline.ts'
@@ -17,60 +15,12 @@ import { plantedLane, writtenLane } from '../support/planted-lane.ts'
 import { sendPosts } from '../support/sent-posts.ts'
 
 const it = onServers({})
-const DECIDER = 'small'
-
-/** One endpoint: a small model that is sure of what is easy, and a judge. */
-async function startModels() {
-  const asked = { decider: 0, judge: 0 }
-  const state = { isAway: false }
-  const server = createServer(async (request, response) => {
-    let body = ''
-    for await (const piece of request) body += piece
-    const { model } = JSON.parse(body || '{}')
-    const isDecider = model === DECIDER
-    asked[isDecider ? 'decider' : 'judge']++
-    if (isDecider && state.isAway) return void response.writeHead(503).end()
-    const isHate = body.includes('vermin')
-    const label = isHate ? 'hate' : 'non-hate'
-    const content = JSON.stringify(
-      isDecider ? { label } : { reason: 'R', label, clauses: [{ id: 'H1', quote: '' }], probability: 0.7 },
-    )
-    const sure = body.includes('easy') ? 0.95 : 0.7
-    const of = (token: string, probability: number) => ({ token, logprob: Math.log(probability), bytes: null })
-    const plain = (token: string) => ({ ...of(token, 1), top_logprobs: [of(token, 1)] })
-    const [first, other] = isHate ? ['hate', 'non'] : ['non', 'hate']
-    const chosen = { ...of(first, sure), top_logprobs: [of(first, sure), of(other, 1 - sure)] }
-    const tokens = [plain('{"label"'), plain(':"'), chosen, plain(`${label.slice(first.length)}"}`)]
-    const logprobs = isDecider ? { content: tokens } : null
-    response.setHeader('content-type', 'application/json')
-    response.end(
-      JSON.stringify({
-        model,
-        choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop', logprobs }],
-        usage: { prompt_tokens: 300, completion_tokens: 5, total_tokens: 305 },
-      }),
-    )
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // It listens on a port.
-  return {
-    asked,
-    state,
-    settings: { OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`, OPENAI_API_KEY: 'none' },
-    async close() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
-  }
-}
 
 it('a lane settles what its decider is sure of, through a kill; the debate has the rest, and all while the decider is away or the lane closed', {
   timeout: 120_000,
 }, async ({ stack, start }) => {
   const folder = ownFolder('lane')
-  const models = await startModels()
+  const models = await startLaneModels()
   const path = writtenLane(join(folder, 'lane.json'), plantedLane('hate', DECIDER))
   const { hash } = readLane(JSON.stringify(plantedLane('hate', DECIDER)))
   const config = join(folder, 'gavel.yaml')
