@@ -74,6 +74,7 @@ const webhook = z.strictObject({
     .optional(),
   labels: z.array(z.string().min(1).max(64)).min(1).optional(),
   final: z.boolean().optional(),
+  appeals: z.boolean().optional(),
   secrets: z.array(secret).min(1),
   allowPrivate: z.boolean().default(false),
 })

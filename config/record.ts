@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { duration, TLS_IS_OFF, tls, tlsFiles } from './values.ts'
+import { count, duration, TLS_IS_OFF, tls, tlsFiles } from './values.ts'
 
 /** The record: what was judged and said, for longer than the topics keep it. */
 export const record = z.strictObject({
@@ -21,6 +21,14 @@ export const record = z.strictObject({
   keep: duration.refine((ms) => ms >= 3_600_000, 'at least 1h'),
   maxBytes: z.int().min(2 ** 20),
   indexChars: z.int().min(0).max(1_000_000),
+})
+
+/** What people object to: until when it is to be answered, how long its words are kept, and how many are taken in a day. */
+export const appeals = z.strictObject({
+  due: duration.refine((ms) => ms >= 60_000, 'at least 1m'),
+  keep: duration.refine((ms) => ms >= 3_600_000, 'at least 1h'),
+  perContact: count,
+  perTenant: count,
 })
 
 const share = z.number().min(0).max(1)

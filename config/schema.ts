@@ -13,7 +13,7 @@ import { door, webhooks } from './door.ts'
 import { jetstream } from './jetstream.ts'
 import { log } from './log.ts'
 import { intake, overload, overloadedAtDue } from './overload.ts'
-import { record, review } from './record.ts'
+import { appeals, record, review } from './record.ts'
 import { sasl } from './sasl.ts'
 import { readableSources, schemaRegistry, sources } from './sources.ts'
 import { traces } from './traces.ts'
@@ -306,6 +306,7 @@ const allSettings = z.strictObject({
   webhooks,
   record,
   review,
+  appeals,
   console: consoleSettings,
   traces,
   drain: wait,

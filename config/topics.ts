@@ -13,6 +13,7 @@ export function topicsOf(settings: { readonly kafka: { readonly topicPrefix: str
     actions: named('actions'),
     appeals: named('appeals'),
     decisionOutcomes: named('decision-outcomes'),
+    appealOutcomes: named('appeal-outcomes'),
     verdicts: named('verdicts'),
     transcripts: named('transcripts'),
     shadowVerdicts: named('shadow-verdicts'),
@@ -31,6 +32,27 @@ export type Topics = ReturnType<typeof topicsOf>
  */
 export function keptForGood({ decisions, decisionOutcomes, actions }: Topics): string[] {
   return [decisions, decisionOutcomes, actions]
+}
+
+/** How long a topic is kept, in ms, beside those of {@link keptForGood}. */
+export function keptFor(
+  topics: Topics,
+  {
+    kafka: { retention },
+    console: { auditKeep },
+    appeals: { keep },
+  }: {
+    readonly kafka: { readonly retention: number }
+    readonly console: { readonly auditKeep: number }
+    readonly appeals: { readonly keep: number }
+  },
+): (topic: string) => number {
+  const own = new Map([
+    [topics.audit, auditKeep],
+    [topics.appeals, keep],
+    [topics.appealOutcomes, keep],
+  ])
+  return (topic) => own.get(topic) ?? retention
 }
 
 /** The topic that takes the records with which a broker is tried. */

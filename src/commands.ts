@@ -49,6 +49,13 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./app/commands/decide.ts'),
   },
   {
+    path: 'appeal',
+    argument: '<id>',
+    argumentIs: 'the appeal’s own id',
+    description: 'sends an objection of who wrote or reported something, or takes it back',
+    load: () => import('./app/commands/appeal.ts'),
+  },
+  {
     path: 'erase',
     description: 'erases all that a person wrote, wherever it is held',
     load: () => import('./app/commands/erase.ts'),

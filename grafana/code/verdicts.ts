@@ -377,6 +377,40 @@ export const verdicts = () =>
           ),
           lines(
             {
+              title: 'Appeals',
+              says: 'Those that wait for an answer, and of these those that are overdue (appeals.due).',
+              off: 'not set up',
+              unit: 'short',
+              w: 8,
+              decimals: 0,
+              runbooks: ['GavelAppealsOverdue'],
+            },
+            { open: 'max(gavel_appeals_open)', overdue: 'max(gavel_appeals_overdue)' },
+          ),
+          lines(
+            {
+              title: 'Outcomes of appeals',
+              says: 'By what became of them. Many that are too-many: one contact, or one tenant, floods.',
+              off: 'not set up',
+              unit: 'short',
+              w: 8,
+            },
+            {
+              '{{outcome}}': 'sum by (outcome) (increase(gavel_appeals_total[$__rate_interval]))',
+            },
+          ),
+          lines(
+            {
+              title: 'The oldest appeal',
+              says: 'For how long it has waited. Beyond appeals.due it is overdue: assign it to somebody who has not decided on it.',
+              off: 'not set up',
+              unit: 's',
+              w: 8,
+            },
+            { oldest: 'max(gavel_appeals_oldest_seconds)' },
+          ),
+          lines(
+            {
               title: 'Stories that contradict themselves',
               says: 'Posts in the same words whose verdicts contradict one another, until a person decides.',
               off: 'not set up',

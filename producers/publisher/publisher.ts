@@ -166,7 +166,7 @@ async function take(
     return outbox.done([entry])
   }
   const [verdicts, letters, answers, decisions] = publishing.queues
-  const isOfPeople = entry.kind === 'review' || entry.kind === 'outcome'
+  const isOfPeople = entry.kind === 'review' || entry.kind === 'outcome' || entry.kind === 'appeal'
   const ruled = pending.answer === undefined ? verdicts : answers
   const queue = entry.kind === 'dead-letter' ? letters : isOfPeople ? decisions : ruled
   queue.pending.push({ ...pending, ...state, isWithheld: false })
@@ -233,7 +233,7 @@ async function sendFirst(publishing: Publishing, queue: Queue, most: number): Pr
   try {
     if (queue.what === 'answer') await answerRequests(publishing, first)
     else await sendEntries(publishing, first, { atOnce: !queue.isBlocked })
-    if (queue.what === 'verdict') await hookVerdicts(publishing, first)
+    if (queue.what !== 'answer') await hookVerdicts(publishing, first)
   } catch (error) {
     if (error instanceof BrokerRefused) noteClosed(publishing, queue, error)
     noteBlocked(publishing, queue, error instanceof Error ? error.message : String(error), first)

@@ -19,6 +19,7 @@ export interface PublishedTopics {
   readonly proposals: string
   readonly reviews: string
   readonly decisionOutcomes: string
+  readonly appealOutcomes: string
   readonly deadLetters: string
   /** Where it is noted that a list decided; absent where nothing is noted. */
   readonly audit?: string
@@ -54,6 +55,12 @@ export function pendingOf(
     return { entry, records: [record], sent: new Set() }
   }
   if (entry.kind === 'review' || entry.kind === 'outcome') return decisionOf(entry, topics)
+  if (entry.kind === 'appeal') {
+    const { id, schema, tenant } = entry.outcome
+    const headers = { 'gavel-schema': String(schema), 'gavel-tenant': tenant }
+    const record = { topic: topics.appealOutcomes, key: id, value: JSON.stringify(entry.outcome), headers }
+    return { entry, records: [record], sent: new Set() }
+  }
   if (entry.kind === 'proposal') return proposalOf(entry, topics, traceparentOf)
   const read = entry.kind === 'verdict' ? readVerdict(entry.verdict) : null
   if (read === null || entry.kind !== 'verdict') return null

@@ -1,3 +1,4 @@
+import type { AppealOutcome } from '../../src/contracts/facts/appeal-messages.ts'
 import { BrokerRefused } from '../../src/contracts/facts/broker-refusal.ts'
 import { shortenedTranscript } from '../../src/contracts/facts/transcript.ts'
 import type { Answers } from '../../src/contracts/ports/answers.ts'
@@ -20,6 +21,10 @@ export interface SendingContext {
   readonly answers: Pick<Answers, 'put'>
   /** Has verdicts sent to webhooks, once they are published: durable when it resolves. Repeatable. */
   readonly hook?: (published: readonly PublishedVerdict[]) => Promise<void>
+  /** The same of appeals that have ended. */
+  readonly hookAppeals?: (
+    ended: readonly { readonly entry: string; readonly outcome: AppealOutcome }[],
+  ) => Promise<void>
   /** Whether a protocol judges replies. */
   readonly judgesReplies?: (protocol: string) => boolean
   /** Told of what a broker refuses until a setting is changed. */
@@ -78,9 +83,9 @@ export async function answerRequests(context: SendingContext, pending: readonly 
   )
 }
 
-/** Has published verdicts sent to webhooks. */
+/** Has published verdicts, and what became of appeals, sent to webhooks. */
 export async function hookVerdicts(context: SendingContext, pending: readonly PendingEntry[]): Promise<void> {
-  const { hook, judgesReplies = () => false } = context
+  const { hook, hookAppeals, judgesReplies = () => false } = context
   const published = pending.flatMap(({ entry, verdict }) =>
     verdict === undefined || entry.kind !== 'verdict'
       ? []
@@ -94,6 +99,10 @@ export async function hookVerdicts(context: SendingContext, pending: readonly Pe
         ],
   )
   if (hook !== undefined && published.length > 0) await hook(published)
+  const ended = pending.flatMap(({ entry }) =>
+    entry.kind === 'appeal' ? [{ entry: entry.id, outcome: entry.outcome }] : [],
+  )
+  if (hookAppeals !== undefined && ended.length > 0) await hookAppeals(ended)
 }
 
 type PendingRecord = { readonly one: PendingEntry; readonly record: OutgoingMessage }

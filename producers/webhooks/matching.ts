@@ -1,3 +1,4 @@
+import type { AppealOutcome } from '../../src/contracts/facts/appeal-messages.ts'
 import { redactWords } from '../../src/contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
@@ -10,6 +11,8 @@ export interface Hook extends Receiver {
   readonly labels?: readonly string[] | undefined
   /** Final verdicts alone. */
   readonly final?: boolean | undefined
+  /** Outcomes of appeals, too. */
+  readonly appeals?: boolean | undefined
 }
 
 /** A verdict that has been published, and its bytes. */
@@ -71,4 +74,31 @@ function asksFor({ labels }: Hook, { label }: Verdict): boolean {
 
 function isRetraction({ decidedBy }: Verdict): boolean {
   return decidedBy === 'deleted'
+}
+
+/** What is to be sent of appeals that have ended, and to whom. */
+export function appealDeliveriesOf(
+  hooks: Readonly<Record<string, Hook>>,
+  ended: readonly { readonly entry: string; readonly outcome: AppealOutcome }[],
+): readonly Delivery[] {
+  return ended.flatMap(({ entry, outcome }) => {
+    const { id, tenant, at, protocol } = outcome
+    const body = `{"type":"appeal.ended","timestamp":${JSON.stringify(at)},"data":${JSON.stringify(outcome)}}`
+    const name = `appeal ${id}`
+    return Object.entries(hooks)
+      .filter(([, hook]) => hook.appeals === true && hook.tenant === tenant)
+      .filter(([, { protocols }]) => protocol === undefined || protocols?.includes(protocol) !== false)
+      .map(([hook]) => ({
+        hook,
+        verdictId: name,
+        from: { entry, caseId: name },
+        ref: { tenant, postId: name, kind: 'post' },
+        protocol: 'appeals',
+        revision: 1,
+        follows: false,
+        retracts: false,
+        body,
+        bare: body,
+      }))
+  })
 }

@@ -242,6 +242,8 @@ export type Decision = About & {
   readonly code?: string
   /** How long it was shown to them before they decided. */
   readonly seconds?: number
+  /** The appeals that it answers, by their ids; needs `code`. */
+  readonly appeals?: readonly string[]
   /** The label in force was shown before they chose. */
   readonly sawLabel?: boolean
   /** An image could not be shown to the person as it was judged. */

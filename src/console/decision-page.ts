@@ -110,6 +110,8 @@ interface Decision {
   /** The reason's code. */
   readonly code?: string
   readonly clauses?: readonly CitedClause[]
+  /** The appeals that it answers. */
+  readonly appeals?: readonly string[]
   /** The label in force was shown before they chose. */
   readonly sawLabel?: boolean
 }

@@ -171,6 +171,7 @@ function whySaid(why: string | undefined, cover: string | null): TemplatePart {
 const message = z.object({
   why: z.string().optional().catch(undefined),
   note: z.string().optional().catch(undefined),
+  text: z.string().optional().catch(undefined),
   withdraw: z.boolean().optional().catch(undefined),
   opinion: z.boolean().optional().catch(undefined),
   against: z.number().optional().catch(undefined),
@@ -182,7 +183,15 @@ function saidBy(
   { heard, cover }: { heard: ReadonlySet<string>; cover: string | null },
 ): SafeMarkup {
   const { timeline } = TEXTS
-  const { why, note, withdraw = false, opinion = false, against = 0, outcome = '' } = message.safeParse(sent).data ?? {}
+  const {
+    why,
+    note,
+    text,
+    withdraw = false,
+    opinion = false,
+    against = 0,
+    outcome = '',
+  } = message.safeParse(sent).data ?? {}
   const who = words(by, { most: 60 })
   const what = html`<strong>${words(label ?? TEXTS.row.noLabel, { most: 64 })}</strong>`
   switch (said) {
@@ -197,6 +206,8 @@ function saidBy(
       return html`${timeline.look} ${entryOf<string>(TEXTS.review.reasons, why ?? '') ?? html`${words(why ?? '', { most: 60 })}.`}`
     case 'assignment':
       return html`${who} ${label === null ? timeline.unassigned : html`${timeline.assigned} ${words(label, { most: 60 })}.`}`
+    case 'appeal':
+      return html`${entryOf(timeline.appeal, by) ?? who} ${label === null ? NOTHING : html`${timeline.became} ${what}. `}${whySaid(text, cover)}`
     case 'feedback':
       return html`${who} ${timeline.feedback} ${what}. ${whySaid(note, cover)}`
   }

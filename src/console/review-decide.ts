@@ -24,6 +24,8 @@ export interface DecidingParts extends DeskParts {
   readonly decisionDesk: DecisionDesk
   /** Of the machines' verdicts so many show their label only after the person's own. */
   readonly labelAfter: number
+  /** Within which time appeals are to be answered, in ms. */
+  readonly appealsDue: number
   /** Tells to whom posts are assigned; null: nobody is assigned here. */
   readonly casework: CaseworkDesk | null
   readonly view: PostViewParts
@@ -60,6 +62,8 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   const overrules = !isOpinion && !isUnseen && item.label !== null && item.label !== filled.label
   const reason = reasonOf({ code: filled.code, own: filled.why, overrules }, parts.codes)
   if (reason === null) return again(lacking(filled, { overrules, codes: parts.codes }))
+  const appeals = isOpinion ? [] : form.getAll('appeal').map(idOf)
+  if (appeals.length > 0 && reason.code === undefined) return again(TEXTS.review.needsCode)
   // Before the item itself is decided: it is looked for no more then.
   const copies = isOpinion || isUnseen || !form.has('copy') ? [] : await desk.copiesOf(item, session)
   // Before it is decided, too: its post is found by it.
@@ -75,6 +79,7 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
       ...(isOpinion ? { opinion: true } : {}),
       ...(reserved.golden === true ? { golden: 'answer' } : {}),
       ...citing(filled.clauses),
+      ...(appeals.length === 0 ? {} : { appeals }),
       ...timeSince(since, clock()),
     },
     parts,

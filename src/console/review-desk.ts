@@ -160,7 +160,13 @@ export function reviewDesk(parts: DeskParts) {
       MOST_COPIES,
       clock(),
     )
-    return items.filter((item) => !isBlind(item) && !item.isOwnCase && !decided.isRecent(session.by, item.verdict))
+    return items.filter(
+      (item) =>
+        !isBlind(item) &&
+        !item.reasons.includes('appealed') &&
+        !item.isOwnCase &&
+        !decided.isRecent(session.by, item.verdict),
+    )
   }
   return { decided, reserve, postOf, isPartyOf, own, take, giveBack, released, next, copiesOf }
 }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { CoverChoice } from '../contracts/ports/pictures.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { PostItem, ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
+import { appealsSection, openAppeals } from './appeals-section.ts'
 import { type CaseFile, caseFile } from './case-file.ts'
 import { coverOf, coversOf, uncoveredAt } from './covers.ts'
 import { badge, findingOf, howDecided, type ProtocolGuides } from './kinds.ts'
@@ -36,6 +37,8 @@ export interface ItemParts {
   readonly codes: ReasonCodes
   /** Of the machines' verdicts so many show their label only after the person's own. */
   readonly labelAfter: number
+  /** Within which time appeals are to be answered, in ms. */
+  readonly appealsDue: number
   readonly session: Session
   readonly only: string
   readonly canAssign: boolean
@@ -56,7 +59,8 @@ export function isLabelAfter(
   person: string,
   { labelAfter: share, seenLabels }: { readonly labelAfter: number; readonly seenLabels: Pick<SeenLabels, 'has'> },
 ): boolean {
-  if (isBlind(item) || item.label === null || seenLabels.has(person, item.verdict)) return false
+  if (isBlind(item) || item.reasons.includes('appealed') || item.label === null || seenLabels.has(person, item.verdict))
+    return false
   const drawn = Number.parseInt(hash('sha256', JSON.stringify([person, item.verdict]), 'hex').slice(0, 8), 16)
   return drawn / 2 ** 32 < share
 }
@@ -147,6 +151,7 @@ function itemSection(
     copies: isShown ? copies : [],
     choice,
     cover,
+    appeals: isShown ? openAppeals(item, file.subjectRecord).map((one) => one.id) : [],
   }
   const lacks =
     refused?.id === item.verdict
@@ -156,7 +161,7 @@ function itemSection(
 <p class="why-here">${reasonsOf(item, isShown ? file.ruled.degraded : [])}</p>
 ${blind ? html`<p class="notice">${seen.seenLabels.has(session.by, item.verdict) ? TEXTS.review.seenBefore : TEXTS.review.blind}</p>` : NOTHING}${after ? html`<p class="notice">${TEXTS.review.labelAfter}</p>` : NOTHING}
 ${isShown ? html`${storyNote(file.row.verdict)}<div><h3>${decidedBy === 'human' ? TEXTS.review.personSaid : TEXTS.review.machineSaid}</h3><p class="how">${badge(file.row.verdict, kinds)} ${findingOf(file.row.verdict, kind)} ${words(howDecided(file.row.verdict))}${when(file.row.verdict.decision?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)} <a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p><details><summary>${TEXTS.verdict.why}</summary>${whySection(file, { most: 2_000, name: `${at}`, cover })}${decidedBy === 'human' ? NOTHING : missingSection(file, `${at}`)}</details></div>` : NOTHING}
-${lacks}${isOwn ? judgeForm(item, { ...form, shown: isShown ? item.label : null }) : takenBy(item, session, only)}</section>`
+${isShown ? appealsSection(item, file, { kinds, dueMs: seen.appealsDue, now: view.clock(), name: `${at}` }) : NOTHING}${lacks}${isOwn ? judgeForm(item, { ...form, shown: isShown ? item.label : null }) : takenBy(item, session, only)}</section>`
 }
 
 /** Most names that are offered. */

@@ -220,6 +220,10 @@ export const VERDICT_TEXTS = {
     assigned: 'assigned it to',
     unassigned: 'assigned it to nobody any more.',
     feedback: 'sent feedback:',
+    appeal: { author: 'The author appealed.', notifier: 'Who reported it appealed.' } as Readonly<
+      Record<string, string>
+    >,
+    became: 'What became of it:',
     why: 'Why:',
     final: 'No further revision is planned.',
   },

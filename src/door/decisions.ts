@@ -1,5 +1,5 @@
 import { BrokerRefused } from '../contracts/facts/broker-refusal.ts'
-import { decisionMessage, MAX_WHY_CHARS } from '../contracts/facts/decision-messages.ts'
+import { decisionMessage, MAX_WHY_CHARS, MOST_APPEALS } from '../contracts/facts/decision-messages.ts'
 import { faultIn } from '../contracts/facts/read-value.ts'
 import { MAX_QUOTE_CHARS } from '../contracts/facts/verdict-fields.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
@@ -86,6 +86,8 @@ function decisionRoute({ decisionDesk, withinMs, overDecided, clock, ...limits }
       if ('by' in given) throw new RequestRefused('invalid', 'by: it is the key that decides: leave it out')
       checkKnown(Object.keys(given), DECISION_FIELDS)
       const written = given as Readonly<Record<string, unknown>>
+      if (written.appeals != null && written.code == null)
+        throw new RequestRefused('invalid', 'code: appeals are answered with the code of a reason')
       if ((written.tenant ?? caller.tenant) !== caller.tenant)
         throw new RequestRefused('tenant', `the decision names another tenant than ${caller.tenant}`)
       const at = written.at ?? new Date(clock()).toISOString()
@@ -196,6 +198,13 @@ const OPERATION: Operation = {
           description: 'How long it was shown to them before.',
         },
         code: { type: 'string', pattern: '^[a-z][a-z0-9-]{0,39}$', description: 'The code of the reason.' },
+        appeals: {
+          type: 'array',
+          minItems: 1,
+          maxItems: MOST_APPEALS,
+          description: 'The appeals that it answers, by their ids. Needs `code`.',
+          items: { type: 'string' },
+        },
         sawLabel: { type: 'boolean', description: 'The label in force was shown before they chose.' },
         unseen: { type: 'boolean', const: true, description: 'An image was not shown to them as it was judged.' },
       },

@@ -44,7 +44,7 @@ export const MESSAGE_TYPES = {
 
 /** A person's verdict among messages. Who decides is the key's. */
 export const DECISION_FIELDS =
-  'subjectId tenant kind subjectKind postId protocol label withdraw against why at force opinion golden clauses seconds code sawLabel unseen'.split(
+  'subjectId tenant kind subjectKind postId protocol label withdraw against why at force opinion golden clauses seconds code sawLabel appeals unseen'.split(
     ' ',
   )
 

@@ -1,16 +1,17 @@
 import type { Settings } from '../../config/schema.ts'
-import { keptForGood, topicsOf } from '../../config/topics.ts'
+import { keptFor, keptForGood, topicsOf } from '../../config/topics.ts'
 import { ensureTopics, type KafkaClient, type TellWaiting, type TopicPlan } from '../stream/client.ts'
 
 /** Gavel's topics, with the partitions and the retention of the settings; what people decided is kept for good. */
 export function topicPlans(settings: Settings): TopicPlan[] {
-  const { partitions, retention } = settings.kafka
+  const { partitions } = settings.kafka
   const topics = topicsOf(settings)
   const forGood = keptForGood(topics)
+  const retentionOf = keptFor(topics, settings)
   return Object.values(topics).map((name) => ({
     name,
     partitions,
-    retentionMs: forGood.includes(name) ? -1 : name === topics.audit ? settings.console.auditKeep : retention,
+    retentionMs: forGood.includes(name) ? -1 : retentionOf(name),
   }))
 }
 

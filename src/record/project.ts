@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { appealMessage } from '../contracts/facts/appeal-messages.ts'
 import { caseworkEntry } from '../contracts/facts/casework.ts'
 import {
   decisionMessage,
@@ -30,6 +31,7 @@ import {
   type TranscriptEntry,
 } from '../contracts/ports/record.ts'
 import type { IncomingMessage } from '../contracts/ports/topic.ts'
+import { appealEntries, appealOutcomeEntries } from './project-appeals.ts'
 import { writtenIn } from './written.ts'
 
 /** What the record must know to read messages. */
@@ -60,7 +62,14 @@ export function entriesOf(topic: RecordedTopic, message: IncomingMessage, contex
   return READ[topic](message, value, context)
 }
 
-const INPUTS: ReadonlySet<RecordedTopic> = new Set(['posts', 'comments', 'counterspeech', 'decisions', 'feedback'])
+const INPUTS: ReadonlySet<RecordedTopic> = new Set([
+  'posts',
+  'comments',
+  'counterspeech',
+  'decisions',
+  'feedback',
+  'appeals',
+])
 
 type Read = (message: IncomingMessage, value: Buffer, context: ProjectContext) => Entry[]
 
@@ -73,6 +82,11 @@ const READ: { readonly [Topic in RecordedTopic]: Read } = {
   reviews: reviewEntries,
   casework: caseworkEntries,
   feedback: feedbackEntries,
+  appeals: (message, value, { ofReplies }) =>
+    appealEntries(message, value, inputOf(appealMessage, value), ofReplies) ??
+    unread(message.key, message.timestamp, value),
+  appealOutcomes: (message, value) =>
+    appealOutcomeEntries(message, value) ?? unread(message.key, message.timestamp, value),
   posts: (message, value) => (holds(value, DELETED) ? deletionOf(message, inputOf(postMessage, value), 'post') : []),
   comments: commentEntries,
   counterspeech: counterspeechEntries,

@@ -16,6 +16,8 @@ const ORDER: readonly RecordedTopic[] = [
   'reviews',
   'casework',
   'feedback',
+  'appealOutcomes',
+  'appeals',
 ]
 
 /**

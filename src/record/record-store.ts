@@ -3,6 +3,7 @@ import { OperatorError } from '../contracts/facts/errors.ts'
 import type { ReviewPictures } from '../contracts/ports/pictures.ts'
 import { RecordDamaged, type RecordReader, type RecordStore } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
+import type { AppealLimits } from './appeals.ts'
 import type { DatabaseAddress } from './postgres/connection.ts'
 import { postgresPictures, postgresRecord, postgresRecordReader, postgresReviewQueue } from './postgres/record.ts'
 import * as database from './postgres/replace.ts'
@@ -22,6 +23,7 @@ export interface RecordSettings {
   }
   readonly review: { readonly auditShare: number; readonly laneShare: number; readonly blindShare: number } & QueueRules
   readonly kafka: { readonly retention: number }
+  readonly appeals: AppealLimits
 }
 
 /** Longer than the topics keep what a deletion concerns, in ms. */
@@ -29,11 +31,11 @@ const BEYOND_RETENTION_MS = 86_400_000
 
 /** The record of the settings, opened to be written. Throws an `OperatorError` if it is damaged. `from`: what a rebuilt one is made by. */
 export async function recordStoreOf(settings: RecordSettings, from: Rebuilt = {}): Promise<RecordStore> {
-  const { record, review, kafka } = settings
+  const { record, review, kafka, appeals } = settings
   const [{ keep, maxBytes }, { auditShare, laneShare, blindShare }] = [record, review]
   const sourceKeep = kafka.retention + BEYOND_RETENTION_MS
   const { place, drawKey } = from
-  const common = { keep, maxBytes, sourceKeep, auditShare, laneShare, blindShare, drawKey }
+  const common = { keep, maxBytes, sourceKeep, auditShare, laneShare, blindShare, drawKey, appeals }
   return asked(settings, () =>
     record.store === 'sqlite'
       ? sqliteRecord({ path: place ?? record.path, ...common })

@@ -36,6 +36,7 @@ export interface ReviewRequest {
 
 /** How likely each reason makes a mistake. They are guesses, in the order that matters; docs/review.md states that. */
 export const DOUBT: { readonly [Reason in QueueReason]: number } = {
+  appealed: 0.6,
   refused: 0.6,
   disputed: 0.6,
   differs: 0.5,
@@ -55,6 +56,7 @@ export const DOUBT: { readonly [Reason in QueueReason]: number } = {
  * afterwards is another post, and no case against them.
  */
 export const JUDGES_PEOPLE: { readonly [Reason in QueueReason]: boolean } = {
+  appealed: true,
   refused: true,
   disputed: true,
   differs: true,
@@ -74,6 +76,7 @@ const MANY_COMMENTS = 20
 /** How sure a label is taken to be that says nothing of it: an unknown confidence is no high one. */
 const EVEN_CHANCE = 0.5
 const ASKED: ReadonlySet<string> = new Set([
+  'appealed',
   'refused',
   'disputed',
   'differs',
@@ -101,7 +104,8 @@ export function lookAt(
   const reviews = asked.filter(({ why }) => ASKED.has(why))
   const reasons = new Set<QueueReason>(reviews.map(({ why }) => why as LookReason))
   if (isHuman) {
-    if (drawn && opinions === 0) reasons.add('second-opinion')
+    // Who answers an appeal has to see it, and what it is against.
+    if (drawn && opinions === 0 && !reasons.has('appealed')) reasons.add('second-opinion')
     // A verdict that is in doubt is no measure of anybody.
     if (golden && reasons.size === 0) reasons.add('golden')
   } else {
@@ -214,8 +218,9 @@ export function mayTake(
 ): PostItem['may'] {
   const isLead = lead !== undefined && (lead.tenants?.includes(row.tenant) ?? true)
   const isLate = isLead && now - row.since >= ownCaseAfter
-  // What measures people measures nobody who knows the key.
-  if (isOwnCase(row, person) && (!isLate || isGolden(row))) return 'own'
+  // What measures people measures nobody who knows the key, and nobody answers an appeal against themselves.
+  const isNever = isGolden(row) || reasonsIn(row).includes('appealed')
+  if (isOwnCase(row, person) && (!isLate || isNever)) return 'own'
   // Nobody's absence keeps a post waiting.
   const isLasting = row.assignee !== null && now - (row.assigned_at ?? 0) < ownCaseAfter
   // Of a post that is assigned to who decided on it, what is about that waits for others.

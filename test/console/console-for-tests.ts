@@ -273,6 +273,7 @@ export async function aConsole({
           seenLabels,
           decided,
           labelAfter,
+          appealsDue: 7 * 86_400_000,
           casework,
           codes: readReasonCodes(null),
           view,

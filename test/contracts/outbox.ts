@@ -199,6 +199,21 @@ export function outboxContract(name: string, make: MakeStores): void {
       expect((await readThread(stores, thread('p2'))).revisions.get('rumor')?.openId).toBeNull()
     })
 
+    it('hands out what became of appeals as it was put', async () => {
+      const outcome = {
+        schema: 1,
+        id: 'é1',
+        tenant: 'acme',
+        outcome: 'upheld',
+        at: '2026-05-01T10:00:00.000Z',
+      } as const
+      await stores.outbox.putAppealOutcomes([outcome])
+      const [entry] = await next('one')
+      expect(entry).toEqual({ id: expect.any(String), kind: 'appeal', outcome })
+      if (entry !== undefined) await stores.outbox.done([entry])
+      expect(await next('two')).toEqual([])
+    })
+
     it('keeps dead letters byte for byte', async () => {
       const letter = JSON.stringify({ raw: Buffer.alloc(256 * 1024, 7).toString('base64'), detail: '火 \u2028 "' })
       await stores.outbox.putDeadLetters([{ key: '評論:1', letter }])

@@ -6,6 +6,7 @@ import { postgresPictures, postgresRecord, postgresReviewQueue } from '../../src
 import type { QueueRules } from '../../src/record/review-queue.ts'
 import { aPostgres } from '../support/postgres-server.ts'
 import { agreementContract } from './agreement.ts'
+import { appealsContract } from './appeals.ts'
 import { drawLedgerContract } from './draw-ledger.ts'
 import { goldenItemsContract } from './golden-items.ts'
 import { personDecisionsContract } from './person-decisions.ts'
@@ -31,6 +32,7 @@ describe.skipIf(postgres === null)('a server of its own', () => {
   goldenItemsContract('in PostgreSQL', inPostgres)
   personDecisionsContract('in PostgreSQL', inPostgres)
   agreementContract('in PostgreSQL', inPostgres)
+  appealsContract('in PostgreSQL', inPostgres)
   picturesContract('in PostgreSQL', async () => {
     if (postgres === null) throw new Error('skipped')
     const address = postgres.address(`record_${randomBytes(6).toString('hex')}`)

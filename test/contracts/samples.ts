@@ -147,4 +147,9 @@ export function entryOf(answer: unknown): JournalEntry {
   }
 }
 
-export const DECISION_TOPICS = { proposals: 'proposals', reviews: 'reviews', decisionOutcomes: 'outcomes' }
+export const DECISION_TOPICS = {
+  proposals: 'proposals',
+  reviews: 'reviews',
+  decisionOutcomes: 'outcomes',
+  appealOutcomes: 'appeal outcomes',
+}

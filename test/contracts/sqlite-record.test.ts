@@ -7,6 +7,7 @@ import { sqlitePictures, sqliteRecord, sqliteReviewQueue } from '../../src/recor
 import { ownFolder } from '../support/own-folder.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
 import { agreementContract } from './agreement.ts'
+import { appealsContract } from './appeals.ts'
 import { drawLedgerContract } from './draw-ledger.ts'
 import { goldenItemsContract } from './golden-items.ts'
 import { personDecisionsContract } from './person-decisions.ts'
@@ -28,6 +29,7 @@ queueOrderContract('in SQLite', inFile)
 goldenItemsContract('in SQLite', inFile)
 personDecisionsContract('in SQLite', inFile)
 agreementContract('in SQLite', inFile)
+appealsContract('in SQLite', inFile)
 
 recordContract('in memory', async (review) => {
   const store = await recordInMemory(review)

@@ -7,7 +7,7 @@ import { Webhook } from 'standardwebhooks'
 import { afterEach, describe, expect, test } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { deliveryWorker } from '../../producers/webhooks/delivery-worker.ts'
-import { deliveriesOf, type Hook } from '../../producers/webhooks/matching.ts'
+import { appealDeliveriesOf, deliveriesOf, type Hook } from '../../producers/webhooks/matching.ts'
 import type { Receiver, SendWebhook } from '../../src/contracts/ports/webhooks.ts'
 import type { JsonSchema } from '../../src/kit/contracts/json-schema.ts'
 import { schemaOfSettings } from '../../src/kit/contracts/settings.ts'
@@ -433,4 +433,29 @@ describe('what is due', () => {
     await work.close()
     expect(sent).toEqual([])
   })
+})
+
+test('outcomes of appeals go to the receivers of their tenant and protocol that ask for them, once each', async () => {
+  const outcome = {
+    schema: 1,
+    id: 'e1',
+    tenant: 'acme',
+    outcome: 'upheld',
+    protocol: 'hate',
+    at: '2026-05-01T10:00:00Z',
+  } as const
+  const appeals = true
+  const hooks = {
+    all: hook({ appeals }),
+    verdicts: hook(),
+    another: hook({ appeals, tenant: 'default' }),
+    hate: hook({ appeals, protocols: ['hate'] }),
+    rumor: hook({ appeals, protocols: ['rumor'] }),
+  }
+  const deliveries = appealDeliveriesOf(hooks, [{ entry: '1-1', outcome }])
+  expect(deliveries.map(({ hook: name }) => name)).toEqual(['all', 'hate'])
+  expect(JSON.parse(deliveries[0]?.body ?? '')).toEqual({ type: 'appeal.ended', timestamp: outcome.at, data: outcome })
+  // Of one that names no protocol, all of the tenant.
+  const { protocol: _, ...unknown } = outcome
+  expect(appealDeliveriesOf(hooks, [{ entry: '1-1', outcome: unknown }])).toHaveLength(3)
 })

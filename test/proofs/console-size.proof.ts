@@ -168,6 +168,8 @@ describe.each([inSqlite, inPostgres])('a console over a record that people have 
       rename: unwritten,
       positions: unwritten,
       hasDependents: unwritten,
+      untoldAppeals: unwritten,
+      openAppeals: unwritten,
       tidy: unwritten,
     }
     const ramps = () => [{ protocol: 'hate', variant: 'stricter', ramp: 0.1, judges: 0.1 }]

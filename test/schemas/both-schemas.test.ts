@@ -133,7 +133,14 @@ describe('2,000 verdicts of schemas 1 and 2 tell each reader what they told in s
           transcript: '{}',
         } as const
         const topic = 'a topic'
-        const topics = { verdicts: topic, transcripts: 't', proposals: topic, reviews: topic, decisionOutcomes: topic }
+        const topics = {
+          verdicts: topic,
+          transcripts: 't',
+          proposals: topic,
+          reviews: topic,
+          decisionOutcomes: topic,
+          appealOutcomes: topic,
+        }
         const pending = pendingOf(entry, { ...topics, deadLetters: topic })
         const read = pending?.verdict
         if (read === undefined) throw new Error(`the publisher can't read ${entry.verdict}`)

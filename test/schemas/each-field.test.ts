@@ -139,7 +139,14 @@ const READERS: Readonly<Record<string, Reader>> = {
     answers: (all) =>
       all.map((one) => {
         const entry = { kind: 'verdict', id: '1-1', caseId: idOf(one), verdict: JSON.stringify(one), transcript: '{}' }
-        const topics = { verdicts: 'v', transcripts: 't', proposals: 'p', reviews: 'r', decisionOutcomes: 'o' }
+        const topics = {
+          verdicts: 'v',
+          transcripts: 't',
+          proposals: 'p',
+          reviews: 'r',
+          decisionOutcomes: 'o',
+          appealOutcomes: 'a',
+        }
         const pending = pendingOf(entry as Parameters<typeof pendingOf>[0], { ...topics, deadLetters: 'd' })
         return pending?.records.map(({ key, headers }) => ({ key, headers })) ?? REFUSED
       }),

@@ -9,7 +9,8 @@ import { describe, expect, it, test } from 'vitest'
 import { parse } from 'yaml'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
-import { actionMessage, appealMessage, reachMessage } from '../../src/contracts/facts/action-messages.ts'
+import { actionMessage, reachMessage } from '../../src/contracts/facts/action-messages.ts'
+import { appealMessage, appealOutcome } from '../../src/contracts/facts/appeal-messages.ts'
 import { auditEntry } from '../../src/contracts/facts/audit.ts'
 import { caseworkEntry } from '../../src/contracts/facts/casework.ts'
 import { decisionMessage, decisionOutcome, proposal, review } from '../../src/contracts/facts/decision-messages.ts'
@@ -46,6 +47,7 @@ const TOPICS = {
   actions: actionMessage,
   appeals: appealMessage,
   'decision-outcomes': decisionOutcome,
+  'appeal-outcomes': appealOutcome,
   verdicts: verdict,
   transcripts: transcript,
   'shadow-verdicts': shadowVerdict,
@@ -93,6 +95,7 @@ describe('the contracts as files', () => {
       'proposals',
       'reviews',
       'decision-outcomes',
+      'appeal-outcomes',
       'casework',
       'audit',
     ] as const
@@ -217,6 +220,7 @@ describe('a message that others write', () => {
     withdraw: fc.constantFrom(undefined, undefined, null, true, false),
     clauses: fc.oneof(fc.constantFrom(undefined, null, [{ id: 'H1', quote: 'x' }]), cited),
     golden: fc.constantFrom(undefined, undefined, null, 'key', 'answer', 'lead'),
+    appeals: fc.constantFrom(...Array.from({ length: 16 }, () => undefined), null, ['e1'], ['e1', 'e2'], []),
     unseen: fc.constantFrom(undefined, undefined, null, true, false),
     force: or(fc.boolean()),
     opinion: or(fc.boolean()),
@@ -256,7 +260,7 @@ describe('a message that others write', () => {
           ).toEqual([])
         } else if (!known.success) refused++
       }),
-      { numRuns: 3_000, seed: 46 },
+      { numRuns: 5_000, seed: 46 },
     )
     expect(Math.min(taken, refused)).toBeGreaterThan(30)
   })

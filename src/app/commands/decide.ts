@@ -40,6 +40,8 @@ export interface DecideOptions {
   /** Of an opinion on a golden item: true makes one. */
   readonly golden?: true | 'answer'
   readonly clause?: readonly string[]
+  readonly appeal?: readonly string[]
+  readonly code?: string
   readonly most: number
 }
 
@@ -53,6 +55,16 @@ export function clauseOption(): Option {
     '--clause <id>',
     'a clause of the policy that the label rests on; ID=WORDS quotes the post, too; repeatable',
   ).argParser((one: string, before: readonly string[] | undefined) => [...(before ?? []), one])
+}
+
+/** Appeals that a decision answers, and the code of its reason. */
+export function appealOptions(): Option[] {
+  return [
+    new Option('--appeal <id>', 'an appeal that the label answers, with --code; repeatable').argParser(
+      (one: string, before: readonly string[] | undefined) => [...(before ?? []), one],
+    ),
+    new Option('--code <code>', 'the code of the reason (config/review-reasons.yaml)'),
+  ]
 }
 
 /** How long is waited for what comes of a decision, in ms. */
@@ -85,6 +97,7 @@ export const command: Command<DecideOptions, DecideReport> = {
       'as a lead: the label of the human verdict is the key of a golden item, by which others are checked',
     ).conflicts(['withdraw', 'force']),
     clauseOption().conflicts('withdraw'),
+    ...appealOptions(),
     new Option(
       '--most <records>',
       'if the subject is no longer in Redis: search this many of the newest verdicts for it',
@@ -101,6 +114,8 @@ export const command: Command<DecideOptions, DecideReport> = {
     if ((label === undefined) === !withdraw) misused('One of --label and --withdraw is needed.')
     if (options.against !== undefined && !(Number.isInteger(options.against) && options.against >= 0))
       misused('--against is the number of a revision, or 0.')
+    if (options.appeal !== undefined && (options.code === undefined || opinion))
+      misused('--appeal needs --code, and is no opinion.')
     const settings = read()
     const redis = await commandRedis(settings)
     try {
@@ -133,6 +148,8 @@ export const command: Command<DecideOptions, DecideReport> = {
         ...(force || there.forgotten ? { force: true } : {}),
         ...(opinion ? { opinion } : {}),
         ...(golden === undefined ? {} : { golden: golden === true ? 'key' : golden }),
+        ...(options.appeal === undefined ? {} : { appeals: options.appeal }),
+        ...(options.code === undefined ? {} : { code: options.code }),
         ...(options.clause === undefined ? {} : { clauses: options.clause.map(clauseIn) }),
       }
       const checked = decisionMessage.safeParse(decision)

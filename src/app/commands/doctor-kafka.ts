@@ -196,18 +196,20 @@ function outputsOf(settings: Settings): string[] {
     proposals,
     reviews,
     decisionOutcomes,
+    appealOutcomes,
     deadLetters,
     feedback,
     decisions,
     audit,
     casework,
+    appeals,
   } = topics
   const { door, console: pages } = settings
   const hasDoor = door.openOnLoopback || existsSync(door.keys)
   const hasConsole = pages.people.length > 0
   return [
-    ...[verdicts, transcripts, proposals, reviews, decisionOutcomes, deadLetters],
-    ...(hasDoor ? [...inputsOf(topics), feedback] : []),
+    ...[verdicts, transcripts, proposals, reviews, decisionOutcomes, appealOutcomes, deadLetters],
+    ...(hasDoor ? [...inputsOf(topics), feedback, appeals] : []),
     ...(hasDoor || hasConsole ? [decisions] : []),
     ...(hasConsole ? [audit, casework] : []),
   ]

@@ -205,6 +205,7 @@ export function consolePart(
                 seenLabels,
                 decided,
                 labelAfter,
+                appealsDue: settings.appeals.due,
                 casework: parts.casework,
                 codes: readReasonCodes(reasons),
                 view,

@@ -14,6 +14,7 @@ import type { Clock } from '../../contracts/ports/clock.ts'
 import type { DecisionDesk } from '../../contracts/ports/decisions.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { PlacingWriter, TopicWriter } from '../../contracts/ports/topic.ts'
+import { appealsRoute } from '../../door/appeals.ts'
 import { type AuthorParts, authorRoutes } from '../../door/authors.ts'
 import { decisionRate } from '../../door/decision-rate.ts'
 import { decisionRoutes } from '../../door/decisions.ts'
@@ -124,7 +125,7 @@ export function doorPart(
   parts: {
     /** Takes messages for the topics. */
     writer: Pick<TopicWriter, 'send'>
-    topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech' | 'feedback' | 'decisions'>
+    topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech' | 'feedback' | 'decisions' | 'appeals'>
     /** What messages of the stream are refused for, and what questions are. */
     signals: Record<'messages' | 'door', readonly (() => Promise<PressureSignal>)[]>
     /** Who has more due than its share. */
@@ -200,6 +201,7 @@ export function doorPart(
           decisionsTopic: decisionDesk === null ? null : topics.decisions,
           labels: new Map(protocols.map((one) => [one.name, labelsForPeople(one)])),
         }),
+        appealsRoute({ sending: given.sending, topic: topics.appeals, clock }),
         ...judgeRoutes(judging),
         subjectsRoute({ ...subjects, report }),
         storiesRoute(subjects),

@@ -9,7 +9,7 @@ import { publisher } from '../../../producers/publisher/publisher.ts'
 import type { TraceparentOf } from '../../../producers/publisher/records.ts'
 import type { SendingContext } from '../../../producers/publisher/send-entries.ts'
 import { deliveryWorker } from '../../../producers/webhooks/delivery-worker.ts'
-import { deliveriesOf } from '../../../producers/webhooks/matching.ts'
+import { appealDeliveriesOf, deliveriesOf } from '../../../producers/webhooks/matching.ts'
 import { traceparentOf } from '../../contracts/facts/trace.ts'
 import type { Webhooks } from '../../contracts/ports/webhooks.ts'
 import { newestVerdict } from '../../judging/engine/routes.ts'
@@ -103,10 +103,11 @@ export function hookingOf(
   { webhooks: { to } }: Settings,
   webhooks: Pick<Webhooks, 'put'>,
   protocols: readonly Protocol[],
-): Pick<SendingContext, 'hook' | 'judgesReplies'> {
+): Pick<SendingContext, 'hook' | 'hookAppeals' | 'judgesReplies'> {
   const replies = ofReplies(protocols)
   return {
     hook: async (published) => webhooks.put(deliveriesOf(to, published)),
+    hookAppeals: async (ended) => webhooks.put(appealDeliveriesOf(to, ended)),
     judgesReplies: (protocol) => replies.has(protocol),
   }
 }

@@ -16,6 +16,8 @@ import { everyProtocol } from './protocols.ts'
 
 /** How often what is due without a message is done, what the record holds is counted, and what it has to read, in ms. */
 const [TIDY_MS, COUNT_MS, UNREAD_MS] = [1_000, 30_000, 5_000]
+/** Outcomes of appeals that are told at a time. */
+const MOST_TOLD = 100
 /** At most this share of the time goes into counting agreement, and as much into lanes' audits, however much there is to count. */
 const MOST_SHARE = 0.05
 /** How far back people's words are compared with verdicts, in ms: as the console's page does where nothing is asked for. */
@@ -63,11 +65,18 @@ export function recordPart(
     loops.start('record agreement', COUNT_MS, sparingly(clock, counted))
     const audits = laneAudits({ lanes: () => lanesInUse(now()), queue, threads: redis.threads, report })
     loops.start('record lanes', COUNT_MS, sparingly(clock, audits))
+    loops.start('record appeals', TIDY_MS, async () => {
+      const outcomes = await store.untoldAppeals(clock(), MOST_TOLD)
+      if (outcomes.length === 0) return
+      await redis.outbox.putAppealOutcomes(outcomes)
+      report('appeals:ended', { outcomes })
+    })
     loops.start('record lag', UNREAD_MS, async () => {
       report('review:counted', { state: await queue.state(), now: clock() })
       const differing = await queue.list({ reason: 'story-differs', order: 'oldest' }, 1, clock())
       const [oldest] = differing.items
       report('stories:counted', { waiting: differing.waiting, since: oldest?.since ?? null, now: clock() })
+      report('appeals:counted', { appeals: await store.openAppeals(clock() - settings.appeals.due), now: clock() })
       await consumer.countUnread()
     })
     return { problem: consumer.problem, store: store as RecordReader }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { aboutSubject, id, namesItsPost, tenant, WITHOUT_ITS_POST } from './messages.ts'
 import { instant, present } from './odd-fields.ts'
 
-// How far posts reach, what platforms do about subjects, and who objects. Of these a later version reads all but the first.
+// How far posts reach, and what platforms do about subjects. A later version reads the second.
 
 const at = instant.describe('When, ISO 8601 with an offset.')
 /** A word of the writer's own lists. */
@@ -60,44 +60,4 @@ export const actionWithdrawn = z.object({
 export const actionMessage = z.preprocess(
   present,
   z.union([actionWithdrawn, actionTaken.refine(namesItsPost, WITHOUT_ITS_POST)]),
-)
-
-const appeal = {
-  id: id.describe('The appeal’s own id. A repeat has the same.'),
-  tenant,
-  by: z.enum(['author', 'notifier']).describe('Who appeals: who wrote it, or who reported it.'),
-  text: z
-    .string()
-    .overwrite((text) => text.toWellFormed())
-    .refine((text) => text.trim() !== '', 'is empty')
-    .meta({ pattern: '\\S', description: 'Their words.' }),
-  contact: z.string().min(1).max(512).describe('How you reach them: yours alone to read.'),
-  ground: named.describe('What they say is wrong, by a word of your own.').optional(),
-  at,
-}
-
-export const subjectAppeal = z.object({
-  ...appeal,
-  subjectId: id.describe('The post, reply or comment that it is about.'),
-  ...aboutSubject,
-  verdictId: absent,
-  actionId: absent,
-})
-export const verdictAppeal = z.object({
-  ...appeal,
-  verdictId: z.string().min(1).describe('The verdict that it is against.'),
-  subjectId: absent,
-  actionId: absent,
-})
-export const actionAppeal = z.object({
-  ...appeal,
-  actionId: id.describe('The action that it is against.'),
-  subjectId: absent,
-  verdictId: absent,
-})
-
-/** Somebody objects to what was decided or done. */
-export const appealMessage = z.preprocess(
-  present,
-  z.union([subjectAppeal.refine(namesItsPost, WITHOUT_ITS_POST), verdictAppeal, actionAppeal]),
 )

@@ -18,6 +18,8 @@ const why = z
 
 /** Most clauses that a decision cites. */
 export const MOST_CLAUSES = 10
+/** Most appeals that a decision answers. */
+export const MOST_APPEALS = 20
 /** The longest id of one, in characters. */
 const MAX_CLAUSE_CHARS = 40
 
@@ -102,6 +104,12 @@ export const decisionMessage = z
           .max(86_400)
           .describe('How long the subject was shown to the person before they decided, in seconds.')
           .optional(),
+        appeals: z
+          .array(id)
+          .min(1)
+          .max(MOST_APPEALS)
+          .describe('The appeals that it answers, by their ids: it ends them. Give the code of a reason, too.')
+          .optional(),
         unseen: z
           .literal(true)
           .describe(
@@ -116,6 +124,10 @@ export const decisionMessage = z
       .refine(({ clauses, withdraw }) => clauses === undefined || withdraw === undefined, {
         path: ['clauses'],
         error: 'a withdrawal cites nothing',
+      })
+      .refine(({ appeals, withdraw, golden }) => appeals === undefined || (withdraw ?? golden) === undefined, {
+        path: ['appeals'],
+        error: 'are answered by a label',
       })
       .refine(namesItsPost, WITHOUT_ITS_POST)
       .refine(({ kind, subjectKind }) => kind === undefined || (subjectKind ?? kind) === kind, {

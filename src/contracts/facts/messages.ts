@@ -82,7 +82,7 @@ export function subjectKeyOf({ subjectId, subjectKind, postId }: NamedSubject): 
 export const MESSAGE_FIELDS: ReadonlySet<string> = new Set(
   `id postId subjectId parentId tenant text hateSpeech author authorSince by at lang createdAt media deleted protocol label note
   against why withdraw force opinion golden unseen kind subjectKind reach verdictId actionId decisionAt what ground clause since until
-  countries source contact type specversion payload schema op after before`.split(/\s+/),
+  countries source contact appeals type specversion payload schema op after before`.split(/\s+/),
 )
 
 /** What was odd about a message's optional fields. */

@@ -1,3 +1,4 @@
+import type { AppealOutcome } from '../facts/appeal-messages.ts'
 import type { CaseRecord, Journal, JournalEntry, ModelCall } from '../facts/case.ts'
 import type { DecisionOutcome, Review } from '../facts/decision-messages.ts'
 
@@ -181,6 +182,7 @@ export type OutboxEntry =
     }
   | { readonly id: string; readonly kind: 'review'; readonly review: Review }
   | { readonly id: string; readonly kind: 'outcome'; readonly outcome: DecisionOutcome }
+  | { readonly id: string; readonly kind: 'appeal'; readonly outcome: AppealOutcome }
   | { readonly id: string; readonly kind: 'dead-letter'; readonly key: string; readonly letter: string }
   /** An entry that only another version of Gavel understands, as JSON. */
   | { readonly id: string; readonly kind: 'unknown'; readonly json: string }
@@ -206,6 +208,8 @@ export interface OutboxBacklog {
 /** Holds entries from the atomic step that made them until Kafka has acknowledged them. */
 export interface Outbox {
   putDeadLetters(letters: readonly { key: string; letter: string }[]): Promise<void>
+  /** What became of appeals; one may be put more than once. */
+  putAppealOutcomes(outcomes: readonly AppealOutcome[]): Promise<void>
   /**
    * Up to `limit` entries that are no dead letters, in order, and behind them, unless `withLetters` is false, as many dead letters, for
    * this publisher only; waits at most `waitMs` for the first. The verdict of a case that is withheld is not among them: it is held

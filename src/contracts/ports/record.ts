@@ -1,3 +1,4 @@
+import type { AppealOutcome } from '../facts/appeal-messages.ts'
 import type { ThreadRef } from '../facts/thread.ts'
 import type { Verdict } from '../facts/verdict.ts'
 
@@ -14,6 +15,8 @@ export const RECORDED_TOPICS = [
   'reviews',
   'casework',
   'feedback',
+  'appeals',
+  'appealOutcomes',
 ] as const
 export type RecordedTopic = (typeof RECORDED_TOPICS)[number]
 
@@ -101,9 +104,10 @@ export interface TranscriptEntry {
 
 /**
  * Notes on a verdict: people's decisions and their outcomes; machines' proposals beneath a human verdict; who asks
- * for a second look; feedback; to whom a subject was assigned, whose label is that person, and whose protocol is empty.
+ * for a second look; feedback; to whom a subject was assigned, whose label is that person, and whose protocol is empty; the words of
+ * appeals, whose protocol is empty where they name none.
  */
-export const SAID = ['decision', 'outcome', 'proposal', 'review', 'feedback', 'assignment'] as const
+export const SAID = ['decision', 'outcome', 'proposal', 'review', 'feedback', 'assignment', 'appeal'] as const
 export interface NoteEntry {
   readonly what: 'said'
   readonly said: (typeof SAID)[number]
@@ -117,6 +121,34 @@ export interface NoteEntry {
   /** The broker's time; of a proposal when its case opened, of an outcome and a request for review as they say; ms since 1970. */
   readonly at: number
   readonly json: string
+}
+
+/** Somebody objects to a ruling. Its words are a note of their own. */
+export interface AppealEntry {
+  readonly what: 'appeal'
+  readonly tenant: string
+  readonly id: string
+  readonly subject: ThreadRef
+  /** Empty where it names none. */
+  readonly protocol: string
+  /** The verdict that it names. */
+  readonly against: string | null
+  readonly side: 'author' | 'notifier'
+  /** Who appeals, by a hash of their contact. */
+  readonly party: string
+  /** The broker's time, ms since 1970. */
+  readonly at: number
+  readonly json: string
+}
+
+/** An appeal ended without a ruling on it, or what became of it was told. */
+export interface AppealEndEntry {
+  readonly what: 'appeal-end'
+  readonly tenant: string
+  readonly id: string
+  readonly outcome: string
+  readonly at: number
+  readonly told: boolean
 }
 
 /** A subject was deleted, at this time by the broker: all that was opened or said until then is erased. */
@@ -156,6 +188,8 @@ export type Entry =
   | RulingEntry
   | TranscriptEntry
   | NoteEntry
+  | AppealEntry
+  | AppealEndEntry
   | DeletionEntry
   | CommentDeletionEntry
   | QuoteEntry
@@ -332,6 +366,13 @@ export interface WrittenPage {
   readonly isComplete: boolean
 }
 
+/** How many appeals wait for a person's answer. */
+export interface OpenAppeals {
+  readonly open: number
+  readonly overdue: number
+  readonly oldest: number | null
+}
+
 /** The reading half of the record. */
 export interface RecordReader {
   /** Names this record, and its Kafka group: another, or an emptied one, has another name. */
@@ -386,6 +427,10 @@ export interface RecordStore extends RecordReader {
   positions(): Promise<ReadonlyMap<string, number>>
   /** Whether something of this tenant still stands that stood under a deleted post, or quotes one: each step erases some. */
   hasDependents(tenant: string): Promise<boolean>
+  /** Outcomes of appeals that are not on their topic, the oldest first; each is given out again after a while, until it is there. */
+  untoldAppeals(now: number, most: number): Promise<readonly AppealOutcome[]>
+  /** How many appeals wait for somebody, and since when the oldest of them, ms since 1970; `overdue`: since this time or an earlier one. */
+  openAppeals(dueSince: number): Promise<OpenAppeals>
   /** One step of what is due without a message: expiry, texts without a transcript, erasures that wait for a file. */
   tidy(now: number): Promise<void>
 }

@@ -1,4 +1,5 @@
 import type { AgreementFigure } from '../facts/agreement.ts'
+import type { AppealOutcome } from '../facts/appeal-messages.ts'
 import type { RefusedSetting } from '../facts/broker-refusal.ts'
 import type { DialectTrait } from '../facts/dialect.ts'
 import type { CallOutcome, OutageReason } from '../facts/errors.ts'
@@ -10,7 +11,7 @@ import type { Verdict } from '../facts/verdict.ts'
 import type { BudgetScope, BudgetUnit, RefusalReason } from './budgets.ts'
 import type { LimitKind } from './call-limits.ts'
 import type { DecisionResult } from './decisions.ts'
-import type { RecordSize } from './record.ts'
+import type { OpenAppeals, RecordSize } from './record.ts'
 import type { LaneAudit, LaneInUse, ReviewState } from './review.ts'
 
 /** The parts of Gavel that report errors: the values of the metric label `where`. */
@@ -341,6 +342,9 @@ export interface Events {
   'review:counted': { state: ReviewState; now: number }
   /** Stories whose verdicts contradict one another, that wait for people, and since when the oldest does, ms since 1970. */
   'stories:counted': { waiting: number; since: number | null; now: number }
+  /** Appeals that wait for people, and what became of others. */
+  'appeals:counted': { appeals: OpenAppeals; now: number }
+  'appeals:ended': { outcomes: readonly Pick<AppealOutcome, 'outcome'>[] }
   'agreement:counted': { figures: readonly AgreementFigure[] }
   /** How many messages of each topic the record has still to read. */
   'record:lag': { topics: ReadonlyMap<string, number> }

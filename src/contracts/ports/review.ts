@@ -2,11 +2,12 @@ import type { AgreementQuery, ComparedGroup, ComparedQuery, ComparedRuling } fro
 import type { ThreadRef } from '../facts/thread.ts'
 
 /**
- * Why people should look at a verdict. `undecided`: no label; `contested`: a near thing; `single`: one opinion, without a debate, on a
+ * Why people should look at a verdict. `appealed`: its author, or who reported it, objects; `undecided`: no label; `contested`: a near thing; `single`: one opinion, without a debate, on a
  * thread with many comments; `degraded`: made from less than its protocol wants; `refused`, `disputed`, `differs`, `edited`: by a request for review of this verdict; `story-decided`, `story-differs`: by one for posts in the same words, of which a person decided one otherwise, or which have labels that contradict one another; `sampled`: drawn for audit;
  * `second-opinion`: a person's verdict, drawn to be judged once more by somebody who does not see it.
  */
 export const LOOK_REASONS = [
+  'appealed',
   'undecided',
   'contested',
   'single',

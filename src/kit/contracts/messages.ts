@@ -1,12 +1,12 @@
 import type { z } from 'zod'
+import { actionTaken, actionWithdrawn, reachMessage } from '../../contracts/facts/action-messages.ts'
 import {
   actionAppeal,
-  actionTaken,
-  actionWithdrawn,
-  reachMessage,
+  appealOutcome,
+  appealWithdrawn,
   subjectAppeal,
   verdictAppeal,
-} from '../../contracts/facts/action-messages.ts'
+} from '../../contracts/facts/appeal-messages.ts'
 import { auditEntry } from '../../contracts/facts/audit.ts'
 import { caseworkEntry } from '../../contracts/facts/casework.ts'
 import { decisionMessage, decisionOutcome, proposal, review } from '../../contracts/facts/decision-messages.ts'
@@ -143,6 +143,7 @@ function decision(title: string, gives: 'label' | 'golden' | 'withdraw'): JsonSc
         opinion: { enum: [false, null], description: 'A second opinion has a label.' },
         clauses: { type: 'null' },
       }),
+      ...(gives !== 'label' && { appeals: { type: 'null' } }),
     },
     required: [...required, given, ...(gives === 'golden' ? ['golden', 'opinion'] : [])],
   }
@@ -243,12 +244,14 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
   {
     topic: 'appeals',
     side: 'written',
-    description: `Objections of those who wrote or reported something. ${READ_LATER}`,
-    key: 'The key of what it is about.',
+    description:
+      'Objections of those who wrote or reported something, kept for appeals.keep. People answer them in the review queue.',
+    key: 'The appeal’s id.',
     messages: {
-      appeal: naming(without(['verdictId', 'actionId'], living(subjectAppeal, 'Appeal about a subject'))),
-      verdictAppeal: without(['subjectId', 'actionId'], living(verdictAppeal, 'Appeal against a verdict')),
-      actionAppeal: without(['subjectId', 'verdictId'], living(actionAppeal, 'Appeal against an action')),
+      appeal: naming(without(['verdictId', 'actionId', 'withdraw'], living(subjectAppeal, 'Appeal about a subject'))),
+      verdictAppeal: without(['subjectId', 'actionId', 'withdraw'], living(verdictAppeal, 'Appeal against a verdict')),
+      actionAppeal: without(['subjectId', 'verdictId', 'withdraw'], living(actionAppeal, 'Appeal against an action')),
+      appealWithdrawal: living(appealWithdrawn, 'Withdrawal of an appeal'),
     },
     headers: {},
   },
@@ -261,6 +264,14 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
     keptForGood: true,
     messages: { decisionOutcome: { title: 'Outcome of a decision', ...jsonSchemaOf(decisionOutcome, 'output') } },
     headers: SUBJECT_HEADERS,
+  },
+  {
+    topic: 'appeal-outcomes',
+    side: 'read',
+    description: 'What became of each appeal: one outcome each, at least once.',
+    key: 'The appeal’s id.',
+    messages: { appealOutcome: { title: 'Outcome of an appeal', ...jsonSchemaOf(appealOutcome, 'output') } },
+    headers: { 'gavel-schema': "The record's schema.", 'gavel-tenant': "The appeal's tenant." },
   },
   {
     topic: 'verdicts',

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Listener } from '../../contracts/ports/report.ts'
 import { agreementMetrics } from './agreement.ts'
+import { appealMetrics } from './appeals.ts'
 import { buildMetrics, type ProcessLabels } from './build.ts'
 import { doorMetrics } from './door.ts'
 import type { Handlers, MeasuredDeployment } from './group.ts'
@@ -33,6 +34,7 @@ const GROUPS = [
   webhookMetrics,
   recordMetrics,
   storyMetrics,
+  appealMetrics,
   agreementMetrics,
   laneMetrics,
   traceMetrics,

@@ -2,6 +2,7 @@ import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import { commentKeysOf } from '../../contracts/facts/verdict-id.ts'
 import type { CommentDeletionEntry, Entry } from '../../contracts/ports/record.ts'
+import { eraseAppeals } from './appeals.ts'
 import { eraseDraws } from './draws.ts'
 import { keysOf, unsealed } from './seals.ts'
 import { indexed, unindexed } from './texts.ts'
@@ -57,6 +58,7 @@ export async function erase(writing: WritingStep, of: ThreadRef, at: number): Pr
   counters.add('unread', -unread.length)
   await seals.shred(unread.map(({ k }) => k))
   await eraseDraws(writing, s, at)
+  await eraseAppeals(writing, s, at)
   // What was judged since stays in the queue, whichever person has reserved it.
   const queued = await sql.rows<{ protocol: string }>(
     'SELECT protocol FROM queue WHERE s = ? UNION SELECT protocol FROM agreement WHERE s = ? UNION SELECT protocol FROM draws WHERE s = ? UNION SELECT protocol FROM compared WHERE s = ?',

@@ -2,6 +2,7 @@ import type { ReviewPictures } from '../../contracts/ports/pictures.ts'
 import type { RecordReader, RecordStore } from '../../contracts/ports/record.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
 import type { QueueRules } from '../review-queue.ts'
+import { appealReads } from './appeals.ts'
 import { type Database, type DatabaseAddress, database } from './connection.ts'
 import { hashing } from './grams-key.ts'
 import { reviewPictures } from './pictures.ts'
@@ -42,6 +43,7 @@ export async function postgresRecord(settings: PostgresSettings): Promise<Record
     restart: (topic, partition) => tables.restart(topic, partition),
     positions: () => tables.positions(),
     hasDependents: (tenant) => tables.hasDependents(tenant),
+    ...appealReads(db),
     async tidy(now) {
       await tables.tidy(now)
       // Before the keys, which take room while they are written anew.

@@ -1,6 +1,7 @@
 import { compare } from '../compared.ts'
 import { GOLDEN_KEY, OPINION, OPINION_UNSEEN } from '../opinion-code.ts'
 import { lookAt } from '../review-queue.ts'
+import { settleAppeals } from './appeals.ts'
 import { columnsOf } from './connection.ts'
 import { drawnAmong, forgetDraws, settleDraws } from './draws.ts'
 import type { WritingStep } from './writing.ts'
@@ -27,6 +28,8 @@ interface Standing {
   readonly golden: boolean
   /** The machines' last ruling beneath a person's: its id and label. */
   readonly beneath: { readonly id: string; readonly label: string | null } | null
+  /** Since when the oldest appeal waits. */
+  readonly appealed: number | null
   readonly asked: readonly { why: string; at: number }[]
   /** What others say in a second opinion, each their last word, by who spoke first; null where an image could not be shown to them. */
   readonly opinions: readonly (string | null)[]
@@ -37,6 +40,7 @@ const MOST_OPINIONS = 10
 
 /** Writes anew what the queue has of all that was touched. Reservations stay until a person decides. */
 export async function settle(writing: WritingStep): Promise<void> {
+  await settleAppeals(writing)
   const { sql, touched } = writing
   const pairs = [...touched].flatMap(([s, protocols]) => [...protocols].map((protocol) => [s, protocol] as const))
   touched.clear()
@@ -55,6 +59,8 @@ export async function settle(writing: WritingStep): Promise<void> {
          AND said = 'decision' AND opinion = ${GOLDEN_KEY} AND against = r.number AND said.label = r.label) AS golden,
        CASE decided_by WHEN 'human' THEN (SELECT json_build_object('id', m.id, 'label', m.label) FROM rulings m WHERE m.s = r.s AND m.protocol = r.protocol
          AND m.number < r.number AND m.decided_by NOT IN ('human', 'deleted') ORDER BY m.number DESC LIMIT 1) END AS beneath,
+       (SELECT min(at) FROM appeals WHERE appeals.s = r.s AND appeals.protocol = r.protocol AND outcome IS NULL
+         AND appeals.number IS NOT NULL) AS appealed,
        (SELECT coalesce(json_agg(json_build_object('why', why, 'at', first) ORDER BY n), '[]') FROM (
          SELECT why, min(at) AS first, min(n) AS n FROM said WHERE said.s = r.s AND said.protocol = r.protocol
          AND said = 'review' AND said.verdict = r.id GROUP BY why) AS reasons) AS asked,
@@ -105,7 +111,8 @@ export async function settle(writing: WritingStep): Promise<void> {
       contested: row.contested === 1,
       degraded: row.degraded === 1,
     }
-    const look = lookAt(standing, row.asked, row.opinions.length)
+    const appealed = row.appealed === null ? [] : [{ why: 'appealed', at: row.appealed }]
+    const look = lookAt(standing, [...row.asked, ...appealed], row.opinions.length)
     if (look === null) return []
     return [
       [s, protocol, id, tenant, number, label, look.reasons.join(' '), look.weight, look.since, decider, row.accepted],

@@ -11,7 +11,7 @@ export async function forget({ sql, seals }: WritingStep, subjects: readonly num
   const empty = await sql.rows<{ k: number | null }>(
     `WITH gone AS (DELETE FROM subjects WHERE s = ANY (?::bigint[]) AND coalesce(deleted_at, 0) < ?
        AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s)
-       AND NOT EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s)
+       AND NOT EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s) AND NOT EXISTS (SELECT 1 FROM appeals WHERE appeals.s = subjects.s)
        AND NOT EXISTS (SELECT 1 FROM transcripts WHERE transcripts.s = subjects.s) RETURNING s, k),
      theirs AS (DELETE FROM pictures USING gone WHERE pictures.s = gone.s RETURNING pictures.k),
      noted AS (DELETE FROM notes USING gone WHERE notes.s = gone.s RETURNING notes.k),

@@ -9,9 +9,11 @@ import type {
   RulingEntry,
   TranscriptEntry,
 } from '../../contracts/ports/record.ts'
+import { ALL_APPEALS, type AppealLimits } from '../appeals.ts'
 import { docAt, inOrderOfTime } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
 import { SPARED_MS } from '../spare-feedback.ts'
+import { tidyAppeals } from './appeals.ts'
 import type { Database, Sql } from './connection.ts'
 import { commentsGone, drop, dropSaid, dropTranscripts, erase, eraseDependents } from './erasures.ts'
 import type { GramHashes } from './grams-key.ts'
@@ -22,6 +24,7 @@ import { settle } from './review-queue.ts'
 import { dropSpareFeedback, forget } from './room.ts'
 import { takeRulings } from './rulings.ts'
 import { Days } from './schema.ts'
+import { endAppeal, takeAppeal } from './take-appeal.ts'
 import { takeSaid } from './take-said.ts'
 import { indexed, thinned } from './texts.ts'
 import { takeTranscripts } from './transcripts.ts'
@@ -32,6 +35,8 @@ export interface TableSettings extends DrawShares {
   /** How long anything is kept, in ms. */
   readonly keep: number
   readonly maxBytes: number
+  /** How many appeals are taken; absent: all. */
+  readonly appeals?: AppealLimits
   /** How long topics keep messages, in ms: what a deletion leaves behind is needed for as long. */
   readonly sourceKeep: number
 }
@@ -50,7 +55,7 @@ const ALONE_AFTER_MS = 60_000
 export class RecordTables {
   readonly #db: Database
   readonly #settings: TableSettings
-  readonly #own: Pick<WritingStep, 'hashes' | 'days' | 'draw' | 'shares'>
+  readonly #own: Pick<WritingStep, 'hashes' | 'days' | 'draw' | 'shares' | 'appeals'>
   readonly #days = new Days()
   readonly #pending: PendingGrams
   /** A step may wait for long: not for a connection, which is given up soon. */
@@ -64,7 +69,13 @@ export class RecordTables {
     this.#db = db
     this.#pending = new PendingGrams(db)
     this.#settings = settings
-    this.#own = { hashes, days: this.#days, draw: hmac(draws), shares: settings }
+    this.#own = {
+      hashes,
+      days: this.#days,
+      draw: hmac(draws),
+      shares: settings,
+      appeals: settings.appeals ?? ALL_APPEALS,
+    }
   }
 
   async rename(): Promise<string> {
@@ -130,6 +141,7 @@ export class RecordTables {
     await this.#step(async (writing) => {
       const { sql } = writing
       await eraseDependents(writing)
+      await tidyAppeals(writing, now, keep)
       const alone = await sql.rows<{ doc: number }>(
         'SELECT doc FROM rulings WHERE standing = 1 AND indexed = 0 AND erased = 0 AND doc < ? ORDER BY doc LIMIT ?',
         docAt(now - ALONE_AFTER_MS),
@@ -281,6 +293,12 @@ async function take(
     switch (entry.what) {
       case 'said':
         await takeSaid(writing, entry)
+        break
+      case 'appeal':
+        await takeAppeal(writing, entry)
+        break
+      case 'appeal-end':
+        await endAppeal(writing, entry)
         break
       case 'deletion':
         await erase(writing, entry.subject, entry.at)

@@ -1,5 +1,6 @@
 import type { Hmac } from '../../contracts/facts/hmac.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import type { AppealLimits } from '../appeals.ts'
 import type { DrawShares } from '../draws.ts'
 import type { Sql } from './connection.ts'
 import { Counters } from './counters.ts'
@@ -16,6 +17,7 @@ export interface WritingStep {
   readonly days: Days
   readonly draw: Hmac
   readonly shares: DrawShares
+  readonly appeals: AppealLimits
   /** What the queue has of these has to be written anew: protocols by subject. */
   readonly touched: Map<number, Set<string>>
   /** Blocks that texts were deleted from: the last document that each may hold, by its number. */
@@ -26,7 +28,7 @@ export interface WritingStep {
 
 export async function writingOf(
   sql: Sql,
-  own: Pick<WritingStep, 'hashes' | 'days' | 'draw' | 'shares'>,
+  own: Pick<WritingStep, 'hashes' | 'days' | 'draw' | 'shares' | 'appeals'>,
 ): Promise<WritingStep> {
   const counters = await Counters.locked(sql)
   const seals = new Seals(sql, counters)

@@ -1,8 +1,9 @@
 import { redactWords } from '../../contracts/facts/redact-words.ts'
-import type { ThreadRef } from '../../contracts/facts/thread.ts'
+import type { SubjectKind, ThreadRef } from '../../contracts/facts/thread.ts'
 import { commentKeysOf, idsInCommentKey } from '../../contracts/facts/verdict-id.ts'
-import type { Entry } from '../../contracts/ports/record.ts'
+import type { Entry, NoteEntry } from '../../contracts/ports/record.ts'
 import { DRAW_SINCE } from '../draws.ts'
+import type { AppealTable } from './appeals.ts'
 import type { ArrivalCounter } from './arrivals.ts'
 import type { FreeSpace } from './free-space.ts'
 import type { QueueTable } from './review-queue.ts'
@@ -35,13 +36,21 @@ export class RecordErasures {
   readonly #arrivals: ArrivalCounter
   readonly #queue: QueueTable
   readonly #freeSpace: FreeSpace
+  readonly #appeals: AppealTable
 
-  constructor(sql: Sql, texts: TextIndex, arrivals: ArrivalCounter, queue: QueueTable, freeSpace: FreeSpace) {
+  constructor(
+    sql: Sql,
+    texts: TextIndex,
+    arrivals: ArrivalCounter,
+    queue: QueueTable,
+    { freeSpace, appeals }: { freeSpace: FreeSpace; appeals: AppealTable },
+  ) {
     this.#sql = sql
     this.#texts = texts
     this.#arrivals = arrivals
     this.#queue = queue
     this.#freeSpace = freeSpace
+    this.#appeals = appeals
   }
 
   /** Since when what was erased waits to be gone from the log, ms since 1970; null if nothing waits. */
@@ -88,6 +97,7 @@ export class RecordErasures {
       this.#sql.run(`DELETE FROM draws WHERE s = ? AND drawn_at <= ? AND (${DRAW_SINCE}) IS NULL`, s, at),
       this.#sql.run(`UPDATE draws SET drawn_at = (${DRAW_SINCE}) WHERE s = ? AND drawn_at <= ?`, s, at),
     )
+    this.#appeals.erase(s, at)
     // What was judged since stays in the queue, whichever person has reserved it.
     this.#queue.requeueAll(s)
     if (of.kind !== 'post') return
@@ -215,6 +225,36 @@ export class RecordErasures {
     return new Set(gone.map(({ comment }) => comment))
   }
 
+  /** A reply quotes a post: it goes with it. */
+  quote({ post, reply, at }: Extract<Entry, { what: 'quote' }>): void {
+    const quoted = this.#sql.get<{ deleted_at: number | null }>(
+      "SELECT deleted_at FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ?",
+      post.tenant,
+      post.postId,
+    )
+    const deletedAt = quoted?.deleted_at ?? null
+    if (deletedAt !== null && deletedAt >= at) this.erase(reply, deletedAt)
+    else this.#sql.run('INSERT OR REPLACE INTO quotes VALUES (?, ?, ?, ?)', post.tenant, post.postId, reply.postId, at)
+  }
+
+  /** The subjects of this id that the protocol has judged. */
+  judged({ subject: { tenant, postId }, protocol }: NoteEntry): SubjectKind[] {
+    return this.#sql
+      .all<{ kind: SubjectKind }>(
+        `SELECT kind FROM subjects WHERE tenant = ? AND kind IN ('post', 'reply') AND id = ?
+         AND EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s AND protocol = ?)`,
+        tenant,
+        postId,
+        protocol,
+      )
+      .map(({ kind }) => kind)
+  }
+
+  /** The words of an appeal that was taken back. */
+  dropNote(id: string): void {
+    this.#note(this.#sql.run('DELETE FROM said WHERE id = ?', id))
+  }
+
   /** A verdict, or a proposal, without its free texts. */
   strip(id: string): void {
     const said = this.#sql.get<{ n: number; json: string }>(
@@ -262,7 +302,7 @@ export class RecordErasures {
     this.#note(
       this.#sql.run(
         `DELETE FROM subjects WHERE s = ? AND coalesce(deleted_at, 0) < ? AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s)
-         AND NOT EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s)
+         AND NOT EXISTS (SELECT 1 FROM said WHERE said.s = subjects.s) AND NOT EXISTS (SELECT 1 FROM appeals WHERE appeals.s = subjects.s)
          AND NOT EXISTS (SELECT 1 FROM transcripts WHERE transcripts.s = subjects.s)`,
         s,
         time,

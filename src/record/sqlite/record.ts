@@ -28,6 +28,8 @@ export async function sqliteRecord(settings: TableSettings, start: StartHalf = t
     restart: (topic, partition) => tables.ask('restart', topic, partition),
     positions: async () => new Map(await tables.ask('positions')),
     hasDependents: (tenant) => tables.ask('hasDependents', tenant),
+    untoldAppeals: (now, most) => tables.ask('untoldAppeals', now, most),
+    openAppeals: (dueSince) => tables.ask('openAppeals', dueSince),
     tidy: (now) => tables.ask('tidy', now),
     async size() {
       const [size, state] = await Promise.all([reader.size(), tables.ask('state')])

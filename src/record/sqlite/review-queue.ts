@@ -1,6 +1,7 @@
 import { compare } from '../compared.ts'
 import { GOLDEN_KEY, OPINION, OPINION_UNSEEN } from '../opinion-code.ts'
 import { lookAt } from '../review-queue.ts'
+import type { AppealTable } from './appeals.ts'
 import type { DrawLedger } from './draws.ts'
 import { OPINION_CODE } from './schema.ts'
 import type { Sql } from './sql.ts'
@@ -34,11 +35,13 @@ const MOST_OPINIONS = 10
 export class QueueTable {
   readonly #sql: Sql
   readonly #ledger: DrawLedger
+  readonly #appeals: AppealTable
   readonly #touched = new Map<number, Set<string>>()
 
-  constructor(sql: Sql, ledger: DrawLedger) {
+  constructor(sql: Sql, ledger: DrawLedger, appeals: AppealTable) {
     this.#sql = sql
     this.#ledger = ledger
+    this.#appeals = appeals
   }
 
   requeueAll(s: number): void {
@@ -60,7 +63,8 @@ export class QueueTable {
 
   /** Writes anew what was touched, each once however often it was. Reservations stay until a person decides. */
   settle(): void {
-    for (const [s, protocols] of this.#touched) for (const protocol of protocols) this.#requeue(s, protocol)
+    for (const [s, protocols] of this.#touched)
+      for (const protocol of new Set([...protocols, ...this.#appeals.settle(s)])) this.#requeue(s, protocol)
     this.#touched.clear()
   }
 
@@ -86,6 +90,8 @@ export class QueueTable {
       protocol,
       row?.id ?? null,
     )
+    const appealed = this.#appeals.openSince(s, protocol)
+    if (appealed !== null) asked.push({ why: 'appealed', at: appealed })
     const opinions = this.#sql.all<{ label: string | null }>(
       `SELECT label FROM (
          SELECT CASE ${OPINION_CODE} WHEN ${OPINION} THEN label END AS label, row_number() OVER (PARTITION BY by ORDER BY at DESC, n DESC) AS nth, min(n) OVER (PARTITION BY by) AS first

@@ -1,25 +1,28 @@
 import { hash, randomBytes } from 'node:crypto'
 import { zstdCompressSync } from 'node:zlib'
+import type { AppealOutcome } from '../../contracts/facts/appeal-messages.ts'
 import { hmac } from '../../contracts/facts/hmac.ts'
 import { redactWords } from '../../contracts/facts/redact-words.ts'
-import type { SubjectKind } from '../../contracts/facts/thread.ts'
 import {
   type ApplyOutcome,
   type Entry,
-  type NoteEntry,
+  type OpenAppeals,
   type RecordBatch,
   type RecordedTopic,
   RecordFull,
   type RulingEntry,
   type TranscriptEntry,
 } from '../../contracts/ports/record.ts'
+import { ALL_APPEALS, type AppealLimits, appealNoteId } from '../appeals.ts'
 import { clausesText, sawOf } from '../compared.ts'
-import { firstDoc, inOrderOfTime, PER_SECOND } from '../documents.ts'
+import { inOrderOfTime } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
 import { noteSubject } from '../note-subject.ts'
+import { AppealTable } from './appeals.ts'
 import { ArrivalCounter } from './arrivals.ts'
 import { DrawLedger } from './draws.ts'
 import { ANY, RecordErasures } from './erasures.ts'
+import { freeDoc } from './free-doc.ts'
 import { FreeSpace } from './free-space.ts'
 import { QueueTable } from './review-queue.ts'
 import { writing } from './schema.ts'
@@ -33,6 +36,8 @@ export interface TableSettings extends DrawShares {
   /** How long anything is kept, in ms. */
   readonly keep: number
   readonly maxBytes: number
+  /** How many appeals are taken; absent: all. */
+  readonly appeals?: AppealLimits
   /** How long topics keep messages, in ms: what a deletion leaves behind is needed for as long. */
   readonly sourceKeep: number
   /** Draws by this key in place of one of the file's own: that of the file that it takes the place of. */
@@ -51,6 +56,7 @@ export class RecordTables {
   readonly #tidying: Tidying
   readonly #ledger: DrawLedger
   readonly #written: WrittenTable
+  readonly #appeals: AppealTable
   #full = false
 
   constructor(settings: TableSettings) {
@@ -65,9 +71,13 @@ export class RecordTables {
     const draw = hmac(this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'draws'")?.v ?? drawn)
     this.#ledger = new DrawLedger(this.#sql, draw, settings)
     this.#written = new WrittenTable(this.#sql)
-    this.#queue = new QueueTable(this.#sql, this.#ledger)
     const freeSpace = new FreeSpace(settings.path, this.#sql)
-    this.#erasures = new RecordErasures(this.#sql, this.#texts, this.#arrivals, this.#queue, freeSpace)
+    this.#appeals = new AppealTable(this.#sql, settings.appeals ?? ALL_APPEALS)
+    this.#queue = new QueueTable(this.#sql, this.#ledger, this.#appeals)
+    this.#erasures = new RecordErasures(this.#sql, this.#texts, this.#arrivals, this.#queue, {
+      freeSpace,
+      appeals: this.#appeals,
+    })
     this.#tidying = new Tidying(settings, {
       sql: this.#sql,
       texts: this.#texts,
@@ -76,6 +86,7 @@ export class RecordTables {
       arrivals: this.#arrivals,
       written: this.#written,
       freeSpace,
+      appeals: this.#appeals,
     })
     this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('grams', ?)", INDEX_VERSION)
     this.#texts.begin()
@@ -158,7 +169,7 @@ export class RecordTables {
         this.#transcript(entry)
         return
       case 'said': {
-        const about = noteSubject(entry, () => this.#judged(entry))
+        const about = noteSubject(entry, () => this.#erasures.judged(entry))
         const subject = this.#erasures.subject(about)
         if (entry.at <= (subject.deleted_at ?? Number.NEGATIVE_INFINITY)) return
         const { id, said, protocol, label, by, at, json } = entry
@@ -175,14 +186,29 @@ export class RecordTables {
           json,
         )
         if (said === 'proposal' && this.#isErased(id)) this.#erasures.strip(id)
+        if (said === 'decision') this.#appeals.takeAnswers(subject.s, id, json, at)
         if (said === 'review' || said === 'decision' || said === 'feedback') this.#queue.touch(subject.s, protocol)
+        return
+      }
+      case 'appeal': {
+        const about = this.#erasures.subject(entry.subject)
+        const note = this.#appeals.take(entry, about)
+        if (note !== null) this.#take(topic, partition, offset, note)
+        this.#queue.touch(about.s, entry.protocol)
+        return
+      }
+      case 'appeal-end': {
+        const s = this.#appeals.end(entry)
+        if (s === null) return
+        this.#erasures.dropNote(appealNoteId(entry.tenant, entry.id))
+        for (const protocol of this.#appeals.protocolsOf(s)) this.#queue.touch(s, protocol)
         return
       }
       case 'deletion':
         this.#erasures.erase(entry.subject, entry.at)
         return
       case 'quote':
-        this.#quote(entry)
+        this.#erasures.quote(entry)
         return
       case 'unread': {
         const { subjectId, at, raw } = entry
@@ -231,7 +257,7 @@ export class RecordTables {
     }
     const shown = this.#sql.get<{ comments: string | null }>('SELECT comments FROM transcripts WHERE id = ?', id)
     const erased = this.#isErased(id) || (entry.restores !== null && this.#isErased(entry.restores))
-    const doc = this.#freeDoc(decidedAt)
+    const doc = freeDoc(this.#sql, decidedAt)
     const sampled = this.#ledger.take(entry, subject.s)
     this.#sql.run(
       `INSERT INTO rulings (doc, s, id, tenant, protocol, number, label, decided_by, degraded, contested, confidence, accepted, sampled, opened_at, decided_at,
@@ -263,19 +289,6 @@ export class RecordTables {
     for (const { mark, value } of marks) this.#sql.run('INSERT OR IGNORE INTO marks VALUES (?, ?, ?)', mark, value, doc)
     this.#queue.touch(subject.s, protocol)
     if (standing && !erased && shown !== undefined) this.#texts.index(doc)
-  }
-
-  /** The subjects of this id that the protocol has judged. */
-  #judged({ subject: { tenant, postId }, protocol }: NoteEntry): SubjectKind[] {
-    return this.#sql
-      .all<{ kind: SubjectKind }>(
-        `SELECT kind FROM subjects WHERE tenant = ? AND kind IN ('post', 'reply') AND id = ?
-         AND EXISTS (SELECT 1 FROM rulings WHERE rulings.s = subjects.s AND protocol = ?)`,
-        tenant,
-        postId,
-        protocol,
-      )
-      .map(({ kind }) => kind)
   }
 
   #isErased(id: string): boolean {
@@ -326,27 +339,12 @@ export class RecordTables {
     else if (ruling?.standing === 1 && ruling.indexed === 0) this.#texts.index(ruling.doc)
   }
 
-  #quote({ post, reply, at }: Extract<Entry, { what: 'quote' }>): void {
-    const quoted = this.#sql.get<{ deleted_at: number | null }>(
-      "SELECT deleted_at FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ?",
-      post.tenant,
-      post.postId,
-    )
-    const deletedAt = quoted?.deleted_at ?? null
-    if (deletedAt !== null && deletedAt >= at) this.#erasures.erase(reply, deletedAt)
-    else this.#sql.run('INSERT OR REPLACE INTO quotes VALUES (?, ?, ?, ?)', post.tenant, post.postId, reply.postId, at)
+  untoldAppeals(now: number, most: number): AppealOutcome[] {
+    return this.#sql.transaction(() => this.#appeals.untold(now, most))
   }
 
-  #freeDoc(decidedAt: number): number {
-    for (let first = firstDoc(decidedAt, Date.now()); ; first += PER_SECOND) {
-      const last = this.#sql.get<{ doc: number | null }>(
-        'SELECT max(doc) AS doc FROM rulings WHERE doc BETWEEN ? AND ?',
-        first,
-        first + PER_SECOND - 1,
-      )?.doc
-      if (last === null || last === undefined) return first
-      if (last < first + PER_SECOND - 1) return last + 1
-    }
+  openAppeals(dueSince: number): OpenAppeals {
+    return this.#appeals.open(dueSince)
   }
 
   tidy(now: number): void {

@@ -1,6 +1,7 @@
 import { RecordFull } from '../../contracts/ports/record.ts'
 import { docAt } from '../documents.ts'
 import { type FeedbackRow, NEWEST_FEEDBACK, SPARED_MS } from '../spare-feedback.ts'
+import type { AppealTable } from './appeals.ts'
 import type { ArrivalCounter } from './arrivals.ts'
 import type { RecordErasures } from './erasures.ts'
 import type { FreeSpace } from './free-space.ts'
@@ -32,6 +33,7 @@ export class Tidying {
   readonly #arrivals: ArrivalCounter
   readonly #written: WrittenTable
   readonly #freeSpace: FreeSpace
+  readonly #appeals: AppealTable
   #seenDeleted: readonly [deletedAt: number, s: number] = FROM_THE_FIRST
   /** Where the look at feedback goes on; null: at the newest. */
   #feedbackBefore: number | null = null
@@ -46,6 +48,7 @@ export class Tidying {
       arrivals: ArrivalCounter
       written: WrittenTable
       freeSpace: FreeSpace
+      appeals: AppealTable
     },
   ) {
     this.#settings = settings
@@ -56,6 +59,7 @@ export class Tidying {
     this.#arrivals = parts.arrivals
     this.#written = parts.written
     this.#freeSpace = parts.freeSpace
+    this.#appeals = parts.appeals
   }
 
   /** One step: what is older than its time goes, at most so many rows of each kind. */
@@ -63,6 +67,7 @@ export class Tidying {
     const { keep, sourceKeep } = this.#settings
     const unindexed = this.#sql.transaction(() => {
       this.#erasures.eraseDependents()
+      this.#appeals.tidy(now, keep)
       const alone = this.#sql.all<{ doc: number }>(
         'SELECT doc FROM rulings WHERE standing = 1 AND indexed = 0 AND erased = 0 AND doc < ? LIMIT ?',
         docAt(now - ALONE_AFTER_MS),

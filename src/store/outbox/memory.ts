@@ -208,6 +208,9 @@ export function memoryOutbox(
     async putDeadLetters(given) {
       for (const { key, letter } of given) entries.put({ kind: 'dead-letter', key, letter })
     },
+    async putAppealOutcomes(outcomes) {
+      for (const outcome of outcomes) entries.put({ kind: 'appeal', outcome })
+    },
     async next(publisher, limit, waitMs, { withLetters = true } = {}) {
       if (waiting.length + (withLetters ? letters.length : 0) === 0) await entries.arrival(waitMs)
       const taken = [...waiting.splice(0, limit), ...(withLetters ? letters.splice(0, limit) : [])]

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { appealOutcome } from '../../contracts/facts/appeal-messages.ts'
 import {
   type DecisionOutcome,
   decisionOutcome,
@@ -6,6 +7,7 @@ import {
   type Review,
   reviewId,
 } from '../../contracts/facts/decision-messages.ts'
+import { jsonOf } from '../../contracts/facts/json-of.ts'
 import { revisionIn } from '../../contracts/facts/verdict-id.ts'
 import type { OutboxEntry } from '../../contracts/ports/cases.ts'
 import { letterId, refOf } from '../redis/keys.ts'
@@ -58,6 +60,10 @@ async function entryOf(id: string, flat: z.infer<typeof rows>[number][1]): Promi
     return [{ entry: { id, kind: 'dead-letter', key: field.key ?? '', letter: field.letter ?? '' }, of: null }]
   if (field.kind === 'review') return [{ entry: { id, kind: 'review', review: reviewOf(field) }, of: null }]
   if (field.kind === 'outcome') return [{ entry: { id, kind: 'outcome', outcome: outcomeOf(field) }, of: null }]
+  if (field.kind === 'appeal') {
+    const outcome = appealOutcome.safeParse(jsonOf({ value: field.outcome ?? '' }))
+    if (outcome.success) return [{ entry: { id, kind: 'appeal', outcome: outcome.data }, of: null }]
+  }
   if (field.kind !== 'verdict' && field.kind !== 'proposal')
     return [{ entry: { id, kind: 'unknown', json: JSON.stringify(field) }, of: null }]
   const { case: caseId = '', verdict = '', member = '', protocol = '' } = field

@@ -208,6 +208,11 @@ export function redisOutbox(client: Redis, blocking: Redis, keys: Keys, settings
         batch.xadd(keys.letters, '*', 'kind', 'dead-letter', 'key', key, 'letter', letter)
       for (const [error] of (await batch.exec()) ?? []) if (error !== null) throw error
     },
+    async putAppealOutcomes(outcomes) {
+      const batch = client.pipeline()
+      for (const one of outcomes) batch.xadd(keys.outbox, '*', 'kind', 'appeal', 'outcome', JSON.stringify(one))
+      for (const [error] of (await batch.exec()) ?? []) if (error !== null) throw error
+    },
     async next(publisher, limit, waitMs, { withLetters = true } = {}) {
       const block = waitMs > 0 ? ['BLOCK', waitMs] : []
       const streams = withLetters ? [keys.outbox, keys.letters, '>', '>'] : [keys.outbox, '>']

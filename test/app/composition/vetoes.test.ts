@@ -90,6 +90,7 @@ test('what a list decided is noted in the audit, with its verdict, in the same b
     proposals: 'p',
     reviews: 'r',
     decisionOutcomes: 'o',
+    appealOutcomes: 'a',
     deadLetters: 'd',
   }
   const notes = [0, 1].map(() =>

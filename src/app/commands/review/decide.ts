@@ -3,7 +3,7 @@ import type { Command, Invocation } from '../../../cli/command.ts'
 import { printable } from '../../../cli/terminal.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { reviewQueueOf } from '../../../record/record-store.ts'
-import { clauseOption, type DecideOptions, type DecideReport, command as decide } from '../decide.ts'
+import { appealOptions, clauseOption, type DecideOptions, type DecideReport, command as decide } from '../decide.ts'
 
 interface Options {
   readonly label: string
@@ -11,6 +11,8 @@ interface Options {
   readonly why: string
   readonly opinion?: true
   readonly clause?: readonly string[]
+  readonly appeal?: readonly string[]
+  readonly code?: string
 }
 
 /** `gavel review decide`: a person's verdict on an item that they have, against the revision that they were shown. */
@@ -20,6 +22,7 @@ export const command: Command<Options, { readonly asked: DecideOptions; readonly
     new Option('--by <name>', 'who decides').makeOptionMandatory(),
     new Option('--why <words>', 'the reason; it outlives a deletion, so quote nothing').makeOptionMandatory(),
     clauseOption(),
+    ...appealOptions(),
     new Option('--opinion', 'give a second opinion, which does not change the verdict'),
   ],
   json: true,
@@ -42,7 +45,7 @@ export const command: Command<Options, { readonly asked: DecideOptions; readonly
       if (reserved.outcome === 'assigned')
         throw new OperatorError(`It is assigned to ${printable(reserved.to, 100)}: they decide on it.`)
       if (reserved.outcome === 'own')
-        throw new OperatorError('It is a second opinion on a verdict of their own: somebody else has to give it.')
+        throw new OperatorError('It is about a verdict of their own: somebody else has to decide it.')
       if (reserved.outcome !== 'reserved')
         throw new OperatorError('No such item waits. To decide all the same: "gavel decide".')
       const { subject, protocol, revision, reasons } = reserved.item

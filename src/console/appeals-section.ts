@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import type { RecordedVerdict, SubjectRecord } from '../contracts/ports/record.ts'
+import type { ReviewItem } from '../contracts/ports/review.ts'
+import type { CaseFile } from './case-file.ts'
+import { badge, howDecided, type ProtocolGuides } from './kinds.ts'
+import { REVIEW_TEXTS } from './review-texts.ts'
+import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, when, words } from './view.ts'
+
+const { appeals: TEXTS } = REVIEW_TEXTS.review
+
+/** Most appeals that one decision answers, the oldest first. */
+const MOST = 20
+/** Most characters of an appeal, and of a ruling's reasons, that are shown. */
+const [MOST_CHARS, MOST_REASONS] = [10_000, 1_000]
+
+const appeal = z.object({
+  id: z.string(),
+  by: z.enum(['author', 'notifier']),
+  text: z.string(),
+  ground: z.string().optional(),
+  verdictId: z.string().optional(),
+})
+
+/** An appeal that waits for an answer, as people read it. */
+export interface OpenAppeal extends z.infer<typeof appeal> {
+  readonly at: number
+}
+
+/** What a decision on this item answers, the oldest first. */
+export function openAppeals(
+  { protocol, reasons }: Pick<ReviewItem, 'protocol' | 'reasons'>,
+  of: SubjectRecord,
+): OpenAppeal[] {
+  if (!reasons.includes('appealed')) return []
+  return of.said
+    .filter((one) => one.said === 'appeal' && one.protocol === protocol && one.label === null)
+    .flatMap(({ message, at }) => {
+      const read = appeal.safeParse(message)
+      return read.success ? [{ ...read.data, at }] : []
+    })
+    .toSorted((a, b) => a.at - b.at)
+    .slice(0, MOST)
+}
+
+/** Their words, until when they are to be answered, and the rulings side by side. Not where these are still to be hidden. */
+export function appealsSection(
+  item: ReviewItem,
+  { subjectRecord }: Pick<CaseFile, 'subjectRecord'>,
+  { kinds, dueMs, now, name }: { kinds: ProtocolGuides; dueMs: number; now: number; name: string },
+): TemplatePart {
+  const open = openAppeals(item, subjectRecord)
+  const [first] = open
+  if (first === undefined) return NOTHING
+  return html`<section aria-labelledby="appeals${name}"><h3 id="appeals${name}">${TEXTS.title(open.length)}</h3>
+<p class="faint">${TEXTS.says}</p>
+<ol class="timeline">${open.map(({ by, text, ground, at }) => html`<li><p>${TEXTS.by[by]} ${moment(at)}${when(ground, (word) => html` (${words(word, { most: 200 })})`)}, ${at + dueMs < now ? html`<strong>${TEXTS.overdue}</strong>` : TEXTS.due} ${moment(at + dueMs)}</p><blockquote>${words(text, { most: MOST_CHARS })}</blockquote></li>`)}</ol>
+<div class="side-by-side">${rulingsOf(item, first, subjectRecord).map(({ title, one }) => ruling(title, one, kinds))}</div></section>`
+}
+
+/** The ruling that was appealed against, the one in force, and the machines' beneath a person's, each once. */
+function rulingsOf(
+  { protocol, verdict: id }: ReviewItem,
+  { verdictId, at }: OpenAppeal,
+  { verdicts }: SubjectRecord,
+): { title: string; one: RecordedVerdict }[] {
+  const own = verdicts.filter(({ verdict }) => verdict.protocol === protocol && verdict.decidedBy !== 'deleted')
+  const before = (ms: number) => own.filter(({ verdict }) => Date.parse(verdict.timing.decidedAt) <= ms)
+  const against = own.find(({ verdict }) => verdict.id === verdictId) ?? before(at).at(-1)
+  const current = own.find(({ verdict }) => verdict.id === id)
+  const machine = own.findLast(({ verdict }) => verdict.decidedBy !== 'human')
+  const titled = [
+    { title: TEXTS.against, one: against },
+    { title: TEXTS.inForce, one: current },
+    { title: TEXTS.machine, one: machine },
+  ]
+  const shown = new Set<string>()
+  return titled.flatMap(({ title, one }) => {
+    if (one === undefined || shown.has(one.verdict.id)) return []
+    shown.add(one.verdict.id)
+    return [{ title, one }]
+  })
+}
+
+function ruling(title: string, { verdict }: RecordedVerdict, kinds: ProtocolGuides): SafeMarkup {
+  const { decision, rationale, timing } = verdict
+  return html`<div><h4>${title}</h4><p class="how">${badge(verdict, kinds)} ${words(howDecided(verdict))}${when(decision?.by, (by) => html` ${words(by, { most: 60 })}.`)} <a href="${link('/verdict', { id: verdict.id })}">${moment(Date.parse(timing.decidedAt))}</a></p><blockquote>${words(rationale, { most: MOST_REASONS })}</blockquote></div>`
+}

@@ -1,0 +1,254 @@
+import { hash } from 'node:crypto'
+import { z } from 'zod'
+import { type AppealOutcome, appealOutcome } from '../contracts/facts/appeal-messages.ts'
+import { namedSubject } from '../contracts/facts/decision-messages.ts'
+import type { SubjectKind } from '../contracts/facts/thread.ts'
+import { revisionIn } from '../contracts/facts/verdict-id.ts'
+import type { AppealEntry, NoteEntry } from '../contracts/ports/record.ts'
+
+// This decides what becomes of appeals, in either database: each has one outcome. Their words are notes, as what else people say.
+
+/** An appeal as its table has it, without its words. */
+export interface AppealRow {
+  readonly tenant: string
+  readonly id: string
+  /** Empty until it is known. */
+  readonly protocol: string
+  readonly side: string
+  /** Who appeals, by the hash of their contact. */
+  readonly party: string
+  /** The verdict that it names. */
+  readonly against: string | null
+  /** The ruling that it is against, once that is known. */
+  readonly number: number | null
+  readonly label: string | null
+  readonly at: number
+  readonly outcome: string | null
+  /** The verdict that answered it. */
+  readonly verdict: string | null
+}
+
+/** A ruling on the subject of appeals. */
+export interface AppealedRuling {
+  readonly id: string
+  readonly protocol: string
+  readonly number: number
+  readonly label: string | null
+  readonly decided_by: string
+  readonly decider: string | null
+  /** Of a person's: the place of its decision. */
+  readonly decision: string | null
+  readonly standing: number
+  readonly decided_at: number
+}
+
+/** A decision names an appeal that it answers. */
+export interface AppealAnswer {
+  readonly id: string
+  readonly decision: string
+  readonly code: string | null
+}
+
+/** What is known of an appeal by now, that was not before. */
+export interface AppealChange {
+  readonly tenant: string
+  readonly id: string
+  readonly protocol: string
+  readonly number: number | null
+  readonly label: string | null
+  readonly outcome: string | null
+  readonly verdict: string | null
+  /** The label of that verdict, and the code of its reason. */
+  readonly answer: string | null
+  readonly code: string | null
+  readonly earlier: string | null
+  readonly ended_at: number | null
+}
+
+/** Until when an appeal waits for a verdict on its subject: the record reads topics in any order, in ms. */
+export const KNOWN_WITHIN_MS = 3_600_000
+/** Over how long it is counted how many one party, or one tenant, sends, in ms. */
+export const COUNTED_MS = 86_400_000
+/** Appeals, rulings and answers of one subject that are read at once. */
+export const MOST_OF_SUBJECT = 500
+
+/** How many appeals are taken in a day. */
+export interface AppealLimits {
+  readonly perContact: number
+  readonly perTenant: number
+}
+
+export const ALL_APPEALS: AppealLimits = { perContact: Number.MAX_SAFE_INTEGER, perTenant: Number.MAX_SAFE_INTEGER }
+
+/** In the words of both databases. */
+export const APPEALS = `
+  CREATE TABLE IF NOT EXISTS appeals (
+    tenant TEXT, id TEXT, s BIGINT, protocol TEXT NOT NULL, side TEXT NOT NULL, party TEXT NOT NULL, against TEXT, number BIGINT,
+    label TEXT, at BIGINT NOT NULL, outcome TEXT, verdict TEXT, answer TEXT, code TEXT, earlier TEXT, ended_at BIGINT,
+    told SMALLINT NOT NULL DEFAULT 0, put_at BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (tenant, id)
+  );
+  CREATE INDEX IF NOT EXISTS appeals_subject ON appeals (s);
+  CREATE INDEX IF NOT EXISTS appeals_open ON appeals (at) WHERE outcome IS NULL;
+  CREATE INDEX IF NOT EXISTS appeals_untold ON appeals (ended_at) WHERE told = 0 AND outcome IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS appeals_party ON appeals (tenant, party, at);
+  CREATE INDEX IF NOT EXISTS appeals_at ON appeals (tenant, at);
+  CREATE TABLE IF NOT EXISTS appeal_answers (s BIGINT, id TEXT, decision TEXT, code TEXT, at BIGINT NOT NULL, PRIMARY KEY (s, id, decision));
+  CREATE INDEX IF NOT EXISTS appeal_answers_at ON appeal_answers (at);
+`
+
+/** Who appeals, as it is kept. */
+export function partyOf(contact: string): string {
+  return hash('sha256', contact, 'base64url').slice(0, 22)
+}
+
+/** The words of an appeal, as a note on its subject: its label is the outcome, null until it has one. */
+export function noteOf(
+  { tenant, id, subject, protocol, side: by, at, json }: AppealEntry,
+  label: string | null,
+): NoteEntry {
+  return { what: 'said', said: 'appeal', subject, id: appealNoteId(tenant, id), protocol, label, by, at, json }
+}
+
+/** The id of the note that has an appeal's words. */
+export function appealNoteId(tenant: string, id: string): string {
+  return `appeal ${tenant}/${id}`
+}
+
+const answering = z.object({ appeals: z.array(z.string()), code: z.string().nullable().catch(null) })
+
+/** The appeals that a decision answers, by the id of its note and its message. */
+export function answersIn(note: string, json: string): AppealAnswer[] {
+  if (!json.includes('"appeals"')) return []
+  const read = answering.safeParse(JSON.parse(json))
+  const decision = note.replace(/^decision /, '')
+  return read.success ? read.data.appeals.map((id) => ({ id, decision, code: read.data.code })) : []
+}
+
+/** What is known by now of the open appeals of one subject, the oldest first. Pure. */
+export function appealChanges(
+  appeals: readonly AppealRow[],
+  {
+    rulings,
+    answers,
+    deletedAt,
+  }: {
+    readonly rulings: readonly AppealedRuling[]
+    readonly answers: readonly AppealAnswer[]
+    readonly deletedAt: number | null
+  },
+): AppealChange[] {
+  const changes: AppealChange[] = []
+  const known = new Map(appeals.map((one) => [one.id, one]))
+  for (const appeal of appeals) {
+    if (appeal.outcome !== null) continue
+    const against =
+      appeal.number === null ? ruledOn(appeal, rulings, [...known.values()], deletedAt) : unchanged(appeal)
+    if (against === null) continue
+    const change = against.outcome === null ? answered(against, rulings, answers) : against
+    known.set(appeal.id, { ...appeal, ...change })
+    if (appeal.number === null || change.outcome !== null) changes.push(change)
+  }
+  return changes
+}
+
+function unchanged({ tenant, id, protocol, number, label }: AppealRow): AppealChange {
+  const none = { outcome: null, verdict: null, answer: null, code: null, earlier: null, ended_at: null }
+  return { tenant, id, protocol, number, label, ...none }
+}
+
+/** The ruling that it is against, or why nobody is asked; null where that is not known yet. */
+function ruledOn(
+  appeal: AppealRow,
+  rulings: readonly AppealedRuling[],
+  all: readonly AppealRow[],
+  deletedAt: number | null,
+): AppealChange | null {
+  const { at, against, protocol } = appeal
+  const ended = (outcome: string, more: Partial<AppealChange> = {}) => ({
+    ...unchanged(appeal),
+    outcome,
+    ended_at: at,
+    ...more,
+  })
+  const standing = rulings.filter(
+    (one) => one.standing === 1 && one.decided_by !== 'deleted' && (protocol === '' || one.protocol === protocol),
+  )
+  const [ruling] = standing
+  if (deletedAt !== null && (at <= deletedAt || ruling === undefined))
+    return ended('deleted', { ended_at: Math.max(at, deletedAt) })
+  if (ruling === undefined) return null
+  if (standing.length > 1) return ended('unclear')
+  const named = rulings.find(({ id }) => id === against)
+  if (against !== null && named === undefined && ruling.number < (revisionIn(against) ?? 0)) return null
+  const of = { protocol: ruling.protocol, number: ruling.number, label: ruling.label }
+  if (named !== undefined && named.label !== ruling.label) return ended('superseded', { ...of, verdict: ruling.id })
+  const earlier = all.find((other) => isSameAppeal(other, appeal, ruling))
+  if (earlier !== undefined) return ended('repeated', { ...of, earlier: earlier.id })
+  return { ...unchanged(appeal), ...of }
+}
+
+/** Whether the same party has asked the same already, and waits, or has the answer that is in force. */
+function isSameAppeal(other: AppealRow, appeal: AppealRow, ruling: AppealedRuling): boolean {
+  return (
+    other.id !== appeal.id &&
+    (other.number !== null || other.outcome !== null) &&
+    other.protocol === ruling.protocol &&
+    other.side === appeal.side &&
+    (other.side === 'author' || other.party === appeal.party) &&
+    (other.outcome === null || other.verdict === ruling.id)
+  )
+}
+
+/** With the outcome by a person's verdict that answers it: by somebody who had not decided on the same before. */
+function answered(
+  against: AppealChange,
+  rulings: readonly AppealedRuling[],
+  answers: readonly AppealAnswer[],
+): AppealChange {
+  const people = rulings
+    .filter((one) => one.decided_by === 'human' && one.protocol === against.protocol)
+    .toSorted((a, b) => a.number - b.number)
+  for (const { id, number, label, decider, decision, decided_at } of people) {
+    if (number <= (against.number ?? 0)) continue
+    const answer = answers.find((one) => one.id === against.id && one.decision === decision)
+    const hasDecided = people.some((earlier) => earlier.number < number && earlier.decider === decider)
+    if (answer === undefined || hasDecided) continue
+    const outcome = label === against.label ? 'upheld' : 'reversed'
+    return { ...against, outcome, verdict: id, answer: label, code: answer.code, ended_at: decided_at }
+  }
+  return against
+}
+
+/** A row if a subject that was deleted is judged again: only then are the words of a new appeal kept. */
+export const IS_JUDGED = "SELECT 1 FROM rulings WHERE s = ? AND standing = 1 AND decided_by <> 'deleted' LIMIT 1"
+
+/** An outcome that is to be told, with its subject. */
+export interface AppealOutcomeRow extends AppealChange {
+  readonly kind: SubjectKind | null
+  readonly subject: string | null
+}
+
+/** How long an outcome is waited for on its topic before it is sent again, in ms. */
+const SENT_AGAIN_MS = 60_000
+
+/** Outcomes that are not on their topic yet, and that nobody has sent lately. */
+export const UNTOLD_APPEALS = `SELECT appeals.tenant, appeals.id, protocol, number, appeals.label, outcome, verdict, answer, code,
+    earlier, ended_at, kind, subjects.id AS subject FROM appeals LEFT JOIN subjects ON subjects.s = appeals.s
+  WHERE told = 0 AND outcome IS NOT NULL AND put_at < ? ORDER BY ended_at, appeals.id LIMIT ?`
+/** By which time one must have been sent to be sent again. */
+export const sentBefore = (now: number) => now - SENT_AGAIN_MS
+
+/** The message that tells an outcome: the same bytes each time. */
+export function appealOutcomeOf(row: AppealOutcomeRow): AppealOutcome {
+  const { tenant, id, outcome, kind, subject, protocol, verdict, answer, code, earlier, ended_at } = row
+  const said = Object.entries({ verdict, label: answer, code, earlier }).filter(([, text]) => text !== null)
+  return appealOutcome.parse({
+    schema: 1,
+    id,
+    ...(kind === null || subject === null ? { tenant } : namedSubject({ tenant, kind, postId: subject })),
+    outcome,
+    ...(protocol === '' ? {} : { protocol }),
+    ...Object.fromEntries(said),
+    at: new Date(ended_at ?? 0).toISOString(),
+  })
+}

@@ -1,0 +1,270 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { AppealOutcome } from '../../src/contracts/facts/appeal-messages.ts'
+import type { RecordStore } from '../../src/contracts/ports/record.ts'
+import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
+import type { AppealLimits } from '../../src/record/appeals.ts'
+import type { DrawShares } from '../../src/record/draws.ts'
+import type { QueueRules } from '../../src/record/review-queue.ts'
+import { at, DAY, feed } from './record.ts'
+
+const T0 = Date.parse(at(0))
+const HOUR = 3_600
+const POST = { tenant: 'default', id: 'p', kind: 'post' } as const
+
+/** What becomes of appeals, in every record: each has one outcome. */
+export function appealsContract(
+  where: string,
+  make: (
+    review: QueueRules & DrawShares & { appeals?: AppealLimits },
+  ) => Promise<{ store: RecordStore; queue: ReviewQueue }>,
+): void {
+  describe(`appeals ${where}`, () => {
+    const open: { close(): Promise<void> }[] = []
+    afterEach(async () => {
+      for (const one of open.splice(0)) await one.close()
+    })
+
+    async function start(appeals: AppealLimits = { perContact: 20, perTenant: 100 }) {
+      const { store, queue } = await make({ costs: {}, ownCaseAfter: DAY, auditShare: 0, blindShare: 0, appeals })
+      open.push(queue, store)
+      const topics = feed(store)
+      let decisions = 0
+      let asked = T0 + 1e9
+      const appeal = (id: string, seconds: number, more: Record<string, unknown> = {}) => {
+        const { tenant = 'default' } = more
+        const own = { by: 'author', text: 'I quoted somebody', contact: 'case 1', at: at(seconds) }
+        const about = ['verdictId', 'subjectId', 'actionId', 'withdraw'].some((name) => name in more)
+        const against = about ? {} : { verdictId: 'rumor~p~r1' }
+        return topics.send('appeals', id, { id, tenant, ...own, ...against, ...more }, seconds)
+      }
+      /** A person's verdict, from a decision that names these appeals. */
+      const decide = async (by: string, seconds: number, revision: number, label: string, appeals?: string[]) => {
+        const of = `0@${decisions++}`
+        const decision = {
+          subjectId: 'p',
+          protocol: 'rumor',
+          label,
+          against: revision - 1,
+          by,
+          why: 'w',
+          code: 'context',
+        }
+        await topics.send('decisions', 'p', { ...decision, at: at(seconds), ...(appeals && { appeals }) }, seconds)
+        const made = { decidedBy: 'human', revision, label, decision: { by, against: null, of } } as const
+        await topics.judged({ ...made, seconds: seconds + 1 }, 'The bridge is closed')
+      }
+      /** What is told now, and as it is on its topic. */
+      const told = async () => {
+        asked += DAY
+        const all = await store.untoldAppeals(asked, 100)
+        for (const one of all) await topics.send('appealOutcomes', one.id, one, 1e6)
+        return all.map(({ schema: _, tenant, subjectId, kind, subjectKind, at: __, ...one }: AppealOutcome) => one)
+      }
+      const waits = async (person = 'ann') =>
+        (await queue.list({ for: person }, 9, T0 + DAY)).items.map(({ verdict, reasons }) => `${verdict} ${reasons}`)
+      return { store, queue, topics, appeal, decide, told, waits }
+    }
+
+    it('has one wait for a person, and tells once how it ended', async () => {
+      const { store, topics, appeal, decide, told, waits } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      expect(await waits()).toEqual([])
+      await appeal('e1', 60)
+      await appeal('e1', 61)
+      expect(await waits()).toEqual(['rumor~p~r1 appealed'])
+      expect(await store.openAppeals(T0 + 59_000)).toEqual({ open: 1, overdue: 0, oldest: T0 + 60_000 })
+      expect(await store.openAppeals(T0 + 60_000)).toMatchObject({ overdue: 1 })
+      expect((await store.subject(POST))?.said).toMatchObject([
+        { said: 'appeal', protocol: 'rumor', label: null, by: 'author', message: { text: 'I quoted somebody' } },
+      ])
+      expect(await told()).toEqual([])
+      await decide('ann', 70, 2, 'non-rumor', ['e1'])
+      const outcome = { id: 'e1', outcome: 'reversed', protocol: 'rumor', verdict: 'rumor~p~r2', label: 'non-rumor' }
+      expect(await told()).toEqual([{ ...outcome, code: 'context' }])
+      expect(await told()).toEqual([])
+      expect(await waits()).toEqual([])
+      expect(await store.openAppeals(T0 + DAY)).toMatchObject({ open: 0, oldest: null })
+      expect((await store.subject(POST))?.said.find(({ said }) => said === 'appeal')).toMatchObject({
+        label: 'reversed',
+      })
+    })
+
+    it('sends what was not seen on its topic again, after a while', async () => {
+      const { store, appeal } = await start()
+      await appeal('e1', 60, { withdraw: true })
+      const now = T0 + DAY
+      expect(await store.untoldAppeals(now, 9)).toHaveLength(1)
+      expect(await store.untoldAppeals(now + 59_000, 9)).toEqual([])
+      expect(await store.untoldAppeals(now + 61_000, 9)).toEqual([
+        { schema: 1, id: 'e1', tenant: 'default', outcome: 'withdrawn', at: at(60) },
+      ])
+    })
+
+    it('goes to nobody who decided before, also as a lead and after long, and no such decision answers it', async () => {
+      const { queue, topics, appeal, decide, told, waits } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      await decide('ann', 10, 2, 'rumor')
+      await appeal('e1', 60, { verdictId: 'rumor~p~r2' })
+      expect(await waits('ann')).toEqual([])
+      expect(await waits('ben')).toEqual(['rumor~p~r2 appealed'])
+      const asLead = { for: 'ann', lead: {} } as const
+      expect(await queue.reserve('rumor~p~r2', asLead, T0 + 9 * DAY, T0 + 8 * DAY)).toEqual({ outcome: 'own' })
+      await decide('ann', 70, 3, 'non-rumor', ['e1'])
+      expect(await told()).toEqual([])
+      expect(await waits('ben')).toEqual(['rumor~p~r3 appealed'])
+      await decide('ben', 80, 4, 'rumor', ['e1'])
+      expect(await told()).toMatchObject([{ id: 'e1', outcome: 'upheld', verdict: 'rumor~p~r4' }])
+    })
+
+    it('stays open where a decision does not name it, and ends with one that names several', async () => {
+      const { topics, appeal, decide, told, waits } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      await appeal('e1', 60)
+      await appeal('e2', 61, { by: 'notifier', contact: 'case 2' })
+      await decide('ann', 70, 2, 'rumor')
+      expect(await told()).toEqual([])
+      expect(await waits('ben')).toEqual(['rumor~p~r2 appealed'])
+      await decide('ben', 80, 3, 'rumor', ['e1', 'e2', 'e3'])
+      expect(await told()).toMatchObject([
+        { id: 'e1', outcome: 'upheld' },
+        { id: 'e2', outcome: 'upheld' },
+      ])
+    })
+
+    it('is repeated where the same party waits, or has the answer that is in force', async () => {
+      const { topics, appeal, decide, told } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      await appeal('e1', 60)
+      await appeal('e2', 61, { contact: 'another of theirs' })
+      await appeal('n1', 62, { by: 'notifier', contact: 'case 7' })
+      await appeal('n2', 63, { by: 'notifier', contact: 'case 8' })
+      await appeal('n3', 64, { by: 'notifier', contact: 'case 7', verdictId: undefined, subjectId: 'p' })
+      expect(await told()).toMatchObject([
+        { id: 'e2', outcome: 'repeated', earlier: 'e1' },
+        { id: 'n3', outcome: 'repeated', earlier: 'n1' },
+      ])
+      await decide('ann', 70, 2, 'rumor', ['e1', 'n1', 'n2'])
+      expect(await told()).toHaveLength(3)
+      await appeal('e3', 80, { verdictId: 'rumor~p~r2' })
+      expect(await told()).toMatchObject([{ id: 'e3', outcome: 'repeated', earlier: 'e1' }])
+    })
+
+    it('is superseded by another label, and joins the same one', async () => {
+      const { topics, appeal, told, waits } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      await topics.judged({ decidedBy: 'consensus', label: 'non-rumor', revision: 2, seconds: 5 }, 'x')
+      await appeal('e1', 60)
+      expect(await told()).toMatchObject([{ id: 'e1', outcome: 'superseded', verdict: 'rumor~p~r2' }])
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor', revision: 3, seconds: 65 }, 'x')
+      await appeal('e2', 70)
+      expect(await waits()).toEqual(['rumor~p~r3 appealed'])
+    })
+
+    it('waits for the verdict that it names, and is unknown where none comes', async () => {
+      const { store, topics, appeal, told, waits } = await start()
+      await appeal('e1', 60)
+      await appeal('e2', 61, { verdictId: 'rumor~never~r1' })
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      expect(await waits()).toEqual(['rumor~p~r1 appealed'])
+      await store.tidy(T0 + (HOUR + 60) * 1_000)
+      expect(await told()).toEqual([])
+      await store.tidy(T0 + (HOUR + 62) * 1_000)
+      expect(await told()).toMatchObject([{ id: 'e2', outcome: 'unknown' }])
+    })
+
+    it('asks for the protocol where several have judged', async () => {
+      const { topics, appeal, told, waits } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'x')
+      await topics.judged({ decidedBy: 'consensus', label: 'hate', protocol: 'hate' }, 'x')
+      await appeal('e1', 60, { subjectId: 'p' })
+      await appeal('e2', 61, { subjectId: 'p', protocol: 'hate' })
+      expect(await told()).toMatchObject([{ id: 'e1', outcome: 'unclear' }])
+      expect(await waits()).toEqual(['hate~p~r1 appealed'])
+    })
+
+    it('ends with its subject, and with its withdrawal, and no word of it is left', async () => {
+      const { store, topics, appeal, told, waits } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      await appeal('e1', 60)
+      await appeal('e2', 61, { by: 'notifier', contact: 'case 2' })
+      await appeal('e2', 62, { withdraw: true })
+      expect((await store.subject(POST))?.said).toHaveLength(1)
+      expect(await told()).toMatchObject([{ id: 'e2', outcome: 'withdrawn' }])
+      await topics.send('posts', 'p', { id: 'p', createdAt: at(0), deleted: true }, 70)
+      expect(await told()).toMatchObject([{ id: 'e1', outcome: 'deleted' }])
+      expect((await store.subject(POST))?.said ?? []).toEqual([])
+      expect(await waits()).toEqual([])
+      await appeal('e3', 71)
+      expect(await told()).toMatchObject([{ id: 'e3', outcome: 'deleted' }])
+      expect((await store.subject(POST))?.said ?? []).toEqual([])
+    })
+
+    it('is withdrawn also before it comes', async () => {
+      const { store, topics, appeal, told, waits } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      await appeal('e1', 60, { withdraw: true })
+      await appeal('e1', 59)
+      expect(await waits()).toEqual([])
+      expect(await told()).toMatchObject([{ id: 'e1', outcome: 'withdrawn' }])
+      expect((await store.subject(POST))?.said).toEqual([])
+    })
+
+    it('takes so many of one contact and of one tenant in a day; each has an outcome', async () => {
+      const { topics, appeal, told } = await start({ perContact: 3, perTenant: 5 })
+      for (const subjectId of ['a', 'b', 'c', 'd', 'e', 'f', 'g'])
+        await topics.judged({ decidedBy: 'consensus', label: 'rumor', subjectId }, 'x')
+      const from = (id: string, seconds: number, contact: string, more = {}) =>
+        appeal(id, seconds, { by: 'notifier', contact, subjectId: id, verdictId: undefined, ...more })
+      for (const [nth, id] of ['a', 'b', 'c', 'd'].entries()) await from(id, 60 + nth, 'one')
+      for (const [nth, id] of ['e', 'f', 'g'].entries()) await from(id, 70 + nth, `${nth}`)
+      expect(await told()).toMatchObject([
+        { id: 'd', outcome: 'too-many' },
+        { id: 'g', outcome: 'too-many' },
+      ])
+      await from('a', 80, 'one', { tenant: 'acme', withdraw: true })
+      await appeal('d2', DAY / 1_000 + 63, { by: 'notifier', contact: 'one', subjectId: 'd', verdictId: undefined })
+      expect(await told()).toMatchObject([{ id: 'a', outcome: 'withdrawn' }])
+    })
+
+    it('keeps tenants apart, and names what is no appeal', async () => {
+      const { store, topics, appeal, told, waits } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      await appeal('e1', 60, { tenant: 'acme' })
+      await appeal('e1', 61, { contact: '' })
+      await topics.send('appeals', 'x', 'no appeal', 62)
+      expect(await told()).toMatchObject([
+        { id: 'e1', outcome: 'unknown' },
+        { id: 'e1', outcome: 'invalid' },
+      ])
+      expect(await waits()).toEqual([])
+      expect((await store.size()).rows.unread).toBe(1)
+    })
+
+    it('keeps 40 languages as they are written, and of a long text the beginning', async () => {
+      const { store, topics, appeal } = await start({ perContact: 100, perTenant: 100 })
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      const words = [...WORDS, 'ж'.repeat(100_000)]
+      for (const [nth, text] of words.entries())
+        await appeal(`e${nth}`, 60 + nth, { by: 'notifier', contact: `${nth}`, text })
+      const kept = ((await store.subject(POST))?.said ?? []).map(({ message }) => (message as { text: string }).text)
+      expect(kept).toEqual([...WORDS, 'ж'.repeat(10_000)])
+    })
+
+    it('is as it was told in a record that is made anew', async () => {
+      const { store, topics, appeal, told, waits } = await start()
+      const outcome = { schema: 1, id: 'e1', tenant: 'default', outcome: 'reversed', at: at(90) }
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      await topics.send('appealOutcomes', 'e1', outcome, 90)
+      await appeal('e1', 60)
+      expect(await waits()).toEqual([])
+      expect(await told()).toEqual([])
+      expect((await store.subject(POST))?.said).toMatchObject([{ said: 'appeal', label: 'reversed' }])
+    })
+  })
+}
+
+/** "I object" and the like, in 40 languages. */
+const WORDS =
+  'I object|Ich widerspreche|Je m’oppose|Me opongo|Mi oppongo|Eu discordo|Ik maak bezwaar|Jag protesterar|Jeg protesterer|Jeg er uenig|Vastustan|Vaidlustan|Iebilstu|Prieštarauju|Sprzeciwiam się|Nesouhlasím|Nesúhlasím|Tiltakozom|Nu sunt de acord|Възразявам|Протестую|Я возражаю|Противим се|Prigovaram|Ugovarjam|Διαφωνώ|İtiraz ediyorum|أعترض|אני מתנגד|اعتراض دارم|میں اعتراض کرتا ہوں|मुझे आपत्ति है|আমি আপত্তি করি|நான் எதிர்க்கிறேன்|ฉันขอคัดค้าน|Tôi phản đối|Saya keberatan|이의를 제기합니다|異議を申し立てます|我提出异议'.split(
+    '|',
+  )
