@@ -41,6 +41,7 @@ export const door = z
     produceTimeout: wait.refine((ms) => ms >= 100, 'at least 100ms'),
     rate: z.strictObject({ perSecond: z.number().positive().max(1e6), burst: z.int().min(1).max(1e7) }),
     scores: z.strictObject({
+      by: z.enum(['moderator', 'decider']),
       timeout: wait,
       atOnce: count,
       languages: z.array(z.string().regex(/^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$/, 'a language, as in en')).min(1),

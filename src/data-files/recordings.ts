@@ -36,11 +36,13 @@ const message = z.object({
   images: z.array(z.string()).optional(),
 })
 
+/** What a decision model is asked instead of `messages`. */
 const decision = z.object({
   field: z.string(),
   instructions: z.string(),
   input: z.string(),
-  options: z.array(z.object({ value: z.string(), description: z.string().optional() })),
+  options: z.array(z.object({ value: z.string(), description: z.string().optional() })).readonly(),
+  each: z.array(z.string()).readonly().optional(),
 })
 
 /** One question, as its digest has it. */
@@ -54,14 +56,12 @@ const question = z.object({
   draw: z.string().default(''),
   /** Set if probabilities of the numbers in the answer were asked for. */
   probabilities: z.literal(true).optional(),
-  /** Set if a decision model is asked this instead of `messages`. */
   decision: decision.optional(),
   /** Tokens set aside for thoughts, and the requested amount of thinking; absent where its dialect has neither. */
   thinkingTokens: z.number().optional(),
   effort: z.string().optional(),
 })
 type Question = z.infer<typeof question>
-
 const tokens = z.number().int().nonnegative()
 
 /** All of a model's reply: what is left out here a replay would cost, and say, otherwise. */
@@ -74,6 +74,7 @@ const reply = z.object({
   decided: z
     .union([
       z.object({ wire: z.enum(DECISION_WIRES), probabilities: z.record(z.string(), z.number()) }),
+      z.object({ wire: z.enum(DECISION_WIRES), each: z.array(z.record(z.string(), z.number())) }),
       z.object({ wire: z.enum(DECISION_WIRES), unreadable: z.string() }),
     ])
     .optional(),
@@ -280,9 +281,8 @@ function codeOf(failed: string): FailureCode {
 }
 
 /** What tells a question from others: all that the model is sent, and which draw it is. */
-export function digestOf(asked: Question): string {
-  const { model, messages, temperature, maxTokens, answer, draw, probabilities, decision, thinkingTokens, effort } =
-    asked
+export function digestOf(of: Question): string {
+  const { model, messages, temperature, maxTokens, answer, draw, probabilities, decision, thinkingTokens, effort } = of
   const sent = messages.map(({ role, content, images = [] }) => [role, content, images])
   const wanted = [
     ...(probabilities === true ? ['probabilities'] : []),
@@ -332,7 +332,7 @@ function questionOf(request: ModelRequest, repeat: string): Question {
     answer,
     draw,
     ...(probabilities && { probabilities }),
-    ...(decision && { decision: { ...decision, options: [...decision.options] } }),
+    ...(decision && { decision }),
     thinkingTokens,
     effort,
   }

@@ -16,7 +16,7 @@ import { hasOthers, hasOthersApart, type ModelChoice } from './fallback.ts'
 import { breakpointsIn, jsonSchema } from './format.ts'
 import type { ModelSlot } from './model-slots.ts'
 import type { GatewayState } from './parts.ts'
-import { readReply, withExpected, withOptions } from './read-answer.ts'
+import { replyTo, withExpected, withOptions } from './read-answer.ts'
 import { withThoughtsApart } from './thinking.ts'
 import { tierOf, timeoutOf } from './time-limits.ts'
 
@@ -135,7 +135,9 @@ export function requestOf(
     ...(effort === null ? {} : { effort }),
     draw: ask.draw,
     answer: { name: ask.stage, schema: jsonSchema(ask.answer) },
-    ...(ask.expected === undefined && ask.decision === undefined ? {} : { probabilities: true as const }),
+    ...(ask.expected === undefined && (ask.decision === undefined || ask.fromDecided !== undefined)
+      ? {}
+      : { probabilities: true as const }),
     ...(ask.decision === undefined ? {} : { decision: ask.decision }),
     ...(ask.repeated ? { breakpoints: breakpointsIn(ask) } : {}),
     ...(hasOthers(choice) ? {} : { alone: true }),
@@ -175,7 +177,7 @@ export function readCall(
 ): AnsweredCall {
   const { settings, clock } = gateway
   const { ask } = flight.prompt
-  const reading = readReply(reply, ask.answer)
+  const reading = replyTo(ask, reply)
   endCall(gateway, context, flight, reading.readable ? 'answered' : reading.code, { reply, charge, unmetered })
   const settled: AskResult = {
     ...(reading.readable

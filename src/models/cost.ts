@@ -1,4 +1,4 @@
-import type { Ask } from '../contracts/facts/ask.ts'
+import type { Ask, Decision } from '../contracts/facts/ask.ts'
 import type { ModelCall } from '../contracts/facts/case.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import { estimateTokens } from '../contracts/facts/token-estimate.ts'
@@ -38,6 +38,13 @@ export interface CallBounds {
 /** The usage of an answered call, and its cost. */
 export type Charge = NonNullable<ModelCall['spent']>
 
+/** Each of several questions has the instructions and the options of its own. */
+function decisionBytes(decision: Decision): number {
+  const { instructions, options, each = [] } = decision
+  const again = Math.max(0, each.length - 1) * Buffer.byteLength(JSON.stringify([instructions, options]))
+  return Buffer.byteLength(JSON.stringify(decision)) + again
+}
+
 /**
  * The most that a call can use. A token of a byte-level vocabulary has at least one byte, so the byte count is above any
  * tokenizer's count; the real usage replaces it afterwards. A tier that costs less may be refused, and one that costs more served.
@@ -49,7 +56,7 @@ export function upperBound(
   of: { readonly imageTokens: number; readonly tier?: Tier | undefined; readonly thinkingTokens?: number },
 ): Amount {
   const { imageTokens, tier, thinkingTokens = 0 } = of
-  const decision = ask.decision === undefined ? 0 : Buffer.byteLength(JSON.stringify(ask.decision))
+  const decision = ask.decision === undefined ? 0 : decisionBytes(ask.decision)
   const prompt = mostSent(messages, imageTokens) + Buffer.byteLength(schemaLine(ask.answer)) + decision
   const written = ask.maxTokens + thinkingTokens
   if (price === undefined) return { tokens: prompt + written, usd: 0 }

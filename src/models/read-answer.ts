@@ -37,6 +37,16 @@ export function readReply<Answer>(
   return { readable: false, code: 'unreadable', why: `${reading.why}${cut ? ', cut at the token limit' : ''}` }
 }
 
+/** Reads the reply to an ask: of a decision model what follows from its probabilities, where the ask says so. */
+export function replyTo<Answer>(
+  { answer, fromDecided }: Pick<Ask<Answer>, 'answer' | 'fromDecided'>,
+  reply: Pick<ModelReply, 'text' | 'finish' | 'decided'>,
+): ReplyReading<Answer> {
+  const { decided } = reply
+  if (decided === undefined || 'unreadable' in decided || fromDecided === undefined) return readReply(reply, answer)
+  return { readable: true, answer: fromDecided('each' in decided ? decided.each : [decided.probabilities]) }
+}
+
 /**
  * Finds the answer in what a model wrote: the one JSON object in it that fits the schema, else lines `Key: value` that
  * name each of its keys once. Around it may be prose, code fences, a wrapper (`{"response": {…}}`) and, at the beginning,
@@ -125,10 +135,11 @@ const LEAST_MASS = 0.5
  * it, or the endpoint gave no such probabilities.
  */
 export function withOptions<Answer>(
-  { decision: wanted }: Pick<Ask, 'decision'>,
+  { decision: wanted, fromDecided }: Pick<Ask, 'decision' | 'fromDecided'>,
   answer: Answer,
   { decided, beginnings }: Pick<ModelReply, 'decided' | 'beginnings'>,
 ): Answer {
+  if (fromDecided !== undefined) return answer
   if (wanted !== undefined && decided !== undefined) return { ...answer, ...decided }
   if (wanted === undefined || beginnings === undefined) return answer
   const options = wanted.options.map(({ value }) => value)

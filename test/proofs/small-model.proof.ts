@@ -1,7 +1,3 @@
-import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
-import { createServer } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { type Ask, type Decision, decidedAnswer } from '../../src/contracts/facts/ask.ts'
@@ -15,51 +11,13 @@ import { BENIGN, fence, IN_PAPER, IN_THRIFTY, OTHERWISE, STAGES } from '../model
 import { drive } from '../protocols/drive.ts'
 import { GATEWAY, memoryParts } from '../support/parts.ts'
 import { tell } from '../support/pipeline.ts'
-
-/**
- * A real small model behind llama.cpp's server, as docs/small-model.md has it: `SMALL_MODEL` is the GGUF file, `SMALL_MODEL_PYTHON` a
- * Python that has xllamacpp.
- */
-const { SMALL_MODEL: file = '', SMALL_MODEL_PYTHON: python = '' } = process.env
-const isHere = [file, python].every((one) => one !== '' && existsSync(one))
-if (!isHere) tell('skipped: SMALL_MODEL (a GGUF file) or SMALL_MODEL_PYTHON (a Python that has xllamacpp) is missing')
-
-/** It ends with this process, however that ends. */
-const SERVE = `
-import sys, xllamacpp
-settings = xllamacpp.CommonParams()
-settings.model.path, settings.hostnames, settings.port = sys.argv[1], ['127.0.0.1'], int(sys.argv[2])
-settings.n_parallel, settings.n_ctx, settings.warmup = 1, 8192, False
-settings.cpuparams.n_threads = settings.cpuparams_batch.n_threads = 1
-server = xllamacpp.Server(settings)
-sys.stdin.read()
-`
+import { isSmallModelHere, startSmallModel } from '../support/small-model.ts'
 
 let [baseUrl, end] = ['', () => {}]
 beforeAll(async () => {
-  if (!isHere) return
-  const port = await freePort()
-  const server = spawn(python, ['-c', SERVE, file, String(port)], { stdio: ['pipe', 'ignore', 'ignore'] })
-  end = () => void server.kill('SIGKILL')
-  baseUrl = `http://127.0.0.1:${port}/v1`
-  for (let waited = 0; waited < 300; waited++) {
-    const health = await fetch(`http://127.0.0.1:${port}/health`).catch(() => null)
-    if (health?.ok) return
-    if (server.exitCode !== null) throw new Error(`the server ended with ${server.exitCode}`)
-    await sleep(1_000)
-  }
-  throw new Error('the server does not come up')
+  if (isSmallModelHere) [baseUrl, end] = await startSmallModel()
 }, 310_000)
 afterAll(() => end())
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  if (typeof address !== 'object' || address === null) throw new Error('no port')
-  return address.port
-}
 
 /** Asks through the gateway, as the service does. */
 function asking(answerFormat: 'json_schema' | 'text' = 'json_schema') {
@@ -117,7 +75,7 @@ const decisionAbout = (text: string): Ask => {
   }
 }
 
-describe.runIf(isHere)('a chat model of llama.cpp', () => {
+describe.runIf(isSmallModelHere)('a chat model of llama.cpp', () => {
   it('is no decision model, as it says itself, and is asked in a chat within the same ask', async () => {
     const said = await fetch(`${baseUrl}/systemone`, {
       method: 'POST',

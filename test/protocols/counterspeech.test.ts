@@ -24,6 +24,7 @@ const SETTINGS: CounterspeechSettings = {
   aspects: [...ASPECTS],
   steps: 'shipped',
   stepsFor: 'default',
+  scoresBy: 'scorer',
   score: 'answered',
   batchSize: 1,
   temperature: 0,

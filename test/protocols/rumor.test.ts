@@ -161,6 +161,7 @@ describe('the settings that are shipped', () => {
       sampleSize: 40,
       subjectivity: 'apart',
       promptKind: 'auto',
+      stancesBy: 'scorer',
       stanceReasons: 'given',
       debateWhen: 'contested',
       minSideAuthors: 2,

@@ -43,7 +43,12 @@ export async function perform<Options, Result>(
 }
 
 /** `gavel` with these words in this process, which saves a start: the lines that it prints, and that it says. Throws where it fails. */
-export async function performWords(words: readonly string[], settings: Settings) {
+export async function performWords(
+  words: readonly string[],
+  settings: Settings,
+  /** Told each line as it is printed: a command may fail after that. */
+  printed: (line: string) => void = () => {},
+) {
   const isNamed = ({ path }: { path: string }) => path.split(' ').every((name, at) => words[at] === name)
   const named = COMMANDS.findLast((one) => one.load !== undefined && isNamed(one))
   const command = (await named?.load?.())?.command as Command | undefined
@@ -53,7 +58,10 @@ export async function performWords(words: readonly string[], settings: Settings)
   line.parse(words.slice(named?.path.split(' ').length), { from: 'user' })
   const [out, said]: [string[], string[]] = [[], []]
   const terminal = {
-    out: (text: unknown) => void out.push(String(text)),
+    out(text: unknown) {
+      out.push(String(text))
+      printed(String(text))
+    },
     say: (text: unknown) => void said.push(String(text)),
     progress() {},
   }

@@ -9,7 +9,7 @@ import { jsonSchema, withFormat } from '../../models/format.ts'
 import type { DialectLesson } from '../../models/openai/learning.ts'
 import { type ContextLength, type ListedModel, listedModels, loadedContext } from '../../models/openai/listed-models.ts'
 import { dialectLookup, modelsOfEndpoints } from '../../models/openai/models-of-endpoints.ts'
-import { readReply } from '../../models/read-answer.ts'
+import { replyTo } from '../../models/read-answer.ts'
 import { wasCutInThought, withThoughtsApart } from '../../models/thinking.ts'
 import { tierOf, timeoutOf } from '../../models/time-limits.ts'
 import { checkScale, isOffScale, type RightScale, type ScaleFault } from './model-scales.ts'
@@ -149,19 +149,19 @@ async function checkRole(
     role,
     tier,
     temperature: ask.temperature,
-    wantsLogprobs: ask.expected !== undefined || ask.decision !== undefined,
+    wantsLogprobs: ask.expected !== undefined || (ask.decision !== undefined && ask.fromDecided === undefined),
     withImage: messages.some(({ images = [] }) => images.length > 0),
   }
   try {
     let room = Math.min(thinkingTokens, settings.models.thinkingTokens)
     let reply = withThoughtsApart(await asked(room)(), messages)
-    const { readable } = readReply(reply, ask.answer)
+    const { readable } = replyTo(ask, reply)
     const cut = wasCutInThought(reply, { readable, most: ask.maxTokens + room })
     if (cut !== 'no' && room < settings.models.thinkingTokens) {
       room = settings.models.thinkingTokens
       reply = withThoughtsApart(await asked(room)(), messages)
     }
-    const reading = readReply(reply, ask.answer)
+    const reading = replyTo(ask, reply)
     return {
       ...about,
       reply,

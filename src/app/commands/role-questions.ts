@@ -309,7 +309,7 @@ const DECISION: Ask = {
  */
 function tiny(asked: Ask): Ask {
   if (asked.batch !== undefined) return asked.batch.subset([0])
-  const { stage, role, answer, temperature, maxTokens, expected, decision, messages } = asked
+  const { stage, role, answer, temperature, maxTokens, expected, decision, fromDecided, messages } = asked
   const images = messages.flatMap(({ images: shown = [] }) => shown).slice(0, 1)
   return {
     stage,
@@ -318,6 +318,7 @@ function tiny(asked: Ask): Ask {
     temperature,
     maxTokens,
     expected,
+    fromDecided,
     ...(decision === undefined ? {} : { decision: { ...decision, input: 'The mill by the river is on fire.' } }),
     messages: [
       { role: 'system', content: 'You check a connection. Be brief.' },

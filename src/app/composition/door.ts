@@ -1,3 +1,4 @@
+import { loadFiles } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { type Topics, topicsByMessage } from '../../../config/topics.ts'
 import { type PressureSignal, pressureWatch } from '../../../consumers/backpressure.ts'
@@ -44,6 +45,7 @@ import { closable, requestsDrain } from '../../operations/closable.ts'
 import { kafkaWatch } from '../../operations/health.ts'
 import type { Loops } from '../../operations/loop.ts'
 import { version } from '../../platform/package-folder.js'
+import { DECISION_FOLDER, decisionPrompt } from '../../protocols/decision-prompt.ts'
 import { readPrompts } from '../../protocols/prompts.ts'
 import { recordAt } from '../../record/record-store.ts'
 import { DEFAULT_TENANT } from '../../shelves/names.ts'
@@ -283,16 +285,19 @@ export function scoringPart(
   { gateway, secret, clock }: { gateway: Pick<Gateway, 'ask'>; secret: string; clock: Clock },
 ): { readonly scorer: TextScorer; readonly promptsHash: string } {
   const prompts = readPrompts(promptsOf('score'), SCORE_PROMPTS)
+  const isDecided = settings.door.scores.by === 'decider'
+  const decided = isDecided ? decisionPrompt(loadFiles(DECISION_FOLDER), 'categories') : undefined
   const fence = fences(secret, settings.fences)
   return {
     scorer: scorer({
       gateway,
       prompts,
+      decided,
       fence,
       settings: settings.door.scores,
       clock,
       maxChars: settings.fences.maxChars,
     }),
-    promptsHash: prompts.hash,
+    promptsHash: decided === undefined ? prompts.hash : `${prompts.hash} ${decided.hash}`,
   }
 }

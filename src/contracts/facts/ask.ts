@@ -31,6 +31,11 @@ export interface Ask<Answer = unknown> {
    * the same of a chat model.
    */
   readonly decision?: Decision | undefined
+  /**
+   * Set if the answer follows from how likely each option is: made of the probabilities by option, of each question in their order. A
+   * chat model answers in the form of `answer`.
+   */
+  readonly fromDecided?: ((likely: readonly OptionProbabilities[]) => Answer) | undefined
   readonly temperature: number
   /** Longest answer, in tokens. */
   readonly maxTokens: number
@@ -65,7 +70,12 @@ export interface Decision {
   /** What it is decided of: strangers' words, fenced. They are sent in a field of their own. */
   readonly input: string
   readonly options: readonly DecisionOption[]
+  /** Set if the same is asked of several things in the input: what each question says beyond the instructions. Answered by position. */
+  readonly each?: readonly string[]
 }
+
+/** How likely each option of one question is, by its value. */
+export type OptionProbabilities = Readonly<Record<string, number>>
 
 interface DecisionOption {
   readonly value: string

@@ -1,4 +1,4 @@
-import type { Decision, DecisionWire } from '../facts/ask.ts'
+import type { Decision, DecisionWire, OptionProbabilities } from '../facts/ask.ts'
 import type { Trial } from '../facts/errors.ts'
 import type { FilterRefusal } from '../facts/filtered.ts'
 import type { ChatMessage, Remark } from '../facts/verdict.ts'
@@ -84,9 +84,10 @@ export interface ModelReply {
   readonly probabilities?: NumberProbabilities | undefined
   /** If they were wanted: of each text in the answer what it might have begun with, by its key. */
   readonly beginnings?: BeginningProbabilities | undefined
-  /** Set if it is a decision model's: over which interface, and how likely each option is by its value, or why that can't be told. */
+  /** Set if it is a decision model's: over which interface, and how likely each option is by its value (`each`: of each of several questions), or why that can't be told. */
   readonly decided?:
-    | { readonly wire: DecisionWire; readonly probabilities: Readonly<Record<string, number>> }
+    | { readonly wire: DecisionWire; readonly probabilities: OptionProbabilities }
+    | { readonly wire: DecisionWire; readonly each: readonly OptionProbabilities[] }
     | { readonly wire: DecisionWire; readonly unreadable: string }
     | undefined
   /** The name under which the endpoint answered. */

@@ -11,6 +11,7 @@ import type { ChatMessage } from '../../contracts/facts/verdict.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import { askContext, type GivenAsk, leaveLine } from '../../models/context.ts'
 import type { Gateway } from '../../models/gateway.ts'
+import type { DecisionPrompt } from '../../protocols/decision-prompt.ts'
 import type { Prompts } from '../../protocols/prompts.ts'
 import {
   ATTRIBUTE_FIELDS,
@@ -19,6 +20,7 @@ import {
   categoriesAnswer,
   sentencesAnswer,
 } from './attributes.ts'
+import { categoriesDecision } from './categories-decision.ts'
 import type { TextPiece } from './pieces.ts'
 import { piecesOf } from './pieces.ts'
 
@@ -119,13 +121,15 @@ export interface TextScorer {
 export function scorer(parts: {
   readonly gateway: Pick<Gateway, 'ask'>
   readonly prompts: Prompts
+  /** What a decision model is told of categories, where the role decider is asked for those of words alone. */
+  readonly decided?: DecisionPrompt | undefined
   readonly fence: Fence
   /** Longest text that a question shows whole, in characters. */
   readonly maxChars: number
   readonly settings: ScoringSettings
   readonly clock: Clock
 }): TextScorer {
-  const { gateway, prompts, fence, maxChars, settings, clock } = parts
+  const { gateway, prompts, decided, fence, maxChars, settings, clock } = parts
   const { atOnce } = settings
   // Nobody takes all of them: half for one tenant, half of that for one who asks for it.
   const slots = fairSlots({ all: () => atOnce, each: Math.ceil(atOnce / 2), ofPart: Math.ceil(atOnce / 4) })
@@ -136,7 +140,10 @@ export function scorer(parts: {
     /** Made once it is asked: what waits for a slot is kept once. */
     messages: () => readonly ChatMessage[],
     answer: z.ZodType<Answer>,
-    maxTokens = TOKENS,
+    {
+      maxTokens = TOKENS,
+      ...asked
+    }: Partial<Pick<Ask<Answer>, 'role' | 'decision' | 'fromDecided' | 'maxTokens'>> = {},
   ): Promise<ModelScores<Answer>> {
     const { tenant, part, remember } = given
     const late = AbortSignal.timeout(settings.timeout)
@@ -153,6 +160,7 @@ export function scorer(parts: {
         answer,
         temperature: 0,
         maxTokens,
+        ...asked,
       },
       protocol: 'score',
       subject: { tenant, postId: `text-${contentHash(given)}`, kind: 'post' as const },
@@ -242,7 +250,7 @@ export function scorer(parts: {
         return prompts.get(OF_SENTENCES[question]).render({ context: surroundingsOf(given), sentences })
       }
       const maxTokens = TOKENS + parts.length * ATTRIBUTE_FIELDS[question].length * TOKENS_A_NUMBER
-      return score(given, messages, sentencesAnswer(parts.length, question), maxTokens)
+      return score(given, messages, sentencesAnswer(parts.length, question), { maxTokens })
     },
     categories: (given) =>
       scoreAll(given, (piece) => {
@@ -254,7 +262,9 @@ export function scorer(parts: {
           if (images === undefined) return messages
           return messages.map((one, at) => (at === last ? { ...one, images: [...images] } : one))
         }
-        return score(piece, shown, categoriesAnswer)
+        const isDecided = decided !== undefined && images === undefined
+        const asked = isDecided ? categoriesDecision(decided, fence('text', piece.text)) : {}
+        return score(piece, shown, categoriesAnswer, asked)
       }),
   }
 }

@@ -38,10 +38,12 @@ export function decisionBody(
   decision: Decision,
   model: string,
 ): object {
-  const { field, instructions, input, options } = decision
+  const { input, options } = decision
+  const questions = questionsOf(decision)
   if (wire !== 'openai') {
     const criteria = Object.fromEntries(options.map(({ value, description }) => [value, description ?? value]))
-    return { model, state: input, questions: { [field]: { type: 'choice', instructions, criteria } } }
+    const named = questions.map(({ name, instructions }) => [name, { type: 'choice', instructions, criteria }])
+    return { model, state: input, questions: Object.fromEntries(named) }
   }
   const images = request.messages.flatMap(({ images: shown = [] }) => shown)
   return {
@@ -55,8 +57,14 @@ export function decisionBody(
         ],
       },
     ],
-    questions: [{ type: 'choice', name: field, instructions, choices: [...options] }],
+    questions: questions.map((one) => ({ type: 'choice' as const, ...one, choices: [...options] })),
   } satisfies OpenAI.DecisionCreateParams
+}
+
+/** The questions of a decision: one, or one for each thing that it is asked of. */
+function questionsOf({ field, instructions, each }: Decision): { name: string; instructions: string }[] {
+  if (each === undefined) return [{ name: field, instructions }]
+  return each.map((one, at) => ({ name: `${field}_${at + 1}`, instructions: `${instructions}\n\n${one}` }))
 }
 
 /** Most answers and options that are looked at: what requests may have, and one more. */
@@ -115,36 +123,51 @@ export function decisionReply(wire: DecisionInterface, data: unknown, decision: 
     ...usage,
   })
   if (typeof answers === 'string') return unreadable(answers)
-  if (answers.type === 'refusal')
+  if (answers.some(({ type }) => type === 'refusal'))
     return { ...unreadable('the model declines the question'), finish: 'content-filter', filtered: [] }
-  const read = probabilitiesIn(answers, decision)
-  if (typeof read === 'string') return unreadable(read)
-  const [likeliest = ''] = [...read].reduce((most, one) => (one[1] > most[1] ? one : most))
+  const each: Map<string, number>[] = []
+  for (const answer of answers) {
+    const read = probabilitiesIn(answer, decision)
+    if (typeof read === 'string') return unreadable(read)
+    each.push(read)
+  }
+  const likeliest = each.map((read) => [...read].reduce((most, one) => (one[1] > most[1] ? one : most))[0])
+  const probabilities = each.map((read) => Object.fromEntries(read))
+  const [only = {}] = probabilities
   return {
-    text: JSON.stringify({ [decision.field]: likeliest }),
+    text: JSON.stringify({ [decision.field]: decision.each === undefined ? likeliest[0] : likeliest }),
     finish: 'stop',
-    decided: { wire, probabilities: Object.fromEntries(read) },
+    decided: decision.each === undefined ? { wire, probabilities: only } : { wire, each: probabilities },
     ...usage,
   }
 }
 
-/** OpenAI's answer to the one question, by its place; why there is none; or null for a response of another kind. */
-function listedIn(data: unknown, { field }: Decision): GivenAnswer | string | null {
+/** OpenAI's answers, by their places; why they can't be told; or null for a response of another kind. */
+function listedIn(data: unknown, decision: Decision): GivenAnswer[] | string | null {
   const read = openAiAnswers.safeParse(data)
   if (!read.success) return null
-  const [one, ...others] = read.data.answers
-  if (one === undefined || others.length > 0) return `${read.data.answers.length} answers to one question`
-  if (one.name != null && one.name !== field) return 'an answer to another question'
-  return { ...one, probabilities: one.probabilities.map(({ value, probability }) => [value, probability]) }
+  const { answers } = read.data
+  const questions = questionsOf(decision)
+  if (answers.length !== questions.length)
+    return `${answers.length} answers to ${questions.length === 1 ? 'one question' : `${questions.length} questions`}`
+  if (answers.some(({ name }, at) => name != null && name !== questions[at]?.name))
+    return 'an answer to another question'
+  return answers.map((one) => ({
+    ...one,
+    probabilities: one.probabilities.map(({ value, probability }) => [value, probability]),
+  }))
 }
 
 /** The same of System One, where answers stand by the names of their questions. */
-function namedIn(data: unknown, { field }: Decision): GivenAnswer | string | null {
+function namedIn(data: unknown, decision: Decision): GivenAnswer[] | string | null {
   const read = namedAnswers.safeParse(data)
   if (!read.success) return null
-  const one = entryOf(read.data.answers, field)
-  if (one === undefined || Object.keys(read.data.answers).length > 1) return 'answers to other questions'
-  return { ...one, probabilities: Object.entries(one.probabilities) }
+  const { answers } = read.data
+  const questions = questionsOf(decision)
+  const found = questions.flatMap(({ name }) => entryOf(answers, name) ?? [])
+  if (found.length < questions.length || Object.keys(answers).length > questions.length)
+    return 'answers to other questions'
+  return found.map((one) => ({ ...one, probabilities: Object.entries(one.probabilities) }))
 }
 
 /** Servers round probabilities to two digits: how much each of them may lack. */

@@ -2,6 +2,7 @@ import { isBlank } from '../../contracts/facts/blank.ts'
 import type { ReadingGuide } from '../../contracts/facts/reading.ts'
 import { snapshot } from '../../contracts/facts/thread.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
+import { DECISION_FOLDER, decisionPrompt } from '../decision-prompt.ts'
 import { both } from '../faults.ts'
 import type { AnsweredTurn, CalibrationParts, ProtocolParts } from '../kind.ts'
 import { answersBySpeaker } from '../per-speaker-answers.ts'
@@ -43,7 +44,7 @@ export const counterspeech = {
   voices: (turns: readonly AnsweredTurn[]) =>
     answersBySpeaker(turns, 'score', scoreIn, (answer, _, name) => scoreIn(aspectAnswerIn(answer, name))),
   make(parts: ProtocolParts) {
-    const { settings, prompts, aspects, steps } = filesOf(parts)
+    const { settings, prompts, decided, aspects, steps } = filesOf(parts)
     const { fence } = parts
     const protocol: Protocol = {
       name: 'counterspeech',
@@ -59,10 +60,15 @@ export const counterspeech = {
       decides: ['scores'],
       scales: scalesOf(aspects.list),
       steps: Object.fromEntries(steps.used),
-      promptsHash: shortHash([prompts.hash, aspects.hash, ...steps.texts]),
+      promptsHash: shortHash([
+        prompts.hash,
+        aspects.hash,
+        ...steps.texts,
+        ...(decided === undefined ? [] : [decided.hash]),
+      ]),
       settingsHash: shortHash(settings),
       script: (subject) =>
-        autoCsEval(snapshot.parse(subject), { settings, aspects: aspects.list, steps, prompts, fence }),
+        autoCsEval(snapshot.parse(subject), { settings, aspects: aspects.list, steps, prompts, decided, fence }),
     }
     return protocol
   },
@@ -98,5 +104,7 @@ function filesOf({
       return { aspects, steps: stepsFrom(settings, aspects.list, folder) }
     },
   )
-  return { settings, prompts, aspects, steps }
+  const isDecided = settings.scoresBy === 'decider'
+  const decided = isDecided ? decisionPrompt(folder(DECISION_FOLDER), 'score', ['criterion', 'steps?']) : undefined
+  return { settings, prompts, decided, aspects, steps }
 }

@@ -1,5 +1,7 @@
-import type { Ask } from '../../contracts/facts/ask.ts'
+import type { Ask, Decision } from '../../contracts/facts/ask.ts'
+import { entryOf } from '../../contracts/facts/entry-of.ts'
 import type { Fence } from '../../contracts/facts/fence.ts'
+import type { DecisionPrompt } from '../decision-prompt.ts'
 import { formUnder } from '../preset.ts'
 import type { Prompts } from '../prompts.ts'
 import { type AspectScore, aspectsAnswer, keptScoreOn, stepsAnswer, type WrittenSteps } from './answers.ts'
@@ -36,6 +38,33 @@ export interface CounterspeechQuestions {
   scores(several: readonly AspectSteps[], pair: ReplyPair): Ask<Readonly<Record<string, AspectScore>>>
 }
 
+/** What stands for the reasons of a decision model, which gives none. */
+const NO_REASONS = 'no reasons, as a decision model gives none'
+
+/**
+ * The question of one aspect as the role `decider` is asked it: a choice among the scores. The likeliest counts, and where it is
+ * wanted the mean by their probabilities. A chat model is asked as the scorer is.
+ */
+function decidedScore(
+  scored: Ask<AspectScore>,
+  { lowest, highest }: Pick<Aspect, 'lowest' | 'highest'>,
+  told: Pick<Decision, 'instructions' | 'input'>,
+): Ask<AspectScore> {
+  const scale = Array.from({ length: highest - lowest + 1 }, (_, at) => lowest + at)
+  return {
+    ...scored,
+    role: 'decider',
+    decision: { field: 'score', ...told, options: scale.map((score) => ({ value: String(score) })) },
+    fromDecided([likely = {}]) {
+      const chanceOf = (score: number) => entryOf(likely, String(score)) ?? 0
+      const likeliest = scale.reduce((best, score) => (chanceOf(score) > chanceOf(best) ? score : best), lowest)
+      const answer = { reasoning: NO_REASONS, score: likeliest }
+      if (scored.expected === undefined) return answer
+      return { ...answer, expected: scale.reduce((sum, score) => sum + score * chanceOf(score), 0) }
+    },
+  }
+}
+
 /** An aspect, and the steps by which it is scored; undefined where there are none. */
 export interface AspectSteps {
   readonly aspect: Aspect
@@ -45,9 +74,11 @@ export interface AspectSteps {
 export function questions(parts: {
   settings: CounterspeechSettings
   prompts: Prompts
+  /** What a decision model is told of an aspect, where the role decider is asked for scores. */
+  decided?: DecisionPrompt | undefined
   fence: Fence
 }): CounterspeechQuestions {
-  const { settings, prompts, fence } = parts
+  const { settings, prompts, decided, fence } = parts
   const system = prompts.get('system').render()
   const render = (name: keyof typeof COUNTERSPEECH_PROMPTS, values: Record<string, string>) => [
     ...system,
@@ -75,9 +106,11 @@ export function questions(parts: {
       messages: render('steps', { criterion }),
       answer: stepsAnswer,
     }),
-    score({ name, criterion, answer, lowest, highest }, steps, pair) {
-      const values = { criterion, ...blocksOf(pair) }
-      return {
+    score(aspect, steps, pair) {
+      const { name, criterion, answer, lowest, highest } = aspect
+      const blocks = blocksOf(pair)
+      const values = { criterion, ...blocks }
+      const scored: Ask<AspectScore> = {
         ...asked,
         stage: 'score',
         role: 'scorer',
@@ -89,6 +122,9 @@ export function questions(parts: {
           expected: { field: 'score', lowest, highest },
         }),
       }
+      if (decided === undefined) return scored
+      const instructions = decided.instructions({ criterion, steps: steps ?? '' })
+      return decidedScore(scored, aspect, { instructions, input: Object.values(blocks).join('\n') })
     },
     scores(all, pair) {
       const metrics = all.flatMap(({ aspect: { name, criterion }, steps = '' }) =>

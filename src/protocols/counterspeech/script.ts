@@ -9,6 +9,7 @@ import type { Snapshot } from '../../contracts/facts/thread.ts'
 import { undecided } from '../../contracts/facts/verdict.ts'
 import { type Conclusion, round, type Script, type SubScript } from '../../judging/engine/script.ts'
 import { chunks } from '../chunks.ts'
+import type { DecisionPrompt } from '../decision-prompt.ts'
 import type { Prompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
 import { unreadParts } from '../truncation.ts'
@@ -29,6 +30,7 @@ export function* autoCsEval(
     aspects: readonly Aspect[]
     steps: Steps
     prompts: Prompts
+    decided: DecisionPrompt | undefined
     fence: Fence
   },
 ): Script {
@@ -62,9 +64,9 @@ export function mostCalls(settings: CounterspeechSettings, aspects: number): num
   return scored + (settings.steps === 'model-written' ? aspects : 0)
 }
 
-/** A call has the probabilities of one number alone. */
-function batchSizeIn({ score, batchSize }: CounterspeechSettings): number {
-  return score === 'weighted' ? 1 : batchSize
+/** A call has the probabilities of one number alone, and a decider is asked for one. */
+function batchSizeIn({ score, scoresBy, batchSize }: CounterspeechSettings): number {
+  return score === 'weighted' || scoresBy === 'decider' ? 1 : batchSize
 }
 
 /** G-EVAL's first round. An aspect whose steps are lost is not scored: without them it would be another method. */

@@ -16,6 +16,7 @@ export const counterspeechSettings = defineSettings({
         'the name of a folder under config/steps/ (letters, digits, dots, dashes and underscores, the first a letter or digit), or a path with a slash in it',
       ),
   ),
+  scoresBy: departure(z.enum(['scorer', 'decider']), 'scorer'),
   score: departure(z.enum(['answered', 'weighted']), 'answered'),
   batchSize: saving(z.int().min(1).max(10), { name: 'aspects in one call', off: 1, on: 4 }),
   // The paper gives none for scoring: 0, so that a table can be reproduced.

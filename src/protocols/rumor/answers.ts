@@ -93,6 +93,11 @@ export const keptStancesAndKind: z.ZodType<StancesAndKind> = z.object({
   scores: z.array(z.object({ comment: z.int().min(1), reason: z.string().optional(), score })).optional(),
 })
 
+/** A batch's scores as they are kept where reasons may be missing. */
+export const keptStances: z.ZodType<StanceBatchAnswer> = z.object({
+  scores: z.array(z.object({ comment: z.int().min(1), reason: z.string().optional(), score })),
+})
+
 /** What a question of subjectivity, and of a view, may be answered with, in the paper's order. */
 export const YES_NO = ['Yes', 'No'] as const
 export const FAKE_REAL = ['Fake', 'Real'] as const

@@ -4,6 +4,7 @@ import { spares } from '../../contracts/facts/overload.ts'
 import type { SamplingRank } from '../../contracts/facts/sampling-rank.ts'
 import { type Comment, isDescribed, type Snapshot } from '../../contracts/facts/thread.ts'
 import { isControl } from '../control.ts'
+import type { DecisionPrompt } from '../decision-prompt.ts'
 import { isTurned } from '../order.ts'
 import type { Prompts } from '../prompts.ts'
 import { oddInComments, partlyReadComments, unreadParts } from '../truncation.ts'
@@ -18,6 +19,8 @@ import { noTimes, type TimeOf, timesIn } from './times.ts'
 export interface RumorParts {
   readonly settings: RumorSettings
   readonly prompts: Prompts
+  /** What a decision model is told of stances, where the role decider is asked for them. */
+  readonly decided?: DecisionPrompt | undefined
   readonly fence: Fence
   readonly samplingRank: SamplingRank
   /** Script, prompts and settings, as one name: what a carry was made under. */

@@ -3,6 +3,7 @@ import type { ReadingGuide } from '../../contracts/facts/reading.ts'
 import { snapshot } from '../../contracts/facts/thread.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
 import { withClips } from '../clips.ts'
+import { DECISION_FOLDER, decisionPrompt } from '../decision-prompt.ts'
 import type { ConfidenceBasis, ProtocolParts } from '../kind.ts'
 import { readPrompts } from '../prompts.ts'
 import { shortHash } from '../short-hash.ts'
@@ -73,12 +74,14 @@ export const rumor = {
   contested: ({ decidedBy, models }: ConfidenceBasis) => decidedBy === 'judge' && 'judge' in models,
   sameWordsKey,
   storyWords,
-  make({ settings: given, prompts: files, fence, samplingRank }: ProtocolParts) {
+  make({ settings: given, prompts: files, files: folder, fence, samplingRank }: ProtocolParts) {
     const settings = rumorSettings.parse(given)
     const prompts = readPrompts(files, RUMOR_PROMPTS, settings.preset)
+    const decided = settings.stancesBy === 'decider' ? decisionPrompt(folder(DECISION_FOLDER), 'stance') : undefined
+    const promptsHash = decided === undefined ? prompts.hash : shortHash([prompts.hash, decided.hash])
     // Draws affect what is asked: workers with another key have other settings.
     const settingsHash = shortHash([settings, samplingRank('rumor', '')])
-    const under = `${VERSION} ${prompts.hash} ${settingsHash}`
+    const under = `${VERSION} ${promptsHash} ${settingsHash}`
     const protocol: Protocol = {
       name: 'rumor',
       version: VERSION,
@@ -92,7 +95,7 @@ export const rumor = {
       labels: ['rumor', 'non-rumor', ...(settings.unverified ? ['unverified'] : [])],
       decides: ['consensus', 'judge', 'single', ...(settings.unverified ? (['scores'] as const) : [])],
       meanings: { fake: 'rumor', real: 'non-rumor' },
-      promptsHash: prompts.hash,
+      promptsHash,
       settingsHash,
       withoutComments,
       *prepare(subject) {
@@ -112,6 +115,7 @@ export const rumor = {
         return s2mad({ ...thread, post: withClips(thread.post) }, before, {
           settings,
           prompts,
+          decided,
           fence,
           samplingRank,
           under,

@@ -3,6 +3,7 @@ import type { Ask } from '../../contracts/facts/ask.ts'
 import type { Fence, ListItem } from '../../contracts/facts/fence.ts'
 import type { Comment, Post } from '../../contracts/facts/thread.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
+import type { DecisionPrompt } from '../decision-prompt.ts'
 import { describeImages, wordsOf } from '../image-descriptions.ts'
 import { inOrder } from '../order.ts'
 import { postedOn } from '../posted-on.ts'
@@ -25,6 +26,7 @@ import {
 } from './answers.ts'
 import { noParents, type ParentOf, withParents } from './parents.ts'
 import type { RumorSettings } from './settings.ts'
+import { decidedStances } from './stance-decision.ts'
 import { stancesWithSubjectivity } from './stance-with-subjectivity.ts'
 import { noTimes, type TimeOf } from './times.ts'
 
@@ -106,6 +108,8 @@ export interface QuestionParts {
   readonly timeOf?: TimeOf
   /** Whether what is otherwise second comes first. */
   readonly turned?: boolean
+  /** What a decision model is told of stances, where the role decider is asked for them. */
+  readonly decided?: DecisionPrompt | undefined
 }
 
 /** A question about many comments as one about each: which it has, how a part of it is asked, and how answers are joined. */
@@ -133,7 +137,7 @@ function batchOf(
 }
 
 export function questions(post: Post, parts: QuestionParts): RumorQuestions {
-  const { settings, prompts, fence, parentOf = noParents, timeOf = noTimes, turned = false } = parts
+  const { settings, prompts, fence, parentOf = noParents, timeOf = noTimes, turned = false, decided } = parts
   const claim = `${fence('claim', claimOf(post))}${settings.preset === 'paper' ? '' : describeImages(post)}`
   // Those who judge it may have to know when it was said; a comment's stance does not hang on that.
   const dated = `${claim}${settings.times ? postedOn(post) : ''}`
@@ -170,22 +174,23 @@ export function questions(post: Post, parts: QuestionParts): RumorQuestions {
       answer: stanceAnswerIn(settings.stanceReasons),
       about: withParents([comment], parentOf),
     }),
-    stanceBatch: (comments, label) => ({
-      ...asked('stance', 'scorer', stanceTokens(comments.length)),
-      label,
-      messages: [
-        ...system,
-        ...render('stance-batch', {
-          claim,
-          comments: listed(comments, noTimes),
-          replies: repliesIn(comments, parentOf),
-          reasons,
-        }),
-      ],
-      answer: stanceBatchAnswer(comments.length, settings.stanceReasons),
-      about: withParents(comments, parentOf),
-      batch: batchOf(comments, parentOf, settings, (some) => ask.stanceBatch(some, label)),
-    }),
+    stanceBatch: (comments, label) => {
+      const shown = listed(comments, noTimes)
+      const scored = {
+        ...asked('stance', 'scorer', stanceTokens(comments.length)),
+        label,
+        messages: [
+          ...system,
+          ...render('stance-batch', { claim, comments: shown, replies: repliesIn(comments, parentOf), reasons }),
+        ],
+        answer: stanceBatchAnswer(comments.length, settings.stanceReasons),
+        about: withParents(comments, parentOf),
+        batch: batchOf(comments, parentOf, settings, (some) => ask.stanceBatch(some, label)),
+      }
+      return decided === undefined
+        ? scored
+        : decidedStances(scored, { prompt: decided, input: `${claim}\n${shown}`, turned })
+    },
     stancesAndKind: (comments, label) => {
       const plain = ask.stanceBatch(comments, label)
       const more = render('subjectivity-beside', { answers: kinds })

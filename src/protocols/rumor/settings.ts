@@ -22,6 +22,7 @@ export const rumorSettings = defineSettings({
   }),
   stance: asSet(z.boolean()),
   sampleSize: asSet(z.int().min(1).max(400)),
+  stancesBy: departure(z.enum(['scorer', 'decider']), 'scorer'),
   stanceReasons: saving(z.enum(['given', 'none']), { name: 'stances without reasons', off: 'given', on: 'none' }),
   subjectivity: saving(z.enum(['apart', 'with-stances']), {
     name: 'subjectivity asked with the first stances',

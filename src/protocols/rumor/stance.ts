@@ -34,17 +34,26 @@ export function* stances(
   wanted: readonly Utterance[],
   known: ReadonlyMap<Utterance, StanceScore>,
   ask: RumorQuestions,
-  settings: Pick<RumorSettings, 'batchSize' | 'oneScorer' | 'splitQuestions' | 'subjectivity'>,
+  settings: Pick<RumorSettings, 'batchSize' | 'oneScorer' | 'splitQuestions' | 'subjectivity' | 'stancesBy'>,
   beside: ReturnType<RumorQuestions['subjectivity']> | undefined,
 ): SubScript<Stances> {
   const { batchSize, oneScorer, splitQuestions } = settings
+  // A decider is asked for stances in one form, however many, and for nothing beside them.
+  const isDecided = settings.stancesBy === 'decider'
+  const stanceOf = (batch: readonly Utterance[], label: string): Ask => {
+    const comments = firstsOf(batch)
+    const [only] = comments
+    return batchSize === 1 && !isDecided && only !== undefined ? ask.stance(only) : ask.stanceBatch(comments, label)
+  }
   const batches = chunks(batchSize === 1 ? wanted : byAuthor(wanted), batchSize)
   const isJoined =
-    beside !== undefined && settings.subjectivity === 'with-stances' && batchSize > 1 && batches.length > 0
+    beside !== undefined &&
+    settings.subjectivity === 'with-stances' &&
+    !isDecided &&
+    batchSize > 1 &&
+    batches.length > 0
   const asks = batches.map((batch, index) =>
-    isJoined && index === 0
-      ? ask.stancesAndKind(firstsOf(batch), 'batch 1')
-      : stanceOf(batch, ask, batchSize, `batch ${index + 1}`),
+    isJoined && index === 0 ? ask.stancesAndKind(firstsOf(batch), 'batch 1') : stanceOf(batch, `batch ${index + 1}`),
   )
   const answers: readonly AnswerOrFailure<unknown>[] = yield* round([
     ...asks,
@@ -78,7 +87,7 @@ export function* stances(
     ...split(suspects.filter((one) => !waiting.includes(one))),
   ]
   while (again.length > 0) {
-    const more = yield* round(again.map((batch, index) => stanceOf(batch, ask, batchSize, `again ${index + 1}`)))
+    const more = yield* round(again.map((batch, index) => stanceOf(batch, `again ${index + 1}`)))
     const repeated = readScores(again, more)
     for (const [utterance, score] of repeated.scores) scores.set(utterance, score)
     for (const [utterance, code] of repeated.failures) if (read.failures.has(utterance)) failures.set(utterance, code)
@@ -125,12 +134,6 @@ function kindOf(reply: AnswerOrFailure<unknown> | undefined): AnswerOrFailure<un
 /** The comment that stands for each utterance. */
 function firstsOf(batch: readonly Utterance[]): Comment[] {
   return batch.flatMap(({ comments: [first] }) => first ?? [])
-}
-
-function stanceOf(batch: readonly Utterance[], ask: RumorQuestions, batchSize: number, label: string): Ask {
-  const comments = firstsOf(batch)
-  const [only] = comments
-  return batchSize === 1 && only !== undefined ? ask.stance(only) : ask.stanceBatch(comments, label)
 }
 
 interface ReadScores {

@@ -104,6 +104,67 @@ describe('a decision', () => {
   })
 })
 
+describe('a decision about several things', () => {
+  const each = ['Comment 1.', 'Comment 2.', 'Comment 3.']
+  const several = { ...decision, field: 'stance', each }
+  const wires = ['openai', 'systemone', 'openrouter'] as const
+
+  it.each(wires)('is a question for each over %s, answered by position', async (decisions) => {
+    const { model, seen } = await served({ decisions })
+    const { text, decided: said } = await decided(model, { decision: several })
+    const one = { hate: near(0.7), 'non-hate': near(0.3) }
+    expect(JSON.parse(text ?? '')).toEqual({ stance: ['hate', 'hate', 'hate'] })
+    expect(said).toEqual({ wire: decisions, each: [one, one, one] })
+    const { questions } = seen[0]?.body ?? {}
+    const asked = Object.values(questions as object) as { instructions: string }[] // Of either form.
+    expect(asked.map(({ instructions }) => instructions)).toEqual(
+      each.map((about) => `${decision.instructions}\n\n${about}`),
+    )
+  })
+
+  const probabilities = [
+    { value: 'hate', probability: 0.7 },
+    { value: 'non-hate', probability: 0.3 },
+  ]
+  const answers = (...names: string[]) => names.map((name) => ({ type: 'choice', name, choice: 'hate', probabilities }))
+  const byName = (...names: string[]) => ({
+    answers: Object.fromEntries(
+      names.map((name) => [name, { type: 'choice', choice: 'hate', probabilities: { hate: 0.7, 'non-hate': 0.3 } }]),
+    ),
+  })
+  const named = [1, 2, 3].map((nth) => `stance_${nth}`)
+
+  it.each([
+    ['openai', 'too many', { answers: answers(...named, 'stance_4') }, '4 answers to 3 questions'],
+    ['openai', 'too few', { answers: answers('stance_1', 'stance_2') }, '2 answers to 3 questions'],
+    [
+      'openai',
+      'another order',
+      { answers: answers('stance_2', 'stance_1', 'stance_3') },
+      'an answer to another question',
+    ],
+    ['openai', 'one twice', { answers: answers('stance_1', 'stance_1', 'stance_3') }, 'an answer to another question'],
+    [
+      'openai',
+      'one that means nothing',
+      { answers: [...answers('stance_1', 'stance_2'), { type: 'predicate', name: 'stance_3', probability: 1 }] },
+      'an answer of another type',
+    ],
+    ['systemone', 'too many', byName(...named, 'stance_4'), 'answers to other questions'],
+    ['systemone', 'too few', byName('stance_1', 'stance_3'), 'answers to other questions'],
+  ] as const)('is unreadable by name over %s: %s', async (decisions, _, body, unreadable) => {
+    const instead = { [OPENAI]: [200, body], [SYSTEMONE]: [200, body] } as const
+    const { model } = await served({ decisions }, { instead })
+    expect((await decided(model, { decision: several })).decided).toEqual({ wire: decisions, unreadable })
+  })
+
+  it('is declined as a whole, where one is', async () => {
+    const body = { answers: [...answers('stance_1', 'stance_2'), { type: 'refusal', name: 'stance_3' }] }
+    const { model } = await served({ decisions: 'openai' }, { instead: { [OPENAI]: [200, body] } })
+    expect(await decided(model, { decision: several })).toMatchObject({ finish: 'content-filter' })
+  })
+})
+
 describe('an interface that a server has not', () => {
   /** As llama.cpp says it of a chat model. */
   const NOT_ONE: Instead = [
