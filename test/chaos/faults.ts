@@ -54,6 +54,8 @@ export interface World {
   forgotten(post: Known): Promise<boolean>
   /** The number of its last published verdict by rumor, as the service knows it; 0 where it knows none. */
   seen(post: Known): Promise<number>
+  /** When the oldest case was opened that has no published verdict yet, ms since 1970; Infinity where there is none. */
+  oldestCase(): Promise<number>
   readonly admin: Admin
   topic(name: string): string
   readonly redisClient: Redis
@@ -521,6 +523,8 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
   async forgotten(world) {
     const from = Date.now()
     await Promise.all(world.workers.map((each) => drained(world, each)))
+    // What the model answered in these is gone with them, however long ago it was.
+    const lost = await world.oldestCase()
     await world.redisClient.flushall()
     await world.forgetGroup()
     await Promise.all(world.workers.map((each) => each.start()))
@@ -528,7 +532,10 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
     await sleep(4_000)
     if ((await world.verdictCount()) > before) world.breach('forgotten: verdicts before the recovery')
     const how = await world.recover('--up-to', 'end')
-    return { shadows: [during(from).shadows].flat(), note: `emptied, and the group forgotten; recovered: ${how}` }
+    return {
+      shadows: [during(Math.min(from, lost)).shadows].flat(),
+      note: `emptied, and the group forgotten; recovered: ${how}`,
+    }
   },
 
   /**

@@ -284,6 +284,18 @@ async function rehearse(
       ])
       return Math.max(Number(last ?? 0), Number(ended ?? 0), Number(above ?? 0))
     },
+    async oldestCase() {
+      const keys = keysUnder('chaos')
+      const names = await redisClient.keys(`${keys.case('*')}`)
+      const cases = await Promise.all(names.map((name) => redisClient.hmget(name, 'opened', 'entry', 'status')))
+      const waiting = await redisClient.xrange(keys.outbox, '-', '+')
+      const entries = new Set(waiting.map(([id]) => id))
+      return Math.min(
+        ...cases.flatMap(([opened, entry, status]) =>
+          opened && (status === 'open' || entries.has(entry ?? '')) ? [Number(opened)] : [],
+        ),
+      )
+    },
     admin,
     topic: (name) => PREFIX + name,
     redisClient,
