@@ -42,6 +42,11 @@ describe('gavel veto check', () => {
     await expect(check({ known }, file('cut.png', PNG.subarray(0, 90)))).rejects.toThrow('cut.png: a truncated image')
   })
 
+  test('says of a file that is not there which one may be meant', async () => {
+    file('here.png', PNG)
+    await expect(check({}, join(folder, 'hre.png'))).rejects.toThrow('there is no such file. Did you mean here.png?')
+  })
+
   test('ends badly where a service does not answer', async () => {
     const gone = { kind: 'sha256', service: 'http://127.0.0.1:9/', timeout: '300ms' }
     await expect(check({ gone }, file('a.png', PNG))).rejects.toThrow('gone: ')

@@ -4,6 +4,7 @@ import type { Command } from '../../../cli/command.ts'
 import { printable } from '../../../cli/terminal.ts'
 import { OperatorError, PermanentError } from '../../../contracts/facts/errors.ts'
 import type { PictureHashes, VetoHit } from '../../../contracts/ports/vetoes.ts'
+import { mustBeReadable } from '../../../data-files/lines.ts'
 import { imageLoader } from '../../../models/images/images.ts'
 import { hashesOfPicture } from '../../../models/vetoes/picture-hashes.ts'
 import { openVetoLists, type SilentList } from '../../../models/vetoes/veto-lists.ts'
@@ -25,6 +26,7 @@ export const command: Command<object, readonly ComparedFile[]> = {
   help: 'A file that is no PNG, JPEG, GIF or WebP image is read as a text. Ends with exit code 1 if a list did not answer. See docs/vetoes.md.\n\nExample:\n  $ gavel veto check picture.jpg',
   async run({ args, settings: read, signal }) {
     const settings = read()
+    for (const file of args) await mustBeReadable(file)
     const lists = await openVetoLists(settings.vetoes)
     const load = imageLoader(settings.images)
     const decode = pictureDecoder()
