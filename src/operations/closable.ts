@@ -38,6 +38,22 @@ export async function closable<Parts extends object>(
   }
 }
 
+/** Registers parts that are closed side by side, in the place of the first of them. */
+export function sideBySide(keep: ClosableRegistrar): ClosableRegistrar {
+  const closings: (() => Promise<unknown>)[] = []
+  keep({
+    async close() {
+      const ended = await Promise.allSettled(closings.splice(0).map((close) => close()))
+      const failed = ended.find(({ status }) => status === 'rejected')
+      if (failed?.status === 'rejected') throw failed.reason
+    },
+  })
+  return (part) => {
+    closings.push(part.close.bind(part))
+    return part
+  }
+}
+
 /** How a stop's time, `drain` in ms, is divided. Each part leaves the rest to what closes after it. */
 
 /** Of it, requests to the door and the console that are being answered. */
@@ -45,7 +61,10 @@ export function requestsDrain(drain: number): number {
   return 0.8 * drain
 }
 
-/** Of it, calls in flight. After they have been cut off, their cases are recorded and closed. */
-export function callsDrain(drain: number): number {
-  return drain - Math.min(3_000, drain / 3)
+/**
+ * Of it, calls in flight, where closing what is closed before them took so long already, in ms. After they have been cut off, their
+ * cases are recorded and closed.
+ */
+export function callsDrain(drain: number, tookMs: number): number {
+  return Math.max(0, drain - Math.min(3_000, drain / 3) - tookMs)
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type ClosableRegistrar, closable } from '../../src/operations/closable.ts'
+import { type ClosableRegistrar, callsDrain, closable, sideBySide } from '../../src/operations/closable.ts'
 
 let closed: string[]
 const part = (name: string, failure?: string) => ({
@@ -56,4 +56,28 @@ it('closes also the part that it returns', async () => {
   })
   await whole.close()
   expect(closed).toEqual(['returned', 'first'])
+})
+
+it('closes some side by side, before what was opened earlier, and says which could not be', async () => {
+  const slow = Promise.withResolvers<void>()
+  const whole = await closable(async (keep) => {
+    keep(part('first'))
+    const beside = sideBySide(keep)
+    beside({ close: () => slow.promise.then(() => void closed.push('slow')) })
+    beside(part('stuck', 'stuck'))
+    return {}
+  })
+  closed = []
+  const closing = whole.close()
+  await Promise.resolve()
+  expect(closed).toEqual(['stuck'])
+  slow.resolve()
+  await expect(closing).rejects.toThrow('stuck')
+  expect(closed).toEqual(['stuck', 'slow', 'first'])
+})
+
+it('leaves calls what of a stop is left to them', () => {
+  expect([callsDrain(20_000, 0), callsDrain(20_000, 5_000), callsDrain(6_000, 0), callsDrain(6_000, 9_000)]).toEqual([
+    17_000, 12_000, 4_000, 0,
+  ])
 })

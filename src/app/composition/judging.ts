@@ -83,7 +83,16 @@ export function startJudging(settings: Settings, parts: JudgingParts & Pick<Serv
 /** The stage queues of these protocols. When closed, calls in flight have ended or were cut off in time. */
 export function queuesPart(
   settings: Settings,
-  { redis, protocols, clock, report }: Pick<ServiceParts, 'redis' | 'protocols' | 'clock' | 'report'>,
+  {
+    redis,
+    protocols,
+    stoppingSince,
+    clock,
+    report,
+  }: Pick<ServiceParts, 'redis' | 'protocols' | 'clock' | 'report'> & {
+    /** When the stop began, by the monotonic clock; null before. */
+    stoppingSince: () => number | null
+  },
 ) {
   const queues = bullQueues({
     connection: redis.working,
@@ -98,7 +107,8 @@ export function queuesPart(
     clock,
     report,
   })
-  return { queues, close: () => queues.close(callsDrain(settings.drain)) }
+  const stoppingFor = () => performance.now() - (stoppingSince() ?? performance.now())
+  return { queues, close: () => queues.close(callsDrain(settings.drain, stoppingFor())) }
 }
 
 /** How often to look for what was deleted, in ms: it is gone from shelves and cases within two seconds. */

@@ -16,7 +16,7 @@ import { shortDrain } from '../../models/time-limits.ts'
 import { broadcast } from '../../operations/broadcast.ts'
 import { boundSettings, configuredBounds, usedCapacity } from '../../operations/capacity.ts'
 import { CERTIFICATES_MS, certificateWatch } from '../../operations/certificates.ts'
-import { type Closable, type ClosableRegistrar, closable } from '../../operations/closable.ts'
+import { type Closable, type ClosableRegistrar, closable, sideBySide } from '../../operations/closable.ts'
 import { healthOf, redisWatch } from '../../operations/health.ts'
 import { identityOf, needsSecret, type ProcessRole } from '../../operations/identity.ts'
 import { liveSecrets } from '../../operations/live-secrets.ts'
@@ -102,7 +102,7 @@ export async function startApp(
   const log = logListener(settings.log.level, Date.now, identityOf(settings, roles), form)
   const listeners: Listener[] = [log, ...(overrides.listeners ?? [])]
   const report = broadcast(listeners, (error) => log('error', { where: 'listener', error }))
-  let isStopping = false
+  let stoppingSince: number | null = null
   const { httpPort, gateway, gate, inForce, vetoes, close } = await closable((keep) =>
     assemble(
       settings,
@@ -113,7 +113,7 @@ export async function startApp(
         report,
         read,
         taken: secrets.take,
-        isStopping: () => isStopping,
+        stoppingSince: () => stoppingSince,
         listen: (one) => void listeners.push(one),
       },
       keep,
@@ -138,16 +138,14 @@ export async function startApp(
       return refusal && result.outcome === 'reloaded' ? { outcome: 'refused', ...refusal } : result
     },
     async stop(by) {
-      isStopping = true
+      stoppingSince = performance.now()
       report('service:stopping', { reason: by === undefined ? 'stop requested' : `stop requested: ${by}` })
       // Loops have ended: calls that end are still to be seen.
       const drain = setInterval(() => report('slots:counted', gateway.load()), DRAIN_LOOK_MS)
       await close().finally(() => clearInterval(drain))
       report('service:stopped', {})
     },
-    cutOff() {
-      report('service:cut-off', { calls: gateway.load().busy, advice: CUT_OFF })
-    },
+    cutOff: () => report('service:cut-off', { calls: gateway.load().busy, advice: CUT_OFF }),
   }
 }
 
@@ -170,7 +168,7 @@ interface AssembleParts {
   readonly read: () => Settings
   readonly taken: (next: Settings) => void
   readonly listen: (listener: Listener) => void
-  readonly isStopping: () => boolean
+  readonly stoppingSince: () => number | null
 }
 
 /** The gateway, whose load counts lookups as of now. */
@@ -190,7 +188,7 @@ function ticking(gateway: Pick<Gateway, 'load'>, lookups: ReturnType<typeof look
 async function assemble(
   settings: Settings,
   roles: readonly ProcessRole[],
-  { model, report, read, taken, listen, isStopping, ...given }: AssembleParts,
+  { model, report, read, taken, listen, stoppingSince, ...given }: AssembleParts,
   keep: ClosableRegistrar,
 ) {
   let page: Closable | null = null
@@ -237,7 +235,7 @@ async function assemble(
   const publishing = { redis, kafka, topics, loops, clock, report }
   const gate = await gatePart(settings, publishing, { publishes: roles.includes('publish') })
   if (roles.includes('publish')) keep(await publicationPart(settings, { ...publishing, protocols, gate }))
-  const { queues } = keep(queuesPart(settings, { redis, protocols, clock, report }))
+  const { queues } = keep(queuesPart(settings, { redis, protocols, stoppingSince, clock, report }))
   const partitions = await watchPartitions(kafka, [topics.posts, topics.comments])
   const stream = { threads, marks, cases, queues, clock, report, partitions: partitions.now }
   const opener = openerOf(settings, { routes, links: redis.links, gate, ...stream })
@@ -271,11 +269,12 @@ async function assemble(
   const store = [watch.pressure, redisSettings.pressure]
   const signals = backlogSignals({ countDue: opener.countDue, outbox, store, clock, settings: settings.intake })
   if (roles.includes('intake')) {
-    keep(await reachPart(settings, { redis, kafka, topics, watch, mostKept, clock, report }))
-    keep(await decisionsPart(settings, { redis, kafka, topics, protocols, routes, watch, clock, report }))
+    const keepReader = sideBySide(keep)
+    keepReader(await reachPart(settings, { redis, kafka, topics, watch, mostKept, clock, report }))
+    keepReader(await decisionsPart(settings, { redis, kafka, topics, protocols, routes, watch, clock, report }))
     const subjects = { threads, cases, queues, protocols, routes, outbox, memo, samplingRank, links: redis.links }
     const reading = { redis, secret, kafka, topics, marks, opener, watch, signals, mostKept, loops, clock, report }
-    downSince = keep(await intakePart(settings, { ...subjects, ...reading })).downSince
+    downSince = keepReader(await intakePart(settings, { ...subjects, ...reading })).downSince
   }
   const judging = { ...stream, routes, protocols, samplingRank, memo, watch, loops, mostKept, opener }
   const door = roles.includes('door')
@@ -296,7 +295,7 @@ async function assemble(
       loops,
       clock,
       process: inForce.identity(roles),
-      isStopping,
+      isStopping: () => stoppingSince() !== null,
       ...(door === null ? {} : { kafka: door.kafkaAnswers }),
       downSince: () => downSince(),
       publication: () => gate.closed,
