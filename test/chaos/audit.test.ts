@@ -418,6 +418,18 @@ describe('of what people decided', () => {
     expect(withdrawn('2099-01-01T00:00:00.000Z')).toHaveLength(1)
   })
 
+  it('lets a decision that came before its subject be handled anew where Redis was emptied, and no other', () => {
+    const both = (reason: string, hasLost: boolean) =>
+      breachesOf((all, of) => {
+        const refused = letter(reason, of.split('@')[1] ?? '')
+        const value = refused.value.replace('chaos.posts', 'chaos.decisions')
+        return { hasLost, deadLetters: [...all.deadLetters, { ...refused, value }] }
+      }).filter((one) => one.includes('refused as well'))
+    expect(both('unjudgeable', true)).toEqual([])
+    expect(both('unjudgeable', false)).toHaveLength(1)
+    expect(both('invalid', true)).toHaveLength(1)
+  })
+
   it.each<[string, string, NonNullable<Parameters<typeof decided>[0]>]>([
     [
       'a machine’s verdict after it',

@@ -85,7 +85,9 @@ export function decided(
     before.set(about, JSON.stringify(message))
     const [outcome] = told.get(of) ?? []
     const ends = [outcome !== undefined, refused.has(of), letter !== undefined].filter((yes) => yes).length
-    if (ends > 1) both.push(of)
+    // Emptied before its offset was committed, the store knows nothing of a decision that came before its subject: it is handled anew.
+    const isAnew = hasLost && letter === 'unjudgeable'
+    if (ends > 1 && !isAnew) both.push(of)
     if (isRepeat && ends > 0 && !hasLost) again.push(of)
     if (ends === 0 && !isRepeat && message.opinion !== true && !gone(subjectIn(message))) silent.push(of)
     if (outcome === undefined || outcome.revision === 0) continue

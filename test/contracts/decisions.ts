@@ -465,6 +465,16 @@ export function decisionsContract(name: string, make: MakeStores): void {
       ])
     })
 
+    it('that were refused for want of their subject stay so where they are read again after it came', async () => {
+      const early = decision({ against: 0 })
+      expect(await decide({}, early)).toEqual({ outcome: 'unknown' })
+      await judged()
+      await published()
+      expect(await decide({}, early)).toEqual({ outcome: 'unknown' })
+      expect(await published()).toEqual([])
+      expect(await decide({ against: 1 })).toMatchObject({ outcome: 'stands' })
+    })
+
     it('on a subject that has not come yet leave it as new when it comes', async () => {
       await decide({ protocol: 'hate', against: 0, force: true })
       await published()

@@ -34,6 +34,7 @@ export function memoryDecisions(
     async decide(decision, scope, now, write) {
       const { ref, protocol, place, label, by } = decision
       const of = decisionName(place)
+      if (told.get(of)?.outcome === 'unknown') return { outcome: 'unknown' }
       const openId = threads.find(ref)?.revisions.get(protocol)?.openId ?? null
       const isOpen = openId !== null && cases.get(openId)?.status === 'open'
       const given = { decision, of, scope, now, isOpen }

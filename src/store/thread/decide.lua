@@ -53,6 +53,9 @@ end
 local function of_protocol(name) return redis.call('HGET', decided, name .. ':' .. protocol) end
 local last = of_protocol('last')
 if was_handled(last, place) then return { 'duplicate' } end
+-- Read again after a crash, it stays what its dead letter says, whatever has come of the subject meanwhile.
+local earlier = redis.call('GET', told)
+if earlier and cjson.decode(earlier)[1] == 'unknown' then return { 'unknown' } end
 local before = of_protocol('became')
 if before and cjson.decode(before).same == same then
   redis.call('HSET', decided, 'last:' .. protocol, later_places(last, place))
