@@ -81,6 +81,8 @@ export interface World {
   /** The group's members by the ids that the broker gave them; none while it is not stable. */
   members(): Promise<readonly string[]>
   breach(line: string): void
+  /** Its stop, begun then, was cut off because the machine kept it waiting: it ends with 1, and calls in flight are lost. */
+  cutOff(worker: Worker, from: number): void
 }
 
 /** Where a fault may have cost a call its journal entry: whose call, and when it was under way. */
@@ -125,8 +127,10 @@ async function heldAtVerdict(world: World, { ways: { redis } }: Worker): Promise
 }
 
 async function drained(world: World, worker: Worker): Promise<void> {
+  const from = Date.now()
   const how = await worker.end('SIGTERM')
-  if (how !== 'exit code 0' && how !== null)
+  if (how === 'exit code 1' && worker.wasKeptWaiting) world.cutOff(worker, from)
+  else if (how !== 'exit code 0' && how !== null)
     world.breach(`drain: ${worker.name} was told to stop and ended with ${how}; see ${worker.logFile}`)
 }
 

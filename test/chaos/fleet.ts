@@ -34,6 +34,8 @@ export interface Worker {
   readonly httpPort: number
   /** Whether it says that Redis has lost data. */
   readonly hasLost: boolean
+  /** Whether it says of its last life that the machine kept it waiting, and that its time to stop ran out for that. */
+  readonly wasKeptWaiting: boolean
   /** How often it says that it gave up a Kafka consumer for a new one. */
   readonly consumersReplaced: number
   /** Changes nothing where it runs already. */
@@ -72,6 +74,7 @@ export function workerOf(settings: {
   let httpPort = 0
   let consumersReplaced = 0
   let hasLost = false
+  let [lagged, cutOff] = [false, false]
   let expected = true
   let frozen = false
 
@@ -103,6 +106,7 @@ export function workerOf(settings: {
     paused = false
     frozen = false
     expected = true
+    ;[lagged, cutOff] = [false, false]
     await new Promise<void>((resolve, reject) => {
       const deadline = setTimeout(() => own.kill('SIGKILL'), START_WITHIN_MS)
       createInterface({ input: own.stderr }).on('line', (line) => {
@@ -114,6 +118,8 @@ export function workerOf(settings: {
         }
         if (line.includes('"where":"kafka consumer"')) consumersReplaced++
         if (line.includes('"store:lost"')) hasLost = true
+        if (line.includes('"loop:lagged"')) lagged = true
+        if (line.includes('"service:cut-off"')) cutOff = true
         if (!line.includes('"service:started"')) return
         clearTimeout(deadline)
         httpPort = (JSON.parse(line) as { httpPort: number }).httpPort
@@ -153,6 +159,9 @@ export function workerOf(settings: {
     },
     get hasLost() {
       return hasLost
+    },
+    get wasKeptWaiting() {
+      return lagged && cutOff
     },
     get httpPort() {
       return httpPort

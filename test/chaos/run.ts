@@ -54,6 +54,8 @@ export interface Done {
 }
 
 export interface Outcome extends Account {
+  /** Stops that were cut off because the machine kept their processes waiting. */
+  readonly cutOff: number
   readonly seed: number
   readonly posts: number
   readonly faults: readonly Done[]
@@ -89,6 +91,8 @@ const WAITS_MS = 10_000
 /** Nothing is published for so long although messages were taken: it will not come to anything. */
 const STILL_MS = 45_000
 const DRAIN_MS = 5_000
+/** Between an answer and its journal entry on such a machine, ms. */
+const JOURNALED_MS = 2_000
 const FAULT_WITHIN_MS = 600_000
 const CLOSE_WITHIN_MS = 20_000
 
@@ -251,6 +255,7 @@ async function rehearse(
     )
     return stdout
   }
+  const cutOffs: Shadow[] = []
   const world: World = {
     workers,
     redis,
@@ -344,6 +349,10 @@ async function rehearse(
       return groups[0]?.state === 'Stable' ? groups[0].members.map(({ memberId }) => memberId) : []
     },
     breach: (line) => void breaches.push(line),
+    cutOff({ name }, from) {
+      cutOffs.push({ worker: name, from: from - JOURNALED_MS, to: Date.now() })
+      say(`seed ${seed}: the machine kept ${name} waiting, whose stop was cut off`)
+    },
   }
 
   const progress = new Progress()
@@ -409,7 +418,8 @@ async function rehearse(
     const began = Date.now()
     const how = await worker.end('SIGTERM')
     const ms = Date.now() - began
-    if (how !== 'exit code 0' || ms > DRAIN_MS + 5_000)
+    if (how === 'exit code 1' && worker.wasKeptWaiting) world.cutOff(worker, began)
+    else if (how !== 'exit code 0' || ms > DRAIN_MS + 5_000)
       breaches.push(
         `drain: ${worker.name} was told to stop at the end and ended with ${how} after ${ms} ms; see ${worker.logFile}`,
       )
@@ -440,7 +450,7 @@ async function rehearse(
     hasLost: kinds.some((kind) => kind === 'loss' || kind === 'forgotten' || kind === 'split'),
     calls: callsIn(logFile),
     asked,
-    shadows: [...shadows, ...deaths.map(({ worker, at }) => ({ worker, from: at - 1_000, to: at }))],
+    shadows: [...shadows, ...cutOffs, ...deaths.map(({ worker, at }) => ({ worker, from: at - 1_000, to: at }))],
     off,
     holdUps,
     progress,
@@ -466,7 +476,15 @@ async function rehearse(
   breaches.push(...recordBreaches(recorded, rebuilt).map((line) => `record made anew: ${line}`))
   const { verdicts: held, said } = kept.size.rows
   say(`seed ${seed}: the record holds ${held} verdicts, and ${said} times that somebody said something of one`)
-  const result = { ...account, breaches: [...breaches, ...account.breaches], seed, posts, faults: done, deaths: ended }
+  const result = {
+    ...account,
+    breaches: [...breaches, ...account.breaches],
+    seed,
+    posts,
+    faults: done,
+    deaths: ended,
+    cutOff: cutOffs.length,
+  }
   if (result.breaches.length > 0) writeFileSync(join(folder, 'topics.json'), JSON.stringify(Object.fromEntries(read)))
   return result
 }
