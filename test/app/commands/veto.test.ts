@@ -44,7 +44,7 @@ describe('gavel veto check', () => {
 
   test('says of a file that is not there which one may be meant', async () => {
     file('here.png', PNG)
-    await expect(check({}, join(folder, 'hre.png'))).rejects.toThrow('there is no such file. Did you mean here.png?')
+    await expect(check({}, join(folder, 'hre.png'))).rejects.toThrow('there is no such file. Did you mean "here.png"?')
   })
 
   test('ends badly where a service does not answer', async () => {
