@@ -160,11 +160,14 @@ export function takenBefore(last: MessagePlace | undefined, place: MessagePlace 
   return Number(place.offset) <= Number(last.offset) && place.timestamp <= last.timestamp
 }
 
+/** Places that are kept of one thread: whoever produces names any topic as the one that a message was mapped from. */
+const MOST_PLACES = 8
+
 /** The places up to which messages have been taken once this one is, one for each topic; the last one at the end. */
 export function laterPlaces(places: readonly MessagePlace[], place: MessagePlace | undefined): readonly MessagePlace[] {
   if (place === undefined) return places
   const last = lastOf(places, place)
-  return [...places.filter((one) => one !== last), laterPlace(last, place)]
+  return [...places.filter((one) => one !== last), laterPlace(last, place)].slice(-MOST_PLACES)
 }
 
 /** Whether a message at this place was taken before the last one of its topic was. */

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { keysUnder } from '../../../src/store/redis/keys.ts'
+import { keysUnder, memberOf } from '../../../src/store/redis/keys.ts'
 import { readScript } from '../../../src/store/redis/script-file.ts'
 import { redisThreads } from '../../../src/store/thread/redis.ts'
-import { ARRIVAL, postOf, RULES, T0, thread } from '../../contracts/samples.ts'
+import { ARRIVAL, postOf, RULES, said, T0, thread } from '../../contracts/samples.ts'
 import { functionsOf } from '../../support/lua-names.ts'
 import { onRedis } from '../../support/on-redis.ts'
 
@@ -36,4 +36,23 @@ describe('a post of which nothing was known', () => {
     const [included = ''] = readScript('thread/put-post').lua.split('\nlocal thread = KEYS[1]\n')
     expect(functionsOf(included).length).toBeLessThanOrEqual(18)
   })
+
+  onRedis(
+    'is noted as taken from a few topics, however many its messages say that they were mapped from',
+    async ({ client }) => {
+      const keys = keysUnder('mapped')
+      const threads = redisThreads(client, keys, { keepTombstoneMs: 60_000, keepAfterFinalMs: 1_000 })
+      const ref = thread('p')
+      for (let nth = 0; nth < 40; nth++) {
+        const place = { topic: `topic-${nth}`, partition: 1, offset: '1', timestamp: T0 }
+        await threads.putPost(ref, postOf(ref, { reach: nth }), { ...ARRIVAL, now: T0, place }, RULES)
+        await threads.putComments(ref, [{ ...said(`c${nth}`), place }], T0 + nth, RULES)
+      }
+      const places = await client.hmget(keys.thread(memberOf(ref)), 'postPlace', 'commentPlace')
+      for (const noted of places) {
+        expect(noted?.split(',')).toHaveLength(8)
+        expect(noted).toMatch(/,topic-39\/1 1 \d+$/)
+      }
+    },
+  )
 })

@@ -36,6 +36,8 @@ local function note_taken(places, place)
   if falls then place.time = last.time end
   if last then table.remove(places, nth) end
   places[#places + 1] = place
+  -- Whoever produces names any topic as the one that a message was mapped from: of more than these the oldest go.
+  while #places > 8 do table.remove(places, 1) end
 end
 local function later_places(text, place)
   local places = read_places(text)
