@@ -1,7 +1,7 @@
 import { avroReader, type ReadBytes } from '../src/mapping/avro.ts'
 import { UnmappedRecord } from '../src/mapping/faults.ts'
-import { exactJsonValue } from '../src/mapping/json-value.ts'
-import type { RegisteredSchema } from '../src/stream/schema-registry.ts'
+import { exactJsonValue, MOST_BYTES } from '../src/mapping/json-value.ts'
+import { type RegisteredSchema, SchemaFault } from '../src/stream/schema-registry.ts'
 
 /** A value in a registry's frame, decoded; or why it can't be. */
 export type DecodedValue = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string }
@@ -9,34 +9,55 @@ export type DecodedValue = { readonly ok: true; readonly value: unknown } | { re
 /** Decodes one value. Rejects where the registry has to be asked again. */
 export type DecodeValue = (value: Buffer) => Promise<DecodedValue>
 
-/** Schemas that are kept; beyond that the one goes that was met first. */
+/** Schemas that are kept, and ids of which nothing can be had; beyond that the one goes that was met first. */
 const MOST_KEPT = 1_000
-/** For so long it is remembered that a registry has no schema of an id, in ms: it may get one. */
+/** For so long it is remembered that of an id nothing can be had, in ms: the registry may get it. */
 const UNKNOWN_MS = 10_000
+/** So often a second the registry is asked for an id of which nothing can be had, and so often at once. */
+const MISSES = { perSecond: 10, atOnce: 50 }
 /** Before the value: a zero, and the schema's id in four bytes. */
 const FRAME_BYTES = 5
 
-/** Decodes values that a registry frames, by the schemas of `schemaOf`, each asked for once. */
-export function registryDecoder(
-  schemaOf: (id: number) => Promise<RegisteredSchema | null>,
-  clock: () => number,
-): DecodeValue {
-  const readers = new Map<number, { readonly read: ReadBytes; readonly until: number }>()
+/**
+ * Decodes values that a registry frames, by the schemas of `schemaOf`, each asked for once. Made-up ids take no schema's place, and are
+ * asked for so seldom that nobody waits for their answers.
+ */
+export function registryDecoder(schemaOf: (id: number) => Promise<RegisteredSchema>, clock: () => number): DecodeValue {
+  const known = new Map<number, ReadBytes>()
+  const faults = new Map<number, { readonly why: string; readonly until: number }>()
+  let [misses, since] = [0, clock()]
+
+  const missed = (id: number, why: string): DecodedValue => {
+    misses++
+    faults.delete(id)
+    keep(faults, id, { why, until: clock() + UNKNOWN_MS })
+    return { ok: false, why }
+  }
+
   return async (value) => {
     if (value.length < FRAME_BYTES || value[0] !== 0)
       return { ok: false, why: 'the value is not in the frame of a schema registry' }
+    if (value.length > MOST_BYTES) return { ok: false, why: `${value.length} bytes exceed the limit of ${MOST_BYTES}` }
     const id = value.readUInt32BE(1)
-    let known = readers.get(id)
-    if (known === undefined || known.until < clock()) {
-      const schema = await schemaOf(id)
-      const until = schema === null ? clock() + UNKNOWN_MS : Number.POSITIVE_INFINITY
-      known = { read: await readerOf(id, schema), until }
-      const [oldest] = readers.keys()
-      if (readers.size >= MOST_KEPT && oldest !== undefined) readers.delete(oldest)
-      readers.set(id, known)
+    let read = known.get(id)
+    if (read === undefined) {
+      const now = clock()
+      misses = Math.max(0, misses - (Math.max(0, now - since) * MISSES.perSecond) / 1_000)
+      since = now
+      const fault = faults.get(id)
+      if (fault !== undefined && fault.until >= now) return { ok: false, why: fault.why }
+      if (misses >= MISSES.atOnce)
+        return { ok: false, why: `schema ${id} was not asked for: too many ids are none that the registry has` }
+      try {
+        read = await readerOf(await schemaOf(id))
+      } catch (error) {
+        if (error instanceof SchemaFault || error instanceof UnmappedRecord) return missed(id, error.message)
+        throw error
+      }
+      keep(known, id, read)
     }
     try {
-      return { ok: true, value: known.read(value.subarray(FRAME_BYTES)) }
+      return { ok: true, value: read(value.subarray(FRAME_BYTES)) }
     } catch (error) {
       if (error instanceof UnmappedRecord) return { ok: false, why: error.message }
       throw error
@@ -44,29 +65,22 @@ export function registryDecoder(
   }
 }
 
-async function readerOf(id: number, schema: RegisteredSchema | null): Promise<ReadBytes> {
-  try {
-    switch (schema?.type) {
-      case 'AVRO':
-        return avroReader(schema.schema, [...schema.references.values()])
-      case 'PROTOBUF': {
-        // Loaded only where it is needed.
-        const { protobufReader } = await import('../src/mapping/protobuf.ts')
-        return protobufReader(schema.schema, schema.references)
-      }
-      case 'JSON':
-        return exactJsonValue
-      case undefined:
-        return failing(`the schema registry has no schema ${id}`)
-    }
-  } catch (error) {
-    if (error instanceof UnmappedRecord) return failing(error.message)
-    throw error
-  }
+function keep<Value>(kept: Map<number, Value>, id: number, value: Value): void {
+  const [oldest] = kept.keys()
+  if (kept.size >= MOST_KEPT && oldest !== undefined) kept.delete(oldest)
+  kept.set(id, value)
 }
 
-function failing(why: string): ReadBytes {
-  return () => {
-    throw new UnmappedRecord(why)
+async function readerOf({ type, schema, references }: RegisteredSchema): Promise<ReadBytes> {
+  switch (type) {
+    case 'AVRO':
+      return avroReader(schema, [...references.values()])
+    case 'PROTOBUF': {
+      // Loaded only where it is needed.
+      const { protobufReader } = await import('../src/mapping/protobuf.ts')
+      return protobufReader(schema, references)
+    }
+    case 'JSON':
+      return exactJsonValue
   }
 }

@@ -7,7 +7,7 @@ export type ReadBytes = (bytes: Buffer) => unknown
 type ReadNext = (cursor: Cursor) => unknown
 type AvroSchema = Readonly<Record<string, unknown>>
 
-/** Most items of lists and maps in one value: bytes alone don't bound them, since an item may take none. */
+/** Most items of lists and maps, and fields of records, in one value: bytes alone don't bound them, since one may take none. */
 const MOST_ITEMS = 100_000
 /** Deepest nesting of a value. */
 const MOST_DEEP = 64
@@ -17,14 +17,23 @@ const MOST_DEEP = 64
  * 2^53 are their digits, bytes are base64. Throws an `UnmappedRecord` where it can't be read.
  */
 export function avroReader(schema: string, referenced: readonly string[] = []): ReadBytes {
-  const named = new Map<string, ReadNext>()
-  for (const text of referenced) readerOf(parsed(text), '', named)
-  const read = readerOf(parsed(schema), '', named)
+  const read = wholeReader(schema, referenced)
   return (bytes) => {
     const cursor = new Cursor(bytes)
     const value = read(cursor)
     if (cursor.at !== bytes.length) throw new UnmappedRecord('bytes are left behind the Avro value')
     return value
+  }
+}
+
+function wholeReader(schema: string, referenced: readonly string[]): ReadNext {
+  const named = new Map<string, ReadNext>()
+  try {
+    for (const text of referenced) readerOf(parsed(text), '', named)
+    return readerOf(parsed(schema), '', named)
+  } catch (error) {
+    // One that nests ten thousand lists is no fault of who reads it.
+    throw error instanceof UnmappedRecord ? error : new UnmappedRecord("its Avro schema can't be read")
   }
 }
 
@@ -68,12 +77,17 @@ class Cursor {
     return this.take(Number(this.long())).toString('utf8')
   }
 
+  /** Counts what is about to be made. */
+  count(items: number): void {
+    this.items += items
+    if (this.items > MOST_ITEMS) throw new UnmappedRecord(`the Avro value has more than ${MOST_ITEMS} items`)
+  }
+
   /** Reads the blocks of a list or map. */
   blocks(each: () => void): void {
     for (let count = Number(this.long()); count !== 0; count = Number(this.long())) {
       if (count < 0) this.long()
-      this.items += Math.abs(count)
-      if (this.items > MOST_ITEMS) throw new UnmappedRecord(`the Avro value has more than ${MOST_ITEMS} items`)
+      this.count(Math.abs(count))
       for (let nth = 0; nth < Math.abs(count); nth++) each()
     }
   }
@@ -160,7 +174,10 @@ function complexReader(schema: AvroSchema, space: string, named: Map<string, Rea
 function recordReader(schema: AvroSchema, space: string, named: Map<string, ReadNext>): ReadNext {
   const given = Array.isArray(schema.fields) ? (schema.fields as AvroSchema[]) : []
   const fields: (readonly [string, ReadNext])[] = []
-  const read: ReadNext = (cursor) => Object.fromEntries(fields.map(([name, one]) => [name, one(cursor)]))
+  const read: ReadNext = (cursor) => {
+    cursor.count(fields.length)
+    return Object.fromEntries(fields.map(([name, one]) => [name, one(cursor)]))
+  }
   for (const field of given) fields.push([String(field.name), readerOf(field.type, space, named)])
   return read
 }

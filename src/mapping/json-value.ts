@@ -2,8 +2,10 @@ import { excessOf } from '../contracts/facts/json-walk.ts'
 import { MAX_DEPTH } from '../contracts/facts/message-json.ts'
 import { UnmappedRecord } from './faults.ts'
 
-/** Most lists, objects and fields of a value, and most bytes of it. */
-const [MOST_FIELDS, MOST_BYTES] = [100_000, 4 * 2 ** 20]
+/** Most lists, objects and fields of a value… */
+export const MOST_FIELDS = 100_000
+/** …and most bytes of it. */
+export const MOST_BYTES = 4 * 2 ** 20
 
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true })
 

@@ -7,10 +7,15 @@ import { registryDecoder } from '../../consumers/registry-values.ts'
 import { avroReader } from '../../src/mapping/avro.ts'
 import { UnmappedRecord } from '../../src/mapping/faults.ts'
 import { protobufReader } from '../../src/mapping/protobuf.ts'
-import { RegistryAway, registeredSchema } from '../../src/stream/schema-registry.ts'
+import { RegistryAway, registeredSchema, SchemaFault } from '../../src/stream/schema-registry.ts'
 import { framed, long, REGISTERED, REGISTRY_SHAPES } from '../mapping/registry-shapes.ts'
 
-const decoder = (schemas = REGISTERED) => registryDecoder(async (id) => schemas.get(id) ?? null, Date.now)
+const schemaIn = (schemas: typeof REGISTERED, id: number) => {
+  const found = schemas.get(id)
+  if (found === undefined) throw new SchemaFault(`the schema registry has no schema ${id}`)
+  return found
+}
+const decoder = (schemas = REGISTERED) => registryDecoder(async (id) => schemaIn(schemas, id), Date.now)
 
 describe('Avro', () => {
   // The examples of its specification.
@@ -64,6 +69,20 @@ describe('Avro', () => {
     expect(() => loop(Buffer.from([0]))).toThrow('nested deeper')
   })
 
+  it('makes nothing of a schema that doubles forty times, and takes one that nests without end for none', () => {
+    let type: unknown = { type: 'record', name: 'R0', fields: [{ name: 'a', type: 'null' }] }
+    for (let nth = 1; nth <= 40; nth++) {
+      const fields = [
+        { name: 'a', type },
+        { name: 'b', type: `R${nth - 1}` },
+      ]
+      type = { type: 'record', name: `R${nth}`, fields }
+    }
+    expect(() => avroReader(JSON.stringify(type))(Buffer.alloc(0))).toThrow('more than 100000 items')
+    const nested = `${'{"type":"array","items":'.repeat(20_000)}"null"${'}'.repeat(20_000)}`
+    expect(() => avroReader(nested)).toThrow(UnmappedRecord)
+  })
+
   it('throws nothing else whatever the bytes are', () => {
     const read = avroReader(REGISTERED.get(2)?.schema ?? '', [...(REGISTERED.get(2)?.references.values() ?? [])])
     fc.assert(
@@ -95,7 +114,7 @@ describe('values in a registry’s frame', () => {
     let asked = 0
     const decode = registryDecoder(async (id) => {
       asked++
-      return REGISTERED.get(id) ?? null
+      return schemaIn(REGISTERED, id)
     }, Date.now)
     const values = REGISTRY_SHAPES.flatMap(({ records }) => records.map(({ value }) => value as Buffer)) // as these shapes are
     const decoded = []
@@ -128,36 +147,100 @@ describe('values in a registry’s frame', () => {
     expect(await decoder()(value)).toEqual({ ok: false, why: expect.stringContaining(why) })
   })
 
-  it('wait for a registry that is away, and fail for a schema that it does not have', async () => {
-    const answers = [503, 200, 404, 404, 404]
-    const absences = ['{"error_code": 40403}', '{"error_code": 404}', '<h1>no such host</h1>']
+  it('wait for a registry that is away, and fail for a schema of which nothing can be had', async () => {
+    const absent = '{"error_code": 40403}'
+    const found = { schema: '"string"', references: [{ name: 'A', subject: 'a/b', version: 2 }] }
+    // What Confluent's answers for an id that is no int32, and for a subject that its user may not read.
+    const refusals: [number, string][] = [
+      [404, '{"error_code": 404}'],
+      [403, '{"error_code": 40301}'],
+      [422, '<h1>no</h1>'],
+    ]
+    let [next, isUp]: [[number, string], boolean] = [[503, ''], true]
+    let asked = 0
     const server = createServer((request, response) => {
-      const status = request.url?.startsWith('/subjects') ? 200 : (answers.shift() ?? 404)
-      const reference = { schema: '{"type":"record","name":"A","fields":[]}' }
-      const found = { schema: '"string"', references: [{ name: 'A', subject: 'a/b', version: 2 }] }
-      if (status === 404) return void response.writeHead(404).end(absences.shift())
-      response.writeHead(status).end(JSON.stringify(request.url === '/subjects/a%2Fb/versions/2' ? reference : found))
+      if (request.url === '/subjects') return void response.writeHead(isUp ? 200 : 404).end('[]')
+      if (request.url === '/subjects/a%2Fb/versions/2')
+        return void response.end(JSON.stringify({ schema: '{"type":"record","name":"A","fields":[]}' }))
+      asked++
+      response.writeHead(next[0]).end(next[1])
     })
     await once(server.listen(0, '127.0.0.1'), 'listening')
-    const at = {
-      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-      username: '',
-      password: '',
-      timeout: 5_000,
+    const { port } = server.address() as AddressInfo
+    const at = { url: `http://127.0.0.1:${port}/`, username: '', password: '', timeout: 5_000 }
+    const answered = (status: number, text: string) => {
+      next = [status, text]
+      return registeredSchema(at, 1)
     }
     try {
-      await expect(registeredSchema(at, 1)).rejects.toThrow(RegistryAway)
-      expect(await registeredSchema(at, 1)).toEqual({
+      await expect(answered(503, '')).rejects.toThrow(RegistryAway)
+      expect(await answered(200, JSON.stringify(found))).toEqual({
         type: 'AVRO',
         schema: '"string"',
         references: new Map([['A', expect.any(String)]]),
       })
-      expect(await registeredSchema(at, 1)).toBeNull()
-      // What stands before a registry says so too, while that is away.
-      for (const _ of [1, 2]) await expect(registeredSchema(at, 1)).rejects.toThrow(RegistryAway)
+      await expect(answered(404, absent)).rejects.toThrow(SchemaFault)
+      for (const [status, text] of refusals) await expect(answered(status, text), text).rejects.toThrow(SchemaFault)
+      await expect(answered(200, '{"schema": "", "schemaType": "XML"}')).rejects.toThrow('of no type that is read')
+      await expect(answered(200, JSON.stringify({ schema: 'x'.repeat(3_000_000) }))).rejects.toThrow(SchemaFault)
+      for (const status of [401, 429]) await expect(answered(status, '')).rejects.toThrow(RegistryAway)
+      // What stands before a registry says so too, while that is away: then nothing else is answered either.
+      isUp = false
+      for (const [status, text] of refusals) await expect(answered(status, text), text).rejects.toThrow(RegistryAway)
+      const before = asked
+      await expect(registeredSchema(at, 2 ** 31)).rejects.toThrow(SchemaFault)
+      expect(asked).toBe(before)
     } finally {
       server.close()
     }
     await expect(registeredSchema({ ...at, url: 'http://127.0.0.1:1' }, 1)).rejects.toThrow(RegistryAway)
+  })
+
+  it('cost few questions where their ids are made up, and take no known schema’s place', async () => {
+    let [asked, now] = [0, 0]
+    const decode = registryDecoder(
+      async (id) => {
+        asked++
+        return schemaIn(REGISTERED, id)
+      },
+      () => now,
+    )
+    const [known] = REGISTRY_SHAPES[0]?.records ?? []
+    const good = async () => (await decode(known?.value as Buffer)).ok // as its shape is
+    expect(await good()).toBe(true)
+    for (let id = 1_000; id < 21_000; id++) expect((await decode(framed(id, Buffer.from([0])))).ok).toBe(false)
+    expect(asked).toBe(1 + 50)
+    expect([await good(), asked]).toEqual([true, 51])
+    // A new schema is asked for again a moment later.
+    const second = REGISTRY_SHAPES[0]?.records[1]?.value as Buffer // as its shape is
+    expect(await decode(second)).toMatchObject({ ok: false, why: expect.stringContaining('was not asked for') })
+    now = 200
+    expect((await decode(second)).ok).toBe(true)
+  })
+
+  it('are refused where they would take all memory, before anything is made of them', async () => {
+    const schema = `syntax = "proto3"; message Post { string id = 1; repeated int64 tags = 5; map<string, Post> more = 6; }`
+    const decode = decoder(new Map([[7, { type: 'PROTOBUF', schema, references: new Map() }]]))
+    const field = (id: number, bytes: Buffer) => {
+      const head: number[] = [(id << 3) | 2]
+      let left = bytes.length
+      for (; left > 127; left >>>= 7) head.push((left & 127) | 128)
+      return Buffer.concat([Buffer.from([...head, left]), bytes])
+    }
+    const numbers = (count: number) => field(5, Buffer.alloc(count))
+    const post = (...parts: Buffer[]) => decode(framed(7, Buffer.from([0]), ...parts))
+    expect(await post(numbers(2))).toEqual({ ok: true, value: { tags: ['0', '0'] } })
+    const inMap = (inner: Buffer) => field(6, Buffer.concat([field(1, Buffer.from('k')), field(2, inner)]))
+    expect(await post(inMap(numbers(2)))).toEqual({ ok: true, value: { more: { k: { tags: ['0', '0'] } } } })
+    const many = { ok: false, why: 'more than 100000 fields and numbers' }
+    expect(await post(numbers(100_001))).toEqual(many)
+    expect(await post(inMap(inMap(numbers(100_001))))).toEqual(many)
+    let deep = numbers(1)
+    for (let levels = 0; levels < 40; levels++) deep = inMap(deep)
+    expect(await post(deep)).toEqual({ ok: false, why: 'nested deeper than 32 levels' })
+    expect(await post(Buffer.alloc(5 * 2 ** 20))).toEqual({
+      ok: false,
+      why: expect.stringContaining('bytes exceed the limit'),
+    })
   })
 })

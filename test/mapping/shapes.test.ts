@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { loadSettings, PROJECT } from '../../config/load.ts'
 import { registryDecoder } from '../../consumers/registry-values.ts'
 import { topicMappings } from '../../src/mapping/mapping.ts'
+import type { RegisteredSchema } from '../../src/stream/schema-registry.ts'
 import { REGISTERED, REGISTRY_SHAPES } from './registry-shapes.ts'
 import { SHAPES, type ShapeRecord } from './shapes.ts'
 
@@ -33,7 +34,7 @@ async function threadsOf(records: readonly ShapeRecord[], mappings: ReturnType<t
   return posts
 }
 
-const decode = registryDecoder(async (id) => REGISTERED.get(id) ?? null, Date.now)
+const decode = registryDecoder(async (id) => REGISTERED.get(id) as RegisteredSchema, Date.now) // these shapes have no others
 
 describe('the mappings that are shipped', () => {
   test.for([...SHAPES, ...REGISTRY_SHAPES])(
