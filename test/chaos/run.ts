@@ -30,6 +30,7 @@ import { startProxy } from './proxy.ts'
 import { ownClient, readAll } from './reader.ts'
 import { heldIn, type RecordedEvidence, recordBreaches } from './recorded.ts'
 import { copyProject } from './sabotage.ts'
+import { countedIn, storyBreaches } from './stories.ts'
 import { knownIn, RULES, type Sent, streamOf, unsaid } from './stream.ts'
 
 export interface RunSettings {
@@ -447,7 +448,7 @@ async function rehearse(
   const account = audit({
     ...recorded,
     deadLetters: of('dead-letters'),
-    hasLost: kinds.some((kind) => kind === 'loss' || kind === 'forgotten' || kind === 'split'),
+    hasLost: kinds.some((kind) => LOSE_WHAT_WAITS.includes(kind)),
     calls: callsIn(logFile),
     asked,
     shadows: [...shadows, ...cutOffs, ...deaths.map(({ worker, at }) => ({ worker, from: at - 1_000, to: at }))],
@@ -456,6 +457,8 @@ async function rehearse(
     progress,
     offsets: await offsetsOf(admin),
   })
+  const stories = { ...recorded, hasLost: kinds.some((kind) => LOSE_WHAT_WAITS.includes(kind)) }
+  breaches.push(...storyBreaches(stories, await countedIn(redisClient, '{chaos')))
   const ended = deaths.map(({ worker, at, how }) => `${worker} after ${((at - started) / 1000).toFixed(1)} s: ${how}`)
   say(
     `seed ${seed}: the doors acknowledged ${doored.acknowledged.length} posts at ${doored.tries} tries; the receiver took ${receiver.taken.size} verdicts of ${receiver.requests} requests`,

@@ -106,7 +106,11 @@ function* threadOf(
     key: id,
     value: json({ id, tenant, lang, createdAt: iso(createdAt), ...change }),
   })
-  const claim = `The ${lots.pick(PLACES)} ${lots.pick(EVENTS)}, they say. ${markOf(id)}`
+  // Some say the same: whom a post mentions makes no difference to its story.
+  const repeats = lots.chance(0.3)
+  const claim = repeats
+    ? `The ${lots.pick(PLACES.slice(0, 3))} is under water now, they say. @${markOf(id)}`
+    : `The ${lots.pick(PLACES)} ${lots.pick(EVENTS)}, they say. ${markOf(id)}`
   yield { at: createdAt, sent: post({ text: claim }) }
   const count = lots.chance(0.55) ? lots.between(0, 2) : lots.chance(0.75) ? lots.between(3, 5) : lots.between(6, 12)
   for (let n = 0; n < count; n++) {
