@@ -6,7 +6,7 @@ import type { BackgroundRunner, Heartbeat, IncomingMessage } from '../src/contra
 import { parentOf } from '../src/judging/engine/surroundings.ts'
 import { keptComment } from '../src/judging/threads/kept.ts'
 import type { IntakeContext } from './intake.ts'
-import { arrivalOf, eraseAllAsked, handleInSteps, isKept, judgesOf } from './posts.ts'
+import { arrivalOf, eraseAllAsked, eraseFrom, handleInSteps, isKept, judgesOf } from './posts.ts'
 import { placeOf, type ValidMessage } from './read-message.ts'
 import { fullOf, OVER_SHARE, refuseMessages } from './refused-messages.ts'
 
@@ -145,9 +145,9 @@ async function eraseShown(
     const wereAsked = await eraseAllAsked(context, ref)
     const answers = await threads.repliesTo(ref, ERASED_AT_ONCE)
     for (const answer of answers) {
-      await erasures.comments(answer, new Set([message.id]), beat)
+      await eraseFrom(context, answer, { ref, id: message.id }, beat)
       // What was asked about it may be shown with this one.
-      while (await eraseAllAsked(context, answer)) await beat()
+      while (answer.kind === 'comment' && (await eraseAllAsked(context, answer))) await beat()
     }
     // The process that reads the deletion again after a crash continues with the rest.
     await threads.unlinkReplies(ref, answers, clock())

@@ -80,11 +80,11 @@ export async function eraseWithDependents(
   runInBackground?: BackgroundRunner,
 ): Promise<Outcome> {
   const outcome = await context.erase(ref)
-  if (!(await eraseDependents(context, ref))) return outcome
+  if (!(await eraseDependents(context, ref, heartbeat))) return outcome
   await heartbeat()
   await context.erasures.replies(
     async (beat) => {
-      while (await eraseDependents(context, ref)) await beat()
+      while (await eraseDependents(context, ref, beat)) await beat()
     },
     heartbeat,
     runInBackground,
@@ -93,14 +93,15 @@ export async function eraseWithDependents(
 }
 
 /** Erases a page of a deleted subject's replies, or of what was asked under its id; false if there was nothing left to erase. */
-async function eraseDependents(context: IntakeContext, ref: ThreadRef): Promise<boolean> {
+async function eraseDependents(context: IntakeContext, ref: ThreadRef, heartbeat: Heartbeat): Promise<boolean> {
   const { threads, erase, clock } = context
   const [replies, wereAsked] = await Promise.all([threads.repliesTo(ref, HANDLED_AT_ONCE), eraseAllAsked(context, ref)])
   if (replies.length === 0) return wereAsked
   const unfinished = await Promise.all(
     replies.map(async (reply) => {
       await erase(reply)
-      return eraseAllAsked(context, reply)
+      const isShown = reply.kind === 'comment' && (await eraseElsewhere(context, reply, heartbeat))
+      return (await eraseAllAsked(context, reply)) || isShown
     }),
   )
   // The process that reads the deletion again after a crash continues with the rest.
@@ -110,6 +111,26 @@ async function eraseDependents(context: IntakeContext, ref: ThreadRef): Promise<
     clock(),
   )
   return true
+}
+
+/** Erases a deleted post's comment from some threads of other posts that were shown it; false if there was none. */
+async function eraseElsewhere(context: IntakeContext, comment: ThreadRef, heartbeat: Heartbeat): Promise<boolean> {
+  const { threads, clock } = context
+  // What answers it stands under the same post, and goes with that.
+  const shown = (await threads.repliesTo(comment, HANDLED_AT_ONCE)).filter(({ kind }) => kind === 'post')
+  for (const one of shown) await eraseFrom(context, one, { ref: comment, id: '' }, heartbeat)
+  await threads.unlinkReplies(comment, shown, clock())
+  return shown.length > 0
+}
+
+/** Erases a comment from what was shown with it: a comment that answers it, or the thread of another post in the same words. */
+export async function eraseFrom(
+  { erasures }: Pick<IntakeContext, 'erasures'>,
+  shown: ThreadRef,
+  { ref, id }: { readonly ref: ThreadRef; readonly id: string },
+  heartbeat: Heartbeat,
+): Promise<void> {
+  await erasures.comments(shown, new Set([shown.kind === 'post' ? ref.postId : id]), heartbeat)
 }
 
 /** Erases a page of what was asked under this subject's id; false if there was nothing. */

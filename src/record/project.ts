@@ -21,7 +21,7 @@ import {
 } from '../contracts/facts/messages.ts'
 import { type Post, type SubjectKind, shownIn, snapshot } from '../contracts/facts/thread.ts'
 import { transcript, type Verdict, verdict } from '../contracts/facts/verdict.ts'
-import { commentKey, threadIn, threadOf } from '../contracts/facts/verdict-id.ts'
+import { commentKey, idsInCommentKey, threadIn, threadOf } from '../contracts/facts/verdict-id.ts'
 import {
   type Entry,
   type RecordedTopic,
@@ -153,7 +153,9 @@ function clausesOf({ policy, clauses = [] }: Verdict): string[] {
   return [...new Set(clauses.map(({ id }) => (policy === undefined ? id : `${policy.name} ${id}`)))]
 }
 
-function marksOf({ models, versions, faults, decision, decidedBy, story }: Verdict): RulingMark[] {
+function marksOf({ models, versions, faults, decision, decidedBy, story, evidence }: Verdict): RulingMark[] {
+  const { elsewhere = [] } = evidence
+  const posts = elsewhere.map((key) => commentKey(idsInCommentKey(key).postId, ''))
   const marks = [
     ...[...new Set(Object.values(models))].map((value) => ({ mark: 'model', value }) as const),
     ...[...new Set(faults)].map((value) => ({ mark: 'fault', value }) as const),
@@ -162,6 +164,7 @@ function marksOf({ models, versions, faults, decision, decidedBy, story }: Verdi
     { mark: 'lane', value: decidedBy === 'lane' ? (versions.lane ?? '') : '' } as const,
     { mark: 'decider', value: decision?.by ?? '' } as const,
     { mark: 'story', value: story?.id ?? '' } as const,
+    ...[...elsewhere, ...new Set(posts)].map((value) => ({ mark: 'elsewhere', value }) as const),
   ]
   return marks.filter(({ value }) => value !== '')
 }
@@ -323,7 +326,11 @@ function caseworkEntries({ key, partition, offset, timestamp }: IncomingMessage,
   const read = caseworkEntry.safeParse(jsonOf({ value: json }))
   const subject = read.success ? subjectIn(read.data) : null
   if (!read.success || subject === null) return unread(key, timestamp, value)
-  const { what, to, by } = read.data
+  const { what, to, by, pair } = read.data
+  if (pair !== undefined && (what === 'same' || what === 'not-same')) {
+    const id = `pair ${partition}@${offset}`
+    return [{ what: 'said', said: 'pair', subject, id, protocol: '', label: what, by, at: timestamp, json }]
+  }
   if (what !== 'assigned') return []
   // By the broker's time: who assigned it may have had another clock.
   const id = `assignment ${partition}@${offset}`

@@ -1530,6 +1530,36 @@ export function recordContract(
         expect((await subject())?.verdicts.map(({ erased }) => erased)).toEqual([true, true, true, true, true])
       })
 
+      it.each([
+        ['comment under another post that was shown', ['comments', 't', { id: 'e1', postId: 't' }]],
+        ['other post, a comment under which was shown', ['posts', 't', { id: 't' }]],
+      ] as const)('of a deleted %s, in whatever order it and the verdict come', async (_, [topic, key, of]) => {
+        const elsewhere = { support: [], oppose: [], precedents: [], elsewhere: ['t~e1'] }
+        const shown = { rationale: `it says ${SECRET}`, evidence: elsewhere }
+        const held = { c1: 'own words', 't~e1': SECRET }
+        const restored = { from: 'rumor~p~r1', by: 'ann', why: 'a mistake', of: '0@3' }
+        const remove = () => topics.send(topic, key, { ...of, text: '', createdAt: at(0), deleted: true }, 60)
+        await topics.judged(shown, 'a claim', held)
+        await topics.judged({ subjectId: 'q', rationale: 'fine' }, 'another claim', { e1: 'same id, another post' })
+        await topics.judged({ subjectId: 'r', evidence: { ...elsewhere, elsewhere: ['tt~e1'] } }, 'a third', {
+          x: 'kept',
+        })
+        await topics.judged({ ...shown, tenant: 'acme', rationale: 'of acme' }, 'a claim', { c1: 'kept there' })
+        await topics.send('verdicts', 'p', aVerdict(at(9), { ...shown, revision: 3, restored }), 9)
+        await remove()
+        await isGone()
+        expect((await subject())?.verdicts.map(({ erased }) => erased)).toEqual([true, true])
+        expect((await subject())?.verdicts[0]?.verdict).toMatchObject({ label: 'rumor', rationale: '' })
+        expect(await ids('same')).toEqual(['rumor~q~r1'])
+        expect(await ids('third')).toEqual(['rumor~r~r1'])
+        expect(await ids('kept')).toEqual(['rumor@acme~p~r1', 'rumor~r~r1'])
+        await topics.judged({ ...shown, revision: 4, seconds: 90 }, 'a claim', held)
+        await topics.send('transcripts', 'p', aTranscript('rumor~p~r5', 'a claim', held, 95), 95)
+        await topics.send('verdicts', 'p', aVerdict(at(95), { ...shown, revision: 5 }), 95)
+        await isGone()
+        expect(await store.transcript('rumor~p~r5')).toBeNull()
+      })
+
       it('of a deleted comment, from verdicts whose transcripts were cut as well', async () => {
         const cut = (id: string) => ({
           ...aTranscript(id, null),

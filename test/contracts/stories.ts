@@ -167,6 +167,30 @@ export function storiesContract(name: string, make: MakeStores): void {
       expect(await judge(c, 'non-rumor')).toMatchObject({ story: { current }, reviews: [] })
     })
 
+    it('of which others of it may be shown comments are found by a draw, a bounded number, and not once they are gone', async () => {
+      for (const ref of [a, b]) await put(ref)
+      await put(c, 'another')
+      expect(await stores.threads.twins(thread('unknown'), 5)).toEqual([])
+      expect(await stores.threads.twins(a, 7)).toEqual([])
+      expect(await stores.threads.twins(c, 1)).toEqual([])
+      expect(await stores.threads.twins(b, 3)).toEqual([a])
+      expect(await stores.threads.twins(a, 7)).toEqual([b])
+      for (let nth = 0; nth < 30; nth++) {
+        await put(thread(`n${nth}`))
+        await stores.threads.twins(thread(`n${nth}`), 100 - nth)
+      }
+      const found = await stores.threads.twins(thread('n0'), 100)
+      expect(found.slice(0, 3)).toEqual([b, a, thread('n29')])
+      expect(found).toHaveLength(16)
+      await put(b, 'another', { text: 'edited to other words' })
+      await stores.threads.deletePost(a, retractionOf(a))
+      await publishAll(stores)
+      expect((await stores.threads.twins(thread('n1'), 99)).slice(0, 1)).toEqual([thread('n29')])
+      expect((await stores.traces?.('rumor~a'))?.filter((place) => place.includes('story'))).toEqual(
+        stores.traces && [],
+      )
+    })
+
     it('name it no more once it is withdrawn, or its post is gone', async () => {
       for (const ref of [a, b, c]) await put(ref)
       for (const ref of [a, b]) await judge(ref)

@@ -231,14 +231,20 @@ export function openerOf(
     streamClock = settings.clock,
     onlyAsked = false,
     gate,
+    samplingRank,
     ...parts
-  }: Omit<Parameters<typeof opener>[0], 'settings' | 'orphanLetter'> &
-    Pick<OpenerSettings, 'partitions' | 'onlyAsked' | 'gate'> & { streamClock?: OpenerSettings['clock'] | undefined },
+  }: Omit<Parameters<typeof opener>[0], 'settings' | 'orphanLetter' | 'drawing'> &
+    Pick<OpenerSettings, 'partitions' | 'onlyAsked' | 'gate'> & {
+      streamClock?: OpenerSettings['clock'] | undefined
+      samplingRank?: SamplingRank
+    },
 ) {
   const { checkpoints, shares } = settings
   const cases = { ...settings.cases, maxWaiting: Math.ceil(settings.cases.maxOpen * shares.waiting) }
+  const { maxReplies } = settings.threads
   return opener({
     ...parts,
+    ...(samplingRank && { drawing: { rank: samplingRank, maxReplies } }),
     settings: {
       checkpoints,
       cases: { ...cases, overload: overloadSteps(cases) },

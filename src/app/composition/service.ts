@@ -238,7 +238,7 @@ async function assemble(
   const { queues } = keep(queuesPart(settings, { redis, protocols, stoppingSince, clock, report }))
   const partitions = await watchPartitions(kafka, [topics.posts, topics.comments])
   const stream = { threads, marks, cases, queues, clock, report, partitions: partitions.now }
-  const opener = openerOf(settings, { routes, links: redis.links, gate, ...stream })
+  const opener = openerOf(settings, { routes, links: redis.links, gate, samplingRank, ...stream })
 
   startLooks(settings, { loops, time, partitions, clock, report })
   const { memo } = stores

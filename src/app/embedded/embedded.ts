@@ -107,7 +107,7 @@ export function startEmbedded(
     const { memo } = stores
     startErasing(settings, { threads, cases, memo, erasures, library, protocols, queues, loops, clock, report })
     const stream = { routes, threads, marks, cases, queues, clock, report, partitions: null }
-    const opener = openerOf(settings, stream)
+    const opener = openerOf(settings, { ...stream, samplingRank })
     const opening = loops.start('opener', settings.clock.poll, () => openAllDue(opener))
     const subjects = { threads, cases, outbox, queues, protocols, routes, memo, samplingRank, clock, report }
     const taking = intake({ reader, ...inputOf(settings, topics, subjects), marks, handled: opening.wake })

@@ -125,6 +125,11 @@ export const snapshot = z.object({
   comments: z.array(comment),
   /** Of a comment that is judged: the words of the post that it stands under, shown with it and not judged; null if it is not known. */
   under: wordsAround.nullable().optional(),
+  /**
+   * Comments under other posts in the same words, each under the key of its post and itself (`commentKey`): shown beside the thread's
+   * own, of which they are none. Absent where there are none, or a protocol is not shown any.
+   */
+  elsewhere: z.array(comment).optional(),
   /** How many comments the thread's cap left out. */
   leftOut: z.number().int(),
   /** How many comments were above their authors' share. */

@@ -109,6 +109,12 @@ export const ruling = z.object({
     support: z.array(z.string()).describe('Ids of the comments that support the claim.'),
     oppose: z.array(z.string()).describe('Ids of those that oppose it.'),
     precedents: z.array(z.string()).describe('Ids of the items of the library that it was judged beside.'),
+    elsewhere: z
+      .array(z.string())
+      .describe(
+        'Comments under other posts in the same words that were shown beside its own, as POST~COMMENT (~ and % in ids percent-encoded). Absent if there were none.',
+      )
+      .optional(),
   }),
   degraded: z.array(z.string()).describe('The parts that were left out, and why, in words.'),
   /** Faults that neither failed asks nor the counts of comments show. */

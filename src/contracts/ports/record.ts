@@ -53,8 +53,11 @@ export interface RulingEntry {
 }
 
 export interface RulingMark {
-  /** `lane`: the first lane that settled it; `unseen`: a person's, to whom an image could not be shown as it was judged. */
-  readonly mark: 'model' | 'prompts' | 'fault' | 'unseen' | 'decider' | 'lane' | 'story'
+  /**
+   * `lane`: the first lane that settled it; `unseen`: a person's, to whom an image could not be shown as it was judged; `elsewhere`: a
+   * comment under another post that it was shown, by its key, and that post, by `commentKey` of no comment.
+   */
+  readonly mark: 'model' | 'prompts' | 'fault' | 'unseen' | 'decider' | 'lane' | 'story' | 'elsewhere'
   readonly value: string
 }
 
@@ -107,7 +110,16 @@ export interface TranscriptEntry {
  * for a second look; feedback; to whom a subject was assigned, whose label is that person, and whose protocol is empty; the words of
  * appeals, whose protocol is empty where they name none.
  */
-export const SAID = ['decision', 'outcome', 'proposal', 'review', 'feedback', 'assignment', 'appeal'] as const
+export const SAID = [
+  'decision',
+  'outcome',
+  'proposal',
+  'review',
+  'feedback',
+  'assignment',
+  'appeal',
+  'pair',
+] as const
 export interface NoteEntry {
   readonly what: 'said'
   readonly said: (typeof SAID)[number]

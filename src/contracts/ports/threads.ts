@@ -347,6 +347,11 @@ export interface ThreadStore {
    * protocol has judged before count as `putBackMs` younger.
    */
   orderDue(until: number, now: number, most: number, putBackMs: number): Promise<void>
+  /**
+   * Threads of the same story that have asked this, in the order of their `rank`, at most `MOST_TWINS` (src/judging/threads/story.ts) of
+   * all that did; and notes that this one has. None for a thread without a story.
+   */
+  twins(ref: ThreadRef, rank: number): Promise<ThreadRef[]>
   read(ref: ThreadRef): Promise<ThreadState | null>
   /** The same without comments and what cases carry, at a cost that grows with neither. */
   head(ref: ThreadRef): Promise<ThreadHead | null>

@@ -192,8 +192,8 @@ export function hasWaited({ takenBack }: Pick<CaseRecord, 'takenBack'>): boolean
 
 /** What of a snapshot is judged. */
 function judgedOf(subject: unknown): string {
-  const { post } = (subject ?? {}) as Partial<Snapshot>
-  return JSON.stringify({ ...(subject as object), ...(post === undefined ? {} : { post: withoutReach(post) }) })
+  const { elsewhere: _, ...own } = (subject ?? {}) as Partial<Snapshot>
+  return JSON.stringify({ ...own, ...(own.post === undefined ? {} : { post: withoutReach(own.post) }) })
 }
 
 function aloneIn(subject: unknown): unknown {
@@ -201,7 +201,13 @@ function aloneIn(subject: unknown): unknown {
 }
 
 function holds(subject: unknown, deleted: ReadonlySet<string>): boolean {
-  return commentsOf(subject).some(({ id }) => deleted.has(id))
+  return [...commentsOf(subject), ...elsewhereIn(subject)].some(({ id }) => deleted.has(id))
+}
+
+/** Comments of other posts that it is shown. */
+function elsewhereIn(subject: unknown): readonly OfAuthor[] {
+  const { elsewhere = [] } = (subject ?? {}) as { elsewhere?: readonly OfAuthor[] }
+  return elsewhere
 }
 
 interface OfAuthor {
@@ -239,9 +245,13 @@ function filtered(
   const gone = all.length - stay.length
   const leftOut = stay.length - heard.length
   const { tookBack = 0 } = (subject ?? {}) as { tookBack?: number }
+  // With one of them all go: whoever writes under other posts sends it back once.
+  const { elsewhere, ...own } = (subject ?? {}) as Partial<Snapshot>
+  const stays = elsewhere !== undefined && !elsewhere.some(({ id }) => deleted.has(id))
   return {
     subject: {
-      ...(subject as object),
+      ...own,
+      ...(stays ? { elsewhere } : {}),
       comments: heard,
       ...(tookBack + leftOut === 0 ? {} : { tookBack: tookBack + leftOut }),
     },

@@ -128,7 +128,7 @@ const MAX_EVIDENCE = 200
 
 function bounded(ruling: Ruling): Ruling {
   const { rationale, degraded, evidence } = ruling
-  const { support, oppose, precedents } = evidence
+  const { support, oppose, precedents, elsewhere } = evidence
   const more = degraded.length - MAX_DEGRADED.count
   return {
     ...ruling,
@@ -141,6 +141,7 @@ function bounded(ruling: Ruling): Ruling {
       support: support.slice(0, MAX_EVIDENCE),
       oppose: oppose.slice(0, MAX_EVIDENCE),
       precedents: precedents.slice(0, MAX_EVIDENCE),
+      ...(elsewhere === undefined ? {} : { elsewhere: elsewhere.slice(0, MAX_EVIDENCE) }),
     },
   }
 }

@@ -33,7 +33,7 @@ export function newCase(
     /** Protocols that are paused, and first lanes that are closed, by their `laneMark`. */
     readonly paused: ReadonlySet<string>
     readonly settings: CaseTimes
-    /** Of a comment: what it is shown with. */
+    /** What it is shown with. */
     readonly surroundings?: Surroundings | undefined
   },
 ): CaseRecord {
@@ -101,10 +101,17 @@ export function snapshotOf(
   const { overAuthor } = state
   const cap = state.accepted - overAuthor - state.comments.length
   const late = state.late + state.comments.length - comments.length
+  const { elsewhere = [] } = surroundings
   const missing = state.missing === 0 ? {} : { missing: state.missing }
   const rekeyed = state.rekeyed && cap + overAuthor > 0 ? { rekeyed: true as const } : {}
   return {
-    subject: { post, comments, leftOut: cap, ...(overAuthor === 0 ? {} : { overAuthor }) },
+    subject: {
+      post,
+      comments,
+      leftOut: cap,
+      ...(overAuthor === 0 ? {} : { overAuthor }),
+      ...(elsewhere.length === 0 ? {} : { elsewhere }),
+    },
     comments: { accepted: state.accepted + state.late, cap, late, author: overAuthor, ...rekeyed, ...missing },
   }
 }

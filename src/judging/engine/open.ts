@@ -19,6 +19,7 @@ import type { TraceLinks } from '../../contracts/ports/traces.ts'
 import { type CheckpointSettings, dueAt } from '../threads/checkpoints.ts'
 import { type StreamClockSettings, streamTime } from '../threads/stream-clock.ts'
 import { sharesTakeTurns } from '../threads/turns.ts'
+import { aroundOf, type ElsewhereDrawing } from './elsewhere.ts'
 import { newCase, versionSeenBy } from './new-case.ts'
 import { reopenings } from './reopenings.ts'
 import type { Router } from './routes.ts'
@@ -82,10 +83,12 @@ export function opener(deps: {
   report: Report
   /** Where traces are sent: what messages said of theirs. */
   links?: Pick<TraceLinks, 'read'> | undefined
+  /** Draws comments of other posts in the same words; absent: none are shown. */
+  drawing?: ElsewhereDrawing | undefined
   settings: OpenerSettings
   orphanLetter: (origin: Origin) => { key: string; letter: string }
 }) {
-  const { routes, threads, marks, queues, clock, report, settings, orphanLetter } = deps
+  const { routes, threads, marks, queues, clock, report, settings, orphanLetter, drawing } = deps
   const backoff = threadBackoff(clock)
   const again = reopenings(clock)
   const slots = weightedSlots(COMMENTS_AT_ONCE)
@@ -158,8 +161,9 @@ export function opener(deps: {
     const linked = links.length === 0 ? {} : { links: [...links] }
     const around = ready.length === 0 ? undefined : await surroundingsOf(threads, ref, post)
     const moment = { openedAt: clock(), atFinalAge: checkpoint.final, step, paused, settings, surroundings: around }
+    const twins = { ...moment, surroundings: await aroundOf(threads, state, { drawing, ready, now: clock() }) }
     const opening = ready.map((protocol) => ({
-      record: { ...newCase(protocol, state, post, moment), ...linked },
+      record: { ...newCase(protocol, state, post, protocol.elsewhere ? twins : moment), ...linked },
       seen: versionSeenBy(protocol, state),
     }))
     const opened = await threads.open(state, {
@@ -180,8 +184,7 @@ export function opener(deps: {
       if (opened.includes(record.id))
         report('case:opened', { caseId: record.id, protocol: record.protocol, final: record.final })
     }
-    const share = shareOf(ref, post)
-    return opened.map((caseId) => [caseId, share])
+    return opened.map((caseId) => [caseId, shareOf(ref, post)])
   }
 
   return {

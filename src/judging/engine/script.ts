@@ -134,6 +134,8 @@ export interface Protocol {
   readonly shelfLabels?: Readonly<Record<string, readonly string[]>>
   /** The shelf for precedents that are learnt from feedback on its verdicts, if it learns. */
   readonly learns?: string
+  /** It is shown comments under other posts in the same words. */
+  readonly elsewhere?: true
   /** What may be kept of a `carry` when comments of the thread have been deleted; if missing, nothing. */
   withoutComments?(carry: unknown, deleted: ReadonlySet<string>): unknown
   /** Hashes for the verdict's `versions`. */

@@ -3,8 +3,11 @@ import { type Comment, type Post, type Snapshot, shownIn, type ThreadRef } from 
 import { commentKey, idsInCommentKey } from '../../contracts/facts/verdict-id.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
 
-/** What a comment is shown with: the post that it stands under, and the comment that it answers, as far as they are known. */
-export type Surroundings = Pick<Snapshot, 'comments' | 'under'>
+/**
+ * What a comment is shown with: the post that it stands under, and the comment that it answers, as far as they are known; or what a
+ * thread is shown of others in the same words.
+ */
+export type Surroundings = Pick<Snapshot, 'comments' | 'under' | 'elsewhere'>
 
 /** The comment that this one answers, as a subject of its own; null where it names none. */
 export function parentOf({ tenant, postId: key }: ThreadRef, { parentId }: Pick<Post, 'parentId'>): ThreadRef | null {
@@ -46,7 +49,7 @@ export function givenAround(postId: string, post: Post | null, answered: Comment
 const MOST_AROUND = 1_000
 
 /** Its words and no more: nobody is judged by who is around them. */
-function asComment({ id, text, cut: left, createdAt }: Post | Comment): Comment {
+export function asComment({ id, text, cut: left, createdAt }: Post | Comment): Comment {
   return { id, ...cutWords(text, left), createdAt }
 }
 

@@ -78,8 +78,8 @@ export function eraseCarries(
   left: { openIds: readonly string[]; without: (protocol: string, carry: unknown) => unknown; now: number },
 ): ThreadStep<'erased' | 'opened'> {
   const thread = eraseRulings(given)
-  // What a comment is shown with is read from elsewhere, before its first case too.
-  const isShown = thread.ref.kind === 'comment' && thread.post !== null
+  // What a comment is shown with is read from other threads, before its first case too, and so are twins' comments.
+  const isShown = (thread.ref.kind === 'comment' || thread.story !== null) && thread.post !== null
   if (thread.status === 'deleted' || (thread.revisions.size === 0 && !isShown)) return { thread, outcome: 'erased' }
   const unknown = [...thread.revisions.values()].some(({ openId }) => openId !== null && !left.openIds.includes(openId))
   if (unknown) return { thread, outcome: 'opened' }

@@ -8,6 +8,9 @@ import type { Thread } from './thread.ts'
 /** What a story takes of each thread of it, in bytes. */
 export const STORY_BYTES = 300
 
+/** Threads of a story of which others of it may be shown comments: those that a draw picks, whoever writes how many. */
+export const MOST_TWINS = 16
+
 /** A verdict as stories hear of it: a `proposal` is beneath a person's, and counts for nothing. */
 interface StoryVerdict {
   readonly by: 'machine' | 'person' | 'withdrawal' | 'proposal'

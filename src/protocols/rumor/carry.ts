@@ -42,6 +42,8 @@ export const rumorCarry = z.object({
   evidence: z.string(),
   /** Ids of the comments that the debaters were shown, and of those that these answer. */
   shown: z.array(z.string()),
+  /** Those of them that stand under other posts in the same words. */
+  elsewhere: z.array(z.string()).optional(),
   decision,
   /** What the debate was shown that the decision rests on; left out where any change of the evidence brings a new debate. */
   debated: debated.optional(),
@@ -105,7 +107,7 @@ export function withoutComments(carry: unknown, deleted: ReadonlySet<string>): u
     again: true,
     models: {},
   }
-  const { debated: _, ...kept } = read.data
+  const { debated: _, elsewhere: __, ...kept } = read.data
   return { ...kept, evidence: '', shown: [], decision: none } satisfies RumorCarry
 }
 
@@ -125,14 +127,20 @@ function keyOf(comment: Comment, folded: boolean, parentOf: ParentOf): string {
 export function evidenceHash(
   post: Post,
   { support, oppose }: Sides,
-  told: { readonly kind: PromptKind; readonly gate: string; readonly band: string },
+  told: {
+    readonly kind: PromptKind
+    readonly gate: string
+    readonly band: string
+    readonly elsewhere: readonly Comment[]
+  },
   { parentOf, timeOf }: { readonly parentOf: ParentOf; readonly timeOf: TimeOf },
 ): string {
   const shown = [support, oppose].map((side) =>
     side.map((comment) => [comment.text, parentOf(comment)?.text ?? null, timeOf(comment) ?? null]),
   )
   const { words, posted } = describePost(post)
-  return digest(JSON.stringify([words + posted, told.kind, told.gate, told.band, ...shown]))
+  const others = told.elsewhere.length === 0 ? [] : [told.elsewhere.map(({ text }) => text)]
+  return digest(JSON.stringify([words + posted, told.kind, told.gate, told.band, ...shown, ...others]))
 }
 
 export function claimHash(post: Post): string {

@@ -45,7 +45,7 @@ export function kept(context: RumorContext, found: ScoredThread, evidence: Evide
   return {
     ruling: {
       ...ruling,
-      evidence: { support: idsOf(debated.support), oppose: idsOf(debated.oppose), precedents: [] },
+      evidence: { ...ruling.evidence, support: idsOf(debated.support), oppose: idsOf(debated.oppose) },
       degraded: [...ruling.degraded, note],
     },
     // What the decision may quote, and what the next change is measured by, is what was debated.
@@ -62,6 +62,7 @@ export function concluded(
 ): Conclusion {
   const { thread, settings, parentOf } = context
   const { weighed, sides, full } = evidence
+  const others = evidence.elsewhere.map(({ id }) => id)
   const scorer = mostCommon([...found.scores.values()].map(({ model }) => model))
   const all = [...faults, ...(sizeOf(sides) < sizeOf(full) ? (['ours'] as const) : [])]
   // What is decided by scores alone rests on no comment.
@@ -74,7 +75,7 @@ export function concluded(
   }
   return {
     ruling: {
-      ...rulingOf(decision, sides, weighed),
+      ...rulingOf(decision, evidence),
       debated,
       degraded: [
         ...(restsOnComments && thread.comments.length === 0 ? ['no comments: judged on the claim alone'] : []),
@@ -93,7 +94,8 @@ export function concluded(
       kind: found.kindUnknown ? null : found.kind,
       scores: carriedScores(found.scores, settings, parentOf),
       evidence: evidence.hash,
-      shown: withParents([...sides.support, ...sides.oppose], parentOf),
+      shown: [...withParents([...sides.support, ...sides.oppose], parentOf), ...others],
+      ...(others.length === 0 ? {} : { elsewhere: others }),
       decision,
       ...(evidence.debated === undefined ? {} : { debated: evidence.debated }),
     } satisfies RumorCarry,
@@ -108,8 +110,7 @@ function withoutNames({ gate, counts: { support, oppose } }: Evidence): string[]
 
 function rulingOf(
   { label, rationale, decidedBy, rounds, models, confidence, unverified }: RumorDecision,
-  { support, oppose }: Sides,
-  { comments }: WeighedComments,
+  { sides: { support, oppose }, elsewhere, weighed: { comments } }: Evidence,
 ): Omit<Ruling, 'degraded'> {
   const idsOf = (side: readonly Comment[]) => side.map(({ id }) => id)
   return {
@@ -124,7 +125,12 @@ function rulingOf(
       support: comments.filter(({ score }) => score !== null && score > 0).length,
       oppose: comments.filter(({ score }) => score !== null && score < 0).length,
     },
-    evidence: { support: idsOf(support), oppose: idsOf(oppose), precedents: [] },
+    evidence: {
+      support: idsOf(support),
+      oppose: idsOf(oppose),
+      precedents: [],
+      ...(elsewhere.length === 0 ? {} : { elsewhere: idsOf(elsewhere) }),
+    },
   }
 }
 

@@ -2,6 +2,7 @@ import type { Comment } from '../../contracts/facts/thread.ts'
 import type { ChatMessage } from '../../contracts/facts/verdict.ts'
 import { inOrder } from '../order.ts'
 import type { RumorContext } from './context.ts'
+import { elsewhereIn } from './elsewhere.ts'
 import { type Evidence, type ScoredThread, sizeOf } from './evidence.ts'
 import type { RumorQuestions, RumorSide } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
@@ -17,14 +18,16 @@ export interface DebaterPrompts extends Readonly<Record<RumorSide | 'both', Chat
 export function debaterPrompts(
   context: RumorContext,
   { kind }: ScoredThread,
-  { counts: told, sides }: Evidence,
+  { counts: told, sides, elsewhere }: Evidence,
 ): DebaterPrompts {
   const { ask, settings } = context
   const counts = countsIn(told, settings)
   const isUndisputed = sizeOf(sides) === 0 && settings.preset !== 'paper'
   const oneSided = settings.counts && settings.stance && !isUndisputed
   const shown = (...of: readonly RumorSide[]) =>
-    isUndisputed ? '' : of.map((side) => sideIn(context, side, sides[side], told)).join('\n\n')
+    isUndisputed
+      ? ''
+      : `${of.map((side) => sideIn(context, side, sides[side], told)).join('\n\n')}${elsewhereIn(context, elsewhere)}`
   const opening = (side: RumorSide) => ask.opening(kind, { comments: shown(side), counts, oneSided, lacking: '' })
   const lacking = settings.stance ? lackingIn(sides) : ''
   return {

@@ -5,6 +5,7 @@ import type { SubScript } from '../../judging/engine/script.ts'
 import { claimHash, evidenceHash, remembered } from './carry.ts'
 import { capsOf, type ScoredUtterance, utterancesOf, type WeighedComments, weighComments } from './comment-weights.ts'
 import type { RumorContext } from './context.ts'
+import { shownElsewhere } from './elsewhere.ts'
 import { type Gate, gateOf, sparesOpinions } from './gate.ts'
 import { changeOf, type DebatedComments, debatedOf } from './material-change.ts'
 import type { Utterance } from './near-identical.ts'
@@ -83,6 +84,8 @@ export interface Evidence {
   readonly full: Sides
   /** The same, or fewer under load. */
   readonly sides: Sides
+  /** Comments under other posts in the same words that are shown beside them. */
+  readonly elsewhere: readonly Comment[]
   /** What is shown, as one hash. */
   readonly hash: string
   /** Whether the decision of the revision before rests on the same, or nearly, and its debate was not cut short. */
@@ -116,12 +119,15 @@ export function evidenceOf(context: RumorContext, found: ScoredThread): Evidence
     unasked: found.unasked.map(firstOf),
   })
   const told = { kind, gate: gate.why, band: settings.counts && settings.stance ? bandOf(counts) : '' }
-  const hashOf = (sides: Sides) => evidenceHash(context.thread.post, sides, told, context)
+  const elsewhere = shownElsewhere(context, { weighed })
+  const hashOf = (sides: Sides) => evidenceHash(context.thread.post, sides, { ...told, elsewhere }, context)
   const lead = leadIn(counts)
   const debatedIn = (sides: Sides) => debatedOf(sides, { kind, gate: gate.why, lead, parentOf: context.parentOf })
   const isNearly = (sides: Sides) =>
     settings.materialChange > 0 &&
     before?.debated !== undefined &&
+    // What the decision may quote is still shown.
+    String(before.elsewhere ?? []) === String(elsewhere.map(({ id }) => id)) &&
     // A decision about other words is about another claim.
     before.claim === claimHash(context.thread.post) &&
     changeOf(before.debated, debatedIn(sides)) < settings.materialChange
@@ -142,6 +148,7 @@ export function evidenceOf(context: RumorContext, found: ScoredThread): Evidence
     gate,
     full,
     sides,
+    elsewhere,
     hash: hashOf(sides),
     holds: holds(sides),
     debated: settings.materialChange > 0 ? debatedIn(sides) : undefined,

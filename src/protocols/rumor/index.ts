@@ -80,7 +80,8 @@ export const rumor = {
     const decided = settings.stancesBy === 'decider' ? decisionPrompt(folder(DECISION_FOLDER), 'stance') : undefined
     const promptsHash = decided === undefined ? prompts.hash : shortHash([prompts.hash, decided.hash])
     // Draws affect what is asked: workers with another key have other settings.
-    const settingsHash = shortHash([settings, samplingRank('rumor', '')])
+    const { elsewhere, ...others } = settings
+    const settingsHash = shortHash([elsewhere ? settings : others, samplingRank('rumor', '')])
     const under = `${VERSION} ${promptsHash} ${settingsHash}`
     const protocol: Protocol = {
       name: 'rumor',
@@ -97,14 +98,19 @@ export const rumor = {
       meanings: { fake: 'rumor', real: 'non-rumor' },
       promptsHash,
       settingsHash,
+      ...(elsewhere ? { elsewhere } : {}),
       withoutComments,
       *prepare(subject) {
-        const { comments } = snapshot.parse(subject)
+        const { comments, elsewhere: others = [] } = snapshot.parse(subject)
         const answered = new Set(settings.parents ? comments.map(({ parentId }) => parentId) : [])
         for (const { id, text } of comments) {
           fence.unread('comment', text)
           if (settings.foldNearIdentical) readAhead(text)
           if (answered.has(id)) fence.unread('parent', text)
+          yield text.length
+        }
+        for (const { text } of settings.elsewhere ? others : []) {
+          fence.unread('comment', text)
           yield text.length
         }
       },

@@ -10,6 +10,7 @@ import { concluded, kept, nothingToJudge, type ReachedDecision, undecided } from
 import { type RumorContext, type RumorParts, rumorContext } from './context.ts'
 import { RumorDebate } from './debate.ts'
 import { type DebaterPrompts, debaterPrompts } from './debater-prompts.ts'
+import { withOwnSupport } from './elsewhere.ts'
 import { type Evidence, evidenceOf, scored } from './evidence.ts'
 import { claimOf } from './questions.ts'
 import type { RumorSettings } from './settings.ts'
@@ -36,7 +37,7 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
   if (before !== null && evidence.holds && before.decision.decidedBy !== 'scores')
     return kept(context, found, evidence, before)
   const prompts = debaterPrompts(context, found, evidence)
-  return conclude(yield* decided(context, evidence, prompts))
+  return conclude(withOwnSupport(context, evidence, yield* decided(context, evidence, prompts)))
 }
 
 /** What follows from the gate: no opinion, one, or a debate. A control is asked both ways, and what its debate decides stands. */

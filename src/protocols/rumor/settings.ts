@@ -44,6 +44,7 @@ export const rumorSettings = defineSettings({
   order: departure(z.enum(['lot', 'fixed']), 'fixed'),
   parents: departure(z.boolean(), false),
   counts: departure(z.boolean(), false),
+  elsewhere: departure(z.boolean(), false),
   times: departure(z.boolean(), false),
   judgeComments: departure(z.int().min(0).max(20), 0),
   oneScorer: departure(z.boolean(), false),

@@ -1,7 +1,7 @@
 import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import { commentKeysOf } from '../../contracts/facts/verdict-id.ts'
-import type { CommentDeletionEntry, Entry } from '../../contracts/ports/record.ts'
+import { commentKey, commentKeysOf, idsInCommentKey } from '../../contracts/facts/verdict-id.ts'
+import type { CommentDeletionEntry, Entry, RulingEntry } from '../../contracts/ports/record.ts'
 import { eraseAppeals } from './appeals.ts'
 import { eraseDraws } from './draws.ts'
 import { keysOf, unsealed } from './seals.ts'
@@ -69,6 +69,7 @@ export async function erase(writing: WritingStep, of: ThreadRef, at: number): Pr
   )
   for (const { protocol } of queued) touch(writing, s, protocol)
   if (of.kind !== 'post') return
+  await unquoteElsewhere(writing, [{ tenant: of.tenant, key: commentKey(of.postId, '') }])
   const [first, last] = commentKeysOf(of.postId)
   await sql.run(
     `WITH deleted AS (SELECT ?::text AS tenant, ?::text AS post, ?::bigint AS at, ?::text AS after, ?::text AS last)
@@ -192,7 +193,11 @@ export async function commentsGone(writing: WritingStep, entries: readonly Entry
     last.map(({ at }) => at),
   )
   await forgetComments(sql, last)
-  const held = await sql.rows<{ t: number; id: string; s: number; k: number | null; at: number }>(
+  await unquoteElsewhere(
+    writing,
+    last.map(({ post, comment }) => ({ tenant: post.tenant, key: commentKey(post.postId, comment) })),
+  )
+  const held = await sql.rows<Held>(
     // The thread's, and those of comments that were judged by themselves and shown with what they answer.
     `WITH gone AS (SELECT * FROM unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::text[]) AS gone (tenant, post, comment, first, last)),
      of AS (
@@ -218,17 +223,61 @@ export async function commentsGone(writing: WritingStep, entries: readonly Entry
   for (const { tenant, id, at } of judged) await erase(writing, { tenant, postId: id, kind: 'comment' }, at)
 }
 
-/** Erases transcripts that hold deleted comments, and what rests on them. */
-async function unquote(
+/** Verdicts that were shown comments under other posts, by their keys, lose their words, and their transcripts. */
+async function unquoteElsewhere(
   writing: WritingStep,
-  held: readonly {
-    readonly t: number
-    readonly id: string
-    readonly s: number
-    readonly k: number | null
-    readonly at: number
-  }[],
+  gone: readonly { readonly tenant: string; readonly key: string }[],
 ): Promise<void> {
+  const { sql, hashes } = writing
+  const shown = await sql.rows<{ id: string }>(
+    `SELECT DISTINCT rulings.id FROM unnest(?::text[], ?::text[]) AS gone (tenant, value)
+     JOIN marks ON mark = 'elsewhere' AND marks.value = gone.value
+     JOIN rulings ON rulings.doc = marks.doc AND rulings.tenant = gone.tenant`,
+    gone.map(({ tenant }) => tenant),
+    gone.map(({ key }) => hashes.mark('elsewhere', key)),
+  )
+  await unquoteAll(
+    writing,
+    shown.map(({ id }) => id),
+  )
+}
+
+/** Verdicts without their words, and without their transcripts. */
+export async function unquoteAll(writing: WritingStep, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  const held = await writing.sql.rows<Held>('SELECT t, id, s, k, at FROM transcripts WHERE id = ANY (?::text[])', ids)
+  if (held.length > 0) await unquote(writing, held)
+  for (const id of ids) await strip(writing, id)
+}
+
+/** Those of these verdicts that were shown a comment under another post that has been deleted since, or whose post has. */
+export async function goneElsewhere({ sql }: WritingStep, entries: readonly RulingEntry[]): Promise<readonly string[]> {
+  const shown = entries.flatMap(({ id, subject: { tenant }, marks }) =>
+    marks.flatMap(({ mark, value }) => (mark === 'elsewhere' ? [{ id, tenant, ...idsInCommentKey(value) }] : [])),
+  )
+  if (shown.length === 0) return []
+  const gone = await sql.rows<{ id: string }>(
+    `SELECT DISTINCT of.id FROM unnest(?::text[], ?::text[], ?::text[], ?::text[]) AS of (id, tenant, post, comment)
+     WHERE EXISTS (SELECT 1 FROM gone_comments g WHERE g.tenant = of.tenant AND g.post = of.post AND g.comment = of.comment)
+     OR EXISTS (SELECT 1 FROM subjects s WHERE s.tenant = of.tenant AND s.kind = 'post' AND s.id = of.post AND s.deleted_at IS NOT NULL)`,
+    shown.map(({ id }) => id),
+    shown.map(({ tenant }) => tenant),
+    shown.map(({ postId }) => postId),
+    shown.map(({ subjectId }) => subjectId),
+  )
+  return gone.map(({ id }) => id)
+}
+
+interface Held {
+  readonly t: number
+  readonly id: string
+  readonly s: number
+  readonly k: number | null
+  readonly at: number
+}
+
+/** Erases transcripts that hold deleted comments, and what rests on them. */
+async function unquote(writing: WritingStep, held: readonly Held[]): Promise<void> {
   const { sql, seals } = writing
   await sql.run(
     'UPDATE transcripts SET comments = NULL, k = NULL WHERE t = ANY (?::bigint[])',

@@ -23,9 +23,9 @@ export function hashing(secret: string) {
     },
     /** Beside the grams of each text stands whose it is: others' texts are no candidates. */
     tenant: (tenant: string) => Number.parseInt(digest(`tenant ${tenant}`, 'hex').slice(0, 8), 16) | 0,
-    /** Who wrote something is hashed; models, prompts, faults and languages are nobody's words. */
+    /** Who wrote something, and which comment, is hashed; models, prompts, faults and languages are nobody's words. */
     mark: (mark: string, value: string) =>
-      mark === 'author' ? digest(`author ${value}`, 'base64url') : value.slice(0, 200),
+      mark === 'author' || mark === 'elsewhere' ? digest(`${mark} ${value}`, 'base64url') : value.slice(0, 200),
     key: (text: string) => digest(`key ${text}`, 'base64url'),
   }
 }

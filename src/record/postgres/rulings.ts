@@ -5,7 +5,7 @@ import { clausesText } from '../compared.ts'
 import { firstDoc, PER_SECOND } from '../documents.ts'
 import { columnsOf } from './connection.ts'
 import { enterDraws } from './draws.ts'
-import { erase } from './erasures.ts'
+import { erase, goneElsewhere, unquoteAll } from './erasures.ts'
 import type { PreparedBatch } from './prepared-batch.ts'
 import { indexed, unindexed } from './texts.ts'
 import { subjectsOf, touch, type WritingStep } from './writing.ts'
@@ -32,7 +32,11 @@ export async function takeRulings(
   const fresh = await notYetThere(writing, open)
   if (fresh.length === 0) return
   const standing = await standingOf(writing, fresh)
-  const { heard, erased: isErased } = await restsOf(writing, fresh)
+  const wereShown = await goneElsewhere(
+    writing,
+    fresh.map(({ entry }) => entry),
+  )
+  const { heard, erased: isErased } = await restsOf(writing, fresh, wereShown)
   const docs = await freeDocs(writing, fresh)
   const audited = await enterDraws(writing, fresh)
   const marks: [string, string, number][] = []
@@ -83,6 +87,7 @@ export async function takeRulings(
     ...columnsOf(rows, 24),
   )
   counters.add('verdicts', rows.length)
+  await unquoteAll(writing, wereShown)
   await sql.run(
     'INSERT INTO marks SELECT * FROM unnest(?::text[], ?::text[], ?::bigint[]) ON CONFLICT DO NOTHING',
     ...columnsOf(marks, 3),
@@ -104,7 +109,7 @@ function deciderOf({ decidedBy, json }: RulingEntry): string | null {
 }
 
 /** Verdicts whose transcripts have come, and verdicts that rest on a deleted comment, or repeat one that does. */
-async function restsOf({ sql }: WritingStep, fresh: readonly Open[]) {
+async function restsOf({ sql }: WritingStep, fresh: readonly Open[], wereShown: readonly string[]) {
   const ids = fresh.flatMap(({ id, restores }) => (restores === null ? [id] : [id, restores]))
   const rows = await sql.rows<{ id: string; erased: boolean }>(
     `SELECT id, comments IS NULL AS erased FROM transcripts WHERE id = ANY (?::text[])
@@ -112,7 +117,7 @@ async function restsOf({ sql }: WritingStep, fresh: readonly Open[]) {
     ids,
     ids,
   )
-  const gone = new Set(rows.flatMap(({ id, erased }) => (erased ? [id] : [])))
+  const gone = new Set([...wereShown, ...rows.flatMap(({ id, erased }) => (erased ? [id] : []))])
   // In the order of their numbers: what is restored came before.
   for (const { id, restores } of fresh.toSorted((a, b) => a.number - b.number))
     if (restores !== null && gone.has(restores)) gone.add(id)

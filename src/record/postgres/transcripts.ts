@@ -21,8 +21,8 @@ export async function takeTranscripts(
   const ids = [...new Set(entries.map(({ verdictId }) => verdictId))]
   const rulings = new Map(
     (
-      await sql.rows<{ id: string; doc: number; standing: number; indexed: number }>(
-        'SELECT id, doc, standing, indexed FROM rulings WHERE id = ANY (?::text[])',
+      await sql.rows<{ id: string; doc: number; standing: number; indexed: number; erased: number }>(
+        'SELECT id, doc, standing, indexed, erased FROM rulings WHERE id = ANY (?::text[])',
         ids,
       )
     ).map((row) => [row.id, row]),
@@ -41,7 +41,7 @@ export async function takeTranscripts(
   const gone = await goneOf(writing, fresh)
   const rows = fresh.map((entry) => {
     const { t, verdictId, s, at, words, comments } = entry
-    const erased = gone(entry)
+    const erased = gone(entry) || rulings.get(verdictId)?.erased === 1
     const ids = erased ? null : `{${(comments ?? []).map((id) => quoted(sendableText(id))).join(',')}}`
     const k = erased ? null : seals.add(entry.ready.sealed)
     return {

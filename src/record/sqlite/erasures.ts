@@ -1,7 +1,7 @@
 import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { SubjectKind, ThreadRef } from '../../contracts/facts/thread.ts'
-import { commentKeysOf, idsInCommentKey } from '../../contracts/facts/verdict-id.ts'
-import type { Entry, NoteEntry } from '../../contracts/ports/record.ts'
+import { commentKey, commentKeysOf, idsInCommentKey } from '../../contracts/facts/verdict-id.ts'
+import type { Entry, NoteEntry, RulingEntry } from '../../contracts/ports/record.ts'
 import { DRAW_SINCE } from '../draws.ts'
 import type { AppealTable } from './appeals.ts'
 import type { ArrivalCounter } from './arrivals.ts'
@@ -101,6 +101,7 @@ export class RecordErasures {
     // What was judged since stays in the queue, whichever person has reserved it.
     this.#queue.requeueAll(s)
     if (of.kind !== 'post') return
+    this.#stripElsewhere(of.tenant, [commentKey(of.postId, '')])
     const [first, last] = commentKeysOf(of.postId)
     this.#sql.run(
       `INSERT INTO deleted_posts SELECT ?1, ?2, ?3, ?4
@@ -177,6 +178,10 @@ export class RecordErasures {
     }
     for (const { post, ids } of byPost.values()) {
       forgetComments(this.#sql, post, ids)
+      this.#stripElsewhere(
+        post.tenant,
+        [...ids].map((id) => commentKey(post.postId, id)),
+      )
       const stripped = new Set<number>()
       // The thread's, and those of comments that were judged by themselves and shown with what they answer.
       for (const { t, s, id, comments } of this.#sql.all<{ t: number; s: number; id: string; comments: string }>(
@@ -206,6 +211,36 @@ export class RecordErasures {
     }
     for (const entry of entries)
       if (entry.what === 'comment-deletion' && this.#isKnown(entry.itself)) this.erase(entry.itself, entry.at)
+  }
+
+  /** Verdicts that were shown these comments under other posts lose their words, and their transcripts. */
+  #stripElsewhere(tenant: string, keys: readonly string[]): void {
+    for (const { id } of this.#sql.all<{ id: string }>(
+      `SELECT DISTINCT rulings.id FROM json_each(?) AS shown CROSS JOIN marks ON mark = 'elsewhere' AND marks.value = shown.value
+       JOIN rulings USING (doc) WHERE rulings.tenant = ?`,
+      JSON.stringify(keys),
+      tenant,
+    ))
+      this.unquote(id)
+  }
+
+  /** A verdict without its words, and without its transcript. */
+  unquote(id: string): void {
+    this.#note(this.#sql.run('UPDATE transcripts SET z = NULL, words = NULL, comments = NULL WHERE id = ?', id))
+    this.strip(id)
+  }
+
+  /** Whether a comment under another post that a verdict was shown has been deleted since, or that post. */
+  isGoneElsewhere({ subject: { tenant }, marks }: RulingEntry): boolean {
+    const keys = marks.flatMap(({ mark, value }) => (mark === 'elsewhere' ? [idsInCommentKey(value)] : []))
+    return keys.some(({ postId, subjectId }) => {
+      const gone = 'SELECT 1 FROM gone_comments WHERE tenant = ? AND post = ? AND comment = ?'
+      const post = "SELECT 1 FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ? AND deleted_at IS NOT NULL"
+      return (
+        this.#sql.get(gone, tenant, postId, subjectId) !== undefined ||
+        this.#sql.get(post, tenant, postId) !== undefined
+      )
+    })
   }
 
   #isKnown({ tenant, kind, postId }: ThreadRef): boolean {

@@ -256,7 +256,8 @@ export class RecordTables {
       this.#sql.run('UPDATE rulings SET standing = 0, indexed = 0, seq = NULL WHERE doc = ?', newest.doc)
     }
     const shown = this.#sql.get<{ comments: string | null }>('SELECT comments FROM transcripts WHERE id = ?', id)
-    const erased = this.#isErased(id) || (entry.restores !== null && this.#isErased(entry.restores))
+    const wasShown = this.#erasures.isGoneElsewhere(entry)
+    const erased = wasShown || this.#isErased(id) || (entry.restores !== null && this.#isErased(entry.restores))
     const doc = freeDoc(this.#sql, decidedAt)
     const sampled = this.#ledger.take(entry, subject.s)
     this.#sql.run(
@@ -287,6 +288,7 @@ export class RecordTables {
     )
     const marks = contested ? [...entry.marks, { mark: 'contested', value: '' }] : entry.marks
     for (const { mark, value } of marks) this.#sql.run('INSERT OR IGNORE INTO marks VALUES (?, ?, ?)', mark, value, doc)
+    if (wasShown) this.#erasures.unquote(id)
     this.#queue.touch(subject.s, protocol)
     if (standing && !erased && shown !== undefined) this.#texts.index(doc)
   }
@@ -309,7 +311,8 @@ export class RecordTables {
     if (ruling === undefined && subject.deleted_at !== null && (askedAt === null || askedAt <= subject.deleted_at))
       return
     const gone = this.#erasures.goneOf(of)
-    const erased = comments === null ? gone.size > 0 : comments.some((id) => gone.has(id))
+    const erased =
+      (comments === null ? gone.size > 0 : comments.some((id) => gone.has(id))) || this.#isErased(verdictId)
     const z = erased ? null : zstdCompressSync(Buffer.from(json))
     const added = this.#sql.run(
       'INSERT OR IGNORE INTO transcripts (id, s, at, bare, comments, words, z) VALUES (?, ?, ?, ?, ?, ?, ?)',

@@ -74,7 +74,8 @@ for _, one in ipairs(restored) do
   if redis.call('HEXISTS', thread, 'rev:' .. one.protocol) == 1 then redis.call('HSET', thread, 'seen:' .. one.protocol, -1) end
 end
 if #restored > 0 and redis.call('HEXISTS', thread, 'post') == 1 then due_now(thread, due, member, tonumber(now)) end
--- No case opens with a carry, or with what a comment is shown with, that was read before.
-local is_shown = string.find(member, '^[^:]*/comment:') and redis.call('HEXISTS', thread, 'post') == 1
+-- No case opens with a carry, or with what is shown with it of other threads, that was read before.
+local may_be_shown = string.find(member, '^[^:]*/comment:') or redis.call('HEXISTS', thread, 'story') == 1
+local is_shown = may_be_shown and redis.call('HEXISTS', thread, 'post') == 1
 if #changes > 0 or is_shown then redis.call('HINCRBY', thread, 'deletions', 1) end
 return 'erased'

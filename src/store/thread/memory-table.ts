@@ -1,5 +1,6 @@
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import { type Stories, stories } from '../../judging/threads/story.ts'
+import type { ThreadStore } from '../../contracts/ports/threads.ts'
+import { MOST_TWINS, type Stories, stories } from '../../judging/threads/story.ts'
 import { dueWithoutHeadStart, newThread, type Thread, type ThreadStep } from '../../judging/threads/thread.ts'
 
 /** All threads by name, and the due ones. */
@@ -45,5 +46,23 @@ export function threadTable(): ThreadTable {
     tell: (ref, protocol, verdict) => told.tell(threads.get(nameOf(ref)) ?? newThread(ref), protocol, verdict),
     all: () => [...threads.values()],
     due: () => [...due.values()],
+  }
+}
+
+/** Threads of the same story. */
+export function memoryTwins(threads: ThreadTable): Pick<ThreadStore, 'twins'> {
+  const noted = new Map<string, readonly { readonly ref: ThreadRef; readonly rank: number }[]>()
+  return {
+    async twins(ref, rank) {
+      const story = threads.find(ref)?.story ?? null
+      if (story === null) return []
+      const [name, own] = [`${ref.tenant}:${story}`, nameOf(ref)]
+      const before = (noted.get(name) ?? []).filter(
+        (one) => nameOf(one.ref) !== own && threads.find(one.ref)?.story === story,
+      )
+      const kept = [...before, { ref, rank }].toSorted((a, b) => a.rank - b.rank).slice(0, MOST_TWINS)
+      noted.set(name, kept)
+      return kept.flatMap((one) => (nameOf(one.ref) === own ? [] : [one.ref]))
+    },
   }
 }

@@ -35,7 +35,7 @@ import { type CaseTable, openedCase } from '../case/memory-table.ts'
 import { outcomeOf, reviewOf } from '../decision/memory.ts'
 import type { MemoryErasures } from '../erasure/memory.ts'
 import type { OutboxEntries } from '../outbox/memory.ts'
-import { nameOf, type ThreadTable } from './memory-table.ts'
+import { memoryTwins, nameOf, type ThreadTable } from './memory-table.ts'
 
 // The twin of redis.ts and the Lua beside it: test/contracts/thread-store.ts holds both to the same promises.
 
@@ -70,6 +70,7 @@ export function memoryThreads(
   const store: ThreadStore = {
     ...memoryRequests({ threads, requests, answers, webhooks, kept, withdrawCase }),
     ...memoryReplies({ threads, replies, kept }),
+    ...memoryTwins(threads),
     async putPost(ref, post, arrival, rules, most = null) {
       const said = Math.max(arrival.reachAhead ?? 0, early.of(ref))
       const put = {

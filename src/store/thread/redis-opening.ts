@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { TENANT_SHARE } from '../../contracts/facts/thread.ts'
 import type { ThreadStore } from '../../contracts/ports/threads.ts'
+import { MOST_TWINS } from '../../judging/threads/story.ts'
 import { memberOf, refOf, threadKeys } from '../redis/keys.ts'
 import { script } from '../redis/script.ts'
 import type { ThreadContext } from './redis-context.ts'
@@ -55,6 +56,8 @@ const countDue = script('thread/count-due', { keys: ['due'], args: ['untilTime',
 const dueOver = script('thread/due-over', { keys: ['due'], args: ['untilTime', 'most'] })
 const wake = script('thread/wake', { keys: ['dormant', 'due', 'threadPrefix'], args: ['limit', 'now', 'protocol'] })
 
+const twins = script('thread/twins', { keys: ['thread'], args: ['member', 'rank', 'most', 'keep'] })
+
 const wokenReply = z.tuple([z.number(), z.number()])
 const UNBOUNDED = 1e15
 /** Due threads of which the oldest is looked for: of a backlog of which a twentieth waits too long, one is seen in 96 of 100 looks. */
@@ -64,7 +67,17 @@ const WOKEN_AT_ONCE = 500
 
 type Opening = Pick<
   ThreadStore,
-  'due' | 'orderDue' | 'dueSince' | 'countDue' | 'tenantsOverDue' | 'open' | 'paused' | 'pause' | 'resume' | 'wake'
+  | 'twins'
+  | 'due'
+  | 'orderDue'
+  | 'dueSince'
+  | 'countDue'
+  | 'tenantsOverDue'
+  | 'open'
+  | 'paused'
+  | 'pause'
+  | 'resume'
+  | 'wake'
 >
 
 /** Finds due threads, and opens cases on them. */
@@ -81,6 +94,14 @@ export function threadOpening({ client, keys, settings, token }: ThreadContext):
   }
 
   return {
+    async twins(ref, rank) {
+      const member = memberOf(ref)
+      const given = { thread: keys.thread(member), member, rank, most: MOST_TWINS, keep: settings.keepAfterFinalMs }
+      return z
+        .array(z.string())
+        .parse(await twins(client, given))
+        .map(refOf)
+    },
     async due(until, limit, maxOpen = UNBOUNDED, maxWaiting = UNBOUNDED) {
       const most = { limit, maxOpen, maxWaiting, share: TENANT_SHARE }
       const given = { due: keys.due, open: keys.open, untilTime: scoreOf(until), ...most }

@@ -90,6 +90,7 @@ export async function memoryService(
     await taking.start()
     const opener = openerOf(settings, {
       routes,
+      samplingRank,
       threads,
       cases,
       queues,

@@ -2,6 +2,7 @@
 -- under 0 those that do not yet. Behind that time and a space: posts, reach (of all together), and label PROTOCOL LABEL (how many have it
 -- by their last verdicts). current PROTOCOL is what a person decided of it last, JSON, and asked PROTOCOL the hash of the member of which
 -- people were asked to look at it. A thread's hash has its story, storyEnd (if not 0) and told:PROTOCOL, the label that is counted.
+-- Beside it, story:TENANT:ID:twins has, by their draws, threads of it of which others of it may be shown comments.
 -- src/judging/threads/story.ts has the same rules.
 local function story_key(thread, id)
   local root, tenant = string.match(thread, '^({.-}:)thread:([^/:]*)')
@@ -71,6 +72,7 @@ local function leave_story(thread, member, now)
   if not id then return end
   local key = story_key(thread, id)
   forget_in_story(key, member)
+  redis.call('ZREM', key .. ':twins', member)
   if change_story(key, thread, ends or '0', -1, ahead) <= 0 then settle_story(key, now) end
   for _, field in ipairs(redis.call('HKEYS', thread)) do
     if field == 'story' or field == 'storyEnd' or string.match(field, '^told:') then redis.call('HDEL', thread, field) end
