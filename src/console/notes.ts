@@ -103,7 +103,7 @@ export function timelineSection(
 ): SafeMarkup {
   const own = subjectRecord.verdicts.filter((one) => one.verdict.protocol === verdict.protocol)
   const said = subjectRecord.said.filter(
-    ({ said: what, protocol }) => protocol === verdict.protocol || what === 'assignment',
+    ({ said: what, protocol }) => protocol === verdict.protocol || what === 'assignment' || what === 'pair',
   )
   // Of a decision that became a verdict its verdict tells.
   const carriedOut = new Set(own.flatMap(({ verdict: one }) => one.decision?.of ?? one.restored?.of ?? []))
@@ -208,6 +208,8 @@ function saidBy(
       return html`${who} ${label === null ? timeline.unassigned : html`${timeline.assigned} ${words(label, { most: 60 })}.`}`
     case 'appeal':
       return html`${entryOf(timeline.appeal, by) ?? who} ${label === null ? NOTHING : html`${timeline.became} ${what}. `}${whySaid(text, cover)}`
+    case 'pair':
+      return html`${who} ${label === 'same' ? timeline.same : timeline.notSame}`
     case 'feedback':
       return html`${who} ${timeline.feedback} ${what}. ${whySaid(note, cover)}`
   }

@@ -47,6 +47,18 @@ export const STORIES_TEXTS = {
   /** On the page of a verdict. */
   says: (members: number) => `${members} posts say the same.`,
   current: 'Of one of them a person decided',
+  near: 'Perhaps the same, in other words',
+  lookNear: 'Look for posts that perhaps say the same',
+  nearSays:
+    'The nearest of the newest posts, by a model of meaning. It does not see what a number or a negation changes, so it decides nothing: you do. What you say is kept as an example, until one of the two posts is deleted.',
+  nearNone: 'None of the newest posts is near.',
+  nearNot: 'The posts could not be compared now. Try again later.',
+  nearWeak: 'Weak here:',
+  same: 'Says the same',
+  notSame: 'Says something else',
+  said: { same: 'You all said: the same.', 'not-same': 'You all said: something else.', both: 'People said both.' },
+  unsaid: 'It was not noted',
+  unsaidWhy: 'It could not be written down, or one of the two posts is not for you to decide. Nothing was changed.',
   gone: 'There is no such story',
   goneSays: 'Its posts were deleted, or the record does not go so far back.',
   all: 'All stories',

@@ -5,13 +5,16 @@ import type { BlindReviews } from './blind-review.ts'
 import { badge } from './kinds.ts'
 import type { Lists } from './lists.ts'
 import { STORIES_TEXTS as TEXTS } from './stories-texts.ts'
+import type { NearParts } from './story-near.ts'
 import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
 
 export type StoryParts = Lists & {
-  readonly record: Pick<RecordReader, 'find' | 'search'>
+  readonly record: Pick<RecordReader, 'find' | 'search' | 'subject' | 'verdict'>
   readonly blinds: BlindReviews
   /** Whether people may decide here. */
   readonly decides: boolean
+  /** Finds posts that are near in meaning, and keeps what people say of them; absent where neither can be. */
+  readonly near?: NearParts | undefined
 }
 
 /**

@@ -8,6 +8,7 @@ import type { Page, PageAnswer, PageCall } from './page.ts'
 import { STORIES_TEXTS as TEXTS } from './stories-texts.ts'
 import { storyForm } from './story-decide.ts'
 import { differingOf, factsOf, type StoryParts, sizeOf } from './story-facts.ts'
+import { nearSection } from './story-near.ts'
 import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
 
 /** Verdicts of one story that are read, and posts of it that are shown. */
@@ -35,11 +36,14 @@ export function storyPage(parts: StoryParts): Page[] {
     },
   })
   return [
-    made('/stories/story', async (story, call) => ({
-      title: TEXTS.one,
-      body: await pageOf(story, call, parts),
-      hides: story.hides,
-    })),
+    made('/stories/story', async (story, call) => {
+      const near = await nearSection({ ...story.summary, rows: story.rows }, call, parts)
+      return {
+        title: TEXTS.one,
+        body: await pageOf(story, call, { ...parts, nearby: near.markup }),
+        hides: [...story.hides, ...near.hides],
+      }
+    }),
     made('/stories/story.json', ({ summary, rows }) => ({
       file: `${JSON.stringify({ ...summary, verdicts: rows.map(fileRow) }, null, 1)}\n`,
       name: 'story.json',
@@ -105,7 +109,7 @@ function fileRow({ verdict, subject, standing, lang }: RecordedRow): { [Name in 
 async function pageOf(
   { summary, rows }: OneStory,
   { session, query }: PageCall,
-  parts: StoryParts,
+  parts: StoryParts & { readonly nearby: TemplatePart },
 ): Promise<SafeMarkup> {
   const { id, tenant } = summary
   const at = { id: id ?? '', tenant }
@@ -129,7 +133,8 @@ ${factsOf(summary, parts)}
 <ol class="rows">${await rowsOf(members, parts, { choice, isWhole: false })}</ol></section>
 ${isOpen ? html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide}</h2>${forms}</section>` : NOTHING}
 <section aria-labelledby="times"><h2 id="times">${TEXTS.overTime}</h2><p class="faint">${TEXTS.overTimeSays}</p>
-${[...protocols].map(([protocol, own]) => quartersTable(protocol, own, parts))}</section>`
+${[...protocols].map(([protocol, own]) => quartersTable(protocol, own, parts))}</section>
+${parts.nearby}`
 }
 
 function quartersTable(

@@ -219,6 +219,8 @@ export const VERDICT_TEXTS = {
     look: 'People are asked to look again:',
     assigned: 'assigned it to',
     unassigned: 'assigned it to nobody any more.',
+    same: 'said that another post says the same, in other words.',
+    notSame: 'said that another post says something else.',
     feedback: 'sent feedback:',
     appeal: { author: 'The author appealed.', notifier: 'Who reported it appealed.' } as Readonly<
       Record<string, string>

@@ -28,6 +28,7 @@ import type { Way } from '../../src/console/sign-in.ts'
 import { StatusHistory } from '../../src/console/status-history.ts'
 import { storyPages } from '../../src/console/stories.ts'
 import { storyDecisionPage } from '../../src/console/story-decide.ts'
+import { type NearParts, samePage } from '../../src/console/story-near.ts'
 import { RecordStream } from '../../src/console/stream.ts'
 import { trialsPage } from '../../src/console/trials.ts'
 import { markingUnseen } from '../../src/console/unseen-decisions.ts'
@@ -143,6 +144,7 @@ export async function aConsole({
   auditLog = null,
   trials = null,
   casework = null,
+  embedder = null,
   record: given,
   loadImage = async () => {
     throw new PermanentError('image', 'not a URL')
@@ -169,6 +171,7 @@ export async function aConsole({
   /** Of so many verdicts the label is shown afterwards. */
   labelAfter?: number
   casework?: CaseworkDesk | null
+  embedder?: NearParts['embedder'] | null
   auditLog?: AuditLog | null
   trials?: TrialDesk | null
   record?: RecordStore & { readonly review: ReviewQueue; readonly pictures: ReviewPictures }
@@ -210,6 +213,9 @@ export async function aConsole({
   const view = { ...seeing, pictures, seenPosts: new SeenPosts() }
   const decisionDesk = markingUnseen({ decide }, view)
   const isOwnCase = ownCases(record.review, () => now)
+  const near =
+    embedder === null || casework === null ? undefined : { embedder, casework, clock: () => now, known: new Map() }
+  const stories = { record: shown, blinds, ...lists, decides: true, near }
   const pages = [
     ...livePages({ record: shown, arriving, blinds, seenLabels, clock: () => now, ...lists, streams }),
     ...verdictPages({
@@ -226,7 +232,8 @@ export async function aConsole({
     ...picturePages(view),
     ...coverPages({ people, clock: () => now }),
     searchPage({ record: shown, blinds, ...lists }),
-    ...storyPages({ record: shown, blinds, ...lists, decides: true }),
+    ...storyPages(stories),
+    ...samePage(stories),
     storyDecisionPage({ record: shown, kinds, blinds, isOwnCase, decisionDesk, decided, clock: () => now }),
     ...(auditLog === null ? [] : [auditPage({ log: auditLog, clock: () => now, report: () => {} })]),
     ...(trials === null

@@ -32,6 +32,7 @@ import { type Way, whyLoopbackOnly } from '../../console/sign-in.ts'
 import { StatusHistory } from '../../console/status-history.ts'
 import { storyPages } from '../../console/stories.ts'
 import { storyDecisionPage } from '../../console/story-decide.ts'
+import { samePage } from '../../console/story-near.ts'
 import { RecordStream } from '../../console/stream.ts'
 import { trialsPage } from '../../console/trials.ts'
 import { markingUnseen } from '../../console/unseen-decisions.ts'
@@ -56,6 +57,7 @@ import { closable, requestsDrain } from '../../operations/closable.ts'
 import type { Loops } from '../../operations/loop.ts'
 import { addressesIn } from '../../platform/who-asks.ts'
 import { sayingsForPeople } from '../../protocols/registry.ts'
+import { embedderOf } from '../../shelves/embedders/make.ts'
 import { lanesInUse } from './lanes.ts'
 import { everyProtocol } from './protocols.ts'
 import { readReasonCodes } from './reason-codes.ts'
@@ -142,6 +144,12 @@ export function consolePart(
       for (const [name, said] of sayingsForPeople(everyProtocol(reread(), await secret()))) kinds.set(name, said)
       lanes = lanesInUse(reread())
     })
+    const near =
+      parts.casework === null || decide === null
+        ? undefined
+        : { ...nearPosts(settings), casework: parts.casework, clock }
+    if (near !== undefined) keep(near)
+    const stories = { record, blinds, ...lists, decides: decide !== null, near }
     const history = new StatusHistory()
     loops.start('console health', HEALTH_MS, async () => history.note(await readStatus()))
     loops.start('console arrivals', ARRIVALS_MS, () => arriving.poll())
@@ -169,7 +177,8 @@ export function consolePart(
         ...picturePages(view),
         ...coverPages({ people, clock }),
         searchPage({ record, blinds, ...lists }),
-        ...storyPages({ record, blinds, ...lists, decides: decide !== null }),
+        ...storyPages(stories),
+        ...samePage(stories),
         ...(parts.auditLog == null ? [] : [auditPage({ log: parts.auditLog, clock, report })]),
         qualityPage({ queue, exposed: people, lanes: () => lanes, laneShare: settings.review.laneShare, clock }),
         drawsPage({ queue, kinds, shares: settings.review, blinds, seenLabels, clock }),
@@ -231,6 +240,12 @@ export function consolePart(
       throw new OperatorError(`console.host (${settings.console.host}) is not loopback, and ${refusal}`)
     return { port: server.port, printLink }
   })
+}
+
+/** What finds posts that are near in meaning; its model starts when somebody asks for it. */
+function nearPosts(settings: Settings) {
+  const embedder = embedderOf(settings)
+  return { embedder, known: new Map<string, Float32Array>(), close: () => embedder.close() }
 }
 
 function wayOf({ console: { signIn, oidc, proxy } }: Settings, print: (() => void) | null, opensOn?: string): Way {
