@@ -36,7 +36,8 @@ async function signedIn(browser: Browser, link: string) {
   const page = await context.newPage()
   await page.goto(link)
   await page.getByRole('button', { name: 'Sign in here' }).click()
-  await page.waitForURL('**/live')
+  await page.waitForURL('**/stories')
+  await page.goto(new URL('/live', link).href)
   return { context, page }
 }
 
