@@ -219,6 +219,11 @@ function answered(
   return against
 }
 
+/** Its value: since when what waits is overdue. */
+export const OPEN_APPEALS = `SELECT count(CASE WHEN outcome IS NULL THEN 1 END) AS open,
+    count(CASE WHEN outcome IS NULL AND at <= ? THEN 1 END) AS overdue, min(CASE WHEN outcome IS NULL THEN at END) AS oldest,
+    count(CASE WHEN outcome IN ('upheld', 'reversed') AND s IS NULL THEN 1 END) AS wordless FROM appeals`
+
 /** A row if a subject that was deleted is judged again: only then are the words of a new appeal kept. */
 export const IS_JUDGED = "SELECT 1 FROM rulings WHERE s = ? AND standing = 1 AND decided_by <> 'deleted' LIMIT 1"
 

@@ -72,7 +72,7 @@ export function appealsContract(
       await appeal('e1', 60)
       await appeal('e1', 61)
       expect(await waits()).toEqual(['rumor~p~r1 appealed'])
-      expect(await store.openAppeals(T0 + 59_000)).toEqual({ open: 1, overdue: 0, oldest: T0 + 60_000 })
+      expect(await store.openAppeals(T0 + 59_000)).toEqual({ open: 1, overdue: 0, oldest: T0 + 60_000, wordless: 0 })
       expect(await store.openAppeals(T0 + 60_000)).toMatchObject({ overdue: 1 })
       expect((await store.subject(POST))?.said).toMatchObject([
         { said: 'appeal', protocol: 'rumor', label: null, by: 'author', message: { text: 'I quoted somebody' } },
@@ -255,7 +255,9 @@ export function appealsContract(
       const outcome = { schema: 1, id: 'e1', tenant: 'default', outcome: 'reversed', at: at(90) }
       await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
       await topics.send('appealOutcomes', 'e1', outcome, 90)
+      expect(await store.openAppeals(T0)).toMatchObject({ open: 0, wordless: 1 })
       await appeal('e1', 60)
+      expect(await store.openAppeals(T0)).toMatchObject({ open: 0, wordless: 0 })
       expect(await waits()).toEqual([])
       expect(await told()).toEqual([])
       expect((await store.subject(POST))?.said).toMatchObject([{ said: 'appeal', label: 'reversed' }])

@@ -383,6 +383,8 @@ export interface OpenAppeals {
   readonly open: number
   readonly overdue: number
   readonly oldest: number | null
+  /** Appeals with an outcome by a person whose own message is gone: their words are lacking. */
+  readonly wordless: number
 }
 
 /** The reading half of the record. */

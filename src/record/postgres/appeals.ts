@@ -12,6 +12,7 @@ import {
   appealOutcomeOf,
   KNOWN_WITHIN_MS,
   MOST_OF_SUBJECT,
+  OPEN_APPEALS,
   sentBefore,
   UNTOLD_APPEALS,
 } from '../appeals.ts'
@@ -120,11 +121,8 @@ export function appealReads(db: Database) {
         return untold.map(appealOutcomeOf)
       }),
     async openAppeals(dueSince: number): Promise<OpenAppeals> {
-      const [row] = await db.rows<OpenAppeals>(
-        `SELECT count(*) AS open, count(*) FILTER (WHERE at <= ?) AS overdue, min(at) AS oldest FROM appeals WHERE outcome IS NULL`,
-        dueSince,
-      )
-      return { open: 0, overdue: 0, oldest: null, ...row }
+      const [row] = await db.rows<OpenAppeals>(OPEN_APPEALS, dueSince)
+      return { open: 0, overdue: 0, oldest: null, wordless: 0, ...row }
     },
   }
 }

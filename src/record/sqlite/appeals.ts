@@ -15,6 +15,7 @@ import {
   KNOWN_WITHIN_MS,
   MOST_OF_SUBJECT,
   noteOf,
+  OPEN_APPEALS,
   sentBefore,
   UNTOLD_APPEALS,
 } from '../appeals.ts'
@@ -194,7 +195,6 @@ export class AppealTable {
   }
 
   open(dueSince: number): OpenAppeals {
-    const sql = `SELECT count(*) AS open, coalesce(sum(at <= ?), 0) AS overdue, min(at) AS oldest FROM appeals WHERE outcome IS NULL`
-    return { open: 0, overdue: 0, oldest: null, ...this.#sql.get<OpenAppeals>(sql, dueSince) }
+    return { open: 0, overdue: 0, oldest: null, wordless: 0, ...this.#sql.get<OpenAppeals>(OPEN_APPEALS, dueSince) }
   }
 }

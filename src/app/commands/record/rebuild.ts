@@ -2,7 +2,7 @@ import { groupsOf, recordedTopics, topicsOf } from '../../../../config/topics.ts
 import type { Command } from '../../../cli/command.ts'
 import { counted } from '../../../cli/terminal.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
-import type { RecordSize } from '../../../contracts/ports/record.ts'
+import type { OpenAppeals, RecordSize } from '../../../contracts/ports/record.ts'
 import { rebuild } from '../../../record/rebuild.ts'
 import { rebuildingOf, recordStoreOf } from '../../../record/record-store.ts'
 import { topicHistory } from '../../../stream/bounded-reader.ts'
@@ -11,7 +11,7 @@ import { projectOf } from '../../composition/record.ts'
 import { readingClient } from '../reading-client.ts'
 
 /** `gavel record rebuild`: a new record from the topics, in place of the old one once it is whole. */
-export const command: Command<object, RecordSize> = {
+export const command: Command<object, RecordSize & Pick<OpenAppeals, 'wordless'>> = {
   options: [],
   json: true,
   help: [
@@ -41,9 +41,10 @@ export const command: Command<object, RecordSize> = {
       }
       await rebuild(store, { history, topics, project: projectOf(settings), progress })
       const size = await store.size()
+      const { wordless } = await store.openAppeals(0)
       await store.close()
       await rebuilding.putInPlace()
-      return size
+      return { ...size, wordless }
     } catch (error) {
       await store.close().catch(() => undefined)
       await rebuilding.clear()
@@ -51,11 +52,15 @@ export const command: Command<object, RecordSize> = {
       throw new OperatorError('Stopped before everything was read; the record is as it was.', { cause: error })
     }
   },
-  print({ rows, bytes }, { json, terminal }) {
-    if (json) terminal.out(JSON.stringify({ rows, bytes }))
+  print({ rows, bytes, wordless }, { json, terminal }) {
+    if (json) terminal.out(JSON.stringify({ rows, bytes, wordless }))
     else
       terminal.out(
         `The record is made anew: ${counted(rows.verdicts, 'verdict')}, ${counted(rows.transcripts, 'transcript')}, ${rows.said} decisions, proposals and other notes on them, ${Math.ceil(bytes / 2 ** 20)} MiB.`,
+      )
+    if (wordless > 0)
+      terminal.say(
+        `It lacks the words of ${counted(wordless, 'appeal')}, whose outcomes are told: gavel.appeals has them no more (appeals.keep).`,
       )
   },
 }
