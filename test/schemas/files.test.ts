@@ -220,7 +220,6 @@ describe('a message that others write', () => {
     withdraw: fc.constantFrom(undefined, undefined, null, true, false),
     clauses: fc.oneof(fc.constantFrom(undefined, null, [{ id: 'H1', quote: 'x' }]), cited),
     golden: fc.constantFrom(undefined, undefined, null, 'key', 'answer', 'lead'),
-    appeals: fc.constantFrom(...Array.from({ length: 16 }, () => undefined), null, ['e1'], ['e1', 'e2'], []),
     unseen: fc.constantFrom(undefined, undefined, null, true, false),
     force: or(fc.boolean()),
     opinion: or(fc.boolean()),
@@ -240,6 +239,7 @@ describe('a message that others write', () => {
     decisionAt: or(time),
     countries: or(fc.constantFrom(['DE', 'FR'], ['de'], [])),
     deleted: fc.constantFrom(undefined, undefined, undefined, false, null, true, 'true', 1),
+    appeals: fc.constantFrom(...Array.from({ length: 16 }, () => undefined), null, ['e1'], ['e1', 'e2'], []),
   })
 
   test.each(WRITTEN)('that is valid by the schema of %s is taken, and nothing of it is left out', (topic) => {
@@ -260,7 +260,7 @@ describe('a message that others write', () => {
           ).toEqual([])
         } else if (!known.success) refused++
       }),
-      { numRuns: 5_000, seed: 46 },
+      { numRuns: 3_000, seed: 46 },
     )
     expect(Math.min(taken, refused)).toBeGreaterThan(30)
   })
