@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { aBrowser, barriersOn, SIZES, watchedPage } from './browser.ts'
+import { servedQueue } from './served-queue.ts'
+
+let browser: Awaited<ReturnType<typeof aBrowser>> = null
+beforeAll(async () => {
+  browser = await aBrowser()
+}, 120_000)
+afterAll(() => browser?.close())
+
+it('an appeal is read and answered by keys, beside the ruling that it is against, without barriers at either size', async (context) => {
+  if (browser === null) return context.skip('no browser: see above')
+  const console = await servedQueue({ GAVEL_REVIEW_BLIND_SHARE: '0', GAVEL_REVIEW_AUDIT_SHARE: '0' })
+  try {
+    const said = { by: 'author', text: 'العبارة اقتباس. <img src=x onerror=alert(1)>', contact: 'case 1' }
+    for (const id of ['p', 'q']) {
+      await console.judged({ id, text: `a claim of ${id}` }, { decidedBy: 'consensus', label: 'rumor' })
+      const appeal = { id: `of ${id}`, verdictId: `rumor~${id}~r1`, ...said, at: '2026-03-01T12:02:00Z' }
+      await console.topics.send('appeals', appeal.id, appeal, 120)
+    }
+    const { page, wrong } = await watchedPage(browser, console.own, { viewport: SIZES.desktop })
+    await page.goto(console.link)
+    await page.getByRole('button', { name: 'Sign in here' }).click()
+    await page.waitForURL('**/live')
+    await page.goto(`${console.own}/review`)
+    await page.keyboard.press('n')
+    await page.waitForURL('**/review/item*')
+    await page.getByRole('heading', { name: 'An appeal' }).waitFor()
+    await page.getByText('Appealed against').waitFor()
+    expect(await page.locator('blockquote', { hasText: 'onerror' }).count()).toBe(1)
+    for (const size of [SIZES.desktop, SIZES.phone]) {
+      await page.setViewportSize(size)
+      expect(await barriersOn(page)).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
+    }
+    // Nothing is chosen beforehand; a label without the code of a reason answers no appeal.
+    expect(await page.locator('input[name=label]:checked').count()).toBe(0)
+    const other = await page.getByRole('radio', { name: 'current' }).getAttribute('data-key')
+    await page.keyboard.press(other === '1' ? '2' : '1')
+    await page.keyboard.press('w')
+    await page.keyboard.type('it quotes a song')
+    await page.keyboard.press('Control+Enter')
+    await page.getByRole('alert').filter({ hasText: 'code of a reason' }).waitFor()
+    expect(console.decided).toEqual([])
+    await page.keyboard.press('d')
+    const before = page.url()
+    await page.keyboard.press('Control+Enter')
+    await page.waitForURL((url) => url.href !== before)
+    expect(console.decided).toMatchObject([{ code: 'context', appeals: [expect.stringMatching(/^of [pq]$/)] }])
+    expect(wrong).toEqual([])
+  } finally {
+    await console.close()
+  }
+}, 60_000)
