@@ -9,6 +9,7 @@ import type { Worker } from './fleet.ts'
 import type { Fault, Kind } from './plan.ts'
 import {
   afterwards,
+  appealOn,
   backedPost,
   beneath,
   decisionOn,
@@ -435,6 +436,33 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
     for (const post of back) await world.say([await decide(post, 'cay', 0, { withdraw: force, force })])
     await world.verdicts(5, 4_000)
     return { shadows: [], note: `${posts.length} posts decided, ${back.length} taken back` }
+  },
+
+  // Authors and notifiers appeal against what was just judged: twice, again, by the dozen, taken back, of what is deleted; people answer
+  // some, also those who had decided before.
+  async appeals(world, _, { amount }) {
+    const lots = dice(amount, 'appeals')
+    const judged = world.posts().filter(({ lang }) => lang !== RULES.pictured)
+    const posts = lots.shuffled(judged.slice(-40)).slice(0, 14)
+    for (const [at, post] of posts.entries()) {
+      const [own, again, theirs] = ['own', 'again', 'theirs'].map((what) => `${what}-${amount}-${post.id}`)
+      const decide = async (by: string, appeals: readonly string[]) =>
+        decisionOn(post, await world.seen(post), { label: lots.pick(['rumor', 'non-rumor']), appeals }, by)
+      const first = appealOn(post, own, 'author')
+      await world.say([first, ...(at % 2 === 0 ? [first] : []), appealOn(post, again, 'author')])
+      await world.say([appealOn(post, theirs, 'notifier', `case ${at % 3}`)])
+      if (at % 7 === 1) await world.say([appealOn(post, own, null)])
+      if (at % 7 === 2) await world.say([deletionOf(post)])
+      if (at % 7 > 3) await world.say([await decide('ann', [own])])
+      if (at % 7 > 4) await world.say([await decide('ann', [own, theirs]), await decide('ben', [own, theirs])])
+    }
+    const [one] = judged
+    if (one !== undefined)
+      await world.say(
+        Array.from({ length: 30 }, (_, nth) => appealOn(one, `flood-${amount}-${nth}`, 'notifier', 'case 0')),
+      )
+    await world.verdicts(5, 4_000)
+    return { shadows: [], note: `appeals on ${posts.length} posts` }
   },
 
   // The record dies while it writes, misses what comes then, and begins again where it was.

@@ -28,6 +28,7 @@ export const KINDS = [
   'silent-hosts',
   'take-back',
   'people',
+  'appeals',
   'record',
   'loss',
   'forgotten',
@@ -56,7 +57,7 @@ const ALWAYS: readonly Kind[] = [
   'record',
 ]
 
-/** The role of the process that keeps the record: it has no model, and nothing in Redis. */
+/** The role of the process that keeps the record: it has no model. */
 export const RECORD = 'record'
 /** What befalls that process as it does others. */
 const TO_ANY: readonly Kind[] = ['kill', 'drain', 'kafka-cut', 'kafka-hold', 'kafka-delay', 'clock']

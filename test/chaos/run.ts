@@ -16,6 +16,7 @@ import { startUnderstudy } from '../../src/kit/understudy/server.ts'
 import { samplesOf } from '../../src/operations/metrics/samples.ts'
 import { keysUnder, memberOf } from '../../src/store/redis/keys.ts'
 import { startRedisSentinel } from '../support/redis-servers.ts'
+import { appealBreaches } from './appeals.ts'
 import { type Asked, tapRequests } from './asked.ts'
 import { type Account, audit } from './audit.ts'
 import { startBrokers } from './brokers.ts'
@@ -69,9 +70,20 @@ export interface Outcome extends Account {
 
 const PREFIX = 'chaos.'
 const INPUTS = ['posts', 'comments', 'counterspeech'] as const
-const OUTPUTS = ['verdicts', 'transcripts', 'dead-letters', 'proposals', 'reviews', 'decision-outcomes'] as const
+const OUTPUTS = [
+  'verdicts',
+  'transcripts',
+  'dead-letters',
+  'proposals',
+  'reviews',
+  'decision-outcomes',
+  'appeal-outcomes',
+] as const
 /** Read by a group of its own. */
 const DECISIONS = 'decisions'
+const APPEALS = 'appeals'
+/** Outcomes of appeals that were lost on the way are sent again after a minute. */
+const TOLD_WITHIN_MS = 90_000
 const GROUP = 'chaos'
 /** Of a Redis under sentinels. */
 const PASSWORD = 'chaos'
@@ -415,6 +427,12 @@ async function rehearse(
     await sleep(3_000)
     return before === taken
   }, 60_000)
+  if (kinds.includes('appeals'))
+    await until(async () => {
+      const before = await ends('appeal-outcomes')
+      await sleep(TOLD_WITHIN_MS)
+      return before === (await ends('appeal-outcomes'))
+    }, 2 * TOLD_WITHIN_MS)
   for (const worker of workers) {
     const began = Date.now()
     const how = await worker.end('SIGTERM')
@@ -430,7 +448,7 @@ async function rehearse(
 
   const read = await readAll(
     client,
-    [...INPUTS, DECISIONS, ...OUTPUTS].map((name) => PREFIX + name),
+    [...INPUTS, DECISIONS, APPEALS, ...OUTPUTS].map((name) => PREFIX + name),
   )
   const of = (name: string) => read.get(PREFIX + name) ?? []
   const recorded: RecordedEvidence = {
@@ -473,6 +491,7 @@ async function rehearse(
     ...doorBreaches({ acknowledged, posts: of('posts'), verdicts: of('verdicts'), taken: receiver.taken, lost }),
   )
   const kept = await heldIn(recordFile, recorded)
+  breaches.push(...appealBreaches({ appeals: of(APPEALS), outcomes: of('appeal-outcomes') }, kept))
   breaches.push(...recordBreaches(recorded, kept).map((line) => `record: ${line}`))
   await gavel('record', 'rebuild')
   const rebuilt = await heldIn(recordFile, recorded)

@@ -4,7 +4,7 @@ import { type Dice, dice } from './dice.ts'
 
 /** One message of the stream, in the order in which it is produced. */
 export interface Sent {
-  readonly topic: 'posts' | 'comments' | 'counterspeech' | 'decisions'
+  readonly topic: 'posts' | 'comments' | 'counterspeech' | 'decisions' | 'appeals'
   readonly key: string
   readonly value: Buffer | null
   /** The reason under which it must come back as a dead letter. */
@@ -319,7 +319,13 @@ export function outOfTime(number: number): Sent[] {
 export function decisionOn(
   { id, tenant }: Known,
   seen: number,
-  change: { readonly label?: string; readonly withdraw?: true; readonly force?: true; readonly opinion?: true },
+  change: {
+    readonly label?: string
+    readonly withdraw?: true
+    readonly force?: true
+    readonly opinion?: true
+    readonly appeals?: readonly string[]
+  },
   by: string,
 ): Sent {
   const said = { protocol: 'rumor', against: seen, by, why: 'The city says so.', at: new Date().toISOString() }
@@ -356,6 +362,18 @@ export function noDecisions({ id, tenant }: Known): Sent[] {
 }
 
 /** The post is deleted. */
+/** An objection to what rumor said of a post, by somebody whom the platform reaches by this contact; `null`: it is taken back. */
+export function appealOn(
+  { id: subjectId, tenant }: Known,
+  id: string,
+  by: 'author' | 'notifier' | null,
+  contact = `case ${id}`,
+): Sent {
+  const at = new Date().toISOString()
+  const said = { subjectId, protocol: 'rumor', by, text: 'That is not so.', contact }
+  return { topic: 'appeals', key: id, value: json({ id, tenant, at, ...(by === null ? { withdraw: true } : said) }) }
+}
+
 export function deletionOf({ id, tenant, lang, createdAt }: Known): Sent {
   return { topic: 'posts', key: id, value: json({ id, tenant, lang, createdAt: iso(createdAt), deleted: true }) }
 }
@@ -377,7 +395,7 @@ export const unsaid = (post: Known, n: number): Sent => ({
 export function knownIn(messages: readonly Sent[]): Known[] {
   const posts = new Map<string, Known & { comments: string[] }>()
   for (const { topic, value, dead } of messages) {
-    if (dead !== undefined || topic === 'counterspeech' || topic === 'decisions') continue
+    if (dead !== undefined || topic === 'counterspeech' || topic === 'decisions' || topic === 'appeals') continue
     const read = JSON.parse(String(value)) as {
       id: string
       postId?: string
