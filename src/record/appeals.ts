@@ -26,6 +26,7 @@ export interface AppealRow {
   readonly outcome: string | null
   /** The verdict that answered it. */
   readonly verdict: string | null
+  readonly ended_at: number | null
 }
 
 /** A ruling on the subject of appeals. */
@@ -38,7 +39,6 @@ export interface AppealedRuling {
   readonly decider: string | null
   /** Of a person's: the place of its decision. */
   readonly decision: string | null
-  readonly standing: number
   readonly decided_at: number
 }
 
@@ -47,6 +47,13 @@ export interface AppealAnswer {
   readonly id: string
   readonly decision: string
   readonly code: string | null
+}
+
+/** What the record has of the subject of appeals. */
+export interface KnownOfSubject {
+  readonly rulings: readonly AppealedRuling[]
+  readonly answers: readonly AppealAnswer[]
+  readonly deletedAt: number | null
 }
 
 /** What is known of an appeal by now, that was not before. */
@@ -127,26 +134,18 @@ export function answersIn(note: string, json: string): AppealAnswer[] {
 /** What is known by now of the open appeals of one subject, the oldest first. Pure. */
 export function appealChanges(
   appeals: readonly AppealRow[],
-  {
-    rulings,
-    answers,
-    deletedAt,
-  }: {
-    readonly rulings: readonly AppealedRuling[]
-    readonly answers: readonly AppealAnswer[]
-    readonly deletedAt: number | null
-  },
+  of: KnownOfSubject,
 ): AppealChange[] {
   const changes: AppealChange[] = []
   const known = new Map(appeals.map((one) => [one.id, one]))
   for (const appeal of appeals) {
     if (appeal.outcome !== null) continue
-    const against =
-      appeal.number === null ? ruledOn(appeal, rulings, [...known.values()], deletedAt) : unchanged(appeal)
+    // Also where that was known before: a ruling of before the appeal may be read after it.
+    const against = ruledOn(appeal, of, [...known.values()])
     if (against === null) continue
-    const change = against.outcome === null ? answered(against, rulings, answers) : against
+    const change = against.outcome === null ? answered(against, of) : against
     known.set(appeal.id, { ...appeal, ...change })
-    if (appeal.number === null || change.outcome !== null) changes.push(change)
+    if (appeal.number !== change.number || change.outcome !== null) changes.push(change)
   }
   return changes
 }
@@ -159,9 +158,8 @@ function unchanged({ tenant, id, protocol, number, label }: AppealRow): AppealCh
 /** The ruling that it is against, or why nobody is asked; null where that is not known yet. */
 function ruledOn(
   appeal: AppealRow,
-  rulings: readonly AppealedRuling[],
+  { rulings, answers, deletedAt }: KnownOfSubject,
   all: readonly AppealRow[],
-  deletedAt: number | null,
 ): AppealChange | null {
   const { at, against, protocol } = appeal
   const ended = (outcome: string, more: Partial<AppealChange> = {}) => ({
@@ -170,16 +168,16 @@ function ruledOn(
     ended_at: at,
     ...more,
   })
-  const standing = rulings.filter(
-    (one) => one.standing === 1 && one.decided_by !== 'deleted' && (protocol === '' || one.protocol === protocol),
-  )
-  const [ruling] = standing
-  if (deletedAt !== null && (at <= deletedAt || ruling === undefined))
+  const own = rulings.filter((one) => one.decided_by !== 'deleted' && (protocol === '' || one.protocol === protocol))
+  if (deletedAt !== null && (at <= deletedAt || own.length === 0))
     return ended('deleted', { ended_at: Math.max(at, deletedAt) })
+  if (new Set(own.map((one) => one.protocol)).size > 1) return ended('unclear')
+  const named = own.find(({ id }) => id === against)
+  const newest = Math.max(0, ...own.map(({ number }) => number))
+  if (against !== null && named === undefined && newest < (revisionIn(against) ?? 0)) return null
+  const before = beforeAnswers(own, answers, appeal.id)
+  const ruling = inForce(before.length === 0 ? own : before, at)
   if (ruling === undefined) return null
-  if (standing.length > 1) return ended('unclear')
-  const named = rulings.find(({ id }) => id === against)
-  if (against !== null && named === undefined && ruling.number < (revisionIn(against) ?? 0)) return null
   const of = { protocol: ruling.protocol, number: ruling.number, label: ruling.label }
   if (named !== undefined && named.label !== ruling.label) return ended('superseded', { ...of, verdict: ruling.id })
   const earlier = all.find((other) => isSameAppeal(other, appeal, ruling))
@@ -187,23 +185,43 @@ function ruledOn(
   return { ...unchanged(appeal), ...of }
 }
 
-/** Whether the same party has asked the same already, and waits, or has the answer that is in force. */
+/** Those that came before a person answered the appeal: whatever the clocks say, it is against none of the others. */
+function beforeAnswers(rulings: readonly AppealedRuling[], answers: readonly AppealAnswer[], appeal: string) {
+  const answering = rulings.filter(({ decision }) =>
+    answers.some(({ id, decision: of }) => id === appeal && of === decision),
+  )
+  const first = Math.min(...answering.map(({ number }) => number))
+  return rulings.filter(({ number }) => number < first)
+}
+
+/** The ruling at this time, in whichever order topics are read; before the first one, that. */
+function inForce(rulings: readonly AppealedRuling[], at: number): AppealedRuling | undefined {
+  const inOrder = rulings.toSorted((a, b) => a.number - b.number)
+  return inOrder.findLast(({ decided_at }) => decided_at <= at) ?? inOrder[0]
+}
+
+/** Whether the same party had asked the same already, and waited, or had the answer that was in force. */
 function isSameAppeal(other: AppealRow, appeal: AppealRow, ruling: AppealedRuling): boolean {
   return (
-    other.id !== appeal.id &&
+    (other.at < appeal.at || (other.at === appeal.at && other.id < appeal.id)) &&
     (other.number !== null || other.outcome !== null) &&
     other.protocol === ruling.protocol &&
     other.side === appeal.side &&
     (other.side === 'author' || other.party === appeal.party) &&
-    (other.outcome === null || other.verdict === ruling.id)
+    (other.outcome === null || isAnswered(other, { at: appeal.at, by: ruling.id }))
   )
+}
+
+/** Whether a person answered it after this time, or by this verdict. */
+function isAnswered({ outcome, verdict, ended_at }: AppealRow, { at, by }: { at: number; by: string }): boolean {
+  if (outcome !== 'upheld' && outcome !== 'reversed') return false
+  return verdict === by || (ended_at ?? 0) > at
 }
 
 /** With the outcome by a person's verdict that answers it: by somebody who had not decided on the same before. */
 function answered(
   against: AppealChange,
-  rulings: readonly AppealedRuling[],
-  answers: readonly AppealAnswer[],
+  { rulings, answers }: Pick<KnownOfSubject, 'rulings' | 'answers'>,
 ): AppealChange {
   const people = rulings
     .filter((one) => one.decided_by === 'human' && one.protocol === against.protocol)

@@ -158,6 +158,12 @@ export function appealsContract(
       await topics.judged({ decidedBy: 'consensus', label: 'rumor', revision: 3, seconds: 65 }, 'x')
       await appeal('e2', 70)
       expect(await waits()).toEqual(['rumor~p~r3 appealed'])
+      // Who was told so may appeal against the newer ruling.
+      await topics.judged({ decidedBy: 'consensus', label: 'non-rumor', subjectId: 'q' }, 'x')
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor', subjectId: 'q', revision: 2, seconds: 5 }, 'x')
+      await appeal('q1', 80, { verdictId: 'rumor~q~r1' })
+      await appeal('q2', 81, { verdictId: 'rumor~q~r2' })
+      expect((await told()).map(({ id, outcome }) => [id, outcome])).toEqual([['q1', 'superseded']])
     })
 
     it('waits for the verdict that it names, and is unknown where none comes', async () => {

@@ -42,7 +42,7 @@ export async function settleAppeals(writing: WritingStep): Promise<void> {
       MOST_OF_SUBJECT,
     )
     const rulings = await sql.rows<AppealedRuling>(
-      `SELECT id, protocol, number, label, decided_by, decider, decision, standing, decided_at
+      `SELECT id, protocol, number, label, decided_by, decider, decision, decided_at
        FROM rulings WHERE s = ? ORDER BY standing DESC, number DESC LIMIT ?`,
       s,
       MOST_OF_SUBJECT,

@@ -115,7 +115,7 @@ export class AppealTable {
       MOST_OF_SUBJECT,
     )
     const rulings = this.#sql.all<AppealedRuling>(
-      `SELECT id, protocol, number, label, decided_by, json_extract(json, '$.decision.by') AS decider, decision, standing, decided_at
+      `SELECT id, protocol, number, label, decided_by, json_extract(json, '$.decision.by') AS decider, decision, decided_at
        FROM rulings WHERE s = ? ORDER BY standing DESC, number DESC LIMIT ?`,
       s,
       MOST_OF_SUBJECT,

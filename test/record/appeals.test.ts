@@ -1,0 +1,86 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { at, feed } from '../contracts/record.ts'
+import { recordInMemory } from '../support/record-in-memory.ts'
+import { aVerdict } from '../support/verdicts.ts'
+
+type Said = { readonly topic: 'verdicts' | 'decisions' | 'appeals'; readonly value: object; readonly seconds: number }
+
+/** A subject's life: rulings of machines, appeals of three parties, and answers, which may name any appeal before them. */
+function lifeOf(steps: readonly { what: number; label: boolean; who: number; named: number }[]): Said[] {
+  const said: Said[] = []
+  const appeals: string[] = []
+  let [revision, decisions, isHuman] = [0, 0, false]
+  const ruled = (label: string, seconds: number, more = {}) => {
+    revision++
+    const verdict = aVerdict(at(seconds), { subjectId: 'p', revision, label, decidedBy: 'consensus', ...more })
+    said.push({ topic: 'verdicts', value: verdict, seconds })
+  }
+  ruled('rumor', 1)
+  for (const [nth, { what, label, who, named }] of steps.entries()) {
+    const seconds = 10 * (nth + 1)
+    const own = label ? 'rumor' : 'non-rumor'
+    if (what === 0 && !isHuman) ruled(own, seconds)
+    else if (what === 1 && appeals.length > 0) {
+      isHuman = true
+      const by = ['ann', 'ben', 'cay'][who] ?? ''
+      const of = `0@${decisions++}`
+      const answers = { appeals: appeals.slice(named % appeals.length), code: 'context' }
+      const decision = { subjectId: 'p', protocol: 'rumor', label: own, against: revision, by, why: 'w', ...answers }
+      said.push({ topic: 'decisions', value: { ...decision, at: at(seconds) }, seconds })
+      ruled(own, seconds + 1, { decidedBy: 'human', decision: { by, against: null, of } })
+    } else {
+      const id = `e${nth}`
+      appeals.push(id)
+      const party = who === 0 ? { by: 'author', contact: 'a' } : { by: 'notifier', contact: `n${who}` }
+      const appeal = { id, verdictId: `rumor~p~r${1 + (named % revision)}`, text: 'No.', ...party, at: at(seconds) }
+      said.push({ topic: 'appeals', value: appeal, seconds })
+    }
+  }
+  return said
+}
+
+/** What is told of each appeal, and which wait, once a record has read all, topic by topic in this order of turns. */
+async function toldIn(said: readonly Said[], turns: readonly Said['topic'][]) {
+  const record = await recordInMemory()
+  try {
+    const topics = feed(record)
+    const left = Map.groupBy(said, ({ topic }) => topic)
+    const told: [string, string][] = []
+    const look = async (now: number) => {
+      for (const { id, outcome, verdict = '' } of await record.untoldAppeals(now, 100)) told.push([id, `${outcome} ${verdict}`])
+    }
+    for (const topic of [...turns, ...said.map((one) => one.topic)]) {
+      const one = left.get(topic)?.shift()
+      if (one !== undefined) await topics.send(topic, topic === 'appeals' ? 'e' : 'p', one.value, one.seconds)
+      await look(1e9)
+    }
+    expect(new Set(told.map(([id]) => id)).size).toBe(told.length)
+    const { open } = await record.openAppeals(0)
+    expect(told.length + open).toBe(said.filter(({ topic }) => topic === 'appeals').length)
+    return Object.fromEntries(told.toSorted())
+  } finally {
+    await record.close()
+  }
+}
+
+it('each appeal has one outcome, or waits, whichever topic is read first; the same in a record that is made anew', async () => {
+  const step = fc.record({
+    what: fc.nat({ max: 2 }),
+    label: fc.boolean(),
+    who: fc.nat({ max: 2 }),
+    named: fc.nat({ max: 9 }),
+  })
+  const turn = fc.constantFrom<Said['topic']>('verdicts', 'decisions', 'appeals')
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 9 }), fc.array(turn, { maxLength: 30 }), async (steps, turns) => {
+      const said = lifeOf(steps)
+      await toldIn(said, turns)
+      // As a record reads them that is made anew.
+      const whole = ['verdicts', 'decisions', 'appeals'].flatMap((topic) => said.filter((one) => one.topic === topic))
+      const anew = whole.map(({ topic }) => topic)
+      expect(await toldIn(said, anew)).toEqual(await toldIn(said, []))
+    }),
+    { numRuns: 60, seed: 72 },
+  )
+})
