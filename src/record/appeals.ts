@@ -132,10 +132,7 @@ export function answersIn(note: string, json: string): AppealAnswer[] {
 }
 
 /** What is known by now of the open appeals of one subject, the oldest first. Pure. */
-export function appealChanges(
-  appeals: readonly AppealRow[],
-  of: KnownOfSubject,
-): AppealChange[] {
+export function appealChanges(appeals: readonly AppealRow[], of: KnownOfSubject): AppealChange[] {
   const changes: AppealChange[] = []
   const known = new Map(appeals.map((one) => [one.id, one]))
   for (const appeal of appeals) {

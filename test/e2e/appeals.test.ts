@@ -30,6 +30,8 @@ for (const store of postgres === null ? ['SQLite'] : ['SQLite', 'PostgreSQL'])
     const folder = ownFolder(`appeals-${store}`)
     const environment = environmentOn(stack, {
       ...protocolsOn('hate'),
+      GAVEL_CLOCK_IDLE_AFTER: '1s',
+      GAVEL_DRAIN: '3s',
       GAVEL_RECORD_PATH: join(folder, 'record.sqlite'),
       GAVEL_REVIEW_BLIND_SHARE: '0',
       GAVEL_REVIEW_AUDIT_SHARE: '0',
@@ -60,7 +62,7 @@ for (const store of postgres === null ? ['SQLite'] : ['SQLite', 'PostgreSQL'])
     const posts = ['a', 'b', 'c'].map((id) => ({ type: 'post', id, text: `They are all vermin, says ${id}.` }))
     writeFileSync(
       file,
-      posts.map((one) => `${JSON.stringify({ ...one, createdAt: new Date().toISOString() })}\n`).join(''),
+      posts.map((one) => `${JSON.stringify({ ...one, createdAt: '2025-03-01T10:00:00Z' })}\n`).join(''),
     )
     await send(environment, file, 'gavel', { kind: 'flat-out' })
     await allFinal(environment, 3, 60_000)
@@ -85,7 +87,7 @@ for (const store of postgres === null ? ['SQLite'] : ['SQLite', 'PostgreSQL'])
     await answer('hate~b~r1', 'ann', first.get('b') ?? '', 'none-of-this-name')
     await service.kill('SIGKILL')
     service = await start(environment, 'intake,judge,publish,record')
-    await eventually(async () => (await waiting('ben')).length === 1, 60_000)
+    await eventually(async () => (await waiting('ben')).join() === 'hate~b~r2', 60_000)
     expect([await waiting('ann'), await waiting('ben')]).toEqual([[], ['hate~b~r2']])
     await answer('hate~b~r2', 'ben', other(first.get('b')), 'of-notifier')
     const all = async () => new Map((await outcomes()).map((one) => [one.id, one] as const))

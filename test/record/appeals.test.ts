@@ -48,7 +48,8 @@ async function toldIn(said: readonly Said[], turns: readonly Said['topic'][]) {
     const left = Map.groupBy(said, ({ topic }) => topic)
     const told: [string, string][] = []
     const look = async (now: number) => {
-      for (const { id, outcome, verdict = '' } of await record.untoldAppeals(now, 100)) told.push([id, `${outcome} ${verdict}`])
+      for (const { id, outcome, verdict = '' } of await record.untoldAppeals(now, 100))
+        told.push([id, `${outcome} ${verdict}`])
     }
     for (const topic of [...turns, ...said.map((one) => one.topic)]) {
       const one = left.get(topic)?.shift()
