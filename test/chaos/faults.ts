@@ -445,7 +445,8 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
     const judged = world.posts().filter(({ lang }) => lang !== RULES.pictured)
     const posts = lots.shuffled(judged.slice(-40)).slice(0, 14)
     for (const [at, post] of posts.entries()) {
-      const [own, again, theirs] = ['own', 'again', 'theirs'].map((what) => `${what}-${amount}-${post.id}`)
+      const name = (what: string) => `${what}-${amount}-${post.id}`
+      const [own, again, theirs] = [name('own'), name('again'), name('theirs')]
       const decide = async (by: string, appeals: readonly string[]) =>
         decisionOn(post, await world.seen(post), { label: lots.pick(['rumor', 'non-rumor']), appeals }, by)
       const first = appealOn(post, own, 'author')
