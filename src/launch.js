@@ -22,7 +22,8 @@ if (!recent && !existsSync(brought)) {
 }
 
 const program = recent ? process.execPath : brought
-const args = [...nodeFlags(process.env.NODE_OPTIONS), main, ...process.argv.slice(2)]
+const command = process.argv.slice(2)
+const args = [...nodeFlags(process.env.NODE_OPTIONS, command), main, ...command]
 // The variable that switches the watch over npm off is this file's alone: the settings know none of its name.
 const { GAVEL_OUTLIVES_NPM: _, ...passedOn } = process.env
 const env = nodeEnvironment(passedOn)

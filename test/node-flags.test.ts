@@ -8,6 +8,10 @@ import { nodeEnvironment, nodeFlags } from '../src/platform/node-flags.js'
 test('a process of the service has bounded memory, unless somebody set bounds of their own', () => {
   expect(nodeFlags()).toContain('--max-old-space-size=192')
   expect(nodeFlags('--max-old-space-size=4096').join(' ')).not.toMatch(/size|growing/)
+  // What these hold grows with the topics that they read.
+  for (const name of ['recover', 'judge-again', 'record', 'verdicts'])
+    expect(nodeFlags('', [name, '--dry-run']).join(' ')).not.toMatch(/size|growing/)
+  expect(nodeFlags('', ['run', '--roles', 'record'])).toContain('--max-old-space-size=192')
   expect(nodeEnvironment({ PATH: '/bin' })).toMatchObject({ PATH: '/bin', MALLOC_ARENA_MAX: '1' })
   expect(nodeEnvironment({ MALLOC_ARENA_MAX: '8' })).toMatchObject({ MALLOC_ARENA_MAX: '8' })
 })

@@ -5,10 +5,14 @@ import { isClone, root, userCache } from './package-folder.js'
 // 150 MiB grows to 600. The young space is as large from the beginning: what a call needs is gone before it is collected.
 // Beside so small a bound V8 collects all of the old space each time that it has grown by 30 %: a judge at half load did so every
 // two seconds, on both cores of two. It may double instead, within the bound.
-// An operator's own heap (NODE_OPTIONS=--max-old-space-size=…) is kept.
-export function nodeFlags(nodeOptions = '') {
+// An operator's own heap (NODE_OPTIONS=--max-old-space-size=…) is kept. Commands that read whole topics have V8's own bound: what
+// they hold grows with what was judged, and 200,000 verdicts ended a recovery.
+const WHOLE_TOPICS = new Set(['recover', 'judge-again', 'record', 'verdicts'])
+/** @param {readonly string[]} command the command's words, its name the first that is no option */
+export function nodeFlags(nodeOptions = '', command = []) {
   const quiet = ['--disable-warning=TimeoutNegativeWarning', '--disable-warning=ExperimentalWarning']
-  if (nodeOptions.includes('--max-old-space-size')) return quiet
+  const readsTopics = WHOLE_TOPICS.has(command.find((word) => !word.startsWith('-')) ?? '')
+  if (readsTopics || nodeOptions.includes('--max-old-space-size')) return quiet
   const young = ['--min-semi-space-size=16', '--max-semi-space-size=16']
   return [...quiet, '--max-old-space-size=192', '--heap-growing-percent=100', ...young]
 }
