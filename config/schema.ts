@@ -15,7 +15,7 @@ import { log } from './log.ts'
 import { intake, overload, overloadedAtDue } from './overload.ts'
 import { appeals, record, review } from './record.ts'
 import { sasl } from './sasl.ts'
-import { readableSources, schemaRegistry, sources } from './sources.ts'
+import { schemaRegistry, sinks, sources, usableTopics } from './sources.ts'
 import { traces } from './traces.ts'
 import { ascending, byName, count, duration, network, TLS_IS_OFF, textPath, tls, tlsFiles, wait } from './values.ts'
 import { vetoes } from './vetoes.ts'
@@ -242,6 +242,7 @@ const allSettings = z.strictObject({
   }),
   messages: z.strictObject({ textFields: z.array(textPath).max(20) }),
   sources,
+  sinks,
   schemaRegistry,
   intake,
   shares: z
@@ -327,7 +328,7 @@ export const settingsSchema = allSettings
     path: ['fences', 'maxChars'],
     error: 'must not be less than threads.maxTextChars: all that is kept of a post is read',
   })
-  .superRefine(readableSources)
+  .superRefine(usableTopics)
   .transform(withCanonicalNames)
 
 type AllSettings = z.infer<typeof allSettings>

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { MappingSettingFault } from '../src/mapping/faults.ts'
 import { topicMappings } from '../src/mapping/mapping.ts'
 import { MAPPED_KINDS } from '../src/mapping/messages.ts'
+import { sinkMappings } from '../src/mapping/sinks.ts'
 import { scratchTopicOf, topicsOf } from './topics.ts'
 import { wait } from './values.ts'
 
@@ -24,7 +25,8 @@ const source = z.strictObject({
   format: z.enum(['json', 'registry']).optional(),
   when: ofMappings.optional(),
   each: z.string().optional(),
-  map: z.record(z.string(), ofMappings),
+  map: z.record(z.string(), ofMappings).optional(),
+  jsonata: z.string().optional(),
 })
 
 /** Where a registry is whose schemas values are written by. */
@@ -39,24 +41,40 @@ export const schemaRegistry = z.strictObject({
 const MOST_BYTES = 2 ** 20
 
 /** Topics whose records are mapped to messages. */
-export const sources = z
-  .array(source)
-  .max(200)
-  .superRefine((given, { addIssue }) => {
+export const sources = z.array(source).max(200).superRefine(compiledBy(topicMappings))
+
+const sink = z.strictObject({
+  topic: topicName,
+  when: ofMappings.optional(),
+  key: ofMappings.optional(),
+  map: z.record(z.string(), ofMappings),
+})
+
+/** Topics that get verdicts in another shape. */
+export const sinks = z.array(sink).max(50).superRefine(compiledBy(sinkMappings))
+
+/** Tells where mappings are none, by compiling them. */
+function compiledBy<Entry>(compile: (given: readonly Entry[]) => unknown) {
+  return (given: readonly Entry[], { addIssue }: z.RefinementCtx) => {
     if (JSON.stringify(given).length > MOST_BYTES)
       return addIssue({ code: 'custom', message: `more than ${MOST_BYTES} bytes` })
     try {
-      topicMappings(given)
+      compile(given)
     } catch (error) {
       if (!(error instanceof MappingSettingFault)) throw error
       addIssue({ code: 'custom', path: [...error.path], message: error.message })
     }
-  })
+  }
+}
 
-/** Gavel's own topics are no sources: what it wrote would be judged. A registry is set where one is needed. */
-export function readableSources(
+/**
+ * Gavel's own topics are no sources: what it wrote would be judged. Nor are they sinks, nor is a source one. A registry is set where
+ * one is needed.
+ */
+export function usableTopics(
   settings: Parameters<typeof topicsOf>[0] & {
     readonly sources: z.infer<typeof sources>
+    readonly sinks: z.infer<typeof sinks>
     readonly schemaRegistry: z.infer<typeof schemaRegistry>
   },
   { addIssue }: z.RefinementCtx,
@@ -67,4 +85,10 @@ export function readableSources(
   for (const [nth, { topic }] of settings.sources.entries())
     if (own.has(topic))
       addIssue({ code: 'custom', path: ['sources', nth, 'topic'], message: `${topic} is a topic of Gavel's own` })
+  const read = new Set(settings.sources.map(({ topic }) => topic))
+  for (const [nth, { topic }] of settings.sinks.entries()) {
+    const path = ['sinks', nth, 'topic']
+    if (own.has(topic)) addIssue({ code: 'custom', path, message: `${topic} is a topic of Gavel's own` })
+    if (read.has(topic)) addIssue({ code: 'custom', path, message: `${topic} is read by sources` })
+  }
 }

@@ -11,8 +11,9 @@ import {
   type TopicReader,
   type TopicWriter,
 } from '../src/contracts/ports/topic.ts'
-import type { RecordMapping, TopicMapping } from '../src/mapping/mapping.ts'
+import type { TopicMapping } from '../src/mapping/mapping.ts'
 import type { MappedMessage, MappedTopic } from '../src/mapping/messages.ts'
+import type { RecordMapping } from '../src/mapping/source.ts'
 import { CORRUPT_BATCH } from '../src/stream/record.ts'
 import { RegistryAway } from '../src/stream/schema-registry.ts'
 import type { DecodeValue } from './registry-values.ts'
@@ -56,11 +57,19 @@ async function mapBatch(context: SourcesContext, batch: MessageBatch, heartbeat:
   const { mappings, report } = context
   const mapping = mappings.get(batch.topic)
   if (mapping === undefined) throw new Error(`no mapping for topic ${batch.topic}`)
+  let sending = Promise.resolve()
   for (const part of partsOf(batch.messages)) {
     const counts = { mapped: 0, 'passed-over': 0, unmapped: 0 }
     const records: (readonly [IncomingMessage, readonly OutgoingMessage[]])[] = []
-    for (const from of part) {
-      const read = await mapped(context, mapping, from, heartbeat)
+    // A thread has the next record as soon as it is done with one.
+    const begun = mapping.isApart && mapping.format === 'json' ? part.map(async (from) => mapping.map(from)) : []
+    // Whoever waits for one hears of its failure; of those behind it nobody does.
+    for (const one of begun) one.catch(() => undefined)
+    for (const [nth, from] of part.entries()) {
+      const made = unreadable(from) ?? begun[nth] ?? mapped(context, mapping, from, heartbeat)
+      const read = made instanceof Promise ? await made : made
+      // One record may take two seconds.
+      if (made instanceof Promise) await heartbeat()
       if (!read.ok) counts.unmapped++
       else counts[read.messages.length === 0 ? 'passed-over' : 'mapped']++
       records.push([
@@ -68,27 +77,46 @@ async function mapBatch(context: SourcesContext, batch: MessageBatch, heartbeat:
         read.ok ? messagesOf(context, mapping.hash, from, read.messages) : [letter(context, from, read.why)],
       ])
     }
-    await send(context, records)
-    for (const [outcome, count] of Object.entries(counts))
-      if (count > 0) report('source:read', { topic: batch.topic, outcome: outcome as SourceOutcome, count }) // its own keys
+    // While a part is on its way the next is mapped. One at a time is sent: they stay in order.
+    await sending
+    sending = send(context, records).then(() => {
+      for (const [outcome, count] of Object.entries(counts))
+        if (count > 0) report('source:read', { topic: batch.topic, outcome: outcome as SourceOutcome, count }) // its own keys
+    })
+    // It is waited for above or below; if mapping fails before, that is what is told.
+    sending.catch(() => undefined)
     await heartbeat()
   }
+  await sending
 }
 
-async function mapped(
-  { decode, report }: SourcesContext,
+/** Why a record can't be read at all. */
+function unreadable({ headers, headersCut }: IncomingMessage): RecordMapping | undefined {
+  const why = entryOf(headers, CORRUPT_BATCH) ?? headersCut
+  return why === undefined ? undefined : { ok: false, why }
+}
+
+function mapped(
+  context: SourcesContext,
   mapping: TopicMapping,
   from: IncomingMessage,
   heartbeat: Heartbeat,
-): Promise<RecordMapping> {
-  const corrupt = entryOf(from.headers, CORRUPT_BATCH) ?? from.headersCut
-  if (corrupt !== undefined) return { ok: false, why: corrupt }
+): RecordMapping | Promise<RecordMapping> {
   if (mapping.format === 'json' || from.value === null) return mapping.map(from)
+  return decodedAndMapped(context, mapping, { ...from, value: from.value }, heartbeat)
+}
+
+async function decodedAndMapped(
+  { decode, report }: SourcesContext,
+  mapping: TopicMapping,
+  from: IncomingMessage & { readonly value: Buffer },
+  heartbeat: Heartbeat,
+): Promise<RecordMapping> {
   if (decode === undefined) throw new Error('no registry for a topic that needs one')
   for (let toldAt = Number.NEGATIVE_INFINITY; ; ) {
     try {
       const decoded = await decode(from.value)
-      return decoded.ok ? mapping.map(from, decoded) : decoded
+      return decoded.ok ? await mapping.map(from, decoded) : decoded
     } catch (error) {
       if (!(error instanceof RegistryAway)) throw error
       if (performance.now() - toldAt > TOLD_EVERY_MS) {

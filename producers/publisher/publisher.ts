@@ -150,8 +150,8 @@ async function take(
 ): Promise<void> {
   // A publisher may re-adopt its own entries after missing heartbeats.
   if (inHand(publishing).some(({ entry: known }) => known.id === entry.id)) return
-  const { topics, outbox, traceparentOf } = publishing
-  const pending = pendingOf(entry, topics, traceparentOf)
+  const { topics, outbox, traceparentOf, sinks } = publishing
+  const pending = pendingOf(entry, topics, traceparentOf, sinks)
   if (pending === null) {
     const json =
       entry.kind === 'verdict'

@@ -12,6 +12,8 @@ import { readVerdictId, requestIn, threadIn } from '../../src/contracts/facts/ve
 import type { Answers } from '../../src/contracts/ports/answers.ts'
 import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
 import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
+import type { SinkMapping } from '../../src/mapping/sinks.ts'
+import { deadLetterOf } from '../dead-letter.ts'
 
 export interface PublishedTopics {
   readonly verdicts: string
@@ -48,6 +50,7 @@ export function pendingOf(
   entry: OutboxEntry,
   topics: PublishedTopics,
   traceparentOf?: TraceparentOf,
+  sinks?: SinkMapping,
 ): PendingEntry | null {
   if (entry.kind === 'dead-letter') {
     const headers = letterHeaders(entry.letter)
@@ -78,8 +81,34 @@ export function pendingOf(
     ...(verdict?.veto === undefined || topics.audit === undefined
       ? []
       : [vetoNote(verdict, verdict.veto, topics.audit)]),
+    ...(sinks === undefined ? [] : sunkOf({ key, json: entry.verdict, headers }, topics, sinks)),
   ]
   return { entry, records, sent: new Set(), ...known }
+}
+
+/**
+ * What sinks get of a verdict: the same bytes at each try while the settings are the same. What can't be made is a dead letter, which
+ * has the verdict.
+ */
+function sunkOf(
+  { key, json, headers }: { key: string; json: string; headers: Readonly<Record<string, string>> },
+  topics: PublishedTopics,
+  sinks: SinkMapping,
+): OutgoingMessage[] {
+  const value = jsonOf({ value: json })
+  const timestamp = decidedIn(value)
+  return sinks({ key, value, headers, timestamp }).map((one): OutgoingMessage => {
+    if (one.ok) return { topic: one.topic, key: one.key, value: one.value, headers }
+    const from = { topic: one.topic, partition: -1, offset: '-1', key, headers, value: Buffer.from(json), timestamp }
+    const { key: name, letter } = deadLetterOf(from, { reason: 'unmapped', detail: one.why })
+    return { topic: topics.deadLetters, key: name, value: letter, headers: letterHeaders(letter) }
+  })
+}
+
+/** When a verdict was made, ms since 1970; 0 where that can't be read. */
+function decidedIn(verdict: unknown): number {
+  const { timing } = (verdict ?? {}) as Partial<Verdict> // any object: what it lacks is undefined
+  return Date.parse(timing?.decidedAt ?? '') || 0
 }
 
 /** Whose entries of the audit no person's are. */

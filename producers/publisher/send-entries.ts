@@ -7,6 +7,7 @@ import type { Clock } from '../../src/contracts/ports/clock.ts'
 import type { PublicationGate } from '../../src/contracts/ports/publication.ts'
 import type { Report } from '../../src/contracts/ports/report.ts'
 import { type OutgoingMessage, RefusedRecord, type TopicWriter } from '../../src/contracts/ports/topic.ts'
+import type { SinkMapping } from '../../src/mapping/sinks.ts'
 import { deadLetterOf, shortenedLetter } from '../dead-letter.ts'
 import type { PublishedVerdict } from '../webhooks/matching.ts'
 import { type PendingEntry, type PublishedTopics, subjectOf, type TraceparentOf } from './records.ts'
@@ -34,6 +35,8 @@ export interface SendingContext {
   readonly topics: PublishedTopics
   /** The trace context of a verdict's records, where traces are sent. */
   readonly traceparentOf?: TraceparentOf | undefined
+  /** What topics of others get of each verdict. */
+  readonly sinks?: SinkMapping | undefined
   readonly clock: Clock
   readonly report: Report
 }

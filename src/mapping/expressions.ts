@@ -92,6 +92,13 @@ const OPERATORS: Readonly<Record<string, { readonly beside: readonly string[]; r
       }
     },
   },
+  object: {
+    beside: [],
+    read: ({ object }, at) => {
+      if (!isFields(object)) throw new MappingSettingFault([...at, 'object'], 'fields, each by an expression')
+      return fieldsOf(object, [...at, 'object'])
+    },
+  },
   value: {
     beside: ['when'],
     read: ({ value, when }, at) => {
@@ -202,7 +209,7 @@ export function fieldsOf(given: Fields, at: SettingPath): (scope: MappingScope) 
   return (scope) => {
     const made: SchemaFields = {}
     for (const [name, read] of fields) {
-      const value = named(name, () => read(scope))
+      const value = named(name, read, scope)
       if (typeof value === 'string') bounded(value, scope)
       if (value !== undefined) made[name] = value
     }
@@ -210,10 +217,19 @@ export function fieldsOf(given: Fields, at: SettingPath): (scope: MappingScope) 
   }
 }
 
+/** A record's key by an expression, as a text; null where nothing stands there. */
+export function keyOf(given: unknown, at: SettingPath): (scope: MappingScope) => string | null {
+  const read = expressionOf(given, at)
+  return (scope) => {
+    const value = named('key', read, scope)
+    return value === undefined ? null : named('key', textOf, value)
+  }
+}
+
 /** Says of which field it is that a record can't be mapped. */
-function named(field: string, read: () => unknown): unknown {
+function named<From, Value>(field: string, read: (from: From) => Value, from: From): Value {
   try {
-    return read()
+    return read(from)
   } catch (error) {
     if (error instanceof UnmappedRecord) throw new UnmappedRecord(`${field}: ${error.message}`)
     throw error

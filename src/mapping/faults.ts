@@ -18,3 +18,12 @@ export class UnmappedRecord extends Error {
 export class InexactNumber extends Error {
   override readonly name = 'InexactNumber'
 }
+
+/** Why no messages can be made of a record. Throws what says nothing of it. */
+export function whyUnmapped(error: unknown): string {
+  if (error instanceof UnmappedRecord) return error.message
+  if (error instanceof InexactNumber) return 'a number is too large to be read exactly'
+  // Thrown for what a record holds, it would stop all that come after it.
+  if (error instanceof RangeError) return 'it holds a value that is out of range'
+  throw error
+}

@@ -1,51 +1,33 @@
 import { createHash } from 'node:crypto'
 import { conditionOf, fieldsOf, itemsAt, type MappingCondition, onlyKeys, type SettingPath } from './expressions.ts'
-import { InexactNumber, MappingSettingFault, UnmappedRecord } from './faults.ts'
+import { InexactNumber, MappingSettingFault, UnmappedRecord, whyUnmapped } from './faults.ts'
 import { exactJsonValue, jsonValue } from './json-value.ts'
-import { FIELDS, type MappedKind, type MappedMessage, messageOf } from './messages.ts'
+import { type Evaluate, jsonataOf } from './jsonata.ts'
+import { jsonataThreads } from './jsonata-thread.ts'
+import { FIELDS, type MappedMessage, messageOf } from './messages.ts'
 import type { MappingScope, SourceRecord } from './paths.ts'
-
-/** An entry of the setting `sources`: which records of a topic are messages of a kind, and how. */
-export interface SourceSettings {
-  readonly topic: string
-  readonly kind: MappedKind
-  /** How values are written: JSON, or in the frame of a schema registry, by whose schemas they are decoded. */
-  readonly format?: 'json' | 'registry' | undefined
-  /** Which records are meant; absent: each that has a value. */
-  readonly when?: unknown
-  /** The path of a list, of which each item is a message. */
-  readonly each?: string | undefined
-  /** Each field of the message, by an expression. */
-  readonly map: Readonly<Record<string, unknown>>
-}
-
-/** A record's messages, none where no entry means it; or why it can't be mapped. */
-export type RecordMapping =
-  | { readonly ok: true; readonly messages: readonly MappedMessage[] }
-  | { readonly ok: false; readonly why: string }
-
-/** A record as it was read. */
-export interface RawRecord extends Omit<SourceRecord, 'value'> {
-  readonly value: Buffer | null
-}
+import type { DecodedRecord, RawRecord, RecordMapping, SourceSettings } from './source.ts'
 
 /** How records of one topic become messages. */
 export interface TopicMapping {
   /** Of its entries, 16 hexadecimal digits: another mapping has another. */
   readonly hash: string
   readonly format: 'json' | 'registry'
-  /** `decoded`: its value, where that is not JSON. */
-  map(record: RawRecord, decoded?: { readonly value: unknown }): RecordMapping
+  /** It works in a thread of its own. */
+  readonly isApart: boolean
+  map(record: RawRecord, decoded?: DecodedRecord): RecordMapping | Promise<RecordMapping>
 }
 
-/** Most messages that one record may give. */
-const MOST_MESSAGES = 1_000
+/** Most messages that one record may give, and most characters of what JSONata makes of it. */
+const [MOST_MESSAGES, MOST_CHARS] = [1_000, 32 * 2 ** 20]
 
 interface Entry {
   readonly isMeant: MappingCondition
   readonly hasCondition: boolean
   readonly items: ((scope: MappingScope) => readonly unknown[]) | null
   readonly make: (scope: MappingScope) => MappedMessage
+  /** In place of these two, in JSONata. */
+  readonly evaluate?: Evaluate
 }
 
 /** The mapping of each topic. Throws a `MappingSettingFault` with the path of what is wrong within `sources`. */
@@ -69,27 +51,54 @@ export function topicMappings(sources: readonly SourceSettings[]): ReadonlyMap<s
 }
 
 /** An entry, compiled. */
-function entryOf({ kind, when, each, map }: SourceSettings, at: SettingPath): Entry {
+function entryOf({ kind, when, each, map, jsonata }: SourceSettings, at: SettingPath): Entry {
+  if ((map === undefined) === (jsonata === undefined))
+    throw new MappingSettingFault([...at, 'map'], 'an entry has either map or jsonata')
+  const condition = { isMeant: conditionOf(when, [...at, 'when']), hasCondition: when !== undefined }
   const { needed, may } = FIELDS[kind]
-  onlyKeys(map, [...needed, ...may], [...at, 'map'])
-  const missing = needed.find((name) => !Object.hasOwn(map, name))
+  if (jsonata !== undefined) {
+    if (each !== undefined) throw new MappingSettingFault([...at, 'each'], 'goes with map: JSONata makes lists itself')
+    const make = ({ record, item }: MappingScope) => {
+      const fields = fieldsIn(item, [...needed, ...may])
+      return messageOf(kind, fields, { at: record.timestamp, ofComment: Object.hasOwn(fields, 'postId') })
+    }
+    return { ...condition, items: null, make, evaluate: jsonataOf(jsonata, [...at, 'jsonata']) }
+  }
+  const fields = map ?? {}
+  onlyKeys(fields, [...needed, ...may], [...at, 'map'])
+  const missing = needed.find((name) => !Object.hasOwn(fields, name))
   if (missing !== undefined) throw new MappingSettingFault([...at, 'map', missing], `a ${kind} needs it`)
-  const make = fieldsOf(map, [...at, 'map'])
+  const make = fieldsOf(fields, [...at, 'map'])
   return {
-    isMeant: conditionOf(when, [...at, 'when']),
-    hasCondition: when !== undefined,
+    ...condition,
     items: each === undefined ? null : itemsAt(each, [...at, 'each']),
     make: (scope) =>
-      messageOf(kind, make(scope), { at: scope.record.timestamp, ofComment: Object.hasOwn(map, 'postId') }),
+      messageOf(kind, make(scope), { at: scope.record.timestamp, ofComment: Object.hasOwn(fields, 'postId') }),
   }
 }
 
+/** What JSONata made of one message. What it left out is not there. */
+function fieldsIn(made: unknown, known: readonly string[]): Readonly<Record<string, unknown>> {
+  if (typeof made !== 'object' || made === null || Array.isArray(made))
+    throw new UnmappedRecord('the expression makes no object of fields')
+  const fields = Object.entries(made).filter(([, value]) => value !== undefined && value !== null)
+  const unknown = fields.find(([name]) => !known.includes(name))
+  if (unknown !== undefined) throw new UnmappedRecord(`${unknown[0].slice(0, 100)}: is no field of such a message`)
+  return Object.fromEntries(fields)
+}
+
 function topicMapping(sources: readonly SourceSettings[], entries: readonly Entry[]): TopicMapping {
-  const shapes = sources.map(({ kind, when, each, map }) => [kind, when, each, map])
+  const shapes = sources.map(({ kind, when, each, map, jsonata }) =>
+    jsonata === undefined ? [kind, when, each, map] : [kind, when, { jsonata }],
+  )
   const format = sources[0]?.format ?? 'json'
+  const hash = createHash('sha256').update(JSON.stringify(shapes)).digest('hex').slice(0, 16)
+  if (entries.some(({ evaluate }) => evaluate !== undefined))
+    return { format, hash, isApart: true, map: jsonataThreads(sources) }
   return {
     format,
-    hash: createHash('sha256').update(JSON.stringify(shapes)).digest('hex').slice(0, 16),
+    hash,
+    isApart: false,
     map(record, decoded) {
       try {
         const { value } = decoded ?? { value: jsonOrNone(record.value, jsonValue) }
@@ -106,34 +115,63 @@ function topicMapping(sources: readonly SourceSettings[], entries: readonly Entr
   }
 }
 
-/** Why no messages can be made of a record. Throws what says nothing of it. */
-function whyUnmapped(error: unknown): string {
-  if (error instanceof UnmappedRecord) return error.message
-  if (error instanceof InexactNumber) return 'a number is too large to be read exactly'
-  // Thrown for what a record holds, it would stop all that come after it.
-  if (error instanceof RangeError) return 'it holds a value that is out of range'
-  throw error
+/** The same for a topic of which some entry is in JSONata, in the thread that calls it. */
+export function mappingHere(sources: readonly SourceSettings[]) {
+  const entries = sources.map((source, nth) => entryOf(source, [nth]))
+  return async (record: RawRecord, decoded: DecodedRecord): Promise<RecordMapping> => {
+    try {
+      // What JSONata does with a number that is not exact can't be told from what it does with others.
+      const { value } = decoded ?? { value: jsonOrNone(record.value, exactJsonValue) }
+      return { ok: true, messages: await mappedHere(entries, { ...record, value }) }
+    } catch (error) {
+      return { ok: false, why: whyUnmapped(error) }
+    }
+  }
 }
 
 /** The messages of all entries that mean the record: all of them, or none. */
 function mapped(entries: readonly Entry[], record: SourceRecord): MappedMessage[] {
   const messages: MappedMessage[] = []
-  const made = { chars: 0 }
-  for (const { isMeant, hasCondition, items, make } of entries) {
-    // What only removes a key from a compacted topic says nothing, unless a condition asks for it.
-    if (record.value === undefined && !hasCondition) continue
-    const whole = { record, item: undefined, made }
-    for (const scope of items === null ? [whole] : itemScopes(items, whole))
-      if (isMeant(scope)) {
-        if (messages.length === MOST_MESSAGES) throw new UnmappedRecord(`gives more than ${MOST_MESSAGES} messages`)
-        messages.push(make(scope))
-      }
+  const whole = { record, item: undefined, made: { chars: 0 } }
+  for (const entry of entries) add(entry, whole, entry.items?.(whole), messages)
+  return messages
+}
+
+async function mappedHere(entries: readonly Entry[], record: SourceRecord): Promise<MappedMessage[]> {
+  const messages: MappedMessage[] = []
+  const whole = { record, item: undefined, made: { chars: 0 } }
+  for (const entry of entries) {
+    const { evaluate, items } = entry
+    if (evaluate === undefined) add(entry, whole, items?.(whole), messages)
+    else if (says(entry, record) && entry.isMeant(whole)) {
+      const made = await evaluate(record)
+      add(entry, whole, made === undefined ? [] : Array.isArray(made) ? made : [made], messages)
+    }
+    if (messages.reduce((all, { value }) => all + value.length, 0) > MOST_CHARS)
+      throw new UnmappedRecord(`makes more than ${MOST_CHARS} characters`)
   }
   return messages
 }
 
-function itemScopes(items: (scope: MappingScope) => readonly unknown[], whole: MappingScope): MappingScope[] {
-  return items(whole).map((item) => ({ ...whole, item }))
+/** What only removes a key from a compacted topic says nothing, unless a condition asks for it. */
+function says({ hasCondition }: Entry, { value }: SourceRecord): boolean {
+  return value !== undefined || hasCondition
+}
+
+/** Adds an entry's messages of the record itself, or of each of these items. */
+function add(
+  entry: Entry,
+  whole: MappingScope,
+  items: readonly unknown[] | undefined,
+  messages: MappedMessage[],
+): void {
+  if (!says(entry, whole.record)) return
+  const { isMeant, make } = entry
+  for (const scope of items === undefined ? [whole] : items.map((item) => ({ ...whole, item })))
+    if (isMeant(scope)) {
+      if (messages.length === MOST_MESSAGES) throw new UnmappedRecord(`gives more than ${MOST_MESSAGES} messages`)
+      messages.push(make(scope))
+    }
 }
 
 function jsonOrNone(value: Buffer | null, read: (bytes: Buffer) => unknown): unknown {

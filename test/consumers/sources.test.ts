@@ -8,7 +8,8 @@ import {
   type OutgoingMessage,
   RefusedRecord,
 } from '../../src/contracts/ports/topic.ts'
-import { type SourceSettings, topicMappings } from '../../src/mapping/mapping.ts'
+import { topicMappings } from '../../src/mapping/mapping.ts'
+import type { SourceSettings } from '../../src/mapping/source.ts'
 
 const TOPICS = {
   posts: 'posts',

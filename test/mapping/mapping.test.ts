@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { MappingSettingFault } from '../../src/mapping/faults.ts'
 import { wordsOfHtml } from '../../src/mapping/html.ts'
-import { type RecordMapping, type SourceSettings, topicMappings } from '../../src/mapping/mapping.ts'
+import { topicMappings } from '../../src/mapping/mapping.ts'
+import type { RecordMapping, SourceSettings } from '../../src/mapping/source.ts'
 
 const POST = { id: '$.id', text: '$.text', createdAt: '2026-05-01T10:00:00Z' }
 const source = (change: Partial<SourceSettings> = {}): SourceSettings => ({
@@ -20,7 +21,10 @@ function mapped(value: unknown, ...sources: SourceSettings[]): RecordMapping {
 function recordMapped(record: object, ...sources: SourceSettings[]): RecordMapping {
   const mapping = topicMappings(sources.length === 0 ? [source()] : sources).get('own')
   if (mapping === undefined) throw new Error('no mapping')
-  return mapping.map({ value: null, key: null, headers: {}, timestamp: Date.parse('2026-05-02T00:00:00Z'), ...record })
+  const whole = { value: null, key: null, headers: {}, timestamp: Date.parse('2026-05-02T00:00:00Z'), ...record }
+  const made = mapping.map(whole)
+  if (made instanceof Promise) throw new Error('it is mapped in another thread')
+  return made
 }
 
 /** The one message of a record, parsed. */

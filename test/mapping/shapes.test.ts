@@ -15,7 +15,7 @@ async function threadsOf(records: readonly ShapeRecord[], mappings: ReturnType<t
     const decoded = value instanceof Buffer ? await decode(value) : undefined
     if (decoded?.ok === false) throw new Error(decoded.why)
     const record = { value: raw, key, headers, timestamp: Date.parse('2026-05-01T12:00:00Z') }
-    const read = mappings.get(topic)?.map(record, decoded)
+    const read = await mappings.get(topic)?.map(record, decoded)
     if (read?.ok !== true) throw new Error(read?.why ?? `no mapping for ${topic}`)
     for (const { topic: to, key: by, value: json } of read.messages) {
       const { id, postId, text, deleted } = JSON.parse(json) as {

@@ -10,6 +10,7 @@ import type { Outbox, OutboxEntry } from '../../src/contracts/ports/cases.ts'
 import type { Events } from '../../src/contracts/ports/report.ts'
 import { type OutgoingMessage, RefusedRecord } from '../../src/contracts/ports/topic.ts'
 import { askedThread } from '../../src/judging/threads/asked.ts'
+import { sinkMappings, type VerdictSink } from '../../src/mapping/sinks.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
 import { ARRIVAL, DECISION_TOPICS, endOf, postOf, RULES, retractionOf, T0, thread } from '../contracts/samples.ts'
 import { openCase } from '../contracts/stores.ts'
@@ -43,10 +44,15 @@ const writer = {
   async close() {},
 }
 
-function start(outbox: Outbox = stores.outbox, failed: (error: unknown, event: Events['error']) => void = () => {}) {
+function start(
+  outbox: Outbox = stores.outbox,
+  failed: (error: unknown, event: Events['error']) => void = () => {},
+  sinks: readonly VerdictSink[] = [],
+) {
   own = publisher({
     outbox,
     writer,
+    sinks: sinkMappings(sinks),
     answers: stores.answers,
     clock: Date.now,
     report(name, event) {
@@ -168,6 +174,60 @@ describe('a verdict on what was asked apart from the stream', () => {
     fails = false
     await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
     expect((await stores.answers.read('acme', 'q-1'))?.verdicts.size).toBe(1)
+  })
+})
+
+describe('sinks', () => {
+  const SINKS: VerdictSink[] = [
+    { topic: 'flags', map: { post: '$.subjectId', of: { object: { label: '$.label' } } }, key: 'k-{$.subjectId}' },
+    { topic: 'harm', when: { field: '$.label', equals: 'hateful' }, map: { post: '$.subjectId' } },
+  ]
+  const went = (topic: string) => on(topic).map(({ key, value }) => [key, JSON.parse(String(value))])
+
+  test('get each verdict in their own shape, those that they mean', async () => {
+    await decide('p1', {}, { label: 'hateful' })
+    await decide('p2', {}, { label: 'benign' })
+    await answer('q-1')
+    start(stores.outbox, undefined, SINKS)
+    await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
+    expect(went('flags')).toEqual([
+      ['k-p1', { post: 'p1', of: { label: 'hateful' } }],
+      ['k-p2', { post: 'p2', of: { label: 'benign' } }],
+    ])
+    expect(went('harm')).toEqual([['p1', { post: 'p1' }]])
+    expect(on('verdicts')).toHaveLength(2)
+  })
+
+  test('that take nothing hold verdicts back, which are on their own topic', async () => {
+    down = new Set(['flags'])
+    await decide('p1')
+    start(stores.outbox, undefined, SINKS)
+    await expect.poll(() => told['publication:held'].length, SOON).toBe(1)
+    await expect.poll(() => on('verdicts').length, SOON).toBe(1)
+    down = new Set()
+    await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
+    // At least once, byte by byte the same, as of any topic that is away.
+    expect([new Set(on('verdicts').map(({ value }) => value)).size, on('flags').length]).toEqual([1, 1])
+  })
+
+  test('whose record can’t be made get none: a letter has the verdict, the same at each try', async () => {
+    const at = new Date(T0).toISOString()
+    await decide('p1', {}, { label: ['a', 'b'], timing: { decidedAt: at } })
+    start(stores.outbox, undefined, [{ topic: 'flags', map: { label: '{$.label}' } }])
+    await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
+    const [letter] = letters()
+    expect(letter).toMatchObject({ topic: 'flags', partition: -1, reason: 'unmapped', detail: 'label: is a list', at })
+    expect(JSON.parse(Buffer.from(letter?.raw ?? '', 'base64').toString())).toMatchObject({ subjectId: 'p1' })
+    expect([on('flags'), on('verdicts').length]).toEqual([[], 1])
+  })
+
+  test('that refuse a record as too large get none, and the verdict is published', async () => {
+    limits.flags = 20
+    await decide('p1')
+    start(stores.outbox, undefined, SINKS)
+    await expect.poll(() => letters().map(({ topic, reason }) => `${topic} ${reason}`), SOON).toEqual(['flags refused'])
+    await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
+    expect(new Set(on('verdicts').map(({ value }) => value)).size).toBe(1)
   })
 })
 

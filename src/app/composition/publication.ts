@@ -23,6 +23,7 @@ import { beginAtEnds } from '../../stream/offsets.ts'
 import { webhookSender } from '../../stream/webhook-sender.ts'
 import { trialOf } from './gate.ts'
 import type { ServiceParts } from './parts.ts'
+import { sinksOf } from './sources.ts'
 
 /**
  * Sends verdicts from the outbox to Kafka, and their traces to a collector if there is one. When closed, it has sent what
@@ -46,7 +47,9 @@ export function publicationPart(
     const hooking = hookingOf(settings, webhooks, protocols)
     const traceparentOf = traceparents(settings)
     const tryTopic = async (topic: string) => (await tryTopics(kafka, [topic], trialOf(settings, topic))).refusal
-    const sending = { outbox, writer, answers, ...hooking, gate, tryTopic, topics, name, traceparentOf, clock, report }
+    const sinks = await sinksOf(settings, kafka)
+    const where = { gate, tryTopic, topics, name, traceparentOf, sinks }
+    const sending = { outbox, writer, answers, ...hooking, ...where, clock, report }
     keep(publisher(sending)).start()
     return {}
   })

@@ -6,6 +6,7 @@ import { sourcesConsumer } from '../../../consumers/sources.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { topicMappings } from '../../mapping/mapping.ts'
+import { type SinkMapping, sinkMappings } from '../../mapping/sinks.ts'
 import { closable } from '../../operations/closable.ts'
 import type { KafkaClient } from '../../stream/client.ts'
 import { registeredSchema } from '../../stream/schema-registry.ts'
@@ -24,11 +25,13 @@ export function sourcesPart(
   reading: NonNullable<ReturnType<typeof sourceReading>>,
 ) {
   return closable(async (keep) => {
-    await mustBeThere(kafka, reading.topics)
+    await mustBeThere(kafka, 'sources', reading.topics)
     const mappings = topicMappings(settings.sources)
     const writer = keep(await kafkaWriter(kafka, settings.kafka.compression))
     const own = besideIntake(report, 'sources')
-    const reader = groupReader({ kafka, settings: { ...settings.kafka, ...reading }, clock, report: own })
+    // Partitions of one topic that are slow to map leave room for the others'.
+    const partitions = settings.kafka.partitions * reading.topics.length
+    const reader = groupReader({ kafka, settings: { ...settings.kafka, ...reading, partitions }, clock, report: own })
     const consumer = sourcesConsumer({ mappings, topics, writer, decode: registryOf(settings), report, reader })
     await consumer.start()
     keep(consumer)
@@ -42,8 +45,15 @@ export function registryOf({ schemaRegistry, sources }: Settings): DecodeValue |
   return registryDecoder((id) => registeredSchema(schemaRegistry, id), Date.now)
 }
 
-/** A reader would wait for what is called by a wrong name, and say nothing of it for long. */
-async function mustBeThere(kafka: KafkaClient, topics: readonly string[]): Promise<void> {
+/** What topics of others get of each verdict; undefined where they get nothing. Throws an `OperatorError` if one of them is not there. */
+export async function sinksOf({ sinks }: Settings, kafka: KafkaClient): Promise<SinkMapping | undefined> {
+  if (sinks.length === 0) return undefined
+  await mustBeThere(kafka, 'sinks', [...new Set(sinks.map(({ topic }) => topic))])
+  return sinkMappings(sinks)
+}
+
+/** A reader would wait for what is called by a wrong name, and say nothing of it for long; a writer would hold back what comes after. */
+async function mustBeThere(kafka: KafkaClient, setting: 'sources' | 'sinks', topics: readonly string[]): Promise<void> {
   const admin = kafka.admin({ retry: { retries: 3 } })
   await admin.connect()
   try {
@@ -51,7 +61,7 @@ async function mustBeThere(kafka: KafkaClient, topics: readonly string[]): Promi
     const absent = topics.filter((topic) => !present.has(topic))
     if (absent.length > 0)
       throw new OperatorError(
-        `sources: Kafka shows no topic ${absent.join(', ')}. Create it, mend its name, or give the user the rights Describe and Read on it: Gavel makes only its own topics.`,
+        `${setting}: Kafka shows no topic ${absent.join(', ')}. Create it, mend its name, or give the user the rights Describe and ${setting === 'sources' ? 'Read' : 'Write'} on it: Gavel makes only its own topics.`,
       )
   } finally {
     await admin.disconnect()

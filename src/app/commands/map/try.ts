@@ -9,7 +9,8 @@ import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { jsonOf } from '../../../contracts/facts/json-of.ts'
 import type { IncomingMessage } from '../../../contracts/ports/topic.ts'
 import { linesOf, mustBeReadable } from '../../../data-files/lines.ts'
-import { type RawRecord, type RecordMapping, type TopicMapping, topicMappings } from '../../../mapping/mapping.ts'
+import { type TopicMapping, topicMappings } from '../../../mapping/mapping.ts'
+import type { RawRecord, RecordMapping } from '../../../mapping/source.ts'
 import { newestRanges, topicHistory } from '../../../stream/bounded-reader.ts'
 import { registryOf } from '../../composition/sources.ts'
 import { readingClient } from '../reading-client.ts'
@@ -59,7 +60,9 @@ export const command: Command<TryOptions, MappingTrial> = {
     const tally = { records: 0, mapped: 0, messages: 0, passedOver: 0 }
     const unmapped = new Map<string, number>()
     for await (const record of recordsOf(invocation, settings, topic)) {
-      const made = isOnTopic ? await mappedBy(mapping, record, decode) : mapping.map(record, decodedIn(mapping, record))
+      const made = await (isOnTopic
+        ? mappedBy(mapping, record, decode)
+        : mapping.map(record, decodedIn(mapping, record)))
       if (made === null) continue
       tally.records++
       if (!made.ok) unmapped.set(made.why, (unmapped.get(made.why) ?? 0) + 1)

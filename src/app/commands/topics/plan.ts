@@ -69,7 +69,7 @@ function commandsFor(tool: Tool, settings: Settings, principal: string): string[
       ? `kafka-acls.sh --bootstrap-server ${servers} --add --allow-principal ${user} ${operations.map((one) => `--operation ${one}`).join(' ')} ${on}`
       : `rpk security acl create -X brokers=${servers} --allow-principal ${user} --operation ${operations.join(',').toLowerCase()} ${on}`
   const prefixed = '--resource-pattern-type prefixed'
-  const sources = [...new Set(settings.sources.map(({ topic }) => topic))]
+  const [sources, sinks] = [settings.sources, settings.sinks].map((all) => [...new Set(all.map(({ topic }) => topic))])
   return [
     ...made,
     ...(topicPrefix === '' ? topicPlans(settings).map(({ name }) => [name, '']) : [[topicPrefix, ` ${prefixed}`]]).map(
@@ -77,7 +77,8 @@ function commandsFor(tool: Tool, settings: Settings, principal: string): string[
     ),
     give(['Read', 'Describe'], `--group ${quoted(group)} ${prefixed}`),
     give(['Read', 'Describe', 'Delete'], `--group gavel-read- ${prefixed}`),
-    ...sources.map((topic) => give(['Read', 'Describe'], `--topic ${topic}`)),
+    ...(sources ?? []).map((topic) => give(['Read', 'Describe'], `--topic ${topic}`)),
+    ...(sinks ?? []).map((topic) => give(['Write', 'Describe'], `--topic ${topic}`)),
   ]
 }
 

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest'
+import { MappingSettingFault } from '../../src/mapping/faults.ts'
+import { topicMappings } from '../../src/mapping/mapping.ts'
+import type { RawRecord, RecordMapping } from '../../src/mapping/source.ts'
+
+const AT = Date.parse('2026-05-01T10:00:00Z')
+
+function mappingOf(...expressions: string[]) {
+  const mapping = topicMappings(expressions.map((jsonata) => ({ topic: 'own', kind: 'post', jsonata }))).get('own')
+  if (mapping === undefined) throw new Error('no mapping')
+  return async (value: unknown, change: Partial<RawRecord> = {}): Promise<RecordMapping> =>
+    mapping.map({
+      value: Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)),
+      key: 'k',
+      headers: { h: 'head' },
+      timestamp: AT,
+      ...change,
+    })
+}
+const made = ({ ok, ...read }: RecordMapping) =>
+  'messages' in read ? read.messages.map((one) => JSON.parse(one.value)) : read.why
+
+const POST = '{"id": $.id, "text": $.text, "createdAt": $time}'
+const record = { id: 'p1', text: 'said' }
+const message = { id: 'p1', text: 'said', createdAt: '2026-05-01T10:00:00.000Z' }
+
+describe('a mapping in JSONata', () => {
+  test('makes messages, one or a list of them, or none', async () => {
+    const map = mappingOf(
+      '$.items[kept].{"id": id & $headers.h & $key, "text": $uppercase(text), "createdAt": $fromMillis(at)}',
+    )
+    const item = { id: 'a', text: 'b', at: AT, kept: true }
+    expect(made(await map({ items: [item, { ...item, kept: false }, { ...item, id: 'c' }] }))).toEqual([
+      { ...message, id: 'aheadk', text: 'B' },
+      { ...message, id: 'cheadk', text: 'B' },
+    ])
+    expect(made(await map({ items: [] }))).toEqual([])
+  })
+
+  test.for<[string, string, unknown, unknown]>([
+    [
+      'an id beyond 2^53 in all its digits',
+      '{"id": $string($.id), "text": "t", "createdAt": $time}',
+      '{"id": 267081518403440641}',
+      [{ id: '267081518403440641', text: 't', createdAt: message.createdAt }],
+    ],
+    [
+      'a regular expression of RE2',
+      '{"id": $match($.id, /([a-z]+)-(?:\\d+)/i).groups[0], "text": $replace($.t, /o(.)/, "0$1"), "createdAt": $time}',
+      { id: 'X-1', t: 'foo bot' },
+      [{ id: 'X', text: 'f0o b0t', createdAt: message.createdAt }],
+    ],
+    [
+      'a field that messages do not have',
+      '{"id": "a", "createdAt": $time, "texts": 1}',
+      {},
+      'texts: is no field of such a message',
+    ],
+    ['what is no object', '"p1"', {}, 'the expression makes no object of fields'],
+    ['a field that the message needs', '{"id": "a"}', {}, 'createdAt: nothing stands there'],
+    [
+      'an error, without the record’s words',
+      '$number($.id)',
+      { id: 'secret' },
+      'fails with D3030 of JSONata at character 8',
+    ],
+    ['a value that is not JSON', POST, 'no', 'the value is not JSON'],
+  ])('tells %s', async ([, expression, value, wanted]) => {
+    expect(made(await mappingOf(expression)(value))).toEqual(wanted)
+  })
+
+  test.for<[string, string]>([
+    ['/(a+)\\1/', 'is no JSONata'],
+    ['{"id": ', 'is no JSONata'],
+    ['$eval("1")', 'calls $eval'],
+    ['($f := $now; $f())', 'calls $now'],
+    ['[1..3].$random()', 'calls $random'],
+  ])('refuses %s at the start', ([expression, why]) => {
+    expect(() => mappingOf(expression)).toThrow(MappingSettingFault)
+    expect(() => mappingOf(expression)).toThrow(why)
+  })
+
+  test.for<[string, string, string]>([
+    ['a list of a million', '[1..1000000].{"id": "a"}', 'makes a list of more than 100000 items'],
+    ['an endless recursion', '($f := function($n) { 1 + $f($n) }; $f(1))', 'nests deeper than 300 steps'],
+    ['an endless loop', '($f := function($n) { $f($n + 1) }; $f(1))', 'takes more than 200000 steps'],
+    [
+      'a text that doubles',
+      '($f := function($t, $n) { $n = 0 ? $t : $f($t & $t, $n - 1) }; {"id": $f("x", 40)})',
+      'nests too deep, or makes too long a text',
+    ],
+    ['what takes a minute in one step', '$count($distinct([1..60000]))', 'takes longer than 2 s'],
+    [
+      'what takes all memory',
+      '($a := [1..90000]; $f := function($l, $n) { $n = 0 ? $l : $f([$l, [$a]], $n - 1) }; $f([[]], 5000))',
+      expect.stringMatching(/^takes (more than 64 MB|longer than 2 s)$/) as unknown as string,
+    ],
+  ])('ends %s, and goes on', async ([, expression, why]) => {
+    const map = mappingOf(`$.bad ? (${expression}) : ${POST}`)
+    const all = await Promise.all([map(record), map({ bad: true }), map(record), map(record, { partition: 1 })])
+    expect(all.map(made)).toEqual([[message], why, [message], [message]])
+  })
+
+  test('keeps what comes after a record that had to be ended from holding up other partitions', async () => {
+    const map = mappingOf(`$.bad ? $count($distinct([1..60000])) : ${POST}`)
+    const order: string[] = []
+    const ask = async (name: string, value: unknown, partition: number) => {
+      const read = await map(value, { partition })
+      order.push(`${name} ${read.ok}`)
+    }
+    await ask('first', { bad: true }, 1)
+    await Promise.all([ask('second', { bad: true }, 1), ask('third', record, 1), ask('other', record, 2)])
+    expect(order).toEqual(['first false', 'other true', 'second false', 'third true'])
+  })
+})
