@@ -1,11 +1,12 @@
 import { type CounterspeechMessage, counterspeechMessage, type Outcome } from '../src/contracts/facts/messages.ts'
-import type { ThreadRef } from '../src/contracts/facts/thread.ts'
+import { mappedBy, type ThreadRef } from '../src/contracts/facts/thread.ts'
 import type { BackgroundRunner, Heartbeat } from '../src/contracts/ports/topic.ts'
 import { keptReply } from '../src/judging/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
 import { arrivalOf, eraseWithDependents, handleInSteps, isKept } from './posts.ts'
 import { placeOf, type ValidMessage } from './read-message.ts'
 import { fullOf, OVER_SHARE, refuseMessages } from './refused-messages.ts'
+import { mappingOf } from './source-place.ts'
 
 /**
  * Counterspeech: each reply is a subject of its own, separate from a post with the same id. A deleted reply is erased.
@@ -55,7 +56,7 @@ async function handleReply(
     return 'deleted'
   }
   if (linked === 'full') return refuseMessages(context, [from], fullOf(maxReplies, 'replies'))
-  const reply = keptReply(message, rules)
+  const reply = mappedBy(mappingOf(from), keptReply(message, rules))
   const arrival = arrivalOf(routes.of(ref, reply), reply, checkpoints, clock())
   const outcome = await threads.putPost(ref, reply, { ...arrival, place: placeOf(from) }, rules, mostHeld())
   if (above !== null && linked === 'linked' && !isKept(outcome)) await threads.unlinkReplies(above, [ref], clock())

@@ -1,5 +1,5 @@
 import type { CommentMessage, Outcome } from '../src/contracts/facts/messages.ts'
-import type { Post, ThreadRef } from '../src/contracts/facts/thread.ts'
+import { mappedBy, type Post, type ThreadRef } from '../src/contracts/facts/thread.ts'
 import { commentKey } from '../src/contracts/facts/verdict-id.ts'
 import type { Clock } from '../src/contracts/ports/clock.ts'
 import type { BackgroundRunner, Heartbeat, IncomingMessage } from '../src/contracts/ports/topic.ts'
@@ -9,6 +9,7 @@ import type { IntakeContext } from './intake.ts'
 import { arrivalOf, eraseAllAsked, eraseFrom, handleInSteps, isKept, judgesOf } from './posts.ts'
 import { placeOf, type ValidMessage } from './read-message.ts'
 import { fullOf, OVER_SHARE, refuseMessages } from './refused-messages.ts'
+import { mappingOf } from './source-place.ts'
 
 /** How far apart comments on one post come in the order of due work, in ms. */
 const PACE_MS = 50
@@ -119,7 +120,7 @@ async function handleComment(
   const parent = parentOf(ref, { parentId })
   // What it could not be erased from is not shown with it.
   const toParent = parent === null ? 'full' : await threads.linkReply(parent, ref, link)
-  const post: Post = toParent !== 'full' ? { ...said, parentId } : said
+  const post = mappedBy(mappingOf(from), toParent !== 'full' ? { ...said, parentId } : said)
   const arrival = arrivalOf(await judgesOf(context, ref, post), post, checkpoints, clock())
   const protocolAhead = (arrival.protocolAhead ?? 0) - context.commentPace(root)
   const put = { ...arrival, protocolAhead, place: placeOf(from) }

@@ -1,5 +1,5 @@
 import { type Outcome, type PostMessage, postMessage } from '../src/contracts/facts/messages.ts'
-import type { Post, ThreadRef } from '../src/contracts/facts/thread.ts'
+import { mappedBy, type Post, type ThreadRef } from '../src/contracts/facts/thread.ts'
 import type { JudgingProtocol } from '../src/contracts/ports/routes.ts'
 import type { Arrival, KeepingOutcome, ThreadStore } from '../src/contracts/ports/threads.ts'
 import type { BackgroundRunner, Heartbeat } from '../src/contracts/ports/topic.ts'
@@ -9,6 +9,7 @@ import { keptPost } from '../src/judging/threads/kept.ts'
 import type { IntakeContext, TopicHandler } from './intake.ts'
 import { placeOf, type ValidMessage } from './read-message.ts'
 import { OVER_SHARE, refuseMessages } from './refused-messages.ts'
+import { mappingOf } from './source-place.ts'
 
 /** Messages of different subjects whose effects are made durable in parallel. */
 const HANDLED_AT_ONCE = 50
@@ -47,7 +48,7 @@ async function handlePost(
   const { threads, rules, checkpoints, mostHeld, clock, storyOf } = context
   const ref = subjectOf(message)
   if (message.deleted === true) return eraseWithDependents(context, ref, heartbeat, runInBackground)
-  const post = keptOf(context, message)
+  const post = mappedBy(mappingOf(from), keptOf(context, message))
   const arrival = arrivalOf(await judgesOf(context, ref, post), post, checkpoints, clock())
   const put = { ...arrival, story: storyOf(ref, post, message.text), place: placeOf(from) }
   const outcome = await threads.putPost(ref, post, put, rules, mostHeld())

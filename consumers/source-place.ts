@@ -7,12 +7,19 @@ export const SOURCE_HEADER = 'gavel-source'
 /** …and the hash of the mapping. */
 export const MAPPING_HEADER = 'gavel-mapping'
 
+/** The hash of the mapping that a message came through; undefined where it came through none. */
+export function mappingOf({ headers }: Pick<IncomingMessage, 'headers'>): string | undefined {
+  const hash = entryOf(headers, MAPPING_HEADER)
+  // Whoever writes to an input topic may write any header.
+  return hash !== undefined && /^[0-9a-f]{16}$/.test(hash) ? hash : undefined
+}
+
 /** On a message that was sent again because it was a dead letter: how often. */
 export const REPLAYS_HEADER = 'gavel-replays'
 
-/** As many messages as one record may give: the places of the next record's come behind all of these. */
-const MESSAGES_OF_RECORD = 1_000n
-const SOURCE = /^([\w.-]{1,249})\/(\d{1,9})@(\d{1,15})#(\d{1,3}) (-?\d{1,16})$/
+/** One record may give a thousand messages: the places of the next record's come behind all of these. */
+const DIGITS_OF_NTH = 3
+const SOURCE = /^([\w.-]{1,249})\/(\d{1,9})@(0|[1-9]\d{0,14})#(0|[1-9]\d{0,2}) (-?\d{1,16})$/
 
 /** Names the record that the nth of its messages was made of. */
 export function sourceOf({ topic, partition, offset, timestamp }: IncomingMessage, nth: number): string {
@@ -28,6 +35,7 @@ export function mappedPlace({ headers }: Pick<IncomingMessage, 'headers'>): Mess
   if (text === undefined || Object.hasOwn(headers, REPLAYS_HEADER)) return undefined
   const [, topic, partition, offset, nth, timestamp] = SOURCE.exec(text) ?? []
   if (topic === undefined || offset === undefined || nth === undefined) return undefined
-  const place = String(BigInt(offset) * MESSAGES_OF_RECORD + BigInt(nth))
+  // The digits of offset * 1,000 + nth.
+  const place = offset === '0' ? nth : offset + nth.padStart(DIGITS_OF_NTH, '0')
   return { topic, partition: Number(partition), offset: place, timestamp: Number(timestamp) }
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { VerdictProposal } from '../contracts/facts/decision-messages.ts'
-import { type Snapshot, snapshot, type ThreadRef, withoutReach } from '../contracts/facts/thread.ts'
+import { judgedPart, type Snapshot, snapshot, type ThreadRef } from '../contracts/facts/thread.ts'
 import type { Transcript, Verdict } from '../contracts/facts/verdict.ts'
 import { UNVERIFIED } from '../contracts/facts/verdict-fields.ts'
 import { threadOf } from '../contracts/facts/verdict-id.ts'
@@ -265,7 +265,7 @@ export function isOver(subject: PublishedSubject, keep: SubjectKeepTimes, now: n
 
 /** The contents of a snapshot, as hashes; `whole` is false for a shortened one, which has lost some of them. */
 export function seenIn({ post: shown, comments }: Snapshot, whole = true): SeenHashes {
-  const post = withoutReach(shown)
+  const post = judgedPart(shown)
   return {
     post: whole ? hashOf(post) : null,
     comments: hashOf(comments.map(({ id }) => id)),

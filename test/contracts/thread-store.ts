@@ -99,6 +99,15 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         expect((await readThread(stores, p1)).post?.reach).toBeUndefined()
       })
 
+      it('by which mapping a post came, without which it is the same post', async () => {
+        const of = (text: string, change: Partial<Post> = {}) => putPost(p1, { text, ...change })
+        expect(await of('the bridge', { mapping: 'a1' })).toBe('judged')
+        expect(await of('the bridge', { mapping: 'b2', reach: 7 })).toBe('duplicate')
+        expect((await readThread(stores, p1)).post).toEqual(postOf(p1, { text: 'the bridge', mapping: 'b2', reach: 7 }))
+        expect(await of('the bridge')).toBe('duplicate')
+        expect(await of('the bridge ,"mapping":"b2"}', { mapping: 'b2' })).toBe('updated')
+      })
+
       describe('a large image', () => {
         const [bridge, harbor] = ['bridge', 'harbor'].map((what) => `data:image/png;base64,${what.repeat(5_000)}`) as [
           string,

@@ -7,6 +7,7 @@ import { expect } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { PROJECT } from '../../config/load.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
+import { readTopic } from '../../src/stream/bounded-reader.ts'
 import type { RegisteredSchema } from '../../src/stream/schema-registry.ts'
 import { REGISTERED, REGISTRY_SHAPES } from '../mapping/registry-shapes.ts'
 import { SHAPES as PLAIN_SHAPES } from '../mapping/shapes.ts'
@@ -39,11 +40,25 @@ function ownTopics(environment: Record<string, string>) {
     const text = readFileSync(join(PROJECT, 'config', 'mappings', `${name}.yaml`), 'utf8')
     return (parse(text) as { sources: Entry[] }).sources
   })
-  const file = join(folder, `${prefix}yaml`)
+  const [file, sink] = [join(folder, `${prefix}yaml`), `${prefix}flags`]
   const write = (change: (entry: Entry) => Entry) =>
-    writeFileSync(file, stringify({ sources: shipped.map((one) => change({ ...one, topic: prefix + one.topic })) }))
+    writeFileSync(
+      file,
+      stringify({
+        sources: shipped.map((one) => change({ ...one, topic: prefix + one.topic })),
+        sinks: [{ topic: sink, map: SUNK }],
+      }),
+    )
   write((entry) => entry)
-  return { prefix, file, write, names: [...new Set(shipped.map(({ topic }) => prefix + topic))] }
+  return { prefix, file, sink, write, names: [...new Set(shipped.map(({ topic }) => prefix + topic))] }
+}
+
+/** What the platform of this test wants of a verdict. */
+const SUNK = {
+  verdict: '$.id',
+  post: '$.subjectId',
+  label: '$.label',
+  by: { object: { mapping: '$.versions.mapping' } },
 }
 
 let asked = 0
@@ -75,12 +90,16 @@ it('judges ten public shapes by their mappings, through a kill -9 and a mended m
     ...protocolsOn('hate'),
     GAVEL_PROTOCOLS_HATE_DEBATE_WHEN: 'contested',
   })
-  const { prefix, file, write, names } = ownTopics(environment)
+  const { prefix, file, sink, write, names } = ownTopics(environment)
   const kafka = clientOf(environment)
   const admin = kafka.admin()
   const producer = kafka.producer()
   await Promise.all([admin.connect(), producer.connect()])
   try {
+    await expect(start(environment, undefined, undefined, ['--config', file])).rejects.toThrow(
+      /sinks: Kafka shows no topic .*Write|sources: Kafka/,
+    )
+    await admin.createTopics({ topics: [{ topic: sink, numPartitions: 2 }] })
     await expect(start(environment, undefined, undefined, ['--config', file])).rejects.toThrow(
       `Kafka shows no topic ${names[0]}`,
     )
@@ -163,6 +182,25 @@ it('judges ten public shapes by their mappings, through a kill -9 and a mended m
       return SHAPES.every(({ post }) => post.comments.every((id) => threads.get(post.id)?.has(id)))
     }, 30_000)
     for (const { post } of SHAPES) expect([...(threads.get(post.id) ?? [])], post.id).toEqual(post.comments)
+
+    // Each verdict went to the platform's own topic, with the mapping that its post came through.
+    const published = new Map<string, string>()
+    for (const { id, subjectId, label, decidedBy, versions } of await verdictsOf(environment)) {
+      if (decidedBy !== 'deleted') expect(versions.mapping).toMatch(/^[0-9a-f]{16}$/)
+      const by = versions.mapping === undefined ? {} : { mapping: versions.mapping }
+      published.set(id, JSON.stringify({ verdict: id, post: subjectId, ...(label === null ? {} : { label }), by }))
+    }
+    const sunk = new Map<string, string>()
+    await readTopic(
+      kafka,
+      sink,
+      { follow: false, signal: new AbortController().signal, say: () => {} },
+      ({ message }) => {
+        const value = String(message.value)
+        sunk.set((JSON.parse(value) as { verdict: string }).verdict, value)
+      },
+    )
+    expect(sunk).toEqual(published)
   } finally {
     await admin.disconnect()
     await producer.disconnect()

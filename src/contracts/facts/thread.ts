@@ -87,7 +87,9 @@ export const post = z.object({
   hateSpeechCut: cutAway.optional(),
   /** The fields of its message that were odd: left out, or read as they say; and what was not given of its clips. */
   odd: z.array(oddField).optional(),
-  /** Last of what its message says: the store tells an edit without it. */
+  /** The hash of the mapping that made its message. Before `reach`: the store tells an edit without either. */
+  mapping: z.string().optional(),
+  /** Last of what its message says. */
   reach: z.number().optional(),
   /** Of kind `asked`: the protocols that are to judge it. */
   asked: z.array(z.string()).optional(),
@@ -98,9 +100,14 @@ export type Post = z.infer<typeof post>
 export type Medium = NonNullable<Post['media']>[number]
 export type Clip = NonNullable<Post['clips']>[number]
 
-/** What of a post is judged, in any order of time the same: who has seen it is no edit. */
-export function withoutReach({ reach: _, ...judged }: Post): Omit<Post, 'reach'> {
+/** What of a post is judged, in any order of time the same: who has seen it is no edit, nor by which mapping it came. */
+export function judgedPart({ reach: _, mapping: __, ...judged }: Post): Omit<Post, 'reach' | 'mapping'> {
   return judged
+}
+
+/** The post as it came through this mapping. */
+export function mappedBy(mapping: string | undefined, { reach, ...said }: Post): Post {
+  return { ...said, ...(mapping === undefined ? {} : { mapping }), ...(reach === undefined ? {} : { reach }) }
 }
 
 /** Whether it has anything but words. */

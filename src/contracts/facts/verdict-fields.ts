@@ -143,5 +143,5 @@ export const versionsOfSchemaTwo = {
       'A hash of the first lane whose decider was asked; closed- before it: that lane is closed, and nobody was asked.',
     )
     .optional(),
-  mapping: z.string().describe('A hash of the mapping that its messages came through.').optional(),
+  mapping: z.string().describe('A hash of the mapping that its post came through.').optional(),
 }

@@ -5,7 +5,7 @@ import type { Ask } from '../../contracts/facts/ask.ts'
 import { authorOf } from '../../contracts/facts/author.ts'
 import type { CaseRecord, Journal, JournalEntry } from '../../contracts/facts/case.ts'
 import { weightedSlots } from '../../contracts/facts/slots.ts'
-import { type Snapshot, type ThreadRef, withoutReach } from '../../contracts/facts/thread.ts'
+import { judgedPart, type Snapshot, type ThreadRef } from '../../contracts/facts/thread.ts'
 import { noUsage } from '../../contracts/facts/verdict.ts'
 import { namedIn, verdictId } from '../../contracts/facts/verdict-id.ts'
 import type { CaseStore, LostCall, UnpublishedCase } from '../../contracts/ports/cases.ts'
@@ -193,7 +193,7 @@ export function hasWaited({ takenBack }: Pick<CaseRecord, 'takenBack'>): boolean
 /** What of a snapshot is judged. */
 function judgedOf(subject: unknown): string {
   const { elsewhere: _, ...own } = (subject ?? {}) as Partial<Snapshot>
-  return JSON.stringify({ ...own, ...(own.post === undefined ? {} : { post: withoutReach(own.post) }) })
+  return JSON.stringify({ ...own, ...(own.post === undefined ? {} : { post: judgedPart(own.post) }) })
 }
 
 function aloneIn(subject: unknown): unknown {

@@ -72,8 +72,8 @@ function vetoOf({ list, entry }: NonNullable<CaseRecord['veto']>) {
   return { decidedBy: 'veto', veto: { list, entry }, debated: { held: false, why: 'veto' } } satisfies Partial<Verdict>
 }
 
-/** The language of a post, as it was judged. */
-const inLanguage = z.object({ post: z.object({ lang: z.string().optional() }) })
+/** The language of a post, as it was judged, and the mapping that it came through. */
+const postSeen = z.object({ post: z.object({ lang: z.string().optional(), mapping: z.string().optional() }) })
 
 export function verdictOf(ended: EndedCase): Verdict {
   const { record, ruling, asked, journal, decidedAt, confidence, writes } = ended
@@ -82,7 +82,7 @@ export function verdictOf(ended: EndedCase): Verdict {
   const { modelMs, heldMs } = criticalPath(asked, journal)
   const degraded = [...degradedComments(record), ...ruling.degraded]
   const { models, comments, faults, debated, lane, confidence: _, ...decided } = bounded({ ...ruling, degraded })
-  const lang = inLanguage.safeParse(record.subject).data?.post.lang
+  const { lang, mapping } = postSeen.safeParse(record.subject).data?.post ?? {}
   const made: Verdict = {
     schema: 2,
     id: record.id,
@@ -108,7 +108,12 @@ export function verdictOf(ended: EndedCase): Verdict {
       ),
       ...models,
     },
-    versions: { gavel: writes.gavel, ...record.versions, ...(lane === undefined ? {} : { lane }) },
+    versions: {
+      gavel: writes.gavel,
+      ...record.versions,
+      ...(lane === undefined ? {} : { lane }),
+      ...(mapping === undefined ? {} : { mapping }),
+    },
     timing: {
       createdAt: iso(record.createdAt),
       receivedAt: iso(record.receivedAt),

@@ -1,4 +1,4 @@
-import { type Post, withoutReach } from '../../contracts/facts/thread.ts'
+import { judgedPart, type Post } from '../../contracts/facts/thread.ts'
 import type { Arrival, KeepingOutcome, ThreadRules } from '../../contracts/ports/threads.ts'
 import {
   atOnce,
@@ -28,8 +28,8 @@ export function takePost(
   const postPlaces = laterPlaces(thread.postPlaces, arrival.place)
   const { reachAhead = 0, protocolAhead = 0 } = arrival
   const headStart = { reachAhead: Math.max(thread.reachAhead, reachAhead), protocolAhead }
-  // Who has seen it is no edit.
-  if (known !== null && JSON.stringify(withoutReach(known)) === JSON.stringify(withoutReach(post)))
+  // Who has seen it is no edit, nor by which mapping it came.
+  if (known !== null && JSON.stringify(judgedPart(known)) === JSON.stringify(judgedPart(post)))
     return { thread: withHeadStart({ ...thread, post, postPlaces }, headStart), outcome: 'duplicate' }
   const routed = route(thread, arrival)
   // Nothing is kept of a post that nobody judges, not even its position: when it arrives again, routes may have

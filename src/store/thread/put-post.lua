@@ -70,9 +70,12 @@ if was_known then
   reach_ahead = math.max(tonumber(by_reach or '0'), tonumber(reach_ahead))
   if known_post then
     local before = read_bytes(thread, counted, #known_post)
-    -- Its reach is its last field. Who has seen it is no edit; inside a text the quotes would be escaped.
-    local function without_reach(json) return (string.gsub(json, ',"reach":[%d.e+-]+}$', '}')) end
-    if without_reach(known_post) == without_reach(post) then
+    -- Its mapping and its reach are its last fields. By which it came, and who has seen it, is no edit; inside a text the quotes
+    -- would be escaped.
+    local function judged_part(json)
+      return (string.gsub(string.gsub(json, ',"reach":[%d.e+-]+}$', '}'), ',"mapping":"%x+"}$', '}'))
+    end
+    if judged_part(known_post) == judged_part(post) then
       before.post = #post
       write_bytes(thread, member, before)
       local left = redis.call('PTTL', thread)
