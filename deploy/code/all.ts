@@ -4,6 +4,7 @@ import {
   console,
   door,
   intake,
+  jetstream,
   judge,
   networkPolicy,
   publish,
@@ -33,6 +34,7 @@ export const MANIFESTS: ReadonlyMap<string, readonly Manifest[]> = new Map<strin
   ['base/network-policy.yaml', [networkPolicy]],
   ['secrets.example.yaml', [secretExample]],
   ['components/door/door.yaml', door],
+  ['components/jetstream/jetstream.yaml', jetstream],
   ['components/record/record.yaml', record],
   ['components/console/console.yaml', console],
   ['components/keda/scaled-objects.yaml', [judges, intakesScaled]],
@@ -59,6 +61,7 @@ const KUSTOMIZATIONS = new Map<string, object>([
     },
   ],
   ['components/door', { ...component, resources: resourcesIn('components/door') }],
+  ['components/jetstream', { ...component, resources: resourcesIn('components/jetstream') }],
   ['components/record', { ...component, resources: resourcesIn('components/record') }],
   [
     'components/console',

@@ -37,6 +37,8 @@ export const door = [
     },
   }),
 ]
+/** One process reads at a time; the second goes on where the first has ended. */
+export const jetstream = workloadOf({ name: 'jetstream', replicas: 2, cpu: '100m', secrets: [FENCES] })
 export const record = [
   ...workloadOf({ name: 'record', replicas: 1, cpu: '250m', alone: true }),
   new PersistentVolumeClaim({

@@ -19,7 +19,7 @@ type PodSpec = NonNullable<NonNullable<NonNullable<IDeployment['spec']>['templat
 
 /** What of a role is not as in every other one. */
 export interface Role {
-  readonly name: 'intake' | 'judge' | 'publish' | 'door' | 'record'
+  readonly name: 'intake' | 'judge' | 'publish' | 'door' | 'record' | 'jetstream'
   readonly replicas: number
   readonly cpu: string
   /** The secrets that it reads besides those that every role does; the others are not mounted. */
