@@ -17,9 +17,18 @@ const MUTATION =
   'not: a whole run takes half an hour of one core; test/proofs/named-mutants.proof.ts has the mutants that matter most'
 const DRILL = 'not: each drill takes 5 to 17 minutes, and installs Prometheus and Alertmanager'
 
+const OWN_STREAM = 'at: test/proofs/own-stream.proof.ts'
+
 /** Each command in the fenced blocks of every page. */
 export const COMMANDS: Readonly<Record<string, RunBy>> = {
+  'npx gavel stack --env stack.env': OWN_STREAM,
+  'set -a; . ./stack.env; set +a': OWN_STREAM,
   'npx gavel map try samples.jsonl --config own.yaml': 'at: test/app/commands/map-try.test.ts',
+  'npx gavel produce samples.jsonl --topic forum.events --config own.yaml': OWN_STREAM,
+  'npx gavel doctor --config own.yaml': OWN_STREAM,
+  'npx gavel verdicts --config own.yaml --follow': OWN_STREAM,
+  'npx gavel show 7 --config own.yaml': OWN_STREAM,
+  'npx gavel dead-letters list --config own.yaml': OWN_STREAM,
   'npx gavel map try --topic forum.threads --take 100 --config own.yaml': 'at: test/app/commands/map-try.test.ts',
   'npx gavel topics plan --for rpk': 'at: test/app/commands/map-try.test.ts',
   'npx gavel run --config own.yaml': 'at: test/e2e/sources.test.ts',

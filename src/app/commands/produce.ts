@@ -14,6 +14,7 @@ import { type Format, fileMessages } from '../../data-files/formats.ts'
 import type { OwnReading } from '../../data-files/own-rows.ts'
 import { makeTopics } from '../../operations/make-topics.ts'
 import { checkBrokers, kafkaClient } from '../../stream/client.ts'
+import { produceLines } from './produce-lines.ts'
 
 interface ProduceOptions extends OwnReading {
   readonly format: Format
@@ -21,6 +22,7 @@ interface ProduceOptions extends OwnReading {
   readonly speed?: number
   /** In seconds. */
   readonly maxPause: number
+  readonly topic?: string
 }
 
 export interface ProduceResult {
@@ -46,17 +48,23 @@ export const command: Command<ProduceOptions, ProduceResult> = {
     new Option('--max-pause <s>', 'with --speed: no pause longer than this many seconds')
       .argParser(notNegative)
       .default(1),
+    new Option('--topic <name>', 'a topic of sources: send the lines there as they are').conflicts(['rate', 'speed']),
   ],
   json: true,
-  help: 'Example:\n  $ gavel produce threads.jsonl --format rumoureval2017 --speed 20000',
-  run: ({ args: [file = ''], options, settings, terminal, signal }) =>
-    produce(settings(), { file, format: options.format, reading: readingOf(options) }, paceOf(options), {
-      terminal,
-      signal,
-    }),
-  print(done, { args: [file = ''], json, terminal }) {
+  help: 'Examples:\n  $ gavel produce threads.jsonl --format rumoureval2017 --speed 20000\n  $ gavel produce samples.jsonl --topic forum.events --config own.yaml',
+  async run({ args: [file = ''], options, settings, terminal, signal }) {
+    const { topic, format } = options
+    if (topic === undefined)
+      return produce(settings(), { file, format, reading: readingOf(options) }, paceOf(options), { terminal, signal })
+    const started = performance.now()
+    const sent = await produceLines(settings(), { file, topic }, { terminal, signal })
+    const none = { posts: 0, comments: 0, counterspeech: 0, feedback: 0, skipped: [] }
+    return { sent, ...none, seconds: (performance.now() - started) / 1000 }
+  },
+  print(done, { args: [file = ''], json, options: { topic }, terminal }) {
     const { sent, posts, comments, counterspeech, feedback, skipped, seconds } = done
     if (json) terminal.out(JSON.stringify(done))
+    else if (topic !== undefined) terminal.out(`${sent} sent to ${topic} in ${seconds.toFixed(1)} s`)
     else {
       const parts = [
         `${posts} posts`,
