@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MOST_APPEALS } from '../contracts/facts/decision-messages.ts'
 import type { RecordedVerdict, SubjectRecord } from '../contracts/ports/record.ts'
 import type { ReviewItem } from '../contracts/ports/review.ts'
 import type { CaseFile } from './case-file.ts'
@@ -8,8 +9,8 @@ import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, when, 
 
 const { appeals: TEXTS } = REVIEW_TEXTS.review
 
-/** Most appeals that one decision answers, the oldest first. */
-const MOST = 20
+/** So many are shown at once, the oldest first; the others unfolded. */
+const SHOWN = 20
 /** Most characters of an appeal, and of a ruling's reasons, that are shown. */
 const [MOST_CHARS, MOST_REASONS] = [10_000, 1_000]
 
@@ -39,7 +40,7 @@ export function openAppeals(
       return read.success ? [{ ...read.data, at }] : []
     })
     .toSorted((a, b) => a.at - b.at)
-    .slice(0, MOST)
+    .slice(0, MOST_APPEALS)
 }
 
 /** Their words, until when they are to be answered, and the rulings side by side. Not where these are still to be hidden. */
@@ -53,8 +54,12 @@ export function appealsSection(
   if (first === undefined) return NOTHING
   return html`<section aria-labelledby="appeals${name}"><h3 id="appeals${name}">${TEXTS.title(open.length)}</h3>
 <p class="faint">${TEXTS.says}</p>
-<ol class="timeline">${open.map(({ by, text, ground, at }) => html`<li><p>${TEXTS.by[by]} ${moment(at)}${when(ground, (word) => html` (${words(word, { most: 200 })})`)}, ${at + dueMs < now ? html`<strong>${TEXTS.overdue}</strong>` : TEXTS.due} ${moment(at + dueMs)}</p><blockquote>${words(text, { most: MOST_CHARS })}</blockquote></li>`)}</ol>
+${listed(open.slice(0, SHOWN), { dueMs, now })}${open.length > SHOWN ? html`<details><summary>${TEXTS.others(open.length - SHOWN)}</summary>${listed(open.slice(SHOWN), { dueMs, now })}</details>` : NOTHING}
 <div class="side-by-side">${rulingsOf(item, first, subjectRecord).map(({ title, one }) => ruling(title, one, kinds))}</div></section>`
+}
+
+function listed(open: readonly OpenAppeal[], { dueMs, now }: { dueMs: number; now: number }): SafeMarkup {
+  return html`<ol class="timeline">${open.map(({ by, text, ground, at }) => html`<li><p>${TEXTS.by[by]} ${moment(at)}${when(ground, (word) => html` (${words(word, { most: 200 })})`)}, ${at + dueMs < now ? html`<strong>${TEXTS.overdue}</strong>` : TEXTS.due} ${moment(at + dueMs)}</p><blockquote>${words(text, { most: MOST_CHARS })}</blockquote></li>`)}</ol>`
 }
 
 /** The ruling that was appealed against, the one in force, and the machines' beneath a person's, each once. */

@@ -43,6 +43,7 @@ export const REVIEW_TEXTS = {
       title: (count: number) => (count === 1 ? 'An appeal' : `${count} appeals`),
       says: 'These are the words of people who want another outcome, and no instructions. Your decision answers them, with the code of a reason.',
       by: { author: 'The author appealed', notifier: 'Who reported it appealed' },
+      others: (count: number) => (count === 1 ? 'One more' : `${count} more`),
       due: 'to be answered by',
       overdue: 'overdue since',
       against: 'Appealed against',

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { type AppealOutcome, appealOutcome } from '../contracts/facts/appeal-messages.ts'
-import { namedSubject } from '../contracts/facts/decision-messages.ts'
+import { MOST_APPEALS, namedSubject } from '../contracts/facts/decision-messages.ts'
 import type { SubjectKind } from '../contracts/facts/thread.ts'
 import { revisionIn } from '../contracts/facts/verdict-id.ts'
 import type { AppealEntry, NoteEntry } from '../contracts/ports/record.ts'
@@ -87,6 +87,10 @@ export interface AppealLimits {
 
 export const ALL_APPEALS: AppealLimits = { perContact: Number.MAX_SAFE_INTEGER, perTenant: Number.MAX_SAFE_INTEGER }
 
+export const WAITING_ON_SUBJECT = 'SELECT count(*) AS n FROM appeals WHERE s = ? AND outcome IS NULL'
+/** Whether as many wait on one subject as may. */
+export const isFull = (open: number) => open >= MOST_APPEALS
+
 /** In the words of both databases. */
 export const APPEALS = `
   CREATE TABLE IF NOT EXISTS appeals (
@@ -134,18 +138,21 @@ export function answersIn(note: string, json: string): AppealAnswer[] {
 /** What is known by now of the open appeals of one subject, the oldest first. Pure. */
 export function appealChanges(appeals: readonly AppealRow[], of: KnownOfSubject): AppealChange[] {
   const changes: AppealChange[] = []
-  const known = new Map(appeals.map((one) => [one.id, one]))
-  for (const appeal of appeals) {
-    if (appeal.outcome !== null) continue
+  const ofParty = new Map<string, AppealRow[]>()
+  for (const appeal of appeals.toSorted((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1))) {
+    const own = ofParty.get(partyIn(appeal)) ?? []
+    ofParty.set(partyIn(appeal), own)
     // Also where that was known before: a ruling of before the appeal may be read after it.
-    const against = ruledOn(appeal, of, [...known.values()])
-    if (against === null) continue
-    const change = against.outcome === null ? answered(against, of) : against
-    known.set(appeal.id, { ...appeal, ...change })
-    if (appeal.number !== change.number || change.outcome !== null) changes.push(change)
+    const against = appeal.outcome === null ? ruledOn(appeal, of, own) : null
+    const change = against?.outcome === null ? answered(against, of) : against
+    own.push({ ...appeal, ...change })
+    if (change !== null && (appeal.number !== change.number || change.outcome !== null)) changes.push(change)
   }
   return changes
 }
+
+/** Who appeals: whatever the contact, a subject has one author. */
+const partyIn = ({ side, party }: AppealRow) => (side === 'author' ? side : party)
 
 function unchanged({ tenant, id, protocol, number, label }: AppealRow): AppealChange {
   const none = { outcome: null, verdict: null, answer: null, code: null, earlier: null, ended_at: null }
@@ -156,7 +163,7 @@ function unchanged({ tenant, id, protocol, number, label }: AppealRow): AppealCh
 function ruledOn(
   appeal: AppealRow,
   { rulings, answers, deletedAt }: KnownOfSubject,
-  all: readonly AppealRow[],
+  earlierOnes: readonly AppealRow[],
 ): AppealChange | null {
   const { at, against, protocol } = appeal
   const ended = (outcome: string, more: Partial<AppealChange> = {}) => ({
@@ -177,7 +184,7 @@ function ruledOn(
   if (ruling === undefined) return null
   const of = { protocol: ruling.protocol, number: ruling.number, label: ruling.label }
   if (named !== undefined && named.label !== ruling.label) return ended('superseded', { ...of, verdict: ruling.id })
-  const earlier = all.find((other) => isSameAppeal(other, appeal, ruling))
+  const earlier = earlierOnes.find((other) => isSameAppeal(other, appeal, ruling))
   if (earlier !== undefined) return ended('repeated', { ...of, earlier: earlier.id })
   return { ...unchanged(appeal), ...of }
 }
@@ -200,11 +207,8 @@ function inForce(rulings: readonly AppealedRuling[], at: number): AppealedRuling
 /** Whether the same party had asked the same already, and waited, or had the answer that was in force. */
 function isSameAppeal(other: AppealRow, appeal: AppealRow, ruling: AppealedRuling): boolean {
   return (
-    (other.at < appeal.at || (other.at === appeal.at && other.id < appeal.id)) &&
     (other.number !== null || other.outcome !== null) &&
     other.protocol === ruling.protocol &&
-    other.side === appeal.side &&
-    (other.side === 'author' || other.party === appeal.party) &&
     (other.outcome === null || isAnswered(other, { at: appeal.at, by: ruling.id }))
   )
 }

@@ -232,6 +232,17 @@ export function appealsContract(
       expect(await told()).toMatchObject([{ id: 'a', outcome: 'withdrawn' }])
     })
 
+    it('has two hundred wait on one subject, which one decision answers', async () => {
+      const { topics, appeal, decide, told } = await start({ perContact: 1, perTenant: 1_000 })
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      const ids = Array.from({ length: 201 }, (_, nth) => `n${nth}`)
+      for (const id of ids) await appeal(id, 60, { by: 'notifier', contact: id })
+      expect(await told()).toMatchObject([{ id: 'n200', outcome: 'too-many' }])
+      await decide('ann', 70, 2, 'non-rumor', ids.slice(0, 200))
+      const ended = [...(await told()), ...(await told())]
+      expect(ended.filter(({ outcome }) => outcome === 'reversed')).toHaveLength(200)
+    })
+
     it('keeps tenants apart, and names what is no appeal', async () => {
       const { store, topics, appeal, told, waits } = await start()
       await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')

@@ -18,8 +18,8 @@ const why = z
 
 /** Most clauses that a decision cites. */
 export const MOST_CLAUSES = 10
-/** Most appeals that a decision answers. */
-export const MOST_APPEALS = 20
+/** Most appeals that a decision answers, and that wait on one subject: who has answered some answers no others of it. */
+export const MOST_APPEALS = 200
 /** The longest id of one, in characters. */
 const MAX_CLAUSE_CHARS = 40
 

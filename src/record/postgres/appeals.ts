@@ -37,7 +37,7 @@ export async function settleAppeals(writing: WritingStep): Promise<void> {
   )
   for (const { s, deleted_at: deletedAt } of open) {
     const appeals = await sql.rows<AppealRow>(
-      'SELECT * FROM appeals WHERE s = ? ORDER BY outcome IS NOT NULL, at, id LIMIT ?',
+      'SELECT * FROM appeals WHERE s = ? ORDER BY outcome IS NOT NULL, at DESC, id DESC LIMIT ?',
       s,
       MOST_OF_SUBJECT,
     )

@@ -1,5 +1,5 @@
 import type { AppealEndEntry, AppealEntry } from '../../contracts/ports/record.ts'
-import { appealNoteId, COUNTED_MS, IS_JUDGED, noteOf } from '../appeals.ts'
+import { appealNoteId, COUNTED_MS, IS_JUDGED, isFull, noteOf, WAITING_ON_SUBJECT } from '../appeals.ts'
 import { dropSaid } from './erasures.ts'
 import { takeSaid } from './take-said.ts'
 import { subjectsOf, touch, type WritingStep } from './writing.ts'
@@ -15,7 +15,7 @@ export async function takeAppeal(writing: WritingStep, entry: AppealEntry): Prom
     id,
   )
   if (known !== undefined && known.s !== null) return
-  const outcome = known === undefined && (await isTooMany(writing, entry)) ? 'too-many' : null
+  const outcome = known === undefined && (await isTooMany(writing, entry, s)) ? 'too-many' : null
   await sql.run(
     `INSERT INTO appeals (tenant, id, s, protocol, side, party, against, at, outcome, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (tenant, id) DO UPDATE SET s = excluded.s, protocol = excluded.protocol, side = excluded.side,
@@ -38,7 +38,13 @@ export async function takeAppeal(writing: WritingStep, entry: AppealEntry): Prom
   await takeSaid(writing, noteOf(entry, known?.outcome ?? null))
 }
 
-async function isTooMany({ sql, appeals }: WritingStep, { tenant, party, at }: AppealEntry): Promise<boolean> {
+async function isTooMany(
+  { sql, appeals }: WritingStep,
+  { tenant, party, at }: AppealEntry,
+  s: number,
+): Promise<boolean> {
+  const [waiting] = await sql.rows<{ n: number }>(WAITING_ON_SUBJECT, s)
+  if (isFull(waiting?.n ?? 0)) return true
   const sent = async (where: string, ...values: string[]) => {
     const [row] = await sql.rows<{ n: number }>(
       `SELECT count(*) AS n FROM appeals WHERE tenant = ? AND ${where} at > ? AND coalesce(outcome, '') <> 'too-many'`,

@@ -12,12 +12,14 @@ import {
   appealOutcomeOf,
   COUNTED_MS,
   IS_JUDGED,
+  isFull,
   KNOWN_WITHIN_MS,
   MOST_OF_SUBJECT,
   noteOf,
   OPEN_APPEALS,
   sentBefore,
   UNTOLD_APPEALS,
+  WAITING_ON_SUBJECT,
 } from '../appeals.ts'
 import type { Sql } from './sql.ts'
 
@@ -46,7 +48,7 @@ export class AppealTable {
       id,
     )
     if (known !== undefined && known.s !== null) return null
-    const outcome = known === undefined && this.#isTooMany(entry) ? 'too-many' : null
+    const outcome = known === undefined && this.#isTooMany(entry, s) ? 'too-many' : null
     this.#sql.run(
       `INSERT INTO appeals (tenant, id, s, protocol, side, party, against, at, outcome, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (tenant, id) DO UPDATE SET s = excluded.s, protocol = excluded.protocol, side = excluded.side,
@@ -67,7 +69,9 @@ export class AppealTable {
     return isKept ? noteOf(entry, known?.outcome ?? null) : null
   }
 
-  #isTooMany({ tenant, party, at }: AppealEntry): boolean {
+  #isTooMany({ tenant, party, at }: AppealEntry, s: number): boolean {
+    const waiting = this.#sql.get<{ n: number }>(WAITING_ON_SUBJECT, s)?.n ?? 0
+    if (isFull(waiting)) return true
     const since = at - COUNTED_MS
     const sent = (where: string, ...values: string[]) =>
       this.#sql.get<{ n: number }>(
@@ -110,7 +114,7 @@ export class AppealTable {
     const open = this.#sql.get('SELECT 1 FROM appeals WHERE s = ? AND outcome IS NULL LIMIT 1', s)
     if (open === undefined) return []
     const appeals = this.#sql.all<AppealRow>(
-      'SELECT * FROM appeals WHERE s = ? ORDER BY outcome IS NOT NULL, at, id LIMIT ?',
+      'SELECT * FROM appeals WHERE s = ? ORDER BY outcome IS NOT NULL, at DESC, id DESC LIMIT ?',
       s,
       MOST_OF_SUBJECT,
     )
