@@ -23,7 +23,7 @@ const appeal = z.object({
 })
 
 /** An appeal that waits for an answer, as people read it. */
-export interface OpenAppeal extends z.infer<typeof appeal> {
+interface OpenAppeal extends z.infer<typeof appeal> {
   readonly at: number
 }
 

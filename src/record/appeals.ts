@@ -50,7 +50,7 @@ export interface AppealAnswer {
 }
 
 /** What the record has of the subject of appeals. */
-export interface KnownOfSubject {
+interface KnownOfSubject {
   readonly rulings: readonly AppealedRuling[]
   readonly answers: readonly AppealAnswer[]
   readonly deletedAt: number | null

@@ -5,7 +5,7 @@ import { STREAMED_KINDS } from './thread.ts'
 import { schemaTwo } from './verdict-fields.ts'
 
 /** Most characters of an appeal that are kept. */
-export const MAX_APPEAL_CHARS = 10_000
+const MAX_APPEAL_CHARS = 10_000
 
 /** Of another form of the same message. */
 const absent = z.undefined().optional()
@@ -93,7 +93,6 @@ export const APPEAL_OUTCOMES = [
   'unknown',
   'invalid',
 ] as const
-export type AppealResult = (typeof APPEAL_OUTCOMES)[number]
 
 /** What became of an appeal: each has one outcome. */
 export const appealOutcome = z.object({
