@@ -1,4 +1,4 @@
-import { laneMark } from '../contracts/facts/lane-mark.ts'
+import { closedTenants, laneMark } from '../contracts/facts/lane-mark.ts'
 import type { LaneState } from '../contracts/ports/report.ts'
 import type { Protocol } from '../judging/engine/script.ts'
 
@@ -12,6 +12,13 @@ export function laneStates(
       const of = { protocol, lane: hash, tenant }
       const why = isVoid(tenant ?? '')
       if (why !== null) return { ...of, state: 'void', why }
+      const only = closedTenants(paused, hash)
+      if (!paused.has(laneMark(hash)) && only.length > 0)
+        return {
+          ...of,
+          state: 'closed',
+          why: `for ${only.join(', ')} alone, whose people found it wrong more often than it promises`,
+        }
       if (paused.has(laneMark(hash)))
         return { ...of, state: 'closed', why: 'people found it wrong more often than it promises' }
       return { ...of, state: 'open', why: '' }

@@ -20,7 +20,11 @@ export const LANE_AUDITS = `SELECT draws.tenant, draws.verdict, subjects.lang, d
     AND EXISTS (SELECT 1 FROM marks WHERE marks.mark = 'lane' AND marks.value = ? AND marks.doc = rulings.doc)
   ORDER BY draws.drawn_at, draws.item`
 
-/** What people's labels say of a lane: of each tenant's draws up to the first that nobody has looked at, so that nobody chooses which count. */
+/**
+ * What people's labels say of a lane: of each tenant's draws up to the first that nobody has looked at, so that nobody chooses which
+ * count. A tenant's labels speak for its own subjects; for all only where it is shown without any one of them too, since one tenant
+ * may say what it likes.
+ */
 export function laneAudit(
   rows: readonly LaneAuditRow[],
   { risk, groups }: { readonly risk: number; readonly groups: number },
@@ -31,18 +35,30 @@ export function laneAudit(
     return !closed.has(tenant)
   })
   const { share, interval } = rateOf(rows)
-  const audited = known.map(({ label, lang, chance, differs }) => ({
+  const audited = known.map(({ tenant, label, lang, chance, differs }) => ({
+    tenant,
     group: JSON.stringify([label, laneLanguage(lang ?? undefined)]),
     chance,
     isWrong: differs === 1,
   }))
+  const evidenceIn = (of: typeof audited) => laneEvidence(of, { risk, groups })
+  const byTenant = Map.groupBy(audited, ({ tenant }) => tenant)
+  const tenants = [...byTenant].map(([tenant, own]) => ({ tenant, evidence: evidenceIn(own) }))
+  // Who found nothing wrong adds none.
+  const accusing = [...byTenant].flatMap(([tenant, own]) => (own.some(({ isWrong }) => isWrong) ? [tenant] : []))
+  const evidenceOfAll =
+    accusing.length < 2
+      ? 1
+      : Math.min(...accusing.map((one) => evidenceIn(audited.filter(({ tenant }) => tenant !== one))))
   return {
     drawn: rows.length,
     audited: known.length,
     wrong: audited.filter(({ isWrong }) => isWrong).length,
     share,
     interval,
-    evidence: laneEvidence(audited, { risk, groups }),
+    evidence: Math.max(evidenceOfAll, ...tenants.map(({ evidence }) => evidence)),
+    evidenceOfAll,
+    tenants,
     next: rows.find(({ differs }) => differs === null)?.verdict ?? null,
   }
 }

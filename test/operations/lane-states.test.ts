@@ -19,4 +19,7 @@ it('a lane is open, void for another policy, or closed', () => {
   expect(stand({ ...LANE, tenant: 'acme' })).toEqual([['void', 'another policy']])
   expect(stand(LANE, 'a')).toEqual([['closed', 'people found it wrong more often than it promises']])
   expect(stand(LANE, 'b')).toEqual([['open', '']])
+  expect(stand(LANE, 'a acme')).toEqual([
+    ['closed', 'for acme alone, whose people found it wrong more often than it promises'],
+  ])
 })

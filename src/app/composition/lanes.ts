@@ -32,9 +32,11 @@ export function laneAudits({
     const paused = await threads.paused()
     const audits = await Promise.all(known.map(async (one) => ({ ...one, ...(await queue.laneAudit(one.lane, one)) })))
     report('lane:audited', { audits })
-    for (const { lane, delta, evidence } of audits) {
+    for (const { lane, delta, evidenceOfAll, tenants } of audits) {
+      const accused = tenants.flatMap(({ tenant, evidence }) => (evidence >= 1 / delta ? [laneMark(lane, tenant)] : []))
+      const marks = [...(evidenceOfAll >= 1 / delta ? [laneMark(lane)] : []), ...accused]
       // No script and no settings open it again: another file has another mark.
-      if (evidence >= 1 / delta && !paused.has(laneMark(lane))) await threads.pause(laneMark(lane))
+      for (const mark of marks) if (!paused.has(mark)) await threads.pause(mark)
     }
   }
 }

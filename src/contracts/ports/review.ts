@@ -81,8 +81,12 @@ export interface LaneAudit {
   /** The weighted share that is wrong, and its 95 % interval. */
   readonly share: DrawnRate['share']
   readonly interval: DrawnRate['interval']
-  /** Against the lane's promise: an e-value. */
+  /** Against the lane's promise: the most of these e-values. */
   readonly evidence: number
+  /** What the labels of several tenants show, whichever one of them is left out. */
+  readonly evidenceOfAll: number
+  /** What each tenant's own show. */
+  readonly tenants: readonly { readonly tenant: string; readonly evidence: number }[]
   /** The first that nobody has looked at; null where there is none. */
   readonly next: string | null
 }

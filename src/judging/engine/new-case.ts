@@ -1,5 +1,5 @@
 import type { CaseRecord } from '../../contracts/facts/case.ts'
-import { laneMark } from '../../contracts/facts/lane-mark.ts'
+import { isLaneClosed } from '../../contracts/facts/lane-mark.ts'
 import { shareOf } from '../../contracts/facts/share.ts'
 import type { Post, Snapshot } from '../../contracts/facts/thread.ts'
 import { namedIn, verdictId } from '../../contracts/facts/verdict-id.ts'
@@ -61,7 +61,7 @@ export function newCase(
     overloaded: step > 0,
     ...(step > 0 ? { step } : {}),
     carry: before?.carry ?? null,
-    ...(lane !== undefined && paused.has(laneMark(lane)) ? { closedLane: lane } : {}),
+    ...(lane !== undefined && isLaneClosed(paused, lane, tenant) ? { closedLane: lane } : {}),
     versions: versionsOf(judging),
     createdAt: post.createdAt,
     receivedAt: state.dueSince ?? openedAt,

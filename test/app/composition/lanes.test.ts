@@ -12,16 +12,27 @@ const AUDIT: LaneAudit = {
   share: 0.1,
   interval: { low: 0, high: 0.4 },
   evidence: 1,
+  evidenceOfAll: 1,
+  tenants: [],
   next: null,
 }
 
-it('closes a lane where the evidence against its promise is enough, once, and no other', async () => {
+it('closes a lane where the evidence against its promise is enough, for all or for one tenant, once, and no other', async () => {
   const { threads } = memoryStores(() => 0)
   const told: string[] = []
   let evidence = 19.9
   const look = laneAudits({
     lanes: () => [LANE, { ...LANE, lane: 'b' }],
-    queue: { laneAudit: async (lane) => ({ ...AUDIT, evidence: lane === 'a' ? evidence : 1 }) },
+    queue: {
+      laneAudit: async (lane) => ({
+        ...AUDIT,
+        evidenceOfAll: lane === 'a' ? evidence : 1,
+        tenants: [
+          { tenant: 'acme', evidence: lane === 'b' ? evidence : 1 },
+          { tenant: 'beta', evidence: 1 },
+        ],
+      }),
+    },
     threads,
     report: (name) => void told.push(name),
   })
@@ -29,10 +40,10 @@ it('closes a lane where the evidence against its promise is enough, once, and no
   expect([...(await threads.paused())]).toEqual([])
   evidence = 20
   await look()
-  expect([...(await threads.paused())]).toEqual([laneMark('a')])
+  expect([...(await threads.paused())]).toEqual([laneMark('a'), laneMark('b', 'acme')])
   expect(told).toEqual(['lane:audited', 'lane:audited'])
   // What people find later opens it no more.
   evidence = 1
   await look()
-  expect([...(await threads.paused())]).toEqual([laneMark('a')])
+  expect([...(await threads.paused())]).toEqual([laneMark('a'), laneMark('b', 'acme')])
 })
