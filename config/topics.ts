@@ -68,6 +68,7 @@ export function groupsOf({ kafka: { group } }: { readonly kafka: { readonly grou
   return {
     decisions: `${group}-decisions`,
     reach: `${group}-reach`,
+    actions: `${group}-actions`,
     traces: `${group}-traces`,
     sources: `${group}-sources`,
     shadow: (variant: string) => `${group}-shadow-${variant}`,

@@ -172,7 +172,7 @@ function decisionOf(
   return { entry, records: [record], sent: new Set() }
 }
 
-function subjectHeaders({ schema, protocol, tenant }: Pick<Verdict, 'schema' | 'protocol' | 'tenant'>) {
+export function subjectHeaders({ schema, protocol, tenant }: Pick<Verdict, 'schema' | 'protocol' | 'tenant'>) {
   return { 'gavel-schema': String(schema), 'gavel-protocol': protocol, 'gavel-tenant': tenant }
 }
 

@@ -185,6 +185,7 @@ export const REVIEW_TEXTS = {
       'story-decided': 'A person gave a post in the same words another label.',
       'story-differs': 'Posts in the same words have labels that contradict one another.',
       edited: 'The post was edited after a person decided.',
+      reversal: 'Something was done by a verdict that no longer stands, and was not withdrawn.',
       sampled: 'It was drawn at random, to check the machines.',
       'second-opinion': 'It was drawn at random, for a second opinion.',
     },

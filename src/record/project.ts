@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { appealMessage } from '../contracts/facts/appeal-messages.ts'
+import { actionMessage } from '../contracts/facts/action-messages.ts'
 import { caseworkEntry } from '../contracts/facts/casework.ts'
 import {
   decisionMessage,
@@ -10,12 +11,10 @@ import {
   subjectOf,
 } from '../contracts/facts/decision-messages.ts'
 import { jsonOf } from '../contracts/facts/json-of.ts'
-import { parseMessage, withoutDeepFields } from '../contracts/facts/message-json.ts'
 import {
   commentMessage,
   counterspeechMessage,
   feedbackMessage,
-  MESSAGE_FIELDS,
   postMessage,
   subjectKeyOf,
 } from '../contracts/facts/messages.ts'
@@ -32,6 +31,8 @@ import {
 } from '../contracts/ports/record.ts'
 import type { IncomingMessage } from '../contracts/ports/topic.ts'
 import { appealEntries, appealOutcomeEntries } from './project-appeals.ts'
+import { actionEntries } from './action-entries.ts'
+import { inputOf } from './read-input.ts'
 import { writtenIn } from './written.ts'
 
 /** What the record must know to read messages. */
@@ -69,6 +70,7 @@ const INPUTS: ReadonlySet<RecordedTopic> = new Set([
   'decisions',
   'feedback',
   'appeals',
+  'actions',
 ])
 
 type Read = (message: IncomingMessage, value: Buffer, context: ProjectContext) => Entry[]
@@ -87,6 +89,7 @@ const READ: { readonly [Topic in RecordedTopic]: Read } = {
     unread(message.key, message.timestamp, value),
   appealOutcomes: (message, value) =>
     appealOutcomeEntries(message, value) ?? unread(message.key, message.timestamp, value),
+  actions: (message, value, { ofReplies }) => actionEntries(message, inputOf(actionMessage, value), ofReplies),
   posts: (message, value) => (holds(value, DELETED) ? deletionOf(message, inputOf(postMessage, value), 'post') : []),
   comments: commentEntries,
   counterspeech: counterspeechEntries,
@@ -388,18 +391,6 @@ function deletionOf(
 ): Entry[] {
   if (read?.deleted !== true) return []
   return [{ what: 'deletion', subject: { tenant: read.tenant, postId: read.id, kind }, at: timestamp }]
-}
-
-/** A message of an input topic, as intake reads it; null if intake would not take it. */
-function inputOf<Message>(schema: z.ZodType<Message>, value: Buffer): Message | null {
-  const shallow = withoutDeepFields(value, MESSAGE_FIELDS)
-  if (shallow === null) return null
-  try {
-    const read = schema.safeParse(parseMessage(shallow.toString('utf8')))
-    return read.success ? read.data : null
-  } catch {
-    return null
-  }
 }
 
 function unread(key: string | null, at: number, raw: Buffer): Entry[] {

@@ -18,6 +18,7 @@ const ORDER: readonly RecordedTopic[] = [
   'feedback',
   'appealOutcomes',
   'appeals',
+  'actions',
 ]
 
 /**

@@ -39,6 +39,7 @@ export const DOUBT: { readonly [Reason in QueueReason]: number } = {
   appealed: 0.6,
   refused: 0.6,
   disputed: 0.6,
+  reversal: 0.6,
   differs: 0.5,
   'story-decided': 0.5,
   'story-differs': 0.5,
@@ -62,6 +63,7 @@ export const JUDGES_PEOPLE: { readonly [Reason in QueueReason]: boolean } = {
   differs: true,
   'second-opinion': true,
   golden: true,
+  reversal: false,
   'story-decided': false,
   'story-differs': false,
   undecided: false,
@@ -83,6 +85,7 @@ const ASKED: ReadonlySet<string> = new Set([
   'edited',
   'story-decided',
   'story-differs',
+  'reversal',
 ])
 
 export interface ReviewWeight {

@@ -5,6 +5,7 @@ import { database } from '../../src/record/postgres/connection.ts'
 import { postgresPictures, postgresRecord, postgresReviewQueue } from '../../src/record/postgres/record.ts'
 import type { QueueRules } from '../../src/record/review-queue.ts'
 import { aPostgres } from '../support/postgres-server.ts'
+import { actionsContract } from './actions.ts'
 import { agreementContract } from './agreement.ts'
 import { appealsContract } from './appeals.ts'
 import { drawLedgerContract } from './draw-ledger.ts'
@@ -33,6 +34,7 @@ describe.skipIf(postgres === null)('a server of its own', () => {
   personDecisionsContract('in PostgreSQL', inPostgres)
   agreementContract('in PostgreSQL', inPostgres)
   appealsContract('in PostgreSQL', inPostgres)
+  actionsContract('in PostgreSQL', inPostgres)
   picturesContract('in PostgreSQL', async () => {
     if (postgres === null) throw new Error('skipped')
     const address = postgres.address(`record_${randomBytes(6).toString('hex')}`)

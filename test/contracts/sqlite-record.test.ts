@@ -6,6 +6,7 @@ import { sameThreadHalf } from '../../src/record/sqlite/halves.ts'
 import { sqlitePictures, sqliteRecord, sqliteReviewQueue } from '../../src/record/sqlite/record.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
+import { actionsContract } from './actions.ts'
 import { agreementContract } from './agreement.ts'
 import { appealsContract } from './appeals.ts'
 import { drawLedgerContract } from './draw-ledger.ts'
@@ -30,6 +31,7 @@ goldenItemsContract('in SQLite', inFile)
 personDecisionsContract('in SQLite', inFile)
 agreementContract('in SQLite', inFile)
 appealsContract('in SQLite', inFile)
+actionsContract('in SQLite', inFile)
 
 recordContract('in memory', async (review) => {
   const store = await recordInMemory(review)

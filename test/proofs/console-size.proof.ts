@@ -170,6 +170,8 @@ describe.each([inSqlite, inPostgres])('a console over a record that people have 
       hasDependents: unwritten,
       untoldAppeals: unwritten,
       openAppeals: unwritten,
+      reversals: unwritten,
+      settleReversal: unwritten,
       tidy: unwritten,
     }
     const ramps = () => [{ protocol: 'hate', variant: 'stricter', ramp: 0.1, judges: 0.1 }]

@@ -175,7 +175,10 @@ async function rightsFindings(kafka: KafkaClient, settings: Settings, there: rea
     const barred = names.filter((topic) => rights.get(topic)?.has(operation) === false)
     return barred.length === 0 ? [] : [`may not ${operation} ${barred.join(', ')}`]
   }
-  const lacking = [...lacks('read', [...inputsOf(topics), topics.decisions]), ...lacks('write', outputsOf(settings))]
+  const lacking = [
+    ...lacks('read', [...inputsOf(topics), topics.decisions, topics.actions]),
+    ...lacks('write', outputsOf(settings)),
+  ]
   if (lacking.length === 0) return [{ what, state: 'ok', detail: 'the user may read and write where Gavel does' }]
   return [
     {
@@ -200,6 +203,7 @@ function outputsOf(settings: Settings): string[] {
     deadLetters,
     feedback,
     decisions,
+    actions,
     audit,
     casework,
     appeals,
@@ -209,7 +213,7 @@ function outputsOf(settings: Settings): string[] {
   const hasConsole = pages.people.length > 0
   return [
     ...[verdicts, transcripts, proposals, reviews, decisionOutcomes, appealOutcomes, deadLetters],
-    ...(hasDoor ? [...inputsOf(topics), feedback, appeals] : []),
+    ...(hasDoor ? [...inputsOf(topics), feedback, actions, appeals] : []),
     ...(hasDoor || hasConsole ? [decisions] : []),
     ...(hasConsole ? [audit, casework] : []),
   ]

@@ -15,6 +15,7 @@ import type { Clock } from '../../contracts/ports/clock.ts'
 import type { DecisionDesk } from '../../contracts/ports/decisions.ts'
 import type { Report } from '../../contracts/ports/report.ts'
 import type { PlacingWriter, TopicWriter } from '../../contracts/ports/topic.ts'
+import { actionsRoute } from '../../door/actions.ts'
 import { appealsRoute } from '../../door/appeals.ts'
 import { type AuthorParts, authorRoutes } from '../../door/authors.ts'
 import { decisionRate } from '../../door/decision-rate.ts'
@@ -127,7 +128,7 @@ export function doorPart(
   parts: {
     /** Takes messages for the topics. */
     writer: Pick<TopicWriter, 'send'>
-    topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech' | 'feedback' | 'decisions' | 'appeals'>
+    topics: Pick<Topics, 'posts' | 'comments' | 'counterspeech' | 'feedback' | 'decisions' | 'actions' | 'appeals'>
     /** What messages of the stream are refused for, and what questions are. */
     signals: Record<'messages' | 'door', readonly (() => Promise<PressureSignal>)[]>
     /** Who has more due than its share. */
@@ -220,6 +221,7 @@ export function doorPart(
           clock,
         }),
         moderationsRoute({ ...scoring, flagAt: settings.door.scores.flagAt }),
+        actionsRoute({ sending: given.sending, topic: topics.actions, clock }),
         discoveryRoute(),
       ],
       keys: () => keys.byId,

@@ -1,5 +1,6 @@
 import type { Settings } from '../../../config/schema.ts'
 import { groupsOf, inputsOf, type Topics } from '../../../config/topics.ts'
+import { actionsConsumer } from '../../../consumers/actions.ts'
 import { authorNotes } from '../../../consumers/authors.ts'
 import { backgroundErasures } from '../../../consumers/background-erasures.ts'
 import { backpressure, openingGate, type PressureSignal } from '../../../consumers/backpressure.ts'
@@ -82,6 +83,7 @@ export function intakePart(
     const taking = intake({ reader, ...input, marks, guard: watch, handled: opening.wake })
     await taking.start()
     keep(taking)
+    keep(await actionsPart(settings, { redis, kafka, topics, watch, clock, report }))
     const mapped = sourceReading(settings)
     const sources = mapped && keep(await sourcesPart(settings, { kafka, topics, clock, report }, mapped))
     keep(
@@ -280,6 +282,29 @@ export function reachPart(
       store: watch,
       reader: groupReader({ kafka, settings: reading, clock, report: besideIntake(report) }),
     })
+    await consumer.start()
+    keep(consumer)
+    return {}
+  })
+}
+
+/** Reads what was done about subjects: what is no action becomes a dead letter. */
+function actionsPart(
+  settings: Settings,
+  {
+    redis,
+    kafka,
+    topics,
+    watch,
+    clock,
+    report,
+  }: Pick<ServiceParts, 'redis' | 'kafka' | 'topics' | 'watch' | 'clock' | 'report'>,
+) {
+  return closable(async (keep) => {
+    const reading = { ...settings.kafka, group: groupsOf(settings).actions, topics: [topics.actions] }
+    const reader = groupReader({ kafka, settings: reading, clock, report: besideIntake(report) })
+    const { outbox } = redis
+    const consumer = actionsConsumer({ outbox, limits: settings.intake, clock, report, store: watch, reader })
     await consumer.start()
     keep(consumer)
     return {}

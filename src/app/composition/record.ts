@@ -1,12 +1,15 @@
 import type { Settings } from '../../../config/schema.ts'
 import { groupsOf, recordedTopics } from '../../../config/topics.ts'
 import { recordConsumer } from '../../../consumers/record.ts'
+import { kafkaWriter } from '../../../producers/kafka-writer.ts'
+import { reviewProducer } from '../../../producers/reviews.ts'
 import { agreementOfGroups } from '../../contracts/facts/agreement.ts'
 import type { RecordReader } from '../../contracts/ports/record.ts'
 import { labelsForPeople, ofReplies } from '../../judging/engine/script.ts'
 import { closable } from '../../operations/closable.ts'
 import { contestedness } from '../../protocols/contestedness.ts'
 import { sameWordsKey } from '../../protocols/same-words.ts'
+import { askReversals } from '../../record/ask-reversals.ts'
 import { LONGEST_OWN_BYTES, type ProjectContext } from '../../record/project.ts'
 import { recordStoreOf, reviewQueueOf } from '../../record/record-store.ts'
 import { startRecordErasing } from './author-erasures.ts'
@@ -57,6 +60,16 @@ export function recordPart(
     await consumer.start()
     loops.start('record', TIDY_MS, consumer.tidy)
     startRecordErasing(settings, { store, bounds: consumer.bounds, redis, topics, loops })
+    const reviews = reviewProducer({
+      writer: keep(await kafkaWriter(kafka, settings.kafka.compression)),
+      topic: topics.reviews,
+    })
+    loops.start('record reversals', TIDY_MS, () =>
+      askReversals(store, async (review) => {
+        await reviews.tell(review)
+        report('review:published', { protocol: review.protocol, why: review.why })
+      }),
+    )
     loops.start('record size', COUNT_MS, consumer.count)
     const counted = async () => {
       const groups = await queue.comparedGroups({ since: clock() - AGREEMENT_MS })

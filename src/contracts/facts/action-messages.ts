@@ -45,8 +45,13 @@ export const actionTaken = z.object({
     .optional(),
   source: named.describe('What led to it, by a word of your own: own-initiative, notice, trusted-flagger.'),
   by: id.describe('Who did it.'),
+  automated: z
+    .boolean()
+    .describe('Whether a rule did it, and no person looked. A statement of reasons has to say so.')
+    .optional(),
   at,
 })
+export type ActionTaken = z.infer<typeof actionTaken>
 
 /** An action that is over before its time. */
 export const actionWithdrawn = z.object({
@@ -59,5 +64,5 @@ export const actionWithdrawn = z.object({
 
 export const actionMessage = z.preprocess(
   present,
-  z.union([actionWithdrawn, actionTaken.refine(namesItsPost, WITHOUT_ITS_POST)]),
+  z.discriminatedUnion('withdraw', [actionWithdrawn, actionTaken.refine(namesItsPost, WITHOUT_ITS_POST)]),
 )

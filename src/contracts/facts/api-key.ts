@@ -2,8 +2,8 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
 import { tenantName } from './messages.ts'
 
-/** What a key may do: send messages, ask for verdicts and scores, read what is known, decide as a person, erase a person. */
-export const SCOPES = ['send', 'judge', 'read', 'decide', 'erase'] as const
+/** What a key may do: send messages, ask for verdicts and scores, read what is known, decide as a person, tell what was done, erase a person. */
+export const SCOPES = ['send', 'judge', 'read', 'decide', 'act', 'erase'] as const
 export type Scope = (typeof SCOPES)[number]
 
 const time = z.iso.datetime({ offset: true })

@@ -200,9 +200,18 @@ export type VerdictProposal = z.infer<typeof proposal>
 /**
  * `differs`: a machine's label now differs from the human verdict; `edited`: the post was edited after the human verdict, or came
  * again; `refused`: a decision against a revision that was the last no more; `disputed`: a second opinion has another label;
- * `story-differs`: posts in the same words have labels that contradict one another; `story-decided`: a person decided one otherwise.
+ * `story-differs`: posts in the same words have labels that contradict one another; `story-decided`: a person decided one otherwise;
+ * `reversal`: an action is in force, and the verdict that it rests on is no more.
  */
-export const REVIEW_REASONS = ['differs', 'edited', 'refused', 'disputed', 'story-differs', 'story-decided'] as const
+export const REVIEW_REASONS = [
+  'differs',
+  'edited',
+  'refused',
+  'disputed',
+  'story-differs',
+  'story-decided',
+  'reversal',
+] as const
 
 /** That people should look at a subject, again or for the first time, and why. */
 export const review = z.object({
@@ -231,13 +240,20 @@ export const review = z.object({
     .optional(),
   of: z.string().describe('The decision’s PARTITION@OFFSET, of one that was refused.').optional(),
   by: z.string().describe('Who decided it, of one that was refused.').optional(),
+  action: z.string().describe('The id of the action that is to be reversed.').optional(),
   at: z.string().describe('When, ISO 8601.'),
 })
 export type Review = z.infer<typeof review>
 
-/** The id of a request for review: one for each verdict, reason, and label or decision that speaks against it. */
-export function reviewId({ verdict, why, label, of }: Pick<Review, 'verdict' | 'why' | 'label' | 'of'>): string {
-  return [verdict, why, of ?? label].filter((part) => part !== undefined).join('~')
+/** The id of a request for review: one for each verdict, reason, and label, decision or action that it is about. */
+export function reviewId({
+  verdict,
+  why,
+  label,
+  of,
+  action,
+}: Pick<Review, 'verdict' | 'why' | 'label' | 'of' | 'action'>): string {
+  return [verdict, why, action ?? of ?? label].filter((part) => part !== undefined).join('~')
 }
 
 /**

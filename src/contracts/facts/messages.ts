@@ -50,7 +50,7 @@ const deleted = z
   .describe('It was deleted: its words are erased, and other fields of the message are ignored.')
 
 /** What people may say something of, by its kind; nobody judges comments by themselves yet. */
-const NAMED_KINDS = ['post', 'reply', 'comment'] as const
+export const NAMED_KINDS = ['post', 'reply', 'comment'] as const
 
 /** The fields by which a message says what it is about, beside its `subjectId`. */
 export const aboutSubject = {
@@ -82,7 +82,7 @@ export function subjectKeyOf({ subjectId, subjectKind, postId }: NamedSubject): 
 export const MESSAGE_FIELDS: ReadonlySet<string> = new Set(
   `id postId subjectId parentId tenant text hateSpeech author authorSince by at lang createdAt media deleted protocol label note
   against why withdraw force opinion golden unseen kind subjectKind reach verdictId actionId decisionAt what ground clause since until
-  countries source contact appeals type specversion payload schema op after before`.split(/\s+/),
+  countries source contact appeals automated type specversion payload schema op after before`.split(/\s+/),
 )
 
 /** What was odd about a message's optional fields. */

@@ -17,6 +17,7 @@ export const RECORDED_TOPICS = [
   'feedback',
   'appeals',
   'appealOutcomes',
+  'actions',
 ] as const
 export type RecordedTopic = (typeof RECORDED_TOPICS)[number]
 
@@ -107,7 +108,8 @@ export interface TranscriptEntry {
 
 /**
  * Notes on a verdict: people's decisions and their outcomes; machines' proposals beneath a human verdict; who asks
- * for a second look; feedback; to whom a subject was assigned, whose label is that person, and whose protocol is empty; the words of
+ * for a second look; feedback; to whom a subject was assigned, whose label is that person, and whose protocol is empty; what was done
+ * about a subject, whose label says what; and that this is over, whose label is the action's id; the words of
  * appeals, whose protocol is empty where they name none.
  */
 export const SAID = [
@@ -119,6 +121,8 @@ export const SAID = [
   'assignment',
   'appeal',
   'pair',
+  'action',
+  'withdrawal',
 ] as const
 export interface NoteEntry {
   readonly what: 'said'
@@ -133,6 +137,8 @@ export interface NoteEntry {
   /** The broker's time; of a proposal when its case opened, of an outcome and a request for review as they say; ms since 1970. */
   readonly at: number
   readonly json: string
+  /** Of an action: the verdict that it rests on, or where it names none, a time at which that stood, ms since 1970. */
+  readonly rests?: string | number
 }
 
 /** Somebody objects to a ruling. Its words are a note of their own. */
@@ -387,6 +393,12 @@ export interface OpenAppeals {
   readonly wordless: number
 }
 
+/** A verdict that no longer bears out what was done, and the note of that action. */
+export interface Reversal {
+  readonly verdict: string
+  readonly action: string
+}
+
 /** The reading half of the record. */
 export interface RecordReader {
   /** Names this record, and its Kafka group: another, or an emptied one, has another name. */
@@ -422,6 +434,8 @@ export interface RecordReader {
   auditChance(of: ThreadRef, protocol: string): Promise<number | null>
   /** Every subject, each as it is when it is read; a deleted one is left out. `decided`: those alone that people decided on. */
   export(only?: 'decided'): AsyncIterable<SubjectRecord>
+  /** Every action and withdrawal, in the order in which they were taken, also of subjects that were deleted. */
+  actions(): AsyncIterable<RecordedWord>
   size(): Promise<RecordSize>
   close(): Promise<void>
 }
@@ -445,6 +459,9 @@ export interface RecordStore extends RecordReader {
   untoldAppeals(now: number, most: number): Promise<readonly AppealOutcome[]>
   /** How many appeals wait for somebody, and since when the oldest of them, ms since 1970; `overdue`: since this time or an earlier one. */
   openAppeals(dueSince: number): Promise<OpenAppeals>
+  /** Actions whose reversal is to be asked for, until that is settled. */
+  reversals(most: number): Promise<readonly Reversal[]>
+  settleReversal(reversal: Reversal): Promise<void>
   /** One step of what is due without a message: expiry, texts without a transcript, erasures that wait for a file. */
   tidy(now: number): Promise<void>
 }

@@ -3,7 +3,7 @@ import type { ThreadRef } from '../facts/thread.ts'
 
 /**
  * Why people should look at a verdict. `appealed`: its author, or who reported it, objects; `undecided`: no label; `contested`: a near thing; `single`: one opinion, without a debate, on a
- * thread with many comments; `degraded`: made from less than its protocol wants; `refused`, `disputed`, `differs`, `edited`: by a request for review of this verdict; `story-decided`, `story-differs`: by one for posts in the same words, of which a person decided one otherwise, or which have labels that contradict one another; `sampled`: drawn for audit;
+ * thread with many comments; `degraded`: made from less than its protocol wants; `refused`, `disputed`, `differs`, `edited`: by a request for review of this verdict; `story-decided`, `story-differs`: by one for posts in the same words, of which a person decided one otherwise, or which have labels that contradict one another; `reversal`: an action is in force whose verdict is overruled; `sampled`: drawn for audit;
  * `second-opinion`: a person's verdict, drawn to be judged once more by somebody who does not see it.
  */
 export const LOOK_REASONS = [
@@ -18,6 +18,7 @@ export const LOOK_REASONS = [
   'story-decided',
   'story-differs',
   'edited',
+  'reversal',
   'sampled',
   'second-opinion',
 ] as const

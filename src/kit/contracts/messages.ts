@@ -232,7 +232,7 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
   {
     topic: 'actions',
     side: 'written',
-    description: `What was done about posts, replies and comments, and its withdrawal. ${READ_LATER}`,
+    description: 'What was done about posts, replies and comments, and its withdrawal.',
     key: 'The post’s id of a comment, else the subjectId; of a withdrawal, the key of its action.',
     keptForGood: true,
     messages: {

@@ -2,6 +2,7 @@ import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import { commentKey, commentKeysOf, idsInCommentKey } from '../../contracts/facts/verdict-id.ts'
 import type { CommentDeletionEntry, Entry, RulingEntry } from '../../contracts/ports/record.ts'
+import { OUTLIVES } from '../actions.ts'
 import { eraseAppeals } from './appeals.ts'
 import { eraseDraws } from './draws.ts'
 import { keysOf, unsealed } from './seals.ts'
@@ -38,7 +39,7 @@ export async function erase(writing: WritingStep, of: ThreadRef, at: number): Pr
     writing,
     docs.map(({ doc }) => doc),
   )
-  await dropSaid(writing, 's = ? AND at <= ?', s, at)
+  await dropSaid(writing, `s = ? AND at <= ? AND NOT ${OUTLIVES}`, s, at)
   const pictures = await sql.rows<{ k: number }>('DELETE FROM pictures WHERE s = ? RETURNING k', s)
   await seals.shred(pictures.map(({ k }) => k))
   const notes = await sql.rows<{ k: number }>('DELETE FROM notes WHERE s = ? RETURNING k', s)

@@ -12,6 +12,7 @@ import { AUDIT_CHANCE } from '../draws.ts'
 import { FOLDING, gramsOf, readingsOf } from '../grams.ts'
 import { histogramOf, histogramQuery } from '../histogram.ts'
 import { MOST_LEFT, recordedRow, recordedWord } from '../record-rows.ts'
+import { actionsIn } from './actions.ts'
 import type { Database, Sql } from './connection.ts'
 import { type GramHashes, hashing } from './grams-key.ts'
 import { listed, opened, recordsOf, type SealedNote, type SubjectRow } from './opened.ts'
@@ -150,6 +151,7 @@ export function recordReads(db: Database): RecordReader {
         after = last.s
       }
     },
+    actions: () => actionsIn(db),
     size: () => sizeOf(db),
     close: () => db.close(),
   }

@@ -1,6 +1,7 @@
 import type { ReviewPictures } from '../../contracts/ports/pictures.ts'
 import type { RecordReader, RecordStore } from '../../contracts/ports/record.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
+import { DUE_REVERSALS, FORGET_REVERSALS, SETTLE_REVERSAL } from '../actions.ts'
 import type { QueueRules } from '../review-queue.ts'
 import { appealReads } from './appeals.ts'
 import { type Database, type DatabaseAddress, database } from './connection.ts'
@@ -44,6 +45,11 @@ export async function postgresRecord(settings: PostgresSettings): Promise<Record
     positions: () => tables.positions(),
     hasDependents: (tenant) => tables.hasDependents(tenant),
     ...appealReads(db),
+    reversals: (most) => db.rows(DUE_REVERSALS, most),
+    async settleReversal({ verdict, action }) {
+      await db.run(SETTLE_REVERSAL, verdict, action)
+      await db.run(FORGET_REVERSALS)
+    },
     async tidy(now) {
       await tables.tidy(now)
       // Before the keys, which take room while they are written anew.

@@ -1,3 +1,4 @@
+import { isReversed, noteReversals } from '../actions.ts'
 import { compare } from '../compared.ts'
 import { GOLDEN_KEY, OPINION, OPINION_UNSEEN } from '../opinion-code.ts'
 import { lookAt } from '../review-queue.ts'
@@ -35,6 +36,11 @@ interface Standing {
   readonly opinions: readonly (string | null)[]
 }
 
+const NOTE_REVERSALS = noteReversals('unnest(?::bigint[], ?::text[]) AS wanted (s, protocol)', {
+  verdict: 'a.verdict',
+  at: 'a.against',
+})
+
 /** The first one counts, and how many there are matters little. */
 const MOST_OPINIONS = 10
 
@@ -51,6 +57,7 @@ export async function settle(writing: WritingStep): Promise<void> {
     ...columns,
   )
   await sql.run(compare('unnest(?::bigint[], ?::text[]) AS wanted (s, protocol)'), ...columns)
+  await sql.run(NOTE_REVERSALS, ...columns)
   // Of one subject thousands may be refused: only what speaks about this verdict is read, and each reason once.
   const rows = await sql.rows<Standing>(
     `SELECT r.s, r.protocol, r.id, r.tenant, number, label, decided_by, decider, contested, degraded, confidence, accepted,
@@ -63,7 +70,7 @@ export async function settle(writing: WritingStep): Promise<void> {
          AND appeals.number IS NOT NULL) AS appealed,
        (SELECT coalesce(json_agg(json_build_object('why', why, 'at', first) ORDER BY n), '[]') FROM (
          SELECT why, min(at) AS first, min(n) AS n FROM said WHERE said.s = r.s AND said.protocol = r.protocol
-         AND said = 'review' AND said.verdict = r.id GROUP BY why) AS reasons) AS asked,
+         AND said = 'review' AND said.verdict = r.id AND NOT ${isReversed('r.id')} GROUP BY why) AS reasons) AS asked,
        (SELECT coalesce(json_agg(said_of.label ORDER BY first), '[]') FROM (
          SELECT label, first FROM (
            SELECT CASE opinion WHEN ${OPINION} THEN said.label END AS label, row_number() OVER (PARTITION BY by ORDER BY at DESC, n DESC) AS nth,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { RecordDamaged } from '../../contracts/ports/record.ts'
+import { REVERSALS } from '../actions.ts'
 import { APPEALS } from '../appeals.ts'
 import { COMPARABLE, COMPARED, compare } from '../compared.ts'
 import { PER_DAY } from '../documents.ts'
@@ -208,7 +209,7 @@ export const HAS_COMPARED = "SELECT 1 WHERE to_regclass('compared') IS NOT NULL"
 
 /** Makes what is there beside tables of an earlier version. */
 async function laidBeside(sql: Sql): Promise<void> {
-  await statements(sql, LEDGER + INDEXES + NOTED + DELETED_POSTS + WRITTEN + APPEALS)
+  await statements(sql, LEDGER + INDEXES + NOTED + DELETED_POSTS + WRITTEN + APPEALS + REVERSALS('text'))
   await beginWritten(sql)
   const [timed] = await sql.rows(IS_TIMED)
   // It waits for all who read the table, and all who come later wait for it: done once, and not at each start.

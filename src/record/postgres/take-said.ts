@@ -1,16 +1,18 @@
 import type { SubjectKind } from '../../contracts/facts/thread.ts'
 import type { NoteEntry } from '../../contracts/ports/record.ts'
+import { outlivesDeletion } from '../actions.ts'
 import { sawOf } from '../compared.ts'
 import { noteSubject } from '../note-subject.ts'
 import { opinionCode } from '../opinion-code.ts'
 import { takeAnswers } from './appeals.ts'
+import { joinWithdrawal } from './actions.ts'
 import { strip } from './erasures.ts'
 import { subjectsOf, touch, type WritingStep } from './writing.ts'
 
 /** Takes what somebody said of a subject. */
 export async function takeSaid(writing: WritingStep, entry: NoteEntry): Promise<void> {
   const { sql, seals, counters } = writing
-  const { id, said, protocol, label, by, at, json } = entry
+  const { id, said, protocol, label, by, at, json, rests } = entry
   const { tenant, postId } = entry.subject
   const judged =
     said === 'feedback'
@@ -24,7 +26,7 @@ export async function takeSaid(writing: WritingStep, entry: NoteEntry): Promise<
       : []
   const about = noteSubject(entry, () => judged.map(({ kind }) => kind))
   const { s, deletedAt } = (await subjectsOf(writing, [about]))(about)
-  if (at <= deletedAt) return
+  if (!outlivesDeletion(said) && at <= deletedAt) return
   const message = JSON.parse(json) as {
     why?: unknown
     verdict?: unknown
@@ -37,7 +39,7 @@ export async function takeSaid(writing: WritingStep, entry: NoteEntry): Promise<
   }
   const textOf = (value: unknown) => (said === 'review' && typeof value === 'string' ? value : null)
   const wholeOf = (value: unknown) => (typeof value === 'number' && Number.isSafeInteger(value) ? value : null)
-  const against = wholeOf(message.against)
+  const against = wholeOf(said === 'action' ? rests : message.against)
   const key = seals.seal(json)
   const added = await sql.run(
     `INSERT INTO said (id, s, said, protocol, label, by, at, why, verdict, against, opinion, seconds, saw, k, sealed)
@@ -50,7 +52,7 @@ export async function takeSaid(writing: WritingStep, entry: NoteEntry): Promise<
     by,
     at,
     textOf(message.why),
-    textOf(message.verdict),
+    said === 'action' && typeof rests === 'string' ? rests : textOf(message.verdict),
     against,
     opinionCode(message),
     wholeOf(message.seconds),
@@ -65,5 +67,6 @@ export async function takeSaid(writing: WritingStep, entry: NoteEntry): Promise<
     const [gone] = await sql.rows('SELECT 1 FROM transcripts WHERE id = ? AND comments IS NULL', id)
     if (gone !== undefined) await strip(writing, id)
   }
+  if (outlivesDeletion(said)) await joinWithdrawal(writing, id)
   if (said === 'review' || said === 'decision' || said === 'feedback') touch(writing, s, protocol)
 }

@@ -2,6 +2,7 @@ import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { SubjectKind, ThreadRef } from '../../contracts/facts/thread.ts'
 import { commentKey, commentKeysOf, idsInCommentKey } from '../../contracts/facts/verdict-id.ts'
 import type { Entry, NoteEntry, RulingEntry } from '../../contracts/ports/record.ts'
+import { OUTLIVES } from '../actions.ts'
 import { DRAW_SINCE } from '../draws.ts'
 import type { AppealTable } from './appeals.ts'
 import type { ArrivalCounter } from './arrivals.ts'
@@ -80,7 +81,7 @@ export class RecordErasures {
     ))
       this.drop(doc)
     this.#note(
-      this.#sql.run('DELETE FROM said WHERE s = ? AND at <= ?', s, at),
+      this.#sql.run(`DELETE FROM said WHERE s = ? AND at <= ? AND NOT ${OUTLIVES}`, s, at),
       this.#sql.run('DELETE FROM pictures WHERE s = ?', s),
       this.#sql.run('DELETE FROM notes WHERE s = ?', s),
       this.#sql.run(

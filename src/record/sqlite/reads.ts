@@ -10,6 +10,7 @@ import {
   type RecordHistogram,
   type WrittenPage,
 } from '../../contracts/ports/record.ts'
+import { OUTLIVES } from '../actions.ts'
 import { conditionsOf, marksOf } from '../conditions.ts'
 import { AUDIT_CHANCE } from '../draws.ts'
 import { gramsOf, readingsOf } from '../grams.ts'
@@ -135,6 +136,14 @@ export class RecordReads {
       id,
     )
     return row === undefined || tenants?.includes(row.tenant) === false ? null : row
+  }
+
+  actionsAfter(n: number, most: number): (NoteRow & { n: number })[] {
+    return this.#sql.all<NoteRow & { n: number }>(
+      `SELECT n, said, id, protocol, label, by, at, json FROM said WHERE n > ? AND ${OUTLIVES} ORDER BY n LIMIT ?`,
+      n,
+      most,
+    )
   }
 
   find(filter: RecordFilter, limit: number): ListedRow[] {

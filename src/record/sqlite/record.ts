@@ -30,6 +30,8 @@ export async function sqliteRecord(settings: TableSettings, start: StartHalf = t
     hasDependents: (tenant) => tables.ask('hasDependents', tenant),
     untoldAppeals: (now, most) => tables.ask('untoldAppeals', now, most),
     openAppeals: (dueSince) => tables.ask('openAppeals', dueSince),
+    reversals: (most) => tables.ask('reversals', most),
+    settleReversal: (one) => tables.ask('settleReversal', one),
     tidy: (now) => tables.ask('tidy', now),
     async size() {
       const [size, state] = await Promise.all([reader.size(), tables.ask('state')])
@@ -77,6 +79,14 @@ export async function sqliteRecordReader(path: string, start: StartHalf = thread
         const { last, subjects } = await reads.ask('page', after, PAGE, only)
         yield* subjects.map(subjectOf)
         after = last
+      }
+    },
+    async *actions() {
+      for (let after = 0; ; ) {
+        const rows = await reads.ask('actionsAfter', after, PAGE)
+        yield* rows.map(recordedWord)
+        if (rows.length < PAGE) return
+        after = rows.at(-1)?.n ?? after
       }
     },
     size: async () => ({ ...(await reads.ask('counts')), full: false, erasingSince: null }),

@@ -1,3 +1,4 @@
+import { isReversed, noteReversals } from '../actions.ts'
 import { compare } from '../compared.ts'
 import { GOLDEN_KEY, OPINION, OPINION_UNSEEN } from '../opinion-code.ts'
 import { lookAt } from '../review-queue.ts'
@@ -27,6 +28,11 @@ interface StandingRow {
 }
 
 const COMPARE = compare('(SELECT ? AS s, ? AS protocol) AS wanted')
+
+const NOTE_REVERSALS = noteReversals('(SELECT ? AS s, ? AS protocol) AS wanted', {
+  verdict: "json_extract(a.json, '$.verdictId')",
+  at: "unixepoch(json_extract(a.json, '$.at'), 'subsec') * 1000",
+})
 
 /** The first one counts, and how many there are matters little. */
 const MOST_OPINIONS = 10
@@ -71,6 +77,7 @@ export class QueueTable {
   #requeue(s: number, protocol: string): void {
     this.#sql.run('DELETE FROM compared WHERE s = ? AND protocol = ?', s, protocol)
     this.#sql.run(COMPARE, s, protocol)
+    this.#sql.run(NOTE_REVERSALS, s, protocol)
     const row = this.#sql.get<StandingRow>(
       `SELECT id, tenant, number, label, decided_by, contested, degraded, confidence, accepted, decided_at, sampled,
          json_extract(json, '$.decision.by') AS by,
@@ -85,9 +92,10 @@ export class QueueTable {
     // Of one subject thousands may be refused: only what speaks about this verdict is read, and each reason once.
     const asked = this.#sql.all<{ why: string; at: number }>(
       `SELECT json_extract(json, '$.why') AS why, min(at) AS at FROM said WHERE s = ? AND protocol = ? AND said = 'review'
-       AND json_extract(json, '$.verdict') = ? GROUP BY 1 ORDER BY min(n)`,
+       AND json_extract(json, '$.verdict') = ? AND NOT ${isReversed('?')} GROUP BY 1 ORDER BY min(n)`,
       s,
       protocol,
+      row?.id ?? null,
       row?.id ?? null,
     )
     const appealed = this.#appeals.openSince(s, protocol)

@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
+import { REVERSALS } from '../actions.ts'
 import { APPEALS } from '../appeals.ts'
 import { COMPARABLE, COMPARED, compare } from '../compared.ts'
 import { LEDGER } from '../draws.ts'
@@ -70,7 +71,7 @@ const isCounted = (db: DatabaseSync) =>
 
 /** Machines' verdicts beside people's words: of what was taken before, clauses and what people had seen are not known. */
 function laidBeside(db: DatabaseSync): void {
-  db.exec(LEDGER + INDEXES + NOTED + DELETED_POSTS + WRITTEN + APPEALS)
+  db.exec(LEDGER + INDEXES + NOTED + DELETED_POSTS + WRITTEN + APPEALS + REVERSALS('TEXT'))
   if (numberOf(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'compared'") > 0) return
   db.exec(`ALTER TABLE rulings ADD COLUMN clauses TEXT; ALTER TABLE rulings ADD COLUMN decision TEXT;
     ALTER TABLE said ADD COLUMN saw INTEGER; ${COMPARED}; ${compare(COMPARABLE)}`)

@@ -10,15 +10,18 @@ import {
   type RecordBatch,
   type RecordedTopic,
   RecordFull,
+  type Reversal,
   type RulingEntry,
   type TranscriptEntry,
 } from '../../contracts/ports/record.ts'
 import { ALL_APPEALS, type AppealLimits, appealNoteId } from '../appeals.ts'
+import { FORGET_REVERSALS, outlivesDeletion, SETTLE_REVERSAL } from '../actions.ts'
 import { clausesText, sawOf } from '../compared.ts'
 import { inOrderOfTime } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
 import { noteSubject } from '../note-subject.ts'
 import { AppealTable } from './appeals.ts'
+import { dueReversals, joinWithdrawal } from './actions.ts'
 import { ArrivalCounter } from './arrivals.ts'
 import { DrawLedger } from './draws.ts'
 import { ANY, RecordErasures } from './erasures.ts'
@@ -171,8 +174,8 @@ export class RecordTables {
       case 'said': {
         const about = noteSubject(entry, () => this.#erasures.judged(entry))
         const subject = this.#erasures.subject(about)
-        if (entry.at <= (subject.deleted_at ?? Number.NEGATIVE_INFINITY)) return
         const { id, said, protocol, label, by, at, json } = entry
+        if (!outlivesDeletion(said) && at <= (subject.deleted_at ?? Number.NEGATIVE_INFINITY)) return
         this.#sql.run(
           'INSERT OR IGNORE INTO said (id, s, said, protocol, label, by, at, saw, json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
           id,
@@ -187,6 +190,7 @@ export class RecordTables {
         )
         if (said === 'proposal' && this.#isErased(id)) this.#erasures.strip(id)
         if (said === 'decision') this.#appeals.takeAnswers(subject.s, id, json, at)
+        if (outlivesDeletion(said)) joinWithdrawal(this.#sql, id, this.#queue)
         if (said === 'review' || said === 'decision' || said === 'feedback') this.#queue.touch(subject.s, protocol)
         return
       }
@@ -348,6 +352,15 @@ export class RecordTables {
 
   openAppeals(dueSince: number): OpenAppeals {
     return this.#appeals.open(dueSince)
+  }
+
+  reversals(most: number): Reversal[] {
+    return dueReversals(this.#sql, most)
+  }
+
+  settleReversal({ verdict, action }: Reversal): void {
+    this.#sql.run(SETTLE_REVERSAL, verdict, action)
+    this.#sql.run(FORGET_REVERSALS)
   }
 
   tidy(now: number): void {

@@ -54,10 +54,10 @@ function wordOf({ said, id, protocol, label, by, at, message }: RecordedWord): s
   const kind = isDecision && opinion === true ? 'second opinion' : isDecision && withdraw === true ? 'withdrawal' : said
   const what = said === 'outcome' && typeof outcome === 'string' ? `outcome: ${printable(outcome, 20)}` : kind
   return [
-    `${new Date(at).toISOString()} ${what} (${printable(protocol, 64)})`,
+    `${new Date(at).toISOString()} ${what}${protocol === '' ? '' : ` (${printable(protocol, 64)})`}`,
     ...(label === null ? [] : [printable(label, 64)]),
     ...(by === '' ? [] : [`by ${printable(by, 200)}`]),
     ...(typeof why === 'string' ? [printable(why, 300)] : []),
-    ...(said === 'proposal' ? [printable(id, 600)] : []),
+    ...(said === 'proposal' || said === 'action' ? [printable(id, 600)] : []),
   ].join(', ')
 }

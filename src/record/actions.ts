@@ -1,0 +1,50 @@
+// What was done about subjects, as the record notes it, and which of it a later verdict no longer bears out.
+
+/** The note of an action: ids are the platform's own, in each tenant. */
+export const actionNote = (tenant: string, id: string) => `action ${tenant} ${id}`
+export const withdrawalNote = (tenant: string, id: string) => `withdrawal ${tenant} ${id}`
+
+/** Both notes of an action, by either. */
+export function notesOfAction(id: string): { readonly action: string; readonly withdrawal: string } {
+  const named = id.slice(id.indexOf(' '))
+  return { action: `action${named}`, withdrawal: `withdrawal${named}` }
+}
+
+export const outlivesDeletion = (said: string) => said === 'action' || said === 'withdrawal'
+/** Notes that outlive the deletion of what they are about: nothing of it stands in them. */
+export const OUTLIVES = "said IN ('action', 'withdrawal')"
+
+/** Reversals that were found, and whether they were asked for; beside tables of an earlier version, too. `verdict`: the one that no longer bears out the action. */
+export const REVERSALS = (text: 'TEXT' | 'text') => `
+  CREATE INDEX IF NOT EXISTS said_actions ON said (n) WHERE ${OUTLIVES};
+  CREATE TABLE IF NOT EXISTS reversals (verdict ${text}, action ${text}, done ${text} NOT NULL, PRIMARY KEY (verdict, action));
+  CREATE INDEX IF NOT EXISTS reversals_due ON reversals (verdict) WHERE done = 'no'`
+
+export const DUE_REVERSALS = "SELECT verdict, action FROM reversals WHERE done = 'no' LIMIT ?"
+export const SETTLE_REVERSAL = "UPDATE reversals SET done = 'yes' WHERE verdict = ? AND action = ?"
+/** Those of verdicts that the record no longer has. */
+export const FORGET_REVERSALS =
+  "DELETE FROM reversals WHERE done = 'yes' AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.id = reversals.verdict)"
+
+/**
+ * Notes them, in the SQL that both databases understand: of verdicts that stand and have another label than the one that an action
+ * rests on, or that retract it. `wanted` selects what to look at, as `s` and `protocol`; `verdict` and `at` are where an action says
+ * what it rests on. What was asked for already is not due again.
+ */
+export const noteReversals = (wanted: string, { verdict, at }: { verdict: string; at: string }) => `
+  INSERT INTO reversals (verdict, action, done) SELECT r.id, a.id, 'no' FROM ${wanted}
+  JOIN rulings r ON r.s = wanted.s AND r.protocol = wanted.protocol AND r.standing = 1
+  JOIN said a ON a.s = r.s AND a.protocol = r.protocol AND a.said = 'action'
+  WHERE NOT EXISTS (SELECT 1 FROM said w WHERE w.id = 'withdrawal' || substr(a.id, 7))
+  AND NOT EXISTS (SELECT 1 FROM said x WHERE x.id = 'review ' || r.id || '~reversal~' || substr(a.id, length(r.tenant) + 9))
+  AND (r.decided_by = 'deleted' AND a.at <= r.decided_at OR EXISTS (SELECT 1 FROM rulings v WHERE v.s = r.s AND v.protocol = r.protocol
+    AND v.number < r.number AND v.label <> r.label
+    AND v.id = coalesce(${verdict}, (SELECT l.id FROM rulings l WHERE l.s = r.s AND l.protocol = r.protocol
+      AND l.decided_at <= ${at} ORDER BY l.number DESC LIMIT 1))))
+  ON CONFLICT DO NOTHING`
+
+/** What a request for review asks for is done, where the action that was to be reversed is withdrawn. */
+export const isReversed = (
+  verdict: string,
+) => `EXISTS (SELECT 1 FROM said w WHERE w.s = said.s AND w.said = 'withdrawal'
+  AND said.id = 'review ' || ${verdict} || '~reversal~' || w.label)`

@@ -1,0 +1,17 @@
+import type { Reversal } from '../../contracts/ports/record.ts'
+import { DUE_REVERSALS, notesOfAction } from '../actions.ts'
+import type { QueueTable } from './review-queue.ts'
+import type { Sql } from './sql.ts'
+
+/** A withdrawal does not name what its action is about: whichever comes last, both are noted of the same subject. */
+export function joinWithdrawal(sql: Sql, note: string, queue: QueueTable): void {
+  const { action, withdrawal } = notesOfAction(note)
+  const taken = sql.get<{ s: number; protocol: string }>('SELECT s, protocol FROM said WHERE id = ?', action)
+  if (taken === undefined) return
+  sql.run('UPDATE said SET s = ? WHERE id = ?', taken.s, withdrawal)
+  queue.touch(taken.s, taken.protocol)
+}
+
+export function dueReversals(sql: Sql, most: number): Reversal[] {
+  return sql.all<Reversal>(DUE_REVERSALS, most)
+}
