@@ -42,6 +42,7 @@ export const review = z.strictObject({
   shares: z.strictObject({ audit: share, secondOpinion: share, golden: share }),
   labelAfter: share,
   reasons: z.string().min(1).nullable(),
+  statements: z.string().min(1).nullable(),
   claimFor: duration.refine((ms) => ms >= 60_000, 'at least 1m'),
   ownCaseAfter: duration,
   pictures: z.strictObject({ keep: duration, most: z.int().min(1).max(1_000_000) }),

@@ -56,6 +56,35 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./app/commands/appeal.ts'),
   },
   {
+    path: 'act',
+    argument: '<id>',
+    argumentIs: 'the id of a post, a reply or a comment',
+    description: 'notes what the platform did about a subject, or that this is over',
+    load: () => import('./app/commands/act.ts'),
+  },
+  {
+    path: 'reasons',
+    argument: '<action>',
+    argumentIs: 'the id of an action',
+    description: 'prints the statement of reasons for an action',
+    load: () => import('./app/commands/reasons/reasons.ts'),
+  },
+  {
+    path: 'reasons send',
+    description: 'sends statements of reasons to the EU’s Transparency Database, each once',
+    load: () => import('./app/commands/reasons/send.ts'),
+  },
+  {
+    path: 'report',
+    description: 'prints the figures of a transparency report as CSV: actions, times, error rates',
+    load: () => import('./app/commands/report/report.ts'),
+  },
+  {
+    path: 'report reconcile',
+    description: 'holds the report, statements, record and topic of actions against each other',
+    load: () => import('./app/commands/report/reconcile.ts'),
+  },
+  {
     path: 'erase',
     description: 'erases all that a person wrote, wherever it is held',
     load: () => import('./app/commands/erase.ts'),

@@ -103,7 +103,7 @@ export function timelineSection(
 ): SafeMarkup {
   const own = subjectRecord.verdicts.filter((one) => one.verdict.protocol === verdict.protocol)
   const said = subjectRecord.said.filter(
-    ({ said: what, protocol }) => protocol === verdict.protocol || what === 'assignment' || what === 'pair',
+    ({ said: what, protocol }) => protocol === verdict.protocol || (protocol === '' && what !== 'appeal'),
   )
   // Of a decision that became a verdict its verdict tells.
   const carriedOut = new Set(own.flatMap(({ verdict: one }) => one.decision?.of ?? one.restored?.of ?? []))
@@ -176,6 +176,8 @@ const message = z.object({
   opinion: z.boolean().optional().catch(undefined),
   against: z.number().optional().catch(undefined),
   outcome: z.string().optional().catch(undefined),
+  id: z.string().optional().catch(undefined),
+  tenant: z.string().optional().catch(undefined),
 })
 
 function saidBy(
@@ -191,6 +193,8 @@ function saidBy(
     opinion = false,
     against = 0,
     outcome = '',
+    id: action = '',
+    tenant,
   } = message.safeParse(sent).data ?? {}
   const who = words(by, { most: 60 })
   const what = html`<strong>${words(label ?? TEXTS.row.noLabel, { most: 64 })}</strong>`
@@ -210,6 +214,10 @@ function saidBy(
       return html`${entryOf(timeline.appeal, by) ?? who} ${label === null ? NOTHING : html`${timeline.became} ${what}. `}${whySaid(text, cover)}`
     case 'pair':
       return html`${who} ${label === 'same' ? timeline.same : timeline.notSame}`
+    case 'action':
+      return html`${who} ${timeline.acted} ${what} (${words(action, { most: 60 })}). <a href="${link('/reasons', { tenant, id: action })}">${timeline.statement}</a>`
+    case 'withdrawal':
+      return html`${who} ${timeline.withdrewAction} ${words(action, { most: 60 })}.`
     case 'feedback':
       return html`${who} ${timeline.feedback} ${what}. ${whySaid(note, cover)}`
   }

@@ -221,6 +221,9 @@ export const VERDICT_TEXTS = {
     unassigned: 'assigned it to nobody any more.',
     same: 'said that another post says the same, in other words.',
     notSame: 'said that another post says something else.',
+    acted: 'did something about it:',
+    statement: 'Statement of reasons',
+    withdrewAction: 'withdrew what was done:',
     feedback: 'sent feedback:',
     appeal: { author: 'The author appealed.', notifier: 'Who reported it appealed.' } as Readonly<
       Record<string, string>
@@ -228,6 +231,13 @@ export const VERDICT_TEXTS = {
     became: 'What became of it:',
     why: 'Why:',
     final: 'No further revision is planned.',
+  },
+  statement: {
+    title: 'Statement of reasons',
+    none: 'The record has no such action.',
+    withdrawn: 'This action was withdrawn.',
+    lacks: 'There is no statement. What is missing:',
+    languages: { en: 'English', de: 'Deutsch' },
   },
   evidence: {
     title: 'Record of a verdict',

@@ -29,13 +29,13 @@ export const FORGET_REVERSALS =
 /**
  * Notes them, in the SQL that both databases understand: of verdicts that stand and have another label than the one that an action
  * rests on, or that retract it. `wanted` selects what to look at, as `s` and `protocol`; `verdict` and `at` are where an action says
- * what it rests on. What was asked for already is not due again.
+ * what it rests on. What was asked for already is not due again. Most subjects have no action: that is looked at first.
  */
 export const noteReversals = (wanted: string, { verdict, at }: { verdict: string; at: string }) => `
-  INSERT INTO reversals (verdict, action, done) SELECT r.id, a.id, 'no' FROM ${wanted}
-  JOIN rulings r ON r.s = wanted.s AND r.protocol = wanted.protocol AND r.standing = 1
-  JOIN said a ON a.s = r.s AND a.protocol = r.protocol AND a.said = 'action'
-  WHERE NOT EXISTS (SELECT 1 FROM said w WHERE w.id = 'withdrawal' || substr(a.id, 7))
+  INSERT INTO reversals (verdict, action, done) SELECT r.id, a.id, 'no' FROM ${wanted} CROSS JOIN said a CROSS JOIN rulings r
+  WHERE a.s = wanted.s AND a.protocol = wanted.protocol AND a.said = 'action'
+  AND r.s = wanted.s AND r.protocol = wanted.protocol AND r.standing = 1
+  AND NOT EXISTS (SELECT 1 FROM said w WHERE w.id = 'withdrawal' || substr(a.id, 7))
   AND NOT EXISTS (SELECT 1 FROM said x WHERE x.id = 'review ' || r.id || '~reversal~' || substr(a.id, length(r.tenant) + 9))
   AND (r.decided_by = 'deleted' AND a.at <= r.decided_at OR EXISTS (SELECT 1 FROM rulings v WHERE v.s = r.s AND v.protocol = r.protocol
     AND v.number < r.number AND v.label <> r.label
@@ -43,8 +43,8 @@ export const noteReversals = (wanted: string, { verdict, at }: { verdict: string
       AND l.decided_at <= ${at} ORDER BY l.number DESC LIMIT 1))))
   ON CONFLICT DO NOTHING`
 
-/** What a request for review asks for is done, where the action that was to be reversed is withdrawn. */
+/** What a request for review asks for is done, where the action that was to be reversed is withdrawn. By an index: of one subject thousands may be said. */
 export const isReversed = (
   verdict: string,
-) => `EXISTS (SELECT 1 FROM said w WHERE w.s = said.s AND w.said = 'withdrawal'
+) => `EXISTS (SELECT 1 FROM said w WHERE w.s = said.s AND w.protocol = '' AND w.said = 'withdrawal'
   AND said.id = 'review ' || ${verdict} || '~reversal~' || w.label)`

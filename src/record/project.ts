@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { appealMessage } from '../contracts/facts/appeal-messages.ts'
 import { actionMessage } from '../contracts/facts/action-messages.ts'
+import { appealMessage } from '../contracts/facts/appeal-messages.ts'
 import { caseworkEntry } from '../contracts/facts/casework.ts'
 import {
   decisionMessage,
@@ -30,8 +30,8 @@ import {
   type TranscriptEntry,
 } from '../contracts/ports/record.ts'
 import type { IncomingMessage } from '../contracts/ports/topic.ts'
-import { appealEntries, appealOutcomeEntries } from './project-appeals.ts'
 import { actionEntries } from './action-entries.ts'
+import { appealEntries, appealOutcomeEntries } from './project-appeals.ts'
 import { inputOf } from './read-input.ts'
 import { writtenIn } from './written.ts'
 

@@ -17,12 +17,24 @@ const MUTATION =
   'not: a whole run takes half an hour of one core; test/proofs/named-mutants.proof.ts has the mutants that matter most'
 const DRILL = 'not: each drill takes 5 to 17 minutes, and installs Prometheus and Alertmanager'
 
+const ACTIONS = 'at: test/e2e/actions.test.ts'
 const OWN_STREAM = 'at: test/proofs/own-stream.proof.ts'
 
 /** Each command in the fenced blocks of every page. */
 export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel stack --env stack.env': OWN_STREAM,
   'set -a; . ./stack.env; set +a': OWN_STREAM,
+  'npx gavel act 3lbw2k4 --id act-1 --verdict hate~3lbw2k4~r1 --what remove --ground terms --source own-initiative --automated --by rules':
+    ACTIONS,
+  'npx gavel act 3lbw2k4 --id act-1 --withdraw --by ann': ACTIONS,
+  'npx gavel reasons act-1': ACTIONS,
+  'npx gavel reasons act-1 --lang de': ACTIONS,
+  'npx gavel reasons act-1 --format dsa': ACTIONS,
+  'npx gavel reasons send --sent sent.txt --dry-run': ACTIONS,
+  'npx gavel reasons send --sent sent.txt --url https://…/api/v1/statements --token-file token': ACTIONS,
+  'npx gavel report --since 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00Z > report.csv': ACTIONS,
+  'npx gavel report --since 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00Z --rows > rows.csv': ACTIONS,
+  'npx gavel report reconcile --since 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00Z --sent sent.txt': ACTIONS,
   'npx gavel map try samples.jsonl --config own.yaml': 'at: test/app/commands/map-try.test.ts',
   'npx gavel produce samples.jsonl --topic forum.events --config own.yaml': OWN_STREAM,
   'npx gavel doctor --config own.yaml': OWN_STREAM,

@@ -29,6 +29,7 @@ import { searchPage } from '../../console/search.ts'
 import { SeenLabels, SeenPosts } from '../../console/seen-by.ts'
 import { Sessions } from '../../console/sessions.ts'
 import { type Way, whyLoopbackOnly } from '../../console/sign-in.ts'
+import { statementPage } from '../../console/statement-page.ts'
 import { StatusHistory } from '../../console/status-history.ts'
 import { storyPages } from '../../console/stories.ts'
 import { storyDecisionPage } from '../../console/story-decide.ts'
@@ -61,6 +62,7 @@ import { embedderOf } from '../../shelves/embedders/make.ts'
 import { lanesInUse } from './lanes.ts'
 import { everyProtocol } from './protocols.ts'
 import { readReasonCodes } from './reason-codes.ts'
+import { statementsIn } from './statement-texts.ts'
 
 /** How often is looked for what has come into the record, in ms. */
 const ARRIVALS_MS = 500
@@ -128,9 +130,7 @@ export function consolePart(
     const sessions = new Sessions(session, clock)
     const disturbing = new DisturbingSubjects(kinds, parts.record)
     const arriving = new RecordStream(record, (rows) => disturbing.look(rows))
-    const blinds = new BlindReviews(clock)
-    const seenLabels = new SeenLabels()
-    const decided = new JustDecided(clock)
+    const [blinds, seenLabels, decided] = [new BlindReviews(clock), new SeenLabels(), new JustDecided(clock)]
     const lists = { kinds, disturbing, people: parts.pictures }
     const { claimFor: reserveFor, shares, labelAfter, reasons, pictures: kept, breakAfter } = settings.review
     const { pictures: people, keptImage, loadImage: load = imageLoader(settings.images) } = parts
@@ -177,6 +177,7 @@ export function consolePart(
         ...picturePages(view),
         ...coverPages({ people, clock }),
         searchPage({ record, blinds, ...lists }),
+        statementPage({ read: statementsIn(settings, { ...record, word: parts.record.word }), blinds }),
         ...storyPages(stories),
         ...samePage(stories),
         ...(parts.auditLog == null ? [] : [auditPage({ log: parts.auditLog, clock, report })]),

@@ -163,9 +163,6 @@ const SUBJECT_HEADERS = {
   'gavel-tenant': "The subject's tenant.",
 }
 
-/** Of a topic that is there for what is to come. */
-const READ_LATER = 'It is there, and a later version reads it: nothing reads it yet.'
-
 /** Every topic, those that others write first. */
 export const TOPIC_CONTRACTS: readonly TopicContract[] = [
   {

@@ -1,5 +1,5 @@
 import type { Reversal } from '../../contracts/ports/record.ts'
-import { DUE_REVERSALS, notesOfAction } from '../actions.ts'
+import { DUE_REVERSALS, FORGET_REVERSALS, notesOfAction, SETTLE_REVERSAL } from '../actions.ts'
 import type { QueueTable } from './review-queue.ts'
 import type { Sql } from './sql.ts'
 
@@ -14,4 +14,9 @@ export function joinWithdrawal(sql: Sql, note: string, queue: QueueTable): void 
 
 export function dueReversals(sql: Sql, most: number): Reversal[] {
   return sql.all<Reversal>(DUE_REVERSALS, most)
+}
+
+export function settleReversal(sql: Sql, { verdict, action }: Reversal): void {
+  sql.run(SETTLE_REVERSAL, verdict, action)
+  sql.run(FORGET_REVERSALS)
 }

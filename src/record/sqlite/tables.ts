@@ -14,14 +14,14 @@ import {
   type RulingEntry,
   type TranscriptEntry,
 } from '../../contracts/ports/record.ts'
+import { outlivesDeletion } from '../actions.ts'
 import { ALL_APPEALS, type AppealLimits, appealNoteId } from '../appeals.ts'
-import { FORGET_REVERSALS, outlivesDeletion, SETTLE_REVERSAL } from '../actions.ts'
 import { clausesText, sawOf } from '../compared.ts'
 import { inOrderOfTime } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
 import { noteSubject } from '../note-subject.ts'
+import { dueReversals, joinWithdrawal, settleReversal } from './actions.ts'
 import { AppealTable } from './appeals.ts'
-import { dueReversals, joinWithdrawal } from './actions.ts'
 import { ArrivalCounter } from './arrivals.ts'
 import { DrawLedger } from './draws.ts'
 import { ANY, RecordErasures } from './erasures.ts'
@@ -358,9 +358,8 @@ export class RecordTables {
     return dueReversals(this.#sql, most)
   }
 
-  settleReversal({ verdict, action }: Reversal): void {
-    this.#sql.run(SETTLE_REVERSAL, verdict, action)
-    this.#sql.run(FORGET_REVERSALS)
+  settleReversal(one: Reversal): void {
+    settleReversal(this.#sql, one)
   }
 
   tidy(now: number): void {

@@ -4,9 +4,9 @@ import { protocolName } from '../../../cli/options.ts'
 import { counted, printableJson } from '../../../cli/terminal.ts'
 import type { Medium, Post } from '../../../contracts/facts/thread.ts'
 import type { RecordReader, SubjectRecord } from '../../../contracts/ports/record.ts'
+import { heardBy } from '../../../record/heard.ts'
 import { judgementsOf } from '../../../record/judgements.ts'
 import { recordReaderOf } from '../../../record/record-store.ts'
-import { heardBy } from './heard.ts'
 
 interface Options {
   readonly transcripts?: true

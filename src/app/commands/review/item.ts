@@ -2,7 +2,7 @@ import { printableJson } from '../../../cli/terminal.ts'
 import type { Verdict } from '../../../contracts/facts/verdict.ts'
 import type { RecordReader } from '../../../contracts/ports/record.ts'
 import type { ReviewItem } from '../../../contracts/ports/review.ts'
-import { heardBy } from '../record/heard.ts'
+import { heardBy } from '../../../record/heard.ts'
 
 /** What a person reads of an item before they decide. */
 export interface ItemTexts {

@@ -1,0 +1,65 @@
+import { Option } from 'commander'
+import type { Command } from '../../../cli/command.ts'
+import { time } from '../../../cli/options.ts'
+import { csvTable } from '../../../contracts/facts/csv-table.ts'
+import { recordReaderOf, reviewQueueOf } from '../../../record/record-store.ts'
+import { statementTexts } from '../../composition/statement-texts.ts'
+import { COLUMNS, figuresOf, type ReportedAction, rowOf } from './figures.ts'
+import { reportedActions } from './reported.ts'
+
+interface Options {
+  readonly since: number
+  readonly until: number
+  readonly tenant: string
+  readonly rows?: true
+}
+
+/** Of `gavel report` and `gavel report reconcile`. */
+export const PERIOD_OPTIONS = [
+  new Option('--since <time>', 'actions from this time on').argParser(time).makeOptionMandatory(),
+  new Option('--until <time>', 'and before this one').argParser(time).makeOptionMandatory(),
+  new Option('--tenant <name>', 'the tenant of the actions').default('default'),
+]
+
+/** `gavel report`: the figures of a transparency report, as CSV. */
+export const command: Command<Options, Parameters<typeof csvTable>[0]> = {
+  options: [...PERIOD_OPTIONS, new Option('--rows', 'the actions that the figures count, one a line')],
+  json: false,
+  help: 'Each figure counts the lines of --rows that have its words in the same columns. The error rate is of all that was drawn for audit so far, with its 95 % interval. See docs/reasons.md.\n\nExample:\n  $ gavel report --since 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00Z > report.csv',
+  async run({ options: { since, until, tenant, rows = false }, settings: read }) {
+    const settings = read()
+    const { map: words } = statementTexts('en', settings.review.statements)
+    const record = await recordReaderOf(settings)
+    const queue = await reviewQueueOf(settings)
+    try {
+      const actions: ReportedAction[] = []
+      for await (const one of reportedActions(record, { tenant, since, until, map: words })) actions.push(one)
+      if (rows) return { head: ROW_COLUMNS, rows: actions.map(rowCells) }
+      const figures = figuresOf(actions, await queue.drawnRates([tenant]))
+      return { head: COLUMNS, rows: figures.map((one) => COLUMNS.map((name) => one[name])) }
+    } finally {
+      await queue.close()
+      await record.close()
+    }
+  },
+  print(table, { terminal }) {
+    terminal.out(csvTable(table).trimEnd())
+  },
+}
+
+const WORDS = COLUMNS.slice(1, COLUMNS.indexOf('value'))
+const ROW_COLUMNS = ['action', 'puid', 'at', 'withdrawn', 'seconds_to_act', ...WORDS, 'without_a_statement_because']
+
+function rowCells(one: ReportedAction): string[] {
+  const { action, at, isWithdrawn, after, statement, why } = one
+  const row = rowOf(one)
+  return [
+    action,
+    statement?.puid ?? '',
+    new Date(at).toISOString(),
+    isWithdrawn ? 'yes' : 'no',
+    after === null ? '' : String(Math.round(after / 1_000)),
+    ...WORDS.map((name) => row[name] ?? ''),
+    why,
+  ]
+}

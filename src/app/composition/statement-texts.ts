@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { z } from 'zod'
+import { PROJECT } from '../../../config/load.ts'
+import type { Settings } from '../../../config/schema.ts'
+import type { ReadStatement } from '../../console/statement-page.ts'
+import { OperatorError } from '../../contracts/facts/errors.ts'
+import { readYaml } from '../../protocols/yaml-file.ts'
+import { statementOf } from '../../record/statement.ts'
+import { actionOf, basisOf } from '../../record/statement-basis.ts'
+import { type StatementTexts, statementText } from '../../record/statement-forms.ts'
+import { type StatementLanguage, statementMap, statementWords } from '../../record/statement-words.ts'
+
+/** The words of statements in a language, with the map of the settings (`review.statements`) or the shipped one. Throws an `OperatorError` if one can't be read. */
+export function statementTexts(lang: StatementLanguage, own: string | null): StatementTexts {
+  const folder = join(PROJECT, 'config', 'reasons')
+  return {
+    lang,
+    words: contentOf(join(folder, `${lang}.yaml`), statementWords),
+    map: contentOf(own ?? join(folder, 'map.yaml'), statementMap),
+  }
+}
+
+/** Reads statements for the console's page. */
+export function statementsIn({ review }: Settings, record: Parameters<typeof basisOf>[0]): ReadStatement {
+  return async ({ tenant, id, lang }, tenants) => {
+    const found = await actionOf(record, tenant, id, tenants)
+    if (found === null) return null
+    const { subject, ...basis } = await basisOf(record, found.action)
+    const texts = statementTexts(lang, review.statements)
+    const statement = statementOf(basis, texts.map)
+    const says = 'puid' in statement ? statementText(statement, texts).trim() : statement
+    return { subject, isWithdrawn: found.isWithdrawn, says }
+  }
+}
+
+function contentOf<Content>(path: string, schema: z.ZodType<Content>): Content {
+  const faults: string[] = []
+  const read = schema.safeParse(readYaml(sourceOf(path), (why) => void faults.push(why)))
+  if (faults.length === 0 && read.success) return read.data
+  const wrong = read.error?.issues.map(({ path: at, message }) => [...at, message].join(': ')) ?? []
+  throw new OperatorError(`${path}: ${[...faults, ...wrong].slice(0, 5).join('; ')}`)
+}
+
+function sourceOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new OperatorError(`${path} can't be read: ${String(error)}`, { cause: error })
+  }
+}

@@ -1,0 +1,53 @@
+import type { ThreadRef } from '../contracts/facts/thread.ts'
+import { type BlindReviews, CLOSED } from './blind-review.ts'
+import type { Page } from './page.ts'
+import { TEXTS } from './texts.ts'
+import { html, link, NOTHING, words } from './view.ts'
+
+const LANGUAGES = ['en', 'de'] as const
+
+/** A statement of reasons as a page shows it: in words, or what is missing for one. */
+export interface ShownStatement {
+  /** Null where the record no longer has its subject. */
+  readonly subject: ThreadRef | null
+  readonly isWithdrawn: boolean
+  readonly says: string | readonly string[]
+}
+
+/** The statement for an action, by a tenant and its id; null if there is no such action of these tenants. */
+export type ReadStatement = (
+  of: { readonly tenant: string; readonly id: string; readonly lang: (typeof LANGUAGES)[number] },
+  tenants: readonly string[] | undefined,
+) => Promise<ShownStatement | null>
+
+/** The statement of reasons for an action, in the words of one language. */
+export function statementPage({ read, blinds }: { readonly read: ReadStatement; readonly blinds: BlindReviews }): Page {
+  return {
+    method: 'GET',
+    path: '/reasons',
+    right: 'see',
+    showsLabels: true,
+    async answer({ query, session }) {
+      const [tenant, id] = [query.get('tenant') ?? '', query.get('id') ?? '']
+      const lang = LANGUAGES.find((one) => one === query.get('lang')) ?? 'en'
+      const { title, none, withdrawn, languages, lacks } = TEXTS.statement
+      const found = await read({ tenant, id, lang }, session.tenants)
+      if (found === null) return { title, body: html`<h1>${title}</h1><p>${none}</p>`, status: 404 }
+      const { subject, isWithdrawn, says } = found
+      if (subject !== null && blinds.isClosed(session.by, subject)) return CLOSED
+      const others = LANGUAGES.filter((one) => one !== lang).map(
+        (one) => html` <a href="${link('/reasons', { tenant, id, lang: one })}" lang="${one}">${languages[one]}</a>`,
+      )
+      const shown =
+        typeof says === 'string'
+          ? html`<pre lang="${lang}" tabindex="0">${words(says, { most: 4_000 })}</pre>`
+          : html`<p>${lacks}</p><ul>${says.map((one) => html`<li>${words(one, { most: 400 })}</li>`)}</ul>`
+      return {
+        title,
+        body: html`<h1>${title}</h1>
+<p>${words(id, { most: 200 })}${isWithdrawn ? html` <strong>${withdrawn}</strong>` : NOTHING}${others}</p>
+${shown}`,
+      }
+    },
+  }
+}

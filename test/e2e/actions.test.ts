@@ -1,0 +1,3 @@
+import { accountsForActions } from './actions.ts'
+
+accountsForActions('SQLite', () => ({}))
