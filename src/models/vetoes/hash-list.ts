@@ -12,6 +12,9 @@ const MOST_LINES = 1_000_000
 /** Hashes that are compared before other work has its turn: about a millisecond. */
 const AT_ONCE = 65_536
 
+/** Perceptual hashes of which it is remembered what was found: a post names its pictures' to each protocol, at each revision. */
+const MOST_KNOWN = 10_000
+
 /** Hashes that are looked up: in memory, or in a packed file, of which nothing is. */
 export interface HashList {
   readonly entries: number
@@ -146,13 +149,25 @@ function listOf(
     return found
   }
 
+  const known = new Map<string, Promise<Buffer | null>>()
+  function remembered(hash: Buffer, distance: number): Promise<Buffer | null> {
+    const name = `${hash.toString('latin1')} ${distance}`
+    const before = known.get(name)
+    if (before !== undefined) return before
+    const found = nearest(hash, distance)
+    known.set(name, found)
+    found.catch(() => known.delete(name))
+    for (const oldest of known.keys()) if (known.size > MOST_KNOWN) known.delete(oldest)
+    return found
+  }
+
   return {
     entries,
     async find(hex, distance) {
       const hash = Buffer.from(hex, 'hex')
       underWay++
       try {
-        const found = distance === 0 ? await same(hash) : await nearest(hash, distance)
+        const found = distance === 0 ? await same(hash) : await remembered(hash, distance)
         return found === null ? null : found.toString('hex')
       } finally {
         underWay--

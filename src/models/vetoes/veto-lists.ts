@@ -50,6 +50,10 @@ export interface SilentList {
 /** What came of looking for a picture: found, or which lists have not said that they don't have it. */
 export type PictureSearch = VetoHit | { readonly silent: readonly SilentList[] }
 
+/** Has a look at a list wait until it may run: it keeps this process busy. Services are asked without. */
+export type ListTurn = <Found>(look: () => Promise<Found>) => Promise<Found>
+const AT_ONCE: ListTurn = (look) => look()
+
 /** The lists of the settings, read. */
 export interface VetoLists {
   readonly sizes: readonly VetoListSize[]
@@ -57,9 +61,9 @@ export interface VetoLists {
   readonly wants: ReadonlySet<HashKind>
   /** Whether what can't be looked for leaves nothing harmless: the strictest of the lists that ask for one of these hashes. */
   isClosed(kinds: ReadonlySet<HashKind>): boolean
-  findWords(texts: readonly string[]): Promise<VetoHit | null>
+  findWords(texts: readonly string[], turn?: ListTurn): Promise<VetoHit | null>
   /** Looks on the lists whose hash is known; null: there is too little in the picture for one of that kind. */
-  findPicture(hashes: KnownHashes): Promise<PictureSearch>
+  findPicture(hashes: KnownHashes, turn?: ListTurn): Promise<PictureSearch>
   /** Does work that looks several times: the lists are not closed meanwhile. */
   during<T>(work: () => Promise<T>): Promise<T>
   /** Closes the lists, once no work is under way on them. */
@@ -98,21 +102,21 @@ export async function openVetoLists(settings: Readonly<Record<string, OneVeto>>)
     sizes,
     wants: new Set(ofHashes.map(({ kind }) => kind)),
     isClosed: (kinds) => ofHashes.some(({ kind, given }) => kinds.has(kind) && given.unavailable === 'fail-closed'),
-    async findWords(texts) {
+    async findWords(texts, turn = AT_ONCE) {
       const forms = [...new Set(texts.flatMap((text) => [text, readable(text)]))]
       for (const { name, given, patterns } of ofWords) {
-        const entry = await patterns.find(forms)
+        const entry = await turn(() => patterns.find(forms))
         if (entry !== null) return hitOf(name, given, entry)
       }
       return null
     },
-    async findPicture(hashes) {
+    async findPicture(hashes, turn = AT_ONCE) {
       const silent: SilentList[] = []
       for (const { name, kind, given, list } of ofHashes) {
         const hash = hashes[kind]
         if (hash === undefined || hash === null) continue
         try {
-          const entry = await entryIn(list, { kind, hash, given })
+          const entry = await entryIn(list, { kind, hash, given }, turn)
           if (entry !== null) return hitOf(name, given, entry)
         } catch (error) {
           const why = error instanceof Error ? error.message : String(error)
@@ -140,9 +144,10 @@ export async function openVetoLists(settings: Readonly<Record<string, OneVeto>>)
 function entryIn(
   list: HashList | null,
   { kind, hash, given }: { readonly kind: HashKind; readonly hash: string; readonly given: OneVeto },
+  turn: ListTurn,
 ): Promise<string | null> {
   const distance = kind === 'pdq' ? given.distance : 0
-  if (list !== null) return list.find(hash, distance)
+  if (list !== null) return turn(() => list.find(hash, distance))
   return askHashService(given.service, { kind, hash, ...(kind === 'pdq' ? { distance } : {}) }, given.timeout)
 }
 

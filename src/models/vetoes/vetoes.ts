@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { PermanentError, RetryLaterError } from '../../contracts/facts/errors.ts'
 import { imageHash } from '../../contracts/facts/image-bytes.ts'
 import { keptHash } from '../../contracts/facts/kept-image.ts'
+import { fairSlots, type SlotOwner } from '../../contracts/facts/slots.ts'
 import { type Medium, type Post, shownIn } from '../../contracts/facts/thread.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { LoadImage } from '../../contracts/ports/images.ts'
@@ -17,13 +18,15 @@ import type {
 import type { ImageCache } from '../image-cache.ts'
 import type { DecodeImage } from '../images/decoder.ts'
 import { hashesOfPicture } from './picture-hashes.ts'
-import type { VetoLists } from './veto-lists.ts'
+import type { ListTurn, VetoLists } from './veto-lists.ts'
 
 /** So long a case waits for its findings, in ms, before it gives up its worker to others and asks again. */
 const PATIENCE_MS = 200
 /** What was found is kept for the case that asked, in ms, and of so many cases. */
 const KEPT_MS = 60_000
 const MOST_KEPT = 10_000
+/** Looks at lists at a time, and those of one tenant: each of a long list keeps this process busy for milliseconds. */
+const LOOKS = { all: () => 4, each: 2 }
 /** Pictures that were on no list, of which that is remembered. */
 const MOST_CLEAR = 10_000
 
@@ -45,14 +48,21 @@ export interface VetoChecks extends Vetoes {
 /** Compares subjects with lists. Each picture is fetched once for all cases of its subject, in whichever process. */
 export function vetoChecks(parts: VetoParts): VetoChecks {
   const { clock } = parts
+  const turns = fairSlots(LOOKS)
+  const turnOf =
+    (whose: SlotOwner): ListTurn =>
+    (look) =>
+      turns.run(whose, new AbortController().signal, look)
   const underWay = new Map<string, Promise<VetoFindings | null>>()
   const kept = new Map<string, { readonly findings: VetoFindings; readonly until: number }>()
-  const clear = clearPictures(parts)
+  const clear = clearPictures(parts, turnOf(QUESTIONS))
 
   async function run(subject: VetoSubject): Promise<VetoFindings | null> {
     try {
       const lists = parts.lists()
-      const findings = await lists.during(() => compared({ ...parts, lists, clear }, subject))
+      const findings = await lists.during(() =>
+        compared({ ...parts, lists, clear, turn: turnOf(ownerOf(subject)) }, subject),
+      )
       if (findings !== null && findings.hit !== null)
         await parts.looked.drop(subject.ref, keptIn(subject.post, findings))
       if (findings !== null) kept.set(subject.caseId, { findings, until: clock() + KEPT_MS })
@@ -91,7 +101,7 @@ export function vetoChecks(parts: VetoParts): VetoChecks {
 }
 
 /** Pictures that are on none of the lists, as these are now. */
-function clearPictures({ lists, decode }: Pick<VetoParts, 'lists' | 'decode'>) {
+function clearPictures({ lists, decode }: Pick<VetoParts, 'lists' | 'decode'>, turn: ListTurn) {
   let of = lists()
   const known = new Set<string>()
   const knownOn = (now: VetoLists) => {
@@ -113,7 +123,7 @@ function clearPictures({ lists, decode }: Pick<VetoParts, 'lists' | 'decode'>) {
       const sha256 = imageHash(data)
       if (knownOn(now).has(sha256)) return
       const search = await now.during(async () =>
-        now.findPicture(await hashesOfPicture(data, { decode, wants: now.wants, whose: QUESTIONS, signal })),
+        now.findPicture(await hashesOfPicture(data, { decode, wants: now.wants, whose: QUESTIONS, signal }), turn),
       )
       if ('list' in search) throw new PermanentError('image', `it is on the list ${search.list}`)
       const [silent] = search.silent
@@ -127,26 +137,27 @@ function clearPictures({ lists, decode }: Pick<VetoParts, 'lists' | 'decode'>) {
 /** A comparison with the lists as they were when it began. */
 interface Comparison extends Omit<VetoParts, 'lists'> {
   readonly lists: VetoLists
+  readonly turn: ListTurn
   readonly clear: ReturnType<typeof clearPictures>
 }
 
-/** Who waits for a decoder where a picture is fetched for a question. */
+/** Who waits where a picture is fetched for a question. */
 const QUESTIONS = { name: '', part: '' }
 
 /** Null where a picture is being looked at by somebody else, or there is no room to fetch it now. */
 async function compared(parts: Comparison, subject: VetoSubject): Promise<VetoFindings | null> {
   const { post, around } = subject
-  const { lists } = parts
+  const { lists, turn } = parts
   const unchecked: UncheckedPicture[] = []
   const hashes = new Map<string, PictureHashes>()
-  const words = await lists.findWords(wordsIn(post))
+  const words = await lists.findWords(wordsIn(post), turn)
   if (words !== null) return { hit: words, unchecked, hashes, around: [] }
   const named: string[] = []
-  for (const [name, text] of around) if ((await lists.findWords([text])) !== null) named.push(name)
+  for (const [name, text] of around) if ((await lists.findWords([text], turn)) !== null) named.push(name)
   const pictures = lists.wants.size === 0 ? [] : picturesIn(post)
   // What a message says of its pictures costs no fetch: all of that first.
   for (const picture of pictures) {
-    const search = await lists.findPicture(picture)
+    const search = await lists.findPicture(picture, turn)
     if ('list' in search) return { hit: search, unchecked: [], hashes, around: [] }
     for (const one of search.silent) unchecked.push({ url: picture.url, why: unanswered(one), isClosed: one.isClosed })
   }
@@ -162,7 +173,7 @@ async function compared(parts: Comparison, subject: VetoSubject): Promise<VetoFi
       continue
     }
     hashes.set(url, looked)
-    const search = await lists.findPicture(looked)
+    const search = await lists.findPicture(looked, turn)
     if ('list' in search) return { hit: search, unchecked: [], hashes, around: [] }
     // The question that shows it need not decode it again.
     if (search.silent.length === 0) parts.clear.isOnNone(looked.sha256, lists)
@@ -177,27 +188,27 @@ function unanswered({ list, why }: { readonly list: string; readonly why: string
 
 /** What a picture is, or why that can't be found out; null: not yet. */
 async function lookAt(
-  { looked, images, decode, lists }: Comparison,
-  { ref, caseId, post, mayFetch }: VetoSubject,
+  { looked, images, decode, lists, turn }: Comparison,
+  subject: VetoSubject,
   url: string,
 ): Promise<LookedAt | null> {
+  const { ref, caseId, mayFetch } = subject
   let known = await looked.claim(ref, url)
-  if (known !== null && known !== 'begun' && (await lacks(lists, known))) {
+  if (known !== null && known !== 'begun' && (await lacks(lists, known, turn))) {
     await looked.release(ref, url)
     known = await looked.claim(ref, url)
   }
   if (known === 'begun') return null
-  if (known !== null) return (await lacks(lists, known)) ? DROPPED : known
+  if (known !== null) return (await lacks(lists, known, turn)) ? DROPPED : known
   const askId = `${caseId}/veto`
-  const author = post.author === undefined ? `post ${ref.postId}` : `by ${post.author}`
+  const whose = ownerOf(subject)
   const { signal } = new AbortController()
   let found: LookedAt
   try {
-    const data = await images.load(url, { askId, subject: ref, author, signal, mayFetch })
-    const whose = { name: ref.tenant, part: author }
+    const data = await images.load(url, { askId, subject: ref, author: whose.part, signal, mayFetch })
     // What is known by its bytes is never decoded.
     const sha256 = imageHash(data)
-    const isKnown = 'list' in (await lists.findPicture({ sha256 }))
+    const isKnown = 'list' in (await lists.findPicture({ sha256 }, turn))
     found = isKnown ? { sha256 } : await hashesOfPicture(data, { decode, wants: lists.wants, whose, signal })
   } catch (error) {
     if (isOfImage(error)) found = { why: error.message }
@@ -214,9 +225,14 @@ async function lookAt(
 }
 
 /** Whether it was looked at for lists that asked for less, and is on none by what is known of it. */
-async function lacks(lists: VetoLists, known: LookedAt): Promise<boolean> {
+async function lacks(lists: VetoLists, known: LookedAt, turn: ListTurn): Promise<boolean> {
   if ('why' in known || [...lists.wants].every((kind) => known[kind] !== undefined)) return false
-  return !('list' in (await lists.findPicture(known)))
+  return !('list' in (await lists.findPicture(known, turn)))
+}
+
+/** Who waits for decoders and lists. */
+function ownerOf({ ref, post }: VetoSubject): SlotOwner {
+  return { name: ref.tenant, part: post.author === undefined ? `post ${ref.postId}` : `by ${post.author}` }
 }
 
 function isOfImage(error: unknown): error is PermanentError | RetryLaterError {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type HashList, openHashList, packed } from '../../../src/models/vetoes/hash-list.ts'
@@ -45,6 +45,17 @@ describe('a list of hashes', () => {
       expect(await list.find(b, 0)).toBe(b)
       expect(await list.find(turned(a, 1), 0)).toBeNull()
     }
+  })
+
+  test('remembers what it found within a distance, and nothing that it could not read', async () => {
+    const own = Array.from({ length: 100 }, (_, nth) => hashOf(nth))
+    const [, list] = await bothOf(own.join('\n'))
+    const near = turned(own[3] ?? '', 2)
+    expect(await list?.find(near, 31)).toBe(own[3])
+    truncateSync(join(folder, 'packed.bin'), 32)
+    expect(await list?.find(near, 31)).toBe(own[3])
+    await expect(list?.find(turned(own[4] ?? '', 2), 31)).rejects.toThrow('cut off')
+    await expect(list?.find(turned(own[4] ?? '', 2), 31)).rejects.toThrow('cut off')
   })
 
   test('finds every one of many, and no other', async () => {

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { vetoes } from '../../../config/vetoes.ts'
-import { openVetoLists } from '../../../src/models/vetoes/veto-lists.ts'
+import { type ListTurn, openVetoLists } from '../../../src/models/vetoes/veto-lists.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
 const folder = ownFolder('veto-lists')
@@ -87,6 +87,17 @@ describe('a service', () => {
       labels: { safety: 'unsafe' },
     })
     expect(sent).toEqual([{ kind: 'pdq', hash: A, distance: 31 }])
+  })
+
+  test('is asked without a turn at lists', async () => {
+    respond = (response) => void response.end(JSON.stringify({ match: false }))
+    let turns = 0
+    const turn: ListTurn = (look) => {
+      turns++
+      return look()
+    }
+    await (await listsOf()).findPicture({ pdq: A }, turn)
+    expect(turns).toBe(0)
   })
 
   test('that has it not says so', async () => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -6,7 +7,7 @@ import { imageHash } from '../../../src/contracts/facts/image-bytes.ts'
 import type { VetoFindings } from '../../../src/contracts/ports/vetoes.ts'
 import { imageCache } from '../../../src/models/image-cache.ts'
 import { packed } from '../../../src/models/vetoes/hash-list.ts'
-import { openVetoLists } from '../../../src/models/vetoes/veto-lists.ts'
+import { openVetoLists, type VetoLists } from '../../../src/models/vetoes/veto-lists.ts'
 import { vetoChecks } from '../../../src/models/vetoes/vetoes.ts'
 import { memoryLookedAt } from '../../../src/store/veto/memory.ts'
 import { postOf, T0, thread } from '../../contracts/samples.ts'
@@ -99,4 +100,39 @@ test('a picture that was compared is not decoded again for its question, until t
   expect(seen.decodes).toBe(1)
   await reload({ alike: { ...alike, list: await fileOf('alike.txt', LOOK) } })
   await expect(guarded(ADDRESS, signal)).rejects.toThrow('it is on the list alike')
+})
+
+test('a tenant that has very much compared holds up no other’s look at a list', async () => {
+  const hashOf = (nth: number) => createHash('sha256').update(`hash ${nth}`).digest('hex')
+  const path = await fileOf('long.txt', ...Array.from({ length: 70_000 }, (_, nth) => hashOf(nth)))
+  const lists = await openVetoLists(vetoes.parse({ alike: { kind: 'pdq', list: path } }))
+  let looked = 0
+  const counted: VetoLists = {
+    ...lists,
+    findPicture: (hashes, turn) => lists.findPicture(hashes, turn).finally(() => looked++),
+  }
+  const parts = {
+    looked: memoryLookedAt(() => T0),
+    images: imageCache(
+      async () => PICTURE,
+      GATEWAY.images,
+      () => T0,
+    ),
+  }
+  const decode = async () => Buffer.from(`${LOOK} 100`)
+  const checks = vetoChecks({ lists: () => counted, ...parts, decode, clock: () => T0 })
+  const check = async (tenant: string, nth: number) => {
+    const ref = { ...thread(`p${nth}`), tenant }
+    const media = [{ kind: 'image' as const, alt: 'a picture', sha256: hashOf(-nth), pdq: hashOf(-nth) }]
+    const subject = { ref, caseId: `${tenant} ${nth}`, post: postOf(ref, { media }), around: new Map() }
+    for (;;) {
+      const found = await checks.check({ ...subject, mayFetch: async () => {} })
+      if (found !== null) return found
+    }
+  }
+  const many = Promise.all(Array.from({ length: 60 }, (_, nth) => check('alpha', 1 + nth)))
+  await check('beta', 1_000)
+  expect(looked).toBeLessThan(10)
+  await many
+  await lists.close()
 })
