@@ -2,6 +2,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { setImmediate as others } from 'node:timers/promises'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { bitsIn } from '../images/pdq.ts'
+import { MOST_INDEXED, wordIndex } from './word-index.ts'
 
 /** The bytes of a hash of 256 bits. */
 const HASH = 32
@@ -32,7 +33,7 @@ export async function openHashList(path: string): Promise<HashList> {
     if (!head.equals(MAGIC)) {
       const hashes = sorted(await hashLines(file, path, MOST_LINES))
       await file.close()
-      return listOf(hashes.length / HASH, async (from, to) => hashes.subarray(HASH * from, HASH * to))
+      return listOf(hashes.length / HASH, async (from, to) => hashes.subarray(HASH * from, HASH * to), indexed(hashes))
     }
     const { size } = await file.stat()
     if (size % HASH !== 0) throw new OperatorError(`${path} is a packed list that was cut off: pack it again`)
@@ -42,7 +43,7 @@ export async function openHashList(path: string): Promise<HashList> {
       if (bytesRead < length) throw new Error('its file was cut off after it was opened')
       return buffer
     }
-    return listOf(size / HASH - 1, read, () => file.close())
+    return listOf(size / HASH - 1, read, null, () => file.close())
   } catch (error) {
     await file.close().catch(() => {})
     throw error
@@ -111,10 +112,22 @@ function sorted(hashes: Buffer): Buffer {
   return ordered.subarray(0, used)
 }
 
-/** `read`: the hashes from one number up to another. */
+/** Finds what is near among hashes in memory; made when it is first wanted. Null where they are few. */
+function indexed(hashes: Buffer): NearestIn | null {
+  if (hashes.length <= HASH * AT_ONCE) return null
+  let index: ReturnType<typeof wordIndex> | undefined
+  return async (hash, distance) => {
+    index ??= wordIndex(hashes)
+    return (await index).nearest(hash, distance)
+  }
+}
+type NearestIn = (hash: Buffer, distance: number) => Promise<Buffer | null>
+
+/** `read`: the hashes from one number up to another. `index`: quicker than reading all, up to a distance. */
 function listOf(
   entries: number,
   read: (from: number, to: number) => Promise<Buffer>,
+  index: NearestIn | null,
   close = async () => {},
 ): HashList {
   let [underWay, isClosed] = [0, false]
@@ -133,6 +146,7 @@ function listOf(
   }
 
   async function nearest(hash: Buffer, distance: number): Promise<Buffer | null> {
+    if (index !== null && distance <= MOST_INDEXED) return index(hash, distance)
     let [found, least]: [Buffer | null, number] = [null, distance + 1]
     const wanted = wordsOf(hash)
     for (let from = 0; from < entries; from += AT_ONCE) {

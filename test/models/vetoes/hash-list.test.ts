@@ -69,10 +69,25 @@ describe('a list of hashes', () => {
   test('finds the nearest within a distance, as a comparison with each one does', async () => {
     const own = Array.from({ length: 70_000 }, () => randomBytes(32).toString('hex'))
     for (const list of await bothOf(own.join('\n')))
-      for (const [nth, bits] of [0, 1, 5, 30, 31, 32, 60].entries()) {
-        const listed = own[nth * 9_999] ?? ''
-        expect(await list.find(turned(listed, bits), 31), `${bits} bits`).toBe(bits > 31 ? null : listed)
-      }
+      for (const distance of [3, 31, 40, 47, 60])
+        for (const [nth, bits] of [0, 1, 5, 30, 31, 32, 40, 41, 47, 48, 60, 61].entries()) {
+          const listed = own[nth * 5_555] ?? ''
+          const found = await list.find(turned(listed, bits), distance)
+          expect(found, `${bits} bits within ${distance}`).toBe(bits > distance ? null : listed)
+        }
+  })
+
+  test('finds the first of several that are equally near, among few as among very many', async () => {
+    const others = Array.from({ length: 70_000 }, () => randomBytes(32).toString('hex'))
+    const wanted = hashOf('wanted')
+    const near = [...Array(8).keys()].map((bit) => turned(wanted, bit + 1).slice(0, 60) + wanted.slice(60))
+    const alike = [wanted.replace(/^./, '0'), wanted.replace(/^./, 'f')]
+    for (const lines of [alike, near]) {
+      const [few] = await bothOf(lines.join('\n'))
+      const answer = await few?.find(wanted, 31)
+      const [many, packedMany] = await bothOf([...lines, ...others].join('\n'))
+      expect([await many?.find(wanted, 31), await packedMany?.find(wanted, 31)]).toEqual([answer, answer])
+    }
   })
 
   test('finds the nearer of two', async () => {
