@@ -32,7 +32,7 @@ const ROOMS = {
     ['contracts', 'judging', 'platform', 'shelves'],
     'State in Redis, and its twin in memory. Rules that both follow stand in judging; names of shelves in shelves.',
   ],
-  producers: [['contracts', 'stream'], 'What goes out is ready when it comes here.'],
+  producers: [['contracts', 'mapping', 'stream'], 'What goes out is ready when it comes here.'],
   consumers: [
     ['contracts', 'judging', 'mapping', 'producers', 'record', 'store', 'stream'],
     'Messages are made durable here, and judged elsewhere.',
