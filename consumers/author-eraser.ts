@@ -15,6 +15,8 @@ import type { PartitionEnd } from './partition-ends.ts'
 const SENT_AT_ONCE = 50
 /** Erasures of a tenant whose deletions are on their way at a time; its others wait for these. */
 const SENDING_AT_ONCE = 5
+/** How long one that found nothing is remembered, in ms. */
+const NOTHING_FOUND_MS = 3_600_000
 
 /** What the erasure of authors works with. */
 interface EraserParts {
@@ -116,7 +118,9 @@ async function advance(parts: EraserParts, one: AuthorErasure, step: StepContext
   const since = one.sentAt ?? clock()
   if ([shelves, cases].some(({ oldest }) => oldest !== null && oldest <= since)) return wait('shelves')
   await audit(parts, one, 'done')
-  await erasures.finish({ ...one, state: 'done', waitsFor: null, author: undefined, doneAt: clock() }, parts.keepMs)
+  // Whoever names people that there are not would fill the store with what came of it.
+  const keepMs = one.sent === 0 ? Math.min(parts.keepMs, NOTHING_FOUND_MS) : parts.keepMs
+  await erasures.finish({ ...one, state: 'done', waitsFor: null, author: undefined, upTo: {}, doneAt: clock() }, keepMs)
   parts.report('author:erased', { erasure: one.id, sent: one.sent })
   return false
 }

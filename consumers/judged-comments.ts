@@ -124,10 +124,16 @@ async function handleComment(
   const arrival = arrivalOf(await judgesOf(context, ref, post), post, checkpoints, clock())
   const protocolAhead = (arrival.protocolAhead ?? 0) - context.commentPace(root)
   const put = { ...arrival, protocolAhead, place: placeOf(from) }
+  const before = linked === 'known' && toParent === 'linked' ? await threads.head(ref) : null
   const outcome = await threads.putPost(ref, post, put, rules, mostHeld())
   if (!isKept(outcome)) {
     if (linked === 'linked') await threads.unlinkReplies(root, [ref], clock())
     if (parent !== null && toParent === 'linked') await threads.unlinkReplies(parent, [ref], clock())
+  } else if (before?.post != null) {
+    const earlier = parentOf(ref, before.post)
+    // Nobody was shown it with what never came: only who was must hear of a deletion.
+    if (earlier !== null && (await threads.statusOf(earlier)) === null)
+      await threads.unlinkReplies(earlier, [ref], clock())
   }
   return outcome === 'over-share' ? refuseMessages(context, [from], OVER_SHARE) : outcome
 }

@@ -3,6 +3,7 @@ import {
   type ComparedGroup,
   type ComparedQuery,
   type ComparedRuling,
+  OTHER_VALUES,
   REACH_BANDS,
   type WordSight,
   type WordSource,
@@ -103,12 +104,23 @@ export type ComparedRow = WordsRow & {
 /** Groups that are read at most, the largest first: what authors write, such as languages, may make one of each verdict. */
 const MOST_GROUPS = 50_000
 
+/** Languages, and labels of people, that are told apart: more than have figures of their own. */
+const MOST_TOLD_APART = 200
+
 export function comparedGroupsQuery(query: AgreementQuery) {
   const all = conditionsOf(query)
+  const [where, values] = [all.map(([sql]) => sql).join(' AND '), all.flatMap(([, ...own]) => own)]
+  const commonest = (column: 'people' | 'lang', orIf: string) =>
+    `CASE WHEN ${orIf} OR ${column} IN (SELECT ${column} FROM compared WHERE ${where}
+       GROUP BY ${column} ORDER BY count(*) DESC, ${column} LIMIT ${MOST_TOLD_APART}) THEN ${column} ELSE '${OTHER_VALUES}' END AS ${column}`
+  const words = WORDS.replace('people', commonest('people', 'people = machine')).replace(
+    'lang',
+    commonest('lang', 'lang IS NULL'),
+  )
   return {
-    sql: `SELECT ${WORDS}, ${WEEK} AS week, count(*) AS count FROM compared WHERE ${all.map(([sql]) => sql).join(' AND ')}
+    sql: `SELECT ${words}, ${WEEK} AS week, count(*) AS count FROM compared WHERE ${where}
       GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9 ORDER BY count(*) DESC LIMIT ${MOST_GROUPS}`,
-    values: all.flatMap(([, ...values]) => values),
+    values: [...values, ...values, ...values],
   }
 }
 

@@ -175,3 +175,15 @@ test('a thousand comments on one post, each by another account, are one share: w
     expect.arrayContaining(['comment q~c', 'post bystander']),
   )
 })
+
+test('a comment that is edited to answer another is linked to the one before no more, if that never came: nobody was shown it', async () => {
+  const it = taking()
+  await it.post('p')
+  await it.comment('p', 'known')
+  for (const parentId of ['ghost-1', 'ghost-2', 'known', 'ghost-3'])
+    await it.comment('p', 'c', { text: 'words', parentId })
+  const linked = async (id: string) => (await it.stores.threads.repliesTo(comment('p', id), 9)).length
+  expect([await linked('ghost-1'), await linked('ghost-2'), await linked('known'), await linked('ghost-3')]).toEqual([
+    0, 0, 1, 1,
+  ])
+})

@@ -25,6 +25,35 @@ export function agreementContract(
       return { store, queue, topics: feed(store) }
     }
 
+    it('are told apart by the commonest languages and labels alone: authors write whatever they like there', async () => {
+      const { queue, topics } = await start()
+      for (let n = 0; n < 450; n++) {
+        const subjectId = `p${n}`
+        await topics.judged({ subjectId, label: 'rumor' }, 'a post', {}, { lang: n % 2 === 0 ? 'de' : `xx-${n}` })
+        const said = n % 3 === 0 ? 'rumor' : `label-${n}`
+        await topics.send(
+          'feedback',
+          subjectId,
+          {
+            subjectId,
+            protocol: 'rumor',
+            label: said,
+            by: 'ann',
+            at: at(1),
+          },
+          1,
+        )
+      }
+      const groups = await queue.comparedGroups({ since: 0 })
+      const [languages, labels] = [new Set(groups.map(({ lang }) => lang)), new Set(groups.map(({ people }) => people))]
+      expect([languages.size, labels.size]).toEqual([201, 201])
+      expect([languages.has('de'), languages.has('(others)'), labels.has('rumor')]).toEqual([true, true, true])
+      expect(groups.reduce((sum, { count }) => sum + count, 0)).toBe(450)
+      const { figures } = agreementOfGroups(groups)
+      expect(figures.find(({ part }) => part === 'all')).toMatchObject({ agreeing: 150, of: 450 })
+      expect(figures.find(({ part, value }) => part === 'language' && value === 'de')).toMatchObject({ of: 225 })
+    })
+
     it('are counted as a script counts them that shares no code, by each tenant, source and time', async () => {
       const { queue, topics } = await start()
       const lines = await plantWords(topics.send, POSTS)

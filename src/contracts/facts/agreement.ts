@@ -110,7 +110,7 @@ export interface ConfusionCell {
 /** Languages, clauses and labels of people that have figures of their own, the commonest; there is no end to what people write. */
 const MOST_OWN = 100
 /** The value of all others. */
-const OTHER_VALUES = '(others)'
+export const OTHER_VALUES = '(others)'
 
 /** The same groups, with one name for the values beyond the commonest. */
 function withCommonest(groups: readonly ComparedGroup[]): readonly ComparedGroup[] {
