@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { type AppealOutcome, appealOutcome } from '../contracts/facts/appeal-messages.ts'
 import { MOST_APPEALS, namedSubject } from '../contracts/facts/decision-messages.ts'
-import type { SubjectKind } from '../contracts/facts/thread.ts'
+import type { SubjectKind, ThreadRef } from '../contracts/facts/thread.ts'
 import { revisionIn } from '../contracts/facts/verdict-id.ts'
 import type { AppealEntry, NoteEntry } from '../contracts/ports/record.ts'
 
@@ -17,7 +17,7 @@ export interface AppealRow {
   readonly side: string
   /** Who appeals, by the hash of their contact. */
   readonly party: string
-  /** The verdict that it names. */
+  /** The verdict that it names, or the note of the action. */
   readonly against: string | null
   /** The ruling that it is against, once that is known. */
   readonly number: number | null
@@ -101,6 +101,7 @@ export const APPEALS = `
   CREATE INDEX IF NOT EXISTS appeals_subject ON appeals (s);
   CREATE INDEX IF NOT EXISTS appeals_open ON appeals (at) WHERE outcome IS NULL;
   CREATE INDEX IF NOT EXISTS appeals_untold ON appeals (ended_at) WHERE told = 0 AND outcome IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS appeals_against ON appeals (against) WHERE outcome IS NULL AND number IS NULL;
   CREATE INDEX IF NOT EXISTS appeals_party ON appeals (tenant, party, at);
   CREATE INDEX IF NOT EXISTS appeals_at ON appeals (tenant, at);
   CREATE TABLE IF NOT EXISTS appeal_answers (s BIGINT, id TEXT, decision TEXT, code TEXT, at BIGINT NOT NULL, PRIMARY KEY (s, id, decision));
@@ -246,6 +247,20 @@ export const OPEN_APPEALS = `SELECT count(CASE WHEN outcome IS NULL THEN 1 END) 
 /** A row if a subject that was deleted is judged again: only then are the words of a new appeal kept. */
 export const IS_JUDGED = "SELECT 1 FROM rulings WHERE s = ? AND standing = 1 AND decided_by <> 'deleted' LIMIT 1"
 
+/** What an action is about, by its note. */
+export const ABOUT_ACTION = `SELECT tenant, kind, subjects.id AS "postId", said.protocol FROM said JOIN subjects ON subjects.s = said.s
+  WHERE said.id = ? AND said.said = 'action'`
+/** Appeals against an action that was not known when they came. */
+export const WAITING_FOR_ACTION =
+  'SELECT tenant, id FROM appeals WHERE against = ? AND outcome IS NULL AND number IS NULL'
+
+/** An appeal with what its action is about, as {@link ABOUT_ACTION} has it. */
+export function aboutAction(entry: AppealEntry, found: (ThreadRef & { protocol: string }) | undefined): AppealEntry {
+  if (found === undefined) return entry
+  const { protocol, ...subject } = found
+  return { ...entry, subject, protocol }
+}
+
 /** An outcome that is to be told, with its subject. */
 export interface AppealOutcomeRow extends AppealChange {
   readonly kind: SubjectKind | null
@@ -269,7 +284,9 @@ export function appealOutcomeOf(row: AppealOutcomeRow): AppealOutcome {
   return appealOutcome.parse({
     schema: 1,
     id,
-    ...(kind === null || subject === null ? { tenant } : namedSubject({ tenant, kind, postId: subject })),
+    ...(kind === null || subject === null || kind === 'asked'
+      ? { tenant }
+      : namedSubject({ tenant, kind, postId: subject })),
     outcome,
     ...(protocol === '' ? {} : { protocol }),
     ...Object.fromEntries(said),

@@ -7,6 +7,7 @@ import type { ThreadRef } from '../contracts/facts/thread.ts'
 import { readVerdictId, threadIn } from '../contracts/facts/verdict-id.ts'
 import type { AppealEndEntry, AppealEntry } from '../contracts/ports/record.ts'
 import type { IncomingMessage } from '../contracts/ports/topic.ts'
+import { actionNote } from './actions.ts'
 import { partyOf } from './appeals.ts'
 
 /** Of a message that is no appeal: what its outcome is told by. */
@@ -49,7 +50,12 @@ function aboutOf(
   read: Exclude<AppealMessage, { withdraw: true }>,
   ofReplies: ReadonlySet<string>,
 ): (Pick<AppealEntry, 'subject' | 'protocol' | 'against'> & { named: object }) | null {
-  if (read.actionId !== undefined) return null
+  if (read.actionId !== undefined) {
+    // What an action is about the record knows by its own message, which may be read later.
+    const against = actionNote(read.tenant, read.actionId)
+    const subject = { tenant: read.tenant, postId: against, kind: 'asked' } as const
+    return { subject, protocol: '', against, named: { actionId: read.actionId } }
+  }
   if (read.verdictId !== undefined) {
     const subject = threadIn(read.verdictId, ofReplies)
     const verdict = readVerdictId(read.verdictId)

@@ -178,6 +178,31 @@ export function appealsContract(
       expect(await told()).toMatchObject([{ id: 'e2', outcome: 'unknown' }])
     })
 
+    it('finds what an action is about, also where the action comes later', async () => {
+      const { store, topics, appeal, decide, told, waits } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      const action = { subjectId: 'p', verdictId: 'rumor~p~r1', what: 'remove', source: 'notice', by: 'ann' }
+      const act = (id: string) => topics.send('actions', 'p', { id, ...action, since: at(20), at: at(20) }, 20)
+      await act('a1')
+      await appeal('e1', 60, { actionId: 'a1' })
+      await appeal('n1', 61, { actionId: 'a2', by: 'notifier', contact: 'case 2' })
+      await appeal('n2', 62, { actionId: 'a1', by: 'notifier', contact: 'case 3', tenant: 'acme' })
+      expect(await waits()).toEqual(['rumor~p~r1 appealed'])
+      await act('a2')
+      const words = (await store.subject(POST))?.said.filter(({ said }) => said === 'appeal')
+      expect(words?.map(({ protocol, label }) => [protocol, label])).toEqual([
+        ['rumor', null],
+        ['rumor', null],
+      ])
+      await decide('ann', 70, 2, 'non-rumor', ['e1', 'n1'])
+      expect(await told()).toMatchObject([
+        { id: 'e1', outcome: 'reversed', protocol: 'rumor' },
+        { id: 'n1', outcome: 'reversed' },
+      ])
+      await store.tidy(T0 + (HOUR + 63) * 1_000)
+      expect(await told()).toEqual([{ id: 'n2', outcome: 'unknown' }])
+    })
+
     it('asks for the protocol where several have judged', async () => {
       const { topics, appeal, told, waits } = await start()
       await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'x')

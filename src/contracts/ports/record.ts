@@ -149,7 +149,7 @@ export interface AppealEntry {
   readonly subject: ThreadRef
   /** Empty where it names none. */
   readonly protocol: string
-  /** The verdict that it names. */
+  /** The verdict that it names, or the note of the action. */
   readonly against: string | null
   readonly side: 'author' | 'notifier'
   /** Who appeals, by a hash of their contact. */

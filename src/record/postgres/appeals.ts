@@ -15,6 +15,7 @@ import {
   OPEN_APPEALS,
   sentBefore,
   UNTOLD_APPEALS,
+  WAITING_FOR_ACTION,
 } from '../appeals.ts'
 import type { Database, Sql } from './connection.ts'
 import { touch, type WritingStep } from './writing.ts'
@@ -25,6 +26,17 @@ import { touch, type WritingStep } from './writing.ts'
 export async function takeAnswers({ sql }: WritingStep, s: number, note: string, json: string, at: number) {
   for (const { id, decision, code } of answersIn(note, json))
     await sql.run('INSERT INTO appeal_answers VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING', s, id, decision, code, at)
+}
+
+/** An action has come: appeals that came before it are about its subject. */
+export async function joinAction(writing: WritingStep, note: string, s: number, protocol: string): Promise<void> {
+  const { sql } = writing
+  const waiting = await sql.rows<Pick<AppealRow, 'tenant' | 'id'>>(WAITING_FOR_ACTION, note)
+  for (const { tenant, id } of waiting) {
+    await sql.run('UPDATE appeals SET s = ?, protocol = ? WHERE tenant = ? AND id = ?', s, protocol, tenant, id)
+    await sql.run('UPDATE said SET s = ?, protocol = ? WHERE id = ?', s, protocol, appealNoteId(tenant, id))
+    touch(writing, s, protocol)
+  }
 }
 
 /** Does what is known by now of the appeals of all subjects that were touched. */

@@ -1,12 +1,24 @@
+import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import type { AppealEndEntry, AppealEntry } from '../../contracts/ports/record.ts'
-import { appealNoteId, COUNTED_MS, IS_JUDGED, isFull, noteOf, WAITING_ON_SUBJECT } from '../appeals.ts'
+import {
+  ABOUT_ACTION,
+  aboutAction,
+  appealNoteId,
+  COUNTED_MS,
+  IS_JUDGED,
+  isFull,
+  noteOf,
+  WAITING_ON_SUBJECT,
+} from '../appeals.ts'
 import { dropSaid } from './erasures.ts'
 import { takeSaid } from './take-said.ts'
 import { subjectsOf, touch, type WritingStep } from './writing.ts'
 
 /** Takes an appeal, and its words where they are kept. */
-export async function takeAppeal(writing: WritingStep, entry: AppealEntry): Promise<void> {
+export async function takeAppeal(writing: WritingStep, given: AppealEntry): Promise<void> {
   const { sql } = writing
+  const [action] = await sql.rows<ThreadRef & { protocol: string }>(ABOUT_ACTION, given.against)
+  const entry = aboutAction(given, action)
   const { tenant, id, subject, protocol, side, party, against, at } = entry
   const { s, deletedAt } = (await subjectsOf(writing, [subject]))(subject)
   const [known] = await sql.rows<{ s: number | null; outcome: string | null }>(

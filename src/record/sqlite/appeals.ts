@@ -1,11 +1,13 @@
 import type { AppealOutcome } from '../../contracts/facts/appeal-messages.ts'
 import type { AppealEndEntry, AppealEntry, NoteEntry, OpenAppeals } from '../../contracts/ports/record.ts'
 import {
+  ABOUT_ACTION,
   type AppealAnswer,
   type AppealedRuling,
   type AppealLimits,
   type AppealOutcomeRow,
   type AppealRow,
+  aboutAction,
   answersIn,
   appealChanges,
   appealNoteId,
@@ -19,6 +21,7 @@ import {
   OPEN_APPEALS,
   sentBefore,
   UNTOLD_APPEALS,
+  WAITING_FOR_ACTION,
   WAITING_ON_SUBJECT,
 } from '../appeals.ts'
 import type { Sql } from './sql.ts'
@@ -37,6 +40,21 @@ export class AppealTable {
   constructor(sql: Sql, limits: AppealLimits) {
     this.#sql = sql
     this.#limits = limits
+  }
+
+  /** With what it is about, where that is an action that is known. */
+  named(entry: AppealEntry): AppealEntry {
+    return aboutAction(entry, this.#sql.get(ABOUT_ACTION, entry.against))
+  }
+
+  /** An action has come: appeals that came before it are about its subject. Returns whether there were any. */
+  joinAction(note: string, s: number, protocol: string): boolean {
+    const waiting = this.#sql.all<Pick<AppealRow, 'tenant' | 'id'>>(WAITING_FOR_ACTION, note)
+    for (const { tenant, id } of waiting) {
+      this.#sql.run('UPDATE appeals SET s = ?, protocol = ? WHERE tenant = ? AND id = ?', s, protocol, tenant, id)
+      this.#sql.run('UPDATE said SET s = ?, protocol = ? WHERE id = ?', s, protocol, appealNoteId(tenant, id))
+    }
+    return waiting.length > 0
   }
 
   /** The note of its words; null where they are not kept. */

@@ -191,14 +191,17 @@ export class RecordTables {
         if (said === 'proposal' && this.#isErased(id)) this.#erasures.strip(id)
         if (said === 'decision') this.#appeals.takeAnswers(subject.s, id, json, at)
         if (outlivesDeletion(said)) joinWithdrawal(this.#sql, id, this.#queue)
+        if (said === 'action' && this.#appeals.joinAction(id, subject.s, protocol))
+          this.#queue.touch(subject.s, protocol)
         if (said === 'review' || said === 'decision' || said === 'feedback') this.#queue.touch(subject.s, protocol)
         return
       }
       case 'appeal': {
-        const about = this.#erasures.subject(entry.subject)
-        const note = this.#appeals.take(entry, about)
+        const appeal = this.#appeals.named(entry)
+        const about = this.#erasures.subject(appeal.subject)
+        const note = this.#appeals.take(appeal, about)
         if (note !== null) this.#take(topic, partition, offset, note)
-        this.#queue.touch(about.s, entry.protocol)
+        this.#queue.touch(about.s, appeal.protocol)
         return
       }
       case 'appeal-end': {
