@@ -16,7 +16,7 @@ import {
 } from '../../contracts/ports/record.ts'
 import { outlivesDeletion } from '../actions.ts'
 import { ALL_APPEALS, type AppealLimits, appealNoteId } from '../appeals.ts'
-import { clausesText, sawOf } from '../compared.ts'
+import { clausesText } from '../compared.ts'
 import { inOrderOfTime } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
 import { noteSubject } from '../note-subject.ts'
@@ -28,6 +28,7 @@ import { ANY, RecordErasures } from './erasures.ts'
 import { freeDoc } from './free-doc.ts'
 import { FreeSpace } from './free-space.ts'
 import { QueueTable } from './review-queue.ts'
+import { insertSaid, insertUnread } from './said-rows.ts'
 import { writing } from './schema.ts'
 import { Sql } from './sql.ts'
 import { INDEX_VERSION, TextIndex } from './text-index.ts'
@@ -174,20 +175,9 @@ export class RecordTables {
       case 'said': {
         const about = noteSubject(entry, () => this.#erasures.judged(entry))
         const subject = this.#erasures.subject(about)
-        const { id, said, protocol, label, by, at, json } = entry
+        const { id, said, protocol, at, json } = entry
         if (!outlivesDeletion(said) && at <= (subject.deleted_at ?? Number.NEGATIVE_INFINITY)) return
-        this.#sql.run(
-          'INSERT OR IGNORE INTO said (id, s, said, protocol, label, by, at, saw, json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
-          id,
-          subject.s,
-          said,
-          protocol,
-          label,
-          by,
-          at,
-          sawOf(JSON.parse(json)),
-          json,
-        )
+        insertSaid(this.#sql, subject.s, entry)
         if (said === 'proposal' && this.#isErased(id)) this.#erasures.strip(id)
         if (said === 'decision') this.#appeals.takeAnswers(subject.s, id, json, at)
         if (outlivesDeletion(said)) joinWithdrawal(this.#sql, id, this.#queue)
@@ -217,21 +207,9 @@ export class RecordTables {
       case 'quote':
         this.#erasures.quote(entry)
         return
-      case 'unread': {
-        const { subjectId, at, raw } = entry
-        const erased = this.#sql.get('SELECT 1 FROM subjects WHERE id = ? AND deleted_at >= ?', subjectId, at)
-        if (erased !== undefined) return
-        this.#sql.run(
-          'INSERT OR IGNORE INTO unread VALUES (?, ?, ?, ?, ?, ?)',
-          topic,
-          partition,
-          offset,
-          subjectId,
-          at,
-          raw,
-        )
+      case 'unread':
+        insertUnread(this.#sql, { topic, partition }, offset, entry)
         return
-      }
       case 'comment-deletion':
         // Taken together, before the others.
         return
