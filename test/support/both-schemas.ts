@@ -44,6 +44,7 @@ export function inSchemaTwo(one: Verdict): Verdict {
     ...one,
     schema: 2,
     ...ADDED,
+    evidence: { ...one.evidence, elsewhere: ['q~c9'] },
     confidence: { value, how: value === null ? null : 'perspectives' },
     versions: { ...one.versions, gavel: '0.2.0', lane: 'a1', mapping: 'b2' },
   }
@@ -60,7 +61,10 @@ export function knownToBoth(value: unknown): unknown {
     ...(isTwo ? [['schema', 1]] : []),
     ...fields.map(([name, field]) => [
       name,
-      isTwo && name === 'versions' ? without(Object.keys(versionsOfSchemaTwo), field as Json) : knownToBoth(field),
+      isTwo && name === 'versions'
+        ? without(Object.keys(versionsOfSchemaTwo), field as Json)
+        : // Optional in either, so a withdrawal in schema 1 has it of a ruling in schema 2; none was written by then.
+          knownToBoth(name === 'evidence' && 'subjectId' in value ? without(['elsewhere'], field as Json) : field),
     ]),
   ])
 }
