@@ -38,11 +38,12 @@ export function stanceSection(file: CaseFile, kinds: ProtocolGuides): TemplatePa
   if (points.length < 2) return NOTHING
   const marks = own.map((verdict): RevisionMark => ({ verdict, at: placeOf(verdict, file, { first, last }) }))
   const { stance } = TEXTS
+  const said = thread?.comments.length ?? 0
   const lastMark = Math.max(...marks.map(({ at }) => at), points.at(-1)?.at ?? first)
   // A drawing has a width, also where all stands at the post's own time.
   const until = lastMark === first ? last : endOf(points, { first, last: lastMark })
   return html`<section aria-labelledby="stance"><h2 id="stance">${stance.title}</h2>
-<p class="faint">${stance.says}${until < lastMark ? html` ${stance.later}` : NOTHING}</p>
+<p class="faint">${stance.says}${until < lastMark ? html` ${stance.later}` : NOTHING}${said > points.length ? ` ${stance.unscored(said - points.length, said)}` : NOTHING}</p>
 <div class="stance" role="img" aria-label="${stance.described(points.length, signed(points.at(-1)?.mean ?? 0), own.length)}">${drawing(options(points, marks, { first, last: until }))}</div>
 <details><summary>${stance.table}</summary><div class="scrolls" tabindex="0"><table><thead><tr>${stance.heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
 <tbody>${own.map((verdict) => revisionRow(verdict, kinds))}</tbody></table></div></details></section>`

@@ -20,6 +20,7 @@ export const VERDICT_TEXTS = {
     title: 'Stance over time',
     says: 'Each circle is a comment’s score, from −1 (opposes) to +1 (supports); the line is their mean so far, by the scores that count now. A dashed line is a revision, with its number, at its last comment. Times are in UTC.',
     later: 'What was decided long after the last comment stands at the edge; the table has its time.',
+    unscored: (count: number, of: number) => `${count} of the ${of} comments have no score and are not in it.`,
     described: (comments: number, mean: string, revisions: number) =>
       `The scores of ${comments} comments over time, with a mean of ${mean} at the end, and ${inRevisions(revisions)}. As a table below.`,
     table: 'As a table',

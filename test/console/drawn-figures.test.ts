@@ -47,6 +47,7 @@ it('draws how the comments’ stance grew, with each revision, and says the same
     ['revision 1', 'rumor', '2', '1', '1'],
     ['revision 2', 'non-rumor', '4', '2', '1'],
   ])
+  expect(text).not.toContain('have no score')
   // Each line stands at the last comment of its revision.
   const places = [...(figure?.querySelectorAll('circle') ?? [])].map((one) => Number(one.getAttribute('cx')))
   const lines = [...(figure?.querySelectorAll('[stroke-dasharray] line') ?? [])].map((one) =>
@@ -68,7 +69,8 @@ it('leaves room for the thread, however long after it somebody decided', async (
     return { ...none, openedAt: moment, decidedAt: moment }
   }
   const turns = [aTurn('stance', 'scorer', answer, { about: comments.map(({ id }) => id) })]
-  await console.judged({ verdict: { timing: timing(at(3)) }, comments, turns })
+  const unscored = { id: 'c3', text: 'reply 3' }
+  await console.judged({ verdict: { timing: timing(at(3)) }, comments: [...comments, unscored], turns })
   const cookie = await console.signedIn()
   const drawn = async (id: string) => {
     const { text } = await console.page(`/verdict?id=${id}`, cookie)
@@ -77,7 +79,9 @@ it('leaves room for the thread, however long after it somebody decided', async (
     const rules = [...(figure?.querySelectorAll('[stroke-dasharray] line') ?? [])]
     return { span: Math.max(...places) - Math.min(...places), rules: rules.length, text }
   }
-  expect((await drawn('rumor~p~r1')).text).not.toContain('stands at the edge')
+  const { text } = await drawn('rumor~p~r1')
+  expect(text).not.toContain('stands at the edge')
+  expect(text).toContain('1 of the 4 comments have no score and are not in it.')
   const decision = { by: 'ann', against: 'rumor~p~r1', of: '0@0' }
   const human = {
     revision: 2,
