@@ -4,19 +4,21 @@ export const STORIES_TEXTS = {
   about:
     'Posts in the same words with the same pictures are one story; a post that no other repeats stands alone. Each verdict rests on its own post’s comments.',
   one: 'Story',
-  query: 'Words of the post or its comments',
+  query: 'Words, or parts of words, in post, comments or reasons',
   go: 'Show',
-  from: 'From',
-  to: 'To',
+  /** A post may be judged long after it was written. */
+  from: 'Judged from',
+  to: 'until',
   tenant: 'Tenant',
   lang: 'Language',
   onlyDiffering: 'Only where verdicts contradict one another',
   found: (stories: number, posts: number) =>
     `${stories === 1 ? 'One story' : `${stories} stories`} in ${posts === 1 ? 'one post' : `${posts} posts`}.`,
   cut: 'The newest verdicts that fit are shown: ask for words or a time to see others.',
-  none: 'No verdict fits.',
+  none: 'No verdict fits. Every word that is asked for has to be there; days are those of verdicts, not of posts.',
   json: 'As JSON',
   csv: 'As CSV',
+  csvNote: 'CSV has words and authors: a saved file outlives a deletion.',
   posts: (count: number) => (count === 1 ? 'One post' : `${count} posts`),
   /** Beside one post, where the record knows more of its story. */
   open: 'The whole story',
@@ -46,7 +48,7 @@ export const STORIES_TEXTS = {
   done: (count: number) => (count === 1 ? 'One post was decided.' : `${count} posts were decided.`),
   /** On the page of a verdict. */
   says: (members: number) => `${members} posts say the same.`,
-  current: 'Of one of them a person decided',
+  current: 'A person decided on another post in the same words',
   near: 'Perhaps the same, in other words',
   lookNear: 'Look for posts that perhaps say the same',
   nearSays:
@@ -54,9 +56,11 @@ export const STORIES_TEXTS = {
   nearNone: 'None of the newest posts is near.',
   nearNot: 'The posts could not be compared now. Try again later.',
   nearWeak: 'Weak here:',
+  nearWeakOthers: (count: number, of: number) =>
+    `Weak for ${count} of the ${of} posts that were compared, so one of these may say the same and not be shown.`,
   same: 'Says the same',
   notSame: 'Says something else',
-  said: { same: 'You all said: the same.', 'not-same': 'You all said: something else.', both: 'People said both.' },
+  said: { same: 'People said: the same.', 'not-same': 'People said: something else.', both: 'People said both.' },
   unsaid: 'It was not noted',
   unsaidWhy: 'It could not be written down, or one of the two posts is not for you to decide. Nothing was changed.',
   gone: 'There is no such story',

@@ -53,7 +53,7 @@ export function storyPages(parts: StoryParts): Page[] {
       type: 'application/json',
     })),
     listed('/stories.csv', ({ stories }) => ({
-      file: csvTable({ head: CSV_HEAD, rows: stories.flatMap(({ summary }) => csvRows(summary)) }),
+      file: csvTable({ head: CSV_HEAD, rows: stories.flatMap(csvRows) }),
       name: 'stories.csv',
       type: 'text/csv; charset=utf-8',
     })),
@@ -68,6 +68,8 @@ const CSV_HEAD = [
   'reach',
   'first post',
   'first written',
+  'author',
+  'text',
   'protocol',
   'label',
   'posts with it',
@@ -75,8 +77,10 @@ const CSV_HEAD = [
   'decided',
 ]
 
-/** A row for each label of a story. */
-function csvRows({ id, tenant, posts, reach, first, labels, differs, decided }: StorySummary): string[][] {
+/** A row for each label of a story, with the post that was written first. */
+function csvRows({ summary, rows }: ListedStory): string[][] {
+  const { id, tenant, posts, reach, first, labels, differs, decided } = summary
+  const said = rows.find(({ subject, words }) => subject.postId === first.subjectId && words !== null)?.words
   return labels.map(({ protocol, label, posts: own }) => [
     id ?? '',
     tenant,
@@ -84,6 +88,8 @@ function csvRows({ id, tenant, posts, reach, first, labels, differs, decided }: 
     String(reach ?? ''),
     first.subjectId,
     first.at,
+    first.author ?? '',
+    said ?? '',
     protocol,
     label ?? '',
     String(own),
@@ -147,7 +153,7 @@ async function listOf({ stories, isCut }: FoundStories, call: PageCall, parts: S
   const shown = await Promise.all(stories.map((story, nth) => storyMarkup(story, nth, { ...parts, choice })))
   return html`<h1>${TEXTS.title}</h1><p>${TEXTS.about}</p>${formOf(query, parts)}
 <p role="status">${TEXTS.found(stories.length, posts)}${isCut ? ` ${TEXTS.cut}` : ''}</p>
-<p class="faint"><a href="${link('/stories.json', carried)}">${TEXTS.json}</a> <a href="${link('/stories.csv', carried)}">${TEXTS.csv}</a></p>
+<p class="faint"><a href="${link('/stories.json', carried)}">${TEXTS.json}</a> <a href="${link('/stories.csv', carried)}">${TEXTS.csv}</a> ${TEXTS.csvNote}</p>
 ${stories.length === 0 ? html`<p>${TEXTS.none}</p>` : shown}`
 }
 

@@ -1,5 +1,6 @@
 import type { StorySummary } from '../contracts/facts/story-summary.ts'
 import type { Verdict } from '../contracts/facts/verdict.ts'
+import { readVerdictId } from '../contracts/facts/verdict-id.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { BlindReviews } from './blind-review.ts'
 import { badge } from './kinds.ts'
@@ -21,10 +22,14 @@ export type StoryParts = Lists & {
  * What a verdict says of its story, and the way there; nothing where no other post says the same. What a person decided stands on that
  * verdict's own page, where it is known who saw it and who may not.
  */
-export function storyNote({ story, tenant }: Verdict): TemplatePart {
-  if (story === undefined || (story.members < 2 && story.current === undefined)) return NOTHING
+export function storyNote({ story, tenant, subjectId }: Verdict): TemplatePart {
+  if (story === undefined) return NOTHING
   const { id, members, current } = story
-  return html`<p class="notice"><a href="${link('/stories/story', { id, tenant })}">${TEXTS.says(members)}</a>${current === undefined ? NOTHING : html` <a href="${link('/verdict', { id: current.verdictId })}">${TEXTS.current}</a>.`}</p>`
+  // What was decided on this post stands on this page already.
+  const other = current !== undefined && readVerdictId(current.verdictId)?.subjectId !== subjectId ? current : undefined
+  if (members < 2 && other === undefined) return NOTHING
+  const all = html`<a href="${link('/stories/story', { id, tenant })}">${TEXTS.says(members)}</a> `
+  return html`<p class="notice">${members < 2 ? NOTHING : all}${other === undefined ? NOTHING : html`<a href="${link('/verdict', { id: other.verdictId })}">${TEXTS.current}</a>.`}</p>`
 }
 
 /** Since when its verdicts contradict one another. */

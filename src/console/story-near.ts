@@ -73,6 +73,9 @@ export async function nearSection(story: OneStory, call: PageCall, parts: Readin
   const shown = new Set((nearest ?? []).map(({ verdict }) => verdict.id))
   const hides = found.flatMap(({ verdict }) => (shown.has(verdict.id) ? [] : [verdict.id]))
   const weak = own === undefined ? null : near.embedder.weakFor(own.words ?? '', own.lang ?? undefined)
+  const weakOthers = others.filter(
+    (row) => near.embedder.weakFor(row.words ?? '', row.lang ?? undefined) !== null,
+  ).length
   const said = own === undefined ? new Map<string, Set<string>>() : await saidOf(own.subject, parts.record)
   const choice = await coversOf(parts.people, call.session.by)
   const listed = (nearest ?? []).map(async (row) => {
@@ -82,7 +85,7 @@ export async function nearSection(story: OneStory, call: PageCall, parts: Readin
   const none = nearest === null ? TEXTS.nearNot : TEXTS.nearNone
   return {
     markup:
-      section(html`<p class="faint">${TEXTS.nearSays}${weak === null ? NOTHING : html` ${TEXTS.nearWeak} ${words(weak, { most: 200 })}.`}</p>
+      section(html`<p class="faint">${TEXTS.nearSays}${weak === null ? NOTHING : html` ${TEXTS.nearWeak} ${words(weak, { most: 200 })}.`}${weakOthers === 0 ? NOTHING : ` ${TEXTS.nearWeakOthers(weakOthers, others.length)}`}</p>
 ${listed.length === 0 ? html`<p>${none}</p>` : await Promise.all(listed)}`),
     hides,
   }

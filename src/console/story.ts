@@ -51,8 +51,10 @@ export function storyPage(parts: StoryParts): Page[] {
     })),
     made('/stories/story.csv', ({ rows }) => ({
       file: csvTable({
-        head: Object.keys(NO_ROW),
-        rows: rows.map((row) => Object.values(fileRow(row)).map((value) => String(value ?? ''))),
+        head: [...Object.keys(NO_ROW), 'author', 'text'],
+        rows: rows.map((row) =>
+          [...Object.values(fileRow(row)), row.author, row.words].map((one) => String(one ?? '')),
+        ),
       }),
       name: 'story.csv',
       type: 'text/csv; charset=utf-8',
@@ -90,7 +92,7 @@ const NO_ROW = {
   decided: '',
 }
 
-/** A verdict in a file, without anybody's words: these would outlive their deletion there. */
+/** A verdict in a file for programs, without anybody's words: these would outlive their deletion there. */
 function fileRow({ verdict, subject, standing, lang }: RecordedRow): { [Name in keyof typeof NO_ROW]: unknown } {
   return {
     verdict: verdict.id,
@@ -128,7 +130,7 @@ async function pageOf(
   return html`${done > 0 ? html`<p class="notice done" role="status" tabindex="-1" autofocus>${TEXTS.done(done)}</p>` : NOTHING}<h1>${TEXTS.one}: ${sizeOf(summary)}</h1>
 ${differingOf(summary)}
 ${factsOf(summary, parts)}
-<p class="faint">${TEXTS.address} <a href="${link('/stories/story.json', at)}">${TEXTS.json}</a> <a href="${link('/stories/story.csv', at)}">${TEXTS.csv}</a> <a href="/stories">${TEXTS.all}</a></p>
+<p class="faint">${TEXTS.address} <a href="${link('/stories/story.json', at)}">${TEXTS.json}</a> <a href="${link('/stories/story.csv', at)}">${TEXTS.csv}</a> ${TEXTS.csvNote} <a href="/stories">${TEXTS.all}</a></p>
 <section aria-labelledby="members"><h2 id="members">${TEXTS.members}</h2>${posts.length > MOST_POSTS ? html`<p>${TEXTS.membersCut(MOST_POSTS)}</p>` : NOTHING}
 <ol class="rows">${await rowsOf(members, parts, { choice, isWhole: false })}</ol></section>
 ${isOpen ? html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide}</h2>${forms}</section>` : NOTHING}

@@ -25,7 +25,7 @@ async function planted(embed?: () => Promise<never>) {
       },
     },
     embedder: {
-      weakFor: () => null,
+      weakFor: (text) => (text.startsWith('Trams') ? 'another language' : null),
       async embed(texts) {
         asked += texts.length
         if (embed !== undefined) return embed()
@@ -56,8 +56,9 @@ it('shows posts that are near in meaning, where somebody asks for them, the near
   const plain = nearIn((await console.page('/stories/story?id=aaa&tenant=default', cookie)).text)
   expect([plain.listed, asked()]).toEqual([[], 0])
   expect(plain.section?.querySelector('a')?.getAttribute('href')).toBe(`${NEAR}#near`)
-  const { listed } = nearIn((await console.page(NEAR, cookie)).text)
+  const { listed, section } = nearIn((await console.page(NEAR, cookie)).text)
   expect(listed.sort()).toEqual(['Black', 'Bright'])
+  expect(section?.textContent).toContain('Weak for 1 of the 3 posts that were compared')
   expect(asked()).toBe(4)
   await console.page(NEAR, cookie)
   expect(asked()).toBe(4)

@@ -127,7 +127,7 @@ it('names what a person decided, and counts it no more as contested once all agr
   expect(textOf(document.querySelector('dl'))).toContain('rumor: non-rumor by ann')
 })
 
-it('is a file as well, without words', async () => {
+it('is a file as well, with words and authors in those for people alone', async () => {
   const { console, cookie } = await planted()
   const file = async (path: string) => (await console.page(path, cookie)).text
   const [story] = JSON.parse(await file('/stories.json')) as { id: string; posts: number; differs: unknown[] }[]
@@ -137,8 +137,30 @@ it('is a file as well, without words', async () => {
   expect(one.verdicts).toHaveLength(3)
   expect((await file('/stories/story.csv?id=aaa')).split('\r\n')).toHaveLength(5)
   expect((await file('/stories.csv')).split('\r\n')[1]).toMatch(/^aaa,default,3,300,first,/)
-  for (const path of ['/stories.json', '/stories.csv', '/stories/story.json?id=aaa', '/stories/story.csv?id=aaa'])
-    expect(await file(path)).not.toContain('harbor')
+  for (const path of ['/stories.json', '/stories/story.json?id=aaa']) expect(await file(path)).not.toContain('harbor')
+  expect((await file('/stories.csv')).split('\r\n')[1]).toContain(`,eve,${TEXT},rumor,`)
+  const lines = (await file('/stories/story.csv?id=aaa')).split('\r\n')
+  expect(lines[0]).toMatch(/,author,text$/)
+  expect(lines.filter((line) => line.endsWith(`,${TEXT}`))).toHaveLength(3)
+  expect(lines.filter((line) => line.endsWith(`,eve,${TEXT}`))).toHaveLength(1)
+})
+
+it('of a lone post is not named on its verdict, nor what a person decided on that post as if it were another', async () => {
+  const console = await aConsole()
+  const cookie = await console.signedIn()
+  const noteOn = async (id: string, members: number, decided: string) => {
+    const current = { label: 'rumor', verdictId: `rumor~${decided}~r1` }
+    const story = { id: 'aaa', members, reach: 0, labels: { rumor: members }, current }
+    await console.judged({ verdict: { id: `rumor~${id}~r1`, subjectId: id, story }, post: { text: TEXT } })
+    const { document } = parseHTML((await console.page(`/verdict?id=rumor~${id}~r1`, cookie)).text)
+    const notes = [...document.querySelectorAll('.notice')].map((one) => textOf(one) ?? '')
+    return notes.filter((note) => note.includes('same'))
+  }
+  const decided = 'A person decided on another post in the same words.'
+  expect(await noteOn('alone', 1, 'alone')).toEqual([])
+  expect(await noteOn('left', 1, 'gone')).toEqual([decided])
+  expect(await noteOn('own', 3, 'own')).toEqual(['3 posts say the same.'])
+  expect(await noteOn('copy', 3, 'own')).toEqual([`3 posts say the same. ${decided}`])
 })
 
 it('of another tenant, of nobody or of a strange name is not there', async () => {
