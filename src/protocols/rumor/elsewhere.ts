@@ -11,14 +11,6 @@ import type { Evidence } from './evidence.ts'
 const HEADING =
   'Comments under other posts in the same words. They are not about this post, were perhaps arranged, and count for neither side: use only what can be checked in them'
 
-/** Those that are shown: at most as many as comments of its own count. */
-export function shownElsewhere(
-  { settings, thread: { elsewhere = [] } }: Pick<RumorContext, 'settings' | 'thread'>,
-  { weighed }: Pick<Evidence, 'weighed'>,
-): readonly Comment[] {
-  return settings.elsewhere ? elsewhere.slice(0, weighed.comments.length) : []
-}
-
 /** What debaters are shown of them, after their own comments; empty where there are none. */
 export function elsewhereIn({ ask }: Pick<RumorContext, 'ask'>, comments: readonly Comment[]): string {
   return comments.length === 0 ? '' : `\n\n${ask.comments(HEADING, comments)}`

@@ -5,7 +5,6 @@ import type { SubScript } from '../../judging/engine/script.ts'
 import { claimHash, evidenceHash, remembered } from './carry.ts'
 import { capsOf, type ScoredUtterance, utterancesOf, type WeighedComments, weighComments } from './comment-weights.ts'
 import type { RumorContext } from './context.ts'
-import { shownElsewhere } from './elsewhere.ts'
 import { type Gate, gateOf, sparesOpinions } from './gate.ts'
 import { changeOf, type DebatedComments, debatedOf } from './material-change.ts'
 import type { Utterance } from './near-identical.ts'
@@ -232,4 +231,12 @@ export function sizeOf({ support, oppose }: Sides): number {
 function firstOf({ comments: [first] }: Utterance): Comment {
   if (first === undefined) throw new Error('an utterance without comments')
   return first
+}
+
+/** The comments under other posts that debaters are shown: at most as many as comments of its own count. */
+function shownElsewhere(
+  { settings, thread: { elsewhere = [] } }: Pick<RumorContext, 'settings' | 'thread'>,
+  { weighed }: Pick<Evidence, 'weighed'>,
+): readonly Comment[] {
+  return settings.elsewhere ? elsewhere.slice(0, weighed.comments.length) : []
 }
