@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as others, setTimeout as sleep } from 'node:timers/promises'
 import { deadLetterOf, shortenedLetter } from '../producers/dead-letter.ts'
 import { entryOf } from '../src/contracts/facts/entry-of.ts'
 import type { Report, SourceOutcome } from '../src/contracts/ports/report.ts'
@@ -21,6 +21,8 @@ import { MAPPING_HEADER, SOURCE_HEADER, sourceOf } from './source-place.ts'
 
 /** Records mapped together, between two heartbeats: at most so many, and so many bytes. */
 const MAPPED_AT_ONCE = { records: 500, bytes: 2 ** 17 }
+/** After a record until which mapping took so long, in ms, all else has its turn, and the group hears of this reader. */
+const TURN_MS = 20
 /** Bytes of its record that a letter keeps where its topic takes no longer one. */
 const SHORT_LETTER_BYTES = 4_096
 
@@ -57,7 +59,7 @@ async function mapBatch(context: SourcesContext, batch: MessageBatch, heartbeat:
   const { mappings, report } = context
   const mapping = mappings.get(batch.topic)
   if (mapping === undefined) throw new Error(`no mapping for topic ${batch.topic}`)
-  let sending = Promise.resolve()
+  let [sending, since] = [Promise.resolve(), performance.now()]
   for (const part of partsOf(batch.messages)) {
     const counts = { mapped: 0, 'passed-over': 0, unmapped: 0 }
     const records: (readonly [IncomingMessage, readonly OutgoingMessage[]])[] = []
@@ -68,8 +70,11 @@ async function mapBatch(context: SourcesContext, batch: MessageBatch, heartbeat:
     for (const [nth, from] of part.entries()) {
       const made = unreadable(from) ?? begun[nth] ?? mapped(context, mapping, from, heartbeat)
       const read = made instanceof Promise ? await made : made
+      const isLong = performance.now() - since > TURN_MS
+      if (isLong) await others()
       // One record may take two seconds.
-      if (made instanceof Promise) await heartbeat()
+      if (isLong || made instanceof Promise) await heartbeat()
+      if (isLong) since = performance.now()
       if (!read.ok) counts.unmapped++
       else counts[read.messages.length === 0 ? 'passed-over' : 'mapped']++
       records.push([

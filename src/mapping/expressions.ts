@@ -2,7 +2,7 @@ import { didYouMean } from '../contracts/facts/did-you-mean.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { SchemaFields } from '../contracts/facts/odd-fields.ts'
 import { InexactNumber, MappingSettingFault, UnmappedRecord } from './faults.ts'
-import { wordsOfHtml } from './html.ts'
+import { MOST_HTML, wordsOfHtml } from './html.ts'
 import { isPath, type MappingScope, pathOf, type ReadScope } from './paths.ts'
 import { TIME_UNITS, type TimeUnit, timeOf } from './times.ts'
 
@@ -15,7 +15,7 @@ export type MappingCondition = (scope: MappingScope) => boolean
 /** Deepest nesting of expressions and conditions, and most parts of a list of them. */
 const [MOST_DEEP, MOST_PARTS] = [12, 64]
 /** Most characters that are made of a record, and most items of a list of it. */
-const [MOST_CHARS, MOST_ITEMS] = [32 * 2 ** 20, 1_000]
+const [MOST_CHARS, MOST_ITEMS] = [2 * 2 ** 20, 1_000]
 
 type Fields = Readonly<Record<string, unknown>>
 type Operator = (given: Fields, at: SettingPath) => ReadScope
@@ -62,7 +62,7 @@ const OPERATORS: Readonly<Record<string, { readonly beside: readonly string[]; r
       const read = expressionOf(html, [...at, 'html'])
       return (scope) => {
         const value = read(scope)
-        return value === undefined ? undefined : wordsOfHtml(bounded(textOf(value), scope))
+        return value === undefined ? undefined : wordsOfHtml(bounded(textOf(value).slice(0, MOST_HTML), scope))
       }
     },
   },

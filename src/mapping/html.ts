@@ -1,5 +1,8 @@
 import { withoutEntities } from '../contracts/facts/entities.ts'
 
+/** So many characters of a text are read as HTML: what a message may hold of words, and no more. */
+export const MOST_HTML = 2 ** 18
+
 /** Elements after which, and before which, a line ends. */
 const BLOCKS = new Set(
   'p div li ul ol blockquote pre h1 h2 h3 h4 h5 h6 tr table section article header footer hr figure figcaption'.split(

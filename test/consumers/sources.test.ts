@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { placeOf } from '../../consumers/read-message.ts'
 import { sourcesConsumer } from '../../consumers/sources.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
@@ -8,7 +8,7 @@ import {
   type OutgoingMessage,
   RefusedRecord,
 } from '../../src/contracts/ports/topic.ts'
-import { topicMappings } from '../../src/mapping/mapping.ts'
+import { type TopicMapping, topicMappings } from '../../src/mapping/mapping.ts'
 import type { SourceSettings } from '../../src/mapping/source.ts'
 
 const TOPICS = {
@@ -44,12 +44,17 @@ const record = (offset: number, value: unknown, headers: Record<string, string> 
 })
 
 /** What is written of these records, and told. `takes`: whether a broker takes a record. */
-async function written(messages: readonly IncomingMessage[], takes: (one: OutgoingMessage) => boolean = () => true) {
+async function written(
+  messages: readonly IncomingMessage[],
+  takes: (one: OutgoingMessage) => boolean = () => true,
+  mappings: ReadonlyMap<string, TopicMapping> = topicMappings(SOURCES),
+) {
   const sent: OutgoingMessage[] = []
   const counts: Record<string, number> = {}
   let handle: HandleBatch = async () => {}
+  let beats = 0
   await sourcesConsumer({
-    mappings: topicMappings(SOURCES),
+    mappings,
     topics: TOPICS,
     report: (name, event) => {
       if (name === 'source:read' && 'outcome' in event && 'count' in event)
@@ -75,10 +80,10 @@ async function written(messages: readonly IncomingMessage[], takes: (one: Outgoi
   }).start()
   await handle(
     { topic: 'own', partition: 2, messages, next: '9', atEnd: true },
-    async () => {},
+    async () => void beats++,
     () => {},
   )
-  return { sent, counts }
+  return { sent, counts, beats }
 }
 
 const POST = {
@@ -127,6 +132,31 @@ describe('records of a source', () => {
     ])
     expect(sent.filter(({ topic }) => topic !== 'letters')).toHaveLength(3)
     expect(counts).toEqual({ mapped: 1, unmapped: 2, letters: 2 })
+  })
+
+  it('that take long leave a turn to all else after each, and tell the group', async () => {
+    for (const count of [20, 40]) {
+      let [now, turns, isOver] = [0, 0, false]
+      const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
+      const map = () => {
+        now += 21
+        return { ok: true, messages: [] } as const
+      }
+      const turn = () => {
+        turns++
+        if (!isOver) setImmediate(turn)
+      }
+      setImmediate(turn)
+      const records = Array.from({ length: count }, (_, nth) => record(nth, {}))
+      const { beats } = await written(
+        records,
+        () => true,
+        new Map([['own', { hash: 'h', format: 'json', isApart: false, map }]]),
+      )
+      isOver = true
+      clock.mockRestore()
+      expect([turns >= count, beats >= count]).toEqual([true, true])
+    }
   })
 
   it('of which a broker refuses a message become a letter, alone', async () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { MappingSettingFault } from '../../src/mapping/faults.ts'
 import { wordsOfHtml } from '../../src/mapping/html.ts'
 import { topicMappings } from '../../src/mapping/mapping.ts'
@@ -107,6 +107,32 @@ describe('a mapping', () => {
     expect(mapped('{"id": 1e300, "text": "x"}')).toMatchObject({ ok: true, messages: [{ key: '1e300' }] })
   })
 
+  test('looks at no other value for the digits of one number', () => {
+    const parse = JSON.parse
+    let looks = 0
+    const spied = vi.spyOn(JSON, 'parse').mockImplementation((text, reviver) =>
+      reviver === undefined
+        ? parse(text)
+        : parse(text, function (this: unknown, ...of) {
+            looks++
+            return reviver.apply(this, of)
+          }),
+    )
+    try {
+      for (const n of [20_000, 40_000])
+        expect(mapped(`{"id": 267081518403440641, "text": "x", "n": [${'1,'.repeat(n)}1]}`)).toMatchObject({ ok: true })
+      expect(looks).toBe(0)
+    } finally {
+      spied.mockRestore()
+    }
+  })
+
+  test('reads a text as HTML no further than a message may hold words', () => {
+    for (const n of [2 ** 20, 2 ** 21])
+      for (const sign of ['<', '<p>', 'x '])
+        expect(textBy({ html: '$.h' }, { h: `w${sign.repeat(n / sign.length)}w` })).toMatch(/^w[^w]{0,262143}$/)
+  })
+
   test('compares numbers that no float holds by their digits', () => {
     const written = '{"id": 267081518403440641, "text": "x"}'
     for (const [condition, count] of [
@@ -198,7 +224,9 @@ describe('a mapping', () => {
     ['$.list has more than 1000 items', { id: 1, list: Array(1_001).fill(1) }, { each: '$.list' }],
     ['the value is not JSON', '{"id": ', {}],
     ['nested deeper than 32 levels', '['.repeat(40) + ']'.repeat(40), {}],
-    ['more than 100000 lists, objects and fields', `[${'[],'.repeat(100_001)}1]`, {}],
+    ['more than 100000 values', `[${'[],'.repeat(50_001)}1]`, {}],
+    ['more than 100000 values', `{"id": 267081518403440641, "x": [${'1,'.repeat(100_001)}1]}`, {}],
+    ['the value is not JSON', '{"id": 267081518403440641, 267081518403440641: 1}', {}],
   ])('says “%s”', ([why, value, change]) => {
     expect(mapped(value, source(change))).toEqual({ ok: false, why: expect.stringContaining(why) })
   })
@@ -210,7 +238,8 @@ describe('a mapping', () => {
       ok: false,
       why: expect.stringMatching(/text: makes more than/),
     })
-    expect(mapped({ id: 1, t: long }, source({ map: { ...POST, text: '{$.t}{$.t}' } }))).toEqual({
+    const [t, s] = [long, 'x'.repeat(150_000)]
+    expect(mapped({ id: 1, t, s }, source({ map: { ...POST, text: '{$.t} {$.s}' } }))).toEqual({
       ok: false,
       why: 'makes a message of more than 900000 bytes',
     })

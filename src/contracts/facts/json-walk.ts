@@ -87,12 +87,12 @@ type Excess = 'depth' | 'parts' | null
 
 /**
  * Whether JSON has more than it may, checked before it is parsed: a megabyte of brackets takes V8 a hundred times as long as a
- * megabyte of text. `fields` counts every field of an object as a part, too: each name of its own costs as much as a list.
- * Linear in the text, and not beyond the first excess; any result for what is not JSON.
+ * megabyte of text. `fields` counts every field of an object as a part, too: each name of its own costs as much as a list. `values`
+ * counts every value. Linear in the text, and not beyond the first excess; any result for what is not JSON.
  */
 export function excessOf(
   json: string,
-  most: { readonly depth: number; readonly parts: number; readonly fields?: boolean },
+  most: { readonly depth: number; readonly parts: number; readonly fields?: boolean; readonly values?: boolean },
 ): Excess {
   let [depth, parts] = [0, 0]
   for (let at = 0; at < json.length; at++) {
@@ -111,10 +111,37 @@ export function excessOf(
         break
       case COLON:
         if (most.fields === true) parts++
+        break
+      // A value is the first of its list or object, or stands behind a comma.
+      case COMMA:
+        if (most.values === true) parts++
     }
     if (parts > most.parts) return 'parts'
   }
   return null
+}
+
+const [MINUS, ZERO, NINE] = [0x2d, 0x30, 0x39]
+const NUMBER = /[-+.\deE]+/y
+
+/** JSON with the integers that a float would change in quotes, so that their digits stay. Linear in the text; any result for what is not JSON. */
+export function withExactNumbers(json: string): string {
+  const parts: string[] = []
+  let from = 0
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at)
+    if (code === QUOTE) at = endOfString(json, at + 1)
+    if (code !== MINUS && !(code >= ZERO && code <= NINE)) continue
+    NUMBER.lastIndex = at
+    const [written = ''] = NUMBER.exec(json) ?? []
+    const number = Number(written)
+    if (Number.isInteger(number) && !Number.isSafeInteger(number)) {
+      parts.push(json.slice(from, at), '"', written, '"')
+      from = at + written.length
+    }
+    at += written.length - 1
+  }
+  return from === 0 ? json : parts.join('') + json.slice(from)
 }
 
 /** Where the string that begins before `from` ends. */
