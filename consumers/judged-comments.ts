@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { CommentMessage, Outcome } from '../src/contracts/facts/messages.ts'
 import { mappedBy, type Post, type ThreadRef } from '../src/contracts/facts/thread.ts'
 import { commentKey } from '../src/contracts/facts/verdict-id.ts'
@@ -129,10 +130,10 @@ async function handleComment(
   if (!isKept(outcome)) {
     if (linked === 'linked') await threads.unlinkReplies(root, [ref], clock())
     if (parent !== null && toParent === 'linked') await threads.unlinkReplies(parent, [ref], clock())
-  } else if (before?.post != null) {
+  } else if (outcome === 'updated' && before?.post != null) {
     const earlier = parentOf(ref, before.post)
-    // Nobody was shown it with what never came: only who was must hear of a deletion.
-    if (earlier !== null && (await threads.statusOf(earlier)) === null)
+    // Nobody was shown it with what never came: only who was must hear of a deletion. A message that is read again changes nothing.
+    if (earlier !== null && !isDeepStrictEqual(earlier, parent) && (await threads.statusOf(earlier)) === null)
       await threads.unlinkReplies(earlier, [ref], clock())
   }
   return outcome === 'over-share' ? refuseMessages(context, [from], OVER_SHARE) : outcome

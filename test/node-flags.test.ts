@@ -11,6 +11,7 @@ test('a process of the service has bounded memory, unless somebody set bounds of
   // What these hold grows with the topics that they read.
   for (const name of ['recover', 'judge-again', 'record', 'verdicts'])
     expect(nodeFlags('', [name, '--dry-run']).join(' ')).not.toMatch(/size|growing/)
+  expect(nodeFlags('', ['--config', 'own.yaml', 'recover']).join(' ')).not.toMatch(/size|growing/)
   expect(nodeFlags('', ['run', '--roles', 'record'])).toContain('--max-old-space-size=192')
   expect(nodeEnvironment({ PATH: '/bin' })).toMatchObject({ PATH: '/bin', MALLOC_ARENA_MAX: '1' })
   expect(nodeEnvironment({ MALLOC_ARENA_MAX: '8' })).toMatchObject({ MALLOC_ARENA_MAX: '8' })

@@ -70,7 +70,8 @@ export async function nearSection(story: OneStory, call: PageCall, parts: Readin
     .flatMap((rows) => rows.find((row) => row.words !== null) ?? [])
     .slice(0, MOST_COMPARED)
   const nearest = own === undefined ? [] : await nearestTo(own, others, near, call.signal)
-  const shown = new Set((nearest ?? []).map(({ verdict }) => verdict.id))
+  // The story's own verdicts are on the same page.
+  const shown = new Set([...(nearest ?? []), ...story.rows].map(({ verdict }) => verdict.id))
   const hides = found.flatMap(({ verdict }) => (shown.has(verdict.id) ? [] : [verdict.id]))
   const weak = own === undefined ? null : near.embedder.weakFor(own.words ?? '', own.lang ?? undefined)
   const weakOthers = others.filter(

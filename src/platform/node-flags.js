@@ -8,10 +8,11 @@ import { isClone, root, userCache } from './package-folder.js'
 // An operator's own heap (NODE_OPTIONS=--max-old-space-size=…) is kept. Commands that read whole topics have V8's own bound: what
 // they hold grows with what was judged, and 200,000 verdicts ended a recovery.
 const WHOLE_TOPICS = new Set(['recover', 'judge-again', 'record', 'verdicts'])
-/** @param {readonly string[]} command the command's words, its name the first that is no option */
+/** @param {readonly string[]} command the command's words, its name the first that is no option nor an option's value */
 export function nodeFlags(nodeOptions = '', command = []) {
   const quiet = ['--disable-warning=TimeoutNegativeWarning', '--disable-warning=ExperimentalWarning']
-  const readsTopics = WHOLE_TOPICS.has(command.find((word) => !word.startsWith('-')) ?? '')
+  const name = command.find((word, nth) => !word.startsWith('-') && !/^--[^=]+$/.test(command[nth - 1] ?? ''))
+  const readsTopics = WHOLE_TOPICS.has(name ?? '')
   if (readsTopics || nodeOptions.includes('--max-old-space-size')) return quiet
   const young = ['--min-semi-space-size=16', '--max-semi-space-size=16']
   return [...quiet, '--max-old-space-size=192', '--heap-growing-percent=100', ...young]

@@ -156,7 +156,8 @@ function listOf(
         let apart = 0
         for (let nth = 0; nth < wanted.length && apart < least; nth++)
           apart += bitsIn((words[at + nth] ?? 0) ^ (wanted[nth] ?? 0))
-        if (apart < least) [found, least] = [some.subarray(4 * at, 4 * at + HASH), apart]
+        // A copy: what is found is kept for long, and the chunk that it was read in would be kept with it.
+        if (apart < least) [found, least] = [Buffer.from(some.subarray(4 * at, 4 * at + HASH)), apart]
       }
       await others()
     }

@@ -13,7 +13,7 @@ import { readAspects, scalesOf, UNIFIED } from './aspects.ts'
 import { CALIBRATION_PROMPTS, stepsCalibration } from './calibration.ts'
 import { COUNTERSPEECH_PROMPTS } from './questions.ts'
 import { autoCsEval, mostCalls } from './script.ts'
-import { counterspeechSettings } from './settings.ts'
+import { type CounterspeechSettings, counterspeechSettings } from './settings.ts'
 import { stepsFrom } from './steps.ts'
 
 /** Raise this whenever the script's rounds or its asks change shape. */
@@ -66,7 +66,7 @@ export const counterspeech = {
         ...steps.texts,
         ...(decided === undefined ? [] : [decided.hash]),
       ]),
-      settingsHash: shortHash(settings),
+      settingsHash: hashOf(settings),
       script: (subject) =>
         autoCsEval(snapshot.parse(subject), { settings, aspects: aspects.list, steps, prompts, decided, fence }),
     }
@@ -107,4 +107,9 @@ function filesOf({
   const isDecided = settings.scoresBy === 'decider'
   const decided = isDecided ? decisionPrompt(folder(DECISION_FOLDER), 'score', ['criterion', 'steps?']) : undefined
   return { settings, prompts, decided, aspects, steps }
+}
+
+/** What 0.2.0 did not have changes nothing of what is stored while it is not set. */
+function hashOf({ scoresBy, ...others }: CounterspeechSettings): string {
+  return shortHash({ ...others, ...(scoresBy === 'scorer' ? {} : { scoresBy }) })
 }

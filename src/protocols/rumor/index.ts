@@ -80,8 +80,10 @@ export const rumor = {
     const decided = settings.stancesBy === 'decider' ? decisionPrompt(folder(DECISION_FOLDER), 'stance') : undefined
     const promptsHash = decided === undefined ? prompts.hash : shortHash([prompts.hash, decided.hash])
     // Draws affect what is asked: workers with another key have other settings.
-    const { elsewhere, ...others } = settings
-    const settingsHash = shortHash([elsewhere ? settings : others, samplingRank('rumor', '')])
+    // What 0.2.0 did not have changes nothing of what is stored while it is not set.
+    const { elsewhere, stancesBy, ...others } = settings
+    const since = { ...(elsewhere ? { elsewhere } : {}), ...(stancesBy === 'scorer' ? {} : { stancesBy }) }
+    const settingsHash = shortHash([{ ...others, ...since }, samplingRank('rumor', '')])
     const under = `${VERSION} ${promptsHash} ${settingsHash}`
     const protocol: Protocol = {
       name: 'rumor',

@@ -11,8 +11,11 @@ const KINDS: ReadonlyMap<number, number> = new Map([
 /** The page at this byte is never used. */
 const PENDING_BYTE = 2 ** 30
 
-/** Zeroes the unused middle of the pages from one byte of a file to another; resolves to how many pages had something there. */
-export function zeroFreeSpace(path: string, from: number, to: number): number {
+/**
+ * Zeroes the unused middle of the pages from one byte of a file to another, as long as `isAlone` says that nobody else writes; returns
+ * how many pages had something there. Pages of files below 2^25 pages alone can be told apart by their first byte.
+ */
+export function zeroFreeSpace(path: string, from: number, to: number, isAlone: () => boolean = () => true): number {
   const file = openSync(path, 'r+')
   try {
     const header = Buffer.alloc(HEADER_BYTES)
@@ -42,6 +45,7 @@ export function zeroFreeSpace(path: string, from: number, to: number): number {
         bytes.subarray(free, content).equals(zeros.subarray(0, content - free))
       )
         continue
+      if (!isAlone()) break
       writeSync(file, zeros, 0, content - free, at + free)
       changed++
     }
