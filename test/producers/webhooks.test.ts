@@ -187,7 +187,8 @@ describe('verdicts', () => {
   test('are chosen by every filter that the settings take', () => {
     const { properties } = schemaOfSettings(readFileSync(join(PROJECT, 'config', 'gavel.yaml'), 'utf8'))
     const entry = properties?.webhooks?.properties?.to?.additionalProperties as JsonSchema
-    const filters = Object.keys(entry.properties ?? {}).filter((name) => !(name in hook()))
+    // Whether a hook is told of appeals holds back no verdict.
+    const filters = Object.keys(entry.properties ?? {}).filter((name) => !(name in hook()) && name !== 'appeals')
     expect(filters.sort(), 'FILTERS has a row for each filter of config/door.ts').toEqual(Object.keys(FILTERS).sort())
   })
 
