@@ -4,7 +4,7 @@ import { type AppealOutcome, appealOutcome } from '../contracts/facts/appeal-mes
 import { MOST_APPEALS, namedSubject } from '../contracts/facts/decision-messages.ts'
 import type { SubjectKind, ThreadRef } from '../contracts/facts/thread.ts'
 import { revisionIn } from '../contracts/facts/verdict-id.ts'
-import type { AppealEntry, NoteEntry } from '../contracts/ports/record.ts'
+import type { AppealEndEntry, AppealEntry, NoteEntry } from '../contracts/ports/record.ts'
 
 // This decides what becomes of appeals, in either database: each has one outcome. Their words are notes, as what else people say.
 
@@ -107,6 +107,12 @@ export const APPEALS = `
   CREATE TABLE IF NOT EXISTS appeal_answers (s BIGINT, id TEXT, decision TEXT, code TEXT, at BIGINT NOT NULL, PRIMARY KEY (s, id, decision));
   CREATE INDEX IF NOT EXISTS appeal_answers_at ON appeal_answers (at);
 `
+
+/** Which appeals of this id an entry ends: a second message that is no appeal ends none, the same id counts once. */
+export function endsWhere({ outcome, told }: AppealEndEntry): string {
+  if (told) return 'appeals.told = 0'
+  return outcome === 'withdrawn' ? 'appeals.outcome IS NULL' : 'FALSE'
+}
 
 /** Who appeals, as it is kept. */
 export function partyOf(contact: string): string {

@@ -282,6 +282,18 @@ export function appealsContract(
       expect((await store.size()).rows.unread).toBe(1)
     })
 
+    it('is ended by no second message of its id, whatever that says', async () => {
+      const { topics, appeal, decide, told, waits } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      await appeal('e1', 60)
+      await appeal('e1', 61, { text: '' })
+      await appeal('e1', 62, { verdictId: 'oops' })
+      expect(await told()).toEqual([])
+      expect(await waits()).toEqual(['rumor~p~r1 appealed'])
+      await decide('ann', 70, 2, 'rumor', ['e1'])
+      expect(await told()).toMatchObject([{ id: 'e1', outcome: 'upheld' }])
+    })
+
     it('keeps 40 languages as they are written, and of a long text the beginning', async () => {
       const { store, topics, appeal } = await start({ perContact: 100, perTenant: 100 })
       await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')

@@ -5,6 +5,7 @@ import {
   aboutAction,
   appealNoteId,
   COUNTED_MS,
+  endsWhere,
   IS_JUDGED,
   isFull,
   noteOf,
@@ -76,7 +77,7 @@ export async function endAppeal(writing: WritingStep, entry: AppealEndEntry): Pr
   await sql.run(
     `INSERT INTO appeals (tenant, id, protocol, side, party, at, outcome, ended_at, told) VALUES (?, ?, '', '', '', ?, ?, ?, ?)
      ON CONFLICT (tenant, id) DO UPDATE SET outcome = excluded.outcome, ended_at = excluded.ended_at, told = excluded.told
-     WHERE ${told ? 'appeals.told = 0' : 'appeals.outcome IS NULL'}`,
+     WHERE ${endsWhere(entry)}`,
     tenant,
     id,
     at,

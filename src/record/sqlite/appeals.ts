@@ -13,6 +13,7 @@ import {
   appealNoteId,
   appealOutcomeOf,
   COUNTED_MS,
+  endsWhere,
   IS_JUDGED,
   isFull,
   KNOWN_WITHIN_MS,
@@ -102,12 +103,12 @@ export class AppealTable {
   }
 
   /** Returns the number of its subject, whose words of it are erased; null where there are none. */
-  end({ tenant, id, outcome, at, told }: AppealEndEntry): number | null {
-    const open = told ? 'told = 0' : 'outcome IS NULL'
+  end(entry: AppealEndEntry): number | null {
+    const { tenant, id, outcome, at, told } = entry
     this.#sql.run(
       `INSERT INTO appeals (tenant, id, protocol, side, party, at, outcome, ended_at, told) VALUES (?, ?, '', '', '', ?, ?, ?, ?)
        ON CONFLICT (tenant, id) DO UPDATE SET outcome = excluded.outcome, ended_at = excluded.ended_at, told = excluded.told
-       WHERE ${open}`,
+       WHERE ${endsWhere(entry)}`,
       tenant,
       id,
       at,
