@@ -22,30 +22,40 @@ const WORDS: Readonly<Record<string, string>> = {
   D2015: `makes a list of more than ${MOST.sequence} items`,
 }
 
-/** What an expression makes of a record; undefined for nothing. It holds its thread until then. */
-export type Evaluate = (record: SourceRecord) => Promise<unknown>
+/** An expression, compiled. */
+export interface JsonataExpression {
+  /** What it makes of a record; undefined for nothing. It holds its process until then. */
+  evaluate(record: SourceRecord): Promise<unknown>
+  /** Whether this text stands in it. */
+  names(text: string): boolean
+}
 
 /**
  * An expression in JSONata, compiled. Its steps, its nesting and its lists are bounded, its regular expressions RE2's. Throws a
  * `MappingSettingFault` where it is none, or calls what is refused.
  */
-export function jsonataOf(text: string, at: readonly (string | number)[]): Evaluate {
+export function jsonataOf(text: string, at: readonly (string | number)[]): JsonataExpression {
   if (text.length > MOST_CHARS) throw new MappingSettingFault(at, `more than ${MOST_CHARS} characters`)
   const compile = require('jsonata') as typeof jsonata // as its own types say
   const expression = compiled(() => compile(text, { ...MOST, RegexEngine: LinearRegExp as never }), at) // exec is all that it uses
-  for (const node of nodesOf(expression.ast())) checkNode(node, at)
+  const nodes = [...nodesOf(expression.ast())]
+  for (const node of nodes) checkNode(node, at)
+  const texts = new Set(nodes.filter(({ type }) => type === 'string').map(({ value }) => value))
   let steps = 0
   const count = () => {
     if (++steps > MOST.steps) throw new UnmappedRecord(`takes more than ${MOST.steps} steps`)
   }
   expression.assign(Symbol.for('jsonata.__evaluate_entry') as never, count) // its types know no symbols
-  return async ({ value, key, headers, timestamp }) => {
-    steps = 0
-    try {
-      return await expression.evaluate(value, { key: key ?? undefined, headers, time: timeOf(timestamp, 'ms') })
-    } catch (error) {
-      throw unmapped(error)
-    }
+  return {
+    names: (name) => texts.has(name),
+    async evaluate({ value, key, headers, timestamp }) {
+      steps = 0
+      try {
+        return await expression.evaluate(value, { key: key ?? undefined, headers, time: timeOf(timestamp, 'ms') })
+      } catch (error) {
+        throw unmapped(error)
+      }
+    },
   }
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { conditionOf, fieldsOf, itemsAt, type MappingCondition, onlyKeys, type SettingPath } from './expressions.ts'
 import { InexactNumber, MappingSettingFault, UnmappedRecord, whyUnmapped } from './faults.ts'
 import { exactJsonValue, jsonValue } from './json-value.ts'
-import { type Evaluate, jsonataOf } from './jsonata.ts'
+import { type JsonataExpression, jsonataOf } from './jsonata.ts'
 import { jsonataThreads } from './jsonata-thread.ts'
 import { FIELDS, type MappedMessage, messageOf } from './messages.ts'
 import type { MappingScope, SourceRecord } from './paths.ts'
@@ -27,7 +27,7 @@ interface Entry {
   readonly items: ((scope: MappingScope) => readonly unknown[]) | null
   readonly make: (scope: MappingScope) => MappedMessage
   /** In place of these two, in JSONata. */
-  readonly evaluate?: Evaluate
+  readonly evaluate?: JsonataExpression['evaluate']
 }
 
 /** The mapping of each topic. Throws a `MappingSettingFault` with the path of what is wrong within `sources`. */
@@ -58,11 +58,16 @@ function entryOf({ kind, when, each, map, jsonata }: SourceSettings, at: Setting
   const { needed, may } = FIELDS[kind]
   if (jsonata !== undefined) {
     if (each !== undefined) throw new MappingSettingFault([...at, 'each'], 'goes with map: JSONata makes lists itself')
+    const { evaluate, names } = jsonataOf(jsonata, [...at, 'jsonata'])
+    // JSONata leaves out what it finds nothing for: a comment's deletion without its post's id would be that of a post.
+    const ofComment = names('postId')
     const make = ({ record, item }: MappingScope) => {
       const fields = fieldsIn(item, [...needed, ...may])
-      return messageOf(kind, fields, { at: record.timestamp, ofComment: Object.hasOwn(fields, 'postId') })
+      if (kind === 'deletion' && !ofComment && Object.hasOwn(fields, 'postId'))
+        throw new UnmappedRecord('postId: an expression of deletions gives it by this name, "postId"')
+      return messageOf(kind, fields, { at: record.timestamp, ofComment })
     }
-    return { ...condition, items: null, make, evaluate: jsonataOf(jsonata, [...at, 'jsonata']) }
+    return { ...condition, items: null, make, evaluate }
   }
   const fields = map ?? {}
   onlyKeys(fields, [...needed, ...may], [...at, 'map'])

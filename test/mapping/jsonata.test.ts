@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import { MappingSettingFault } from '../../src/mapping/faults.ts'
 import { topicMappings } from '../../src/mapping/mapping.ts'
+import type { MappedKind } from '../../src/mapping/messages.ts'
 import type { RawRecord, RecordMapping } from '../../src/mapping/source.ts'
 
 const AT = Date.parse('2026-05-01T10:00:00Z')
 
-function mappingOf(...expressions: string[]) {
-  const mapping = topicMappings(expressions.map((jsonata) => ({ topic: 'own', kind: 'post', jsonata }))).get('own')
+const mappingOf = (...expressions: string[]) => mappingTo('post', ...expressions)
+
+function mappingTo(kind: MappedKind, ...expressions: string[]) {
+  const mapping = topicMappings(expressions.map((jsonata) => ({ topic: 'own', kind, jsonata }))).get('own')
   if (mapping === undefined) throw new Error('no mapping')
   return async (value: unknown, change: Partial<RawRecord> = {}): Promise<RecordMapping> =>
     mapping.map({
@@ -67,6 +70,22 @@ describe('a mapping in JSONata', () => {
     ['a value that is not JSON', POST, 'no', 'the value is not JSON'],
   ])('tells %s', async ([, expression, value, wanted]) => {
     expect(made(await mappingOf(expression)(value))).toEqual(wanted)
+  })
+
+  test.for<[string, string, unknown, unknown]>([
+    ['its post’s id', '{"id": id, "postId": post_id}', { id: 'c', post_id: 'p' }, 'comments'],
+    ['no post’s id', '{"id": id, "postId": post_id}', { id: '5' }, 'postId: nothing stands there'],
+    ['null there', '{"id": id, "postId": post_id}', { id: '5', post_id: null }, 'postId: nothing stands there'],
+    ['no post’s id in its expression', '{"id": postId}', { postId: '5' }, 'posts'],
+    [
+      'a post’s id by another way',
+      '$',
+      { id: '5', postId: 'p' },
+      'postId: an expression of deletions gives it by this name, "postId"',
+    ],
+  ])('takes a deletion with %s as a comment’s, a post’s or neither', async ([, expression, value, wanted]) => {
+    const read = await mappingTo('deletion', expression)(value)
+    expect(read.ok ? read.messages[0]?.topic : read.why).toBe(wanted)
   })
 
   test.for<[string, string]>([
