@@ -54,12 +54,12 @@ const END_DATES = {
   account: 'end_date_account_restriction',
 } as const
 
-/** The statement in the database's form. Throws, with every fault, where it breaks one of its rules. */
-export function dsaForm(statement: Statement, texts: StatementTexts): DsaStatement {
+/** The statement in the database's form, or which of the database's rules it breaks. */
+export function dsaForm(statement: Statement, texts: StatementTexts): DsaStatement | readonly string[] {
   const { kind, decision, ground, until, contentLanguage } = statement
   const { facts, groundWords, explanation } = partsOf(statement, texts)
   const isIllegal = entryOf(texts.map.ground, ground)?.is === 'DECISION_GROUND_ILLEGAL_CONTENT'
-  return dsaStatement.parse({
+  const read = dsaStatement.safeParse({
     [`decision_${kind}`]: kind === 'visibility' ? [decision] : decision,
     ...(isIllegal
       ? {
@@ -85,4 +85,5 @@ export function dsaForm(statement: Statement, texts: StatementTexts): DsaStateme
     automated_decision: statement.automatedDecision,
     puid: statement.puid,
   })
+  return read.success ? read.data : read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
 }

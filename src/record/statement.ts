@@ -63,7 +63,10 @@ export function statementOf(
   if (found === undefined)
     lacks(`label ${JSON.stringify(verdict?.label ?? null)} of ${verdict?.protocol} is not in the map`)
   const category = clause?.category ?? found?.category
-  if (verdict === null && category === undefined)
+  const restsOn = action.verdictId ?? action.protocol
+  // Without it nobody knows what was automated.
+  if (verdict === null && restsOn !== undefined) lacks(`the record has no verdict that it rests on (${restsOn})`)
+  else if (verdict === null && category === undefined)
     lacks('it rests on no verdict, and its clause has no category in the map')
   if (action.automated === undefined) lacks('automated: it does not say whether a rule or a person did it')
   const countries = [...new Set(action.countries ?? DSA_COUNTRIES)].filter((one) => DSA_COUNTRIES.includes(one)).sort()

@@ -162,6 +162,12 @@ function grammarsOf(lang: 'en' | 'de') {
   }
 }
 
+const snapshot = {
+  post: { id: 'p', text: 'x', createdAt: Date.parse('2026-03-01T00:00:00Z') },
+  comments: [],
+  leftOut: 0,
+} as unknown as Snapshot // As far as statements read it.
+
 describe('statements of reasons', () => {
   it('pass the database’s rules, 5,000 of a random history, in both languages; each field in its grammar', () => {
     let stated = 0
@@ -177,6 +183,7 @@ describe('statements of reasons', () => {
         for (const lang of LANGS) {
           const own = { lang, words: texts[lang], map }
           const form = dsaForm(statement, own)
+          if (!('puid' in form)) throw new Error(form.join())
           expect(dsaStatement.safeParse(form).success).toBe(true)
           const { text, fields } = grammars[lang]
           for (const [name, value] of Object.entries(form))
@@ -201,7 +208,12 @@ describe('statements of reasons', () => {
       map,
     )
     if (!isStated(statement)) throw new Error(statement.join())
-    const form = dsaForm(statement, { lang: 'en', words: texts.en, map })
+    const own = { lang: 'en', words: texts.en, map } as const
+    const form = dsaForm(statement, own)
+    expect(dsaForm({ ...statement, since: '2019-12-31', until: '2099-12-31' }, own)).toEqual([
+      expect.stringMatching(/^application_date: /),
+      expect.stringMatching(/^end_date_visibility_restriction: /),
+    ])
     const wrong: Readonly<Record<string, readonly unknown[]>> = {
       decision_visibility: [[], ['DECISION_VISIBILITY_GONE'], 'DECISION_VISIBILITY_CONTENT_REMOVED', undefined],
       decision_ground: ['terms', 'DECISION_GROUND_ILLEGAL_CONTENT', undefined],
@@ -267,11 +279,6 @@ describe('statements of reasons', () => {
     (_, automated, decidedBy, against, source, detection, decision) => {
       const decided = decidedBy === 'human' ? { decision: { by: 'ann', against, of: '0@0' } } : {}
       const verdict = aVerdict('2026-03-01T00:00:00Z', { protocol: 'hate', label: 'hate', decidedBy, ...decided })
-      const snapshot = {
-        post: { id: 'p', text: 'x', createdAt: Date.parse('2026-03-01T00:00:00Z') },
-        comments: [],
-        leftOut: 0,
-      } as unknown as Snapshot // As far as it is read.
       const given = {
         id: 'a',
         tenant: 'default',
@@ -287,6 +294,24 @@ describe('statements of reasons', () => {
         automatedDetection: detection,
         automatedDecision: `AUTOMATED_DECISION_${decision}`,
       })
+    },
+  )
+
+  it.each([{ verdictId: 'hate~p~r9' }, { protocol: 'hate' }])(
+    'are none where the record lacks the verdict of %o',
+    (rests) => {
+      const given = {
+        id: 'a',
+        tenant: 'default',
+        subjectId: 'p',
+        what: 'remove',
+        source: 'own-initiative',
+        automated: false,
+      }
+      const action = { ...given, ...rests, clause: 'H2', by: 'ann', since: 0, at: 0 }
+      expect(statementOf({ action, verdict: null, content: snapshot }, map)).toEqual([
+        expect.stringContaining('the record has no verdict'),
+      ])
     },
   )
 

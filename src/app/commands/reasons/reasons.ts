@@ -51,6 +51,10 @@ export const command: Command<Options, Stated> = {
   },
   print({ statement, texts }, { terminal, options: { format } }) {
     if (format === 'text') terminal.out(statementText(statement, texts).trimEnd())
-    else terminal.out(JSON.stringify(format === 'json' ? statement : dsaForm(statement, texts)))
+    else {
+      const form = format === 'json' ? statement : dsaForm(statement, texts)
+      if (!('puid' in form)) throw new OperatorError(`It breaks rules of the database: ${form.join('; ')}.`)
+      terminal.out(JSON.stringify(form))
+    }
   },
 }

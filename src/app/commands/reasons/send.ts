@@ -34,7 +34,7 @@ interface SendReport {
 /** How long the database may take for one call, in ms. */
 const ANSWER_MS = 60_000
 
-/** `gavel reasons send`: statements of all actions that are in force and have none yet, to the EU's Transparency Database. */
+/** `gavel reasons send`: statements of all actions that were not withdrawn and have none yet, to the EU's Transparency Database. */
 export const command: Command<Options, SendReport> = {
   options: [
     new Option(
@@ -114,7 +114,8 @@ async function* unstated(
     const now = await actionOf(record, tenant, id)
     if (now === null || now.isWithdrawn) continue
     const statement = statementOf(await basisOf(record, now.action), texts.map)
-    yield 'puid' in statement ? { form: dsaForm(statement, texts) } : { action: id, why: statement.join('; ') }
+    const form = 'puid' in statement ? dsaForm(statement, texts) : statement
+    yield 'puid' in form ? { form } : { action: id, why: form.join('; ') }
   }
 }
 
