@@ -35,12 +35,14 @@ export function storyBreaches(
     // Of a text that was cut the whole is not in it.
     if (read.success && read.data.cut === undefined) words.set(verdictId, saidIn(read.data.text, read.data.media ?? []))
   }
+  const edited = editedIn(posts)
   const ids = new Map<string, Set<string>>()
   const names = new Map<string, Set<string>>()
   for (const one of verdicts.map(({ value }) => verdict.parse(JSON.parse(value)))) {
-    const { story, tenant, id } = one
+    const { story, tenant, id, subjectId } = one
     const own = words.get(id)
-    if (story === undefined || own === undefined || !isMachines(one)) continue
+    // A post that is edited while it is judged is told the story of the words that it has by then.
+    if (story === undefined || own === undefined || !isMachines(one) || edited.has(nameOf(tenant, subjectId))) continue
     const name = JSON.stringify([tenant, own])
     ids.set(name, (ids.get(name) ?? new Set()).add(story.id))
     names.set(story.id, (names.get(story.id) ?? new Set()).add(name))
@@ -63,6 +65,22 @@ function isMachines({ decidedBy, restored }: Verdict): boolean {
 /** What copies of a post have in common; the text itself where it is too short for a story. */
 function saidIn(text: string, media: readonly { readonly url?: string | undefined }[]): string {
   return JSON.stringify([storyWords(text) ?? text, media.map(({ url }) => url ?? null)])
+}
+
+const nameOf = (tenant: string, id: string) => JSON.stringify([tenant, id])
+
+/** The posts that have said more than one thing. */
+function editedIn(posts: readonly TopicRecord[]): ReadonlySet<string> {
+  const first = new Map<string, string>()
+  const edited = new Set<string>()
+  for (const { value } of posts) {
+    const one = JSON.parse(value) as { id: string; tenant?: string; text?: string; media?: { url?: string }[] }
+    if (one.text === undefined) continue
+    const [name, own] = [nameOf(one.tenant ?? 'default', one.id), saidIn(one.text.toWellFormed(), one.media ?? [])]
+    if ((first.get(name) ?? own) !== own) edited.add(name)
+    first.set(name, own)
+  }
+  return edited
 }
 
 /** How many posts of the tenant have said so at some time. */
