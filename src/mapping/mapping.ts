@@ -3,7 +3,7 @@ import { conditionOf, fieldsOf, itemsAt, type MappingCondition, onlyKeys, type S
 import { InexactNumber, MappingSettingFault, UnmappedRecord, whyUnmapped } from './faults.ts'
 import { exactJsonValue, jsonValue } from './json-value.ts'
 import { type JsonataExpression, jsonataOf } from './jsonata.ts'
-import { jsonataThreads } from './jsonata-thread.ts'
+import { jsonataProcesses } from './jsonata-process.ts'
 import { FIELDS, type MappedMessage, messageOf } from './messages.ts'
 import type { MappingScope, SourceRecord } from './paths.ts'
 import type { DecodedRecord, RawRecord, RecordMapping, SourceSettings } from './source.ts'
@@ -13,7 +13,7 @@ export interface TopicMapping {
   /** Of its entries, 16 hexadecimal digits: another mapping has another. */
   readonly hash: string
   readonly format: 'json' | 'registry'
-  /** It works in a thread of its own. */
+  /** It works in a process of its own. */
   readonly isApart: boolean
   map(record: RawRecord, decoded?: DecodedRecord): RecordMapping | Promise<RecordMapping>
 }
@@ -99,7 +99,7 @@ function topicMapping(sources: readonly SourceSettings[], entries: readonly Entr
   const format = sources[0]?.format ?? 'json'
   const hash = createHash('sha256').update(JSON.stringify(shapes)).digest('hex').slice(0, 16)
   if (entries.some(({ evaluate }) => evaluate !== undefined))
-    return { format, hash, isApart: true, map: jsonataThreads(sources) }
+    return { format, hash, isApart: true, map: jsonataProcesses(sources) }
   return {
     format,
     hash,
@@ -120,7 +120,7 @@ function topicMapping(sources: readonly SourceSettings[], entries: readonly Entr
   }
 }
 
-/** The same for a topic of which some entry is in JSONata, in the thread that calls it. */
+/** The same for a topic of which some entry is in JSONata, in the process that calls it. */
 export function mappingHere(sources: readonly SourceSettings[]) {
   const entries = sources.map((source, nth) => entryOf(source, [nth]))
   return async (record: RawRecord, decoded: DecodedRecord): Promise<RecordMapping> => {

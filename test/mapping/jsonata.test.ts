@@ -108,6 +108,12 @@ describe('a mapping in JSONata', () => {
       '($f := function($t, $n) { $n = 0 ? $t : $f($t & $t, $n - 1) }; {"id": $f("x", 40)})',
       'nests too deep, or makes too long a text',
     ],
+    // In a thread this ended the whole process: V8 does so where one text is larger than what is left.
+    [
+      'a text of 108 MB',
+      '{"id": "a", "createdAt": $time, "text": $replace($pad("", 12000, "@u"), "@u", $pad("", 18000, "x"))}',
+      'takes more than 64 MB',
+    ],
     ['what takes a minute in one step', '$count($distinct([1..60000]))', 'takes longer than 2 s'],
     [
       'what takes all memory',
