@@ -4,6 +4,7 @@ import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
 import { casesNamed, type PublishedKind } from '../../src/contracts/ports/report.ts'
 import { caseIdsOf, charactersIn, type PendingEntry, pendingOf } from './records.ts'
 import { answerRequests, hookVerdicts, putDeadLetter, type SendingContext, sendEntries } from './send-entries.ts'
+import { sendSunk } from './send-sunk.ts'
 
 /** Most entries sent together… */
 const SENT_AT_ONCE = 64
@@ -23,6 +24,8 @@ const MOST_IN_HAND = { entries: 5_000, characters: 32_000_000 }
 const RETRY_MS = 1_000
 /** What no retry mends is tried with one entry, after waits that double up to this, in ms: whoever mends it sees it go on. */
 const LONGEST_RETRY_MS = 15_000
+/** So long does an entry wait for a sink that takes nothing, in ms, and with it its subject's next revision. */
+const SINK_WAIT_MS = 30_000
 /** Longest wait for the first entry, in ms; it bounds how long a stop takes. */
 const WAIT_MS = 500
 /** An entry is adopted when the publisher that took it has sent no heartbeat for it for this long, in ms. */
@@ -44,6 +47,8 @@ interface InHand extends PendingEntry {
   isTried: boolean
   /** It waits: its case was shown what has been deleted since, until it is erased, or the store may have lost data. */
   isWithheld: boolean
+  /** When it began to wait for sinks alone, ms since 1970. */
+  sinksSince?: number
 }
 
 /** Entries of one kind that wait to be sent, in order: for their own topics only, or for none, and not for those of other kinds. */
@@ -62,7 +67,7 @@ interface Queue {
 interface Publishing extends SendingContext {
   /** This publisher's name, unique among all. */
   readonly name: string
-  readonly queues: readonly [verdicts: Queue, letters: Queue, answers: Queue, decisions: Queue]
+  readonly queues: readonly [verdicts: Queue, letters: Queue, answers: Queue, decisions: Queue, sinks: Queue]
   isStopping: boolean
   /** Aborted with that: nobody waits any longer. */
   readonly stopping: AbortController
@@ -71,13 +76,20 @@ interface Publishing extends SendingContext {
 /**
  * Sends outbox entries to Kafka, and removes them once they are acknowledged: at least once, byte-identical, with the
  * same id. Adopts entries that a dead publisher left behind. Verdicts, dead letters and what is said of decisions wait for their
- * topics separately; verdicts on what was asked apart from the stream wait for none, and go to their answers.
+ * topics separately, and what sinks get behind its verdict; verdicts on what was asked apart from the stream wait for none, and go
+ * to their answers.
  * A record that a broker permanently refuses is shortened if possible, and otherwise becomes a `refused` dead letter; a
  * topic that accepts nothing is retried without end. What a broker refuses until a setting is changed closes the gate, and is
  * tried again, more and more seldom, until it has been changed.
  */
 export function publisher(given: SendingContext & { readonly name: string }) {
-  const queues = [queueOf('verdict'), queueOf('dead-letter'), queueOf('answer'), queueOf('decision')] as const
+  const queues = [
+    queueOf('verdict'),
+    queueOf('dead-letter'),
+    queueOf('answer'),
+    queueOf('decision'),
+    queueOf('sink'),
+  ] as const
   const publishing: Publishing = { ...given, queues, isStopping: false, stopping: new AbortController() }
   let running: Promise<unknown> = Promise.resolve()
   return {
@@ -185,7 +197,7 @@ async function sendQueued(publishing: Publishing, queue: Queue): Promise<void> {
       try {
         const asUsual = queue.what === 'dead-letter' ? lettersAtOnce(queue) : SENT_AT_ONCE
         const most = queue.closed === null ? asUsual : 1
-        const sent = await sendFirst(publishing, queue, most)
+        const sent = await (queue.what === 'sink' ? sendSinks(publishing) : sendFirst(publishing, queue, most))
         if (sent === 0 && queue.pending[0]?.isWithheld && !publishing.isStopping) await sleep(WAIT_MS)
       } catch (error) {
         const late = casesNamed(caseIdsOf(queue.pending.slice(0, SENT_AT_ONCE)))
@@ -228,6 +240,7 @@ function noteOpen({ gate }: Publishing, queue: Queue): void {
 /** Sends the first `most` entries of a queue, and removes them from the outbox; resolves to how many it were. */
 async function sendFirst(publishing: Publishing, queue: Queue, most: number): Promise<number> {
   const { outbox, clock } = publishing
+  const sinks = publishing.queues[4]
   const first = await firstToSend(publishing, queue, most)
   if (first.length === 0) return 0
   try {
@@ -243,12 +256,38 @@ async function sendFirst(publishing: Publishing, queue: Queue, most: number): Pr
   // What goes elsewhere shows nothing.
   if (first.some(({ records }) => records.some(({ topic }) => refused.includes(topic)))) noteOpen(publishing, queue)
   noteBlocked(publishing, queue, null, first)
-  await outbox.done(first.map(({ entry }) => entry))
-  const sent = new Set<PendingEntry>(first)
-  queue.pending.splice(0, queue.pending.length, ...queue.pending.filter((one) => !sent.has(one)))
   const published = clock()
+  const sunk = first.filter((one) => one.sunk.length > 0)
+  await outbox.done(first.filter((one) => one.sunk.length === 0).map(({ entry }) => entry))
+  remove(queue, first)
+  for (const one of sunk) sinks.pending.push(Object.assign(one, { sinksSince: published }))
+  if (sunk.length > 0) sinks.wake()
   for (const one of first) tellPublished(publishing, one, published)
   return first.length
+}
+
+function remove(queue: Queue, sent: readonly InHand[]): void {
+  const gone = new Set(sent)
+  queue.pending.splice(0, queue.pending.length, ...queue.pending.filter((one) => !gone.has(one)))
+}
+
+/**
+ * Sends sinks what waits for them; resolves to how many entries are done with. Rejects if one takes nothing: its entries wait for it,
+ * but neither for long nor more than memory has room for beside all else.
+ */
+async function sendSinks(publishing: Publishing): Promise<number> {
+  const { outbox, clock, queues } = publishing
+  const queue = queues[4]
+  const first = await firstToSend(publishing, queue, queue.pending.length)
+  const isFull = !isWithin(queue.pending, 1 / 4)
+  const overdue = first.filter(({ sinksSince = 0 }) => isFull || clock() - sinksSince > SINK_WAIT_MS)
+  const why = await sendSunk(publishing, first, new Set(overdue))
+  if (first.length > 0) noteBlocked(publishing, queue, why, first)
+  const sent = first.filter((one) => one.sunk.every((record) => one.sent.has(record)))
+  await outbox.done(sent.map(({ entry }) => entry))
+  remove(queue, sent)
+  if (why !== null) throw new Error(why)
+  return sent.length
 }
 
 /**
@@ -294,10 +333,11 @@ async function sendLast(publishing: Publishing): Promise<void> {
   await Promise.all(
     queues.map((queue) =>
       attempt(async () => {
-        if (queue.pending.length > 0) await sendFirst(publishing, queue, queue.pending.length)
+        if (queue.what !== 'sink' && queue.pending.length > 0) await sendFirst(publishing, queue, queue.pending.length)
       }),
     ),
   )
+  await attempt(() => sendSinks(publishing))
   await attempt(() => outbox.leave(name))
 }
 

@@ -37,6 +37,8 @@ export type TraceparentOf = (verdictId: string) => string
 export interface PendingEntry {
   readonly entry: OutboxEntry
   readonly records: readonly OutgoingMessage[]
+  /** What sinks get, once the records are on their topics. */
+  readonly sunk: readonly OutgoingMessage[]
   readonly sent: Set<OutgoingMessage>
   /** In place of records: of a request apart from the stream. */
   readonly answer?: Parameters<Answers['put']>[0]
@@ -55,14 +57,14 @@ export function pendingOf(
   if (entry.kind === 'dead-letter') {
     const headers = letterHeaders(entry.letter)
     const record = { topic: topics.deadLetters, key: entry.key, value: entry.letter, headers }
-    return { entry, records: [record], sent: new Set() }
+    return { entry, records: [record], sunk: [], sent: new Set() }
   }
   if (entry.kind === 'review' || entry.kind === 'outcome') return decisionOf(entry, topics)
   if (entry.kind === 'appeal') {
     const { id, schema, tenant } = entry.outcome
     const headers = { 'gavel-schema': String(schema), 'gavel-tenant': tenant }
     const record = { topic: topics.appealOutcomes, key: id, value: JSON.stringify(entry.outcome), headers }
-    return { entry, records: [record], sent: new Set() }
+    return { entry, records: [record], sunk: [], sent: new Set() }
   }
   if (entry.kind === 'proposal') return proposalOf(entry, topics, traceparentOf)
   const read = entry.kind === 'verdict' ? readVerdict(entry.verdict) : null
@@ -72,18 +74,20 @@ export function pendingOf(
   const request = requestIn(entry.caseId)
   if (request !== null) {
     const answer = { ...request, verdict: entry.verdict, transcript: entry.transcript }
-    return { entry, records: [], sent: new Set(), answer, ...known }
+    return { entry, records: [], sunk: [], sent: new Set(), answer, ...known }
   }
   const headers = verdict === null ? {} : { ...verdictHeaders(verdict), ...traceHeader(verdict.id, traceparentOf) }
+  const made = sinks === undefined ? [] : sunkOf({ key, json: entry.verdict, headers }, topics, sinks)
   const records = [
     { topic: topics.transcripts, key, value: entry.transcript, headers: ofTranscript(headers) },
     { topic: topics.verdicts, key, value: entry.verdict, headers },
     ...(verdict?.veto === undefined || topics.audit === undefined
       ? []
       : [vetoNote(verdict, verdict.veto, topics.audit)]),
-    ...(sinks === undefined ? [] : sunkOf({ key, json: entry.verdict, headers }, topics, sinks)),
+    ...made.filter(({ topic }) => topic === topics.deadLetters),
   ]
-  return { entry, records, sent: new Set(), ...known }
+  const sunk = made.filter(({ topic }) => topic !== topics.deadLetters)
+  return { entry, records, sunk, sent: new Set(), ...known }
 }
 
 /**
@@ -159,7 +163,7 @@ function proposalOf(
     { topic: topics.transcripts, key, value: entry.transcript, headers: ofTranscript(headers) },
     { topic: topics.proposals, key, value: entry.proposal, headers },
   ]
-  return { entry, records, sent: new Set(), ...(read.success ? { proposal: read.data } : {}) }
+  return { entry, records, sunk: [], sent: new Set(), ...(read.success ? { proposal: read.data } : {}) }
 }
 
 function decisionOf(
@@ -169,7 +173,7 @@ function decisionOf(
   const message = entry.kind === 'review' ? entry.review : entry.outcome
   const topic = entry.kind === 'review' ? topics.reviews : topics.decisionOutcomes
   const record = { topic, key: subjectKeyOf(message), value: JSON.stringify(message), headers: subjectHeaders(message) }
-  return { entry, records: [record], sent: new Set() }
+  return { entry, records: [record], sunk: [], sent: new Set() }
 }
 
 export function subjectHeaders({ schema, protocol, tenant }: Pick<Verdict, 'schema' | 'protocol' | 'tenant'>) {
@@ -181,9 +185,9 @@ export function caseIdsOf(pending: readonly PendingEntry[]): string[] {
   return pending.flatMap(({ entry }) => ('caseId' in entry ? [entry.caseId] : []))
 }
 
-export function charactersIn({ records, answer }: PendingEntry): number {
+export function charactersIn({ records, sunk, answer }: PendingEntry): number {
   const answered = answer === undefined ? 0 : answer.verdict.length + answer.transcript.length
-  return records.reduce((sum, { value }) => sum + value.length, answered)
+  return [...records, ...sunk].reduce((sum, { value }) => sum + value.length, answered)
 }
 
 /** What consumers filter by without parsing the record. */

@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { parse, stringify } from 'yaml'
-import { PROJECT } from '../../config/load.ts'
+import { loadSettings, PROJECT } from '../../config/load.ts'
+import { kafkaFindings } from '../../src/app/commands/doctor-kafka.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
 import { readTopic } from '../../src/stream/bounded-reader.ts'
 import type { RegisteredSchema } from '../../src/stream/schema-registry.ts'
@@ -98,6 +99,9 @@ it('judges ten public shapes by their mappings, through a kill -9 and a mended m
   try {
     await expect(start(environment, undefined, undefined, ['--config', file])).rejects.toThrow(
       /sinks: Kafka shows no topic .*Write|sources: Kafka/,
+    )
+    expect(await kafkaFindings(loadSettings(environment, file))).toContainEqual(
+      expect.objectContaining({ state: 'broken', detail: `absent: ${sink} (sinks)` }),
     )
     await admin.createTopics({ topics: [{ topic: sink, numPartitions: 2 }] })
     await expect(start(environment, undefined, undefined, ['--config', file])).rejects.toThrow(

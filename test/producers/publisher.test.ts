@@ -21,9 +21,15 @@ const SOON = { timeout: 8_000, interval: 5 }
 /** What a topic of the broker takes: anything up to this many bytes, or nothing for now. */
 let limits: Record<string, number>
 let down: Set<string>
+/** Topics of which the broker refuses each record without a key, or where the user may not write. */
+let refusing: Record<string, 'policy' | 'rights'>
 /** Records by topic, as they stand there. */
 let stands: OutgoingMessage[]
 let requests: number
+/** Of which subjects webhooks have verdicts. */
+let hooked: string[]
+/** What closed the gate of publication. */
+let closed: string[]
 /** How often the publisher said that it has looked into the outbox. */
 let looks: number
 let stores: ReturnType<typeof memoryStores>
@@ -36,6 +42,9 @@ const writer = {
     for (const topic of new Set(records.map((record) => record.topic))) {
       const part = records.filter((record) => record.topic === topic)
       if (down.has(topic)) throw new Error(`This server does not host ${topic}`)
+      const refused = refusing[topic]
+      if (refused !== undefined && (refused === 'rights' || part.some(({ key }) => key === null)))
+        throw new BrokerRefused(refused, [topic], `mend ${topic}`)
       if (part.some(({ value }) => Buffer.byteLength(value) > (limits[topic] ?? 1e6)))
         throw new RefusedRecord('too large')
       stands.push(...part)
@@ -48,13 +57,16 @@ function start(
   outbox: Outbox = stores.outbox,
   failed: (error: unknown, event: Events['error']) => void = () => {},
   sinks: readonly VerdictSink[] = [],
+  clock = Date.now,
 ) {
   own = publisher({
     outbox,
     writer,
     sinks: sinkMappings(sinks),
+    hook: async (published) => void hooked.push(...published.map(({ verdict }) => verdict.subjectId)),
+    gate: { closed: null, close: (what) => void closed.push(what), open: () => {} },
     answers: stores.answers,
-    clock: Date.now,
+    clock,
     report(name, event) {
       if (name === 'publication:held') told['publication:held'].push(event as Events['publication:held'])
       if (name === 'error') failed((event as Events['error']).error, event as Events['error'])
@@ -70,6 +82,9 @@ function start(
 beforeEach(() => {
   limits = {}
   down = new Set()
+  refusing = {}
+  closed = []
+  hooked = []
   stands = []
   requests = 0
   looks = 0
@@ -81,6 +96,23 @@ afterEach(() => own?.close())
 
 const on = (topic: string) => stands.filter((record) => record.topic === topic)
 const letters = (): DeadLetter[] => on('dead').map(({ value }) => deadLetter.parse(JSON.parse(String(value))))
+
+/** A verdict that this version reads in whole. */
+const WHOLE = {
+  schema: 1,
+  tenant: 'north',
+  protocol: 'hate',
+  revision: 3,
+  final: true,
+  supersedes: null,
+  counts: noComments(),
+  faults: [],
+  ...undecided('nothing'),
+  usage: noUsage(),
+  models: {},
+  versions: { script: 1, prompts: 'p', settings: 's' },
+  timing: { createdAt: '', receivedAt: '', openedAt: '', decidedAt: '', modelMs: 0, overheadMs: 0 },
+}
 
 /** A concluded case: its verdict's reason and its transcript are so long. */
 async function decide(postId: string, { reason = 10, argument = 10 } = {}, change: object = {}): Promise<string> {
@@ -180,34 +212,80 @@ describe('a verdict on what was asked apart from the stream', () => {
 describe('sinks', () => {
   const SINKS: VerdictSink[] = [
     { topic: 'flags', map: { post: '$.subjectId', of: { object: { label: '$.label' } } }, key: 'k-{$.subjectId}' },
-    { topic: 'harm', when: { field: '$.label', equals: 'hateful' }, map: { post: '$.subjectId' } },
+    {
+      topic: 'harm',
+      when: {
+        any: [
+          { field: '$.label', equals: 'hateful' },
+          { field: '$.supersedes', exists: true },
+        ],
+      },
+      map: { post: '$.subjectId' },
+    },
   ]
   const went = (topic: string) => on(topic).map(({ key, value }) => [key, JSON.parse(String(value))])
 
   test('get each verdict in their own shape, those that they mean', async () => {
     await decide('p1', {}, { label: 'hateful' })
     await decide('p2', {}, { label: 'benign' })
+    await decide('p3', {}, { label: null, decidedBy: 'deleted', supersedes: 'p3~r1' })
     await answer('q-1')
     start(stores.outbox, undefined, SINKS)
     await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
     expect(went('flags')).toEqual([
       ['k-p1', { post: 'p1', of: { label: 'hateful' } }],
       ['k-p2', { post: 'p2', of: { label: 'benign' } }],
+      ['k-p3', { post: 'p3', of: {} }],
     ])
-    expect(went('harm')).toEqual([['p1', { post: 'p1' }]])
-    expect(on('verdicts')).toHaveLength(2)
+    expect(went('harm')).toEqual([
+      ['p1', { post: 'p1' }],
+      ['p3', { post: 'p3' }],
+    ])
+    expect(on('verdicts')).toHaveLength(3)
   })
 
-  test('that take nothing hold verdicts back, which are on their own topic', async () => {
+  test('that take nothing are waited for apart: webhooks, other verdicts and other sinks have theirs', async () => {
     down = new Set(['flags'])
-    await decide('p1')
+    const ids = Array.from({ length: 70 }, (_, nth) => `p${nth}`)
+    for (const id of ids) await decide(id, {}, { ...WHOLE, label: 'hateful' })
     start(stores.outbox, undefined, SINKS)
-    await expect.poll(() => told['publication:held'].length, SOON).toBe(1)
-    await expect.poll(() => on('verdicts').length, SOON).toBe(1)
+    await expect.poll(() => [on('verdicts').length, on('harm').length, hooked.length], SOON).toEqual([70, 70, 70])
+    await expect
+      .poll(() => told['publication:held'], SOON)
+      .toMatchObject([{ what: 'sink', why: 'flags: This server does not host flags' }])
+    expect(await stores.outbox.size()).toBe(70)
     down = new Set()
     await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
-    // At least once, byte by byte the same, as of any topic that is away.
-    expect([new Set(on('verdicts').map(({ value }) => value)).size, on('flags').length]).toEqual([1, 1])
+    expect([on('flags'), on('verdicts'), on('harm')].map((records) => records.length)).toEqual([70, 70, 70])
+    expect([told['publication:held'].at(-1)?.held, closed, letters()]).toEqual([false, [], []])
+  })
+
+  test('that take nothing for longer get letters in place of records', async () => {
+    down = new Set(['flags'])
+    await decide('p1')
+    let ahead = 0
+    start(stores.outbox, undefined, SINKS, () => Date.now() + ahead)
+    await expect.poll(() => told['publication:held'].length, SOON).toBe(1)
+    expect(letters()).toEqual([])
+    ahead = 31_000
+    await expect.poll(() => letters().map(({ topic, reason }) => `${topic} ${reason}`), SOON).toEqual(['flags refused'])
+    await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
+  })
+
+  test('that refuse a record leave the gate open: it alone is a letter', async () => {
+    refusing = { flags: 'policy', harm: 'rights' }
+    for (const id of ['p1', 'p2', 'p3']) await decide(id, {}, id === 'p2' ? { label: 'hateful' } : { language: 'de' })
+    start(stores.outbox, undefined, [
+      { topic: 'flags', map: { post: '$.subjectId' }, key: '$.language' },
+      { topic: 'harm', when: { field: '$.label', equals: 'hateful' }, map: { post: '$.subjectId' } },
+    ])
+    await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
+    expect(
+      letters()
+        .map(({ topic, reason }) => `${topic} ${reason}`)
+        .sort(),
+    ).toEqual(['flags refused', 'harm refused'])
+    expect([on('verdicts').length, on('flags').length, on('harm').length, closed]).toEqual([3, 2, 0, []])
   })
 
   test('whose record can’t be made get none: a letter has the verdict, the same at each try', async () => {
@@ -645,22 +723,7 @@ test('says that its loop goes on, and says nothing while the outbox can not be r
 
 describe('a record’s headers', () => {
   test('say by what consumers filter, on verdict and transcript alike', async () => {
-    const whole = {
-      schema: 1,
-      tenant: 'north',
-      protocol: 'hate',
-      revision: 3,
-      final: true,
-      supersedes: null,
-      counts: noComments(),
-      faults: [],
-      ...undecided('nothing'),
-      usage: noUsage(),
-      models: {},
-      versions: { script: 1, prompts: 'p', settings: 's' },
-      timing: { createdAt: '', receivedAt: '', openedAt: '', decidedAt: '', modelMs: 0, overheadMs: 0 },
-    }
-    await decide('p1', {}, whole)
+    await decide('p1', {}, WHOLE)
     start()
     const headers = {
       'gavel-schema': '1',

@@ -36,9 +36,12 @@ export async function kafkaFindings(settings: Settings): Promise<Finding[]> {
     const topics = topicsOf(settings)
     const there = Object.values(topics).filter((topic) => present.has(topic))
     const sources = sourceReading(settings)?.topics ?? []
-    const unseen = [...Object.values(topics), ...sources].filter((topic) => !present.has(topic))
+    const sinks = sinksIn(settings)
+    const others = [...sources, ...sinks]
+    const unseen = [...Object.values(topics), ...others].filter((topic) => !present.has(topic))
     const hidden = await withTimeout(hiddenTopics(admin, unseen))
-    const absent = unseen.filter((topic) => !hidden.includes(topic) && !sources.includes(topic))
+    const gone = unseen.filter((topic) => !hidden.includes(topic))
+    const absent = gone.filter((topic) => !others.includes(topic))
     const limits = { brokers: cluster.brokers.length, keepTombstoneMs: settings.threads.keepTombstone }
     return [
       { what: 'Kafka', state: 'ok', detail: `${cluster.brokers.length} brokers` },
@@ -60,11 +63,13 @@ export async function kafkaFindings(settings: Settings): Promise<Finding[]> {
             detail: `absent: ${absent.join(', ')}`,
             todo: '"gavel run" creates them at startup if permitted, "gavel topics create" before.',
           },
-      ...unseenTopics(
-        hidden,
-        sources.filter((topic) => unseen.includes(topic) && !hidden.includes(topic)),
-      ),
-      ...(await withTimeout(rightsFindings(kafka, settings, there))),
+      ...unseenTopics(hidden, {
+        sources: gone.filter((topic) => sources.includes(topic)),
+        sinks: gone.filter((topic) => sinks.includes(topic)),
+      }),
+      ...(await withTimeout(
+        rightsFindings(kafka, settings, [...there, ...sinks.filter((topic) => present.has(topic))]),
+      )),
       ...(await withTimeout(publicationFindings(kafka, settings, there))),
       ...(await withTimeout(
         topicFindings(
@@ -89,8 +94,13 @@ export async function kafkaFindings(settings: Settings): Promise<Finding[]> {
   }
 }
 
-/** Topics that this user may not see, and topics of `sources` that are not there. */
-function unseenTopics(hidden: readonly string[], absentSources: readonly string[]): Finding[] {
+/** The topics of others that get verdicts. */
+function sinksIn({ sinks }: Settings): string[] {
+  return [...new Set(sinks.map(({ topic }) => topic))]
+}
+
+/** Topics that this user may not see, and topics of others that are not there, by the setting that names them. */
+function unseenTopics(hidden: readonly string[], absent: Readonly<Record<string, readonly string[]>>): Finding[] {
   const [what, state] = ['topics', 'broken'] as const
   return [
     ...(hidden.length === 0
@@ -103,16 +113,14 @@ function unseenTopics(hidden: readonly string[], absentSources: readonly string[
             todo: 'Give kafka.sasl.username (or the client certificate) the right Describe on them: "gavel topics plan --for kafka" prints it.',
           },
         ]),
-    ...(absentSources.length === 0
-      ? []
-      : [
-          {
-            what,
-            state,
-            detail: `absent: ${absentSources.join(', ')} (sources)`,
-            todo: 'Create them, or mend their names in sources: Gavel makes only its own topics.',
-          },
-        ]),
+    ...Object.entries(absent)
+      .filter(([, topics]) => topics.length > 0)
+      .map(([setting, topics]) => ({
+        what,
+        state,
+        detail: `absent: ${topics.join(', ')} (${setting})`,
+        todo: `Create them, or mend their names in ${setting}: Gavel makes only its own topics.`,
+      })),
   ]
 }
 
@@ -177,7 +185,7 @@ async function rightsFindings(kafka: KafkaClient, settings: Settings, there: rea
   }
   const lacking = [
     ...lacks('read', [...inputsOf(topics), topics.decisions, topics.actions]),
-    ...lacks('write', outputsOf(settings)),
+    ...lacks('write', [...outputsOf(settings), ...sinksIn(settings)]),
   ]
   if (lacking.length === 0) return [{ what, state: 'ok', detail: 'the user may read and write where Gavel does' }]
   return [

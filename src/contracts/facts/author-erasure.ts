@@ -61,6 +61,7 @@ const ERASURE_STAYS = [
   'backups of Redis, of the record and of shelves, exports, and files of gavel judge, eval and what-if',
   'what model providers and image hosts keep of requests, by their terms',
   'verdicts and reasons that consumers and webhooks’ receivers have read: each is retracted by a further revision',
+  'what topics of sinks got of verdicts, until their own retention ends: the retraction goes to sinks whose condition it meets',
   'traces at their collector, and the audit, which names subjects by their ids',
   'decisions’ reasons and feedback on the topics, which people were asked to write without quotations',
 ] as const

@@ -137,8 +137,8 @@ export interface PartitionLag {
   readonly seconds: number | null
 }
 
-/** The kinds of published records: proposals go with verdicts; what asks for reviews, and what became of decisions, by itself. */
-export const PUBLISHED_KINDS = ['verdict', 'dead-letter', 'decision'] as const
+/** The kinds of published records: proposals go with verdicts; what asks for reviews, what became of decisions, and what sinks get, by itself. */
+export const PUBLISHED_KINDS = ['verdict', 'dead-letter', 'decision', 'sink'] as const
 export type PublishedKind = (typeof PUBLISHED_KINDS)[number]
 /**
  * What a broker refused: records of a kind that this process publishes, what its door or its console writes, or the record with
