@@ -170,7 +170,7 @@ export function accountsForActions(store: string, variables: () => Readonly<Reco
     writeFileSync(token, 'secret\n')
     const sent = join(folder, `${store}-sent.txt`)
     const sending = { ...stating, sent, url: database.url, tokenFile: token }
-    const period = { since: 0, until: Date.now() + 60_000, tenant: 'default' }
+    const period = { since: Date.now() - 3_600_000, until: Date.now() + 60_000, tenant: 'default' }
     writeFileSync(sent, '')
     expect(await run(reconcile, [], { ...period, sent })).toMatch(/a-p: its statement was not sent[\s\S]*2 differ/)
     expect(await run(sendReasons, [], { ...sending, dryRun: true })).toContain('2 statements would be sent')

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { COLUMNS, figuresOf, type ReportedAction, rowOf } from '../../../src/app/commands/report/figures.ts'
+import { warnOfExpired } from '../../../src/app/commands/report/reported.ts'
 import { csvTable } from '../../../src/contracts/facts/csv-table.ts'
 import type { DrawnRate } from '../../../src/contracts/ports/review.ts'
 import type { Statement } from '../../../src/record/statement.ts'
@@ -76,4 +77,13 @@ test('a spreadsheet computes no cell', () => {
   expect(csvTable({ head: ['a'], rows: [['=1+1'], ['@x'], ['-x'], ['-1.5']] })).toBe(
     "\u{FEFF}a\r\n'=1+1\r\n'@x\r\n'-x\r\n-1.5\r\n",
   )
+})
+
+test.each([
+  [999, false],
+  [1_001, true],
+])('a time that began %d s ago is said to lack actions where the record keeps less: %s', (ago, lacks) => {
+  const said: unknown[] = []
+  warnOfExpired({ since: Date.now() - ago * 1_000, keep: 1_000_000 }, { say: (line) => said.push(line) })
+  expect(said).toHaveLength(lacks ? 1 : 0)
 })

@@ -13,7 +13,7 @@ import { topicHistory } from '../../../stream/bounded-reader.ts'
 import { statementTexts } from '../../composition/statement-texts.ts'
 import { readingClient } from '../reading-client.ts'
 import { PERIOD_OPTIONS } from './report.ts'
-import { reportedActions } from './reported.ts'
+import { keptSince, reportedActions, warnOfExpired } from './reported.ts'
 
 interface Options {
   readonly since: number
@@ -35,17 +35,21 @@ export const command: Command<Options, readonly Difference[]> = {
   help: 'It names each action that is not in all of them, and exits with 1 if there is one. See docs/reasons.md.\n\nExample:\n  $ gavel report reconcile --since 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00Z --sent sent.txt',
   async run({ options: { since, until, tenant, sent }, settings: read, terminal, signal }) {
     const settings = read()
+    warnOfExpired({ since, keep: settings.record.keep }, terminal)
     const { map: words } = statementTexts('en', settings.review.statements)
     const stated = new Set(readFileSync(sent, 'utf8').split('\n'))
     stated.delete('')
     const onTopic = new Map<string, ActionTaken>()
+    /** Of all tenants: one file of what was sent may serve several. */
+    const puids = new Set<string>()
     const history = topicHistory(await readingClient(settings, terminal), { signal, say: terminal.say })
     const { actions } = topicsOf(settings)
     await history.read(actions, await history.rangesOf(actions, null), (messages) => {
       for (const { key, value } of messages) {
         const action = value === null ? null : takenIn(value)
-        if (action?.tenant === tenant && key === subjectKeyOf(action) && !onTopic.has(action.id))
-          onTopic.set(action.id, action)
+        if (action === null || key !== subjectKeyOf(action)) continue
+        puids.add(puidOf(action.tenant, action.id))
+        if (action.tenant === tenant && !onTopic.has(action.id)) onTopic.set(action.id, action)
       }
     })
     const record = await recordReaderOf(settings)
@@ -60,19 +64,14 @@ export const command: Command<Options, readonly Difference[]> = {
         if (one.statement === null) differs(`has no statement: ${one.why}`)
         else if (!one.isWithdrawn && !stated.has(puid)) differs('its statement was not sent')
       }
-      const every = new Set<string>()
-      for await (const { message } of record.actions()) {
-        const one = actionMessage.safeParse(message)
-        if (one.success && one.data.withdraw !== true && one.data.tenant === tenant)
-          every.add(puidOf(tenant, one.data.id))
-      }
-      for (const puid of stated)
-        if (!every.has(puid)) found.push({ of: puid, differs: 'was sent, and the record has no action for it' })
     } finally {
       await record.close()
     }
+    for (const puid of stated)
+      if (!puids.has(puid)) found.push({ of: puid, differs: 'was sent, and the topic has no action for it' })
+    const kept = Math.max(since, keptSince(settings.record.keep))
     for (const { id, at, what } of onTopic.values())
-      if (what !== 'none' && at >= since && at < until && !known.has(id))
+      if (what !== 'none' && at >= kept && at < until && !known.has(id))
         found.push({ of: id, differs: 'is on the topic, and not in the record' })
     return found
   },

@@ -5,7 +5,7 @@ import { csvTable } from '../../../contracts/facts/csv-table.ts'
 import { recordReaderOf, reviewQueueOf } from '../../../record/record-store.ts'
 import { statementTexts } from '../../composition/statement-texts.ts'
 import { COLUMNS, figuresOf, type ReportedAction, rowOf } from './figures.ts'
-import { reportedActions } from './reported.ts'
+import { reportedActions, warnOfExpired } from './reported.ts'
 
 interface Options {
   readonly since: number
@@ -26,8 +26,9 @@ export const command: Command<Options, Parameters<typeof csvTable>[0]> = {
   options: [...PERIOD_OPTIONS, new Option('--rows', 'the actions that the figures count, one a line')],
   json: false,
   help: 'Each figure counts the lines of --rows that have its words in the same columns. The error rate is of all that was drawn for audit so far, with its 95 % interval. See docs/reasons.md.\n\nExample:\n  $ gavel report --since 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00Z > report.csv',
-  async run({ options: { since, until, tenant, rows = false }, settings: read }) {
+  async run({ options: { since, until, tenant, rows = false }, settings: read, terminal }) {
     const settings = read()
+    warnOfExpired({ since, keep: settings.record.keep }, terminal)
     const { map: words } = statementTexts('en', settings.review.statements)
     const record = await recordReaderOf(settings)
     const queue = await reviewQueueOf(settings)

@@ -1,9 +1,20 @@
+import type { Terminal } from '../../../cli/terminal.ts'
 import { actionMessage } from '../../../contracts/facts/action-messages.ts'
 import type { RecordReader } from '../../../contracts/ports/record.ts'
 import { statementOf } from '../../../record/statement.ts'
 import { actionOf, basisOf } from '../../../record/statement-basis.ts'
 import type { StatementMap } from '../../../record/statement-words.ts'
 import type { ReportedAction } from './figures.ts'
+
+/** Since when the record has actions, by how long it keeps them. */
+export const keptSince = (keep: number) => Date.now() - keep
+
+/** Says which part of a time is missing, since the record no longer has its actions. */
+export function warnOfExpired({ since, keep }: { since: number; keep: number }, terminal: Pick<Terminal, 'say'>): void {
+  if (since >= keptSince(keep)) return
+  const kept = new Date(keptSince(keep)).toISOString()
+  terminal.say(`The record keeps actions for record.keep: those that were told before ${kept} are missing here.`)
+}
 
 /** Every action of a tenant whose `at` is in this time, with its statement; those by which nothing was done are left out. */
 export async function* reportedActions(
