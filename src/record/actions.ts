@@ -22,9 +22,9 @@ export const REVERSALS = (text: 'TEXT' | 'text') => `
 
 export const DUE_REVERSALS = "SELECT verdict, action FROM reversals WHERE done = 'no' LIMIT ?"
 export const SETTLE_REVERSAL = "UPDATE reversals SET done = 'yes' WHERE verdict = ? AND action = ?"
-/** Those of verdicts that the record no longer has. */
+/** Those of a verdict, if the record no longer has it. */
 export const FORGET_REVERSALS =
-  "DELETE FROM reversals WHERE done = 'yes' AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.id = reversals.verdict)"
+  "DELETE FROM reversals WHERE verdict = ? AND done = 'yes' AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.id = reversals.verdict)"
 
 /**
  * Notes them, in the SQL that both databases understand: of verdicts that stand and have another label than the one that an action

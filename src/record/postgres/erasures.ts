@@ -142,6 +142,10 @@ export async function drop(writing: WritingStep, docs: readonly number[]): Promi
   await unindexed(writing, docs)
   await sql.run('DELETE FROM marks WHERE doc = ANY (?::bigint[])', docs)
   await dropTranscripts(writing, 'id IN (SELECT id FROM rulings WHERE doc = ANY (?::bigint[]))', docs)
+  await sql.run(
+    "DELETE FROM reversals WHERE verdict IN (SELECT id FROM rulings WHERE doc = ANY (?::bigint[])) AND done = 'yes'",
+    docs,
+  )
   const gone = await sql.rows<{ k: number }>('DELETE FROM rulings WHERE doc = ANY (?::bigint[]) RETURNING k', docs)
   counters.add('verdicts', -gone.length)
   await seals.shred(gone.map(({ k }) => k))

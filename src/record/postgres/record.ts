@@ -48,7 +48,7 @@ export async function postgresRecord(settings: PostgresSettings): Promise<Record
     reversals: (most) => db.rows(DUE_REVERSALS, most),
     async settleReversal({ verdict, action }) {
       await db.run(SETTLE_REVERSAL, verdict, action)
-      await db.run(FORGET_REVERSALS)
+      await db.run(FORGET_REVERSALS, verdict)
     },
     async tidy(now) {
       await tables.tidy(now)

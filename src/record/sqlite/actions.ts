@@ -18,5 +18,5 @@ export function dueReversals(sql: Sql, most: number): Reversal[] {
 
 export function settleReversal(sql: Sql, { verdict, action }: Reversal): void {
   sql.run(SETTLE_REVERSAL, verdict, action)
-  sql.run(FORGET_REVERSALS)
+  sql.run(FORGET_REVERSALS, verdict)
 }

@@ -329,6 +329,10 @@ export class RecordErasures {
     this.#note(
       this.#sql.run('DELETE FROM transcripts WHERE id = (SELECT id FROM rulings WHERE doc = ?)', doc),
       this.#sql.run('DELETE FROM marks WHERE doc = ?', doc),
+      this.#sql.run(
+        "DELETE FROM reversals WHERE verdict = (SELECT id FROM rulings WHERE doc = ?) AND done = 'yes'",
+        doc,
+      ),
       this.#sql.run('DELETE FROM rulings WHERE doc = ?', doc),
     )
   }
