@@ -29,6 +29,7 @@ export function recordConsumer(of: {
   let reader: TopicReader | null = null
   let changing = Promise.resolve()
   let holes = 0
+  const reading = readingMark()
 
   const record = recording({ store, topics, bounds, project, renamed })
   const handle: HandleBatch = async (batch, heartbeat, runInBackground) => {
@@ -52,8 +53,8 @@ export function recordConsumer(of: {
     const group = groupOf(await store.name())
     // If it fails, the record skips what it has.
     await alignGroup(group).catch((error: unknown) => report('error', { where: 'record', error }))
-    const reading = { ...settings, group, topics: [...topics.keys()] }
-    reader = groupReader({ kafka, settings: reading, clock, report: besideIntake(report) })
+    const own = { ...settings, group, topics: [...topics.keys()] }
+    reader = groupReader({ kafka, settings: own, clock, report: besideIntake(report) })
     await reader.start(handle)
   }
 
@@ -87,7 +88,7 @@ export function recordConsumer(of: {
     },
     /** Does what is due without a message. */
     async tidy() {
-      if (!state.damaged()) await store.tidy(clock())
+      if (!state.damaged()) await store.tidy(clock(), reading.until())
     },
     /** Tells how much the record holds. */
     async count() {
@@ -98,18 +99,26 @@ export function recordConsumer(of: {
     },
     /** Tells how much of each topic is still to be read. */
     async countUnread() {
+      const begun = clock()
       const positions = await store.positions()
       const unread = new Map<string, number>()
+      const ends = new Map<string, number>()
+      const reached = new Map<string, number>()
       for (const [name, topic] of topics) {
         const all = await admin.ask((asked) => asked.fetchTopicOffsets(name))
-        const left = all.map(({ partition, low, high }) =>
-          Math.max(0, Number(high) - Math.max(Number(low), positions.get(`${topic}/${partition}`) ?? 0)),
-        )
+        const left = all.map(({ partition, low, high }) => {
+          const key = `${topic}/${partition}`
+          const next = Math.max(Number(low), positions.get(key) ?? 0)
+          reached.set(key, next)
+          ends.set(key, Number(high))
+          return Math.max(0, Number(high) - next)
+        })
         unread.set(
           name,
           left.reduce((sum, one) => sum + one, 0),
         )
       }
+      reading.note(begun, { ends, reached })
       report('record:lag', { topics: unread })
     },
     async close() {
@@ -145,6 +154,22 @@ function writing(report: Report) {
     succeeded() {
       if (problem !== null) report('record:resumed', {})
       problem = null
+    },
+  }
+}
+
+/** Up to which time all that was sent is read: since the reader has passed what were the topics' ends then. */
+function readingMark() {
+  let until = 0
+  let mark: { at: number; ends: ReadonlyMap<string, number> } | null = null
+  return {
+    until: () => until,
+    note(at: number, { ends, reached }: { ends: ReadonlyMap<string, number>; reached: ReadonlyMap<string, number> }) {
+      if (mark !== null && [...mark.ends].every(([key, end]) => (reached.get(key) ?? 0) >= end)) {
+        until = mark.at
+        mark = null
+      }
+      mark ??= { at, ends }
     },
   }
 }

@@ -88,6 +88,12 @@ export interface AppealLimits {
 export const ALL_APPEALS: AppealLimits = { perContact: Number.MAX_SAFE_INTEGER, perTenant: Number.MAX_SAFE_INTEGER }
 
 export const WAITING_ON_SUBJECT = 'SELECT count(*) AS n FROM appeals WHERE s = ? AND outcome IS NULL'
+/** The answers of those that wait: others would take the place of these among as many as are read. */
+export const ANSWERS_OF_OPEN = `SELECT id, decision, code FROM appeal_answers
+  WHERE s = ? AND id IN (SELECT id FROM appeals WHERE s = ? AND outcome IS NULL) ORDER BY at DESC, decision DESC LIMIT ?`
+/** The words of those that wait on this subject, by the numbers of their notes. */
+export const openNotes = (s: string) => `SELECT own.n FROM appeals JOIN said AS own
+  ON own.id = 'appeal ' || appeals.tenant || '/' || appeals.id WHERE appeals.s = ${s} AND outcome IS NULL`
 /** Whether as many wait on one subject as may. */
 export const isFull = (open: number) => open >= MOST_APPEALS
 
@@ -245,9 +251,17 @@ function answered(
   return against
 }
 
+/** Those that nothing was judged for. Their value: how long that is waited for, and of before which time they are. */
+export const UNKNOWN_APPEALS =
+  "UPDATE appeals SET outcome = 'unknown', ended_at = at + ? WHERE outcome IS NULL AND number IS NULL AND at < ?"
+/** Their words wait for nobody then. */
+export const UNKNOWN_NOTES = `UPDATE said SET label = 'unknown' WHERE id IN (SELECT 'appeal ' || tenant || '/' || id FROM appeals
+  WHERE outcome IS NULL AND number IS NULL AND at < ?)`
+
 /** Its value: since when what waits is overdue. */
 export const OPEN_APPEALS = `SELECT count(CASE WHEN outcome IS NULL THEN 1 END) AS open,
     count(CASE WHEN outcome IS NULL AND at <= ? THEN 1 END) AS overdue, min(CASE WHEN outcome IS NULL THEN at END) AS oldest,
+    count(CASE WHEN outcome IS NULL AND number = 0 THEN 1 END) AS unjudged,
     count(CASE WHEN outcome IN ('upheld', 'reversed') AND s IS NULL THEN 1 END) AS wordless FROM appeals`
 
 /** A row if a subject that was deleted is judged again: only then are the words of a new appeal kept. */

@@ -1,4 +1,4 @@
-import type { RecordedTopic, RecordStore } from '../contracts/ports/record.ts'
+import type { RecordBatch, RecordedTopic, RecordStore } from '../contracts/ports/record.ts'
 import type { TopicHistory } from '../contracts/ports/topic.ts'
 import { stepsOf } from './follow.ts'
 import type { ProjectContext } from './project.ts'
@@ -17,8 +17,8 @@ const ORDER: readonly RecordedTopic[] = [
   'casework',
   'feedback',
   'appealOutcomes',
-  'appeals',
   'actions',
+  'appeals',
 ]
 
 /**
@@ -45,11 +45,18 @@ export async function rebuild(
       if (first === undefined || last === undefined) return
       const { partition } = first
       const batch = { topic: name, partition, messages, next: String(BigInt(last.offset) + 1n), atEnd: false }
-      for (const step of stepsOf(topic, batch, project)) await store.apply(step)
+      for (const step of stepsOf(topic, batch, project))
+        await store.apply({ ...step, entries: step.entries.map(asAnew) })
       progress(name, messages.length)
     })
     // Also where its last offsets hold no record.
     for (const [partition, { to }] of ranges)
       await store.apply({ topic, partition, from: null, next: Number(to), entries: [] })
   }
+}
+
+/** An appeal that has no outcome waits, also where its verdict is gone from its topic. */
+function asAnew(placed: RecordBatch['entries'][number]): RecordBatch['entries'][number] {
+  const { entry } = placed
+  return entry.what === 'appeal' ? { ...placed, entry: { ...entry, number: 0 } } : placed
 }

@@ -72,7 +72,13 @@ export function appealsContract(
       await appeal('e1', 60)
       await appeal('e1', 61)
       expect(await waits()).toEqual(['rumor~p~r1 appealed'])
-      expect(await store.openAppeals(T0 + 59_000)).toEqual({ open: 1, overdue: 0, oldest: T0 + 60_000, wordless: 0 })
+      expect(await store.openAppeals(T0 + 59_000)).toEqual({
+        open: 1,
+        overdue: 0,
+        oldest: T0 + 60_000,
+        unjudged: 0,
+        wordless: 0,
+      })
       expect(await store.openAppeals(T0 + 60_000)).toMatchObject({ overdue: 1 })
       expect((await store.subject(POST))?.said).toMatchObject([
         { said: 'appeal', protocol: 'rumor', label: null, by: 'author', message: { text: 'I quoted somebody' } },
@@ -173,6 +179,9 @@ export function appealsContract(
       await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
       expect(await waits()).toEqual(['rumor~p~r1 appealed'])
       await store.tidy(T0 + (HOUR + 60) * 1_000)
+      expect(await told()).toEqual([])
+      // What the record has still to read may be its verdict.
+      await store.tidy(T0 + (HOUR + 62) * 1_000, T0 + (HOUR + 60) * 1_000)
       expect(await told()).toEqual([])
       await store.tidy(T0 + (HOUR + 62) * 1_000)
       expect(await told()).toMatchObject([{ id: 'e2', outcome: 'unknown' }])
@@ -292,6 +301,22 @@ export function appealsContract(
       expect(await waits()).toEqual(['rumor~p~r1 appealed'])
       await decide('ann', 70, 2, 'rumor', ['e1'])
       expect(await told()).toMatchObject([{ id: 'e1', outcome: 'upheld' }])
+    })
+
+    it('has its answer however many others were given on its subject', async () => {
+      const { topics, appeal, decide, told } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      await appeal('z1', 60)
+      for (const nth of [0, 1, 2])
+        await decide(
+          'ann',
+          70 + nth,
+          2 + nth,
+          'rumor',
+          Array.from({ length: 200 }, (_, other) => `a${nth}-${other}`),
+        )
+      await decide('ben', 80, 5, 'rumor', ['z1'])
+      expect(await told()).toMatchObject([{ id: 'z1', outcome: 'upheld' }])
     })
 
     it('keeps 40 languages as they are written, and of a long text the beginning', async () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { at, feed } from '../contracts/record.ts'
+import { rebuild } from '../../src/record/rebuild.ts'
+import { at, CONTEXT, feed } from '../contracts/record.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
@@ -84,4 +85,41 @@ it('each appeal has one outcome, or waits, whichever topic is read first; the sa
     }),
     { numRuns: 60, seed: 72 },
   )
+})
+
+it('is among what was said of its subject, however much came after it', async () => {
+  const record = await recordInMemory()
+  const topics = feed(record)
+  await topics.send('verdicts', 'p', aVerdict(at(1), { subjectId: 'p', label: 'rumor', decidedBy: 'consensus' }), 1)
+  const appeal = { id: 'e1', verdictId: 'rumor~p~r1', text: 'No.', by: 'author', contact: 'a', at: at(2) }
+  await topics.send('appeals', 'e1', appeal, 2)
+  for (let nth = 0; nth < 501; nth++) {
+    const feedback = { subjectId: 'p', protocol: 'rumor', label: 'rumor', by: `x${nth}`, at: at(3 + nth) }
+    await topics.send('feedback', 'p', feedback, 3 + nth)
+  }
+  const said = (await record.subject({ tenant: 'default', id: 'p' }))?.said ?? []
+  expect(said).toHaveLength(501)
+  expect(said[0]).toMatchObject({ said: 'appeal', label: null })
+  await record.close()
+})
+
+it('stays open in a record that is made anew where its verdict is gone', async () => {
+  const record = await recordInMemory()
+  const appeal = { id: 'e1', verdictId: 'rumor~p~r1', text: 'No.', by: 'author', contact: 'a', at: at(2) }
+  const message = { topic: 'g.appeals', partition: 0, offset: '0', key: 'e1', headers: {} }
+  await rebuild(record, {
+    history: {
+      rangesOf: async () => new Map([[0, { from: 0n, to: 1n }]]),
+      async read(_, __, take) {
+        await take([{ ...message, timestamp: Date.parse(at(2)), value: Buffer.from(JSON.stringify(appeal)) }])
+      },
+    },
+    topics: new Map([['g.appeals', 'appeals']]),
+    project: CONTEXT,
+    progress() {},
+  })
+  await record.tidy(Date.parse(at(1e6)))
+  expect(await record.untoldAppeals(1e15, 9)).toEqual([])
+  expect(await record.openAppeals(0)).toMatchObject({ open: 1, unjudged: 1 })
+  await record.close()
 })

@@ -154,6 +154,8 @@ export interface AppealEntry {
   readonly side: 'author' | 'notifier'
   /** Who appeals, by a hash of their contact. */
   readonly party: string
+  /** 0 in a record that is made anew: its topic may no longer have the verdict, and it waits nonetheless. */
+  readonly number?: 0
   /** The broker's time, ms since 1970. */
   readonly at: number
   readonly json: string
@@ -389,6 +391,8 @@ export interface OpenAppeals {
   readonly open: number
   readonly overdue: number
   readonly oldest: number | null
+  /** Of those that are open: the record lacks the verdict. */
+  readonly unjudged: number
   /** Appeals with an outcome by a person whose own message is gone: their words are lacking. */
   readonly wordless: number
 }
@@ -403,7 +407,7 @@ export interface Reversal {
 export interface RecordReader {
   /** Names this record, and its Kafka group: another, or an emptied one, has another name. */
   name(): Promise<string>
-  /** All of one subject, of its verdicts `MOST_VERDICTS`, of what was said of it the newest `MOST_WORDS`; of a post and a reply with this id the post, unless `kind` names one. null if there is nothing. */
+  /** All of one subject, of its verdicts `MOST_VERDICTS`, of what was said of it the newest `MOST_WORDS` and each open appeal; of a post and a reply with this id the post, unless `kind` names one. null if there is nothing. */
   subject(of: { tenant: string; id: string; kind?: ThreadRef['kind'] | undefined }): Promise<SubjectRecord | null>
   /** One verdict, if it is of one of these tenants; null if there is none. */
   verdict(id: string, tenants?: readonly string[]): Promise<RecordedRow | null>
@@ -462,8 +466,11 @@ export interface RecordStore extends RecordReader {
   /** Actions whose reversal is to be asked for, until that is settled. */
   reversals(most: number): Promise<readonly Reversal[]>
   settleReversal(reversal: Reversal): Promise<void>
-  /** One step of what is due without a message: expiry, texts without a transcript, erasures that wait for a file. */
-  tidy(now: number): Promise<void>
+  /**
+   * One step of what is due without a message: expiry, texts without a transcript, erasures that wait for a file. `readUntil`: all that
+   * was sent before this time is read; absent: all.
+   */
+  tidy(now: number, readUntil?: number): Promise<void>
 }
 
 /** The record's file is damaged, and nothing more is read of it. */

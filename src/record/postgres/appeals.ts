@@ -1,6 +1,7 @@
 import type { AppealOutcome } from '../../contracts/facts/appeal-messages.ts'
 import type { OpenAppeals } from '../../contracts/ports/record.ts'
 import {
+  ANSWERS_OF_OPEN,
   type AppealAnswer,
   type AppealChange,
   type AppealedRuling,
@@ -14,6 +15,8 @@ import {
   MOST_OF_SUBJECT,
   OPEN_APPEALS,
   sentBefore,
+  UNKNOWN_APPEALS,
+  UNKNOWN_NOTES,
   UNTOLD_APPEALS,
   WAITING_FOR_ACTION,
 } from '../appeals.ts'
@@ -59,11 +62,7 @@ export async function settleAppeals(writing: WritingStep): Promise<void> {
       s,
       MOST_OF_SUBJECT,
     )
-    const answers = await sql.rows<AppealAnswer>(
-      'SELECT id, decision, code FROM appeal_answers WHERE s = ? LIMIT ?',
-      s,
-      MOST_OF_SUBJECT,
-    )
+    const answers = await sql.rows<AppealAnswer>(ANSWERS_OF_OPEN, s, s, MOST_OF_SUBJECT)
     for (const one of appealChanges(appeals, { rulings, answers, deletedAt })) {
       await write(sql, one)
       touch(writing, s, one.protocol)
@@ -102,12 +101,13 @@ export async function eraseAppeals({ sql }: WritingStep, s: number, at: number):
   await sql.run('DELETE FROM appeal_answers WHERE s = ? AND at <= ?', s, at)
 }
 
-export async function tidyAppeals({ sql }: WritingStep, now: number, keep: number): Promise<void> {
-  await sql.run(
-    "UPDATE appeals SET outcome = 'unknown', ended_at = at + ? WHERE outcome IS NULL AND number IS NULL AND at < ?",
-    KNOWN_WITHIN_MS,
-    now - KNOWN_WITHIN_MS,
-  )
+export async function tidyAppeals(
+  { sql }: WritingStep,
+  { now, keep, readUntil }: { now: number; keep: number; readUntil: number },
+): Promise<void> {
+  const before = Math.min(now, readUntil) - KNOWN_WITHIN_MS
+  await sql.run(UNKNOWN_NOTES, before)
+  await sql.run(UNKNOWN_APPEALS, KNOWN_WITHIN_MS, before)
   await sql.run('DELETE FROM appeals WHERE at < ?', now - keep)
   await sql.run('DELETE FROM appeal_answers WHERE at < ?', now - keep)
 }
@@ -134,7 +134,7 @@ export function appealReads(db: Database) {
       }),
     async openAppeals(dueSince: number): Promise<OpenAppeals> {
       const [row] = await db.rows<OpenAppeals>(OPEN_APPEALS, dueSince)
-      return { open: 0, overdue: 0, oldest: null, wordless: 0, ...row }
+      return { open: 0, overdue: 0, oldest: null, unjudged: 0, wordless: 0, ...row }
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { SubjectKind } from '../../contracts/facts/thread.ts'
 import type { SubjectRecord } from '../../contracts/ports/record.ts'
+import { openNotes } from '../appeals.ts'
 import { type ListedRow, type RulingRow, recordedVerdict, recordedWord } from '../record-rows.ts'
 import type { Sql } from './connection.ts'
 import type { SealedPreview } from './prepared-batch.ts'
@@ -97,7 +98,8 @@ export async function recordsOf(
     sql,
     await sql.rows<SealedNote>(
       `SELECT newest.* FROM unnest(?::bigint[]) AS wanted (s) JOIN LATERAL (
-         SELECT * FROM said WHERE said.s = wanted.s ORDER BY at DESC, n DESC LIMIT ?) AS newest ON true ORDER BY at, n`,
+         SELECT * FROM said WHERE n = ANY (ARRAY((SELECT n FROM said WHERE said.s = wanted.s ORDER BY at DESC, n DESC LIMIT ?)
+           UNION ${openNotes('wanted.s')}))) AS newest ON true ORDER BY at, n`,
       all,
       most?.words ?? null,
     ),

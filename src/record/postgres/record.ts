@@ -50,8 +50,8 @@ export async function postgresRecord(settings: PostgresSettings): Promise<Record
       await db.run(SETTLE_REVERSAL, verdict, action)
       await db.run(FORGET_REVERSALS, verdict)
     },
-    async tidy(now) {
-      await tables.tidy(now)
+    async tidy(now, readUntil) {
+      await tables.tidy(now, readUntil)
       // Before the keys, which take room while they are written anew.
       if (now - measured >= MEASURE_MS) {
         measured = now

@@ -67,7 +67,7 @@ export async function settle(writing: WritingStep): Promise<void> {
        CASE decided_by WHEN 'human' THEN (SELECT json_build_object('id', m.id, 'label', m.label) FROM rulings m WHERE m.s = r.s AND m.protocol = r.protocol
          AND m.number < r.number AND m.decided_by NOT IN ('human', 'deleted') ORDER BY m.number DESC LIMIT 1) END AS beneath,
        (SELECT min(at) FROM appeals WHERE appeals.s = r.s AND appeals.protocol = r.protocol AND outcome IS NULL
-         AND appeals.number IS NOT NULL) AS appealed,
+         AND appeals.number > 0) AS appealed,
        (SELECT coalesce(json_agg(json_build_object('why', why, 'at', first) ORDER BY n), '[]') FROM (
          SELECT why, min(at) AS first, min(n) AS n FROM said WHERE said.s = r.s AND said.protocol = r.protocol
          AND said = 'review' AND said.verdict = r.id AND NOT ${isReversed('r.id')} GROUP BY why) AS reasons) AS asked,

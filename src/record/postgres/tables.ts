@@ -136,12 +136,12 @@ export class RecordTables {
     }
   }
 
-  async tidy(now: number): Promise<void> {
+  async tidy(now: number, readUntil = now): Promise<void> {
     const { keep, sourceKeep } = this.#settings
     await this.#step(async (writing) => {
       const { sql } = writing
       await eraseDependents(writing)
-      await tidyAppeals(writing, now, keep)
+      await tidyAppeals(writing, { now, keep, readUntil })
       const alone = await sql.rows<{ doc: number }>(
         'SELECT doc FROM rulings WHERE standing = 1 AND indexed = 0 AND erased = 0 AND doc < ? ORDER BY doc LIMIT ?',
         docAt(now - ALONE_AFTER_MS),

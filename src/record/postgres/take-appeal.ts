@@ -30,7 +30,8 @@ export async function takeAppeal(writing: WritingStep, given: AppealEntry): Prom
   if (known !== undefined && known.s !== null) return
   const outcome = known === undefined && (await isTooMany(writing, entry, s)) ? 'too-many' : null
   await sql.run(
-    `INSERT INTO appeals (tenant, id, s, protocol, side, party, against, at, outcome, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    `INSERT INTO appeals (tenant, id, s, protocol, side, party, against, number, at, outcome, ended_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
      ON CONFLICT (tenant, id) DO UPDATE SET s = excluded.s, protocol = excluded.protocol, side = excluded.side,
      party = excluded.party, against = excluded.against`,
     tenant,
@@ -40,6 +41,7 @@ export async function takeAppeal(writing: WritingStep, given: AppealEntry): Prom
     side,
     party,
     against,
+    entry.number ?? null,
     at,
     outcome,
     outcome === null ? null : at,

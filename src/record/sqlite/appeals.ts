@@ -2,6 +2,7 @@ import type { AppealOutcome } from '../../contracts/facts/appeal-messages.ts'
 import type { AppealEndEntry, AppealEntry, NoteEntry, OpenAppeals } from '../../contracts/ports/record.ts'
 import {
   ABOUT_ACTION,
+  ANSWERS_OF_OPEN,
   type AppealAnswer,
   type AppealedRuling,
   type AppealLimits,
@@ -21,6 +22,8 @@ import {
   noteOf,
   OPEN_APPEALS,
   sentBefore,
+  UNKNOWN_APPEALS,
+  UNKNOWN_NOTES,
   UNTOLD_APPEALS,
   WAITING_FOR_ACTION,
   WAITING_ON_SUBJECT,
@@ -69,7 +72,8 @@ export class AppealTable {
     if (known !== undefined && known.s !== null) return null
     const outcome = known === undefined && this.#isTooMany(entry, s) ? 'too-many' : null
     this.#sql.run(
-      `INSERT INTO appeals (tenant, id, s, protocol, side, party, against, at, outcome, ended_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      `INSERT INTO appeals (tenant, id, s, protocol, side, party, against, number, at, outcome, ended_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (tenant, id) DO UPDATE SET s = excluded.s, protocol = excluded.protocol, side = excluded.side,
        party = excluded.party, against = excluded.against`,
       tenant,
@@ -79,6 +83,7 @@ export class AppealTable {
       side,
       party,
       against,
+      entry.number ?? null,
       at,
       outcome,
       outcome === null ? null : at,
@@ -143,11 +148,7 @@ export class AppealTable {
       s,
       MOST_OF_SUBJECT,
     )
-    const answers = this.#sql.all<AppealAnswer>(
-      'SELECT id, decision, code FROM appeal_answers WHERE s = ? LIMIT ?',
-      s,
-      MOST_OF_SUBJECT,
-    )
+    const answers = this.#sql.all<AppealAnswer>(ANSWERS_OF_OPEN, s, s, MOST_OF_SUBJECT)
     const deletedAt =
       this.#sql.get<{ deleted_at: number | null }>('SELECT deleted_at FROM subjects WHERE s = ?', s)?.deleted_at ?? null
     const changes = appealChanges(appeals, { rulings, answers, deletedAt })
@@ -184,8 +185,7 @@ export class AppealTable {
 
   /** Since when the oldest waits for somebody's answer. */
   openSince(s: number, protocol: string): number | null {
-    const sql =
-      'SELECT min(at) AS at FROM appeals WHERE s = ? AND protocol = ? AND outcome IS NULL AND number IS NOT NULL'
+    const sql = 'SELECT min(at) AS at FROM appeals WHERE s = ? AND protocol = ? AND outcome IS NULL AND number > 0'
     return this.#sql.get<{ at: number | null }>(sql, s, protocol)?.at ?? null
   }
 
@@ -200,12 +200,10 @@ export class AppealTable {
     this.#sql.run('DELETE FROM appeal_answers WHERE s = ? AND at <= ?', s, at)
   }
 
-  tidy(now: number, keep: number): void {
-    this.#sql.run(
-      "UPDATE appeals SET outcome = 'unknown', ended_at = at + ? WHERE outcome IS NULL AND number IS NULL AND at < ?",
-      KNOWN_WITHIN_MS,
-      now - KNOWN_WITHIN_MS,
-    )
+  tidy(now: number, keep: number, readUntil: number): void {
+    const before = Math.min(now, readUntil) - KNOWN_WITHIN_MS
+    this.#sql.run(UNKNOWN_NOTES, before)
+    this.#sql.run(UNKNOWN_APPEALS, KNOWN_WITHIN_MS, before)
     this.#sql.run('DELETE FROM appeals WHERE at < ?', now - keep)
     this.#sql.run('DELETE FROM appeal_answers WHERE at < ?', now - keep)
   }
@@ -218,6 +216,13 @@ export class AppealTable {
   }
 
   open(dueSince: number): OpenAppeals {
-    return { open: 0, overdue: 0, oldest: null, wordless: 0, ...this.#sql.get<OpenAppeals>(OPEN_APPEALS, dueSince) }
+    return {
+      open: 0,
+      overdue: 0,
+      oldest: null,
+      unjudged: 0,
+      wordless: 0,
+      ...this.#sql.get<OpenAppeals>(OPEN_APPEALS, dueSince),
+    }
   }
 }

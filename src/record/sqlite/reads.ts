@@ -11,6 +11,7 @@ import {
   type WrittenPage,
 } from '../../contracts/ports/record.ts'
 import { OUTLIVES } from '../actions.ts'
+import { openNotes } from '../appeals.ts'
 import { conditionsOf, marksOf } from '../conditions.ts'
 import { AUDIT_CHANCE } from '../draws.ts'
 import { gramsOf, readingsOf } from '../grams.ts'
@@ -111,9 +112,11 @@ export class RecordReads {
       ),
       said: this.#sql.all<NoteRow>(
         `SELECT said, id, protocol, label, by, at, json FROM
-         (SELECT * FROM said WHERE s = ? ORDER BY at DESC, n DESC LIMIT ?) ORDER BY at, n`,
+         said WHERE n IN (SELECT n FROM (SELECT n FROM said WHERE s = ? ORDER BY at DESC, n DESC LIMIT ?) UNION ${openNotes('?')})
+         ORDER BY at, n`,
         s,
         mostWords,
+        s,
       ),
     }
   }

@@ -32,7 +32,7 @@ export async function sqliteRecord(settings: TableSettings, start: StartHalf = t
     openAppeals: (dueSince) => tables.ask('openAppeals', dueSince),
     reversals: (most) => tables.ask('reversals', most),
     settleReversal: (one) => tables.ask('settleReversal', one),
-    tidy: (now) => tables.ask('tidy', now),
+    tidy: (now, readUntil) => tables.ask('tidy', now, readUntil),
     async size() {
       const [size, state] = await Promise.all([reader.size(), tables.ask('state')])
       return { ...size, ...state }

@@ -343,8 +343,8 @@ export class RecordTables {
     settleReversal(this.#sql, one)
   }
 
-  tidy(now: number): void {
-    this.#tidying.tidy(now)
+  tidy(now: number, readUntil = now): void {
+    this.#tidying.tidy(now, readUntil)
   }
 
   state(): { full: boolean; erasingSince: number | null } {

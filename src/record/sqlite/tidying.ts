@@ -63,11 +63,11 @@ export class Tidying {
   }
 
   /** One step: what is older than its time goes, at most so many rows of each kind. */
-  tidy(now: number): void {
+  tidy(now: number, readUntil: number): void {
     const { keep, sourceKeep } = this.#settings
     const unindexed = this.#sql.transaction(() => {
       this.#erasures.eraseDependents()
-      this.#appeals.tidy(now, keep)
+      this.#appeals.tidy(now, keep, readUntil)
       const alone = this.#sql.all<{ doc: number }>(
         'SELECT doc FROM rulings WHERE standing = 1 AND indexed = 0 AND erased = 0 AND doc < ? LIMIT ?',
         docAt(now - ALONE_AFTER_MS),

@@ -11,7 +11,7 @@ import { projectOf } from '../../composition/record.ts'
 import { readingClient } from '../reading-client.ts'
 
 /** `gavel record rebuild`: a new record from the topics, in place of the old one once it is whole. */
-export const command: Command<object, RecordSize & Pick<OpenAppeals, 'wordless'>> = {
+export const command: Command<object, RecordSize & Pick<OpenAppeals, 'wordless' | 'unjudged'>> = {
   options: [],
   json: true,
   help: [
@@ -41,10 +41,10 @@ export const command: Command<object, RecordSize & Pick<OpenAppeals, 'wordless'>
       }
       await rebuild(store, { history, topics, project: projectOf(settings), progress })
       const size = await store.size()
-      const { wordless } = await store.openAppeals(0)
+      const { wordless, unjudged } = await store.openAppeals(0)
       await store.close()
       await rebuilding.putInPlace()
-      return { ...size, wordless }
+      return { ...size, wordless, unjudged }
     } catch (error) {
       await store.close().catch(() => undefined)
       await rebuilding.clear()
@@ -52,12 +52,14 @@ export const command: Command<object, RecordSize & Pick<OpenAppeals, 'wordless'>
       throw new OperatorError('Stopped before everything was read; the record is as it was.', { cause: error })
     }
   },
-  print({ rows, bytes, wordless }, { json, terminal }) {
-    if (json) terminal.out(JSON.stringify({ rows, bytes, wordless }))
+  print({ rows, bytes, wordless, unjudged }, { json, terminal }) {
+    if (json) terminal.out(JSON.stringify({ rows, bytes, wordless, unjudged }))
     else
       terminal.out(
         `The record is made anew: ${counted(rows.verdicts, 'verdict')}, ${counted(rows.transcripts, 'transcript')}, ${rows.said} decisions, proposals and other notes on them, ${Math.ceil(bytes / 2 ** 20)} MiB.`,
       )
+    if (unjudged > 0)
+      terminal.say(`It lacks the verdicts of ${counted(unjudged, 'appeal')}: these stay open (docs/appeals.md).`)
     if (wordless > 0)
       terminal.say(
         `It lacks the words of ${counted(wordless, 'appeal')}, whose outcomes are told: gavel.appeals has them no more (appeals.keep).`,
