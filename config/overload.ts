@@ -2,15 +2,21 @@ import { z } from 'zod'
 import { count, duration } from './values.ts'
 
 /** When intake, the opening of cases or the door pause. */
-export const intake = z.strictObject({
-  maxMessageBytes: count,
-  maxAhead: duration,
-  pauseAtDue: count,
-  pauseAtOutbox: count,
-  pauseAtAge: duration,
-  resumeAtShare: z.number().min(0).max(1),
-  pauseAtMemory: z.number().gt(0).max(1),
-})
+export const intake = z
+  .strictObject({
+    maxMessageBytes: count,
+    maxAhead: duration,
+    pauseAtDue: count,
+    pauseAtOutbox: count,
+    pauseAtAge: duration,
+    resumeAtShare: z.number().min(0).max(1),
+    pauseAtMemory: z.number().gt(0).max(1),
+    stopAtMemory: z.number().gt(0).max(1),
+  })
+  .refine(({ pauseAtMemory, stopAtMemory }) => stopAtMemory >= pauseAtMemory, {
+    path: ['stopAtMemory'],
+    error: 'must not be less than pauseAtMemory',
+  })
 
 /** What is spared while more is due than can be judged, and from how many due threads on. */
 export const overload = z.strictObject({

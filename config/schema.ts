@@ -250,6 +250,7 @@ const allSettings = z.strictObject({
       tenant: z.number().gt(0).max(1),
       waiting: z.number().gt(0).lt(1),
       rest: z.number().gt(0).lt(1),
+      record: z.number().gt(0).max(1),
     })
     .refine(({ waiting, rest }) => waiting + rest <= 1, 'waiting and rest must not sum up to more than 1'),
   threads: z

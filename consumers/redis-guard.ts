@@ -38,8 +38,8 @@ export function redisGuard(deps: {
   memoryUse: () => Promise<MemoryUse>
   /** Why Redis keeps its clients waiting, asked on another connection; null if it does not say. */
   whyItWaits: () => Promise<RedisRefusal | null>
-  /** The share of its memory at which intake pauses. */
-  pauseAt: (use: MemoryUse) => number
+  /** The shares of its memory at which intake pauses, and at which it does whoever holds what. */
+  pauseAt: (use: MemoryUse) => { readonly pause: number; readonly stop: number }
   report: Report
 }) {
   const { incarnation, memoryUse, whyItWaits, pauseAt, report } = deps
@@ -48,6 +48,7 @@ export function redisGuard(deps: {
   let refusal: RedisRefusal | null = null
   let isScarce = false
   let isFilling = false
+  let isNearFull = false
   /** What has waited for lost data. */
   const startLater: (() => Promise<void>)[] = []
 
@@ -124,6 +125,8 @@ export function redisGuard(deps: {
         const by = refusal.fault === 'out-of-memory' ? 'store-full' : 'store-refused'
         return { by, share: Number.POSITIVE_INFINITY, says: refusal.says }
       }
+      if (isNearFull)
+        return { by: 'store-near-full', share: Number.POSITIVE_INFINITY, says: 'Redis is nearly out of memory' }
       return { by: 'store-full', share: isScarce ? Number.POSITIVE_INFINITY : 0, says: 'Redis is short of memory' }
     },
     /** Run it every second. */
@@ -142,8 +145,10 @@ export function redisGuard(deps: {
         throw new Error(use.says)
       }
       const { share } = use
-      const pause = pauseAt(use)
+      const { pause, stop } = pauseAt(use)
       isScarce = share > pause - (isScarce ? HYSTERESIS : 0)
+      // As long as it is between the two, shares alone hold back.
+      isNearFull = share > (isNearFull ? (pause + stop) / 2 : stop)
       isFilling = share > SPARING * pause
       try {
         await incarnation.advance()

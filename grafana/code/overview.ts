@@ -578,7 +578,7 @@ export const overview = () =>
               says: 'Share of its maxmemory that Redis uses, or of its machine’s memory where it has none. Intake pauses at intake.pauseAtMemory (0.9); at 1 nothing is judged: raise maxmemory, all goes on by itself. No line while Redis does not answer.',
               unit: 'percentunit',
               w: 12,
-              runbooks: ['GavelRedisFull'],
+              runbooks: ['GavelRedisFull', 'GavelRedisNearFull'],
             },
             { 'of maxmemory': 'max(gavel_redis_memory_share)' },
           ),

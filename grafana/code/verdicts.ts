@@ -339,9 +339,9 @@ export const verdicts = () =>
               off: 'not set up',
               unit: 'bytes',
               w: 8,
-              runbooks: ['GavelRecordFull'],
+              runbooks: ['GavelRecordFull', 'GavelRecordShare'],
             },
-            { bytes: 'max(gavel_record_bytes)' },
+            { bytes: 'max(gavel_record_bytes)', 'largest tenant': 'max(gavel_record_largest_tenant_bytes)' },
           ),
           lines(
             {

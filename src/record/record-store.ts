@@ -24,6 +24,7 @@ export interface RecordSettings {
   readonly review: { readonly auditShare: number; readonly laneShare: number; readonly blindShare: number } & QueueRules
   readonly kafka: { readonly retention: number }
   readonly appeals: AppealLimits
+  readonly shares: { readonly record: number }
 }
 
 /** Longer than the topics keep what a deletion concerns, in ms. */
@@ -31,11 +32,12 @@ const BEYOND_RETENTION_MS = 86_400_000
 
 /** The record of the settings, opened to be written. Throws an `OperatorError` if it is damaged. `from`: what a rebuilt one is made by. */
 export async function recordStoreOf(settings: RecordSettings, from: Rebuilt = {}): Promise<RecordStore> {
-  const { record, review, kafka, appeals } = settings
+  const { record, review, kafka, shares, appeals } = settings
   const [{ keep, maxBytes }, { auditShare, laneShare, blindShare }] = [record, review]
   const sourceKeep = kafka.retention + BEYOND_RETENTION_MS
   const { place, drawKey } = from
-  const common = { keep, maxBytes, sourceKeep, auditShare, laneShare, blindShare, drawKey, appeals }
+  const drawn = { auditShare, laneShare, blindShare, drawKey }
+  const common = { keep, maxBytes, tenantShare: shares.record, sourceKeep, appeals, ...drawn }
   return asked(settings, () =>
     record.store === 'sqlite'
       ? sqliteRecord({ path: place ?? record.path, ...common })

@@ -8,6 +8,8 @@ export const FEEDBACK_INDEX = "CREATE INDEX IF NOT EXISTS said_feedback ON said 
 const [LOOKED_AT, OF_ONE_SUBJECT] = [5_000, 100]
 /** What is younger may have a verdict that is not read yet, in ms. */
 export const SPARED_MS = 60_000
+/** How long it is known of what nobody judged that it was deleted, in ms: who follows what comes is told by then. */
+export const NEWS_MS = 3_000
 
 export interface FeedbackRow {
   readonly n: number
@@ -17,9 +19,10 @@ export interface FeedbackRow {
   readonly spare: number
 }
 
-/** The newest feedback before a time, in the SQL that both databases understand. */
+/** The newest feedback before a time, in the SQL that both databases understand; that of others than the tenant, where one is named, is not spare. */
 export const NEWEST_FEEDBACK = `
-  SELECT n, s, at, CASE WHEN nth > ${OF_ONE_SUBJECT} OR NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.s = newest.s) THEN 1 ELSE 0 END AS spare
+  SELECT n, s, at, CASE WHEN (CAST(? AS text) IS NULL OR EXISTS (SELECT 1 FROM subjects WHERE subjects.s = newest.s AND tenant = CAST(? AS text)))
+    AND (nth > ${OF_ONE_SUBJECT} OR NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.s = newest.s)) THEN 1 ELSE 0 END AS spare
   FROM (SELECT n, s, at, row_number() OVER (PARTITION BY s ORDER BY at DESC, n DESC) AS nth
     FROM (SELECT n, s, at FROM said WHERE said = 'feedback' AND at < ? ORDER BY at DESC LIMIT ${LOOKED_AT}) AS fed) AS newest
   ORDER BY at DESC`

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { intake, type TopicHandler } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import { type RedisGuard, redisGuard } from '../../consumers/redis-guard.ts'
+import { besideThoseOver, tenantShares } from '../../consumers/tenant-shares.ts'
 import type { Events } from '../../src/contracts/ports/report.ts'
 import type { MessageBatch, TopicReader } from '../../src/contracts/ports/topic.ts'
 import { memoryStores } from '../../src/store/memory-stores.ts'
@@ -54,7 +55,7 @@ function make() {
       return { share: store.share, most: null }
     },
     whyItWaits: async () => refusalOf(new Error(store.waitsFor)),
-    pauseAt: () => 0.9,
+    pauseAt: () => ({ pause: 0.9, stop: 0.95 }),
     report(name, event) {
       if (name === 'store:watched') shares.push((event as Events['store:watched']).memoryShare)
       else if (name !== 'redis:faults') told.push(name)
@@ -111,6 +112,39 @@ describe('the watch over the store', () => {
     store.away = false
     await watch.poll()
     expect(shares).toEqual([0.5, null, 0.5])
+  })
+
+  it('pauses intake by another signal near the end of its memory, which no share of a tenant takes back', async () => {
+    const { store, watch } = make()
+    const shares = tenantShares({
+      by: 'store-full',
+      isScarce: () => watch.isScarce,
+      tenantsOver: async () => ['big'],
+      othersUnread: async () => true,
+      othersShare: async () => 0,
+      report: () => {},
+    })
+    const pressures: [string, number][] = []
+    for (const share of [0.92, 0.96, 0.94, 0.92]) {
+      store.share = share
+      await watch.poll()
+      await shares.poll()
+      const { by, share: pressure } = await shares.beside(() => watch.pressure())()
+      pressures.push([by, pressure])
+      // What was fetched by then is refused all the same.
+      expect(shares.isInForce()).toBe(true)
+    }
+    expect(pressures).toEqual([
+      ['store-full', 0],
+      ['store-near-full', Number.POSITIVE_INFINITY],
+      ['store-near-full', Number.POSITIVE_INFINITY],
+      ['store-full', 0],
+    ])
+    const door = besideThoseOver(() => ['big'])
+    expect((await door(() => watch.pressure())()).share).toBe(0)
+    store.share = 0.96
+    await watch.poll()
+    expect((await door(() => watch.pressure())()).share).toBe(Number.POSITIVE_INFINITY)
   })
 
   it('hands a batch over again that Redis had no memory for, and tells of it once', async () => {

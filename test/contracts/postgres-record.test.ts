@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe } from 'vitest'
 import type { DrawShares } from '../../src/record/draws.ts'
-import { database } from '../../src/record/postgres/connection.ts'
+import { scanned } from '../../src/record/held.ts'
+import { database, type Sql } from '../../src/record/postgres/connection.ts'
+import { HELD, HELD_NOW } from '../../src/record/postgres/held.ts'
 import { postgresPictures, postgresRecord, postgresReviewQueue } from '../../src/record/postgres/record.ts'
 import type { QueueRules } from '../../src/record/review-queue.ts'
 import { aPostgres } from '../support/postgres-server.ts'
@@ -14,6 +16,7 @@ import { personDecisionsContract } from './person-decisions.ts'
 import { picturesContract } from './pictures.ts'
 import { queueOrderContract } from './queue-order.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
+import { recordSharesContract } from './record-shares.ts'
 import { writtenContract } from './written.ts'
 
 const postgres = await aPostgres()
@@ -42,6 +45,44 @@ describe.skipIf(postgres === null)('a server of its own', () => {
     const store = await postgresRecord({ address, ...kept, auditShare: 0, blindShare: 0 })
     return { store, pictures: await postgresPictures(address) }
   })
+  recordSharesContract(
+    'in PostgreSQL',
+    async () => {
+      if (postgres === null) throw new Error('skipped')
+      const address = postgres.address(`record_${randomBytes(6).toString('hex')}`)
+      const open = (maxBytes: number) => {
+        const kept = { keep: KEEP, maxBytes, tenantShare: 0.25, sourceKeep: 8 * DAY, vacuumWithin: 3_600_000 }
+        return postgresRecord({ address, ...kept, auditShare: 0, blindShare: 0 })
+      }
+      const store = await open(2 ** 40)
+      const { bytes: empty } = await store.size()
+      await store.close()
+      const sums = async (sql: Sql, from: string) => {
+        const rows = await sql.rows<{ tenant: string; bytes: number }>(
+          `SELECT tenant, bytes::bigint FROM ${from} WHERE bytes <> 0`,
+        )
+        return Object.fromEntries(rows.map(({ tenant, bytes }) => [tenant, bytes]))
+      }
+      return {
+        open,
+        empty,
+        async held() {
+          const db = database(address, 1)
+          const held = { counted: await sums(db, HELD_NOW), scanned: await sums(db, `(${scanned(HELD)}) AS rows`) }
+          await db.close()
+          return held
+        },
+        async asEarlier() {
+          const db = database(address, 1)
+          for (const { table } of HELD) await db.run(`DROP FUNCTION count_${table} CASCADE`)
+          await db.run('DROP TABLE held_by, held_changes, dropped_notes')
+          await db.close()
+        },
+      }
+    },
+    // A deletion of a post takes many statements.
+    { runs: 8, floods: ['deletions of comments that never came', 'feedback on what nobody judged'] },
+  )
   writtenContract('in PostgreSQL', () => {
     if (postgres === null) throw new Error('skipped')
     const address = postgres.address(`record_${randomBytes(6).toString('hex')}`)

@@ -54,9 +54,10 @@ export function aTranscript(
 }
 
 /** Messages as they come from Kafka, each topic's one partition numbered from 0. */
-export function feed(store: RecordStore) {
-  const ends = new Map<RecordedTopic, number>()
+export function feed(store: RecordStore, ends = new Map<RecordedTopic, number>()) {
   const feeding = {
+    /** The next offset of each topic. */
+    ends,
     async send(topic: RecordedTopic, key: string | null, value: unknown, seconds = 0): Promise<void> {
       const offset = ends.get(topic) ?? 0
       ends.set(topic, offset + 1)

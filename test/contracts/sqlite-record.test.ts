@@ -1,8 +1,11 @@
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { DrawShares } from '../../src/record/draws.ts'
+import { scanned } from '../../src/record/held.ts'
 import type { QueueRules } from '../../src/record/review-queue.ts'
 import { sameThreadHalf } from '../../src/record/sqlite/halves.ts'
+import { HELD } from '../../src/record/sqlite/held.ts'
 import { sqlitePictures, sqliteRecord, sqliteReviewQueue } from '../../src/record/sqlite/record.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
@@ -15,6 +18,7 @@ import { personDecisionsContract } from './person-decisions.ts'
 import { picturesContract } from './pictures.ts'
 import { queueOrderContract } from './queue-order.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
+import { FLOODS, recordSharesContract } from './record-shares.ts'
 import { writtenContract } from './written.ts'
 
 async function inFile({ costs, ownCaseAfter, ...shares }: QueueRules & DrawShares & { drawKey?: string }) {
@@ -44,6 +48,52 @@ picturesContract('in SQLite', async () => {
   const store = await sqliteRecord(settings, sameThreadHalf)
   return { store, pictures: await sqlitePictures(path, sameThreadHalf) }
 })
+
+recordSharesContract(
+  'in SQLite',
+  async () => {
+    const path = join(ownFolder('shares'), 'record.sqlite')
+    const open = (maxBytes: number) => {
+      const shares = { auditShare: 0, blindShare: 0, tenantShare: 0.25 }
+      return sqliteRecord({ path, keep: KEEP, maxBytes, sourceKeep: 8 * DAY, ...shares }, sameThreadHalf)
+    }
+    await (await open(2 ** 30)).close()
+    const within = <Result>(work: (db: DatabaseSync) => Result) => {
+      const db = new DatabaseSync(path)
+      try {
+        return work(db)
+      } finally {
+        db.close()
+      }
+    }
+    const sums = (db: DatabaseSync, sql: string) =>
+      Object.fromEntries(
+        db
+          .prepare(sql)
+          .all()
+          .map(({ tenant, bytes }) => [String(tenant), Number(bytes)]),
+      )
+    return {
+      open,
+      empty: statSync(path).size,
+      held: async () =>
+        within((db) => ({
+          counted: sums(db, 'SELECT * FROM held_by WHERE bytes <> 0'),
+          scanned: sums(db, scanned(HELD)),
+        })),
+      async asEarlier() {
+        within((db) => {
+          const triggers = db
+            .prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'held_%'")
+            .all()
+          for (const { name } of triggers) db.exec(`DROP TRIGGER ${name}`)
+          db.exec('DROP TABLE held_by; DROP TABLE dropped_notes')
+        })
+      },
+    }
+  },
+  { runs: 25, floods: Object.keys(FLOODS) as (keyof typeof FLOODS)[] }, // All of them.
+)
 
 writtenContract('in SQLite', () => {
   const path = join(ownFolder('written'), 'record.sqlite')

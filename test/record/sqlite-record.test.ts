@@ -200,7 +200,9 @@ describe('the files of the record', () => {
       )
       await store.close()
       const older = new DatabaseSync(path)
-      older.exec(`DROP INDEX subjects_same; DROP INDEX said_assigned; DROP TABLE pictures; DROP TABLE covers; DROP TABLE exposures; DROP TABLE draws;
+      const triggers = older.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all()
+      for (const { name } of triggers) older.exec(`DROP TRIGGER ${name}`)
+      older.exec(`DROP TABLE held_by; DROP TABLE dropped_notes; DROP INDEX subjects_same; DROP INDEX said_assigned; DROP TABLE pictures; DROP TABLE covers; DROP TABLE exposures; DROP TABLE draws;
         ALTER TABLE subjects DROP COLUMN same; ALTER TABLE queue DROP COLUMN reach; PRAGMA user_version = 2`)
       older.close()
       if (first === 'writer') await (await open(path)).close()

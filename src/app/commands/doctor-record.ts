@@ -1,7 +1,8 @@
 import { existsSync, statSync } from 'node:fs'
 import type { Settings } from '../../../config/schema.ts'
 import type { Finding } from '../../contracts/facts/finding.ts'
-import { recordAt } from '../../record/record-store.ts'
+import type { RecordSize } from '../../contracts/ports/record.ts'
+import { recordAt, recordReaderOf } from '../../record/record-store.ts'
 import { damageOf } from '../../record/sqlite/record.ts'
 
 const WHAT = 'the record (record.path)'
@@ -26,24 +27,43 @@ async function findingsOfDatabase(settings: Settings): Promise<Finding[]> {
       ]
     const size = await store.size()
     await store.close()
-    return [fullness(what, 'can be read', size.bytes, settings.record.maxBytes)]
+    return [fullness(what, 'can be read', size.bytes, settings.record.maxBytes), ...shareFindings(what, settings, size)]
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error)
     return [{ what, state: 'broken', detail, todo: 'See docs/record.md, "In PostgreSQL".' }]
   }
 }
 
-async function findingsOfFile({ record: { path, maxBytes } }: Settings): Promise<Finding[]> {
+async function findingsOfFile(settings: Settings): Promise<Finding[]> {
+  const { path, maxBytes } = settings.record
   if (!existsSync(path)) return []
   const todo = 'Stop the role "record", keep a copy of the file, and run "gavel record rebuild" (docs/record.md).'
   try {
     const damage = await damageOf(path)
     if (damage !== null) return [{ what: WHAT, state: 'broken', detail: `is damaged: ${damage}`, todo }]
+    const reader = await recordReaderOf(settings)
+    const size = await reader.size()
+    await reader.close()
+    return [fullness(WHAT, 'is whole', statSync(path).size, maxBytes), ...shareFindings(WHAT, settings, size)]
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error)
     return [{ what: WHAT, state: 'broken', detail, todo }]
   }
-  return [fullness(WHAT, 'is whole', statSync(path).size, maxBytes)]
+}
+
+/** Who holds more than its share. */
+function shareFindings(what: string, { record, shares }: Settings, { largest }: RecordSize): Finding[] {
+  if (largest === null || largest.bytes <= shares.record * record.maxBytes) return []
+  const percent = (part: number) => `${Math.round(100 * part)} %`
+  const holds = percent(largest.bytes / record.maxBytes)
+  return [
+    {
+      what,
+      state: 'warning',
+      detail: `${largest.tenant} holds ${holds} of record.maxBytes (shares.record: ${percent(shares.record)}): where there is no room its own makes room first`,
+      todo: 'See docs/runbooks/GavelRecordShare.md.',
+    },
+  ]
 }
 
 function fullness(what: string, well: string, bytes: number, maxBytes: number): Finding {

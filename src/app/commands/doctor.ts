@@ -17,6 +17,7 @@ import { redisDialects } from '../../store/dialect/redis.ts'
 import { configurationFindings, redisFindings as findingsOfRedis } from '../../store/redis/checks.ts'
 import { checkRedis, connect, redisAddresses } from '../../store/redis/connect.ts'
 import { keysUnder } from '../../store/redis/keys.ts'
+import { memoryUse } from '../../store/redis/memory.ts'
 import { dayFinding } from '../composition/fresh-budget.ts'
 import { makeProtocols } from '../composition/make-protocols.ts'
 import { certificateFindings } from './doctor-certificates.ts'
@@ -25,6 +26,7 @@ import { jetstreamFindings } from './doctor-jetstream.ts'
 import { kafkaFindings } from './doctor-kafka.ts'
 import { laneFindings } from './doctor-lanes.ts'
 import { FIRST, hasSetting, isPasted } from './doctor-lines.ts'
+import { memoryFindings } from './doctor-memory.ts'
 import { modelFindings } from './doctor-models.ts'
 import { recordFindings } from './doctor-record.ts'
 import { vetoFindings } from './doctor-vetoes.ts'
@@ -259,6 +261,7 @@ async function redisFindings(settings: Settings): Promise<Finding[]> {
     return [
       ...(await withTimeout(findingsOfRedis(client, settings.redis))),
       ...(await withTimeout(configurationFindings(client, settings.redis))),
+      ...memoryFindings(settings, await withTimeout(memoryUse(client))),
       // What it may not read is said above.
       dayFinding(settings, await withTimeout(client.get(keysUnder(settings.redis.prefix).fresh)).catch(() => null)),
     ]

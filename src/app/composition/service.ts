@@ -32,7 +32,7 @@ import { stateReport } from '../../operations/state-report.ts'
 import { exposure, serveHttp, withForwarders } from '../../platform/http.ts'
 import { libraryOf } from '../../shelves/lancedb/library.ts'
 import { EXPORTER_LEASE_MS } from '../../store/redis/exporter.ts'
-import { memoryUse, pauseShare } from '../../store/redis/memory.ts'
+import { memoryUse, pauseShare, stopShare } from '../../store/redis/memory.ts'
 import { whyItWaits } from '../../store/redis/refusals.ts'
 import { keptImages } from '../../store/thread/redis.ts'
 import { redisLookedAt } from '../../store/veto/redis.ts'
@@ -386,7 +386,10 @@ function startRedisWatches(
     incarnation: redis.incarnation,
     memoryUse: () => memoryUse(redis.failFast),
     whyItWaits: () => whyItWaits(redis.failFast),
-    pauseAt: ({ most }) => pauseShare(settings.intake.pauseAtMemory, most),
+    pauseAt({ most }) {
+      const pause = pauseShare(settings.intake.pauseAtMemory, most)
+      return { pause, stop: stopShare(settings.intake.stopAtMemory, pause) }
+    },
     report,
   })
   loops.start('store watch', 1_000, watch.poll)

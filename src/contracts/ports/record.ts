@@ -374,6 +374,10 @@ export interface RecordSize {
   readonly holes: number
   /** The most bytes are reached: older transcripts make room for new verdicts. */
   readonly full: boolean
+  /** The tenant that holds most, in bytes by its rows; null while fewer than two hold anything. */
+  readonly largest: { readonly tenant: string; readonly bytes: number } | null
+  /** It holds more than its share: where there is no room its own makes room first. */
+  readonly overShare: boolean
   /** Since when what was deleted waits to be gone from the files as well, ms since 1970; null if nothing waits. */
   readonly erasingSince: number | null
 }

@@ -80,6 +80,7 @@ export const PRESSURE_KINDS = [
   'outbox-age',
   'store-lost',
   'store-full',
+  'store-near-full',
   'store-refused',
 ] as const
 export type PressureKind = (typeof PRESSURE_KINDS)[number]

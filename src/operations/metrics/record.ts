@@ -13,6 +13,14 @@ export const recordMetrics: MetricGroup = (registry) => {
     'full',
     '1 while the record is as large as it may be: older transcripts make room for new verdicts.',
   )
+  const largest = gauge(
+    'largest_tenant_bytes',
+    'What the tenant holds in the record that holds most; 0 while fewer than two hold anything.',
+  )
+  const overShare = gauge(
+    'over_share',
+    '1 while one tenant holds more than shares.record of it: where there is no room its own makes room first.',
+  )
   const oldest = gauge('oldest_timestamp_seconds', 'When the oldest verdict of the record was decided.')
   const erasing = gauge(
     'erasure_oldest_waiting_seconds',
@@ -44,6 +52,8 @@ export const recordMetrics: MetricGroup = (registry) => {
       for (const what of RECORDED_ROWS) rows.set({ what }, size.rows[what])
       bytes.set(size.bytes)
       full.set(Number(size.full))
+      largest.set(size.largest?.bytes ?? 0)
+      overShare.set(Number(size.overShare))
       if (size.oldest !== null) oldest.set(size.oldest / 1000)
       erasing.set(size.erasingSince === null ? 0 : Math.max(0, (Date.now() - size.erasingSince) / 1000))
       holes.set(size.holes)

@@ -165,6 +165,17 @@ export async function dropTranscripts({ sql, counters, seals }: WritingStep, whe
   return gone.map(({ s }) => s)
 }
 
+/** What these transcripts hold goes, and nothing is read of it any more: the oldest make room. */
+export async function emptied({ sql, seals }: WritingStep, transcripts: readonly number[]): Promise<void> {
+  const held = await sql.rows<{ t: number; at: number; k: number }>(
+    `UPDATE transcripts SET k = NULL FROM (SELECT t, k FROM transcripts WHERE t = ANY (?::bigint[])) AS before
+     WHERE transcripts.t = before.t RETURNING transcripts.t, at, before.k`,
+    transcripts,
+  )
+  await unheld(sql, held)
+  await seals.forget(held.map(({ k }) => k))
+}
+
 async function unheld(sql: WritingStep['sql'], gone: readonly { t: number; at: number }[]): Promise<void> {
   await sql.run(
     'DELETE FROM held USING unnest(?::bigint[], ?::bigint[]) AS gone (at, t) WHERE held.at = gone.at AND held.t = gone.t',
@@ -264,7 +275,8 @@ export async function goneElsewhere({ sql }: WritingStep, entries: readonly Ruli
   const gone = await sql.rows<{ id: string }>(
     `SELECT DISTINCT of.id FROM unnest(?::text[], ?::text[], ?::text[], ?::text[]) AS of (id, tenant, post, comment)
      WHERE EXISTS (SELECT 1 FROM gone_comments g WHERE g.tenant = of.tenant AND g.post = of.post AND g.comment = of.comment)
-     OR EXISTS (SELECT 1 FROM subjects s WHERE s.tenant = of.tenant AND s.kind = 'post' AND s.id = of.post AND s.deleted_at IS NOT NULL)`,
+     OR EXISTS (SELECT 1 FROM subjects s WHERE s.tenant = of.tenant AND s.kind = 'post' AND s.id = of.post AND s.deleted_at IS NOT NULL)
+     OR EXISTS (SELECT 1 FROM dropped_notes d WHERE d.tenant = of.tenant)`,
     shown.map(({ id }) => id),
     shown.map(({ tenant }) => tenant),
     shown.map(({ postId }) => postId),

@@ -15,6 +15,7 @@ import { MOST_LEFT, recordedRow, recordedWord } from '../record-rows.ts'
 import { actionsIn } from './actions.ts'
 import type { Database, Sql } from './connection.ts'
 import { type GramHashes, hashing } from './grams-key.ts'
+import { largestOf } from './held.ts'
 import { listed, opened, recordsOf, type SealedNote, type SubjectRow } from './opened.ts'
 import { keysOf, unsealed } from './seals.ts'
 import { searched } from './search.ts'
@@ -195,6 +196,13 @@ async function arrivalsIn(sql: Sql, after: string | null, most: number): Promise
   }
 }
 
+/** Null also before a process that counts it has written. */
+async function largestTenant(db: Database): Promise<RecordSize['largest']> {
+  const [counted] = await db.rows("SELECT 1 WHERE to_regclass('held_changes') IS NOT NULL")
+  const [largest, other] = counted === undefined ? [] : await largestOf(db)
+  return largest === undefined || other === undefined ? null : largest
+}
+
 async function sizeOf(db: Database): Promise<RecordSize> {
   const counted = new Map(
     (await db.rows<{ k: string; n: number }>('SELECT k, n FROM counters')).map(({ k, n }) => [k, n]),
@@ -212,5 +220,14 @@ async function sizeOf(db: Database): Promise<RecordSize> {
     unread: counted.get('unread') ?? 0,
   }
   const { oldest = null, holes = 0, since = null, bytes = 0 } = own ?? {}
-  return { bytes, rows, oldest, holes, full: false, erasingSince: since }
+  return {
+    bytes,
+    rows,
+    oldest,
+    holes,
+    largest: await largestTenant(db),
+    full: false,
+    overShare: false,
+    erasingSince: since,
+  }
 }

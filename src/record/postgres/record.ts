@@ -2,10 +2,12 @@ import type { ReviewPictures } from '../../contracts/ports/pictures.ts'
 import type { RecordReader, RecordStore } from '../../contracts/ports/record.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
 import { DUE_REVERSALS, FORGET_REVERSALS, SETTLE_REVERSAL } from '../actions.ts'
+import { TENANT_SHARE } from '../held.ts'
 import type { QueueRules } from '../review-queue.ts'
 import { appealReads } from './appeals.ts'
 import { type Database, type DatabaseAddress, database } from './connection.ts'
 import { hashing } from './grams-key.ts'
+import { hasRoom } from './make-room.ts'
 import { reviewPictures } from './pictures.ts'
 import { recordReads } from './reads.ts'
 import { reviewReservations } from './reservations.ts'
@@ -31,7 +33,7 @@ const [MEASURE_MS, FULL] = [60_000, 0.98]
  * number read. Rejects with `RecordDamaged`.
  */
 export async function postgresRecord(settings: PostgresSettings): Promise<RecordStore> {
-  const { address, vacuumWithin, maxBytes, drawKey } = settings
+  const { address, vacuumWithin, maxBytes, tenantShare = TENANT_SHARE, drawKey } = settings
   const db = database(address, WRITING)
   const meta = await opened(db, () => prepared(db, address.schema, drawKey))
   const tables = new RecordTables(db, settings, { ...meta, hashes: hashing(meta.secret) })
@@ -56,7 +58,9 @@ export async function postgresRecord(settings: PostgresSettings): Promise<Record
       if (now - measured >= MEASURE_MS) {
         measured = now
         // With room by the rules: the oldest transcripts go, the verdicts stay.
-        if ((await reader.size()).bytes > maxBytes) await tables.makeRoom(now)
+        const { bytes } = await reader.size()
+        if (bytes > maxBytes) await tables.makeRoom(now, bytes)
+        else await hasRoom(db)
       }
       await vacuumed(db, vacuumWithin, now)
     },
@@ -64,7 +68,8 @@ export async function postgresRecord(settings: PostgresSettings): Promise<Record
       const { erasingSince, ...size } = await reader.size()
       // What waits for less than it may is as it should be.
       const isLate = erasingSince !== null && Date.now() - erasingSince > vacuumWithin
-      return { ...size, full: size.bytes > maxBytes * FULL, erasingSince: isLate ? erasingSince : null }
+      const overShare = size.largest !== null && size.largest.bytes > maxBytes * tenantShare
+      return { ...size, full: size.bytes > maxBytes * FULL, overShare, erasingSince: isLate ? erasingSince : null }
     },
     async close() {
       await reader.close()

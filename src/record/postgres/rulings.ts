@@ -3,6 +3,7 @@ import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { RulingEntry } from '../../contracts/ports/record.ts'
 import { clausesText } from '../compared.ts'
 import { firstDoc, PER_SECOND } from '../documents.ts'
+import { mayBeDeleted } from '../held.ts'
 import { columnsOf } from './connection.ts'
 import { enterDraws } from './draws.ts'
 import { erase, goneElsewhere, unquoteAll } from './erasures.ts'
@@ -25,9 +26,9 @@ export async function takeRulings(
     entries.map(({ subject }) => subject),
   )
   const open = entries.flatMap((entry) => {
-    const { s, deletedAt } = subjectOf(entry.subject)
+    const { s, deletedAt, dropped } = subjectOf(entry.subject)
     if (entry.decidedBy !== 'deleted' && entry.openedAt <= deletedAt) return []
-    return [{ ...entry, entry, s, digest: hash('sha256', entry.json, 'base64url').slice(0, 22) }]
+    return [{ ...entry, entry, s, dropped, digest: hash('sha256', entry.json, 'base64url').slice(0, 22) }]
   })
   const fresh = await notYetThere(writing, open)
   if (fresh.length === 0) return
@@ -100,7 +101,12 @@ export async function takeRulings(
   )
 }
 
-type Open = RulingEntry & { readonly entry: RulingEntry; readonly s: number; readonly digest: string }
+type Open = RulingEntry & {
+  readonly entry: RulingEntry
+  readonly s: number
+  readonly dropped: number | null
+  readonly digest: string
+}
 
 function deciderOf({ decidedBy, json }: RulingEntry): string | null {
   if (decidedBy !== 'human') return null
@@ -121,7 +127,10 @@ async function restsOf({ sql }: WritingStep, fresh: readonly Open[], wereShown: 
   // In the order of their numbers: what is restored came before.
   for (const { id, restores } of fresh.toSorted((a, b) => a.number - b.number))
     if (restores !== null && gone.has(restores)) gone.add(id)
-  return { heard: new Set(rows.map(({ id }) => id)), erased: ({ id }: Open) => gone.has(id) }
+  return {
+    heard: new Set(rows.map(({ id }) => id)),
+    erased: ({ id, subject, openedAt, dropped }: Open) => gone.has(id) || mayBeDeleted(subject, openedAt, dropped),
+  }
 }
 
 /** Without what is there, or comes twice; a verdict with other content under an id that is there is marked. */

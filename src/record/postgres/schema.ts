@@ -11,6 +11,7 @@ import { FOLDING, GRAMS_VERSION } from '../grams.ts'
 import { reviewIndexes } from '../queue-filter.ts'
 import { FEEDBACK_INDEX } from '../spare-feedback.ts'
 import type { Database, Sql } from './connection.ts'
+import { countedOff, countHeld } from './held.ts'
 import { beginWritten, WRITTEN } from './written-table.ts'
 
 /** Raised when the tables change: a record of the form before is brought forward where it lies, any other is rebuilt from the topics. */
@@ -218,12 +219,14 @@ async function laidBeside(sql: Sql): Promise<void> {
     await sql.run('ALTER TABLE draws ADD COLUMN lang text')
     await sql.run(`UPDATE draws SET lang = ${LANGUAGE_OF_DRAW}`)
   }
-  if ((await sql.rows(HAS_COMPARED)).length > 0) return
-  // Of what was taken before, clauses and what people had seen are not known.
-  await sql.run('ALTER TABLE rulings ADD COLUMN clauses text, ADD COLUMN decision text')
-  await sql.run('ALTER TABLE said ADD COLUMN saw smallint')
-  await statements(sql, COMPARED)
-  await sql.run(compare(COMPARABLE))
+  if ((await sql.rows(HAS_COMPARED)).length === 0) {
+    // Of what was taken before, clauses and what people had seen are not known.
+    await sql.run('ALTER TABLE rulings ADD COLUMN clauses text, ADD COLUMN decision text')
+    await sql.run('ALTER TABLE said ADD COLUMN saw smallint')
+    await statements(sql, COMPARED)
+    await sql.run(compare(COMPARABLE))
+  }
+  await countHeld(sql)
 }
 
 async function statements(sql: Sql, all: string): Promise<void> {
@@ -308,6 +311,7 @@ export class Days {
     const old =
       before === null ? days.slice(0, days.length > 1 ? 1 : 0) : days.filter((day) => (day + 1) * width <= before)
     for (const day of old) {
+      if (table !== 'blocks') await countedOff(sql, table, `${table}_${day}`)
       await sql.run(`DROP TABLE ${table}_${day}`)
       this.#made.delete(`${table}_${day}`)
     }

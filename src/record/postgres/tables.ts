@@ -12,16 +12,18 @@ import type {
 import { ALL_APPEALS, type AppealLimits } from '../appeals.ts'
 import { docAt, inOrderOfTime } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
-import { SPARED_MS } from '../spare-feedback.ts'
+import { TENANT_SHARE } from '../held.ts'
 import { tidyAppeals } from './appeals.ts'
 import type { Database, Sql } from './connection.ts'
 import { commentsGone, drop, dropSaid, dropTranscripts, erase, eraseDependents } from './erasures.ts'
 import type { GramHashes } from './grams-key.ts'
+import { countedTogether } from './held.ts'
+import { madeRoom } from './make-room.ts'
 import { PendingGrams } from './pending-grams.ts'
 import { type PreparedBatch, prepareBatch } from './prepared-batch.ts'
 import { isFolded, refold } from './refold.ts'
 import { settle } from './review-queue.ts'
-import { dropSpareFeedback, forget } from './room.ts'
+import { forget } from './room.ts'
 import { takeRulings } from './rulings.ts'
 import { Days } from './schema.ts'
 import { endAppeal, takeAppeal } from './take-appeal.ts'
@@ -37,6 +39,8 @@ export interface TableSettings extends DrawShares {
   readonly maxBytes: number
   /** How many appeals are taken; absent: all. */
   readonly appeals?: AppealLimits
+  /** The part of `maxBytes` beyond which a tenant's own makes room first, while another holds something. */
+  readonly tenantShare?: number | undefined
   /** How long topics keep messages, in ms: what a deletion leaves behind is needed for as long. */
   readonly sourceKeep: number
 }
@@ -180,6 +184,8 @@ export class RecordTables {
       await writing.seals.shred(unread.map(({ k }) => k))
       await sql.run('DELETE FROM gone_comments WHERE at < ?', now - sourceKeep)
       await sql.run('DELETE FROM quotes WHERE at < ?', now - keep)
+      await sql.run('DELETE FROM dropped_notes WHERE at < ?', now - sourceKeep)
+      await countedTogether(sql)
       const pictures = await sql.rows<{ k: number }>(
         'DELETE FROM pictures WHERE (s, address) IN (SELECT s, address FROM pictures WHERE until <= ? LIMIT ?) RETURNING k',
         now,
@@ -216,16 +222,18 @@ export class RecordTables {
     await this.#pending.merge()
   }
 
-  /** Removes the newest feedback that serves nobody, else the transcripts of the oldest day; false if there is one day alone. */
-  async makeRoom(now: number): Promise<boolean> {
-    let dropped = false
-    for (let before = now - SPARED_MS; ; ) {
-      const looked = await this.#step((writing) => dropSpareFeedback(writing, before))
-      if (looked.spare === 0) break
-      dropped = true
-      before = looked.oldest
-    }
-    return dropped || this.#step(async ({ sql }) => (await this.#days.drop(sql, 'held', null)) > 0)
+  /** Makes room where the record, of so many bytes on disk, is larger than it may be. False if there is nothing left to remove. */
+  makeRoom(now: number, bytes: number): Promise<boolean> {
+    const { maxBytes, tenantShare = TENANT_SHARE } = this.#settings
+    return madeRoom({
+      db: this.#db,
+      step: (work) => this.#step(work),
+      dropDay: () => this.#step(({ sql }) => this.#days.drop(sql, 'held', null)),
+      maxBytes,
+      share: maxBytes * tenantShare,
+      bytes,
+      now,
+    })
   }
 }
 

@@ -25,8 +25,8 @@ export async function takeSaid(writing: WritingStep, entry: NoteEntry): Promise<
         )
       : []
   const about = noteSubject(entry, () => judged.map(({ kind }) => kind))
-  const { s, deletedAt } = (await subjectsOf(writing, [about]))(about)
-  if (!outlivesDeletion(said) && at <= deletedAt) return
+  const { s, deletedAt, dropped } = (await subjectsOf(writing, [about]))(about)
+  if (!outlivesDeletion(said) && at <= Math.max(deletedAt, dropped ?? Number.NEGATIVE_INFINITY)) return
   const message = JSON.parse(json) as {
     why?: unknown
     verdict?: unknown

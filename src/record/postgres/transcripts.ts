@@ -1,5 +1,6 @@
 import { recordKeyOf } from '../../contracts/facts/verdict-id.ts'
 import type { TranscriptEntry } from '../../contracts/ports/record.ts'
+import { mayBeDeleted } from '../held.ts'
 import { columnsOf, sendableText } from './connection.ts'
 import { strip } from './erasures.ts'
 import type { PreparedBatch, PreparedTranscript } from './prepared-batch.ts'
@@ -30,12 +31,12 @@ export async function takeTranscripts(
   const known = await sql.rows<{ id: string }>('SELECT id FROM transcripts WHERE id = ANY (?::text[])', ids)
   const there = new Set(known.map(({ id }) => id))
   const fresh = entries.flatMap((entry) => {
-    const { s, deletedAt } = subjectOf(entry.subject)
+    const { s, deletedAt, dropped } = subjectOf(entry.subject)
     // Its verdict was erased, or is of the subject's next life and still to come.
     const isGone = !rulings.has(entry.verdictId) && (entry.askedAt ?? Number.NEGATIVE_INFINITY) <= deletedAt
     if (there.has(entry.verdictId) || (deletedAt !== Number.NEGATIVE_INFINITY && isGone)) return []
     there.add(entry.verdictId)
-    return [{ ...entry, s, t: counters.next('heard'), ready: ready.transcripts.get(entry) ?? notReady() }]
+    return [{ ...entry, s, dropped, t: counters.next('heard'), ready: ready.transcripts.get(entry) ?? notReady() }]
   })
   if (fresh.length === 0) return
   const gone = await goneOf(writing, fresh)
@@ -57,6 +58,13 @@ export async function takeTranscripts(
     rows.flatMap(({ held, entry }) => (held.length === 0 ? [] : [entry.at])),
   )
   await sql.run(
+    'INSERT INTO held SELECT * FROM unnest(?::bigint[], ?::bigint[], ?::bytea[])',
+    ...columnsOf(
+      rows.flatMap(({ held }) => held),
+      3,
+    ),
+  )
+  await sql.run(
     `INSERT INTO transcripts SELECT t, id, s, at, bare, comments::text[], cut, k
      FROM unnest(?::bigint[], ?::text[], ?::bigint[], ?::bigint[], ?::smallint[], ?::text[], ?::smallint[], ?::bigint[])
      AS fresh (t, id, s, at, bare, comments, cut, k)`,
@@ -66,13 +74,6 @@ export async function takeTranscripts(
     ),
   )
   counters.add('transcripts', rows.length)
-  await sql.run(
-    'INSERT INTO held SELECT * FROM unnest(?::bigint[], ?::bigint[], ?::bytea[])',
-    ...columnsOf(
-      rows.flatMap(({ held }) => held),
-      3,
-    ),
-  )
   await showSubjects(writing, fresh, hashes.mark)
   await addWritten(
     writing,
@@ -102,7 +103,11 @@ function notReady(): never {
 /** As an element of an array in SQL. */
 const quoted = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
 
-type Fresh = TranscriptEntry & { readonly s: number; readonly ready: PreparedTranscript }
+type Fresh = TranscriptEntry & {
+  readonly s: number
+  readonly dropped: number | null
+  readonly ready: PreparedTranscript
+}
 
 /** Whether a comment that an entry holds, or may hold, was deleted. */
 async function goneOf({ sql }: WritingStep, fresh: readonly Fresh[]): Promise<(of: Fresh) => boolean> {
@@ -117,7 +122,8 @@ async function goneOf({ sql }: WritingStep, fresh: readonly Fresh[]): Promise<(o
   )
   const gone = new Map<number, Set<string>>()
   for (const { s, comment } of rows) gone.set(s, (gone.get(s) ?? new Set()).add(comment))
-  return ({ s, comments }) => {
+  return ({ s, comments, subject, askedAt, dropped }) => {
+    if (mayBeDeleted(subject, askedAt, dropped) || (dropped !== null && comments?.length !== 0)) return true
     const of = gone.get(s)
     return of !== undefined && (comments === null || comments.some((id) => of.has(id)))
   }

@@ -43,6 +43,8 @@ export function touch({ touched }: WritingStep, s: number, protocol: string): vo
 export interface WrittenSubject {
   readonly s: number
   readonly deletedAt: number
+  /** Up to when notes of its tenant's deletions were dropped; null if none was. */
+  readonly dropped: number | null
 }
 
 const keyOf = ({ tenant, kind, postId }: ThreadRef) => `${kind} ${tenant}\n${postId}`
@@ -64,15 +66,16 @@ export async function subjectsOf(
      ON CONFLICT DO NOTHING`,
     ...columns,
   )
-  const rows = await sql.rows<{ at: number; s: number; deleted_at: number | null }>(
-    `SELECT at, s, deleted_at FROM unnest(?::text[], ?::text[], ?::text[]) WITH ORDINALITY AS wanted (tenant, kind, id, at)
-     JOIN subjects USING (tenant, kind, id)`,
+  const rows = await sql.rows<{ at: number; s: number; deleted_at: number | null; dropped: number | null }>(
+    `SELECT wanted.at, s, deleted_at, dropped.at AS dropped
+     FROM unnest(?::text[], ?::text[], ?::text[]) WITH ORDINALITY AS wanted (tenant, kind, id, at)
+     JOIN subjects USING (tenant, kind, id) LEFT JOIN dropped_notes AS dropped USING (tenant)`,
     ...columns,
   )
   const found = new Map<string, WrittenSubject>()
-  for (const { at, s, deleted_at } of rows) {
+  for (const { at, s, deleted_at, dropped } of rows) {
     const ref = all[at - 1]
-    if (ref !== undefined) found.set(keyOf(ref), { s, deletedAt: deleted_at ?? Number.NEGATIVE_INFINITY })
+    if (ref !== undefined) found.set(keyOf(ref), { s, deletedAt: deleted_at ?? Number.NEGATIVE_INFINITY, dropped })
   }
   return (of) => {
     const subject = found.get(keyOf(of))

@@ -18,6 +18,8 @@ export const ANY = 'any'
 /** Comments and replies of deleted posts that are erased in one transaction. */
 const ERASED_AT_ONCE = 250
 
+const QUOTED = 'INSERT INTO quotes VALUES (?, ?, ?, ?) ON CONFLICT (tenant, post, reply) DO UPDATE SET at = excluded.at'
+
 interface DeletedPost {
   readonly tenant: string
   readonly post: string
@@ -171,7 +173,13 @@ export class RecordErasures {
     for (const entry of entries) {
       if (entry.what !== 'comment-deletion') continue
       const { post, comment, at } = entry
-      this.#sql.run('INSERT OR REPLACE INTO gone_comments VALUES (?, ?, ?, ?)', post.tenant, post.postId, comment, at)
+      this.#sql.run(
+        'INSERT INTO gone_comments VALUES (?, ?, ?, ?) ON CONFLICT (tenant, post, comment) DO UPDATE SET at = excluded.at',
+        post.tenant,
+        post.postId,
+        comment,
+        at,
+      )
       const key = `${post.tenant}/${post.postId}`
       const of = byPost.get(key) ?? { post, ids: new Set() }
       byPost.set(key, of)
@@ -234,6 +242,7 @@ export class RecordErasures {
   /** Whether a comment under another post that a verdict was shown has been deleted since, or that post. */
   isGoneElsewhere({ subject: { tenant }, marks }: RulingEntry): boolean {
     const keys = marks.flatMap(({ mark, value }) => (mark === 'elsewhere' ? [idsInCommentKey(value)] : []))
+    if (keys.length > 0 && this.droppedUntil(tenant) !== null) return true
     return keys.some(({ postId, subjectId }) => {
       const gone = 'SELECT 1 FROM gone_comments WHERE tenant = ? AND post = ? AND comment = ?'
       const post = "SELECT 1 FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ? AND deleted_at IS NOT NULL"
@@ -270,7 +279,7 @@ export class RecordErasures {
     )
     const deletedAt = quoted?.deleted_at ?? null
     if (deletedAt !== null && deletedAt >= at) this.erase(reply, deletedAt)
-    else this.#sql.run('INSERT OR REPLACE INTO quotes VALUES (?, ?, ?, ?)', post.tenant, post.postId, reply.postId, at)
+    else this.#sql.run(QUOTED, post.tenant, post.postId, reply.postId, at)
   }
 
   /** The subjects of this id that the protocol has judged. */
@@ -289,6 +298,15 @@ export class RecordErasures {
   /** The words of an appeal that was taken back. */
   dropNote(id: string): void {
     this.#note(this.#sql.run('DELETE FROM said WHERE id = ?', id))
+  }
+
+  /** Whether a verdict, or a proposal, was stripped of its words. */
+  isErased(id: string): boolean {
+    const [transcript, ruling] = [
+      'SELECT 1 FROM transcripts WHERE id = ? AND comments IS NULL',
+      'SELECT 1 FROM rulings WHERE id = ? AND erased = 1',
+    ]
+    return this.#sql.get(transcript, id) !== undefined || this.#sql.get(ruling, id) !== undefined
   }
 
   /** A verdict, or a proposal, without its free texts. */
@@ -335,6 +353,29 @@ export class RecordErasures {
       ),
       this.#sql.run('DELETE FROM rulings WHERE doc = ?', doc),
     )
+  }
+
+  /** Notes that deletions of these times, and what quotes, are known no more: of its tenant no words come in that may have been deleted. */
+  noteDropped(tenant: string, times: readonly number[]): void {
+    if (times.length === 0) return
+    this.#sql.run(
+      'INSERT INTO dropped_notes VALUES (?, ?) ON CONFLICT (tenant) DO UPDATE SET at = max(at, excluded.at)',
+      tenant,
+      times.reduce((last, one) => Math.max(last, one)),
+    )
+  }
+
+  /** Up to when notes of this tenant's deletions were dropped; null if none was, or none of them concerns what still comes. */
+  droppedUntil(tenant: string): number | null {
+    return this.#sql.get<{ at: number }>('SELECT at FROM dropped_notes WHERE tenant = ?', tenant)?.at ?? null
+  }
+
+  /** Forgets when a subject was deleted of which nothing is left, and returns that; null if something is. */
+  forgetDeleted(s: number): number | null {
+    const deleted = this.#sql.get<{ deleted_at: number }>('SELECT deleted_at FROM subjects WHERE s = ?', s)
+    this.forget(s, Number.MAX_SAFE_INTEGER)
+    const isLeft = this.#sql.get('SELECT 1 FROM subjects WHERE s = ?', s) !== undefined
+    return isLeft || deleted === undefined ? null : deleted.deleted_at
   }
 
   /** Removes what is left of a subject of which nothing else is, unless it was deleted after this time. Its number is given again. */

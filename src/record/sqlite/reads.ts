@@ -5,9 +5,9 @@ import {
   MOST_ERASED,
   MOST_VERDICTS,
   MOST_WORDS,
-  type RecordedRows,
   type RecordFilter,
   type RecordHistogram,
+  type RecordSize,
   type WrittenPage,
 } from '../../contracts/ports/record.ts'
 import { OUTLIVES } from '../actions.ts'
@@ -15,6 +15,7 @@ import { openNotes } from '../appeals.ts'
 import { conditionsOf, marksOf } from '../conditions.ts'
 import { AUDIT_CHANCE } from '../draws.ts'
 import { gramsOf, readingsOf } from '../grams.ts'
+import { LARGEST } from '../held.ts'
 import { histogramOf, histogramQuery } from '../histogram.ts'
 import { type ListedRow, MOST_CANDIDATES, MOST_LEFT, type NoteRow, type RulingRow } from '../record-rows.ts'
 import { FILTERED, reading } from './schema.ts'
@@ -255,7 +256,7 @@ export class RecordReads {
     return row?.z === null || row === undefined ? null : zstdDecompressSync(row.z).toString('utf8')
   }
 
-  counts(): { rows: Record<RecordedRows, number>; oldest: number | null; holes: number; bytes: number } {
+  counts(): Omit<RecordSize, 'full' | 'overShare' | 'erasingSince'> {
     const count = (table: string) => this.#sql.get<{ n: number }>(`SELECT count(*) AS n FROM ${table}`)?.n ?? 0
     const [oldest] = this.#sql.all<{ at: number }>('SELECT decided_at AS at FROM rulings ORDER BY doc LIMIT 1')
     return {
@@ -267,8 +268,16 @@ export class RecordReads {
       },
       oldest: oldest?.at ?? null,
       holes: count('holes'),
+      largest: this.#largest(),
       bytes: [this.#path, `${this.#path}-wal`].reduce((sum, file) => sum + sizeOf(file), 0),
     }
+  }
+
+  /** The tenant that holds most; null while fewer than two hold anything, and before a process that counts it has written. */
+  #largest(): RecordSize['largest'] {
+    const isCounted = this.#sql.get("SELECT 1 FROM sqlite_schema WHERE name = 'held_by'") !== undefined
+    const [largest, other] = isCounted ? this.#sql.all<{ tenant: string; bytes: number }>(LARGEST('held_by')) : []
+    return largest === undefined || other === undefined ? null : { ...largest }
   }
 
   close(): void {

@@ -89,7 +89,7 @@ export async function sqliteRecordReader(path: string, start: StartHalf = thread
         after = rows.at(-1)?.n ?? after
       }
     },
-    size: async () => ({ ...(await reads.ask('counts')), full: false, erasingSince: null }),
+    size: async () => ({ ...(await reads.ask('counts')), full: false, overShare: false, erasingSince: null }),
     close: () => reads.close(),
   }
 }

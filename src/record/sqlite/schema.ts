@@ -10,6 +10,7 @@ import { LEDGER } from '../draws.ts'
 import { GOLDEN_ANSWER, GOLDEN_KEY, GOLDEN_UNSEEN, OPINION, OPINION_SIGHTED, OPINION_UNSEEN } from '../opinion-code.ts'
 import { reviewIndexes } from '../queue-filter.ts'
 import { FEEDBACK_INDEX } from '../spare-feedback.ts'
+import { COUNT_HELD } from './held.ts'
 
 /** Raised when the tables change: a file of the form before is brought forward where it lies, any other is rebuilt from the topics. */
 const FORM = 3
@@ -72,9 +73,11 @@ const isCounted = (db: DatabaseSync) =>
 /** Machines' verdicts beside people's words: of what was taken before, clauses and what people had seen are not known. */
 function laidBeside(db: DatabaseSync): void {
   db.exec(LEDGER + INDEXES + NOTED + DELETED_POSTS + WRITTEN + APPEALS + REVERSALS('TEXT'))
-  if (numberOf(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'compared'") > 0) return
-  db.exec(`ALTER TABLE rulings ADD COLUMN clauses TEXT; ALTER TABLE rulings ADD COLUMN decision TEXT;
-    ALTER TABLE said ADD COLUMN saw INTEGER; ${COMPARED}; ${compare(COMPARABLE)}`)
+  const isThere = (table: string) => numberOf(db, `SELECT count(*) FROM sqlite_schema WHERE name = '${table}'`) > 0
+  if (!isThere('compared'))
+    db.exec(`ALTER TABLE rulings ADD COLUMN clauses TEXT; ALTER TABLE rulings ADD COLUMN decision TEXT;
+      ALTER TABLE said ADD COLUMN saw INTEGER; ${COMPARED}; ${compare(COMPARABLE)}`)
+  if (!isThere('held_by')) db.exec(COUNT_HELD)
 }
 
 /** `opinionCode` of a row of `said`, in SQL. */

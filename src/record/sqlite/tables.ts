@@ -19,6 +19,7 @@ import { ALL_APPEALS, type AppealLimits, appealNoteId } from '../appeals.ts'
 import { clausesText } from '../compared.ts'
 import { inOrderOfTime } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
+import { mayBeDeleted, TENANT_SHARE } from '../held.ts'
 import { noteSubject } from '../note-subject.ts'
 import { dueReversals, joinWithdrawal, settleReversal } from './actions.ts'
 import { AppealTable } from './appeals.ts'
@@ -28,6 +29,7 @@ import { ANY, RecordErasures } from './erasures.ts'
 import { freeDoc } from './free-doc.ts'
 import { FreeSpace } from './free-space.ts'
 import { QueueTable } from './review-queue.ts'
+import { RoomMaker } from './room.ts'
 import { insertSaid, insertUnread } from './said-rows.ts'
 import { writing } from './schema.ts'
 import { Sql } from './sql.ts'
@@ -42,6 +44,8 @@ export interface TableSettings extends DrawShares {
   readonly maxBytes: number
   /** How many appeals are taken; absent: all. */
   readonly appeals?: AppealLimits
+  /** The part of `maxBytes` beyond which a tenant's own makes room first, while another holds something. */
+  readonly tenantShare?: number | undefined
   /** How long topics keep messages, in ms: what a deletion leaves behind is needed for as long. */
   readonly sourceKeep: number
   /** Draws by this key in place of one of the file's own: that of the file that it takes the place of. */
@@ -58,6 +62,7 @@ export class RecordTables {
   readonly #arrivals: ArrivalCounter
   readonly #queue: QueueTable
   readonly #tidying: Tidying
+  readonly #room: RoomMaker
   readonly #ledger: DrawLedger
   readonly #written: WrittenTable
   readonly #appeals: AppealTable
@@ -82,6 +87,8 @@ export class RecordTables {
       freeSpace,
       appeals: this.#appeals,
     })
+    const { maxBytes, tenantShare = TENANT_SHARE } = settings
+    this.#room = new RoomMaker(maxBytes * tenantShare, { sql: this.#sql, texts: this.#texts, erasures: this.#erasures })
     this.#tidying = new Tidying(settings, {
       sql: this.#sql,
       texts: this.#texts,
@@ -91,6 +98,7 @@ export class RecordTables {
       written: this.#written,
       freeSpace,
       appeals: this.#appeals,
+      room: this.#room,
     })
     this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('grams', ?)", INDEX_VERSION)
     this.#texts.begin()
@@ -136,7 +144,7 @@ export class RecordTables {
       if (!(error instanceof RecordFull)) throw error
       this.#full = true
       // With room by the rules: the oldest transcripts go, the verdicts stay.
-      if (!this.#tidying.makeRoom()) throw error
+      if (!this.#room.make()) throw error
       return this.apply(batch)
     }
   }
@@ -176,9 +184,10 @@ export class RecordTables {
         const about = noteSubject(entry, () => this.#erasures.judged(entry))
         const subject = this.#erasures.subject(about)
         const { id, said, protocol, at, json } = entry
-        if (!outlivesDeletion(said) && at <= (subject.deleted_at ?? Number.NEGATIVE_INFINITY)) return
+        const dropped = this.#erasures.droppedUntil(about.tenant) ?? Number.NEGATIVE_INFINITY
+        if (!outlivesDeletion(said) && at <= Math.max(subject.deleted_at ?? Number.NEGATIVE_INFINITY, dropped)) return
         insertSaid(this.#sql, subject.s, entry)
-        if (said === 'proposal' && this.#isErased(id)) this.#erasures.strip(id)
+        if (said === 'proposal' && this.#erasures.isErased(id)) this.#erasures.strip(id)
         if (said === 'decision') this.#appeals.takeAnswers(subject.s, id, json, at)
         if (outlivesDeletion(said)) joinWithdrawal(this.#sql, id, this.#queue)
         if (said === 'action' && this.#appeals.joinAction(id, subject.s, protocol))
@@ -242,7 +251,11 @@ export class RecordTables {
     }
     const shown = this.#sql.get<{ comments: string | null }>('SELECT comments FROM transcripts WHERE id = ?', id)
     const wasShown = this.#erasures.isGoneElsewhere(entry)
-    const erased = wasShown || this.#isErased(id) || (entry.restores !== null && this.#isErased(entry.restores))
+    const erased =
+      wasShown ||
+      mayBeDeleted(entry.subject, openedAt, this.#erasures.droppedUntil(tenant)) ||
+      this.#erasures.isErased(id) ||
+      (entry.restores !== null && this.#erasures.isErased(entry.restores))
     const doc = freeDoc(this.#sql, decidedAt)
     const sampled = this.#ledger.take(entry, subject.s)
     this.#sql.run(
@@ -278,14 +291,6 @@ export class RecordTables {
     if (standing && !erased && shown !== undefined) this.#texts.index(doc)
   }
 
-  #isErased(id: string): boolean {
-    const [transcript, ruling] = [
-      'SELECT 1 FROM transcripts WHERE id = ? AND comments IS NULL',
-      'SELECT 1 FROM rulings WHERE id = ? AND erased = 1',
-    ]
-    return this.#sql.get(transcript, id) !== undefined || this.#sql.get(ruling, id) !== undefined
-  }
-
   #transcript({ subject: of, verdictId, comments, words, shown, written, askedAt, at, json }: TranscriptEntry): void {
     const subject = this.#erasures.subject(of)
     const ruling = this.#sql.get<{ doc: number; standing: number; indexed: number }>(
@@ -296,8 +301,12 @@ export class RecordTables {
     if (ruling === undefined && subject.deleted_at !== null && (askedAt === null || askedAt <= subject.deleted_at))
       return
     const gone = this.#erasures.goneOf(of)
+    const dropped = this.#erasures.droppedUntil(of.tenant)
     const erased =
-      (comments === null ? gone.size > 0 : comments.some((id) => gone.has(id))) || this.#isErased(verdictId)
+      mayBeDeleted(of, askedAt, dropped) ||
+      (dropped !== null && comments?.length !== 0) ||
+      (comments === null ? gone.size > 0 : comments.some((id) => gone.has(id))) ||
+      this.#erasures.isErased(verdictId)
     const z = erased ? null : zstdCompressSync(Buffer.from(json))
     const added = this.#sql.run(
       'INSERT OR IGNORE INTO transcripts (id, s, at, bare, comments, words, z) VALUES (?, ?, ?, ?, ?, ?, ?)',
@@ -347,8 +356,8 @@ export class RecordTables {
     this.#tidying.tidy(now, readUntil)
   }
 
-  state(): { full: boolean; erasingSince: number | null } {
-    return { full: this.#full, erasingSince: this.#erasures.since }
+  state(): { full: boolean; overShare: boolean; erasingSince: number | null } {
+    return { full: this.#full, overShare: this.#room.overShare() !== null, erasingSince: this.#erasures.since }
   }
 
   close(): void {

@@ -1,11 +1,11 @@
 import { RecordFull } from '../../contracts/ports/record.ts'
 import { docAt } from '../documents.ts'
-import { type FeedbackRow, NEWEST_FEEDBACK, SPARED_MS } from '../spare-feedback.ts'
 import type { AppealTable } from './appeals.ts'
 import type { ArrivalCounter } from './arrivals.ts'
 import type { RecordErasures } from './erasures.ts'
 import type { FreeSpace } from './free-space.ts'
 import type { QueueTable } from './review-queue.ts'
+import type { RoomMaker } from './room.ts'
 import type { Sql } from './sql.ts'
 import type { TextIndex } from './text-index.ts'
 import type { WrittenTable } from './written.ts'
@@ -14,14 +14,10 @@ import type { WrittenTable } from './written.ts'
 const STEP = 500
 /** A verdict whose transcript has not come within this time is searched without it, in ms. */
 const ALONE_AFTER_MS = 60_000
-/** Of whatever was deleted the row stays: it says so. */
-const IF_NEVER_DELETED = 1
 const FROM_THE_FIRST = [-1, -1] as const
 const MINUTE_MS = 60_000
 /** How long a step looks for authors in what an earlier version wrote, in ms. */
 const LOOK_MS = 100
-/** Transcripts that make room at once when the file is full. */
-const ROOM = 200
 
 /** Removes from the tables what has been kept long enough, a step at a time. */
 export class Tidying {
@@ -35,8 +31,7 @@ export class Tidying {
   readonly #freeSpace: FreeSpace
   readonly #appeals: AppealTable
   #seenDeleted: readonly [deletedAt: number, s: number] = FROM_THE_FIRST
-  /** Where the look at feedback goes on; null: at the newest. */
-  #feedbackBefore: number | null = null
+  readonly #room: RoomMaker
 
   constructor(
     settings: { readonly keep: number; readonly sourceKeep: number },
@@ -49,6 +44,7 @@ export class Tidying {
       written: WrittenTable
       freeSpace: FreeSpace
       appeals: AppealTable
+      room: RoomMaker
     },
   ) {
     this.#settings = settings
@@ -60,6 +56,7 @@ export class Tidying {
     this.#written = parts.written
     this.#freeSpace = parts.freeSpace
     this.#appeals = parts.appeals
+    this.#room = parts.room
   }
 
   /** One step: what is older than its time goes, at most so many rows of each kind. */
@@ -103,6 +100,8 @@ export class Tidying {
       )
       this.#sql.run('DELETE FROM gone_comments WHERE at < ?', now - sourceKeep)
       this.#sql.run('DELETE FROM quotes WHERE at < ?', now - keep)
+      this.#sql.run('DELETE FROM dropped_notes WHERE at < ?', now - sourceKeep)
+      this.#sql.run('DELETE FROM held_by WHERE bytes = 0')
       this.#sql.run(
         'DELETE FROM pictures WHERE rowid IN (SELECT rowid FROM pictures WHERE until <= ? LIMIT ?)',
         now,
@@ -128,7 +127,7 @@ export class Tidying {
       this.#texts.refold(STEP)
     } catch (error) {
       // As a batch that finds the file full does: the next step has room.
-      if (!(error instanceof RecordFull) || !this.makeRoom()) throw error
+      if (!(error instanceof RecordFull) || !this.#room.make()) throw error
     }
   }
 
@@ -143,37 +142,5 @@ export class Tidying {
     const last = rows.at(-1)
     this.#seenDeleted = rows.length < STEP || last === undefined ? FROM_THE_FIRST : [last.deleted_at, last.s]
     return rows.map(({ s }) => s)
-  }
-
-  /** Removes the newest feedback that serves nobody; false if there is none where it looked. */
-  #dropSpareFeedback(): boolean {
-    return this.#sql.transaction(() => {
-      const looked = this.#sql.all<FeedbackRow>(NEWEST_FEEDBACK, this.#feedbackBefore ?? Date.now() - SPARED_MS)
-      const spare = looked.filter((one) => one.spare === 1)
-      this.#feedbackBefore = spare.length === 0 ? null : (looked.at(-1)?.at ?? null)
-      for (const { n } of spare) this.#sql.run('DELETE FROM said WHERE n = ?', n)
-      for (const s of new Set(spare.map((one) => one.s))) this.#erasures.forget(s, IF_NEVER_DELETED)
-      return spare.length > 0
-    })
-  }
-
-  /**
-   * Removes the oldest transcripts, but for the comments that each held; then the oldest texts, by whose words verdicts are found
-   * no more; before both, feedback that serves nobody. False if there is none of these.
-   */
-  makeRoom(): boolean {
-    if (this.#dropSpareFeedback()) return true
-    const { changes } = this.#sql.transaction(() =>
-      this.#sql.run(
-        'UPDATE transcripts SET z = NULL, words = NULL WHERE t IN (SELECT t FROM transcripts WHERE z IS NOT NULL ORDER BY t LIMIT ?)',
-        ROOM,
-      ),
-    )
-    if (Number(changes) > 0) return true
-    return this.#sql.transaction(() => {
-      const oldest = this.#sql.all<{ doc: number }>('SELECT doc FROM texts ORDER BY doc LIMIT ?', ROOM)
-      for (const { doc } of oldest) this.#texts.unindex(doc)
-      return oldest.length > 0
-    })
   }
 }

@@ -33,6 +33,11 @@ export function pauseShare(setting: number, most: number | null): number {
   return most === null ? setting : Math.min(setting, Math.max(LEAST_SHARE, 1 - LEFT_FREE / most))
 }
 
+/** The share from which intake pauses whoever holds what, for what no share holds back: half of what is left free has gone by then. */
+export function stopShare(setting: number, pause: number): number {
+  return Math.max(pause, Math.min(setting, (1 + pause) / 2))
+}
+
 export function inMegabytes(bytes: number): string {
   return `${Math.ceil(bytes / 1e6)} MB`
 }

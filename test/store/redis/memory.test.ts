@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { LEAST_MEMORY, pauseShare, shareOf } from '../../../src/store/redis/memory.ts'
+import { LEAST_MEMORY, pauseShare, shareOf, stopShare } from '../../../src/store/redis/memory.ts'
 
 const info = (fields: Record<string, number>) =>
   Object.entries(fields)
@@ -34,4 +34,13 @@ it.each([
 ])('intake pauses where enough is left free: %s', (_, most, share) => {
   expect(pauseShare(0.9, most)).toBeCloseTo(share, 12)
   expect(pauseShare(0.2, most)).toBe(0.2)
+})
+
+it.each([
+  ['as it is set', 0.95, 0.9, 0.95],
+  ['later than that: half of what is left free is left', 0.99, 0.9, 0.95],
+  ['of 256 MB: with 32 MB free', 0.95, pauseShare(0.9, 256e6), 0.875],
+  ['never before it pauses at all', 0.5, 0.9, 0.9],
+])('intake pauses whoever holds what: %s', (_, setting, pause, stop) => {
+  expect(stopShare(setting, pause)).toBeCloseTo(stop, 12)
 })
