@@ -10,7 +10,7 @@ import type { FreeSpace } from './free-space.ts'
 import type { QueueTable } from './review-queue.ts'
 import type { Sql } from './sql.ts'
 import type { TextIndex } from './text-index.ts'
-import { forgetComments, forgetWritten } from './written.ts'
+import { type DeletedPost, forgetComments, forgetWritten } from './written.ts'
 
 /** In place of a transcript's comments: any of its post's may be in it. */
 export const ANY = 'any'
@@ -19,13 +19,6 @@ export const ANY = 'any'
 const ERASED_AT_ONCE = 250
 
 const QUOTED = 'INSERT INTO quotes VALUES (?, ?, ?, ?) ON CONFLICT (tenant, post, reply) DO UPDATE SET at = excluded.at'
-
-interface DeletedPost {
-  readonly tenant: string
-  readonly post: string
-  readonly at: number
-  readonly after: string
-}
 
 /** Subjects, and what of them is erased: from the rows, the index and the log. */
 export class RecordErasures {

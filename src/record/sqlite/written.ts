@@ -8,6 +8,14 @@ import type { WrittenPage, WrittenPart } from '../../contracts/ports/record.ts'
 import { cursorOf, placeIn, type WrittenRow, writtenInTranscript, writtenSubject } from '../written.ts'
 import type { Sql } from './sql.ts'
 
+/** A post that was deleted, and the reply after which what stands under it is still to be erased. */
+export interface DeletedPost {
+  readonly tenant: string
+  readonly post: string
+  readonly at: number
+  readonly after: string
+}
+
 /** Transcripts of an earlier version that are looked through at a time. */
 const AT_ONCE = 100
 
