@@ -327,27 +327,32 @@ it('ends within its drain time on SIGTERM in mid-debate, and nothing is lost', {
   expect((await verdictsOf(environment)).filter(({ label }) => label === null)).toEqual([])
 })
 
-it('ends within its drain time on SIGTERM also while Kafka answers nothing', { timeout: 90_000 }, async (context) => {
-  if (kafka.kind !== 'apache' || kafka.pid === undefined) return context.skip('the in-memory broker is no process')
-  const drainMs = 8_000
-  const environment = environmentOf({ GAVEL_DRAIN: `${drainMs}ms` })
-  understudy.behave({ latencyMs: 60_000 })
-  const before = understudy.calls().length
-  const service = await start(environment)
-  await sendPosts(environment, ids(112, 116))
-  await callsGoOn(before)
-  process.kill(kafka.pid, 'SIGSTOP')
-  try {
-    const began = Date.now()
-    await service.kill('SIGTERM')
-    const ms = Date.now() - began
-    tell(`told to stop while Kafka stood still, it was gone after ${ms} ms`)
-    expect(service.process.exitCode).toBe(0)
-    expect(ms).toBeLessThan(drainMs + SLACK_MS)
-  } finally {
-    process.kill(kafka.pid, 'SIGCONT')
-  }
-})
+// By the clock: where four files run at once the machine itself can be late.
+it.runIf(IN_PROOF)(
+  'ends within its drain time on SIGTERM also while Kafka answers nothing',
+  { timeout: 90_000 },
+  async (context) => {
+    if (kafka.kind !== 'apache' || kafka.pid === undefined) return context.skip('the in-memory broker is no process')
+    const drainMs = 8_000
+    const environment = environmentOf({ GAVEL_DRAIN: `${drainMs}ms` })
+    understudy.behave({ latencyMs: 60_000 })
+    const before = understudy.calls().length
+    const service = await start(environment)
+    await sendPosts(environment, ids(112, 116))
+    await callsGoOn(before)
+    process.kill(kafka.pid, 'SIGSTOP')
+    try {
+      const began = Date.now()
+      await service.kill('SIGTERM')
+      const ms = Date.now() - began
+      tell(`told to stop while Kafka stood still, it was gone after ${ms} ms`)
+      expect(service.process.exitCode).toBe(0)
+      expect(ms).toBeLessThan(drainMs + SLACK_MS)
+    } finally {
+      process.kill(kafka.pid, 'SIGCONT')
+    }
+  },
+)
 
 it.runIf(IN_PROOF)('is gone within its drain time also while Redis is away', async () => {
   const environment = environmentOf()
