@@ -18,6 +18,8 @@ const MUTATION =
 const DRILL = 'not: each drill takes 5 to 17 minutes, and installs Prometheus and Alertmanager'
 
 const ACTIONS = 'at: test/e2e/actions.test.ts'
+const APPEALS = 'at: test/e2e/appeals.test.ts'
+const OWN_SERVERS = 'not: it names servers that nobody here has; test/proofs/own-stream.proof.ts has its own'
 const OWN_STREAM = 'at: test/proofs/own-stream.proof.ts'
 
 /** Each command in the fenced blocks of every page. */
@@ -27,6 +29,18 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel act 3lbw2k4 --id act-1 --verdict hate~3lbw2k4~r1 --what remove --ground terms --source own-initiative --automated --by rules':
     ACTIONS,
   'npx gavel act 3lbw2k4 --id act-1 --withdraw --by ann': ACTIONS,
+  'npx gavel act p1 --id act-1 --verdict hate~p1~r1 --what remove --source own-initiative --by rules': ACTIONS,
+  'npx gavel report --since 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00Z': ACTIONS,
+  'npx gavel appeal e1 --verdict rumor~p1~r1 --by author --text "It is true" --contact "case 4711"': APPEALS,
+  'npx gavel appeal e1 --verdict rumor~3lbw2k4~r2 --by author --text "The city has confirmed it" --contact "case 4711"':
+    APPEALS,
+  'npx gavel review decide rumor~3lbw2k4~r2 --label non-rumor --by ben --appeal e1 --code context --why "Confirmed by the city, ticket 88"':
+    APPEALS,
+  "cat > samples.jsonl <<'END'": OWN_STREAM,
+  'export KAFKA_BROKERS=kafka.example:9092 REDIS_URL=redis://redis.example:6379': OWN_SERVERS,
+  'export OPENAI_BASE_URL=https://models.example/v1 OPENAI_API_KEY=…': OWN_SERVERS,
+  'export GAVEL_FENCES_KEY=$(openssl rand -hex 32)': OWN_SERVERS,
+  'npx gavel top': 'not: a screen that is looked at; test/app/commands/top.test.ts has it',
   'npx gavel reasons act-1': ACTIONS,
   'npx gavel reasons act-1 --lang de': ACTIONS,
   'npx gavel reasons act-1 --format dsa': ACTIONS,
