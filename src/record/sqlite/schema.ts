@@ -229,7 +229,8 @@ function isBehind(path: string): boolean {
   const db = new DatabaseSync(path, { readOnly: true })
   try {
     const form = numberOf(db, 'PRAGMA user_version')
-    return form === EARLIER || (form === FORM && !isCounted(db))
+    const laid = numberOf(db, "SELECT count(*) FROM sqlite_schema WHERE name IN ('appeals', 'reversals', 'held_by')")
+    return form === EARLIER || (form === FORM && (!isCounted(db) || laid < 3))
   } finally {
     db.close()
   }
