@@ -122,7 +122,7 @@ describe('a mapping in JSONata', () => {
     [
       'what takes all memory',
       '($a := [1..90000]; $f := function($l, $n) { $n = 0 ? $l : $f([$l, [$a]], $n - 1) }; $f([[]], 5000))',
-      expect.stringMatching(/^takes (more than 64 MB|longer than 2 s)$/) as unknown as string,
+      expect.stringMatching(/^takes (more than 64 MB|longer than 2 s)$/) as unknown as string, // A matcher stands where a text is compared.
     ],
   ])('ends %s, and goes on', async ([, expression, why]) => {
     const map = mappingOf(`$.bad ? (${expression}) : ${POST}`)
