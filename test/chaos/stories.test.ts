@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { aVerdict } from '../support/verdicts.ts'
+import { DEAD_HEADER } from './expected.ts'
 import type { TopicRecord } from './reader.ts'
 import { storyBreaches } from './stories.ts'
 
@@ -18,6 +19,15 @@ const POSTS = [
   { id: 'b', text: `${TEXT} @zqpostx2qz` },
   { id: 'c', text: 'The bridge is under water now, they say.' },
 ]
+/** What nobody can read, and is a dead letter. */
+const POISON = {
+  partition: 0,
+  offset: '9',
+  timestamp: 0,
+  key: '',
+  headers: { [DEAD_HEADER]: 'x' },
+  value: '{"id":"half"!',
+}
 const story = (id: string, members: number, labels = { rumor: members }) => ({ id, members, reach: 0, labels })
 
 function breaches(stories: readonly ReturnType<typeof story>[], hasLost = false) {
@@ -28,7 +38,7 @@ function breaches(stories: readonly ReturnType<typeof story>[], hasLost = false)
     verdictId: `rumor~${id}~r1`,
     subject: { post: { id, text, createdAt: 0 }, comments: [], leftOut: 0 },
   }))
-  const evidence = { posts: on(POSTS), verdicts: on(verdicts), transcripts: on(transcripts), hasLost }
+  const evidence = { posts: [...on(POSTS), POISON], verdicts: on(verdicts), transcripts: on(transcripts), hasLost }
   return storyBreaches(evidence, [])
 }
 

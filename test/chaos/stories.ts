@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis'
 import { post } from '../../src/contracts/facts/thread.ts'
 import { transcript, type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
 import { storyWords } from '../../src/protocols/same-words.ts'
+import { DEAD_HEADER } from './expected.ts'
 import type { TopicRecord } from './reader.ts'
 
 /** What the topics say of stories, and whether Redis has lost data: a key that Gavel made is another then, and so are ids. */
@@ -69,12 +70,25 @@ function saidIn(text: string, media: readonly { readonly url?: string | undefine
 
 const nameOf = (tenant: string, id: string) => JSON.stringify([tenant, id])
 
+interface ToldPost {
+  readonly id: string
+  readonly tenant?: string
+  readonly text?: string
+  readonly media?: { readonly url?: string }[]
+}
+
+/** The posts that are no dead letters. */
+function readable(posts: readonly TopicRecord[]): ToldPost[] {
+  return posts
+    .filter(({ headers }) => headers[DEAD_HEADER] === undefined)
+    .map(({ value }) => JSON.parse(value) as ToldPost)
+}
+
 /** The posts that have said more than one thing. */
 function editedIn(posts: readonly TopicRecord[]): ReadonlySet<string> {
   const first = new Map<string, string>()
   const edited = new Set<string>()
-  for (const { value } of posts) {
-    const one = JSON.parse(value) as { id: string; tenant?: string; text?: string; media?: { url?: string }[] }
+  for (const one of readable(posts)) {
     if (one.text === undefined) continue
     const [name, own] = [nameOf(one.tenant ?? 'default', one.id), saidIn(one.text.toWellFormed(), one.media ?? [])]
     if ((first.get(name) ?? own) !== own) edited.add(name)
@@ -86,9 +100,7 @@ function editedIn(posts: readonly TopicRecord[]): ReadonlySet<string> {
 /** How many posts of the tenant have said so at some time. */
 function sayers(posts: readonly TopicRecord[], tenant: string, own: string): number {
   const all = new Set<string>()
-  for (const { value, headers } of posts) {
-    if (Object.keys(headers).some((name) => name === 'chaos-dead')) continue
-    const one = JSON.parse(value) as { id: string; tenant?: string; text?: string; media?: { url?: string }[] }
+  for (const one of readable(posts)) {
     if ((one.tenant ?? 'default') === tenant && saidIn((one.text ?? '').toWellFormed(), one.media ?? []) === own)
       all.add(one.id)
   }
