@@ -51,7 +51,7 @@ export interface Worker {
 const PRELOAD = fileURLToPath(new URL('preload.ts', import.meta.url))
 /** A process that does not end so long after a signal, in ms, is killed, and the fault fails. */
 const END_WITHIN_MS = 180_000
-const START_WITHIN_MS = 60_000
+const START_WITHIN_MS = 180_000
 const STARTS = 4
 
 /** A service process that can be ended, frozen and started again. What ends unasked is told and started again. */
