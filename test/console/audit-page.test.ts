@@ -7,6 +7,7 @@ import type { PersonRole } from '../../src/contracts/facts/person-roles.ts'
 import { auditLog } from '../../src/stream/audit-log.ts'
 import { topicHistory } from '../../src/stream/bounded-reader.ts'
 import { kafkaClient } from '../../src/stream/client.ts'
+import { createTopics } from '../support/create-topics.ts'
 import { startedKafka } from '../support/servers.ts'
 import { aConsole } from './console-for-tests.ts'
 
@@ -179,7 +180,7 @@ it('reads the topic of a broker, of one person one partition alone', async () =>
     const kafka = kafkaClient({ brokers: [broker.settings.KAFKA_BROKERS ?? ''] }, 'audit', () => {})
     const admin = kafka.admin()
     await admin.connect()
-    await admin.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions: 4, replicationFactor: 1 }] })
+    await createTopics(admin, [{ topic, numPartitions: 4, replicationFactor: 1 }])
     await admin.disconnect()
     const writer = await kafkaWriter(kafka, 'gzip')
     const people = ['anna', 'ben', 'cay', 'dan', 'eve']

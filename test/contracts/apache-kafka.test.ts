@@ -5,6 +5,7 @@ import { startApacheKafka } from '../../src/kit/stack/servers/apache-kafka.ts'
 import type { LocalKafka } from '../../src/kit/stack/servers/kafka.ts'
 import { UnavailableError } from '../../src/kit/stack/servers/local-server.ts'
 import { startMemoryKafka } from '../../src/kit/stack/servers/memory-kafka.ts'
+import { createTopics } from '../support/create-topics.ts'
 import { collector, IN_TIME, numbered, topicContract, valuesOf } from './topics.ts'
 
 const ONLY_APACHE = 'Apache Kafka alone can do this'
@@ -28,10 +29,7 @@ topicContract('in Apache Kafka', start, (broker) => {
       if (kind !== 'apache') return skip(ONLY_APACHE)
       const topic = `recompressed-${codec}-${randomUUID()}`
       const configEntries = [{ name: 'compression.type', value: codec }]
-      await admin.createTopics({
-        waitForLeaders: true,
-        topics: [{ topic, numPartitions: 1, replicationFactor: 1, configEntries }],
-      })
+      await createTopics(admin, [{ topic, numPartitions: 1, replicationFactor: 1, configEntries }])
       const records = [...numbered(50), { key: 'long', value: 'words, words, '.repeat(20_000) }]
       await produce(topic, records)
       const got = collector()

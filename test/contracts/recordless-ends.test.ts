@@ -8,6 +8,7 @@ import type { TopicReader } from '../../src/contracts/ports/topic.ts'
 import { type LocalKafka, startKafka } from '../../src/kit/stack/servers/kafka.ts'
 import { rangesOf, readRanges, readTopic } from '../../src/stream/bounded-reader.ts'
 import { kafkaClient } from '../../src/stream/client.ts'
+import { createTopics } from '../support/create-topics.ts'
 import { eventually, tell } from '../support/pipeline.ts'
 import { collector } from './topics.ts'
 
@@ -48,14 +49,7 @@ async function madeTopic(
   { topic = `topic-${randomUUID()}`, config = {} }: { topic?: string; config?: Record<string, string> } = {},
 ): Promise<string> {
   const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }))
-  await admin.createTopics({ waitForLeaders: false, topics: [{ topic, numPartitions, configEntries }] })
-  // A leader answers once it leads, a moment later.
-  const led = () =>
-    admin.fetchTopicOffsets(topic).then(
-      () => true,
-      () => false,
-    )
-  while (!(await led())) await sleep(50)
+  await createTopics(admin, [{ topic, numPartitions, configEntries }])
   return topic
 }
 

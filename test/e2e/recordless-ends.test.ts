@@ -10,6 +10,7 @@ import { command as verdicts } from '../../src/app/commands/verdicts.ts'
 import { samplesOf } from '../../src/operations/metrics/samples.ts'
 import { keysUnder } from '../../src/store/redis/keys.ts'
 import { perform } from '../support/commands.ts'
+import { createTopics } from '../support/create-topics.ts'
 import { IN_PROOF } from '../support/in-proof.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
@@ -82,16 +83,9 @@ async function remade(partitions: Record<string, number>): Promise<void> {
   const names = Object.keys(partitions)
   await admin.deleteTopics({ topics: names })
   await eventually(async () => (await admin.listTopics()).every((topic) => !names.includes(topic)), 10_000)
-  const plans = Object.entries(partitions).map(([topic, numPartitions]) => ({ topic, numPartitions }))
-  await admin.createTopics({ waitForLeaders: false, topics: plans })
-  const led = () => Promise.all(names.map((topic) => admin.fetchTopicOffsets(topic)))
-  await eventually(
-    () =>
-      led().then(
-        () => true,
-        () => false,
-      ),
-    10_000,
+  await createTopics(
+    admin,
+    Object.entries(partitions).map(([topic, numPartitions]) => ({ topic, numPartitions })),
   )
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import kafkajs, { type Admin } from 'kafkajs'
 import { afterAll, expect } from 'vitest'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
+import { createTopics } from '../support/create-topics.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { allFinal, environmentOn, eventually, recordsOf, send, transcriptsOf, verdictsOf } from '../support/pipeline.ts'
@@ -32,9 +33,7 @@ const post = (id: string, text = `The dam above ${id} has burst, they say.`) => 
 const topicOf = (environment: Record<string, string>, name: string) => `${environment.GAVEL_KAFKA_TOPIC_PREFIX}${name}`
 async function makeTopic(topic: string, maxBytes?: number) {
   const configEntries = maxBytes === undefined ? [] : [{ name: 'max.message.bytes', value: String(maxBytes) }]
-  // A broker that was just told of a topic may answer for a moment that it does not know it: waiting for leaders fails then.
-  await admin.createTopics({ topics: [{ topic, numPartitions: 2, configEntries }], waitForLeaders: false })
-  await eventually(async () => (await admin.listTopics()).includes(topic), 20_000)
+  await createTopics(admin, [{ topic, numPartitions: 2, configEntries }])
 }
 it('publishes everything except refused records, which become dead letters', async ({ stack, start }) => {
   const environment = environmentOn(stack, { GAVEL_CLOCK_IDLE_AFTER: '1s', GAVEL_KAFKA_COMPRESSION: 'none' })

@@ -13,6 +13,7 @@ import type { RegisteredSchema } from '../../src/stream/schema-registry.ts'
 import { REGISTERED, REGISTRY_SHAPES } from '../mapping/registry-shapes.ts'
 import { SHAPES as PLAIN_SHAPES } from '../mapping/shapes.ts'
 import { commandIn } from '../support/command-in.ts'
+import { createTopics } from '../support/create-topics.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
@@ -103,11 +104,14 @@ it('judges ten public shapes by their mappings, through a kill -9 and a mended m
     expect(await kafkaFindings(loadSettings(environment, file))).toContainEqual(
       expect.objectContaining({ state: 'broken', detail: `absent: ${sink} (sinks)` }),
     )
-    await admin.createTopics({ topics: [{ topic: sink, numPartitions: 2 }] })
+    await createTopics(admin, [{ topic: sink, numPartitions: 2 }])
     await expect(start(environment, undefined, undefined, ['--config', file])).rejects.toThrow(
       `Kafka shows no topic ${names[0]}`,
     )
-    await admin.createTopics({ topics: names.map((topic) => ({ topic, numPartitions: 1 })) })
+    await createTopics(
+      admin,
+      names.map((topic) => ({ topic, numPartitions: 1 })),
+    )
     // Reddit's comments can't be mapped at first.
     write((entry) =>
       /reddit.comments$/.test(entry.topic) ? { ...entry, map: { ...entry.map, postId: '$.thread' } } : entry,

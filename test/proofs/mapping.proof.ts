@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
 import { makeTopics } from '../../src/operations/make-topics.ts'
+import { createTopics } from '../support/create-topics.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { clientOf, environmentOn, eventually, settingsOf, tell } from '../support/pipeline.ts'
@@ -41,7 +42,7 @@ it('tells what mapping costs, in turn with messages that need none', { timeout: 
     writeFileSync(file, JSON.stringify({ sources: mapped ? [{ topic: source, kind: 'comment', ...language }] : [] }))
     const [admin, producer] = [kafka.admin(), kafka.producer()]
     await Promise.all([admin.connect(), producer.connect()])
-    await admin.createTopics({ topics: [{ topic: source, numPartitions: settings.kafka.partitions }] })
+    await createTopics(admin, [{ topic: source, numPartitions: settings.kafka.partitions }])
     const text = 'I went there this morning, and nobody could tell me whether it is open again or not.'
     const posts = Array.from({ length: POSTS }, (_, nth) => ({
       id: `p${nth}`,

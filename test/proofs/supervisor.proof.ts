@@ -9,6 +9,7 @@ import type { TopicReader, TopicWriter } from '../../src/contracts/ports/topic.t
 import { type LocalKafka, startKafka } from '../../src/kit/stack/servers/kafka.ts'
 import { registerCodecs } from '../../src/stream/codecs.ts'
 import { type BlackHole, blackHoleBefore } from '../support/black-hole.ts'
+import { createTopics } from '../support/create-topics.ts'
 import { eventually, tell } from '../support/pipeline.ts'
 
 // Ways in which a consumer is cut off from its group and hears nothing of it, at Apache Kafka itself.
@@ -37,7 +38,7 @@ beforeEach(async () => {
   topic = `topic-${randomUUID()}`
   const admin = near.admin()
   await admin.connect()
-  await admin.createTopics({ topics: [{ topic, numPartitions: 4 }], waitForLeaders: true })
+  await createTopics(admin, [{ topic, numPartitions: 4 }])
   await admin.disconnect()
   troubles = []
   read.length = 0

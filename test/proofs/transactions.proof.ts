@@ -6,6 +6,7 @@ import { percentiles } from '../../src/kit/bench/percentiles.ts'
 import { type LocalKafka, startKafka } from '../../src/kit/stack/servers/kafka.ts'
 import { readTopic } from '../../src/stream/bounded-reader.ts'
 import { registerCodecs } from '../../src/stream/codecs.ts'
+import { createTopics } from '../support/create-topics.ts'
 import { tell } from '../support/pipeline.ts'
 
 // Would kafkajs' transactions publish better than the outbox with byte-identical repeats? Both publish at the same time, to
@@ -164,7 +165,7 @@ it(`outbox and transactions over ${KILLS} kills of the broker`, async () => {
   const topics = ['outbox', 'transactions'].flatMap((name) =>
     ['verdicts', 'transcripts'].map((topic) => ({ topic: `${name}-${topic}`, numPartitions: 4 })),
   )
-  await admin.createTopics({ topics, waitForLeaders: true })
+  await createTopics(admin, topics)
   await admin.disconnect()
 
   let over = false

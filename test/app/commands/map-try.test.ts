@@ -4,6 +4,7 @@ import { describe, expect } from 'vitest'
 import { PROJECT } from '../../../config/load.ts'
 import { topicsOf } from '../../../config/topics.ts'
 import { commandIn } from '../../support/command-in.ts'
+import { createTopics } from '../../support/create-topics.ts'
 import { onServers } from '../../support/on-servers.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 import { clientOf, environmentOn, settingsOf } from '../../support/pipeline.ts'
@@ -53,7 +54,7 @@ describe('gavel map try', () => {
     const [admin, producer] = [kafka.admin(), kafka.producer()]
     await Promise.all([admin.connect(), producer.connect()])
     try {
-      await admin.createTopics({ topics: [{ topic, numPartitions: 1 }] })
+      await createTopics(admin, [{ topic, numPartitions: 1 }])
       await producer.send({ topic, messages: RECORDS.map((one) => ({ value: JSON.stringify(one) })) })
     } finally {
       await Promise.all([admin.disconnect(), producer.disconnect()])

@@ -9,6 +9,7 @@ import { topicsOf } from '../../../config/topics.ts'
 import { readTopic } from '../../../src/stream/bounded-reader.ts'
 import { bareEnvironment } from '../../support/bare-environment.ts'
 import { performWords } from '../../support/commands.ts'
+import { createTopics } from '../../support/create-topics.ts'
 import { onServers } from '../../support/on-servers.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 import { clientOf, environmentOn, eventually, send, settingsOf } from '../../support/pipeline.ts'
@@ -82,13 +83,7 @@ describe.concurrent('a command that reads a topic', () => {
     // What is as old as this would be deleted.
     const configEntries = [{ name: 'retention.ms', value: '-1' }]
     await admin.connect()
-    await admin.createTopics({ topics: [{ topic, numPartitions: 2, configEntries }], waitForLeaders: false })
-    const isLed = () =>
-      admin.fetchTopicOffsets(topic).then(
-        () => true,
-        () => false,
-      )
-    await eventually(isLed, 20_000)
+    await createTopics(admin, [{ topic, numPartitions: 2, configEntries }])
     await admin.disconnect()
     await producer.connect()
     await sent('a', 0, '2026-01-01T12:00:00Z')

@@ -16,6 +16,7 @@ import { startMemoryKafka } from '../../../src/kit/stack/servers/memory-kafka.ts
 import { startPrometheus } from '../../../src/kit/stack/servers/prometheus.ts'
 import { startRedis } from '../../../src/kit/stack/servers/redis.ts'
 import { firingAt } from '../../../src/operations/status/pages.ts'
+import { createTopics } from '../../support/create-topics.ts'
 
 const SECOND = 1000
 const DOWNLOADS = 900 * SECOND // the first start ever may fetch the server
@@ -195,7 +196,7 @@ describe('Apache Kafka', () => {
       const admin = client.admin()
       opened.push(kafka, { close: () => admin.disconnect() })
       await admin.connect()
-      await admin.createTopics({ topics: [{ topic: 'posts', numPartitions: 2 }], waitForLeaders: true })
+      await createTopics(admin, [{ topic: 'posts', numPartitions: 2 }])
       await produce(client, 'posts', ['one', 'two'])
       expect((await consumeAndCommit(client, 'posts', 2)).sort()).toEqual(['one', 'two'])
 
