@@ -1,7 +1,8 @@
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import type { Report } from '../src/contracts/ports/report.ts'
 import type { BackgroundRunner, HandleBatch, Heartbeat, MessageBatch } from '../src/contracts/ports/topic.ts'
-import { type EmptyRange, incomingOf, onPassedOver } from '../src/stream/record.ts'
+import { type EmptyRange, incomingOf, onPassedOver, partitionKey } from '../src/stream/record.ts'
+import { HeldPartitions } from './held-partitions.ts'
 
 /** As in the settings' `kafka`, and the topics. */
 export interface ReaderSettings {
@@ -65,6 +66,7 @@ export class GroupConsumer {
   readonly #uncommitted = new Map<string, Promise<void>>()
   /** By partition: a range without records that is being noted. The next batch waits for it, and sends heartbeats. */
   readonly #passing = new Map<string, { done: Promise<void>; heartbeat: Heartbeat }>()
+  readonly #held = new HeldPartitions()
   /** Next offset by partition: handled since they were assigned, and not yet known to be committed. */
   readonly #handled = new Map<string, { topic: string; partition: number; offset: string }>()
   #commitTimer: NodeJS.Timeout | undefined
@@ -124,6 +126,7 @@ export class GroupConsumer {
   }
 
   setPaused(paused: boolean): void {
+    this.#held.isPaused = paused
     const topics = this.#context.settings.topics.map((topic) => ({ topic }))
     try {
       if (paused) this.#consumer.pause(topics)
@@ -180,8 +183,10 @@ export class GroupConsumer {
     this.#context.joined()
   }
 
-  async #consume({ batch, heartbeat, isRunning, isStale, resolveOffset }: EachBatchPayload): Promise<void> {
+  async #consume(payload: EachBatchPayload): Promise<void> {
+    const { batch, heartbeat, isRunning, isStale, resolveOffset } = payload
     const { topic, partition } = batch
+    if (this.#held.holds(payload)) return
     const before = this.#passing.get(partitionKey(batch))
     if (before !== undefined) {
       before.heartbeat = heartbeat
@@ -193,7 +198,8 @@ export class GroupConsumer {
     const next = BigInt(batch.lastOffset()) + 1n
     const atEnd = next >= BigInt(batch.highWatermark)
     const read = { topic, partition, messages, ...askedFrom(batch), next: String(next), atEnd }
-    await this.#noted(this.#handle(read, heartbeat, () => resolveOffset(last.offset)))
+    const hold = (work: Promise<unknown>) => this.#held.hold(payload, work)
+    await this.#noted(this.#handle(read, heartbeat, { resolved: () => resolveOffset(last.offset), hold }))
   }
 
   /** Handles a range without records as a batch without messages; otherwise the partition's end is never reached. */
@@ -205,7 +211,7 @@ export class GroupConsumer {
     const { topic, partition, next, atEnd } = range
     const read = { topic, partition, messages: [], next, atEnd }
     const heartbeat = () => current.heartbeat()
-    current.done = this.#noted(this.#handle(read, heartbeat, () => {}, before))
+    current.done = this.#noted(this.#handle(read, heartbeat, { resolved() {}, hold() {} }, before))
       // As after a batch that failed: the next consumer reads these offsets again.
       .catch((error) => this.fail(error))
       .finally(() => {
@@ -218,29 +224,35 @@ export class GroupConsumer {
   async #handle(
     batch: MessageBatch,
     heartbeat: Heartbeat,
-    resolved: () => void,
+    { resolved, hold }: { resolved: () => void; hold: (work: Promise<unknown>) => void },
     before?: Promise<void>,
   ): Promise<void> {
     const assignment = this.#assignments
     await before
     const working: Promise<unknown>[] = []
-    const runInBackground: BackgroundRunner = (start) => {
+    let isLeft = false
+    const isOurs = () => {
+      isLeft ||= this.#state !== 'current' || !this.#mayCommit(assignment)
+      return !isLeft
+    }
+    const runInBackground: BackgroundRunner = (start, options) => {
       const begun = start()
       // Whether it rejects is seen when all that the commit waits for is.
       begun.catch(() => {})
       working.push(begun)
+      if (options?.holdsPartition) hold(begun)
     }
-    await this.#context.handle(batch, heartbeat, runInBackground)
+    await this.#context.handle({ ...batch, isOurs }, heartbeat, runInBackground)
     if (!this.#mayCommit(assignment)) return
     resolved()
-    this.#commitAfter(working, batch, assignment)
+    this.#commitAfter(working, batch, () => !isLeft && this.#mayCommit(assignment))
   }
 
   /** Notes the offset for the next commit when its own work, and that of the batches before it, has ended. */
-  #commitAfter(working: readonly Promise<unknown>[], batch: MessageBatch, assignment: number): void {
+  #commitAfter(working: readonly Promise<unknown>[], batch: MessageBatch, mayCommit: () => boolean): void {
     const key = partitionKey(batch)
     const handledUpTo = () => {
-      if (!this.#mayCommit(assignment)) return
+      if (!mayCommit()) return
       this.#handled.set(key, { topic: batch.topic, partition: batch.partition, offset: batch.next })
       this.#commitSoon(COMMIT_EVERY_MS)
     }
@@ -304,10 +316,6 @@ export class GroupConsumer {
 /** kafkajs' types don't name it. */
 function askedFrom(batch: object): { from?: string } {
   return 'fetchedOffset' in batch ? { from: String(batch.fetchedOffset) } : {}
-}
-
-function partitionKey({ topic, partition }: { readonly topic: string; readonly partition: number }): string {
-  return `${topic}/${partition}`
 }
 
 function consumerOf(kafka: Kafka, settings: ReaderSettings): Consumer {

@@ -56,12 +56,12 @@ export function groupReader(deps: {
     return async (batch, heartbeat, runInBackground) => {
       const partition = `${batch.topic}/${batch.partition}`
       const working: Promise<unknown>[] = []
-      const begin: BackgroundRunner = (work) =>
+      const begin: BackgroundRunner = (work, options) =>
         runInBackground(() => {
           const begun = work()
           working.push(begun)
           return begun
-        })
+        }, options)
       const ended = () => {
         failing.delete(partition)
         succeeded()

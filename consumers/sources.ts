@@ -3,6 +3,7 @@ import { deadLetterOf, shortenedLetter } from '../producers/dead-letter.ts'
 import { entryOf } from '../src/contracts/facts/entry-of.ts'
 import type { Report, SourceOutcome } from '../src/contracts/ports/report.ts'
 import {
+  type BackgroundRunner,
   type Heartbeat,
   type IncomingMessage,
   type MessageBatch,
@@ -23,6 +24,8 @@ import { MAPPING_HEADER, SOURCE_HEADER, sourceOf } from './source-place.ts'
 const MAPPED_AT_ONCE = { records: 500, bytes: 2 ** 17 }
 /** After a record until which mapping took so long, in ms, all else has its turn, and the group hears of this reader. */
 const TURN_MS = 20
+/** A record that another process maps for longer, in ms, and all behind it, are waited for while other partitions are read. */
+const LONG_MS = 300
 /** Bytes of its record that a letter keeps where its topic takes no longer one. */
 const SHORT_LETTER_BYTES = 4_096
 
@@ -46,7 +49,7 @@ const [ASK_AGAIN_MS, TOLD_EVERY_MS] = [1_000, 60_000]
 export function sourcesConsumer(context: SourcesContext & { readonly reader: TopicReader }) {
   const { reader } = context
   return {
-    start: () => reader.start((batch, heartbeat) => mapBatch(context, batch, heartbeat)),
+    start: () => reader.start((...given) => mapBatch(context, ...given)),
     setPaused: (paused: boolean) => reader.setPaused(paused),
     get downSince() {
       return reader.downSince
@@ -55,10 +58,46 @@ export function sourcesConsumer(context: SourcesContext & { readonly reader: Top
   }
 }
 
-async function mapBatch(context: SourcesContext, batch: MessageBatch, heartbeat: Heartbeat): Promise<void> {
-  const { mappings, report } = context
-  const mapping = mappings.get(batch.topic)
+/**
+ * Maps a batch. kafkajs fetches nothing of a broker until it is done with all that came at once: what takes long in a process of its own
+ * goes on behind it, and holds its own partition alone.
+ */
+async function mapBatch(
+  context: SourcesContext,
+  batch: MessageBatch,
+  heartbeat: Heartbeat,
+  runInBackground: BackgroundRunner,
+): Promise<void> {
+  const mapping = context.mappings.get(batch.topic)
   if (mapping === undefined) throw new Error(`no mapping for topic ${batch.topic}`)
+  const long = Promise.withResolvers<'long'>()
+  let beat = heartbeat
+  const begun = mapParts(context, mapping, batch, {
+    heartbeat: () => beat(),
+    waitsLong: () => mapping.isApart && long.resolve('long'),
+  })
+  if ((await Promise.race([begun, long.promise])) !== 'long') return
+  beat = async () => {
+    if (batch.isOurs?.() === false) throw new NotOurs()
+  }
+  const ended = begun.catch((error: unknown) => {
+    if (!(error instanceof NotOurs)) throw error
+  })
+  runInBackground(() => ended, { holdsPartition: true })
+}
+
+/** Another reader maps the rest. */
+class NotOurs extends Error {
+  override readonly name = 'NotOurs'
+}
+
+async function mapParts(
+  context: SourcesContext,
+  mapping: TopicMapping,
+  batch: MessageBatch,
+  { heartbeat, waitsLong }: { heartbeat: Heartbeat; waitsLong: () => void },
+): Promise<void> {
+  const { report } = context
   let [sending, since] = [Promise.resolve(), performance.now()]
   for (const part of partsOf(batch.messages)) {
     const counts = { mapped: 0, 'passed-over': 0, unmapped: 0 }
@@ -69,7 +108,7 @@ async function mapBatch(context: SourcesContext, batch: MessageBatch, heartbeat:
     for (const one of begun) one.catch(() => undefined)
     for (const [nth, from] of part.entries()) {
       const made = unreadable(from) ?? begun[nth] ?? mapped(context, mapping, from, heartbeat)
-      const read = made instanceof Promise ? await made : made
+      const read = made instanceof Promise ? await noticed(made, waitsLong) : made
       const isLong = performance.now() - since > TURN_MS
       if (isLong) await others()
       // One record may take two seconds.
@@ -93,6 +132,16 @@ async function mapBatch(context: SourcesContext, batch: MessageBatch, heartbeat:
     await heartbeat()
   }
   await sending
+}
+
+/** A record's mapping; `waitsLong` is called if it is long in coming. */
+async function noticed(made: Promise<RecordMapping>, waitsLong: () => void): Promise<RecordMapping> {
+  const timer = setTimeout(waitsLong, LONG_MS)
+  try {
+    return await made
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** Why a record can't be read at all. */

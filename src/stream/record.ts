@@ -71,3 +71,8 @@ export function onPassedOver(consumer: Consumer, tell: (passed: EmptyRange) => v
     tell({ topic, partition, next: String(next), atEnd: next >= BigInt(highWatermark) })
   })
 }
+
+/** What a partition is called in maps. */
+export function partitionKey({ topic, partition }: { readonly topic: string; readonly partition: number }): string {
+  return `${topic}/${partition}`
+}

@@ -12,10 +12,13 @@ const TOPICS = {
   deadLetters: 'letters',
 }
 const ORDINARY = '{"id": $.id, "text": $.text, "createdAt": $time}'
-/** A minute in one step, which nothing but the end of its thread can stop. */
+/** A minute in one step, which nothing but the end of its process can stop. */
 const HELD = '$count($distinct($distinct($distinct([1..100000]))))'
 
-test('records that a mapping never ends with hold up no other partition and no other topic', async () => {
+// Two seconds of a processor are many where others want it.
+test('records that a mapping never ends with hold up no other partition and no other topic', {
+  timeout: 120_000,
+}, async () => {
   const mappings = topicMappings([
     { topic: 'hostile', kind: 'post', jsonata: `$.bad ? ${HELD} : ${ORDINARY}` },
     { topic: 'jsonata', kind: 'post', jsonata: ORDINARY },
@@ -23,7 +26,6 @@ test('records that a mapping never ends with hold up no other partition and no o
   ])
   const sent: string[] = []
   let handle: HandleBatch = async () => {}
-  let beats = 0
   const reader = {
     async start(given: HandleBatch) {
       handle = given
@@ -40,7 +42,8 @@ test('records that a mapping never ends with hold up no other partition and no o
     async close() {},
   }
   await sourcesConsumer({ mappings, topics: TOPICS, writer, report: () => {}, reader }).start()
-  const read = (topic: string, partition: number, values: readonly object[]) => {
+  /** Resolves when other batches may be read, to all that goes on behind this one. */
+  const read = async (topic: string, partition: number, values: readonly object[]) => {
     const messages = values.map(
       (value, nth): IncomingMessage => ({
         topic,
@@ -52,25 +55,24 @@ test('records that a mapping never ends with hold up no other partition and no o
         timestamp: T0,
       }),
     )
-    return handle(
+    const working: Promise<unknown>[] = []
+    await handle(
       { topic, partition, messages, next: String(values.length), atEnd: true },
-      async () => void beats++,
-      () => {},
+      async () => {},
+      (work) => void working.push(work()),
     )
+    return working
   }
   const posts = (name: string) => Array.from({ length: 50 }, (_, nth) => ({ id: `${name}${nth}`, text: 'said' }))
 
-  // Whoever writes to one partition holds it up from now on; the first record may cost the others of its topic two seconds.
-  await read('hostile', 0, [{ bad: true }])
-  const held = read('hostile', 0, [{ bad: true }, { id: 'behind', text: 'said' }])
-  await Promise.all([read('hostile', 1, posts('a')), read('jsonata', 0, posts('b')), read('paths', 0, posts('c'))])
+  const held = await read('hostile', 0, [{ bad: true }, { id: 'behind', text: 'said' }])
+  const others = [read('hostile', 1, posts('a')), read('jsonata', 0, posts('b')), read('paths', 0, posts('c'))]
+  await Promise.all((await Promise.all(others)).flat())
   expect(sent.filter((one) => one.startsWith('posts '))).toHaveLength(150)
-  expect(sent.filter((one) => one.startsWith('letters '))).toEqual(['letters hostile/0/0'])
+  expect(sent.filter((one) => one.startsWith('letters '))).toEqual([])
 
-  // Its own records are dead letters, one after the other, and their group hears of each.
-  beats = 0
-  await held
-  expect(sent.filter((one) => one.startsWith('letters '))).toHaveLength(2)
+  // Its own record is a dead letter, and what is behind it has its turn.
+  await Promise.all(held)
+  expect(sent.filter((one) => one.startsWith('letters '))).toEqual(['letters hostile/0/0'])
   expect(sent.at(-1)).toBe('posts behind')
-  expect(beats).toBeGreaterThanOrEqual(2)
 })

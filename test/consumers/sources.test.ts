@@ -3,6 +3,7 @@ import { placeOf } from '../../consumers/read-message.ts'
 import { sourcesConsumer } from '../../consumers/sources.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
 import {
+  type BackgroundRunner,
   type HandleBatch,
   type IncomingMessage,
   type OutgoingMessage,
@@ -48,6 +49,8 @@ async function written(
   messages: readonly IncomingMessage[],
   takes: (one: OutgoingMessage) => boolean = () => true,
   mappings: ReadonlyMap<string, TopicMapping> = topicMappings(SOURCES),
+  runInBackground: BackgroundRunner = () => {},
+  isOurs = () => true,
 ) {
   const sent: OutgoingMessage[] = []
   const counts: Record<string, number> = {}
@@ -79,9 +82,9 @@ async function written(
     },
   }).start()
   await handle(
-    { topic: 'own', partition: 2, messages, next: '9', atEnd: true },
+    { topic: 'own', partition: 2, messages, next: '9', atEnd: true, isOurs },
     async () => void beats++,
-    () => {},
+    runInBackground,
   )
   return { sent, counts, beats }
 }
@@ -158,6 +161,32 @@ describe('records of a source', () => {
       expect([turns >= count, beats >= count]).toEqual([true, true])
     }
   })
+
+  it.each([
+    [true, ['p0', 'p1', 'p2']],
+    [false, []],
+  ])(
+    'that another process is long in mapping are waited for behind their batch, if they are ours: %s',
+    async (isOurs, keys) => {
+      const gate = Promise.withResolvers<void>()
+      const map: TopicMapping['map'] = async ({ timestamp }) => {
+        await gate.promise
+        return { ok: true, messages: [{ topic: 'posts', key: `p${timestamp - record(0, {}).timestamp}`, value: '{}' }] }
+      }
+      const held: { work: Promise<unknown>; holdsPartition: boolean | undefined }[] = []
+      const { sent } = await written(
+        [0, 1, 2].map((nth) => record(nth, {})),
+        () => true,
+        new Map([['own', { hash: 'h', format: 'json', isApart: true, map }]]),
+        (work, options) => void held.push({ work: work(), holdsPartition: options?.holdsPartition }),
+        () => isOurs,
+      )
+      expect([held.length, held[0]?.holdsPartition, sent.length]).toEqual([1, true, 0])
+      gate.resolve()
+      await held[0]?.work
+      expect(sent.map(({ key }) => key)).toEqual(keys)
+    },
+  )
 
   it('of which a broker refuses a message become a letter, alone', async () => {
     const { sent } = await written(

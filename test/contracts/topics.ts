@@ -264,6 +264,39 @@ export function topicContract(
         await expect.poll(() => [...one.values(), ...two.values()].sort(), IN_TIME).toEqual(valuesOf(numbered(80)))
       })
 
+      it('read no further in a partition that work holds, also over a pause, and all others meanwhile', async ({
+        expect,
+      }) => {
+        const [topic, group, got, gate] = [
+          await broker.topic(),
+          randomUUID(),
+          collector(),
+          Promise.withResolvers<void>(),
+        ]
+        const reader = broker.reader([topic], group)
+        const produce = (step: string) =>
+          broker.produce(
+            topic,
+            [0, 1].map((partition) => ({ value: `${step} ${partition}`, partition })),
+          )
+        await produce('first')
+        await reader.start(async (batch, _, runInBackground) => {
+          await got.handle(batch)
+          if (batch.partition === 0) runInBackground(() => gate.promise, { holdsPartition: true })
+        })
+        await expect.poll(got.values, IN_TIME).toEqual(['first 0', 'first 1'])
+        await produce('second')
+        await expect.poll(got.values, IN_TIME).toEqual(['first 0', 'first 1', 'second 1'])
+        reader.setPaused(true)
+        reader.setPaused(false)
+        await produce('third')
+        await expect.poll(got.values, IN_TIME).toEqual(['first 0', 'first 1', 'second 1', 'third 1'])
+        await expect.poll(() => broker.committed(group, topic), IN_TIME).toBe(3)
+        gate.resolve()
+        await expect.poll(() => got.messages.length, IN_TIME).toBe(6)
+        await expect.poll(() => broker.committed(group, topic), IN_TIME).toBe(6)
+      })
+
       it('report how much is left in each partition', async ({ expect }) => {
         const topic = await broker.topic()
         const reader = broker.reader([topic])

@@ -29,6 +29,8 @@ export interface MessageBatch {
   readonly next: string
   /** The partition ends after the last of these. */
   readonly atEnd: boolean
+  /** Whether this reader goes on with it; once it was told not to, its offset is not committed. Absent: it always does. */
+  readonly isOurs?: () => boolean
 }
 
 /** A group's position in one partition that this process reads. */
@@ -40,9 +42,9 @@ export interface Position {
 
 /**
  * Begins work that a message means beyond its own step. The offset of its batch is committed only after it; no other batch
- * waits for it. It may be begun again if it rejects.
+ * waits for it. It may be begun again if it rejects. With `holdsPartition` nothing more of its partition is read until it has ended.
  */
-export type BackgroundRunner = (work: () => Promise<unknown>) => void
+export type BackgroundRunner = (work: () => Promise<unknown>, options?: { readonly holdsPartition: boolean }) => void
 
 /** Reports that work on messages continues: one message may mean any amount of it. Rejects if this reader is no longer the one to do it. */
 export type Heartbeat = () => Promise<void>
