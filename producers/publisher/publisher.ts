@@ -5,6 +5,7 @@ import { casesNamed, type PublishedKind } from '../../src/contracts/ports/report
 import { caseIdsOf, charactersIn, type PendingEntry, pendingOf } from './records.ts'
 import { answerRequests, hookVerdicts, putDeadLetter, type SendingContext, sendEntries } from './send-entries.ts'
 import { sendSunk } from './send-sunk.ts'
+import { withSinks } from './sunk-records.ts'
 
 /** Most entries sent together… */
 const SENT_AT_ONCE = 64
@@ -162,9 +163,9 @@ async function take(
 ): Promise<void> {
   // A publisher may re-adopt its own entries after missing heartbeats.
   if (inHand(publishing).some(({ entry: known }) => known.id === entry.id)) return
-  const { topics, outbox, traceparentOf, sinks } = publishing
-  const pending = pendingOf(entry, topics, traceparentOf, sinks)
-  if (pending === null) {
+  const { topics, outbox, traceparentOf, sinks, judgesReplies = () => false } = publishing
+  const own = pendingOf(entry, topics, traceparentOf)
+  if (own === null) {
     const json =
       entry.kind === 'verdict'
         ? entry.verdict
@@ -177,6 +178,7 @@ async function take(
     await putDeadLetter(publishing, record, 'this version of Gavel can’t read it', entry)
     return outbox.done([entry])
   }
+  const pending = sinks === undefined ? own : await withSinks(own, sinks, topics, judgesReplies)
   const [verdicts, letters, answers, decisions] = publishing.queues
   const isOfPeople = entry.kind === 'review' || entry.kind === 'outcome' || entry.kind === 'appeal'
   const ruled = pending.answer === undefined ? verdicts : answers
@@ -262,7 +264,10 @@ async function sendFirst(publishing: Publishing, queue: Queue, most: number): Pr
   remove(queue, first)
   for (const one of sunk) sinks.pending.push(Object.assign(one, { sinksSince: published }))
   if (sunk.length > 0) sinks.wake()
-  for (const one of first) tellPublished(publishing, one, published)
+  for (const one of first) {
+    tellPublished(publishing, one, published)
+    tellUnmapped(publishing, one)
+  }
   return first.length
 }
 
@@ -360,6 +365,13 @@ function tellPublished({ report }: Publishing, { entry, verdict, proposal }: Pen
     latencySeconds: Math.max(0, published - Date.parse(verdict.timing.receivedAt)) / 1000,
     overheadSeconds: (verdict.timing.overheadMs + sinceDecided) / 1000,
   })
+}
+
+/** Tells of sinks that get a letter of this entry. */
+function tellUnmapped({ report }: Publishing, { entry, unmapped = [] }: PendingEntry): void {
+  const ids = 'caseId' in entry ? { caseId: entry.caseId } : {}
+  for (const { topic, detail } of unmapped)
+    report('message:dead', { topic, partition: -1, offset: '-1', reason: 'unmapped', detail, ...ids })
 }
 
 function inHand({ queues }: Publishing): InHand[] {

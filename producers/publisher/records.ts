@@ -12,8 +12,6 @@ import { readVerdictId, requestIn, threadIn } from '../../src/contracts/facts/ve
 import type { Answers } from '../../src/contracts/ports/answers.ts'
 import type { OutboxEntry } from '../../src/contracts/ports/cases.ts'
 import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
-import type { SinkMapping } from '../../src/mapping/sinks.ts'
-import { deadLetterOf } from '../dead-letter.ts'
 
 export interface PublishedTopics {
   readonly verdicts: string
@@ -39,6 +37,8 @@ export interface PendingEntry {
   readonly records: readonly OutgoingMessage[]
   /** What sinks get, once the records are on their topics. */
   readonly sunk: readonly OutgoingMessage[]
+  /** The sinks for which nothing could be made of it, and why; among its records is a letter for each. */
+  readonly unmapped?: readonly { readonly topic: string; readonly detail: string }[]
   readonly sent: Set<OutgoingMessage>
   /** In place of records: of a request apart from the stream. */
   readonly answer?: Parameters<Answers['put']>[0]
@@ -52,7 +52,6 @@ export function pendingOf(
   entry: OutboxEntry,
   topics: PublishedTopics,
   traceparentOf?: TraceparentOf,
-  sinks?: SinkMapping,
 ): PendingEntry | null {
   if (entry.kind === 'dead-letter') {
     const headers = letterHeaders(entry.letter)
@@ -77,42 +76,14 @@ export function pendingOf(
     return { entry, records: [], sunk: [], sent: new Set(), answer, ...known }
   }
   const headers = verdict === null ? {} : { ...verdictHeaders(verdict), ...traceHeader(verdict.id, traceparentOf) }
-  const made = sinks === undefined ? [] : sunkOf({ key, json: entry.verdict, headers }, topics, sinks)
   const records = [
     { topic: topics.transcripts, key, value: entry.transcript, headers: ofTranscript(headers) },
     { topic: topics.verdicts, key, value: entry.verdict, headers },
     ...(verdict?.veto === undefined || topics.audit === undefined
       ? []
       : [vetoNote(verdict, verdict.veto, topics.audit)]),
-    ...made.filter(({ topic }) => topic === topics.deadLetters),
   ]
-  const sunk = made.filter(({ topic }) => topic !== topics.deadLetters)
-  return { entry, records, sunk, sent: new Set(), ...known }
-}
-
-/**
- * What sinks get of a verdict: the same bytes at each try while the settings are the same. What can't be made is a dead letter, which
- * has the verdict.
- */
-function sunkOf(
-  { key, json, headers }: { key: string; json: string; headers: Readonly<Record<string, string>> },
-  topics: PublishedTopics,
-  sinks: SinkMapping,
-): OutgoingMessage[] {
-  const value = jsonOf({ value: json })
-  const timestamp = decidedIn(value)
-  return sinks({ key, value, headers, timestamp }).map((one): OutgoingMessage => {
-    if (one.ok) return { topic: one.topic, key: one.key, value: one.value, headers }
-    const from = { topic: one.topic, partition: -1, offset: '-1', key, headers, value: Buffer.from(json), timestamp }
-    const { key: name, letter } = deadLetterOf(from, { reason: 'unmapped', detail: one.why })
-    return { topic: topics.deadLetters, key: name, value: letter, headers: letterHeaders(letter) }
-  })
-}
-
-/** When a verdict was made, ms since 1970; 0 where that can't be read. */
-function decidedIn(verdict: unknown): number {
-  const { timing } = (verdict ?? {}) as Partial<Verdict> // any object: what it lacks is undefined
-  return Date.parse(timing?.decidedAt ?? '') || 0
+  return { entry, records, sunk: [], sent: new Set(), ...known }
 }
 
 /** Whose entries of the audit no person's are. */
@@ -222,7 +193,7 @@ function traceHeader(verdictId: string, traceparentOf: TraceparentOf | undefined
 }
 
 /** The same of a dead letter; none if another version wrote it in a form that this one can't read. */
-function letterHeaders(json: string): Readonly<Record<string, string>> {
+export function letterHeaders(json: string): Readonly<Record<string, string>> {
   const read = deadLetter.safeParse(jsonOf({ value: json }))
   if (!read.success) return {}
   const { schema, reason, topic } = read.data

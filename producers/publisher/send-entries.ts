@@ -7,10 +7,10 @@ import type { Clock } from '../../src/contracts/ports/clock.ts'
 import type { PublicationGate } from '../../src/contracts/ports/publication.ts'
 import type { Report } from '../../src/contracts/ports/report.ts'
 import { type OutgoingMessage, RefusedRecord, type TopicWriter } from '../../src/contracts/ports/topic.ts'
-import type { SinkMapping } from '../../src/mapping/sinks.ts'
 import { deadLetterOf, shortenedLetter } from '../dead-letter.ts'
 import type { PublishedVerdict } from '../webhooks/matching.ts'
 import { type PendingEntry, type PublishedTopics, subjectOf, type TraceparentOf } from './records.ts'
+import type { VerdictSinks } from './sunk-records.ts'
 
 // This decides what becomes of a record that a broker refuses; publisher.ts decides what is sent, when and again.
 
@@ -36,7 +36,7 @@ export interface SendingContext {
   /** The trace context of a verdict's records, where traces are sent. */
   readonly traceparentOf?: TraceparentOf | undefined
   /** What topics of others get of each verdict. */
-  readonly sinks?: SinkMapping | undefined
+  readonly sinks?: VerdictSinks | undefined
   readonly clock: Clock
   readonly report: Report
 }

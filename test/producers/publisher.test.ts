@@ -8,6 +8,7 @@ import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import { noComments, noUsage, transcript, undecided } from '../../src/contracts/facts/verdict.ts'
 import type { Outbox, OutboxEntry } from '../../src/contracts/ports/cases.ts'
 import type { Events } from '../../src/contracts/ports/report.ts'
+import type { SinkNotes } from '../../src/contracts/ports/sink-notes.ts'
 import { type OutgoingMessage, RefusedRecord } from '../../src/contracts/ports/topic.ts'
 import { askedThread } from '../../src/judging/threads/asked.ts'
 import { sinkMappings, type VerdictSink } from '../../src/mapping/sinks.ts'
@@ -53,6 +54,19 @@ const writer = {
   async close() {},
 }
 
+/** What sinks have had, in memory. */
+function memorySinkNotes(): SinkNotes {
+  const all = new Map<string, Set<string>>()
+  return {
+    async note({ ref, protocol }, entries) {
+      const key = `${protocol} ${ref.tenant} ${ref.kind} ${ref.postId}`
+      const known = new Set([...(all.get(key) ?? []), ...entries])
+      all.set(key, known)
+      return known
+    },
+  }
+}
+
 function start(
   outbox: Outbox = stores.outbox,
   failed: (error: unknown, event: Events['error']) => void = () => {},
@@ -62,7 +76,7 @@ function start(
   own = publisher({
     outbox,
     writer,
-    sinks: sinkMappings(sinks),
+    sinks: { mapping: sinkMappings(sinks), notes: memorySinkNotes() },
     hook: async (published) => void hooked.push(...published.map(({ verdict }) => verdict.subjectId)),
     gate: { closed: null, close: (what) => void closed.push(what), open: () => {} },
     answers: stores.answers,
@@ -214,13 +228,8 @@ describe('sinks', () => {
     { topic: 'flags', map: { post: '$.subjectId', of: { object: { label: '$.label' } } }, key: 'k-{$.subjectId}' },
     {
       topic: 'harm',
-      when: {
-        any: [
-          { field: '$.label', equals: 'hateful' },
-          { field: '$.supersedes', exists: true },
-        ],
-      },
-      map: { post: '$.subjectId' },
+      when: { field: '$.label', equals: 'hateful' },
+      map: { post: '$.subjectId', label: '$.label' },
     },
   ]
   const went = (topic: string) => on(topic).map(({ key, value }) => [key, JSON.parse(String(value))])
@@ -228,20 +237,38 @@ describe('sinks', () => {
   test('get each verdict in their own shape, those that they mean', async () => {
     await decide('p1', {}, { label: 'hateful' })
     await decide('p2', {}, { label: 'benign' })
-    await decide('p3', {}, { label: null, decidedBy: 'deleted', supersedes: 'p3~r1' })
     await answer('q-1')
     start(stores.outbox, undefined, SINKS)
     await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
     expect(went('flags')).toEqual([
       ['k-p1', { post: 'p1', of: { label: 'hateful' } }],
       ['k-p2', { post: 'p2', of: { label: 'benign' } }],
-      ['k-p3', { post: 'p3', of: {} }],
     ])
+    expect(went('harm')).toEqual([['p1', { post: 'p1', label: 'hateful' }]])
+    expect(on('verdicts')).toHaveLength(2)
+  })
+
+  test('get what follows a verdict that they meant, its retraction too, and nothing else that they do not mean', async () => {
+    const later = (id: string, change: object) => decide(id, {}, { ...WHOLE, supersedes: `${id}~r1`, ...change })
+    start(stores.outbox, undefined, SINKS)
+    for (const [id, label] of [
+      ['p1', 'hateful'],
+      ['p2', 'benign'],
+      ['p3', 'hateful'],
+    ] as const)
+      await decide(id, {}, { ...WHOLE, label })
+    await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
+    await later('p1', { label: 'benign' })
+    await later('p2', { label: 'benign' })
+    await later('p3', { label: null, decidedBy: 'deleted' })
+    await later('p4', { label: null, decidedBy: 'deleted' })
+    await expect.poll(() => stores.outbox.size(), SOON).toBe(0)
     expect(went('harm')).toEqual([
-      ['p1', { post: 'p1' }],
+      ['p1', { post: 'p1', label: 'hateful' }],
+      ['p3', { post: 'p3', label: 'hateful' }],
+      ['p1', { post: 'p1', label: 'benign' }],
       ['p3', { post: 'p3' }],
     ])
-    expect(on('verdicts')).toHaveLength(3)
   })
 
   test('that take nothing are waited for apart: webhooks, other verdicts and other sinks have theirs', async () => {
@@ -297,6 +324,7 @@ describe('sinks', () => {
     expect(letter).toMatchObject({ topic: 'flags', partition: -1, reason: 'unmapped', detail: 'label: is a list', at })
     expect(JSON.parse(Buffer.from(letter?.raw ?? '', 'base64').toString())).toMatchObject({ subjectId: 'p1' })
     expect([on('flags'), on('verdicts').length]).toEqual([[], 1])
+    expect(told['message:dead']).toMatchObject([{ topic: 'flags', reason: 'unmapped', detail: 'label: is a list' }])
   })
 
   test('that refuse a record as too large get none, and the verdict is published', async () => {

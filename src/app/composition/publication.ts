@@ -19,6 +19,7 @@ import { otlpSink } from '../../operations/tracing/otlp.ts'
 import { tracing } from '../../operations/tracing/reading.ts'
 import { version } from '../../platform/package-folder.js'
 import { fencedOutbox } from '../../store/outbox/redis-fenced.ts'
+import { redisSinkNotes } from '../../store/sink/redis.ts'
 import { beginAtEnds } from '../../stream/offsets.ts'
 import { webhookSender } from '../../stream/webhook-sender.ts'
 import { trialOf } from './gate.ts'
@@ -47,7 +48,9 @@ export function publicationPart(
     const hooking = hookingOf(settings, webhooks, protocols)
     const traceparentOf = traceparents(settings)
     const tryTopic = async (topic: string) => (await tryTopics(kafka, [topic], trialOf(settings, topic))).refusal
-    const sinks = await sinksOf(settings, kafka)
+    const mapping = await sinksOf(settings, kafka)
+    const notes = redisSinkNotes(redis.working, redis.keys, settings.kafka.retention)
+    const sinks = mapping === undefined ? undefined : { mapping, notes }
     const where = { gate, tryTopic, topics, name, traceparentOf, sinks }
     const sending = { outbox, writer, answers, ...hooking, ...where, clock, report }
     keep(publisher(sending)).start()

@@ -1,7 +1,8 @@
 -- What tenants hold, in bytes: a hash for each (kept/parts:TENANT) by part; kept/tenants, a sorted set of the tenants by their sums; and
 -- kept/ends, a sorted set of the parts that expire (TENANT PART) by when, ms. A part is a thread or a question (its member), an answer, the
 -- trails of an hour's questions, an hour's posts that nobody judges, an hour's links of replies and comments to what they stand under, the reach of a post that has not come, the trace contexts of a
--- subject, what became of a decision, a delivery or its lane, or all that is noted of who wrote what. The parts leave the account as
+-- subject, what became of a decision, a delivery or its lane, the sinks that have had a
+-- subject's verdict, or all that is noted of who wrote what. The parts leave the account as
 -- they leave Redis.
 local function account_in(root, tenant)
   return { root = root, tenant = tenant, parts = root .. 'parts:' .. tenant, tenants = root .. 'tenants', ends = root .. 'ends' }
@@ -22,6 +23,7 @@ local function reach_part(member) return 'reach ' .. member end
 local function authors_part() return 'authors' end
 local function delivery_part(id) return 'delivery ' .. id end
 local function traces_part(member) return 'traces ' .. member end
+local function sunk_part(protocol, member) return 'sunk ' .. protocol .. ' ' .. member end
 local function told_part(of) return 'told ' .. of end
 local function add_to_sum(account, size)
   local sum = redis.call('ZINCRBY', account.tenants, size, account.tenant)
