@@ -169,7 +169,7 @@ async function decodedAndMapped(
   if (decode === undefined) throw new Error('no registry for a topic that needs one')
   for (let toldAt = Number.NEGATIVE_INFINITY; ; ) {
     try {
-      const decoded = await decode(from.value)
+      const decoded = await decode(from.value, from.topic)
       return decoded.ok ? await mapping.map(from, decoded) : decoded
     } catch (error) {
       if (!(error instanceof RegistryAway)) throw error

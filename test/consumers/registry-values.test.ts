@@ -216,6 +216,14 @@ describe('values in a registry’s frame', () => {
     expect(await decode(second)).toMatchObject({ ok: false, why: expect.stringContaining('was not asked for') })
     now = 200
     expect((await decode(second)).ok).toBe(true)
+    // Another topic's are asked for at once.
+    const third = framed(3, Buffer.from([0]))
+    for (let id = 30_000; id < 30_100; id++) await decode(framed(id, Buffer.from([0])))
+    const refused = expect.stringContaining('was not asked for')
+    expect([await decode(third), await decode(third, 'other')]).toEqual([
+      { ok: false, why: refused },
+      expect.not.objectContaining({ why: refused }),
+    ])
   })
 
   it('are refused where they would take all memory, before anything is made of them', async () => {
