@@ -652,7 +652,7 @@ export const overview = () =>
           lines(
             {
               title: 'First lanes',
-              says: '1 for how each lane stands: open; void, it holds for other prompts, policies or models; closed, people found it wrong too often.',
+              says: '1 for how each lane stands: open; void, it holds for other prompts, policies or models; closed, people found it wrong too often; closed-in-part, those of some tenants did.',
               unit: 'short',
               w: 6,
               runbooks: ['GavelLaneShut'],

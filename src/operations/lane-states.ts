@@ -16,7 +16,7 @@ export function laneStates(
       if (!paused.has(laneMark(hash)) && only.length > 0)
         return {
           ...of,
-          state: 'closed',
+          state: 'closed-in-part',
           why: `for ${only.join(', ')} alone, whose people found it wrong more often than it promises`,
         }
       if (paused.has(laneMark(hash)))

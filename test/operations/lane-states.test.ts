@@ -14,12 +14,12 @@ const stand = (lane: typeof LANE | (Omit<typeof LANE, 'tenant'> & { tenant: stri
     ({ state, why }) => [state, why],
   )
 
-it('a lane is open, void for another policy, or closed', () => {
+it('a lane is open, void for another policy, or closed for all or some', () => {
   expect(stand(LANE)).toEqual([['open', '']])
   expect(stand({ ...LANE, tenant: 'acme' })).toEqual([['void', 'another policy']])
   expect(stand(LANE, 'a')).toEqual([['closed', 'people found it wrong more often than it promises']])
   expect(stand(LANE, 'b')).toEqual([['open', '']])
   expect(stand(LANE, 'a acme')).toEqual([
-    ['closed', 'for acme alone, whose people found it wrong more often than it promises'],
+    ['closed-in-part', 'for acme alone, whose people found it wrong more often than it promises'],
   ])
 })

@@ -197,8 +197,8 @@ export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number]
 export const SOURCE_OUTCOMES = ['mapped', 'passed-over', 'unmapped'] as const
 export type SourceOutcome = (typeof SOURCE_OUTCOMES)[number]
 
-/** How a first lane stands: it settles cases, holds for something else than what is in force, or was closed. */
-export const LANE_STATES = ['open', 'void', 'closed'] as const
+/** How a first lane stands: it settles cases, holds for something else than what is in force, or was closed, for all or for some tenants. */
+export const LANE_STATES = ['open', 'void', 'closed', 'closed-in-part'] as const
 export interface LaneState {
   readonly protocol: string
   /** Its hash, and whose posts alone it settles; null: those of all tenants without one of their own. */

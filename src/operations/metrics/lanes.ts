@@ -6,7 +6,7 @@ export const laneMetrics: MetricGroup = (registry, { protocols }) => {
   const registers = [registry]
   const lanes = new Gauge({
     name: 'gavel_lane_state',
-    help: '1 for how a first lane stands, by its hash: open, void (it holds for other prompts, policies or models), or closed (people found it wrong too often). Shared.',
+    help: '1 for how a first lane stands, by its hash: open, void (it holds for other prompts, policies or models), closed (people found it wrong too often), or closed-in-part (those of some tenants did, and it settles nothing of theirs). Shared.',
     labelNames: ['protocol', 'lane', 'state'],
     registers,
   })
