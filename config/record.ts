@@ -29,6 +29,7 @@ export const appeals = z.strictObject({
   keep: duration.refine((ms) => ms >= 3_600_000, 'at least 1h'),
   perContact: count,
   perTenant: count,
+  debate: z.enum(['never', 'by-person', 'always']),
 })
 
 const share = z.number().min(0).max(1)

@@ -2,6 +2,8 @@ import { MOST_CLAUSES } from '../contracts/facts/decision-messages.ts'
 import type { CaseworkDesk } from '../contracts/ports/casework.ts'
 import type { DecisionDesk, DecisionResult } from '../contracts/ports/decisions.ts'
 import type { ReviewItem } from '../contracts/ports/review.ts'
+import type { AppealsHeard, HearingResult } from './appeals-heard.ts'
+import { caseFile } from './case-file.ts'
 import { citing, clausesTicked } from './clauses-field.ts'
 import { refusalOf, sendDecision } from './decision-page.ts'
 import type { ProtocolGuides } from './kinds.ts'
@@ -30,6 +32,8 @@ export interface DecidingParts extends DeskParts {
   readonly casework: CaseworkDesk | null
   readonly view: PostViewParts
   readonly reviewers: KnownReviewers
+  /** Has the models heard on appeals; null: they never are. */
+  readonly heard: AppealsHeard | null
 }
 
 /** Decides on an item that this person has, or can still have; leads to what else of its post is theirs, or to the next one. */
@@ -43,7 +47,7 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   const only = form.get('only') ?? ''
   const filled = filledIn(form, parts.codes)
   const since = form.get('since') ?? ''
-  const again = async (says: string): Promise<PageAnswer> => {
+  const again = async (says: string | HearingResult): Promise<PageAnswer> => {
     const post = await desk.postOf(item.verdict, session)
     if (post === null) return { to: link('/review', { said: 'gone' }) }
     const refused = { id: item.verdict, says, filled, since }
@@ -52,7 +56,7 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
       { ...parts, session, only, copiesOf: (one) => desk.copiesOf(one, session), canAssign: parts.casework !== null },
       { notice: NOTHING, refused },
     )
-    return { title: TEXTS.review.title, status: 409, body }
+    return { title: TEXTS.review.title, status: typeof says === 'string' ? 409 : 200, body }
   }
   if (!(parts.kinds.get(protocol)?.labels ?? []).includes(filled.label)) return again(TEXTS.review.needsLabel)
   if (filled.clauses.length > MOST_CLAUSES) return again(TEXTS.decide.manyClauses(MOST_CLAUSES))
@@ -64,6 +68,8 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   if (reason === null) return again(lacking(filled, { overrules, codes: parts.codes }))
   const appeals = isOpinion ? [] : form.getAll('appeal').map(idOf)
   if (appeals.length > 0 && reason.code === undefined) return again(TEXTS.review.needsCode)
+  const heard = await heardBefore(asked, { id: item.verdict, appeals }, parts)
+  if (heard !== null) return again(heard)
   // Before the item itself is decided: it is looked for no more then.
   const copies = isOpinion || isUnseen || !form.has('copy') ? [] : await desk.copiesOf(item, session)
   // Before it is decided, too: its post is found by it.
@@ -100,6 +106,18 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
     if (own !== undefined) return { to: link('/review/item', { id: own.verdict, ...done, only }) }
   }
   return desk.next(session, { done, only })
+}
+
+/** What the person is shown before their decision counts; null where that is nothing. */
+async function heardBefore(
+  { form, session, signal }: PageCall,
+  { id, appeals }: { readonly id: string; readonly appeals: readonly string[] },
+  { heard, record, kinds }: Pick<DecidingParts, 'heard' | 'record' | 'kinds'>,
+): Promise<HearingResult | null> {
+  if (heard === null || appeals.length === 0) return null
+  const file = await caseFile(id, { record, kinds, session })
+  if (file === null) return null
+  return heard.before({ by: session.by, ids: appeals, asks: form.has('hear') }, file, signal)
 }
 
 /** Sends one decision about an item, and says why it was not carried out; null if it was, or is on its way. */

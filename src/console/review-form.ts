@@ -46,6 +46,8 @@ export interface JudgeForm {
   readonly cover: string | null
   /** The appeals that it answers, by their ids. */
   readonly appeals: readonly string[]
+  /** When the models are heard on them; null: never. */
+  readonly hearing: 'by-person' | 'always' | null
 }
 
 /** The form by which a person decides on one item of a post; one button confirms the label that is shown. */
@@ -60,7 +62,7 @@ export function judgeForm(item: PostItem, of: JudgeForm): SafeMarkup {
 ${clausesField(kind, item.subject, filled.clauses)}<label class="wide">${TEXTS.review.ownWords} <textarea name="why" rows="2" maxlength="${MAX_WHY_CHARS}" dir="auto" aria-describedby="${name}">${filled.why}</textarea></label>
 <p class="faint" id="${name}">${TEXTS.review.ownWordsNote} ${isBlind ? NOTHING : words(TEXTS.decide.asYou(session.by), { most: 160 })}</p>
 ${copies.length === 0 ? NOTHING : copiesField(copies, { shown, choice, cover })}
-<p><button class="main">${TEXTS.decide.send}</button> ${confirmButton(shown)}</p><p class="state bad" role="status" data-not-seen="${TEXTS.review.notSeen}" data-not-looked="${TEXTS.review.notLooked}" data-not-shown="${TEXTS.review.notShown}"></p></form>`
+<p><button class="main">${TEXTS.decide.send}</button> ${confirmButton(shown)} ${hearButton(of)}</p><p class="state bad" role="status" data-not-seen="${TEXTS.review.notSeen}" data-not-looked="${TEXTS.review.notLooked}" data-not-shown="${TEXTS.review.notShown}"></p></form>`
 }
 
 /** Copies side by side, ticked as soon as their words are seen; one whose label differs says so. */
@@ -78,6 +80,14 @@ function copiesField(
       return html`<li><label class="box"><input type="checkbox" name="copy" value="${carriedId(verdict)}"${cover === null ? html` checked` : NOTHING}> ${words(nameIn(subject), { most: 60 })}</label>${label === shown ? NOTHING : html`<p><strong>${words(TEXTS.review.copyDiffers(label ?? TEXTS.row.noLabel), { most: 100 })}</strong></p>`}${text(copy)}${thumbnails(listedPictures(verdict, pictures), choice)}</li>`
     },
   )}</ul></fieldset>`
+}
+
+/** Asks for what the models say to the appeals, once a label is chosen. */
+function hearButton({ appeals, hearing }: Pick<JudgeForm, 'appeals' | 'hearing'>): TemplatePart {
+  if (appeals.length === 0 || hearing === null) return NOTHING
+  return hearing === 'always'
+    ? html`<span class="faint">${TEXTS.review.appeals.heard.always}</span>`
+    : html`<button class="other" name="hear" value="yes">${TEXTS.review.appeals.heard.ask}</button>`
 }
 
 function confirmButton(shown: string | null): TemplatePart {

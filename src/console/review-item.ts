@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { CoverChoice } from '../contracts/ports/pictures.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { PostItem, ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
+import { type AppealsHeard, type HearingResult, heardSection } from './appeals-heard.ts'
 import { appealsSection, openAppeals } from './appeals-section.ts'
 import { type CaseFile, caseFile } from './case-file.ts'
 import { coverOf, coversOf, uncoveredAt } from './covers.ts'
@@ -22,10 +23,10 @@ import { commentsSection, shownComments } from './thread.ts'
 import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, when, words } from './view.ts'
 import { whySection } from './why.ts'
 
-/** What was not carried out: what was written for the item of this id, when that was first shown, and why. */
+/** What was not carried out: what was written for the item of this id, when that was first shown, and why; or what the models say first. */
 interface RefusedForm {
   readonly id: string
-  readonly says: string
+  readonly says: string | HearingResult
   readonly filled: FilledForm
   readonly since: string
 }
@@ -39,6 +40,8 @@ export interface ItemParts {
   readonly labelAfter: number
   /** Within which time appeals are to be answered, in ms. */
   readonly appealsDue: number
+  /** Has the models heard on appeals; null: they never are. */
+  readonly heard: Pick<AppealsHeard, 'when'> | null
   readonly session: Session
   readonly only: string
   readonly canAssign: boolean
@@ -152,16 +155,20 @@ function itemSection(
     choice,
     cover,
     appeals: isShown ? openAppeals(item, file.subjectRecord).map((one) => one.id) : [],
+    hearing: seen.heard?.when ?? null,
   }
-  const lacks =
-    refused?.id === item.verdict
-      ? html`<p class="notice" role="alert">${words(refused.says, { most: 400 })}</p>`
-      : NOTHING
+  const lacks = refused?.id === item.verdict ? sayingBefore(refused.says, item.protocol, kinds) : NOTHING
   return html`<section class="${isOwn ? 'judged decide' : 'judged'}" aria-labelledby="judged${at}" tabindex="-1"${lacks === NOTHING ? NOTHING : html` data-refused="yes"`}><h2 id="judged${at}">${TEXTS.verdict.by(item.protocol)}</h2>
 <p class="why-here">${reasonsOf(item, isShown ? file.ruled.degraded : [])}</p>
 ${blind ? html`<p class="notice">${seen.seenLabels.has(session.by, item.verdict) ? TEXTS.review.seenBefore : TEXTS.review.blind}</p>` : NOTHING}${after ? html`<p class="notice">${TEXTS.review.labelAfter}</p>` : NOTHING}
 ${isShown ? html`${storyNote(file.row.verdict)}<div><h3>${decidedBy === 'human' ? TEXTS.review.personSaid : TEXTS.review.machineSaid}</h3><p class="how">${badge(file.row.verdict, kinds)} ${findingOf(file.row.verdict, kind)} ${words(howDecided(file.row.verdict))}${when(file.row.verdict.decision?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)} <a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p><details><summary>${TEXTS.verdict.why}</summary>${whySection(file, { most: 2_000, name: `${at}`, cover })}${decidedBy === 'human' ? NOTHING : missingSection(file, `${at}`)}</details></div>` : NOTHING}
 ${isShown ? appealsSection(item, file, { kinds, dueMs: seen.appealsDue, now: view.clock(), name: `${at}` }) : NOTHING}${lacks}${isOwn ? judgeForm(item, { ...form, shown: isShown ? item.label : null }) : takenBy(item, session, only)}</section>`
+}
+
+function sayingBefore(says: string | HearingResult, protocol: string, kinds: ProtocolGuides): SafeMarkup {
+  return typeof says === 'string'
+    ? html`<p class="notice" role="alert">${words(says, { most: 400 })}</p>`
+    : heardSection(says, protocol, kinds)
 }
 
 /** Most names that are offered. */

@@ -49,6 +49,17 @@ export const REVIEW_TEXTS = {
       against: 'Appealed against',
       inForce: 'In force now',
       machine: 'The machines’ last ruling',
+      heard: {
+        ask: 'Have the models heard on it first',
+        always: 'Once you have chosen, the models are heard on these appeals; then you send it.',
+        title: 'What the models say to the appeals',
+        ruled: (appeals: number, questions: number) =>
+          `With ${appeals === 1 ? 'the words of the appeal' : `the words of ${appeals} appeals`} before them (${questions} ${questions === 1 ? 'question' : 'questions'}), they rule:`,
+        says: 'Whoever appeals may have written for them: they are no judges of these words.',
+        not: 'The models were not heard:',
+        noPlace: 'nothing that they are asked here can rest on an appeal',
+        goOn: 'Your own choice stands below as you made it. Nothing is sent yet.',
+      },
     },
     since: 'waits since',
     inAll: 'In all, whoever may take it:',

@@ -89,7 +89,7 @@ interface LaneParts extends ProtocolLanes {
 /** The decider, and what the protocol does where it settles nothing: its answer is no evidence then. */
 function* laneFirst(lane: Lane, subject: Snapshot, { context, judged, ...parts }: LaneParts): Script {
   // The promise is about texts by themselves.
-  if (context.closedLane === lane.hash || !isTextAlone(subject)) {
+  if (context.appealed || context.closedLane === lane.hash || !isTextAlone(subject)) {
     const closed = context.closedLane === lane.hash ? { lane: `closed-${lane.hash}` } : {}
     const { ruling, ...rest } = yield* judged()
     return { ...rest, ruling: { ...ruling, ...closed } }

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
+import type { AppealHearings, AppealWords, HeardRuling } from '../../src/contracts/ports/hearings.ts'
 import { at } from '../contracts/record.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
 
@@ -67,4 +68,88 @@ it('an item shows appeals with their words and both rulings; the decision answer
   expect(decided).toEqual([])
   await ben.to('/review/decide', { ...form, once: 'b', label: 'rumor', why, code: 'context' })
   expect(decided).toMatchObject([{ by: 'ben', label: 'rumor', code: 'context', appeals: ['e1'], against: 2 }])
+})
+
+const RULED: HeardRuling = { label: 'non-rumor', rationale: `They say: ${HOSTILE}`, questions: 3, degraded: [] }
+
+/** An appeal that ben has taken, and what he sends of it. */
+async function aHearing(when: 'by-person' | 'always', came: Awaited<ReturnType<AppealHearings['hear']>> = RULED) {
+  const decided: DecisionMessage[] = []
+  const heard: (readonly AppealWords[])[] = []
+  const console = await aConsole({
+    async decide(decision) {
+      decided.push(decision)
+      return { of: '0@0', decided: { outcome: 'stands', verdict: 'rumor~p~r2' } }
+    },
+    hearing: {
+      when,
+      hearings: {
+        async hear(_, appeals) {
+          heard.push(appeals)
+          return came
+        },
+      },
+    },
+  })
+  await console.judged({ verdict: { label: 'rumor', decidedBy: 'consensus' } })
+  const own = { id: 'e1', verdictId: 'rumor~p~r1', by: 'author', text: HOSTILE, contact: 'case 4711', at: at(60) }
+  await console.topics.send('appeals', 'e1', own, 60)
+  const cookie = `gavel-console-8421=${console.sessions.open({ by: 'ben', grants: [{ role: 'moderator' }] })}`
+  const token = tokenIn((await console.page('/health', cookie)).text)
+  const taken = await console.post('/review/next', { token }, { cookie })
+  const page = (await console.page(taken.headers.get('location') ?? '', cookie)).text
+  const field = (text: string, name: string) => new RegExp(`name="${name}" value="([^"]+)"`).exec(text)?.[1] ?? ''
+  let shown = page
+  const send = async (fields: Record<string, string>) => {
+    const carried = Object.fromEntries(['carried', 'appeal', 'once', 'since'].map((name) => [name, field(shown, name)]))
+    const answer = await console.post('/review/decide', { token, ...carried, ...fields }, { cookie })
+    if (answer.status < 300 || answer.status >= 400) shown = await answer.text()
+    return answer.status
+  }
+  return { page, decided, heard, send, shown: () => shown }
+}
+const OWN = { label: 'rumor', code: 'context', why: 'Ticket 88 has it.' }
+
+it('the models are heard on an appeal once a person asks, after their own choice, which stays as it is', async () => {
+  const { page, decided, heard, send, shown } = await aHearing('by-person')
+  expect(page).toContain('name="hear"')
+  // Not before a label and a reason are chosen.
+  for (const lacking of [{ hear: 'yes' }, { hear: 'yes', label: 'rumor' }, { hear: 'yes', ...OWN, code: '' }]) await send(lacking)
+  expect([heard, shown().includes('What the models say')]).toEqual([[], false])
+  expect(await send({ ...OWN, hear: 'yes' })).toBe(200)
+  expect(heard).toEqual([[{ by: 'author', text: HOSTILE }]])
+  expect(decided).toEqual([])
+  expect(shown()).toContain('What the models say to the appeals')
+  expect(shown()).toContain('(3 questions)')
+  expect(shown()).not.toContain('<script>alert')
+  expect(shown()).not.toContain('href="https://a.example')
+  // The label that is chosen is the person's, whatever the models say.
+  expect(shown().match(/<input type="radio" name="label"[^>]* checked/g)).toHaveLength(1)
+  expect(shown()).toMatch(/name="label" value="rumor"[^>]* checked/)
+  // Who asks again sees the same; then it is sent.
+  expect(await send({ ...OWN, hear: 'yes' })).toBe(200)
+  expect(heard).toHaveLength(1)
+  expect(await send(OWN)).toBe(303)
+  expect(decided).toMatchObject([{ by: 'ben', label: 'rumor', appeals: ['e1'] }])
+})
+
+it('a decision by somebody who does not ask counts at once, unless the models are always heard first', async () => {
+  const asked = await aHearing('by-person')
+  expect(await asked.send(OWN)).toBe(303)
+  expect([asked.heard, asked.decided.length]).toEqual([[], 1])
+
+  const always = await aHearing('always')
+  expect(always.page).not.toContain('name="hear"')
+  expect(await always.send(OWN)).toBe(200)
+  expect([always.heard.length, always.decided]).toEqual([1, []])
+  expect(await always.send({ ...OWN, label: 'non-rumor' })).toBe(303)
+  expect(always.decided).toMatchObject([{ label: 'non-rumor', appeals: ['e1'] }])
+  expect(always.heard).toHaveLength(1)
+
+  // Models that can't be asked are in nobody's way.
+  const away = await aHearing('always', 'failed')
+  expect(await away.send(OWN)).toBe(200)
+  expect(away.shown()).toContain('The models were not heard: a changed question had no answer.')
+  expect(await away.send(OWN)).toBe(303)
+  expect(away.decided).toHaveLength(1)
 })

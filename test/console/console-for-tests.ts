@@ -1,6 +1,7 @@
 import { readReasonCodes } from '../../src/app/composition/reason-codes.ts'
 import { agreementPages } from '../../src/console/agreement.ts'
 import { agreementPostsPage } from '../../src/console/agreement-posts.ts'
+import { AppealsHeard } from '../../src/console/appeals-heard.ts'
 import { auditPage } from '../../src/console/audit-page.ts'
 import { BlindReviews } from '../../src/console/blind-review.ts'
 import { type Asset, consoleOf } from '../../src/console/console.ts'
@@ -43,6 +44,7 @@ import { noUsage } from '../../src/contracts/facts/verdict.ts'
 import type { AuditLog } from '../../src/contracts/ports/audit.ts'
 import type { CaseworkDesk } from '../../src/contracts/ports/casework.ts'
 import type { DecisionDesk } from '../../src/contracts/ports/decisions.ts'
+import type { AppealHearings } from '../../src/contracts/ports/hearings.ts'
 import type { LoadImage } from '../../src/contracts/ports/images.ts'
 import type { ReviewPictures } from '../../src/contracts/ports/pictures.ts'
 import type { RecordStore } from '../../src/contracts/ports/record.ts'
@@ -144,6 +146,7 @@ export async function aConsole({
   auditLog = null,
   trials = null,
   casework = null,
+  hearing = null,
   embedder = null,
   record: given,
   loadImage = async () => {
@@ -171,6 +174,8 @@ export async function aConsole({
   /** Of so many verdicts the label is shown afterwards. */
   labelAfter?: number
   casework?: CaseworkDesk | null
+  /** Has the models heard on appeals. */
+  hearing?: { hearings: AppealHearings; when: AppealsHeard['when'] } | null
   embedder?: NearParts['embedder'] | null
   auditLog?: AuditLog | null
   trials?: TrialDesk | null
@@ -281,6 +286,7 @@ export async function aConsole({
           decided,
           labelAfter,
           appealsDue: 7 * 86_400_000,
+          heard: hearing === null ? null : new AppealsHeard(hearing.hearings, hearing.when, () => now),
           casework,
           codes: readReasonCodes(null),
           view,

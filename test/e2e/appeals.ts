@@ -1,7 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
+import { secretForReading } from '../../src/app/commands/secret-for-reading.ts'
+import { appealHearings } from '../../src/app/composition/hearings.ts'
 import { type AppealOutcome, appealOutcome } from '../../src/contracts/facts/appeal-messages.ts'
+import { transcript } from '../../src/contracts/facts/verdict.ts'
+import { recordReaderOf } from '../../src/record/record-store.ts'
 import { performWords } from '../support/commands.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
@@ -76,6 +80,27 @@ export function answersAppeals(store: string, variables: () => Readonly<Record<s
     service = await start(environment, 'intake,judge,publish,record')
     await eventually(async () => (await waiting('ann')).length === 2, 60_000)
     expect(await waiting('ann')).toEqual(['hate~a~r1', 'hate~b~r1'])
+
+    // The models are heard on it: of the debate that was, the turns and the judge are asked again, and no perspective.
+    const record = await recordReaderOf(settings)
+    const read = { now: () => settings, secret: () => secretForReading(settings, () => {}), report: () => {} }
+    const hearings = appealHearings(read.now, { record, ...read })
+    const asked = () => (stack.understudy?.calls() ?? []).map(({ stage, question }) => ({ stage, question }))
+    const before = asked()
+    const ruled = await record.verdict('hate~a~r1')
+    if (ruled === null) throw new Error('the record has no verdict')
+    const words = [{ by: 'author', text: 'I quoted' }] as const
+    const heard = await hearings.hear(ruled.verdict, words, new AbortController().signal)
+    const anew = asked().slice(before.length)
+    expect(heard).toMatchObject({ questions: anew.length, degraded: ruled.verdict.degraded })
+    const turns = transcript.parse(JSON.parse((await record.transcript('hate~a~r1')) ?? '')).turns
+    const rests = turns.map(({ stage }) => stage).filter((stage) => stage !== 'perspective')
+    expect(turns.length).toBeGreaterThan(rests.length)
+    expect(anew.map(({ stage }) => stage)).toEqual(rests)
+    expect(anew.filter(({ question }) => before.some((one) => one.question === question))).toEqual([])
+    // It is no verdict.
+    expect((await verdict('a'))?.id).toBe('hate~a~r1')
+    await record.close()
 
     // The author's is upheld, and nobody asks them again; the notifier's goes on, by another person.
     await answer('hate~a~r1', 'ann', first.get('a') ?? '', 'of-author')

@@ -4,9 +4,10 @@ import { fences } from '../../src/contracts/facts/fence.ts'
 import { samplingRanks } from '../../src/contracts/facts/sampling-rank.ts'
 import type { Snapshot } from '../../src/contracts/facts/thread.ts'
 import { undecided } from '../../src/contracts/facts/verdict.ts'
-import { round, type Script } from '../../src/judging/engine/script.ts'
+import { type Protocol, round, type Script } from '../../src/judging/engine/script.ts'
 import { readPrompts } from '../../src/protocols/prompts.ts'
 import { CURATOR_PROMPTS, safetyCuration } from '../../src/protocols/safety/curation.ts'
+import { withAppeals } from '../../src/protocols/with-appeals.ts'
 import { type Asked, EVERY_DEBATE, type Replies } from '../protocols/drive.ts'
 
 // Every question that is put to a model, over words that strangers and models chose.
@@ -17,6 +18,23 @@ export const fence = fences('a key', settings.fences)
 /** A protocol's script over what these words make of its subject. */
 function made(name: string, over: object = {}): (words: Words) => Script {
   const subject = name === 'counterspeech' ? reply : snapshot
+  const protocol = judging(name, over)
+  return (words) => protocol.script(subject(words), null)
+}
+
+/** The same with what its author, and somebody who reported it, say against an earlier ruling. */
+function appealed(name: string): (words: Words) => Script {
+  const protocol = judging(name)
+  return (words) => {
+    const appeals = [
+      { by: 'author', text: words.appeal },
+      { by: 'notifier', text: 'It is still there.' },
+    ] as const
+    return withAppeals(protocol, appeals, fence).script(snapshot(words), null)
+  }
+}
+
+function judging(name: string, over: object = {}): Protocol {
   // What comes first goes by a hash of the text: here other words must change nothing else.
   const order = name === 'counterspeech' ? {} : { order: 'fixed' }
   // Every question is asked, and in every form.
@@ -27,7 +45,7 @@ function made(name: string, over: object = {}): (words: Words) => Script {
     (one) => one.name === name,
   )
   if (protocol === undefined) throw new Error(`no protocol ${name}`)
-  return (words) => protocol.script(subject(words), null)
+  return protocol
 }
 
 /** Everything in a case that a stranger may have written, or a model after a stranger's words. */
@@ -51,6 +69,7 @@ export const BENIGN = {
   steps: 'Read the reply.',
   author: 'ana',
   note: 'I know this case.',
+  appeal: 'The city has confirmed it.',
 }
 export type Place = keyof typeof BENIGN
 export type Words = typeof BENIGN
@@ -268,6 +287,11 @@ export const OTHERWISE: readonly Stage[] = [
     places: ['text', 'alt', 'briefSummary', 'patterns', 'argument'],
   },
 ]
+
+/** What people say who object to a ruling: they know what it was, and want another. */
+export const APPEALED: readonly Stage[] = STAGES.filter(({ name }) => ['rumor', 'hate', 'safety'].includes(name)).map(
+  (stage) => ({ ...stage, name: `${stage.name}, with appeals`, script: appealed(stage.name), places: ['appeal'] }),
+)
 
 /** Where calls are saved: perspectives, aspects, and stances and subjectivity, in one question. */
 const thriftyReplies: Record<string, (words: Words) => Replies> = {

@@ -21,6 +21,7 @@ import { auditLog } from '../../stream/audit-log.ts'
 import { topicHistory } from '../../stream/bounded-reader.ts'
 import { consolePart, type Link } from '../composition/console.ts'
 import { refusalsPart } from '../composition/gate.ts'
+import { appealHearings } from '../composition/hearings.ts'
 import { commandRedis } from '../composition/redis.ts'
 import { statusPart } from '../composition/status.ts'
 import { readingClient } from './reading-client.ts'
@@ -63,6 +64,7 @@ export function localConsole(
     const loops = keep(namedLoops(report))
     const writer = isAlone ? null : await writerOf(settings, { terminal, loops, gate, keep })
     const redis = redisOnDemand(settings, keep)
+    const secret = async () => (isAlone ? settings.fences.key : secretIn(settings, redis))
     const decide = writer === null ? null : decidingOf(settings, writer, redis)
     const audit = writer === null ? null : auditProducer({ writer, topic: topicsOf(settings).audit })
     const casework = writer === null ? null : caseworkProducer({ writer, topic: topicsOf(settings).casework })
@@ -81,10 +83,11 @@ export function localConsole(
         auditLog: historyUntil === null ? null : auditLog(topicsOf(settings).audit, historyUntil),
         trials: trialDesk(settings, { reader: record, ramps: () => judgedRamps(reread?.() ?? settings), historyUntil }),
         casework,
+        hearings: appealHearings(reread ?? (() => settings), { record, secret, report }),
         link,
         isUnderstudy,
         reread,
-        secret: isAlone ? async () => settings.fences.key : () => secretIn(settings, redis),
+        secret,
         loops,
         report,
         clock: Date.now,

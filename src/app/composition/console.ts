@@ -3,6 +3,7 @@ import { PROJECT } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import { agreementPages } from '../../console/agreement.ts'
 import { agreementPostsPage } from '../../console/agreement-posts.ts'
+import { AppealsHeard } from '../../console/appeals-heard.ts'
 import { auditPage } from '../../console/audit-page.ts'
 import { BlindReviews } from '../../console/blind-review.ts'
 import { consoleOf } from '../../console/console.ts'
@@ -44,6 +45,7 @@ import type { Audit, AuditLog } from '../../contracts/ports/audit.ts'
 import type { CaseworkDesk } from '../../contracts/ports/casework.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { DecisionDesk } from '../../contracts/ports/decisions.ts'
+import type { AppealHearings } from '../../contracts/ports/hearings.ts'
 import type { LoadImage } from '../../contracts/ports/images.ts'
 import type { ReviewPictures } from '../../contracts/ports/pictures.ts'
 import type { RecordReader } from '../../contracts/ports/record.ts'
@@ -107,6 +109,8 @@ export function consolePart(
     trials?: TrialDesk | null
     /** Tells to whom posts are assigned; null: nobody is assigned here. */
     casework: CaseworkDesk | null
+    /** Has the models heard on appeals; absent: they never are. */
+    hearings?: AppealHearings | undefined
     /** Where people sign in by a link: the person that it signs in, and what prints its address. */
     link: Link | null
     /** The models' answers are the understudy's, as the person who started it knows. */
@@ -120,7 +124,7 @@ export function consolePart(
     report: Report
   },
 ) {
-  const { readStatus, link, audit, isUnderstudy = false, loops, clock, report } = parts
+  const { readStatus, link, audit, hearings, isUnderstudy = false, loops, clock, report } = parts
   const [record, queue] = [auditedRecord(parts.record), auditedQueue(parts.queue)]
   const { session, streams, publicUrl } = settings.console
   return closable(async (keep) => {
@@ -216,6 +220,7 @@ export function consolePart(
                 decided,
                 labelAfter,
                 appealsDue: settings.appeals.due,
+                heard: appealsHeard(settings, hearings, clock),
                 casework: parts.casework,
                 codes: readReasonCodes(reasons),
                 view,
@@ -241,6 +246,15 @@ export function consolePart(
       throw new OperatorError(`console.host (${settings.console.host}) is not loopback, and ${refusal}`)
     return { port: server.port, printLink }
   })
+}
+
+/** What has appeals heard by the models; null where the settings say never, or no model is known here. */
+function appealsHeard(
+  { appeals: { debate } }: Settings,
+  hearings: AppealHearings | undefined,
+  clock: Clock,
+): AppealsHeard | null {
+  return debate === 'never' || hearings === undefined ? null : new AppealsHeard(hearings, debate, clock)
 }
 
 /** What finds posts that are near in meaning; its model starts when somebody asks for it. */

@@ -50,6 +50,8 @@ export interface PinnedContext {
   readonly closedLane?: string | undefined
   /** No checkpoint is left: what the subject lacks now, no later revision is sure to bring. Left out where that is not known. */
   readonly final?: boolean
+  /** Somebody objects to its ruling: whatever an objection can bear on is asked. */
+  readonly appealed?: true
 }
 
 /** The policy that posts are judged by, as people cite it. */
@@ -134,6 +136,8 @@ export interface Protocol {
   readonly shelfLabels?: Readonly<Record<string, readonly string[]>>
   /** The shelf for precedents that are learnt from feedback on its verdicts, if it learns. */
   readonly learns?: string
+  /** The stages whose questions can show what those say who object to a ruling; absent where an objection has no place in it. */
+  readonly hears?: readonly string[]
   /** It is shown comments under other posts in the same words. */
   readonly elsewhere?: true
   /** What may be kept of a `carry` when comments of the thread have been deleted; if missing, nothing. */

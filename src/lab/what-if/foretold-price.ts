@@ -1,3 +1,4 @@
+import type { ReplayableCase } from '../../app/composition/replayable.ts'
 import { type Ask, keptAnswer } from '../../contracts/facts/ask.ts'
 import { estimateTokens } from '../../contracts/facts/token-estimate.ts'
 import { noUsage, type Turn } from '../../contracts/facts/verdict.ts'
@@ -5,7 +6,6 @@ import type { Protocol } from '../../judging/engine/script.ts'
 import { type AskedModelCheck, type NewQuestion, replayCase } from '../../judging/recorded/replay-recorded.ts'
 import { type Price, usdFor } from '../../models/cost.ts'
 import { withFormat } from '../../models/format.ts'
-import type { ReplayableCase } from './replayable.ts'
 
 /** What is known of questions of one stage that were paid for. */
 interface StageTotals {

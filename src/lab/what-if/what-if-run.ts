@@ -1,6 +1,7 @@
 import type { Settings } from '../../../config/schema.ts'
 import { type AskedCase, StoppedAsking } from '../../app/composition/ask-anew.ts'
 import { askedModelCheck, replayNotes } from '../../app/composition/judging.ts'
+import { type ReplayableCase, replayable } from '../../app/composition/replayable.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { RANK_LIMIT, type SamplingRank } from '../../contracts/facts/sampling-rank.ts'
@@ -17,7 +18,6 @@ import { chainOf } from '../../models/fallback.ts'
 import { type RecordedCase, type RecordedCaseFilter, recordedCases } from '../../record/recorded-cases.ts'
 import { type CaseDraw, drawCases, type PricedCase, withChance } from './case-sample.ts'
 import { PriceForecast } from './foretold-price.ts'
-import { type ReplayableCase, replayable } from './replayable.ts'
 import type { ReplayedCase } from './what-if-report.ts'
 
 /** What cases are replayed with. */

@@ -22,6 +22,8 @@ export interface HateParts {
   readonly fence: Fence
   readonly samplingRank: SamplingRank
   readonly refusals: FilterRefusals
+  /** Somebody objects to its ruling. */
+  readonly appealed?: boolean
 }
 
 /** What is judged, and how it is asked about. */
@@ -38,6 +40,8 @@ export interface HateContext {
   readonly sides: readonly HateSide[]
   /** It is debated also where its perspectives agree, to see what that changes. */
   readonly isControl: boolean
+  /** The same, for somebody objects to what they agree on. */
+  readonly appealed: boolean
   readonly refusals: FilterRefusals
   /** Parts of the text that no model reads, in words. */
   readonly unread: readonly string[]
@@ -48,7 +52,7 @@ export interface HateContext {
 /** The post as this protocol reads it; null if it has no words. */
 export function hateContext(subject: Snapshot, parts: HateParts): HateContext | null {
   const { post } = subject
-  const { settings, perspectives, policy, fence, refusals } = parts
+  const { settings, perspectives, policy, fence, refusals, appealed = false } = parts
   const text = wordsOf(post)
   if (text === '') return null
   const turned = isTurned(parts.samplingRank, text)
@@ -78,6 +82,7 @@ export function hateContext(subject: Snapshot, parts: HateParts): HateContext | 
     // And by another: who speaks first also speaks before last.
     sides: inOrder(SIDES, settings.opens === 'lot' && isTurned(parts.samplingRank, `debaters\0${text}`)),
     isControl: isControl(parts.samplingRank, 'hate', text, settings.controlShare),
+    appealed,
     degraded: [...describeOddFields(post.odd), ...unseen, ...unread, ...missingAround(subject)],
   }
 }

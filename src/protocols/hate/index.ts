@@ -128,6 +128,7 @@ export const hate = {
       mostCalls: () => mostCalls(settings, perspectives.list.length),
       paper: { calls: 10, depth: 6, of: 'PREDICT: five perspectives, two rounds, judge' },
       faithful: settings.preset === 'paper',
+      hears: ['debate', 'judge', 'cite'],
       labels: ['hate', 'non-hate'],
       policyFor(tenant) {
         const policy = policies.for(tenant)
@@ -140,11 +141,11 @@ export const hate = {
       promptsHash: shortHash([prompts.hash, perspectives.hash, ...(named.length === 0 ? [] : [policies.hash])]),
       // Draws affect what is asked: workers with another key have other settings.
       settingsHash: shortHash([settings, samplingRank('hate', '')]),
-      script(subject, _, { tenant } = { overloaded: false }) {
+      script(subject, _, { tenant, appealed = false } = { overloaded: false }) {
         const refusals = new FilterRefusals()
         const policy = policies.for(tenant)
         const by = (policy && judgedBy.get(policy)) ?? { policy: null, perspectives: perspectives.list }
-        const parts = { settings, ...by, prompts, fence, samplingRank, refusals }
+        const parts = { settings, ...by, prompts, fence, samplingRank, refusals, appealed }
         const read = snapshot.parse(subject)
         const script = predict({ ...read, post: withClips(read.post) }, parts)
         return settings.unheard === 'judged' ? script : withheldIfFiltered(script, 'hate', refusals)

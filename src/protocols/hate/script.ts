@@ -41,7 +41,7 @@ function* decided(context: HateContext, asked: PerspectiveRound): SubScript<Hate
   if (decide === 'majority') return majority(asked)
   // Nobody has read the text: a debate would have no references, and its label no ground.
   if (preset !== 'paper' && asked.lost === asked.asked) return undecided('no perspective answered: nothing was debated')
-  const agreed = debateWhen === 'contested' ? agreement(asked) : null
+  const agreed = debateWhen === 'contested' && !context.appealed ? agreement(asked) : null
   if (agreed !== null) return yield* spared(context, asked, agreed)
   const debated: VerdictDebate = { held: true, why: debateWhen === 'contested' ? 'contested' : 'always' }
   return { ...(yield* dict(context, asked.stances)), debated }

@@ -30,6 +30,8 @@ export interface RumorParts {
   /** No checkpoint of the thread is left. */
   readonly final: boolean
   readonly tenant: string
+  /** Somebody objects to its ruling. */
+  readonly appealed?: boolean
 }
 
 /** How much is asked for one case. */

@@ -95,6 +95,7 @@ export const rumor = {
       mostCalls: (_, comments) => mostCalls(settings, comments),
       paper: { calls: 47, depth: 5, of: 'S2MAD: 40 comments, two rounds, no judge' },
       faithful: settings.preset === 'paper',
+      hears: ['opinion', 'debate', 'judge'],
       labels: ['rumor', 'non-rumor', ...(settings.unverified ? ['unverified'] : [])],
       decides: ['consensus', 'judge', 'single', ...(settings.unverified ? (['scores'] as const) : [])],
       meanings: { fake: 'rumor', real: 'non-rumor' },
@@ -130,6 +131,7 @@ export const rumor = {
           step: context === undefined ? 0 : stepOf(context),
           final: context?.final === true,
           tenant: context?.tenant ?? '',
+          appealed: context?.appealed === true,
         })
       },
     }

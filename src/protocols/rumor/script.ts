@@ -34,7 +34,8 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
   const conclude = (reached: ReachedDecision) => concluded(context, found, evidence, reached)
   if (evidence.tooThin) return conclude(undecided(`no verdict on less than ${settings.minScored} of the comments`))
   // What rests on scores alone costs nothing, and says by now that it is final.
-  if (before !== null && evidence.holds && before.decision.decidedBy !== 'scores')
+  const isKept = evidence.holds && context.appealed !== true
+  if (before !== null && isKept && before.decision.decidedBy !== 'scores')
     return kept(context, found, evidence, before)
   const prompts = debaterPrompts(context, found, evidence)
   return conclude(withOwnSupport(context, evidence, yield* decided(context, evidence, prompts)))

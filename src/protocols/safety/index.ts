@@ -122,6 +122,7 @@ export const safety: ProtocolKind = {
       mostCalls: (post) => mostCalls(withClips(post), settings),
       paper: { calls: 6, depth: 6, of: 'Aetheria: text, two rounds' },
       faithful: settings.preset === 'paper',
+      hears: ['strict', 'loose', 'arbitrate', 'cite'],
       labels: ['unsafe', 'safe'],
       policyFor(tenant) {
         const policy = policies.for(tenant)
