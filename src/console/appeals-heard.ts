@@ -10,7 +10,7 @@ import { html, NOTHING, type SafeMarkup, words } from './view.ts'
 
 const { heard: TEXTS } = REVIEW_TEXTS.review.appeals
 
-/** Most appeals that are heard at once: the author's before others, then the oldest. */
+/** Most appeals that are heard at once. */
 const MOST = 5
 /** How long what somebody was shown is kept, in ms, and for how many decisions. */
 const [KEPT_MS, MOST_KEPT] = [3_600_000, 1_000]
@@ -54,8 +54,7 @@ export class AppealsHeard {
     if (known !== undefined && (!asks || known.came !== 'failed')) return asks ? known : null
     const { protocol } = file.row.verdict
     const open = openAppeals({ protocol, reasons: ['appealed'] }, file.subjectRecord)
-    const named = open.filter(({ id }) => ids.includes(id)).toSorted((a, b) => Number(b.by === 'author') - Number(a.by === 'author'))
-    const heard = named.slice(0, MOST)
+    const heard = open.filter(({ id }) => ids.includes(id)).slice(0, MOST)
     if (heard.length === 0) return null
     const came = await this.#hearings.hear(
       file.ruled,

@@ -27,7 +27,7 @@ interface OpenAppeal extends z.infer<typeof appeal> {
   readonly at: number
 }
 
-/** What a decision on this item answers, the oldest first. */
+/** What a decision on this item answers: the author's, then the oldest first. */
 export function openAppeals(
   { protocol, reasons }: Pick<ReviewItem, 'protocol' | 'reasons'>,
   of: SubjectRecord,
@@ -39,7 +39,7 @@ export function openAppeals(
       const read = appeal.safeParse(message)
       return read.success ? [{ ...read.data, at }] : []
     })
-    .toSorted((a, b) => a.at - b.at)
+    .toSorted((a, b) => Number(b.by === 'author') - Number(a.by === 'author') || a.at - b.at)
     .slice(0, MOST_APPEALS)
 }
 

@@ -1,10 +1,11 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { type AppealOutcome, appealOutcome } from '../contracts/facts/appeal-messages.ts'
-import { MOST_APPEALS, namedSubject } from '../contracts/facts/decision-messages.ts'
+import { namedSubject } from '../contracts/facts/decision-messages.ts'
 import type { SubjectKind, ThreadRef } from '../contracts/facts/thread.ts'
 import { revisionIn } from '../contracts/facts/verdict-id.ts'
-import type { AppealEndEntry, AppealEntry, NoteEntry } from '../contracts/ports/record.ts'
+import type { AppealEntry, NoteEntry, UntoldAppeal } from '../contracts/ports/record.ts'
+import { appealNoteId } from './appeal-rows.ts'
 
 // This decides what becomes of appeals, in either database: each has one outcome. Their words are notes, as what else people say.
 
@@ -49,10 +50,19 @@ export interface AppealAnswer {
   readonly code: string | null
 }
 
+/** Somebody gave an opinion on a subject, or carried out an action; the protocol is empty where an action names none. */
+export interface AppealParty {
+  readonly who: string
+  readonly protocol: string
+  /** When they first did. */
+  readonly since: number
+}
+
 /** What the record has of the subject of appeals. */
 interface KnownOfSubject {
   readonly rulings: readonly AppealedRuling[]
   readonly answers: readonly AppealAnswer[]
+  readonly parties: readonly AppealParty[]
   readonly deletedAt: number | null
 }
 
@@ -72,13 +82,6 @@ export interface AppealChange {
   readonly ended_at: number | null
 }
 
-/** Until when an appeal waits for a verdict on its subject: the record reads topics in any order, in ms. */
-export const KNOWN_WITHIN_MS = 3_600_000
-/** Over how long it is counted how many one party, or one tenant, sends, in ms. */
-export const COUNTED_MS = 86_400_000
-/** Appeals, rulings and answers of one subject that are read at once. */
-export const MOST_OF_SUBJECT = 500
-
 /** How many appeals are taken in a day. */
 export interface AppealLimits {
   readonly perContact: number
@@ -87,43 +90,16 @@ export interface AppealLimits {
 
 export const ALL_APPEALS: AppealLimits = { perContact: Number.MAX_SAFE_INTEGER, perTenant: Number.MAX_SAFE_INTEGER }
 
-export const WAITING_ON_SUBJECT = 'SELECT count(*) AS n FROM appeals WHERE s = ? AND outcome IS NULL'
-/** The answers of those that wait: others would take the place of these among as many as are read. */
-export const ANSWERS_OF_OPEN = `SELECT id, decision, code FROM appeal_answers
-  WHERE s = ? AND id IN (SELECT id FROM appeals WHERE s = ? AND outcome IS NULL) ORDER BY at DESC, decision DESC LIMIT ?`
-/** The words of those that wait on this subject, by the numbers of their notes. */
-export const openNotes = (s: string) => `SELECT own.n FROM appeals JOIN said AS own
-  ON own.id = 'appeal ' || appeals.tenant || '/' || appeals.id WHERE appeals.s = ${s} AND outcome IS NULL`
-/** Whether as many wait on one subject as may. */
-export const isFull = (open: number) => open >= MOST_APPEALS
-
-/** In the words of both databases. */
-export const APPEALS = `
-  CREATE TABLE IF NOT EXISTS appeals (
-    tenant TEXT, id TEXT, s BIGINT, protocol TEXT NOT NULL, side TEXT NOT NULL, party TEXT NOT NULL, against TEXT, number BIGINT,
-    label TEXT, at BIGINT NOT NULL, outcome TEXT, verdict TEXT, answer TEXT, code TEXT, earlier TEXT, ended_at BIGINT,
-    told SMALLINT NOT NULL DEFAULT 0, put_at BIGINT NOT NULL DEFAULT 0, PRIMARY KEY (tenant, id)
-  );
-  CREATE INDEX IF NOT EXISTS appeals_subject ON appeals (s);
-  CREATE INDEX IF NOT EXISTS appeals_open ON appeals (at) WHERE outcome IS NULL;
-  CREATE INDEX IF NOT EXISTS appeals_untold ON appeals (ended_at) WHERE told = 0 AND outcome IS NOT NULL;
-  CREATE INDEX IF NOT EXISTS appeals_against ON appeals (against) WHERE outcome IS NULL AND number IS NULL;
-  CREATE INDEX IF NOT EXISTS appeals_party ON appeals (tenant, party, at);
-  CREATE INDEX IF NOT EXISTS appeals_at ON appeals (tenant, at);
-  CREATE TABLE IF NOT EXISTS appeal_answers (s BIGINT, id TEXT, decision TEXT, code TEXT, at BIGINT NOT NULL, PRIMARY KEY (s, id, decision));
-  CREATE INDEX IF NOT EXISTS appeal_answers_at ON appeal_answers (at);
-`
-
-/** Which appeals of this id an entry ends: a second message that is no appeal ends none, the same id counts once. */
-export function endsWhere({ outcome, told }: AppealEndEntry): string {
-  if (told) return 'appeals.told = 0'
-  return outcome === 'withdrawn' ? 'appeals.outcome IS NULL' : 'FALSE'
-}
-
 /** Who appeals, as it is kept. */
 export function partyOf(contact: string): string {
   return hash('sha256', contact, 'base64url').slice(0, 22)
 }
+
+/**
+ * Whether the words of an appeal are kept that comes behind this outcome, in a record that is made anew: of what nobody answered they
+ * may be on a subject that was deleted since, and its topic says so no more.
+ */
+export const keepsWords = (known: string | null) => known === null || known === 'upheld' || known === 'reversed'
 
 /** The words of an appeal, as a note on its subject: its label is the outcome, null until it has one. */
 export function noteOf(
@@ -131,11 +107,6 @@ export function noteOf(
   label: string | null,
 ): NoteEntry {
   return { what: 'said', said: 'appeal', subject, id: appealNoteId(tenant, id), protocol, label, by, at, json }
-}
-
-/** The id of the note that has an appeal's words. */
-export function appealNoteId(tenant: string, id: string): string {
-  return `appeal ${tenant}/${id}`
 }
 
 const answering = z.object({ appeals: z.array(z.string()), code: z.string().nullable().catch(null) })
@@ -232,11 +203,12 @@ function isAnswered({ outcome, verdict, ended_at }: AppealRow, { at, by }: { at:
   return verdict === by || (ended_at ?? 0) > at
 }
 
-/** With the outcome by a person's verdict that answers it: by somebody who had not decided on the same before. */
+/** With the outcome by a person's verdict that answers it: by somebody who had not decided on the same before, nor spoken or acted. */
 function answered(
   against: AppealChange,
-  { rulings, answers }: Pick<KnownOfSubject, 'rulings' | 'answers'>,
+  { rulings, answers, parties }: Pick<KnownOfSubject, 'rulings' | 'answers' | 'parties'>,
 ): AppealChange {
+  const own = parties.filter(({ protocol }) => protocol === '' || protocol === against.protocol)
   const people = rulings
     .filter((one) => one.decided_by === 'human' && one.protocol === against.protocol)
     .toSorted((a, b) => a.number - b.number)
@@ -244,61 +216,35 @@ function answered(
     if (number <= (against.number ?? 0)) continue
     const answer = answers.find((one) => one.id === against.id && one.decision === decision)
     const hasDecided = people.some((earlier) => earlier.number < number && earlier.decider === decider)
-    if (answer === undefined || hasDecided) continue
+    const isParty = own.some(({ who, since }) => who === decider && since <= decided_at)
+    if (answer === undefined || hasDecided || isParty) continue
     const outcome = label === against.label ? 'upheld' : 'reversed'
     return { ...against, outcome, verdict: id, answer: label, code: answer.code, ended_at: decided_at }
   }
   return against
 }
 
-/** Those that nothing was judged for. Their value: how long that is waited for, and of before which time they are. */
-export const UNKNOWN_APPEALS =
-  "UPDATE appeals SET outcome = 'unknown', ended_at = at + ? WHERE outcome IS NULL AND number IS NULL AND at < ?"
-/** Their words wait for nobody then. */
-export const UNKNOWN_NOTES = `UPDATE said SET label = 'unknown' WHERE id IN (SELECT 'appeal ' || tenant || '/' || id FROM appeals
-  WHERE outcome IS NULL AND number IS NULL AND at < ?)`
-
-/** Its value: since when what waits is overdue. */
-export const OPEN_APPEALS = `SELECT count(CASE WHEN outcome IS NULL THEN 1 END) AS open,
-    count(CASE WHEN outcome IS NULL AND at <= ? THEN 1 END) AS overdue, min(CASE WHEN outcome IS NULL THEN at END) AS oldest,
-    count(CASE WHEN outcome IS NULL AND number = 0 THEN 1 END) AS unjudged,
-    count(CASE WHEN outcome IN ('upheld', 'reversed') AND s IS NULL THEN 1 END) AS wordless FROM appeals`
-
-/** A row if a subject that was deleted is judged again: only then are the words of a new appeal kept. */
-export const IS_JUDGED = "SELECT 1 FROM rulings WHERE s = ? AND standing = 1 AND decided_by <> 'deleted' LIMIT 1"
-
-/** What an action is about, by its note. */
-export const ABOUT_ACTION = `SELECT tenant, kind, subjects.id AS "postId", said.protocol FROM said JOIN subjects ON subjects.s = said.s
-  WHERE said.id = ? AND said.said = 'action'`
-/** Appeals against an action that was not known when they came. */
-export const WAITING_FOR_ACTION =
-  'SELECT tenant, id FROM appeals WHERE against = ? AND outcome IS NULL AND number IS NULL'
-
-/** An appeal with what its action is about, as {@link ABOUT_ACTION} has it. */
+/** An appeal with what its action is about, as the record has that. */
 export function aboutAction(entry: AppealEntry, found: (ThreadRef & { protocol: string }) | undefined): AppealEntry {
   if (found === undefined) return entry
   const { protocol, ...subject } = found
   return { ...entry, subject, protocol }
 }
 
-/** An outcome that is to be told, with its subject. */
+/** An outcome that is to be told, with its subject; `told`: 0 where it was never sent. */
 export interface AppealOutcomeRow extends AppealChange {
+  readonly told: number
   readonly kind: SubjectKind | null
   readonly subject: string | null
 }
 
-/** How long an outcome is waited for on its topic before it is sent again, in ms. */
-const SENT_AGAIN_MS = 60_000
-
-/** Outcomes that are not on their topic yet, and that nobody has sent lately. */
-export const UNTOLD_APPEALS = `SELECT appeals.tenant, appeals.id, protocol, number, appeals.label, outcome, verdict, answer, code,
-    earlier, ended_at, kind, subjects.id AS subject FROM appeals LEFT JOIN subjects ON subjects.s = appeals.s
-  WHERE told = 0 AND outcome IS NOT NULL AND put_at < ? ORDER BY ended_at, appeals.id LIMIT ?`
-/** By which time one must have been sent to be sent again. */
-export const sentBefore = (now: number) => now - SENT_AGAIN_MS
+/** An outcome that is to be told, as its message has it. */
+export function untoldAppeal(row: AppealOutcomeRow): UntoldAppeal {
+  return { outcome: outcomeOf(row), isNew: row.told === 0 }
+}
 
 /** The message that tells an outcome: the same bytes each time. */
-export function appealOutcomeOf(row: AppealOutcomeRow): AppealOutcome {
+function outcomeOf(row: AppealOutcomeRow): AppealOutcome {
   const { tenant, id, outcome, kind, subject, protocol, verdict, answer, code, earlier, ended_at } = row
   const said = Object.entries({ verdict, label: answer, code, earlier }).filter(([, text]) => text !== null)
   return appealOutcome.parse({

@@ -39,9 +39,13 @@ const lastAssigned = (column: string) => `CASE WHEN ${WAS_ASSIGNED} THEN (SELECT
 export const ASSIGNED = `${lastAssigned('label')} AS assignee, ${lastAssigned('at')} AS assigned_at,
   ${lastAssigned('by')} AS assigned_by`
 
-/** Whether the person of the value decided or spoke about the item's subject and protocol before. */
-export const IS_PARTY =
-  "(s, protocol) IN (SELECT said.s, said.protocol FROM said WHERE said.said = 'decision' AND said.by = ?)"
+/** Whether the person of both values decided or spoke about the item's subject and protocol before, or did something about the subject. */
+export const MAY_BE_PARTY = `((s, protocol) IN (SELECT said.s, said.protocol FROM said WHERE said.said = 'decision' AND said.by = ?)
+  OR s IN (SELECT said.s FROM said WHERE said.said = 'action' AND said.by = ?))`
+
+/** What makes somebody a party of an item: their word on it; of what is appealed against also what they did about its subject. */
+export const MAKES_PARTY = `said.s = queue.s AND said.protocol IN (queue.protocol, '') AND said.said IN ('decision', 'action')
+  AND (said.said = 'decision' OR ${hasReason('appealed')})`
 
 /**
  * Who decided on subjects of a tenant since a time, among the last 200 that each decided: of all who ever did, one after the other. Its
@@ -57,6 +61,7 @@ export const DECIDERS = `WITH RECURSIVE people (one) AS (
 /** What reviewers' pages are read by, in the words of both databases; `decider`: who decided a verdict. */
 export const reviewIndexes = (decider: string) => `
   CREATE INDEX IF NOT EXISTS said_by ON said (by, at) WHERE said = 'decision';
+  CREATE INDEX IF NOT EXISTS said_acted ON said (by, s) WHERE said = 'action';
   CREATE INDEX IF NOT EXISTS said_named ON said (lower(by), at) WHERE said = 'decision';
   CREATE INDEX IF NOT EXISTS said_decided ON said (at, n) WHERE said = 'decision';
   CREATE INDEX IF NOT EXISTS subjects_lang ON subjects (lang, s) WHERE lang IS NOT NULL;

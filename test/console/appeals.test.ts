@@ -114,7 +114,8 @@ it('the models are heard on an appeal once a person asks, after their own choice
   const { page, decided, heard, send, shown } = await aHearing('by-person')
   expect(page).toContain('name="hear"')
   // Not before a label and a reason are chosen.
-  for (const lacking of [{ hear: 'yes' }, { hear: 'yes', label: 'rumor' }, { hear: 'yes', ...OWN, code: '' }]) await send(lacking)
+  for (const lacking of [{ hear: 'yes' }, { hear: 'yes', label: 'rumor' }, { hear: 'yes', ...OWN, code: '' }])
+    await send(lacking)
   expect([heard, shown().includes('What the models say')]).toEqual([[], false])
   expect(await send({ ...OWN, hear: 'yes' })).toBe(200)
   expect(heard).toEqual([[{ by: 'author', text: HOSTILE }]])

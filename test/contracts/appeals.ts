@@ -53,16 +53,23 @@ export function appealsContract(
         const made = { decidedBy: 'human', revision, label, decision: { by, against: null, of } } as const
         await topics.judged({ ...made, seconds: seconds + 1 }, 'The bridge is closed')
       }
+      const opine = (by: string, seconds: number) => {
+        decisions++
+        const opinion = { subjectId: 'p', protocol: 'rumor', label: 'rumor', against: 1, by, why: 'w', opinion: true }
+        return topics.send('decisions', 'p', { ...opinion, at: at(seconds) }, seconds)
+      }
       /** What is told now, and as it is on its topic. */
       const told = async () => {
         asked += DAY
         const all = await store.untoldAppeals(asked, 100)
-        for (const one of all) await topics.send('appealOutcomes', one.id, one, 1e6)
-        return all.map(({ schema: _, tenant, subjectId, kind, subjectKind, at: __, ...one }: AppealOutcome) => one)
+        for (const { outcome } of all) await topics.send('appealOutcomes', outcome.id, outcome, 1e6)
+        return all
+          .map(({ outcome }) => outcome)
+          .map(({ schema: _, tenant, subjectId, kind, subjectKind, at: __, ...one }: AppealOutcome) => one)
       }
       const waits = async (person = 'ann') =>
         (await queue.list({ for: person }, 9, T0 + DAY)).items.map(({ verdict, reasons }) => `${verdict} ${reasons}`)
-      return { store, queue, topics, appeal, decide, told, waits }
+      return { store, queue, topics, appeal, decide, opine, told, waits }
     }
 
     it('has one wait for a person, and tells once how it ended', async () => {
@@ -95,14 +102,31 @@ export function appealsContract(
       })
     })
 
-    it('sends what was not seen on its topic again, after a while', async () => {
-      const { store, appeal } = await start()
+    it('sends what was not seen on its topic again, ever more rarely, and counts it once', async () => {
+      const { store, topics, appeal } = await start()
       await appeal('e1', 60, { withdraw: true })
-      const now = T0 + DAY
-      expect(await store.untoldAppeals(now, 9)).toHaveLength(1)
-      expect(await store.untoldAppeals(now + 59_000, 9)).toEqual([])
-      expect(await store.untoldAppeals(now + 61_000, 9)).toEqual([
-        { schema: 1, id: 'e1', tenant: 'default', outcome: 'withdrawn', at: at(60) },
+      const outcome = { schema: 1, id: 'e1', tenant: 'default', outcome: 'withdrawn', at: at(60) }
+      const sent: number[] = []
+      const begun = T0 + DAY
+      for (let minute = 0; minute <= 130; minute++)
+        for (const untold of await store.untoldAppeals(begun + minute * 60_000, 9)) {
+          expect(untold).toEqual({ outcome, isNew: sent.length === 0 })
+          sent.push(minute)
+        }
+      expect(sent).toEqual([0, 1, 3, 7, 15, 31, 63, 127])
+      await topics.send('appealOutcomes', 'e1', outcome, 1e6)
+      expect(await store.untoldAppeals(begun + 9 * DAY, 9)).toEqual([])
+    })
+
+    it('tells a flood after what others wait to hear', async () => {
+      const { store, appeal } = await start({ perContact: 1, perTenant: 100 })
+      for (let nth = 0; nth < 20; nth++)
+        await appeal(`f${nth}`, 60 + nth, { by: 'notifier', contact: 'one', subjectId: `p${nth}` })
+      await appeal('e1', 90, { withdraw: true, tenant: 'acme' })
+      const told = await store.untoldAppeals(T0 + DAY, 2)
+      expect(told.map(({ outcome: { id, outcome } }) => [id, outcome])).toEqual([
+        ['e1', 'withdrawn'],
+        ['f1', 'too-many'],
       ])
     })
 
@@ -120,6 +144,32 @@ export function appealsContract(
       expect(await waits('ben')).toEqual(['rumor~p~r3 appealed'])
       await decide('ben', 80, 4, 'rumor', ['e1'])
       expect(await told()).toMatchObject([{ id: 'e1', outcome: 'upheld', verdict: 'rumor~p~r4' }])
+    })
+
+    it('goes to nobody who acted on its subject, or gave an opinion on it, and no decision of theirs answers it', async () => {
+      const { topics, appeal, decide, opine, told, waits } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      const acted = (id: string, by: string, seconds: number, more = {}) =>
+        topics.send(
+          'actions',
+          'p',
+          { id, subjectId: 'p', what: 'remove', source: 'notice', by, since: at(20), at: at(20), ...more },
+          seconds,
+        )
+      await acted('a1', 'ann', 20, { verdictId: 'rumor~p~r1' })
+      // Of the whole post, by no protocol; and of another protocol's verdict.
+      await acted('a2', 'ben', 21)
+      await acted('a3', 'cay', 22, { protocol: 'hate' })
+      await opine('dan', 23)
+      await appeal('e1', 60, { actionId: 'a1' })
+      for (const person of ['ann', 'ben', 'dan']) expect([person, await waits(person)]).toEqual([person, []])
+      expect(await waits('cay')).toEqual(['rumor~p~r1 appealed'])
+      for (const [nth, person] of ['ann', 'ben', 'dan'].entries()) {
+        await decide(person, 70 + nth, 2 + nth, 'non-rumor', ['e1'])
+        expect([person, await told()]).toEqual([person, []])
+      }
+      await decide('cay', 80, 5, 'non-rumor', ['e1'])
+      expect(await told()).toMatchObject([{ id: 'e1', outcome: 'reversed', verdict: 'rumor~p~r5' }])
     })
 
     it('stays open where a decision does not name it, and ends with one that names several', async () => {
@@ -190,7 +240,7 @@ export function appealsContract(
     it('finds what an action is about, also where the action comes later', async () => {
       const { store, topics, appeal, decide, told, waits } = await start()
       await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
-      const action = { subjectId: 'p', verdictId: 'rumor~p~r1', what: 'remove', source: 'notice', by: 'ann' }
+      const action = { subjectId: 'p', verdictId: 'rumor~p~r1', what: 'remove', source: 'notice', by: 'cay' }
       const act = (id: string) => topics.send('actions', 'p', { id, ...action, since: at(20), at: at(20) }, 20)
       await act('a1')
       await appeal('e1', 60, { actionId: 'a1' })
@@ -239,6 +289,35 @@ export function appealsContract(
       expect((await store.subject(POST))?.said ?? []).toEqual([])
     })
 
+    it('leaves no word behind its subject, also where its action comes late, or behind a deletion', async () => {
+      const { store, topics, appeal, told } = await start()
+      const words = async (kind: 'post' | 'asked', id: string) =>
+        (await store.subject({ ...POST, kind, id }))?.said ?? []
+      const removed = { what: 'remove', source: 'notice', by: 'ann', since: at(20), at: at(20) }
+      const acts = (id: string, subjectId: string) =>
+        topics.send('actions', subjectId, { id, subjectId, verdictId: `rumor~${subjectId}~r1`, ...removed }, 20)
+      const deleted = (id: string, seconds: number) =>
+        topics.send('posts', id, { id, createdAt: at(0), deleted: true }, seconds)
+      for (const subjectId of ['p', 'q'])
+        await topics.judged({ decidedBy: 'consensus', label: 'rumor', subjectId }, 'x')
+
+      // Over an hour after it: that it is unknown was told, and then what it is about is known.
+      await appeal('e1', 60, { actionId: 'a1' })
+      await store.tidy(T0 + (HOUR + 61) * 1_000)
+      expect(await told()).toMatchObject([{ id: 'e1', outcome: 'unknown' }])
+      await acts('a1', 'p')
+      expect(await words('asked', 'action default a1')).toEqual([])
+      expect(await words('post', 'p')).toMatchObject([{ said: 'action' }, { said: 'appeal', label: 'unknown' }])
+      await deleted('p', 70)
+      expect((await words('post', 'p')).map(({ said }) => said)).toEqual(['action'])
+
+      await appeal('e2', 60, { actionId: 'a2', by: 'notifier', contact: 'case 2' })
+      await deleted('q', 70)
+      await acts('a2', 'q')
+      expect(await words('asked', 'action default a2')).toEqual([])
+      expect((await words('post', 'q')).map(({ said }) => said)).toEqual(['action'])
+    })
+
     it('is withdrawn also before it comes', async () => {
       const { store, topics, appeal, told, waits } = await start()
       await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
@@ -266,15 +345,17 @@ export function appealsContract(
       expect(await told()).toMatchObject([{ id: 'a', outcome: 'withdrawn' }])
     })
 
-    it('has two hundred wait on one subject, which one decision answers', async () => {
-      const { topics, appeal, decide, told } = await start({ perContact: 1, perTenant: 1_000 })
+    it('has two hundred wait on one subject, which one decision answers, and its author beside them', async () => {
+      const { store, topics, appeal, decide, told } = await start({ perContact: 1, perTenant: 1_000 })
       await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
       const ids = Array.from({ length: 201 }, (_, nth) => `n${nth}`)
       for (const id of ids) await appeal(id, 60, { by: 'notifier', contact: id })
+      await appeal('of the author', 61)
       expect(await told()).toMatchObject([{ id: 'n200', outcome: 'too-many' }])
       await decide('ann', 70, 2, 'non-rumor', ids.slice(0, 200))
       const ended = [...(await told()), ...(await told())]
       expect(ended.filter(({ outcome }) => outcome === 'reversed')).toHaveLength(200)
+      expect(await store.openAppeals(0)).toMatchObject({ open: 1 })
     })
 
     it('keeps tenants apart, and names what is no appeal', async () => {
@@ -340,6 +421,12 @@ export function appealsContract(
       expect(await waits()).toEqual([])
       expect(await told()).toEqual([])
       expect((await store.subject(POST))?.said).toMatchObject([{ said: 'appeal', label: 'reversed' }])
+      // That its post was deleted since, no topic may say any more: what nobody answered has no words there.
+      for (const [nth, ended] of ['deleted', 'repeated', 'unknown'].entries()) {
+        await topics.send('appealOutcomes', `d${nth}`, { ...outcome, id: `d${nth}`, outcome: ended }, 91)
+        await appeal(`d${nth}`, 60, { by: 'notifier', contact: `${nth}` })
+      }
+      expect((await store.subject(POST))?.said).toHaveLength(1)
     })
   })
 }

@@ -9,7 +9,18 @@ import { withFormat } from '../../src/models/format.ts'
 import { drive } from '../protocols/drive.ts'
 import { ATTACKS, attacksOn } from './attacks.ts'
 import { read, tokensIn } from './fenced-blocks.ts'
-import { APPEALED, BENIGN, fence, IN_PAPER, IN_THRIFTY, OTHERWISE, STAGES, type Stage, settings, type Words } from './stages.ts'
+import {
+  APPEALED,
+  BENIGN,
+  fence,
+  IN_PAPER,
+  IN_THRIFTY,
+  OTHERWISE,
+  STAGES,
+  type Stage,
+  settings,
+  type Words,
+} from './stages.ts'
 
 const { maxChars: MAX, maxCommentChars: MAX_OF_MANY } = settings.fences
 
@@ -42,7 +53,11 @@ test('the corpus is in ten languages and more', () => {
 })
 
 describe.each(
-  [...STAGES, ...OTHERWISE, ...APPEALED, ...IN_PAPER, ...IN_THRIFTY].map((stage, nth) => ({ stage, nth, name: stage.name })),
+  [...STAGES, ...OTHERWISE, ...APPEALED, ...IN_PAPER, ...IN_THRIFTY].map((stage, nth) => ({
+    stage,
+    nth,
+    name: stage.name,
+  })),
 )('an attack on $name', ({ stage, nth }) => {
   const calm = prompts(stage, BENIGN)
 

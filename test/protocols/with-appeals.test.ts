@@ -67,32 +67,31 @@ const CASES: readonly { readonly name: string; readonly own: object; readonly su
 ]
 
 describe('appeals before the questions of a debate', () => {
-  it.each(CASES)('$name: are shown once to each of its stages that hear them, and leave every other question as it is', ({
-    name,
-    own,
-    subject,
-  }) => {
-    const protocol = protocolWith(name, { order: 'fixed', controlShare: 0, ...own })
-    const [before, within] = [asked(protocol, subject), asked(told(protocol), subject)]
-    expect(within.map(({ stage }) => stage)).toEqual(before.map(({ stage }) => stage))
-    const heard = within.filter(({ messages }) => JSON.stringify(messages).includes(APPEAL))
-    const hears = within.filter(({ stage }) => protocol.hears?.includes(stage))
-    expect(heard.length).toBeGreaterThan(0)
-    expect(heard).toEqual(hears)
-    for (const [at, { stage, messages }] of within.entries()) {
-      const plain = before[at]?.messages
-      if (protocol.hears?.includes(stage) !== true) {
-        expect(JSON.stringify(messages)).toBe(JSON.stringify(plain))
-        continue
+  it.each(CASES)(
+    '$name: are shown once to each of its stages that hear them, and leave every other question as it is',
+    ({ name, own, subject }) => {
+      const protocol = protocolWith(name, { order: 'fixed', controlShare: 0, ...own })
+      const [before, within] = [asked(protocol, subject), asked(told(protocol), subject)]
+      expect(within.map(({ stage }) => stage)).toEqual(before.map(({ stage }) => stage))
+      const heard = within.filter(({ messages }) => JSON.stringify(messages).includes(APPEAL))
+      const hears = within.filter(({ stage }) => protocol.hears?.includes(stage))
+      expect(heard.length).toBeGreaterThan(0)
+      expect(heard).toEqual(hears)
+      for (const [at, { stage, messages }] of within.entries()) {
+        const plain = before[at]?.messages
+        if (protocol.hears?.includes(stage) !== true) {
+          expect(JSON.stringify(messages)).toBe(JSON.stringify(plain))
+          continue
+        }
+        // In the first thing that is asked, before it, in a block of its own; whatever else is asked is the same.
+        const first = messages.findIndex(({ role }) => role === 'user')
+        expect(messages.filter(({ content }) => content.includes(APPEAL))).toEqual([messages[first]])
+        expect(messages[first]?.content).toContain(`Its author says:\n<appeal|${APPEAL}>\n\n`)
+        expect(messages[first]?.content.endsWith(plain?.[first]?.content ?? '-')).toBe(true)
+        expect(messages.toSpliced(first, 1)).toEqual(plain?.toSpliced(first, 1))
       }
-      // In the first thing that is asked, before it, in a block of its own; whatever else is asked is the same.
-      const first = messages.findIndex(({ role }) => role === 'user')
-      expect(messages.filter(({ content }) => content.includes(APPEAL))).toEqual([messages[first]])
-      expect(messages[first]?.content).toContain(`Its author says:\n<appeal|${APPEAL}>\n\n`)
-      expect(messages[first]?.content.endsWith(plain?.[first]?.content ?? '-')).toBe(true)
-      expect(messages.toSpliced(first, 1)).toEqual(plain?.toSpliced(first, 1))
-    }
-  })
+    },
+  )
 
   it('bring a debate where perspectives agree, and have a decision that holds argued once more', () => {
     const hate = protocolWith('hate', { debateWhen: 'contested', perspectives: [], controlShare: 0, ...CITES })

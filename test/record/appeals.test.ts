@@ -1,5 +1,14 @@
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import {
+  ANSWERS_OF_OPEN,
+  ANY_WAITS,
+  APPEALS,
+  boundsOn,
+  OF_SUBJECT,
+  WAITING_FOR_ACTION,
+} from '../../src/record/appeal-rows.ts'
 import { rebuild } from '../../src/record/rebuild.ts'
 import { at, CONTEXT, feed } from '../contracts/record.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
@@ -49,8 +58,8 @@ async function toldIn(said: readonly Said[], turns: readonly Said['topic'][]) {
     const left = Map.groupBy(said, ({ topic }) => topic)
     const told: [string, string][] = []
     const look = async (now: number) => {
-      for (const { id, outcome, verdict = '' } of await record.untoldAppeals(now, 100))
-        told.push([id, `${outcome} ${verdict}`])
+      for (const { outcome: of } of await record.untoldAppeals(now, 100))
+        told.push([of.id, `${of.outcome} ${of.verdict ?? ''}`])
     }
     for (const topic of [...turns, ...said.map((one) => one.topic)]) {
       const one = left.get(topic)?.shift()
@@ -85,6 +94,37 @@ it('each appeal has one outcome, or waits, whichever topic is read first; the sa
     }),
     { numRuns: 60, seed: 72 },
   )
+})
+
+it('of a flood no more is looked at than is taken, however much of it there is', () => {
+  const db = new DatabaseSync(':memory:')
+  db.exec(APPEALS)
+  const entry = { what: 'appeal', tenant: 't', id: 'x', subject: { tenant: 't', postId: 'p', kind: 'post' } } as const
+  const bounds = boundsOn(
+    { ...entry, protocol: '', against: null, side: 'notifier', party: 'a', at: 1e9, json: '' },
+    1,
+    { perContact: 20, perTenant: 2_000 },
+  )
+  const planOf = (sql: string, ...values: SQLInputValue[]) =>
+    db
+      .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+      .all(...values)
+      .map(({ detail }) => String(detail))
+      .filter((detail) => detail.startsWith('SEARCH') || detail.startsWith('SCAN appeals'))
+      .map((detail) => /INDEX (\w+)/.exec(detail)?.[1] ?? detail)
+  expect(bounds.map(([sql, ...values]) => planOf(sql, ...values).join())).toEqual([
+    'appeals_waiting',
+    'appeals_of_party',
+    'appeals_of_tenant',
+  ])
+  // What is over a bound stands in none of these, nor among what is read where a subject is settled.
+  expect(planOf(OF_SUBJECT, 1, 500, 1, 500)).toEqual(['appeals_waiting', 'appeals_ended'])
+  expect(planOf(WAITING_FOR_ACTION, 'action t 1')).toEqual(['appeals_unjudged'])
+  expect(planOf(ANY_WAITS, 1)).toEqual(['appeals_waiting'])
+  expect(planOf(ANSWERS_OF_OPEN, 1, 1, 500)).toContain('appeals_waiting')
+  for (const name of ['appeals_of_party', 'appeals_of_tenant', 'appeals_ended'])
+    expect(String(db.prepare('SELECT sql FROM sqlite_schema WHERE name = ?').get(name)?.sql)).toContain("<> 'too-many'")
+  db.close()
 })
 
 it('is among what was said of its subject, however much came after it', async () => {

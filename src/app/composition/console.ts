@@ -219,8 +219,7 @@ export function consolePart(
                 seenLabels,
                 decided,
                 labelAfter,
-                appealsDue: settings.appeals.due,
-                heard: appealsHeard(settings, hearings, clock),
+                ...ofAppeals(settings, hearings, clock),
                 casework: parts.casework,
                 codes: readReasonCodes(reasons),
                 view,
@@ -248,13 +247,10 @@ export function consolePart(
   })
 }
 
-/** What has appeals heard by the models; null where the settings say never, or no model is known here. */
-function appealsHeard(
-  { appeals: { debate } }: Settings,
-  hearings: AppealHearings | undefined,
-  clock: Clock,
-): AppealsHeard | null {
-  return debate === 'never' || hearings === undefined ? null : new AppealsHeard(hearings, debate, clock)
+/** Until when appeals are to be answered, and what has them heard by the models: null where the settings say never, or nothing can. */
+function ofAppeals({ appeals: { due, debate } }: Settings, hearings: AppealHearings | undefined, clock: Clock) {
+  const heard = debate === 'never' || hearings === undefined ? null : new AppealsHeard(hearings, debate, clock)
+  return { appealsDue: due, heard }
 }
 
 /** What finds posts that are near in meaning; its model starts when somebody asks for it. */

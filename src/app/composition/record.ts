@@ -79,10 +79,10 @@ export function recordPart(
     const audits = laneAudits({ lanes: () => lanesInUse(now()), queue, threads: redis.threads, report })
     loops.start('record lanes', COUNT_MS, sparingly(clock, audits))
     loops.start('record appeals', TIDY_MS, async () => {
-      const outcomes = await store.untoldAppeals(clock(), MOST_TOLD)
-      if (outcomes.length === 0) return
-      await redis.outbox.putAppealOutcomes(outcomes)
-      report('appeals:ended', { outcomes })
+      const untold = await store.untoldAppeals(clock(), MOST_TOLD)
+      if (untold.length === 0) return
+      await redis.outbox.putAppealOutcomes(untold.map(({ outcome }) => outcome))
+      report('appeals:ended', { outcomes: untold.flatMap(({ outcome, isNew }) => (isNew ? [outcome] : [])) })
     })
     loops.start('record lag', UNREAD_MS, async () => {
       report('review:counted', { state: await queue.state(), now: clock() })

@@ -401,6 +401,12 @@ export interface OpenAppeals {
   readonly wordless: number
 }
 
+/** An outcome that is to be told; `isNew`: for the first time. */
+export interface UntoldAppeal {
+  readonly outcome: AppealOutcome
+  readonly isNew: boolean
+}
+
 /** A verdict that no longer bears out what was done, and the note of that action. */
 export interface Reversal {
   readonly verdict: string
@@ -463,8 +469,11 @@ export interface RecordStore extends RecordReader {
   positions(): Promise<ReadonlyMap<string, number>>
   /** Whether something of this tenant still stands that stood under a deleted post, or quotes one: each step erases some. */
   hasDependents(tenant: string): Promise<boolean>
-  /** Outcomes of appeals that are not on their topic, the oldest first; each is given out again after a while, until it is there. */
-  untoldAppeals(now: number, most: number): Promise<readonly AppealOutcome[]>
+  /**
+   * Outcomes of appeals that are not on their topic, the oldest first, those of a flood last; each is given out again after a while that
+   * doubles up to hours, until it is there.
+   */
+  untoldAppeals(now: number, most: number): Promise<readonly UntoldAppeal[]>
   /** How many appeals wait for somebody, and since when the oldest of them, ms since 1970; `overdue`: since this time or an earlier one. */
   openAppeals(dueSince: number): Promise<OpenAppeals>
   /** Actions whose reversal is to be asked for, until that is settled. */

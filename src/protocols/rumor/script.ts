@@ -35,8 +35,7 @@ export function* s2mad(thread: Snapshot, before: RumorCarry | null, parts: Rumor
   if (evidence.tooThin) return conclude(undecided(`no verdict on less than ${settings.minScored} of the comments`))
   // What rests on scores alone costs nothing, and says by now that it is final.
   const isKept = evidence.holds && context.appealed !== true
-  if (before !== null && isKept && before.decision.decidedBy !== 'scores')
-    return kept(context, found, evidence, before)
+  if (before !== null && isKept && before.decision.decidedBy !== 'scores') return kept(context, found, evidence, before)
   const prompts = debaterPrompts(context, found, evidence)
   return conclude(withOwnSupport(context, evidence, yield* decided(context, evidence, prompts)))
 }

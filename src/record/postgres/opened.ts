@@ -1,6 +1,6 @@
 import type { SubjectKind } from '../../contracts/facts/thread.ts'
 import type { SubjectRecord } from '../../contracts/ports/record.ts'
-import { openNotes } from '../appeals.ts'
+import { openNotes } from '../appeal-rows.ts'
 import { type ListedRow, type RulingRow, recordedVerdict, recordedWord } from '../record-rows.ts'
 import type { Sql } from './connection.ts'
 import type { SealedPreview } from './prepared-batch.ts'

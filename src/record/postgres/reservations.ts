@@ -7,7 +7,15 @@ import {
   type ReviewQueue,
   type ReviewState,
 } from '../../contracts/ports/review.ts'
-import { ABOUT_PEOPLE, ASSIGNED, firstRows, fittingRows, IS_PARTY, WAS_ASSIGNED } from '../queue-filter.ts'
+import {
+  ABOUT_PEOPLE,
+  ASSIGNED,
+  firstRows,
+  fittingRows,
+  MAKES_PARTY,
+  MAY_BE_PARTY,
+  WAS_ASSIGNED,
+} from '../queue-filter.ts'
 import {
   countPosts,
   hasReserved,
@@ -34,8 +42,8 @@ import { keysOf, unsealed } from './seals.ts'
 
 /** Who decided or spoke about the same is looked up where it matters alone. */
 const QUEUED = `s, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until, ${ASSIGNED},
-  CASE WHEN ${ABOUT_PEOPLE} THEN (SELECT coalesce(json_agg(DISTINCT said.by)::text, '[]') FROM said WHERE said.s = queue.s
-    AND said.protocol = queue.protocol AND said.said = 'decision') ELSE '[]' END AS parties`
+  CASE WHEN ${ABOUT_PEOPLE} THEN (SELECT coalesce(json_agg(DISTINCT said.by)::text, '[]') FROM said
+    WHERE ${MAKES_PARTY}) ELSE '[]' END AS parties`
 
 /** The queue, and who has reserved what of it. */
 export function reviewReservations(db: Database, queueRules: QueueRules): ReviewQueue {
@@ -83,10 +91,11 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
     if (person === undefined || filter.reserved !== undefined) return all?.n ?? 0
     const others = await sql.rows<QueueRow>(
       `SELECT ${QUEUED} FROM queue WHERE ${fit} AND holder IS NOT NULL
-       UNION SELECT ${QUEUED} FROM queue WHERE ${fit} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${IS_PARTY})
+       UNION SELECT ${QUEUED} FROM queue WHERE ${fit} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${MAY_BE_PARTY})
        UNION SELECT ${QUEUED} FROM queue WHERE ${fit} AND ${WAS_ASSIGNED}`,
       ...values,
       ...values,
+      person,
       person,
       person,
       ...values,

@@ -6,7 +6,7 @@ import { noteSubject } from '../note-subject.ts'
 import { opinionCode } from '../opinion-code.ts'
 import { joinWithdrawal } from './actions.ts'
 import { joinAction, takeAnswers } from './appeals.ts'
-import { strip } from './erasures.ts'
+import { dropSaid, strip } from './erasures.ts'
 import { subjectsOf, touch, type WritingStep } from './writing.ts'
 
 /** Takes what somebody said of a subject. */
@@ -63,7 +63,9 @@ export async function takeSaid(writing: WritingStep, entry: NoteEntry): Promise<
   counters.add('said', added)
   if (added === 0) await seals.forget([key.k])
   if (said === 'decision') await takeAnswers(writing, s, id, json, at)
-  if (said === 'action') await joinAction(writing, id, s, protocol)
+  if (said === 'action')
+    for (const note of await joinAction(writing, id, { s, deletedAt }, protocol))
+      await dropSaid(writing, 'id = ?', note)
   if (said === 'proposal') {
     const [gone] = await sql.rows('SELECT 1 FROM transcripts WHERE id = ? AND comments IS NULL', id)
     if (gone !== undefined) await strip(writing, id)

@@ -1,33 +1,44 @@
-import type { AppealOutcome } from '../../contracts/facts/appeal-messages.ts'
-import type { AppealEndEntry, AppealEntry, NoteEntry, OpenAppeals } from '../../contracts/ports/record.ts'
+import type { AppealEndEntry, AppealEntry, NoteEntry, OpenAppeals, UntoldAppeal } from '../../contracts/ports/record.ts'
 import {
   ABOUT_ACTION,
   ANSWERS_OF_OPEN,
+  ANY_WAITS,
+  appealNoteId,
+  boundsOn,
+  changedAppeal,
+  deletedAppeals,
+  endedAppeal,
+  IS_JUDGED,
+  joinedAppeal,
+  KNOWN_APPEAL,
+  MOST_OF_SUBJECT,
+  NEW_ANSWER,
+  OF_SUBJECT,
+  OPEN_APPEALS,
+  partiesOn,
+  rulingsOn,
+  SUBJECT_OF_APPEAL,
+  sentAppeal,
+  takenAppeal,
+  tidiedAppeals,
+  UNTOLD_APPEALS,
+  WAITING_FOR_ACTION,
+} from '../appeal-rows.ts'
+import {
   type AppealAnswer,
   type AppealedRuling,
   type AppealLimits,
   type AppealOutcomeRow,
+  type AppealParty,
   type AppealRow,
   aboutAction,
   answersIn,
   appealChanges,
-  appealNoteId,
-  appealOutcomeOf,
-  COUNTED_MS,
-  endsWhere,
-  IS_JUDGED,
-  isFull,
-  KNOWN_WITHIN_MS,
-  MOST_OF_SUBJECT,
+  keepsWords,
   noteOf,
-  OPEN_APPEALS,
-  sentBefore,
-  UNKNOWN_APPEALS,
-  UNKNOWN_NOTES,
-  UNTOLD_APPEALS,
-  WAITING_FOR_ACTION,
-  WAITING_ON_SUBJECT,
+  untoldAppeal,
 } from '../appeals.ts'
+import { OPINION_CODE } from './schema.ts'
 import type { Sql } from './sql.ts'
 
 /** The subject of an appeal, by its number. */
@@ -51,130 +62,69 @@ export class AppealTable {
     return aboutAction(entry, this.#sql.get(ABOUT_ACTION, entry.against))
   }
 
-  /** An action has come: appeals that came before it are about its subject. Returns whether there were any. */
-  joinAction(note: string, s: number, protocol: string): boolean {
-    const waiting = this.#sql.all<Pick<AppealRow, 'tenant' | 'id'>>(WAITING_FOR_ACTION, note)
-    for (const { tenant, id } of waiting) {
-      this.#sql.run('UPDATE appeals SET s = ?, protocol = ? WHERE tenant = ? AND id = ?', s, protocol, tenant, id)
-      this.#sql.run('UPDATE said SET s = ?, protocol = ? WHERE id = ?', s, protocol, appealNoteId(tenant, id))
+  /** An action has come: appeals that came before it are about its subject, and erased with that. Returns whether there were any. */
+  joinAction(
+    note: string,
+    subject: AppealedSubject,
+    protocol: string,
+    erasures: { dropNote(id: string): void },
+  ): boolean {
+    const waiting = this.#sql.all<Pick<AppealRow, 'tenant' | 'id' | 'at'>>(WAITING_FOR_ACTION, note)
+    for (const one of waiting) {
+      this.#run(joinedAppeal(one, subject.s, protocol))
+      if (!this.#isThere(subject, one.at)) erasures.dropNote(appealNoteId(one.tenant, one.id))
     }
     return waiting.length > 0
   }
 
-  /** The note of its words; null where they are not kept. */
-  take(entry: AppealEntry, { s, deleted_at }: AppealedSubject): NoteEntry | null {
-    const { tenant, id, protocol, side, party, against, at } = entry
-    const known = this.#sql.get<{ s: number | null; outcome: string | null }>(
-      'SELECT s, outcome FROM appeals WHERE tenant = ? AND id = ?',
-      tenant,
-      id,
-    )
+  /** Null where nothing came of it: it is known, or one too many. `note`: that of its words, null where they are not kept. */
+  take(entry: AppealEntry, subject: AppealedSubject): { readonly note: NoteEntry | null } | null {
+    const { tenant, id, at } = entry
+    const known = this.#sql.get<{ s: number | null; outcome: string | null }>(KNOWN_APPEAL, tenant, id)
     if (known !== undefined && known.s !== null) return null
-    const outcome = known === undefined && this.#isTooMany(entry, s) ? 'too-many' : null
-    this.#sql.run(
-      `INSERT INTO appeals (tenant, id, s, protocol, side, party, against, number, at, outcome, ended_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-       ON CONFLICT (tenant, id) DO UPDATE SET s = excluded.s, protocol = excluded.protocol, side = excluded.side,
-       party = excluded.party, against = excluded.against`,
-      tenant,
-      id,
-      s,
-      protocol,
-      side,
-      party,
-      against,
-      entry.number ?? null,
-      at,
-      outcome,
-      outcome === null ? null : at,
-    )
-    const isThere = deleted_at === null || (at > deleted_at && this.#sql.get(IS_JUDGED, s) !== undefined)
-    const isKept = outcome === null && known?.outcome !== 'withdrawn' && isThere
-    return isKept ? noteOf(entry, known?.outcome ?? null) : null
+    const outcome = known === undefined && this.#isTooMany(entry, subject.s) ? 'too-many' : null
+    this.#run([takenAppeal(entry, subject.s, outcome)])
+    if (outcome !== null) return null
+    const before = known?.outcome ?? null
+    return { note: keepsWords(before) && this.#isThere(subject, at) ? noteOf(entry, before) : null }
   }
 
-  #isTooMany({ tenant, party, at }: AppealEntry, s: number): boolean {
-    const waiting = this.#sql.get<{ n: number }>(WAITING_ON_SUBJECT, s)?.n ?? 0
-    if (isFull(waiting)) return true
-    const since = at - COUNTED_MS
-    const sent = (where: string, ...values: string[]) =>
-      this.#sql.get<{ n: number }>(
-        `SELECT count(*) AS n FROM appeals WHERE tenant = ? AND ${where} at > ? AND coalesce(outcome, '') <> 'too-many'`,
-        tenant,
-        ...values,
-        since,
-      )?.n ?? 0
-    return sent('party = ? AND', party) >= this.#limits.perContact || sent('') >= this.#limits.perTenant
+  #isThere({ s, deleted_at }: AppealedSubject, at: number): boolean {
+    return deleted_at === null || (at > deleted_at && this.#sql.get(IS_JUDGED, s) !== undefined)
+  }
+
+  #isTooMany(entry: AppealEntry, s: number): boolean {
+    return boundsOn(entry, s, this.#limits).some(([sql, ...values]) => this.#sql.get(sql, ...values) !== undefined)
+  }
+
+  #run(queries: readonly ReturnType<typeof takenAppeal>[]): void {
+    for (const [sql, ...values] of queries) this.#sql.run(sql, ...values)
   }
 
   /** Returns the number of its subject, whose words of it are erased; null where there are none. */
   end(entry: AppealEndEntry): number | null {
-    const { tenant, id, outcome, at, told } = entry
-    this.#sql.run(
-      `INSERT INTO appeals (tenant, id, protocol, side, party, at, outcome, ended_at, told) VALUES (?, ?, '', '', '', ?, ?, ?, ?)
-       ON CONFLICT (tenant, id) DO UPDATE SET outcome = excluded.outcome, ended_at = excluded.ended_at, told = excluded.told
-       WHERE ${endsWhere(entry)}`,
-      tenant,
-      id,
-      at,
-      outcome,
-      at,
-      Number(told),
-    )
-    if (outcome !== 'withdrawn') return null
-    return (
-      this.#sql.get<{ s: number | null }>('SELECT s FROM appeals WHERE tenant = ? AND id = ?', tenant, id)?.s ?? null
-    )
+    this.#run([endedAppeal(entry)])
+    if (entry.outcome !== 'withdrawn') return null
+    return this.#sql.get<{ s: number }>(SUBJECT_OF_APPEAL, entry.tenant, entry.id)?.s ?? null
   }
 
   /** A decision that answers appeals. */
   takeAnswers(s: number, note: string, json: string, at: number): void {
-    for (const { id, decision, code } of answersIn(note, json))
-      this.#sql.run('INSERT OR IGNORE INTO appeal_answers VALUES (?, ?, ?, ?, ?)', s, id, decision, code, at)
+    for (const { id, decision, code } of answersIn(note, json)) this.#sql.run(NEW_ANSWER, s, id, decision, code, at)
   }
 
   /** Does what is known by now of the appeals of a subject; returns the protocols whose items that changes. */
   settle(s: number): string[] {
-    const open = this.#sql.get('SELECT 1 FROM appeals WHERE s = ? AND outcome IS NULL LIMIT 1', s)
-    if (open === undefined) return []
-    const appeals = this.#sql.all<AppealRow>(
-      'SELECT * FROM appeals WHERE s = ? ORDER BY outcome IS NOT NULL, at DESC, id DESC LIMIT ?',
-      s,
-      MOST_OF_SUBJECT,
-    )
-    const rulings = this.#sql.all<AppealedRuling>(
-      `SELECT id, protocol, number, label, decided_by, json_extract(json, '$.decision.by') AS decider, decision, decided_at
-       FROM rulings WHERE s = ? ORDER BY standing DESC, number DESC LIMIT ?`,
-      s,
-      MOST_OF_SUBJECT,
-    )
-    const answers = this.#sql.all<AppealAnswer>(ANSWERS_OF_OPEN, s, s, MOST_OF_SUBJECT)
+    if (this.#sql.get(ANY_WAITS, s) === undefined) return []
+    const most = MOST_OF_SUBJECT
+    const appeals = this.#sql.all<AppealRow>(OF_SUBJECT, s, most, s, most)
+    const rulings = this.#sql.all<AppealedRuling>(rulingsOn("json_extract(json, '$.decision.by')"), s, most)
+    const answers = this.#sql.all<AppealAnswer>(ANSWERS_OF_OPEN, s, s, most)
+    const parties = answers.length === 0 ? [] : this.#sql.all<AppealParty>(partiesOn(OPINION_CODE), s, s, most)
     const deletedAt =
       this.#sql.get<{ deleted_at: number | null }>('SELECT deleted_at FROM subjects WHERE s = ?', s)?.deleted_at ?? null
-    const changes = appealChanges(appeals, { rulings, answers, deletedAt })
-    for (const one of changes) {
-      this.#sql.run(
-        'UPDATE said SET protocol = ?, label = ? WHERE id = ?',
-        one.protocol,
-        one.outcome,
-        appealNoteId(one.tenant, one.id),
-      )
-      this.#sql.run(
-        `UPDATE appeals SET protocol = ?, number = ?, label = ?, outcome = ?, verdict = ?, answer = ?, code = ?, earlier = ?, ended_at = ?
-         WHERE tenant = ? AND id = ?`,
-        one.protocol,
-        one.number,
-        one.label,
-        one.outcome,
-        one.verdict,
-        one.answer,
-        one.code,
-        one.earlier,
-        one.ended_at,
-        one.tenant,
-        one.id,
-      )
-    }
+    const changes = appealChanges(appeals, { rulings, answers, parties, deletedAt })
+    this.#run(changes.flatMap(changedAppeal))
     return [...new Set(changes.map(({ protocol }) => protocol))]
   }
 
@@ -191,28 +141,18 @@ export class AppealTable {
 
   /** Its subject was deleted. */
   erase(s: number, at: number): void {
-    this.#sql.run(
-      "UPDATE appeals SET outcome = 'deleted', ended_at = ? WHERE s = ? AND outcome IS NULL AND at <= ?",
-      at,
-      s,
-      at,
-    )
-    this.#sql.run('DELETE FROM appeal_answers WHERE s = ? AND at <= ?', s, at)
+    this.#run(deletedAppeals(s, at))
   }
 
   tidy(now: number, keep: number, readUntil: number): void {
-    const before = Math.min(now, readUntil) - KNOWN_WITHIN_MS
-    this.#sql.run(UNKNOWN_NOTES, before)
-    this.#sql.run(UNKNOWN_APPEALS, KNOWN_WITHIN_MS, before)
-    this.#sql.run('DELETE FROM appeals WHERE at < ?', now - keep)
-    this.#sql.run('DELETE FROM appeal_answers WHERE at < ?', now - keep)
+    this.#run(tidiedAppeals({ now, keep, readUntil }))
   }
 
-  untold(now: number, most: number): AppealOutcome[] {
-    const untold = this.#sql.all<AppealOutcomeRow>(UNTOLD_APPEALS, sentBefore(now), most)
-    for (const { tenant, id } of untold)
-      this.#sql.run('UPDATE appeals SET put_at = ? WHERE tenant = ? AND id = ?', now, tenant, id)
-    return untold.map(appealOutcomeOf)
+  untold(now: number, most: number): UntoldAppeal[] {
+    const untold = this.#sql.all<AppealOutcomeRow>(UNTOLD_APPEALS, now, most)
+    const sent = sentAppeal('WHERE tenant = ? AND id = ?')
+    for (const { tenant, id } of untold) this.#sql.run(sent, now, tenant, id)
+    return untold.map(untoldAppeal)
   }
 
   open(dueSince: number): OpenAppeals {

@@ -11,7 +11,7 @@ import {
   type WrittenPage,
 } from '../../contracts/ports/record.ts'
 import { OUTLIVES } from '../actions.ts'
-import { openNotes } from '../appeals.ts'
+import { openNotes } from '../appeal-rows.ts'
 import { conditionsOf, marksOf } from '../conditions.ts'
 import { AUDIT_CHANCE } from '../draws.ts'
 import { gramsOf, readingsOf } from '../grams.ts'

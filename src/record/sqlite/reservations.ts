@@ -37,7 +37,8 @@ import {
   DECIDERS,
   firstRows,
   fittingRows,
-  IS_PARTY,
+  MAKES_PARTY,
+  MAY_BE_PARTY,
   totalsQuery,
   WAS_ASSIGNED,
 } from '../queue-filter.ts'
@@ -66,8 +67,8 @@ import { Sql } from './sql.ts'
 
 /** Who decided or spoke about the same is looked up where it matters alone. */
 const QUEUED = `s, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until, ${ASSIGNED},
-  CASE WHEN ${ABOUT_PEOPLE} THEN (SELECT json_group_array(DISTINCT said.by) FROM said WHERE said.s = queue.s
-    AND said.protocol = queue.protocol AND said.said = 'decision') ELSE '[]' END AS parties`
+  CASE WHEN ${ABOUT_PEOPLE} THEN (SELECT json_group_array(DISTINCT said.by) FROM said
+    WHERE ${MAKES_PARTY}) ELSE '[]' END AS parties`
 
 /** What of the rows that fit is read. */
 interface RowBounds {
@@ -154,10 +155,11 @@ export class ReviewReservations {
     if (person === undefined || filter.reserved !== undefined) return all
     const others = this.#sql.all<QueueRow>(
       `SELECT ${QUEUED} FROM queue WHERE ${sql} AND holder IS NOT NULL
-       UNION SELECT ${QUEUED} FROM queue WHERE ${sql} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${IS_PARTY})
+       UNION SELECT ${QUEUED} FROM queue WHERE ${sql} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${MAY_BE_PARTY})
        UNION SELECT ${QUEUED} FROM queue WHERE ${sql} AND ${WAS_ASSIGNED}`,
       ...values,
       ...values,
+      person,
       person,
       person,
       ...values,

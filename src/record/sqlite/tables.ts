@@ -1,6 +1,5 @@
 import { hash, randomBytes } from 'node:crypto'
 import { zstdCompressSync } from 'node:zlib'
-import type { AppealOutcome } from '../../contracts/facts/appeal-messages.ts'
 import { hmac } from '../../contracts/facts/hmac.ts'
 import { redactWords } from '../../contracts/facts/redact-words.ts'
 import {
@@ -13,9 +12,11 @@ import {
   type Reversal,
   type RulingEntry,
   type TranscriptEntry,
+  type UntoldAppeal,
 } from '../../contracts/ports/record.ts'
 import { outlivesDeletion } from '../actions.ts'
-import { ALL_APPEALS, type AppealLimits, appealNoteId } from '../appeals.ts'
+import { appealNoteId } from '../appeal-rows.ts'
+import { ALL_APPEALS, type AppealLimits } from '../appeals.ts'
 import { clausesText } from '../compared.ts'
 import { inOrderOfTime } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
@@ -190,7 +191,7 @@ export class RecordTables {
         if (said === 'proposal' && this.#erasures.isErased(id)) this.#erasures.strip(id)
         if (said === 'decision') this.#appeals.takeAnswers(subject.s, id, json, at)
         if (outlivesDeletion(said)) joinWithdrawal(this.#sql, id, this.#queue)
-        if (said === 'action' && this.#appeals.joinAction(id, subject.s, protocol))
+        if (said === 'action' && this.#appeals.joinAction(id, subject, protocol, this.#erasures))
           this.#queue.touch(subject.s, protocol)
         if (said === 'review' || said === 'decision' || said === 'feedback') this.#queue.touch(subject.s, protocol)
         return
@@ -198,9 +199,9 @@ export class RecordTables {
       case 'appeal': {
         const appeal = this.#appeals.named(entry)
         const about = this.#erasures.subject(appeal.subject)
-        const note = this.#appeals.take(appeal, about)
-        if (note !== null) this.#take(topic, partition, offset, note)
-        this.#queue.touch(about.s, appeal.protocol)
+        const taken = this.#appeals.take(appeal, about)
+        if (taken?.note) this.#take(topic, partition, offset, taken.note)
+        if (taken !== null) this.#queue.touch(about.s, appeal.protocol)
         return
       }
       case 'appeal-end': {
@@ -336,7 +337,7 @@ export class RecordTables {
     else if (ruling?.standing === 1 && ruling.indexed === 0) this.#texts.index(ruling.doc)
   }
 
-  untoldAppeals(now: number, most: number): AppealOutcome[] {
+  untoldAppeals(now: number, most: number): UntoldAppeal[] {
     return this.#sql.transaction(() => this.#appeals.untold(now, most))
   }
 
