@@ -76,6 +76,7 @@ const webhook = z.strictObject({
   labels: z.array(z.string().min(1).max(64)).min(1).optional(),
   final: z.boolean().optional(),
   appeals: z.boolean().optional(),
+  actions: z.boolean().optional(),
   secrets: z.array(secret).min(1),
   allowPrivate: z.boolean().default(false),
 })

@@ -1,4 +1,5 @@
 import type { AppealOutcome } from '../../src/contracts/facts/appeal-messages.ts'
+import type { Review } from '../../src/contracts/facts/decision-messages.ts'
 import { redactWords } from '../../src/contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
@@ -13,6 +14,8 @@ export interface Hook extends Receiver {
   readonly final?: boolean | undefined
   /** Outcomes of appeals, too. */
   readonly appeals?: boolean | undefined
+  /** What concerns actions, too: reversals that are asked for, and statements of reasons. */
+  readonly actions?: boolean | undefined
 }
 
 /** A verdict that has been published, and its bytes. */
@@ -83,22 +86,87 @@ export function appealDeliveriesOf(
 ): readonly Delivery[] {
   return ended.flatMap(({ entry, outcome }) => {
     const { id, tenant, at, protocol } = outcome
-    const body = `{"type":"appeal.ended","timestamp":${JSON.stringify(at)},"data":${JSON.stringify(outcome)}}`
-    const name = `appeal ${id}`
-    return Object.entries(hooks)
-      .filter(([, hook]) => hook.appeals === true && hook.tenant === tenant)
-      .filter(([, { protocols }]) => protocol === undefined || protocols?.includes(protocol) !== false)
-      .map(([hook]) => ({
-        hook,
-        verdictId: name,
-        from: { entry, caseId: name },
-        ref: { tenant, postId: name, kind: 'post' },
-        protocol: 'appeals',
-        revision: 1,
-        follows: false,
-        retracts: false,
-        body,
-        bare: body,
-      }))
+    const notice = { type: 'appeal.ended', name: `appeal ${id}`, tenant, at, protocol, data: outcome }
+    return noticesTo(hooks, 'appeals', { ...notice, entry })
   })
+}
+
+/** What is to be sent of an action whose verdict no longer bears it out, and to whom. */
+export function reversalDeliveriesOf(hooks: Readonly<Record<string, Hook>>, asked: Review): readonly Delivery[] {
+  const { id, tenant, at, protocol } = asked
+  return noticesTo(hooks, 'actions', {
+    type: 'reversal.asked',
+    name: `reversal ${id}`,
+    tenant,
+    at,
+    protocol,
+    data: asked,
+  })
+}
+
+/** A statement of reasons for an action, in the words of each language. */
+interface ActionStatement {
+  readonly schema: 1
+  readonly action: string
+  readonly tenant: string
+  readonly at: string
+  readonly statement: object
+  readonly text: Readonly<Record<string, string>>
+  readonly dsa: object | null
+}
+
+/** What is to be sent of a statement, and to whom. */
+export function statementDeliveriesOf(
+  hooks: Readonly<Record<string, Hook>>,
+  stated: ActionStatement,
+  protocol: string | undefined,
+): readonly Delivery[] {
+  const { action, tenant, at } = stated
+  return noticesTo(hooks, 'actions', {
+    type: 'action.stated',
+    name: `statement ${action}`,
+    tenant,
+    at,
+    protocol,
+    data: stated,
+  })
+}
+
+/** Something that receivers are told beside verdicts, once. */
+interface WebhookNotice {
+  readonly type: string
+  /** Another for each. */
+  readonly name: string
+  readonly tenant: string
+  readonly at: string
+  readonly protocol?: string | undefined
+  readonly data: object
+  /** The outbox entry that it comes of; absent: it comes of none, and no deletion takes it back. */
+  readonly entry?: string
+}
+
+/** Of no outbox. */
+const NO_ENTRY = '0-0'
+
+function noticesTo(
+  hooks: Readonly<Record<string, Hook>>,
+  asks: 'appeals' | 'actions',
+  { type, name, tenant, at, protocol, data, entry }: WebhookNotice,
+): readonly Delivery[] {
+  const body = `{"type":"${type}","timestamp":${JSON.stringify(at)},"data":${JSON.stringify(data)}}`
+  return Object.entries(hooks)
+    .filter(([, hook]) => hook[asks] === true && hook.tenant === tenant)
+    .filter(([, { protocols }]) => protocol === undefined || protocols?.includes(protocol) !== false)
+    .map(([hook]) => ({
+      hook,
+      verdictId: name,
+      from: { entry: entry ?? NO_ENTRY, caseId: name },
+      ref: { tenant, postId: name, kind: 'post' },
+      protocol: asks,
+      revision: 1,
+      follows: false,
+      retracts: entry === undefined,
+      body,
+      bare: body,
+    }))
 }

@@ -14,11 +14,19 @@ export const outlivesDeletion = (said: string) => said === 'action' || said === 
 /** Notes that outlive the deletion of what they are about: nothing of it stands in them. */
 export const OUTLIVES = "said IN ('action', 'withdrawal')"
 
-/** Reversals that were found, and whether they were asked for; beside tables of an earlier version, too. `verdict`: the one that no longer bears out the action. */
+/** Reversals that were found, and whether they were asked for, and actions without a statement; beside tables of an earlier version, too. `verdict`: the one that no longer bears out the action. */
 export const REVERSALS = (text: 'TEXT' | 'text') => `
   CREATE INDEX IF NOT EXISTS said_actions ON said (n) WHERE ${OUTLIVES};
   CREATE TABLE IF NOT EXISTS reversals (verdict ${text}, action ${text}, done ${text} NOT NULL, PRIMARY KEY (verdict, action));
-  CREATE INDEX IF NOT EXISTS reversals_due ON reversals (verdict) WHERE done = 'no'`
+  CREATE INDEX IF NOT EXISTS reversals_due ON reversals (verdict) WHERE done = 'no';
+  CREATE TABLE IF NOT EXISTS unstated (action ${text} PRIMARY KEY, again_at BIGINT NOT NULL);
+  CREATE INDEX IF NOT EXISTS unstated_due ON unstated (again_at, action)`
+
+/** An action was taken: its statement is yet to be sent, as soon as all that it is made of is read. */
+export const NEW_UNSTATED = 'INSERT INTO unstated VALUES (?, 0) ON CONFLICT DO NOTHING'
+export const DUE_UNSTATED = 'SELECT action FROM unstated WHERE again_at <= ? ORDER BY again_at, action LIMIT ?'
+export const LATER_UNSTATED = 'UPDATE unstated SET again_at = ? WHERE action = ?'
+export const STATED = 'DELETE FROM unstated WHERE action = ?'
 
 export const DUE_REVERSALS = "SELECT verdict, action FROM reversals WHERE done = 'no' LIMIT ?"
 export const SETTLE_REVERSAL = "UPDATE reversals SET done = 'yes' WHERE verdict = ? AND action = ?"

@@ -74,6 +74,19 @@ export function actionsContract(
       expect((await store.word('action default a1'))?.message).toMatchObject({ id: 'a1', what: 'remove', at: at(10) })
     })
 
+    it('wait for their statements, each until that is settled', async () => {
+      await act({ verdictId: undefined })
+      await act({ id: 'a2' }, 11)
+      await withdraw({ id: 'a9' })
+      const [first, second] = ['action default a1', 'action default a2']
+      expect(await store.unstated(NOW, 1)).toEqual([first])
+      expect(await store.unstated(NOW, 9)).toEqual([first, second])
+      await store.settleStatement(first, NOW + 60_000)
+      await store.settleStatement(second, null)
+      expect(await store.unstated(NOW + 59_000, 9)).toEqual([])
+      expect(await store.unstated(NOW + 60_000, 9)).toEqual([first])
+    })
+
     it('of what was never judged is kept, and asks for nothing', async () => {
       await act({ verdictId: undefined })
       expect(await notes()).toHaveLength(1)

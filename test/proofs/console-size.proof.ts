@@ -172,6 +172,8 @@ describe.each([inSqlite, inPostgres])('a console over a record that people have 
       openAppeals: unwritten,
       reversals: unwritten,
       settleReversal: unwritten,
+      unstated: unwritten,
+      settleStatement: unwritten,
       tidy: unwritten,
     }
     const ramps = () => [{ protocol: 'hate', variant: 'stricter', ramp: 0.1, judges: 0.1 }]

@@ -28,6 +28,7 @@ import { messagesRoute } from '../../door/messages.ts'
 import { moderationsRoute } from '../../door/moderations.ts'
 import { perspectiveRoutes } from '../../door/perspective.ts'
 import { unreadable } from '../../door/problem.ts'
+import { type ReasonsParts, reasonsRoute } from '../../door/reasons.ts'
 import { SCORE_PROMPTS, scorer, type TextScorer } from '../../door/scoring/score-text.ts'
 import { sending } from '../../door/sending.ts'
 import { serveDoor } from '../../door/server/door-server.ts'
@@ -57,6 +58,7 @@ import { type OpenerLoop, openerOf } from './intake.ts'
 import { promptsOf } from './make-protocols.ts'
 import type { ServiceParts } from './parts.ts'
 import { readLimitsOf } from './read-limits.ts'
+import { reasonsIn } from './statement-texts.ts'
 
 /** How often the file of keys is looked at, and whether the backlog is too large, in ms. */
 const [KEYS_MS, PRESSURE_MS] = [2_000, 500]
@@ -139,7 +141,7 @@ export function doorPart(
     asking: VerdictRequests
     answers: Answers
     /** What is known of streamed subjects. */
-    subjects: Omit<SubjectParts, 'report'> & Parameters<typeof storiesRoute>[0]
+    subjects: Omit<SubjectParts, 'report'> & Parameters<typeof storiesRoute>[0] & Pick<ReasonsParts, 'record'>
     /** Decides in a person's name; null where nobody carries that out. */
     decisionDesk: DecisionDesk | null
     /** Has all that a person wrote erased; null where nobody carries that out. */
@@ -207,6 +209,7 @@ export function doorPart(
         appealsRoute({ sending: given.sending, topic: topics.appeals, clock }),
         ...judgeRoutes(judging),
         subjectsRoute({ ...subjects, report }),
+        reasonsRoute({ record: subjects.record, read: reasonsIn(settings) }),
         storiesRoute(subjects),
         ...(authors === null ? [] : authorRoutes({ ...authors, clock, report })),
         ...(decisionDesk === null

@@ -3,6 +3,7 @@ import { groupsOf, recordedTopics } from '../../../config/topics.ts'
 import { recordConsumer } from '../../../consumers/record.ts'
 import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import { reviewProducer } from '../../../producers/reviews.ts'
+import { reversalDeliveriesOf } from '../../../producers/webhooks/matching.ts'
 import { agreementOfGroups } from '../../contracts/facts/agreement.ts'
 import type { RecordReader } from '../../contracts/ports/record.ts'
 import { labelsForPeople, ofReplies } from '../../judging/engine/script.ts'
@@ -16,6 +17,8 @@ import { startRecordErasing } from './author-erasures.ts'
 import { laneAudits, lanesInUse } from './lanes.ts'
 import type { ServiceParts } from './parts.ts'
 import { everyProtocol } from './protocols.ts'
+import { sendStatements } from './send-statements.ts'
+import { reasonsIn } from './statement-texts.ts'
 
 /** How often what is due without a message is done, what the record holds is counted, and what it has to read, in ms. */
 const [TIDY_MS, COUNT_MS, UNREAD_MS] = [1_000, 30_000, 5_000]
@@ -67,9 +70,12 @@ export function recordPart(
     loops.start('record reversals', TIDY_MS, () =>
       askReversals(store, async (review) => {
         await reviews.tell(review)
+        await redis.webhooks.put(reversalDeliveriesOf(settings.webhooks.to, review))
         report('review:published', { protocol: review.protocol, why: review.why })
       }),
     )
+    const statements = { hooks: settings.webhooks.to, webhooks: redis.webhooks, read: reasonsIn(settings), clock }
+    loops.start('record statements', TIDY_MS, () => sendStatements(store, statements))
     loops.start('record size', COUNT_MS, consumer.count)
     const counted = async () => {
       const groups = await queue.comparedGroups({ since: clock() - AGREEMENT_MS })

@@ -5,10 +5,11 @@ import { PROJECT } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import type { ReadStatement } from '../../console/statement-page.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
+import type { ReasonsParts } from '../../door/reasons.ts'
 import { readYaml } from '../../protocols/yaml-file.ts'
 import { statementOf } from '../../record/statement.ts'
 import { actionOf, basisOf } from '../../record/statement-basis.ts'
-import { type StatementTexts, statementText } from '../../record/statement-forms.ts'
+import { dsaForm, type StatementTexts, statementText } from '../../record/statement-forms.ts'
 import { type StatementLanguage, statementMap, statementWords } from '../../record/statement-words.ts'
 
 /** The words of statements in a language, with the map of the settings (`review.statements`) or the shipped one. Throws an `OperatorError` if one can't be read. */
@@ -31,6 +32,21 @@ export function statementsIn({ review }: Settings, record: Parameters<typeof bas
     const statement = statementOf(basis, texts.map)
     const says = 'puid' in statement ? statementText(statement, texts).trim() : statement
     return { subject, isWithdrawn: found.isWithdrawn, says }
+  }
+}
+
+/** Reads statements for the door, and for webhooks. */
+export function reasonsIn({ review }: Settings): ReasonsParts['read'] {
+  return async (record, { tenant, id, lang }) => {
+    const found = await actionOf(record, tenant, id)
+    if (found === null) return null
+    const texts = statementTexts(lang, review.statements)
+    const statement = statementOf(await basisOf(record, found.action), texts.map)
+    const { isWithdrawn } = found
+    if (!('puid' in statement)) return { isWithdrawn, stated: { lacks: statement } }
+    const form = dsaForm(statement, texts)
+    const dsa = 'puid' in form ? form : null
+    return { isWithdrawn, stated: { statement, text: statementText(statement, texts).trimEnd(), dsa } }
   }
 }
 

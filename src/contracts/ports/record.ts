@@ -479,6 +479,10 @@ export interface RecordStore extends RecordReader {
   /** Actions whose reversal is to be asked for, until that is settled. */
   reversals(most: number): Promise<readonly Reversal[]>
   settleReversal(reversal: Reversal): Promise<void>
+  /** The notes of actions whose statement is to be sent by now, until that is settled. */
+  unstated(now: number, most: number): Promise<readonly string[]>
+  /** `again`: when it is tried again, ms since 1970; null: it is done. */
+  settleStatement(action: string, again: number | null): Promise<void>
   /**
    * One step of what is due without a message: expiry, texts without a transcript, erasures that wait for a file. `readUntil`: all that
    * was sent before this time is read; absent: all.

@@ -1,5 +1,15 @@
-import type { RecordedWord } from '../../contracts/ports/record.ts'
-import { notesOfAction, OUTLIVES } from '../actions.ts'
+import type { RecordedWord, RecordStore } from '../../contracts/ports/record.ts'
+import {
+  DUE_REVERSALS,
+  DUE_UNSTATED,
+  FORGET_REVERSALS,
+  LATER_UNSTATED,
+  NEW_UNSTATED,
+  notesOfAction,
+  OUTLIVES,
+  SETTLE_REVERSAL,
+  STATED,
+} from '../actions.ts'
 import { recordedWord } from '../record-rows.ts'
 import type { Database } from './connection.ts'
 import { opened, type SealedNote } from './opened.ts'
@@ -24,9 +34,10 @@ export async function* actionsIn(db: Database): AsyncGenerator<RecordedWord> {
   }
 }
 
-/** A withdrawal does not name what its action is about: whichever comes last, both are noted of the same subject. */
+/** An action, or its withdrawal, which does not name what it is about: whichever comes last, both are noted of the same subject. */
 export async function joinWithdrawal(writing: WritingStep, note: string): Promise<void> {
   const { action, withdrawal } = notesOfAction(note)
+  if (note === action) await writing.sql.run(NEW_UNSTATED, action)
   const [taken] = await writing.sql.rows<{ s: number; protocol: string }>(
     'SELECT s, protocol FROM said WHERE id = ?',
     action,
@@ -34,4 +45,24 @@ export async function joinWithdrawal(writing: WritingStep, note: string): Promis
   if (taken === undefined) return
   await writing.sql.run('UPDATE said SET s = ? WHERE id = ?', taken.s, withdrawal)
   touch(writing, taken.s, taken.protocol)
+}
+
+/** What is due of actions: their reversals, and their statements. */
+export function dueOfActions(
+  db: Database,
+): Pick<RecordStore, 'reversals' | 'settleReversal' | 'unstated' | 'settleStatement'> {
+  return {
+    reversals: (most) => db.rows(DUE_REVERSALS, most),
+    async settleReversal({ verdict, action }) {
+      await db.run(SETTLE_REVERSAL, verdict, action)
+      await db.run(FORGET_REVERSALS, verdict)
+    },
+    async unstated(now, most) {
+      return (await db.rows<{ action: string }>(DUE_UNSTATED, now, most)).map(({ action }) => action)
+    },
+    async settleStatement(action, again) {
+      if (again === null) await db.run(STATED, action)
+      else await db.run(LATER_UNSTATED, again, action)
+    },
+  }
 }

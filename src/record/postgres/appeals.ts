@@ -33,7 +33,7 @@ import { touch, type WritingStep } from './writing.ts'
 // Appeals, and what became of them; what that is, src/record/appeals.ts decides.
 
 /** The subject of an appeal, by its number. */
-export interface AppealedSubject {
+interface AppealedSubject {
   readonly s: number
   readonly deletedAt: number
 }

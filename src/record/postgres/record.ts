@@ -1,9 +1,9 @@
 import type { ReviewPictures } from '../../contracts/ports/pictures.ts'
 import type { RecordReader, RecordStore } from '../../contracts/ports/record.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
-import { DUE_REVERSALS, FORGET_REVERSALS, SETTLE_REVERSAL } from '../actions.ts'
 import { TENANT_SHARE } from '../held.ts'
 import type { QueueRules } from '../review-queue.ts'
+import { dueOfActions } from './actions.ts'
 import { appealReads } from './appeals.ts'
 import { type Database, type DatabaseAddress, database } from './connection.ts'
 import { hashing } from './grams-key.ts'
@@ -47,11 +47,7 @@ export async function postgresRecord(settings: PostgresSettings): Promise<Record
     positions: () => tables.positions(),
     hasDependents: (tenant) => tables.hasDependents(tenant),
     ...appealReads(db),
-    reversals: (most) => db.rows(DUE_REVERSALS, most),
-    async settleReversal({ verdict, action }) {
-      await db.run(SETTLE_REVERSAL, verdict, action)
-      await db.run(FORGET_REVERSALS, verdict)
-    },
+    ...dueOfActions(db),
     async tidy(now, readUntil) {
       await tables.tidy(now, readUntil)
       // Before the keys, which take room while they are written anew.

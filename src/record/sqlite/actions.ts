@@ -1,15 +1,29 @@
 import type { Reversal } from '../../contracts/ports/record.ts'
-import { DUE_REVERSALS, FORGET_REVERSALS, notesOfAction, SETTLE_REVERSAL } from '../actions.ts'
+import {
+  DUE_REVERSALS,
+  FORGET_REVERSALS,
+  LATER_UNSTATED,
+  NEW_UNSTATED,
+  notesOfAction,
+  SETTLE_REVERSAL,
+  STATED,
+} from '../actions.ts'
 import type { QueueTable } from './review-queue.ts'
 import type { Sql } from './sql.ts'
 
-/** A withdrawal does not name what its action is about: whichever comes last, both are noted of the same subject. */
+/** An action, or its withdrawal, which does not name what it is about: whichever comes last, both are noted of the same subject. */
 export function joinWithdrawal(sql: Sql, note: string, queue: QueueTable): void {
   const { action, withdrawal } = notesOfAction(note)
+  if (note === action) sql.run(NEW_UNSTATED, action)
   const taken = sql.get<{ s: number; protocol: string }>('SELECT s, protocol FROM said WHERE id = ?', action)
   if (taken === undefined) return
   sql.run('UPDATE said SET s = ? WHERE id = ?', taken.s, withdrawal)
   queue.touch(taken.s, taken.protocol)
+}
+
+export function settleStatement(sql: Sql, action: string, again: number | null): void {
+  if (again === null) sql.run(STATED, action)
+  else sql.run(LATER_UNSTATED, again, action)
 }
 
 export function dueReversals(sql: Sql, most: number): Reversal[] {

@@ -32,6 +32,8 @@ export async function sqliteRecord(settings: TableSettings, start: StartHalf = t
     openAppeals: (dueSince) => tables.ask('openAppeals', dueSince),
     reversals: (most) => tables.ask('reversals', most),
     settleReversal: (one) => tables.ask('settleReversal', one),
+    unstated: (now, most) => tables.ask('unstated', now, most),
+    settleStatement: (action, again) => tables.ask('settleStatement', action, again),
     tidy: (now, readUntil) => tables.ask('tidy', now, readUntil),
     async size() {
       const [size, state] = await Promise.all([reader.size(), tables.ask('state')])

@@ -14,7 +14,7 @@ import {
   type TranscriptEntry,
   type UntoldAppeal,
 } from '../../contracts/ports/record.ts'
-import { outlivesDeletion } from '../actions.ts'
+import { DUE_UNSTATED, outlivesDeletion } from '../actions.ts'
 import { appealNoteId } from '../appeal-rows.ts'
 import { ALL_APPEALS, type AppealLimits } from '../appeals.ts'
 import { clausesText } from '../compared.ts'
@@ -22,7 +22,7 @@ import { inOrderOfTime } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
 import { mayBeDeleted, TENANT_SHARE } from '../held.ts'
 import { noteSubject } from '../note-subject.ts'
-import { dueReversals, joinWithdrawal, settleReversal } from './actions.ts'
+import { dueReversals, joinWithdrawal, settleReversal, settleStatement } from './actions.ts'
 import { AppealTable } from './appeals.ts'
 import { ArrivalCounter } from './arrivals.ts'
 import { DrawLedger } from './draws.ts'
@@ -351,6 +351,14 @@ export class RecordTables {
 
   settleReversal(one: Reversal): void {
     settleReversal(this.#sql, one)
+  }
+
+  unstated(now: number, most: number): string[] {
+    return this.#sql.all<{ action: string }>(DUE_UNSTATED, now, most).map(({ action }) => action)
+  }
+
+  settleStatement(action: string, again: number | null): void {
+    settleStatement(this.#sql, action, again)
   }
 
   tidy(now: number, readUntil = now): void {

@@ -1,0 +1,54 @@
+import { type Hook, statementDeliveriesOf } from '../../../producers/webhooks/matching.ts'
+import { actionMessage } from '../../contracts/facts/action-messages.ts'
+import { readVerdictId } from '../../contracts/facts/verdict-id.ts'
+import type { Clock } from '../../contracts/ports/clock.ts'
+import type { RecordStore } from '../../contracts/ports/record.ts'
+import { KEEP_DELIVERY_MS, type Webhooks } from '../../contracts/ports/webhooks.ts'
+import type { ReasonsParts } from '../../door/reasons.ts'
+
+/** Statements that are sent in one step. */
+const MOST = 100
+/** How long a statement waits for what it is made of, as topics are read in any order, and how often it is tried meanwhile, in ms. */
+const [WITHIN_MS, AGAIN_MS] = [3_600_000, 60_000]
+/** What was done where nothing was: there is nothing to state. */
+const NOTHING_DONE = 'none'
+
+/**
+ * Sends the statements of actions that were taken to the receivers that ask for them, each once. One that comes again within the time for
+ * which deliveries are remembered is known there; of what was done longer ago none is sent, as where a record is made anew.
+ */
+export async function sendStatements(
+  store: RecordStore,
+  of: {
+    readonly hooks: Readonly<Record<string, Hook>>
+    readonly webhooks: Pick<Webhooks, 'put'>
+    readonly read: ReasonsParts['read']
+    readonly clock: Clock
+  },
+): Promise<void> {
+  for (const note of await store.unstated(of.clock(), MOST))
+    await store.settleStatement(note, await stated(store, note, of))
+}
+
+/** When it is tried again; null where that is done, or never will be. */
+async function stated(
+  store: RecordStore,
+  note: string,
+  { hooks, webhooks, read, clock }: Parameters<typeof sendStatements>[1],
+): Promise<number | null> {
+  const taken = await store.word(note)
+  const action = actionMessage.safeParse(taken?.message).data
+  if (taken === null || action === undefined || action.withdraw === true || action.what === NOTHING_DONE) return null
+  const { id, tenant, at } = action
+  const isAskedFor = Object.values(hooks).some((hook) => hook.actions === true && hook.tenant === tenant)
+  if (!isAskedFor || clock() - taken.at > KEEP_DELIVERY_MS) return null
+  const [en, de] = await Promise.all((['en', 'de'] as const).map((lang) => read(store, { tenant, id, lang })))
+  if (en == null || de == null || en.isWithdrawn) return null
+  if ('lacks' in en.stated || 'lacks' in de.stated) return clock() - taken.at < WITHIN_MS ? clock() + AGAIN_MS : null
+  const { statement, text, dsa } = en.stated
+  const texts = { en: text, de: de.stated.text }
+  const whole = { schema: 1, action: id, tenant, at: new Date(at).toISOString(), statement, text: texts, dsa } as const
+  const protocol = action.protocol ?? readVerdictId(action.verdictId ?? '')?.protocol
+  await webhooks.put(statementDeliveriesOf(hooks, whole, protocol))
+  return null
+}
