@@ -4,6 +4,8 @@ import { COLUMNS, figuresOf, type ReportedAction, rowOf } from '../../../src/app
 import { warnOfExpired } from '../../../src/app/commands/report/reported.ts'
 import { csvTable } from '../../../src/contracts/facts/csv-table.ts'
 import type { DrawnRate } from '../../../src/contracts/ports/review.ts'
+import { seededRandom } from '../../../src/lab/evaluation/statistics/random.ts'
+import { drawnRates } from '../../../src/record/drawn-rates.ts'
 import type { Statement } from '../../../src/record/statement.ts'
 
 const statement = fc.record({
@@ -86,4 +88,92 @@ test.each([
   const said: unknown[] = []
   warnOfExpired({ since: Date.now() - ago * 1_000, keep: 1_000_000 }, { say: (line) => said.push(line) })
   expect(said).toHaveLength(lacks ? 1 : 0)
+})
+
+/** A draw of a planted set, in the order in which it was drawn. */
+interface Planted {
+  readonly chance: number
+  readonly label: string
+  readonly lang: string
+  readonly isWrong: boolean | null
+}
+
+/** Verdicts that are wrong in this share, each drawn by a chance of its own; some of what was drawn nobody has looked at yet. */
+function plantedSet(rate: number, seed: string): Planted[] {
+  const random = seededRandom(seed)
+  return Array.from({ length: 2_000 }, (_, nth): Planted[] => {
+    const chance = [0.02, 0.1, 0.5, 1][random.below(4)] ?? 1
+    if (random.unit() >= chance) return []
+    // What is drawn more often is wrong more often: without its weights the rate would be too high.
+    const isWrong = random.unit() < rate * (chance > 0.1 ? 1.6 : 0.4)
+    return [
+      {
+        chance,
+        label: random.below(3) === 0 ? 'hate' : 'non-hate',
+        lang: nth % 2 === 0 ? 'en' : 'de',
+        isWrong: nth > 1_800 && random.below(10) === 0 ? null : isWrong,
+      },
+    ]
+  }).flat()
+}
+
+/** By definition: each draw stands for as many as its chance says, up to the first that nobody has looked at. */
+function rateByHand(drawn: readonly Planted[]) {
+  const end = drawn.findIndex(({ isWrong }) => isWrong === null)
+  const counted = end < 0 ? drawn : drawn.slice(0, end)
+  const total = (of: (one: Planted) => number) => counted.reduce((sum, one) => sum + of(one), 0)
+  const share = total(({ chance, isWrong }) => Number(isWrong) / chance) / total(({ chance }) => 1 / chance)
+  // The variance of a ratio, by its residuals; and so many equal draws as would vary as much.
+  const residuals = total(({ chance, isWrong }) => ((Number(isWrong) - share) / chance) ** 2)
+  const n = counted.length
+  const variance = (residuals / total(({ chance }) => 1 / chance) ** 2) * (n / (n - 1))
+  const most = total(({ chance }) => 1 / chance) ** 2 / total(({ chance }) => chance ** -2)
+  const effective = variance > 0 ? Math.min(most, (share * (1 - share)) / variance) : most
+  return { share, effective, n }
+}
+
+/** The part of a beta distribution that lies below, by adding up its density. */
+function betaBelow(end: number, a: number, b: number): number {
+  const steps = 20_000
+  // Over u = t^a where a is below one, in which the density has no pole; and beside its highest value, which may be tiny.
+  const isSteep = a < 1
+  const logAt = (t: number) =>
+    isSteep ? (b - 1) * Math.log1p(-(t ** (1 / a))) : (a - 1) * Math.log(t) + (b - 1) * Math.log1p(-t)
+  const highest = isSteep ? 0 : logAt(Math.min(1 - 1e-9, Math.max(1e-9, (a - 1) / Math.max(1e-9, a + b - 2))))
+  const area = (to: number) => {
+    const width = to / steps
+    let sum = 0
+    for (let at = 0; at < steps; at++) sum += Math.exp(logAt((at + 0.5) * width) - highest)
+    return sum * width
+  }
+  return area(isSteep ? end ** a : end) / area(1)
+}
+
+test('the error rate equals one reckoned by hand, on planted sets that were drawn with unequal chances', () => {
+  for (const [nth, rate] of [0.005, 0.02, 0.1, 0.3].entries())
+    for (let seed = 0; seed < 5; seed++) {
+      const drawn = plantedSet(rate, `planted ${nth} ${seed}`)
+      const rows = drawn.map(({ chance, label, lang, isWrong }, at) => ({
+        item: `hate~p${at}`,
+        tenant: 'default',
+        purpose: 'audit' as const,
+        protocol: 'hate',
+        verdict: `hate~p${at}~r1`,
+        lang,
+        chance,
+        drawn_at: at,
+        label,
+        differs: isWrong === null ? null : Number(isWrong),
+      }))
+      const figures = figuresOf([], drawnRates(rows))
+      expect(figures.map(({ label }) => label)).toEqual(['', 'hate', 'non-hate'])
+      for (const { label, value, low, high, of } of figures) {
+        const { share, effective, n } = rateByHand(label === '' ? drawn : drawn.filter((one) => one.label === label))
+        expect([Number(of), Number(value)]).toEqual([n, expect.closeTo(share, 10)])
+        const hits = share * effective
+        if (hits > 0) expect(betaBelow(Number(low), hits, effective - hits + 1)).toBeCloseTo(0.025, 3)
+        else expect(Number(low)).toBe(0)
+        expect(betaBelow(Number(high), hits + 1, effective - hits)).toBeCloseTo(0.975, 3)
+      }
+    }
 })
