@@ -8,6 +8,7 @@ import { dice } from './dice.ts'
 import type { Worker } from './fleet.ts'
 import type { Fault, Kind } from './plan.ts'
 import {
+  actionOn,
   afterwards,
   appealOn,
   backedPost,
@@ -438,7 +439,8 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
     return { shadows: [], note: `${posts.length} posts decided, ${back.length} taken back` }
   },
 
-  // Authors and notifiers appeal against what was just judged: twice, again, by the dozen, taken back, of what is deleted; people answer
+  // Rules and people act on what was just judged: once, twice by the same id, for a while, of what is deleted. Then
+  // authors and notifiers appeal against what was just judged: twice, again, by the dozen, taken back, of what is deleted; people answer
   // some, also those who had decided before.
   async appeals(world, _, { amount }) {
     const lots = dice(amount, 'appeals')
@@ -449,6 +451,10 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
       const [own, again, theirs] = [name('own'), name('again'), name('theirs')]
       const decide = async (by: string, appeals: readonly string[]) =>
         decisionOn(post, await world.seen(post), { label: lots.pick(['rumor', 'non-rumor']), appeals }, by)
+      const act = name('act')
+      const acted = actionOn(post, act, at % 2 === 0 ? 'rules' : 'ben', Math.max(1, await world.seen(post)))
+      await world.say([acted, ...(at % 3 === 0 ? [acted] : [])])
+      if (at % 5 === 4) await world.say([actionOn(post, act, null)])
       const first = appealOn(post, own, 'author')
       await world.say([first, ...(at % 2 === 0 ? [first] : []), appealOn(post, again, 'author')])
       await world.say([appealOn(post, theirs, 'notifier', `case ${at % 3}`)])
@@ -463,7 +469,7 @@ export const FAULTS: Readonly<Record<Kind, Do>> = {
         Array.from({ length: 30 }, (_, nth) => appealOn(one, `flood-${amount}-${nth}`, 'notifier', 'case 0')),
       )
     await world.verdicts(5, 4_000)
-    return { shadows: [], note: `appeals on ${posts.length} posts` }
+    return { shadows: [], note: `actions and appeals on ${posts.length} posts` }
   },
 
   // The record dies while it writes, misses what comes then, and begins again where it was.

@@ -48,6 +48,7 @@ interface Options {
   readonly faults: number
   readonly kinds?: readonly Kind[]
   readonly comments?: true
+  readonly appeals?: true
   readonly json?: true
   readonly sabotage?: string
 }
@@ -60,16 +61,27 @@ const program = new Command('npm run chaos --')
   .addOption(new Option('--faults <n>', 'faults in the plan').argParser(whole(0)).default(18))
   .addOption(new Option('--kinds <a,b>', 'these faults alone, in the order of the seed').argParser(kindsNamed))
   .addOption(new Option('--comments', 'three in twenty posts have comments that hate judges by themselves'))
+  .addOption(new Option('--appeals', 'every plan has actions and appeals'))
   .addOption(new Option('--json', 'one JSON object a seed'))
   .addOption(new Option('--sabotage <name>', 'break an invariant on purpose').choices(Object.keys(SABOTAGE)))
   .exitOverride()
 
 async function main(): Promise<number> {
-  const { posts, faults, kinds, sabotage, comments = false, ...options } = program.parse().opts<Options>()
+  const {
+    posts,
+    faults,
+    kinds,
+    sabotage,
+    comments = false,
+    appeals = false,
+    ...options
+  } = program.parse().opts<Options>()
   let breached = 0
   for (const seed of options.seeds ?? [options.seed]) {
+    const wanted = kinds ?? kindsOf(seed, faults)
+    const more: readonly Kind[] = appeals && !wanted.includes('appeals') ? ['appeals'] : []
     const outcome = await runSeed(
-      { seed, posts, comments, sabotage, kinds: kinds ?? kindsOf(seed, faults) },
+      { seed, posts, comments, sabotage, kinds: [...wanted, ...more] },
       { say, signal: stopping.signal },
     ).catch((error: unknown) => {
       if (stopping.signal.aborted || error instanceof UnavailableError) throw error

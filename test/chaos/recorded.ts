@@ -5,7 +5,7 @@ import { decisionMessage, decisionOutcome, proposal, review } from '../../src/co
 import { snapshot } from '../../src/contracts/facts/thread.ts'
 import { type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
 import { commentKey, readVerdictId, scopeOf } from '../../src/contracts/facts/verdict-id.ts'
-import type { RecordSize, SubjectRecord } from '../../src/contracts/ports/record.ts'
+import type { RecordedWord, RecordSize, SubjectRecord } from '../../src/contracts/ports/record.ts'
 import { sqliteRecordReader } from '../../src/record/sqlite/record.ts'
 import { DEAD_HEADER } from './expected.ts'
 import type { TopicRecord } from './reader.ts'
@@ -33,6 +33,8 @@ export interface Held {
   /** By the verdict's or proposal's id. */
   readonly transcripts: ReadonlyMap<string, string>
   readonly size: Pick<RecordSize, 'rows' | 'holes'>
+  /** Also those whose subject was deleted. */
+  readonly actions: readonly RecordedWord[]
   /** Its files' bytes. */
   readonly bytes: string
 }
@@ -64,6 +66,8 @@ const wellFormed = (records: readonly TopicRecord[]) =>
 const messagesOf = (records: readonly TopicRecord[]) =>
   wellFormed(records).map((standing) => ({ message: JSON.parse(standing.value) as Message, standing }))
 
+const OF_THEIR_OWN: ReadonlySet<string> = new Set(['appeal', 'action', 'withdrawal'])
+
 /** Reads all that the record in this file holds, of these subjects and of any other. */
 export async function heldIn(path: string, evidence: RecordedEvidence): Promise<Held> {
   const reader = await sqliteRecordReader(path)
@@ -85,7 +89,9 @@ export async function heldIn(path: string, evidence: RecordedEvidence): Promise<
     }
     const own = readdirSync(dirname(path)).filter((name) => name.startsWith(basename(path)))
     const bytes = own.map((name) => readFileSync(join(dirname(path), name), 'latin1')).join('')
-    return { subjects, transcripts, size: await reader.size(), bytes }
+    const actions: RecordedWord[] = []
+    for await (const one of reader.actions()) actions.push(one)
+    return { subjects, transcripts, size: await reader.size(), actions, bytes }
   } finally {
     await reader.close()
   }
@@ -126,9 +132,9 @@ export function recordBreaches(evidence: RecordedEvidence, held: Held): string[]
     [...held.subjects.values()].flatMap((one) => one.verdicts.map((row) => [row.verdict.id, row])),
   )
   const said = new Map(
-    // Of appeals more than their topic tells: test/chaos/appeals.ts.
+    // Of appeals and actions more than their topics tell: test/chaos/appeals.ts, test/chaos/actions.ts.
     [...held.subjects.values()].flatMap((one) =>
-      one.said.flatMap((row) => (row.said === 'appeal' ? [] : [[row.id, row] as const])),
+      one.said.flatMap((row) => (OF_THEIR_OWN.has(row.said) ? [] : [[row.id, row] as const])),
     ),
   )
 

@@ -16,6 +16,7 @@ import { startUnderstudy } from '../../src/kit/understudy/server.ts'
 import { samplesOf } from '../../src/operations/metrics/samples.ts'
 import { keysUnder, memberOf } from '../../src/store/redis/keys.ts'
 import { startRedisSentinel } from '../support/redis-servers.ts'
+import { type ActionAccount, actionBreaches } from './actions.ts'
 import { appealBreaches } from './appeals.ts'
 import { type Asked, tapRequests } from './asked.ts'
 import { type Account, audit } from './audit.ts'
@@ -82,8 +83,9 @@ const OUTPUTS = [
 /** Read by a group of its own. */
 const DECISIONS = 'decisions'
 const APPEALS = 'appeals'
-/** Outcomes of appeals that were lost on the way are sent again after a minute. */
-const TOLD_WITHIN_MS = 90_000
+const ACTIONS = 'actions'
+/** Outcomes of appeals that were lost on the way are sent again after a minute, and after two more. */
+const TOLD_WITHIN_MS = 150_000
 const GROUP = 'chaos'
 /** Of a Redis under sentinels. */
 const PASSWORD = 'chaos'
@@ -448,7 +450,7 @@ async function rehearse(
 
   const read = await readAll(
     client,
-    [...INPUTS, DECISIONS, APPEALS, ...OUTPUTS].map((name) => PREFIX + name),
+    [...INPUTS, DECISIONS, APPEALS, ACTIONS, ...OUTPUTS].map((name) => PREFIX + name),
   )
   const of = (name: string) => read.get(PREFIX + name) ?? []
   const recorded: RecordedEvidence = {
@@ -492,6 +494,8 @@ async function rehearse(
   )
   const kept = await heldIn(recordFile, recorded)
   breaches.push(...appealBreaches({ appeals: of(APPEALS), outcomes: of('appeal-outcomes') }, kept))
+  const acted = { actions: of(ACTIONS), verdicts: of('verdicts'), reviews: of('reviews') }
+  if (acted.actions.length > 0) breaches.push(...actionBreaches(acted, kept, await actionAccount(gavel, folder)))
   breaches.push(...recordBreaches(recorded, kept).map((line) => `record: ${line}`))
   await gavel('record', 'rebuild')
   const rebuilt = await heldIn(recordFile, recorded)
@@ -509,6 +513,17 @@ async function rehearse(
   }
   if (result.breaches.length > 0) writeFileSync(join(folder, 'topics.json'), JSON.stringify(Object.fromEntries(read)))
   return result
+}
+
+/** What the record's commands say of actions; they end with 1 where some have no statement. */
+async function actionAccount(gavel: (...words: string[]) => Promise<string>, folder: string): Promise<ActionAccount> {
+  const saying = (error: { readonly stdout?: string; readonly stderr?: string }) =>
+    `${error.stdout ?? ''}\n${error.stderr ?? ''}`
+  const until = new Date(Date.now() + 3_600_000).toISOString()
+  const report = await gavel('report', '--since', '2020-01-01T00:00:00Z', '--until', until)
+  const sent = join(folder, 'sent.txt')
+  const statements = await gavel('reasons', 'send', '--sent', sent, '--dry-run').catch(saying)
+  return { tenant: 'default', report, statements }
 }
 
 /** A client of the suite's own whose server is gone may wait for it without end. */

@@ -1,10 +1,11 @@
+import { verdictScope } from '../../src/contracts/facts/verdict-id.ts'
 import { TEXTS } from '../bystander/registry.ts'
 import { markOf } from './asked.ts'
 import { type Dice, dice } from './dice.ts'
 
 /** One message of the stream, in the order in which it is produced. */
 export interface Sent {
-  readonly topic: 'posts' | 'comments' | 'counterspeech' | 'decisions' | 'appeals'
+  readonly topic: 'posts' | 'comments' | 'counterspeech' | 'decisions' | 'appeals' | 'actions'
   readonly key: string
   readonly value: Buffer | null
   /** The reason under which it must come back as a dead letter. */
@@ -361,7 +362,6 @@ export function noDecisions({ id, tenant }: Known): Sent[] {
   ]
 }
 
-/** The post is deleted. */
 /** An objection to what rumor said of a post, by somebody whom the platform reaches by this contact; `null`: it is taken back. */
 export function appealOn(
   { id: subjectId, tenant }: Known,
@@ -374,6 +374,16 @@ export function appealOn(
   return { topic: 'appeals', key: id, value: json({ id, tenant, at, ...(by === null ? { withdraw: true } : said) }) }
 }
 
+/** What a platform did about a post by this verdict of rumor; `null`: it is over. */
+export function actionOn({ id: subjectId, tenant }: Known, id: string, by: string | null, revision = 1): Sent {
+  const at = new Date().toISOString()
+  const done = { what: 'remove', source: 'own-initiative', automated: by === 'rules', since: at }
+  const verdictId = `${verdictScope({ protocol: 'rumor', tenant: tenant ?? 'default', subjectId })}${revision}`
+  const said = by === null ? { withdraw: true, by: 'ann' } : { verdictId, ...done, by }
+  return { topic: 'actions', key: subjectId, value: json({ id, tenant, subjectId, at, ...said }) }
+}
+
+/** The post is deleted. */
 export function deletionOf({ id, tenant, lang, createdAt }: Known): Sent {
   return { topic: 'posts', key: id, value: json({ id, tenant, lang, createdAt: iso(createdAt), deleted: true }) }
 }
@@ -391,11 +401,13 @@ export const unsaid = (post: Known, n: number): Sent => ({
   }),
 })
 
+const NO_POSTS: ReadonlySet<Sent['topic']> = new Set(['counterspeech', 'decisions', 'appeals', 'actions'])
+
 /** The posts among these messages that still stand, as they were last said. */
 export function knownIn(messages: readonly Sent[]): Known[] {
   const posts = new Map<string, Known & { comments: string[] }>()
   for (const { topic, value, dead } of messages) {
-    if (dead !== undefined || topic === 'counterspeech' || topic === 'decisions' || topic === 'appeals') continue
+    if (dead !== undefined || NO_POSTS.has(topic)) continue
     const read = JSON.parse(String(value)) as {
       id: string
       postId?: string

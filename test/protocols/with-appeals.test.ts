@@ -30,11 +30,11 @@ const replies: Replies = ({ ask }: Asked) => {
     case 'opinion':
       return { reasoning: 'r', answer: ask.label === 'oppose' ? 'Fake' : 'Real' }
     case 'debate':
-      return ask.role === 'debater' && 'argument' in (ask.answer.safeParse({ argument: 'a', holds: 'yes' }).data ?? {})
+      return ask.answer.safeParse({ argument: 'a', holds: 'yes' }).success
         ? { argument: 'a', holds: 'yes' }
         : { reasoning: 'r', answer: 'Fake' }
     case 'perspective':
-      return { reason: 'r', label: 'non-hate' }
+      return { reason: 'r', label: 'Not hateful' }
     case 'judge':
       return ask.answer.safeParse({ reason: 'r', label: 'hate' }).success
         ? { reason: 'r', label: 'hate' }
