@@ -68,7 +68,8 @@ describe('the document', { timeout: 60_000 }, () => {
       const { path, method, parameters = [], requestBody, operationId } = operation
       const json = requestBody?.content['application/json']
       if (requestBody !== undefined) expect(json?.example, `${operationId} has no example`).toBeDefined()
-      const values: Record<string, string> = { id: path.includes('judgements') ? judgement : 'p1', name: 'invalid' }
+      const id = path.includes('judgements') ? judgement : path.includes('reasons') ? 'act-1' : 'p1'
+      const values: Record<string, string> = { id, name: 'invalid' }
       const to = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values[name] ?? ''))
       for (const { name } of parameters.filter((one) => one.in === 'path')) expect(values[name]).toBeDefined()
       const response = await fetch(`${base}${to}`, {
