@@ -118,7 +118,8 @@ async function argumentOf(
   let thread = threadIn(own)
   let sent: ReadTranscript | null = null
   const isWhole = () => [...ruled.evidence.support, ...ruled.evidence.oppose].every((id) => marks.has(id))
-  for (const one of earlier.slice(0, MOST_BACK)) {
+  // What a list decided rests on its entry alone, whatever was argued before.
+  for (const one of ruled.decidedBy === 'veto' ? [] : earlier.slice(0, MOST_BACK)) {
     if (isArgument(debate) && isWhole() && thread !== null) break
     const found = await readTranscript(record, one.id)
     const earlierOne = found.transcript

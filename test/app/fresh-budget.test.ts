@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { loadSettings } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { boundedIfFresh, dayFinding, freshBudget } from '../../src/app/composition/fresh-budget.ts'
+import { statusPart } from '../../src/app/composition/status.ts'
 import { onServers } from '../support/on-servers.ts'
 import { clientOf, environmentOn, eventually, protocolsOn, settingsOf, verdictsOf } from '../support/pipeline.ts'
 import { sendPosts } from '../support/sent-posts.ts'
@@ -73,6 +74,13 @@ it('a fresh service stops at its day’s dollars; one that has published goes on
   await intake.kill('SIGKILL')
   const first = await judged('a', fresh)
   expect(first).toMatchObject({ label: null, log: [expect.stringContaining('"usd":25')] })
+  const looking = await statusPart(settingsOf(fresh), async () => clientOf(fresh), {
+    replicas: [],
+    prometheus: undefined,
+  })
+  const { budgets } = await looking.readStatus()
+  await looking.close()
+  expect(budgets, 'gavel top').toMatchObject([{ scope: 'total', unit: 'usd' }])
   expect(await judged('b', environment), 'lifted').toMatchObject({ label: 'non-hate', log: [] })
   expect(await judged('c', fresh), 'fresh for good').toMatchObject({ label: null })
   // As a version before left it: published, and nothing noted.

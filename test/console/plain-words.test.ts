@@ -202,3 +202,18 @@ it('a verdict says that its argument was recorded by hand, or a part of it, and 
   expect(await notice(BY_HAND, 'small')).toContain('Part of what is said here was recorded by hand')
   expect(await notice('small')).not.toContain('by hand')
 })
+
+it('what a list decided shows no argument of the revision before it', async () => {
+  const console = await aConsole()
+  const argued = await debated(console, 'rumor')
+  const later = { revision: 3, supersedes: argued.id, evidence: { support: [], oppose: [], precedents: [] } }
+  const shownOf = async (decidedBy: 'veto' | 'vote') => {
+    const { id } = await console.judged({
+      verdict: { subjectId: 'quay', label: 'rumor', ...later, revision: decidedBy === 'veto' ? 4 : 3, decidedBy },
+      turns: [],
+    })
+    return (await read(console, `/verdict?id=${id}`)).of('main')
+  }
+  expect(await shownOf('vote')).toContain('Little has changed since revision 2')
+  expect(await shownOf('veto')).not.toContain('Little has changed')
+})

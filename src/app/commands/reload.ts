@@ -38,7 +38,9 @@ function lineOf({ pid, answer }: ReloadAnswer): string {
 function inWords(result: NonNullable<ReloadAnswer['answer']>['result']): string {
   switch (result.outcome) {
     case 'reloaded':
-      return result.changed.length === 0 ? 'reloaded; nothing has changed' : `reloaded: ${result.changed.join(', ')}`
+      return result.changed.length === 0
+        ? 'reloaded: no setting has changed; files that settings name were read again'
+        : `reloaded: ${result.changed.join(', ')}`
     case 'fixed':
       return `not reloaded: ${result.paths.join(', ')}. ${result.advice}`
     case 'refused':

@@ -56,6 +56,16 @@ export async function boundedNow(
   return bounded
 }
 
+/** The same for who only looks: by what Redis keeps of the first start. */
+export async function boundedAsKept(
+  client: Redis,
+  { fresh }: Pick<Keys, 'fresh'>,
+  now: () => Settings,
+): Promise<() => Settings> {
+  const isFresh = (await client.get(fresh)) === FRESH
+  return () => boundedIfFresh(now(), isFresh)
+}
+
 /** What is said of it at the start. */
 export function freshBudget(settings: Settings): Events['budget:fresh'] {
   const { total, whenSpent } = settings.budgets

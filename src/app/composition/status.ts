@@ -11,6 +11,7 @@ import { openedOnce, type Places, serviceStatus } from '../../operations/status/
 import { bullJobDesk } from '../../store/queue/job-desk.ts'
 import { redisAddresses } from '../../store/redis/connect.ts'
 import type { KafkaClient } from '../../stream/client.ts'
+import { boundedAsKept } from './fresh-budget.ts'
 import { protocolsOf } from './protocols.ts'
 import { commandRedis, redisGatewayStores } from './redis.ts'
 
@@ -29,10 +30,11 @@ export function statusPart(
       const { client, keys, time } = redis
       clock = time.now
       const desk = keep(bullJobDesk({ connection: client, prefix: keys.queues, stages: stagesOf(protocols), clock }))
+      const bounded = await boundedAsKept(client, keys, now)
       const used = usedCapacity({
-        ...redisGatewayStores(settings, { working: client, keys }, now),
+        ...redisGatewayStores(settings, { working: client, keys }, bounded),
         models: modelsInUse(settings),
-        settings: boundSettings(settings, now),
+        settings: boundSettings(settings, bounded),
       })
       return { ...redis, backlog: desk.backlog, used }
     })

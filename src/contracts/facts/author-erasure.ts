@@ -58,6 +58,7 @@ const ERASURE_STAYS = [
   'what shelves learnt from subjects that Redis has forgotten (threads.keepTombstone), where no record is kept: delete those by hand',
   'what was only asked about on POST /v1/judge: answers end after door.keepAnswers, or are erased by DELETE /v1/judgements/{id}',
   'dead letters from before Redis was lost: a recovery notes only who wrote what it could read',
+  'Redis’s append-only file, until Redis writes it anew (BGREWRITEAOF does so at once)',
   'backups of Redis, of the record and of shelves, exports, and files of gavel judge, eval and what-if',
   'what model providers and image hosts keep of requests, by their terms',
   'verdicts and reasons that consumers and webhooks’ receivers have read: each is retracted by a further revision',

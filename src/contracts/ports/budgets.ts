@@ -121,8 +121,9 @@ export function accountsOf(settings: BudgetSettings, call: Pick<Purchase, 'caseI
   return [
     ...account('verdict', call.caseId, verdict, null),
     ...own,
-    ...part.map((one): Account => ({ ...one, scope: 'tenant', name: `share:${call.tenant}`, share })),
+    // The first that has nothing left is named.
     ...all,
+    ...part.map((one): Account => ({ ...one, scope: 'tenant', name: `share:${call.tenant}`, share })),
   ]
 }
 

@@ -91,7 +91,7 @@ function debateAgainst(cells: readonly EvaluationCell[], seed: string, paper: bo
   const [debate] = paper ? byCost : scored
   const others = scored.filter((cell) => cell !== debate)
   if (debate === undefined || !others.some(({ perItem: { calls } }) => calls > 0)) return null
-  const subject = paper ? 'The dearest row' : 'The debate'
+  const subject = paper ? 'The dearest row' : (debate?.perItem.calls ?? 0) > 1 ? 'The debate' : 'The default'
   const best = bestCheaper(debate, others)
   if (best === undefined)
     return debate.perItem.tokens === 0

@@ -52,7 +52,11 @@ const firstOf = (cells: readonly EvaluationCell[], over = {}) => summaryOf(cells
 
 describe('the first sentence of the summary', () => {
   it('compares the debate with the best row that costs no more', () => {
-    const cells = [row('hate', { right: 38, tokens: 5_000 }), row('zero-shot', {}), row('dear', { tokens: 9_000 })]
+    const cells = [
+      row('hate', { right: 38, tokens: 5_000, calls: 9 }),
+      row('zero-shot', {}),
+      row('dear', { tokens: 9_000 }),
+    ]
     expect(firstOf(cells)).toMatch(
       /^The debate pays: hate \(95\.0 % right, 5000 tokens an item\) beats the best row that costs no more, zero-shot \(50\.0 % right, 100 tokens an item\): \+45\.0 points \[.*\], McNemar p < 0\.001, 40 items\.$/,
     )
@@ -60,11 +64,11 @@ describe('the first sentence of the summary', () => {
 
   it('holds self-consistency against it even where its last draw went a little beyond the debate’s tokens', () => {
     const consistent = row('self-consistency', { right: 39, tokens: 5_100, over: { draws: 17 } })
-    expect(firstOf([row('hate', { tokens: 5_000 }), row('zero-shot', {}), consistent])).toMatch(
+    expect(firstOf([row('hate', { tokens: 5_000, calls: 9 }), row('zero-shot', {}), consistent])).toMatch(
       /^The debate does not pay: .* is worse than .* self-consistency/,
     )
     const tooDear = row('self-consistency', { right: 39, tokens: 9_000, over: { draws: 3 } })
-    expect(firstOf([row('hate', { tokens: 5_000 }), row('zero-shot', {}), tooDear])).toContain('zero-shot')
+    expect(firstOf([row('hate', { tokens: 5_000, calls: 9 }), row('zero-shot', {}), tooDear])).toContain('zero-shot')
   })
 
   it('is how many calls were answered, where a verdict rests on none', () => {
@@ -76,14 +80,16 @@ describe('the first sentence of the summary', () => {
     expect(none.counts.items).toBe(40)
     expect(firstOf([row('hate', { calls: 3 }), none])).toMatch(/^120 of 320 calls answered/)
     // A call that was tried again is nothing to lead with.
-    const { outcomes } = row('hate', { tokens: 5_000 })
+    const { outcomes } = row('hate', { tokens: 5_000, calls: 9 })
     const again = { outcomes: outcomes.map((one) => ({ ...one, unanswered: { timeout: 1 } })) }
     expect(firstOf([row('hate', { over: again }), row('zero-shot', {})])).toMatch(/^The debate/)
   })
 
   it('takes no row for cheap whose labels are people’s own work', () => {
     const crowd = row('gold stances', { right: 40, tokens: 0, calls: 0 })
-    expect(firstOf([row('rumor', { tokens: 5_000 }), crowd, row('zero-shot', {})])).not.toContain('gold stances')
+    expect(firstOf([row('rumor', { tokens: 5_000, calls: 9 }), crowd, row('zero-shot', {})])).not.toContain(
+      'gold stances',
+    )
   })
 
   it('counts items, and not how often each was judged', () => {
@@ -93,7 +99,7 @@ describe('the first sentence of the summary', () => {
   })
 
   it('is about the dearest row of a paper’s table, whichever comes first', () => {
-    const cells = [row('base agent', {}), row('two rounds', { right: 38, tokens: 5_000 })]
+    const cells = [row('base agent', {}), row('two rounds', { right: 38, tokens: 5_000, calls: 9 })]
     const said = summaryOf(cells, [data], '1', { paper: { stoodIn: null } })
     expect(said[0]).toBe('The paper’s own models answered.')
     expect(said[1]).toMatch(/^The dearest row pays: two rounds .* base agent/)
@@ -102,10 +108,10 @@ describe('the first sentence of the summary', () => {
   it('says where it can’t tell, instead of nothing', () => {
     const same = 'is unknown: '
     expect(firstOf([row('hate', { tokens: 50 }), row('zero-shot', {})])).toBe(
-      `Whether the debate pays ${same}every other row costs more tokens than hate.`,
+      `Whether the default pays ${same}every other row costs more tokens than hate.`,
     )
     expect(firstOf([row('hate', { tokens: 0 }), row('zero-shot', { tokens: 0 })])).toBe(
-      `Whether the debate pays ${same}the endpoint reported no tokens.`,
+      `Whether the default pays ${same}the endpoint reported no tokens.`,
     )
   })
 })
@@ -130,7 +136,7 @@ describe('the summary', () => {
         },
       })),
     })
-    const cells = [row('hate', { right: 38, tokens: 5_000 }), row('zero-shot', {})]
+    const cells = [row('hate', { right: 38, tokens: 5_000, calls: 9 }), row('zero-shot', {})]
     expect(summaryOf(cells, [data], '1').join(' ')).not.toContain('Missing')
     const none = cells.map((cell) => bare(cell, 2))
     expect(summaryOf(none, [data], '1', { paper: { stoodIn: 'Mine stood in.' } }).slice(0, 2)).toEqual([

@@ -41,6 +41,8 @@ export interface EvaluationPlan {
   readonly countMissing?: boolean
   /** US dollars that this run may pay for answers that are not recorded; may be infinite. */
   readonly maxCost: number
+  /** The option that sets it. */
+  readonly costOption?: string | undefined
   readonly seed: string
   readonly keepNearDuplicates: boolean
   readonly unlabelled?: UnlabelledReading | undefined
@@ -76,7 +78,7 @@ const DRAWS = { least: 3, most: 40 }
  * `OperatorError` if it is stopped, if the money runs out, and where a replay lacks an answer; what was answered is kept.
  */
 export async function evaluate(settings: Settings, plan: EvaluationPlan, io: EvaluationIo): Promise<EvaluationCell[]> {
-  const { kind, parts, recording, model, maxCost, countMissing: counting = false } = plan
+  const { kind, parts, recording, model, maxCost, costOption = '--max-cost', countMissing: counting = false } = plan
   const stop = new AbortController()
   const meter = model === null ? null : metered(model, settings.models, maxCost, () => stop.abort())
   const signal = AbortSignal.any([io.signal, stop.signal])
@@ -95,11 +97,11 @@ export async function evaluate(settings: Settings, plan: EvaluationPlan, io: Eva
     if (recording.missing.size > 0 && !counting) throw new OperatorError(missingAnswers(recording))
     if (meter?.unpriced() != null)
       throw new OperatorError(
-        `--max-cost needs a price of ${meter.unpriced()}, and models.prices has none (0 if it is free).`,
+        `${costOption} needs a price of ${meter.unpriced()}, and models.prices has none (0 if it is free).`,
       )
     if (stop.signal.aborted)
       throw new OperatorError(
-        `Stopped at --max-cost: ${done} of ${of} verdicts, $${spent.usd.toFixed(4)} paid${done === 0 || isResumed ? '' : `, about $${((spent.usd / done) * of).toFixed(2)} for all`}. With --out the answers are kept: run it again with a higher --max-cost to continue.`,
+        `Stopped at ${costOption}: ${done} of ${of} verdicts, $${spent.usd.toFixed(4)} paid${done === 0 || isResumed ? '' : `, about $${((spent.usd / done) * of).toFixed(4)} for all`}. With --out the answers are kept: run it again with a higher ${costOption} to continue.`,
       )
     if (io.signal.aborted)
       throw new OperatorError(

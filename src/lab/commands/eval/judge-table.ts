@@ -55,6 +55,7 @@ export async function judgeTable(
         recording,
         model,
         maxCost,
+        costOption: table.costOption,
         seed,
         keepNearDuplicates,
         unlabelled: options.unlabelled,

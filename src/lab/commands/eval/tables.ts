@@ -40,6 +40,8 @@ export interface PlannedTable {
   readonly standIns: StandIns
   /** Whether its cells say how long their calls took; a paper's do where it measures that. */
   readonly timed?: true
+  /** The option that sets what it may cost, where that is not --max-cost. */
+  readonly costOption?: '--budget'
   /** Of data sets of the paper that were not given. */
   readonly absent: readonly EvaluationCell[]
   paper(row: string, data: string): EvaluationCell['paper']

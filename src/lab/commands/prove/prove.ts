@@ -138,7 +138,7 @@ async function proved(
       out,
       maxCost,
     }
-    const evaluation = await judgeTable(settings, { ...planned, timed: true }, sets, {
+    const evaluation = await judgeTable(settings, { ...planned, timed: true, costOption: '--budget' }, sets, {
       ...invocation,
       options: evalOptions,
     })
