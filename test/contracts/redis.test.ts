@@ -9,6 +9,7 @@ import { loadSettings } from '../../config/load.ts'
 import type { Settings } from '../../config/schema.ts'
 import { publisher } from '../../producers/publisher/publisher.ts'
 import { RetryLaterError } from '../../src/contracts/facts/errors.ts'
+import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import { StoreSuspended } from '../../src/contracts/ports/cases.ts'
 import type { HumanDecision } from '../../src/contracts/ports/decisions.ts'
 import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
@@ -315,6 +316,23 @@ webhookContract('in Redis', async (keepMs) => {
 })
 decisionsContract('in Redis', make)
 storiesContract('in Redis', make)
+
+it('threads of a story that were forgotten take no place among those of which others may be shown comments', async () => {
+  const stores = await makeRedis()
+  const put = (ref: ThreadRef) => stores.threads.putPost(ref, postOf(ref), { ...ARRIVAL, story: 's' }, RULES)
+  const crowd = Array.from({ length: 16 }, (_, nth) => thread(`f${nth}`))
+  for (const [nth, ref] of crowd.entries()) {
+    await put(ref)
+    await stores.threads.twins(ref, nth)
+  }
+  await put(thread('late'))
+  expect(await stores.threads.twins(thread('late'), 99)).toEqual(crowd)
+  for (const ref of crowd.slice(1)) await client.unlink(stores.keys.thread(memberOf(ref)))
+  expect(await stores.threads.twins(thread('late'), 99)).toEqual(crowd.slice(0, 1))
+  await put(thread('other'))
+  expect(await stores.threads.twins(thread('other'), 100)).toEqual([...crowd.slice(0, 1), thread('late')])
+  await stores.close()
+})
 
 describe('a transcript in the outbox', () => {
   const words = (at: number) => `comment ${at} says that this is so, and nothing else. `

@@ -269,7 +269,7 @@ export function fairSlots(limits: FairLimits): FairSlots {
 }
 
 /** Tasks that run side by side as long as they weigh so much together at most, a heavier one by itself; in order of arrival. */
-interface WeightedSlots {
+export interface WeightedSlots {
   run<Result>(weight: number, task: () => Promise<Result>): Promise<Result>
 }
 

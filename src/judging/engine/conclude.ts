@@ -26,6 +26,7 @@ import type { VerdictConfidence, VerdictDebate, VerdictForm } from '../../contra
 import { namedIn } from '../../contracts/facts/verdict-id.ts'
 import type { CaseEnd, LostCall } from '../../contracts/ports/cases.ts'
 import { proposalOf } from './decision-verdict.ts'
+import { heldElsewhere, unquoted, withoutElsewhere } from './elsewhere.ts'
 import { faultsOf } from './faults.ts'
 import type { KeyedAsk } from './replay.ts'
 import { notedOf, type ReplayNotes, replayBasisOf } from './replay-notes.ts'
@@ -81,7 +82,11 @@ export function verdictOf(ended: EndedCase): Verdict {
   const usage = entries.map((entry) => entry.usage).reduce(addUsage, usageOf(ended.lostCalls))
   const { modelMs, heldMs } = criticalPath(asked, journal)
   const degraded = [...degradedComments(record), ...ruling.degraded]
-  const { models, comments, faults, debated, lane, confidence: _, ...decided } = bounded({ ...ruling, degraded })
+  // Its transcript holds these: with one that is deleted it goes.
+  const elsewhere = [...new Set([...(ruling.evidence.elsewhere ?? []), ...heldElsewhere(record)])]
+  const evidence = elsewhere.length === 0 ? ruling.evidence : { ...ruling.evidence, elsewhere }
+  const bound = bounded({ ...ruling, evidence, degraded })
+  const { models, comments, faults, debated, lane, confidence: _, ...decided } = bound
   const { lang, mapping } = postSeen.safeParse(record.subject).data?.post ?? {}
   const made: Verdict = {
     schema: 2,
@@ -238,12 +243,19 @@ export function endOf(
   maxBytes: number,
 ): Pick<CaseEnd, 'label' | 'verdict' | 'transcript' | 'proposal'> {
   const ruled = verdictOf(ended)
-  const transcript = (id: string) => transcriptOf({ ...ended, record: { ...ended.record, id } }, sent, maxBytes, ruled)
+  const { kind } = ended.record
+  const told = (of: EndedCase, verdict: Verdict) => (id: string) =>
+    transcriptOf({ ...of, record: { ...of.record, id } }, sent, maxBytes, verdict)
   return {
     label: ruled.label,
-    verdict: JSON.stringify(storyPlaced(ruled, ended.record.kind)),
-    transcript: transcript(ruled.id),
-    proposal: (above) => proposalOf(storyPlaced(ruled, ended.record.kind), above, transcript),
+    verdict: JSON.stringify(storyPlaced(ruled, kind)),
+    transcript: told(ended, ruled)(ruled.id),
+    proposal(above) {
+      if (ruled.evidence.elsewhere === undefined) return proposalOf(storyPlaced(ruled, kind), above, told(ended, ruled))
+      const alone = { ...ended, asked: [], noted: undefined, record: withoutElsewhere(ended.record) }
+      const proposed = unquoted(ruled)
+      return proposalOf(storyPlaced(proposed, kind), above, told(alone, proposed))
+    },
   }
 }
 

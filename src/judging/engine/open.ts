@@ -91,7 +91,7 @@ export function opener(deps: {
   const { routes, threads, marks, queues, clock, report, settings, orphanLetter, drawing } = deps
   const backoff = threadBackoff(clock)
   const again = reopenings(clock)
-  const slots = weightedSlots(COMMENTS_AT_ONCE)
+  const [slots, turns] = [weightedSlots(COMMENTS_AT_ONCE), weightedSlots(1)]
   /** Threads that the last pass has weighed and left to the next. */
   let left = new Map<string, Weighed>()
   /** How many of these are large. */
@@ -161,7 +161,7 @@ export function opener(deps: {
     const linked = links.length === 0 ? {} : { links: [...links] }
     const around = ready.length === 0 ? undefined : await surroundingsOf(threads, ref, post)
     const moment = { openedAt: clock(), atFinalAge: checkpoint.final, step, paused, settings, surroundings: around }
-    const twins = { ...moment, surroundings: await aroundOf(threads, state, { drawing, ready, now: clock() }) }
+    const twins = { ...moment, surroundings: await aroundOf(threads, state, { drawing, ready, turns, now: clock() }) }
     const opening = ready.map((protocol) => ({
       record: { ...newCase(protocol, state, post, protocol.elsewhere ? twins : moment), ...linked },
       seen: versionSeenBy(protocol, state),

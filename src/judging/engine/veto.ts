@@ -27,6 +27,7 @@ export async function vetoed(
     around: new Map([
       ...subject.comments.map(({ id, text }) => [id, text] as const),
       ...(subject.under === undefined || subject.under === null ? [] : [[UNDER, subject.under.text] as const]),
+      ...(subject.elsewhere ?? []).map(({ id, text }) => [`${ELSEWHERE}${id}`, text] as const),
     ]),
     mayFetch,
   })
@@ -57,11 +58,18 @@ const LATE = 'its deadline came before its pictures'
 
 /** What names the words of the post that a comment stands under; no comment has an id with a line in it. */
 const UNDER = '\n'
+/** Before the name of a comment under another post that it is shown. */
+const ELSEWHERE = '\n~'
 
-/** The subject without the comments, and the words of the post above it, that are on a list: they reach no model either. */
-function withoutAround(subject: Snapshot, named: ReadonlySet<string>): Snapshot {
-  const comments = subject.comments.filter(({ id }) => !named.has(id))
-  return { ...subject, comments, ...(named.has(UNDER) ? { under: null } : {}) }
+/** The subject without the comments, also under other posts, and the words of the post above it, that are on a list: they reach no model either. */
+function withoutAround({ elsewhere, ...subject }: Snapshot, named: ReadonlySet<string>): Snapshot {
+  const shown = elsewhere?.filter(({ id }) => !named.has(`${ELSEWHERE}${id}`)) ?? []
+  return {
+    ...subject,
+    comments: subject.comments.filter(({ id }) => !named.has(id)),
+    ...(named.has(UNDER) ? { under: null } : {}),
+    ...(shown.length === 0 ? {} : { elsewhere: shown }),
+  }
 }
 
 /** Of what is on a list nothing is kept but hashes: neither for models, nor for people, nor for the next revision. */

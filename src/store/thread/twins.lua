@@ -9,6 +9,11 @@ local id = redis.call('HGET', thread, 'story')
 if not id then return {} end
 local twins = story_key(thread, id) .. ':twins'
 redis.call('ZADD', twins, rank, member)
+-- One that was forgotten, or says something else by now, takes no place.
+local root = string.match(thread, '^({.-}:thread:)')
+for _, other in ipairs(redis.call('ZRANGE', twins, 0, -1)) do
+  if redis.call('HGET', root .. other, 'story') ~= id then redis.call('ZREM', twins, other) end
+end
 redis.call('ZREMRANGEBYRANK', twins, most, -1)
 redis.call('PEXPIRE', twins, keep)
 local others = {}

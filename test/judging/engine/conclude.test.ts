@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Ask } from '../../../src/contracts/facts/ask.ts'
 import type { CaseRecord, JournalEntry } from '../../../src/contracts/facts/case.ts'
 import { noUsage, type Ruling, transcript } from '../../../src/contracts/facts/verdict.ts'
-import { type EndedCase, transcriptOf, verdictOf } from '../../../src/judging/engine/conclude.ts'
+import { type EndedCase, endOf, transcriptOf, verdictOf } from '../../../src/judging/engine/conclude.ts'
 import { callOf, HOUR, T0 } from '../../contracts/samples.ts'
 import { WRITES } from '../../support/verdicts.ts'
 
@@ -113,6 +113,41 @@ test('a verdict says how many comments of an earlier one had expired from their 
   const { degraded, faults } = verdictOf({ ...ended, record, ruling: { ...ended.ruling, degraded: [] } })
   expect(degraded).toEqual(['12 comments of an earlier verdict had expired from their topic, and were not read again'])
   expect(faults).toEqual(['ours'])
+})
+
+test('a verdict names each comment under another post that its case held, also where its script says of none', () => {
+  const ended = endedAfter([{}])
+  const { evidence } = ended.ruling
+  const comment = (id: string) => ({ id, text: 'so it is', createdAt: 0 })
+  const subject = {
+    post: { id: 'p', text: 'So?', createdAt: 0 },
+    comments: [],
+    leftOut: 0,
+    elsewhere: [comment('t~x')],
+  }
+  const record = { ...ended.record, subject, carry: { decision: 'of before', elsewhere: ['t~y', 't~x'] } }
+  const named = (of: Partial<typeof ended>) => verdictOf({ ...ended, ...of }).evidence.elsewhere
+  expect(named({ record })).toEqual(['t~x', 't~y'])
+  const ruling = { ...ended.ruling, evidence: { ...evidence, elsewhere: ['t~z', 't~x'] } }
+  expect(named({ record, ruling })).toEqual(['t~z', 't~x', 't~y'])
+  expect(named({})).toBeUndefined()
+})
+
+test('a proposal repeats nothing that its case held of other posts, and says so', () => {
+  const shown = { ...ask, messages: [{ role: 'user' as const, content: 'Say it. THE OTHER' }] }
+  const ended = endedAfter([{ ask: shown, answer: { word: 'THE OTHER' } }])
+  const elsewhere = [{ id: 't~x', text: 'THE OTHER', createdAt: 0 }]
+  const subject = { post: { id: 'p', text: 'So?', createdAt: 0 }, comments: [], leftOut: 0 }
+  const ruling = { ...ended.ruling, rationale: 'says THE OTHER' }
+  const sent = (one: { ask: Ask }) => [...one.ask.messages]
+  const of = (held: object) =>
+    endOf({ ...ended, ruling, record: { ...ended.record, subject: { ...subject, ...held } } }, sent, 100_000)
+  const above = { id: 'talk~p~r1', label: 'bad' }
+  const texts = (held: object) => Object.values(of(held).proposal(above)).join()
+  expect(of({ elsewhere }).transcript).toContain('THE OTHER')
+  expect(texts({ elsewhere })).not.toContain('THE OTHER')
+  expect(texts({ elsewhere })).toContain('its case held comments under other posts: its reasons are left out')
+  expect(texts({})).toContain('says THE OTHER')
 })
 
 describe('a verdict of schema 2', () => {

@@ -1,9 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { authorOf } from '../../../src/contracts/facts/author.ts'
 import { samplingRanks } from '../../../src/contracts/facts/sampling-rank.ts'
+import { weightedSlots } from '../../../src/contracts/facts/slots.ts'
 import type { ThreadRef } from '../../../src/contracts/facts/thread.ts'
 import { commentKey, idsInCommentKey } from '../../../src/contracts/facts/verdict-id.ts'
-import { elsewhereOf } from '../../../src/judging/engine/elsewhere.ts'
+import { aroundOf, elsewhereOf } from '../../../src/judging/engine/elsewhere.ts'
+import type { Protocol } from '../../../src/judging/engine/script.ts'
 import { seededRandom } from '../../../src/lab/evaluation/statistics/random.ts'
 import { memoryStores } from '../../../src/store/memory-stores.ts'
 import { ARRIVAL, postOf, RULES, said, T0, thread, unsaid } from '../../contracts/samples.ts'
@@ -21,7 +23,7 @@ async function grown(id: string, authors: readonly (string | null)[], story: str
   const comments = authors.map((author, at) =>
     said(`c${at}`, { text: `${id} says ${at}`, createdAt: T0 + at, ...(author === null ? {} : { author }) }),
   )
-  await stores.threads.putComments(ref, comments, T0, RULES)
+  await stores.threads.putComments(ref, comments, T0, { ...RULES, maxComments: 2_000 })
   return ref
 }
 
@@ -95,5 +97,30 @@ describe('what a thread is shown of others in the same words', () => {
     }
     expect(await shownTo(ref)).toEqual([])
     expect(reads).toBe(2)
+  })
+
+  it('is read of few threads at a time: none with more than a thousand comments, no more than that of all, one opening after the other', async () => {
+    const names = (count: number, who: string) => Array.from({ length: count }, (_, at) => `${who}${at}`)
+    await shownTo(await grown('large', names(1_001, 'l')))
+    for (let nth = 0; nth < 8; nth++) await shownTo(await grown(`t${nth}`, names(300, 'own')))
+    const refs = [await grown('p', names(300, 'own')), await grown('q', names(300, 'own'))]
+    const { read } = stores.threads
+    let [comments, reading, mostReading] = [0, 0, 0]
+    stores.threads.read = async (ref) => {
+      mostReading = Math.max(mostReading, ++reading)
+      const state = await read(ref)
+      comments += state?.comments.length ?? 0
+      reading--
+      return state
+    }
+    const turns = weightedSlots(1)
+    const ready = [{ elsewhere: true }] as unknown as Protocol[] // as: of protocols it asks nothing else
+    const around = async (ref: ThreadRef) => {
+      const state = await read(ref)
+      return state && aroundOf(stores.threads, state, { drawing, ready, turns, now: T0 })
+    }
+    const [one, other] = await Promise.all(refs.map(around))
+    // Three threads fit, of people who have all been heard.
+    expect([one?.elsewhere, other?.elsewhere, comments, mostReading]).toEqual([[], [], 2 * 900, 1])
   })
 })

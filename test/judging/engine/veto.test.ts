@@ -40,8 +40,8 @@ const SPAM_LIST = { kind: 'pattern', list: list('spam.txt', '(?i)free\\s+money')
 const answer = z.object({ word: z.string() })
 /** Shows the post, its images and its comments to a model, whose word is the label. */
 function* asking(subject: unknown): Script {
-  const { post, comments } = subject as Snapshot // the engine gives a snapshot
-  const content = [post.text, ...comments.map(({ text }) => text)].join('\n')
+  const { post, comments, elsewhere = [] } = subject as Snapshot // the engine gives a snapshot
+  const content = [post.text, ...[...comments, ...elsewhere].map(({ text }) => text)].join('\n')
   const images = (post.media ?? []).flatMap(({ url }) => url ?? [])
   const ask: Ask<{ word: string }> = {
     stage: 'word',
@@ -74,6 +74,8 @@ async function judged(given: {
   readonly host?: (url: string, nth: number) => Promise<string>
   readonly word?: string
   readonly protocols?: readonly Protocol[]
+  /** Comments under other posts that it is shown. */
+  readonly elsewhere?: Snapshot['elsewhere']
   /** When it is judged, in ms after it was opened. */
   readonly after?: number
 }) {
@@ -84,6 +86,7 @@ async function judged(given: {
     },
     word = 'safe',
     protocols = [SAFETY],
+    elsewhere,
   } = given
   let now = T0
   const clock = () => now
@@ -94,7 +97,11 @@ async function judged(given: {
   const state = await stores.threads.read(ref)
   if (state === null) throw new Error('no thread')
   const ids = await stores.threads.open(state, {
-    cases: protocols.map(({ name }) => ({ record: recordOf(state, name), seen: state.version })),
+    cases: protocols.map(({ name }) => {
+      const record = recordOf(state, name)
+      const subject = { ...(record.subject as Snapshot), ...(elsewhere === undefined ? {} : { elsewhere }) } // as: just made
+      return { record: { ...record, subject }, seen: state.version }
+    }),
     waiting: [],
     dormant: [],
     nextDue: null,
@@ -327,6 +334,20 @@ test('a picture that is on no list is judged', async () => {
   expect(verdicts).toMatchObject([{ label: 'safe', decidedBy: 'judge' }])
   expect(verdicts[0]).not.toHaveProperty('veto')
   expect(requests).toHaveLength(1)
+})
+
+test('a comment under another post that is on a list is shown to no model, and nothing else is left out for it', async () => {
+  const comment = (id: string, text: string) => ({ id, text, createdAt: T0 })
+  const elsewhere = [comment('t~c1', 'Get FREE money now'), comment('t~c2', 'So it was here')]
+  const { requests, verdicts, texts } = await judged({
+    post: { text: 'A claim' },
+    vetoes: { spam: SPAM_LIST },
+    elsewhere,
+  })
+  expect(requests[0]?.messages[0]?.content).toMatch(/^A claim\nTHE COMMENT\nSo it was here\n\n/)
+  expect(verdicts[0]).toMatchObject({ label: 'safe', evidence: { elsewhere: ['t~c2'] } })
+  expect(verdicts[0]?.degraded.join()).toContain('1 texts beside it are on a list: left out')
+  expect(texts).not.toContain('FREE money')
 })
 
 test('under paper nothing is compared', async () => {

@@ -59,6 +59,7 @@ local function settle_story(key, now)
 end
 -- Forgets what this member alone brought into it.
 local function forget_in_story(key, member)
+  redis.call('ZREM', key .. ':twins', member)
   for _, field in ipairs(redis.call('HKEYS', key)) do
     local kind = string.match(field, '^(%l+) ')
     local value = kind and redis.call('HGET', key, field)
@@ -72,7 +73,6 @@ local function leave_story(thread, member, now)
   if not id then return end
   local key = story_key(thread, id)
   forget_in_story(key, member)
-  redis.call('ZREM', key .. ':twins', member)
   if change_story(key, thread, ends or '0', -1, ahead) <= 0 then settle_story(key, now) end
   for _, field in ipairs(redis.call('HKEYS', thread)) do
     if field == 'story' or field == 'storyEnd' or string.match(field, '^told:') then redis.call('HDEL', thread, field) end
