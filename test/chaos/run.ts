@@ -477,7 +477,8 @@ async function rehearse(
     progress,
     offsets: await offsetsOf(admin),
   })
-  const stories = { ...recorded, hasLost: kinds.some((kind) => LOSE_WHAT_WAITS.includes(kind)) }
+  const losses = done.filter(({ kind }) => LOSE_WHAT_WAITS.includes(kind)).length
+  const stories = { ...recorded, losses }
   breaches.push(...storyBreaches(stories, await countedIn(redisClient, '{chaos')))
   const ended = deaths.map(({ worker, at, how }) => `${worker} after ${((at - started) / 1000).toFixed(1)} s: ${how}`)
   say(
