@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { loadSettings } from '../config/load.ts'
 import { answer } from '../src/kit/understudy/answer.ts'
 import { readHateSettings } from '../src/protocols/hate/settings.ts'
+import { storyWords } from '../src/protocols/same-words.ts'
 
 const post = z.object({ id: z.string(), text: z.string() })
 const counterspeech = post.extend({ type: z.literal('counterspeech'), hateSpeech: z.string() })
@@ -69,6 +70,18 @@ describe('what the demo event has for hate, safety and counterspeech', () => {
     const [good = [], bad = []] = scores
     expect(good.map((score, aspect) => Math.sign(score - (bad[aspect] ?? 0)))).toEqual([1, -1, 1, 1])
   })
+})
+
+test('the demo event has eighteen posts of a fire, and three further ones that repeat three of these', () => {
+  const posts = rows.flatMap((row) => post.extend({ type: z.literal('post') }).safeParse(row).data ?? [])
+  const stories = Map.groupBy(posts, ({ text }) => storyWords(text) ?? text)
+  expect([posts.length, stories.size]).toEqual([21, 18])
+  const copies = [...stories.values()].flatMap((all) => (all.length > 1 ? [all.map(({ id }) => id)] : []))
+  expect(copies).toEqual([
+    ['calvera-p3', 'calvera-p20'],
+    ['calvera-p4', 'calvera-p19'],
+    ['calvera-p5', 'calvera-p21'],
+  ])
 })
 
 describe('the demo’s shelves', () => {

@@ -14,6 +14,7 @@ const CLOSED: ReadonlySet<string> = new Set([
     'age',
     'reach',
     'contested',
+    'opposed',
     'degraded',
     'overrules',
     'part',

@@ -58,7 +58,7 @@ export function decisionsPage({
         title: TEXTS.title,
         hides: closed.flatMap(({ verdict, seen }) => [verdict ?? [], seen?.verdict ?? []].flat()),
         body: html`<h1>${TEXTS.title}</h1><p>${TEXTS.says}</p>${formOf(query, days, kinds)}
-${found.length === 0 ? html`<p role="status">${TEXTS.none}</p>` : tableOf(readable, kinds)}
+${found.length === 0 ? html`<p role="status">${[...query].every(([name, value]) => name === 'days' || value === '') ? TEXTS.nobody(days) : TEXTS.none}</p>` : tableOf(readable, kinds)}
 ${older}`,
       }
     },

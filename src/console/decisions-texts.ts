@@ -23,4 +23,5 @@ export const DECISIONS_TEXTS = {
   withdrew: 'withdrew',
   lacked: '(lacked something)',
   none: 'No decision fits.',
+  nobody: (days: string) => `Nobody has decided anything in the last ${days} days.`,
 } as const

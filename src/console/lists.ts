@@ -30,6 +30,7 @@ export function filterOf(query: URLSearchParams, { tenants }: Session): RecordFi
     ...text('fault', given('fault')),
     ...text('before', given('before')),
     ...(query.has('contested') ? { contested: true as const } : {}),
+    ...(query.has('opposed') ? { opposed: true as const } : {}),
     ...(query.has('degraded') ? { degraded: true as const } : {}),
     ...(since === null ? {} : { since }),
     // The day that is named counts whole.
@@ -75,6 +76,10 @@ export interface RowData {
   readonly uncovered: string
   /** ISO 8601. */
   readonly at: string
+  /** When it was written; empty where its verdict, a person's, does not say. ISO 8601. */
+  readonly written: string
+  /** Since when its comments dispute it, by this verdict; empty where they do not. ISO 8601. */
+  readonly opposed: string
   readonly label: string
   readonly tone: string
   readonly protocol: string
@@ -95,6 +100,7 @@ export interface Lists {
 export function rowData(row: RecordedRow, { kinds, disturbing }: Omit<Lists, 'people'>): RowData {
   const { verdict, author, lang, words: said } = row
   const { id, protocol, final, tenant, timing } = verdict
+  const by = verdict.decision?.by
   const flags = [row.contested ? TEXTS.live.contested : '', verdict.degraded.length > 0 ? TEXTS.live.degraded : '']
   const parts = (all: readonly string[]) => all.filter((one) => one !== '').join(' · ')
   return {
@@ -108,24 +114,35 @@ export function rowData(row: RecordedRow, { kinds, disturbing }: Omit<Lists, 'pe
     href: link('/verdict', { id }),
     uncovered: uncoveredAt(id),
     at: timing.decidedAt,
+    written: verdict.decidedBy === 'human' ? '' : timing.createdAt,
+    opposed: verdict.opposed?.since ?? '',
     label: shown(sayingOf(verdict), 64),
     tone: toneOf(verdict, kinds),
     protocol,
     how: parts([final ? TEXTS.row.final : TEXTS.row.forNow, ...flags]),
-    decided: howDecided(verdict),
+    decided: [howDecided(verdict), ...(by === undefined ? [] : [TEXTS.row.by, shown(by, 60)])].join(' '),
     pictures: listedPictures(id, row.pictures),
   }
 }
 
-/**
- * A list of posts and replies with their verdicts, each where the newest of these stands; `isWhole`: also with what other protocols
- * say of them now, which the list itself does not have.
- */
+/** How rows are shown. */
+interface RowsForm {
+  readonly choice: CoverChoice
+  /** Also with what other protocols say of them now, which the list itself does not have. */
+  readonly isWhole: boolean
+  /** With the time when each was written. */
+  readonly isDated?: true
+  /** The words of each are a heading that leads there. */
+  readonly leadsTo?: string
+}
+
+/** A list of posts and replies with their verdicts, each where the newest of these stands. */
 export async function rowsOf(
   rows: readonly RecordedRow[],
   lists: Omit<Lists, 'people'>,
-  { choice, isWhole }: { choice: CoverChoice; isWhole: boolean },
+  form: RowsForm,
 ): Promise<TemplatePart> {
+  const { isWhole } = form
   const current = await lists.disturbing.look(rows)
   const posts = Map.groupBy(rows, ({ subject }) => nameOf(subject))
   const others = (isWhole ? current : []).filter(({ subject, verdict: { protocol } }) => {
@@ -135,43 +152,76 @@ export async function rowsOf(
   noteSeen(...others.map(({ verdict }) => verdict.id))
   const also = Map.groupBy(others, ({ subject }) => nameOf(subject))
   const data = (all: readonly RecordedRow[]) => all.map((row) => rowData(row, lists))
-  return [...posts].map(([name, own]) => postOf(data(own), data(also.get(name) ?? []), choice))
+  return [...posts].map(([name, own]) => postOf(data(own), data(also.get(name) ?? []), form))
 }
 
 /** `also`: verdicts that the list itself does not have. */
-function postOf(own: readonly RowData[], also: readonly RowData[], choice: CoverChoice): TemplatePart {
+function postOf(
+  own: readonly RowData[],
+  also: readonly RowData[],
+  { choice, isDated, leadsTo }: RowsForm,
+): TemplatePart {
   const [newest] = own
   if (newest === undefined) return NOTHING
   const verdicts = [...own, ...also]
   const spoken = verdicts.find(({ words }) => words !== null)?.words ?? null
   const found = [...own.map((one) => verdictMarkup(one)), ...also.map((one) => verdictMarkup(one, 'found also'))]
-  if (spoken === null) return postMarkup(newest, { said: NO_WORDS, found, choice })
-  const said = html`<p class="row-words">${words(spoken, { lang: newest.lang })}</p>`
   const why = verdicts.find(({ hidden }) => hidden !== null)?.hidden ?? null
-  return postMarkup(newest, {
-    said: why === null ? said : covered(why, said, { uncovered: newest.uncovered }),
-    found,
-    choice,
-  })
+  const written = isDated === true ? verdicts.find((one) => one.written !== '')?.written : undefined
+  return postMarkup(newest, { said: saidOf(spoken, why, newest, leadsTo), found, choice, written })
+}
+
+/** A subject's words, if the record has them, behind a cover if that is why; `leadsTo`: where a heading leads that they are, or that says why they are covered. */
+function saidOf(
+  spoken: string | null,
+  why: string | null,
+  { lang, uncovered }: RowData,
+  leadsTo: string | undefined,
+): TemplatePart {
+  const headed = (inside: TemplatePart) => html`<h2 class="row-words"><a href="${leadsTo ?? ''}">${inside}</a></h2>`
+  if (spoken === null) return leadsTo === undefined ? NO_WORDS : headed(TEXTS.live.noWords)
+  const said = words(spoken, { lang })
+  const open = leadsTo === undefined || why !== null ? html`<p class="row-words">${said}</p>` : headed(said)
+  if (why === null) return open
+  return html`${leadsTo === undefined ? NOTHING : headed(why)}${covered(leadsTo === undefined ? why : TEXTS.live.itsWords, open, { uncovered })}`
 }
 
 const NO_WORDS = html`<p class="row-words none faint">${TEXTS.live.noWords}</p>`
 
 function postMarkup(
   { thread, subject, at, of, pictures }: RowData,
-  { said, found, choice }: { said: TemplatePart; found: TemplatePart; choice: CoverChoice },
+  {
+    said,
+    found,
+    choice,
+    written,
+  }: { said: TemplatePart; found: TemplatePart; choice: CoverChoice; written?: string | undefined },
 ): SafeMarkup {
   return html`<li class="row" data-thread="${thread}" data-subject="${subject}">${said}
-<div class="row-head">${moment(at)} <span class="verdicts">${found}</span> ${thumbnails(pictures, choice)}<span class="row-of faint">${words(of)}</span></div></li>`
+<div class="row-head">${written === undefined ? moment(at) : html`<span>${TEXTS.row.written} ${moment(written)}</span> <span>${TEXTS.row.judged} ${moment(at)}</span>`} <span class="verdicts">${found}</span> ${thumbnails(pictures, choice)}<span class="row-of faint">${words(of)}</span></div></li>`
 }
 
-function verdictMarkup({ id, href, label, tone, protocol, how, decided }: RowData, name = 'found'): SafeMarkup {
-  return html`<span class="${name}" data-id="${id}" data-protocol="${protocol}"><span class="protocol">${protocol}</span> <a class="of" href="${href}" title="${decided}"><strong class="label ${tone}">${words(label)}</strong></a> <span class="faint how">${how}</span> <span class="faint decided">${decided}</span></span>`
+function verdictMarkup(
+  { id, href, label, tone, protocol, how, decided, opposed }: RowData,
+  name = 'found',
+): SafeMarkup {
+  return html`<span class="${name}" data-id="${id}" data-protocol="${protocol}"><span class="protocol">${protocol}</span> <a class="of" href="${href}" title="${decided}"><strong class="label ${tone}">${words(label)}</strong></a> <span class="faint how">${how}</span>${opposed === '' ? NOTHING : html` <span class="opposed">${TEXTS.row.opposed} ${moment(opposed)}</span>`} <span class="faint decided">${decided}</span></span>`
 }
 
 /** What a script fills with the data of a row: a post, and its verdict. */
 export function rowTemplate(choice: CoverChoice): SafeMarkup {
-  const nothing = { id: '', href: '', at: '1970-01-01T00:00:00Z', label: '', tone: 'plain', protocol: '', how: '' }
+  const never = '1970-01-01T00:00:00Z'
+  const nothing = {
+    id: '',
+    href: '',
+    at: never,
+    opposed: never,
+    written: '',
+    label: '',
+    tone: 'plain',
+    protocol: '',
+    how: '',
+  }
   const data = {
     ...nothing,
     thread: '',

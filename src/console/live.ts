@@ -246,12 +246,12 @@ async function liveBody(
   const given = (name: string) => query.get(name) ?? ''
   const stream = link('/live/stream', Object.fromEntries(query))
   // Of a list that is filtered its stream tells nothing of other protocols.
-  const isWhole = ['protocol', 'label', 'contested', 'degraded'].every((name) => given(name) === '')
+  const isWhole = ['protocol', 'label', 'contested', 'opposed', 'degraded'].every((name) => given(name) === '')
   return html`<div class="over"><h1>${TEXTS.live.title}</h1>
 <form class="filters" method="get" action="/live">
 <label>${TEXTS.live.protocol} <select name="protocol">${options([...lists.kinds.keys()], given('protocol'))}</select></label>
 ${field('label', TEXTS.live.label, given('label'))}${field('tenant', TEXTS.live.tenant, given('tenant'))}
-${box('contested', TEXTS.live.contested, query.has('contested'))}${box('degraded', TEXTS.live.degraded, query.has('degraded'))}
+${box('opposed', TEXTS.live.opposed, query.has('opposed'))}${box('contested', TEXTS.live.contested, query.has('contested'))}${box('degraded', TEXTS.live.degraded, query.has('degraded'))}
 <button>${TEXTS.apply}</button>
 <button type="button" class="pause" data-pause="${TEXTS.live.pause}" data-resume="${TEXTS.live.resume}" hidden>${TEXTS.live.pause}</button></form></div>
 ${strip}

@@ -27,6 +27,7 @@ export const PICTURE_TEXTS = {
   },
   covers: {
     title: 'What is covered',
+    here: 'The post, its reasons and its argument are covered here: o uncovers the next of them. You choose it yourself:',
     says: 'What may be harmful is covered until you uncover it: press o, or open it. One is open at a time, and a post’s own words beside its pictures.',
     covered: 'Cover',
     choices: {

@@ -115,6 +115,7 @@ function searchForm(query: URLSearchParams, asked: string, kinds: ProtocolGuides
 <label class="wide">${TEXTS.search.query} <input type="search" name="q" value="${asked}" maxlength="${MOST_ASKED}" dir="auto"></label>
 <label>${TEXTS.live.protocol} <select name="protocol">${options([...kinds.keys()], given('protocol'))}</select></label>
 ${field('label', TEXTS.live.label, given('label'))}
+${box('opposed', TEXTS.live.opposed, query.has('opposed'))}
 ${box('contested', TEXTS.live.contested, query.has('contested'))}
 ${box('degraded', TEXTS.live.degraded, query.has('degraded'))}
 <button class="main">${TEXTS.search.go}</button>

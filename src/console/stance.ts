@@ -10,7 +10,7 @@ import { drawing, html, link, moment, NOTHING, type TemplatePart } from './view.
 const [WIDTH, HEIGHT] = [420, 190]
 /** Of more comments the line alone is drawn, by so many of them or fewer; most revisions that are marked, the newest. */
 const [MOST_POINTS, MOST_REVISIONS] = [400, 40]
-/** Revisions that are nearer than this share of the width have one number between them. */
+/** Revisions that are nearer than this share of the width have their first and last number between them. */
 const NEAR = 0.035
 
 interface StancePoint {
@@ -105,10 +105,13 @@ function options(
     .map((point) => ({ ...point, at: new Date(point.at) }))
   const steps = [...timed, { ...(timed.at(-1) ?? { score: 0, mean: 0 }), at: new Date(last) }]
   const rules = marks.map(({ at, verdict }) => ({ at: new Date(Math.min(at, last)), number: String(verdict.revision) }))
-  const apart = rules.filter(({ at }, nth) => {
-    const next = rules[nth + 1]
-    return next === undefined || next.at.getTime() - at.getTime() > (last - first) * NEAR
-  })
+  const near = (last - first) * NEAR
+  const numbered: { at: Date; first: string; number: string }[] = []
+  for (const { at, number } of rules) {
+    const before = numbered.at(-1)
+    if (before === undefined || at.getTime() - before.at.getTime() > near) numbered.push({ at, first: number, number })
+    else numbered.splice(-1, 1, { at, first: before.first, number: `${before.first}–${number}` })
+  }
   return {
     width: WIDTH,
     height: HEIGHT,
@@ -120,7 +123,7 @@ function options(
       areaY(steps, { x: 'at', y: 'mean', curve: 'step-after', fillOpacity: 0.12 }),
       ruleY([0], { strokeOpacity: 0.6 }),
       ruleX(rules, { x: 'at', strokeDasharray: '3 3' }),
-      text(apart, { x: 'at', text: 'number', frameAnchor: 'top', dy: -14 }),
+      text(numbered, { x: 'at', text: 'number', frameAnchor: 'top', dy: -14 }),
       lineY(steps, { x: 'at', y: 'mean', curve: 'step-after', strokeWidth: 2 }),
       ...(every > 1 ? [] : [dot(timed, { x: 'at', y: 'score', r: 2.5 })]),
     ],

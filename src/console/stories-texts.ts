@@ -1,3 +1,5 @@
+const counted = (posts: number) => (posts === 0 ? 'no post' : posts === 1 ? 'one post' : `${posts} posts`)
+
 /** Every word of the pages of stories. */
 export const STORIES_TEXTS = {
   title: 'Stories',
@@ -11,9 +13,13 @@ export const STORIES_TEXTS = {
   to: 'until',
   tenant: 'Tenant',
   lang: 'Language',
+  onlyOpposed: 'Only what comments dispute',
   onlyDiffering: 'Only where verdicts contradict one another',
+  byTime: 'In the order in which they were written',
   found: (stories: number, posts: number) =>
     `${stories === 1 ? 'One story' : `${stories} stories`} in ${posts === 1 ? 'one post' : `${posts} posts`}.`,
+  contested: (opposed: number, differing: number) =>
+    `${opposed === 0 ? 'Comments dispute none' : `Comments dispute ${opposed}`}; verdicts contradict one another in ${differing === 0 ? 'none' : differing}.`,
   cut: 'The newest verdicts that fit are shown: ask for words or a time to see others.',
   none: 'No verdict fits. Every word that is asked for has to be there; days are those of verdicts, not of posts.',
   json: 'As JSON',
@@ -29,9 +35,14 @@ export const STORIES_TEXTS = {
   labels: 'Labels now',
   noLabel: 'no label',
   differs: (protocol: string) => `Verdicts of ${protocol} contradict one another since`,
+  opposed: (posts: number, of: number) =>
+    `${of === 1 ? 'Its comments dispute it' : `Comments dispute ${posts === 1 ? 'one' : posts} of its posts`} since`,
+  sides: (support: number, oppose: number) => `${oppose} against, ${support} for it`,
+  size: 'Posts',
   decided: 'A person decided',
   undecided: 'No person has decided.',
   members: 'Its posts',
+  arguments: 'Arguments and comments are on the page of each verdict: its label leads there.',
   membersCut: (shown: number) => `The newest ${shown} are shown.`,
   overTime: 'By quarter of an hour',
   overTimeSays:
@@ -46,6 +57,8 @@ export const STORIES_TEXTS = {
   notHere: 'It is not there any more, or not for you to decide.',
   notAll: 'Not all posts were decided',
   done: (count: number) => (count === 1 ? 'One post was decided.' : `${count} posts were decided.`),
+  waits: (count: number) =>
+    `${count} more can be decided so: send the form again. One person decides 5 a second, and 200 at once.`,
   /** On the page of a verdict. */
   says: (members: number) => `${members} posts say the same.`,
   current: 'A person decided on another post in the same words',
@@ -60,7 +73,13 @@ export const STORIES_TEXTS = {
     `Weak for ${count} of the ${of} posts that were compared, so one of these may say the same and not be shown.`,
   same: 'Says the same',
   notSame: 'Says something else',
-  said: { same: 'People said: the same.', 'not-same': 'People said: something else.', both: 'People said both.' },
+  said: {
+    same: 'People said: the same. Who says otherwise now takes their own answer back.',
+    'not-same': 'People said: something else. Who says otherwise now takes their own answer back.',
+    both: 'People said both.',
+  },
+  answered: (same: number, others: number) =>
+    `People said of ${counted(same)} in other words that it says the same, and of ${counted(others)} that it says something else.`,
   unsaid: 'It was not noted',
   unsaidWhy: 'It could not be written down, or one of the two posts is not for you to decide. Nothing was changed.',
   gone: 'There is no such story',

@@ -7,8 +7,8 @@ import { box, field, filterOf, options, rowsOf } from './lists.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { STORIES_TEXTS as TEXTS } from './stories-texts.ts'
 import { storyPage } from './story.ts'
-import { differingOf, factsOf, type StoryParts, sizeOf } from './story-facts.ts'
-import { html, link, type SafeMarkup, type TemplatePart } from './view.ts'
+import { contestedOf, factsOf, type StoryParts } from './story-facts.ts'
+import { html, link, NOTHING, type SafeMarkup, type TemplatePart } from './view.ts'
 
 /** Verdicts that a list is made of, stories that it shows, and verdicts that are read of one of them: each is an entry of the audit. */
 const [MOST_ROWS, MOST_STORIES, MOST_OF_ONE] = [120, 40, 20]
@@ -73,13 +73,14 @@ const CSV_HEAD = [
   'protocol',
   'label',
   'posts with it',
+  'disputed since',
   'differs since',
   'decided',
 ]
 
 /** A row for each label of a story, with the post that was written first. */
 function csvRows({ summary, rows }: ListedStory): string[][] {
-  const { id, tenant, posts, reach, first, labels, differs, decided } = summary
+  const { id, tenant, posts, reach, first, labels, opposed, differs, decided } = summary
   const said = rows.find(({ subject, words }) => subject.postId === first.subjectId && words !== null)?.words
   return labels.map(({ protocol, label, posts: own }) => [
     id ?? '',
@@ -93,6 +94,7 @@ function csvRows({ summary, rows }: ListedStory): string[][] {
     protocol,
     label ?? '',
     String(own),
+    opposed.find((one) => one.protocol === protocol)?.since ?? '',
     differs.find((one) => one.protocol === protocol)?.since ?? '',
     decided.find((one) => one.protocol === protocol)?.label ?? '',
   ])
@@ -118,7 +120,7 @@ async function findStories({ query, session }: PageCall, { record, blinds }: Sto
   return {
     stories: stories
       .filter(({ summary }) => !query.has('differs') || summary.differs.length > 0)
-      .toSorted((a, b) => Number(b.summary.differs.length > 0) - Number(a.summary.differs.length > 0)),
+      .toSorted(query.get('order') === 'written' ? byTime : contestedFirst),
     isCut:
       stoppedEarly ||
       found.length >= MOST_ROWS ||
@@ -127,6 +129,13 @@ async function findStories({ query, session }: PageCall, { record, blinds }: Sto
     hides: all.flatMap(({ verdict }) => (readable.has(verdict.id) ? [] : [verdict.id])),
   }
 }
+
+const byTime = ({ summary: a }: ListedStory, { summary: b }: ListedStory) =>
+  Date.parse(a.first.at) - Date.parse(b.first.at)
+
+/** Those whose verdicts contradict one another before those that comments dispute, and these before all others. */
+const contestedFirst = ({ summary: a }: ListedStory, { summary: b }: ListedStory) => rankOf(a) - rankOf(b)
+const rankOf = ({ differs, opposed }: StorySummary) => (differs.length > 0 ? 0 : opposed.length > 0 ? 1 : 2)
 
 /** All that stands of a story, of which these verdicts were found. */
 async function wholeStory(
@@ -149,32 +158,27 @@ async function listOf({ stories, isCut }: FoundStories, call: PageCall, parts: S
   const { query, session } = call
   const carried = Object.fromEntries(query)
   const posts = stories.reduce((sum, { summary }) => sum + summary.posts, 0)
+  const countOf = (what: 'opposed' | 'differs') => stories.filter(({ summary }) => summary[what].length > 0).length
   const choice = await coversOf(parts.people, session.by)
-  const shown = await Promise.all(stories.map((story, nth) => storyMarkup(story, nth, { ...parts, choice })))
+  const shown = await Promise.all(stories.map((story) => storyMarkup(story, { ...parts, choice })))
   return html`<h1>${TEXTS.title}</h1><p>${TEXTS.about}</p>${formOf(query, parts)}
-<p role="status">${TEXTS.found(stories.length, posts)}${isCut ? ` ${TEXTS.cut}` : ''}</p>
+<p role="status">${TEXTS.found(stories.length, posts)} ${TEXTS.contested(countOf('opposed'), countOf('differs'))}${isCut ? ` ${TEXTS.cut}` : ''}</p>
 <p class="faint"><a href="${link('/stories.json', carried)}">${TEXTS.json}</a> <a href="${link('/stories.csv', carried)}">${TEXTS.csv}</a> ${TEXTS.csvNote}</p>
 ${stories.length === 0 ? html`<p>${TEXTS.none}</p>` : shown}`
 }
 
 async function storyMarkup(
   { summary, rows }: ListedStory,
-  nth: number,
   parts: StoryParts & { choice: Awaited<ReturnType<typeof coversOf>> },
 ): Promise<TemplatePart> {
-  const first = rows.filter(({ subject }) => subject.postId === summary.first.subjectId)
-  return html`<article class="story" aria-labelledby="story-${nth}"><h2 id="story-${nth}">${headOf(summary)}</h2>
-${differingOf(summary)}
-<ol class="rows">${await rowsOf(first, parts, { choice: parts.choice, isWhole: false })}</ol>
+  const { id, tenant, first } = summary
+  const own = rows.filter(({ subject }) => subject.postId === first.subjectId)
+  const leadsTo = id === null ? link('/verdict', { id: first.verdictId }) : link('/stories/story', { id, tenant })
+  const { choice } = parts
+  return html`<article class="story">
+<ol class="rows">${await rowsOf(own, parts, { choice, isWhole: false, isDated: true, leadsTo })}</ol>
+${contestedOf(summary)}
 ${factsOf(summary, parts)}</article>`
-}
-
-/** How many posts, with the way to all of them. */
-function headOf(summary: StorySummary): TemplatePart {
-  const { id, tenant } = summary
-  return id === null
-    ? sizeOf(summary)
-    : html`<a href="${link('/stories/story', { id, tenant })}">${sizeOf(summary)}</a>`
 }
 
 function formOf(query: URLSearchParams, { kinds }: Pick<StoryParts, 'kinds'>): SafeMarkup {
@@ -183,6 +187,7 @@ function formOf(query: URLSearchParams, { kinds }: Pick<StoryParts, 'kinds'>): S
 <label class="wide">${TEXTS.query} <input type="search" name="q" value="${given('q')}" maxlength="${MOST_ASKED}" dir="auto"></label>
 <label>${TEXTS.labels} <select name="protocol">${options([...kinds.keys()], given('protocol'))}</select></label>
 ${field('from', TEXTS.from, given('from'), 'date')}${field('to', TEXTS.to, given('to'), 'date')}${languageField(TEXTS.lang, given('lang'))}${field('tenant', TEXTS.tenant, given('tenant'))}
-${box('differs', TEXTS.onlyDiffering, query.has('differs'))}
+${box('opposed', TEXTS.onlyOpposed, query.has('opposed'))}${box('differs', TEXTS.onlyDiffering, query.has('differs'))}
+<label class="box"><input type="checkbox" name="order" value="written"${query.get('order') === 'written' ? html` checked` : NOTHING}> ${TEXTS.byTime}</label>
 <button class="main">${TEXTS.go}</button></form>`
 }

@@ -32,20 +32,26 @@ export function storyNote({ story, tenant, subjectId }: Verdict): TemplatePart {
   return html`<p class="notice">${members < 2 ? NOTHING : all}${other === undefined ? NOTHING : html`<a href="${link('/verdict', { id: other.verdictId })}">${TEXTS.current}</a>.`}</p>`
 }
 
-/** Since when its verdicts contradict one another. */
-export function differingOf({ differs }: StorySummary): TemplatePart {
-  return differs.map(({ protocol, since }) => html`<p class="notice">${TEXTS.differs(protocol)} ${moment(since)}.</p>`)
+/** What of it is contested, and since when: by people in its comments, and among its verdicts. */
+export function contestedOf({ opposed, differs, posts }: StorySummary): TemplatePart {
+  return [
+    ...opposed.map((one) => {
+      const sides = TEXTS.sides(one.support, one.oppose)
+      return html`<p class="notice">${TEXTS.opposed(one.posts, posts)} ${moment(one.since)}: ${sides}.</p>`
+    }),
+    ...differs.map(({ protocol, since }) => html`<p class="notice">${TEXTS.differs(protocol)} ${moment(since)}.</p>`),
+  ]
 }
 
 /** How many posts, and how far they reached. */
-export function sizeOf({ posts, reach }: StorySummary): string {
+function sizeOf({ posts, reach }: StorySummary): string {
   return `${TEXTS.posts(posts)}${reach === null || reach === 0 ? '' : `, ${TEXTS.reach(reach)}`}`
 }
 
 /** What is known of a story, in a list of terms. */
 export function factsOf(summary: StorySummary, { kinds }: Pick<StoryParts, 'kinds'>): SafeMarkup {
   const { first, languages, labels, decided } = summary
-  return html`<dl class="fields"><dt>${TEXTS.first}</dt><dd>${moment(first.at)}${first.author === null ? NOTHING : html` ${TEXTS.by} ${words(first.author, { most: 60 })}`}</dd>
+  return html`<dl class="fields facts"><dt>${TEXTS.size}</dt><dd>${sizeOf(summary)}</dd><dt>${TEXTS.first}</dt><dd>${moment(first.at)}${first.author === null ? NOTHING : html` ${TEXTS.by} ${words(first.author, { most: 60 })}`}</dd>
 ${languages.length === 0 ? NOTHING : html`<dt>${TEXTS.languages}</dt><dd>${words(languages.join(', '), { most: 100 })}</dd>`}
 <dt>${TEXTS.labels}</dt><dd>${labels.map(({ protocol, label, posts }) => html`<span class="found"><span class="protocol">${protocol}</span> ${badge({ protocol, label, decidedBy: '', scores: {} }, kinds)} ${posts}</span> `)}</dd>
 <dt>${TEXTS.decided}</dt><dd>${decided.length === 0 ? TEXTS.undecided : decided.slice(0, 5).map(({ protocol, label, by, at, verdictId }) => html`<a href="${link('/verdict', { id: verdictId })}">${protocol}: ${words(label ?? TEXTS.noLabel, { most: 64 })}</a> ${TEXTS.by} ${words(by, { most: 60 })}, ${moment(at)} `)}</dd></dl>`

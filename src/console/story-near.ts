@@ -1,6 +1,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { namedSubject } from '../contracts/facts/decision-messages.ts'
+import { hmac } from '../contracts/facts/hmac.ts'
 import { may } from '../contracts/facts/person-roles.ts'
 import { byStory } from '../contracts/facts/story-summary.ts'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
@@ -30,6 +31,8 @@ export interface NearParts {
   readonly embedder: Pick<Embedder, 'embed' | 'weakFor'>
   readonly casework: CaseworkDesk
   readonly clock: Clock
+  /** Under this pairs are named, so that half of one does not tell of which post the other was. */
+  readonly key: () => Promise<string>
   /** Vectors by the hash of their text: a deleted one is not kept here. */
   readonly known: Map<string, Float32Array>
 }
@@ -58,11 +61,16 @@ export async function nearSection(story: OneStory, call: PageCall, parts: Readin
   const nothing = { markup: NOTHING, hides: [] }
   if (near === undefined || id === null || !may(call.session.grants, 'decide', tenant)) return nothing
   const to = { id, tenant, near: 'yes' }
+  const own = story.rows.find(({ standing, words }) => standing && words !== null)
+  const said = own === undefined ? new Map<string, Set<string>>() : await saidOf(own.subject, parts.record)
+  const same = [...said.values()].filter((labels) => labels.has('same')).length
   if (!call.query.has('near')) {
-    const markup = section(html`<p><a href="${`${link('/stories/story', to)}#near`}">${TEXTS.lookNear}</a></p>`)
+    const answered = said.size === 0 ? NOTHING : html`<p>${TEXTS.answered(same, said.size - same)}</p>`
+    const markup = section(
+      html`${answered}<p><a href="${`${link('/stories/story', to)}#near`}">${TEXTS.lookNear}</a></p>`,
+    )
     return { markup, hides: [] }
   }
-  const own = story.rows.find(({ standing, words }) => standing && words !== null)
   const found = await parts.record.find({ tenants: [tenant], standing: true }, MOST_ROWS)
   const open = parts.blinds.openTo(call.session.by, found)
   const others = byStory(open.filter((row) => row.verdict.decidedBy !== 'deleted'))
@@ -77,11 +85,10 @@ export async function nearSection(story: OneStory, call: PageCall, parts: Readin
   const weakOthers = others.filter(
     (row) => near.embedder.weakFor(row.words ?? '', row.lang ?? undefined) !== null,
   ).length
-  const said = own === undefined ? new Map<string, Set<string>>() : await saidOf(own.subject, parts.record)
-  const choice = await coversOf(parts.people, call.session.by)
+  const [choice, key] = await Promise.all([coversOf(parts.people, call.session.by), near.key()])
   const listed = (nearest ?? []).map(async (row) => {
-    const pair = own === undefined ? '' : pairOf(own.subject, row.subject)
-    return html`<ol class="rows">${await rowsOf([row], parts, { choice, isWhole: false })}</ol>${sayingForm(own, row, { story: to, said: said.get(pair), token: call.session.token })}`
+    const pair = own === undefined ? '' : pairOf(own.subject, row.subject, key)
+    return html`<ol class="rows">${await rowsOf([row], parts, { choice, isWhole: false, isDated: true })}</ol>${sayingForm(own, row, { story: to, said: said.get(pair), token: call.session.token })}`
   })
   const none = nearest === null ? TEXTS.nearNot : TEXTS.nearNone
   return {
@@ -153,10 +160,10 @@ function cosine(a: Float32Array, b: Float32Array): number {
 
 const keyOf = (text: string) => hash('sha256', text, 'base64url')
 
-/** Names a pair of posts in either order, and neither of them. */
-function pairOf(one: ThreadRef, other: ThreadRef): string {
+/** Names a pair of posts in either order, and to nobody without the key either of them. */
+function pairOf(one: ThreadRef, other: ThreadRef, key: string): string {
   const [first, second] = [one.postId, other.postId].sort()
-  return hash('sha256', JSON.stringify([one.tenant, first, second]), 'base64url').slice(0, 22)
+  return hmac(key)(JSON.stringify(['pair', one.tenant, first, second]), 'base64url').slice(0, 22)
 }
 
 /** What people said of a post's pairs, the last of each person. */
@@ -205,7 +212,7 @@ async function say({ form, session }: PageCall, parts: ReadingParts, near: NearP
   if (one === undefined || other === undefined || one.tenant !== other.tenant || one.postId === other.postId)
     return refused
   if (!may(session.grants, 'decide', one.tenant)) return refused
-  const pair = pairOf(one, other)
+  const pair = pairOf(one, other, await near.key())
   const said = { schema: 1, what, to: null, pair, by: session.by, at: new Date(near.clock()).toISOString() } as const
   try {
     for (const subject of [one, other])

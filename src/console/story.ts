@@ -2,17 +2,20 @@ import { csvTable } from '../contracts/facts/csv-table.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import { type StorySummary, storyQuarters, storySummary } from '../contracts/facts/story-summary.ts'
 import type { RecordedRow } from '../contracts/ports/record.ts'
-import { coversOf } from './covers.ts'
+import { covered, coversOf, uncoveredAt } from './covers.ts'
 import { rowsOf } from './lists.ts'
 import type { Page, PageAnswer, PageCall } from './page.ts'
 import { STORIES_TEXTS as TEXTS } from './stories-texts.ts'
 import { storyForm } from './story-decide.ts'
-import { differingOf, factsOf, type StoryParts, sizeOf } from './story-facts.ts'
+import { contestedOf, factsOf, type StoryParts } from './story-facts.ts'
 import { nearSection } from './story-near.ts'
+import { TEXTS as ALL_TEXTS } from './texts.ts'
 import { html, link, moment, NOTHING, type SafeMarkup, type TemplatePart, words } from './view.ts'
 
 /** Verdicts of one story that are read, and posts of it that are shown. */
 const [MOST_VERDICTS, MOST_POSTS] = [500, 100]
+/** Characters of the words that head a story, and reasons of people that are shown. */
+const [MOST_TITLE, MOST_REASONS] = [160, 5]
 
 interface OneStory {
   readonly summary: StorySummary
@@ -118,8 +121,10 @@ async function pageOf(
   const standing = rows.filter((row) => row.standing && row.verdict.decidedBy !== 'deleted')
   const posts = [...Map.groupBy(standing, ({ subject }) => subject.postId).values()]
   const members = posts.slice(0, MOST_POSTS).flat()
+  const first = standing.find(({ subject, words }) => subject.postId === summary.first.subjectId && words !== null)
   const choice = await coversOf(parts.people, session.by)
-  const done = Number(query.get('done') ?? 0)
+  const listed = await rowsOf(members, parts, { choice, isWhole: false, isDated: true })
+  const cover = first === undefined ? null : parts.disturbing.because(first)
   const forms = parts.decides
     ? [...Map.groupBy(standing, ({ verdict }) => verdict.protocol)].map(([protocol, own]) =>
         storyForm(protocol, own, { session, kinds: parts.kinds }),
@@ -127,16 +132,43 @@ async function pageOf(
     : []
   const isOpen = forms.some((form) => form !== NOTHING)
   const protocols = Map.groupBy(rows, ({ verdict }) => verdict.protocol)
-  return html`${done > 0 ? html`<p class="notice done" role="status" tabindex="-1" autofocus>${TEXTS.done(done)}</p>` : NOTHING}<h1>${TEXTS.one}: ${sizeOf(summary)}</h1>
-${differingOf(summary)}
+  return html`${doneNotice(query)}<p class="faint">${TEXTS.one}</p><h1>${titleOf(first, cover)}</h1>
+${contestedOf(summary)}
 ${factsOf(summary, parts)}
+${whyDecided(summary, rows, cover)}
 <p class="faint">${TEXTS.address} <a href="${link('/stories/story.json', at)}">${TEXTS.json}</a> <a href="${link('/stories/story.csv', at)}">${TEXTS.csv}</a> ${TEXTS.csvNote} <a href="/stories">${TEXTS.all}</a></p>
 <section aria-labelledby="members"><h2 id="members">${TEXTS.members}</h2>${posts.length > MOST_POSTS ? html`<p>${TEXTS.membersCut(MOST_POSTS)}</p>` : NOTHING}
-<ol class="rows">${await rowsOf(members, parts, { choice, isWhole: false })}</ol></section>
-${isOpen ? html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide}</h2>${forms}</section>` : NOTHING}
+<ol class="rows">${listed}</ol><p class="faint">${TEXTS.arguments}</p></section>
 <section aria-labelledby="times"><h2 id="times">${TEXTS.overTime}</h2><p class="faint">${TEXTS.overTimeSays}</p>
 ${[...protocols].map(([protocol, own]) => quartersTable(protocol, own, parts))}</section>
+${isOpen ? html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide}</h2>${forms}</section>` : NOTHING}
 ${parts.nearby}`
+}
+
+/** What a decision on several posts came to. */
+function doneNotice(query: URLSearchParams): TemplatePart {
+  const countOf = (name: string) => (/^\d{1,4}$/.test(query.get(name) ?? '') ? Number(query.get(name)) : 0)
+  const [done, waits] = [countOf('done'), countOf('waits')]
+  if (done === 0) return NOTHING
+  return html`<p class="notice done" role="status" tabindex="-1" autofocus>${TEXTS.done(done)}${waits === 0 ? '' : ` ${TEXTS.waits(waits)}`}</p>`
+}
+
+/** The words of the post that was written first, or why they are covered. */
+function titleOf(first: RecordedRow | undefined, cover: string | null): TemplatePart {
+  if (cover !== null) return cover
+  return words(first?.words ?? ALL_TEXTS.live.noWords, { most: MOST_TITLE, lang: first?.lang ?? '' })
+}
+
+/** The reasons of people, which may repeat what is covered. */
+function whyDecided({ decided }: StorySummary, rows: readonly RecordedRow[], cover: string | null): TemplatePart {
+  return decided.slice(0, MOST_REASONS).map(({ verdictId, by }): TemplatePart => {
+    const why = rows.find(({ verdict }) => verdict.id === verdictId)?.verdict.rationale ?? ''
+    if (why === '') return NOTHING
+    const said = html`<p>“${words(why, { most: 400 })}” <span class="faint">${TEXTS.by} ${words(by, { most: 60 })}</span></p>`
+    return cover === null
+      ? said
+      : covered(ALL_TEXTS.verdict.reasonsCovered(cover), said, { uncovered: uncoveredAt(verdictId, 'reasons') })
+  })
 }
 
 function quartersTable(

@@ -118,6 +118,7 @@ function fits({ verdict, contested, author, lang }: RecordedRow, filter: RecordF
     (filter.author === undefined || filter.author === author) &&
     (filter.lang === undefined || filter.lang === lang) &&
     (filter.contested === undefined || contested) &&
+    (filter.opposed === undefined || verdict.opposed !== undefined) &&
     (filter.degraded === undefined || verdict.degraded.length > 0)
   )
 }

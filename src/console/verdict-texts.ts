@@ -42,6 +42,7 @@ export const VERDICT_TEXTS = {
     notStanding: 'A later revision is current.',
     openStanding: 'Open it',
     contested: 'A narrow result: the sides did not agree.',
+    opposed: 'Its comments dispute it since',
     conflicting: 'Another message has this id and other content.',
     erased:
       'A comment that this rested on was deleted. Its words, and the texts about them, are gone. Label and numbers stay.',

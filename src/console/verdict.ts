@@ -214,7 +214,7 @@ function verdictBody(
     }),
   ]
   const isArgued = argument.some((part) => part !== NOTHING)
-  return html`${headline(file, kinds, cover)}${tools}
+  return html`${headline(file, kinds, cover)}${tools}${cover === null ? NOTHING : html`<p class="faint">${TEXTS.covers.here} <a href="/covers">${TEXTS.covers.title}</a></p>`}
 ${thread === null ? html`<p class="notice">${file.isUnreadable ? TEXTS.verdict.unreadable : TEXTS.verdict.noTranscript}</p>` : card}
 ${storyNote(verdict)}${whySection(file, { cover })}
 ${argued.id === (isOverruled ? verdict : ruled).id ? NOTHING : html`<p class="notice">${(isOverruled ? TEXTS.verdict.overruled : TEXTS.verdict.carried)(argued.revision)} <a href="${link('/verdict', { id: argued.id })}">${TEXTS.verdict.openStanding}</a></p>`}
@@ -284,6 +284,7 @@ ${when(verdict.restored, ({ by, why }) => html`<p class="how">${words(TEXTS.verd
 ${standing && verdict.decision === undefined ? html`<p class="faint">${final ? TEXTS.verdict.finalMeans : TEXTS.verdict.forNowMeans}</p>` : NOTHING}
 ${standing || newest === undefined ? NOTHING : html`<p class="notice">${TEXTS.verdict.notStanding} <a href="${link('/verdict', { id: newest.id })}">${TEXTS.verdict.openStanding}</a></p>`}
 ${verdict.decision?.unseen === true ? html`<p class="notice">${TEXTS.verdict.unseenDecision}</p>` : NOTHING}${standing ? disputes(subjectRecord, verdict) : NOTHING}
+${when(verdict.opposed, ({ since }) => html`<p class="notice">${TEXTS.verdict.opposed} ${moment(since)}.</p>`)}
 ${conflicting ? html`<p class="notice">${TEXTS.verdict.conflicting}</p>` : NOTHING}
 ${erased ? html`<p class="notice">${TEXTS.verdict.erased}</p>` : NOTHING}
 ${proposal === undefined || decidedBy !== 'human' || !standing ? NOTHING : html`<p class="notice">${TEXTS.verdict.proposal} <strong>${words(proposal.label ?? TEXTS.row.noLabel, { most: 64 })}</strong>${proposal.label === verdict.label ? `, ${TEXTS.verdict.proposalSame}` : ''} · ${moment(proposal.at)}</p>`}

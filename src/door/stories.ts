@@ -1,4 +1,4 @@
-import { byStory, storySummary } from '../contracts/facts/story-summary.ts'
+import { byStory, type StorySummary, storySummary } from '../contracts/facts/story-summary.ts'
 import { languageOf } from '../contracts/facts/verdict-fields.ts'
 import type { RecordedRow, RecordFilter, RecordReader } from '../contracts/ports/record.ts'
 import { RequestRefused } from './problem.ts'
@@ -22,13 +22,17 @@ export function storiesRoute(parts: {
     problems: ['invalid', 'record-off'],
     async answer(call) {
       const [id, filter] = [call.query.get('id'), filterIn(call)]
-      const differs = call.query.get('differs') === 'true'
+      const isAsked = (name: 'differs' | 'opposed') => call.query.get(name) === 'true'
       const record = await parts.record()
       if (record === null)
         throw new RequestRefused('record-off', 'stories are only in the record (role record, record.path)')
       return call.inTurn(async () => {
-        const { stories, isCut } = await (id === null ? listed(record, filter) : named(record, filter, id))
-        return json(200, { stories: stories.filter((one) => !differs || one.differs.length > 0), isCut })
+        const { stories, isCut } = await (id === null
+          ? listed(record, { ...filter, ...(isAsked('opposed') ? { opposed: true } : {}) })
+          : named(record, filter, id))
+        const fits = (one: StorySummary) =>
+          (['differs', 'opposed'] as const).every((name) => !isAsked(name) || one[name].length > 0)
+        return json(200, { stories: stories.filter(fits), isCut })
       })
     },
   }
@@ -74,8 +78,9 @@ async function named(record: Pick<RecordReader, 'find'>, filter: RecordFilter, i
 function filterIn({ query, caller }: DoorCall): RecordFilter {
   const [since, until] = [timeIn(query, 'since'), timeIn(query, 'until')]
   const [protocol, lang] = [query.get('protocol'), query.get('lang')]
-  if (!['true', 'false', null].includes(query.get('differs')))
-    throw new RequestRefused('invalid', 'differs: true or false')
+  for (const name of ['differs', 'opposed'])
+    if (!['true', 'false', null].includes(query.get(name)))
+      throw new RequestRefused('invalid', `${name}: true or false`)
   return {
     tenants: [caller.tenant],
     ...(since === null ? {} : { since }),
@@ -111,6 +116,12 @@ const OPERATION: Operation = {
       description: 'true: only those whose verdicts contradict one another.',
       schema: { type: 'string', enum: ['true', 'false'] },
     },
+    {
+      name: 'opposed',
+      in: 'query',
+      description: 'true: only those that comments dispute.',
+      schema: { type: 'string', enum: ['true', 'false'] },
+    },
   ],
   response: {
     status: 200,
@@ -123,7 +134,18 @@ const OPERATION: Operation = {
           type: 'array',
           items: {
             type: 'object',
-            required: ['id', 'tenant', 'posts', 'reach', 'first', 'languages', 'labels', 'differs', 'decided'],
+            required: [
+              'id',
+              'tenant',
+              'posts',
+              'reach',
+              'first',
+              'languages',
+              'labels',
+              'opposed',
+              'differs',
+              'decided',
+            ],
             properties: {
               id: { type: ['string', 'null'], description: 'null: a post that no other can repeat.' },
               tenant: TEXT,
@@ -132,6 +154,12 @@ const OPERATION: Operation = {
               first: { type: 'object', description: 'The post that was written first.' },
               languages: { type: 'array', items: TEXT },
               labels: { type: 'array', items: { type: 'object' }, description: 'How many posts have which label now.' },
+              opposed: {
+                type: 'array',
+                items: { type: 'object' },
+                description:
+                  'By protocol what comments dispute: of how many posts, since the first comment against one.',
+              },
               differs: {
                 type: 'array',
                 items: { type: 'object' },

@@ -13,6 +13,7 @@ export function marksOf({
   model,
   fault,
   contested,
+  opposed,
   lang,
 }: RecordFilter): (readonly [string, string])[] {
   const wanted = {
@@ -21,6 +22,7 @@ export function marksOf({
     decider,
     fault,
     contested: contested === undefined ? undefined : '',
+    opposed: opposed === undefined ? undefined : 'yes',
     prompts,
     model,
     lang,

@@ -156,7 +156,7 @@ function clausesOf({ policy, clauses = [] }: Verdict): string[] {
   return [...new Set(clauses.map(({ id }) => (policy === undefined ? id : `${policy.name} ${id}`)))]
 }
 
-function marksOf({ models, versions, faults, decision, decidedBy, story, evidence }: Verdict): RulingMark[] {
+function marksOf({ models, versions, faults, decision, decidedBy, story, opposed, evidence }: Verdict): RulingMark[] {
   const { elsewhere = [] } = evidence
   const posts = elsewhere.map((key) => commentKey(idsInCommentKey(key).postId, ''))
   const marks = [
@@ -167,6 +167,7 @@ function marksOf({ models, versions, faults, decision, decidedBy, story, evidenc
     { mark: 'lane', value: decidedBy === 'lane' ? (versions.lane ?? '') : '' } as const,
     { mark: 'decider', value: decision?.by ?? '' } as const,
     { mark: 'story', value: story?.id ?? '' } as const,
+    { mark: 'opposed', value: opposed === undefined ? '' : 'yes' } as const,
     ...[...elsewhere, ...new Set(posts)].map((value) => ({ mark: 'elsewhere', value }) as const),
   ]
   return marks.filter(({ value }) => value !== '')

@@ -172,6 +172,11 @@ it('where a post is covered, so is what was said of it: reasons, argument and ju
   expect(await inClear(harmful, '/verdict')).toEqual([])
   expect(await inClear(harmless, '/verdict')).toEqual(all)
   expect(await inClear(harmful, '/verdict/file')).toEqual(all)
+  // How they are uncovered, and where each person chooses what is.
+  const told = async (id: string, path: string) =>
+    (await console.page(`${path}?id=${encodeURIComponent(id)}`, cookie)).text.includes('o uncovers the next of them')
+  expect([await told(harmful, '/verdict'), await told(harmless, '/verdict')]).toEqual([true, false])
+  expect(await told(harmful, '/verdict/file')).toBe(false)
 })
 
 it('a decision on words that stayed covered is marked, wherever it is sent from; on others it is not', async () => {

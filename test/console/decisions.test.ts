@@ -53,6 +53,14 @@ async function aDesk(more: Parameters<typeof aConsole>[0] = {}) {
 const OPINION = { subjectId: 'p', protocol: 'rumor', against: 1, label: 'rumor', why: 'w', opinion: true }
 const DOUBTFUL: Partial<Verdict> = { decidedBy: 'consensus', degraded: ['x'] }
 
+it('a list without a decision says whether nobody decided, or no decision fits', async () => {
+  const { enter } = await aDesk()
+  const { page } = await enter('lea', 'lead')
+  expect(await page('/decisions')).toContain('Nobody has decided anything in the last 7 days.')
+  expect(await page('/decisions?person=&days=30')).toContain('Nobody has decided anything in the last 30 days.')
+  expect(await page('/decisions?person=ben&days=30')).toContain('No decision fits.')
+})
+
 it('leads see what people decided and withdrew, on what, and what came of it, and open the verdict', async () => {
   const { console, enter, decide } = await aDesk()
   await console.judged({ verdict: { ...DOUBTFUL, label: 'non-rumor' } })

@@ -60,6 +60,27 @@ it('draws how the comments’ stance grew, with each revision, and says the same
   expect(parseHTML(file.text).document.querySelectorAll('svg style').length).toBe(0)
 })
 
+it('says between which revisions a line stands for several', async () => {
+  const console = await aConsole()
+  const answer = { scores: [0, 1].map((n) => ({ comment: n + 1, reason: '', score: 0.5 })) }
+  const comments = [0, 1].map((n) => ({ id: `c${n}`, text: `reply ${n}` }))
+  for (const [nth, accepted] of [1, 2, 2, 2].entries()) {
+    const moment = at(50 + nth)
+    await console.judged({
+      verdict: {
+        revision: nth + 1,
+        timing: { createdAt: at(0), receivedAt: at(0), openedAt: moment, decidedAt: moment, modelMs: 0, overheadMs: 0 },
+        counts: { ...noComments(), accepted, judged: accepted },
+      },
+      comments,
+      turns: [aTurn('stance', 'scorer', answer, { about: comments.map(({ id }) => id) })],
+    })
+  }
+  const { text } = await console.page('/verdict?id=rumor~p~r4', await console.signedIn())
+  const numbers = parseHTML(text).document.querySelectorAll('.stance g:not([font-variant]) > text')
+  expect([...numbers].map((one) => one.textContent)).toEqual(['1', '2–4'])
+})
+
 it('leaves room for the thread, however long after it somebody decided', async () => {
   const console = await aConsole()
   const comments = [0, 1, 2].map((n) => ({ id: `c${n}`, text: `reply ${n}` }))

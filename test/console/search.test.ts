@@ -1,3 +1,4 @@
+import { parseHTML } from 'linkedom'
 import { expect, it, vi } from 'vitest'
 import { aConsole } from './console-for-tests.ts'
 
@@ -90,6 +91,26 @@ it('a post, or a verdict, is found by its id, and verdicts by who decided; those
   expect(await idsOf({ decider: 'ben' })).toEqual([])
   for (const query of [{ q: '3lbw2k4' }, { q: 'hate~3lbw2k4~r1' }, { decider: 'ben@acme.example' }])
     expect(await idsOf(query, 'strange')).toEqual([])
+})
+
+it('what comments dispute is marked, with since when, and found by it in Search and in Live', async () => {
+  const console = await aConsole()
+  const cookie = await console.signedIn()
+  const since = new Date(1_000_000_000_000).toISOString()
+  await console.judged({ verdict: { subjectId: 'fought', opposed: { since } } })
+  await console.judged({ verdict: { subjectId: 'calm' } })
+  for (const path of ['/search', '/live']) {
+    const found = async (query: string) => {
+      const { document } = parseHTML((await console.page(`${path}${query}`, cookie)).text)
+      return [...document.querySelectorAll('li.row')].map((row) => [
+        row.getAttribute('data-subject'),
+        row.querySelector('.opposed')?.textContent,
+      ])
+    }
+    const fought = ['fought', 'disputed by comments since 2001-09-09 01:46 UTC']
+    expect(await found('')).toEqual([['calm', undefined], fought])
+    expect(await found('?opposed=yes')).toEqual([fought])
+  }
 })
 
 it('a post of a search has all that is said of it now, first what was asked for; Live, where it is filtered, what fits alone', async () => {

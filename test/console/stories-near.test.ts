@@ -14,10 +14,11 @@ const POSTS = {
 }
 const VECTORS: Readonly<Record<string, readonly number[]>> = { A: [1, 0], B: [0.9, 0.3], T: [0, 1] }
 
-async function planted(embed?: () => Promise<never>) {
+async function planted(embed?: () => Promise<never>, pairKey = 'a key') {
   const told: CaseworkEntry[] = []
   let asked = 0
   const console = await aConsole({
+    pairKey,
     casework: {
       async tell(entry) {
         told.push(entry)
@@ -93,6 +94,10 @@ it('keeps yes and no as a labelled pair of both posts, which each takes along wh
     [other?.subjectId, 'not-same'],
   ])
   expect(nearIn((await console.page(NEAR, cookie)).text).section?.textContent).toContain('something else.')
+  const plain = nearIn((await console.page('/stories/story?id=aaa&tenant=default', cookie)).text)
+  expect(plain.section?.textContent).toContain(
+    'People said of no post in other words that it says the same, and of one post that it says something else.',
+  )
   const gone = { id: 'fire', createdAt: at(0), deleted: true }
   await console.topics.send('posts', 'fire', gone, 90)
   expect(await exported()).toEqual([[other?.subjectId, 'not-same']])
@@ -126,4 +131,17 @@ it('refuses what is no pair, or is another tenant’s, and does not hide where n
   })
   const { section } = nearIn((await broken.console.page(NEAR, broken.cookie)).text)
   expect(section?.textContent).toContain('could not be compared now')
+})
+
+it('names a pair under a key: half of one tells nobody else of which post the other was', async () => {
+  const pairUnder = async (key: string) => {
+    const { console, told, cookie } = await planted(undefined, key)
+    const { forms } = nearIn((await console.page(NEAR, cookie)).text)
+    const token = forms[0]?.querySelector('input[name=token]')?.getAttribute('value') ?? ''
+    const pair = { own: 'rumor~fire~r1', other: 'rumor~blaze~r1' }
+    await console.post('/stories/same', { token, id: 'aaa', tenant: 'default', ...pair, say: 'same' }, { cookie })
+    return told[0]?.pair
+  }
+  expect(await pairUnder('a key')).toBe(await pairUnder('a key'))
+  expect(await pairUnder('another')).not.toBe(await pairUnder('a key'))
 })

@@ -337,7 +337,8 @@ export function recordContract(
           anna,
         )
         const split = { protocol: 'hate', label: 'hate', scores: { hate: 3, nonHate: 2 }, faults: ['model' as const] }
-        await topics.judged({ subjectId: 'b', seconds: 2, ...split, ...about({ judge: 'm2' }, 'y') }, 'two')
+        const opposed = { since: at(1) }
+        await topics.judged({ subjectId: 'b', seconds: 2, opposed, ...split, ...about({ judge: 'm2' }, 'y') }, 'two')
         const clear = { protocol: 'hate', label: 'hate', scores: { hate: 5, nonHate: 0 } }
         await topics.judged({ subjectId: 'c', seconds: 3, ...clear }, 'three', {}, { author: 'bo', lang: 'de' })
         await topics.judged({ subjectId: 'a', seconds: 4, revision: 2, decidedBy: 'consensus' }, 'one', {}, anna)
@@ -351,6 +352,7 @@ export function recordContract(
         expect(await found({ model: 'm2', prompts: 'x' })).toEqual([])
         expect(await found({ fault: 'model' })).toEqual(['b1'])
         expect(await found({ contested: true })).toEqual(['b1', 'a1'])
+        expect(await found({ opposed: true })).toEqual(['b1'])
         expect(await found({ since: T0 + 2_000, until: T0 + 4_000 })).toEqual(['c1', 'b1'])
         expect(await found({ tenants: [] })).toEqual([])
         expect(await found({ tenants: ['acme', 'default'], author: 'bo' })).toEqual(['c1'])

@@ -18,7 +18,7 @@ async function planted() {
   const story = { id: 'aaa', members: 2, reach: 20, labels: {} }
   await judge('a', { label: 'rumor', story })
   await judge('b', { label: 'non-rumor', story }, 'es')
-  await judge('c', { label: 'rumor' })
+  await judge('c', { label: 'rumor', opposed: { since: at(5) }, scores: { support: 1, oppose: 2 } })
   await judge('d', { label: 'rumor', story, tenant: 'default', id: 'rumor~d~r1' })
   return record
 }
@@ -34,6 +34,9 @@ it('tells stories of the key’s tenant from the record, by language and contrad
     ['aaa', 2],
   ])
   expect(await sizes('?differs=true')).toEqual([['aaa', 2]])
+  expect((await ask('?opposed=true')).body.stories).toMatchObject([
+    { id: null, opposed: [{ protocol: 'rumor', posts: 1, support: 1, oppose: 2, since: at(5) }] },
+  ])
   expect(await sizes('?lang=es')).toEqual([['aaa', 2]])
   expect(await sizes(`?since=${new Date(Date.parse(at(86_400))).toISOString()}`)).toEqual([])
   const one = await ask('?id=aaa')
@@ -45,7 +48,8 @@ it('tells stories of the key’s tenant from the record, by language and contrad
   })
   expect(JSON.stringify(one.body)).not.toContain('harbor')
   expect((await ask('?id=none')).status).toBe(404)
-  for (const query of ['?since=yesterday', '?differs=maybe']) expect((await ask(query)).status).toBe(400)
+  for (const query of ['?since=yesterday', '?differs=maybe', '?opposed=maybe'])
+    expect((await ask(query)).status).toBe(400)
 })
 
 it('says where no record is kept', async () => {

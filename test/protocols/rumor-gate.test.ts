@@ -70,6 +70,30 @@ const judged = (
 const stages = (asked: readonly Asked[]) => asked.map(({ ask }) => ask.stage)
 const carried = ({ conclusion }: ReturnType<typeof judged>) => JSON.parse(JSON.stringify(conclusion.carry)) as unknown
 
+describe('what comments dispute', () => {
+  const opposed = (...said: string[]) => judged(thread(...said)).conclusion.ruling.opposed
+  const since = (minute: number) => ({ since: new Date(60_000 * minute).toISOString() })
+
+  test('is said since the first comment against it, whatever side leads and whatever is decided', () => {
+    expect(opposed('a: yes', 'b: no it stands', 'c: hm', 'd: no that is false')).toEqual(since(2))
+    expect(opposed('a: no it stands', 'b: no that is false')).toEqual(since(1))
+    expect(opposed(...by(15, 'y', 'yes'), 'b: no it stands', 'c: no that is false')).toEqual(since(16))
+  })
+
+  test('is nothing that one person opposes, however often, nor two among many', () => {
+    expect(opposed('a: yes', 'b: yes so')).toBeUndefined()
+    expect(opposed('a: no it stands', 'a: no that is false', 'b: yes')).toBeUndefined()
+    expect(opposed(...by(30, 'y', 'yes'), 'b: no it stands', 'c: no that is false')).toBeUndefined()
+    expect(opposed(...by(30, 'y', 'hm'), 'b: no it stands', 'c: no that is false')).toEqual(since(31))
+  })
+
+  test('is not disputed before the post was written, whatever its sender says', () => {
+    const { comments, ...rest } = thread('a: no it stands', 'b: no that is false')
+    const early = comments.map((one) => ({ ...one, createdAt: -5 }))
+    expect(judged({ ...rest, comments: early }).conclusion.ruling.opposed).toEqual(since(0))
+  })
+})
+
 describe('what could own the gate', () => {
   test('not whoever says first what others will say', () => {
     const others = ['s0: yes', 's1: yes so', 'y: no it stands', 'z: no that is false', 'w: no way']

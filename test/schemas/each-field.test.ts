@@ -486,6 +486,7 @@ const READERS: Readonly<Record<string, Reader>> = {
       'lang',
       'models',
       'protocol',
+      'opposed.since',
       'policy.name',
       'policy.version',
       'rationale',

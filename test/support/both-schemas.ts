@@ -24,6 +24,7 @@ const ADDED = {
   lang: 'pt-BR',
   debated: { held: true, why: 'control', chance: 0.05, without: 'non-rumor' },
   unverified: { reason: 'torn' },
+  opposed: { since: '2026-11-28T19:20:00.000Z' },
   policy: { name: 'house', version: '3', hash: 'c0ffee' },
   clauses: [{ id: 'h2', quote: 'a word of it' }],
   story: {

@@ -87,6 +87,8 @@ function live(list) {
     part('.label', found).className = `label ${data.tone}`
     part('.label bdi', found).textContent = data.label
     for (const name of ['protocol', 'how', 'decided']) part(`.${name}`, found).textContent = data[name]
+    if (data.opposed === '') part('.opposed', found).remove()
+    else part('.opposed time', found).dateTime = data.opposed
     return found
   }
 

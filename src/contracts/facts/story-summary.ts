@@ -33,6 +33,14 @@ export interface StorySummary {
   readonly labels: readonly { readonly protocol: string; readonly label: string | null; readonly posts: number }[]
   /** By protocol since when verdicts that stand contradict one another. */
   readonly differs: readonly { readonly protocol: string; readonly since: string }[]
+  /** By protocol how many of its posts are disputed by their comments, how many of these are on which side, and since the first against it. */
+  readonly opposed: readonly {
+    readonly protocol: string
+    readonly posts: number
+    readonly support: number
+    readonly oppose: number
+    readonly since: string
+  }[]
   /** What people decided, the newest first. */
   readonly decided: readonly {
     readonly protocol: string
@@ -94,10 +102,21 @@ export function storySummary(rows: readonly StoryVerdictRow[]): StorySummary | n
       const since = differSince(own)
       return since === null ? [] : [{ protocol, since }]
     }),
+    opposed: opposedIn(standing.map(({ verdict }) => verdict)),
     decided: standing.flatMap(({ verdict: { decidedBy, protocol, label, decision, timing, id } }) =>
       decidedBy === 'human' ? [{ protocol, label, by: decision?.by ?? '', at: timing.decidedAt, verdictId: id }] : [],
     ),
   }
+}
+
+/** What comments dispute, by the verdicts that stand. */
+function opposedIn(verdicts: readonly Verdict[]): StorySummary['opposed'] {
+  const some = verdicts.flatMap((verdict) => (verdict.opposed === undefined ? [] : [{ verdict, ...verdict.opposed }]))
+  return [...Map.groupBy(some, ({ verdict }) => verdict.protocol)].map(([protocol, own]) => {
+    const all = own.map(({ verdict }) => verdict)
+    const [since = ''] = own.map((one) => one.since).sort()
+    return { protocol, posts: own.length, support: sumOf(all, 'support'), oppose: sumOf(all, 'oppose'), since }
+  })
 }
 
 /** When its post was written; of a person's verdict, which does not say, when it was decided. */

@@ -127,6 +127,12 @@ export const schemaTwo = {
     .object({ reason: openList('Why.', ['early', 'no-evidence', 'torn']) })
     .describe('Of the label unverified: why nothing firmer is said.')
     .optional(),
+  opposed: z
+    .object({
+      since: z.string().describe('When the first comment that counts against it was written, not before the post.'),
+    })
+    .describe('Its comments dispute what the post says. Absent where they do not.')
+    .optional(),
   policy: policy.describe('The policy that it was judged by.').optional(),
   clauses: z.array(citedClause).describe('The clauses of the policy that it rests on.').optional(),
   story: story.describe('The posts that say the same, this one among them.').optional(),

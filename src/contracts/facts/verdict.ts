@@ -103,6 +103,7 @@ export const ruling = z.object({
   debated: schemaTwo.debated,
   confidence: schemaTwo.confidence,
   unverified: schemaTwo.unverified,
+  opposed: schemaTwo.opposed,
   policy: schemaTwo.policy,
   clauses: schemaTwo.clauses,
   evidence: z.object({
@@ -112,7 +113,7 @@ export const ruling = z.object({
     elsewhere: z
       .array(z.string())
       .describe(
-        'Comments under other posts in the same words that were shown beside its own, as POST~COMMENT (~ and % in ids percent-encoded). Absent if there were none.',
+        'Comments under other posts in the same words that its case held, to be shown beside its own, as POST~COMMENT (~ and % in ids percent-encoded). Absent if there were none.',
       )
       .optional(),
   }),

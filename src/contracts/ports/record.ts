@@ -58,7 +58,7 @@ export interface RulingMark {
    * `lane`: the first lane that settled it; `unseen`: a person's, to whom an image could not be shown as it was judged; `elsewhere`: a
    * comment under another post that it was shown, by its key, and that post, by `commentKey` of no comment.
    */
-  readonly mark: 'model' | 'prompts' | 'fault' | 'unseen' | 'decider' | 'lane' | 'story' | 'elsewhere'
+  readonly mark: 'model' | 'prompts' | 'fault' | 'unseen' | 'decider' | 'lane' | 'story' | 'elsewhere' | 'opposed'
   readonly value: string
 }
 
@@ -249,6 +249,8 @@ export interface RecordFilter {
   /** The last of its subject and protocol. */
   readonly standing?: true
   readonly contested?: true
+  /** Its comments dispute what its post says. */
+  readonly opposed?: true
   readonly author?: string
   /** The person who decided it. */
   readonly decider?: string

@@ -6,6 +6,7 @@ import type { WeighedComments } from './comment-weights.ts'
 import type { RumorContext } from './context.ts'
 import { type Evidence, type ScoredThread, sizeOf } from './evidence.ts'
 import type { Utterance } from './near-identical.ts'
+import { opposedIn } from './opposed.ts'
 import { withParents } from './parents.ts'
 import type { RumorSettings } from './settings.ts'
 import type { Sides } from './sides.ts'
@@ -76,6 +77,7 @@ export function concluded(
   return {
     ruling: {
       ...rulingOf(decision, evidence),
+      ...opposedIn(context, weighed),
       debated,
       degraded: [
         ...(restsOnComments && thread.comments.length === 0 ? ['no comments: judged on the claim alone'] : []),

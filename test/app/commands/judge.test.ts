@@ -128,13 +128,35 @@ test('judges each comment by itself, too, where it is told to, beside its post a
   expect(said.join('\n')).not.toContain('skipped')
 })
 
+test('judges posts in the same words whose verdicts contradict one another', async () => {
+  const file = join(folder, 'contradictory.jsonl')
+  const post = (id: string, says: string) => [
+    {
+      type: 'post',
+      id,
+      text: 'The dam above Calvera has burst and the town is under water',
+      createdAt: '2025-03-01T10:00:00Z',
+    },
+    ...['eve', 'ben', 'ann'].map((author) => {
+      const comment = { type: 'comment', id: `${id}-${author}`, postId: id, author, createdAt: '2025-03-01T10:00:00Z' }
+      return { ...comment, text: `${says} I am ${author}.` }
+    }),
+  ]
+  const lines = [...post('true', 'It is true, I saw it myself.'), ...post('fake', 'This is fake, it was debunked.')]
+  writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+  const ended = await gavel('judge', file, '--protocol', 'rumor', '--no-record', '--json')
+  expect(ended.code).toBe(0)
+  const labels = Object.fromEntries(verdictsIn(ended).map(({ subjectId, label }) => [subjectId, label]))
+  expect(labels).toEqual({ true: 'non-rumor', fake: 'rumor' })
+})
+
 test('judges the sample event: a verdict on every post, one a line, with whom to thank', async () => {
   const ended = await gavel('judge', EVENT, '--protocol', 'rumor', '--json')
   expect(ended.said.join('\n')).toContain('understudy')
   expect(ended.code).toBe(0)
   const verdicts = verdictsIn(ended)
-  expect(new Set(verdicts.map(({ subjectId }) => subjectId)).size).toBe(18)
-  expect(verdicts).toHaveLength(18)
+  expect(new Set(verdicts.map(({ subjectId }) => subjectId)).size).toBe(21)
+  expect(verdicts).toHaveLength(21)
   // Those that are made for rumor. False are the bomb, the cracks, the poisoned water and the picture from elsewhere.
   const made = verdicts.filter(({ subjectId }) => /-p(?:\d|1[0-2]|18)$/.test(subjectId))
   const rumors = made.filter(({ label }) => label === 'rumor').map(({ subjectId }) => subjectId)
