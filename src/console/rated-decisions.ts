@@ -6,9 +6,10 @@ import { decisionRates } from '../platform/decision-rates.ts'
 const OF_ONE = { perSecond: 5, burst: 200 }
 
 /** Refuses decisions of a person who makes more than anybody can read. */
-export function ratedDecisions(decisionDesk: DecisionDesk, clock: Clock): DecisionDesk {
-  const count = decisionRates(OF_ONE, clock)
+export function ratedDecisions(decisionDesk: DecisionDesk, clock: Clock): DecisionDesk & { left(by: string): number } {
+  const { count, left } = decisionRates(OF_ONE, clock)
   return {
+    left,
     async decide(message, signal) {
       const tooMany = count(message.by, message)
       if (tooMany === null) return decisionDesk.decide(message, signal)

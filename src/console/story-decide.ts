@@ -27,6 +27,8 @@ interface DecidingParts {
   readonly blinds: BlindReviews
   readonly isOwnCase: IsOwnCase
   readonly decisionDesk: DecisionDesk
+  /** How many decisions a person may make now. */
+  readonly leftOf: (by: string) => number
   readonly decided: JustDecided
   readonly clock: Clock
 }
@@ -80,9 +82,10 @@ async function decideAll({ form, session, signal }: PageCall, parts: DecidingPar
   const back = { id, tenant: form.get('tenant') ?? '' }
   const protocol = form.get('all') ?? ''
   const ticked = form.getAll('copy').map(idOf)
-  const ids = [
-    ...new Set([...ticked, ...(protocol === '' ? [] : await undecided({ ...back, protocol }, session, parts))]),
-  ]
+  const others = protocol === '' ? [] : await undecided({ ...back, protocol }, new Set(ticked), { session, ...parts })
+  const together = others.slice(0, Math.max(0, parts.leftOf(session.by) - ticked.length))
+  const ids = [...new Set([...ticked, ...together])]
+  const waits = others.length - together.length
   const all: StoryDecision[] = []
   for (let at = 0; at < ids.length; at += AT_ONCE)
     all.push(
@@ -97,27 +100,34 @@ async function decideAll({ form, session, signal }: PageCall, parts: DecidingPar
   if (missed.length === 0 && done > 0) {
     const last = all.at(-1)
     const shown = last === undefined ? '' : await shownAfter(parts.record, last.outcome, last.id)
-    return { to: link('/stories/story', { ...back, done: String(done) }), about: [shown] }
+    return {
+      to: link('/stories/story', { ...back, done: String(done), waits: waits === 0 ? '' : String(waits) }),
+      about: [shown],
+    }
   }
   return {
     title: TEXTS.notAll,
     status: 409,
-    body: html`<h1>${TEXTS.notAll}</h1><p class="notice" role="alert">${TEXTS.done(done)}</p>
+    body: html`<h1>${TEXTS.notAll}</h1><p class="notice" role="alert">${TEXTS.done(done)}${waits === 0 ? '' : ` ${TEXTS.waits(waits)}`}</p>
 <ul>${missed.slice(0, MOST_TICKED).map((one) => html`<li><a href="${link('/verdict', { id: one.id })}">${words(one.id, { most: 160 })}</a> ${words(one.says ?? '', { most: 400 })}</li>`)}</ul>
 <p><a href="${link('/stories/story', back)}">${TEXTS.one}</a></p>`,
   }
 }
 
-/** The verdicts of a story that nobody has decided: as many as one person may decide at once. */
+/**
+ * The verdicts of a story that nobody has decided, but for these: as many as one person may decide at once. What they have just decided is
+ * none of them, though the record may not have it yet.
+ */
 async function undecided(
   { id, tenant, protocol }: { id: string; tenant: string; protocol: string },
-  { tenants }: Session,
-  { record }: Pick<DecidingParts, 'record'>,
+  but: ReadonlySet<string>,
+  { session, record, decided }: Pick<DecidingParts, 'record' | 'decided'> & { readonly session: Session },
 ): Promise<string[]> {
-  if (tenants?.includes(tenant) === false || id === '') return []
+  if (session.tenants?.includes(tenant) === false || id === '') return []
   const rows = await record.find({ tenants: [tenant], story: id, protocol, standing: true }, MOST_LOOKED_AT)
   return rows
     .filter((row) => !isHuman(row) && row.verdict.decidedBy !== 'deleted')
+    .filter(({ verdict }) => !but.has(verdict.id) && !decided.isRecent(session.by, verdict.id))
     .slice(0, MOST_TOGETHER)
     .map(({ verdict }) => verdict.id)
 }

@@ -11,7 +11,7 @@ export type DecisionRate = (tenant: string, about: DecidedSubject) => RequestRef
 
 export function decisionRate(ofKey: KeyRate, clock: Clock): DecisionRate {
   const rate = { perSecond: ofKey.perSecond * PART, burst: Math.max(1, ofKey.burst * PART) }
-  const count = decisionRates(rate, clock)
+  const { count } = decisionRates(rate, clock)
   return (tenant, about) => {
     const tooMany = count(tenant, about)
     if (tooMany === null) return null

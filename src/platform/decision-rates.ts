@@ -12,13 +12,11 @@ export interface DecidedSubject {
 /** On one subject: each waits until the verdict of the one before is published, and all others of its partition wait with it. */
 const OF_SUBJECT: Rate = { perSecond: 1, burst: 5 }
 
-/**
- * Counts a decision of somebody: null, or why that is too many, and in how many seconds it is not. Decisions are carried out one after
- * the other in each partition, and people make few of them.
- */
+/** How many decisions somebody makes: they are carried out one after the other in each partition, and people make few of them. */
 export function decisionRates(rate: Rate, clock: Clock) {
   const [made, madeOnOne] = [rates(), rates()]
-  return (by: string, { tenant, subjectId, postId, protocol }: DecidedSubject) => {
+  /** Counts a decision: null, or why that is too many, and in how many seconds it is not. */
+  const count = (by: string, { tenant, subjectId, postId, protocol }: DecidedSubject) => {
     const one = { units: 1, own: 0 }
     const onOne = madeOnOne.take(JSON.stringify([by, tenant, subjectId, postId, protocol]), OF_SUBJECT, one, clock())
     const retryAfter = onOne ?? made.take(by, rate, one, clock())
@@ -26,4 +24,6 @@ export function decisionRates(rate: Rate, clock: Clock) {
     const [of, { perSecond, burst }] = onOne === null ? ['', rate] : [' on one subject', OF_SUBJECT]
     return { retryAfter, says: `may make ${perSecond} decisions a second${of}, ${burst} at once` }
   }
+  /** How many somebody may make now. */
+  return { count, left: (by: string) => made.left(by, rate, clock()) }
 }

@@ -25,6 +25,8 @@ interface Rates {
    * in how many seconds there is one.
    */
   take(name: string, rate: Rate, cost: { readonly units: number; readonly own: number }, now: number): number | null
+  /** How many units are there now. */
+  left(name: string, rate: Rate, now: number): number
 }
 
 interface Bucket {
@@ -38,10 +40,14 @@ interface Bucket {
  */
 export function rates(): Rates {
   const buckets = new Map<string, Bucket>()
+  const tokensOf = (name: string, { perSecond, burst }: Rate, now: number) => {
+    const before = buckets.get(name) ?? { tokens: burst, at: now }
+    return Math.min(burst, before.tokens + (Math.max(0, now - before.at) / 1000) * perSecond)
+  }
   return {
-    take(name, { perSecond, burst }, { units, own }, now) {
-      const before = buckets.get(name) ?? { tokens: burst, at: now }
-      const tokens = Math.min(burst, before.tokens + (Math.max(0, now - before.at) / 1000) * perSecond)
+    left: (name, rate, now) => Math.max(0, Math.floor(tokensOf(name, rate, now))),
+    take(name, rate, { units, own }, now) {
+      const tokens = tokensOf(name, rate, now)
       const isLetIn = tokens + own >= 1
       buckets.delete(name)
       buckets.set(name, { tokens: isLetIn ? tokens - units : tokens, at: now })
@@ -49,7 +55,7 @@ export function rates(): Rates {
         if (buckets.size <= MOST_NAMES) break
         buckets.delete(oldest)
       }
-      return isLetIn ? null : (1 - tokens) / perSecond
+      return isLetIn ? null : (1 - tokens) / rate.perSecond
     },
   }
 }

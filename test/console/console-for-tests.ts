@@ -148,6 +148,8 @@ export async function aConsole({
   casework = null,
   hearing = null,
   embedder = null,
+  pairKey = 'a key',
+  leftOf = () => 200,
   record: given,
   loadImage = async () => {
     throw new PermanentError('image', 'not a URL')
@@ -177,6 +179,8 @@ export async function aConsole({
   /** Has the models heard on appeals. */
   hearing?: { hearings: AppealHearings; when: AppealsHeard['when'] } | null
   embedder?: NearParts['embedder'] | null
+  pairKey?: string
+  leftOf?: (by: string) => number
   auditLog?: AuditLog | null
   trials?: TrialDesk | null
   record?: RecordStore & { readonly review: ReviewQueue; readonly pictures: ReviewPictures }
@@ -219,7 +223,9 @@ export async function aConsole({
   const decisionDesk = markingUnseen({ decide }, view)
   const isOwnCase = ownCases(record.review, () => now)
   const near =
-    embedder === null || casework === null ? undefined : { embedder, casework, clock: () => now, known: new Map() }
+    embedder === null || casework === null
+      ? undefined
+      : { embedder, casework, clock: () => now, key: async () => pairKey, known: new Map() }
   const stories = { record: shown, blinds, ...lists, decides: true, near }
   const pages = [
     ...livePages({ record: shown, arriving, blinds, seenLabels, clock: () => now, ...lists, streams }),
@@ -239,7 +245,7 @@ export async function aConsole({
     searchPage({ record: shown, blinds, ...lists }),
     ...storyPages(stories),
     ...samePage(stories),
-    storyDecisionPage({ record: shown, kinds, blinds, isOwnCase, decisionDesk, decided, clock: () => now }),
+    storyDecisionPage({ record: shown, kinds, blinds, isOwnCase, decisionDesk, leftOf, decided, clock: () => now }),
     ...(auditLog === null ? [] : [auditPage({ log: auditLog, clock: () => now, report: () => {} })]),
     ...(trials === null
       ? []

@@ -1,12 +1,15 @@
 import { parseHTML } from 'linkedom'
 import { expect, it } from 'vitest'
 import { BlindReviews } from '../../src/console/blind-review.ts'
+import { ratedDecisions } from '../../src/console/rated-decisions.ts'
 import { storyPages } from '../../src/console/stories.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { at } from '../contracts/record.ts'
 import { aConsole } from './console-for-tests.ts'
 
 const TEXT = 'The harbor is closed until further notice'
+const TRAMS = 'Trams stopped between Eastgate and the market'
+const minuteOf = (seconds: number) => `${at(seconds).slice(0, 16).replace('T', ' ')} UTC`
 
 /** Five posts: three of a story whose verdicts contradict one another, one of a story of its own, and one without. */
 async function planted() {
@@ -30,44 +33,54 @@ async function planted() {
   )
   await judge(
     'second',
-    { minute: 20, label: 'non-rumor', story: story(2), scores: { support: 2, oppose: 3 } },
+    {
+      minute: 20,
+      label: 'non-rumor',
+      story: story(2),
+      scores: { support: 2, oppose: 3 },
+      opposed: { since: at(60 * 19) },
+    },
     { lang: 'es' },
   )
   await judge('third', { minute: 40, label: 'non-rumor', story: story(3) })
   const other = { id: 'bbb', members: 1, reach: 0, labels: {} }
-  await judge(
-    'other',
-    { minute: 5, label: 'unverified', story: other },
-    { text: 'Trams stopped between Eastgate and the market' },
-  )
-  await judge('alone', { minute: 6, label: 'rumor' }, { text: 'Fire!' })
+  await judge('other', { minute: 5, label: 'unverified', story: other }, { text: TRAMS })
+  const opposed = { since: at(60 * 6 + 5) }
+  await judge('alone', { minute: 6, label: 'rumor', opposed, scores: { support: 0, oppose: 2 } }, { text: 'Fire!' })
   return { console, cookie: await console.signedIn() }
 }
 
 const textOf = (one: { textContent: string | null } | null | undefined) => one?.textContent?.replace(/\s+/g, ' ').trim()
 
-it('lists all posts by what they say, those first whose verdicts contradict one another', async () => {
+it('lists all posts by what they say, those first that are contested, and since when they are', async () => {
   const { console, cookie } = await planted()
   const { text, status } = await console.page('/stories', cookie)
   expect(status).toBe(200)
   const { document } = parseHTML(text)
   const stories = [...document.querySelectorAll('article.story')]
-  expect(stories.map((one) => textOf(one.querySelector('h2')))).toEqual([
-    '3 posts, reached 300',
-    'One post',
-    'One post',
-  ])
-  expect(textOf(document.querySelector('[role=status]'))).toBe('3 stories in 5 posts.')
-  const [contested, ...others] = stories
-  expect(textOf(contested?.querySelector('.notice'))).toBe(
-    `Verdicts of rumor contradict one another since ${at(60 * 20 + 30)
-      .slice(0, 16)
-      .replace('T', ' ')} UTC.`,
+  expect(stories.map((one) => textOf(one.querySelector('h2')))).toEqual([TEXT, 'Fire!', TRAMS])
+  expect(textOf(document.querySelector('[role=status]'))).toBe(
+    '3 stories in 5 posts. Comments dispute 2; verdicts contradict one another in 1.',
   )
-  expect(others.map((one) => one.querySelector('.notice'))).toEqual([null, null])
+  const [contested] = stories
+  expect(stories.map((one) => [...one.querySelectorAll('.notice')].map(textOf))).toEqual([
+    [
+      `Comments dispute one of its posts since ${minuteOf(60 * 19)}: 3 against, 2 for it.`,
+      `Verdicts of rumor contradict one another since ${minuteOf(60 * 20 + 30)}.`,
+    ],
+    [`Its comments dispute it since ${minuteOf(60 * 6 + 5)}: 2 against, 0 for it.`],
+    [],
+  ])
+  expect(stories.map((one) => textOf(one.querySelector('.opposed')) ?? '')).toEqual([
+    '',
+    `disputed by comments since ${minuteOf(60 * 6 + 5)}`,
+    '',
+  ])
+  expect(textOf(contested?.querySelector('.row-head'))).toContain(`written ${minuteOf(60)} judged ${minuteOf(60 + 30)}`)
   expect(contested?.querySelector('h2 a')?.getAttribute('href')).toBe('/stories/story?id=aaa&tenant=default')
   // The post that was written first stands for all.
   expect(contested?.querySelector('.row-words')?.textContent).toContain(TEXT)
+  expect(textOf(contested?.querySelector('dl'))).toContain('3 posts, reached 300')
   expect(textOf(contested?.querySelector('dl'))).toContain('by eve')
   expect(textOf(contested?.querySelector('dl'))).toContain('en, es')
   expect(textOf(contested?.querySelector('dl'))).toContain('rumor non-rumor 2 rumor rumor 1')
@@ -79,10 +92,12 @@ it('finds a story by words, time, language and contradiction, with all of its po
     const { document } = parseHTML((await console.page(`/stories?${query}`, cookie)).text)
     return [...document.querySelectorAll('article.story h2')].map(textOf)
   }
-  expect(await heads('q=harbor')).toEqual(['3 posts, reached 300'])
-  expect(await heads('lang=es')).toEqual(['3 posts, reached 300'])
-  expect(await heads('differs=yes')).toEqual(['3 posts, reached 300'])
-  expect(await heads('q=trams')).toEqual(['One post'])
+  expect(await heads('q=harbor')).toEqual([TEXT])
+  expect(await heads('lang=es')).toEqual([TEXT])
+  expect(await heads('differs=yes')).toEqual([TEXT])
+  expect(await heads('opposed=yes')).toEqual([TEXT, 'Fire!'])
+  expect(await heads('order=written')).toEqual([TEXT, TRAMS, 'Fire!'])
+  expect(await heads('q=trams')).toEqual([TRAMS])
   expect(await heads('q=nothing')).toEqual([])
   expect(await heads(`to=${at(-86_400).slice(0, 10)}`)).toEqual([])
 })
@@ -118,13 +133,16 @@ it('names what a person decided, and counts it no more as contested once all agr
       label: 'non-rumor',
       decidedBy: 'human',
       decision: { by: 'ann', against: 'rumor~first~r1', of: '0@1' },
+      rationale: 'I asked the port',
       story: { id: 'aaa', members: 3, reach: 300, labels: { 'non-rumor': 3 } },
     },
     post: { text: TEXT },
   })
   const { document } = parseHTML((await console.page('/stories/story?id=aaa&tenant=default', cookie)).text)
-  expect(document.querySelector('.notice')).toBeNull()
+  expect(textOf(document.querySelector('h1'))).toBe(TEXT)
+  expect([...document.querySelectorAll('.notice')].map(textOf).join()).not.toContain('contradict')
   expect(textOf(document.querySelector('dl'))).toContain('rumor: non-rumor by ann')
+  expect(textOf(document.querySelector('main'))).toContain('“I asked the port” by ann')
 })
 
 it('is a file as well, with words and authors in those for people alone', async () => {
@@ -289,4 +307,53 @@ it('goes on with what is left of many posts after the console died, each once', 
   expect(new Set(sent).size).toBe(120)
   expect(await press()).toBe(409)
   expect(sent).toHaveLength(120)
+})
+
+it('decides together no more than one person may, and no post twice that the record does not have yet', async () => {
+  const story = { id: 'aaa', members: 60, reach: 0, labels: { rumor: 60 } }
+  const sent: string[] = []
+  let now = 0
+  const desk = ratedDecisions(
+    {
+      async decide({ subjectId }) {
+        sent.push(subjectId)
+        return { of: '0@1', decided: { outcome: 'waiting' } }
+      },
+    },
+    () => now,
+  )
+  const console = await aConsole({ decide: desk.decide, leftOf: desk.left })
+  const one = {
+    tenant: 'default',
+    protocol: 'rumor',
+    label: 'rumor',
+    against: 1,
+    by: 'anna',
+    why: 'y',
+    at: 0,
+    createdAt: 0,
+  }
+  for (let nth = 0; nth < 150; nth++)
+    await desk.decide({ ...one, subjectId: `before${nth}` }, new AbortController().signal)
+  sent.length = 0
+  for (let nth = 0; nth < 80; nth++)
+    await console.judged({
+      verdict: { id: `rumor~p${nth}~r1`, subjectId: `p${nth}`, label: 'rumor', story },
+      post: { text: TEXT },
+    })
+  const cookie = await console.signedIn()
+  const press = async () => {
+    const { document } = parseHTML((await console.page('/stories/story?id=aaa', cookie)).text)
+    const fields = { id: 'aaa', tenant: 'default', label: 'non-rumor', why: 'it is', all: 'rumor' }
+    const token = document.querySelector('input[name=token]')?.getAttribute('value') ?? ''
+    const { status, headers } = await console.post('/stories/decide', { ...fields, token }, { cookie })
+    return [status, headers.get('location')]
+  }
+  const at = '/stories/story?id=aaa&tenant=default'
+  expect(await press()).toEqual([303, `${at}&done=50&waits=30`])
+  expect((await console.page(`${at}&done=50&waits=30`, cookie)).text).toContain('30 more can be decided so')
+  now += 10_000
+  expect(await press()).toEqual([303, `${at}&done=30`])
+  expect(new Set(sent).size).toBe(80)
+  expect(sent).toHaveLength(80)
 })

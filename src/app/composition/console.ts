@@ -151,7 +151,7 @@ export function consolePart(
     const near =
       parts.casework === null || decide === null
         ? undefined
-        : { ...nearPosts(settings), casework: parts.casework, clock }
+        : { ...nearPosts(settings), casework: parts.casework, clock, key: secret }
     if (near !== undefined) keep(near)
     const stories = { record, blinds, ...lists, decides: decide !== null, near }
     const history = new StatusHistory()
@@ -205,8 +205,7 @@ export function consolePart(
         ...(decide === null
           ? []
           : [
-              decisionPage({ record, kinds, blinds, isOwnCase, decisionDesk: decide, clock }),
-              storyDecisionPage({ record, kinds, blinds, isOwnCase, decisionDesk: decide, decided, clock }),
+              ...decidingPages({ record, kinds, blinds, isOwnCase, decisionDesk: decide, decided, clock }),
               ...reviewPages({
                 queue,
                 record,
@@ -251,6 +250,13 @@ export function consolePart(
 function ofAppeals({ appeals: { due, debate } }: Settings, hearings: AppealHearings | undefined, clock: Clock) {
   const heard = debate === 'never' || hearings === undefined ? null : new AppealsHeard(hearings, debate, clock)
   return { appealsDue: due, heard }
+}
+
+/** Where a person decides on one post, or on several of a story. */
+function decidingPages(
+  of: Omit<Parameters<typeof storyDecisionPage>[0], 'leftOf'> & { decisionDesk: ReturnType<typeof ratedDecisions> },
+) {
+  return [decisionPage(of), storyDecisionPage({ ...of, leftOf: of.decisionDesk.left })]
 }
 
 /** What finds posts that are near in meaning; its model starts when somebody asks for it. */
