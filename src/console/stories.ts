@@ -178,7 +178,7 @@ async function storyMarkup(
   return html`<article class="story">
 <ol class="rows">${await rowsOf(own, parts, { choice, isWhole: false, isDated: true, leadsTo })}</ol>
 ${contestedOf(summary)}
-${factsOf(summary, parts)}</article>`
+${summary.posts === 1 && summary.decided.length === 0 ? NOTHING : factsOf(summary, parts)}</article>`
 }
 
 function formOf(query: URLSearchParams, { kinds }: Pick<StoryParts, 'kinds'>): SafeMarkup {

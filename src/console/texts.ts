@@ -117,7 +117,7 @@ export const TEXTS = {
     tenant: 'Tenant',
     all: 'all',
     contested: 'models split',
-    opposed: 'disputed by comments',
+    opposed: 'disputed',
     degraded: 'degraded',
     pause: 'Pause',
     resume: 'Resume',
@@ -128,7 +128,7 @@ export const TEXTS = {
     isItRunning: 'See whether the service runs',
     noneFits: 'No verdict fits these filters. New ones that do appear here as they come.',
     noneContested:
-      'That is what is current and was a near thing between the models, such as a split vote: what people dispute is “disputed by comments”. What a person has decided since is not; where two people differ, Review has it (“A second opinion has another label”).',
+      'That is what is current and was a near thing between the models, such as a split vote: what people dispute in comments is “disputed”. What a person has decided since is not; where two people differ, Review has it (“A second opinion has another label”).',
     everything: 'Show all',
     stopped: 'Not connected. Missed verdicts appear after the reconnection.',
     hidden: (label: string) => `Hidden: judged ${label}`,
@@ -157,7 +157,7 @@ export const TEXTS = {
     was: 'was',
     written: 'written',
     judged: 'judged',
-    opposed: 'disputed by comments since',
+    opposed: 'disputed since',
   },
   thread: {
     title: 'Thread',

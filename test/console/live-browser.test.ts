@@ -104,7 +104,7 @@ it('tells by height and in a table what came in the last six hours, by quarter o
   expect(figures.map(({ caption }) => caption)).toEqual([
     'Posts 4 max 2',
     'Verdicts 5 max 3',
-    'Contested 20 % ',
+    'Models split 20 % ',
     'rumor 2 max 1',
     'hate 1 max 1',
     'non-rumor 1 max 1',

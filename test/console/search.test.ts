@@ -107,7 +107,7 @@ it('what comments dispute is marked, with since when, and found by it in Search 
         row.querySelector('.opposed')?.textContent,
       ])
     }
-    const fought = ['fought', 'disputed by comments since 2001-09-09 01:46 UTC']
+    const fought = ['fought', 'disputed since 2001-09-09 01:46 UTC']
     expect(await found('')).toEqual([['calm', undefined], fought])
     expect(await found('?opposed=yes')).toEqual([fought])
   }

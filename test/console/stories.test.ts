@@ -73,7 +73,7 @@ it('lists all posts by what they say, those first that are contested, and since 
   ])
   expect(stories.map((one) => textOf(one.querySelector('.opposed')) ?? '')).toEqual([
     '',
-    `disputed by comments since ${minuteOf(60 * 6 + 5)}`,
+    `disputed since ${minuteOf(60 * 6 + 5)}`,
     '',
   ])
   expect(textOf(contested?.querySelector('.row-head'))).toContain(`written ${minuteOf(60)} judged ${minuteOf(60 + 30)}`)
