@@ -18,7 +18,6 @@ import { isLoopbackAddress } from '../../platform/http.ts'
 import { laneFiles } from '../../protocols/registry.ts'
 import { protocolsOf } from '../composition/protocols.ts'
 import { type App, startApp } from '../composition/service.ts'
-import { localConsole } from './local-console.ts'
 
 /** Time beyond the drain after which a stop is forced, in ms, and the same where this process lags. */
 const [FORCE_AFTER_MS, LAGGING_FORCE_AFTER_MS] = [1_000, 5_000]
@@ -265,6 +264,7 @@ async function consoleBeside(app: App, settings: Settings, roles: readonly Proce
   try {
     const { host } = settings.http
     const own = `http://${isLoopbackAddress(host) ? host : '127.0.0.1'}:${app.httpPort}`
+    const { localConsole } = await import('./local-console.ts')
     return await localConsole(settings, {
       link: null,
       places: { replicas: [own], prometheus: undefined },

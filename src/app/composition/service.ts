@@ -39,18 +39,16 @@ import { redisLookedAt } from '../../store/veto/redis.ts'
 import { checkBrokers, kafkaClient } from '../../stream/client.ts'
 import { groupProgress, hasHeldRecords, positionsOf } from '../../stream/offsets.ts'
 import { watchPartitions } from '../../stream/partitions.ts'
-import { servedDoor } from './door.ts'
 import { boundedNow } from './fresh-budget.ts'
 import { gatePart } from './gate.ts'
 import { gatewayOf } from './gateway.ts'
 import { decisionsPart, intakePart, openerOf, reachPart } from './intake.ts'
-import { jetstreamPart } from './jetstream.ts'
 import { queuesPart, startErasing, startJudging } from './judging.ts'
 import { replacedSettings } from './overload.ts'
 import { protocolsOf } from './protocols.ts'
 import { publicationPart } from './publication.ts'
-import { recordPart } from './record.ts'
 import { type RedisPart, redisGatewayStores, redisPart } from './redis.ts'
+import { partsOfRoles } from './role-parts.ts'
 import { sourceReading } from './sources.ts'
 import { tenantShare } from './tenant-share.ts'
 import { type VetoPart, vetoPart } from './vetoes.ts'
@@ -277,13 +275,11 @@ async function assemble(
     downSince = keepReader(await intakePart(settings, { ...subjects, ...reading })).downSince
   }
   const judging = { ...stream, routes, protocols, samplingRank, memo, watch, loops, mostKept, opener }
-  const door = roles.includes('door')
-    ? keep(
-        await servedDoor(settings, { ...judging, redis, redisAnswers, kafka, topics, signals, gateway, gate, secret }),
-      )
-    : null
-  if (roles.includes('jetstream')) keep(await jetstreamPart(settings, { ...publishing, signals, secret }))
-  const record = roles.includes('record') ? keep(await recordPart(settings, { ...publishing, now })) : null
+  const { servedDoor, jetstreamPart, recordPart } = await partsOfRoles(roles)
+  const doorParts = { ...judging, redis, redisAnswers, kafka, topics, signals, gateway, gate, secret }
+  const door = servedDoor === undefined ? null : keep(await servedDoor(settings, doorParts))
+  if (jetstreamPart !== undefined) keep(await jetstreamPart(settings, { ...publishing, signals, secret }))
+  const record = recordPart === undefined ? null : keep(await recordPart(settings, { ...publishing, now }))
   loops.start('backlog', 1_000, state.poll, QUIET_EXPORT_MS)
   watchLag(settings, { kafka, topics, watches: state.watchesKafka, loops, clock, report }, keep)
   keep(loops)
