@@ -255,12 +255,12 @@ module.exports = {
       name: 'main-starts-fast',
       comment: 'What a command needs is loaded when it runs: `--help` must not wait for every client library.',
       severity: 'error',
-      from: { path: '^src/main\\.ts$' },
+      from: { path: '^src/(main|cli/command-line)\\.ts$' },
       to: {
         path: OURS,
         pathNot: [
           '^src/commands\\.ts$',
-          '^src/cli/(command|terminal)\\.ts$',
+          '^src/cli/(command|command-line|terminal)\\.ts$',
           '^src/contracts/facts/(errors|error-line)\\.ts$',
           '^src/platform/(stop-requests\\.ts|package-folder\\.js)$',
         ],

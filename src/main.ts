@@ -1,12 +1,9 @@
 import { hostname } from 'node:os'
 import { isatty } from 'node:tty'
-import { Command as Commander, CommanderError, Option } from 'commander'
-import type { Settings } from '../config/schema.ts'
-import type { Command, Invocation, ListedCommand } from './cli/command.ts'
+import { type RunningCommand, runCommandLine } from './cli/command-line.ts'
 import { terminal } from './cli/terminal.ts'
 import { COMMANDS, startStandIn } from './commands.ts'
 import { failedServiceLine, machineFault, unexpected } from './contracts/facts/error-line.ts'
-import { OperatorError } from './contracts/facts/errors.ts'
 import { version } from './platform/package-folder.js'
 import { stopRequests } from './platform/stop-requests.ts'
 
@@ -40,7 +37,7 @@ function endWith(error: unknown): Promise<never> {
   const stack = environment.GAVEL_LOG_LEVEL === 'debug'
   const how = stack ? '' : '; GAVEL_LOG_LEVEL=debug shows the stack'
   const fault = stack ? null : machineFault(error)
-  lastWords(fault === null ? `${running}: unexpected: ${unexpected(error, { stack })}${how}` : `gavel: ${fault}`)
+  lastWords(fault === null ? `${running.name}: unexpected: ${unexpected(error, { stack })}${how}` : `gavel: ${fault}`)
   // Exits even where the reader of the output hangs.
   setTimeout(() => process.exit(1), BROKEN_ENDS_MS)
   return leave(1)
@@ -50,80 +47,16 @@ const BROKEN_ENDS_MS = 2_000
 /** What a command ends with: a line of its log, where that goes to a collector. */
 function lastWords(text: string): void {
   const writer = { process: `@${hostname()}:${process.pid}`, version: version() }
-  io.say(isLogged ? failedServiceLine(text.replace(/^gavel: /, ''), writer, new Date()) : text)
+  io.say(
+    running.logs && !process.stderr.isTTY ? failedServiceLine(text.replace(/^gavel: /, ''), writer, new Date()) : text,
+  )
 }
-let isLogged = false
-/** The running command with its groups, as in `gavel library import`. */
-let running = 'gavel'
+let running: RunningCommand = { name: 'gavel', logs: false }
 process.on('uncaughtException', fail)
 
-const configOption = () => new Option('--config <file>', 'settings to lay over config/gavel.yaml')
-
-const program = new Commander('gavel')
-  .description('Judges live social content by structured debate: posts and comments in on Kafka, verdicts out.')
-  .version(version(), '--version', 'the version of this package')
-  .addOption(configOption())
-  .exitOverride()
-  .configureOutput({ writeErr: (text) => process.stderr.write(text) })
-  .hook('preAction', (_, command) => {
-    const names: string[] = []
-    for (let each: Commander | null = command; each !== null; each = each.parent) names.unshift(each.name())
-    running = names.join(' ')
-  })
-  .showHelpAfterError('Run with --help to see what it takes.')
-
-/** Declares a listed command to commander; one whose file was loaded gets its options and can be run. */
-function declare(listed: ListedCommand, command: Command | undefined): void {
-  const { path, formerly, argument, argumentIs, description, withoutSettings, hidden = false } = listed
-  const names = path.split(' ')
-  const group = names
-    .slice(0, -1)
-    .reduce((under, name) => under.commands.find((one) => one.name() === name) ?? under, program)
-  const declared = group
-    .command(names.at(-1) ?? path, { hidden })
-    .description(description)
-    .exitOverride()
-  if (formerly !== undefined) declared.alias(formerly)
-  if (argument !== undefined) declared.argument(argument, argumentIs)
-  if (withoutSettings !== true) declared.addOption(configOption())
-  if (command === undefined) return
-  for (const option of command.options) {
-    declared.addOption(option)
-    refuseTwice(declared, option)
-  }
-  if (command.json) declared.addOption(new Option('--json', 'results as JSON'))
-  if (command.help !== '') declared.addHelpText('after', `\n${command.help}`)
-  declared.action(async () => {
-    isLogged = listed.logs === true && !process.stderr.isTTY
-    await perform(command, declared)
-  })
-}
-
-/** Of two values of one option the first would be lost, unsaid; options that gather their values take several. */
-function refuseTwice(declared: Commander, option: Option): void {
-  if (option.isBoolean() || option.variadic || (option.parseArg?.length ?? 0) > 1) return
-  let given = false
-  declared.on(`option:${option.name()}`, () => {
-    if (given) declared.error(`error: option '${option.flags}' was given twice, and takes one value`)
-    given = true
-  })
-}
-
-async function perform(command: Command, declared: Commander): Promise<void> {
-  const { loadSettings } = await import('../config/load.ts')
-  // A group's options apply to its commands, too, and are accepted before or after the command's name.
-  const { config, json = false, ...options } = declared.optsWithGlobals<{ config?: string; json?: boolean }>()
-  let settings: Settings | undefined
-  const invocation: Invocation = {
-    args: declared.args,
-    options,
-    json,
-    settings: () => {
-      settings ??= loadSettings(environment, config)
-      return settings
-    },
-    reread: () => loadSettings(environment, config),
-    settingsFile: config,
+try {
+  const code = await runCommandLine(process.argv.slice(2), {
+    version: version(),
     commands: COMMANDS,
     environment,
     terminal: io,
@@ -132,30 +65,17 @@ async function perform(command: Command, declared: Commander): Promise<void> {
     stopped,
     // A terminal that is closed ends what runs in it.
     ...([0, 1, 2].some(isatty) ? {} : { onHangup }),
-    misused: (message) => declared.error(`error: ${message}`),
-  }
-  command.print(await command.run(invocation), invocation)
-}
-
-try {
-  const words = new Set(process.argv)
-  for (const listed of COMMANDS) {
-    const names = listed.path.split(' ')
-    const isMeant = names.every((name, at) => words.has(name) || (at > 0 && words.has(listed.formerly ?? name)))
-    declare(listed, isMeant ? (await listed.load?.())?.command : undefined)
-  }
-  await program.parseAsync()
+    writing: {
+      writeOut: (text) => process.stdout.write(text),
+      writeErr: (text) => process.stderr.write(text),
+    },
+    begins: (command) => {
+      running = command
+    },
+    lastWords,
+  })
   // Clients of Kafka and of models may keep sockets open for a while; all output has been written.
-  await leave(0)
+  await leave(code)
 } catch (error) {
-  if (error instanceof CommanderError) await leave(error.exitCode === 0 ? 0 : 2)
-  if (error instanceof OperatorError) {
-    lastWords(`gavel: ${error.message}`)
-    await leave(1)
-  }
-  if (signal.aborted && error instanceof Error && error.name === 'AbortError') {
-    io.say(`${running}: stopped.`)
-    await leave(1)
-  }
   await fail(error)
 }

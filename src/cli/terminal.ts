@@ -20,11 +20,19 @@ export interface Terminal {
   progress(line: string): void
 }
 
+/** What a terminal's lines go to: a process's output, or a test's. */
+export interface OutputStream {
+  write(text: string): unknown
+  readonly isTTY?: boolean
+  readonly columns?: number
+  hasColors?(): boolean
+}
+
 const LONGEST_LOGGED = 300
 /** How often a log gets the progress of a command, in ms. */
 const LOGGED_EVERY_MS = 30_000
 
-export function terminal(out: NodeJS.WriteStream, error: NodeJS.WriteStream): Terminal {
+export function terminal(out: OutputStream, error: OutputStream): Terminal {
   let progressing = false
   let newest: string | null = null
   let logging = false
@@ -60,12 +68,12 @@ export function terminal(out: NodeJS.WriteStream, error: NodeJS.WriteStream): Te
   }
 }
 
-function shown(line: string | Drawing, stream: NodeJS.WriteStream): string {
+function shown(line: string | Drawing, stream: OutputStream): string {
   return line instanceof Drawing ? line.on(lookOf(stream)) : printableJson(line)
 }
 
 /** Colours where the stream is a terminal that has them, and NO_COLOR is not set: Node looks that up. */
-function lookOf(stream: NodeJS.WriteStream): Look {
+function lookOf(stream: OutputStream): Look {
   if (!stream.isTTY) return { columns: Number.POSITIVE_INFINITY, colours: false }
   return { columns: stream.columns || 80, colours: stream.hasColors?.() ?? false }
 }

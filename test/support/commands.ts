@@ -1,8 +1,11 @@
 import { Command as Commander, Option } from 'commander'
 import type { Settings } from '../../config/schema.ts'
 import type { Command, Invocation } from '../../src/cli/command.ts'
-import { COMMANDS } from '../../src/commands.ts'
+import { runCommandLine } from '../../src/cli/command-line.ts'
+import { terminal } from '../../src/cli/terminal.ts'
+import { COMMANDS, startStandIn } from '../../src/commands.ts'
 import { startUnderstudy } from '../../src/kit/understudy/server.ts'
+import { version } from '../../src/platform/package-folder.js'
 
 type Io = Pick<Invocation, 'terminal' | 'signal'>
 
@@ -67,4 +70,34 @@ export async function performWords(
   }
   await perform(command, settings, line.args, line.opts(), { terminal, signal: new AbortController().signal })
   return { out, said }
+}
+
+/**
+ * `gavel` with these words in this process, as `main.ts` runs it: what `commandIn` does, but that it sees this process's folder, and
+ * that nothing was compiled for it alone.
+ */
+export async function commandHere(words: readonly string[], environment: Readonly<Record<string, string>>) {
+  let [out, said] = ['', '']
+  const writing = {
+    writeOut(text: string) {
+      out += text
+    },
+    writeErr(text: string) {
+      said += text
+    },
+  }
+  const io = terminal({ write: writing.writeOut }, { write: writing.writeErr })
+  const code = await runCommandLine(words, {
+    version: version(),
+    commands: COMMANDS,
+    environment,
+    terminal: io,
+    startStandIn,
+    signal: new AbortController().signal,
+    stopped: new Promise(() => {}),
+    writing,
+    begins() {},
+    lastWords: io.say,
+  })
+  return { code, out, said }
 }

@@ -1,5 +1,4 @@
 import { PassThrough } from 'node:stream'
-import type { WriteStream } from 'node:tty'
 import { stripVTControlCharacters } from 'node:util'
 import stringWidth from 'string-width'
 import { describe, expect, it } from 'vitest'
@@ -95,7 +94,7 @@ describe('a table', () => {
 describe('colours', () => {
   async function printed(stream: object): Promise<string> {
     // A terminal is a stream that says what it can show: no test has one of its own.
-    const written = Object.assign(new PassThrough(), stream) as unknown as WriteStream
+    const written = Object.assign(new PassThrough(), stream)
     terminal(written, written).out(spans({ text: 'hate', tone: 'bad' }, ' by judge'))
     written.end()
     return Buffer.concat(await written.toArray()).toString()

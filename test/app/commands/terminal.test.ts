@@ -1,5 +1,4 @@
 import { PassThrough } from 'node:stream'
-import type { WriteStream } from 'node:tty'
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import { verdictLine } from '../../../src/app/commands/verdict-line.ts'
@@ -30,8 +29,7 @@ const ATTACKS = {
 const OBEYED = /[^\P{Cc}\n\t]|[\p{Bidi_C}\p{Zl}\p{Zp}]/u
 
 async function spoken(speak: (io: ReturnType<typeof terminal>) => void): Promise<string> {
-  // What is printed on is a stream with these two words on itself; the rest of a terminal is not asked.
-  const stream = Object.assign(new PassThrough(), { isTTY: false, columns: 80 }) as unknown as WriteStream
+  const stream = Object.assign(new PassThrough(), { isTTY: false, columns: 80 })
   speak(terminal(stream, stream))
   stream.end()
   return Buffer.concat(await stream.toArray()).toString()
