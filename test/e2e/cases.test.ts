@@ -2,8 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import type { ListedCase } from '../../src/recovery/inspection/open-cases.ts'
-import { commandIn } from '../support/command-in.ts'
-import { performWords } from '../support/commands.ts'
+import { commandHere, performWords } from '../support/commands.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
@@ -42,7 +41,7 @@ it.beforeAll(async ({ stack, startForFile }) => {
   await eventually(async () => (await list('--state', 'deferred')).length === 3, 60_000)
 })
 
-const gavel = (...args: string[]) => commandIn(folder, ['cases', ...args], environment)
+const gavel = (...args: string[]) => commandHere(['cases', ...args], environment)
 
 async function list(...more: string[]): Promise<ListedCase[]> {
   const { out } = await performWords(['cases', 'list', '--json', ...more], settingsOf(environment))

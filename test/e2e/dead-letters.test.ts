@@ -1,10 +1,9 @@
 import { expect } from 'vitest'
-import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { type DeadLetter, deadLetter } from '../../src/contracts/facts/messages.ts'
 import { samplesOf } from '../../src/operations/metrics/samples.ts'
 import { readTopic, type TopicRecord } from '../../src/stream/bounded-reader.ts'
-import { commandIn } from '../support/command-in.ts'
+import { commandHere } from '../support/commands.ts'
 import { onServers } from '../support/on-servers.ts'
 import {
   clientOf,
@@ -29,7 +28,7 @@ it.beforeAll(async ({ stack, startForFile }) => {
   service = await startForFile(environment)
 })
 
-const gavel = (...args: string[]) => commandIn(PROJECT, ['dead-letters', ...args], environment)
+const gavel = (...args: string[]) => commandHere(['dead-letters', ...args], environment)
 
 interface Line {
   readonly place?: string

@@ -1,14 +1,12 @@
-import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterAll, expect } from 'vitest'
-import { PROJECT } from '../../config/load.ts'
 import { topicsOf } from '../../config/topics.ts'
 import { decisionOutcome, proposal, review, type VerdictProposal } from '../../src/contracts/facts/decision-messages.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
 import { readTopic } from '../../src/stream/bounded-reader.ts'
-import { bareEnvironment } from '../support/bare-environment.ts'
+import { commandHere } from '../support/commands.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
@@ -35,20 +33,7 @@ afterAll(async () => {
   client?.disconnect()
 })
 
-interface Ended {
-  readonly code: number
-  readonly out: string
-  readonly error: string
-}
-
-function gavel(...args: string[]): Promise<Ended> {
-  const program = [join(PROJECT, 'src', 'main.ts'), ...args]
-  return new Promise((resolve) => {
-    execFile(process.execPath, program, { env: bareEnvironment(environment) }, (failure, out, error) =>
-      resolve({ code: failure === null ? 0 : Number(failure.code), out, error }),
-    )
-  })
-}
+const gavel = (...args: string[]) => commandHere(args, environment)
 
 const decide = (id: string, ...args: string[]) =>
   gavel('decide', id, '--protocol', 'rumor', '--by', 'ann', '--why', 'Confirmed by the city, ticket 88.', ...args)
@@ -122,10 +107,10 @@ it('a person has the last word, through late comments, a kill and an edit, until
 
   // Of two people the second is told what is new.
   const second = await decide('p', '--label', 'rumor', '--against', String(last))
-  expect(second).toMatchObject({ code: 1, error: expect.stringContaining(`the last one is ${last + 1}`) })
+  expect(second).toMatchObject({ code: 1, said: expect.stringContaining(`the last one is ${last + 1}`) })
   expect(await decide('nobody', '--label', 'rumor')).toMatchObject({
     code: 1,
-    error: expect.stringContaining('no such'),
+    said: expect.stringContaining('no such'),
   })
   expect(await decide('p', '--label', 'hoax')).toMatchObject({ code: 2 })
 
@@ -190,7 +175,7 @@ it('a person has the last word, through late comments, a kill and an edit, until
   // Only a deletion ends a subject.
   await sendLines([{ type: 'post', id: 'q', createdAt: '2025-03-01T10:09:00Z', deleted: true }])
   await eventually(async () => (await of('q')).at(-1)?.decidedBy === 'deleted', 20_000)
-  expect(await decide('q', '--label', 'rumor')).toMatchObject({ code: 1, error: expect.stringContaining('deleted') })
+  expect(await decide('q', '--label', 'rumor')).toMatchObject({ code: 1, said: expect.stringContaining('deleted') })
   expect((await outcomesOf('q')).map(({ outcome }) => outcome)).toEqual(['stands', 'deleted'])
   expect((await outcomesOf('p')).map(({ outcome }) => outcome)).toEqual(['stands', 'withdrawn'])
   const ids = (await of('p')).map(({ revision }) => revision)
@@ -204,7 +189,7 @@ it('a person has the last word, through late comments, a kill and an edit, until
   service = await start(environment)
   const cite = (clause: string) =>
     gavel('decide', 'p', '--protocol', 'safety', '--label', 'unsafe', '--by', 'ann', '--why', 'x', '--clause', clause)
-  expect(await cite('S99')).toMatchObject({ code: 1, error: expect.stringMatching(/"S99".*has S1, S2/) })
+  expect(await cite('S99')).toMatchObject({ code: 1, said: expect.stringMatching(/"S99".*has S1, S2/) })
   expect(await cite('S2=the DAM has burst')).toMatchObject({ code: 0 })
   await eventually(async () => (await of('p')).some(({ clauses }) => clauses !== undefined), 10_000)
   expect((await gavel('show', 'p')).out).toMatch(/clauses: S2 “The dam has burst”\n\s*policy: Safety/)

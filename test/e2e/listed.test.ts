@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import { commandIn } from '../support/command-in.ts'
+import { commandHere } from '../support/commands.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { environmentOn, eventually, protocolsOn, transcriptsOf, verdictsOf } from '../support/pipeline.ts'
@@ -50,11 +50,7 @@ it('a list is read anew at a hangup, a broken one leaves it as it was, and what 
 
   writeFileSync(list, 'buy gold\ncheap pills\n')
   const again = async (...more: string[]) => {
-    const { code, out, said } = await commandIn(
-      folder,
-      ['judge-again', '--listed', '--config', config, ...more],
-      environment,
-    )
+    const { code, out, said } = await commandHere(['judge-again', '--listed', '--config', config, ...more], environment)
     expect(code, said).toBe(0)
     return out
   }

@@ -1,10 +1,9 @@
 import type { Redis } from 'ioredis'
 import { expect } from 'vitest'
-import { PROJECT } from '../../config/load.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { connect } from '../../src/store/redis/connect.ts'
-import { commandIn } from '../support/command-in.ts'
+import { commandHere } from '../support/commands.ts'
 import { onServers } from '../support/on-servers.ts'
 import {
   environmentOn,
@@ -60,8 +59,7 @@ const letters = async () =>
 const logged = (event: string) => service.log.filter((line) => line.includes(`"${event}"`)).length
 
 async function replay(): Promise<{ readonly place?: string; readonly state?: string }[]> {
-  const { code, out, said } = await commandIn(
-    PROJECT,
+  const { code, out, said } = await commandHere(
     ['dead-letters', 'replay', '--reason', 'over-share', '--json'],
     environment,
   )

@@ -8,7 +8,7 @@ import { expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { shadowVerdict } from '../../src/contracts/facts/shadow-verdict.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
-import { commandIn } from '../support/command-in.ts'
+import { commandHere } from '../support/commands.ts'
 import { withHousePolicy } from '../support/house-policy.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
@@ -100,7 +100,7 @@ it('a policy is judged in the shadow, through a kill and an emptied Redis, and p
     expect(model.calls()).toBeGreaterThanOrEqual(2 * 3 * POSTS)
     expect(model.calls()).toBeLessThanOrEqual(2 * 3 * POSTS + 3)
 
-    const compare = (...gates: string[]) => commandIn(folder, ['variant', 'compare', 'stricter', ...gates], environment)
+    const compare = (...gates: string[]) => commandHere(['variant', 'compare', 'stricter', ...gates], environment)
     const { code, out } = await compare('--json', '--most-flips', '60%')
     expect([code, JSON.parse(out)]).toMatchObject([
       0,

@@ -9,8 +9,7 @@ import { topicsOf } from '../../config/topics.ts'
 import type { SubjectInspection } from '../../src/recovery/inspection/subject-status.ts'
 import { keysUnder, memberOf } from '../../src/store/redis/keys.ts'
 import { readTopic } from '../../src/stream/bounded-reader.ts'
-import { commandIn } from '../support/command-in.ts'
-import { performWords } from '../support/commands.ts'
+import { commandHere, performWords } from '../support/commands.ts'
 import { onServers } from '../support/on-servers.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import {
@@ -86,7 +85,7 @@ async function show(id: string, ...more: string[]): Promise<SubjectInspection> {
 }
 
 async function printed(id: string, ...more: string[]): Promise<string> {
-  const { code, out, said } = await commandIn(folder, ['show', id, ...more], environment)
+  const { code, out, said } = await commandHere(['show', id, ...more], environment)
   if (code !== 0) throw new Error(said)
   return out
 }

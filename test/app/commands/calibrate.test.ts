@@ -7,6 +7,7 @@ import { startUnderstudy, type Understudy } from '../../../src/kit/understudy/se
 import { askingFor, calibrationOf } from '../../../src/lab/commands/calibrate/calibration-questions.ts'
 import { seededRandom } from '../../../src/lab/evaluation/statistics/random.ts'
 import { commandIn } from '../../support/command-in.ts'
+import { commandHere } from '../../support/commands.ts'
 import { kindOf, standIn, textIn } from '../../support/evaluating.ts'
 import { IN_PROOF } from '../../support/in-proof.ts'
 import { startModelServer } from '../../support/model-server.ts'
@@ -25,9 +26,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** `gavel calibrate` in a process of its own. */
 function gavelCalibrate(args: readonly string[]) {
-  return commandIn(folder, ['calibrate', ...args], understudy.settings)
+  return commandHere(['calibrate', ...args], understudy.settings)
 }
 
 /** Replies to statements, two to each, with the ratings of two people. */
@@ -166,10 +166,10 @@ describe('gavel calibrate', () => {
     const file = ratingsFile('others.jsonl', 130, (at) => (at < 6 ? { ratings: { Relevance: 3 } } : {}))
     const args = ['calibrate', '--aspect', 'relevance', '--ratings', file]
     const environment = { ...understudy.settings, GAVEL_MODELS_ROLES_DEFAULT: 'my-own' }
-    const plan = await commandIn(folder, args, environment)
+    const plan = await commandHere(args, environment)
     expect(plan.said).toContain('6 lines have no rating of relevance; they rate Relevance.')
     expect(plan.said).toContain('The settings have no price of my-own (models.prices): it counts as free here.')
-    const { code, said } = await commandIn(folder, [...args, '--yes', '--max-cost', '1'], environment)
+    const { code, said } = await commandHere([...args, '--yes', '--max-cost', '1'], environment)
     expect(code).toBe(1)
     expect(said).toContain('--max-cost needs a price of my-own, and models.prices has none')
   })
@@ -188,7 +188,7 @@ describe('gavel calibrate', () => {
       const steps = join(folder, 'paper-steps')
       const args = ['calibrate', '--aspect', 'relevance', '--ratings', file, '--yes', '--paper', '--steps', steps]
       const run = (environment = {}) =>
-        commandIn(folder, [...args, '--few-shot', '12', '--iterations', '1'], { ...model.settings, ...environment })
+        commandHere([...args, '--few-shot', '12', '--iterations', '1'], { ...model.settings, ...environment })
       const first = await run()
       expect(first.out).toContain(`Written: ${join(steps, 'relevance.md')}`)
       expect(first.out).not.toContain('are not shown to follow')
@@ -241,7 +241,7 @@ describe('gavel calibrate', () => {
           '--few-shot',
           '4',
         ]
-        return commandIn(folder, [...args, '--steps', join(folder, `losing${more}`), ...more], model.settings)
+        return commandHere([...args, '--steps', join(folder, `losing${more}`), ...more], model.settings)
       }
       const paper = await run('--paper')
       expect(paper.out).toContain('1. Losing candidate 3.')
@@ -272,7 +272,7 @@ describe('gavel calibrate', () => {
       writeFileSync(file, rated.map((line) => `${JSON.stringify(line)}\n`).join(''))
       const steps = join(folder, 'mixed-steps')
       const args = ['calibrate', '--aspect', 'relevance', '--ratings', file, '--yes', '--paper', '--steps', steps]
-      const { code, out } = await commandIn(folder, [...args, '--few-shot', '12', '--iterations', '1'], model.settings)
+      const { code, out } = await commandHere([...args, '--few-shot', '12', '--iterations', '1'], model.settings)
       expect(code).toBe(0)
       expect(out).toContain('Several models scored, but steps are for one model: nothing is written.')
       expect(existsSync(steps)).toBe(false)

@@ -10,7 +10,7 @@ import { debateSpool } from '../../../src/lab/commands/eval/debate-pages.ts'
 import type { Evaluation } from '../../../src/lab/evaluation/evaluation.ts'
 import { aBrowser, barriersOn, SIZES, watchedPage } from '../../console/browser.ts'
 import { MARKUP_ATTACKS } from '../../console/markup-attacks.ts'
-import { commandIn } from '../../support/command-in.ts'
+import { commandHere } from '../../support/commands.ts'
 
 // The debates of an evaluation's items as pages beside its report, opened without a server.
 
@@ -55,7 +55,7 @@ beforeAll(async () => {
     'always',
   ]
   const args = ['eval', '--protocol', 'hate', '--data', data, ...rows, '--repeat', '2', '--json']
-  const { out, said } = await commandIn(folder, [...args, '--report', report, '--debates', '5'], understudy.settings)
+  const { out, said } = await commandHere([...args, '--report', report, '--debates', '5'], understudy.settings)
   if (out === '') throw new Error(said)
   evaluation = JSON.parse(out)
   files = readdirSync(join(report, 'debates')).sort()
@@ -177,8 +177,7 @@ it('in a browser two runs stand side by side, and are chosen; nothing is fetched
 })
 
 it('need a folder where they go', async () => {
-  const { said } = await commandIn(
-    folder,
+  const { said } = await commandHere(
     ['eval', '--protocol', 'hate', '--data', 'x', '--debates', '5'],
     understudy.settings,
   )

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startUnderstudy, type Understudy } from '../../../src/kit/understudy/server.ts'
 import type { Evaluation } from '../../../src/lab/evaluation/evaluation.ts'
 import { fleissKappa } from '../../../src/lab/evaluation/statistics/agreement.ts'
-import { commandIn } from '../../support/command-in.ts'
+import { commandHere } from '../../support/commands.ts'
 
 // Rows of other systems, and rows that are judged several times.
 
@@ -31,8 +31,10 @@ const POSTS = Array.from({ length: 24 }, (_, at) => ({
 }))
 const POSTS_FILE = fileOf('posts.jsonl', POSTS)
 const HATE = ['--protocol', 'hate', '--data', POSTS_FILE, '--rows', 'none', '--json']
+const gavelEval = (args: readonly string[], settings: Readonly<Record<string, string>> = understudy.settings) =>
+  commandHere(['eval', ...args], { ...settings, GAVEL_LIBRARY_PATH: join(folder, 'no-library') })
 async function evaluated(args: readonly string[]) {
-  const { code, out, said } = await commandIn(folder, ['eval', ...args], understudy.settings)
+  const { code, out, said } = await gavelEval(args)
   const { table, parts } = code === 0 ? (JSON.parse(out) as Evaluation) : { table: [] }
   return { code, said, table, parts }
 }
@@ -81,7 +83,7 @@ it('Aetheria’s costs are one command: an item’s time and tokens, and calls b
   expect(said).not.toContain('rror')
   // A supporter and two debaters in two rounds, and the arbiter.
   expect(table[0]?.callsByStage).toEqual({ arbitrate: 6, brief: 6, loose: 12, strict: 12 })
-  const shown = await commandIn(folder, ['eval', ...args, '--size', '6', '--models', 'understudy'], understudy.settings)
+  const shown = await gavelEval([...args, '--size', '6', '--models', 'understudy'])
   const cells = shown.out.split('\n').find((line) => line.includes('AIR-Bench') && line.includes('6.88')) ?? ''
   const [, , , , ...figures] = cells.split('│').map((text) => text.trim())
   expect(figures.slice(1, 5)).toEqual(['30', '83.3', '6', '16.7'])
@@ -101,7 +103,7 @@ it('an ablation that ablates nothing is refused with its reason, or says whose q
   expect(table[3]).toMatchObject({
     why: 'config/perspectives/as-worded.yaml: has no shelf, and show: examples leaves it nothing to judge by',
   })
-  const shown = await commandIn(folder, ['eval', ...args, ...only], understudy.settings)
+  const shown = await gavelEval([...args, ...only])
   expect(shown.out).toContain('debate by criteria alone (asks what debate where contested asks)')
   expect(shown.out).toContain('What each part is worth')
 })
@@ -196,12 +198,12 @@ it('models, settings files, presets, seeds and another system stand in one table
     ])
     const recorded = join(folder, 'one-table')
     const args = [
-      ...['eval', '--config', base, '--protocol', 'hate', '--data', POSTS_FILE, '--rows', 'none', '--repeat', '2'],
+      ...['--config', base, '--protocol', 'hate', '--data', POSTS_FILE, '--rows', 'none', '--repeat', '2'],
       ...['--with', 'paper', '--with', `debating=${always}`, '--models', 'one', '--models', 'b/two'],
       ...['--predictions', `Guard=${guard}`, '--json'],
     ]
     const before = understudy.calls().length
-    const { out } = await commandIn(folder, [...args, '--out', recorded], understudy.settings)
+    const { out } = await gavelEval([...args, '--out', recorded])
     const { table, best, summary } = JSON.parse(out) as Evaluation
     const names = [
       'hate, one',
@@ -250,14 +252,14 @@ it('models, settings files, presets, seeds and another system stand in one table
       expect(text).toMatch(/kappa:repeats/)
     }
     expect(readFileSync(join(recorded, 'report.md'), 'utf8')).toContain('## Which row is best')
-    const replayed = await commandIn(folder, [...args, '--replay', recorded], {})
+    const replayed = await gavelEval([...args, '--replay', recorded], {})
     expect(JSON.parse(replayed.out)).toEqual(JSON.parse(out))
     // Where the money runs out it says so, and goes on from what it has.
     const again = args.map((word, at) => (args[at - 1] === '--repeat' ? '3' : word))
     const more = (usd: string) => [...again, '--max-cost', usd, '--out', recorded]
-    const stopped = await commandIn(folder, more('0.001'), understudy.settings)
+    const stopped = await gavelEval(more('0.001'))
     expect([stopped.code, /Stopped at --max-cost: \d+ of \d+ verdicts/.test(stopped.said)]).toEqual([1, true])
-    const whole = await commandIn(folder, more('100'), understudy.settings)
+    const whole = await gavelEval(more('100'))
     expect(whole.said).toMatch(/holds \d+ answers: they are not asked for again/)
     expect((JSON.parse(whole.out) as Evaluation).table[0]?.repeats?.repeats).toBe(3)
   } finally {
@@ -299,7 +301,7 @@ it('rows that would be called alike, a file that means another endpoint, and odd
 it('the ways to decide stand beside each other, with a choice among them; a replay without the questions is equal', async () => {
   const recorded = join(folder, 'ways')
   const args = ['--protocol', 'hate', '--data', POSTS_FILE, '--rows', 'gates', '--json']
-  const { out } = await commandIn(folder, ['eval', ...args, '--out', recorded], understudy.settings)
+  const { out } = await gavelEval([...args, '--out', recorded])
   const { table, choices } = JSON.parse(out) as Evaluation
   const ways = ['judge alone', 'contested', 'always']
   expect(table.map(({ row }) => row)).toEqual([...ways, 'majority of the perspectives', 'zero-shot'])
@@ -318,10 +320,10 @@ it('the ways to decide stand beside each other, with a choice among them; a repl
     .map((line) => JSON.parse(line))
     .map(({ digest, reply }) => JSON.stringify({ digest, reply }))
   writeFileSync(answers, `${bare.join('\n')}\n`)
-  const again = await commandIn(folder, ['eval', ...args, '--replay', recorded], understudy.settings)
+  const again = await gavelEval([...args, '--replay', recorded])
   expect(JSON.parse(again.out)).toEqual(JSON.parse(out))
   writeFileSync(answers, '{"reply": {"text": "{}", "model": "m"}}\n')
-  const without = await commandIn(folder, ['eval', ...args, '--replay', recorded], understudy.settings)
+  const without = await gavelEval([...args, '--replay', recorded])
   expect(without.said).toContain('answers.jsonl:1 has neither a question nor its digest.')
 })
 

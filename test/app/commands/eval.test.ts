@@ -6,10 +6,16 @@ import { startUnderstudy, type Understudy } from '../../../src/kit/understudy/se
 import type { Evaluation } from '../../../src/lab/evaluation/evaluation.ts'
 import { seededRandom } from '../../../src/lab/evaluation/statistics/random.ts'
 import { commandIn } from '../../support/command-in.ts'
+import { commandHere } from '../../support/commands.ts'
 import { IN_PROOF } from '../../support/in-proof.ts'
 import { startMisbehaving } from '../../support/misbehaving.ts'
 import { startOneModel } from '../../support/one-model.ts'
 import { tell } from '../../support/pipeline.ts'
+
+interface How {
+  readonly killAfterMs?: number
+  readonly offline?: boolean
+}
 
 const SEED = process.env.EVAL_SEED ?? String(Date.now())
 const KILLS = IN_PROOF ? 10 : 1
@@ -30,16 +36,17 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-interface How {
-  readonly killAfterMs?: number
-  readonly offline?: boolean
-}
-
-/** `gavel eval` with these arguments, in a process of its own. */
 /** Every post is debated, and to the end: so there is much to kill, to pay and to keep. */
 const EVERY_DEBATE = { GAVEL_PROTOCOLS_HATE_DEBATE_WHEN: 'always', GAVEL_PROTOCOLS_HATE_EXITS: 'false' }
+/** None are shown examples. */
+const NO_SHELVES = { GAVEL_LIBRARY_PATH: join(folder, 'no-library') }
 
-function gavelEval(args: readonly string[], { killAfterMs, offline = false }: How = {}) {
+const evalHere = (args: readonly string[], settings: Readonly<Record<string, string>>) =>
+  commandHere(['eval', ...args], { ...NO_SHELVES, ...settings })
+const gavelEval = (args: readonly string[]) => evalHere(args, { ...EVERY_DEBATE, ...understudy.settings })
+
+/** The same in a process of its own, which may be killed, or cut off from any network. */
+function processEval(args: readonly string[], { killAfterMs, offline = false }: How = {}) {
   const settings = { ...EVERY_DEBATE, ...(offline ? {} : understudy.settings) }
   return commandIn(folder, ['eval', ...args], settings, {
     ...(offline ? { flags: ['--import', NO_NETWORK] } : {}),
@@ -78,14 +85,14 @@ describe('gavel eval', () => {
   it(`killed ${KILLS} times and run again asks no recorded answer twice, and its table is the same; so is a replay without a network`, async () => {
     const random = seededRandom(SEED)
     const whole = join(folder, 'whole')
-    const first = await gavelEval([...HATE, '--out', whole])
+    const first = await processEval([...HATE, '--out', whole])
     expect(first.code, first.said).toBe(0)
     const inOneRun = understudy.calls().length
 
     const killed = join(folder, 'killed')
     for (let kill = 0; kill < KILLS; kill++)
-      await gavelEval([...HATE, '--out', killed], { killAfterMs: random.below(700) })
-    const last = await gavelEval([...HATE, '--out', killed])
+      await processEval([...HATE, '--out', killed], { killAfterMs: random.below(700) })
+    const last = await processEval([...HATE, '--out', killed])
     expect(last.code, last.said).toBe(0)
     expect(readFileSync(join(killed, 'report.json'), 'utf8')).toBe(readFileSync(join(whole, 'report.json'), 'utf8'))
 
@@ -98,7 +105,7 @@ describe('gavel eval', () => {
     expect(answers.length).toBe(inOneRun)
     expect(made).toBeLessThanOrEqual(answers.length + lost)
 
-    const replay = await gavelEval([...HATE, '--replay', killed, '--json'], { offline: true })
+    const replay = await processEval([...HATE, '--replay', killed, '--json'], { offline: true })
     expect(replay.code, replay.said).toBe(0)
     expect(replay.out).toBe(readFileSync(join(whole, 'report.json'), 'utf8'))
 
@@ -107,7 +114,7 @@ describe('gavel eval', () => {
     const cut = join(folder, 'cut')
     cpSync(killed, cut, { recursive: true })
     writeFileSync(join(cut, 'answers.jsonl'), left.map((line) => `${JSON.stringify(line)}\n`).join(''))
-    const missing = await gavelEval([...HATE, '--replay', cut, '--json'], { offline: true })
+    const missing = await processEval([...HATE, '--replay', cut, '--json'], { offline: true })
     expect(missing.code).toBe(1)
     expect(missing.said).toContain(gone.digest)
     expect(missing.out).toBe('')
@@ -136,11 +143,7 @@ describe('gavel eval', () => {
   it('says first that no call was answered, has no figures then, and ends with exit code 1', async () => {
     const refusing = await startMisbehaving(() => ({ status: 400, body: { error: { message: 'not this one' } } }))
     try {
-      const { code, out, said } = await commandIn(
-        folder,
-        ['eval', '--protocol', 'hate', '--data', TEXTS, '--rows', 'baselines', '--json'],
-        refusing.settings,
-      )
+      const { code, out, said } = await evalHere([...HATE, '--json'], refusing.settings)
       expect([code, said]).toEqual([1, expect.stringContaining('No call was answered')])
       const { table, summary, metrics } = JSON.parse(out) as Evaluation
       expect(summary[0]).toMatch(/^0 of \d+ calls answered: \d+ rejected\.$/)
@@ -169,14 +172,12 @@ describe('gavel eval', () => {
   it('ends with exit code 1 against a run that fared otherwise, and with 0 against itself', async () => {
     const out = join(folder, 'against')
     await gavelEval([...HATE, '--rows', 'none', '--out', out])
-    const same = await gavelEval([...HATE, '--rows', 'none', '--replay', out, '--against', join(out, 'report.json')], {
-      offline: true,
-    })
+    const same = await gavelEval([...HATE, '--rows', 'none', '--replay', out, '--against', join(out, 'report.json')])
     expect(same.code, same.said).toBe(0)
     const before = JSON.parse(readFileSync(join(out, 'report.json'), 'utf8'))
     before.table[0].counts.comments = 7
     const other = fileOf('before.json', [before])
-    const changed = await gavelEval([...HATE, '--rows', 'none', '--replay', out, '--against', other], { offline: true })
+    const changed = await gavelEval([...HATE, '--rows', 'none', '--replay', out, '--against', other])
     expect(changed.code).toBe(1)
     expect(changed.out).toContain('comments: 7 before, 0 now')
     expect(changed.said).toContain('Changed since')
@@ -258,7 +259,7 @@ describe('a paper’s table on an endpoint with one model', () => {
     const mine = await startOneModel('mine')
     try {
       const how = [...TABLE, '--models', 'mine', '--only', 'Round 1', '--only', 'majority voting', '--json']
-      const { code, out, said } = await commandIn(folder, ['eval', ...how], mine.settings)
+      const { code, out, said } = await evalHere(how, mine.settings)
       expect(code, said).toBe(0)
       const { summary, table, title } = JSON.parse(out) as Evaluation
       expect(summary[0]).toBe('Not the paper’s models: mine stood in for gpt-3.5-turbo-0125.')
@@ -280,9 +281,8 @@ describe('a paper’s table on an endpoint with one model', () => {
       const config = join(folder, 'endpoints.yaml')
       writeFileSync(config, `endpoints: { lab: { baseUrl: "${mine.settings.OPENAI_BASE_URL}", apiKey: none } }\n`)
       const judged = (by: string) =>
-        commandIn(
-          folder,
-          ['eval', '--config', config, ...TABLE, '--only', 'Round 1', '--model', `gpt-3.5-turbo-0125=${by}`, '--json'],
+        evalHere(
+          ['--config', config, ...TABLE, '--only', 'Round 1', '--model', `gpt-3.5-turbo-0125=${by}`, '--json'],
           other.settings,
         )
       const { code, out, said } = await judged('lab/mine')
@@ -307,15 +307,15 @@ describe('a paper’s table on an endpoint with one model', () => {
   it('asks nothing where the endpoint lacks a model, and says what would help', async () => {
     const mine = await startOneModel('mine')
     try {
-      const own = await commandIn(folder, ['eval', ...TABLE], mine.settings)
+      const own = await evalHere(TABLE, mine.settings)
       expect(own.code).toBe(1)
       expect(own.said).toContain(
         "Nothing was asked: the endpoint has no model gpt-3.5-turbo-0125. Name your models: --model PAPER'S=YOURS for one of gpt-3.5-turbo-0125, or --models YOURS for all; or judge other rows: --only ROW.",
       )
       expect(mine.asked).toEqual(['gpt-3.5-turbo-0125'])
-      const misnamed = await commandIn(folder, ['eval', ...TABLE, '--model', 'gpt-4=mine'], mine.settings)
+      const misnamed = await evalHere([...TABLE, '--model', 'gpt-4=mine'], mine.settings)
       expect(misnamed.said).toContain('predict-table-2 names no model gpt-4, but: gpt-3.5-turbo-0125.')
-      const noRow = await commandIn(folder, ['eval', ...TABLE, '--only', 'Round 3'], mine.settings)
+      const noRow = await evalHere([...TABLE, '--only', 'Round 3'], mine.settings)
       expect(noRow.said).toContain('No row is called Round 3, but: In-dataset; Majority voting; Round 1; ')
       expect(mine.asked).toHaveLength(1)
     } finally {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startUnderstudy, type Understudy } from '../../../src/kit/understudy/server.ts'
-import { commandIn } from '../../support/command-in.ts'
+import { commandHere } from '../../support/commands.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-learn-labels-'))
 let understudy: Understudy
@@ -19,7 +19,8 @@ const CASES = 45
 
 it('a data set’s labels fill a first library, more of them than one person may propose', async () => {
   const run = async (args: readonly string[], environment = {}) => {
-    const done = await commandIn(folder, args, { ...understudy.settings, ...environment })
+    const library = { GAVEL_LIBRARY_PATH: join(folder, 'library') }
+    const done = await commandHere(args, { ...understudy.settings, ...library, ...environment })
     expect(done.code, done.said).toBe(0)
     return done.out
   }
@@ -37,11 +38,12 @@ it('a data set’s labels fill a first library, more of them than one person may
     { ...first, id: CASES + 1, label: 'unharmful' },
   ]
   writeFileSync(join(folder, 'cases.json'), JSON.stringify([...cases, ...same]))
-  const reading = ['cases.json', '--format', 'airbench-text']
+  const reading = [join(folder, 'cases.json'), '--format', 'airbench-text']
   const judging = ['judge', ...reading, '--protocol', 'safety', '--json', '--transcript']
-  writeFileSync(join(folder, 'judged.jsonl'), await run(judging, { GAVEL_PROTOCOLS_SAFETY_RETRIEVAL: 'false' }))
+  const judged = join(folder, 'judged.jsonl')
+  writeFileSync(judged, await run(judging, { GAVEL_PROTOCOLS_SAFETY_RETRIEVAL: 'false' }))
 
-  const learning = ['learn', 'labels', ...reading, '--judged', 'judged.jsonl', '--by', 'ann', '--json']
+  const learning = ['learn', 'labels', ...reading, '--judged', judged, '--by', 'ann', '--json']
   const proposed = JSON.parse(await run([...learning, '--all']))
   expect(proposed).toMatchObject({ read: CASES, proposed: CASES, refused: 0, unjudgeable: 0, invalid: 0 })
   // Without --all only what the verdicts got wrong, which is proposed already.
@@ -51,7 +53,18 @@ it('a data set’s labels fill a first library, more of them than one person may
 
   // An own file's labels and ids, by other names.
   writeFileSync(join(folder, 'own.csv'), 'key,text,label\n0,One,BAD\n1,Two,fine\n')
-  const own = ['learn', 'labels', 'own.csv', '--id-field', 'key', '--judged', 'judged.jsonl', '--by', 'ann', '--json']
+  const own = [
+    'learn',
+    'labels',
+    join(folder, 'own.csv'),
+    '--id-field',
+    'key',
+    '--judged',
+    judged,
+    '--by',
+    'ann',
+    '--json',
+  ]
   const named = JSON.parse(await run([...own, '--label-as', 'bad=unsafe', '--label-as', 'fine=safe']))
   expect(named).toMatchObject({ read: 2, invalid: 0 })
 

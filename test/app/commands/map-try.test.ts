@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect } from 'vitest'
 import { PROJECT } from '../../../config/load.ts'
 import { topicsOf } from '../../../config/topics.ts'
-import { commandIn } from '../../support/command-in.ts'
+import { commandHere } from '../../support/commands.ts'
 import { createTopics } from '../../support/create-topics.ts'
 import { onServers } from '../../support/on-servers.ts'
 import { ownFolder } from '../../support/own-folder.ts'
@@ -37,7 +37,7 @@ describe('gavel map try', () => {
     const [samples, file] = [join(folder, 'samples.jsonl'), join(folder, 'own.yaml')]
     writeFileSync(file, OWN.replaceAll('forum.threads', topic))
     writeFileSync(samples, RECORDS.map((one) => JSON.stringify(one)).join('\n'))
-    const tried = await commandIn(PROJECT, ['map', 'try', samples, '--config', file], environment)
+    const tried = await commandHere(['map', 'try', samples, '--config', file], environment)
     expect(tried.code).toBe(1)
     const { posts, comments } = topicsOf(settingsOf(environment))
     expect(tried.out.split('\n').filter((line) => line.startsWith('  '))).toEqual([
@@ -59,8 +59,7 @@ describe('gavel map try', () => {
     } finally {
       await Promise.all([admin.disconnect(), producer.disconnect()])
     }
-    const newest = await commandIn(
-      PROJECT,
+    const newest = await commandHere(
       ['map', 'try', '--topic', topic, '--take', '3', '--json', '--config', file],
       environment,
     )
@@ -80,7 +79,7 @@ describe('gavel map try', () => {
       { place: `${topic}/0@3`, ok: false, why: 'id: nothing stands there' },
       { records: 3, mapped: 1, messages: 1, passedOver: 1, unmapped: { 'id: nothing stands there': 1 } },
     ])
-    const wrong = await commandIn(PROJECT, ['map', 'try', '--topic', `${topic}x`, '--config', file], environment)
+    const wrong = await commandHere(['map', 'try', '--topic', `${topic}x`, '--config', file], environment)
     expect(wrong.said).toContain(`Did you mean "${topic}"?`)
   })
 })
@@ -90,7 +89,7 @@ describe('gavel topics', () => {
     const environment = environmentOn(stack)
     const names = Object.values(topicsOf(settingsOf(environment)))
     const planned = async () => {
-      const { out } = await commandIn(PROJECT, ['topics', 'plan', '--json'], environment)
+      const { out } = await commandHere(['topics', 'plan', '--json'], environment)
       return out
         .trim()
         .split('\n')
@@ -98,14 +97,14 @@ describe('gavel topics', () => {
     }
     const before = await planned()
     expect(before.map(({ name, there }) => [name, there])).toEqual(names.map((name) => [name, null]))
-    const created = await commandIn(PROJECT, ['topics', 'create', '--json'], environment)
+    const created = await commandHere(['topics', 'create', '--json'], environment)
     expect(JSON.parse(created.out)).toEqual({ created: names, there: [] })
     expect((await planned()).every(({ partitions, there }) => there === partitions)).toBe(true)
     for (const [tool, first] of [
       ['kafka', 'kafka-topics.sh --bootstrap-server'],
       ['rpk', 'rpk topic create'],
     ] as const) {
-      const { out } = await commandIn(PROJECT, ['topics', 'plan', '--for', tool], environment)
+      const { out } = await commandHere(['topics', 'plan', '--for', tool], environment)
       expect(out.split('\n').filter((line) => line.startsWith(first))).toHaveLength(names.length)
       expect(out).toContain(`--topic ${settingsOf(environment).kafka.topicPrefix} --resource-pattern-type prefixed`)
     }

@@ -7,6 +7,7 @@ import { startUnderstudy, type Understudy } from '../../../src/kit/understudy/se
 import type { Proof } from '../../../src/lab/commands/prove/proof-page.ts'
 import { type Evaluation, estimateOf } from '../../../src/lab/evaluation/evaluation.ts'
 import { commandIn } from '../../support/command-in.ts'
+import { commandHere } from '../../support/commands.ts'
 import { startModelServer } from '../../support/model-server.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gavel-prove-'))
@@ -35,7 +36,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 const proved = (...args: string[]) =>
-  commandIn(folder, ['prove', '--data', sets, '--out', out, '--json', ...args], understudy.settings)
+  commandHere(['prove', '--data', sets, '--out', out, '--json', ...args], understudy.settings)
 
 it('says what each protocol is worth on one page, whose figures are eval’s, and how to get the sets that are not there', async () => {
   const { out: json, said } = await proved('--budget', '20')
@@ -53,7 +54,7 @@ it('says what each protocol is worth on one page, whose figures are eval’s, an
   ] as const) {
     const data = ['--data', join(sets, part?.data ?? ''), '--format', format]
     const args = ['eval', '--protocol', part?.protocol ?? '', ...data, ...more, '--json']
-    const { table, summary }: Evaluation = JSON.parse((await commandIn(folder, args, understudy.settings)).out)
+    const { table, summary }: Evaluation = JSON.parse((await commandHere(args, understudy.settings)).out)
     expect(part?.rows.map(({ row }) => row)).toEqual(table.map(({ row }) => row))
     for (const [at, row] of (part?.rows ?? []).entries()) {
       const cell = table[at]
@@ -117,11 +118,7 @@ it('has just the figures of a planted endpoint: its judge errs on every fifth te
     const settings = join(folder, 'planted.yaml')
     writeFileSync(settings, 'protocols: { hate: { cites: false } }\n')
     const args = ['prove', '--config', settings, '--data', sets, '--out', join(folder, 'planted'), '--json']
-    const { out: json, said } = await commandIn(
-      folder,
-      [...args, '--protocol', 'hate', '--budget', '5'],
-      model.settings,
-    )
+    const { out: json, said } = await commandHere([...args, '--protocol', 'hate', '--budget', '5'], model.settings)
     expect(said).not.toContain('no verdict')
     const [part] = (JSON.parse(json) as Proof).parts
     expect(part?.rows.map(({ row, quality }) => [row, quality.accuracy?.value])).toEqual([

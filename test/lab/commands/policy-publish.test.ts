@@ -5,7 +5,7 @@ import { parse } from 'yaml'
 import { PROJECT } from '../../../config/load.ts'
 import { changeSettings } from '../../../src/app/commands/variant/settings-change.ts'
 import { auditEntry } from '../../../src/contracts/facts/audit.ts'
-import { commandIn } from '../../support/command-in.ts'
+import { commandHere } from '../../support/commands.ts'
 import { type Shown, startModelServer } from '../../support/model-server.ts'
 import { onServers } from '../../support/on-servers.ts'
 import { ownFolder } from '../../support/own-folder.ts'
@@ -51,10 +51,10 @@ it('a policy is published once the model was seen to follow what changed, by one
   const house = join(folder, 'policies', 'house.md')
   writeFileSync(house, policyOf(40, 'calling anybody an idiot'))
   writeFileSync(join(folder, 'cases.jsonl'), `${CASES.join('\n')}\n`)
-  const gavel = (...words: string[]) => commandIn(folder, [...words, '--config', config, '--by', 'ann'], environment)
-  const publish = (...more: string[]) => gavel('policy', 'publish', 'policies/house.md', '--protocol', 'hate', ...more)
+  const gavel = (...words: string[]) => commandHere([...words, '--config', config, '--by', 'ann'], environment)
+  const publish = (...more: string[]) => gavel('policy', 'publish', house, '--protocol', 'hate', ...more)
   const variants = () => parse(readFileSync(config, 'utf8')).protocols.hate.variants ?? {}
-  const data = ['--data', 'cases.jsonl']
+  const data = ['--data', join(folder, 'cases.jsonl')]
   try {
     expect((await publish()).said).toMatch(/Changed: H6, so the pairs on single persons are to be judged/)
     const priced = await publish(...data)
@@ -95,7 +95,8 @@ it('a policy is published once the model was seen to follow what changed, by one
     // Another has published another text of the same version.
     mkdirSync(join(folder, 'hers'))
     writeFileSync(join(folder, 'hers', 'house.md'), policyOf(40, 'calling anybody a liar'))
-    const hers = (...more: string[]) => gavel('policy', 'publish', 'hers/house.md', '--protocol', 'hate', ...more)
+    const hers = (...more: string[]) =>
+      gavel('policy', 'publish', join(folder, 'hers', 'house.md'), '--protocol', 'hate', ...more)
     const conflict = await hers('--skip-steer')
     expect([conflict.code, conflict.said.trim().split('\n').length, conflict.said]).toEqual([
       1,
@@ -126,7 +127,7 @@ it('a policy is published once the model was seen to follow what changed, by one
       join(folder, 'hers', 'house.md'),
       policyOf(60, 'calling anybody an idiot, or asking whether they are one'),
     )
-    const lacking = await hers('--data', 'cases.jsonl')
+    const lacking = await hers(...data)
     expect([lacking.code, lacking.said]).toEqual([1, expect.stringMatching(/the file has no text on questions/)])
     const audited = (await recordsOf(environment, 'audit')).map((json) => auditEntry.parse(JSON.parse(json)))
     expect(audited.map(({ by, page }) => `${by} ${page.replace(/[0-9a-f]{16}/, 'HASH')}`)).toEqual([

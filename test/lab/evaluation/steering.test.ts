@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { obedienceOf } from '../../../src/lab/evaluation/steering/obedience.ts'
 import { POLICY_PAIRS, policyOf, SIDES } from '../../../src/lab/evaluation/steering/pairs.ts'
 import { readPolicy, renderPolicy } from '../../../src/protocols/policy.ts'
-import { commandIn } from '../../support/command-in.ts'
+import { commandHere } from '../../support/commands.ts'
 import { scratch } from '../../support/evaluating.ts'
 import { type Shown, startModelServer } from '../../support/model-server.ts'
 
@@ -65,7 +65,7 @@ describe('gavel eval --steer', () => {
     const protocol = args.includes('--protocol') ? [] : ['--protocol', 'hate']
     const all = ['eval', '--steer', ...protocol, '--data', file, '--format', 'hatecheck', ...args]
     // No control is drawn, which would be debated.
-    return commandIn(folder, all, {
+    return commandHere(all, {
       ...server.settings,
       GAVEL_PROTOCOLS_HATE_DEBATE_WHEN: 'contested',
       GAVEL_PROTOCOLS_HATE_CONTROL_SHARE: '0',
@@ -103,7 +103,11 @@ describe('gavel eval --steer', () => {
 
   it.each([
     ['a protocol without policies', ['--protocol', 'rumor'], /rumor judges by no policy/],
-    ['settings under which none is read', ['--config', 'paper.yaml'], /hate judges by no policy under these settings/],
+    [
+      'settings under which none is read',
+      ['--config', join(folder, 'paper.yaml')],
+      /hate judges by no policy under these settings/,
+    ],
     ['a preset', ['--preset', 's2mad-table-1'], /cannot be used with option/],
   ])('is refused for %s', async (_, args, why) => {
     const { code, said } = await steer(...args)
