@@ -27,23 +27,14 @@ export function agreementContract(
 
     it('are told apart by the commonest languages and labels alone: authors write whatever they like there', async () => {
       const { queue, topics } = await start()
-      for (let n = 0; n < 450; n++) {
-        const subjectId = `p${n}`
-        await topics.judged({ subjectId, label: 'rumor' }, 'a post', {}, { lang: n % 2 === 0 ? 'de' : `xx-${n}` })
-        const said = n % 3 === 0 ? 'rumor' : `label-${n}`
-        await topics.send(
-          'feedback',
-          subjectId,
-          {
-            subjectId,
-            protocol: 'rumor',
-            label: said,
-            by: 'ann',
-            at: at(1),
-          },
-          1,
-        )
-      }
+      await topics.together(async () => {
+        for (let n = 0; n < 450; n++) {
+          const subjectId = `p${n}`
+          await topics.judged({ subjectId, label: 'rumor' }, 'a post', {}, { lang: n % 2 === 0 ? 'de' : `xx-${n}` })
+          const label = n % 3 === 0 ? 'rumor' : `label-${n}`
+          await topics.send('feedback', subjectId, { subjectId, protocol: 'rumor', label, by: 'ann', at: at(1) }, 1)
+        }
+      })
       const groups = await queue.comparedGroups({ since: 0 })
       const [languages, labels] = [new Set(groups.map(({ lang }) => lang)), new Set(groups.map(({ people }) => people))]
       expect([languages.size, labels.size]).toEqual([201, 201])

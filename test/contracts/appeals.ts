@@ -349,7 +349,9 @@ export function appealsContract(
       const { store, topics, appeal, decide, told } = await start({ perContact: 1, perTenant: 1_000 })
       await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
       const ids = Array.from({ length: 201 }, (_, nth) => `n${nth}`)
-      for (const id of ids) await appeal(id, 60, { by: 'notifier', contact: id })
+      await topics.together(async () => {
+        for (const id of ids) await appeal(id, 60, { by: 'notifier', contact: id })
+      })
       await appeal('of the author', 61)
       expect(await told()).toMatchObject([{ id: 'n200', outcome: 'too-many' }])
       await decide('ann', 70, 2, 'non-rumor', ids.slice(0, 200))

@@ -3,9 +3,11 @@ import type { Medium, ThreadRef } from '../../src/contracts/facts/thread.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { commentKey, verdictId } from '../../src/contracts/facts/verdict-id.ts'
 import {
+  type ApplyOutcome,
   MOST_ERASED,
   MOST_VERDICTS,
   MOST_WORDS,
+  type RecordBatch,
   type RecordedTopic,
   type RecordFilter,
   type RecordStore,
@@ -53,8 +55,15 @@ export function aTranscript(
   return { schema: 1, verdictId, subject: text === null ? null : snapshot, turns, cut: [] }
 }
 
+interface HeldBatch {
+  readonly from: number
+  readonly entries: { offset: number; entry: RecordBatch['entries'][number]['entry'] }[]
+}
+
 /** Messages as they come from Kafka, each topic's one partition numbered from 0. */
 export function feed(store: RecordStore, ends = new Map<RecordedTopic, number>()) {
+  /** What is held back, by topic: by each, one batch. */
+  let held: Map<RecordedTopic, HeldBatch> | null = null
   const feeding = {
     /** The next offset of each topic. */
     ends,
@@ -63,10 +72,31 @@ export function feed(store: RecordStore, ends = new Map<RecordedTopic, number>()
       ends.set(topic, offset + 1)
       await feeding.sendAt(topic, offset, key, value, seconds)
     },
-    sendAt(topic: RecordedTopic, offset: number, key: string | null, value: unknown, seconds = 0) {
+    sendAt(
+      topic: RecordedTopic,
+      offset: number,
+      key: string | null,
+      value: unknown,
+      seconds = 0,
+    ): Promise<ApplyOutcome> {
       const entries = entriesOf(topic, incoming(topic, offset, key, value, seconds), CONTEXT)
       const placed = entries.map((entry) => ({ offset, entry }))
-      return store.apply({ topic, partition: 0, from: offset, next: offset + 1, entries: placed })
+      if (held === null) return store.apply({ topic, partition: 0, from: offset, next: offset + 1, entries: placed })
+      const batch = held.get(topic) ?? { from: offset, entries: [] }
+      batch.entries.push(...placed)
+      held.set(topic, batch)
+      return Promise.resolve('applied')
+    },
+    /** What is sent meanwhile comes as it does to a reader that is behind: topic by topic, each at once. */
+    async together(work: () => Promise<void>): Promise<void> {
+      const batches = new Map<RecordedTopic, HeldBatch>()
+      held = batches
+      await work()
+      held = null
+      for (const [topic, { from, entries }] of batches) {
+        const outcome = await store.apply({ topic, partition: 0, from, next: ends.get(topic) ?? 0, entries })
+        if (outcome !== 'applied') throw new Error(`${topic}: ${outcome}`)
+      }
     },
     /** A verdict with its transcript, opened and decided at `seconds`. */
     async judged(
@@ -649,20 +679,13 @@ export function recordContract(
 
       it('of one subject the newest, however much is said of it, and one reason to look again from all of it', async () => {
         await topics.judged({}, 'a claim')
-        for (let nth = 0; nth < MOST_WORDS + 20; nth++)
-          await topics.send(
-            'reviews',
-            'p',
-            {
-              ...reviewed,
-              why: 'refused',
-              verdict: 'rumor~p~r1',
-              id: `rumor~p~r1~refused~0@${nth}`,
-              of: `0@${nth}`,
-              at: at(10 + nth),
-            },
-            10 + nth,
-          )
+        const refused = { ...reviewed, why: 'refused', verdict: 'rumor~p~r1' }
+        await topics.together(async () => {
+          for (let nth = 0; nth < MOST_WORDS + 20; nth++) {
+            const [id, of, seconds] = [`rumor~p~r1~refused~0@${nth}`, `0@${nth}`, 10 + nth]
+            await topics.send('reviews', 'p', { ...refused, id, of, at: at(seconds) }, seconds)
+          }
+        })
         const words = (await subject())?.said ?? []
         expect(words).toHaveLength(MOST_WORDS)
         expect(words.at(-1)?.message).toMatchObject({ of: `0@${MOST_WORDS + 19}` })
@@ -671,8 +694,10 @@ export function recordContract(
 
       it('of one subject the verdicts that stand and the newest, however many there were', async () => {
         await topics.judged({ protocol: 'hate', label: 'non-hate' }, 'a claim')
-        for (let revision = 1; revision <= MOST_VERDICTS + 5; revision++)
-          await topics.judged({ revision, seconds: revision }, 'a claim')
+        await topics.together(async () => {
+          for (let revision = 1; revision <= MOST_VERDICTS + 5; revision++)
+            await topics.judged({ revision, seconds: revision }, 'a claim')
+        })
         const verdicts = (await subject())?.verdicts.map(({ verdict }) => verdict.id) ?? []
         expect(verdicts).toHaveLength(MOST_VERDICTS)
         expect(verdicts.slice(0, 2)).toEqual(['hate~p~r1', 'rumor~p~r7'])
