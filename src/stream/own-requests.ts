@@ -5,12 +5,13 @@ import type { Kafka } from 'kafkajs'
 
 const require = createRequire(import.meta.url)
 
-/** The parts used here of kafkajs' cluster and broker. */
-interface Cluster {
+/** The parts used of kafkajs' cluster and broker. */
+export interface Cluster {
   connect(): Promise<void>
   disconnect(): Promise<void>
   refreshMetadata(): Promise<void>
   addMultipleTargetTopics(topics: readonly string[]): Promise<void>
+  findTopicPartitionMetadata(topic: string): readonly { readonly partitionId: number }[]
   findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, readonly number[]>>
   findBroker(node: { nodeId: string }): Promise<Broker>
   findControllerBroker(): Promise<Broker>
@@ -20,20 +21,36 @@ interface Broker {
   readonly connectionPool: { send<Value>(request: { request: object; response: object }): Promise<Value> }
   fetch(asked: object): Promise<{
     readonly responses: readonly {
-      readonly partitions: readonly {
-        readonly messages: readonly { readonly offset: string; readonly value: Buffer | null }[]
-      }[]
+      readonly partitions: readonly FetchedPartition[]
     }[]
   }>
 }
+interface FetchedPartition {
+  readonly partition: number
+  readonly highWatermark: string
+  /** Before it no transaction is open. */
+  readonly lastStableOffset: string
+  /** What lies before it has been deleted; brokers of long ago do not tell it. */
+  readonly lastStartOffset?: string
+  readonly messages: readonly {
+    readonly offset: string
+    readonly value: Buffer | null
+    readonly isControlRecord: boolean
+  }[]
+}
 type MakeCluster = (options: { allowAutoTopicCreation: boolean }) => Cluster
 
-async function onCluster<Value>(kafka: Kafka, use: (cluster: Cluster) => Promise<Value>): Promise<Value> {
+/** The client's cluster, not connected yet. */
+export function clusterOf(kafka: Kafka): Cluster {
   const symbol = Object.getOwnPropertySymbols(kafka).find(({ description = '' }) => /:createCluster$/.test(description))
   if (symbol === undefined) throw new Error('kafkajs’ cluster not found; was kafkajs upgraded?')
   // Typed by hand: kafkajs keeps it under a symbol, which its types do not name.
   const make = (kafka as unknown as Record<symbol, MakeCluster>)[symbol] as MakeCluster
-  const cluster = make({ allowAutoTopicCreation: false })
+  return make({ allowAutoTopicCreation: false })
+}
+
+async function onCluster<Value>(kafka: Kafka, use: (cluster: Cluster) => Promise<Value>): Promise<Value> {
+  const cluster = clusterOf(kafka)
   await cluster.connect()
   try {
     return await use(cluster)

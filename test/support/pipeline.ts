@@ -12,13 +12,14 @@ import type { Pace } from '../../producers/replay.ts'
 import { produce } from '../../src/app/commands/produce.ts'
 import type { Terminal } from '../../src/cli/terminal.ts'
 import { type Transcript, transcript, type Verdict, verdict } from '../../src/contracts/facts/verdict.ts'
-import type { Range } from '../../src/contracts/ports/topic.ts'
 import type { Format } from '../../src/data-files/formats.ts'
 import type { Stack } from '../../src/kit/stack/stack.ts'
+import { nodeFlags } from '../../src/platform/node-flags.js'
 import { PROTOCOLS } from '../../src/protocols/registry.ts'
-import { type Ranges, rangesOf, readRanges } from '../../src/stream/bounded-reader.ts'
 import { registerCodecs } from '../../src/stream/codecs.ts'
+import { patchKafkaJs } from '../../src/stream/kafkajs-patches.ts'
 import { bareEnvironment } from './bare-environment.ts'
+import { followedRecords } from './followed-topics.ts'
 
 /** Tells what matters for reading a test's output, the loud reason of a skip among it. */
 export function tell(line: string): void {
@@ -34,6 +35,9 @@ export function protocolsOn(...names: string[]): Record<string, string> {
   )
 }
 
+/** What the environments of this file are called, their topics among it. */
+export const ENVIRONMENT_NAMES: string[] = []
+
 /**
  * Environment of a service of its own on these servers: topics, group, keys and library that nobody else uses; it judges by
  * rumor alone unless `changes` say otherwise.
@@ -43,6 +47,7 @@ export function environmentOn(
   changes: Record<string, string> = {},
 ): Record<string, string> {
   const name = `test-${randomBytes(4).toString('hex')}`
+  ENVIRONMENT_NAMES.push(name)
   return {
     ...settings,
     ...protocolsOn('rumor'),
@@ -67,7 +72,7 @@ export interface Service {
   kill(signal: NodeJS.Signals): Promise<void>
 }
 
-/** `gavel run` as a process of its own, from the project's folder or another; resolves when it says that it has started. */
+/** `gavel run` in a process, as it is launched, from the project's folder or another; resolves when it says that it has started. */
 export async function startService(
   environment: Record<string, string>,
   roles = 'intake,judge,publish',
@@ -76,11 +81,10 @@ export async function startService(
   spawned: (child: ChildProcess) => void = () => {},
 ): Promise<Service> {
   const main = join(project, 'src', 'main.ts')
-  const child = spawn(
-    process.execPath,
-    ['--disable-warning=TimeoutNegativeWarning', main, 'run', '--roles', roles, ...more],
-    { env: bareEnvironment(environment), stdio: ['ignore', 'ignore', 'pipe'] },
-  )
+  const child = spawn(process.execPath, [...nodeFlags(), main, 'run', '--roles', roles, ...more], {
+    env: bareEnvironment(environment),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
   spawned(child)
   const log: string[] = []
   const httpPort = await new Promise<number>((resolve, reject) => {
@@ -123,6 +127,7 @@ export async function send(environment: Record<string, string>, file: string, fo
 /** A client of the test's own, told apart from the service's. */
 export function clientOf(environment: Record<string, string>) {
   registerCodecs()
+  patchKafkaJs()
   const { brokers } = settingsOf(environment).kafka
   return new kafkajs.Kafka({ clientId: 'test', brokers, logLevel: kafkajs.logLevel.NOTHING })
 }
@@ -145,39 +150,13 @@ export const PERSPECTIVES_WITH_SHELVES = {
   GAVEL_PROTOCOLS_HATE_PERSPECTIVES: 'k-haters,k-mhas,kodoli,kold,unsmile',
 }
 
-interface Read {
-  readonly ranges: Ranges
-  readonly records: readonly string[]
-}
-const readBefore = new WeakMap<Readonly<Record<string, string>>, Map<string, Read>>()
-
-/** All records of a topic, as an independent reader sees them. Tests ask again and again: only what is new is read. */
-export async function recordsOf(
+/** All records of a topic, as an independent reader sees them. */
+export function recordsOf(
   environment: Record<string, string>,
   topic: keyof ReturnType<typeof topicsOf>,
 ): Promise<string[]> {
-  const [kafka, name] = [clientOf(environment), topicsOf(settingsOf(environment))[topic]]
-  const waiting = { signal: new AbortController().signal }
-  const ranges = await rangesOf(kafka, name, null, waiting)
-  const topics = readBefore.get(environment) ?? new Map<string, Read>()
-  const before = topics.get(name)
-  const grown =
-    before !== undefined && [...before.ranges].every(([partition, was]) => continues(ranges.get(partition), was))
-  const records = grown ? [...before.records] : []
-  const from = (partition: number) => (grown ? before.ranges.get(partition)?.to : undefined)
-  const left = new Map(
-    [...ranges].map(([partition, range]) => [partition, { ...range, from: from(partition) ?? range.from }]),
-  )
-  await readRanges(kafka, name, left, waiting, (_, messages) => {
-    records.push(...messages.map(({ value }) => value?.toString('utf8') ?? ''))
-  })
-  readBefore.set(environment, topics.set(name, { ranges, records }))
-  return [...records]
-}
-
-/** Whether a partition is that of before, of which nothing is gone: not when its topic was made anew and is shorter. */
-function continues(range: Range | undefined, was: Range): boolean {
-  return range !== undefined && range.from === was.from && range.to >= was.to
+  const settings = settingsOf(environment)
+  return followedRecords(clientOf(environment), settings.kafka.brokers, topicsOf(settings)[topic])
 }
 
 const verdictIn = readOnce(verdict)
