@@ -7,6 +7,11 @@ import { SHARED } from './vitest.shared.ts'
 /** What several processes or a broker must do within seconds: run when all others have ended, two at a time. */
 const QUIET = ['apache-kafka', 'memory-kafka', 'limits', 'bullmq'].map((name) => `test/contracts/${name}.test.ts`)
 
+/** Node loads the modules, which each file has for itself: it keeps what it has compiled of them, and Vitest does not. */
+const OF_NODE = { viteModuleRunner: false, nodeLoader: false }
+/** What puts other modules in the place of some, which Node does not. */
+const MOCKING = ['record/postgres-record', 'kit/stack/kafka-cluster-id'].map((name) => `test/${name}.test.ts`)
+
 const SHARED_KAFKA = join(import.meta.dirname, 'test', 'support', 'shared-kafka.ts')
 
 /** What starts servers and processes is slow on a busy machine, in ms: only what hangs takes longer. */
@@ -37,7 +42,18 @@ export default defineConfig({
           name: { label: 'four at a time', color: 'cyan' },
           globalSetup: [SHARED_KAFKA],
           include: ['test/**/*.test.ts'],
-          exclude: [...QUIET, ...FAST],
+          exclude: [...QUIET, ...FAST, ...MOCKING],
+          experimental: OF_NODE,
+          maxWorkers: WORKERS,
+          sequence: { groupOrder: 0 },
+          testTimeout: HANGS_AFTER,
+        },
+      },
+      {
+        test: {
+          ...SHARED,
+          name: { label: 'with mocks', color: 'magenta' },
+          include: MOCKING,
           maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
           testTimeout: HANGS_AFTER,
@@ -48,6 +64,7 @@ export default defineConfig({
           ...SHARED,
           name: { label: 'at the end', color: 'yellow' },
           include: QUIET,
+          experimental: OF_NODE,
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
           testTimeout: HANGS_AFTER,
