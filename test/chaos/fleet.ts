@@ -4,6 +4,8 @@ import { createWriteStream, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { nodeFlags } from '../../src/platform/node-flags.js'
+import { bareEnvironment } from '../support/bare-environment.ts'
 import type { Way } from './proxy.ts'
 
 /** The ways of one process to what it needs, each through a proxy of its own. */
@@ -90,7 +92,7 @@ export function workerOf(settings: {
   }
 
   async function launch(): Promise<void> {
-    const flags = ['--disable-warning=TimeoutNegativeWarning', '--max-old-space-size=192', '--import', PRELOAD]
+    const flags = [...nodeFlags(), '--import', PRELOAD]
     const main = join(project, 'src', 'main.ts')
     const own = spawn(
       process.execPath,
@@ -99,7 +101,7 @@ export function workerOf(settings: {
         // A Ctrl-C reaches the suite alone, which ends its processes in order.
         detached: true,
         stdio: ['ignore', 'ignore', 'pipe'],
-        env: { PATH: process.env.PATH, ...settings.environment, CHAOS_CLOCK: clockFile },
+        env: bareEnvironment({ ...settings.environment, CHAOS_CLOCK: clockFile }),
       },
     )
     child = own

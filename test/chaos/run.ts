@@ -9,12 +9,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Redis } from 'ioredis'
 import kafkajs, { type Kafka } from 'kafkajs'
+import { PROJECT } from '../../config/load.ts'
 import { freePort, UnavailableError } from '../../src/kit/stack/servers/local-server.ts'
 import { startRedis } from '../../src/kit/stack/servers/redis.ts'
 import type { CallRecord } from '../../src/kit/understudy/call-log.ts'
 import { startUnderstudy } from '../../src/kit/understudy/server.ts'
 import { samplesOf } from '../../src/operations/metrics/samples.ts'
 import { keysUnder, memberOf } from '../../src/store/redis/keys.ts'
+import { bareEnvironment } from '../support/bare-environment.ts'
 import { startRedisSentinel } from '../support/redis-servers.ts'
 import { type ActionAccount, actionBreaches } from './actions.ts'
 import { appealBreaches } from './appeals.ts'
@@ -42,6 +44,8 @@ export interface RunSettings {
   readonly comments: boolean
   readonly kinds: readonly Kind[]
   readonly sabotage?: string | undefined
+  /** The project's own sources run, of which it is kept what Node compiled, in place of a copy. */
+  readonly inPlace?: true
 }
 
 /** A fault that took place. */
@@ -140,7 +144,7 @@ export async function runSeed(
 }
 
 async function rehearse(
-  { seed, posts, comments, kinds, sabotage }: RunSettings,
+  { seed, posts, comments, kinds, sabotage, inPlace }: RunSettings,
   folder: string,
   later: (close: () => Promise<unknown>) => void,
   say: (line: string) => void,
@@ -148,8 +152,8 @@ async function rehearse(
 ): Promise<Omit<Outcome, 'seconds' | 'logs'>> {
   const quiet = () => {}
   const breaches: string[] = []
-  const project = join(folder, 'project')
-  copyProject(project, sabotage)
+  const project = inPlace ? PROJECT : join(folder, 'project')
+  if (!inPlace) copyProject(project, sabotage)
 
   // Servers, and proxies between them and each process.
   const data = join(folder, 'redis')
@@ -266,7 +270,7 @@ async function rehearse(
     const { stdout } = await promisify(execFile)(
       process.execPath,
       ['--disable-warning=TimeoutNegativeWarning', main, ...words, '--config', join(folder, 'gavel.yaml')],
-      { env: { PATH: process.env.PATH, ...directly }, timeout: 120_000 },
+      { env: bareEnvironment(directly), timeout: 120_000 },
     )
     return stdout
   }

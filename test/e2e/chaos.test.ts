@@ -8,6 +8,7 @@ const SHORT = {
   seed: 7,
   posts: 40,
   comments: true,
+  inPlace: true,
   kinds: ['redis-restart', 'kill', 'people', 'record', 'redis-cut', 'repeat'],
 } as const
 
