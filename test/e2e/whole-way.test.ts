@@ -3,7 +3,7 @@ import { onServers } from '../support/on-servers.ts'
 import { recordedService, wholeWay } from './whole-way.ts'
 
 const it = onServers({ latencyMs: 5 })
-const LENGTH = { cases: 32, threads: 3, posts: 16, kills: { recorded: 0, whatIf: 1, between: 0 } }
+const LENGTH = { cases: 20, threads: 2, posts: 10, kills: { recorded: 0, whatIf: 1, between: 0 } }
 
 it('a policy is written, judged in the shadow, tried on recorded cases, ramped, live and taken back, through kills', {
   timeout: 300_000,
