@@ -1,7 +1,7 @@
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import type { Report } from '../src/contracts/ports/report.ts'
 import type { BackgroundRunner, HandleBatch, Heartbeat, MessageBatch } from '../src/contracts/ports/topic.ts'
-import { type EmptyRange, incomingOf, onPassedOver, partitionKey } from '../src/stream/record.ts'
+import { type EmptyRange, incomingOf, onPassedOver, partitionKey, partsOf } from '../src/stream/record.ts'
 import { HeldPartitions } from './held-partitions.ts'
 
 /** As in the settings' `kafka`, and the topics. */
@@ -19,6 +19,8 @@ export interface ReaderSettings {
   readonly fetchWait: number
   /** So many are read side by side. */
   readonly partitions: number
+  /** How long a partition's messages are handled before others have their turn, in ms; absent: until those that were fetched are. */
+  readonly turn?: number
 }
 
 /** What a consumer works with, and whom it tells. */
@@ -40,6 +42,8 @@ interface ConsumerContext {
 const METADATA_MS = 30_000
 /** Handled offsets are committed this often: each commit is a request, and a batch may be a single message. */
 const COMMIT_EVERY_MS = 250
+/** Messages that are handled before it is looked whether the turn is over. */
+const IN_TURN = 200
 /** Wait before a failed commit is retried. */
 const COMMIT_AGAIN_MS = 1_000
 
@@ -192,14 +196,24 @@ export class GroupConsumer {
       before.heartbeat = heartbeat
       await before.done
     }
-    const last = batch.messages.at(-1)
-    if (last === undefined || this.#state !== 'current' || !isRunning() || isStale()) return
-    const messages = batch.messages.map((message) => incomingOf(topic, partition, message))
-    const next = BigInt(batch.lastOffset()) + 1n
-    const atEnd = next >= BigInt(batch.highWatermark)
-    const read = { topic, partition, messages, ...askedFrom(batch), next: String(next), atEnd }
+    const end = BigInt(batch.lastOffset()) + 1n
+    let asked = askedFrom(batch)
+    const assignment = this.#assignments
     const hold = (work: Promise<unknown>) => this.#held.hold(payload, work)
-    await this.#noted(this.#handle(read, heartbeat, { resolved: () => resolveOffset(last.offset), hold }))
+    const { turn } = this.#context.settings
+    const until = performance.now() + (turn ?? Number.POSITIVE_INFINITY)
+    for (const part of partsOf(batch.messages, turn === undefined ? Number.POSITIVE_INFINITY : IN_TURN)) {
+      if (this.#state !== 'current' || assignment !== this.#assignments || !isRunning() || isStale()) return
+      // kafkajs fetches nothing of any topic until all that it fetched is handled; what is left is fetched again with what others have.
+      if (this.#held.holds(payload) || performance.now() >= until) return
+      const last = part[part.length - 1]?.offset ?? ''
+      const messages = part.map((message) => incomingOf(topic, partition, message))
+      const next = last === batch.messages.at(-1)?.offset ? end : BigInt(last) + 1n
+      const atEnd = next === end && end >= BigInt(batch.highWatermark)
+      const read = { topic, partition, messages, ...asked, next: String(next), atEnd }
+      await this.#noted(this.#handle(read, heartbeat, { resolved: () => resolveOffset(last), hold }))
+      asked = { from: String(next) }
+    }
   }
 
   /** Handles a range without records as a batch without messages; otherwise the partition's end is never reached. */

@@ -3,11 +3,14 @@ import { type DeadLetter, type DeadLetterReason, deadLetter } from '../src/contr
 import type { Report } from '../src/contracts/ports/report.ts'
 import type { Origin } from '../src/contracts/ports/threads.ts'
 import type { IncomingMessage } from '../src/contracts/ports/topic.ts'
-import { CORRUPT_BATCH, KEPT_HEADERS } from '../src/stream/record.ts'
+import { CORRUPT_BATCH, isUnfolded, KEPT_HEADERS } from '../src/stream/record.ts'
 
 /** Longest part of a message that a dead letter carries, in bytes: as base64 it fits a broker's default limit. */
 export const MAX_RAW_BYTES = 256 * 1024
-/** That of a message which is refused for want of memory: its letter waits in the same memory. */
+/**
+ * That of a message which is refused for want of memory: its letter waits in the same memory. And that of one which was many times
+ * smaller as it was sent: letters of a few kilobytes would take gigabytes. A replay reads the message where it was.
+ */
 const REFUSED_RAW_BYTES = 1024
 
 /**
@@ -21,7 +24,7 @@ export function deadLetterOf(
   bytes = from.value?.length ?? 0,
 ): { key: string; letter: string } {
   const raw = from.value ?? Buffer.alloc(0)
-  const mostRaw = why.reason === 'over-share' ? REFUSED_RAW_BYTES : MAX_RAW_BYTES
+  const mostRaw = why.reason === 'over-share' || isUnfolded(raw) ? REFUSED_RAW_BYTES : MAX_RAW_BYTES
   const letter: DeadLetter = {
     schema: 1,
     topic: from.topic,

@@ -3,10 +3,13 @@ import { gunzip, gzip, zstdCompress, zstdDecompress } from 'node:zlib'
 import kafkajs from 'kafkajs'
 import { compressFrame, compressFrameSync, decompressFrame } from 'lz4-napi'
 import snappy from 'snappyjs'
-import { CORRUPT_BATCH } from './record.ts'
+import { LARGE_RECORDS, MOST_LARGE, takeLargeRoom } from './large-batches.ts'
+import { CORRUPT_BATCH, noteUnfolded } from './record.ts'
 
 /** A batch larger than this when decompressed counts as corrupt: producers limit theirs to a megabyte or a few. */
 const MAX_UNPACKED_BYTES = 64 * 1024 * 1024
+/** A batch larger than this is large: one at a time is unpacked, of all partitions and consumers. */
+const LARGE_BYTES = 4 * 1024 * 1024
 /**
  * Each record, however small, becomes an object, all of a batch in one piece, and a batch of a few kilobytes can contain tens
  * of millions. A producer's megabyte of real messages holds some 20,000.
@@ -15,24 +18,25 @@ export const MAX_RECORDS = 100_000
 
 interface Pack {
   compress(data: Buffer): Promise<Buffer>
-  decompress(data: Buffer): Promise<Buffer>
+  /** Rejects if there are more bytes than this. */
+  decompress(data: Buffer, most: number): Promise<Buffer>
 }
 
-const limit = { maxOutputLength: MAX_UNPACKED_BYTES }
+type Limit = { maxOutputLength: number }
 const gzipPack: Pack = {
   compress: (data) => promisify(gzip)(data),
-  decompress: (data) => promisify<Buffer, typeof limit, Buffer>(gunzip)(data, limit),
+  decompress: (data, most) => promisify<Buffer, Limit, Buffer>(gunzip)(data, { maxOutputLength: most }),
 }
 const zstdPack: Pack = {
   compress: (data) => promisify<Buffer, Buffer>(zstdCompress)(data),
-  decompress: (data) => promisify<Buffer, typeof limit, Buffer>(zstdDecompress)(data, limit),
+  decompress: (data, most) => promisify<Buffer, Limit, Buffer>(zstdDecompress)(data, { maxOutputLength: most }),
 }
 /** Up to so many bytes are compressed on this thread: handing them to another takes several times as long. */
 const COMPRESSED_HERE = 64 * 1024
 const lz4Pack: Pack = {
   compress: async (data) => (data.length > COMPRESSED_HERE ? compressFrame(data) : compressFrameSync(data)),
-  async decompress(data) {
-    if (lz4Bound(data) > MAX_UNPACKED_BYTES) throw new Error('decompressed size exceeds 64 MiB')
+  async decompress(data, most) {
+    if (lz4Bound(data) > most) throw new Error(`decompressed size exceeds ${most} bytes`)
     return decompressFrame(data)
   },
 }
@@ -72,10 +76,10 @@ const snappyPack: Pack = {
     length.writeUInt32BE(block.length)
     return Buffer.concat([SNAPPY_HEADER, length, block])
   },
-  async decompress(data) {
-    if (!data.subarray(0, SNAPPY_MAGIC.length).equals(SNAPPY_MAGIC)) return snappy.uncompress(data, MAX_UNPACKED_BYTES)
+  async decompress(data, most) {
+    if (!data.subarray(0, SNAPPY_MAGIC.length).equals(SNAPPY_MAGIC)) return snappy.uncompress(data, most)
     const blocks: Buffer[] = []
-    let room = MAX_UNPACKED_BYTES
+    let room = most
     for (let at = SNAPPY_HEADER.length; at < data.length; ) {
       const length = data.readUInt32BE(at)
       const block = snappy.uncompress(data.subarray(at + 4, at + 4 + length), room)
@@ -86,6 +90,9 @@ const snappyPack: Pack = {
     return Buffer.concat(blocks)
   },
 }
+
+/** Of a batch that unpacks to so many times its size no large parts go into dead letters. Messages of people unpack to ten or twenty. */
+const UNFOLDED = 50
 
 /**
  * Registers every Kafka codec with kafkajs, which has only gzip itself and fails silently on others. A batch that can't
@@ -108,8 +115,12 @@ function codec(pack: Pack) {
       // kafkajs expects as many records as the batch declares, placeholders included: too many fail the consumer, not the process.
       if (count !== null && count > MAX_RECORDS)
         throw new Error(`a batch of ${count} records exceeds the limit of ${MAX_RECORDS}; skip its offset`)
+      const small = await pack.decompress(data, LARGE_BYTES).catch(() => null)
+      // All there is, with what its records have taken.
+      if (small === null) await takeLargeRoom(MOST_LARGE - (count !== null && count > LARGE_RECORDS ? count : 0))
       try {
-        const records = await pack.decompress(data)
+        const records = small ?? (await pack.decompress(data, MAX_UNPACKED_BYTES))
+        if (records.length > UNFOLDED * data.length) noteUnfolded(records)
         if (!holdsRecords(records, count)) throw new Error('the decompressed data is not a batch of records')
         return records
       } catch (error) {

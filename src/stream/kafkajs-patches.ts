@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import { MAX_RECORDS } from './codecs.ts'
 import { boundHeaders, readOfBatch } from './decoded-headers.ts'
+import { boundLargeFetches, fetchedAgain, LARGE_RECORDS, takeLargeRoom } from './large-batches.ts'
 import { CORRUPT_BATCH } from './record.ts'
 
 // Changes to kafkajs 2.2.4 itself, as it is loaded.
@@ -24,6 +24,7 @@ export function patchKafkaJs(): void {
   waitLongerWhileIdle()
   calmRequestQueues()
   endFetchersOfStopped()
+  boundLargeFetches()
 }
 
 /** The parts used here of kafkajs 2.2.4's decoded record batch. */
@@ -60,8 +61,6 @@ function passEmptiedBatches(): void {
   }
 }
 
-/** kafkajs takes what it has decoded of a partition when it meets an error of this name, and fetches the rest again. */
-const PARTIAL = 'KafkaJSPartialMessageError'
 /** No further batch of a partition is unpacked once those of the fetch have so many bytes: four times what a fetch brings. */
 const MOST_BYTES = 2 ** 21
 /** What a record takes beside its bytes, as an object, and so does a header. */
@@ -80,8 +79,7 @@ function boundFetchedBytes(): void {
   const unpacked = new WeakMap<object, number>()
   loaded.exports = async (bytes: object): Promise<DecodedBatch> => {
     const before = unpacked.get(bytes) ?? 0
-    if (before >= MOST_BYTES)
-      throw Object.assign(new Error('the rest of the partition is fetched again'), { name: PARTIAL })
+    if (before >= MOST_BYTES) throw fetchedAgain('the rest of the partition is fetched again')
     const batch = await decode(bytes)
     const { records } = batch
     const read = readOfBatch(records[0]?.batchContext ?? {})
@@ -90,12 +88,6 @@ function boundFetchedBytes(): void {
   }
 }
 
-/** A batch of more records is large. A megabyte of real messages has some 20,000. */
-const LARGE_RECORDS = 5_000
-/** Of large batches, of all partitions, so many records are unpacked within so long, in ms, or one batch… */
-const [MOST_LARGE, LARGE_MS] = [100_000, 5_000]
-/** …and who comes beyond that is fetched again after this, in ms. */
-const AGAIN_MS = 50
 /** Where a batch says how many records it has, and the bytes that it takes to say so. */
 const [COUNT_AT, HEADER_BYTES] = [57, 61]
 
@@ -107,21 +99,12 @@ function boundLargeBatches(): void {
   const decode = require(DECODER) as DecodeBatch
   const loaded = entryOf(require.cache, require.resolve(DECODER))
   if (loaded === undefined) throw new Error('kafkajs decoder not found; was kafkajs upgraded?')
-  let [since, taken] = [Number.NEGATIVE_INFINITY, 0]
   loaded.exports = async (bytes: { offset: number; buffer: Buffer }): Promise<DecodedBatch> => {
     const { buffer, offset } = bytes
     const count = buffer.length - offset < HEADER_BYTES ? 0 : buffer.readInt32BE(offset + COUNT_AT)
     const stands = count > MAX_RECORDS ? standIn(bytes, count) : null
     if (stands !== null) return stands
-    if (count > LARGE_RECORDS) {
-      const now = performance.now()
-      if (now - since >= LARGE_MS) [since, taken] = [now, 0]
-      if (taken > 0 && taken + count > MOST_LARGE) {
-        await sleep(AGAIN_MS)
-        throw Object.assign(new Error('other large batches are handled first'), { name: PARTIAL })
-      }
-      taken += count
-    }
+    if (count > LARGE_RECORDS) await takeLargeRoom(count)
     return decode(bytes)
   }
 }

@@ -23,6 +23,19 @@ export const KEPT_HEADERS = 32
 type Decoded = Pick<KafkaMessage, 'offset' | 'key' | 'value' | 'headers' | 'timestamp'> &
   Pick<IncomingMessage, 'headersCut'>
 
+/** The memory of batches that are many times what was sent. */
+const unfolded = new WeakSet<ArrayBufferLike>()
+
+/** Notes that what these bytes hold was many times smaller as it was sent. Few bytes share their memory with others: these are let be. */
+export function noteUnfolded(records: Buffer): void {
+  if (records.length > Buffer.poolSize) unfolded.add(records.buffer)
+}
+
+/** Whether a message's value was many times smaller as it was sent, with its batch. */
+export function isUnfolded(value: Buffer): boolean {
+  return unfolded.has(value.buffer)
+}
+
 /** Converts a kafkajs record to Gavel's message: key and headers as UTF-8 text. */
 export function incomingOf(
   topic: string,
@@ -47,6 +60,26 @@ function textHeaders(headers: IHeaders): HeaderTable<string> {
   for (const [name, value] of Object.entries(headers))
     texts[name] = Array.isArray(value) ? value.map(String).join(', ') : String(value ?? '')
   return texts
+}
+
+/**
+ * Most bytes that are handled before their offset is resolved: what a batch of tens of megabytes has behind them is read again alone,
+ * where the group forms anew meanwhile. A fetch brings less as a rule.
+ */
+const PART_BYTES = 2 ** 21
+
+/** Messages in order, in parts of so many bytes, or one message, and of so many messages. */
+export function* partsOf(messages: readonly KafkaMessage[], most: number): Generator<readonly KafkaMessage[]> {
+  let [begin, bytes] = [0, 0]
+  for (const [at, { value }] of messages.entries()) {
+    const size = value?.length ?? 0
+    if (at > begin && (bytes + size > PART_BYTES || at - begin >= most)) {
+      yield messages.slice(begin, at)
+      ;[begin, bytes] = [at, 0]
+    }
+    bytes += size
+  }
+  if (begin < messages.length) yield messages.slice(begin)
 }
 
 /** A range of a partition that has no records for a reader, fetched up to but not including `next`. */

@@ -114,14 +114,14 @@ function fakeKafka() {
   return { kafka: kafka as unknown as Kafka, consumers, world }
 }
 
-function setUp() {
+function setUp(more: { readonly turn?: number } = {}) {
   const { kafka, consumers, world } = fakeKafka()
   const troubles: Events['error'][] = []
   const succeeded: string[] = []
   const assigned: string[][] = []
   const reader = groupReader({
     kafka,
-    settings: SETTINGS,
+    settings: { ...SETTINGS, ...more },
     clock: Date.now,
     report: (name, event) => {
       if (name === 'error') troubles.push(event as Events['error'])
@@ -160,6 +160,81 @@ it('resolves and commits behind the batch when it has been handled, in this orde
   expect(last().steps).toEqual(['resume', 'handle 6,7 true', 'resolve 7'])
   await vi.advanceTimersByTimeAsync(250)
   expect(last().steps).toEqual(['resume', 'handle 6,7 true', 'resolve 7', COMMITTED])
+})
+
+/** What a batch of four messages of 1.5 MB each has in place of its own. */
+const LARGE = {
+  batch: {
+    topic: 'posts',
+    partition: 1,
+    fetchedOffset: '2',
+    highWatermark: '8',
+    messages: ['3', '4', '5', '6'].map((offset) => ({
+      offset,
+      key: null,
+      value: Buffer.alloc(1_500_000),
+      timestamp: '5',
+      headers: {},
+    })),
+    lastOffset: () => '7',
+  },
+} as unknown as Partial<EachBatchPayload> // as far as it is read
+
+it('resolves and commits a large batch in parts: where the group forms anew, the rest alone is read again', async () => {
+  const { reader, last } = setUp()
+  const handling = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  await reader.start(async ({ messages, from, next, atEnd }) => {
+    last().steps.push(`handle ${messages.map(({ offset }) => offset).join()} of ${from} to ${next} ${atEnd}`)
+    await handling.shift()?.promise
+  })
+  last().join()
+  handling[0]?.resolve()
+  const second = handling[1]
+  const consumed = last().batch(LARGE)
+  await vi.advanceTimersByTimeAsync(250)
+  expect(last().steps.slice(1)).toEqual([
+    'handle 3 of 2 to 4 false',
+    'resolve 3',
+    'handle 4 of 4 to 5 false',
+    COMMITTED.replace('"8"', '"4"'),
+  ])
+  last().join({ posts: [1] })
+  second?.resolve()
+  await consumed
+  await vi.advanceTimersByTimeAsync(250)
+  expect(last().steps.slice(5)).toEqual(['resume'])
+  // All of it where nothing comes between, and its end where the batch ends.
+  await last().batch(LARGE)
+  await vi.advanceTimersByTimeAsync(250)
+  expect(last().steps.slice(-3)).toEqual(['handle 6 of 6 to 8 true', 'resolve 6', COMMITTED])
+})
+
+it('gives others their turn: what it has not handled by then is fetched again', async () => {
+  const { reader, last } = setUp({ turn: 250 })
+  const messages = Array.from({ length: 1_000 }, (_, nth) => ({
+    offset: String(nth),
+    key: null,
+    value: null,
+    timestamp: '5',
+    headers: {},
+  }))
+  const batch = { topic: 'posts', partition: 1, highWatermark: '1000', messages, lastOffset: () => '999' }
+  let handled = 0
+  await reader.start(async (part) => {
+    handled += part.messages.length
+    expect(part.atEnd).toBe(false)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  })
+  last().join()
+  const consumed = last().batch({ batch } as unknown as Partial<EachBatchPayload>) // as far as it is read
+  await vi.advanceTimersByTimeAsync(1_000)
+  await consumed
+  expect(handled).toBe(600)
+  expect(last().steps.filter((step) => step.startsWith('resolve'))).toEqual([
+    'resolve 199',
+    'resolve 399',
+    'resolve 599',
+  ])
 })
 
 it('tells which partitions it reads, and of none once its consumer has died', async () => {
@@ -553,7 +628,7 @@ describe('offsets that hold no record', () => {
     last().passesOver('5')
     last().passesOver('7')
     await vi.advanceTimersByTimeAsync(250)
-    const batch = { topic: 'posts', partition: 1, messages: [] }
+    const batch = { topic: 'posts', partition: 1, messages: [], isOurs: expect.any(Function) }
     expect(handle.mock.calls.map(([given]: unknown[]) => given)).toEqual([
       { ...batch, next: '6', atEnd: false },
       { ...batch, next: '8', atEnd: true },

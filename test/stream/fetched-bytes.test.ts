@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import kafkajs from 'kafkajs'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { registerCodecs } from '../../src/stream/codecs.ts'
 import { patchKafkaJs } from '../../src/stream/kafkajs-patches.ts'
 import { CORRUPT_BATCH } from '../../src/stream/record.ts'
@@ -15,14 +15,6 @@ const Decoder = internal('decoder.js')
 const { RecordBatch } = internal('recordBatch/v0/index.js')
 const Record = internal('recordBatch/record/v0/index.js')
 const decodeMessages = internal('requests/fetch/v4/decodeMessages.js') as (decoder: unknown) => Promise<unknown[]>
-
-/** Each test has a time of its own: in some seconds so much is unpacked. */
-let now = 0
-beforeEach(() => {
-  now += 10_000
-  vi.spyOn(performance, 'now').mockImplementation(() => now)
-})
-afterEach(() => void vi.restoreAllMocks())
 
 /** Batches of so many records of so many bytes each, as a fetch brings them of a partition. */
 async function partition(
@@ -70,16 +62,6 @@ test('a batch brings all of its records, more than a call can have arguments', a
   const records = (await decodeMessages(await partition(1, count, 0, None))) as { offset: string }[]
   expect(records).toHaveLength(count)
   expect(records.every(({ offset }, nth) => Number(offset) === nth)).toBe(true)
-})
-
-test('of large batches, in whichever partitions, few are unpacked at a time, and small ones beside them', async () => {
-  const large = () => partition(1, 40_000, 1)
-  expect(await decodeMessages(await large())).toHaveLength(40_000)
-  expect(await decodeMessages(await large())).toHaveLength(40_000)
-  expect(await decodeMessages(await large())).toEqual([])
-  expect(await decodeMessages(await partition(2, 4_000, 1))).toHaveLength(8_000)
-  now += 5_000
-  expect(await decodeMessages(await large())).toHaveLength(40_000)
 })
 
 test('a compressed batch of too many records is one that can’t be read, and what follows is reached', async () => {
