@@ -53,7 +53,7 @@ export function recordConsumer(of: {
     const group = groupOf(await store.name())
     // If it fails, the record skips what it has.
     await alignGroup(group).catch((error: unknown) => report('error', { where: 'record', error }))
-    const own = { ...settings, group, topics: [...topics.keys()] }
+    const own = { ...settings, group, topics: [...topics.keys()], turn: TURN_MS }
     reader = groupReader({ kafka, settings: own, clock, report: besideIntake(report) })
     await reader.start(handle)
   }
@@ -131,6 +131,9 @@ export function recordConsumer(of: {
     },
   }
 }
+
+/** How long one partition's messages are written before others have their turn, in ms: one tenant's feedback holds up nobody's verdicts. */
+const TURN_MS = 250
 
 const HOLES =
   'Topics had lost messages before the record read them, so it lacks them. Keep the role running, or raise kafka.retention.'

@@ -15,7 +15,7 @@ import { faultIn, type ReadLimits, readValue } from '../contracts/facts/read-val
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { OutgoingMessage } from '../contracts/ports/topic.ts'
 import { entriesOf } from './body.ts'
-import type { DecisionRate } from './decision-rate.ts'
+import type { DecisionRate, FeedbackRate } from './decision-rate.ts'
 import { overDue, overShare, type ProblemName, RequestRefused } from './problem.ts'
 import { inOrder, pauses } from './reading.ts'
 import { type Caller, type DoorRoute, json } from './route.ts'
@@ -93,6 +93,7 @@ export interface MessageParts {
   /** Most messages in one request. */
   readonly items: number
   readonly overDecided: DecisionRate
+  readonly overFed: FeedbackRate
   /** Why intake is paused, in words; null while it is not. */
   readonly pressure: () => string | null
   /** Whether a tenant has more due than its share: no further subject of it may become due. */
@@ -190,7 +191,8 @@ function itemOf(bytes: Buffer, caller: Caller, parts: MessageParts, now: number)
     return { id, refused: new RequestRefused('scope', 'this key may not decide') }
   if (type === 'decision' && decisionsTopic === null)
     return { id, refused: new RequestRefused('invalid', 'type: nobody carries decisions out here') }
-  const tooMany = type === 'decision' ? parts.overDecided(tenant, given) : null
+  const tooMany =
+    type === 'decision' ? parts.overDecided(tenant, given) : type === 'feedback' ? parts.overFed(tenant) : null
   if (tooMany !== null) return { id, refused: tooMany }
   const isKept = type !== 'feedback' && type !== 'decision' && given.deleted !== true
   if (isKept && parts.isOverShare(tenant)) return { id, refused: overShare() }

@@ -4,6 +4,7 @@ import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import { jsonOf } from './body.ts'
 import type { DebateStarter } from './debates.ts'
+import type { FeedbackRate } from './decision-rate.ts'
 import { unanswered } from './in-time.ts'
 import { noScore } from './no-score.ts'
 import { ANALYZE, SUGGEST } from './perspective-operations.ts'
@@ -28,6 +29,7 @@ export interface PerspectiveParts {
   readonly scorer: TextScorer
   readonly sending: RecordSender
   readonly feedbackTopic: string
+  readonly overFed: FeedbackRate
   /** Languages in which texts are scored. */
   readonly languages: readonly string[]
   readonly clock: Clock
@@ -154,6 +156,8 @@ export function perspectiveRoutes(parts: PerspectiveParts): DoorRoute[] {
       return { topic: parts.feedbackTopic, key: subjectId, value: JSON.stringify(message) }
     })
     charge({ messages: records.length })
+    const [tooMany] = records.flatMap(() => parts.overFed(caller.tenant) ?? [])
+    if (tooMany !== undefined) throw tooMany
     const became = await parts.sending.send(caller.tenant, records)
     if (became.includes('refused')) throw new RequestRefused('too-large', "Kafka's topic does not take it")
     return json(200, given.clientToken == null ? {} : { clientToken: given.clientToken })

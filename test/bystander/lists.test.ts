@@ -341,7 +341,13 @@ function asking(path: string, body: unknown, status = 200) {
   const limits = { maxMessageBytes: 1 << 20, maxAhead: HOUR }
   const topics = { post: 'posts', comment: 'comments', counterspeech: 'counterspeech', feedback: 'feedback' }
   const sender = sending({ writer: { send: async () => {} }, timeoutMs: 1_000, report: () => {} })
-  const never = { pressure: () => null, overDecided: () => null, isOverDue: () => false, isOverShare: () => false }
+  const never = {
+    pressure: () => null,
+    overDecided: () => null,
+    overFed: () => null,
+    isOverDue: () => false,
+    isOverShare: () => false,
+  }
   const takesComments = () => false
   const shared = { sending: sender, takesComments, limits, topics, items: 100_000, ...never, clock: () => NOW }
   const { kept, none } = { kept: { maxTextChars: 1_000, isPlaceholder: () => false }, none: new Map<string, string>() }

@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import type { DecisionResult } from '../../src/contracts/ports/decisions.ts'
-import { type DecisionRate, decisionRate } from '../../src/door/decision-rate.ts'
+import { type DecisionRate, decisionRate, feedbackRate } from '../../src/door/decision-rate.ts'
 import { decisionRoutes } from '../../src/door/decisions.ts'
 import type { Dependency } from '../../src/door/in-time.ts'
 import { DECISION_FIELDS } from '../../src/door/messages.ts'
@@ -103,6 +103,33 @@ describe('decisions of one tenant', () => {
     expect([status, body]).toMatchObject([200, { accepted: 3, refused: 1 }])
     expect(body).toMatchObject({ items: [{}, {}, { problem: { type: '/problems/rate' } }, {}] })
   })
+})
+
+test('feedback of one tenant has a tenth of a key’s rate, and is refused by itself in a list', async () => {
+  let now = NOW
+  const { ask, keyOf, records } = testDoor({ overFed: feedbackRate({ perSecond: 20, burst: 30 }, () => now) })
+  const word = (by: string) => ({
+    type: 'feedback',
+    subjectId: 'p1',
+    protocol: 'rumor',
+    label: 'rumor',
+    by,
+    at: '2026-01-01T00:00:00Z',
+  })
+  const tells = async (tenant: string, words: number) => {
+    const list = [POST, ...Array.from({ length: words }, (_, nth) => word(`m${nth}`))]
+    const as = { authorization: `Bearer ${keyOf(tenant, ['send'])}` }
+    return (await ask('POST', '/v1/messages', list, as)).body as { accepted: number; items: { problem?: unknown }[] }
+  }
+  const first = await tells('acme', 5)
+  expect(first.accepted).toBe(4)
+  expect(first.items[5]?.problem).toMatchObject({ type: '/problems/rate' })
+  // By another key of the tenant; another tenant has a rate of its own.
+  expect((await tells('acme', 2)).accepted).toBe(1)
+  expect((await tells('other', 3)).accepted).toBe(4)
+  now += 1_000
+  expect((await tells('acme', 3)).accepted).toBe(3)
+  expect(records).toHaveLength(12)
 })
 
 describe('a decision', () => {

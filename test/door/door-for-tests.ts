@@ -1,7 +1,7 @@
 import { type ApiKey, newApiKey, type Scope } from '../../src/contracts/facts/api-key.ts'
 import type { Events } from '../../src/contracts/ports/report.ts'
 import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
-import type { DecisionRate } from '../../src/door/decision-rate.ts'
+import type { DecisionRate, FeedbackRate } from '../../src/door/decision-rate.ts'
 import { door } from '../../src/door/door.ts'
 import type { Dependency } from '../../src/door/in-time.ts'
 import { messagesRoute } from '../../src/door/messages.ts'
@@ -23,6 +23,7 @@ export interface TestDoorOptions {
   readonly items?: number
   readonly pressure?: () => string | null
   readonly overDecided?: DecisionRate
+  readonly overFed?: FeedbackRate
   readonly takesComments?: boolean
   isOverDue?: (tenant: string) => boolean
   readonly isOverShare?: (tenant: string) => boolean
@@ -74,6 +75,7 @@ export function testDoor(options: TestDoorOptions = {}) {
         limits: { maxMessageBytes: 20_000, maxAhead: 60_000, textFields: options.textFields ?? [] },
         items: options.items ?? 1_000,
         overDecided: options.overDecided ?? (() => null),
+        overFed: options.overFed ?? (() => null),
         pressure: options.pressure ?? (() => null),
         isOverDue: options.isOverDue ?? (() => false),
         takesComments: () => options.takesComments ?? false,

@@ -9,6 +9,7 @@ import { PermanentError, RetryLaterError } from '../../src/contracts/facts/error
 import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
 import { jsonOf } from '../../src/door/body.ts'
 import type { DebateStarter } from '../../src/door/debates.ts'
+import type { FeedbackRate } from '../../src/door/decision-rate.ts'
 import { discoveryRoute } from '../../src/door/discovery.ts'
 import { moderationsRoute } from '../../src/door/moderations.ts'
 import { perspectiveRoutes } from '../../src/door/perspective.ts'
@@ -39,6 +40,7 @@ function scoringDoor(
   ask: (context: AskContext) => Promise<AskResult> | AskResult = answering,
   became: SendOutcome = 'acknowledged',
   openAs: string | null = null,
+  overFed: FeedbackRate = () => null,
 ) {
   const asked: AskContext[] = []
   const sent: OutgoingMessage[] = []
@@ -64,6 +66,7 @@ function scoringDoor(
           },
         },
         feedbackTopic: 'feedback',
+        overFed,
         debate: {
           async checkRoom(_tenant, _comment, protocols) {
             if (protocols?.includes('full')) throw new RequestRefused('over-share', 'holds its share')
@@ -580,6 +583,9 @@ test('comments:suggestscore becomes feedback by the key’s owner', async () => 
     by: 'acme-backend',
   })
   expect(String(sent[0]?.value)).not.toContain('idiot')
+  const often = scoringDoor(answering, 'acknowledged', null, () => new RequestRefused('rate', 'too much'))
+  expect((await often.ask('POST', '/v1alpha1/comments:suggestscore', body)).status).toBe(429)
+  expect(often.sent).toEqual([])
   const refused = await scoringDoor(answering, 'refused').ask('POST', '/v1alpha1/comments:suggestscore', body)
   expect(refused.status).toBe(413)
 })

@@ -597,6 +597,33 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     await store.close()
   })
 
+  it('asks its database as often for fifty words of feedback in a step as for five', async () => {
+    const store = await open(addressOf())
+    const topics = feed(store)
+    await topics.judged({ subjectId: 'a' }, 'a harbour')
+    await topics.judged({ subjectId: 'b' }, 'a bridge')
+    const wordsOf = (from: number, count: number) =>
+      Array.from({ length: count }, (_, nth) => {
+        const subjectId = (from + nth) % 2 === 0 ? 'a' : 'b'
+        const word = { subjectId, protocol: 'rumor', label: 'rumor', by: `m${from + nth}`, at: at(2) }
+        const [entry] = entriesOf('feedback', incoming('feedback', from + nth, subjectId, word, 2), CONTEXT)
+        return entry === undefined ? [] : [{ offset: from + nth, entry }]
+      }).flat()
+    const asked = vi.spyOn(pg.Client.prototype, 'query')
+    const step = async (from: number, count: number) => {
+      asked.mockClear()
+      const entries = wordsOf(from, count)
+      expect(await store.apply({ topic: 'feedback', partition: 0, from, next: from + count, entries })).toBe('applied')
+      return asked.mock.calls.length
+    }
+    const few = await step(0, 5)
+    expect(await step(5, 50)).toBe(few)
+    asked.mockRestore()
+    expect((await store.size()).rows.said).toBe(55)
+    expect((await store.word('feedback 0@54'))?.message).toMatchObject({ by: 'm54' })
+    await store.close()
+  })
+
   it.skipIf(certificates === null)('speaks TLS, checks who answers, and knows its user by a password', async () => {
     const tls = { enabled: true, ca: certificates?.ca ?? '', cert: '', key: '', serverName: '' }
     const store = await open(addressOf(aSchema(), { tls }))

@@ -18,7 +18,7 @@ import type { PlacingWriter, TopicWriter } from '../../contracts/ports/topic.ts'
 import { actionsRoute } from '../../door/actions.ts'
 import { appealsRoute } from '../../door/appeals.ts'
 import { type AuthorParts, authorRoutes } from '../../door/authors.ts'
-import { decisionRate } from '../../door/decision-rate.ts'
+import { decisionRate, feedbackRate } from '../../door/decision-rate.ts'
 import { decisionRoutes } from '../../door/decisions.ts'
 import { discoveryRoute } from '../../door/discovery.ts'
 import { door } from '../../door/door.ts'
@@ -191,6 +191,7 @@ export function doorPart(
     const withinMs = settings.door.produceTimeout + DECISION_WAIT_MS
     const kept = { ...messageKeeper(settings.threads), around: givenAround }
     const overDecided = decisionRate(settings.door.rate, clock)
+    const overFed = feedbackRate(settings.door.rate, clock)
     const takesComments = protocols.some(({ name }) =>
       (entryOf(settings.routes, name) ?? []).some(({ subjects: of }) => of?.includes('comment')),
     )
@@ -202,6 +203,7 @@ export function doorPart(
           ...given,
           pressure: messages.why,
           overDecided,
+          overFed,
           takesComments: () => takesComments,
           decisionsTopic: decisionDesk === null ? null : topics.decisions,
           labels: new Map(protocols.map((one) => [one.name, labelsForPeople(one)])),
@@ -220,6 +222,7 @@ export function doorPart(
           debate: debateOf(judging),
           sending: given.sending,
           feedbackTopic: topics.feedback,
+          overFed,
           languages: settings.door.scores.languages,
           clock,
         }),

@@ -4,6 +4,7 @@ import { slots } from '../../contracts/facts/slots.ts'
 import type {
   ApplyOutcome,
   Entry,
+  NoteEntry,
   RecordBatch,
   RecordedTopic,
   RulingEntry,
@@ -274,12 +275,16 @@ async function applied(writing: WritingStep, batch: RecordBatch, ready: Prepared
 
 type Placed = RecordBatch['entries'][number]
 
-/** Neighbours of one kind, which are taken together. */
+const isFeedback = ({ entry }: Placed) => entry.what === 'said' && entry.said === 'feedback'
+
+/** Neighbours of one kind, which are taken together; feedback apart from what else was said. */
 function runsOf(entries: readonly Placed[]): Placed[][] {
   const runs: Placed[][] = []
   for (const one of entries) {
     const last = runs.at(-1)
-    if (last?.[0]?.entry.what === one.entry.what) last.push(one)
+    const [first] = last ?? []
+    if (first !== undefined && first.entry.what === one.entry.what && isFeedback(first) === isFeedback(one))
+      last?.push(one)
     else runs.push([one])
   }
   return runs
@@ -297,10 +302,11 @@ async function take(
   if (rulings.length > 0) await takeRulings(writing, rulings, ready)
   const transcripts = of<TranscriptEntry>('transcript')
   if (transcripts.length > 0) await takeTranscripts(writing, transcripts, ready)
+  if (run.every(isFeedback)) return await takeSaid(writing, of<NoteEntry>('said'))
   for (const { offset, entry } of run)
     switch (entry.what) {
       case 'said':
-        await takeSaid(writing, entry)
+        await takeSaid(writing, [entry])
         break
       case 'appeal':
         await takeAppeal(writing, entry)

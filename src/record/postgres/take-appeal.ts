@@ -30,7 +30,7 @@ export async function takeAppeal(writing: WritingStep, given: AppealEntry): Prom
   if (outcome !== null) return
   touch(writing, subject.s, protocol)
   const before = known?.outcome ?? null
-  if (keepsWords(before) && (await isThere(sql, subject, at))) await takeSaid(writing, noteOf(entry, before))
+  if (keepsWords(before) && (await isThere(sql, subject, at))) await takeSaid(writing, [noteOf(entry, before)])
 }
 
 async function isTooMany({ sql, appeals }: WritingStep, entry: AppealEntry, s: number): Promise<boolean> {
