@@ -2,7 +2,7 @@ import { OperatorError } from '../../contracts/facts/errors.ts'
 import { normalized } from '../../contracts/facts/normalized.ts'
 import type { PictureHashes, VetoHit } from '../../contracts/ports/vetoes.ts'
 import { type HashList, openHashList } from './hash-list.ts'
-import { askHashService } from './hash-service.ts'
+import { type AskingTurn, hashService } from './hash-service.ts'
 import { openPatterns, type PatternList } from './patterns.ts'
 
 /** What is vetoed, as in the settings: by a file or a service, of which the other is empty. */
@@ -26,8 +26,8 @@ interface HashVeto {
   readonly name: string
   readonly kind: HashKind
   readonly given: OneVeto
-  /** Null of a service. */
-  readonly list: HashList | null
+  /** Whether it has this hash, or one that is near: which entry. */
+  find(hash: string, turns: VetoTurns): Promise<string | null>
 }
 
 /** What is known of a picture. */
@@ -50,9 +50,12 @@ export interface SilentList {
 /** What came of looking for a picture: found, or which lists have not said that they don't have it. */
 export type PictureSearch = VetoHit | { readonly silent: readonly SilentList[] }
 
-/** Has a look at a list wait until it may run: it keeps this process busy. Services are asked without. */
-export type ListTurn = <Found>(look: () => Promise<Found>) => Promise<Found>
-const AT_ONCE: ListTurn = (look) => look()
+/** Has a look at a list, which keeps this process busy, and a question to a service wait until they may begin. */
+export interface VetoTurns {
+  readonly look: <Found>(look: () => Promise<Found>) => Promise<Found>
+  readonly ask: AskingTurn
+}
+const AT_ONCE: VetoTurns = { look: (look) => look(), ask: (ask) => ask() }
 
 /** The lists of the settings, read. */
 export interface VetoLists {
@@ -61,9 +64,9 @@ export interface VetoLists {
   readonly wants: ReadonlySet<HashKind>
   /** Whether what can't be looked for leaves nothing harmless: the strictest of the lists that ask for one of these hashes. */
   isClosed(kinds: ReadonlySet<HashKind>): boolean
-  findWords(texts: readonly string[], turn?: ListTurn): Promise<VetoHit | null>
+  findWords(texts: readonly string[], turns?: VetoTurns): Promise<VetoHit | null>
   /** Looks on the lists whose hash is known; null: there is too little in the picture for one of that kind. */
-  findPicture(hashes: KnownHashes, turn?: ListTurn): Promise<PictureSearch>
+  findPicture(hashes: KnownHashes, turns?: VetoTurns): Promise<PictureSearch>
   /** Does work that looks several times: the lists are not closed meanwhile. */
   during<T>(work: () => Promise<T>): Promise<T>
   /** Closes the lists, once no work is under way on them. */
@@ -87,7 +90,7 @@ export async function openVetoLists(settings: Readonly<Record<string, OneVeto>>)
       }
       const list = path === '' ? null : await openHashList(path)
       if (list !== null) opened.push(list)
-      ofHashes.push({ name, kind, given, list })
+      ofHashes.push({ name, kind, given, find: list === null ? findByService(kind, given) : findOn(list, kind, given) })
       sizes.push({ name, kind, entries: list?.entries ?? null })
     }
   } catch (error) {
@@ -102,21 +105,21 @@ export async function openVetoLists(settings: Readonly<Record<string, OneVeto>>)
     sizes,
     wants: new Set(ofHashes.map(({ kind }) => kind)),
     isClosed: (kinds) => ofHashes.some(({ kind, given }) => kinds.has(kind) && given.unavailable === 'fail-closed'),
-    async findWords(texts, turn = AT_ONCE) {
+    async findWords(texts, { look } = AT_ONCE) {
       const forms = [...new Set(texts.flatMap((text) => [text, readable(text)]))]
       for (const { name, given, patterns } of ofWords) {
-        const entry = await turn(() => patterns.find(forms))
+        const entry = await look(() => patterns.find(forms))
         if (entry !== null) return hitOf(name, given, entry)
       }
       return null
     },
-    async findPicture(hashes, turn = AT_ONCE) {
+    async findPicture(hashes, turns = AT_ONCE) {
       const silent: SilentList[] = []
-      for (const { name, kind, given, list } of ofHashes) {
+      for (const { name, kind, given, find } of ofHashes) {
         const hash = hashes[kind]
         if (hash === undefined || hash === null) continue
         try {
-          const entry = await entryIn(list, { kind, hash, given }, turn)
+          const entry = await find(hash, turns)
           if (entry !== null) return hitOf(name, given, entry)
         } catch (error) {
           const why = error instanceof Error ? error.message : String(error)
@@ -141,14 +144,13 @@ export async function openVetoLists(settings: Readonly<Record<string, OneVeto>>)
   }
 }
 
-function entryIn(
-  list: HashList | null,
-  { kind, hash, given }: { readonly kind: HashKind; readonly hash: string; readonly given: OneVeto },
-  turn: ListTurn,
-): Promise<string | null> {
-  const distance = kind === 'pdq' ? given.distance : 0
-  if (list !== null) return turn(() => list.find(hash, distance))
-  return askHashService(given.service, { kind, hash, ...(kind === 'pdq' ? { distance } : {}) }, given.timeout)
+function findOn(list: HashList, kind: HashKind, { distance }: OneVeto): HashVeto['find'] {
+  return (hash, { look }) => look(() => list.find(hash, kind === 'pdq' ? distance : 0))
+}
+
+function findByService(kind: HashKind, { service, timeout, distance }: OneVeto): HashVeto['find'] {
+  const find = hashService(service, timeout)
+  return (hash, { ask }) => find({ kind, hash, ...(kind === 'pdq' ? { distance } : {}) }, ask)
 }
 
 const INVISIBLE = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/gu

@@ -18,7 +18,7 @@ import type {
 import type { ImageCache } from '../image-cache.ts'
 import type { DecodeImage } from '../images/decoder.ts'
 import { hashesOfPicture } from './picture-hashes.ts'
-import type { ListTurn, VetoLists } from './veto-lists.ts'
+import type { VetoLists, VetoTurns } from './veto-lists.ts'
 
 /** So long a case waits for its findings, in ms, before it gives up its worker to others and asks again. */
 const PATIENCE_MS = 200
@@ -27,6 +27,8 @@ const KEPT_MS = 60_000
 const MOST_KEPT = 10_000
 /** Looks at lists at a time, and those of one tenant: each of a long list keeps this process busy for milliseconds. */
 const LOOKS = { all: () => 4, each: 2 }
+/** Questions to services of hashes at a time, those of one tenant and of one author: a service that is slow answers so many in time. */
+const ASKS = { all: () => 8, each: 4, ofPart: 2 }
 /** Pictures that were on no list, of which that is remembered. */
 const MOST_CLEAR = 10_000
 
@@ -48,20 +50,21 @@ export interface VetoChecks extends Vetoes {
 /** Compares subjects with lists. Each picture is fetched once for all cases of its subject, in whichever process. */
 export function vetoChecks(parts: VetoParts): VetoChecks {
   const { clock } = parts
-  const turns = fairSlots(LOOKS)
-  const turnOf =
-    (whose: SlotOwner): ListTurn =>
-    (look) =>
-      turns.run(whose, new AbortController().signal, look)
+  const [looks, asks] = [fairSlots(LOOKS), fairSlots(ASKS)]
+  const never = new AbortController().signal
+  const turnsOf = (whose: SlotOwner): VetoTurns => ({
+    look: (look) => looks.run(whose, never, look),
+    ask: (ask) => asks.run(whose, never, ask),
+  })
   const underWay = new Map<string, Promise<VetoFindings | null>>()
   const kept = new Map<string, { readonly findings: VetoFindings; readonly until: number }>()
-  const clear = clearPictures(parts, turnOf(QUESTIONS))
+  const clear = clearPictures(parts, turnsOf(QUESTIONS))
 
   async function run(subject: VetoSubject): Promise<VetoFindings | null> {
     try {
       const lists = parts.lists()
       const findings = await lists.during(() =>
-        compared({ ...parts, lists, clear, turn: turnOf(ownerOf(subject)) }, subject),
+        compared({ ...parts, lists, clear, turns: turnsOf(ownerOf(subject)) }, subject),
       )
       if (findings !== null && findings.hit !== null)
         await parts.looked.drop(subject.ref, keptIn(subject.post, findings))
@@ -101,7 +104,7 @@ export function vetoChecks(parts: VetoParts): VetoChecks {
 }
 
 /** Pictures that are on none of the lists, as these are now. */
-function clearPictures({ lists, decode }: Pick<VetoParts, 'lists' | 'decode'>, turn: ListTurn) {
+function clearPictures({ lists, decode }: Pick<VetoParts, 'lists' | 'decode'>, turns: VetoTurns) {
   let of = lists()
   const known = new Set<string>()
   const knownOn = (now: VetoLists) => {
@@ -123,7 +126,7 @@ function clearPictures({ lists, decode }: Pick<VetoParts, 'lists' | 'decode'>, t
       const sha256 = imageHash(data)
       if (knownOn(now).has(sha256)) return
       const search = await now.during(async () =>
-        now.findPicture(await hashesOfPicture(data, { decode, wants: now.wants, whose: QUESTIONS, signal }), turn),
+        now.findPicture(await hashesOfPicture(data, { decode, wants: now.wants, whose: QUESTIONS, signal }), turns),
       )
       if ('list' in search) throw new PermanentError('image', `it is on the list ${search.list}`)
       const [silent] = search.silent
@@ -137,7 +140,7 @@ function clearPictures({ lists, decode }: Pick<VetoParts, 'lists' | 'decode'>, t
 /** A comparison with the lists as they were when it began. */
 interface Comparison extends Omit<VetoParts, 'lists'> {
   readonly lists: VetoLists
-  readonly turn: ListTurn
+  readonly turns: VetoTurns
   readonly clear: ReturnType<typeof clearPictures>
 }
 
@@ -147,17 +150,17 @@ const QUESTIONS = { name: '', part: '' }
 /** Null where a picture is being looked at by somebody else, or there is no room to fetch it now. */
 async function compared(parts: Comparison, subject: VetoSubject): Promise<VetoFindings | null> {
   const { post, around } = subject
-  const { lists, turn } = parts
+  const { lists, turns } = parts
   const unchecked: UncheckedPicture[] = []
   const hashes = new Map<string, PictureHashes>()
-  const words = await lists.findWords(wordsIn(post), turn)
+  const words = await lists.findWords(wordsIn(post), turns)
   if (words !== null) return { hit: words, unchecked, hashes, around: [] }
   const named: string[] = []
-  for (const [name, text] of around) if ((await lists.findWords([text], turn)) !== null) named.push(name)
+  for (const [name, text] of around) if ((await lists.findWords([text], turns)) !== null) named.push(name)
   const pictures = lists.wants.size === 0 ? [] : picturesIn(post)
   // What a message says of its pictures costs no fetch: all of that first.
   for (const picture of pictures) {
-    const search = await lists.findPicture(picture, turn)
+    const search = await lists.findPicture(picture, turns)
     if ('list' in search) return { hit: search, unchecked: [], hashes, around: [] }
     for (const one of search.silent) unchecked.push({ url: picture.url, why: unanswered(one), isClosed: one.isClosed })
   }
@@ -173,7 +176,7 @@ async function compared(parts: Comparison, subject: VetoSubject): Promise<VetoFi
       continue
     }
     hashes.set(url, looked)
-    const search = await lists.findPicture(looked, turn)
+    const search = await lists.findPicture(looked, turns)
     if ('list' in search) return { hit: search, unchecked: [], hashes, around: [] }
     // The question that shows it need not decode it again.
     if (search.silent.length === 0) parts.clear.isOnNone(looked.sha256, lists)
@@ -188,18 +191,18 @@ function unanswered({ list, why }: { readonly list: string; readonly why: string
 
 /** What a picture is, or why that can't be found out; null: not yet. */
 async function lookAt(
-  { looked, images, decode, lists, turn }: Comparison,
+  { looked, images, decode, lists, turns }: Comparison,
   subject: VetoSubject,
   url: string,
 ): Promise<LookedAt | null> {
   const { ref, caseId, mayFetch } = subject
   let known = await looked.claim(ref, url)
-  if (known !== null && known !== 'begun' && (await lacks(lists, known, turn))) {
+  if (known !== null && known !== 'begun' && (await lacks(lists, known, turns))) {
     await looked.release(ref, url)
     known = await looked.claim(ref, url)
   }
   if (known === 'begun') return null
-  if (known !== null) return (await lacks(lists, known, turn)) ? DROPPED : known
+  if (known !== null) return (await lacks(lists, known, turns)) ? DROPPED : known
   const askId = `${caseId}/veto`
   const whose = ownerOf(subject)
   const { signal } = new AbortController()
@@ -208,7 +211,7 @@ async function lookAt(
     const data = await images.load(url, { askId, subject: ref, author: whose.part, signal, mayFetch })
     // What is known by its bytes is never decoded.
     const sha256 = imageHash(data)
-    const isKnown = 'list' in (await lists.findPicture({ sha256 }, turn))
+    const isKnown = 'list' in (await lists.findPicture({ sha256 }, turns))
     found = isKnown ? { sha256 } : await hashesOfPicture(data, { decode, wants: lists.wants, whose, signal })
   } catch (error) {
     if (isOfImage(error)) found = { why: error.message }
@@ -225,9 +228,9 @@ async function lookAt(
 }
 
 /** Whether it was looked at for lists that asked for less, and is on none by what is known of it. */
-async function lacks(lists: VetoLists, known: LookedAt, turn: ListTurn): Promise<boolean> {
+async function lacks(lists: VetoLists, known: LookedAt, turns: VetoTurns): Promise<boolean> {
   if ('why' in known || [...lists.wants].every((kind) => known[kind] !== undefined)) return false
-  return !('list' in (await lists.findPicture(known, turn)))
+  return !('list' in (await lists.findPicture(known, turns)))
 }
 
 /** Who waits for decoders and lists. */

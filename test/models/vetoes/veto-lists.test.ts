@@ -4,9 +4,9 @@ import { writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { vetoes } from '../../../config/vetoes.ts'
-import { type ListTurn, openVetoLists } from '../../../src/models/vetoes/veto-lists.ts'
+import { openVetoLists, type VetoTurns } from '../../../src/models/vetoes/veto-lists.ts'
 import { ownFolder } from '../../support/own-folder.ts'
 
 const folder = ownFolder('veto-lists')
@@ -89,15 +89,56 @@ describe('a service', () => {
     expect(sent).toEqual([{ kind: 'pdq', hash: A, distance: 31 }])
   })
 
-  test('is asked without a turn at lists', async () => {
-    respond = (response) => void response.end(JSON.stringify({ match: false }))
-    let turns = 0
-    const turn: ListTurn = (look) => {
-      turns++
-      return look()
+  /** Turns that come at once, and how many there were at lists and at services. */
+  function countedTurns() {
+    const counts = { looks: 0, asks: 0 }
+    const turns: VetoTurns = {
+      look(work) {
+        counts.looks++
+        return work()
+      },
+      ask(work) {
+        counts.asks++
+        return work()
+      },
     }
-    await (await listsOf()).findPicture({ pdq: A }, turn)
-    expect(turns).toBe(0)
+    return { counts, turns }
+  }
+
+  test('is asked in turns of its own, and once in a minute about one hash', async () => {
+    respond = (response) => void response.end(JSON.stringify({ match: false }))
+    sent.splice(0)
+    const { counts, turns } = countedTurns()
+    const now = vi.spyOn(Date, 'now').mockReturnValue(1_000)
+    const lists = await listsOf()
+    for (let nth = 0; nth < 3; nth++) expect(await lists.findPicture({ pdq: A }, turns)).toEqual({ silent: [] })
+    expect([sent.length, counts]).toEqual([1, { looks: 0, asks: 1 }])
+    now.mockReturnValue(61_000)
+    await lists.findPicture({ pdq: A }, turns)
+    expect(sent).toHaveLength(2)
+    now.mockRestore()
+  })
+
+  test('that is silent is left alone for a while, and then tried by one question; a wrong answer is no silence', async () => {
+    const now = vi.spyOn(Date, 'now').mockReturnValue(1_000)
+    const lists = await listsOf()
+    const ask = (nth: number) => lists.findPicture({ pdq: createHash('sha256').update(String(nth)).digest('hex') })
+    const asked = async (from: number, count: number) => {
+      sent.splice(0)
+      for (let nth = from; nth < from + count; nth++) await ask(nth)
+      return sent.length
+    }
+    respond = (response) => void response.writeHead(500).end('{}')
+    expect(await asked(0, 12)).toBe(12)
+    respond = (response) => void response.destroy()
+    expect(await asked(20, 8)).toBe(5)
+    now.mockReturnValue(6_000)
+    expect(await asked(30, 3)).toBe(1)
+    respond = (response) => void response.end(JSON.stringify({ match: false }))
+    expect(await asked(40, 3)).toBe(0)
+    now.mockReturnValue(11_000)
+    expect(await asked(50, 3)).toBe(3)
+    now.mockRestore()
   })
 
   test('that has it not says so', async () => {

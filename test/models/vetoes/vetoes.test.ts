@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { text } from 'node:stream/consumers'
+import { expect, test, vi } from 'vitest'
 import { vetoes } from '../../../config/vetoes.ts'
 import { imageHash } from '../../../src/contracts/facts/image-bytes.ts'
 import type { VetoFindings } from '../../../src/contracts/ports/vetoes.ts'
@@ -102,6 +106,24 @@ test('a picture that was compared is not decoded again for its question, until t
   await expect(guarded(ADDRESS, signal)).rejects.toThrow('it is on the list alike')
 })
 
+/** Checks of posts by number whose pictures are named by their hashes. */
+function checkingPosts(lists: VetoLists, hashOf: (nth: number) => string) {
+  const clock = () => T0
+  const parts = { looked: memoryLookedAt(clock), images: imageCache(async () => PICTURE, GATEWAY.images, clock) }
+  const decode = async () => Buffer.from(`${LOOK} 100`)
+  const checks = vetoChecks({ lists: () => lists, ...parts, decode, clock })
+  return async (tenant: string, nth: number) => {
+    const ref = { ...thread(`p${nth}`), tenant }
+    const media = [{ kind: 'image' as const, alt: 'a picture', sha256: hashOf(-nth), pdq: hashOf(-nth) }]
+    const post = postOf(ref, { author: `author ${nth}`, media })
+    const subject = { ref, caseId: `${tenant} ${nth}`, post, around: new Map() }
+    for (;;) {
+      const found = await checks.check({ ...subject, mayFetch: async () => {} })
+      if (found !== null) return found
+    }
+  }
+}
+
 test('a tenant that has very much compared holds up no other’s look at a list', async () => {
   const hashOf = (nth: number) => createHash('sha256').update(`hash ${nth}`).digest('hex')
   const path = await fileOf('long.txt', ...Array.from({ length: 70_000 }, (_, nth) => hashOf(nth)))
@@ -109,30 +131,39 @@ test('a tenant that has very much compared holds up no other’s look at a list'
   let looked = 0
   const counted: VetoLists = {
     ...lists,
-    findPicture: (hashes, turn) => lists.findPicture(hashes, turn).finally(() => looked++),
+    findPicture: (hashes, turns) => lists.findPicture(hashes, turns).finally(() => looked++),
   }
-  const parts = {
-    looked: memoryLookedAt(() => T0),
-    images: imageCache(
-      async () => PICTURE,
-      GATEWAY.images,
-      () => T0,
-    ),
-  }
-  const decode = async () => Buffer.from(`${LOOK} 100`)
-  const checks = vetoChecks({ lists: () => counted, ...parts, decode, clock: () => T0 })
-  const check = async (tenant: string, nth: number) => {
-    const ref = { ...thread(`p${nth}`), tenant }
-    const media = [{ kind: 'image' as const, alt: 'a picture', sha256: hashOf(-nth), pdq: hashOf(-nth) }]
-    const subject = { ref, caseId: `${tenant} ${nth}`, post: postOf(ref, { media }), around: new Map() }
-    for (;;) {
-      const found = await checks.check({ ...subject, mayFetch: async () => {} })
-      if (found !== null) return found
-    }
-  }
+  const check = checkingPosts(counted, hashOf)
   const many = Promise.all(Array.from({ length: 60 }, (_, nth) => check('alpha', 1 + nth)))
   await check('beta', 1_000)
   expect(looked).toBeLessThan(10)
   await many
   await lists.close()
+})
+
+test('a tenant that has very much asked of a service holds up no other’s question to it', async () => {
+  const hashOf = (nth: number) => createHash('sha256').update(`hash ${nth}`).digest('hex')
+  const waiting = new Map<string, ServerResponse>()
+  const server = createServer(async (request, response) => {
+    waiting.set(JSON.parse(await text(request)).hash, response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const service = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const lists = await openVetoLists(vetoes.parse({ alike: { kind: 'pdq', service, timeout: '60s' } }))
+  const check = checkingPosts(lists, hashOf)
+  const many = Promise.all(Array.from({ length: 60 }, (_, nth) => check('alpha', 1 + nth)))
+  await vi.waitFor(() => expect(waiting.size).toBe(4))
+  const one = check('beta', 1_000)
+  await vi.waitFor(() => expect(waiting.size).toBe(5))
+  expect(waiting.has(hashOf(-1_000))).toBe(true)
+  waiting.get(hashOf(-1_000))?.end('{"match": false}')
+  expect(await one).toMatchObject({ hit: null, unchecked: [] })
+  server.removeAllListeners('request')
+  server.on('request', (_, response: ServerResponse) => response.end('{"match": false}'))
+  for (const response of waiting.values()) response.end('{"match": false}')
+  await many
+  await lists.close()
+  server.closeAllConnections()
+  server.close()
 })
