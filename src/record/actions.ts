@@ -14,6 +14,12 @@ export const outlivesDeletion = (said: string) => said === 'action' || said === 
 /** Notes that outlive the deletion of what they are about: nothing of it stands in them. */
 export const OUTLIVES = "said IN ('action', 'withdrawal')"
 
+/** Actions and withdrawals that are kept of one subject where a full record needs room: no subject has so many. */
+const OF_ONE_SUBJECT = 100
+/** Whether a row of `said` is an action on what nobody judged, or one of very many on one subject. */
+export const SPARE_ACTION = `(NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.s = said.s) OR EXISTS (SELECT 1 FROM said AS newer
+  WHERE newer.s = said.s AND newer.${OUTLIVES} AND newer.n > said.n LIMIT 1 OFFSET ${OF_ONE_SUBJECT - 1}))`
+
 /** Reversals that were found, and whether they were asked for, and actions without a statement; beside tables of an earlier version, too. `verdict`: the one that no longer bears out the action. */
 export const REVERSALS = (text: 'TEXT' | 'text') => `
   CREATE INDEX IF NOT EXISTS said_actions ON said (n) WHERE ${OUTLIVES};

@@ -57,9 +57,12 @@ const HAPPENINGS: readonly ((topics: Topics, tenant: string, id: string, second:
 ]
 
 function action(topics: Topics, tenant: string, subjectId: string, id: string, seconds: number) {
+  return topics.send('actions', subjectId, anAction(tenant, subjectId, id, seconds), seconds)
+}
+
+function anAction(tenant: string, subjectId: string, id: string, seconds: number) {
   const times = { since: at(seconds), at: at(seconds) }
-  const taken = { id, tenant, subjectId, protocol: 'rumor', what: 'remove', source: 'own-initiative', by: 'ann' }
-  return topics.send('actions', subjectId, { ...taken, ...times }, seconds)
+  return { id, tenant, subjectId, protocol: 'rumor', what: 'remove', source: 'own-initiative', by: 'ann', ...times }
 }
 
 function feedback(topics: Topics, tenant: string, subjectId: string, seconds: number, note = 'a note') {
@@ -76,6 +79,7 @@ function commentDeletion(topics: Topics, tenant: string, postId: string, id: str
   return topics.send('comments', postId, { id, postId, tenant, createdAt: at(0), deleted: true }, seconds)
 }
 
+type Flood = (n: number) => readonly [RecordedTopic, string, object]
 /** What a tenant may send at will, by its topic: the message and its key. */
 export const FLOODS = {
   'deletions of comments that never came': (n) => [
@@ -98,6 +102,7 @@ export const FLOODS = {
     long(n),
     { tenant: 'alpha', subjectId: long(n), protocol: 'rumor', label: 'rumor', by: `m${n}`, at: at(1), note: WORDS },
   ],
+  'actions on what nobody judged': (n) => ['actions', long(n), anAction('alpha', long(n), long(n), 1)],
   'decisions on what nobody judged': (n) => [
     'decisions',
     long(n),
@@ -112,7 +117,7 @@ export const FLOODS = {
       at: at(1),
     },
   ],
-} as const satisfies Record<string, (n: number) => readonly [RecordedTopic, string, object]>
+} as const satisfies Record<string, Flood>
 
 /** What tenants hold of a record, in any store. */
 export function recordSharesContract(
@@ -176,9 +181,9 @@ export function recordSharesContract(
       expect(await record.held()).toEqual({ counted, scanned: counted })
     })
 
-    async function flooded(store: RecordStore, what: keyof typeof FLOODS, { from = 0, rows = 1_000 } = {}) {
+    async function flooded(store: RecordStore, flood: Flood, { from = 0, rows = 1_000 } = {}) {
       for (let n = from; n < from + rows; n += 50) {
-        const messages = Array.from({ length: 50 }, (_, more) => FLOODS[what](n + more))
+        const messages = Array.from({ length: 50 }, (_, more) => flood(n + more))
         const [[topic]] = messages as [(typeof messages)[number]] // There are fifty.
         const entries = messages.flatMap(([, key, message], more) =>
           entriesOf(topic, incoming(topic, n + more, key, message, 10 + n), CONTEXT).map((entry) => ({
@@ -192,6 +197,22 @@ export function recordSharesContract(
       }
     }
 
+    it('let actions on a post that was judged take no room of another tenant either, and keep the newest hundred', async () => {
+      const record = await make()
+      const store = await record.open(record.empty + 1_000_000)
+      const topics = feed(store)
+      const theirs = await topics.judged({ tenant: 'beta', subjectId: 'p' }, 'a harbour')
+      await topics.judged({ tenant: 'beta', subjectId: 'q', seconds: 3 * DAY }, 'a bridge')
+      await topics.judged({ tenant: 'alpha', subjectId: 'one' }, 'a post')
+      await flooded(store, (n) => ['actions', 'one', anAction('alpha', 'one', long(n), 10 + n)])
+      expect(await store.transcript(theirs.id)).not.toBeNull()
+      expect(await store.word(`action alpha ${long(900)}`)).not.toBeNull()
+      expect(await store.word(`action alpha ${long(0)}`)).toBeNull()
+      await store.close()
+      const { counted, scanned } = await record.held()
+      expect(counted).toEqual(scanned)
+    })
+
     for (const what of floods)
       it(`let ${what} take no room of another tenant`, async () => {
         const record = await make()
@@ -201,7 +222,7 @@ export function recordSharesContract(
         const theirs = await topics.judged({ tenant: 'beta', subjectId: 'p' }, 'a harbour')
         // PostgreSQL would remove the oldest day's, where there is another.
         const later = await topics.judged({ tenant: 'beta', subjectId: 'q', seconds: 3 * DAY }, 'a bridge')
-        await flooded(store, what)
+        await flooded(store, FLOODS[what])
         expect((await store.size()).rows.verdicts).toBe(2)
         expect(await store.transcript(theirs.id)).not.toBeNull()
         expect((await store.search('harbour', { tenants: ['beta'] }, 5)).found).toHaveLength(1)
@@ -222,9 +243,9 @@ export function recordSharesContract(
       await quote(topics, 'alpha', 'quoted', 'reply', 2)
       await action(topics, 'alpha', 'nobody judged it', 'early', 2)
       await topics.send('posts', 'gone', { id: 'gone', tenant: 'alpha', createdAt: at(0), deleted: true }, 3)
-      await flooded(store, 'deletions of comments that never came')
-      await flooded(store, 'deletions of posts that never came', { from: 2_000, rows: 100 })
-      await flooded(store, 'replies to posts that never came', { from: 3_000, rows: 400 })
+      await flooded(store, FLOODS['deletions of comments that never came'])
+      await flooded(store, FLOODS['deletions of posts that never came'], { from: 2_000, rows: 100 })
+      await flooded(store, FLOODS['replies to posts that never came'], { from: 3_000, rows: 400 })
       const own = { tenant: 'alpha', rationale: 'words that were deleted' } as const
       const late = 1_000_000
       const withComment = await topics.judged({ ...own, subjectId: 'p', seconds: late }, 'a post', { c1: 'deleted' })
@@ -257,7 +278,7 @@ export function recordSharesContract(
     it('are none while one tenant alone holds something', async () => {
       const record = await make()
       const store = await record.open(record.empty + 1_000_000)
-      await flooded(store, 'deletions of comments that never came', { rows: 150 })
+      await flooded(store, FLOODS['deletions of comments that never came'], { rows: 150 })
       expect(await store.size()).toMatchObject({ largest: null, overShare: false })
       await feedback(feed(store), 'beta', 'p', 401)
       expect((await store.size()).largest?.tenant).toBe('alpha')

@@ -22,7 +22,8 @@ const ENOUGH = 0.95
 
 /**
  * Makes room in a record that is larger than it may be. A tenant that holds more than its share gives first what nobody misses, then its
- * oldest transcripts and texts, last what it noted of deletions. Where none does, the newest feedback that serves nobody goes, else the
+ * oldest transcripts and texts, then what it noted of deletions, last its actions
+ * on what nobody judged, and the oldest of very many on one subject. Where none does, the newest feedback that serves nobody goes, else the
  * transcripts of the oldest day. False if there is nothing left.
  */
 export async function madeRoom(context: RoomContext): Promise<boolean> {

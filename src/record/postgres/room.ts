@@ -1,4 +1,4 @@
-import { OUTLIVES } from '../actions.ts'
+import { OUTLIVES, SPARE_ACTION } from '../actions.ts'
 import { type FeedbackRow, NEWEST_FEEDBACK, NEWS_MS } from '../spare-feedback.ts'
 import { dropSaid, emptied } from './erasures.ts'
 import { unindexed } from './texts.ts'
@@ -43,7 +43,7 @@ export async function dropSpareFeedback(
 }
 
 /** What a tenant gives, the next only once there is nothing left of the one before. */
-export const GIVEN = ['words', 'transcripts', 'texts', 'notes', 'deletions'] as const
+export const GIVEN = ['words', 'transcripts', 'texts', 'notes', 'deletions', 'actions'] as const
 
 /** How far it was looked through one of these: `null` at its end. */
 interface Looked {
@@ -82,6 +82,9 @@ const OWN_ROWS = {
     `SELECT n AS at, tenant = ? AND NOT ${OUTLIVES} AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.s = said.s) AS own
      FROM said JOIN subjects USING (s) WHERE n > ? ORDER BY n LIMIT ?`,
   ],
+  actions: () => [
+    `SELECT n AS at, tenant = ? AND ${SPARE_ACTION} AS own FROM said JOIN subjects USING (s) WHERE ${OUTLIVES} AND n > ? ORDER BY n LIMIT ?`,
+  ],
   transcripts: () => [
     'SELECT t AS at, tenant = ? AS own FROM transcripts JOIN subjects USING (s) WHERE transcripts.k IS NOT NULL AND t > ? ORDER BY t LIMIT ?',
   ],
@@ -97,9 +100,12 @@ const OWN_ROWS = {
   ],
 } as const satisfies Record<Exclude<(typeof GIVEN)[number], 'notes'>, (now: number) => readonly [string, ...number[]]>
 
+const dropWords = async (writing: WritingStep, own: number[]) =>
+  forget(writing, await dropSaid(writing, 'n = ANY (?::bigint[])', own), IF_NEVER_DELETED)
+
 const TAKEN = {
-  words: async (writing, own) =>
-    forget(writing, await dropSaid(writing, 'n = ANY (?::bigint[])', own), IF_NEVER_DELETED),
+  words: dropWords,
+  actions: dropWords,
   transcripts: (writing, own) => emptied(writing, own),
   texts: (writing, own) => unindexed(writing, own),
   deletions: async (writing, own, tenant) => {

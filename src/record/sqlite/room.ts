@@ -1,4 +1,4 @@
-import { OUTLIVES } from '../actions.ts'
+import { OUTLIVES, SPARE_ACTION } from '../actions.ts'
 import { LARGEST } from '../held.ts'
 import { type FeedbackRow, NEWEST_FEEDBACK, NEWS_MS, SPARED_MS } from '../spare-feedback.ts'
 import type { RecordErasures } from './erasures.ts'
@@ -11,6 +11,12 @@ const IF_NEVER_DELETED = 1
 const [ROOM, LOOKED_AT] = [200, 2_000]
 /** So many times as long as it was looked for what a tenant can give, and there was nothing, it is not looked again. */
 const PAUSE = 10
+
+/** What was said of what nobody judged, also where its verdict is still to come: but for what outlives deletions. */
+const UNJUDGED = `SELECT n AS at, s, tenant = ? AND NOT ${OUTLIVES} AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.s = said.s) AS own
+  FROM said JOIN subjects USING (s) WHERE n > ? ORDER BY n LIMIT ?`
+const ACTIONS = `SELECT n AS at, s, tenant = ? AND ${SPARE_ACTION} AS own FROM said JOIN subjects USING (s)
+  WHERE ${OUTLIVES} AND n > ? ORDER BY n LIMIT ?`
 
 interface OwnRow {
   /** Where the look goes on. */
@@ -45,17 +51,19 @@ export class RoomMaker {
     this.#erasures = parts.erasures
     this.#steps = [
       (tenant) => this.#dropSpareFeedback(tenant),
-      (tenant) => this.#dropSpareWords(tenant),
+      (tenant) => this.#dropWords(tenant, UNJUDGED),
       (tenant) => this.#emptyTranscripts(tenant),
       (tenant) => this.#dropTexts(tenant),
       (tenant) => this.#dropNotes(tenant),
       (tenant) => this.#forgetDeleted(tenant),
+      (tenant) => this.#dropWords(tenant, ACTIONS),
     ]
   }
 
   /**
-   * A tenant that holds more than its share gives first what nobody misses, then its oldest transcripts and texts, last what it noted of
-   * deletions. Where none does, feedback that serves nobody goes, then the oldest transcripts, but for the comments that each held; then
+   * A tenant that holds more than its share gives first what nobody misses, then its oldest transcripts and texts, then what it noted of
+   * deletions, last its actions
+   * on what nobody judged, and the oldest of very many on one subject. Where none does, feedback that serves nobody goes, then the oldest transcripts, but for the comments that each held; then
    * the oldest texts, by whose words verdicts are found no more. False if there is none of these.
    */
   make(): boolean {
@@ -133,13 +141,8 @@ export class RoomMaker {
     }
   }
 
-  /** What was said of what nobody judged, also where its verdict is still to come: but for what outlives deletions. */
-  #dropSpareWords(tenant: string): boolean {
-    const spare = this.#ownRows(
-      `SELECT n AS at, s, tenant = ? AND NOT ${OUTLIVES} AND NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.s = said.s) AS own
-       FROM said JOIN subjects USING (s) WHERE n > ? ORDER BY n LIMIT ?`,
-      tenant,
-    )
+  #dropWords(tenant: string, select: string): boolean {
+    const spare = this.#ownRows(select, tenant)
     for (const { at: n } of spare) this.#sql.run('DELETE FROM said WHERE n = ?', n)
     for (const s of new Set(spare.map((one) => one.s))) this.#erasures.forget(s, IF_NEVER_DELETED)
     return spare.length > 0
