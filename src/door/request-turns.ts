@@ -51,28 +51,31 @@ export function requestTurns() {
         return room.run(own, time.gone(), begun, body.length)
       },
       async worked(work) {
-        wait('requests of this tenant are answered')
-        let place = await inHand.take(own, time.gone())
+        let free = inHand.takeNow(own)
+        if (free === null) {
+          wait('requests of this tenant are answered')
+          free = (await inHand.take(own, time.gone())).free
+        }
         let isGivenUp = false
         begin(withinMs ?? Number.POSITIVE_INFINITY)
         // What hangs would have the tenant's other requests wait for as long, also those that need nothing of it.
         time.onGivenUp(() => {
           isGivenUp = true
-          place.free()
+          free?.()
         })
         const waiting: DoorCall['waiting'] = async (others) => {
-          place.free()
+          free?.()
           try {
             return await time.waiting(others)
           } finally {
-            place = await inHand.take(own, NEVER)
-            if (isGivenUp) place.free()
+            free = inHand.takeNow(own) ?? (await inHand.take(own, NEVER)).free
+            if (isGivenUp) free()
           }
         }
         try {
           return await work(waiting)
         } finally {
-          place.free()
+          free?.()
         }
       },
     }

@@ -60,6 +60,8 @@ export interface FairSlots {
    * it is aborted while waiting. A task of a `size` takes so many slots, or all there are if it is larger and nothing else runs.
    */
   take(whose: SlotOwner, signal: AbortSignal, size?: number): Promise<{ readonly waited: boolean; free(): void }>
+  /** What gives a slot back, if there is one that nobody waits for; null otherwise. A tenth of the cost of waiting for one. */
+  takeNow(whose: SlotOwner): (() => void) | null
   /**
    * Waits for a slot, runs `task`, frees the slot; `waited`: whether it had to wait. Rejects with the signal's reason
    * if it is aborted while waiting.
@@ -159,15 +161,19 @@ export function fairSlots(limits: FairLimits): FairSlots {
       const [go, size] = oldest
       if (!fits(busy, size, all())) return
       part.waiting.delete(go)
-      busy += size
-      given++
-      for (const share of [named, part]) {
-        share.busy += size
-        share.last = given
-      }
-      note(named, part)
+      give(named, part, size)
       go()
     }
+  }
+
+  function give(named: NamedShare, part: SlotPart, size: number): void {
+    busy += size
+    given++
+    for (const share of [named, part]) {
+      share.busy += size
+      share.last = given
+    }
+    note(named, part)
   }
 
   const find = ({ name, part }: SlotOwner) => names.get(name)?.parts.get(part)
@@ -225,10 +231,10 @@ export function fairSlots(limits: FairLimits): FairSlots {
     if (named?.parts.size === 0) names.delete(name)
   }
 
-  async function take(whose: SlotOwner, signal: AbortSignal, size = 1) {
-    const waited = await acquire(whose, signal, size)
+  /** What gives these slots back, once. */
+  function freeing(whose: SlotOwner, size: number): () => void {
     let isTaken = true
-    function free(): void {
+    return () => {
       if (!isTaken) return
       isTaken = false
       const named = names.get(whose.name)
@@ -243,11 +249,24 @@ export function fairSlots(limits: FairLimits): FairSlots {
       forgetIdle(whose)
       next()
     }
-    return { waited, free }
+  }
+
+  async function take(whose: SlotOwner, signal: AbortSignal, size = 1) {
+    const waited = await acquire(whose, signal, size)
+    return { waited, free: freeing(whose, size) }
   }
 
   return {
     take,
+    takeNow(whose) {
+      const { name } = whose
+      const [named, own] = [names.get(name), find(whose)]
+      const hasRoom = fits(busy, 1, all()) && fits(named?.busy ?? 0, 1, each) && fits(own?.busy ?? 0, 1, ofPart)
+      if (!able.isEmpty || !hasRoom) return null
+      const known = named ?? newName(name)
+      give(known, own ?? newPart(known, whose.part), 1)
+      return freeing(whose, 1)
+    },
     async run(whose, signal, task, size) {
       const { waited, free } = await take(whose, signal, size)
       try {

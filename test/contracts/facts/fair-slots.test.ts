@@ -33,6 +33,25 @@ describe('fair slots', () => {
     expect(['a', 'b', 'c', 'd'].map((name) => slots.waiting(whoseIs(name)).ofName)).toEqual([1, 0, 1, 0])
   })
 
+  test('are taken now only where there is one that nobody waits for, and count as others do', async () => {
+    const { slots, begun, start, end } = tasks({ all: 3, each: 2 })
+    const first = slots.takeNow(whoseIs('a1'))
+    expect(first).not.toBeNull()
+    expect(slots.takeNow(whoseIs('a2'))).not.toBeNull()
+    expect(slots.takeNow(whoseIs('a3'))).toBeNull()
+    for (const name of ['a4', 'b1', 'b2']) void start(name)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(begun).toEqual(['b1 at once'])
+    expect(slots.takeNow(whoseIs('c1'))).toBeNull()
+    first?.()
+    first?.()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(begun).toEqual(['b1 at once', 'a4'])
+    expect(slots.load()).toEqual({ busy: 3, waiting: 1 })
+    await end('b1')
+    expect(begun).toEqual(['b1 at once', 'a4', 'b2'])
+  })
+
   test('go to the name that has fewest, then to the one that had one least recently', async () => {
     const { begun, start, end } = tasks({ all: 2, each: 2 })
     for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2']) void start(name)
