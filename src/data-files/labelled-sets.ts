@@ -30,6 +30,8 @@ export interface LabelledItem {
   readonly id: string
   /** Its words; an image is `[image: DESCRIPTION]`, after them. */
   readonly text: string
+  /** Set if it has an image. */
+  readonly hasMedia?: true
   /**
    * In the data set's own words; a vote of 1 or 0 is `harmful` or `unharmful`, no flag of openai-moderation `none`. Of several
    * classes of hate, `hate` (UnSmile) or `hate_speech` (K-MHaS).
@@ -58,6 +60,7 @@ export async function* labelledItems(
       line,
       id,
       text: wordsOf(sample),
+      ...(sample.image === undefined ? {} : { hasMedia: true as const }),
       label: sample.label,
       unlabelled: sample.unlabelled ?? [],
       annotations: sample.annotations,

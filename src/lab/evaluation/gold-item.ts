@@ -8,6 +8,8 @@ export interface GoldItem {
   readonly id: string
   /** What is judged, in words. */
   readonly text?: string
+  /** Set if it has images or clips beside its words, or in their place. */
+  readonly hasMedia?: true
   /** Equal for items with the same words; left out where a data set has no text twice. */
   readonly textKey?: string
   /** Null where the item is left out, and `why` is the reason; or where it is rated, and has no label. */

@@ -156,7 +156,7 @@ async function* textGold(
   options: GoldOptions,
 ): AsyncGenerator<GoldItem> {
   for await (const item of labelledItems(file, format, bad, options)) {
-    const { line, id, text, label: given, annotations = [], unlabelled, slices } = item
+    const { line, id, text, hasMedia, label: given, annotations = [], unlabelled, slices } = item
     const labels = annotations.flatMap((one) => read(one, unlabelled, options) ?? [])
     const label = read(given, unlabelled, options)
     const gold = {
@@ -165,6 +165,7 @@ async function* textGold(
       label,
       unit: id,
       text,
+      ...(hasMedia && { hasMedia }),
       textKey: textKeyOf(text),
       slices: { length: lengthOf(text), ...slices },
       ...(labels.length === 0 ? {} : { annotations: labels }),

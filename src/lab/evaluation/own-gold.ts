@@ -29,6 +29,7 @@ const labelled = z.object({
   split: z.union([z.string(), z.number()]).transform(String).nullish(),
   slices: z.record(z.string(), z.string()).nullish(),
   lang: z.string().nullish(),
+  media: z.array(z.unknown()).nullish().catch(null),
   chance: z.number().gt(0).max(1).nullish(),
 })
 type Labelled = z.infer<typeof labelled>
@@ -158,6 +159,7 @@ function itemOf({
   split,
   slices,
   lang,
+  media,
   chance,
   why,
 }: Omit<Labelled, 'ratings'> & {
@@ -169,6 +171,7 @@ function itemOf({
     id,
     unit: unit ?? hateSpeech?.trim().toLowerCase() ?? id,
     ...(text == null ? {} : inWords(hateSpeech == null ? text : `${hateSpeech} → ${text}`)),
+    ...(media == null || media.length === 0 ? {} : { hasMedia: true as const }),
     slices: { length: lengthOf(text ?? ''), ...slices, ...(lang == null ? {} : { language: lang }) },
     ...(labels == null ? {} : { annotations: labels }),
     ...(ratings == null ? {} : { ratings }),

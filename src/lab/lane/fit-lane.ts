@@ -42,6 +42,8 @@ export interface LaneGroup {
   readonly lang: string
   /** Tested items for which the decider said this label. */
   readonly tested: number
+  /** Of these so many have another label. */
+  readonly wrong: number
   /** Null where nothing is certified; `why` is the reason. */
   readonly threshold: LaneThreshold | null
   readonly why: string | null
@@ -186,7 +188,9 @@ function certifiedGroups(strata: readonly Stratum[], { risk, delta }: LanePromis
   let total = 0
   const groups = strata.map((stratum): LaneGroup => {
     const { label, lang, map, tested, ratio } = stratum
-    const none = (why: string) => ({ label, lang, tested, threshold: null, why })
+    // The loosest candidate settles all.
+    const wrong = stratum.settled.at(-1)?.errors ?? 0
+    const none = (why: string) => ({ label, lang, tested, wrong, threshold: null, why })
     if (!isEnough(stratum, Math.max(1, strata.length)))
       return none(
         `${tested} tested answers are too few: it takes ${fewestItems(risk, delta / Math.max(1, strata.length))}, all of them right`,
@@ -197,7 +201,7 @@ function certifiedGroups(strata: readonly Stratum[], { risk, delta }: LanePromis
     if (at === null || reached === undefined) return none(whyNone(stratum.settled, { fewest, risk, each }))
     total += reached.items / times
     const threshold = { label, lang, from: CANDIDATES[at] ?? 1, map, ...reached, atMost: upperBound(reached, each) }
-    return { label, lang, tested, threshold, why: null }
+    return { label, lang, tested, wrong, threshold, why: null }
   })
   return { among, groups, settled: total }
 }

@@ -44,6 +44,8 @@ const ANSWERS = ITEMS.map(({ id, label }, at) => {
   return { id, model: 'planted', probabilities: { [said]: chosen, [other]: 1 - chosen } }
 })
 
+const certain = (label: string) => Object.fromEntries(LABELS.map((one) => [one, Number(one === label)]))
+
 const fitBy = (answers: string, ...more: readonly string[]) =>
   performWords(['lane', 'fit', '--protocol', 'hate', '--data', DATA, '--answers', answers, ...more], settings)
 
@@ -71,6 +73,29 @@ it('promises what it settles, and writes thresholds with what they hold for', as
   const turned = join(folder, 'turned.json')
   await fitBy(fileOf('turned.jsonl', ANSWERS.toReversed()), '--out', turned)
   expect(readFileSync(turned, 'utf8')).toBe(readFileSync(file, 'utf8'))
+})
+
+it('leaves out what a lane is asked about no more: images, and items without words', async () => {
+  const shown = ITEMS.slice(0, 200).map((item) => ({ ...item, id: `seen ${item.id}`, text: `seen ${item.text}` }))
+  const more = fileOf('more.jsonl', [
+    ...ITEMS,
+    ...shown.map((item) => ({ ...item, media: [{ kind: 'image', url: 'https://images.example/a.png' }] })),
+    { id: 'wordless', text: ' ', label: 'hate', lang: 'en' },
+  ])
+  // Right each time: they would make the promise look better than it is about texts.
+  const answers = shown.map(({ id, label }) => ({ id, model: 'planted', probabilities: certain(label) }))
+  const { out, said } = await performWords(
+    [
+      ...['lane', 'fit', '--protocol', 'hate', '--json', '--data', more],
+      ...['--answers', fileOf('more-answers.jsonl', [...ANSWERS, ...answers])],
+    ],
+    settings,
+  )
+  const fitted = JSON.parse(out.join(''))
+  expect(fitted).toMatchObject({ data: { items: 1_200 }, notTextAlone: 201 })
+  const { out: without } = await fitBy(fileOf('answers.jsonl', ANSWERS), '--json')
+  expect(fitted.fit).toEqual(JSON.parse(without.join('')).fit)
+  expect(said).toEqual([])
 })
 
 it('refuses where little can be promised, says how many more labels it takes, and writes nothing', async () => {

@@ -58,7 +58,7 @@ it('pools adjacent violators as isotonic regression does', () => {
   )
 })
 
-/** A short form of `npm run proof -- lane`, which has a thousand. */
+/** A short form of `npm run proof -- proofs/lane.proof`, which has a thousand. */
 it.each(['ordinary', 'never good enough'] as const)(
   'breaks its promise in few fits of a decider that is %s',
   (kind) => {
@@ -70,3 +70,18 @@ it.each(['ordinary', 'never good enough'] as const)(
     expect(fits[0]).toMatchObject({ independent: 1_500, calibrating: 500, tested: 1_000, among: 4 })
   },
 )
+
+it('says of each group how many of its tested answers are wrong', () => {
+  const items = Array.from({ length: 90 }, (_, at) => ({
+    id: `i${at}`,
+    keys: [`id i${at}`],
+    lang: 'en',
+    gold: 'hate',
+    said: { label: at % 2 === 0 ? 'hate' : 'non-hate', confidence: 0.5 + (at % 5) / 10 },
+  }))
+  const { tested, groups } = fitLane(items, { risk: 0.05, delta: 0.05, coverage: 0.1 }, 1)
+  const [hate, other] = groups
+  expect(hate).toMatchObject({ label: 'hate', wrong: 0 })
+  expect(other).toMatchObject({ label: 'non-hate', wrong: other?.tested })
+  expect((hate?.tested ?? 0) + (other?.tested ?? 0)).toBe(tested)
+})

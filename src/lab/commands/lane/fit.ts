@@ -60,6 +60,8 @@ interface LaneGrounds {
 interface FitResult extends LaneGrounds {
   /** Items whose text stands on a shelf; they are left out. */
   readonly onShelves: number
+  /** Items with images or clips, or without words; they are left out: in use the decider is asked about none. */
+  readonly notTextAlone: number
   readonly fit: LaneFit
 }
 
@@ -124,13 +126,14 @@ async function fitted(settings: Settings, invocation: Invocation<FitOptions>): P
   const bad = (line: BadLine) => invocation.terminal.say(printable(faultIn(data, line), 400))
   const gold = await goldOf(data, format, { name, labels }, bad, { ...readingOf(invocation.options), labelAs })
   const labelled = gold.filter(({ label, why }) => label !== null && why === undefined)
-  mustHaveBoth(data, labelled)
+  const alone = labelled.filter(({ text = '', hasMedia }) => hasMedia === undefined && text.trim() !== '')
+  mustHaveBoth(data, alone)
   const { signal } = invocation
   const sourceOf = (id: string) => sourceIdOf(data, format, id)
   const shelved = await withLibrary(settings, (library) =>
-    onShelves(library, labelled, { tenant: tenant ?? DEFAULT_TENANT, sourceIdOf: sourceOf, signal }),
+    onShelves(library, alone, { tenant: tenant ?? DEFAULT_TENANT, sourceIdOf: sourceOf, signal }),
   )
-  const kept = labelled.filter(({ id }) => !shelved.has(id))
+  const kept = alone.filter(({ id }) => !shelved.has(id))
   const { prompts, asked, ...answers } = await answersOf(settings, invocation, kind, { labels, labelAs, items: kept })
   const items = decidedItems(data, kept, answers)
   const policy = livePolicies(settings, name).for(tenant)
@@ -147,6 +150,7 @@ async function fitted(settings: Settings, invocation: Invocation<FitOptions>): P
     policy: policy === null ? null : nameOf(policy),
     data: { sha256: dataHash(kept), items: kept.length },
     onShelves: shelved.size,
+    notTextAlone: labelled.length - alone.length,
     fit: fitLane(items, { risk, delta, coverage }, seed),
   }
 }
@@ -170,7 +174,7 @@ async function answersOf(
 }
 
 /** What the file holds: the promise, what it holds for, and the thresholds. */
-function fileOf({ fit, onShelves: _, ...grounds }: FitResult) {
+function fileOf({ fit, onShelves: _, notTextAlone: __, ...grounds }: FitResult) {
   const { promise, among, coverage, groups } = fit
   const thresholds = groups.flatMap(({ threshold }) => threshold ?? [])
   return { schema: 1, ...grounds, promise: { ...promise, among }, settles: coverage, thresholds }
@@ -178,13 +182,16 @@ function fileOf({ fit, onShelves: _, ...grounds }: FitResult) {
 
 const percent = (part: number) => `${(100 * part).toFixed(1)} %`
 
-function show({ protocol, decider, data, onShelves: shelved, fit }: FitResult, terminal: Invocation['terminal']) {
+function show(result: FitResult, terminal: Invocation['terminal']) {
+  const { protocol, decider, data, onShelves: shelved, notTextAlone, fit } = result
   const { promise, independent, calibrating, tested, unanswered, groups } = fit
   const by = decider.model === null ? '' : ` by ${printable(decider.model, 80)}`
   terminal.say(
     `${protocol}${by}: ${counted(data.items, 'labelled item')}, ${independent} of them independent; ${calibrating} calibrate, ${tested} test.`,
   )
   if (shelved > 0) terminal.say(`${counted(shelved, 'item')} left out: the text stands on a shelf.`)
+  if (notTextAlone > 0)
+    terminal.say(`${counted(notTextAlone, 'item')} left out: a lane settles texts without images or clips alone.`)
   if (unanswered > 0) terminal.say(`${unanswered} of the tested have no answer, and count as not settled.`)
   const rows = groups.map(({ label, lang, tested: of, threshold, why }) =>
     threshold === null
