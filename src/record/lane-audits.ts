@@ -20,10 +20,13 @@ export const LANE_AUDITS = `SELECT draws.tenant, draws.verdict, subjects.lang, d
     AND EXISTS (SELECT 1 FROM marks WHERE marks.mark = 'lane' AND marks.value = ? AND marks.doc = rulings.doc)
   ORDER BY draws.drawn_at, draws.item`
 
+/** Into so many parts tenants are cut at most: the work is a pass over the draws for each, however many tenants there are. */
+const MOST_PARTS = 16
+
 /**
  * What people's labels say of a lane: of each tenant's draws up to the first that nobody has looked at, so that nobody chooses which
  * count. A tenant's labels speak for its own subjects; for all only where it is shown without any one of them too, since one tenant
- * may say what it likes.
+ * may say what it likes. Where there are more than sixteen, it is shown without each sixteenth of them: no label chooses who is in which.
  */
 export function laneAudit(
   rows: readonly LaneAuditRow[],
@@ -44,12 +47,15 @@ export function laneAudit(
   const evidenceIn = (of: typeof audited) => laneEvidence(of, { risk, groups })
   const byTenant = Map.groupBy(audited, ({ tenant }) => tenant)
   const tenants = [...byTenant].map(([tenant, own]) => ({ tenant, evidence: evidenceIn(own) }))
+  const partOf = partsOf(rows)
   // Who found nothing wrong adds none.
-  const accusing = [...byTenant].flatMap(([tenant, own]) => (own.some(({ isWrong }) => isWrong) ? [tenant] : []))
+  const accusing = new Set(audited.flatMap(({ tenant, isWrong }) => (isWrong ? [partOf.get(tenant)] : [])))
   const evidenceOfAll =
-    accusing.length < 2
+    accusing.size < 2
       ? 1
-      : Math.min(...accusing.map((one) => evidenceIn(audited.filter(({ tenant }) => tenant !== one))))
+      : Math.min(
+          ...[...accusing].map((part) => evidenceIn(audited.filter(({ tenant }) => partOf.get(tenant) !== part))),
+        )
   return {
     drawn: rows.length,
     audited: known.length,
@@ -61,4 +67,11 @@ export function laneAudit(
     tenants,
     next: rows.find(({ differs }) => differs === null)?.verdict ?? null,
   }
+}
+
+/** The part of each tenant, by the order in which they came: it stays the same, so that the evidence without a part may be looked at ever again. */
+function partsOf(rows: readonly Pick<LaneAuditRow, 'tenant'>[]): ReadonlyMap<string, number> {
+  const parts = new Map<string, number>()
+  for (const { tenant } of rows) if (!parts.has(tenant)) parts.set(tenant, parts.size % MOST_PARTS)
+  return parts
 }

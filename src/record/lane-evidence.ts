@@ -23,8 +23,10 @@ function weightOf(nth: number): number {
 /** The wealth of somebody who bets against "at most `risk` is wrong", of 1 at first: without a wrong promise nobody gets rich. */
 class Wealth {
   readonly #bets: readonly number[]
-  #won = TIMES.map(() => 0)
+  readonly #won = TIMES.map(() => 0)
   #kept = 1
+  /** What it is by now. */
+  value = 1
   #least = 1
   #count = 0
 
@@ -40,11 +42,13 @@ class Wealth {
     // What was drawn with a greater chance than others stands for fewer, and less is bet on it.
     this.#least = Math.min(this.#least, chance)
     const gain = (this.#least / chance) * (Number(isWrong) - this.risk)
-    this.#won = this.#won.map((won, at) => (won + weight) * (1 + (this.#bets[at] ?? 0) * gain))
-  }
-
-  get value(): number {
-    return this.#kept + this.#won.reduce((sum, one) => sum + one, 0) / TIMES.length
+    let all = 0
+    for (const [at, before] of this.#won.entries()) {
+      const won = (before + weight) * (1 + (this.#bets[at] ?? 0) * gain)
+      this.#won[at] = won
+      all += won
+    }
+    this.value = this.#kept + all / TIMES.length
   }
 }
 

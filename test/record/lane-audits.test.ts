@@ -1,6 +1,9 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { isLaneClosed, laneMark } from '../../src/contracts/facts/lane-mark.ts'
 import { type LaneAuditRow, laneAudit } from '../../src/record/lane-audits.ts'
+import { laneEvidence } from '../../src/record/lane-evidence.ts'
+
+vi.mock('../../src/record/lane-evidence.ts', { spy: true })
 
 const promise = { risk: 0.05, groups: 1 }
 /** So many audited verdicts of a tenant, of which every so manieth is wrong. */
@@ -33,6 +36,26 @@ it('several close it for all, where it shows whichever of them is left out', () 
   expect(laneAudit(drifted, promise).evidenceOfAll).toBeGreaterThan(CLOSES)
   const oneLies = [...rows('a', 200, 1), ...rows('b', 200, 40), ...rows('c', 200, 40)]
   expect(laneAudit(oneLies, promise).evidenceOfAll).toBeLessThan(CLOSES)
+})
+
+it('of many tenants, too, none closes it for others, a drift closes it for all, and the work grows by draws alone', () => {
+  const names = Array.from({ length: 200 }, (_, nth) => `t${nth}`)
+  const of = (wrongEach: (nth: number) => number) => names.flatMap((name, nth) => rows(name, 20, wrongEach(nth)))
+  const kept = laneAudit(
+    of((nth) => (nth === 150 ? 1 : 25)),
+    promise,
+  )
+  expect(kept.tenants.find(({ tenant }) => tenant === 't150')?.evidence).toBeGreaterThan(CLOSES)
+  expect(kept.evidenceOfAll).toBeLessThan(CLOSES)
+  vi.mocked(laneEvidence).mockClear()
+  expect(
+    laneAudit(
+      of(() => 4),
+      promise,
+    ).evidenceOfAll,
+  ).toBeGreaterThan(CLOSES)
+  const looked = vi.mocked(laneEvidence).mock.calls.reduce((sum, [audited]) => sum + audited.length, 0)
+  expect(looked).toBe(16 * 200 * 20)
 })
 
 it('a mark of one tenant closes it for that one alone', () => {
