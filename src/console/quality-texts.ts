@@ -37,6 +37,7 @@ export const QUALITY_TEXTS = {
     `Of what a first lane settles ${share} is drawn at random and goes to people. The evidence against its promise grows with each error; where it reaches the second number, the lane closes itself, and only a new file opens one. Where 5 % was promised, that 2 % have become 10 % is noticed after about 530 audited verdicts, and after 1,050 in 19 of 20 cases${settled === null ? '' : `: at this share ${settled.toLocaleString('en')} that it settles`}. Where 2 % was promised, after 130 and 260.`,
   laneHeads: ['Lane', 'Promised at most', 'Found wrong', 'Share, with its 95 % interval', 'Evidence', 'It', 'Waits'],
   laneClosed: 'closed itself',
+  laneClosedFor: (tenants: readonly string[]) => `closed itself for ${tenants.join(', ')}`,
   laneHolds: 'holds',
   times: (times: number, of: number) => `${times} of ${of}`,
   people: (days: number) => `People, ${days} days`,

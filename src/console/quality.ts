@@ -98,16 +98,22 @@ function lanesSection(audits: readonly (LaneInUse & LaneAudit)[], laneShare: num
   return html`<section aria-labelledby="lanes"><h2 id="lanes">${TEXTS.lanes}</h2><p>${TEXTS.lanesSay(percent(laneShare), laneShare === 0 ? null : Math.round(TEXTS.lanesNotice / laneShare))}</p>
 ${tableOf(
   TEXTS.laneHeads,
-  audits.map(({ protocol, lane, tenant, risk, delta, audited, wrong, share, interval, evidence, next }) => [
+  audits.map(({ protocol, lane, tenant, risk, delta, audited, wrong, share, interval, next, ...shown }) => [
     html`${words(protocol, { most: 64 })} ${tenant === null ? NOTHING : words(tenant, { most: 64 })} <code>${lane}</code>`,
     percent(risk),
     TEXTS.times(wrong, audited),
     share === null ? TEXTS.nothingCounts : `${percent(share)} (${percent(interval.low)}–${percent(interval.high)})`,
-    `${evidence.toFixed(1)} / ${Math.round(1 / delta)}`,
-    evidence >= 1 / delta ? TEXTS.laneClosed : TEXTS.laneHolds,
+    `${shown.evidence.toFixed(1)} / ${Math.round(1 / delta)}`,
+    standing(shown, 1 / delta),
     next === null ? TEXTS.noneWaits : html`<a href="${link('/verdict', { id: next })}">${TEXTS.show}</a>`,
   ]),
 )}</section>`
+}
+
+function standing({ evidenceOfAll, tenants }: Pick<LaneAudit, 'evidenceOfAll' | 'tenants'>, closes: number) {
+  if (evidenceOfAll >= closes) return TEXTS.laneClosed
+  const only = tenants.flatMap(({ tenant, evidence }) => (evidence >= closes ? [tenant] : []))
+  return only.length === 0 ? TEXTS.laneHolds : words(TEXTS.laneClosedFor(only), { most: 200 })
 }
 
 function peopleSection(people: readonly PersonQuality[], exposures: readonly Exposure[], days: number): SafeMarkup {

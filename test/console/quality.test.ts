@@ -70,7 +70,7 @@ it('a lead sees what people found of a first lane, and how many of its verdicts 
     await console.judged({ verdict: { subjectId, revision: 2, decidedBy: 'human', label, decision } })
   }
   const { text } = await console.page('/quality', enter(['default']))
-  expect(text).toMatch(/0a1b.*?4 of 8.*?50\.0 % \(.*?closed itself/s)
+  expect(text).toMatch(/0a1b.*?4 of 8.*?50\.0 % \(.*?closed itself for default/s)
   expect(text).toContain('/verdict?id=rumor%7Ep8%7Er1')
   expect(text).toContain('at this share 52,500 that it settles')
   // What is settled of all tenants together is for who sees all.
