@@ -172,7 +172,7 @@ export interface Judged {
   readonly verdicts: readonly (Verdict & { readonly subject: string })[]
   /** Protocols whose verdict is to come. */
   readonly missing: readonly string[]
-  /** Beside a verdict of a first lane: what may replace it. Empty: nothing does. */
+  /** In the answer to the question itself, beside a verdict of a first lane: what may replace it. Empty: nothing does. */
   readonly supersededBy?: readonly ('stream' | 'person')[]
   readonly transcripts?: readonly Transcript[]
   readonly ignored?: readonly string[]

@@ -20,7 +20,7 @@ const ANSWER: Schema = {
       type: 'array',
       items: { type: 'string', enum: ['stream', 'person'] },
       description:
-        'Beside a verdict of a first lane: what may replace it. stream: the verdicts on the same post on its topic; person: a decision on that post. Empty: nothing does.',
+        'In the answer to the question itself, beside a verdict of a first lane: what may replace it. stream: the verdicts on the same post on its topic; person: a decision on that post. Empty: nothing does.',
     },
     transcripts: { type: 'array', items: { type: 'object' } },
     ignored: IGNORED,

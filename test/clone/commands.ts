@@ -326,7 +326,7 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   "cat > .gavel/small-model/serve.py <<'END'": SMALL_MODEL,
   "cat > .gavel/small-model/small.yaml <<'END'": SMALL_MODEL,
   'export OPENAI_BASE_URL=http://127.0.0.1:8080/v1 OPENAI_API_KEY=none': SMALL_MODEL,
-  'SMALL_MODEL=qwen.gguf SMALL_MODEL_PYTHON=venv/bin/python npm run proof -- small-model':
+  'SMALL_MODEL=qwen.gguf SMALL_MODEL_PYTHON=venv/bin/python npm run proof -- proofs/small-model':
     'not: it is a proof of its own',
   'OTEL_EXPORTER_OTLP_ENDPOINT=http://otel-collector:4318 gavel run': 'proof: pages',
 }
