@@ -13,8 +13,8 @@ import { LANE_LABELS, type LaneProtocol } from '../support/planted-lane.ts'
 import { isSmallModelHere, startSmallModel } from '../support/small-model.ts'
 
 // Is a model of 1.5 billion parameters good enough for a first lane? `gavel lane fit` asks a real one about some texts of each public data
-// set. Prints the table of docs/lane.md. `SMALL_MODEL_ITEMS`: texts of each set; `SMALL_MODEL_KEEP`: a folder for its answers, with
-// which a run that was stopped resumes.
+// set. Prints the table of docs/lane.md. `SMALL_MODEL_ITEMS`: texts of each set, or `60,40` of one and the other; `SMALL_MODEL_KEEP`: a
+// folder for its answers, with which a run that was stopped resumes.
 
 const DATA = join(PROJECT, '..', 'shared', 'data')
 const { SMALL_MODEL_ITEMS: items = '300', SMALL_MODEL_KEEP: keep = '' } = process.env
@@ -57,13 +57,14 @@ test.skipIf(!isSmallModelHere || !existsSync(DATA))(
     )
     const settings = loadSettings({ OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: 'none' }, config)
     for (const line of [HEAD, HEAD.map(() => '---')]) tell(`| ${line.join(' | ')} |`)
-    for (const [name, file, format] of SETS) {
+    const most = items.split(',')
+    for (const [at, [name, file, format]] of SETS.entries()) {
       const of = { name, labels: [...LANE_LABELS[name]] }
       const gold = await goldOf(join(DATA, file), format, of, () => {}, {})
       const chosen = gold
         .filter(({ label, text, why }) => label !== null && text !== undefined && why === undefined)
         .toSorted((one, other) => drawn(one.id, 'small') - drawn(other.id, 'small'))
-        .slice(0, Number(items))
+        .slice(0, Number(most[at] ?? most[0]))
       const data = join(folder, `${name}-${file.split('/')[0]}.jsonl`)
       writeFileSync(data, chosen.map(({ id, text, label }) => JSON.stringify({ id, text, label })).join('\n'))
       for (const risk of RISKS) {
