@@ -1,7 +1,7 @@
+import type { AppealWords } from '../contracts/facts/appeal-messages.ts'
 import type { Ask } from '../contracts/facts/ask.ts'
 import type { Fence } from '../contracts/facts/fence.ts'
 import type { ChatMessage } from '../contracts/facts/verdict.ts'
-import type { AppealWords } from '../contracts/ports/hearings.ts'
 import type { Protocol, Script } from '../judging/engine/script.ts'
 
 const SAID_BY = { author: 'Its author says', notifier: 'Somebody who reported it says' } as const

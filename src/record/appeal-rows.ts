@@ -1,5 +1,6 @@
 import { MOST_APPEALS } from '../contracts/facts/decision-messages.ts'
 import type { AppealEndEntry, AppealEntry } from '../contracts/ports/record.ts'
+import { appealNoteId } from './appeal-note.ts'
 import type { AppealChange, AppealLimits } from './appeals.ts'
 
 // The rows of appeals in the SQL that both databases understand: what is decided of them stands in appeals.ts.
@@ -149,11 +150,6 @@ export function changedAppeal(one: AppealChange): Query[] {
       id,
     ],
   ]
-}
-
-/** The id of the note that has an appeal's words. */
-export function appealNoteId(tenant: string, id: string): string {
-  return `appeal ${tenant}/${id}`
 }
 
 /** The words of those that wait on this subject, by the numbers of their notes. */

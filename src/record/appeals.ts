@@ -5,7 +5,7 @@ import { namedSubject } from '../contracts/facts/decision-messages.ts'
 import type { SubjectKind, ThreadRef } from '../contracts/facts/thread.ts'
 import { revisionIn } from '../contracts/facts/verdict-id.ts'
 import type { AppealEntry, NoteEntry, UntoldAppeal } from '../contracts/ports/record.ts'
-import { appealNoteId } from './appeal-rows.ts'
+import { appealNoteId } from './appeal-note.ts'
 
 // This decides what becomes of appeals, in either database: each has one outcome. Their words are notes, as what else people say.
 

@@ -1,5 +1,5 @@
 import { appealMessage, appealOutcome } from '../../src/contracts/facts/appeal-messages.ts'
-import { appealNoteId } from '../../src/record/appeal-rows.ts'
+import { appealNoteId } from '../../src/record/appeal-note.ts'
 import type { TopicRecord } from './reader.ts'
 import type { Held } from './recorded.ts'
 

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
+import type { AppealWords } from '../../src/contracts/facts/appeal-messages.ts'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
-import type { AppealHearings, AppealWords, HeardRuling } from '../../src/contracts/ports/hearings.ts'
+import type { AppealHearings, HeardRuling } from '../../src/contracts/ports/hearings.ts'
 import { at } from '../contracts/record.ts'
 import { aConsole, tokenIn } from './console-for-tests.ts'
 

@@ -74,6 +74,12 @@ export const appealMessage = z.preprocess(
 )
 export type AppealMessage = z.infer<typeof appealMessage>
 
+/** What somebody says who objects to a ruling. */
+export interface AppealWords {
+  readonly by: 'author' | 'notifier'
+  readonly text: string
+}
+
 /**
  * `upheld`, `reversed`: a person decided, and the ruling stays, or has another label now; `withdrawn`: by who appealed; `deleted`: its
  * subject was; `superseded`: another ruling with another label had taken the place of the one it was against; `repeated`: the same

@@ -1,11 +1,6 @@
+import type { AppealWords } from '../facts/appeal-messages.ts'
 import type { Verdict } from '../facts/verdict.ts'
 import type { LeftOutReason } from '../facts/what-if-report.ts'
-
-/** What somebody says who objects to a ruling. */
-export interface AppealWords {
-  readonly by: 'author' | 'notifier'
-  readonly text: string
-}
 
 /** How the models rule once they have been told what is said against a ruling of theirs. It is advice for who decides, and no verdict. */
 export interface HeardRuling {

@@ -1,7 +1,7 @@
 import type { OpenAppeals, UntoldAppeal } from '../../contracts/ports/record.ts'
+import { appealNoteId } from '../appeal-note.ts'
 import {
   ANSWERS_OF_OPEN,
-  appealNoteId,
   changedAppeal,
   deletedAppeals,
   IS_JUDGED,

@@ -1,14 +1,7 @@
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import type { AppealEndEntry, AppealEntry } from '../../contracts/ports/record.ts'
-import {
-  ABOUT_ACTION,
-  appealNoteId,
-  boundsOn,
-  endedAppeal,
-  KNOWN_APPEAL,
-  SUBJECT_OF_APPEAL,
-  takenAppeal,
-} from '../appeal-rows.ts'
+import { appealNoteId } from '../appeal-note.ts'
+import { ABOUT_ACTION, boundsOn, endedAppeal, KNOWN_APPEAL, SUBJECT_OF_APPEAL, takenAppeal } from '../appeal-rows.ts'
 import { aboutAction, keepsWords, noteOf } from '../appeals.ts'
 import { isThere } from './appeals.ts'
 import { dropSaid } from './erasures.ts'

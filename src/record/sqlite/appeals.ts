@@ -1,9 +1,9 @@
 import type { AppealEndEntry, AppealEntry, NoteEntry, OpenAppeals, UntoldAppeal } from '../../contracts/ports/record.ts'
+import { appealNoteId } from '../appeal-note.ts'
 import {
   ABOUT_ACTION,
   ANSWERS_OF_OPEN,
   ANY_WAITS,
-  appealNoteId,
   boundsOn,
   changedAppeal,
   deletedAppeals,

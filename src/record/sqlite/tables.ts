@@ -15,7 +15,7 @@ import {
   type UntoldAppeal,
 } from '../../contracts/ports/record.ts'
 import { DUE_UNSTATED, outlivesDeletion } from '../actions.ts'
-import { appealNoteId } from '../appeal-rows.ts'
+import { appealNoteId } from '../appeal-note.ts'
 import { ALL_APPEALS, type AppealLimits } from '../appeals.ts'
 import { clausesText } from '../compared.ts'
 import { inOrderOfTime } from '../documents.ts'

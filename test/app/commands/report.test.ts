@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { COLUMNS, figuresOf, type ReportedAction, rowOf } from '../../../src/app/commands/report/figures.ts'
+import { command } from '../../../src/app/commands/report/report.ts'
 import { warnOfExpired } from '../../../src/app/commands/report/reported.ts'
+import { terminal } from '../../../src/cli/terminal.ts'
 import { csvTable } from '../../../src/contracts/facts/csv-table.ts'
 import type { DrawnRate } from '../../../src/contracts/ports/review.ts'
 import { seededRandom } from '../../../src/lab/evaluation/statistics/random.ts'
@@ -73,6 +75,18 @@ test('the error rate is that of draws for audit, with its interval, by protocol 
     ['error_rate_of_automated_means', '', '0.1', '0.05', '0.2', '40'],
     ['error_rate_of_automated_means', 'hate', '0.1', '0.05', '0.2', '40'],
   ])
+})
+
+test('is CSV in a file, and readable on a terminal, where no cell drives it', () => {
+  const table = { head: ['indicator', 'value'], rows: [['a\u001b[31m', '1']] }
+  const printed = (stream: object) => {
+    const lines: string[] = []
+    const out = { ...stream, write: (text: string) => lines.push(text) } as unknown as NodeJS.WriteStream // What is asked of one.
+    command.print(table, { terminal: terminal(out, out), json: false } as never) // Of its context the rest is not asked for.
+    return lines.join('')
+  }
+  expect(printed({})).toBe('\u{FEFF}indicator,value\r\na\\u001b[31m,1\n')
+  expect(printed({ isTTY: true, columns: 80 })).toBe('indicator,value\na\\u001b[31m,1\n')
 })
 
 test('a spreadsheet computes no cell', () => {

@@ -1,6 +1,8 @@
 import { Option } from 'commander'
 import type { Command } from '../../../cli/command.ts'
+import { Drawing } from '../../../cli/drawing.ts'
 import { time } from '../../../cli/options.ts'
+import { printableJson } from '../../../cli/terminal.ts'
 import { csvTable } from '../../../contracts/facts/csv-table.ts'
 import { recordReaderOf, reviewQueueOf } from '../../../record/record-store.ts'
 import { statementTexts } from '../../composition/statement-texts.ts'
@@ -44,8 +46,17 @@ export const command: Command<Options, Parameters<typeof csvTable>[0]> = {
     }
   },
   print(table, { terminal }) {
-    terminal.out(csvTable(table).trimEnd())
+    terminal.out(new Drawing(({ columns }) => csvFor(table, { isTerminal: Number.isFinite(columns) })))
   },
+}
+
+/** The table as a file has it, or as a terminal shows it: its mark and its line ends are no text, and are not escaped as what cells hold. */
+function csvFor(
+  { head, rows }: Parameters<typeof csvTable>[0],
+  { isTerminal }: { readonly isTerminal: boolean },
+): string {
+  const csv = csvTable({ head, rows: rows.map((cells) => cells.map(printableJson)) }).trimEnd()
+  return isTerminal ? csv.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n') : csv
 }
 
 const WORDS = COLUMNS.slice(1, COLUMNS.indexOf('value'))
