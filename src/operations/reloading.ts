@@ -119,9 +119,9 @@ export function reloading(
   }
 }
 
-const NEEDS_RESTART =
+export const NEEDS_RESTART =
   'Nothing of the new settings is applied: these need a restart, one replica after the other. docs/reload.md'
-const STANDS = 'Nothing has changed: mend what is named, and reload again. docs/reload.md'
+export const STANDS = 'Nothing has changed: mend what is named, and reload again. docs/reload.md'
 
 function otherShapeOf(protocols: readonly Protocol[], next: Protocol): string[] {
   const one = protocols.find(({ name }) => name === next.name)
@@ -133,17 +133,19 @@ function otherShapeOf(protocols: readonly Protocol[], next: Protocol): string[] 
 const TAKEN_ANEW: ReadonlySet<string> = new Set(['protocols', 'routes', 'limits', 'budgets', 'vetoes'])
 const SWITCH = /^protocols\.[^.]+\.enabled$/
 
-/** The paths at which two settings differ, without their values, and those of them that only a restart can change. */
+/** The paths at which two settings differ, without their values; those of them that only a restart can change, and those of secrets. */
 export function changedSettings(
   one: Settings,
   other: Settings,
-): { readonly paths: string[]; readonly fixed: string[] } {
+): { readonly paths: string[]; readonly fixed: string[]; readonly secrets: string[] } {
   const paths = pathsOf(one, other, []).map((names) => ({ names, path: names.join('.') }))
   // Where there were none at the start, nothing compares.
   const isFixed = (top: string) => !TAKEN_ANEW.has(top) || (top === 'vetoes' && Object.keys(one.vetoes).length === 0)
   const needsRestart = (names: readonly string[]) => isFixed(names[0] ?? '') && !isLiveSecret(names, one, other)
   const fixed = paths.filter(({ names, path }) => needsRestart(names) || SWITCH.test(path))
-  return { paths: paths.map(({ path }) => path), fixed: fixed.map(({ path }) => path) }
+  const secrets = paths.filter(({ names }) => isLiveSecret(names, one, other))
+  const named = (some: typeof paths) => some.map(({ path }) => path)
+  return { paths: named(paths), fixed: named(fixed), secrets: named(secrets) }
 }
 
 function pathsOf(one: unknown, other: unknown, at: readonly string[]): (readonly string[])[] {

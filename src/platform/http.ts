@@ -34,15 +34,18 @@ export interface HttpSettings {
   readonly forwarders: readonly string[]
 }
 
-/** The settings of the port, whose token is read at each request. */
-export function withForwarders({
-  http,
-  forwarders,
-}: {
-  readonly http: Omit<HttpSettings, 'forwarders'>
-  readonly forwarders: readonly string[]
-}): HttpSettings {
-  const { host, port, hosts } = http
+/** The settings of the port, or of another on its host; its token is read at each request. */
+export function withForwarders(
+  {
+    http,
+    forwarders,
+  }: {
+    readonly http: Omit<HttpSettings, 'forwarders'>
+    readonly forwarders: readonly string[]
+  },
+  port = http.port,
+): HttpSettings {
+  const { host, hosts } = http
   return {
     host,
     port,

@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Redis } from 'ioredis'
 import { expect } from 'vitest'
 import { PROJECT } from '../../config/load.ts'
 import { shadowVerdict } from '../../src/contracts/facts/shadow-verdict.ts'
+import { freePort } from '../../src/kit/stack/servers/local-server.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
 import { commandHere } from '../support/commands.ts'
 import { withHousePolicy } from '../support/house-policy.ts'
@@ -17,6 +18,7 @@ import { sendPosts } from '../support/sent-posts.ts'
 
 const it = onServers({})
 const POSTS = 12
+const TOKEN = { old: 'old-token-of-metrics', new: 'new-token-of-metrics' }
 const isAbuse = (nth: number) => nth % 2 === 0
 const textOf = (nth: number) => (isAbuse(nth) ? `You are an idiot, ${nth}.` : `The ferry ${nth} leaves from the quay.`)
 
@@ -30,11 +32,28 @@ it('a policy is judged in the shadow, through a kill and an emptied Redis, and p
     (await recordsOf(environment, 'shadowVerdicts')).map((record) => shadowVerdict.parse(JSON.parse(record)))
   const shadowed = async () => new Set((await shadows()).map(({ id }) => id)).size
   const main = join(PROJECT, 'src', 'main.ts')
-  const options = ['--protocol', 'hate', '--settings', 'stricter.yaml', '--share', '100%', '--budget', '5']
+  const put = (token: string) => {
+    writeFileSync(join(folder, 'token.new'), token)
+    renameSync(join(folder, 'token.new'), join(folder, 'token'))
+  }
+  put(TOKEN.old)
+  const port = await freePort()
+  const options = [
+    '--protocol',
+    'hate',
+    '--settings',
+    'stricter.yaml',
+    '--share',
+    '100%',
+    '--budget',
+    '5',
+    '--http-port',
+    String(port),
+  ]
   const shadow = async () => {
     const child = spawn(process.execPath, [main, 'variant', 'shadow', 'stricter', ...options], {
       cwd: folder,
-      env: bareEnvironment(environment),
+      env: bareEnvironment({ ...environment, GAVEL_HTTP_TOKEN_FILE: join(folder, 'token') }),
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     const said: string[] = []
@@ -52,7 +71,7 @@ it('a policy is judged in the shadow, through a kill and an emptied Redis, and p
       const [code] = await ended
       return code
     }
-    return { said, end }
+    return { said, end, hangUp: () => child.kill('SIGHUP') }
   }
   const service = await start(environment)
   const first = await shadow()
@@ -69,6 +88,19 @@ it('a policy is judged in the shadow, through a kill and an emptied Redis, and p
       60_000,
       () => first.said.join('\n'),
     )
+    // A token is replaced as in the service: the old one holds for another minute.
+    const statusFor = async (token: string) =>
+      (await fetch(`http://127.0.0.1:${port}/metrics`, { headers: { authorization: `Bearer ${token}` } })).status
+    expect([await statusFor(TOKEN.old), await statusFor(TOKEN.new)]).toEqual([200, 401])
+    put(TOKEN.new)
+    first.hangUp()
+    await eventually(
+      async () => (await statusFor(TOKEN.new)) === 200,
+      20_000,
+      () => first.said.join('\n'),
+    )
+    expect(await statusFor(TOKEN.old)).toBe(200)
+    expect(first.said).toContain('reloaded: http.token')
     await first.end('SIGKILL')
     const before = await recordsOf(environment, 'verdicts')
 

@@ -32,10 +32,11 @@ export const command: Command<Options, readonly ReloadAnswer[]> = {
 function lineOf({ pid, answer }: ReloadAnswer): string {
   if (answer === null) return `${pid}: gave no answer; see its log`
   const { name, roles, result } = answer
-  return `${pid} (${name}: ${roles.join(', ')}): ${inWords(result)}`
+  return `${pid} (${name}: ${roles.join(', ')}): ${reloadInWords(result)}`
 }
 
-function inWords(result: NonNullable<ReloadAnswer['answer']>['result']): string {
+/** What came of a reload. */
+export function reloadInWords(result: NonNullable<ReloadAnswer['answer']>['result']): string {
   switch (result.outcome) {
     case 'reloaded':
       return result.changed.length === 0

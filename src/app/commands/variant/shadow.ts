@@ -19,7 +19,8 @@ import { budgetSettings } from '../../../operations/capacity.ts'
 import { type ClosableRegistrar, closable } from '../../../operations/closable.ts'
 import { makeTopics } from '../../../operations/make-topics.ts'
 import { shadowMetrics } from '../../../operations/metrics/metrics.ts'
-import { serveHttp } from '../../../platform/http.ts'
+import { serveReload } from '../../../operations/reload-socket.ts'
+import { serveHttp, withForwarders } from '../../../platform/http.ts'
 import { libraryOf } from '../../../shelves/lancedb/library.ts'
 import { redisBudgets } from '../../../store/budget/redis.ts'
 import { bullQueues } from '../../../store/queue/workers.ts'
@@ -29,10 +30,12 @@ import { withoutVariants } from '../../composition/make-protocols.ts'
 import { protocolsOf } from '../../composition/protocols.ts'
 import { commandRedis, redisGatewayStores } from '../../composition/redis.ts'
 import { readingClient } from '../reading-client.ts'
+import { reloadInWords } from '../reload.ts'
 import { withModel } from '../with-model.ts'
 import { inPercent, percentIn } from './set-ramp.ts'
 import { type ShadowCounts, shadowing } from './shadow-follow.ts'
 import { type JudgedSnapshot, judgedIn, type ShadowParts, shadowOf } from './shadow-judge.ts'
+import { reloadableSecrets } from './shadow-secrets.ts'
 import { shadowVerdictsOf } from './shadow-verdicts.ts'
 
 interface ShadowOptions {
@@ -67,12 +70,14 @@ export const command: Command<ShadowOptions, ShadowCounts> = {
   json: true,
   help: 'It runs until it is stopped. One process runs a variant. It begins nothing while a question or a due thread of the service waits. See docs/policies.md.\n\nExample:\n  $ gavel variant shadow stricter --protocol hate --settings stricter.yaml --share 10% --budget 5',
   async run(invocation) {
-    const { args, options, settings: read, environment, misused } = invocation
+    const { args, options, settings: read, reread, environment, misused } = invocation
     const name = variantName.safeParse(args[0])
     if (!name.success) return misused(`A variant's name has ${name.error.issues[0]?.message ?? 'another form'}.`)
-    const live = read()
-    return withModel(loadSettings(environment, options.settings), invocation, async (settings) => {
-      const running = await closable((keep) => shadowRun(keep, name.data, { live, settings }, invocation))
+    const now = reread ?? read
+    const secrets = reloadableSecrets(() => ({ live: now(), own: loadSettings(environment, options.settings) }))
+    return withModel(secrets.own, invocation, async (settings) => {
+      const given = { ...secrets, settings }
+      const running = await closable((keep) => shadowRun(keep, name.data, given, invocation))
       await invocation.stopped
       await running.close()
       return running.counts()
@@ -96,8 +101,12 @@ const LOOK_MS = 1_000
 async function shadowRun(
   keep: ClosableRegistrar,
   variant: string,
-  { live, settings }: { readonly live: Settings; readonly settings: Settings },
-  { options, terminal, signal }: Invocation<ShadowOptions>,
+  {
+    live,
+    settings,
+    reload,
+  }: Pick<ReturnType<typeof reloadableSecrets>, 'live' | 'reload'> & { readonly settings: Settings },
+  { options, terminal, signal, onHangup }: Invocation<ShadowOptions>,
 ) {
   const { protocol: name, share, budget, atOnce, behind: behindMs, httpPort } = options
   const say = (why: string) => terminal.say(printable(why, 400))
@@ -160,10 +169,25 @@ async function shadowRun(
   const reader = groupReader({ kafka, settings: reading, clock, report })
   await reader.start(following.handle)
   keep(reader)
+  let tokenTaken = () => {}
+  const reloaded = async () => {
+    const result = reload()
+    tokenTaken()
+    say(reloadInWords(result))
+    return result
+  }
+  onHangup?.(() => void reloaded())
+  const roles = [`shadow ${variant}`]
+  const socket = await serveReload({ name: live.name, roles, pid: process.pid }, reloaded).catch((error: unknown) => {
+    say(`"gavel reload" does not reach this process: ${String(error)}`)
+    return null
+  })
+  if (socket !== null) keep(socket)
   if (httpPort !== undefined) {
     const ok = async () => ({ ok: true, checks: {} })
     const parts = { metrics: metrics.page, live: ok, ready: ok }
-    const http = keep(await serveHttp({ ...live.http, port: httpPort, forwarders: live.forwarders }, parts))
+    const http = keep(await serveHttp(withForwarders(live, httpPort), parts))
+    tokenTaken = http.tokenTaken
     terminal.say(`Metrics: port ${http.port}, /metrics.`)
   }
   terminal.say(`${variant} judges ${inPercent(share)} of what ${name} has judged, for at most $${budget} a day.`)
