@@ -57,6 +57,8 @@ export function connect(at: string | RedisSettings, report: Report, kind: Kind):
       : withIoredisFixes(
           new Redis({
             ...access,
+            // It asks a sentinel before this call returns.
+            ...sentinelCredentialsOf(settings),
             ...(sentinels.length > 0 ? throughSentinels(sentinels.map(addressOf), settings, tls) : place?.address),
             sentinelRetryStrategy: retry,
             maxRetriesPerRequest: null,
@@ -223,9 +225,9 @@ function clusterClient(
   kind: Kind,
   retry: (times: number) => number,
 ): Cluster {
-  return new Cluster(nodes, {
+  const client = new Cluster(nodes, {
     enableAutoPipelining: true,
-    redisOptions: withCredentials({ ...access, maxRetriesPerRequest: null }, now),
+    redisOptions: { ...access, maxRetriesPerRequest: null },
     // Keeps the host's name, which TLS checks; a lookup would replace it by the address.
     dnsLookup: (name, done) => done(null, name),
     slotsRefreshTimeout: CONNECT_MS,
@@ -234,6 +236,19 @@ function clusterClient(
     retryDelayOnMoved: 20,
     clusterRetryStrategy: retry,
   })
+  return withNodesCredentials(client, now)
+}
+
+/**
+ * Has all connections of a cluster's client, and of its duplicates (BullMQ makes some), log in with the credentials of the time. ioredis
+ * makes them of copies: of the options that the client was given, and of those of a node that it has.
+ */
+function withNodesCredentials(client: Cluster, now: () => Credentials): Cluster {
+  const duplicate = client.duplicate.bind(client)
+  client.duplicate = (...given) => withNodesCredentials(duplicate(...given), now)
+  withCredentials(client.options.redisOptions ?? {}, now)
+  client.on('+node', (node: Redis) => void withCredentials(node.options, now))
+  return client
 }
 
 /** The number of the database that a URL names; 0 on a cluster and under sentinels. NaN if it is no number. */
