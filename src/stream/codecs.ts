@@ -117,7 +117,8 @@ function codec(pack: Pack) {
         throw new Error(`a batch of ${count} records exceeds the limit of ${MAX_RECORDS}; skip its offset`)
       const small = await pack.decompress(data, LARGE_BYTES).catch(() => null)
       // All there is, with what its records have taken.
-      if (small === null) await takeLargeRoom(MOST_LARGE - (count !== null && count > LARGE_RECORDS ? count : 0))
+      const taken = count !== null && count > LARGE_RECORDS ? count : 0
+      if (small === null) await takeLargeRoom(Math.max(0, MOST_LARGE - taken), taken)
       try {
         const records = small ?? (await pack.decompress(data, MAX_UNPACKED_BYTES))
         if (records.length > UNFOLDED * data.length) noteUnfolded(records)

@@ -48,19 +48,23 @@ export function fetchedAgain(why: string): Error {
 
 /**
  * Takes room for so many records of large batches, until what the fetch brought has been handled. Rejects so that the batch is fetched
- * again where it is others' turn. One that is larger than all there is is let in by itself.
+ * again where it is others' turn. One that is larger than all there is is let in by itself. What the same batch has `taken` already
+ * was its turn, and is given back where there is no room for the rest.
  */
-export async function takeLargeRoom(records: number): Promise<void> {
+export async function takeLargeRoom(records: number, taken = 0): Promise<void> {
   const fetch = fetching.getStore()
   if (fetch === undefined) return
   const now = performance.now()
   const held = [...holders].reduce((sum, one) => sum + one.records, 0)
-  if ((held === 0 || held + records <= MOST_LARGE) && nextOf(now, fetch.runner) === fetch.runner) {
+  const isTurn = taken > 0 || nextOf(now, fetch.runner) === fetch.runner
+  if ((held === taken || held + records <= MOST_LARGE) && isTurn) {
     waiting.delete(fetch.runner)
     fetch.records += records
     holders.add(fetch)
     return
   }
+  fetch.records -= taken
+  if (fetch.records === 0) holders.delete(fetch)
   waiting.set(fetch.runner, now)
   // What the fetch has brought is handled first, without a wait.
   if (fetch.records === 0) await sleep(AGAIN_MS)

@@ -431,6 +431,7 @@ describe('what is asked', () => {
       degraded: [],
       models: { scorer: MODEL, debater: MODEL, judge: MODEL },
       comments: { judged: 5, folded: 0, author: 0, cap: 0, load: 0 },
+      opposed: { since: '1970-01-01T00:00:00.002Z' },
     })
   })
 

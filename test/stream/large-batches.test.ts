@@ -135,6 +135,19 @@ test('of batches of many records few are in memory at a time', async () => {
   await other.stop()
 })
 
+test('a large batch of many records is read whole in its turn, though another consumer waits for the next', async () => {
+  const [one, other] = [consumer(), consumer()]
+  const both = () => partition(6_000, 900)
+  expect(await one.fetch([LARGE])).toEqual([6])
+  expect(await other.fetch([both])).toEqual([0])
+  expect(await one.fetch([both])).toEqual([0])
+  expect(await other.fetch([both])).toEqual([6_000])
+  expect(await one.fetch([both])).toEqual([0])
+  expect(await other.fetch([both])).toEqual([0])
+  expect(await one.fetch([both])).toEqual([6_000])
+  await Promise.all([one, other].map((each) => each.stop()))
+})
+
 test('a consumer gives its turn back where its broker is gone', async () => {
   const [one, other] = [consumer(['1', '2']), consumer()]
   expect(await one.fetch([LARGE], '2')).toEqual([6])

@@ -256,7 +256,8 @@ describe('a data set of labelled texts', () => {
   it.each(JSON_FORMATS)('%s is a text with its label a line', async (format) => {
     const { row, text, label, unlabelled = [], slices = {}, annotations } = rows[format]
     const [post] = (await messagesOf(format, [row])).got
-    const beside = annotations === undefined ? {} : { annotations }
+    const hasMedia = format === 'airbench-image' || format === 'airbench-both'
+    const beside = { ...(annotations === undefined ? {} : { annotations }), ...(hasMedia && { hasMedia }) }
     const item = { line: 2, id: post?.key, text, label, unlabelled, slices, ...beside }
     expect(await itemsOf(format, ['', row])).toEqual({ got: [item], bad: [] })
   })
