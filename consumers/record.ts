@@ -82,6 +82,8 @@ export function recordConsumer(of: {
     problem: state.problem,
     /** The offset of the first message that a partition still has, and that behind its last. */
     bounds,
+    /** All that was sent before this time is read. */
+    readUntil: reading.until,
     async start() {
       renamed()
       await changing

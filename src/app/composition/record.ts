@@ -74,7 +74,13 @@ export function recordPart(
         report('review:published', { protocol: review.protocol, why: review.why })
       }),
     )
-    const statements = { hooks: settings.webhooks.to, webhooks: redis.webhooks, read: reasonsIn(settings), clock }
+    const statements = {
+      hooks: settings.webhooks.to,
+      webhooks: redis.webhooks,
+      read: reasonsIn(settings),
+      clock,
+      readUntil: consumer.readUntil,
+    }
     loops.start('record statements', TIDY_MS, () => sendStatements(store, statements))
     loops.start('record size', COUNT_MS, consumer.count)
     const counted = async () => {

@@ -8,7 +8,7 @@ import type { ReasonsParts } from '../../door/reasons.ts'
 
 /** Statements that are sent in one step. */
 const MOST = 100
-/** How long a statement waits for what it is made of, as topics are read in any order, and how often it is tried meanwhile, in ms. */
+/** How long a statement waits for what it is made of, as topics are read in any order: so much must be read of what came after its action. And how often it is tried meanwhile, in ms. */
 const [WITHIN_MS, AGAIN_MS] = [3_600_000, 60_000]
 /** What was done where nothing was: there is nothing to state. */
 const NOTHING_DONE = 'none'
@@ -24,6 +24,8 @@ export async function sendStatements(
     readonly webhooks: Pick<Webhooks, 'put'>
     readonly read: ReasonsParts['read']
     readonly clock: Clock
+    /** All that was sent before this time is in the record. */
+    readonly readUntil: () => number
   },
 ): Promise<void> {
   for (const note of await store.unstated(of.clock(), MOST))
@@ -34,7 +36,7 @@ export async function sendStatements(
 async function stated(
   store: RecordStore,
   note: string,
-  { hooks, webhooks, read, clock }: Parameters<typeof sendStatements>[1],
+  { hooks, webhooks, read, clock, readUntil }: Parameters<typeof sendStatements>[1],
 ): Promise<number | null> {
   const taken = await store.word(note)
   const action = actionMessage.safeParse(taken?.message).data
@@ -44,7 +46,10 @@ async function stated(
   if (!isAskedFor || clock() - taken.at > KEEP_DELIVERY_MS) return null
   const [en, de] = await Promise.all((['en', 'de'] as const).map((lang) => read(store, { tenant, id, lang })))
   if (en == null || de == null || en.isWithdrawn) return null
-  if ('lacks' in en.stated || 'lacks' in de.stated) return clock() - taken.at < WITHIN_MS ? clock() + AGAIN_MS : null
+  if ('lacks' in en.stated || 'lacks' in de.stated) {
+    const isRead = Math.min(clock(), readUntil()) - taken.at >= WITHIN_MS
+    return isRead ? null : clock() + AGAIN_MS
+  }
   const { statement, text, dsa } = en.stated
   const texts = { en: text, de: de.stated.text }
   const whole = { schema: 1, action: id, tenant, at: new Date(at).toISOString(), statement, text: texts, dsa } as const

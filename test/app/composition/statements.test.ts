@@ -25,11 +25,12 @@ async function acted(hooks: Parameters<typeof sendStatements>[1]['hooks']) {
     () => 0,
     () => 'nothing',
   )
-  const now = { seconds: 100 }
+  const now = { seconds: 100, read: Number.POSITIVE_INFINITY }
   const of = {
     hooks,
     read: reasonsIn(settings),
     clock: () => Date.parse(at(now.seconds)),
+    readUntil: () => Math.min(Date.parse(at(now.seconds)), now.read),
     webhooks: {
       async put(all: readonly Delivery[]) {
         put.push(...all)
@@ -48,6 +49,10 @@ async function acted(hooks: Parameters<typeof sendStatements>[1]['hooks']) {
     act,
     webhooks,
     put,
+    /** The record has read what was sent until then. */
+    reads(seconds: number) {
+      now.read = Date.parse(at(seconds))
+    },
     async step(seconds: number) {
       now.seconds = seconds
       await sendStatements(record, of)
@@ -95,6 +100,21 @@ test('a statement is sent once to each receiver of its tenant that asks, as soon
   await act('old', 200)
   expect(await step(200 + 8 * 24 * HOUR)).toEqual([])
   expect(put).toEqual([])
+  await record.close()
+})
+
+test('a statement waits for a record that was away, until this has read an hour past its action', async () => {
+  const { record, topics, act, reads, step } = await acted({ all: { ...HOOK, tenant: 'default', actions: true } })
+  await act('a1', 10)
+  await act('never', 10, { verdictId: 'hate~p~r9' })
+  // The topic of actions is read at once, and the backlog of verdicts takes long.
+  reads(9)
+  expect(await step(10 + 2 * HOUR)).toEqual([])
+  await topics.judged({ protocol: 'hate', label: 'hate', decidedBy: 'judge' }, 'words')
+  expect(await step(70 + 2 * HOUR)).toEqual([['all', 'a1']])
+  reads(11 + HOUR)
+  expect(await step(140 + 2 * HOUR)).toEqual([])
+  expect(await record.unstated(Number.MAX_SAFE_INTEGER, 9)).toEqual([])
   await record.close()
 })
 
