@@ -25,7 +25,8 @@ export const APPEALS = `
   CREATE INDEX IF NOT EXISTS appeals_waiting ON appeals (s, at, id) WHERE outcome IS NULL;
   CREATE INDEX IF NOT EXISTS appeals_ended ON appeals (s, at, id) WHERE ${ENDED};
   CREATE INDEX IF NOT EXISTS appeals_unsent ON appeals ((outcome = 'too-many'), put_at, ended_at) WHERE told < 1 AND outcome IS NOT NULL;
-  CREATE INDEX IF NOT EXISTS appeals_unjudged ON appeals (against) WHERE coalesce(number, 0) = 0;
+  DROP INDEX IF EXISTS appeals_unjudged;
+  CREATE INDEX IF NOT EXISTS appeals_unjoined ON appeals (against) WHERE coalesce(number, 0) = 0 AND ${COUNTS};
   CREATE INDEX IF NOT EXISTS appeals_of_party ON appeals (tenant, party, at) WHERE ${COUNTS};
   CREATE INDEX IF NOT EXISTS appeals_of_tenant ON appeals (tenant, at) WHERE ${COUNTS};
   CREATE INDEX IF NOT EXISTS appeals_at ON appeals (tenant, at);
@@ -194,8 +195,12 @@ export const IS_JUDGED = "SELECT 1 FROM rulings WHERE s = ? AND standing = 1 AND
 /** What an action is about, by its note. */
 export const ABOUT_ACTION = `SELECT tenant, kind, subjects.id AS "postId", said.protocol FROM said JOIN subjects ON subjects.s = said.s
   WHERE said.id = ? AND said.said = 'action'`
-/** Appeals against an action that was not known when they came, whatever became of them: their words are about its subject. */
-export const WAITING_FOR_ACTION = 'SELECT tenant, id, at FROM appeals WHERE against = ? AND coalesce(number, 0) = 0'
+/**
+ * Appeals against an action that was not known when they came, whatever became of them: their words are about its subject. None that
+ * has no words, as those of a flood, nor that is on this subject already.
+ */
+export const WAITING_FOR_ACTION = `SELECT tenant, id, at FROM appeals WHERE against = ? AND coalesce(number, 0) = 0
+  AND ${COUNTS} AND s <> ?`
 
 /** Puts one of them on the subject of its action, with its words. */
 export function joinedAppeal(

@@ -262,6 +262,19 @@ export function appealsContract(
       expect(await told()).toEqual([{ id: 'n2', outcome: 'unknown' }])
     })
 
+    it('follows its action onto its subject, unless it is one of a flood', async () => {
+      const { store, topics, appeal } = await start({ perContact: 1, perTenant: 100 })
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      await appeal('n1', 60, { actionId: 'a1', by: 'notifier' })
+      await appeal('n2', 61, { actionId: 'a1', by: 'notifier' })
+      const action = { id: 'a1', subjectId: 'p', verdictId: 'rumor~p~r1', what: 'remove', source: 'notice', by: 'cay' }
+      await topics.send('actions', 'p', { ...action, since: at(20), at: at(20) }, 20)
+      expect((await store.untoldAppeals(T0 + DAY, 9)).map(({ outcome }) => [outcome.id, outcome.subjectId])).toEqual([
+        ['n2', undefined],
+      ])
+      expect(await store.openAppeals(T0)).toMatchObject({ open: 1, unjudged: 0 })
+    })
+
     it('asks for the protocol where several have judged', async () => {
       const { topics, appeal, told, waits } = await start()
       await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'x')

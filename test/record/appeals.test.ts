@@ -6,7 +6,9 @@ import {
   ANY_WAITS,
   APPEALS,
   boundsOn,
+  joinedAppeal,
   OF_SUBJECT,
+  takenAppeal,
   WAITING_FOR_ACTION,
 } from '../../src/record/appeal-rows.ts'
 import { rebuild } from '../../src/record/rebuild.ts'
@@ -119,10 +121,19 @@ it('of a flood no more is looked at than is taken, however much of it there is',
   ])
   // What is over a bound stands in none of these, nor among what is read where a subject is settled.
   expect(planOf(OF_SUBJECT, 1, 500, 1, 500)).toEqual(['appeals_waiting', 'appeals_ended'])
-  expect(planOf(WAITING_FOR_ACTION, 'action t 1')).toEqual(['appeals_unjudged'])
+  expect(planOf(WAITING_FOR_ACTION, 'action t 1', 1)).toEqual(['appeals_unjoined'])
+  const against = 'action t 1'
+  const run = ([sql, ...values]: ReturnType<typeof takenAppeal>) => db.prepare(sql).run(...values)
+  for (const [id, outcome] of [['first', null], ['flood', 'too-many']] as const)
+    run(takenAppeal({ ...entry, id, protocol: '', against, side: 'notifier', party: 'a', at: 1, json: '' }, 2, outcome))
+  const waiting = () => db.prepare(WAITING_FOR_ACTION).all(against, 1).map(({ id }) => id)
+  expect(waiting()).toEqual(['first'])
+  for (const query of joinedAppeal({ tenant: 't', id: 'first' }, 1, '').slice(0, 1)) run(query)
+  // The action's message may come again and again.
+  expect(waiting()).toEqual([])
   expect(planOf(ANY_WAITS, 1)).toEqual(['appeals_waiting'])
   expect(planOf(ANSWERS_OF_OPEN, 1, 1, 500)).toContain('appeals_waiting')
-  for (const name of ['appeals_of_party', 'appeals_of_tenant', 'appeals_ended'])
+  for (const name of ['appeals_of_party', 'appeals_of_tenant', 'appeals_ended', 'appeals_unjoined'])
     expect(String(db.prepare('SELECT sql FROM sqlite_schema WHERE name = ?').get(name)?.sql)).toContain("<> 'too-many'")
   db.close()
 })

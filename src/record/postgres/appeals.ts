@@ -57,7 +57,7 @@ export async function joinAction(
   protocol: string,
 ): Promise<string[]> {
   const { sql } = writing
-  const waiting = await sql.rows<Pick<AppealRow, 'tenant' | 'id' | 'at'>>(WAITING_FOR_ACTION, note)
+  const waiting = await sql.rows<Pick<AppealRow, 'tenant' | 'id' | 'at'>>(WAITING_FOR_ACTION, note, subject.s)
   const erased: string[] = []
   for (const one of waiting) {
     await runAll(sql, joinedAppeal(one, subject.s, protocol))

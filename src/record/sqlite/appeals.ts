@@ -69,7 +69,7 @@ export class AppealTable {
     protocol: string,
     erasures: { dropNote(id: string): void },
   ): boolean {
-    const waiting = this.#sql.all<Pick<AppealRow, 'tenant' | 'id' | 'at'>>(WAITING_FOR_ACTION, note)
+    const waiting = this.#sql.all<Pick<AppealRow, 'tenant' | 'id' | 'at'>>(WAITING_FOR_ACTION, note, subject.s)
     for (const one of waiting) {
       this.#run(joinedAppeal(one, subject.s, protocol))
       if (!this.#isThere(subject, one.at)) erasures.dropNote(appealNoteId(one.tenant, one.id))
