@@ -51,10 +51,10 @@ export interface VetoChecks extends Vetoes {
 export function vetoChecks(parts: VetoParts): VetoChecks {
   const { clock } = parts
   const [looks, asks] = [fairSlots(LOOKS), fairSlots(ASKS)]
-  const never = new AbortController().signal
+  // A signal for each: its listeners stand in a list that each further one is looked for in.
   const turnsOf = (whose: SlotOwner): VetoTurns => ({
-    look: (look) => looks.run(whose, never, look),
-    ask: (ask) => asks.run(whose, never, ask),
+    look: (look) => looks.run(whose, new AbortController().signal, look),
+    ask: (ask) => asks.run(whose, new AbortController().signal, ask),
   })
   const underWay = new Map<string, Promise<VetoFindings | null>>()
   const kept = new Map<string, { readonly findings: VetoFindings; readonly until: number }>()

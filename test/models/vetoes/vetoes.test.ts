@@ -141,6 +141,22 @@ test('a tenant that has very much compared holds up no other’s look at a list'
   await lists.close()
 })
 
+test('what waits for its turn at a list makes no other wait longer: no signal is listened to by all', async () => {
+  const lists = await openVetoLists(
+    vetoes.parse({ words: { kind: 'pattern', list: await fileOf('words.txt', 'zyzzyva') } }),
+  )
+  const listeners = new Map<EventTarget, number>()
+  const listen = vi.spyOn(EventTarget.prototype, 'addEventListener').mockImplementation(function (this: EventTarget) {
+    listeners.set(this, (listeners.get(this) ?? 0) + 1)
+  })
+  const check = checkingPosts(lists, String)
+  await Promise.all(Array.from({ length: 20 }, (_, nth) => check('alpha', 1 + nth)))
+  listen.mockRestore()
+  expect(listeners.size).toBeGreaterThanOrEqual(16)
+  expect(Math.max(...listeners.values())).toBe(1)
+  await lists.close()
+})
+
 test('a tenant that has very much asked of a service holds up no other’s question to it', async () => {
   const hashOf = (nth: number) => createHash('sha256').update(`hash ${nth}`).digest('hex')
   const waiting = new Map<string, ServerResponse>()
