@@ -33,53 +33,63 @@ export function appealHearings(
   },
 ): AppealHearings {
   const { record, report } = parts
+  const isThere = async (ruled: Verdict) => (await record.transcript(ruled.id)) !== null
   return {
     async hear(ruled, appeals, given) {
-      const [settings, secret] = [now(), await parts.secret()]
-      const samplingRank = samplingRanks(secret)
-      const protocol = judgeOf(settings, secret, ruled)
-      if (protocol?.hears === undefined) return 'no-place'
-      const row = await record.verdict(ruled.id)
-      if (row === null) return 'gone'
-      const threads = protocol.subject === 'thread'
-      const { key } = replayNotes(settings, samplingRank)
-      const recorded = await replayable(record, { ...row, person: null }, { key, threads })
-      if (typeof recorded === 'string') return recorded
-      const fence = fences(secret, settings.fences)
-      const told = withAppeals(protocol, appeals, protocol.faithful === true ? fence.paper() : fence)
-      const isThere = async () => (await record.transcript(ruled.id)) !== null
       const opened: ReturnType<typeof libraryOf>[] = []
-      const signal = AbortSignal.any([given, AbortSignal.timeout(WITHIN_MS)])
-      const anew = askingAnew(settings, protocol.name, {
-        model: parts.model ?? modelsOfEndpoints(settings),
-        library() {
-          const library = opened[0] ?? libraryOf(settings, Date.now)
-          if (opened.length === 0) opened.push(library)
-          return library
-        },
-        secret,
-        report,
-        signal,
-        dead: () => null,
-        mayAsk: async () => {
-          if (!(await isThere())) throw new Error('its words were deleted')
-        },
-        usd: Number.POSITIVE_INFINITY,
-      })
       try {
-        const isOurs = askedModelCheck(settings, protocol.name, samplingRank)
-        const of = { id: ruled.id, subject: row.subject }
-        const replay = await replayCase(told, recorded, isOurs, (question) => anew(of, question))
-        return (await isThere()) ? heardIn(replay) : 'erased'
+        return await heard(ruled, appeals, given, opened)
       } catch (error) {
         given.throwIfAborted()
-        if (!(await isThere())) return 'erased'
+        if (!(await isThere(ruled).catch(() => true))) return 'erased'
         report('error', { where: 'console', error })
         return 'failed'
       } finally {
         for (const library of opened) await library.close()
       }
     },
+  }
+
+  /** Rejects where anything fails: nobody's decision waits for that. */
+  async function heard(
+    ruled: Verdict,
+    appeals: Parameters<AppealHearings['hear']>[1],
+    given: AbortSignal,
+    opened: ReturnType<typeof libraryOf>[],
+  ): Promise<HeardRuling | UnheardReason> {
+    const [settings, secret] = [now(), await parts.secret()]
+    const samplingRank = samplingRanks(secret)
+    const protocol = judgeOf(settings, secret, ruled)
+    if (protocol?.hears === undefined) return 'no-place'
+    const row = await record.verdict(ruled.id)
+    if (row === null) return 'gone'
+    const threads = protocol.subject === 'thread'
+    const { key } = replayNotes(settings, samplingRank)
+    const recorded = await replayable(record, { ...row, person: null }, { key, threads })
+    if (typeof recorded === 'string') return recorded
+    const fence = fences(secret, settings.fences)
+    const told = withAppeals(protocol, appeals, protocol.faithful === true ? fence.paper() : fence)
+    const signal = AbortSignal.any([given, AbortSignal.timeout(WITHIN_MS)])
+    const anew = askingAnew(settings, protocol.name, {
+      model: parts.model ?? modelsOfEndpoints(settings),
+      library() {
+        const library = opened[0] ?? libraryOf(settings, Date.now)
+        if (opened.length === 0) opened.push(library)
+        return library
+      },
+      secret,
+      report,
+      signal,
+      dead: () => null,
+      mayAsk: async () => {
+        if (!(await isThere(ruled))) throw new Error('its words were deleted')
+      },
+      usd: Number.POSITIVE_INFINITY,
+    })
+    const isOurs = askedModelCheck(settings, protocol.name, samplingRank)
+    const of = { id: ruled.id, subject: row.subject }
+    const replay = await replayCase(told, recorded, isOurs, (question) => anew(of, question))
+    return (await isThere(ruled)) ? heardIn(replay) : 'erased'
   }
 }
 

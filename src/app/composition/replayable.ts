@@ -23,20 +23,26 @@ export async function replayable(
 ): Promise<ReplayableCase | LeftOutReason> {
   const { id, revision, tenant, final } = of.verdict
   const own = await readTranscript(reader, id)
+  if (own === 'unreadable') return 'older'
   if (own === null) return of.erased ? 'erased' : 'gone'
   if (own.replay === undefined) return own.cut.length > 0 ? 'cut' : 'older'
   if (own.replay.key !== key) return 'key'
   const earlier: Transcript[] = []
   for (let number = 1; threads && number < revision; number++) {
     const one = await readTranscript(reader, otherRevision(id, number))
+    if (one === 'unreadable') return 'older'
     if (one !== null) earlier.push(one)
   }
   return { id, of, ...recordedAnswers(own, { key, earlier, tenant, final }), sent: wordsSent(own.turns) }
 }
 
-async function readTranscript(reader: Pick<RecordReader, 'transcript'>, id: string): Promise<Transcript | null> {
+/** `unreadable`: it is of another form. */
+async function readTranscript(
+  reader: Pick<RecordReader, 'transcript'>,
+  id: string,
+): Promise<Transcript | 'unreadable' | null> {
   const json = await reader.transcript(id)
-  return json === null ? null : transcript.parse(JSON.parse(json))
+  return json === null ? null : (transcript.safeParse(JSON.parse(json)).data ?? 'unreadable')
 }
 
 function wordsSent(turns: readonly Turn[]): ReadonlyMap<Turn, readonly string[]> {
