@@ -105,6 +105,9 @@ export function endedAppeal({ tenant, id, outcome, at, told }: AppealEndEntry): 
   ]
 }
 
+/** Notes an outcome beside the words. */
+export const LABELLED_APPEAL = 'UPDATE said SET label = ? WHERE id = ?'
+
 export const SUBJECT_OF_APPEAL = 'SELECT s, protocol FROM appeals WHERE tenant = ? AND id = ? AND s IS NOT NULL'
 
 export const ANY_WAITS = `SELECT 1 FROM appeals WHERE ${WAIT} LIMIT 1`

@@ -4,7 +4,7 @@ import { type AppealOutcome, appealOutcome } from '../contracts/facts/appeal-mes
 import { namedSubject } from '../contracts/facts/decision-messages.ts'
 import type { SubjectKind, ThreadRef } from '../contracts/facts/thread.ts'
 import { revisionIn } from '../contracts/facts/verdict-id.ts'
-import type { AppealEntry, NoteEntry, UntoldAppeal } from '../contracts/ports/record.ts'
+import type { AppealEndEntry, AppealEntry, NoteEntry, UntoldAppeal } from '../contracts/ports/record.ts'
 import { appealNoteId } from './appeal-note.ts'
 
 // This decides what becomes of appeals, in either database: each has one outcome. Their words are notes, as what else people say.
@@ -100,6 +100,22 @@ export function partyOf(contact: string): string {
  * may be on a subject that was deleted since, and its topic says so no more.
  */
 export const keepsWords = (known: string | null) => known === null || known === 'upheld' || known === 'reversed'
+
+/** What the record has of an appeal by its id. */
+export interface RowOfAppeal {
+  readonly s: number | null
+  readonly outcome: string | null
+}
+
+/**
+ * What becomes of the words of an appeal at this end. One that still waits and is told of waits for nobody: its outcome is read after
+ * it, where topics are read anew, and its words are kept as if that had been read first.
+ */
+export function wordsAt({ outcome, told }: AppealEndEntry, known: RowOfAppeal | undefined): 'stay' | 'go' | 'labelled' {
+  if (!told) return outcome === 'withdrawn' ? 'go' : 'stay'
+  if (known === undefined || known.s === null || known.outcome !== null) return 'stay'
+  return keepsWords(outcome) ? 'labelled' : 'go'
+}
 
 /** The words of an appeal, as a note on its subject: its label is the outcome, null until it has one. */
 export function noteOf(

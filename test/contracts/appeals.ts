@@ -302,6 +302,27 @@ export function appealsContract(
       expect((await store.subject(POST))?.said ?? []).toEqual([])
     })
 
+    it('has the words that its outcome leaves it, whichever of both is read first', async () => {
+      const { store, queue, topics, appeal } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      const ended = (id: string, outcome: string) =>
+        topics.send('appealOutcomes', id, { schema: 1, id, tenant: 'default', outcome, at: at(90) }, 91)
+      await appeal('late-gone', 60)
+      await appeal('late-kept', 61, { by: 'notifier', contact: 'case 2' })
+      for (const when of ['late', 'early'])
+        for (const [name, outcome] of [
+          ['gone', 'deleted'],
+          ['kept', 'reversed'],
+        ] as const)
+          await ended(`${when}-${name}`, outcome)
+      await appeal('early-gone', 62, { by: 'notifier', contact: 'case 3' })
+      await appeal('early-kept', 63, { by: 'notifier', contact: 'case 4' })
+      const said = (await store.subject(POST))?.said.map(({ id, label }) => `${id} ${label}`)
+      expect(said?.sort()).toEqual(['appeal default/early-kept reversed', 'appeal default/late-kept reversed'])
+      expect(await store.openAppeals(T0)).toMatchObject({ open: 0 })
+      expect((await queue.list({ for: 'ann' }, 9, T0 + DAY)).items).toEqual([])
+    })
+
     it('leaves no word behind its subject, also where its action comes late, or behind a deletion', async () => {
       const { store, topics, appeal, told } = await start()
       const words = async (kind: 'post' | 'asked', id: string) =>

@@ -124,9 +124,16 @@ it('of a flood no more is looked at than is taken, however much of it there is',
   expect(planOf(WAITING_FOR_ACTION, 'action t 1', 1)).toEqual(['appeals_unjoined'])
   const against = 'action t 1'
   const run = ([sql, ...values]: ReturnType<typeof takenAppeal>) => db.prepare(sql).run(...values)
-  for (const [id, outcome] of [['first', null], ['flood', 'too-many']] as const)
+  for (const [id, outcome] of [
+    ['first', null],
+    ['flood', 'too-many'],
+  ] as const)
     run(takenAppeal({ ...entry, id, protocol: '', against, side: 'notifier', party: 'a', at: 1, json: '' }, 2, outcome))
-  const waiting = () => db.prepare(WAITING_FOR_ACTION).all(against, 1).map(({ id }) => id)
+  const waiting = () =>
+    db
+      .prepare(WAITING_FOR_ACTION)
+      .all(against, 1)
+      .map(({ id }) => id)
   expect(waiting()).toEqual(['first'])
   for (const query of joinedAppeal({ tenant: 't', id: 'first' }, 1, '').slice(0, 1)) run(query)
   // The action's message may come again and again.

@@ -1,8 +1,16 @@
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import type { AppealEndEntry, AppealEntry } from '../../contracts/ports/record.ts'
 import { appealNoteId } from '../appeal-note.ts'
-import { ABOUT_ACTION, boundsOn, endedAppeal, KNOWN_APPEAL, SUBJECT_OF_APPEAL, takenAppeal } from '../appeal-rows.ts'
-import { aboutAction, keepsWords, noteOf } from '../appeals.ts'
+import {
+  ABOUT_ACTION,
+  boundsOn,
+  endedAppeal,
+  KNOWN_APPEAL,
+  LABELLED_APPEAL,
+  SUBJECT_OF_APPEAL,
+  takenAppeal,
+} from '../appeal-rows.ts'
+import { aboutAction, keepsWords, noteOf, type RowOfAppeal, wordsAt } from '../appeals.ts'
 import { isThere } from './appeals.ts'
 import { dropSaid } from './erasures.ts'
 import { takeSaid } from './take-said.ts'
@@ -15,7 +23,7 @@ export async function takeAppeal(writing: WritingStep, given: AppealEntry): Prom
   const entry = aboutAction(given, action)
   const { tenant, id, protocol, at } = entry
   const subject = (await subjectsOf(writing, [entry.subject]))(entry.subject)
-  const [known] = await sql.rows<{ s: number | null; outcome: string | null }>(KNOWN_APPEAL, tenant, id)
+  const [known] = await sql.rows<RowOfAppeal>(KNOWN_APPEAL, tenant, id)
   if (known !== undefined && known.s !== null) return
   const outcome = known === undefined && (await isTooMany(writing, entry, subject.s)) ? 'too-many' : null
   const [text, ...values] = takenAppeal(entry, subject.s, outcome)
@@ -36,10 +44,14 @@ async function isTooMany({ sql, appeals }: WritingStep, entry: AppealEntry, s: n
 export async function endAppeal(writing: WritingStep, entry: AppealEndEntry): Promise<void> {
   const { sql } = writing
   const { tenant, id } = entry
+  const [known] = await sql.rows<RowOfAppeal>(KNOWN_APPEAL, tenant, id)
   const [text, ...values] = endedAppeal(entry)
   await sql.run(text, ...values)
-  if (entry.outcome !== 'withdrawn') return
-  await dropSaid(writing, 'id = ?', appealNoteId(tenant, id))
+  const words = wordsAt(entry, known)
+  if (words === 'stay') return
+  const note = appealNoteId(tenant, id)
+  if (words === 'go') await dropSaid(writing, 'id = ?', note)
+  else await sql.run(LABELLED_APPEAL, entry.outcome, note)
   for (const { s, protocol } of await sql.rows<{ s: number; protocol: string }>(SUBJECT_OF_APPEAL, tenant, id))
     touch(writing, s, protocol)
 }

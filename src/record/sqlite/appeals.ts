@@ -11,6 +11,7 @@ import {
   IS_JUDGED,
   joinedAppeal,
   KNOWN_APPEAL,
+  LABELLED_APPEAL,
   MOST_OF_SUBJECT,
   NEW_ANSWER,
   OF_SUBJECT,
@@ -36,7 +37,9 @@ import {
   appealChanges,
   keepsWords,
   noteOf,
+  type RowOfAppeal,
   untoldAppeal,
+  wordsAt,
 } from '../appeals.ts'
 import { OPINION_CODE } from './schema.ts'
 import type { Sql } from './sql.ts'
@@ -80,7 +83,7 @@ export class AppealTable {
   /** Null where nothing came of it: it is known, or one too many. `note`: that of its words, null where they are not kept. */
   take(entry: AppealEntry, subject: AppealedSubject): { readonly note: NoteEntry | null } | null {
     const { tenant, id, at } = entry
-    const known = this.#sql.get<{ s: number | null; outcome: string | null }>(KNOWN_APPEAL, tenant, id)
+    const known = this.#sql.get<RowOfAppeal>(KNOWN_APPEAL, tenant, id)
     if (known !== undefined && known.s !== null) return null
     const outcome = known === undefined && this.#isTooMany(entry, subject.s) ? 'too-many' : null
     this.#run([takenAppeal(entry, subject.s, outcome)])
@@ -101,11 +104,17 @@ export class AppealTable {
     for (const [sql, ...values] of queries) this.#sql.run(sql, ...values)
   }
 
-  /** Returns the number of its subject, whose words of it are erased; null where there are none. */
-  end(entry: AppealEndEntry): number | null {
+  /** Returns the number of its subject; null where nothing of that changes. */
+  end(entry: AppealEndEntry, erasures: { dropNote(id: string): void }): number | null {
+    const { tenant, id, outcome } = entry
+    const known = this.#sql.get<RowOfAppeal>(KNOWN_APPEAL, tenant, id)
     this.#run([endedAppeal(entry)])
-    if (entry.outcome !== 'withdrawn') return null
-    return this.#sql.get<{ s: number }>(SUBJECT_OF_APPEAL, entry.tenant, entry.id)?.s ?? null
+    const words = wordsAt(entry, known)
+    if (words === 'stay') return null
+    const note = appealNoteId(tenant, id)
+    if (words === 'go') erasures.dropNote(note)
+    else this.#sql.run(LABELLED_APPEAL, outcome, note)
+    return this.#sql.get<{ s: number }>(SUBJECT_OF_APPEAL, tenant, id)?.s ?? null
   }
 
   /** A decision that answers appeals. */

@@ -15,7 +15,6 @@ import {
   type UntoldAppeal,
 } from '../../contracts/ports/record.ts'
 import { DUE_UNSTATED, outlivesDeletion } from '../actions.ts'
-import { appealNoteId } from '../appeal-note.ts'
 import { ALL_APPEALS, type AppealLimits } from '../appeals.ts'
 import { clausesText } from '../compared.ts'
 import { inOrderOfTime } from '../documents.ts'
@@ -205,9 +204,8 @@ export class RecordTables {
         return
       }
       case 'appeal-end': {
-        const s = this.#appeals.end(entry)
+        const s = this.#appeals.end(entry, this.#erasures)
         if (s === null) return
-        this.#erasures.dropNote(appealNoteId(entry.tenant, entry.id))
         for (const protocol of this.#appeals.protocolsOf(s)) this.#queue.touch(s, protocol)
         return
       }
