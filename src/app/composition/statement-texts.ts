@@ -12,13 +12,15 @@ import { actionOf, basisOf } from '../../record/statement-basis.ts'
 import { dsaForm, type StatementTexts, statementText } from '../../record/statement-forms.ts'
 import { type StatementLanguage, statementMap, statementWords } from '../../record/statement-words.ts'
 
+const [wordsIn, mapIn] = [contentsOf(statementWords), contentsOf(statementMap)]
+
 /** The words of statements in a language, with the map of the settings (`review.statements`) or the shipped one. Throws an `OperatorError` if one can't be read. */
 export function statementTexts(lang: StatementLanguage, own: string | null): StatementTexts {
   const folder = join(PROJECT, 'config', 'reasons')
   return {
     lang,
-    words: contentOf(join(folder, `${lang}.yaml`), statementWords),
-    map: contentOf(own ?? join(folder, 'map.yaml'), statementMap),
+    words: wordsIn(join(folder, `${lang}.yaml`)),
+    map: mapIn(own ?? join(folder, 'map.yaml')),
   }
 }
 
@@ -50,12 +52,22 @@ export function reasonsIn({ review }: Settings): ReasonsParts['read'] {
   }
 }
 
-function contentOf<Content>(path: string, schema: z.ZodType<Content>): Content {
-  const faults: string[] = []
-  const read = schema.safeParse(readYaml(sourceOf(path), (why) => void faults.push(why)))
-  if (faults.length === 0 && read.success) return read.data
-  const wrong = read.error?.issues.map(({ path: at, message }) => [...at, message].join(': ')) ?? []
-  throw new OperatorError(`${path}: ${[...faults, ...wrong].slice(0, 5).join('; ')}`)
+/** Reads files of a kind, each anew where it has changed: to parse one keeps the process busy for milliseconds. */
+function contentsOf<Content>(schema: z.ZodType<Content>): (path: string) => Content {
+  const known = new Map<string, { readonly source: string; readonly content: Content }>()
+  return (path) => {
+    const source = sourceOf(path)
+    const before = known.get(path)
+    if (before?.source === source) return before.content
+    const faults: string[] = []
+    const read = schema.safeParse(readYaml(source, (why) => void faults.push(why)))
+    if (faults.length === 0 && read.success) {
+      known.set(path, { source, content: read.data })
+      return read.data
+    }
+    const wrong = read.error?.issues.map(({ path: at, message }) => [...at, message].join(': ')) ?? []
+    throw new OperatorError(`${path}: ${[...faults, ...wrong].slice(0, 5).join('; ')}`)
+  }
 }
 
 function sourceOf(path: string): string {

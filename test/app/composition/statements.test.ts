@@ -1,13 +1,16 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { loadSettings } from '../../../config/load.ts'
+import { loadSettings, PROJECT } from '../../../config/load.ts'
 import { reversalDeliveriesOf } from '../../../producers/webhooks/matching.ts'
 import { sendStatements } from '../../../src/app/composition/send-statements.ts'
-import { reasonsIn } from '../../../src/app/composition/statement-texts.ts'
+import { reasonsIn, statementTexts } from '../../../src/app/composition/statement-texts.ts'
 import type { Delivery } from '../../../src/contracts/ports/webhooks.ts'
 import { reasonsRoute } from '../../../src/door/reasons.ts'
 import { memoryWebhooks } from '../../../src/store/webhook/memory.ts'
 import { at, feed } from '../../contracts/record.ts'
 import { testDoor } from '../../door/door-for-tests.ts'
+import { ownFolder } from '../../support/own-folder.ts'
 import { recordInMemory } from '../../support/record-in-memory.ts'
 
 const settings = loadSettings({})
@@ -171,4 +174,20 @@ test('the door answers with a statement in each form, or with what is missing, t
   expect((await read('a1', as('default', 'send'))).status).toBe(403)
   expect((await of(null).read('a1')).status).toBe(501)
   await record.close()
+})
+
+test('the words of statements are parsed once, until their file changes', () => {
+  const path = join(ownFolder('statement-texts'), 'map.yaml')
+  const source = readFileSync(join(PROJECT, 'config', 'reasons', 'map.yaml'), 'utf8')
+  writeFileSync(path, source)
+  const first = statementTexts('en', path)
+  const again = statementTexts('en', path)
+  expect([again.words === first.words, again.map === first.map]).toEqual([true, true])
+  expect(statementTexts('de', path).words).not.toBe(first.words)
+  writeFileSync(path, 'what: [')
+  expect(() => statementTexts('en', path)).toThrow(path)
+  writeFileSync(path, `${source}# More.\n`)
+  const changed = statementTexts('en', path)
+  expect([changed.map === first.map, changed.words === first.words]).toEqual([false, true])
+  expect(changed.map).toEqual(first.map)
 })
