@@ -1,3 +1,4 @@
+import { writtenOf } from '../contracts/facts/story-summary.ts'
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import { nameIn } from '../contracts/facts/verdict-id.ts'
 import type { CoverChoice, ReviewPictures } from '../contracts/ports/pictures.ts'
@@ -76,7 +77,7 @@ export interface RowData {
   readonly uncovered: string
   /** ISO 8601. */
   readonly at: string
-  /** When it was written; empty where its verdict, a person's, does not say. ISO 8601. */
+  /** When it was written; empty where its verdict does not say. ISO 8601. */
   readonly written: string
   /** Since when its comments dispute it, by this verdict; empty where they do not. ISO 8601. */
   readonly opposed: string
@@ -114,7 +115,7 @@ export function rowData(row: RecordedRow, { kinds, disturbing }: Omit<Lists, 'pe
     href: link('/verdict', { id }),
     uncovered: uncoveredAt(id),
     at: timing.decidedAt,
-    written: verdict.decidedBy === 'human' ? '' : timing.createdAt,
+    written: writtenOf(verdict) ?? '',
     opposed: verdict.opposed?.since ?? '',
     label: shown(sayingOf(verdict), 64),
     tone: toneOf(verdict, kinds),

@@ -1,6 +1,6 @@
 import { csvTable } from '../contracts/facts/csv-table.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
-import { type StorySummary, storyQuarters, storySummary } from '../contracts/facts/story-summary.ts'
+import { type StorySummary, storyQuarters, storySummary, writtenOf } from '../contracts/facts/story-summary.ts'
 import type { RecordedRow } from '../contracts/ports/record.ts'
 import { covered, coversOf, uncoveredAt } from './covers.ts'
 import { rowsOf } from './lists.ts'
@@ -106,7 +106,7 @@ function fileRow({ verdict, subject, standing, lang }: RecordedRow): { [Name in 
     decidedBy: verdict.decidedBy,
     standing,
     language: lang,
-    written: verdict.timing.createdAt,
+    written: writtenOf(verdict),
     decided: verdict.timing.decidedAt,
   }
 }

@@ -145,6 +145,29 @@ it('names what a person decided, and counts it no more as contested once all agr
   expect(textOf(document.querySelector('main'))).toContain('“I asked the port” by ann')
 })
 
+it('does not give the time of a decision, or of its withdrawal, as that at which a post was written', async () => {
+  const { console, cookie } = await planted()
+  const story = { id: 'aaa', members: 3, reach: 300, labels: { rumor: 3 } }
+  const own = { subjectId: 'third', label: 'rumor', story } as const
+  const withdrawn = { from: 'rumor~third~r1', by: 'ann', why: 'a slip', of: '0@2' }
+  const decision = { by: 'ann', against: 'rumor~third~r1', of: '0@1' }
+  const people = [
+    { ...own, id: 'rumor~third~r2', revision: 2, decidedBy: 'human', decision },
+    { ...own, id: 'rumor~third~r3', revision: 3, decidedBy: 'judge', restored: withdrawn },
+  ] as const
+  for (const verdict of people) {
+    await console.judged({ verdict, post: { text: TEXT } })
+    const { document } = parseHTML((await console.page('/stories/story?id=aaa', cookie)).text)
+    const heads = [...document.querySelectorAll('section[aria-labelledby=members] .row-head')].map(textOf)
+    expect(heads.filter((head) => head?.includes('written '))).toHaveLength(2)
+    const { verdicts } = JSON.parse((await console.page('/stories/story.json?id=aaa', cookie)).text) as {
+      verdicts: { verdict: string; written: string | null }[]
+    }
+    expect(verdicts.find((one) => one.verdict === verdict.id)?.written).toBeNull()
+    expect(verdicts.find((one) => one.verdict === 'rumor~third~r1')?.written).toBe(at(60 * 40))
+  }
+})
+
 it('is a file as well, with words and authors in those for people alone', async () => {
   const { console, cookie } = await planted()
   const file = async (path: string) => (await console.page(path, cookie)).text

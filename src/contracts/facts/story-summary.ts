@@ -119,8 +119,14 @@ function opposedIn(verdicts: readonly Verdict[]): StorySummary['opposed'] {
   })
 }
 
-/** When its post was written; of a person's verdict, which does not say, when it was decided. */
-const writtenAt = ({ verdict }: StoryVerdictRow) => Date.parse(verdict.timing.createdAt)
+/** When its subject was written; null of what people brought about where no ruling of machines told it. */
+export function writtenOf({ timing, decision, restored }: Verdict): string | null {
+  const isOfPeople = decision !== undefined || restored !== undefined
+  return isOfPeople && timing.createdAt === timing.decidedAt ? null : timing.createdAt
+}
+
+/** When a row's post was written, or where that is not known, when it was decided. */
+const writtenAt = ({ verdict }: StoryVerdictRow) => Date.parse(writtenOf(verdict) ?? verdict.timing.decidedAt)
 
 /** When the first verdict came that contradicts one before it; null if none does. */
 function differSince(rows: readonly StoryVerdictRow[]): string | null {

@@ -138,9 +138,13 @@ function rulingIn(json: string): Verdict | VerdictProposal | null {
   return ruled.success ? ruled.data : proposed.success ? proposed.data : null
 }
 
-/** A verdict with nothing in it. All its times are the decision's own, so that every process writes the same. */
+/**
+ * A verdict with nothing in it. Its times are the decision's own, so that every process writes the same; when its subject was written
+ * is told by the machines' ruling.
+ */
 function bare({ ref, protocol: name, place }: HumanDecision, protocol: Protocol, on: VerdictBasis): Verdict {
   const at = new Date(place.timestamp).toISOString()
+  const createdAt = on.ruling?.timing.createdAt ?? at
   return {
     schema: 2,
     id: `${on.scope}${on.number}`,
@@ -163,7 +167,7 @@ function bare({ ref, protocol: name, place }: HumanDecision, protocol: Protocol,
     usage: noUsage(),
     models: {},
     versions: { gavel: on.gavel, ...versionsOf(protocol) },
-    timing: { createdAt: at, receivedAt: at, openedAt: at, decidedAt: at, modelMs: 0, overheadMs: 0 },
+    timing: { createdAt, receivedAt: at, openedAt: at, decidedAt: at, modelMs: 0, overheadMs: 0 },
   }
 }
 
