@@ -1,5 +1,5 @@
 import { csvTable } from '../contracts/facts/csv-table.ts'
-import { byStory, type StorySummary, storySummary } from '../contracts/facts/story-summary.ts'
+import { byStory, hasHistory, type StorySummary, storySummary } from '../contracts/facts/story-summary.ts'
 import type { RecordedRow } from '../contracts/ports/record.ts'
 import { coversOf } from './covers.ts'
 import { languageField } from './languages.ts'
@@ -10,8 +10,11 @@ import { storyPage } from './story.ts'
 import { contestedOf, factsOf, type StoryParts } from './story-facts.ts'
 import { html, link, NOTHING, type SafeMarkup, type TemplatePart } from './view.ts'
 
-/** Verdicts that a list is made of, stories that it shows, and verdicts that are read of one of them: each is an entry of the audit. */
-const [MOST_ROWS, MOST_STORIES, MOST_OF_ONE] = [120, 40, 20]
+/**
+ * Verdicts that a list is made of, stories that it shows, and verdicts that are read of one of them, those that stand and those before:
+ * each is an entry of the audit.
+ */
+const [MOST_ROWS, MOST_STORIES, MOST_OF_ONE, MOST_BEFORE] = [120, 40, 20, 100]
 /** Longest question, in characters. */
 const MOST_ASKED = 400
 
@@ -110,11 +113,13 @@ async function findStories({ query, session }: PageCall, { record, blinds }: Sto
       : await record.search(asked, filter, MOST_ROWS)
   const groups = byStory(found)
   const whole = await Promise.all(groups.slice(0, MOST_STORIES).map((rows) => wholeStory(rows, { record, query })))
-  const all = whole.flat()
+  const before = await Promise.all(whole.map((rows) => earlier(rows, record)))
+  const all = [...whole, ...before].flat()
   const readable = new Set(blinds.openTo(session.by, all).map(({ verdict }) => verdict.id))
-  const stories = whole.flatMap((rows) => {
-    const open = rows.filter(({ verdict }) => readable.has(verdict.id))
-    const summary = storySummary(open)
+  const isOpen = ({ verdict }: RecordedRow) => readable.has(verdict.id)
+  const stories = whole.flatMap((rows, nth) => {
+    const open = rows.filter(isOpen)
+    const summary = storySummary([...open, ...(before[nth] ?? []).filter(isOpen)])
     return summary === null ? [] : [{ summary, rows: open }]
   })
   return {
@@ -152,6 +157,15 @@ async function wholeStory(
   const named = await record.find({ tenants: [tenant], story: story.id, standing: true }, MOST_OF_ONE)
   const known = new Set(named.map(({ verdict }) => verdict.id))
   return [...named, ...rows.filter(({ verdict }) => !known.has(verdict.id))]
+}
+
+/** The verdicts on its posts that stand no more, where they tell more of it. */
+async function earlier(rows: readonly RecordedRow[], record: StoryParts['record']): Promise<readonly RecordedRow[]> {
+  const [row] = rows
+  if (row === undefined || !hasHistory(rows)) return []
+  const subject = [...new Set(rows.map((one) => one.subject.postId))]
+  const all = await record.find({ tenants: [row.subject.tenant], subject }, MOST_BEFORE)
+  return all.filter(({ subject: { kind }, standing }) => kind === 'post' && !standing)
 }
 
 async function listOf({ stories, isCut }: FoundStories, call: PageCall, parts: StoryParts): Promise<SafeMarkup> {

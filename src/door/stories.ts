@@ -1,4 +1,4 @@
-import { byStory, type StorySummary, storySummary } from '../contracts/facts/story-summary.ts'
+import { byStory, hasHistory, type StorySummary, storySummary } from '../contracts/facts/story-summary.ts'
 import { languageOf } from '../contracts/facts/verdict-fields.ts'
 import type { RecordedRow, RecordFilter, RecordReader } from '../contracts/ports/record.ts'
 import { RequestRefused } from './problem.ts'
@@ -42,8 +42,9 @@ async function listed(record: Pick<RecordReader, 'find'>, filter: RecordFilter) 
   const found = await record.find({ ...filter, standing: true }, MOST_ROWS)
   const groups = byStory(found)
   const whole = await Promise.all(groups.slice(0, MOST_STORIES).map((rows) => wholeStory(record, filter, rows)))
+  const known = await Promise.all(whole.map((rows) => withEarlier(record, filter, rows)))
   return {
-    stories: whole.flatMap((rows) => storySummary(rows) ?? []),
+    stories: known.flatMap((rows) => storySummary(rows) ?? []),
     isCut:
       found.length >= MOST_ROWS || groups.length > MOST_STORIES || whole.some(({ length }) => length >= MOST_OF_ONE),
   }
@@ -58,9 +59,21 @@ async function wholeStory(record: Pick<RecordReader, 'find'>, { tenants }: Recor
   return [...own, ...rows.filter(({ verdict }) => !known.has(verdict.id))]
 }
 
+/** With the verdicts that stand no more, where they tell more of it. */
+async function withEarlier(
+  record: Pick<RecordReader, 'find'>,
+  { tenants }: RecordFilter,
+  rows: readonly RecordedRow[],
+) {
+  if (!hasHistory(rows)) return rows
+  const subject = [...new Set(rows.map((row) => row.subject.postId))]
+  const all = await record.find({ tenants, subject }, MOST_NAMED)
+  return [...rows, ...all.filter((row) => row.subject.kind === 'post' && !row.standing)]
+}
+
 async function named(record: Pick<RecordReader, 'find'>, filter: RecordFilter, id: string) {
   const rows = await record.find({ ...filter, story: id, standing: true }, MOST_NAMED)
-  const summary = storySummary(rows)
+  const summary = storySummary(await withEarlier(record, filter, rows))
   if (summary === null) throw new RequestRefused('not-found', 'nothing is known of such a story')
   const posts = rows.map(({ verdict, lang }) => ({
     verdictId: verdict.id,

@@ -145,6 +145,59 @@ it('names what a person decided, and counts it no more as contested once all agr
   expect(textOf(document.querySelector('main'))).toContain('“I asked the port” by ann')
 })
 
+it('says since when labels contradict one another, and not when the newest revision came', async () => {
+  const { console, cookie } = await planted()
+  const judge = (id: string, revision: number, minute: number, label: string) => {
+    const decidedAt = at(60 * minute)
+    const timing = {
+      createdAt: at(60),
+      receivedAt: decidedAt,
+      openedAt: decidedAt,
+      decidedAt,
+      modelMs: 0,
+      overheadMs: 0,
+    }
+    const story = { id: 'aaa', members: 3, reach: 300, labels: {} }
+    const verdict = { id: `rumor~${id}~r${revision}`, subjectId: id, revision, label, timing, story }
+    return console.judged({ verdict, post: { text: TEXT } })
+  }
+  const since = async () => {
+    const read = async (path: string) => (await console.page(path, cookie)).text
+    const [first] = JSON.parse(await read('/stories.json?q=harbor')) as { differs: { since: string }[] }[]
+    const one = JSON.parse(await read('/stories/story.json?id=aaa')) as { differs: { since: string }[] }
+    expect(one.differs).toEqual(first?.differs)
+    return one.differs.map((differs) => differs.since)
+  }
+  // The second post is non-rumor since its first verdict.
+  await judge('first', 2, 50, 'rumor')
+  await judge('second', 2, 55, 'non-rumor')
+  expect(await since()).toEqual([at(60 * 20 + 30)])
+  // All agree for a while.
+  await judge('first', 3, 60, 'non-rumor')
+  expect(await since()).toEqual([])
+  await judge('third', 2, 70, 'rumor')
+  await judge('third', 3, 80, 'rumor')
+  expect(await since()).toEqual([at(60 * 70)])
+})
+
+it('still says what comments dispute after a person has decided, with what they said', async () => {
+  const { console, cookie } = await planted()
+  const story = { id: 'aaa', members: 3, reach: 300, labels: {} }
+  const decision = { by: 'ann', against: 'rumor~second~r1', of: '0@1' }
+  const own = { subjectId: 'second', revision: 2, supersedes: 'rumor~second~r1', opposed: { since: at(60 * 19) } }
+  const verdict = { ...own, id: 'rumor~second~r2', label: 'rumor', decidedBy: 'human', decision, story } as const
+  await console.judged({ verdict, post: { text: TEXT } })
+  const dispute = `Comments dispute one of its posts since ${minuteOf(60 * 19)}: 3 against, 2 for it.`
+  for (const path of ['/stories', '/stories?opposed=yes', '/stories/story?id=aaa']) {
+    const { document } = parseHTML((await console.page(path, cookie)).text)
+    expect([...document.querySelectorAll('.notice')].map(textOf), path).toContain(dispute)
+  }
+  for (const path of ['/stories.json?q=harbor', '/stories/story.json?id=aaa']) {
+    const { opposed } = [JSON.parse((await console.page(path, cookie)).text)].flat()[0]
+    expect(opposed).toEqual([{ protocol: 'rumor', posts: 1, support: 2, oppose: 3, since: at(60 * 19) }])
+  }
+})
+
 it('does not give the time of a decision, or of its withdrawal, as that at which a post was written', async () => {
   const { console, cookie } = await planted()
   const story = { id: 'aaa', members: 3, reach: 300, labels: { rumor: 3 } }

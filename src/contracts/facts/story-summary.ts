@@ -73,7 +73,7 @@ export function byStory<Row extends StoryVerdictRow>(rows: readonly Row[]): Row[
   return [...Map.groupBy(posts, (row) => keys.get(nameOf(row)) ?? nameOf(row)).values()]
 }
 
-/** What stands of one story; `rows` are verdicts of its posts, the newest first. Null if there are none. */
+/** What stands of one story; `rows` are verdicts of its posts, the newest first, with those before where `hasHistory`. Null if none stands. */
 export function storySummary(rows: readonly StoryVerdictRow[]): StorySummary | null {
   const standing = rows.filter((row) => row.standing && row.verdict.decidedBy !== 'deleted')
   const [newest] = standing
@@ -98,25 +98,38 @@ export function storySummary(rows: readonly StoryVerdictRow[]): StorySummary | n
       .flatMap(([, [row, ...more]]) =>
         row === undefined ? [] : [{ protocol: row.verdict.protocol, label: row.verdict.label, posts: 1 + more.length }],
       ),
-    differs: [...Map.groupBy(standing, ({ verdict }) => verdict.protocol)].flatMap(([protocol, own]) => {
+    differs: [...Map.groupBy(rows, ({ verdict }) => verdict.protocol)].flatMap(([protocol, own]) => {
       const since = differSince(own)
       return since === null ? [] : [{ protocol, since }]
     }),
-    opposed: opposedIn(standing.map(({ verdict }) => verdict)),
+    opposed: opposedIn(standing, rows),
     decided: standing.flatMap(({ verdict: { decidedBy, protocol, label, decision, timing, id } }) =>
       decidedBy === 'human' ? [{ protocol, label, by: decision?.by ?? '', at: timing.decidedAt, verdictId: id }] : [],
     ),
   }
 }
 
-/** What comments dispute, by the verdicts that stand. */
-function opposedIn(verdicts: readonly Verdict[]): StorySummary['opposed'] {
-  const some = verdicts.flatMap((verdict) => (verdict.opposed === undefined ? [] : [{ verdict, ...verdict.opposed }]))
-  return [...Map.groupBy(some, ({ verdict }) => verdict.protocol)].map(([protocol, own]) => {
-    const all = own.map(({ verdict }) => verdict)
+/** What comments dispute, by the verdicts that stand, or the machines' beneath what a person decided. */
+function opposedIn(standing: readonly StoryVerdictRow[], rows: readonly StoryVerdictRow[]): StorySummary['opposed'] {
+  const some = standing.flatMap((row) => {
+    const ruled = row.verdict.decidedBy === 'human' ? beneath(row, rows) : row.verdict
+    const { opposed = ruled.opposed } = row.verdict
+    return opposed === undefined ? [] : [{ ruled, ...opposed }]
+  })
+  return [...Map.groupBy(some, ({ ruled }) => ruled.protocol)].map(([protocol, own]) => {
+    const all = own.map(({ ruled }) => ruled)
     const [since = ''] = own.map((one) => one.since).sort()
     return { protocol, posts: own.length, support: sumOf(all, 'support'), oppose: sumOf(all, 'oppose'), since }
   })
+}
+
+/** The machines' last ruling beneath what a person decided; that itself where the rows have none. */
+function beneath({ verdict, subject }: StoryVerdictRow, rows: readonly StoryVerdictRow[]): Verdict {
+  return rows
+    .filter((row) => row.subject.postId === subject.postId && row.verdict.protocol === verdict.protocol)
+    .map((row) => row.verdict)
+    .filter(({ decidedBy, revision }) => decidedBy !== 'human' && revision < verdict.revision)
+    .reduce((last, one) => (last.decidedBy === 'human' || one.revision > last.revision ? one : last), verdict)
 }
 
 /** When its subject was written; null of what people brought about where no ruling of machines told it. */
@@ -128,14 +141,40 @@ export function writtenOf({ timing, decision, restored }: Verdict): string | nul
 /** When a row's post was written, or where that is not known, when it was decided. */
 const writtenAt = ({ verdict }: StoryVerdictRow) => Date.parse(writtenOf(verdict) ?? verdict.timing.decidedAt)
 
-/** When the first verdict came that contradicts one before it; null if none does. */
+/** Since when labels of these posts, as they stood, have contradicted one another without a break; null if they do not now. */
 function differSince(rows: readonly StoryVerdictRow[]): string | null {
-  const firsts = new Map<string, string>()
-  for (const { verdict } of rows.toReversed()) {
-    const { label, timing } = verdict
-    if (label !== null && label !== UNVERIFIED && !firsts.has(label)) firsts.set(label, timing.decidedAt)
+  const labels = new Map<string, string>()
+  const last = new Map<string, number>()
+  let since: string | null = null
+  for (const { verdict, subject } of inTime(rows)) {
+    const { label, decidedBy, timing, revision } = verdict
+    // Clocks of two processes may disagree: a later revision stands nonetheless.
+    if (revision < (last.get(subject.postId) ?? 0)) continue
+    last.set(subject.postId, revision)
+    if (label === null || label === UNVERIFIED || decidedBy === 'deleted') labels.delete(subject.postId)
+    else labels.set(subject.postId, label)
+    since = new Set(labels.values()).size > 1 ? (since ?? timing.decidedAt) : null
   }
-  return [...firsts.values()].sort()[1] ?? null
+  return since
+}
+
+/** The rows of verdicts, the first of each post before its next. */
+function inTime<Row extends StoryVerdictRow>(rows: readonly Row[]): (Row & { readonly at: number })[] {
+  return rows
+    .map((row) => ({ ...row, at: Date.parse(row.verdict.timing.decidedAt) }))
+    .toSorted((a, b) => a.at - b.at || a.verdict.revision - b.verdict.revision)
+}
+
+/**
+ * Whether verdicts that stand no more tell of it what these, which stand, do not: since when labels contradict one another, and what was
+ * beneath a person's decision, or withdrawn.
+ */
+export function hasHistory(standing: readonly StoryVerdictRow[]): boolean {
+  const labels = [...Map.groupBy(standing, ({ verdict }) => verdict.protocol).values()]
+  return (
+    labels.some((own) => differSince(own) !== null) ||
+    standing.some(({ verdict: { decision, restored } }) => decision !== undefined || restored !== undefined)
+  )
 }
 
 /** Verdicts, and what stood by then, in one stretch of time. */
@@ -156,11 +195,7 @@ export function storyQuarters(
   const last = new Map<string, Verdict>()
   const bins = new Map<number, Map<string, number>>()
   const sums = new Map<number, Record<string, number>>()
-  const timed = rows
-    .filter(({ verdict }) => verdict.decidedBy !== 'deleted')
-    .map((row) => ({ ...row, at: Date.parse(row.verdict.timing.decidedAt) }))
-    .toSorted((a, b) => a.at - b.at)
-  for (const { verdict, subject, at } of timed) {
+  for (const { verdict, subject, at } of inTime(rows.filter((row) => row.verdict.decidedBy !== 'deleted'))) {
     const bin = Math.floor(at / widthMs) * widthMs
     const labels = bins.get(bin) ?? new Map<string, number>()
     labels.set(verdict.label ?? '', (labels.get(verdict.label ?? '') ?? 0) + 1)

@@ -80,6 +80,8 @@ function human(decision: HumanDecision, protocol: Protocol, on: VerdictBasis): V
   return {
     ...bare(decision, protocol, on),
     ...cited,
+    // Comments dispute it as before, whatever a person decides.
+    ...(on.ruling?.opposed === undefined ? {} : { opposed: on.ruling.opposed }),
     label,
     rationale: why,
     decidedBy: 'human',

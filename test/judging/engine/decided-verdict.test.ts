@@ -44,3 +44,9 @@ it.each([false, true])('says when its post was written, and not when a person de
   // No ruling tells it.
   expect(decided({ withdraw, ruling: null }).timing).toMatchObject({ createdAt: DECIDED, decidedAt: DECIDED })
 })
+
+it.each([false, true])('still says that comments dispute its post (withdrawn: %s)', (withdraw) => {
+  const opposed = { since: WRITTEN }
+  expect(decided({ withdraw, ruling: { schema: 2, opposed } }).opposed).toEqual(opposed)
+  expect(decided({ withdraw, ruling: {} })).not.toHaveProperty('opposed')
+})
