@@ -359,6 +359,7 @@ const READERS: Readonly<Record<string, Reader>> = {
       'rounds',
       'scores',
       'steps',
+      'timing.createdAt',
       'versions.prompts',
       'versions.script',
       'versions.settings',
