@@ -71,9 +71,9 @@ budgets: { whenSpent: degrade, total: { usd: 5 } }
   expect(live.limits.models).toEqual({ default: { callsPerMinute: 7 } })
   expect(live.whenSpent).toBe('degrade')
   expect(accountsOf(budgets, { caseId: 'c', tenant: 'acme' })).toMatchObject([
+    { scope: 'total', limit: { nanoUsd: 5e9 } },
     // Its share of the total, beside that.
     { scope: 'tenant', share: 0.5, limit: { nanoUsd: 5e9 } },
-    { scope: 'total', limit: { nanoUsd: 5e9 } },
   ])
 })
 

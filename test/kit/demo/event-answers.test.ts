@@ -13,9 +13,9 @@ const messages = (bad: Parameters<typeof fileMessages>[2]) => fileMessages(EVENT
 
 // Of the last revisions: before, an answer stands only where just what it answers was shown, and else the understudy's does.
 test.each([
-  ['hate', 18],
-  ['rumor', 18],
-  ['safety', 18],
+  ['hate', 21],
+  ['rumor', 21],
+  ['safety', 21],
   ['counterspeech', 2],
 ])('all questions about the whole event by %s are answered by hand', async (protocol, subjects) => {
   const verdicts: Verdict[] = []
