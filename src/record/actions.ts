@@ -4,6 +4,9 @@
 export const actionNote = (tenant: string, id: string) => `action ${tenant} ${id}`
 export const withdrawalNote = (tenant: string, id: string) => `withdrawal ${tenant} ${id}`
 
+/** Whose an action is, by its note. */
+export const tenantOfAction = (note: string) => note.split(' ', 2)[1] ?? ''
+
 /** Both notes of an action, by either. */
 export function notesOfAction(id: string): { readonly action: string; readonly withdrawal: string } {
   const named = id.slice(id.indexOf(' '))
@@ -25,14 +28,22 @@ export const REVERSALS = (text: 'TEXT' | 'text') => `
   CREATE INDEX IF NOT EXISTS said_actions ON said (n) WHERE ${OUTLIVES};
   CREATE TABLE IF NOT EXISTS reversals (verdict ${text}, action ${text}, done ${text} NOT NULL, PRIMARY KEY (verdict, action));
   CREATE INDEX IF NOT EXISTS reversals_due ON reversals (verdict) WHERE done = 'no';
-  CREATE TABLE IF NOT EXISTS unstated (action ${text} PRIMARY KEY, again_at BIGINT NOT NULL);
-  CREATE INDEX IF NOT EXISTS unstated_due ON unstated (again_at, action)`
+  DROP TABLE IF EXISTS unstated;
+  CREATE TABLE IF NOT EXISTS due_statements (action ${text} PRIMARY KEY, tenant ${text} NOT NULL, again_at BIGINT NOT NULL);
+  CREATE INDEX IF NOT EXISTS due_statements_of ON due_statements (tenant, again_at, action)`
 
 /** An action was taken: its statement is yet to be sent, as soon as all that it is made of is read. */
-export const NEW_UNSTATED = 'INSERT INTO unstated VALUES (?, 0) ON CONFLICT DO NOTHING'
-export const DUE_UNSTATED = 'SELECT action FROM unstated WHERE again_at <= ? ORDER BY again_at, action LIMIT ?'
-export const LATER_UNSTATED = 'UPDATE unstated SET again_at = ? WHERE action = ?'
-export const STATED = 'DELETE FROM unstated WHERE action = ?'
+export const NEW_UNSTATED = 'INSERT INTO due_statements VALUES (?, ?, 0) ON CONFLICT DO NOTHING'
+/** Tenants that have some, by the oldest; one look at the index for each, however many actions it has. */
+export const UNSTATED_TENANTS = `WITH RECURSIVE names (tenant) AS (SELECT min(tenant) FROM due_statements
+    UNION ALL SELECT (SELECT min(other.tenant) FROM due_statements AS other WHERE other.tenant > names.tenant) FROM names
+    WHERE names.tenant IS NOT NULL)
+  SELECT tenant FROM (SELECT tenant, (SELECT min(own.again_at) FROM due_statements AS own WHERE own.tenant = names.tenant) AS oldest
+    FROM names WHERE tenant IS NOT NULL) AS due WHERE oldest <= ? ORDER BY oldest, tenant LIMIT ?`
+export const UNSTATED_OF =
+  'SELECT action FROM due_statements WHERE tenant = ? AND again_at <= ? ORDER BY again_at, action LIMIT ?'
+export const LATER_UNSTATED = 'UPDATE due_statements SET again_at = ? WHERE action = ?'
+export const STATED = 'DELETE FROM due_statements WHERE action = ?'
 
 export const DUE_REVERSALS = "SELECT verdict, action FROM reversals WHERE done = 'no' LIMIT ?"
 export const SETTLE_REVERSAL = "UPDATE reversals SET done = 'yes' WHERE verdict = ? AND action = ?"

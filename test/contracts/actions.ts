@@ -87,6 +87,19 @@ export function actionsContract(
       expect(await store.unstated(NOW + 60_000, 9)).toEqual([first])
     })
 
+    it('wait for no other tenant’s statements', async () => {
+      for (let nth = 0; nth < 12; nth++) await act({ id: `a${nth}` }, 10 + nth)
+      await act({ id: 'z1', tenant: 'zeta' }, 30)
+      const due = await store.unstated(NOW, 10)
+      expect(due).toContain('action zeta z1')
+      expect(due.length).toBeGreaterThan(5)
+      expect(due.length).toBeLessThanOrEqual(10)
+      for (const note of due) await store.settleStatement(note, note.startsWith('action zeta') ? NOW + 1 : null)
+      // Nor do those that are tried again wait for what is new, or hold up who has nothing due.
+      expect(await store.unstated(NOW, 10)).not.toContain('action zeta z1')
+      expect(await store.unstated(NOW + 1, 2)).toContain('action zeta z1')
+    })
+
     it('of what was never judged is kept, and asks for nothing', async () => {
       await act({ verdictId: undefined })
       expect(await notes()).toHaveLength(1)

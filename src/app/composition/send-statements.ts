@@ -15,7 +15,8 @@ const NOTHING_DONE = 'none'
 
 /**
  * Sends the statements of actions that were taken to the receivers that ask for them, each once. One that comes again within the time for
- * which deliveries are remembered is known there; of what was done longer ago none is sent, as where a record is made anew.
+ * which deliveries are remembered is known there; of what was done longer ago none is sent, as where a record is made anew. One that fails is tried again later and holds up no other;
+ * rejects then, behind the others.
  */
 export async function sendStatements(
   store: RecordStore,
@@ -28,8 +29,15 @@ export async function sendStatements(
     readonly readUntil: () => number
   },
 ): Promise<void> {
-  for (const note of await store.unstated(of.clock(), MOST))
-    await store.settleStatement(note, await stated(store, note, of))
+  const failed: unknown[] = []
+  for (const note of await store.unstated(of.clock(), MOST)) {
+    const again = await stated(store, note, of).catch((error: unknown) => {
+      failed.push(error)
+      return of.clock() + AGAIN_MS
+    })
+    await store.settleStatement(note, again)
+  }
+  if (failed.length > 0) throw failed[0]
 }
 
 /** When it is tried again; null where that is done, or never will be. */

@@ -481,7 +481,7 @@ export interface RecordStore extends RecordReader {
   /** Actions whose reversal is to be asked for, until that is settled. */
   reversals(most: number): Promise<readonly Reversal[]>
   settleReversal(reversal: Reversal): Promise<void>
-  /** The notes of actions whose statement is to be sent by now, until that is settled. */
+  /** The notes of actions whose statement is to be sent by now, until that is settled; of each tenant as many, so that none waits for another's. */
   unstated(now: number, most: number): Promise<readonly string[]>
   /** `again`: when it is tried again, ms since 1970; null: it is done. */
   settleStatement(action: string, again: number | null): Promise<void>

@@ -1,7 +1,6 @@
 import type { RecordedWord, RecordStore } from '../../contracts/ports/record.ts'
 import {
   DUE_REVERSALS,
-  DUE_UNSTATED,
   FORGET_REVERSALS,
   LATER_UNSTATED,
   NEW_UNSTATED,
@@ -9,6 +8,9 @@ import {
   OUTLIVES,
   SETTLE_REVERSAL,
   STATED,
+  tenantOfAction,
+  UNSTATED_OF,
+  UNSTATED_TENANTS,
 } from '../actions.ts'
 import { recordedWord } from '../record-rows.ts'
 import type { Database } from './connection.ts'
@@ -37,7 +39,7 @@ export async function* actionsIn(db: Database): AsyncGenerator<RecordedWord> {
 /** An action, or its withdrawal, which does not name what it is about: whichever comes last, both are noted of the same subject. */
 export async function joinWithdrawal(writing: WritingStep, note: string): Promise<void> {
   const { action, withdrawal } = notesOfAction(note)
-  if (note === action) await writing.sql.run(NEW_UNSTATED, action)
+  if (note === action) await writing.sql.run(NEW_UNSTATED, action, tenantOfAction(action))
   const [taken] = await writing.sql.rows<{ s: number; protocol: string }>(
     'SELECT s, protocol FROM said WHERE id = ?',
     action,
@@ -58,7 +60,12 @@ export function dueOfActions(
       await db.run(FORGET_REVERSALS, verdict)
     },
     async unstated(now, most) {
-      return (await db.rows<{ action: string }>(DUE_UNSTATED, now, most)).map(({ action }) => action)
+      const tenants = await db.rows<{ tenant: string }>(UNSTATED_TENANTS, now, most)
+      const share = Math.ceil(most / tenants.length)
+      const notes: string[] = []
+      for (const { tenant } of tenants)
+        for (const { action } of await db.rows<{ action: string }>(UNSTATED_OF, tenant, now, share)) notes.push(action)
+      return notes.slice(0, most)
     },
     async settleStatement(action, again) {
       if (again === null) await db.run(STATED, action)

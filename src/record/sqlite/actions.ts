@@ -7,6 +7,9 @@ import {
   notesOfAction,
   SETTLE_REVERSAL,
   STATED,
+  tenantOfAction,
+  UNSTATED_OF,
+  UNSTATED_TENANTS,
 } from '../actions.ts'
 import type { QueueTable } from './review-queue.ts'
 import type { Sql } from './sql.ts'
@@ -14,11 +17,18 @@ import type { Sql } from './sql.ts'
 /** An action, or its withdrawal, which does not name what it is about: whichever comes last, both are noted of the same subject. */
 export function joinWithdrawal(sql: Sql, note: string, queue: QueueTable): void {
   const { action, withdrawal } = notesOfAction(note)
-  if (note === action) sql.run(NEW_UNSTATED, action)
+  if (note === action) sql.run(NEW_UNSTATED, action, tenantOfAction(action))
   const taken = sql.get<{ s: number; protocol: string }>('SELECT s, protocol FROM said WHERE id = ?', action)
   if (taken === undefined) return
   sql.run('UPDATE said SET s = ? WHERE id = ?', taken.s, withdrawal)
   queue.touch(taken.s, taken.protocol)
+}
+
+export function dueStatements(sql: Sql, now: number, most: number): string[] {
+  const tenants = sql.all<{ tenant: string }>(UNSTATED_TENANTS, now, most)
+  const share = Math.ceil(most / tenants.length)
+  const due = tenants.flatMap(({ tenant }) => sql.all<{ action: string }>(UNSTATED_OF, tenant, now, share))
+  return due.slice(0, most).map(({ action }) => action)
 }
 
 export function settleStatement(sql: Sql, action: string, again: number | null): void {

@@ -14,14 +14,14 @@ import {
   type TranscriptEntry,
   type UntoldAppeal,
 } from '../../contracts/ports/record.ts'
-import { DUE_UNSTATED, outlivesDeletion } from '../actions.ts'
+import { outlivesDeletion } from '../actions.ts'
 import { ALL_APPEALS, type AppealLimits } from '../appeals.ts'
 import { clausesText } from '../compared.ts'
 import { inOrderOfTime } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
 import { mayBeDeleted, TENANT_SHARE } from '../held.ts'
 import { noteSubject } from '../note-subject.ts'
-import { dueReversals, joinWithdrawal, settleReversal, settleStatement } from './actions.ts'
+import { dueReversals, dueStatements, joinWithdrawal, settleReversal, settleStatement } from './actions.ts'
 import { AppealTable } from './appeals.ts'
 import { ArrivalCounter } from './arrivals.ts'
 import { DrawLedger } from './draws.ts'
@@ -352,7 +352,7 @@ export class RecordTables {
   }
 
   unstated(now: number, most: number): string[] {
-    return this.#sql.all<{ action: string }>(DUE_UNSTATED, now, most).map(({ action }) => action)
+    return dueStatements(this.#sql, now, most)
   }
 
   settleStatement(action: string, again: number | null): void {

@@ -31,7 +31,10 @@ async function acted(hooks: Parameters<typeof sendStatements>[1]['hooks']) {
   const now = { seconds: 100, read: Number.POSITIVE_INFINITY }
   const of = {
     hooks,
-    read: reasonsIn(settings),
+    read: async (...given: Parameters<ReturnType<typeof reasonsIn>>) => {
+      if (given[1].id === 'bad') throw new Error('it can’t be read')
+      return reasonsIn(settings)(...given)
+    },
     clock: () => Date.parse(at(now.seconds)),
     readUntil: () => Math.min(Date.parse(at(now.seconds)), now.read),
     webhooks: {
@@ -118,6 +121,18 @@ test('a statement waits for a record that was away, until this has read an hour 
   reads(11 + HOUR)
   expect(await step(140 + 2 * HOUR)).toEqual([])
   expect(await record.unstated(Number.MAX_SAFE_INTEGER, 9)).toEqual([])
+  await record.close()
+})
+
+test('a statement that can’t be made holds up no other, and is told of and tried again', async () => {
+  const { record, topics, act, put, step } = await acted({ all: { ...HOOK, tenant: 'default', actions: true } })
+  await topics.judged({ protocol: 'hate', label: 'hate', decidedBy: 'judge' }, 'words')
+  await act('bad', 10)
+  await act('good', 11)
+  await expect(step(20)).rejects.toThrow('it can’t be read')
+  expect(put.map(({ verdictId }) => verdictId)).toEqual(['statement good'])
+  expect(await record.unstated(Date.parse(at(79)), 9)).toEqual([])
+  expect(await record.unstated(Date.parse(at(80)), 9)).toEqual(['action default bad'])
   await record.close()
 })
 
