@@ -150,7 +150,7 @@ describe('a reader of a group', { concurrent: true }, () => {
     await expect.poll(() => lagsOf(reader), AT_ONCE).toEqual([0, 0, 0, 0])
     await expect.poll(() => committed(group, topic), AT_ONCE).toEqual(ENDS)
     const empty = got.batches.filter(({ messages }) => messages.length === 0)
-    expect(empty).toContainEqual({ topic, partition: 1, messages: [], next: '2', atEnd: true })
+    expect(empty).toContainEqual(expect.objectContaining({ topic, partition: 1, messages: [], next: '2', atEnd: true }))
   })
 
   it('reaches the end behind a lone commit mark, and reads the records after it', async ({ skip, expect }) => {
