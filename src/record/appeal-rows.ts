@@ -123,7 +123,7 @@ export const rulingsOn = (
   FROM rulings WHERE s = ? ORDER BY standing DESC, number DESC LIMIT ?`
 
 /** The answers of those that wait: others would take the place of these among as many as are read. */
-export const ANSWERS_OF_OPEN = `SELECT id, decision, code FROM appeal_answers
+export const ANSWERS_OF_OPEN = `SELECT id, decision, code, at FROM appeal_answers
   WHERE s = ? AND id IN (SELECT id FROM appeals WHERE ${WAIT}) ORDER BY at DESC, decision DESC LIMIT ?`
 
 export const NEW_ANSWER = 'INSERT INTO appeal_answers VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'

@@ -48,6 +48,8 @@ export interface AppealAnswer {
   readonly id: string
   readonly decision: string
   readonly code: string | null
+  /** When the decision was sent. */
+  readonly at: number
 }
 
 /** Somebody gave an opinion on a subject, or carried out an action; the protocol is empty where an action names none. */
@@ -128,7 +130,7 @@ export function noteOf(
 const answering = z.object({ appeals: z.array(z.string()), code: z.string().nullable().catch(null) })
 
 /** The appeals that a decision answers, by the id of its note and its message. */
-export function answersIn(note: string, json: string): AppealAnswer[] {
+export function answersIn(note: string, json: string): Omit<AppealAnswer, 'at'>[] {
   if (!json.includes('"appeals"')) return []
   const read = answering.safeParse(JSON.parse(json))
   const decision = note.replace(/^decision /, '')
@@ -232,8 +234,9 @@ function answered(
     if (number <= (against.number ?? 0)) continue
     const answer = answers.find((one) => one.id === against.id && one.decision === decision)
     const hasDecided = people.some((earlier) => earlier.number < number && earlier.decider === decider)
-    const isParty = own.some(({ who, since }) => who === decider && since <= decided_at)
-    if (answer === undefined || hasDecided || isParty) continue
+    if (answer === undefined || hasDecided) continue
+    // By the time of the decision: its verdict comes later, and what its tool does about it may come between.
+    if (own.some(({ who, since }) => who === decider && since < answer.at)) continue
     const outcome = label === against.label ? 'upheld' : 'reversed'
     return { ...against, outcome, verdict: id, answer: label, code: answer.code, ended_at: decided_at }
   }

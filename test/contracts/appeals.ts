@@ -172,6 +172,25 @@ export function appealsContract(
       expect(await told()).toMatchObject([{ id: 'e1', outcome: 'reversed', verdict: 'rumor~p~r5' }])
     })
 
+    it('is answered by who acts on their own decision, also before its verdict comes', async () => {
+      const { topics, appeal, decide, told } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      await appeal('e1', 60)
+      // The decision is of 70, its verdict of 71.
+      const restored = {
+        id: 'a1',
+        subjectId: 'p',
+        what: 'restore',
+        source: 'notice',
+        by: 'ben',
+        since: at(70),
+        at: at(70),
+      }
+      await topics.send('actions', 'p', restored, 70.5)
+      await decide('ben', 70, 2, 'non-rumor', ['e1'])
+      expect(await told()).toMatchObject([{ id: 'e1', outcome: 'reversed', verdict: 'rumor~p~r2' }])
+    })
+
     it('stays open where a decision does not name it, and ends with one that names several', async () => {
       const { topics, appeal, decide, told, waits } = await start()
       await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
