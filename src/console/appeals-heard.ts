@@ -46,16 +46,17 @@ export class AppealsHeard {
     signal: AbortSignal,
   ): Promise<HearingResult | null> {
     if (!asks && this.when === 'by-person') return null
-    const key = JSON.stringify([by, file.row.verdict.id, [...ids].sort()])
     const now = this.#clock()
     for (const [old, { at }] of this.#shown)
       if (now - at > KEPT_MS || this.#shown.size > MOST_KEPT) this.#shown.delete(old)
-    const known = this.#shown.get(key)
-    if (known !== undefined && (!asks || known.came !== 'failed')) return asks ? known : null
     const { protocol } = file.row.verdict
     const open = openAppeals({ protocol, reasons: ['appealed'] }, file.subjectRecord)
     const heard = open.filter(({ id }) => ids.includes(id)).slice(0, MOST)
     if (heard.length === 0) return null
+    // By those that are heard: whatever else a form names, they are heard once.
+    const key = JSON.stringify([by, file.row.verdict.id, heard.map(({ id }) => id).sort()])
+    const known = this.#shown.get(key)
+    if (known !== undefined && (!asks || known.came !== 'failed')) return asks ? known : null
     const came = await this.#hearings.hear(
       file.ruled,
       heard.map(({ by: side, text }) => ({ by: side, text })),

@@ -101,9 +101,12 @@ async function aHearing(when: 'by-person' | 'always', came: Awaited<ReturnType<A
   const page = (await console.page(taken.headers.get('location') ?? '', cookie)).text
   const field = (text: string, name: string) => new RegExp(`name="${name}" value="([^"]+)"`).exec(text)?.[1] ?? ''
   let shown = page
-  const send = async (fields: Record<string, string>) => {
+  /** `also`: appeals that the form names beside it. */
+  const send = async (fields: Record<string, string>, also: readonly string[] = []) => {
     const carried = Object.fromEntries(['carried', 'appeal', 'once', 'since'].map((name) => [name, field(shown, name)]))
-    const answer = await console.post('/review/decide', { token, ...carried, ...fields }, { cookie })
+    const form = new URLSearchParams({ token, ...carried, ...fields })
+    for (const id of also) form.append('appeal', id)
+    const answer = await console.post('/review/decide', form, { cookie })
     if (answer.status < 300 || answer.status >= 400) shown = await answer.text()
     return answer.status
   }
@@ -128,8 +131,9 @@ it('the models are heard on an appeal once a person asks, after their own choice
   // The label that is chosen is the person's, whatever the models say.
   expect(shown().match(/<input type="radio" name="label"[^>]* checked/g)).toHaveLength(1)
   expect(shown()).toMatch(/name="label" value="rumor"[^>]* checked/)
-  // Who asks again sees the same; then it is sent.
+  // Who asks again sees the same, whatever else the form names; then it is sent.
   expect(await send({ ...OWN, hear: 'yes' })).toBe(200)
+  expect(await send({ ...OWN, hear: 'yes' }, ['x1', 'x2'])).toBe(200)
   expect(heard).toHaveLength(1)
   expect(await send(OWN)).toBe(303)
   expect(decided).toMatchObject([{ by: 'ben', label: 'rumor', appeals: ['e1'] }])

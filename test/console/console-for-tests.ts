@@ -344,7 +344,7 @@ export async function aConsole({
       header: (name) => request.headers.get(name)?.split(/, (?=twice:)/) ?? [],
     })
   }
-  const post = (path: string, fields: Record<string, string>, headers: Record<string, string> = {}) =>
+  const post = (path: string, fields: Record<string, string> | URLSearchParams, headers: Record<string, string> = {}) =>
     ask(path, {
       method: 'POST',
       body: new URLSearchParams(fields),
