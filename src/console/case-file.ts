@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { jsonOf } from '../contracts/facts/json-of.ts'
 import { type Snapshot, snapshot } from '../contracts/facts/thread.ts'
 import { type Transcript, transcript, type Verdict } from '../contracts/facts/verdict.ts'
+import { readVerdictId } from '../contracts/facts/verdict-id.ts'
 import type { RecordedRow, RecordReader, SubjectRecord } from '../contracts/ports/record.ts'
 import { type DebateView, debateOf } from './debate.ts'
 import { withoutGolden } from './golden-answers.ts'
@@ -28,6 +29,8 @@ export interface CaseFile {
   /** Comments whose scores stand from revisions whose transcripts are not among those above. */
   readonly scoredEarlier: number
   readonly kind: ProtocolGuide | undefined
+  /** The id of what a person decided on another post of its story, if that is in force; null if there is none. */
+  readonly decidedElsewhere: string | null
 }
 
 type Reader = Pick<RecordReader, 'verdict' | 'subject' | 'transcript'>
@@ -67,8 +70,24 @@ export async function caseFile(
     transcript: own.transcript,
     isUnreadable: own.isUnreadable,
     sent: { transcript: own.json, argued: sent },
+    decidedElsewhere: await decidedElsewhere(verdict, record),
     ...argument,
   }
+}
+
+/** The verdict names what was in force as it came: that may have been withdrawn since, or decided anew. */
+async function decidedElsewhere(
+  { story, tenant, subjectId, protocol }: Verdict,
+  record: Reader,
+): Promise<string | null> {
+  const named = story?.current?.verdictId
+  const id = named === undefined ? undefined : readVerdictId(named)?.subjectId
+  // What was decided on this post stands on its page already.
+  if (named === undefined || id === undefined || id === subjectId) return null
+  const other = await record.subject({ tenant, id, kind: 'post' })
+  const now = other?.verdicts.find((one) => one.standing && one.verdict.protocol === protocol)?.verdict
+  if (now === undefined) return named
+  return now.decidedBy === 'human' ? now.id : null
 }
 
 interface ReadTranscript {

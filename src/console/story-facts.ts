@@ -1,8 +1,7 @@
 import type { StorySummary } from '../contracts/facts/story-summary.ts'
-import type { Verdict } from '../contracts/facts/verdict.ts'
-import { readVerdictId } from '../contracts/facts/verdict-id.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { BlindReviews } from './blind-review.ts'
+import type { CaseFile } from './case-file.ts'
 import { badge } from './kinds.ts'
 import type { Lists } from './lists.ts'
 import { STORIES_TEXTS as TEXTS } from './stories-texts.ts'
@@ -22,14 +21,13 @@ export type StoryParts = Lists & {
  * What a verdict says of its story, and the way there; nothing where no other post says the same. What a person decided stands on that
  * verdict's own page, where it is known who saw it and who may not.
  */
-export function storyNote({ story, tenant, subjectId }: Verdict): TemplatePart {
+export function storyNote({ row, decidedElsewhere: other }: Pick<CaseFile, 'row' | 'decidedElsewhere'>): TemplatePart {
+  const { story, tenant } = row.verdict
   if (story === undefined) return NOTHING
-  const { id, members, current } = story
-  // What was decided on this post stands on this page already.
-  const other = current !== undefined && readVerdictId(current.verdictId)?.subjectId !== subjectId ? current : undefined
-  if (members < 2 && other === undefined) return NOTHING
+  const { id, members } = story
+  if (members < 2 && other === null) return NOTHING
   const all = html`<a href="${link('/stories/story', { id, tenant })}">${TEXTS.says(members)}</a> `
-  return html`<p class="notice">${members < 2 ? NOTHING : all}${other === undefined ? NOTHING : html`<a href="${link('/verdict', { id: other.verdictId })}">${TEXTS.current}</a>.`}</p>`
+  return html`<p class="notice">${members < 2 ? NOTHING : all}${other === null ? NOTHING : html`<a href="${link('/verdict', { id: other })}">${TEXTS.current}</a>.`}</p>`
 }
 
 /** What of it is contested, and since when: by people in its comments, and among its verdicts. */
@@ -50,9 +48,10 @@ function sizeOf({ posts, reach }: StorySummary): string {
 
 /** What is known of a story, in a list of terms. */
 export function factsOf(summary: StorySummary, { kinds }: Pick<StoryParts, 'kinds'>): SafeMarkup {
-  const { first, languages, labels, decided } = summary
+  const { first, languages, labels, decided, withdrawn } = summary
   return html`<dl class="fields facts"><dt>${TEXTS.size}</dt><dd>${sizeOf(summary)}</dd><dt>${TEXTS.first}</dt><dd>${moment(first.at)}${first.author === null ? NOTHING : html` ${TEXTS.by} ${words(first.author, { most: 60 })}`}</dd>
 ${languages.length === 0 ? NOTHING : html`<dt>${TEXTS.languages}</dt><dd>${words(languages.join(', '), { most: 100 })}</dd>`}
 <dt>${TEXTS.labels}</dt><dd>${labels.map(({ protocol, label, posts }) => html`<span class="found"><span class="protocol">${protocol}</span> ${badge({ protocol, label, decidedBy: '', scores: {} }, kinds)} ${posts}</span> `)}</dd>
-<dt>${TEXTS.decided}</dt><dd>${decided.length === 0 ? TEXTS.undecided : decided.slice(0, 5).map(({ protocol, label, by, at, verdictId }) => html`<a href="${link('/verdict', { id: verdictId })}">${protocol}: ${words(label ?? TEXTS.noLabel, { most: 64 })}</a> ${TEXTS.by} ${words(by, { most: 60 })}, ${moment(at)} `)}</dd></dl>`
+<dt>${TEXTS.decided}</dt><dd>${decided.length === 0 ? TEXTS.undecided : decided.slice(0, 5).map(({ protocol, label, by, at, verdictId }) => html`<a href="${link('/verdict', { id: verdictId })}">${protocol}: ${words(label ?? TEXTS.noLabel, { most: 64 })}</a> ${TEXTS.by} ${words(by, { most: 60 })}, ${moment(at)} `)}</dd>
+${withdrawn.length === 0 ? NOTHING : html`<dt>${TEXTS.withdrawn}</dt><dd>${withdrawn.slice(0, 5).map(({ protocol, label, by, at, decidedAt, verdictId }) => html`<a href="${link('/verdict', { id: verdictId })}">${protocol}: ${words(label ?? TEXTS.noLabel, { most: 64 })}</a> ${moment(decidedAt)}, ${TEXTS.withdrawnBy} ${words(by, { most: 60 })}, ${moment(at)} `)}</dd>`}</dl>`
 }

@@ -216,7 +216,7 @@ function verdictBody(
   const isArgued = argument.some((part) => part !== NOTHING)
   return html`${headline(file, kinds, cover)}${tools}${cover === null ? NOTHING : html`<p class="faint">${TEXTS.covers.here} <a href="/covers">${TEXTS.covers.title}</a></p>`}
 ${thread === null ? html`<p class="notice">${file.isUnreadable ? TEXTS.verdict.unreadable : TEXTS.verdict.noTranscript}</p>` : card}
-${storyNote(verdict)}${whySection(file, { cover })}
+${storyNote(file)}${whySection(file, { cover })}
 ${argued.id === (isOverruled ? verdict : ruled).id ? NOTHING : html`<p class="notice">${(isOverruled ? TEXTS.verdict.overruled : TEXTS.verdict.carried)(argued.revision)} <a href="${link('/verdict', { id: argued.id })}">${TEXTS.verdict.openStanding}</a></p>`}
 ${missingSection(file)}
 ${transcript !== null && transcript.cut.length > 0 ? html`<p class="notice">${TEXTS.verdict.cut} ${words(transcript.cut.join('; '), { most: 400 })}</p>` : NOTHING}

@@ -158,6 +158,7 @@ const OPERATION: Operation = {
               'opposed',
               'differs',
               'decided',
+              'withdrawn',
             ],
             properties: {
               id: { type: ['string', 'null'], description: 'null: a post that no other can repeat.' },
@@ -179,6 +180,11 @@ const OPERATION: Operation = {
                 description: 'By protocol since when verdicts contradict one another.',
               },
               decided: { type: 'array', items: { type: 'object' }, description: 'What people decided.' },
+              withdrawn: {
+                type: 'array',
+                items: { type: 'object' },
+                description: 'What people decided and took back.',
+              },
               verdicts: { type: 'array', items: { type: 'object' }, description: 'With `id` alone.' },
             },
           },

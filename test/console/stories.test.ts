@@ -198,6 +198,38 @@ it('still says what comments dispute after a person has decided, with what they 
   }
 })
 
+it('names what a person decided and took back, and no more on another post that it is decided', async () => {
+  const { console, cookie } = await planted()
+  const current = { label: 'rumor', verdictId: 'rumor~third~r2' }
+  const story = { id: 'aaa', members: 3, reach: 300, labels: {}, current }
+  await console.judged({
+    verdict: { id: 'rumor~second~r2', subjectId: 'second', revision: 2, label: 'non-rumor', story },
+    post: { text: TEXT },
+  })
+  const own = { subjectId: 'third', label: 'rumor', story: { id: 'aaa', members: 3, reach: 300, labels: {} } } as const
+  const judge = (verdict: Partial<Verdict>) => console.judged({ verdict: { ...own, ...verdict }, post: { text: TEXT } })
+  const on = async (path: string) => parseHTML((await console.page(path, cookie)).text).document
+  const linked = async () =>
+    [...(await on('/verdict?id=rumor~second~r2')).querySelectorAll('.notice a')].map((one) =>
+      decodeURIComponent(one.getAttribute('href') ?? ''),
+    )
+  const id = 'rumor~third~r2'
+  const decision = { by: 'ann', against: 'rumor~third~r1', of: '0@1' }
+  await judge({ id, revision: 2, supersedes: 'rumor~third~r1', decidedBy: 'human', decision })
+  expect(await linked()).toContain('/verdict?id=rumor~third~r2')
+  expect(textOf((await on('/stories/story?id=aaa')).querySelector('dl'))).not.toContain('withdrawn')
+  const restored = { from: 'rumor~third~r1', by: 'ben', why: 'a slip', of: '0@2' }
+  await judge({ id: 'rumor~third~r3', revision: 3, supersedes: id, restored })
+  expect((await linked()).filter((to) => to?.includes('third'))).toEqual([])
+  for (const path of ['/stories/story?id=aaa', '/stories'])
+    expect(textOf((await on(path)).querySelector('dl')), path).toMatch(
+      /No decision of a person is in force\. Withdrawn ?rumor: rumor .* UTC, withdrawn by ben, /,
+    )
+  // Decided anew, it is that which is in force.
+  await judge({ id: 'rumor~third~r4', revision: 4, supersedes: 'rumor~third~r3', decidedBy: 'human', decision })
+  expect(await linked()).toContain('/verdict?id=rumor~third~r4')
+})
+
 it('does not give the time of a decision, or of its withdrawal, as that at which a post was written', async () => {
   const { console, cookie } = await planted()
   const story = { id: 'aaa', members: 3, reach: 300, labels: { rumor: 3 } }
@@ -245,7 +277,8 @@ it('of a lone post is not named on its verdict, nor what a person decided on tha
   const noteOn = async (id: string, members: number, decided: string) => {
     const current = { label: 'rumor', verdictId: `rumor~${decided}~r1` }
     const story = { id: 'aaa', members, reach: 0, labels: { rumor: members }, current }
-    await console.judged({ verdict: { id: `rumor~${id}~r1`, subjectId: id, story }, post: { text: TEXT } })
+    const own = id === decided ? ({ decidedBy: 'human' } as const) : {}
+    await console.judged({ verdict: { id: `rumor~${id}~r1`, subjectId: id, story, ...own }, post: { text: TEXT } })
     const { document } = parseHTML((await console.page(`/verdict?id=rumor~${id}~r1`, cookie)).text)
     const notes = [...document.querySelectorAll('.notice')].map((one) => textOf(one) ?? '')
     return notes.filter((note) => note.includes('same'))

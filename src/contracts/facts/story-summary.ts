@@ -49,6 +49,15 @@ export interface StorySummary {
     readonly at: string
     readonly verdictId: string
   }[]
+  /** What people decided and took back, where its earlier verdicts are known, the newest first. `by`: who took it back. */
+  readonly withdrawn: readonly {
+    readonly protocol: string
+    readonly label: string | null
+    readonly by: string
+    readonly decidedAt: string
+    readonly at: string
+    readonly verdictId: string
+  }[]
 }
 
 /** What groups the verdicts of a story, or of a post without one; null for what is no post. */
@@ -106,7 +115,21 @@ export function storySummary(rows: readonly StoryVerdictRow[]): StorySummary | n
     decided: standing.flatMap(({ verdict: { decidedBy, protocol, label, decision, timing, id } }) =>
       decidedBy === 'human' ? [{ protocol, label, by: decision?.by ?? '', at: timing.decidedAt, verdictId: id }] : [],
     ),
+    withdrawn: withdrawnIn(rows),
   }
+}
+
+/** A decision is told by the verdict that took its place. */
+function withdrawnIn(rows: readonly StoryVerdictRow[]): StorySummary['withdrawn'] {
+  const known = new Map(rows.map(({ verdict }) => [verdict.id, verdict]))
+  return rows.flatMap(({ verdict: { restored, supersedes, timing } }) => {
+    const decided = known.get(supersedes ?? '')
+    if (restored === undefined || decided === undefined) return []
+    const { protocol, label, id } = decided
+    return [
+      { protocol, label, by: restored.by, decidedAt: decided.timing.decidedAt, at: timing.decidedAt, verdictId: id },
+    ]
+  })
 }
 
 /** What comments dispute, by the verdicts that stand, or the machines' beneath what a person decided. */
