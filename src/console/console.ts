@@ -27,6 +27,7 @@ import { isFormOf, type Session, type Sessions } from './sessions.ts'
 import { saidByProxy, signIn, type Way } from './sign-in.ts'
 import { TEXTS } from './texts.ts'
 import { html, idIn, idOf, type SafeMarkup, words } from './view.ts'
+import { wantedCookie } from './wanted-page.ts'
 
 export interface Asset {
   readonly name: string
@@ -62,8 +63,7 @@ export function consoleOf(parts: ConsoleParts) {
   const { sessions, way, people, publicUrl, closing, report } = parts
   const files = new Map(parts.assets.map((asset) => [addressOf(asset), assetAnswer(asset)]))
   const addresses = new Map(parts.assets.map((asset) => [asset.name, addressOf(asset)]))
-  const [turn, ofOne] = [answerTurns(), turnsByPart(AT_ONCE)]
-  const paths = Map.groupBy(parts.pages, ({ path }) => path)
+  const [turn, ofOne, paths] = [answerTurns(), turnsByPart(AT_ONCE), Map.groupBy(parts.pages, ({ path }) => path)]
 
   const [blocked, notSignedIn] = [seldom(), seldom()]
   const { noted, hasRoom } = noter(parts)
@@ -78,6 +78,7 @@ export function consoleOf(parts: ConsoleParts) {
     publicUrl,
     sessions,
     page,
+    isPage: opens(paths),
     guess: wrongGuesses(parts.clock),
     entered: (asker) => void noted({ asker, what: 'signed-in', page: '/sign-in', verdicts: [] }),
     failed: (error) => notSignedIn(() => report('error', { where: 'console', error })),
@@ -105,11 +106,12 @@ export function consoleOf(parts: ConsoleParts) {
     // Before the session is asked for, which keeps it from being idle.
     if (found?.isCostly === true && isFromElsewhere(request.headers))
       return page(403, TEXTS.wrong.elsewhere.title, fromElsewhere(address))
-    const id = () => cookieIn('console', request.headers, { host: from.host, publicUrl })
+    const where = { host: from.host, publicUrl }
+    const id = () => cookieIn('console', request.headers, where)
     const session = named === null ? sessions.read(id(), { renews: found?.isByItself !== true }) : sessions.of(named)
     // No byte of a form is waited for before it is known that its sender is signed in.
-    if (session === null)
-      return isForm && found !== undefined ? page(401, TEXTS.notSent.title, notSentYet()) : redirect('/sign-in')
+    if (session === null && isForm && found !== undefined) return page(401, TEXTS.notSent.title, notSentYet())
+    if (session === null) return redirect('/sign-in', found && wantedCookie(request.headers, address, where))
     const asker = { ...from.asker, person: session.by, session: session.name }
     if (!hasRoom(session.by)) return tooMany(told(429, TEXTS.wrong.many, session))
     if (!from.countFor(asker)) return tooMany(told(429, TEXTS.wrong.busy, session))
@@ -276,8 +278,15 @@ function newsAnswer(news: string | null): Response {
   return new Response(news, { headers: { 'content-type': TEXT } })
 }
 
-function redirect(to: string): Response {
-  return new Response(null, { status: 303, headers: { location: to } })
+function redirect(to: string, cookie: string | null = null): Response {
+  const headers = { location: to, ...(cookie === null ? {} : { 'set-cookie': cookie }) }
+  return new Response(null, { status: 303, headers })
+}
+
+/** Whether a path is that of a page that somebody can open. */
+function opens(paths: ReadonlyMap<string, readonly Page[]>) {
+  return (path: string): boolean =>
+    paths.get(path)?.some(({ method, isByItself }) => method === 'GET' && isByItself !== true) === true
 }
 
 /** What was to be sent when the session had ended: the browser has it, and sends it again when the page is reloaded. */

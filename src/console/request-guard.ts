@@ -61,15 +61,18 @@ const FORM_BYTES = 65_536
 /** Most fields of a form: a decision has nine, one for each of 10 clauses and of 15 copies. One that is shown again costs by the field. */
 const MOST_FIELDS = 40
 
+/** A session, a sign-in at a provider that is under way, and the page that was asked for before. */
+type CookieKind = 'console' | 'sign-in' | 'wanted'
+
 /** A cookie of the console. Off TLS its name holds the port: on one machine ports share cookies. */
-function cookieName(kind: 'console' | 'sign-in', host: string, publicUrl: PublicUrl): string {
+function cookieName(kind: CookieKind, host: string, publicUrl: PublicUrl): string {
   if (isSecure(publicUrl)) return `__Host-gavel-${kind}`
   return `gavel-${kind}-${/:(\d+)$/.exec(host)?.[1] ?? '80'}`
 }
 
 /** Sets a cookie that goes with who comes from elsewhere by a link, too: a provider sends people back so. Empty: it ends. */
 export function cookieOf(
-  kind: 'console' | 'sign-in',
+  kind: CookieKind,
   value: string,
   { host, publicUrl, seconds }: { host: string; publicUrl: PublicUrl; seconds?: number },
 ): string {
@@ -80,7 +83,7 @@ export function cookieOf(
 
 /** What stands in such a cookie; empty where there is none. */
 export function cookieIn(
-  kind: 'console' | 'sign-in',
+  kind: CookieKind,
   headers: Headers,
   { host, publicUrl }: { host: string; publicUrl: PublicUrl },
 ): string {

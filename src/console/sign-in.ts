@@ -7,6 +7,7 @@ import { type ConsoleClient, cookieIn, cookieOf, type PublicUrl } from './reques
 import { newSecret, type Sessions } from './sessions.ts'
 import { TEXTS } from './texts.ts'
 import { html, link, NOTHING, type SafeMarkup, words } from './view.ts'
+import { wantedPage } from './wanted-page.ts'
 
 /** How people sign in. */
 export type Way =
@@ -29,6 +30,8 @@ interface SignInParts {
   readonly page: (status: number, title: string, body: SafeMarkup) => Response
   /** Counts a try that may be a guess: null while its network may make more, else in how many seconds it may. */
   readonly guess: (network: string) => number | null
+  /** Whether this is the path of a page that can be opened. */
+  readonly isPage: (path: string) => boolean
   /** Called when somebody has come in. */
   readonly entered: (asker: PersonAsking) => void
   /** Called when a provider did not sign somebody in. */
@@ -62,6 +65,7 @@ function byLink({
   page,
   print,
   opensOn,
+  isPage,
   guess,
   entered,
 }: SignInParts & { print: (() => void) | null; opensOn: string | undefined }) {
@@ -79,7 +83,7 @@ function byLink({
       const who = sessions.used(secret)
       if (who === null) return isNoLink()
       entered({ ...from.asker, person: who.by, session: '' })
-      return opened(request, { host, publicUrl, sessions, ...who, opensOn })
+      return opened(request, { host, publicUrl, sessions, isPage, ...who, opensOn })
     }
     if (address.pathname === '/sign-in/print' && isForm && print !== null) {
       const isSoon = performance.now() - printedAt < PRINT_MS
@@ -99,7 +103,7 @@ function byLink({
  * that nobody makes it ask the provider who has not begun here.
  */
 function atProvider(parts: SignInParts & { provider: OpenIdProvider }) {
-  const { provider, people, sessions, publicUrl, page, guess, entered, failed } = parts
+  const { provider, people, sessions, publicUrl, page, isPage, guess, entered, failed } = parts
   const { title } = TEXTS.signIn
   const seal = sealer(randomBytes(32))
   const asking = atOnce(MOST_ASKED, MOST_OF_ONE)
@@ -140,7 +144,7 @@ function atProvider(parts: SignInParts & { provider: OpenIdProvider }) {
       const grants = grantsOf(person, people)
       if (!isAllowed(person, grants)) return withCookie(page(403, title, nobody(person.by)), used)
       entered({ ...from.asker, person: person.by, session: '' })
-      return withCookie(opened(request, { ...where, sessions, by: person.by, grants }), used)
+      return withCookie(opened(request, { ...where, sessions, isPage, by: person.by, grants }), used)
     }
     return page(address.pathname === '/sign-in' ? 200 : 404, title, again(TEXTS.signIn.provider))
   }
@@ -169,21 +173,25 @@ function isAllowed({ by }: Person, grants: readonly Grant[]): boolean {
   return grants.length > 0 && by.length <= MOST_NAME && by.isWellFormed()
 }
 
-/** Opens a session in place of the one that this browser had. */
+/** Opens a session in place of the one that this browser had, on the page that it asked for. */
 function opened(
   request: Request,
   of: {
     host: string
     publicUrl: PublicUrl
     sessions: Sessions
+    isPage: SignInParts['isPage']
     by: string
     grants: readonly Grant[]
     opensOn?: string | undefined
   },
 ): Response {
-  const { host, publicUrl, sessions, by, grants, opensOn = '/live' } = of
-  sessions.end(cookieIn('console', request.headers, { host, publicUrl }))
-  return sent(opensOn, cookieOf('console', sessions.open({ by, grants }), { host, publicUrl }))
+  const { host, publicUrl, sessions, isPage, by, grants, opensOn = '/live' } = of
+  const where = { host, publicUrl }
+  sessions.end(cookieIn('console', request.headers, where))
+  const wanted = wantedPage(request.headers, where, isPage)
+  const response = sent(wanted ?? opensOn, cookieOf('console', sessions.open({ by, grants }), where))
+  return wanted === null ? response : withCookie(response, cookieOf('wanted', '', where))
 }
 
 function sent(to: string, cookie: string): Response {

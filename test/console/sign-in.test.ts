@@ -336,3 +336,41 @@ it('the cookie goes over TLS alone where browsers have the console by https', as
     /^__Host-gavel-console=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
   )
 })
+
+it('leads to the page of the console that was asked for before, and to nothing else', async () => {
+  const console = await aConsole()
+  const enter = async (cookie: string) => {
+    const entered = await console.post(`/sign-in/link?t=${console.sessions.link('anna')}`, {}, { cookie })
+    return entered.headers.get('location')
+  }
+  const asked = async (path: string, headers = {}) =>
+    cookieOf(await console.ask(path, { headers }), 'gavel-wanted-8421')
+  const story = '/stories/story?id=aaa&tenant=default'
+  const kept = await asked(story)
+  expect(await enter(kept)).toBe(story)
+  const entered = await console.post(`/sign-in/link?t=${console.sessions.link('anna')}`, {}, { cookie: kept })
+  expect(entered.headers.getSetCookie()).toContainEqual(expect.stringMatching(/^gavel-wanted-8421=; .*Max-Age=0$/))
+  expect(await enter('')).toBe('/live')
+  // What a page loads by itself, what is no page, and what is too long are not kept.
+  for (const [path, headers] of [
+    [story, { 'sec-fetch-dest': 'empty' }],
+    ['/nothing', {}],
+    ['/sign-in', {}],
+    [`/stories?q=${'a'.repeat(2_000)}`, {}],
+  ] as const)
+    expect(await asked(path, headers), path).toBe('')
+  // Whatever somebody else has put there.
+  for (const path of [
+    'https://evil.example/live',
+    '//evil.example/live',
+    '/\\evil.example/live',
+    '/live/../..//evil.example',
+    'javascript:alert(1)',
+    '/sign-out',
+    '/decide',
+    '/verdict/news?id=a',
+    '%',
+  ])
+    expect(await enter(`gavel-wanted-8421=${encodeURIComponent(path)}`), path).toBe('/live')
+  expect(await enter('gavel-wanted-8421=%')).toBe('/live')
+})
