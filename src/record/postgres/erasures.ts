@@ -185,8 +185,13 @@ async function unheld(sql: WritingStep['sql'], gone: readonly { t: number; at: n
 }
 
 export async function dropSaid({ sql, counters, seals }: WritingStep, where: string, ...values: Values) {
-  const gone = await sql.rows<{ k: number; s: number }>(`DELETE FROM said WHERE ${where} RETURNING k, s`, ...values)
+  const gone = await sql.rows<{ k: number; s: number; action: string | null }>(
+    `DELETE FROM said WHERE ${where} RETURNING k, s, CASE said WHEN 'action' THEN id END AS action`,
+    ...values,
+  )
   counters.add('said', -gone.length)
+  const actions = gone.flatMap(({ action }) => action ?? [])
+  if (actions.length > 0) await sql.run('DELETE FROM due_statements WHERE action = ANY (?::text[])', actions)
   await seals.shred(gone.map(({ k }) => k))
   return gone.map(({ s }) => s)
 }

@@ -55,6 +55,10 @@ const WRITTEN = `
 const DELETED_POSTS = `
   CREATE TABLE IF NOT EXISTS deleted_posts (tenant TEXT, post TEXT, at INTEGER NOT NULL, after TEXT NOT NULL, PRIMARY KEY (tenant, post)) WITHOUT ROWID;
 `
+/** An action that is dropped has no statement any more. */
+const STATEMENTS_END = `;
+  CREATE TRIGGER IF NOT EXISTS statements_end AFTER DELETE ON said WHEN old.said = 'action'
+  BEGIN DELETE FROM due_statements WHERE action = old.id; END`
 /** Posts that came with the earlier form are no copies of each other until they are judged again: their words are not read for it. */
 const FORWARD = `
   ALTER TABLE subjects ADD COLUMN same TEXT;
@@ -72,7 +76,7 @@ const isCounted = (db: DatabaseSync) =>
 
 /** Machines' verdicts beside people's words: of what was taken before, clauses and what people had seen are not known. */
 function laidBeside(db: DatabaseSync): void {
-  db.exec(LEDGER + INDEXES + NOTED + DELETED_POSTS + WRITTEN + APPEALS + REVERSALS('TEXT'))
+  db.exec(LEDGER + INDEXES + NOTED + DELETED_POSTS + WRITTEN + APPEALS + REVERSALS('TEXT') + STATEMENTS_END)
   const isThere = (table: string) => numberOf(db, `SELECT count(*) FROM sqlite_schema WHERE name = '${table}'`) > 0
   if (!isThere('compared'))
     db.exec(`ALTER TABLE rulings ADD COLUMN clauses TEXT; ALTER TABLE rulings ADD COLUMN decision TEXT;
