@@ -10,7 +10,9 @@ const QUIET = ['apache-kafka', 'memory-kafka', 'limits', 'bullmq'].map((name) =>
 /** Node loads the modules, which each file has for itself: it keeps what it has compiled of them, and Vitest does not. */
 const OF_NODE = { viteModuleRunner: false, nodeLoader: false }
 /** What puts other modules in the place of some, which Node does not. */
-const MOCKING = ['record/postgres-record', 'kit/stack/kafka-cluster-id'].map((name) => `test/${name}.test.ts`)
+const MOCKING = ['record/postgres-record', 'record/lane-audits', 'kit/stack/kafka-cluster-id'].map(
+  (name) => `test/${name}.test.ts`,
+)
 
 const SHARED_KAFKA = join(import.meta.dirname, 'test', 'support', 'shared-kafka.ts')
 

@@ -92,9 +92,11 @@ it('somebody signs in, sees a verdict come, reads its argument and overrules it'
     await page.goto(`${console.own}/verdict?id=rumor~bridge~r1`)
     expect(await page.getByRole('heading').allTextContents()).toEqual(['Sign in'])
     await page.goto(console.link)
-    const streaming = page.waitForResponse((response) => response.url().includes('/live/stream'))
     await page.getByRole('button', { name: 'Sign in here' }).click()
-    await page.waitForURL('**/live')
+    // The page that was asked for.
+    await page.waitForURL('**/verdict?id=rumor~bridge~r1')
+    const streaming = page.waitForResponse((response) => response.url().includes('/live/stream'))
+    await page.goto(`${console.own}/live`)
 
     // What arrives is shown without loading the page again, its words as text.
     await streaming
