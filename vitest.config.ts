@@ -16,7 +16,7 @@ const MOCKING = ['record/postgres-record', 'record/lane-audits', 'kit/stack/kafk
 
 const SHARED_KAFKA = join(import.meta.dirname, 'test', 'support', 'shared-kafka.ts')
 
-/** What starts servers and processes is slow on a busy machine, in ms: only what hangs takes longer. */
+/** Everything is slow on a busy machine, in ms: only what hangs takes longer. */
 const HANGS_AFTER = 120_000
 
 /**
@@ -35,7 +35,7 @@ export default defineConfig({
           isolate: false,
           maxWorkers: WORKERS,
           sequence: { groupOrder: 0 },
-          testTimeout: 30_000,
+          testTimeout: HANGS_AFTER,
         },
       },
       {

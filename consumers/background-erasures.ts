@@ -5,7 +5,7 @@ import type { BackgroundRunner, Heartbeat } from '../src/contracts/ports/topic.t
 /** Erases deleted comments from everything that was derived from the post's thread, or that was shown with a comment. Repeatable. */
 export type EraseComments = (thread: ThreadRef, deleted: ReadonlySet<string>) => Promise<unknown>
 
-/** Threads whose erasures are not waited for, at a time: what was read of their messages is read again after a crash. */
+/** Threads of one tenant whose erasures are not waited for, at a time: what was read of their messages is read again after a crash. */
 const MOST = 16
 /** Deleted posts whose replies are erased later, at a time. */
 const MOST_WITH_REPLIES = 4
@@ -25,6 +25,12 @@ export function backgroundErasures(erase: EraseComments) {
   /** By thread: the erasure that runs, and the one that follows it. */
   const running = new Map<string, Promise<void>>()
   const next = new Map<string, { readonly ids: Set<string>; readonly done: Promise<void> }>()
+
+  /** Those of its tenant, each until it has ended, however that is. */
+  function runningOf({ tenant }: ThreadRef): Promise<void>[] {
+    const own = [...running].filter(([thread]) => thread.startsWith(`${tenant}/`))
+    return own.map(([, ended]) => ended.catch(() => {}))
+  }
 
   function begin(ref: ThreadRef, deleted: ReadonlySet<string>): Promise<void> {
     const thread = `${ref.tenant}/${ref.kind}:${ref.postId}`
@@ -54,8 +60,8 @@ export function backgroundErasures(erase: EraseComments) {
   return {
     /**
      * Resolves when the comments are erased or, if that may be done later, when it will be. One erasure of a thread runs at a
-     * time; what is deleted meanwhile goes with the next one. Beyond {@link MOST} threads at a time the caller waits, and sends
-     * heartbeats.
+     * time; what is deleted meanwhile goes with the next one. Beyond {@link MOST} threads of its tenant at a time the caller waits
+     * until another one of these is erased, and sends heartbeats.
      */
     async comments(
       ref: ThreadRef,
@@ -64,8 +70,10 @@ export function backgroundErasures(erase: EraseComments) {
       runInBackground?: BackgroundRunner,
     ): Promise<void> {
       const work = () => begin(ref, deleted)
-      if (runInBackground !== undefined && running.size < MOST) runInBackground(work)
-      else await withHeartbeats(work(), heartbeat)
+      if (runInBackground === undefined) return await withHeartbeats(work(), heartbeat)
+      for (let own = runningOf(ref); own.length >= MOST; own = runningOf(ref))
+        await withHeartbeats(Promise.race(own), heartbeat)
+      runInBackground(work)
     },
     /** Has a deleted post's replies erased later; the caller waits if that may not be, or is so of many posts already. */
     async replies(

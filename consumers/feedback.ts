@@ -2,6 +2,7 @@ import type { Consumer, Kafka } from 'kafkajs'
 import { entryOf } from '../src/contracts/facts/entry-of.ts'
 import { OperatorError } from '../src/contracts/facts/errors.ts'
 import type { IncomingMessage } from '../src/contracts/ports/topic.ts'
+import { committedIn } from '../src/stream/known-offsets.ts'
 import { incomingOf, onPassedOver } from '../src/stream/record.ts'
 import { onceTopicSettled, SETTLED_WITHIN_MS } from '../src/stream/settled.ts'
 
@@ -99,8 +100,8 @@ async function behind(
   const admin = kafka.admin({ retry: { retries: 3 } })
   try {
     await settled(() => admin.connect())
-    const [committed] = await settled(() => admin.fetchOffsets({ groupId: group, topics: [topic] }))
-    const come = new Map(committed?.partitions.map(({ partition, offset }) => [partition, BigInt(offset)]))
+    const committed = await settled(() => committedIn(admin, group, topic))
+    const come = new Map(committed.map(({ partition, offset }) => [partition, BigInt(offset)]))
     return new Map(
       (await settled(() => admin.fetchTopicOffsets(topic))).flatMap(({ partition, low, high }): [number, bigint][] => {
         const at = come.get(partition) ?? -1n

@@ -12,6 +12,11 @@ import { placeOf, type ValidMessage } from './read-message.ts'
 import { fullOf, OVER_SHARE, refuseMessages } from './refused-messages.ts'
 import { mappingOf } from './source-place.ts'
 
+/**
+ * How much further than it has come the stream has to come before a comment is judged whose post is not known, in ms: they are on topics
+ * of their own, of which either may be read first.
+ */
+const POST_WAIT_MS = 5_000
 /** How far apart comments on one post come in the order of due work, in ms. */
 const PACE_MS = 50
 /** From so many posts on, those whose comments have had their turns are forgotten. */
@@ -103,13 +108,14 @@ async function handleComment(
   heartbeat: Heartbeat,
   runInBackground?: BackgroundRunner,
 ): Promise<Outcome> {
-  const { threads, rules, checkpoints, maxReplies, mostHeld, clock } = context
+  const { threads, rules, checkpoints, maxReplies, mostHeld, clock, reached = 0 } = context
   const { tenant, postId } = message
   const ref = commentSubject(message)
   if (message.deleted === true) return eraseShown(context, message, heartbeat, runInBackground)
   // Linked first, so that a deletion meanwhile reaches it, too.
   const root: ThreadRef = { tenant, postId, kind: 'post' }
-  const link = { most: maxReplies, now: clock() }
+  const now = clock()
+  const link = { most: maxReplies, now }
   const linked = await threads.linkReply(root, ref, link)
   if (linked === 'deleted') {
     // After Redis was lost the deletion may be read before the comment, which has a verdict already.
@@ -122,9 +128,14 @@ async function handleComment(
   // What it could not be erased from is not shown with it.
   const toParent = parent === null ? 'full' : await threads.linkReply(parent, ref, link)
   const post = mappedBy(mappingOf(from), toParent !== 'full' ? { ...said, parentId } : said)
-  const arrival = arrivalOf(await judgesOf(context, ref, post), post, checkpoints, clock())
-  const protocolAhead = (arrival.protocolAhead ?? 0) - context.commentPace(root)
-  const put = { ...arrival, protocolAhead, place: placeOf(from) }
+  const arrival = arrivalOf(await judgesOf(context, ref, post), post, checkpoints, now)
+  const pace = context.commentPace(root)
+  const protocolAhead = (arrival.protocolAhead ?? 0) - pace
+  // In the same order, a thousand times as close together.
+  const waits = (await isAwaited(threads, root))
+    ? { notBefore: Math.min(reached, now) + POST_WAIT_MS + pace / 1_000 }
+    : {}
+  const put = { ...arrival, ...waits, protocolAhead, place: placeOf(from) }
   const before = linked === 'known' && toParent === 'linked' ? await threads.head(ref) : null
   const outcome = await threads.putPost(ref, post, put, rules, mostHeld())
   if (!isKept(outcome)) {
@@ -137,6 +148,13 @@ async function handleComment(
       await threads.unlinkReplies(earlier, [ref], clock())
   }
   return outcome === 'over-share' ? refuseMessages(context, [from], OVER_SHARE) : outcome
+}
+
+/** Whether a post may still come: nothing is known of it. */
+async function isAwaited(threads: IntakeContext['threads'], post: ThreadRef): Promise<boolean> {
+  const status = await threads.statusOf(post)
+  // Of comments, too, a thread is made.
+  return status === null || (status === 'threaded' && (await threads.head(post))?.post == null)
 }
 
 /** Erases a deleted comment, what was asked under its id, and then its words from the cases of those that answer it. */

@@ -1,4 +1,5 @@
 import type { Admin } from 'kafkajs'
+import { committedIn, ofEach } from '../src/stream/known-offsets.ts'
 
 /** How far a group has come in one partition, and where the partition ends. */
 export interface PartitionEnd {
@@ -20,13 +21,11 @@ export async function partitionEnds(
   topics: readonly string[],
   handled: ReadonlyMap<string, string> = new Map(),
 ): Promise<PartitionEnd[]> {
-  const committed = await admin.fetchOffsets({ groupId: group, topics: [...topics] })
-  const ends = await Promise.all(topics.map((topic) => admin.fetchTopicOffsets(topic)))
-  return topics.flatMap((topic, index) => {
-    const come = new Map(
-      committed.find((entry) => entry.topic === topic)?.partitions.map((at) => [at.partition, Number(at.offset)]),
-    )
-    return (ends[index] ?? []).map(({ partition, high, low }) => {
+  const committed = await ofEach(topics, (topic) => committedIn(admin, group, topic))
+  const ends = await ofEach(topics, (topic) => admin.fetchTopicOffsets(topic))
+  return topics.flatMap((topic) => {
+    const come = new Map(committed.get(topic)?.map((at) => [at.partition, Number(at.offset)]))
+    return (ends.get(topic) ?? []).map(({ partition, high, low }) => {
       const at = Number(handled.get(`${topic}/${partition}`) ?? come.get(partition) ?? -1)
       // Beyond the end: the topic was recreated, and is read from its beginning.
       const next = at > Number(high) ? Number(low) : Math.max(at, Number(low))

@@ -22,10 +22,13 @@ export function partitionLag(deps: {
   const behind = timeBehind(clock)
   return {
     async poll(): Promise<PartitionLag[]> {
-      const all = await admin.ask((asked) =>
-        Promise.all(reads.map(({ group, topics }) => partitionEnds(asked, group, topics))),
-      )
-      return all.flat().map((one) => {
+      const all = await admin.ask(async (asked) => {
+        const ends: PartitionEnd[] = []
+        // kafkajs takes one question about topics at a time.
+        for (const { group, topics } of reads) ends.push(...(await partitionEnds(asked, group, topics)))
+        return ends
+      })
+      return all.map((one) => {
         const { topic, partition, next, end } = one
         return { topic, partition, messages: end - next, seconds: behind(one) }
       })

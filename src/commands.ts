@@ -70,6 +70,13 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./app/commands/reasons/reasons.ts'),
   },
   {
+    path: 'reasons appeal',
+    argument: '<appeal>',
+    argumentIs: 'the id of an appeal',
+    description: 'prints a person’s answer to an appeal, for the one who appealed',
+    load: () => import('./app/commands/reasons/appeal.ts'),
+  },
+  {
     path: 'reasons send',
     description: 'sends statements of reasons to the EU’s Transparency Database, each once',
     load: () => import('./app/commands/reasons/send.ts'),

@@ -25,12 +25,13 @@ export const STREAM_COMMANDS: readonly ListedCommand[] = [
     description: 'makes the topics that are not there, before the service starts',
     load: () => import('./app/commands/topics/create.ts'),
   },
-  { path: 'map', description: 'shows what the mappings of sources make of records' },
+  { path: 'map', description: 'shows what the mappings of sources make of records, and those of sinks of verdicts' },
   {
     path: 'map try',
     argument: '[file]',
-    argumentIs: 'JSON Lines with a value each, or records with --records',
-    description: 'maps records of a file or a topic, and shows what comes out of each and why some fail',
+    argumentIs: 'JSON Lines with a value each (with --sink a verdict), or records with --records',
+    description:
+      'maps records of a file or a topic, or verdicts for a sink, and shows what comes out of each and why some fail',
     load: () => import('./app/commands/map/try.ts'),
   },
 ]

@@ -482,11 +482,14 @@ export const overview = () =>
           lines(
             {
               title: 'Webhook tries',
-              says: 'Tries a second by how they ended: sent, failed and to be tried again, or parked after the last.',
+              says: 'Tries a second by how they ended: sent, failed and to be tried again, or parked after the last; and statements of reasons that could not be made, and are never sent. Dropped: never tried, as its tenant holds its share of Redis (shares.tenant).',
               unit: 'suffix:/s',
               w: 8,
             },
-            { '{{outcome}}': 'sum by (outcome) (rate(gavel_webhook_tries_total[$__rate_interval]))' },
+            {
+              '{{outcome}}': 'sum by (outcome) (rate(gavel_webhook_tries_total[$__rate_interval]))',
+              'statements given up': 'sum(rate(gavel_statements_given_up_total[$__rate_interval]))',
+            },
             { stacked: true },
           ),
           lines(

@@ -2,6 +2,7 @@ import { jsonOf } from '../../src/contracts/facts/json-of.ts'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import type { SinkNotes } from '../../src/contracts/ports/sink-notes.ts'
 import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
+import type { SourceRecord } from '../../src/mapping/paths.ts'
 import type { SinkMapping, SinkRecord } from '../../src/mapping/sinks.ts'
 import { deadLetterOf } from '../dead-letter.ts'
 import { letterHeaders, type PendingEntry, type PublishedTopics, subjectOf } from './records.ts'
@@ -19,14 +20,10 @@ export async function withSinks(
   topics: PublishedTopics,
   judgesReplies: (protocol: string) => boolean,
 ): Promise<PendingEntry> {
-  const published = pending.records.find(({ topic }) => topic === topics.verdicts)
-  if (pending.entry.kind !== 'verdict' || published === undefined) return pending
   const { entry, verdict } = pending
-  const { headers = {} } = published
-  const key = String(published.key)
-  const value = jsonOf({ value: entry.verdict })
-  const timestamp = decidedIn(value)
-  const record = { key, value, headers: headers as Readonly<Record<string, string>>, timestamp } // as pendingOf made them
+  const record = sinkInput(pending, topics)
+  if (entry.kind !== 'verdict' || record === null) return pending
+  const { headers } = record
   const made = sinks.mapping(record, typeof verdict?.supersedes === 'string')
   const of = (known: Verdict) => ({ ref: subjectOf(entry.caseId, known, judgesReplies), protocol: known.protocol })
   const meant = verdict === undefined ? made : await thoseThatFollow(made, sinks.notes, of(verdict))
@@ -41,6 +38,17 @@ export async function withSinks(
   )
   const unmapped = meant.flatMap((one) => (one.ok ? [] : [{ topic: one.topic, detail: one.why }]))
   return { ...pending, records: [...pending.records, ...letters], sunk, unmapped }
+}
+
+/** A published verdict as the mappings of sinks see it; null of all else. */
+export function sinkInput({ entry, records }: PendingEntry, topics: PublishedTopics): SourceRecord | null {
+  const published = records.find(({ topic }) => topic === topics.verdicts)
+  if (entry.kind !== 'verdict' || published === undefined) return null
+  const { key, headers = {} } = published
+  const value = jsonOf({ value: entry.verdict })
+  // As pendingOf made them.
+  const texts = headers as Readonly<Record<string, string>>
+  return { key: String(key), value, headers: texts, timestamp: decidedIn(value) }
 }
 
 /** Those whose condition the verdict meets, which is noted, and those that have had one that did. */

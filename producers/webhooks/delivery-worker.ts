@@ -36,8 +36,9 @@ export function deliveryWorker(deps: {
   /** By hook: places that are taken. */
   const taken = new Map<string, number>()
   const inFlight = new Set<Promise<void>>()
-  /** Receivers that are gone: what is for them waits until their settings are others, and this process starts with them. */
+  /** Receivers that are gone: nothing is queued for them, and what waits does so until this process starts anew, by other settings perhaps. */
   const gone = new Set<string>()
+  const asked = new Set<string>()
   let isClosing = false
 
   /** Resolves to whether it was sent. */
@@ -47,7 +48,10 @@ export function deliveryWorker(deps: {
     if (receiver === undefined || clock() - takenAt > leaseMs - settings.timeout) return false
     const tried = await send(receiver, { id: delivery.id, body: delivery.body, at: clock() })
     const end = endOf(delivery, tried, settings.retries, clock())
-    if (tried.status === GONE) gone.add(delivery.hook)
+    if (tried.status === GONE) {
+      gone.add(delivery.hook)
+      await webhooks.setGone(delivery.hook, true)
+    }
     const outcome = end === 'sent' ? 'sent' : 'again' in end ? 'failed' : 'parked'
     if (!(await webhooks.settle(delivery, end))) return false
     report('webhook:tried', {
@@ -85,7 +89,11 @@ export function deliveryWorker(deps: {
   return {
     /** Begins what is due, as far as there is room, and does not wait for its end. */
     async poll(): Promise<void> {
-      for (const hook of Object.keys(hooks)) await fill(hook)
+      for (const hook of Object.keys(hooks)) {
+        if (!asked.has(hook)) await webhooks.setGone(hook, false)
+        asked.add(hook)
+        await fill(hook)
+      }
     },
     /** Reports how many deliveries wait, and how many are parked. */
     async count(): Promise<void> {

@@ -86,16 +86,18 @@ export function appealDeliveriesOf(
 ): readonly Delivery[] {
   return ended.flatMap(({ entry, outcome }) => {
     const { id, tenant, at, protocol } = outcome
-    const notice = { type: 'appeal.ended', name: `appeal ${id}`, tenant, at, protocol, data: outcome }
+    // What was one too many may be sent again under its id, and has another outcome then.
+    const name = outcome.outcome === 'too-many' ? `appeal ${id} ${at}` : `appeal ${id}`
+    const notice = { type: 'appeal.ended', name, tenant, at, protocol, data: outcome }
     return noticesTo(hooks, 'appeals', { ...notice, entry })
   })
 }
 
-/** What is to be sent of an action whose verdict no longer bears it out, and to whom. */
+/** What is to be sent of an action whose verdict no longer bears it out, or that is to be changed, and to whom. */
 export function reversalDeliveriesOf(hooks: Readonly<Record<string, Hook>>, asked: Review): readonly Delivery[] {
   const { id, tenant, at, protocol } = asked
   return noticesTo(hooks, 'actions', {
-    type: 'reversal.asked',
+    type: asked.why === 'measure' ? 'measure.asked' : 'reversal.asked',
     name: `reversal ${id}`,
     tenant,
     at,
@@ -166,6 +168,7 @@ function noticesTo(
       revision: 1,
       follows: false,
       retracts: entry === undefined,
+      isNotice: true,
       body,
       bare: body,
     }))

@@ -48,7 +48,7 @@ export async function runCommandLine(words: readonly string[], host: CommandLine
     for (const listed of commands) {
       const names = listed.path.split(' ')
       const isMeant = names.every((name, at) => said.has(name) || (at > 0 && said.has(listed.formerly ?? name)))
-      const command = isMeant ? (await listed.load?.())?.command : undefined
+      const command = isMeant && !isGroup(listed, commands, words) ? (await listed.load?.())?.command : undefined
       declare(program, listed, command, async (declared, loaded) => {
         host.begins({ name: running, logs: listed.logs === true })
         await perform(loaded, declared, host)
@@ -68,6 +68,12 @@ export async function runCommandLine(words: readonly string[], host: CommandLine
     }
     throw error
   }
+}
+
+/** Whether one of its own commands is what is asked for: its options, which may have the same names, would take the values of theirs. */
+function isGroup({ path }: ListedCommand, commands: readonly ListedCommand[], words: readonly string[]): boolean {
+  const named = words.filter((word, at) => !word.startsWith('-') && words[at - 1] !== '--config').join(' ')
+  return commands.some((one) => one.path.startsWith(`${path} `) && `${named} `.startsWith(`${one.path} `))
 }
 
 /** Declares a listed command to commander; one whose file was loaded gets its options and can be run. */

@@ -244,6 +244,8 @@ export type Decision = About & {
   readonly seconds?: number
   /** The appeals that it answers, by their ids; needs `code`. */
   readonly appeals?: readonly string[]
+  /** What is to become of the actions that these appeals are against, where the label stays; by default they are kept. */
+  readonly measure?: 'keep' | 'lessen' | 'lift'
   /** The label in force was shown before they chose. */
   readonly sawLabel?: boolean
   /** An image could not be shown to the person as it was judged. */

@@ -36,7 +36,6 @@ export function agreementPostsPage({
     path: '/agreement/posts',
     right: 'overrule',
     showsLabels: true,
-    takesTurns: true,
     async answer(call) {
       const { query, session } = call
       const asked = agreementAsked(call, clock())

@@ -70,7 +70,6 @@ export function agreementPages({
     method: 'GET',
     path,
     right: 'overrule',
-    takesTurns: true,
     async answer(call) {
       const asked = agreementAsked(call, clock())
       return answer(await known(asked.query), asked)

@@ -1,8 +1,10 @@
 import type { AuditEntry } from '../contracts/facts/audit.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
+import { fairSlots } from '../contracts/facts/slots.ts'
 import type { AuditFindings, AuditLog, AuditPoint, AuditQuery } from '../contracts/ports/audit.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Report } from '../contracts/ports/report.ts'
+import { shareOf } from '../platform/who-asks.ts'
 import { AUDIT_TEXTS as TEXTS } from './audit-texts.ts'
 import type { Page } from './page.ts'
 import { noteSeen } from './read-audit.ts'
@@ -34,13 +36,15 @@ export function auditPage({
   readonly clock: Clock
   readonly report: Report
 }): Page {
+  // It reads for seconds, in which other pages take their turns.
+  const turns = fairSlots({ all: () => 1 })
   return {
     method: 'GET',
     path: '/audit',
     right: 'overrule',
-    takesTurns: true,
     isCostly: true,
-    async answer({ query, session: { tenants }, signal }) {
+    withoutTurn: 'it reads its log for seconds, one question at a time, in turns of its own',
+    async answer({ query, session: { tenants }, asker, signal }) {
       const given = (name: string) => (query.get(name) ?? '').trim().slice(0, 2_000)
       const [by, subject] = [given('by'), given('subject')]
       const days = DAYS.find((one) => one === query.get('days')) ?? DAYS[0]
@@ -56,7 +60,8 @@ export function auditPage({
         before,
       }
       try {
-        const found = await log.find({ ...asked, since: clock() - Number(days) * DAY_MS, most: MOST }, signal)
+        const since = clock() - Number(days) * DAY_MS
+        const found = await turns.run(shareOf(asker), signal, () => log.find({ ...asked, since, most: MOST }, signal))
         noteSeen(...found.entries.flatMap(({ verdicts }) => verdicts.slice(0, MOST_VERDICTS)))
         const older =
           found.next === null

@@ -4,6 +4,7 @@ import type { Audit } from '../contracts/ports/audit.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Report } from '../contracts/ports/report.ts'
 import { answerTurns, turnsByPart } from '../platform/answer-turns.ts'
+import { forAsker } from '../platform/asked-for.ts'
 import { wrongGuesses } from '../platform/rates.ts'
 import { staticAnswer } from '../platform/static-answer.ts'
 import type { PersonAsking } from '../platform/who-asks.ts'
@@ -63,7 +64,7 @@ export function consoleOf(parts: ConsoleParts) {
   const { sessions, way, people, publicUrl, closing, report } = parts
   const files = new Map(parts.assets.map((asset) => [addressOf(asset), assetAnswer(asset)]))
   const addresses = new Map(parts.assets.map((asset) => [asset.name, addressOf(asset)]))
-  const [turn, ofOne, paths] = [answerTurns(), turnsByPart(AT_ONCE), Map.groupBy(parts.pages, ({ path }) => path)]
+  const [inTurn, ofOne, paths] = [pageTurns(), turnsByPart(AT_ONCE), Map.groupBy(parts.pages, ({ path }) => path)]
 
   const [blocked, notSignedIn] = [seldom(), seldom()]
   const { noted, hasRoom } = noter(parts)
@@ -163,8 +164,7 @@ export function consoleOf(parts: ConsoleParts) {
     const about = isForm ? [idIn(rest.form), ...rest.form.getAll('copy').map(idOf)].filter((id) => id !== '') : []
     if (isForm && !(await noted({ asker, what: 'did', page: path, verdicts: about, ...asked })))
       return told(503, TEXTS.wrong.undone, signedIn)
-    const work = () => auditReads((): Promise<PageAnswer> | PageAnswer => found.answer(call))
-    const { made: answer, verdicts } = await (found.takesTurns === true ? turn(asker, request.signal, work) : work())
+    const { answer, verdicts } = await inTurn(request.signal, found, call)
     if ('about' in answer && !(await noted({ asker, what: 'did', page: path, verdicts: answer.about ?? [] })))
       return told(503, TEXTS.wrong.untold, signedIn)
     const shown = shownBy(answer, verdicts, about)
@@ -197,6 +197,20 @@ export function consoleOf(parts: ConsoleParts) {
       if (closing.aborted) response.headers.set('connection', 'close')
       return response
     },
+  }
+}
+
+const NEVER = new AbortController().signal
+
+/** Makes the answers of pages in the turns of who asks, and tells what was read for each. */
+function pageTurns() {
+  const turn = answerTurns()
+  return async (signal: AbortSignal, page: Page, call: PageCall) => {
+    // What somebody sends is carried out, also where they have gone: a second press of a button takes the place of the first.
+    const gone = () => (page.method === 'POST' ? NEVER : signal)
+    const work = () => auditReads(() => forAsker(call.asker, { gone }, () => page.answer(call)))
+    const { made, verdicts } = await (page.withoutTurn === undefined ? turn(call.asker, signal, work) : work())
+    return { answer: made, verdicts }
   }
 }
 

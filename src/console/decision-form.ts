@@ -3,13 +3,15 @@ import { MAX_WHY_CHARS } from '../contracts/facts/decision-messages.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import { may } from '../contracts/facts/person-roles.ts'
 import type { Verdict } from '../contracts/facts/verdict.ts'
+import { leaveTurn } from '../platform/answer-turns.ts'
+import { answeredBy, openAppeals } from './appeals-section.ts'
 import type { CaseFile } from './case-file.ts'
 import { clausesField } from './clauses-field.ts'
 import { GOLDEN_TEXTS } from './golden-texts.ts'
 import type { PageAnswer } from './page.ts'
 import type { Session } from './sessions.ts'
 import { TEXTS } from './texts.ts'
-import { carriedId, html, NOTHING, type SafeMarkup, type TemplatePart, when, words } from './view.ts'
+import { carriedId, html, link, NOTHING, type SafeMarkup, type TemplatePart, when, words } from './view.ts'
 
 /** The outcome of a decision, as an address names it. */
 export const DONE = {
@@ -49,16 +51,30 @@ export function decisionSection(
     why: '',
     clauses,
   }
+  const answered = answeredBy(verdict.decision?.of, subjectRecord).length
+  const withdraw = withdrawForm({ id: verdict.id, token, answered })
+  const waits = openAppeals({ protocol: verdict.protocol, reasons: ['appealed'] }, subjectRecord).length > 0
   if (isHuman && !mayWithdraw(verdict, session))
-    return html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide.title}</h2><p>${TEXTS.decide.object}</p>
-${decisionForm({ ...fields, standing: verdict.label, by: session.by, opinion: true })}</section>`
+    return html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide.title}</h2>${besideAppeals(
+      waits,
+      html`<p>${TEXTS.decide.object}</p>
+${decisionForm({ ...fields, standing: verdict.label, by: session.by, opinion: true })}`,
+    )}</section>`
   if (isHuman && isOwnCase)
     return html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide.title}</h2><p>${TEXTS.decide.ownCase}</p>
-${verdict.decision?.by === session.by ? withdrawForm({ id: verdict.id, token }) : NOTHING}</section>`
+${verdict.decision?.by === session.by ? withdraw : NOTHING}</section>`
   return html`<section aria-labelledby="decide" class="decide"><h2 id="decide">${TEXTS.decide.title}</h2>
-${decisionForm({ ...fields, standing: verdict.label, by: session.by })}
-${isHuman ? withdrawForm({ id: verdict.id, token }) : NOTHING}</section>`
+${besideAppeals(waits, decisionForm({ ...fields, standing: verdict.label, by: session.by }))}
+${isHuman ? withdraw : NOTHING}</section>`
 }
+
+/** Where an appeal waits, a form that does not answer it stands folded, behind the way to what does. */
+function besideAppeals(waits: boolean, form: SafeMarkup): SafeMarkup {
+  if (!waits) return form
+  return html`<p class="notice">${TEXTS.decide.appealWaits} <a href="${APPEALS_AT}">${TEXTS.decide.toReview}</a></p><details><summary>${TEXTS.decide.beside}</summary>${form}</details>`
+}
+/** Where those are listed that wait. */
+export const APPEALS_AT = link('/review', { reason: 'appealed', order: 'oldest' })
 
 /** Whether this person may take back or replace what a person decided: their own decision, or, as a lead, anybody's. */
 export function mayWithdraw({ decision, tenant }: Verdict, { by, grants }: Session): boolean {
@@ -97,8 +113,8 @@ export function notSeenPlace(): SafeMarkup {
   return html`<p class="state bad" role="status" data-not-seen="${TEXTS.review.notSeen}" data-not-looked="${TEXTS.review.notLooked}"></p>`
 }
 
-function withdrawForm({ id, token }: { id: string; token: string }): SafeMarkup {
-  return html`<details><summary>${TEXTS.decide.withdraw}</summary><form method="post" action="/decide"><input type="hidden" name="token" value="${token}"><input type="hidden" name="carried" value="${carriedId(id)}">${onceField()}<input type="hidden" name="withdraw" value="yes">
+function withdrawForm({ id, token, answered }: { id: string; token: string; answered: number }): SafeMarkup {
+  return html`<details><summary>${TEXTS.decide.withdraw}</summary>${answered === 0 ? NOTHING : html`<p class="notice">${TEXTS.decide.answered(answered)}</p>`}<form method="post" action="/decide"><input type="hidden" name="token" value="${token}"><input type="hidden" name="carried" value="${carriedId(id)}">${onceField()}<input type="hidden" name="withdraw" value="yes">
 <label class="wide">${TEXTS.decide.why} <textarea name="why" rows="2" maxlength="${MAX_WHY_CHARS}" required dir="auto"></textarea></label>
 <button>${TEXTS.decide.withdrawTitle}</button></form></details>`
 }
@@ -118,7 +134,10 @@ export class SubmittedForms {
     if (once === '') return work()
     const key = `${name} ${hash('sha256', String(form), 'base64url')}`
     const known = this.#answers.get(key)
-    if (known !== undefined) return known
+    if (known !== undefined) {
+      leaveTurn()
+      return known
+    }
     const answer = work()
     this.#answers.set(key, answer)
     // A page shows what may be deleted by the next time, and states that nothing was carried out.

@@ -33,7 +33,6 @@ export function decisionsPage({
     path: '/decisions',
     right: 'overrule',
     showsLabels: true,
-    takesTurns: true,
     async answer({ query, session: { by, tenants } }) {
       const given = (name: string) => (query.get(name) ?? '').trim().slice(0, 400)
       const days = DAYS.find((one) => one === given('days')) ?? DAYS[0]

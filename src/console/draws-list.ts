@@ -42,7 +42,6 @@ export function drawsPage({
     method: 'GET',
     path: '/quality/draws',
     right: 'overrule',
-    takesTurns: true,
     async answer({ query, session: { by, tenants } }) {
       const given = (name: string) => (query.get(name) ?? '').slice(0, 2_000)
       const found = await queue.draws(

@@ -69,7 +69,6 @@ export function healthPage(parts: {
     method: 'GET',
     path: '/health',
     right: 'see',
-    takesTurns: true,
     async answer({ session }) {
       const now = await parts.readStatus()
       if (now.isConnected === false)

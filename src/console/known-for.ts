@@ -1,4 +1,5 @@
 import type { Clock } from '../contracts/ports/clock.ts'
+import { forNobody } from '../platform/asked-for.ts'
 
 /** Most questions whose answers are known. */
 const MOST_KNOWN = 20
@@ -14,7 +15,7 @@ export function knownFor<Asked, Answer>(ms: number, clock: Clock, ask: (of: Aske
     const before = known.get(name)
     if (before !== undefined && before.until > clock()) return before.answer
     const asked = clock()
-    const answer = ask(of)
+    const answer = forNobody(() => ask(of))
     const one = { until: asked + ms, answer }
     known.set(name, one)
     answer.then(

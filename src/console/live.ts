@@ -51,7 +51,6 @@ export function livePages(parts: LiveParts): Page[] {
       path: '/live',
       right: 'see',
       showsLabels: true,
-      takesTurns: true,
       async answer({ query, session }) {
         const filter = { ...filterOf(query, session), standing: true as const }
         // Before the rows: whatever comes, or is deleted, from here on is sent to the page when it listens.
@@ -72,6 +71,7 @@ export function livePages(parts: LiveParts): Page[] {
       path: '/live/stream',
       right: 'see',
       isCostly: true,
+      withoutTurn: 'it is open for hours',
       async answer({ query, session, lastEventId, signal, told }): Promise<PageAnswer> {
         const after = lastEventId ?? query.get('after') ?? ''
         // It is repeated in the events of what comes next.

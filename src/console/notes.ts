@@ -1,9 +1,11 @@
 import { z } from 'zod'
+import { ANSWERS } from '../contracts/facts/appeal-messages.ts'
 import { UNDERSTUDY } from '../contracts/facts/by-hand.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { Post } from '../contracts/facts/thread.ts'
 import type { CommentCounts, Transcript, Verdict } from '../contracts/facts/verdict.ts'
 import type { RecordedVerdict, RecordedWord, SubjectRecord } from '../contracts/ports/record.ts'
+import { actionInWords } from './actions-note.ts'
 import type { CaseFile } from './case-file.ts'
 import { covered } from './covers.ts'
 import { badge, howDecided, type ProtocolGuides, sayingOf } from './kinds.ts'
@@ -124,7 +126,7 @@ export function timelineSection(
     })),
     ...said
       .filter(({ said: what, id }) => !((what === 'decision' || what === 'outcome') && carriedOut.has(decisionOf(id))))
-      .map((one) => ({ at: one.at, show: saidBy(one, { heard, cover }) })),
+      .map((one) => ({ at: one.at, show: saidBy(one, { tenant: verdict.tenant, heard, cover }) })),
   ]
   const others = subjectRecord.verdicts.filter(
     ({ verdict: one, standing }) => standing && one.protocol !== verdict.protocol,
@@ -162,9 +164,9 @@ function ruled(
   return html`${before === undefined ? timeline.first : isSame ? timeline.still : timeline.again} ${name}${was}. ${words(howDecided(one))} ${timeline.by(one.counts.accepted, before?.counts.accepted ?? 0)}${one.final ? ` ${timeline.final}` : ''}`
 }
 
-function whySaid(why: string | undefined, cover: string | null): TemplatePart {
+function whySaid(why: string | undefined, cover: string | null, before: string = TEXTS.timeline.why): TemplatePart {
   if (why === undefined || why === '') return NOTHING
-  const said = html`<span class="faint">${TEXTS.timeline.why}</span> ${words(why, { most: 400 })}`
+  const said = html`<span class="faint">${before}</span> ${words(why, { most: 400 })}`
   return cover === null ? said : covered(TEXTS.verdict.reasonsCovered(cover), said, { isBeside: true })
 }
 
@@ -177,12 +179,11 @@ const message = z.object({
   against: z.number().optional().catch(undefined),
   outcome: z.string().optional().catch(undefined),
   id: z.string().optional().catch(undefined),
-  tenant: z.string().optional().catch(undefined),
 })
 
 function saidBy(
   { said, id, label, by, message: sent }: RecordedWord,
-  { heard, cover }: { heard: ReadonlySet<string>; cover: string | null },
+  { tenant, heard, cover }: { tenant: string; heard: ReadonlySet<string>; cover: string | null },
 ): SafeMarkup {
   const { timeline } = TEXTS
   const {
@@ -194,7 +195,6 @@ function saidBy(
     against = 0,
     outcome = '',
     id: action = '',
-    tenant,
   } = message.safeParse(sent).data ?? {}
   const who = words(by, { most: 60 })
   const what = html`<strong>${words(label ?? TEXTS.row.noLabel, { most: 64 })}</strong>`
@@ -211,11 +211,11 @@ function saidBy(
     case 'assignment':
       return html`${who} ${label === null ? timeline.unassigned : html`${timeline.assigned} ${words(label, { most: 60 })}.`}`
     case 'appeal':
-      return html`${entryOf(timeline.appeal, by) ?? who} ${label === null ? NOTHING : html`${timeline.became} ${what}. `}${whySaid(text, cover)}`
+      return html`${entryOf(timeline.appeal, by) ?? who} (${words(action, { most: 60 })}). ${label === null ? timeline.waits : (entryOf(timeline.became, label) ?? html`${timeline.noAnswer} ${what}.`)} ${label !== null && ANSWERS.includes(label) ? html`<a href="${link('/appeal-answer', { tenant, id: action })}">${TEXTS.answer.show}</a> ` : NOTHING}${whySaid(text, cover, timeline.inTheirWords)}`
     case 'pair':
       return html`${who} ${label === 'same' ? timeline.same : timeline.notSame}`
     case 'action':
-      return html`${who} ${timeline.acted} ${what} (${words(action, { most: 60 })}). <a href="${link('/reasons', { tenant, id: action })}">${timeline.statement}</a>`
+      return actionInWords({ by, label, message: sent })
     case 'withdrawal':
       return html`${who} ${timeline.withdrewAction} ${words(action, { most: 60 })}.`
     case 'feedback':

@@ -4,6 +4,7 @@ import type { Clock } from '../contracts/ports/clock.ts'
 import type { DecisionDesk, DecisionResult } from '../contracts/ports/decisions.ts'
 import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import type { PersonDecision, ReviewQueue } from '../contracts/ports/review.ts'
+import { answeredBy } from './appeals-section.ts'
 import type { SubmittedForms } from './decision-form.ts'
 import { doneOf, sendDecision, shownAfter } from './decision-page.ts'
 import { DECISIONS_TEXTS } from './decisions-texts.ts'
@@ -139,7 +140,7 @@ function scopeIn(verdict: string): string {
 
 export interface OwnDecisionParts {
   readonly queue: Pick<ReviewQueue, 'decisions'>
-  readonly record: Pick<RecordReader, 'verdict' | 'find'>
+  readonly record: Pick<RecordReader, 'verdict' | 'find' | 'subject'>
   readonly disturbing: DisturbingSubjects
   readonly decisionDesk: DecisionDesk
   readonly clock: Clock
@@ -160,8 +161,11 @@ export function ownDecisionPages(parts: OwnDecisionParts): Page[] {
     if (isUnknown) return { to: link('/review', { said: 'notYet' }) }
     const minutes = Math.max(0, Math.floor((clock() - at) / MINUTE_MS))
     const ago = String(minutes)
-    if (made.length > 0 && minutes >= ASKED_AFTER && form.get('sure') !== String(at))
-      return sureOf(last, minutes, session)
+    if (made.length > 0 && form.get('sure') !== String(at)) {
+      const answered = (await Promise.all(made.map((one) => answersOf(one, parts)))).reduce((sum, one) => sum + one, 0)
+      if (answered > 0) return sureOf(last, TEXTS.decide.answered(answered), session)
+      if (minutes >= ASKED_AFTER) return sureOf(last, TEXTS.review.sureSays(minutes), session)
+    }
     decided.noteUndone(session.by, last)
     const all = made.flatMap(({ subject, protocol, verdict }) => {
       const against = verdict === null ? null : (readVerdictId(verdict)?.number ?? null)
@@ -210,14 +214,24 @@ export function ownDecisionPages(parts: OwnDecisionParts): Page[] {
   ]
 }
 
-/** What was decided so long ago is undone by who says so once more. */
-function sureOf({ at, made }: TakenDecision, minutes: number, { token }: Session): PageAnswer {
-  const { sure, sureSays, undo } = TEXTS.review
+/** How many appeals a decision answered. */
+async function answersOf(
+  { subject: { tenant, postId: id, kind }, verdict }: Pick<PersonDecision, keyof LastDecision>,
+  { record }: Pick<OwnDecisionParts, 'record'>,
+): Promise<number> {
+  const of = verdict === null ? null : await record.verdict(verdict, [tenant])
+  const whole = of === null ? null : await record.subject({ tenant, id, kind })
+  return whole === null ? 0 : answeredBy(of?.verdict.decision?.of, whole).length
+}
+
+/** What was decided so long ago, or has answered appeals, is undone by who says so once more. */
+function sureOf({ at, made }: TakenDecision, says: string, { token }: Session): PageAnswer {
+  const { sure, undo } = TEXTS.review
   const posts = made.slice(0, MOST_NAMED)
   return {
     title: sure,
     status: 409,
-    body: html`<h1>${sure}</h1><p>${sureSays(minutes)}</p>
+    body: html`<h1>${sure}</h1><p>${says}</p>
 <ul>${posts.map(({ subject, protocol, verdict }) => html`<li><a href="${link('/verdict', { id: verdict ?? '' })}">${words(nameIn(subject), { most: 200 })}</a> ${TEXTS.verdict.by(protocol)}</li>`)}</ul>
 <form method="post" action="/review/undo"><input type="hidden" name="token" value="${token}"><input type="hidden" name="sure" value="${at}"><button class="main">${undo}</button></form><p><a href="/review/mine">${TEXTS.review.mine}</a></p>`,
   }

@@ -52,8 +52,8 @@ export interface Page {
   readonly right: PersonRight
   /** What it does costs so much that no other site may begin it. */
   readonly isCostly?: true
-  /** It takes long for a large thread: people take turns, and none is made for who has gone. */
-  readonly takesTurns?: true
+  /** Why it is answered beside all others. Without it people take turns, and nothing is made for who has gone. */
+  readonly withoutTurn?: string
   /** It shows what verdicts say: who has read it judges none of them blindly. */
   readonly showsLabels?: true
   /** A page's script asks for it again and again: that keeps no session from being idle. */

@@ -9,6 +9,7 @@ import type { Clock } from '../contracts/ports/clock.ts'
 import type { LoadImage, RedrawImage } from '../contracts/ports/images.ts'
 import type { KeptPicture, ReviewPictures } from '../contracts/ports/pictures.ts'
 import type { ThreadStore } from '../contracts/ports/threads.ts'
+import { forNobody } from '../platform/asked-for.ts'
 import type { CaseFile } from './case-file.ts'
 import { TEXTS } from './texts.ts'
 
@@ -93,7 +94,7 @@ export class SubjectPictures {
     const begun = this.#underWay.get(name)
     if (begun !== undefined) return begun
     const author = file.thread?.post.author ?? subject.postId
-    const fetching = this.#fetched({ verdict: verdict.id, subject, url, author })
+    const fetching = forNobody(() => this.#fetched({ verdict: verdict.id, subject, url, author }))
       .catch((error: unknown) => this.#noteFailure(name, error))
       .finally(() => this.#underWay.delete(name))
     this.#underWay.set(name, fetching)

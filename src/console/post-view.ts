@@ -168,6 +168,7 @@ export function picturePages(parts: PostViewParts): Page[] {
     path,
     right: 'see',
     ...of,
+    withoutTurn: 'a page asks for all its pictures at once, for which hosts may take seconds',
     async answer(call) {
       const { query, session, asker, signal } = call
       const file = await reads.run(shareOf(asker), signal, async () => {

@@ -34,8 +34,9 @@ export const QUALITY_TEXTS = {
   /** So many audited verdicts it takes, in 19 of 20 cases, after a thousand at 2 %. */
   lanesNotice: 1_050,
   lanesSay: (share: string, settled: number | null) =>
-    `Of what a first lane settles ${share} is drawn at random and goes to people. The evidence against its promise grows with each error; where it reaches the second number, the lane closes itself, and only a new file opens one. Where 5 % was promised, that 2 % have become 10 % is noticed after about 530 audited verdicts, and after 1,050 in 19 of 20 cases${settled === null ? '' : `: at this share ${settled.toLocaleString('en')} that it settles`}. Where 2 % was promised, after 130 and 260.`,
+    `Of what a first lane settles ${share} is drawn at random and goes to people. The evidence against its promise grows with each error; where it reaches the second number, the lane closes itself, and only a file of other labels opens one. What was edited, judged anew or erased before anybody had looked is lost, and counts neither as right nor as wrong. Where 5 % was promised, that 2 % have become 10 % is noticed after about 530 audited verdicts, and after 1,050 in 19 of 20 cases${settled === null ? '' : `: at this share ${settled.toLocaleString('en')} that it settles`}. Where 2 % was promised, after 130 and 260.`,
   laneHeads: ['Lane', 'Promised at most', 'Found wrong', 'Share, with its 95 % interval', 'Evidence', 'It', 'Waits'],
+  laneLost: (lost: number) => ` (${lost} lost before anybody looked)`,
   laneClosed: 'closed itself',
   laneClosedFor: (tenants: readonly string[]) => `closed itself for ${tenants.join(', ')}`,
   laneHolds: 'holds',

@@ -28,6 +28,10 @@ export function qualityPage({
   readonly clock: Clock
 }): Page {
   const sumsOf = knownFor(SUMS_MS, clock, (of: readonly string[] | undefined) => queue.drawSums(of))
+  const peopleOf = knownFor(SUMS_MS, clock, ({ days, tenants }: Asked) => {
+    const until = clock()
+    return queue.peopleQuality({ since: until - days * DAY_MS, until }, tenants)
+  })
   const auditOf = knownFor(SUMS_MS, clock, async (one: LaneInUse) => ({
     ...one,
     ...(await queue.laneAudit(one.lane, one)),
@@ -36,17 +40,15 @@ export function qualityPage({
     method: 'GET',
     path: '/quality',
     right: 'overrule',
-    takesTurns: true,
     async answer({ query, session: { tenants } }) {
       const days = PERIODS.find((one) => String(one) === query.get('days')) ?? PERIODS[0]
-      const until = clock()
-      const since = until - days * DAY_MS
+      const since = clock() - days * DAY_MS
       // What is settled of all tenants together is for who sees all.
       const own = lanes().filter(({ tenant }) => tenants === undefined || (tenant !== null && tenants.includes(tenant)))
       const [rates, sums, people, exposures, ...audits] = await Promise.all([
         queue.drawnRates(tenants),
         sumsOf(tenants),
-        queue.peopleQuality({ since, until }, tenants),
+        peopleOf({ days, tenants }),
         exposed.exposures({ since, tenants }),
         ...own.map(auditOf),
       ])
@@ -56,6 +58,12 @@ export function qualityPage({
       }
     },
   }
+}
+
+/** How people decided in the last days. */
+interface Asked {
+  readonly days: number
+  readonly tenants: readonly string[] | undefined
 }
 
 function ratesSection(rates: readonly DrawnRate[], sums: readonly DrawSum[]): SafeMarkup {
@@ -98,10 +106,10 @@ function lanesSection(audits: readonly (LaneInUse & LaneAudit)[], laneShare: num
   return html`<section aria-labelledby="lanes"><h2 id="lanes">${TEXTS.lanes}</h2><p>${TEXTS.lanesSay(percent(laneShare), laneShare === 0 ? null : Math.round(TEXTS.lanesNotice / laneShare))}</p>
 ${tableOf(
   TEXTS.laneHeads,
-  audits.map(({ protocol, lane, tenant, risk, delta, audited, wrong, share, interval, next, ...shown }) => [
+  audits.map(({ protocol, lane, tenant, risk, delta, audited, wrong, lost, share, interval, next, ...shown }) => [
     html`${words(protocol, { most: 64 })} ${tenant === null ? NOTHING : words(tenant, { most: 64 })} <code>${lane}</code>`,
     percent(risk),
-    TEXTS.times(wrong, audited),
+    `${TEXTS.times(wrong, audited)}${lost === 0 ? '' : TEXTS.laneLost(lost)}`,
     share === null ? TEXTS.nothingCounts : `${percent(share)} (${percent(interval.low)}–${percent(interval.high)})`,
     `${shown.evidence.toFixed(1)} / ${Math.round(1 / delta)}`,
     standing(shown, 1 / delta),

@@ -1,5 +1,6 @@
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { HistogramBin, RecordFilter, RecordReader } from '../contracts/ports/record.ts'
+import { forNobody } from '../platform/asked-for.ts'
 import { type SmallFigure, smallFigure } from './figures.ts'
 import { TEXTS } from './texts.ts'
 import { html, moment, NOTHING, type SafeMarkup, shown } from './view.ts'
@@ -22,7 +23,8 @@ export function quarterStrips({ record, clock }: StripParts) {
     const name = JSON.stringify([tenants ?? null, protocol ?? null])
     const known = kept.get(name)
     if (known !== undefined && known.until > now) return known.strip
-    const strip = stripOf({ tenants, ...(protocol === undefined ? {} : { protocol }) }, now)
+    const filter = { tenants, ...(protocol === undefined ? {} : { protocol }) }
+    const strip = forNobody(() => stripOf(filter, now))
     kept.delete(name)
     kept.set(name, { until: now + KEPT_MS, strip })
     for (const oldest of kept.keys()) if (kept.size > MOST_KEPT) kept.delete(oldest)

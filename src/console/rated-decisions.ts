@@ -1,5 +1,6 @@
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { DecisionDesk } from '../contracts/ports/decisions.ts'
+import { leaveTurn } from '../platform/answer-turns.ts'
 import { decisionRates } from '../platform/decision-rates.ts'
 
 /** What one person may decide: on average, and at once, as with a batch of copies. */
@@ -12,7 +13,10 @@ export function ratedDecisions(decisionDesk: DecisionDesk, clock: Clock): Decisi
     left,
     async decide(message, signal) {
       const tooMany = count(message.by, message)
-      if (tooMany === null) return decisionDesk.decide(message, signal)
+      if (tooMany === null) {
+        leaveTurn()
+        return decisionDesk.decide(message, signal)
+      }
       return { of: '', decided: { outcome: 'refused', why: `One person ${tooMany.says}.` } }
     },
   }

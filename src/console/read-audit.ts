@@ -4,7 +4,10 @@ import type { ReviewQueue } from '../contracts/ports/review.ts'
 import { CLOSED } from './blind-review.ts'
 import type { PageAnswer } from './page.ts'
 
-type Reader = Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'find' | 'search' | 'arrivals' | 'histogram'>
+type Reader = Pick<
+  RecordReader,
+  'verdict' | 'subject' | 'transcript' | 'find' | 'search' | 'arrivals' | 'histogram' | 'subjectsNamed'
+>
 type Queue = Pick<
   ReviewQueue,
   | 'list'
@@ -67,6 +70,8 @@ export function auditedRecord(record: Reader): Reader {
       noteRows(result.found)
       return result
     },
+    // It names, and shows nothing.
+    subjectsNamed: (id, tenants) => record.subjectsNamed(id, tenants),
     // Numbers of many: nobody's words are in them.
     histogram: (filter, of) => record.histogram(filter, of),
     // Verdicts in a stream are noted as they are sent.

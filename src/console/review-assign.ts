@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { namedSubject } from '../contracts/facts/decision-messages.ts'
 import type { CaseworkDesk } from '../contracts/ports/casework.ts'
+import { leaveTurn } from '../platform/answer-turns.ts'
 import type { SubmittedForms } from './decision-form.ts'
 import { type Page, type PageAnswer, type PageCall, refusal } from './page.ts'
 import type { DeskParts, ReviewDesk } from './review-desk.ts'
@@ -59,6 +60,7 @@ export function assignmentPages(
     }
     const about = namedSubject(subject)
     const at = new Date(clock()).toISOString()
+    leaveTurn()
     try {
       await told.tell({ schema: 1, id: randomUUID(), ...about, what: 'assigned', to, by: session.by, at })
     } catch {

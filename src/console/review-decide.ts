@@ -1,4 +1,4 @@
-import { MOST_CLAUSES } from '../contracts/facts/decision-messages.ts'
+import { MEASURES, MOST_CLAUSES } from '../contracts/facts/decision-messages.ts'
 import type { CaseworkDesk } from '../contracts/ports/casework.ts'
 import type { DecisionDesk, DecisionResult } from '../contracts/ports/decisions.ts'
 import type { ReviewItem } from '../contracts/ports/review.ts'
@@ -50,7 +50,8 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   const again = async (says: string | HearingResult): Promise<PageAnswer> => {
     const post = await desk.postOf(item.verdict, session)
     if (post === null) return { to: link('/review', { said: 'gone' }) }
-    const refused = { id: item.verdict, says, filled, since }
+    const shown = typeof says === 'string' ? filled : { ...filled, heard: says.id }
+    const refused = { id: item.verdict, says, filled: shown, since }
     const body = await itemBody(
       post,
       { ...parts, session, only, copiesOf: (one) => desk.copiesOf(one, session), canAssign: parts.casework !== null },
@@ -64,10 +65,15 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   const isOpinion = form.get('opinion') === 'yes' || isBlind(item)
   const isUnseen = form.get('unseen') === 'yes'
   const overrules = !isOpinion && !isUnseen && item.label !== null && item.label !== filled.label
+  const keeps = overrules ? keepsLabel(filled, parts) : null
+  if (keeps !== null) return again(keeps)
   const reason = reasonOf({ code: filled.code, own: filled.why, overrules }, parts.codes)
   if (reason === null) return again(lacking(filled, { overrules, codes: parts.codes }))
   const appeals = isOpinion ? [] : form.getAll('appeal').map(idOf)
   if (appeals.length > 0 && reason.code === undefined) return again(TEXTS.review.needsCode)
+  const measure = overrules ? undefined : MEASURES.find((one) => one === filled.measure)
+  if (appeals.length > 0 && !overrules && form.has('measured') && measure === undefined)
+    return again(TEXTS.review.appeals.measure.needed)
   const heard = await heardBefore(asked, { id: item.verdict, appeals }, parts)
   if (heard !== null) return again(heard)
   // Before the item itself is decided: it is looked for no more then.
@@ -85,7 +91,7 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
       ...(isOpinion ? { opinion: true } : {}),
       ...(reserved.golden === true ? { golden: 'answer' } : {}),
       ...citing(filled.clauses),
-      ...(appeals.length === 0 ? {} : { appeals }),
+      ...(appeals.length === 0 ? {} : { appeals, ...(measure && { measure }) }),
       ...timeSince(since, clock()),
     },
     parts,
@@ -99,7 +105,8 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   const rest = copies.length === 0 ? NO_COPIES : await decideCopies(asked, { item, copies, filled }, desk, parts)
   const made = [...madeBy(outcome, item), ...rest.made]
   if (made.length > 0 || isOpinion) desk.decided.remember(session.by, made, isOpinion ? item.verdict : null)
-  const done = { said: 'done', ...(isUnseen ? { of: item.verdict } : {}), ...rest.done } as const
+  const answers = appeals.length === 0 ? {} : { answers: String(appeals.length) }
+  const done = { said: 'done', ...(isUnseen ? { of: item.verdict } : {}), ...answers, ...rest.done } as const
   if (rest.missed.length > 0) return notAll(rest.missed, session, only)
   for (const { verdict } of ofPost) {
     const [own] = await desk.own(verdict, session)
@@ -108,16 +115,23 @@ export async function decide(asked: PageCall, desk: ReviewDesk, parts: DecidingP
   return desk.next(session, { done, only })
 }
 
+/** Why this reason can't overrule a label; null if it can. */
+function keepsLabel({ code: chosen }: FilledForm, { codes }: Pick<DecidingParts, 'codes'>): string | null {
+  const keeps = codes.find(({ code, confirms }) => code === chosen && confirms)
+  return keeps === undefined ? null : TEXTS.review.keepsLabel(keeps.says)
+}
+
 /** What the person is shown before their decision counts; null where that is nothing. */
 async function heardBefore(
-  { form, session, signal }: PageCall,
+  { form, session }: PageCall,
   { id, appeals }: { readonly id: string; readonly appeals: readonly string[] },
   { heard, record, kinds }: Pick<DecidingParts, 'heard' | 'record' | 'kinds'>,
 ): Promise<HearingResult | null> {
   if (heard === null || appeals.length === 0) return null
   const file = await caseFile(id, { record, kinds, session })
   if (file === null) return null
-  return heard.before({ by: session.by, ids: appeals, asks: form.has('hear') }, file, signal)
+  const asks = form.has('hear')
+  return heard.before({ by: session.by, ids: appeals, asks, shown: form.get('heard') ?? '' }, file)
 }
 
 /** Sends one decision about an item, and says why it was not carried out; null if it was, or is on its way. */
@@ -162,8 +176,10 @@ async function decideCopies(
     const miss = (says: string) => missed.push({ id, words: copy?.words ?? id, says })
     const overrules = copy?.label !== null && copy?.label !== filled.label
     const reason = reasonOf({ code: filled.code, own: filled.why, overrules }, parts.codes)
-    if (copy !== undefined && reason === null) {
-      miss(`${TEXTS.review.copyDiffers(copy.label ?? TEXTS.row.noLabel)}. ${TEXTS.review.needsWords}`)
+    const keeps = overrules ? keepsLabel(filled, parts) : null
+    if (copy !== undefined && (reason === null || keeps !== null)) {
+      const needs = reason === null ? TEXTS.review.needsWords : keeps
+      miss(`${TEXTS.review.copyDiffers(copy.label ?? TEXTS.row.noLabel)}. ${needs}`)
       continue
     }
     const reserved = copy === undefined ? null : await desk.reserve(id, session)
@@ -215,11 +231,12 @@ function lacking(
 /** What a form has; the button that confirms names the label, and gives the first reason for keeping it where none is chosen. */
 function filledIn(form: URLSearchParams, codes: ReasonCodes): FilledForm {
   const [why, code] = [(form.get('why') ?? '').trim(), form.get('code') ?? '']
-  const clauses = clausesTicked(form)
+  const [clauses, heard] = [clausesTicked(form), form.get('heard') ?? '']
+  const more = { why, clauses, heard, measure: form.get('measure') ?? '' }
   const confirmed = form.get('confirm')
-  if (confirmed === null) return { label: form.get('label') ?? '', code, why, clauses }
+  if (confirmed === null) return { label: form.get('label') ?? '', code, ...more }
   const keeps = codes.filter(({ confirms }) => confirms).map((one) => one.code)
-  return { label: confirmed, code: keeps.includes(code) ? code : (keeps[0] ?? ''), why, clauses }
+  return { label: confirmed, code: keeps.includes(code) ? code : (keeps[0] ?? ''), ...more }
 }
 
 /** What a decision on an item brought about; nothing if it did not, or nobody heard of it. */

@@ -23,7 +23,7 @@ import { link } from './view.ts'
 
 export interface DeskParts {
   readonly queue: Pick<ReviewQueue, 'list' | 'posts' | 'reserve' | 'release' | 'decisions' | 'totals'>
-  readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'search' | 'find'>
+  readonly record: Pick<RecordReader, 'verdict' | 'subject' | 'transcript' | 'search' | 'find' | 'subjectsNamed'>
   readonly blinds: BlindReviews
   readonly clock: Clock
   /** How long a reservation keeps others away, in ms. */
@@ -46,6 +46,8 @@ export interface DoneNotice {
   readonly of?: string
   /** How many copies were decided with it. */
   readonly copies?: string
+  /** How many appeals it answered. */
+  readonly answers?: string
 }
 
 export type ReviewDesk = ReturnType<typeof reviewDesk>

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { MAX_WHY_CHARS } from '../contracts/facts/decision-messages.ts'
+import { MAX_WHY_CHARS, MEASURES } from '../contracts/facts/decision-messages.ts'
 import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { CitedClause } from '../contracts/facts/verdict-fields.ts'
 import { nameIn } from '../contracts/facts/verdict-id.ts'
@@ -21,8 +21,12 @@ export interface FilledForm {
   readonly code: string
   readonly why: string
   readonly clauses: readonly CitedClause[]
+  /** Which hearing of appeals it was shown; empty: none. */
+  readonly heard: string
+  /** What is to become of the actions that are appealed against; empty: not chosen. */
+  readonly measure: string
 }
-export const NOT_FILLED: FilledForm = { label: '', code: '', why: '', clauses: [] }
+export const NOT_FILLED: FilledForm = { label: '', code: '', why: '', clauses: [], heard: '', measure: '' }
 
 export interface JudgeForm {
   readonly session: Session
@@ -46,6 +50,8 @@ export interface JudgeForm {
   readonly cover: string | null
   /** The appeals that it answers, by their ids. */
   readonly appeals: readonly string[]
+  /** Some of them are against what was done. */
+  readonly asksMeasure: boolean
   /** When the models are heard on them; null: never. */
   readonly hearing: 'by-person' | 'always' | null
 }
@@ -56,13 +62,19 @@ export function judgeForm(item: PostItem, of: JudgeForm): SafeMarkup {
   const name = randomUUID()
   const hidden = (field: string, value: string) => html`<input type="hidden" name="${field}" value="${value}">`
   const labels = kind?.labels ?? []
-  return html`<form method="post" action="/review/decide">${hidden('token', session.token)}${hidden('carried', carriedId(item.verdict))}${onceField()}${hidden('since', since)}${only === '' ? NOTHING : hidden('only', only)}${isBlind ? hidden('opinion', 'yes') : NOTHING}${isLabelAfter ? hidden('unseen', 'yes') : NOTHING}${of.appeals.map((id) => hidden('appeal', carriedId(id)))}
+  return html`<form method="post" action="/review/decide">${hidden('token', session.token)}${hidden('carried', carriedId(item.verdict))}${onceField()}${hidden('since', since)}${only === '' ? NOTHING : hidden('only', only)}${isBlind ? hidden('opinion', 'yes') : NOTHING}${isLabelAfter ? hidden('unseen', 'yes') : NOTHING}${of.appeals.map((id) => hidden('appeal', carriedId(id)))}${filled.heard === '' ? NOTHING : hidden('heard', filled.heard)}
 <fieldset><legend>${TEXTS.decide.label}</legend>${labels.map((label, at) => html`<label class="box"><input type="radio" name="label" value="${label}" data-key="${at + 1}" required${label === filled.label ? html` checked` : NOTHING}> <kbd>${at + 1}</kbd> ${label}${label === shown ? html` <span class="faint">(${TEXTS.decide.stands})</span>` : NOTHING}${when(entryOf(kind?.reading?.labels ?? {}, label), (says) => html` <span class="faint">${says}</span>`)}</label>`)}</fieldset>
 <fieldset class="codes"><legend>${TEXTS.review.code}</legend>${codes.map(({ code, says, confirms }, at) => (confirms && shown === null ? NOTHING : html`<label class="box"><input type="radio" name="code" value="${code}" data-key="${CODE_KEYS[at] ?? ''}"${code === filled.code ? html` checked` : NOTHING}> <kbd>${CODE_KEYS[at] ?? ''}</kbd> ${says}</label>`))}</fieldset>
-${clausesField(kind, item.subject, filled.clauses)}<label class="wide">${TEXTS.review.ownWords} <textarea name="why" rows="2" maxlength="${MAX_WHY_CHARS}" dir="auto" aria-describedby="${name}">${filled.why}</textarea></label>
+${of.asksMeasure ? measureField(filled.measure) : NOTHING}${clausesField(kind, item.subject, filled.clauses)}<label class="wide">${TEXTS.review.ownWords} <textarea name="why" rows="2" maxlength="${MAX_WHY_CHARS}" dir="auto" aria-describedby="${name}">${filled.why}</textarea></label>
 <p class="faint" id="${name}">${TEXTS.review.ownWordsNote} ${isBlind ? NOTHING : words(TEXTS.decide.asYou(session.by), { most: 160 })}</p>
 ${copies.length === 0 ? NOTHING : copiesField(copies, { shown, choice, cover })}
 <p><button class="main">${TEXTS.decide.send}</button> ${confirmButton(shown)} ${hearButton(of)}</p><p class="state bad" role="status" data-not-seen="${TEXTS.review.notSeen}" data-not-looked="${TEXTS.review.notLooked}" data-not-shown="${TEXTS.review.notShown}"></p></form>`
+}
+
+/** What is to become of the actions that are appealed against, where the label stays. */
+function measureField(chosen: string): SafeMarkup {
+  const { measure } = TEXTS.review.appeals
+  return html`<fieldset class="codes"><legend>${measure.title}</legend><input type="hidden" name="measured" value="yes">${MEASURES.map((one) => html`<label class="box"><input type="radio" name="measure" value="${one}"${one === chosen ? html` checked` : NOTHING}> ${measure.says[one]}</label>`)}</fieldset>`
 }
 
 /** Copies side by side, ticked as soon as their words are seen; one whose label differs says so. */

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { CoverChoice } from '../contracts/ports/pictures.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { PostItem, ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
+import { actionsSection } from './actions-note.ts'
 import { type AppealsHeard, type HearingResult, heardSection } from './appeals-heard.ts'
 import { appealsSection, openAppeals } from './appeals-section.ts'
 import { type CaseFile, caseFile } from './case-file.ts'
@@ -141,6 +142,8 @@ function itemSection(
   const after = isLabelAfter(item, session.by, seen)
   const isShown = !blind && !after && file !== null
   const decidedBy = file?.row.verdict.decidedBy
+  const toldOf = item.reasons.filter((reason) => ['appealed', 'reversal', 'measure'].includes(reason))
+  const open = isShown ? openAppeals(item, file.subjectRecord) : []
   const { filled, since } = refused?.id === item.verdict ? refused : { filled: NOT_FILLED, since: String(view.clock()) }
   const form = {
     session,
@@ -154,7 +157,8 @@ function itemSection(
     copies: isShown ? copies : [],
     choice,
     cover,
-    appeals: isShown ? openAppeals(item, file.subjectRecord).map((one) => one.id) : [],
+    appeals: open.map((one) => one.id),
+    asksMeasure: open.some(({ actionId }) => actionId !== undefined),
     hearing: seen.heard?.when ?? null,
   }
   const lacks = refused?.id === item.verdict ? sayingBefore(refused.says, item.protocol, kinds) : NOTHING
@@ -162,7 +166,7 @@ function itemSection(
 <p class="why-here">${reasonsOf(item, isShown ? file.ruled.degraded : [])}</p>
 ${blind ? html`<p class="notice">${seen.seenLabels.has(session.by, item.verdict) ? TEXTS.review.seenBefore : TEXTS.review.blind}</p>` : NOTHING}${after ? html`<p class="notice">${TEXTS.review.labelAfter}</p>` : NOTHING}
 ${isShown ? html`${storyNote(file)}<div><h3>${decidedBy === 'human' ? TEXTS.review.personSaid : TEXTS.review.machineSaid}</h3><p class="how">${badge(file.row.verdict, kinds)} ${findingOf(file.row.verdict, kind)} ${words(howDecided(file.row.verdict))}${when(file.row.verdict.decision?.by, (by) => html` ${TEXTS.row.by} ${words(by, { most: 60 })}.`)} <a href="${link('/verdict', { id: item.verdict })}">${TEXTS.review.argument}</a></p><details><summary>${TEXTS.verdict.why}</summary>${whySection(file, { most: 2_000, name: `${at}`, cover })}${decidedBy === 'human' ? NOTHING : missingSection(file, `${at}`)}</details></div>` : NOTHING}
-${isShown ? appealsSection(item, file, { kinds, dueMs: seen.appealsDue, now: view.clock(), name: `${at}` }) : NOTHING}${lacks}${isOwn ? judgeForm(item, { ...form, shown: isShown ? item.label : null }) : takenBy(item, session, only)}</section>`
+${isShown ? appealsSection(item, file, { kinds, dueMs: seen.appealsDue, now: view.clock(), name: `${at}`, cover }) : NOTHING}${isShown && toldOf.length > 0 ? actionsSection(file.subjectRecord, { protocol: item.protocol, name: `${at}`, asks: toldOf.includes('reversal') ? 'reversal' : toldOf.includes('measure') ? 'measure' : null }) : NOTHING}${lacks}${isOwn ? judgeForm(item, { ...form, shown: isShown ? item.label : null }) : takenBy(item, session, only)}</section>`
 }
 
 function sayingBefore(says: string | HearingResult, protocol: string, kinds: ProtocolGuides): SafeMarkup {

@@ -137,6 +137,8 @@ export interface ListParts {
   readonly rows: ReadonlyMap<string, RecordedRow>
   /** What is current of their posts, by whichever protocol. */
   readonly current: readonly RecordedRow[]
+  /** Who appealed against an item, and until when that is to be answered. */
+  readonly appealed: ReadonlyMap<string, TemplatePart>
   /** Whether an item's label is shown to this person only after their own. */
   readonly isLabelAfter: (item: ReviewItem) => boolean
   /** Whether this person was shown an item's label already. */
@@ -205,7 +207,7 @@ function card(post: ReviewPost, parts: ListParts): SafeMarkup {
     const isHidden = isBlind(item) || isLabelAfter(item)
     const label = isBlind(item) ? TEXTS.review.second : words(item.label ?? TEXTS.row.noLabel, { most: 64 })
     const lost = isHidden ? [] : (rows.get(item.verdict)?.verdict.degraded ?? [])
-    return html`<li><span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> ${isLabelAfter(item) ? NOTHING : html`<strong>${label}</strong> `}<span class="faint">${reasonsOf(item, lost)}${isBlind(item) && hasSeen(item) ? TEXTS.review.seenBefore : ''} · ${TEXTS.review.since} ${moment(item.since)}</span>${item.reservation?.by === session.by ? html`<span class="faint"> · ${TEXTS.review.yours} ${moment(item.reservation.until)}</span>` : item.may === 'yes' ? NOTHING : takenBy(item, session, only)}</li>`
+    return html`<li><span class="protocol">${TEXTS.verdict.by(item.protocol)}</span> ${isLabelAfter(item) ? NOTHING : html`<strong>${label}</strong> `}<span class="faint">${reasonsOf(item, lost)}${parts.appealed.get(item.verdict) ?? NOTHING}${isBlind(item) && hasSeen(item) ? TEXTS.review.seenBefore : ''} · ${TEXTS.review.since} ${moment(item.since)}</span>${item.reservation?.by === session.by ? html`<span class="faint"> · ${TEXTS.review.yours} ${moment(item.reservation.until)}</span>` : item.may === 'yes' ? NOTHING : takenBy(item, session, only)}</li>`
   })
   return html`<li class="row" tabindex="-1" id="${placeOf(post.items[0]?.verdict ?? '')}">${postWords(post, parts)}${thumbnails(listedPictures(post.items[0]?.verdict ?? '', post.pictures), choice)}<ul class="waits">${waits}</ul>${decidedOf(post, parts.current)}${assigneeOf(post)}${post.assignee !== null && assignable !== null && mayHandOver(post, session) ? button('/review/assign', TEXTS.review.unassign, { session, id: post.items[0]?.verdict ?? '', only }) : NOTHING}
 ${free === undefined ? NOTHING : button('/review/take', isOwn ? TEXTS.review.open : TEXTS.review.take, { session, id: free.verdict, press: 't' })}${assignable !== null && mayAssign(post, session) ? assignForm(post, { session, only, names: reviewersOf(post.subject.tenant) }) : NOTHING}</li>`

@@ -42,8 +42,21 @@ export const REVIEW_TEXTS = {
     appeals: {
       title: (count: number) => (count === 1 ? 'An appeal' : `${count} appeals`),
       says: 'These are the words of people who want another outcome, and no instructions. Your decision answers them, with the code of a reason.',
-      by: { author: 'The author appealed', notifier: 'Who reported it appealed' },
+      by: { author: 'The author appealed', notifier: 'The person who reported it appealed' },
+      wait: (count: number) => (count === 1 ? 'On one post an appeal waits.' : `On ${count} posts appeals wait.`),
+      show: 'Show them, the oldest first',
+      answered: (count: number) =>
+        count === 1
+          ? 'That answers the appeal: its outcome is told.'
+          : `That answers ${count} appeals: their outcomes are told.`,
       others: (count: number) => (count === 1 ? 'One more' : `${count} more`),
+      further: 'The same party asked again, and is answered with it:',
+      objects: 'They object to what was done, which they find too much, and not to the label.',
+      measure: {
+        title: 'What was done about it, where the label stays',
+        says: { keep: 'It is right.', lessen: 'It was too much: something less.', lift: 'It is to be taken back.' },
+        needed: 'Nothing was decided: an appeal is against what was done. Choose what is to become of that.',
+      },
       due: 'to be answered by',
       overdue: 'overdue since',
       against: 'Appealed against',
@@ -57,7 +70,11 @@ export const REVIEW_TEXTS = {
           `With ${appeals === 1 ? 'the words of the appeal' : `the words of ${appeals} appeals`} before them (${questions} ${questions === 1 ? 'question' : 'questions'}), they rule:`,
         says: 'Whoever appeals may have written for them: they are no judges of these words.',
         not: 'The models were not heard:',
-        noPlace: 'nothing that they are asked here can rest on an appeal',
+        because: {
+          'no-place': 'nothing that they are asked here can rest on an appeal',
+          budget: 'the budget for models is spent',
+          often: 'many were asked for lately; in some minutes you can ask again',
+        },
         goOn: 'Your own choice stands below as you made it. Nothing is sent yet.',
       },
     },
@@ -96,7 +113,7 @@ export const REVIEW_TEXTS = {
       'You decided or spoke about this yourself. You may take it as a lead, since nobody else did for a long time; the audit log says so.',
     halfDecided: (protocols: readonly string[]) =>
       `Half decided: a person has decided on ${protocols.join(', ')}; what stands above still waits.`,
-    sure: 'Undo an old decision?',
+    sure: 'Undo this decision?',
     sureSays: (minutes: number) =>
       `Your last decision is ${minutes < 120 ? `${minutes} minutes` : `${Math.floor(minutes / 60)} hours`} old. Nothing is undone yet:`,
     ago: (minutes: number) =>
@@ -181,6 +198,8 @@ export const REVIEW_TEXTS = {
     needsLabel: 'Nothing was decided: choose a label, by its number.',
     needsReason: 'Nothing was decided: choose a reason, by its letter, or write one (w).',
     needsWhy: 'Nothing was decided: you overrule the label. Say why in your own words (w).',
+    keepsLabel: (says: string) =>
+      `Nothing was decided: “${says}” is a reason to keep the label, and you chose another. Choose the reason that fits.`,
     needsOwn: (says: string) => `Nothing was decided: the reason “${says}” needs your own words (w).`,
     needsWords: 'Choose a label and a reason. Whoever overrules a label says why in their own words.',
     needsCode: 'Nothing was decided: an appeal is answered with the code of a reason. Choose one, by its letter.',
@@ -197,6 +216,7 @@ export const REVIEW_TEXTS = {
       'story-differs': 'Posts in the same words have labels that contradict one another.',
       edited: 'The post was edited after a person decided.',
       reversal: 'Something was done by a verdict that no longer stands, and was not withdrawn.',
+      measure: 'Who answered an appeal found what was done too much, and it was not changed.',
       sampled: 'It was drawn at random, to check the machines.',
       'second-opinion': 'It was drawn at random, for a second opinion.',
     },

@@ -2,8 +2,9 @@ import { readVerdictId } from '../contracts/facts/verdict-id.ts'
 import type { ReviewPictures } from '../contracts/ports/pictures.ts'
 import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
 import type { ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
+import { appealedOf } from './appeals-section.ts'
 import { coversOf } from './covers.ts'
-import { SubmittedForms } from './decision-form.ts'
+import { APPEALS_AT, SubmittedForms } from './decision-form.ts'
 import { goldenPage } from './golden.ts'
 import { knownFor } from './known-for.ts'
 import type { DisturbingSubjects } from './lists.ts'
@@ -47,7 +48,6 @@ export function reviewPages(parts: ReviewParts): Page[] {
       method: 'GET',
       path: '/review',
       right: 'decide',
-      takesTurns: true,
       async answer({ query: asked, session }) {
         const { query, unknown } = await withName(asked, session, knownNames)
         const listed = await askedQueue(query, session, parts)
@@ -61,6 +61,11 @@ export function reviewPages(parts: ReviewParts): Page[] {
         const waiting = found.waiting - (found.posts.length - posts.length)
         const rows = await rowsOf(posts, session, record)
         const current = await parts.disturbing.look([...rows.values()])
+        const of = { record, dueMs: parts.appealsDue, now: clock() }
+        const appealed = await appealedOf(
+          posts.flatMap(({ items }) => items),
+          of,
+        )
         const isAfter = (item: ReviewItem) => isLabelAfter(item, session.by, parts)
         const labelled = posts.flatMap(({ items }) => items.filter((item) => !isBlind(item) && !isAfter(item)))
         parts.seenLabels.note(
@@ -71,12 +76,17 @@ export function reviewPages(parts: ReviewParts): Page[] {
           session,
           rows,
           current,
+          appealed,
           query,
           kinds: parts.kinds,
           disturbing: parts.disturbing,
           isLabelAfter: isAfter,
           hasSeen: ({ verdict }: ReviewItem) => parts.seenLabels.has(session.by, verdict),
-          notice: [await noticeOf(query, session, parts, desk), await heldNotice(query, session, parts)],
+          notice: [
+            await noticeOf(query, session, parts, desk),
+            await heldNotice(query, session, parts),
+            await appealsNotice(query, session, parts),
+          ],
           choice: await coversOf(parts.view.people, session.by),
           unknown,
           views: await parts.views.viewsOf(session.by),
@@ -91,7 +101,6 @@ export function reviewPages(parts: ReviewParts): Page[] {
       method: 'POST',
       path: '/review/next',
       right: 'decide',
-      takesTurns: true,
       answer: ({ form, session }) => desk.next(session, { only: form.get('only') ?? '' }),
     },
     {
@@ -126,35 +135,7 @@ export function reviewPages(parts: ReviewParts): Page[] {
         answer: (call) => skipped(call, path === '/review/unseen', { desk, view: parts.view }),
       }),
     ),
-    ...ITEM_PATHS.map((path) => ({
-      method: 'GET' as const,
-      path,
-      right: 'decide' as const,
-      takesTurns: true as const,
-      async answer({ query, session }: PageCall): Promise<PageAnswer> {
-        const post = await desk.postOf(query.get('id') ?? '', session)
-        const items = post === null ? [] : ownItems(post, session.by)
-        if (post === null || items.length === 0) return { to: link('/review', { said: 'gone' }) }
-        const where = items.some(({ isOwnCase }) => isOwnCase) ? '/review/own-case' : '/review/item'
-        if (where !== path) return { to: link(where, Object.fromEntries(query)) }
-        const only = query.get('only') ?? ''
-        return {
-          title: TEXTS.review.title,
-          body: await itemBody(
-            post,
-            {
-              ...parts,
-              session,
-              only,
-              copiesOf: (item) => desk.copiesOf(item, session),
-              canAssign: parts.casework !== null,
-              reviewers: parts.reviewers,
-            },
-            { notice: await noticeOf(query, session, parts, desk) },
-          ),
-        }
-      },
-    })),
+    ...itemPages(parts, desk),
     goldenPage(parts, once),
     notePage({ ...parts, people: parts.view.people }, once),
     ...viewPages(parts.views),
@@ -166,6 +147,38 @@ export function reviewPages(parts: ReviewParts): Page[] {
       answer: (asked) => once.take(asked.form, asked.session, () => decide(asked, desk, parts)),
     },
   ]
+}
+
+/** One post after the other, as who has it sees it. */
+function itemPages(parts: ReviewParts, desk: ReviewDesk): Page[] {
+  return ITEM_PATHS.map((path) => ({
+    method: 'GET' as const,
+    path,
+    right: 'decide' as const,
+    async answer({ query, session }: PageCall): Promise<PageAnswer> {
+      const post = await desk.postOf(query.get('id') ?? '', session)
+      const items = post === null ? [] : ownItems(post, session.by)
+      if (post === null || items.length === 0) return { to: link('/review', { said: 'gone' }) }
+      const where = items.some(({ isOwnCase }) => isOwnCase) ? '/review/own-case' : '/review/item'
+      if (where !== path) return { to: link(where, Object.fromEntries(query)) }
+      const only = query.get('only') ?? ''
+      return {
+        title: TEXTS.review.title,
+        body: await itemBody(
+          post,
+          {
+            ...parts,
+            session,
+            only,
+            copiesOf: (item) => desk.copiesOf(item, session),
+            canAssign: parts.casework !== null,
+            reviewers: parts.reviewers,
+          },
+          { notice: await noticeOf(query, session, parts, desk) },
+        ),
+      }
+    },
+  }))
 }
 
 /** Gives a post back and takes the next; of one that they could not see (`isUnseen`) that is noted. */
@@ -191,6 +204,7 @@ const NO_FILTERS: ReadonlySet<string> = new Set([
   'post',
   'of',
   'copies',
+  'answers',
   'withdrawn',
   'late',
   'open',
@@ -241,6 +255,18 @@ async function heldNotice(
   return html`<p class="notice">${TEXTS.review.held(waiting)} <a href="/review?show=own">${TEXTS.review.heldShow}</a></p>`
 }
 
+/** How many posts of those that this person may take have appeals, where the list does not show these alone. */
+async function appealsNotice(
+  query: URLSearchParams,
+  session: Session,
+  { queue, clock }: Pick<ReviewParts, 'queue' | 'clock'>,
+): Promise<TemplatePart> {
+  if (query.get('reason') === 'appealed') return NOTHING
+  const { waiting } = await queue.list({ ...whoTakes(session), reason: 'appealed' }, 1, clock())
+  if (waiting === 0) return NOTHING
+  return html`<p class="notice">${TEXTS.review.appeals.wait(waiting)} <a href="${APPEALS_AT}">${TEXTS.review.appeals.show}</a></p>`
+}
+
 /** The record's rows of what is listed. */
 async function rowsOf(
   posts: readonly ReviewPost[],
@@ -267,6 +293,7 @@ async function noticeOf(
       : TEXTS.review.theirs(row.verdict.label ?? TEXTS.row.noLabel)
   const count = (name: string) => Number.parseInt(query.get(name) ?? '', 10) || 0
   const [copies, withdrawn, late, open] = [count('copies'), count('withdrawn'), count('late'), count('open')]
+  const answers = count('answers')
   const post = query.get('said') === 'assigned' ? await postOf(query.get('post') ?? '', session) : null
   const named = namesIn(query.get('posts') ?? '')
   const more = [
@@ -275,6 +302,7 @@ async function noticeOf(
     query.has('drawn') ? TEXTS.review.notOfList : '',
     theirs,
     post === null ? '' : TEXTS.review.itIs(post.assignee),
+    answers > 0 ? TEXTS.review.appeals.answered(answers) : '',
     copies > 0 ? TEXTS.review.withCopies(copies) : '',
     withdrawn > 0 ? TEXTS.review.withdrawn(withdrawn) : '',
     late > 0 ? TEXTS.review.notWithdrawn(late) : '',

@@ -12,6 +12,8 @@ import { TEXTS } from './texts.ts'
 import { html, link, NOTHING, type SafeMarkup } from './view.ts'
 
 const MOST = 50
+/** Whose they are, where a person may see all tenants and names none. */
+const ONLY_TENANT = 'default'
 /** Longest question, in characters. */
 const MOST_ASKED = 400
 /** Most words and quotations of a question. */
@@ -29,7 +31,10 @@ export function searchPage({
   kinds,
   disturbing,
   people,
-}: Lists & { record: Pick<RecordReader, 'find' | 'search' | 'verdict'>; blinds: BlindReviews }): Page {
+}: Lists & {
+  record: Pick<RecordReader, 'find' | 'search' | 'verdict' | 'subjectsNamed'>
+  blinds: BlindReviews
+}): Page {
   const turns = fairSlots(TURNS)
   /** Null if too many of this person wait, or if nobody waits for it any more when its turn comes. */
   async function inTurn<Made>({ asker, signal }: PageCall, work: () => Promise<Made>): Promise<Made | null> {
@@ -45,6 +50,7 @@ export function searchPage({
     right: 'see',
     showsLabels: true,
     isCostly: true,
+    withoutTurn: 'searches are made one at a time, in turns of their own',
     async answer(call): Promise<PageAnswer> {
       const { query, session } = call
       const asked = (query.get('q') ?? '').trim().slice(0, MOST_ASKED)
@@ -86,10 +92,15 @@ ${last === undefined ? NOTHING : html`<p><a href="${link('/search', { ...Object.
 export async function namedBy(
   id: string,
   filter: RecordFilter,
-  record: Pick<RecordReader, 'find' | 'verdict'>,
+  record: Pick<RecordReader, 'find' | 'verdict' | 'subjectsNamed'>,
 ): Promise<readonly RecordedRow[]> {
   const row = await record.verdict(id, filter.tenants)
-  if (row === null) return record.find({ ...filter, subject: [id, keyNamed(id) ?? id], standing: true }, MOST)
+  if (row === null) {
+    // People quote the ids of appeals and actions, too.
+    const about = await record.subjectsNamed(id, filter.tenants ?? [ONLY_TENANT])
+    const subject = [id, keyNamed(id) ?? id, ...about.map(({ postId }) => postId)]
+    return record.find({ ...filter, subject, standing: true }, MOST)
+  }
   const { standing: _, ...any } = filter
   // By its own time: of what is read each verdict is an entry of the audit.
   const at = Date.parse(row.verdict.timing.decidedAt)

@@ -20,23 +20,38 @@ export type ReadStatement = (
   tenants: readonly string[] | undefined,
 ) => Promise<ShownStatement | null>
 
+interface StatementPageParts {
+  readonly read: ReadStatement
+  readonly blinds: BlindReviews
+}
+
 /** The statement of reasons for an action, in the words of one language. */
-export function statementPage({ read, blinds }: { readonly read: ReadStatement; readonly blinds: BlindReviews }): Page {
+export const statementPage = (parts: StatementPageParts) => textPage('/reasons', TEXTS.statement, parts)
+
+/** A person's answer to an appeal, in the same way. */
+export const answerPage = (parts: StatementPageParts) => textPage('/appeal-answer', TEXTS.answer, parts)
+
+function textPage(
+  path: string,
+  texts: typeof TEXTS.statement | typeof TEXTS.answer,
+  { read, blinds }: StatementPageParts,
+): Page {
   return {
     method: 'GET',
-    path: '/reasons',
+    path,
     right: 'see',
     showsLabels: true,
     async answer({ query, session }) {
       const [tenant, id] = [query.get('tenant') ?? '', query.get('id') ?? '']
       const lang = LANGUAGES.find((one) => one === query.get('lang')) ?? 'en'
-      const { title, none, withdrawn, languages, lacks } = TEXTS.statement
+      const { title, none, withdrawn, lacks } = texts
       const found = await read({ tenant, id, lang }, session.tenants)
       if (found === null) return { title, body: html`<h1>${title}</h1><p>${none}</p>`, status: 404 }
       const { subject, isWithdrawn, says } = found
       if (subject !== null && blinds.isClosed(session.by, subject)) return CLOSED
       const others = LANGUAGES.filter((one) => one !== lang).map(
-        (one) => html` <a href="${link('/reasons', { tenant, id, lang: one })}" lang="${one}">${languages[one]}</a>`,
+        (one) =>
+          html` <a href="${link(path, { tenant, id, lang: one })}" lang="${one}">${TEXTS.statement.languages[one]}</a>`,
       )
       const shown =
         typeof says === 'string'

@@ -37,7 +37,6 @@ export function storyPages(parts: StoryParts): Page[] {
     right: 'see' as const,
     showsLabels: true as const,
     isCostly: true as const,
-    takesTurns: true as const,
     answer: async (call: PageCall) => answer(await findStories(call, parts), call),
   })
   return [

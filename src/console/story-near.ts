@@ -9,6 +9,7 @@ import type { CaseworkDesk } from '../contracts/ports/casework.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { Embedder } from '../contracts/ports/library.ts'
 import type { RecordedRow, RecordReader } from '../contracts/ports/record.ts'
+import { leaveTurn } from '../platform/answer-turns.ts'
 import type { BlindReviews } from './blind-review.ts'
 import { coversOf } from './covers.ts'
 import { onceField, SubmittedForms } from './decision-form.ts'
@@ -214,6 +215,7 @@ async function say({ form, session }: PageCall, parts: ReadingParts, near: NearP
   if (!may(session.grants, 'decide', one.tenant)) return refused
   const pair = pairOf(one, other, await near.key())
   const said = { schema: 1, what, to: null, pair, by: session.by, at: new Date(near.clock()).toISOString() } as const
+  leaveTurn()
   try {
     for (const subject of [one, other])
       await near.casework.tell({ ...said, id: randomUUID(), ...namedSubject(subject) })

@@ -32,7 +32,6 @@ export function storyPage(parts: StoryParts): Page[] {
     right: 'see',
     showsLabels: true,
     isCostly: true,
-    takesTurns: true,
     async answer(call) {
       const story = await read(call, parts)
       return story === null ? GONE : answer(story, call)

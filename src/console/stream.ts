@@ -56,10 +56,16 @@ export class RecordStream {
   }
 
   /** Listens from the place `after`, or from now on; the function that is returned ends it. */
-  listen(one: StreamListener, after: string | null): Promise<() => void> {
+  async listen(one: StreamListener, after: string | null): Promise<() => void> {
+    // What came long before is read beside the polls for all others, of whom nobody waits for it.
+    const heard = after === null ? null : await this.#tell(after, [one])
     return this.#alone(async () => {
       this.#at ??= (await this.#record.arrivals(null, 0)).at
-      if (after !== null && after !== this.#at) await this.#tell(after, [one])
+      if (heard !== null && heard !== this.#at) {
+        // The others are told first what it has heard already: no poll tells it again.
+        this.#at = await this.#tell(this.#at, [...this.#listening])
+        if (heard !== this.#at) await this.#tell(heard, [one])
+      }
       this.#listening.add(one)
       return () => void this.#listening.delete(one)
     })

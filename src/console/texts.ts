@@ -204,6 +204,12 @@ export const TEXTS = {
     manyClauses: (most: number) => `A decision cites at most ${most} clauses.`,
     send: 'Decide',
     withdraw: 'Withdraw the human verdict',
+    answered: (count: number) =>
+      `It answered ${count === 1 ? 'an appeal, whose outcome was' : `${count} appeals, whose outcomes were`} told, and stays answered if you withdraw: nobody looks at it again. Decide anew instead, if the answer was wrong.`,
+    appealWaits:
+      'An appeal waits here. Answer it in Review: what you decide on this page is no answer to it, and who has decided here may answer it no more.',
+    toReview: 'To the appeals',
+    beside: 'Decide here all the same',
     as: 'as',
     done: 'Decided: this verdict is current until it is withdrawn.',
     withdrawn:
@@ -217,7 +223,7 @@ export const TEXTS = {
     missing: 'Choose a label and give a reason.',
     notYours: 'Somebody else decided this: only a lead can replace or withdraw it.',
     ownCase:
-      'You decided this or spoke about it, and it waits in Review because of that: somebody else judges it. If nobody does, a lead can take it there after a while.',
+      'You decided this or spoke about it, and it waits in Review because of that: somebody else judges it. If nobody does, a lead can take it there after a while; an appeal, never.',
     off: 'This console can’t decide: no service is connected.',
     back: 'Back to the verdict',
     yours: 'What you wrote:',

@@ -34,7 +34,6 @@ export function trialsPage({ desk, clock, report }: TrialParts): Page {
     method: 'GET',
     path: '/trials',
     right: 'overrule',
-    takesTurns: true,
     isCostly: true,
     async answer({ query, session: { tenants, by }, signal }) {
       const days = DAYS.find((one) => one === query.get('days')) ?? USUAL_DAYS

@@ -223,16 +223,45 @@ export const VERDICT_TEXTS = {
     unassigned: 'assigned it to nobody any more.',
     same: 'said that another post says the same, in other words.',
     notSame: 'said that another post says something else.',
-    acted: 'did something about it:',
-    statement: 'Statement of reasons',
     withdrewAction: 'withdrew what was done:',
     feedback: 'sent feedback:',
-    appeal: { author: 'The author appealed.', notifier: 'Who reported it appealed.' } as Readonly<
+    appeal: { author: 'The author appealed', notifier: 'The person who reported it appealed' } as Readonly<
       Record<string, string>
     >,
-    became: 'What became of it:',
+    became: {
+      upheld: 'A person answered: the verdict stays as it was.',
+      reversed: 'A person answered: the verdict was changed.',
+      lessened: 'A person answered: the verdict stays, and less is to be done about it.',
+      lifted: 'A person answered: the verdict stays, and what was done is to be taken back.',
+      withdrawn: 'It was taken back.',
+      deleted: 'It has no answer, since the post was deleted.',
+      superseded: 'It has no answer, since another label had already taken the place of what it was against.',
+      repeated: 'It has no answer of its own: the same party had asked before.',
+      'too-many': 'It was not taken: too many had come.',
+    } as Readonly<Record<string, string>>,
+    noAnswer: 'It has no answer:',
+    waits: 'It waits for an answer.',
+    inTheirWords: 'In their words:',
     why: 'Why:',
     final: 'No further revision is planned.',
+  },
+  actions: {
+    title: 'What was done about the post',
+    did: 'did something about it:',
+    byRule: '(a rule, no person)',
+    nothing: 'did nothing about it',
+    statement: 'Statement of reasons',
+    inForce: 'In force.',
+    over: 'Taken back',
+    asked: {
+      reversal: 'It is to be taken back: asked for',
+      lift: 'It is to be taken back, by the answer to an appeal: asked for',
+      lessen: 'Something less is to take its place, by the answer to an appeal: asked for',
+    } as Readonly<Record<string, string>>,
+    reversal:
+      'What was done rests on a verdict in whose place another label stands now. Only your platform can take it back (gavel act, with --withdraw): this waits until it has, and no decision here ends it.',
+    measure:
+      'Only your platform can change it (gavel act, with --withdraw, and again with what takes its place): this waits until it has, and no decision here ends it.',
   },
   statement: {
     title: 'Statement of reasons',
@@ -240,6 +269,13 @@ export const VERDICT_TEXTS = {
     withdrawn: 'This action was withdrawn.',
     lacks: 'There is no statement. What is missing:',
     languages: { en: 'English', de: 'Deutsch' },
+  },
+  answer: {
+    title: 'Answer to an appeal',
+    none: 'The record has no such appeal.',
+    withdrawn: 'The decision was withdrawn.',
+    lacks: 'There is no answer in words. What is missing:',
+    show: 'The answer in words',
   },
   evidence: {
     title: 'Record of a verdict',

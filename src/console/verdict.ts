@@ -71,7 +71,6 @@ export function verdictPages({
       path: '/verdict',
       right: 'see',
       showsLabels: true,
-      takesTurns: true,
       async answer({ query, session }) {
         const file = await read(query, session)
         if (file === null) return NOTHING_HERE
@@ -117,7 +116,6 @@ export function verdictPages({
       path: '/verdict/file',
       right: 'see',
       showsLabels: true,
-      takesTurns: true,
       async answer({ query, session }) {
         const file = await read(query, session)
         if (file === null) return NOTHING_HERE
@@ -135,7 +133,6 @@ export function verdictPages({
       path: '/thread',
       right: 'see',
       showsLabels: true,
-      takesTurns: true,
       async answer({ query, session }) {
         const file = await read(query, session)
         if (file === null || file.thread === null) return NOTHING_HERE

@@ -38,7 +38,6 @@ export function whatIfPage({ desk, record, blinds, disturbing, kinds }: WhatIfPa
     path: '/what-if',
     right: 'overrule',
     showsLabels: true,
-    takesTurns: true,
     isCostly: true,
     async answer({ query, session: { tenants, by } }) {
       const run = query.get('run') ?? ''

@@ -53,7 +53,7 @@ export async function* ownRows(
       ? CSEVAL
       : {
           needed: [textField, ...[idField ?? [], hateSpeechField ?? []].flat()],
-          known: [labelField, ...KEPT],
+          known: [labelField, 'language', ...KEPT],
           hint: 'Name the text with --text-field; "gavel judge --text" takes each line for a post. A public data set needs --format.',
           unless: ['type', 'image', 'description'],
         }
@@ -70,7 +70,7 @@ export async function* ownRows(
       bad({ line, why: 'is no JSON object' })
       continue
     }
-    const named = format === 'cseval' ? ofCseval(json as Fields) : renamed(json as Fields, names)
+    const named = format === 'cseval' ? ofCseval(json as Fields) : withLanguage(renamed(json as Fields, names))
     const own = isRow === true && format !== 'cseval' ? ofTable(named) : named
     const isReply = own.hateSpeech !== undefined || own.postId !== undefined
     const { fields, own: image } = format === 'cseval' || isReply ? { fields: own } : withOwnImage(own)
@@ -107,6 +107,13 @@ function renamed(fields: Fields, names: readonly (readonly [theirs: string, ours
     return value === undefined ? [] : [[ours, value]]
   })
   return Object.fromEntries([...left, ...named])
+}
+
+/** A field `language` that holds a tag is what people mean by `lang`, where that is absent. */
+function withLanguage(fields: Fields): Fields {
+  const { lang = '', language } = fields
+  const isTag = typeof language === 'string' && /^[a-z]{2,3}([-_]|$)/i.test(language)
+  return lang === '' && isTag ? { ...fields, lang: language } : fields
 }
 
 const KEPT = [

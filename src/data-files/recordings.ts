@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { type FileHandle, open, truncate } from 'node:fs/promises'
+import { truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { DECISION_WIRES } from '../contracts/facts/ask.ts'
@@ -16,6 +16,7 @@ import { estimateTokens } from '../contracts/facts/token-estimate.ts'
 import { REMARKS } from '../contracts/facts/verdict.ts'
 import type { Library, Search, SubjectRef } from '../contracts/ports/library.ts'
 import type { Model, ModelReply, ModelRequest } from '../contracts/ports/model.ts'
+import { appendTo, wholeLines } from './appended-lines.ts'
 import { takeFolder } from './in-use.ts'
 import { linesOf } from './lines.ts'
 import { makeFolder } from './make-folder.ts'
@@ -131,6 +132,8 @@ export interface MissingRecording {
 export interface Recording {
   /** Answers that the folder holds. */
   answers(): number
+  /** When the oldest of its answers was asked for, in ms; null without answers, or where of one nobody knows. */
+  readonly oldest: number | null
   /** Tokens of its answers on average; 0 without answers. */
   meanCompletionTokens(): number
   /** Calls of earlier processes that a stop or a kill cut off, and whose questions have no answer to this day. */
@@ -174,7 +177,8 @@ async function opened(folder: string, { readOnly }: { readonly readOnly: boolean
     join(folder, name),
   )
   const known = new Map<string, ModelReply>()
-  await eachLine(answersFile, answerLine, readOnly, ({ digest, question: asked, reply: said, ms }, place) => {
+  const callsOf = new Map<string, string | undefined>()
+  await eachLine(answersFile, answerLine, readOnly, ({ digest, question: asked, reply: said, call, ms }, place) => {
     const own = asked === undefined ? digest : digestOf(asked)
     if (own === undefined) throw new OperatorError(`${place} has neither a question nor its digest.`)
     if (digest !== undefined && digest !== own)
@@ -182,10 +186,13 @@ async function opened(folder: string, { readOnly }: { readonly readOnly: boolean
         `${place}: the digest is not that of the question, which is ${own}. Leave it out, or mend it.`,
       )
     known.set(own, ms === undefined ? said : { ...said, tookMs: ms })
+    callsOf.set(own, call)
   })
+  const times = new Map<string, number>()
   const cut = new Map<string, InterruptedCall>()
   const failures = new Map<string, string>()
   await eachLine(callsFile, callLine, readOnly, ({ failed, ...call }) => {
+    if (failed === undefined) times.set(call.call, Date.parse(call.at))
     if (failed === undefined) cut.set(call.call, call)
     else if (failed !== 'aborted') cut.delete(call.call)
     if (failed !== undefined && !OUR_STOP.has(failed)) failures.set(call.digest, failed)
@@ -218,8 +225,13 @@ async function opened(folder: string, { readOnly }: { readonly readOnly: boolean
     }
   }
 
+  const oldest = [...callsOf.values()].reduce(
+    (least, call) => Math.min(least, times.get(call ?? '') ?? Number.NaN),
+    Number.POSITIVE_INFINITY,
+  )
   return {
     answers: () => known.size,
+    oldest: Number.isFinite(oldest) ? oldest : null,
     meanCompletionTokens: () =>
       known.size === 0 ? 0 : [...known.values()].reduce((sum, one) => sum + one.completionTokens, 0) / known.size,
     lost: [...cut.values()].filter(({ digest }) => !known.has(digest)),
@@ -376,51 +388,5 @@ function jsonOf(text: string): unknown {
     return JSON.parse(text)
   } catch {
     return undefined
-  }
-}
-
-/** How many lines a file has that are ended, and the bytes that they take; null if there is no file. */
-async function wholeLines(file: string): Promise<{ lines: number; bytes: number; cut: boolean } | null> {
-  const handle = await open(file).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
-    throw new OperatorError(`${file} cannot be read: ${error.code}`, { cause: error })
-  })
-  if (handle === null) return null
-  try {
-    let [lines, bytes, size] = [0, 0, 0]
-    for await (const chunk of handle.createReadStream({ autoClose: false }) as AsyncIterable<Buffer>) {
-      for (let at = chunk.indexOf(10); at !== -1; at = chunk.indexOf(10, at + 1)) {
-        lines++
-        bytes = size + at + 1
-      }
-      size += chunk.length
-    }
-    return { lines, bytes, cut: bytes < size }
-  } finally {
-    await handle.close()
-  }
-}
-
-/** Appends lines in order; what comes while one write is under way goes out in the next. */
-async function appendTo(file: string) {
-  const handle: FileHandle = await open(file, 'a')
-  let waiting: string[] = []
-  let writing: Promise<void> = Promise.resolve()
-  return {
-    /** Resolves when the line is written: what this process is killed for afterwards no longer touches it. */
-    append(line: object): Promise<void> {
-      waiting.push(`${JSON.stringify(line)}\n`)
-      writing = writing.then(async () => {
-        if (waiting.length === 0) return
-        const lines = waiting.join('')
-        waiting = []
-        await handle.appendFile(lines)
-      })
-      return writing
-    },
-    async close() {
-      await writing
-      await handle.close()
-    },
   }
 }

@@ -1,9 +1,9 @@
 import { actionMessage } from '../contracts/facts/action-messages.ts'
 import { subjectKeyOf } from '../contracts/facts/messages.ts'
-import { faultIn } from '../contracts/facts/read-value.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import { jsonOf } from './body.ts'
-import { RequestRefused } from './problem.ts'
+import type { TenantRate } from './decision-rate.ts'
+import { invalidBody, RequestRefused } from './problem.ts'
 import { type DoorRoute, json, type Operation } from './route.ts'
 import type { RecordSender } from './sending.ts'
 import { checkKnown } from './unknown-fields.ts'
@@ -11,6 +11,7 @@ import { checkKnown } from './unknown-fields.ts'
 interface ActionParts {
   readonly sending: RecordSender
   readonly topic: string
+  readonly overRate: TenantRate
   readonly clock: Clock
 }
 
@@ -20,7 +21,7 @@ const FIELDS =
   )
 
 /** `POST /v1/actions`: what was done about a subject, or that this is over, in the name of the key; answered when Kafka has it. */
-export function actionsRoute({ sending, topic, clock }: ActionParts): DoorRoute {
+export function actionsRoute({ sending, topic, overRate, clock }: ActionParts): DoorRoute {
   return {
     method: 'POST',
     path: '/v1/actions',
@@ -38,19 +39,17 @@ export function actionsRoute({ sending, topic, clock }: ActionParts): DoorRoute 
       const written = given as Readonly<Record<string, unknown>> // An object, as was asked above.
       if ((written.tenant ?? caller.tenant) !== caller.tenant)
         throw new RequestRefused('tenant', `the action names another tenant than ${caller.tenant}`)
+      const tooMany = overRate(caller.tenant)
+      if (tooMany !== null) throw tooMany
       const at = written.at ?? new Date(clock()).toISOString()
       const action = { ...written, at, by: caller.by, tenant: caller.tenant }
       const read = actionMessage.safeParse(action)
-      const errors = read.success
-        ? []
-        : read.error.issues.map((issue) => ({ path: issue.path.join('.'), message: faultIn(issue) }))
+      if (!read.success) throw invalidBody(read.error)
       // A withdrawal goes the way of its action, behind it.
-      if (read.success && written.subjectId === undefined)
-        errors.push({ path: 'subjectId', message: 'is missing: it is that of the action' })
-      if (errors.length > 0)
-        throw new RequestRefused('invalid', errors.map(({ path, message }) => `${path}: ${message}`).join('; '), {
-          errors,
-        })
+      if (written.subjectId === undefined) {
+        const message = 'is missing: it is that of the action'
+        throw new RequestRefused('invalid', `subjectId: ${message}`, { errors: [{ path: 'subjectId', message }] })
+      }
       const record = { topic, key: subjectKeyOf(written), value: JSON.stringify(action) }
       const [became] = await sending.send(caller.tenant, [record])
       if (became === 'refused') throw new RequestRefused('invalid', 'Kafka takes no record of this size')

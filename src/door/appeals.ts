@@ -1,24 +1,28 @@
 import { appealMessage } from '../contracts/facts/appeal-messages.ts'
-import { faultIn } from '../contracts/facts/read-value.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import { jsonOf } from './body.ts'
+import type { TenantRate } from './decision-rate.ts'
 import { knownOf } from './messages.ts'
-import { RequestRefused } from './problem.ts'
+import { invalidBody, RequestRefused } from './problem.ts'
 import { type DoorRoute, json, type Operation } from './route.ts'
 import type { RecordSender } from './sending.ts'
 import { checkKnown } from './unknown-fields.ts'
 
 const FIELDS =
-  'id tenant by text contact ground at verdictId actionId subjectId subjectKind postId protocol withdraw'.split(' ')
+  'id tenant by text contact ground objectsTo at verdictId actionId subjectId subjectKind postId protocol withdraw'.split(
+    ' ',
+  )
 
 /** `POST /v1/appeals`: an objection, or its withdrawal, answered when Kafka has acknowledged it. */
 export function appealsRoute({
   sending,
   topic,
+  overRate,
   clock,
 }: {
   readonly sending: RecordSender
   readonly topic: string
+  readonly overRate: TenantRate
   readonly clock: Clock
 }): DoorRoute {
   return {
@@ -38,12 +42,17 @@ export function appealsRoute({
       const named = 'tenant' in written ? written.tenant : null
       if ((named ?? tenant) !== tenant)
         throw new RequestRefused('tenant', `the appeal names another tenant than ${tenant}`)
+      const tooMany = overRate(tenant)
+      if (tooMany !== null) throw tooMany
       const message = { ...written, tenant }
       const read = appealMessage.safeParse(message)
-      if (!read.success) throw new RequestRefused('invalid', read.error.issues.map(faultIn).join('; '))
+      if (!read.success) throw invalidBody(read.error)
       within(sending.withinMs)
       const { id } = read.data
-      const [became] = await sending.send(tenant, [{ topic, key: id, value: JSON.stringify({ ...message, id }) }])
+      // Of its words no more than are read.
+      const text = 'text' in read.data ? { text: read.data.text } : {}
+      const value = JSON.stringify({ ...message, id, ...text })
+      const [became] = await sending.send(tenant, [{ topic, key: id, value }])
       if (became === 'refused') throw new RequestRefused('too-large', "Kafka's topic does not take it")
       return json(200, { id, status: 'acknowledged' })
     },
@@ -65,6 +74,11 @@ const OPERATION: Operation = {
         text: { type: 'string', description: 'Their words, in any language.' },
         contact: { type: 'string', maxLength: 512, description: 'A token of yours by which you reach them.' },
         ground: { type: 'string', maxLength: 200, description: 'What they say is wrong, by a word of your own.' },
+        objectsTo: {
+          type: 'string',
+          enum: ['label', 'measure'],
+          description: 'Beside actionId. measure: the label may be right, and what was done is too much.',
+        },
         at: { type: 'string', description: 'When, by default now.' },
         verdictId: { type: 'string', description: 'The verdict that it is against.' },
         actionId: { type: 'string', description: 'The action that it is against.' },

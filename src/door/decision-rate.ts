@@ -4,8 +4,8 @@ import { rates } from '../platform/rates.ts'
 import { RequestRefused } from './problem.ts'
 import type { KeyRate } from './route.ts'
 
-/** Of a key's rate. The record writes feedback one step after the other, and other tenants' after what came before. */
-const [PART, FED_PART] = [1 / 100, 1 / 10]
+/** Of a key's rate, for decisions. */
+const PART = 1 / 100
 
 /** Counts a decision of this tenant, whichever of its keys makes it: null, or the problem of too many. */
 export type DecisionRate = (tenant: string, about: DecidedSubject) => RequestRefused | null
@@ -21,16 +21,27 @@ export function decisionRate(ofKey: KeyRate, clock: Clock): DecisionRate {
   }
 }
 
-/** Counts feedback of this tenant, whichever of its keys sends it: null, or the problem of too much. */
-export type FeedbackRate = (tenant: string) => RequestRefused | null
+/**
+ * What the record alone takes, and how much of a key's rate a tenant has for it: it is written one step after the other, and other tenants'
+ * after what came before. People appeal, so appeals are few.
+ */
+const RECORDED = {
+  'words of feedback': 1 / 10,
+  actions: 1 / 10,
+  appeals: 1 / 100,
+} as const
 
-export function feedbackRate(ofKey: KeyRate, clock: Clock): FeedbackRate {
-  const rate = { perSecond: ofKey.perSecond * FED_PART, burst: Math.max(1, ofKey.burst * FED_PART) }
+/** Counts one more of this tenant, whichever of its keys sends it: null, or the problem of too many. */
+export type TenantRate = (tenant: string) => RequestRefused | null
+
+export function tenantRate(what: keyof typeof RECORDED, ofKey: KeyRate, clock: Clock): TenantRate {
+  const part = RECORDED[what]
+  const rate = { perSecond: ofKey.perSecond * part, burst: Math.max(1, ofKey.burst * part) }
   const sent = rates()
   return (tenant) => {
     const retryAfter = sent.take(tenant, rate, { units: 1, own: 0 }, clock())
     if (retryAfter === null) return null
-    const says = `the tenant may send ${rate.perSecond} words of feedback a second, ${rate.burst} at once`
+    const says = `the tenant may send ${rate.perSecond} ${what} a second, ${rate.burst} at once`
     return new RequestRefused('rate', says, { retryAfter })
   }
 }

@@ -1,13 +1,12 @@
 import { BrokerRefused } from '../contracts/facts/broker-refusal.ts'
-import { decisionMessage, MAX_WHY_CHARS, MOST_APPEALS } from '../contracts/facts/decision-messages.ts'
-import { faultIn } from '../contracts/facts/read-value.ts'
+import { decisionMessage, MAX_WHY_CHARS, MEASURES, MOST_APPEALS } from '../contracts/facts/decision-messages.ts'
 import { MAX_QUOTE_CHARS } from '../contracts/facts/verdict-fields.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { DecisionDesk, DecisionReceipt } from '../contracts/ports/decisions.ts'
 import { jsonOf } from './body.ts'
 import type { DecisionRate } from './decision-rate.ts'
 import { DECISION_FIELDS } from './messages.ts'
-import { RequestRefused } from './problem.ts'
+import { invalidBody, RequestRefused } from './problem.ts'
 import { type DoorRoute, json, type Operation } from './route.ts'
 import { unsent } from './sending.ts'
 import { checkKnown } from './unknown-fields.ts'
@@ -92,12 +91,7 @@ function decisionRoute({ decisionDesk, withinMs, overDecided, clock, ...limits }
         throw new RequestRefused('tenant', `the decision names another tenant than ${caller.tenant}`)
       const at = written.at ?? new Date(clock()).toISOString()
       const read = decisionMessage.safeParse({ ...written, at, by: caller.by, tenant: caller.tenant })
-      if (!read.success) {
-        const errors = read.error.issues.map((issue) => ({ path: issue.path.join('.'), message: faultIn(issue) }))
-        throw new RequestRefused('invalid', errors.map(({ path, message }) => `${path}: ${message}`).join('; '), {
-          errors,
-        })
-      }
+      if (!read.success) throw invalidBody(read.error)
       // It is carried out in the store. While that is known to be away nobody waits for it in vain, and nothing is begun.
       checkAnswers('redis')
       const tooMany = overDecided(caller.tenant, read.data)
@@ -204,6 +198,11 @@ const OPERATION: Operation = {
           maxItems: MOST_APPEALS,
           description: 'The appeals that it answers, by their ids. Needs `code`.',
           items: { type: 'string' },
+        },
+        measure: {
+          type: 'string',
+          enum: MEASURES,
+          description: 'What is to become of the actions that these appeals are against, where the label stays.',
         },
         sawLabel: { type: 'boolean', description: 'The label in force was shown before they chose.' },
         unseen: { type: 'boolean', const: true, description: 'An image was not shown to them as it was judged.' },

@@ -5,6 +5,7 @@ import { didYouMean } from '../contracts/facts/did-you-mean.ts'
 import { withServersWords } from '../contracts/facts/errors.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { DoorOutcome, Events, Report } from '../contracts/ports/report.ts'
+import { forAsker } from '../platform/asked-for.ts'
 import { rates } from '../platform/rates.ts'
 import { staticAnswer } from '../platform/static-answer.ts'
 import type { Asker } from '../platform/who-asks.ts'
@@ -14,7 +15,7 @@ import { answerTimes, type Dependency } from './in-time.ts'
 import { callers } from './keys.ts'
 import { PROBLEM_NAMES, PROBLEMS, type ProblemName, RequestRefused, refusal } from './problem.ts'
 import { requestTurns } from './request-turns.ts'
-import { answerUnits, bodyUnits, type ChargedParts, requestUnits } from './request-units.ts'
+import { answerUnits, bodyUnits, type ChargedParts, readUnits, requestUnits } from './request-units.ts'
 import { type Caller, type DoorRoute, json, type KeyRate } from './route.ts'
 import { knownParameters } from './unknown-fields.ts'
 
@@ -64,8 +65,7 @@ export function door(parts: DoorParts): Door {
   const routes = [...parts.routes, ...openRoutes(() => document)]
   const app = new OpenAPIHono<Env>()
   const document = documentOf(app, parts.routes, parts.version)
-  const room = bodyRoom(settings.bodies)
-  const [turnsOf, timeOf] = [requestTurns(), answerTimes(parts.isAway)]
+  const [room, turnsOf, timeOf] = [bodyRoom(settings.bodies), requestTurns(), answerTimes(parts.isAway)]
   const tellRefused = refusalTeller(parts)
   const who = callers({ keys: parts.keys, rate: settings.rate, openAs: parts.openAs, clock: parts.clock })
 
@@ -95,12 +95,12 @@ export function door(parts: DoorParts): Door {
         held += bytes
       }
       const body = route.takesBody ? await bodyOf(request, settings.bodyBytes, hold) : Buffer.alloc(0)
-      if (route.scope !== null) who.owe(caller, bodyUnits(body))
+      who.owe(caller, bodyUnits(body))
       began = performance.now()
       const { worked, ...turns } = turnsOf({ route, asker, time: time.ofCall, body })
-      const answered = await worked(async (waiting) => {
+      return await worked(async (waiting) => {
         if (route.needs !== undefined) time.ofCall.checkAnswers(route.needs.dependency)
-        return await route.answer({
+        const call = {
           id,
           caller,
           headers: request.headers,
@@ -115,10 +115,10 @@ export function door(parts: DoorParts): Door {
           waiting,
           closing,
           signal: () => AbortSignal.any([time.ofCall.gone(), closing]),
-        })
+        }
+        const owes = (ms: number) => who.owe(caller, readUnits(ms))
+        return forAsker(asker, { gone: time.ofCall.gone, owes }, () => route.answer(call))
       })
-      if (route.scope !== null) who.owe(caller, answerUnits(answered))
-      return answered
     }
     let response: Response
     try {
@@ -130,6 +130,7 @@ export function door(parts: DoorParts): Door {
       response = (route.refuse ?? refusal)(refused, id)
       tellRefused(refused, response, { requestId: id, route: route.path, key: holder.id, network: from.asker.network })
     }
+    who.owe(holder, answerUnits(response))
     room.free(holder.tenant, held)
     const waitedMs = time.waitedMs()
     const seconds = (performance.now() - began - waitedMs) / 1000

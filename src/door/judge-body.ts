@@ -11,15 +11,15 @@ import {
   type PostMessage,
   postMessage,
 } from '../contracts/facts/messages.ts'
-import { faultIn, type ReadLimits, readValue } from '../contracts/facts/read-value.ts'
+import { type ReadLimits, readValue } from '../contracts/facts/read-value.ts'
 import type { Comment, Post } from '../contracts/facts/thread.ts'
 import type { VerdictRequest } from '../contracts/ports/answers.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { OutgoingMessage } from '../contracts/ports/topic.ts'
+import { pauses } from '../platform/pauses.ts'
 import { entriesOf, fieldsOf, jsonOf } from './body.ts'
 import { knownOf, MESSAGE_TYPES, sentAs } from './messages.ts'
-import { RequestRefused } from './problem.ts'
-import { pauses } from './reading.ts'
+import { invalidBody, RequestRefused } from './problem.ts'
 import { checkKnown, unknownIn } from './unknown-fields.ts'
 
 /** Longest wait of a request for verdicts, and its default, in seconds. */
@@ -208,6 +208,5 @@ function smallFields(
     throw new RequestRefused('invalid', 'wait: it stands in the body and in the query')
   const read = fields.safeParse(wait === null ? inBody : { ...inBody, wait })
   if (read.success) return { ...read.data, protocols: read.data.protocols ?? null, waits: read.data.wait >= LEAST_WAIT }
-  const errors = read.error.issues.map((issue) => ({ path: issue.path.join('.'), message: faultIn(issue) }))
-  throw new RequestRefused('invalid', errors.map(({ path, message }) => `${path}: ${message}`).join('; '), { errors })
+  throw invalidBody(read.error)
 }

@@ -7,7 +7,7 @@ import type { Caller, DoorRoute, KeyRate } from './route.ts'
 export interface KeyParts {
   /** The keys as they are now, by id. */
   readonly keys: () => ReadonlyMap<string, ApiKey>
-  /** The rate of keys that have none of their own. */
+  /** The rate that all keys of a tenant have together which have none of their own. */
   readonly rate: KeyRate
   /** The tenant as which every client of the port may do everything without a key; null: a key is needed. */
   readonly openAs: string | null
@@ -18,6 +18,9 @@ export interface KeyParts {
 export function callers({ keys, rate, openAs, clock }: KeyParts) {
   const used = rates()
   const guess = wrongGuesses(clock)
+
+  /** In whose rate a caller counts: more keys are not more turns. */
+  const accountOf = ({ id, tenant }: Caller) => (keys().get(id)?.rate === undefined ? `of ${tenant}` : id)
 
   function callerOf(key: ApiKey): Caller {
     const { id, tenant, scopes, by } = key
@@ -62,27 +65,30 @@ export function callers({ keys, rate, openAs, clock }: KeyParts) {
      * Lets a request in if its key has a unit left, and charges that unit. What it returns charges the request's other units,
      * once they are known; `owed` are those that it owes already. Both throw the problem of a rate that is reached.
      */
-    admit({ id, rate }: Caller): (units: number, owed: number) => void {
+    admit(caller: Caller): (units: number, owed: number) => void {
+      const account = accountOf(caller)
       const take = (units: number, own: number) => {
-        const seconds = used.take(id, rate, { units, own }, clock())
-        if (seconds !== null) throw rateReached(rate, seconds)
+        const seconds = used.take(account, caller.rate, { units, own }, clock())
+        if (seconds !== null) throw rateReached(caller, account, seconds)
       }
       take(1, 0)
       return (units, owed) => {
         if (units > 1) take(units - 1, 1 + owed)
       }
     },
-    /** Charges what was read or answered: it is owed, and the next request waits until it is paid. */
-    owe({ id, rate }: Caller, units: number): void {
-      if (units > 0) used.take(id, rate, { units, own: Number.POSITIVE_INFINITY }, clock())
+    /** Charges what was read or answered, and strangers nothing: it is owed, and the next request waits until it is paid. */
+    owe(caller: Caller, units: number): void {
+      if (units > 0 && caller.id !== '')
+        used.take(accountOf(caller), caller.rate, { units, own: Number.POSITIVE_INFINITY }, clock())
     },
   }
 }
 
-function rateReached({ perSecond, burst }: KeyRate, retryAfter: number): RequestRefused {
+function rateReached({ id, rate: { perSecond, burst } }: Caller, account: string, retryAfter: number): RequestRefused {
   const unit =
-    'one for each message, for each call of a model that may be made, and for each 16 KiB of bodies and answers'
-  return new RequestRefused('rate', `the key has ${perSecond} units a second, ${burst} at once: ${unit}`, {
+    'one for each message, for each call of a model that may be made, and for each 4 KiB of bodies and 16 KiB of answers'
+  const whose = account === id ? 'the key has' : "the tenant's keys have together"
+  return new RequestRefused('rate', `${whose} ${perSecond} units a second, ${burst} at once: ${unit}`, {
     retryAfter,
   })
 }

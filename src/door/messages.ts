@@ -14,10 +14,11 @@ import {
 import { faultIn, type ReadLimits, readValue } from '../contracts/facts/read-value.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import type { OutgoingMessage } from '../contracts/ports/topic.ts'
+import { pauses } from '../platform/pauses.ts'
 import { entriesOf } from './body.ts'
-import type { DecisionRate, FeedbackRate } from './decision-rate.ts'
+import type { DecisionRate, TenantRate } from './decision-rate.ts'
 import { overDue, overShare, type ProblemName, RequestRefused } from './problem.ts'
-import { inOrder, pauses } from './reading.ts'
+import { inOrder } from './reading.ts'
 import { type Caller, type DoorRoute, json } from './route.ts'
 import type { RecordSender } from './sending.ts'
 import { IGNORED, ignoredIn, unknownIn } from './unknown-fields.ts'
@@ -44,7 +45,7 @@ export const MESSAGE_TYPES = {
 
 /** A person's verdict among messages. Who decides is the key's. */
 export const DECISION_FIELDS =
-  'subjectId tenant kind subjectKind postId protocol label withdraw against why at force opinion golden clauses seconds code sawLabel appeals unseen'.split(
+  'subjectId tenant kind subjectKind postId protocol label withdraw against why at force opinion golden clauses seconds code sawLabel appeals measure unseen'.split(
     ' ',
   )
 
@@ -93,7 +94,7 @@ export interface MessageParts {
   /** Most messages in one request. */
   readonly items: number
   readonly overDecided: DecisionRate
-  readonly overFed: FeedbackRate
+  readonly overFed: TenantRate
   /** Why intake is paused, in words; null while it is not. */
   readonly pressure: () => string | null
   /** Whether a tenant has more due than its share: no further subject of it may become due. */
@@ -129,14 +130,14 @@ export function messagesRoute(parts: MessageParts): DoorRoute {
       'none-accepted',
       'kafka-away',
     ],
-    async answer({ body, caller, charge, within }) {
-      const entries = entriesOf(body, parts.items)
-      charge({ messages: entries?.length ?? 1 })
-      const pressure = parts.pressure()
-      if (pressure !== null)
-        throw new RequestRefused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
-      const now = parts.clock()
-      const { items, sending } = await inTurn(caller.tenant, async () => {
+    async answer({ body, caller, charge, reading, within }) {
+      const read = async () => {
+        const entries = entriesOf(body, parts.items)
+        charge({ messages: entries?.length ?? 1 })
+        const pressure = parts.pressure()
+        if (pressure !== null)
+          throw new RequestRefused('back-pressure', `intake is paused: ${pressure}`, { retryAfter: 5 })
+        const now = parts.clock()
         const items: Item[] = []
         const pause = pauses()
         for (const bytes of entries ?? [body]) {
@@ -149,7 +150,8 @@ export function messagesRoute(parts: MessageParts): DoorRoute {
         if (entries === null && only !== undefined && 'refused' in only) throw only.refused
         const records = items.flatMap((item) => ('record' in item ? [item.record] : []))
         return { items, sending: parts.sending.send(caller.tenant, records) }
-      })
+      }
+      const { items, sending } = await inTurn(caller.tenant, () => reading(read))
       within(parts.sending.withinMs)
       const became = await sending
       let sent = 0

@@ -4,7 +4,7 @@ import { entryOf } from '../contracts/facts/entry-of.ts'
 import type { Clock } from '../contracts/ports/clock.ts'
 import { jsonOf } from './body.ts'
 import type { DebateStarter } from './debates.ts'
-import type { FeedbackRate } from './decision-rate.ts'
+import type { TenantRate } from './decision-rate.ts'
 import { unanswered } from './in-time.ts'
 import { noScore } from './no-score.ts'
 import { ANALYZE, SUGGEST } from './perspective-operations.ts'
@@ -29,7 +29,7 @@ export interface PerspectiveParts {
   readonly scorer: TextScorer
   readonly sending: RecordSender
   readonly feedbackTopic: string
-  readonly overFed: FeedbackRate
+  readonly overFed: TenantRate
   /** Languages in which texts are scored. */
   readonly languages: readonly string[]
   readonly clock: Clock

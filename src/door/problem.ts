@@ -1,3 +1,7 @@
+import type { z } from 'zod'
+import { faultIn } from '../contracts/facts/read-value.ts'
+import { BytesResponse } from '../platform/bytes-response.ts'
+
 /** What may go wrong with a request, by name: its status, what it is called, and what to do about it. */
 export const PROBLEMS = {
   'bad-request': { status: 400, title: 'Not a valid HTTP request', todo: 'Send it as HTTP/1.1, with one Host header.' },
@@ -158,16 +162,38 @@ interface More {
   readonly cause?: unknown
 }
 
-/** A request that is refused, and why, in words that quote nothing of it. */
+/** Most fields at fault that an answer names, and the longest words about them, in characters. */
+const [MOST_FAULTS, MAX_DETAIL_CHARS] = [20, 1_000]
+
+/**
+ * A request that is refused, and why, in words that quote nothing of it. Of many faults the first are named: whatever was sent, the
+ * answer is small.
+ */
 export class RequestRefused extends Error {
   override readonly name = 'Refused'
   readonly problem: ProblemName
   readonly more: More
-  constructor(problem: ProblemName, detail: string, more: More = {}) {
-    super(detail)
+  constructor(problem: ProblemName, detail: string, { errors, ...more }: More = {}) {
+    super(detail.length > MAX_DETAIL_CHARS ? `${detail.slice(0, MAX_DETAIL_CHARS)}…` : detail)
     this.problem = problem
-    this.more = more
+    this.more = errors === undefined ? more : { ...more, errors: firstOf(errors) }
   }
+}
+
+function firstOf(errors: readonly FieldError[]): readonly FieldError[] {
+  if (errors.length <= MOST_FAULTS) return errors
+  const named = errors.slice(0, MOST_FAULTS - 1)
+  return [...named, { path: '', message: `and ${errors.length - named.length} more` }]
+}
+
+/** The refusal of a body by what a schema found wrong with it. */
+export function invalidBody({ issues }: z.ZodError): RequestRefused {
+  const errors = firstOf(issues.map((issue) => ({ path: issue.path.join('.'), message: faultIn(issue) })))
+  return new RequestRefused('invalid', errors.map(saidOf).join('; '), { errors })
+}
+
+function saidOf({ path, message }: FieldError): string {
+  return path === '' ? message : `${path}: ${message}`
 }
 
 /** Problem details (RFC 9457), with what to do. */
@@ -195,9 +221,15 @@ export function unreadable(problem: ProblemName) {
 /** The answer to a request that is refused. */
 export function refusal(refused: RequestRefused, instance: string): Response {
   const { status } = PROBLEMS[refused.problem]
-  return new Response(`${JSON.stringify(problemOf(refused, instance))}\n`, {
+  const body = Buffer.from(`${JSON.stringify(problemOf(refused, instance))}\n`)
+  return new BytesResponse(body, {
     status,
-    headers: { 'content-type': 'application/problem+json', 'x-request-id': instance, ...headersOf(refused) },
+    headers: {
+      'content-type': 'application/problem+json',
+      'content-length': String(body.length),
+      'x-request-id': instance,
+      ...headersOf(refused),
+    },
   })
 }
 

@@ -7,6 +7,10 @@ const LANGUAGES = ['en', 'de'] as const
 /** A statement of reasons in each of its forms, or what is missing for one. */
 interface StatedReasons {
   readonly isWithdrawn: boolean
+  /** It needs none. */
+  readonly isExempt: boolean
+  /** What is read later may bring what is missing. */
+  readonly isWaiting: boolean
   readonly stated:
     | { readonly statement: object; readonly text: string; readonly dsa: object | null }
     | { readonly lacks: readonly string[] }

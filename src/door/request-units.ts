@@ -13,15 +13,23 @@ export function requestUnits({ messages = 0, calls = 0, images = 0 }: ChargedPar
   return Math.max(1, messages + calls + images)
 }
 
-/** Bytes of a body or an answer that cost a unit. */
-const UNIT_BYTES = 16_384
+/** Bytes that cost a unit: of a body, which is walked, parsed and written again, and of an answer. */
+const [BODY_BYTES, ANSWER_BYTES] = [4_096, 16_384]
 
 /** How many units of its key's rate reading a body costs beside its parts, whatever is then found in it. */
 export function bodyUnits(body: Buffer): number {
-  return Math.floor(body.length / UNIT_BYTES)
+  return Math.floor(body.length / BODY_BYTES)
 }
 
 /** How many units of its key's rate an answer costs beside its request. */
 export function answerUnits({ headers }: Response): number {
-  return Math.floor(Number(headers.get('content-length') ?? 0) / UNIT_BYTES)
+  return Math.floor(Number(headers.get('content-length') ?? 0) / ANSWER_BYTES)
+}
+
+/** How long the record is read for a unit, in ms. */
+const READ_MS = 1
+
+/** How many units of its key's rate an answer costs for which the record was read so long. */
+export function readUnits(ms: number): number {
+  return Math.floor(ms / READ_MS)
 }

@@ -41,13 +41,16 @@ export function storiesRoute(parts: {
 async function listed(record: Pick<RecordReader, 'find'>, filter: RecordFilter) {
   const found = await record.find({ ...filter, standing: true }, MOST_ROWS)
   const groups = byStory(found)
-  const whole = await Promise.all(groups.slice(0, MOST_STORIES).map((rows) => wholeStory(record, filter, rows)))
-  const known = await Promise.all(whole.map((rows) => withEarlier(record, filter, rows)))
-  return {
-    stories: known.flatMap((rows) => storySummary(rows) ?? []),
-    isCut:
-      found.length >= MOST_ROWS || groups.length > MOST_STORIES || whole.some(({ length }) => length >= MOST_OF_ONE),
+  const stories: StorySummary[] = []
+  let isCut = found.length >= MOST_ROWS || groups.length > MOST_STORIES
+  // One after the other: rows of one story alone are in memory, and other requests come in between.
+  for (const rows of groups.slice(0, MOST_STORIES)) {
+    const whole = await wholeStory(record, filter, rows)
+    isCut ||= whole.length >= MOST_OF_ONE
+    const summary = storySummary(await withEarlier(record, filter, whole))
+    if (summary !== null) stories.push(summary)
   }
+  return { stories, isCut }
 }
 
 /** All that stands of a story, of which these verdicts fit the filter. */

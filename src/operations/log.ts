@@ -46,6 +46,7 @@ const LEVELS: Partial<Record<keyof Events, 'info' | 'warn' | 'error'>> = {
   'record:stopped': 'error',
   'record:resumed': 'info',
   'record:holes': 'error',
+  'statement:given-up': 'warn',
   'settings:reloaded': 'info',
   'vetoes:loaded': 'info',
   'lane:changed': 'warn',

@@ -54,14 +54,17 @@ export function reloading(
     const made = make(next)
     const others = made.protocols.flatMap((one) => otherShapeOf(protocols, one))
     if (others.length > 0) return { fixed: others }
-    const before = new Map(protocols.map((one) => [one.name, one.promptsHash]))
-    const texts = made.protocols.filter((one) => before.get(one.name) !== one.promptsHash)
+    const before = new Map(protocols.map((one) => [one.name, one]))
+    const lanesOf = (one: Protocol | undefined) => (one?.lanes ?? []).map(({ hash }) => hash).join(' ')
+    const texts = made.protocols.filter((one) => before.get(one.name)?.promptsHash !== one.promptsHash)
+    const lanes = made.protocols.filter((one) => lanesOf(before.get(one.name)) !== lanesOf(one))
+    const files = [...texts.map(({ name }) => `prompts of ${name}`), ...lanes.map(({ name }) => `lanes of ${name}`)]
     // From here on nothing throws: all of it or nothing.
     const nextRoutes = router(protocols, next.routes, samplingRank)
     replace(made.protocols)
     ;[routes, settings, prompts] = [nextRoutes, next, made.prompts]
     taken(next)
-    return { changed: [...paths, ...texts.map(({ name }) => `prompts of ${name}`)] }
+    return { changed: [...paths, ...files] }
   }
 
   let unpriced = ''

@@ -61,7 +61,7 @@ export function stateReport(parts: {
   let stages: readonly StageBacklog[] = []
   let here = false
   /** By the hash of each first lane how it stood in the last look. */
-  let lanes = new Map<string, LaneState['state']>()
+  let lanes: ReadonlyMap<string, LaneState['state']> | null = null
   let isUnknown = false
 
   function reportOwn(): void {
@@ -79,8 +79,10 @@ export function stateReport(parts: {
 
   function reportLanes(states: readonly LaneState[]): void {
     report('lane:watched', { states })
+    // At the start an open one is nothing new; after a reload it is.
     for (const one of states)
-      if ((lanes.get(one.lane) ?? 'open') !== one.state) report('lane:changed', { ...one, advice: 'docs/lane.md' })
+      if ((lanes === null ? 'open' : lanes.get(one.lane)) !== one.state)
+        report('lane:changed', { ...one, advice: 'docs/lane.md' })
     lanes = new Map(states.map(({ lane, state }) => [lane, state]))
   }
 

@@ -1,4 +1,5 @@
 import type { AnswerOrFailure } from '../contracts/facts/ask.ts'
+import type { Dialect } from '../contracts/facts/dialect.ts'
 import type { Fence } from '../contracts/facts/fence.ts'
 import { laneLanguage } from '../contracts/facts/lane-mark.ts'
 import { type Snapshot, snapshot } from '../contracts/facts/thread.ts'
@@ -14,6 +15,8 @@ export interface ProtocolLanes {
   readonly list: readonly Lane[]
   /** Who is asked, as settings name it; undefined where nobody has the role. */
   readonly asked: string | undefined
+  /** Over which wire, where the settings say; `auto`: over the first that it answers on. */
+  readonly over: Dialect['decisions'] | undefined
   readonly question: DeciderQuestion
   readonly harmful: string
   readonly fence: Fence
@@ -22,13 +25,16 @@ export interface ProtocolLanes {
 /** Why a lane settles nothing for a tenant, in words; null where it does. */
 function voidBecause(
   { decider, policy }: Lane,
-  { asked, question: { promptsHash } }: Pick<ProtocolLanes, 'asked' | 'question'>,
+  { asked, over = 'auto', question: { promptsHash } }: Pick<ProtocolLanes, 'asked' | 'over' | 'question'>,
   inForce: Ruling['policy'] | null,
 ): string | null {
   if (!isAsked({ decider }, asked))
     return `it holds for ${deciderOf({ decider }) ?? 'a decider without a name'}, and ${asked ?? 'nobody'} has the role decider`
   if (decider.prompts === null) return 'its answers are of a file: Gavel does not know how that decider was asked'
-  if (decider.prompts !== promptsHash) return 'the prompts by which its decider was asked are others now'
+  if (decider.prompts !== promptsHash)
+    return 'the question that its decider was asked is another now: its prompts, the most characters of a text, or how the model is asked (models.dialects)'
+  if (over !== 'auto' && over !== decider.wire)
+    return `its decider answered over ${decider.wire ?? 'no wire'}, and models.dialects has ${over}`
   if (policy?.hash !== inForce?.hash)
     return `it holds for the policy ${policy?.name ?? '(none)'} ${policy?.version ?? ''}, and ${inForce?.name ?? 'none'} ${inForce?.version ?? ''} is in force`
   return null
@@ -63,12 +69,14 @@ export function withLanes(protocol: Protocol, lanes: ProtocolLanes): Protocol {
     settingsHash: shortHash([protocol.settingsHash, list.map((lane) => [lane.hash, isAsked(lane, asked)])]),
     lanes: list.map((lane) => ({
       hash: lane.hash,
+      basis: lane.basis,
       tenant: lane.tenant ?? null,
       promise: { risk: lane.promise.risk, delta: lane.promise.delta },
+      decider: { asked: deciderOf(lane), signs: lane.decider.model },
       groups: lane.thresholds.length,
       isVoid: (tenant) => voidBecause(lane, lanes, policyOf(tenant)),
     })),
-    laneFor: (tenant) => openLane(tenant)?.hash,
+    laneFor: openLane,
     script(subject, carry, context = { overloaded: false }) {
       const { tenant = '' } = context
       const lane = openLane(tenant)

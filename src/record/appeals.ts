@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
-import { type AppealOutcome, appealOutcome } from '../contracts/facts/appeal-messages.ts'
-import { namedSubject } from '../contracts/facts/decision-messages.ts'
+import { ANSWERS, type AppealOutcome, appealOutcome } from '../contracts/facts/appeal-messages.ts'
+import { MEASURES, namedSubject } from '../contracts/facts/decision-messages.ts'
 import type { SubjectKind, ThreadRef } from '../contracts/facts/thread.ts'
 import { revisionIn } from '../contracts/facts/verdict-id.ts'
-import type { AppealEndEntry, AppealEntry, NoteEntry, UntoldAppeal } from '../contracts/ports/record.ts'
+import type { AppealEndEntry, AppealEntry, NoteEntry, RecordedAppeal, UntoldAppeal } from '../contracts/ports/record.ts'
 import { appealNoteId } from './appeal-note.ts'
 
 // This decides what becomes of appeals, in either database: each has one outcome. Their words are notes, as what else people say.
@@ -20,6 +20,8 @@ export interface AppealRow {
   readonly party: string
   /** The verdict that it names, or the note of the action. */
   readonly against: string | null
+  /** Null: to the label. */
+  readonly objects_to: string | null
   /** The ruling that it is against, once that is known. */
   readonly number: number | null
   readonly label: string | null
@@ -48,6 +50,8 @@ export interface AppealAnswer {
   readonly id: string
   readonly decision: string
   readonly code: string | null
+  /** What is to become of the action that it is against. */
+  readonly measure: string | null
   /** When the decision was sent. */
   readonly at: number
 }
@@ -65,6 +69,8 @@ interface KnownOfSubject {
   readonly rulings: readonly AppealedRuling[]
   readonly answers: readonly AppealAnswer[]
   readonly parties: readonly AppealParty[]
+  /** The protocols of actions on it that are in force; empty where an action names none. */
+  readonly inForce: readonly string[]
   readonly deletedAt: number | null
 }
 
@@ -73,6 +79,7 @@ export interface AppealChange {
   readonly tenant: string
   readonly id: string
   readonly protocol: string
+  readonly against: string | null
   readonly number: number | null
   readonly label: string | null
   readonly outcome: string | null
@@ -101,21 +108,35 @@ export function partyOf(contact: string): string {
  * Whether the words of an appeal are kept that comes behind this outcome, in a record that is made anew: of what nobody answered they
  * may be on a subject that was deleted since, and its topic says so no more.
  */
-export const keepsWords = (known: string | null) => known === null || known === 'upheld' || known === 'reversed'
+export const keepsWords = (known: string | null) => known === null || ANSWERS.includes(known)
 
 /** What the record has of an appeal by its id. */
 export interface RowOfAppeal {
   readonly s: number | null
   readonly outcome: string | null
+  readonly at: number
+}
+
+/** Over how long it is counted how many one party, or one tenant, sends, in ms: what was one too many may be sent again after it. */
+export const COUNTED_MS = 86_400_000
+
+/** Whether a message of an id that was one too many counts anew, as if nothing had come of that id. */
+export function isSentAgain(known: RowOfAppeal | undefined, { at }: Pick<AppealEntry, 'at'>): boolean {
+  return known !== undefined && known.outcome === 'too-many' && at >= known.at + COUNTED_MS
 }
 
 /**
  * What becomes of the words of an appeal at this end. One that still waits and is told of waits for nobody: its outcome is read after
  * it, where topics are read anew, and its words are kept as if that had been read first.
  */
-export function wordsAt({ outcome, told }: AppealEndEntry, known: RowOfAppeal | undefined): 'stay' | 'go' | 'labelled' {
+export function wordsAt(
+  { outcome, told, at }: AppealEndEntry,
+  known: RowOfAppeal | undefined,
+): 'stay' | 'go' | 'labelled' {
   if (!told) return outcome === 'withdrawn' ? 'go' : 'stay'
   if (known === undefined || known.s === null || known.outcome !== null) return 'stay'
+  // It was sent again since, and taken.
+  if (outcome === 'too-many' && at < known.at) return 'stay'
   return keepsWords(outcome) ? 'labelled' : 'go'
 }
 
@@ -127,14 +148,20 @@ export function noteOf(
   return { what: 'said', said: 'appeal', subject, id: appealNoteId(tenant, id), protocol, label, by, at, json }
 }
 
-const answering = z.object({ appeals: z.array(z.string()), code: z.string().nullable().catch(null) })
+const answering = z.object({
+  appeals: z.array(z.string()),
+  code: z.string().nullable().catch(null),
+  measure: z.enum(MEASURES).nullable().catch(null),
+})
 
 /** The appeals that a decision answers, by the id of its note and its message. */
 export function answersIn(note: string, json: string): Omit<AppealAnswer, 'at'>[] {
   if (!json.includes('"appeals"')) return []
   const read = answering.safeParse(JSON.parse(json))
   const decision = note.replace(/^decision /, '')
-  return read.success ? read.data.appeals.map((id) => ({ id, decision, code: read.data.code })) : []
+  if (!read.success) return []
+  const { appeals, code, measure } = read.data
+  return appeals.map((id) => ({ id, decision, code, measure }))
 }
 
 /** What is known by now of the open appeals of one subject, the oldest first. Pure. */
@@ -156,15 +183,15 @@ export function appealChanges(appeals: readonly AppealRow[], of: KnownOfSubject)
 /** Who appeals: whatever the contact, a subject has one author. */
 const partyIn = ({ side, party }: AppealRow) => (side === 'author' ? side : party)
 
-function unchanged({ tenant, id, protocol, number, label }: AppealRow): AppealChange {
+function unchanged({ tenant, id, protocol, against, number, label }: AppealRow): AppealChange {
   const none = { outcome: null, verdict: null, answer: null, code: null, earlier: null, ended_at: null }
-  return { tenant, id, protocol, number, label, ...none }
+  return { tenant, id, protocol, against, number, label, ...none }
 }
 
 /** The ruling that it is against, or why nobody is asked; null where that is not known yet. */
 function ruledOn(
   appeal: AppealRow,
-  { rulings, answers, deletedAt }: KnownOfSubject,
+  { rulings, answers, inForce: actions, deletedAt }: KnownOfSubject,
   earlierOnes: readonly AppealRow[],
 ): AppealChange | null {
   const { at, against, protocol } = appeal
@@ -185,10 +212,13 @@ function ruledOn(
   const ruling = inForce(before.length === 0 ? own : before, at)
   if (ruling === undefined) return null
   const of = { protocol: ruling.protocol, number: ruling.number, label: ruling.label }
-  if (named !== undefined && named.label !== ruling.label) return ended('superseded', { ...of, verdict: ruling.id })
+  // What was done by the label that they object to may be in force, also where that label is not.
+  const hasEffect = actions.some((one) => one === '' || one === ruling.protocol)
+  if (named !== undefined && named.label !== ruling.label && !hasEffect)
+    return ended('superseded', { ...of, verdict: ruling.id })
   const earlier = earlierOnes.find((other) => isSameAppeal(other, appeal, ruling))
   if (earlier !== undefined) return ended('repeated', { ...of, earlier: earlier.id })
-  return { ...unchanged(appeal), ...of }
+  return { ...unchanged(appeal), ...of, label: (named ?? ruling).label }
 }
 
 /** Those that came before a person answered the appeal: whatever the clocks say, it is against none of the others. */
@@ -211,13 +241,19 @@ function isSameAppeal(other: AppealRow, appeal: AppealRow, ruling: AppealedRulin
   return (
     (other.number !== null || other.outcome !== null) &&
     other.protocol === ruling.protocol &&
+    isOfSame(other, appeal) &&
     (other.outcome === null || isAnswered(other, { at: appeal.at, by: ruling.id }))
   )
 }
 
+/** Both are against the label, whatever they name; or against the same action. */
+function isOfSame(one: AppealRow, other: AppealRow): boolean {
+  return one.objects_to === other.objects_to && (one.objects_to === null || one.against === other.against)
+}
+
 /** Whether a person answered it after this time, or by this verdict. */
 function isAnswered({ outcome, verdict, ended_at }: AppealRow, { at, by }: { at: number; by: string }): boolean {
-  if (outcome !== 'upheld' && outcome !== 'reversed') return false
+  if (outcome === null || !ANSWERS.includes(outcome)) return false
   return verdict === by || (ended_at ?? 0) > at
 }
 
@@ -237,10 +273,16 @@ function answered(
     if (answer === undefined || hasDecided) continue
     // By the time of the decision: its verdict comes later, and what its tool does about it may come between.
     if (own.some(({ who, since }) => who === decider && since < answer.at)) continue
-    const outcome = label === against.label ? 'upheld' : 'reversed'
+    const outcome = label === against.label ? keptOr(answer.measure, against) : 'reversed'
     return { ...against, outcome, verdict: id, answer: label, code: answer.code, ended_at: decided_at }
   }
   return against
+}
+
+/** What became of what an appeal is against, where its label stays. */
+function keptOr(measure: string | null, { against }: AppealChange): string {
+  if (against?.startsWith('action ') !== true) return 'upheld'
+  return measure === 'lift' ? 'lifted' : measure === 'lessen' ? 'lessened' : 'upheld'
 }
 
 /** An appeal with what its action is about, as the record has that. */
@@ -257,15 +299,40 @@ export interface AppealOutcomeRow extends AppealChange {
   readonly subject: string | null
 }
 
-/** An outcome that is to be told, as its message has it. */
-export function untoldAppeal(row: AppealOutcomeRow): UntoldAppeal {
-  return { outcome: outcomeOf(row), isNew: row.told === 0 }
+/** Outcomes that are to be told, as their messages have them, in the order in which they ended: those of a flood after all others. */
+export function untoldAppeals(rows: readonly AppealOutcomeRow[]): UntoldAppeal[] {
+  const isFlood = ({ outcome }: AppealOutcomeRow) => Number(outcome === 'too-many')
+  return rows
+    .toSorted((a, b) => isFlood(a) - isFlood(b) || (a.ended_at ?? 0) - (b.ended_at ?? 0))
+    .map((row) => ({ outcome: outcomeOf(row), isNew: row.told === 0 }))
+}
+
+/** An appeal as it is read. */
+export interface AppealReadRow extends AppealOutcomeRow {
+  readonly side: string
+  readonly at: number
+  readonly undone: number
+}
+
+export function recordedAppeal(row: AppealReadRow): RecordedAppeal {
+  const { id, tenant, side: by, protocol, at, kind, subject, outcome, undone } = row
+  return {
+    id,
+    tenant,
+    by,
+    protocol,
+    at,
+    subject: kind === null || subject === null || kind === 'asked' ? null : { tenant, kind, postId: subject },
+    outcome: outcome === null ? null : outcomeOf(row),
+    isUndone: undone === 1,
+  }
 }
 
 /** The message that tells an outcome: the same bytes each time. */
 function outcomeOf(row: AppealOutcomeRow): AppealOutcome {
   const { tenant, id, outcome, kind, subject, protocol, verdict, answer, code, earlier, ended_at } = row
-  const said = Object.entries({ verdict, label: answer, code, earlier }).filter(([, text]) => text !== null)
+  const after = outcome === 'too-many' ? new Date((ended_at ?? 0) + COUNTED_MS).toISOString() : null
+  const said = Object.entries({ verdict, label: answer, code, earlier, after }).filter(([, text]) => text !== null)
   return appealOutcome.parse({
     schema: 1,
     id,

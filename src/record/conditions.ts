@@ -5,7 +5,7 @@ import { docAt } from './documents.ts'
 const OVERFLOW_MS = 60_000
 
 /** The marks that a filter asks for, the rarest first. */
-export function marksOf({
+function marksOf({
   author,
   story,
   decider,
@@ -28,6 +28,15 @@ export function marksOf({
     lang,
   }
   return Object.entries(wanted).flatMap(([mark, value]) => (value === undefined ? [] : [[mark, value] as const]))
+}
+
+/** Marks of few verdicts: by them those that fit are found sooner than among all of a tenant. */
+const RARE: readonly string[] = ['story', 'author', 'decider', 'fault']
+
+/** The mark by which verdicts are looked for, if any: the rarest that is asked for. Of one tenant all are fewer than those of a common mark. */
+export function markSoughtBy(filter: RecordFilter): readonly [string, string] | undefined {
+  const [mark] = marksOf(filter)
+  return mark !== undefined && filter.tenants?.length === 1 && !RARE.includes(mark[0]) ? undefined : mark
 }
 
 /** A filter as conditions on `rulings` in SQL, each value a question mark; `markOf`: how the store writes a mark. */

@@ -48,6 +48,9 @@ export function scanned(tables: readonly HeldTable[]): string {
 export const DROPPED = (text: string, integer: string) =>
   `CREATE TABLE IF NOT EXISTS dropped_notes (tenant ${text} PRIMARY KEY, at ${integer} NOT NULL)`
 
+/** Notes that a message of another's was no appeal: nothing of it is kept, and no tenant is known. */
+export const NOTHING_READ = "topic = 'appeals'"
+
 /** The part of `maxBytes` that one tenant may hold while another holds something, where the settings do not say. */
 export const TENANT_SHARE = 0.5
 

@@ -6,26 +6,30 @@ import { laneEvidence } from './lane-evidence.ts'
 /** A drawn verdict of a lane, as any store keeps it. */
 export interface LaneAuditRow {
   readonly tenant: string
-  readonly verdict: string
+  /** Null where its subject is erased. */
+  readonly verdict: string | null
   readonly lang: string | null
   readonly label: string
   readonly chance: number
   readonly differs: number | null
+  readonly lost: number
+  readonly drawn_at: number
 }
 
 /** What was drawn of the verdicts that a lane settled, in the SQL that both databases understand. Its value: the lane's hash. */
-export const LANE_AUDITS = `SELECT draws.tenant, draws.verdict, subjects.lang, draws.label, draws.chance, draws.differs
-  FROM draws CROSS JOIN rulings CROSS JOIN subjects
-  WHERE draws.purpose = 'audit' AND draws.label IS NOT NULL AND rulings.id = draws.verdict AND subjects.s = draws.s
-    AND EXISTS (SELECT 1 FROM marks WHERE marks.mark = 'lane' AND marks.value = ? AND marks.doc = rulings.doc)
-  ORDER BY draws.drawn_at, draws.item`
+export const LANE_AUDITS = `SELECT tenant, verdict, lang, label, chance, differs, lost, drawn_at FROM lane_draws WHERE lane = ?
+  ORDER BY drawn_at, item`
+
+/** First lanes that are closed stand beside the tables, by their marks, in the SQL that both databases understand. */
+export const KEEP_CLOSED = "INSERT INTO meta VALUES (?, '') ON CONFLICT DO NOTHING"
+export const CLOSED = "SELECT k FROM meta WHERE k LIKE 'lane %'"
 
 /** Into so many parts tenants are cut at most: the work is a pass over the draws for each, however many tenants there are. */
 const MOST_PARTS = 16
 
 /**
  * What people's labels say of a lane: of each tenant's draws up to the first that nobody has looked at, so that nobody chooses which
- * count. A tenant's labels speak for its own subjects; for all only where it is shown without any one of them too, since one tenant
+ * count. What was lost before anybody looked counts neither as right nor as wrong, and holds nothing up. A tenant's labels speak for its own subjects; for all only where it is shown without any one of them too, since one tenant
  * may say what it likes. Where there are more than sixteen, it is shown without each sixteenth of them: no label chooses who is in which.
  */
 export function laneAudit(
@@ -33,11 +37,12 @@ export function laneAudit(
   { risk, groups }: { readonly risk: number; readonly groups: number },
 ): LaneAudit {
   const closed = new Set<string>()
-  const known = rows.filter(({ tenant, differs }) => {
+  const left = rows.filter(({ lost }) => lost === 0)
+  const known = left.filter(({ tenant, differs }) => {
     if (differs === null) closed.add(tenant)
     return !closed.has(tenant)
   })
-  const { share, interval } = rateOf(rows)
+  const { share, interval } = rateOf(left.map((row) => ({ ...row, verdict: row.verdict ?? '' })))
   const audited = known.map(({ tenant, label, lang, chance, differs }) => ({
     tenant,
     group: JSON.stringify([label, laneLanguage(lang ?? undefined)]),
@@ -56,6 +61,7 @@ export function laneAudit(
       : Math.min(
           ...[...accusing].map((part) => evidenceIn(audited.filter(({ tenant }) => partOf.get(tenant) !== part))),
         )
+  const next = left.find(({ differs }) => differs === null)
   return {
     drawn: rows.length,
     audited: known.length,
@@ -65,7 +71,9 @@ export function laneAudit(
     evidence: Math.max(evidenceOfAll, ...tenants.map(({ evidence }) => evidence)),
     evidenceOfAll,
     tenants,
-    next: rows.find(({ differs }) => differs === null)?.verdict ?? null,
+    lost: rows.length - left.length,
+    next: next?.verdict ?? null,
+    nextSince: next?.drawn_at ?? null,
   }
 }
 

@@ -28,7 +28,7 @@ export interface HumanRow {
 }
 
 /** What people said since a time, as both databases are asked for it; of some tenants' subjects by {@link peopleQuery}. */
-export const SAID_SINCE = "said.said = 'decision' AND said.at >= ?"
+const SAID_SINCE = "said.said = 'decision' AND said.at >= ?"
 
 /** The same of subjects of these tenants; the time is the first value. */
 export function peopleQuery(tenants: readonly string[] | undefined) {
@@ -38,6 +38,9 @@ export function peopleQuery(tenants: readonly string[] | undefined) {
       : `(SELECT tenant FROM subjects WHERE subjects.s = said.s) IN (${['NULL', ...tenants.map(() => '?')].join(', ')})`
   return { sql: `${SAID_SINCE} AND ${isSeen}`, values: tenants ?? [] }
 }
+
+/** Most that people said which is counted, the newest. */
+export const MOST_SAID = 20_000
 
 /** Of fewer than this no share is told: it would speak of single items. */
 export const FEWEST_TOLD = 10

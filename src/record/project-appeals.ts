@@ -28,7 +28,7 @@ export function appealEntries(
   const { tenant, id } = read
   if (read.withdraw === true)
     return [{ what: 'appeal-end', tenant, id, outcome: 'withdrawn', at: timestamp, told: false }]
-  const { by, text, contact, ground, at } = read
+  const { by, text, contact, ground, objectsTo, at } = read
   const about = aboutOf(read, ofReplies)
   if (about === null) return [{ what: 'appeal-end', tenant, id, outcome: 'unknown', at: timestamp, told: false }]
   return [
@@ -39,8 +39,18 @@ export function appealEntries(
       ...about,
       side: by,
       party: partyOf(contact),
+      objectsTo: objectsTo === 'measure' ? objectsTo : null,
       at: timestamp,
-      json: JSON.stringify({ id, by, text, contact, ground, at: new Date(at).toISOString(), ...about.named }),
+      json: JSON.stringify({
+        id,
+        by,
+        text,
+        contact,
+        ground,
+        objectsTo,
+        at: new Date(at).toISOString(),
+        ...about.named,
+      }),
     },
   ]
 }
@@ -71,7 +81,8 @@ function aboutOf(
 export function appealOutcomeEntries({ timestamp }: IncomingMessage, value: Buffer): AppealEndEntry[] | null {
   const read = appealOutcome.safeParse(jsonOf({ value }))
   if (!read.success) return null
-  const { tenant, id, outcome, at } = read.data
+  const { tenant, id, outcome, at, verdict, label: answer, code } = read.data
   const endedAt = Date.parse(at)
-  return [{ what: 'appeal-end', tenant, id, outcome, at: Number.isNaN(endedAt) ? timestamp : endedAt, told: true }]
+  const ended = { tenant, id, outcome, at: Number.isNaN(endedAt) ? timestamp : endedAt, told: true }
+  return [{ what: 'appeal-end', ...ended, verdict, answer, code }]
 }

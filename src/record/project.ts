@@ -60,7 +60,13 @@ export function entriesOf(topic: RecordedTopic, message: IncomingMessage, contex
   if (value === null || value.length > context.maxBytes) return []
   // Such a message becomes a dead letter: its content has no effect.
   if (headersCut !== undefined && INPUTS.has(topic)) return []
-  return READ[topic](message, value, context)
+  const entries = READ[topic](message, value, context)
+  return INPUTS.has(topic) ? entries.map(withoutRaw) : entries
+}
+
+/** Of what others than Gavel send, that it could not be read is noted, and nothing of it: no version of this one reads it later. */
+function withoutRaw(entry: Entry): Entry {
+  return entry.what === 'unread' ? { ...entry, subjectId: '', raw: new Uint8Array() } : entry
 }
 
 const INPUTS: ReadonlySet<RecordedTopic> = new Set([

@@ -30,22 +30,31 @@ export const ABOUT_PEOPLE = `(${(Object.keys(JUDGES_PEOPLE) as QueueReason[]) //
   .join(' OR ')})`
 
 /** Rows that were assigned to somebody at some time. */
-export const WAS_ASSIGNED = "s IN (SELECT said.s FROM said WHERE said.said = 'assignment' AND said.label IS NOT NULL)"
+export const WAS_ASSIGNED =
+  "queue.s IN (SELECT said.s FROM said WHERE said.said = 'assignment' AND said.label IS NOT NULL)"
 
 const lastAssigned = (column: string) => `CASE WHEN ${WAS_ASSIGNED} THEN (SELECT said.${column} FROM said
   WHERE said.s = queue.s AND said.said = 'assignment' ORDER BY said.at DESC, said.n DESC LIMIT 1) END`
 
 /** To whom a row's subject is assigned, since when, and by whom; null where it is to nobody. Looked up where there is one alone. */
-export const ASSIGNED = `${lastAssigned('label')} AS assignee, ${lastAssigned('at')} AS assigned_at,
+const ASSIGNED = `${lastAssigned('label')} AS assignee, ${lastAssigned('at')} AS assigned_at,
   ${lastAssigned('by')} AS assigned_by`
 
 /** Whether the person of both values decided or spoke about the item's subject and protocol before, or did something about the subject. */
 export const MAY_BE_PARTY = `((s, protocol) IN (SELECT said.s, said.protocol FROM said WHERE said.said = 'decision' AND said.by = ?)
   OR s IN (SELECT said.s FROM said WHERE said.said = 'action' AND said.by = ?))`
 
-/** What makes somebody a party of an item: their word on it; of what is appealed against also what they did about its subject. */
-export const MAKES_PARTY = `said.s = queue.s AND said.protocol IN (queue.protocol, '') AND said.said IN ('decision', 'action')
-  AND (said.said = 'decision' OR ${hasReason('appealed')})`
+/**
+ * Whether somebody is a party of an item: by their word on it; of what is appealed against also by what they did about its subject. Looked
+ * up by who they are, whatever thousands of others did. Both databases read the index by subject and person.
+ */
+const isParty = (person: string) => `CASE WHEN ${ABOUT_PEOPLE} AND EXISTS (SELECT 1 FROM said WHERE said.s = queue.s
+  AND said.by = ${person} AND said.said IN ('decision', 'action') AND said.protocol || '' IN (queue.protocol, '')
+  AND (said.said = 'decision' OR ${hasReason('appealed')})) THEN 1 ELSE 0 END`
+
+/** The columns of a `QueueRow`. Their value: the person who asks. */
+export const QUEUED = `s, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until, ${ASSIGNED},
+  ${isParty('?')} AS party, ${isParty(lastAssigned('label'))} AS assignee_party`
 
 /**
  * Who decided on subjects of a tenant since a time, among the last 200 that each decided: of all who ever did, one after the other. Its
@@ -61,6 +70,8 @@ export const DECIDERS = `WITH RECURSIVE people (one) AS (
 /** What reviewers' pages are read by, in the words of both databases; `decider`: who decided a verdict. */
 export const reviewIndexes = (decider: string) => `
   CREATE INDEX IF NOT EXISTS said_by ON said (by, at) WHERE said = 'decision';
+  CREATE INDEX IF NOT EXISTS said_assignments ON said (s, at, n, label, by) WHERE said = 'assignment';
+  CREATE INDEX IF NOT EXISTS said_party ON said (s, by) WHERE said IN ('decision', 'action');
   CREATE INDEX IF NOT EXISTS said_acted ON said (by, s) WHERE said = 'action';
   CREATE INDEX IF NOT EXISTS said_named ON said (lower(by), at) WHERE said = 'decision';
   CREATE INDEX IF NOT EXISTS said_decided ON said (at, n) WHERE said = 'decision';
@@ -147,13 +158,13 @@ function scoreAt({ dear }: RankingRules, at: number): Condition {
 }
 
 /**
- * The first rows that fit, in the order of the filter, behind a place. `columns` are looked up for these alone; `named` is what
+ * The first rows that fit, in the order of the filter, behind a place. Their columns are looked up for these alone; `named` is what
  * verdicts are ordered by. The last value is yet to come: how many rows.
  */
 export function firstRows(
   filter: QueueFilter,
   { rules, now, after }: { readonly rules: RankingRules; readonly now: number; readonly after: QueuePlace | null },
-  { columns, named }: { readonly columns: string; readonly named: string },
+  { named }: { readonly named: string },
 ): Condition {
   const byAge = filter.order === 'oldest'
   const score = byAge ? { sql: '0', values: [] } : scoreAt(rules, after?.at ?? now)
@@ -162,11 +173,11 @@ export function firstRows(
   const places = after === null ? [] : [...(byAge ? [] : [after.score, after.score]), after.since, after.verdict]
   const order = `ORDER BY ${byAge ? '' : 'score DESC, '}since_then, named`
   return {
-    sql: `SELECT ${columns} FROM (
+    sql: `SELECT ${QUEUED} FROM (
         SELECT * FROM (SELECT s AS of_s, protocol AS of_protocol, since AS since_then, ${named} AS named, ${score.sql} AS score
           FROM queue WHERE ${fitting.sql}) AS fitting
         ${after === null ? '' : `WHERE ${behind}`} ${order} LIMIT ?) AS first
       JOIN queue ON queue.s = of_s AND queue.protocol = of_protocol ${order}`,
-    values: [...score.values, ...fitting.values, ...places],
+    values: [filter.for ?? '', ...score.values, ...fitting.values, ...places],
   }
 }

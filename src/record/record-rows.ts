@@ -1,6 +1,8 @@
 import type { ThreadRef } from '../contracts/facts/thread.ts'
 import { verdict } from '../contracts/facts/verdict.ts'
-import type { RecordedRow, RecordedVerdict, RecordedWord } from '../contracts/ports/record.ts'
+import type { RecordedRow, RecordedVerdict, RecordedWord, RecordReader } from '../contracts/ports/record.ts'
+import { actionNote } from './actions.ts'
+import { appealNoteId } from './appeal-note.ts'
 
 /** A row of a verdict, as any store keeps it. */
 export interface RulingRow {
@@ -61,6 +63,27 @@ export type NoteRow = Omit<RecordedWord, 'message'> & { readonly json: string }
 
 export function recordedWord({ said, id, protocol, label, by, at, json }: NoteRow): RecordedWord {
   return { said, id, protocol, label, by, at, message: JSON.parse(json) }
+}
+
+/** A note with what it is about. */
+export interface NoteOfSubject extends NoteRow {
+  readonly tenant: string
+  readonly kind: ThreadRef['kind']
+  readonly subject: string
+}
+
+export function wordOfSubject(row: NoteOfSubject) {
+  const { tenant, kind, subject: postId } = row
+  return { ...recordedWord(row), subject: { tenant, kind, postId } }
+}
+
+/** What appeals and actions of an id are about. */
+export function subjectsNamed(word: RecordReader['word']): RecordReader['subjectsNamed'] {
+  return async (id, tenants) => {
+    const notes = tenants.flatMap((tenant) => [appealNoteId(tenant, id), actionNote(tenant, id)])
+    const found = await Promise.all(notes.map((note) => word(note, tenants)))
+    return found.flatMap((one) => one?.subject ?? [])
+  }
 }
 
 /** Most documents that a search looks at: those that hold all grams of its terms, and perhaps not the terms. */

@@ -3,6 +3,7 @@ import { OperatorError } from '../contracts/facts/errors.ts'
 import type { ReviewPictures } from '../contracts/ports/pictures.ts'
 import { RecordDamaged, type RecordReader, type RecordStore } from '../contracts/ports/record.ts'
 import type { ReviewQueue } from '../contracts/ports/review.ts'
+import { forNobody } from '../platform/asked-for.ts'
 import type { AppealLimits } from './appeals.ts'
 import type { DatabaseAddress } from './postgres/connection.ts'
 import { postgresPictures, postgresRecord, postgresRecordReader, postgresReviewQueue } from './postgres/record.ts'
@@ -81,7 +82,7 @@ export function recordAt(settings: RecordSettings): { now(): Promise<RecordReade
   return {
     async now() {
       if (open === null && settings.record.store === 'sqlite' && !existsSync(settings.record.path)) return null
-      open ??= readerOf(settings)
+      open ??= forNobody(() => readerOf(settings))
       const own = open
       return own.catch((error: unknown) => {
         if (open === own) open = null

@@ -40,6 +40,7 @@ export const DOUBT: { readonly [Reason in QueueReason]: number } = {
   refused: 0.6,
   disputed: 0.6,
   reversal: 0.6,
+  measure: 0.6,
   differs: 0.5,
   'story-decided': 0.5,
   'story-differs': 0.5,
@@ -64,6 +65,7 @@ export const JUDGES_PEOPLE: { readonly [Reason in QueueReason]: boolean } = {
   'second-opinion': true,
   golden: true,
   reversal: false,
+  measure: false,
   'story-decided': false,
   'story-differs': false,
   undecided: false,
@@ -86,7 +88,13 @@ const ASKED: ReadonlySet<string> = new Set([
   'story-decided',
   'story-differs',
   'reversal',
+  'measure',
 ])
+
+/** The same as a list, to ask for each by itself: of one verdict thousands may be refused. */
+export const ASKED_FOR = [...ASKED]
+/** The newest opinions on one verdict that are looked at: the first one counts, and how many there are matters little. */
+export const NEWEST_OPINIONS = 100
 
 export interface ReviewWeight {
   readonly reasons: readonly QueueReason[]
@@ -182,8 +190,10 @@ export interface QueueRow {
   readonly assignee: string | null
   readonly assigned_at: number | null
   readonly assigned_by: string | null
-  /** Who decided or spoke about the same before, of an item that is about what people decided, as JSON. */
-  readonly parties: string
+  /** 1: who asks decided or spoke about the same before, of an item that is about what people decided. */
+  readonly party: number
+  /** 1: so did the person to whom it is assigned. */
+  readonly assignee_party: number
 }
 
 /** The same with its subject. */
@@ -206,10 +216,9 @@ const reasonsIn = ({ reasons }: Pick<QueueRow, 'reasons'>) => reasons.split(' ')
 const isGolden = (row: Pick<QueueRow, 'reasons'>) => reasonsIn(row).includes('golden')
 const isBlind = (row: QueueRow) => isGolden(row) || reasonsIn(row).includes('second-opinion')
 
-/** Whether this is about what the person decided or said themselves. */
-function isOwnCase(row: Pick<QueueRow, 'reasons' | 'decider' | 'parties'>, person: string): boolean {
-  if (!reasonsIn(row).some((reason) => JUDGES_PEOPLE[reason])) return false
-  return row.decider === person || (JSON.parse(row.parties) as string[]).includes(person) // A list of names, by the query.
+/** Whether this is about what the person decided, or said themselves; `party`: 1 if they said something. */
+function isOwnCase(row: Pick<QueueRow, 'reasons' | 'decider'>, person: string, party: number): boolean {
+  return reasonsIn(row).some((reason) => JUDGES_PEOPLE[reason]) && (row.decider === person || party === 1)
 }
 
 /** Whether a person may take this. What is assigned to another is a lead's too, and anybody's once it has been so for long. */
@@ -223,11 +232,11 @@ export function mayTake(
   const isLate = isLead && now - row.since >= ownCaseAfter
   // What measures people measures nobody who knows the key, and nobody answers an appeal against themselves.
   const isNever = isGolden(row) || reasonsIn(row).includes('appealed')
-  if (isOwnCase(row, person) && (!isLate || isNever)) return 'own'
+  if (isOwnCase(row, person, row.party) && (!isLate || isNever)) return 'own'
   // Nobody's absence keeps a post waiting.
   const isLasting = row.assignee !== null && now - (row.assigned_at ?? 0) < ownCaseAfter
   // Of a post that is assigned to who decided on it, what is about that waits for others.
-  const isAssigned = isLasting && !isOwnCase(row, row.assignee)
+  const isAssigned = isLasting && !isOwnCase(row, row.assignee, row.assignee_party)
   if (isAssigned && row.assignee !== person && !isLead) return 'assigned'
   return row.holder !== null && row.holder !== person && (row.until ?? 0) > now ? 'taken' : 'yes'
 }
@@ -391,6 +400,6 @@ export function itemOf(
     label: isBlind(row) ? null : label,
     reasons: isBlind(row) ? ['second-opinion'] : (reasonsIn(row) as LookReason[]), // Golden ones are blind.
     reservation: isReserved ? { by: holder, until } : null,
-    isOwnCase: person !== undefined && isOwnCase(row, person),
+    isOwnCase: person !== undefined && isOwnCase(row, person, row.party),
   }
 }

@@ -9,20 +9,25 @@ import type { StatementBasis } from './statement.ts'
 
 type Reader = Pick<RecordReader, 'word' | 'subject' | 'verdict' | 'transcript'>
 
-/** An action of a tenant, and whether it was withdrawn; null if the record has none of this id. */
+/** An action of a tenant, and when it was withdrawn, in ms since 1970; null if the record has none of this id. */
 export async function actionOf(
   record: Pick<RecordReader, 'word'>,
   tenant: string,
   id: string,
   tenants?: readonly string[],
-): Promise<{ readonly action: ActionTaken; readonly isWithdrawn: boolean } | null> {
+): Promise<{
+  readonly action: ActionTaken
+  readonly isWithdrawn: boolean
+  readonly withdrawnAt: number | null
+} | null> {
   const [taken, over] = await Promise.all([
     record.word(actionNote(tenant, id), tenants),
     record.word(withdrawalNote(tenant, id), tenants),
   ])
   const read = taken === null ? undefined : actionMessage.safeParse(taken.message)
   if (read?.success !== true || read.data.withdraw === true) return null
-  return { action: read.data, isWithdrawn: over !== null }
+  const withdrawnAt = over === null ? null : (actionMessage.safeParse(over.message).data?.at ?? over.at)
+  return { action: read.data, isWithdrawn: over !== null, withdrawnAt }
 }
 
 /** What a statement about an action is made of, as far as the record has it. */

@@ -10,29 +10,36 @@ export interface StatementTexts {
   readonly map: StatementMap
 }
 
+const COUNTRY_NAMES = {
+  en: new Intl.DisplayNames(['en'], { type: 'region' }),
+  de: new Intl.DisplayNames(['de'], { type: 'region' }),
+}
+
 /** The statement as people read it. */
 export function statementText(statement: Statement, texts: StatementTexts): string {
   const { words, map, lang } = texts
-  const { since, until, countries, decision, source, automatedDetection, automatedDecision, puid } = statement
-  const isEverywhere = countries.length === DSA_COUNTRIES.length
+  const { since, until, countries, decision, source, automatedDetection, automatedDecision, puid, subject } = statement
+  const named = countries?.map((code) => COUNTRY_NAMES[lang].of(code) ?? code)
   return filled(words.text, {
     title: words.title,
+    about: filled(words.about, { subject }),
     puid,
     done: entryOf(words.done, decision) ?? '',
     when: until === null ? filled(words.since, { since }) : filled(words.until, { since, until }),
-    where: isEverywhere ? words.everywhere : filled(words.countries, { countries: countries.join(', ') }),
+    where: named === undefined ? words.everywhere : filled(words.countries, { countries: named.join(', ') }),
     ...partsOf(statement, texts),
     source: words.source[source],
     detection: words.detection[automatedDetection],
     decision: words.decision[automatedDecision],
-    redress: map.redress[lang],
+    redress: filled(map.redress?.[lang] ?? '', { puid }),
   })
 }
 
 /** The words for what it rests on. */
 function partsOf({ ground, clause, found, contentDate }: Statement, { lang, words, map }: StatementTexts) {
-  const groundName = entryOf(map.ground, ground)?.[lang] ?? ''
-  const clauseName = clause === null ? '' : (entryOf(map.clauses, clause)?.[lang] ?? '')
+  const reason = entryOf(map.ground, ground)
+  const rule = clause === null ? undefined : entryOf(map.clauses, clause)
+  const [groundName, clauseName] = [reason?.[lang] ?? '', rule?.[lang] ?? '']
   const label = found === null ? '' : (entryOf(entryOf(map.labels, found.protocol) ?? {}, found.label)?.[lang] ?? '')
   return {
     facts:
@@ -41,9 +48,10 @@ function partsOf({ ground, clause, found, contentDate }: Statement, { lang, word
         : filled(words.facts, { contentDate, decidedDate: found.date, label }),
     groundWords: filled(clause === null ? words.ground : words.clause, { ground: groundName, clause: clauseName }),
     explanation:
-      clause === null
+      (rule ?? reason)?.because?.[lang] ??
+      (clause === null
         ? filled(words.explanation, { label })
-        : filled(words.explanationOfClause, { clause: clauseName }),
+        : filled(words.explanationOfClause, { clause: clauseName })),
   }
 }
 
@@ -78,7 +86,7 @@ export function dsaForm(statement: Statement, texts: StatementTexts): DsaStateme
     ...(contentLanguage === null ? {} : { content_language: contentLanguage }),
     application_date: statement.since,
     ...(until === null ? {} : { [END_DATES[kind]]: until }),
-    territorial_scope: statement.countries,
+    territorial_scope: (statement.countries ?? DSA_COUNTRIES).filter((one) => DSA_COUNTRIES.includes(one)),
     decision_facts: facts,
     source_type: statement.source,
     automated_detection: statement.automatedDetection,

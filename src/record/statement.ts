@@ -14,6 +14,8 @@ import { DECISIONS, puidOf, type StatementMap } from './statement-words.ts'
 /** Why something was done to a person, in closed lists, ids and dates. */
 export interface Statement {
   readonly puid: string
+  /** What the action is about, by the platform's own ids; of a comment with its post. The database gets none of it. */
+  readonly subject: string
   readonly kind: RestrictionKind
   readonly decision: string
   /** The ground's word in the map. */
@@ -28,7 +30,8 @@ export interface Statement {
   readonly contentLanguage: string | null
   readonly since: string
   readonly until: string | null
-  readonly countries: readonly string[]
+  /** Null where it is everywhere. */
+  readonly countries: readonly string[] | null
   readonly source: DsaStatement['source_type']
   readonly automatedDetection: 'Yes' | 'No'
   readonly automatedDecision: DsaStatement['automated_decision']
@@ -55,7 +58,10 @@ export function statementOf(
   const decision = DECISIONS.includes(action.what) ? action.what : named('what', action.what)
   const source = named('source', action.source)
   const ground = action.ground ?? Object.keys(map.ground)[0] ?? ''
-  if (entryOf(map.ground, ground) === undefined) lacks(`ground ${JSON.stringify(ground)} is not in the map`)
+  const reason = entryOf(map.ground, ground)
+  if (reason === undefined) lacks(`ground ${JSON.stringify(ground)} is not in the map`)
+  else if (action.clause === undefined && reason.alone !== true)
+    lacks(`clause: ground ${JSON.stringify(ground)} names no section and no law by itself`)
   const clause = action.clause === undefined ? undefined : entryOf(map.clauses, action.clause)
   if (action.clause !== undefined && clause === undefined)
     lacks(`clause ${JSON.stringify(action.clause)} is not in the map`)
@@ -69,8 +75,11 @@ export function statementOf(
   else if (verdict === null && category === undefined)
     lacks('it rests on no verdict, and its clause has no category in the map')
   if (action.automated === undefined) lacks('automated: it does not say whether a rule or a person did it')
-  const countries = [...new Set(action.countries ?? DSA_COUNTRIES)].filter((one) => DSA_COUNTRIES.includes(one)).sort()
-  if (countries.length === 0) lacks('countries: none is in the European Economic Area')
+  if (map.redress === undefined) lacks('redress: the map does not say how people may object')
+  const countries = action.countries === undefined ? null : [...new Set(action.countries)].sort()
+  if (countries?.some((one) => DSA_COUNTRIES.includes(one)) === false)
+    lacks('countries: none is in the European Economic Area')
+  if (action.until !== undefined && action.until < action.since) lacks('until: it ends before it begins')
   const contentTypes = content === null ? [] : typesOf(content)
   if (contentTypes.length === 0)
     lacks('the record no longer has its content, or has none: its type and date are not known')
@@ -78,6 +87,7 @@ export function statementOf(
   if (missing.length > 0 || kind === null || found === undefined || category === undefined) return missing
   return {
     puid: puidOf(action.tenant, action.id),
+    subject: subjectIn(action),
     kind,
     decision: decision ?? '',
     ground,
@@ -93,6 +103,34 @@ export function statementOf(
     source: source as Statement['source'], // Of the map, which has these alone.
     ...automationOf(action, verdict, source === 'SOURCE_VOLUNTARY'),
   }
+}
+
+/** Whether what is read later may bring what a statement lacks: the verdict, an earlier one's label, or the content. */
+export function mayCome({ action, verdict, content }: StatementBasis, map: StatementMap): boolean {
+  if (content === null) return true
+  if (verdict === null) return (action.verdictId ?? action.protocol) !== undefined
+  return action.verdictId === undefined && foundBy(verdict, map) === undefined
+}
+
+/** The statement of an action that is over: in force until the day of its withdrawal. */
+export function untilWithdrawn(statement: Statement, withdrawnAt: number | null): Statement {
+  if (withdrawnAt === null) return statement
+  const { since, until } = statement
+  const day = dayOf(withdrawnAt)
+  const [, end = day] = [since, day].toSorted()
+  return until !== null && until < end ? statement : { ...statement, until: end }
+}
+
+/** Whether an action needs no statement: the map says so of its words, or no country of it is in the European Economic Area. */
+export function needsNone({ what, source, countries }: ActionTaken, { exempt }: StatementMap): boolean {
+  if (exempt?.what?.includes(what) === true || exempt?.source?.includes(source) === true) return true
+  return countries?.some((one) => DSA_COUNTRIES.includes(one)) === false
+}
+
+/** Its ids, in one line of visible characters. */
+function subjectIn({ subjectId, subjectKind, postId }: ActionTaken): string {
+  const ids = subjectKind === 'comment' && postId !== undefined ? `${postId}/${subjectId}` : subjectId
+  return ids.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
 }
 
 function foundBy({ protocol, label, timing }: Verdict, { labels }: StatementMap) {

@@ -5,7 +5,7 @@ import type { DecisionStore } from '../contracts/ports/decisions.ts'
 import type { Erasures } from '../contracts/ports/erasures.ts'
 import type { JudgeAgainStore } from '../contracts/ports/judge-again.ts'
 import type { StreamMark, StreamMarks, ThreadStore } from '../contracts/ports/threads.ts'
-import type { Webhooks } from '../contracts/ports/webhooks.ts'
+import { KEEP_DELIVERY_MS, type Webhooks } from '../contracts/ports/webhooks.ts'
 import { askAgain, revive, turnAt } from '../judging/threads/judge-again.ts'
 import { memoryAnswers } from './answer/memory.ts'
 import { keptBytes } from './answer/memory-kept.ts'
@@ -41,11 +41,12 @@ export function memoryStores(
   const erasures = memoryErasures(cases, clock)
   const kept = keptBytes(threads, (tenant) => webhooks.heldBy(tenant))
   const answers = memoryAnswers(clock, kept)
-  const webhooks = memoryWebhooks(clock, ({ ref, from: { entry, caseId } }) => {
+  const leftOf: Parameters<typeof memoryWebhooks>[1] = ({ ref, from: { entry, caseId } }) => {
     const kept = cases.get(caseId)
     if (entries.has(entry) && (kept === undefined || !erasures.isWithheld(kept))) return 'whole'
     return (threads.find(ref)?.status ?? 'deleted') === 'deleted' ? 'nothing' : 'bare'
-  })
+  }
+  const webhooks = memoryWebhooks(clock, leftOf, KEEP_DELIVERY_MS, (tenant) => kept.sum(tenant, clock()))
   return {
     threads: memoryThreads(threads, cases, entries, erasures, answers, webhooks, kept),
     cases: memoryCases(cases, threads, entries, erasures, clock),

@@ -1,5 +1,6 @@
 import type { Kafka } from 'kafkajs'
 import type { GroupProgress } from '../contracts/ports/topic.ts'
+import { committedIn, ofEach } from './known-offsets.ts'
 import { onceTopicSettled, SETTLED_WITHIN_MS } from './settled.ts'
 
 /** How far a group has read these topics. */
@@ -9,22 +10,18 @@ export async function groupProgress(kafka: Kafka, group: string, topics: readonl
   try {
     // A group's coordinator needs time to load after its broker has started, and may move; kafkajs does not retry this
     // itself.
-    const offsets = topics.map((topic) =>
-      onceTopicSettled(topic, () => admin.fetchOffsets({ groupId: group, topics: [topic] }), {
-        withinMs: SETTLED_WITHIN_MS,
-      }),
+    const offsets = await ofEach(topics, (topic) =>
+      onceTopicSettled(topic, () => committedIn(admin, group, topic), { withinMs: SETTLED_WITHIN_MS }),
     )
     const committed = new Map(
-      (await Promise.all(offsets))
-        .flat()
-        .map(({ topic, partitions }) => [
-          topic,
-          new Map(
-            partitions.flatMap(({ partition, offset }): [number, bigint][] =>
-              BigInt(offset) < 0n ? [] : [[partition, BigInt(offset)]],
-            ),
+      [...offsets].map(([topic, partitions]) => [
+        topic,
+        new Map(
+          partitions.flatMap(({ partition, offset }): [number, bigint][] =>
+            BigInt(offset) < 0n ? [] : [[partition, BigInt(offset)]],
           ),
-        ]),
+        ),
+      ]),
     )
     // If a broker does not answer, the group may have members.
     const groups = await admin.describeGroups([group]).then(
@@ -56,13 +53,12 @@ async function endsOf(kafka: Kafka, topics: readonly string[]): Promise<GroupPro
   const admin = kafka.admin({ retry: { retries: 3 } })
   await admin.connect()
   try {
-    const ends = topics.map(async (topic) => {
+    return await ofEach(topics, async (topic) => {
       const partitions = await onceTopicSettled(topic, () => admin.fetchTopicOffsets(topic), {
         withinMs: SETTLED_WITHIN_MS,
       })
-      return [topic, new Map(partitions.map(({ partition, high }) => [partition, BigInt(high)]))] as const
+      return new Map(partitions.map(({ partition, high }) => [partition, BigInt(high)]))
     })
-    return new Map(await Promise.all(ends))
   } finally {
     await admin.disconnect()
   }

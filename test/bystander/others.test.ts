@@ -133,7 +133,8 @@ const WAYS: readonly Beside[] = [
 ]
 
 describe(`what a bystander does costs the same beside ${FEW} and ${MANY}`, () => {
-  test.each(WAYS)('$name', async ({ of }) => {
+  // What else happens in this process is counted, too: once it may.
+  test.each(WAYS)('$name', { retry: 1 }, async ({ of }) => {
     const work = async (others: number) => {
       const act = await of(others)
       for (let warm = 0; warm < 5; warm++) await act()

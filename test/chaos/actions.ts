@@ -15,7 +15,7 @@ export interface ActionAccount {
 }
 
 /**
- * The record has each action once, the report counts these, each that stands has one statement or says why it has none, and where its
+ * The record has each action once, the report counts these, each has one statement or says why it has none, and where its
  * verdict's place was taken by another label its reversal is asked for. In words what does not hold.
  */
 export function actionBreaches(
@@ -35,9 +35,8 @@ export function actionBreaches(
     said === 'action' ? [nameOf(actionMessage.parse(message))] : [],
   )
   const own = [...taken].filter(([, one]) => one.tenant === tenant)
-  const standing = own.filter(([name]) => !over.has(name)).map(([, one]) => one)
   const stated = [...statements.matchAll(/"puid":"([^"]+)"/g)].map(([, puid = '']) => puid)
-  const unstated = standing.filter(({ id }) => !statements.includes(`${id}: `))
+  const unstated = own.map(([, one]) => one).filter(({ id }) => !statements.includes(`${id}: `))
   const breaches: [string, readonly string[]][] = [
     ['not in the record', [...taken.keys()].filter((name) => !inRecord.includes(name))],
     ['in the record more than once', inRecord.filter((name, at) => inRecord.indexOf(name) !== at)],
@@ -47,7 +46,7 @@ export function actionBreaches(
       'neither stated nor said to lack something',
       unstated.filter(({ id }) => !stated.includes(puidOf(tenant, id))).map(nameOf),
     ],
-    ['stated, and not standing', stated.filter((puid) => !standing.some(({ id }) => puidOf(tenant, id) === puid))],
+    ['stated, and never done', stated.filter((puid) => !own.some(([, { id }]) => puidOf(tenant, id) === puid))],
     ['without its reversal', lackingReversal([...taken.values()], over, topics)],
     ...figuresThatDiffer(report, {
       actions: own.length,

@@ -17,6 +17,7 @@ import { startUnderstudy } from '../../src/kit/understudy/server.ts'
 import { samplesOf } from '../../src/operations/metrics/samples.ts'
 import { keysUnder, memberOf } from '../../src/store/redis/keys.ts'
 import { bareEnvironment } from '../support/bare-environment.ts'
+import { completedMapIn } from '../support/own-map.ts'
 import { startRedisSentinel } from '../support/redis-servers.ts'
 import { type ActionAccount, actionBreaches } from './actions.ts'
 import { appealBreaches } from './appeals.ts'
@@ -107,8 +108,11 @@ const QUIET_WITHIN_MS = 150_000
 const LOSE_WHAT_WAITS: readonly string[] = ['loss', 'forgotten', 'split']
 /** …which, of one that fails, is what was published so long before, ms. */
 const WAITS_MS = 10_000
-/** Nothing is published for so long although messages were taken: it will not come to anything. */
-const STILL_MS = 45_000
+/**
+ * Nothing is published for so long although messages were taken: it will not come to anything. A model that says
+ * "Retry-After: an hour" is waited for as long as half of a case's deadline of three minutes.
+ */
+const STILL_MS = 100_000
 const DRAIN_MS = 5_000
 /** Between an answer and its journal entry on such a machine, ms. */
 const JOURNALED_MS = 2_000
@@ -187,6 +191,7 @@ async function rehearse(
   later(() => receiver.close())
   const doorPorts: number[] = []
   const recordFile = join(folder, 'record', 'record.sqlite')
+  const statements = completedMapIn(folder)
   const configure = (changes: Readonly<Record<string, unknown>>) =>
     writeFileSync(
       join(folder, 'gavel.yaml'),
@@ -194,6 +199,7 @@ async function rehearse(
         ...SETTINGS,
         webhooks: receiver.settings,
         record: { path: recordFile },
+        review: { statements },
         ...(comments ? { routes: { ...SETTINGS.routes, hate: [...SETTINGS.routes.hate, OF_COMMENTS] } } : {}),
         kafka: { ...SETTINGS.kafka, replication: kafka.servers.length },
         protocols: { ...SETTINGS.protocols, ...(changes.protocols as object | undefined) },

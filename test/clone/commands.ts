@@ -26,10 +26,11 @@ const OWN_STREAM = 'at: test/proofs/own-stream.proof.ts'
 export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel stack --env stack.env': OWN_STREAM,
   'set -a; . ./stack.env; set +a': OWN_STREAM,
-  'npx gavel act 3lbw2k4 --id act-1 --verdict hate~3lbw2k4~r1 --what remove --ground terms --source own-initiative --automated --by rules':
+  'npx gavel act 3lbw2k4 --id act-1 --verdict hate~3lbw2k4~r1 --what remove --ground terms --clause H2 --source own-initiative --automated --by rules':
     ACTIONS,
   'npx gavel act 3lbw2k4 --id act-1 --withdraw --by ann': ACTIONS,
-  'npx gavel act p1 --id act-1 --verdict hate~p1~r1 --what remove --source own-initiative --by rules': ACTIONS,
+  'npx gavel act p1 --id act-1 --verdict hate~p1~r1 --what remove --clause H2 --source own-initiative --automated --by rules':
+    ACTIONS,
   'npx gavel report --since 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00Z': ACTIONS,
   'npx gavel appeal e1 --verdict rumor~p1~r1 --by author --text "It is true" --contact "case 4711"': APPEALS,
   'npx gavel appeal e1 --verdict rumor~3lbw2k4~r2 --by author --text "The city has confirmed it" --contact "case 4711"':
@@ -44,18 +45,20 @@ export const COMMANDS: Readonly<Record<string, RunBy>> = {
   'npx gavel reasons act-1': ACTIONS,
   'npx gavel reasons act-1 --lang de': ACTIONS,
   'npx gavel reasons act-1 --format dsa': ACTIONS,
+  'npx gavel reasons appeal e1 --lang de': ACTIONS,
   'npx gavel reasons send --sent sent.txt --dry-run': ACTIONS,
   'npx gavel reasons send --sent sent.txt --url https://…/api/v1/statements --token-file token': ACTIONS,
   'npx gavel report --since 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00Z > report.csv': ACTIONS,
   'npx gavel report --since 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00Z --rows > rows.csv': ACTIONS,
   'npx gavel report reconcile --since 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00Z --sent sent.txt': ACTIONS,
   'npx gavel map try samples.jsonl --config own.yaml': 'at: test/app/commands/map-try.test.ts',
-  'npx gavel produce samples.jsonl --topic forum.events --config own.yaml': OWN_STREAM,
+  "npx gavel produce samples.jsonl --topic forum.events --key '$.id' --config own.yaml": OWN_STREAM,
   'npx gavel doctor --config own.yaml': OWN_STREAM,
   'npx gavel verdicts --config own.yaml --follow': OWN_STREAM,
   'npx gavel show 7 --config own.yaml': OWN_STREAM,
   'npx gavel dead-letters list --config own.yaml': OWN_STREAM,
   'npx gavel map try --topic forum.threads --take 100 --config own.yaml': 'at: test/app/commands/map-try.test.ts',
+  'npx gavel map try verdicts.jsonl --sink forum.flags --config own.yaml': 'at: test/app/commands/map-try.test.ts',
   'npx gavel topics plan --for rpk': 'at: test/app/commands/map-try.test.ts',
   'npx gavel run --config own.yaml': 'at: test/e2e/sources.test.ts',
   'npm ci': 'proof: readme',

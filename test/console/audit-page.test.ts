@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { auditProducer } from '../../producers/audit.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import type { AuditEntry } from '../../src/contracts/facts/audit.ts'
@@ -7,6 +7,7 @@ import type { PersonRole } from '../../src/contracts/facts/person-roles.ts'
 import { auditLog } from '../../src/stream/audit-log.ts'
 import { topicHistory } from '../../src/stream/bounded-reader.ts'
 import { kafkaClient } from '../../src/stream/client.ts'
+import { turnsDuring } from '../door/door-for-tests.ts'
 import { createTopics } from '../support/create-topics.ts'
 import { startedKafka } from '../support/servers.ts'
 import { aConsole } from './console-for-tests.ts'
@@ -60,6 +61,16 @@ function logOf(entries: readonly unknown[], { fails = false, mostRead = 100_000 
   )
   return { log, read }
 }
+
+it('parses no entry that can not fit, and lets other work in between', async () => {
+  const entries = Array.from({ length: 20_000 }, (_, nth) => entry(nth === 7 ? 'zoe' : 'anna', 1))
+  const { log } = logOf(entries)
+  const parsed = vi.spyOn(JSON, 'parse')
+  const found = await log.find({ by: 'zoe', since: 0, most: 9 }, SIGNAL)
+  expect([found.entries.length, parsed.mock.calls.length]).toEqual([1, 1])
+  parsed.mockRestore()
+  expect(await turnsDuring(() => log.find({ subject: 'p', since: 0, most: 9 }, SIGNAL))).toBeGreaterThan(2)
+})
 
 it('finds by person and subject what is not older, the newest first, and only of the tenants that are asked for', async () => {
   const entries = [

@@ -10,7 +10,7 @@ import { servedQueue } from './served-queue.ts'
 let browser: Browser | null = null
 beforeAll(async () => {
   browser = await aBrowser()
-}, 120_000)
+}, 300_000)
 afterAll(() => browser?.close())
 
 const WIDTHS = [360, 768, 1_280]
@@ -112,4 +112,4 @@ it('nobody is kept from any page, light or dark, narrow or wide, and each script
   } finally {
     await console.close()
   }
-}, 120_000)
+}, 300_000)

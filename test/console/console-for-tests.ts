@@ -190,6 +190,7 @@ export async function aConsole({
   const topics = feed(record)
   const audited: AuditEntry[] = []
   const shown = auditedRecord(record)
+  const never = new AbortController()
   let now = 0
   const sessions = new Sessions({ idle, longest: 43_200_000 }, () => now)
   const disturbing = new DisturbingSubjects(kinds, record)
@@ -292,7 +293,10 @@ export async function aConsole({
           decided,
           labelAfter,
           appealsDue: 7 * 86_400_000,
-          heard: hearing === null ? null : new AppealsHeard(hearing.hearings, hearing.when, () => now),
+          heard:
+            hearing === null
+              ? null
+              : new AppealsHeard(hearing.hearings, { when: hearing.when, clock: () => now, closing: never.signal }),
           casework,
           codes: readReasonCodes(null),
           view,

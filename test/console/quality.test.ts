@@ -53,7 +53,7 @@ it('a lead sees how often machines are wrong with what waits beside it, and how 
 })
 
 it('a lead sees what people found of a first lane, and how many of its verdicts it takes to notice that it got worse', async () => {
-  const lane = { protocol: 'rumor', lane: '0a1b', tenant: 'default', risk: 0.05, delta: 0.05, groups: 1 }
+  const lane = { protocol: 'rumor', lane: '0a1b', basis: 'x', tenant: 'default', risk: 0.05, delta: 0.05, groups: 1 }
   const console = await aConsole({ auditShare: 1, lanes: [lane, { ...lane, lane: '2c3d', tenant: null }] })
   const enter = (tenants: readonly string[] | undefined) => {
     const granted = { who: 'group:mods', role: 'lead' as const, ...(tenants === undefined ? {} : { tenants }) }

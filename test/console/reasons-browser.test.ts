@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { ownFolder } from '../support/own-folder.ts'
+import { completedMapIn } from '../support/own-map.ts'
 import { aBrowser, barriersOn, SIZES, watchedPage } from './browser.ts'
 import { servedQueue } from './served-queue.ts'
 
@@ -10,7 +12,11 @@ afterAll(() => browser?.close())
 
 it('a statement of reasons is found by the post that was acted on, in either language, without barriers at either size', async (context) => {
   if (browser === null) return context.skip('no browser: see above')
-  const console = await servedQueue({ GAVEL_REVIEW_BLIND_SHARE: '0', GAVEL_REVIEW_AUDIT_SHARE: '0' })
+  const console = await servedQueue({
+    GAVEL_REVIEW_BLIND_SHARE: '0',
+    GAVEL_REVIEW_AUDIT_SHARE: '0',
+    GAVEL_REVIEW_STATEMENTS: completedMapIn(ownFolder('own-map')),
+  })
   try {
     await console.judged({ id: 'p', text: 'Zyzzyva <img src=x onerror=alert(1)>' }, { protocol: 'hate', label: 'hate' })
     const since = '2026-03-01T12:05:00Z'

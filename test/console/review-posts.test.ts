@@ -283,6 +283,19 @@ it('copies in the same words are decided with one, each against its own revision
   expect(await to('/review/undo')).toBe('/review?said=nothing')
 })
 
+it('a reason to keep the label overrules no copy of another, whatever the person adds', async () => {
+  const { console, decided, to, page } = await atWork()
+  const post = { text: 'The bridge has fallen.' }
+  await console.judged({ verdict: { ...DOUBTFUL, subjectId: 'a', label: 'rumor' }, post })
+  await console.judged({ verdict: { ...DOUBTFUL, subjectId: 'd', label: 'non-rumor' }, post })
+  await to('/review/take', { id: 'rumor~a~r1' })
+  await page('/review/item?id=rumor~a~r1')
+  const words = { label: 'rumor', code: 'fits', why: 'It says so.' }
+  const told = await to('/review/decide', { id: 'rumor~a~r1', ...words, copy: 'rumor~d~r1' })
+  expect(told).toMatch(/^409 .*Its label is another: non-rumor\. .* is a reason to keep the label/s)
+  expect(decided.map(({ subjectId, code }) => [subjectId, code])).toEqual([['a', 'fits']])
+})
+
 it('pictures of what waits and of its copies are shown small, each under a cover, as the person chose', async () => {
   const { console, to, page } = await atWork()
   const media = [1, 2, 3, 4].map((n) => ({ kind: 'image' as const, url: `https://images.example/${n}` }))

@@ -246,6 +246,7 @@ it('a page hears what is deleted between its first answer and its stream', async
   await console.topics.send('posts', 'p', deleted('p'), 60)
   const after = /data-after="([^"]+)"/.exec(text)?.[1] ?? ''
   const stream = await console.ask(`/live/stream?after=${encodeURIComponent(after)}`, { headers: { cookie } })
+  await new Promise((resolve) => setImmediate(resolve))
   console.close()
   expect(await stream.text()).toContain('event: erase')
 })

@@ -1,5 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it, vi } from 'vitest'
+import { isAskedFor } from '../../src/platform/asked-for.ts'
 import { aConsole, tokenIn, WELL } from './console-for-tests.ts'
 
 const nextTurns = async (turns: number) => {
@@ -69,13 +70,13 @@ describe.each(['/verdict', '/verdict/file', '/thread'])('pages of %s', (path) =>
   })
 })
 
-describe('of each other page one person has four at a time, and nobody else waits for it', () => {
+describe('of each other page one person has few at a time, and nobody else waits for it', () => {
   it.each([
     // Of a large post one is read at a time.
     ['/picture', 1],
     ['/picture/news', 1],
     ['/uncovered', 1],
-    ['/verdict/news', 4],
+    ['/verdict/news', 2],
   ] as const)('%s', async (path, atOnce) => {
     const { anna, ben, waiting, letIn, get } = await large()
     const flood = Array.from({ length: 100 }, () => get(path, anna))
@@ -132,6 +133,72 @@ describe('what one person asks for a hundred times keeps nobody else waiting', (
     await letIn(100)
     expect(await asked).toBe(answers[0])
     expect(new Set(await Promise.all(flood))).toEqual(new Set(answers))
+  })
+})
+
+/** Pages that take no turn among the others, and why. */
+const WITHOUT_TURN = {
+  '/audit': 'in turns of its own',
+  '/live/stream': 'open for hours',
+  '/picture': 'hosts may take seconds',
+  '/picture/news': 'hosts may take seconds',
+  '/search': 'in turns of their own',
+  '/uncovered': 'hosts may take seconds',
+}
+
+/** Whether each reading was for somebody who asks. */
+function readings(of: object): boolean[] {
+  const all: boolean[] = []
+  for (const name of Object.keys(of)) {
+    const method = of[name as keyof typeof of] as unknown
+    if (typeof method !== 'function' || name === 'close') continue
+    vi.spyOn(of as Record<string, () => unknown>, name).mockImplementation((...given: unknown[]) => {
+      all.push(isAskedFor())
+      return method.apply(of, given)
+    })
+  }
+  return all
+}
+
+describe('whatever is read for a page', () => {
+  const all = async () => {
+    const log = { find: async () => ({ entries: [], next: null }) }
+    const casework = { tell: async () => {} }
+    const console = await aConsole({
+      auditLog: log,
+      casework,
+      trials: { ramps: async () => ({ trials: [], isCut: false }), shadows: null, whatIfs: async () => [] },
+    })
+    const { id } = await console.judged({ verdict: { tenant: 'acme' } })
+    return { console, id }
+  }
+
+  it('is read in a turn of who asks: of each page that there is but these', async () => {
+    const { console } = await all()
+    const without = console.pages.flatMap(({ path, withoutTurn }) =>
+      withoutTurn === undefined ? [] : [[path, withoutTurn]],
+    )
+    expect(Object.fromEntries(without)).toEqual(
+      Object.fromEntries(Object.entries(WITHOUT_TURN).map(([path, why]) => [path, expect.stringContaining(why)])),
+    )
+  })
+
+  it('is read for them, whichever page it is', async () => {
+    const { console, id } = await all()
+    const cookie = await console.signedIn()
+    const token = tokenIn((await console.page('/covers', cookie)).text)
+    const [record, queue] = [readings(console.record), readings(console.record.review)]
+    for (const { method, path } of console.pages) {
+      const leaving = new AbortController()
+      if (method === 'POST') await console.post(path, { token, id, once: path }, { cookie })
+      else await console.ask(`${path}?id=${id}&q=x&days=1`, { headers: { cookie }, signal: leaving.signal })
+      leaving.abort()
+    }
+    await nextTurns(50)
+    expect(record.length + queue.length).toBeGreaterThan(20)
+    // What several wait for is read for nobody: names, sums, and what the strip of Live counts.
+    const forNobody = [...record, ...queue].filter((isAsked) => !isAsked)
+    expect(forNobody.length).toBeLessThan(12)
   })
 })
 

@@ -91,6 +91,20 @@ describe('deleted comments', () => {
     await last
   })
 
+  test('of many threads of one tenant hold up no other’s, and their own until one of them is erased', async () => {
+    const { erased, begun, delay } = slow()
+    for (let nth = 0; nth < 16; nth++) await delay(thread(`p${nth}`), 'c1')
+    await delay(thread('p', 'other'), 'c1')
+    expect(begun).toHaveLength(17)
+    const own = delay(thread('last'), 'c1')
+    await turn()
+    expect(begun).toHaveLength(17)
+    erased[3]?.fail(new Error('Redis is away'))
+    await expect(begun[3]).rejects.toThrow()
+    await own
+    expect(begun).toHaveLength(18)
+  })
+
   test('are waited for where nothing may be done later', async () => {
     const { erased, erase, heartbeat } = slow()
     let done = false

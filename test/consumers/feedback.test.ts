@@ -8,7 +8,9 @@ function fakeKafka(committed: string[]) {
   const admin = {
     connect: async () => {},
     disconnect: async () => {},
-    fetchOffsets: async () => [{ topic: 'feedback', partitions: [] }],
+    fetchOffsets: async () => [
+      { topic: 'feedback', partitions: [0, 1].map((partition) => ({ partition, offset: '-1' })) },
+    ],
     fetchTopicOffsets: async () => [0, 1].map((partition) => ({ partition, low: '0', high: '1' })),
   }
   const consumer = {

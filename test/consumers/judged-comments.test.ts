@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { backgroundErasures } from '../../consumers/background-erasures.ts'
 import { comments } from '../../consumers/comments.ts'
+import type { IntakeContext } from '../../consumers/intake.ts'
 import { posts } from '../../consumers/posts.ts'
 import type { ThreadRef } from '../../src/contracts/facts/thread.ts'
 import { commentKey } from '../../src/contracts/facts/verdict-id.ts'
@@ -22,6 +23,7 @@ function taking(
   routes: Route[] = TAKEN,
   change: Partial<Protocol> = {},
   maxReplies = 9,
+  more: Partial<IntakeContext> = {},
 ) {
   const erased: [string, ...string[]][] = []
   const context = intakeContext(stores, {
@@ -30,6 +32,7 @@ function taking(
     erasures: backgroundErasures(async (ref, ids) => void erased.push([`${ref.kind} ${ref.postId}`, ...ids])),
     clock: () => T0,
     maxReplies,
+    ...more,
   })
   let offset = 0
   const take = async (handler: typeof posts | typeof comments, more: object) => {
@@ -135,6 +138,28 @@ test('what could not be erased with its post is not judged, and what could not b
   expect((await it.stores.threads.head(comment('q', 'child')))?.post?.parentId).toBeUndefined()
 })
 
+test('a comment waits a little for a post that nobody knows, and no longer for one that nobody judges', async () => {
+  const due = async ({ stores }: ReturnType<typeof taking>, at: number) =>
+    (await stores.threads.due(at, 9)).filter(({ kind }) => kind === 'comment').map(({ postId }) => postId)
+  // By a message from the future the stream has come no further.
+  for (const [reached, until] of [
+    [T0 - HOUR, T0 - HOUR + 5_000],
+    [T0 + HOUR, T0 + 5_000],
+  ] as const) {
+    const it = taking(undefined, TAKEN, {}, 9, { reached })
+    await it.post('known')
+    await it.comment('known', 'c')
+    await it.comment('unknown', 'c')
+    await it.comment('unknown', 'd', { text: 'answers', parentId: 'c' })
+    expect(await due(it, until - 1)).toEqual(['known~c'])
+    expect((await due(it, until + 1)).sort()).toEqual(['known~c', 'unknown~c', 'unknown~d'])
+  }
+  const unrouted = taking(undefined, [{ subjects: ['comment'] }], {}, 9, { reached: T0 })
+  await unrouted.post('p')
+  await unrouted.comment('p', 'c')
+  expect(await due(unrouted, 0)).toEqual(['p~c'])
+})
+
 test('a comment is shown with what it answers and its post, whoever answers whom, and a deleted one leaves those that answer it', async () => {
   const it = taking()
   await it.post('p', { text: 'the post', media: [{ kind: 'image', alt: 'a street' }] })
@@ -166,11 +191,12 @@ test('a comment is shown with what it answers and its post, whoever answers whom
 
 test('a thousand comments on one post, each by another account, are one share: whoever comes after them is among the first', async () => {
   const it = taking(undefined, TAKEN, {}, 2_000)
+  for (const id of ['p', 'q']) await it.post(id)
   for (let nth = 0; nth < 1_000; nth++)
     await it.comment('p', `c${nth}`, { text: `says ${nth}`, author: `author ${nth}` })
   await it.comment('q', 'c', { text: 'another thread', author: 'author 1' })
   await it.post('bystander', { text: 'a post', author: 'somebody' })
-  const due = await it.stores.threads.due(T0, 4)
+  const due = await it.stores.threads.due(T0, 6)
   expect(due.map(({ kind, postId }) => `${kind} ${postId}`).toSorted()).toEqual(
     expect.arrayContaining(['comment q~c', 'post bystander']),
   )

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Review } from '../../src/contracts/facts/decision-messages.ts'
 import type { RecordStore } from '../../src/contracts/ports/record.ts'
 import type { QueueFilter, ReviewQueue } from '../../src/contracts/ports/review.ts'
+import { GIVEN_UP } from '../../src/record/actions.ts'
 import { askReversals } from '../../src/record/ask-reversals.ts'
 import type { DrawShares } from '../../src/record/draws.ts'
 import type { QueueRules } from '../../src/record/review-queue.ts'
@@ -85,6 +86,9 @@ export function actionsContract(
       await store.settleStatement(second, null)
       expect(await store.unstated(NOW + 59_000, 9)).toEqual([])
       expect(await store.unstated(NOW + 60_000, 9)).toEqual([first])
+      await store.settleStatement(first, GIVEN_UP)
+      expect(await store.unstated(Number.MAX_SAFE_INTEGER, 9)).toEqual([])
+      expect([await store.givenUp('default'), await store.givenUp('acme')]).toEqual([[first], []])
     })
 
     it('wait for no other tenant’s statements', async () => {
@@ -98,6 +102,23 @@ export function actionsContract(
       // Nor do those that are tried again wait for what is new, or hold up who has nothing due.
       expect(await store.unstated(NOW, 10)).not.toContain('action zeta z1')
       expect(await store.unstated(NOW + 1, 2)).toContain('action zeta z1')
+    })
+
+    it('have their reversals asked for, the newest hundred of a subject, and wait for no other tenant’s', async () => {
+      const overrule = { decidedBy: 'human', decision: { by: 'cay', against: 'rumor~p~r1', of: '0@0' } }
+      for (const tenant of ['default', 'zeta']) await judged(1, 'rumor', 1, { tenant })
+      await topics.together(async () => {
+        for (let nth = 0; nth < 103; nth++) await act({ id: `a${nth}` }, 10 + nth)
+      })
+      await act({ id: 'z1', tenant: 'zeta', verdictId: 'rumor@zeta~p~r1' })
+      for (const tenant of ['default', 'zeta']) await judged(2, 'non-rumor', 200, { ...overrule, tenant })
+      const due = await store.reversals(10)
+      expect(due).toHaveLength(6)
+      expect(due.filter(({ action }) => action === 'action zeta z1')).toHaveLength(1)
+      for (let step = 0; step < 4; step++) await ask()
+      const actions = asked.map(({ action }) => action)
+      expect([actions.length, new Set(actions).size]).toEqual([101, 101])
+      expect([actions.includes('a3'), actions.includes('a2')]).toEqual([true, false])
     })
 
     it('of what was never judged is kept, and asks for nothing', async () => {

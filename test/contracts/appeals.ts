@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { AppealOutcome } from '../../src/contracts/facts/appeal-messages.ts'
+import type { Review } from '../../src/contracts/facts/decision-messages.ts'
 import type { RecordStore } from '../../src/contracts/ports/record.ts'
 import type { ReviewQueue } from '../../src/contracts/ports/review.ts'
 import type { AppealLimits } from '../../src/record/appeals.ts'
+import { askReversals } from '../../src/record/ask-reversals.ts'
 import type { DrawShares } from '../../src/record/draws.ts'
 import type { QueueRules } from '../../src/record/review-queue.ts'
 import { at, DAY, feed } from './record.ts'
@@ -38,7 +40,14 @@ export function appealsContract(
         return topics.send('appeals', id, { id, tenant, ...own, ...against, ...more }, seconds)
       }
       /** A person's verdict, from a decision that names these appeals. */
-      const decide = async (by: string, seconds: number, revision: number, label: string, appeals?: string[]) => {
+      const decide = async (
+        by: string,
+        seconds: number,
+        revision: number,
+        label: string,
+        appeals?: string[],
+        measure?: 'keep' | 'lessen' | 'lift',
+      ) => {
         const of = `0@${decisions++}`
         const decision = {
           subjectId: 'p',
@@ -49,7 +58,8 @@ export function appealsContract(
           why: 'w',
           code: 'context',
         }
-        await topics.send('decisions', 'p', { ...decision, at: at(seconds), ...(appeals && { appeals }) }, seconds)
+        const answers = { ...(appeals && { appeals }), ...(measure && { measure }) }
+        await topics.send('decisions', 'p', { ...decision, at: at(seconds), ...answers }, seconds)
         const made = { decidedBy: 'human', revision, label, decision: { by, against: null, of } } as const
         await topics.judged({ ...made, seconds: seconds + 1 }, 'The bridge is closed')
       }
@@ -96,10 +106,44 @@ export function appealsContract(
       expect(await told()).toEqual([{ ...outcome, code: 'context' }])
       expect(await told()).toEqual([])
       expect(await waits()).toEqual([])
+      const whole = {
+        outcome: { ...outcome, code: 'context' },
+        subject: { postId: 'p' },
+        by: 'author',
+        isUndone: false,
+      }
+      expect(await store.appeals('default', { id: 'e1' })).toMatchObject([whole])
+      const period = { since: T0, until: T0 + 60_001, after: null, most: 9 }
+      const [first = null] = await store.appeals('default', period)
+      expect([first?.id, await store.appeals('default', { ...period, after: first })]).toEqual(['e1', []])
+      expect(await store.appeals('default', { ...period, until: T0 + 60_000 })).toEqual([])
+      expect(await store.subjectsNamed('e1', ['acme', 'default'])).toMatchObject([{ postId: 'p', kind: 'post' }])
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor', revision: 3, seconds: 80 }, 'x')
+      expect(await store.appeals('default', { id: 'e1' })).toMatchObject([{ isUndone: true }])
       expect(await store.openAppeals(T0 + DAY)).toMatchObject({ open: 0, oldest: null })
       expect((await store.subject(POST))?.said.find(({ said }) => said === 'appeal')).toMatchObject({
         label: 'reversed',
       })
+    })
+
+    it('keeps what an open appeal is against, with all words, until somebody answers it', async () => {
+      const { store, topics, appeal, decide, told, waits } = await start()
+      const days = (n: number) => (n * DAY) / 1_000
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor', subjectId: 'other' }, 'The harbour is closed')
+      await appeal('e1', days(196))
+      for (let step = 0; step < 3; step++) await store.tidy(T0 + 201 * DAY + step)
+      expect(await store.subject({ ...POST, id: 'other' })).toBeNull()
+      expect(await waits()).toEqual(['rumor~p~r1 appealed'])
+      expect(await store.transcript('rumor~p~r1')).not.toBeNull()
+      expect((await store.search('bridge', {}, 9)).found).toMatchObject([{ verdict: { id: 'rumor~p~r1' } }])
+      // Also once the appeal itself is as old.
+      for (let step = 0; step < 3; step++) await store.tidy(T0 + 400 * DAY + step)
+      expect(await waits()).toEqual(['rumor~p~r1 appealed'])
+      await decide('ann', days(402), 2, 'non-rumor', ['e1'])
+      for (let step = 0; step < 3; step++) await store.tidy(T0 + 403 * DAY + step)
+      expect(await told()).toMatchObject([{ id: 'e1', outcome: 'reversed' }])
+      expect((await store.subject(POST))?.verdicts.map(({ verdict }) => verdict.id)).toEqual(['rumor~p~r2'])
     })
 
     it('sends what was not seen on its topic again, ever more rarely, and counts it once', async () => {
@@ -128,6 +172,37 @@ export function appealsContract(
         ['e1', 'withdrawn'],
         ['f1', 'too-many'],
       ])
+    })
+
+    it('tells of other tenants beside what one has end by the thousand, withdrawn before it came', async () => {
+      const { store, topics, appeal } = await start()
+      await topics.together(async () => {
+        for (let nth = 0; nth < 30; nth++) await appeal(`w${nth}`, 60 + nth, { withdraw: true, tenant: 'acme' })
+      })
+      for (const tenant of ['default', 'zeta']) await appeal('e1', 99, { withdraw: true, tenant })
+      const told = await store.untoldAppeals(T0 + DAY, 10)
+      expect(told).toHaveLength(6)
+      expect(
+        told
+          .slice(-2)
+          .map(({ outcome: { tenant } }) => tenant)
+          .sort(),
+      ).toEqual(['default', 'zeta'])
+    })
+
+    it('forgets what it knows nothing of, a day after that was told', async () => {
+      const { store, appeal, told } = await start()
+      await appeal('w1', 60, { withdraw: true })
+      expect(await told()).toMatchObject([{ id: 'w1', outcome: 'withdrawn' }])
+      // Where its topic may be read anew, the appeal may be yet to come.
+      await store.tidy(T0 + 9 * DAY, T0)
+      await appeal('w1', 61)
+      expect(await store.openAppeals(T0)).toMatchObject({ open: 0 })
+      await appeal('w2', 62, { withdraw: true })
+      await told()
+      await store.tidy(T0 + 9 * DAY)
+      await appeal('w2', 63)
+      expect(await store.openAppeals(T0)).toMatchObject({ open: 1 })
     })
 
     it('goes to nobody who decided before, also as a lead and after long, and no such decision answers it', async () => {
@@ -239,6 +314,61 @@ export function appealsContract(
       await appeal('q1', 80, { verdictId: 'rumor~q~r1' })
       await appeal('q2', 81, { verdictId: 'rumor~q~r2' })
       expect((await told()).map(({ id, outcome }) => [id, outcome])).toEqual([['q1', 'superseded']])
+    })
+
+    it('goes to a person where what was done by the label before is in force, and is against that label', async () => {
+      const { topics, appeal, decide, told, waits } = await start()
+      const acts = (id: string, more: object) =>
+        topics.send('actions', 'p', { id, subjectId: 'p', by: 'rules', at: at(9), ...more }, 9)
+      const removed = { verdictId: 'rumor~p~r1', what: 'remove', source: 'notice', since: at(3) }
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      await acts('a1', removed)
+      await topics.judged({ decidedBy: 'consensus', label: 'non-rumor', revision: 2, seconds: 5 }, 'x')
+      await appeal('e1', 60)
+      expect(await told()).toEqual([])
+      expect(await waits()).toEqual(['rumor~p~r2 appealed'])
+      await decide('ann', 70, 3, 'non-rumor', ['e1'])
+      expect(await told()).toMatchObject([{ id: 'e1', outcome: 'reversed', label: 'non-rumor' }])
+      // What is over, or was nothing, keeps nobody waiting.
+      await acts('a2', { ...removed, what: 'none' })
+      await acts('a1', { withdraw: true })
+      await appeal('n1', 80, { by: 'notifier' })
+      expect(await told()).toMatchObject([{ id: 'n1', outcome: 'superseded' }])
+    })
+
+    it('is against what was done alone, which the answer may lessen or lift where the label stays: that is asked for', async () => {
+      const { store, queue, topics, appeal, decide, told, waits } = await start()
+      await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
+      const action = { subjectId: 'p', what: 'terminate', source: 'notice', by: 'rules', since: at(3), at: at(9) }
+      for (const id of ['a1', 'a2']) await topics.send('actions', 'p', { id, verdictId: 'rumor~p~r1', ...action }, 9)
+      await appeal('label', 60)
+      for (const id of ['a1', 'a2']) await appeal(`of ${id}`, 61, { actionId: id, objectsTo: 'measure' })
+      await appeal('again', 62, { actionId: 'a1', objectsTo: 'measure' })
+      expect(await told()).toMatchObject([{ id: 'again', outcome: 'repeated', earlier: 'of a1' }])
+      await decide('ann', 70, 2, 'rumor', ['label', 'of a1'], 'lift')
+      const verdict = 'rumor~p~r2'
+      expect(await told()).toMatchObject([
+        // It names no action.
+        { id: 'label', outcome: 'upheld' },
+        { id: 'of a1', outcome: 'lifted', verdict, label: 'rumor', code: 'context' },
+      ])
+      await decide('ben', 80, 3, 'rumor', ['of a2'], 'lessen')
+      expect(await told()).toMatchObject([{ id: 'of a2', outcome: 'lessened', verdict: 'rumor~p~r3' }])
+      const asked: Review[] = []
+      await askReversals(store, async (review) => void asked.push(review))
+      expect(asked).toMatchObject([
+        { id: `${verdict}~measure~a1`, why: 'measure', measure: 'lift', verdict, action: 'a1' },
+        { why: 'measure', measure: 'lessen', verdict: 'rumor~p~r3', action: 'a2' },
+      ])
+      expect(await store.reversals(9)).toEqual([])
+      for (const review of asked) await topics.send('reviews', 'p', review, 90)
+      expect(await waits('cay')).toEqual(['rumor~p~r3 measure'])
+      await topics.send('actions', 'p', { id: 'a2', withdraw: true, by: 'rules', at: at(95) }, 95)
+      expect((await queue.list({ for: 'cay' }, 9, T0 + DAY)).items).toEqual([])
+      // The answer to what is over already asks for nothing.
+      await appeal('late', 96, { by: 'notifier', contact: 'case 2', actionId: 'a2', objectsTo: 'measure' })
+      await decide('dan', 97, 4, 'rumor', ['late'], 'lift')
+      expect([(await told())[0]?.outcome, await store.reversals(9)]).toEqual(['lifted', []])
     })
 
     it('waits for the verdict that it names, and is unknown where none comes', async () => {
@@ -398,6 +528,53 @@ export function appealsContract(
       expect(await told()).toMatchObject([{ id: 'a', outcome: 'withdrawn' }])
     })
 
+    it('forgets after a day what was one too many, once that was told', async () => {
+      const { store, topics, appeal, told } = await start({ perContact: 1, perTenant: 100 })
+      for (const subjectId of ['a', 'b'])
+        await topics.judged({ decidedBy: 'consensus', label: 'rumor', subjectId }, 'x')
+      const from = (id: string, seconds: number, contact: string) =>
+        appeal(id, seconds, { by: 'notifier', contact, subjectId: id, verdictId: undefined })
+      await from('a', 60, 'one')
+      await from('b', 60, 'one')
+      const open = async () => (await store.openAppeals(0)).open
+      // Until it was told it stays.
+      await store.tidy(T0 + DAY + 61_000)
+      expect(await told()).toMatchObject([{ id: 'b', outcome: 'too-many' }])
+      await from('b', 70, 'two')
+      expect(await open()).toBe(1)
+      await store.tidy(T0 + DAY + 61_000)
+      await from('b', 80, 'two')
+      expect(await open()).toBe(2)
+    })
+
+    it('says when what was one too many may be sent again, and takes it then under the same id', async () => {
+      const { store, topics, appeal, decide, told, waits } = await start({ perContact: 1, perTenant: 100 })
+      for (const subjectId of ['a', 'p'])
+        await topics.judged({ decidedBy: 'consensus', label: 'rumor', subjectId }, 'x')
+      const [own, day] = [{ by: 'notifier', verdictId: undefined }, DAY / 1_000]
+      await appeal('a', 60, { ...own, subjectId: 'a' })
+      await appeal('b', 61, { ...own, subjectId: 'p' })
+      const [tooMany] = await store.untoldAppeals(T0 + DAY, 9)
+      expect(tooMany?.outcome).toMatchObject({ id: 'b', outcome: 'too-many', after: at(61 + day) })
+      await topics.send('appealOutcomes', 'b', tooMany?.outcome, 62)
+      await appeal('b', 60 + day, { ...own, subjectId: 'p' })
+      expect(await waits()).toEqual(['rumor~a~r1 appealed'])
+      await appeal('b', 61 + day, { ...own, subjectId: 'p' })
+      expect(await waits()).toEqual(['rumor~a~r1 appealed', 'rumor~p~r1 appealed'])
+      // What was told of it before comes once more.
+      await topics.send('appealOutcomes', 'b', tooMany?.outcome, 70 + day)
+      expect((await store.subject(POST))?.said).toMatchObject([{ said: 'appeal', label: null }])
+      await decide('ann', 80 + day, 2, 'non-rumor', ['b'])
+      expect(await told()).toMatchObject([{ id: 'b', outcome: 'reversed' }])
+      // In a record that is made anew both were told before it comes.
+      for (const outcome of ['too-many', 'reversed'])
+        await topics.send('appealOutcomes', 'c', { ...tooMany?.outcome, id: 'c', outcome }, 90 + day)
+      for (const seconds of [61, 61 + day]) await appeal('c', seconds, { ...own, subjectId: 'p', contact: 'c' })
+      expect((await store.subject(POST))?.said.map(({ id, label }) => `${id} ${label}`)).toContain(
+        'appeal default/c reversed',
+      )
+    })
+
     it('has two hundred wait on one subject, which one decision answers, and its author beside them', async () => {
       const { store, topics, appeal, decide, told } = await start({ perContact: 1, perTenant: 1_000 })
       await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
@@ -467,7 +644,8 @@ export function appealsContract(
 
     it('is as it was told in a record that is made anew', async () => {
       const { store, topics, appeal, told, waits } = await start()
-      const outcome = { schema: 1, id: 'e1', tenant: 'default', outcome: 'reversed', at: at(90) }
+      const answered = { verdict: 'rumor~p1~r2', label: 'non-rumor', code: 'context' }
+      const outcome = { schema: 1, id: 'e1', tenant: 'default', outcome: 'reversed', at: at(90), ...answered }
       await topics.judged({ decidedBy: 'consensus', label: 'rumor' }, 'The bridge is closed')
       await topics.send('appealOutcomes', 'e1', outcome, 90)
       expect(await store.openAppeals(T0)).toMatchObject({ open: 0, wordless: 1 })
@@ -476,6 +654,9 @@ export function appealsContract(
       expect(await waits()).toEqual([])
       expect(await told()).toEqual([])
       expect((await store.subject(POST))?.said).toMatchObject([{ said: 'appeal', label: 'reversed' }])
+      // It came when it came, and the answer's words are made of its code.
+      const [read] = await store.appeals('default', { id: 'e1' })
+      expect([read?.at, read?.outcome?.code, read?.isUndone]).toEqual([T0 + 60_000, 'context', false])
       // That its post was deleted since, no topic may say any more: what nobody answered has no words there.
       for (const [nth, ended] of ['deleted', 'repeated', 'unknown'].entries()) {
         await topics.send('appealOutcomes', `d${nth}`, { ...outcome, id: `d${nth}`, outcome: ended }, 91)

@@ -12,11 +12,12 @@ import { agreementContract } from './agreement.ts'
 import { appealsContract } from './appeals.ts'
 import { drawLedgerContract } from './draw-ledger.ts'
 import { goldenItemsContract } from './golden-items.ts'
+import { laneDrawsContract } from './lane-draws.ts'
 import { personDecisionsContract } from './person-decisions.ts'
 import { picturesContract } from './pictures.ts'
 import { queueOrderContract } from './queue-order.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
-import { recordSharesContract } from './record-shares.ts'
+import { ANSWERS_AS_EARLIER, recordSharesContract } from './record-shares.ts'
 import { writtenContract } from './written.ts'
 
 const postgres = await aPostgres()
@@ -32,6 +33,7 @@ describe.skipIf(postgres === null)('a server of its own', () => {
   }
   recordContract('in PostgreSQL', inPostgres)
   drawLedgerContract('in PostgreSQL', inPostgres)
+  laneDrawsContract('in PostgreSQL', inPostgres)
   queueOrderContract('in PostgreSQL', inPostgres)
   goldenItemsContract('in PostgreSQL', inPostgres)
   personDecisionsContract('in PostgreSQL', inPostgres)
@@ -52,7 +54,8 @@ describe.skipIf(postgres === null)('a server of its own', () => {
       const address = postgres.address(`record_${randomBytes(6).toString('hex')}`)
       const open = (maxBytes: number) => {
         const kept = { keep: KEEP, maxBytes, tenantShare: 0.25, sourceKeep: 8 * DAY, vacuumWithin: 3_600_000 }
-        return postgresRecord({ address, ...kept, auditShare: 0, blindShare: 0 })
+        const appeals = { perContact: 20, perTenant: 100 }
+        return postgresRecord({ address, ...kept, auditShare: 0, blindShare: 0, appeals })
       }
       const store = await open(2 ** 40)
       const { bytes: empty } = await store.size()
@@ -72,11 +75,31 @@ describe.skipIf(postgres === null)('a server of its own', () => {
           await db.close()
           return held
         },
-        async asEarlier() {
+        async asEarlier(only) {
           const db = database(address, 1)
-          for (const { table } of HELD) await db.run(`DROP FUNCTION count_${table} CASCADE`)
-          await db.run('DROP TABLE held_by, held_changes, dropped_notes')
+          for (const { table } of HELD)
+            if (only === undefined || table === only) await db.run(`DROP FUNCTION count_${table} CASCADE`)
+          if (only === undefined) await db.run('DROP TABLE held_by, held_changes, dropped_notes')
+          else {
+            await db.run("UPDATE meta SET v = 'earlier' WHERE k = 'held'")
+            await db.run("INSERT INTO held_changes VALUES ('alpha', -1)")
+          }
           await db.close()
+        },
+        async answersAsEarlier() {
+          const db = database(address, 1)
+          for (const statement of ANSWERS_AS_EARLIER) await db.run(statement)
+          await db.close()
+        },
+        async tables() {
+          const db = database(address, 1)
+          // Without partitions, which are counted with their table.
+          const all = await db.rows<{ name: string }>(
+            "SELECT relname::text AS name FROM pg_class WHERE relnamespace = to_regnamespace(?) AND relkind IN ('r', 'p') AND NOT relispartition",
+            address.schema,
+          )
+          await db.close()
+          return { all: all.map(({ name }) => name), counted: HELD.map(({ table }) => table) }
         },
       }
     },
@@ -87,6 +110,10 @@ describe.skipIf(postgres === null)('a server of its own', () => {
         'deletions of comments that never came',
         'feedback on what nobody judged',
         'actions on what nobody judged',
+        'appeals of one contact',
+        'answers to appeals that never came',
+        'withdrawals of appeals that never came',
+        'what is no appeal',
       ],
     },
   )
@@ -98,7 +125,8 @@ describe.skipIf(postgres === null)('a server of its own', () => {
       open: () => postgresRecord({ address, ...kept, auditShare: 0, blindShare: 0 }),
       async asEarlier() {
         const db = database(address, 1)
-        await db.run('DROP TABLE written')
+        await db.run('DROP TABLE written, shown')
+        for (const name of ['shown_new', 'shown_gone']) await db.run(`DROP FUNCTION ${name} CASCADE`)
         await db.run("DELETE FROM meta WHERE k = 'written'")
         await db.close()
       },

@@ -12,9 +12,51 @@ export interface SharedRecord {
   readonly empty: number
   /** What each tenant holds: as it is counted, and by the rows themselves. */
   held(): Promise<{ counted: Record<string, number>; scanned: Record<string, number> }>
-  /** Removes what is counted, as an earlier version left it. */
-  asEarlier(): Promise<void>
+  /** Removes what is counted, as an earlier version left it, or of this table alone. */
+  asEarlier(table?: string): Promise<void>
+  /** Keeps answers to appeals as an earlier version did. */
+  answersAsEarlier(): Promise<void>
+  /** All tables that it has, and those whose rows are counted to a tenant. */
+  tables(): Promise<{ all: readonly string[]; counted: readonly string[] }>
 }
+
+/** Tables whose rows are counted to nobody, each with the reason why nobody fills the record by them. */
+const UNCOUNTED: Readonly<Record<string, string>> = {
+  meta: 'a row for each setting',
+  counters: 'a row for each number',
+  offsets: 'a row for each partition',
+  holes: 'a row for each that was lost of a partition',
+  erasing: 'one row',
+  keys: 'with what they seal, which is counted',
+  held: 'counted with its transcript',
+  held_by: 'a row for each tenant',
+  held_changes: 'taken together at each step of tidying',
+  dropped_notes: 'a row for each tenant',
+  blocks: 'grams of texts, which are counted with these',
+  found: 'grams of texts, which are counted with these',
+  marks: 'some for each verdict, which is counted',
+  compared: 'one for each verdict, which is counted',
+  draws: 'one for each verdict, which is counted',
+  lane_draws:
+    'one at most for each subject and lane, whose verdict is counted; of one that is erased a few bytes that name nobody',
+  written: 'counted with its transcript',
+  agreement: 'two for each subject and protocol that a person decided on, whose verdict is counted',
+  queue: 'one for each subject and protocol, whose verdict is counted',
+  deleted_posts: 'those with comments or quotes, which are counted, until these are erased',
+  unread: 'of another’s message that it came, which makes room first; else Gavel’s own topics alone',
+  pictures: 'of what people look at, bounded for each subject, for some hours',
+  covers: 'what people chose at the console',
+  exposures: 'what people looked at at the console',
+  notes: 'what people noted at the console, bounded for each subject',
+  views: 'what people named at the console, bounded for each of them',
+}
+
+/** Keeps answers to appeals as an earlier version did, which counted them to nobody. */
+export const ANSWERS_AS_EARLIER = [
+  "UPDATE meta SET v = 'earlier' WHERE k = 'held'",
+  'CREATE TABLE appeal_answers AS SELECT s, id, decision, code, at FROM appeals_answered',
+  'DROP TABLE appeals_answered',
+]
 
 const DAY = 86_400
 const long = (n: number) => `${n}`.padStart(500, 'x')
@@ -50,6 +92,8 @@ const HAPPENINGS: readonly ((topics: Topics, tenant: string, id: string, second:
     topics.send('counterspeech', id, { id, tenant, createdAt: at(0), deleted: true }, seconds),
   (topics, tenant, id, seconds) => commentDeletion(topics, tenant, id, `c${seconds % 3}`, seconds),
   (topics, tenant, id, seconds) => action(topics, tenant, id, `a${seconds % 3}`, seconds),
+  (topics, tenant, id, seconds) => appeal(topics, tenant, id, `e${seconds % 3}`, seconds),
+  (topics, tenant, id, seconds) => decision(topics, tenant, id, [`e${seconds % 3}`, 'e9'], seconds),
   (topics, tenant, id, seconds) => {
     const withdrawal = { id: `a${seconds % 3}`, tenant, withdraw: true, by: 'ben', at: at(seconds) }
     return topics.send('actions', id, withdrawal, seconds)
@@ -58,6 +102,26 @@ const HAPPENINGS: readonly ((topics: Topics, tenant: string, id: string, second:
 
 function action(topics: Topics, tenant: string, subjectId: string, id: string, seconds: number) {
   return topics.send('actions', subjectId, anAction(tenant, subjectId, id, seconds), seconds)
+}
+
+function appeal(topics: Topics, tenant: string, subjectId: string, id: string, seconds: number) {
+  const one = { id, tenant, by: 'notifier', text: 'No.', contact: 'one', subjectId, at: at(seconds) }
+  return topics.send('appeals', id, one, seconds)
+}
+
+function decision(topics: Topics, tenant: string, subjectId: string, appeals: readonly string[], seconds: number) {
+  const one = {
+    tenant,
+    subjectId,
+    protocol: 'rumor',
+    label: 'rumor',
+    against: 1,
+    why: 'No.',
+    by: 'ann',
+    at: at(seconds),
+    appeals,
+  }
+  return topics.send('decisions', subjectId, one, seconds)
 }
 
 function anAction(tenant: string, subjectId: string, id: string, seconds: number) {
@@ -103,6 +167,45 @@ export const FLOODS = {
     { tenant: 'alpha', subjectId: long(n), protocol: 'rumor', label: 'rumor', by: `m${n}`, at: at(1), note: WORDS },
   ],
   'actions on what nobody judged': (n) => ['actions', long(n), anAction('alpha', long(n), long(n), 1)],
+  'appeals of one contact': (n) => [
+    'appeals',
+    long(n),
+    { id: long(n), tenant: 'alpha', by: 'notifier', text: 'No.', contact: 'one', subjectId: 'p', at: at(1) },
+  ],
+  'withdrawals of appeals that never came': (n) => [
+    'appeals',
+    long(n),
+    { id: long(n), tenant: 'alpha', withdraw: true, at: at(1) },
+  ],
+  'what is no appeal': (n) => ['appeals', long(n), { junk: WORDS.repeat(4) }],
+  'appeals against verdicts of long names': (n) => [
+    'appeals',
+    long(n),
+    {
+      id: `e${n}`,
+      tenant: 'alpha',
+      by: 'notifier',
+      text: 'No.',
+      contact: `c${n}`,
+      verdictId: `rumor@alpha~${long(n)}~r1`,
+      at: at(1),
+    },
+  ],
+  'answers to appeals that never came': (n) => [
+    'decisions',
+    'p',
+    {
+      tenant: 'alpha',
+      subjectId: 'p',
+      protocol: 'rumor',
+      label: 'rumor',
+      by: 'ann',
+      at: at(1 + n),
+      against: 1,
+      why: 'No.',
+      appeals: [long(2 * n), long(2 * n + 1)],
+    },
+  ],
   'decisions on what nobody judged': (n) => [
     'decisions',
     long(n),
@@ -168,6 +271,24 @@ export function recordSharesContract(
       )
     })
 
+    it('are counted of every table, but for those that nobody can fill', async () => {
+      const { all, counted } = await (await make()).tables()
+      expect(counted.filter((table) => table in UNCOUNTED)).toEqual([])
+      expect(all.filter((table) => !counted.includes(table) && !(table in UNCOUNTED))).toEqual([])
+    })
+
+    it('are counted anew where an earlier version counted less', async () => {
+      const record = await make()
+      const before = await record.open(LOTS)
+      await action(feed(before), 'alpha', 'p', 'a1', 1)
+      await before.close()
+      const { counted } = await record.held()
+      await record.asEarlier('said')
+      expect((await record.held()).counted).not.toEqual(counted)
+      await (await record.open(LOTS)).close()
+      expect(await record.held()).toEqual({ counted, scanned: counted })
+    })
+
     it('are counted of what an earlier version wrote', async () => {
       const record = await make()
       const before = await record.open(LOTS)
@@ -179,6 +300,30 @@ export function recordSharesContract(
       await record.asEarlier()
       await (await record.open(LOTS)).close()
       expect(await record.held()).toEqual({ counted, scanned: counted })
+    })
+
+    it('are counted of answers to appeals that an earlier version kept, and these still end the appeals', async () => {
+      const record = await make()
+      const before = await record.open(LOTS)
+      const { ends, ...topics } = feed(before)
+      const tenant = 'alpha'
+      const { id: verdictId } = await topics.judged({ tenant, decidedBy: 'consensus', label: 'rumor' }, WORDS)
+      const appeal = { id: 'e1', tenant, verdictId, text: 'No.', by: 'author', contact: 'a', at: at(1) }
+      await topics.send('appeals', 'e1', appeal, 1)
+      const answered = { tenant, subjectId: 'p', protocol: 'rumor', against: 1, by: 'ann', why: 'w', appeals: ['e1'] }
+      await topics.send('decisions', 'p', { ...answered, label: 'non-rumor', at: at(2) }, 2)
+      await before.close()
+      const { counted } = await record.held()
+      await record.answersAsEarlier()
+      const store = await record.open(LOTS)
+      expect(await record.held()).toEqual({ counted, scanned: counted })
+      const decision = { by: 'ann', against: null, of: '0@0' } as const
+      const overruled = { tenant, decidedBy: 'human', revision: 2, label: 'non-rumor', seconds: 3, decision } as const
+      await feed(store, ends).judged(overruled, WORDS)
+      expect((await store.untoldAppeals(Date.parse(at(DAY)), 9)).map(({ outcome }) => outcome)).toMatchObject([
+        { id: 'e1', outcome: 'reversed' },
+      ])
+      await store.close()
     })
 
     async function flooded(store: RecordStore, flood: Flood, { from = 0, rows = 1_000 } = {}) {

@@ -1466,6 +1466,28 @@ export function recordContract(
         expect(await left()).toEqual([0, false])
       })
 
+      it('of what stands under deleted posts in turn by tenant, and in nobody else’s step', async () => {
+        const quotes = (tenant: string, n: number) =>
+          Array.from({ length: n }, (_, nth) => ({
+            what: 'quote' as const,
+            post: { tenant, postId: 'p', kind: 'post' as const },
+            reply: { tenant, postId: `r${nth}`, kind: 'reply' as const },
+            at: T0,
+          }))
+        const all = [...quotes('acme', 600), ...quotes('zeta', 260)].map((entry, offset) => ({ offset, entry }))
+        await store.apply({ topic: 'counterspeech', partition: 0, from: 0, next: all.length, entries: all })
+        for (const tenant of ['acme', 'zeta'])
+          await topics.send('posts', 'p', { id: 'p', tenant, createdAt: at(0), deleted: true }, 60)
+        // 350 and 10 are left.
+        await topics.judged({ tenant: 'other' }, 'a post')
+        const waits = () => Promise.all(['acme', 'zeta'].map((tenant) => store.hasDependents(tenant)))
+        expect(await waits()).toEqual([true, true])
+        await store.tidy(T0 + 61_000)
+        expect(await waits()).toEqual([true, false])
+        for (let step = 0; step < 2; step++) await store.tidy(T0 + 61_000)
+        expect(await waits()).toEqual([false, false])
+      })
+
       it('of a deleted comment that a case was only handed on', async () => {
         const { id } = await topics.judged({ seconds: 1 }, 'a claim')
         const replay = { key: 'k', overloaded: false, carry: { shown: ['c1'], decision: { rationale: SECRET } } }

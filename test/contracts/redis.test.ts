@@ -415,6 +415,31 @@ it('keeps no names of lanes of a receiver that nobody sends to, beyond their del
   expect(await client.zrange(keys.under('hooks:due:gone'), '0', '-1')).toEqual(['gone hate default:p3'])
 })
 
+it('counts anew what a receiver holds, once in ten minutes, before anything is left out: an earlier version keeps no such sum', async () => {
+  const keys = keysUnder(`test-${randomUUID()}`)
+  const webhooks = redisWebhooks(client, keys)
+  const of = { hook: 'shop', protocol: 'hate', from: { entry: '1-1', caseId: 'none' }, revision: 1, follows: false }
+  const put = async (postId: string) => {
+    const notice = { ...of, retracts: true, isNotice: true, body: '', bare: '' }
+    const one = { ...notice, verdictId: postId, ref: thread(postId, 'acme') }
+    return (await webhooks.put([one], { queued: 1_200, withNotice: null })).length
+  }
+  expect([await put('p1'), await put('p2'), await put('p3')]).toEqual([0, 0, 1])
+  // What an earlier version does with what it has sent. More wait than are counted in one step.
+  const many = Array.from({ length: 3_000 }, (_, nth) => [nth, `other ${nth}`]).flat()
+  const [sent = ''] = await client.zrange(keys.under('hooks:waiting'), '0', '0')
+  await client.zrem(keys.under('hooks:waiting'), sent)
+  await client.zadd(keys.under('hooks:waiting'), ...many)
+  expect(await put('p3')).toBe(1)
+  const tenMinutesLater = () => client.hset(keys.under('hooks:counted:acme shop'), 'at', Date.now() - 601_000)
+  await tenMinutesLater()
+  expect([await put('p3'), await put('p4')]).toEqual([0, 1])
+  expect(await client.zscore(keys.under('hooks:held'), 'acme shop')).toBe('1000')
+  // What an earlier version queued counts, too, as soon as it was counted.
+  await client.del(keys.under('hooks:held'), keys.under('hooks:counted:acme shop'))
+  expect(await put('p4')).toBe(1)
+})
+
 describe('a command on the library', () => {
   const url = () => server.settings.REDIS_URL ?? ''
   const settings = (change: Partial<Settings['redis']>) => ({ redis: { ...loadSettings({}).redis, ...change } })

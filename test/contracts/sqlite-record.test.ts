@@ -14,11 +14,12 @@ import { agreementContract } from './agreement.ts'
 import { appealsContract } from './appeals.ts'
 import { drawLedgerContract } from './draw-ledger.ts'
 import { goldenItemsContract } from './golden-items.ts'
+import { laneDrawsContract } from './lane-draws.ts'
 import { personDecisionsContract } from './person-decisions.ts'
 import { picturesContract } from './pictures.ts'
 import { queueOrderContract } from './queue-order.ts'
 import { DAY, KEEP, recordContract } from './record.ts'
-import { FLOODS, recordSharesContract } from './record-shares.ts'
+import { ANSWERS_AS_EARLIER, FLOODS, recordSharesContract } from './record-shares.ts'
 import { writtenContract } from './written.ts'
 
 async function inFile({ costs, ownCaseAfter, ...shares }: QueueRules & DrawShares & { drawKey?: string }) {
@@ -30,6 +31,7 @@ async function inFile({ costs, ownCaseAfter, ...shares }: QueueRules & DrawShare
 
 recordContract('in SQLite', inFile)
 drawLedgerContract('in SQLite', inFile)
+laneDrawsContract('in SQLite', inFile)
 queueOrderContract('in SQLite', inFile)
 goldenItemsContract('in SQLite', inFile)
 personDecisionsContract('in SQLite', inFile)
@@ -54,7 +56,8 @@ recordSharesContract(
   async () => {
     const path = join(ownFolder('shares'), 'record.sqlite')
     const open = (maxBytes: number) => {
-      const shares = { auditShare: 0, blindShare: 0, tenantShare: 0.25 }
+      const appeals = { perContact: 20, perTenant: 100 }
+      const shares = { auditShare: 0, blindShare: 0, tenantShare: 0.25, appeals }
       return sqliteRecord({ path, keep: KEEP, maxBytes, sourceKeep: 8 * DAY, ...shares }, sameThreadHalf)
     }
     await (await open(2 ** 30)).close()
@@ -81,15 +84,28 @@ recordSharesContract(
           counted: sums(db, 'SELECT * FROM held_by WHERE bytes <> 0'),
           scanned: sums(db, scanned(HELD)),
         })),
-      async asEarlier() {
+      async asEarlier(table) {
         within((db) => {
           const triggers = db
-            .prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'held_%'")
+            .prepare(`SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'held_${table ?? ''}%'`)
             .all()
           for (const { name } of triggers) db.exec(`DROP TRIGGER ${name}`)
-          db.exec('DROP TABLE held_by; DROP TABLE dropped_notes')
+          if (table === undefined) db.exec('DROP TABLE held_by; DROP TABLE dropped_notes')
+          else db.exec("UPDATE held_by SET bytes = bytes - 1; UPDATE meta SET v = 'earlier' WHERE k = 'held'")
         })
       },
+      answersAsEarlier: async () => within((db) => db.exec(ANSWERS_AS_EARLIER.join(';'))),
+      tables: async () =>
+        within((db) => ({
+          // The index of grams has tables of its own beside it.
+          all: db
+            .prepare(
+              "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT GLOB 'found_*' AND name NOT GLOB 'sqlite_*'",
+            )
+            .all()
+            .map(({ name }) => String(name)),
+          counted: HELD.map(({ table }) => table),
+        })),
     }
   },
   { runs: 25, floods: Object.keys(FLOODS) as (keyof typeof FLOODS)[] }, // All of them.
@@ -103,7 +119,8 @@ writtenContract('in SQLite', () => {
     open: () => sqliteRecord(settings, sameThreadHalf),
     async asEarlier() {
       const db = new DatabaseSync(path)
-      db.exec("DROP TABLE written; DELETE FROM meta WHERE k IN ('written', 'authors')")
+      db.exec(`DROP TABLE written; DELETE FROM meta WHERE k IN ('written', 'authors'); DROP TRIGGER shown_new;
+        DROP TRIGGER shown_gone; DROP TABLE shown`)
       db.close()
     },
   }

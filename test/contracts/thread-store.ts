@@ -846,6 +846,17 @@ export function threadStoreContract(name: string, make: MakeStores): void {
         })
       })
 
+      it('waits until the stream has come so far, where it has to; an edit is due at once', async () => {
+        await stores.threads.putPost(p1, postOf(p1), { ...alone, notBefore: T0 + 7 }, RULES)
+        expect(await readThread(stores, p1)).toMatchObject({ dueSince: null, nextAge: T0 + 7 })
+        expect([await isDue(T0 + 6), await isDue(T0 + 7)]).toEqual([false, true])
+        // From then on it waits for its turn.
+        await stores.threads.orderDue(T0 + 7, T0 + 9, 10, 0)
+        expect(await readThread(stores, p1)).toMatchObject({ dueSince: T0 + 9 })
+        await stores.threads.putPost(p1, postOf(p1, { text: 'other' }), { ...alone, notBefore: T0 + 7 }, RULES)
+        expect(await isDue(AT_ONCE)).toBe(true)
+      })
+
       it('is due at once and keeps its checkpoint where its comments are read too', async () => {
         await stores.threads.putPost(p1, postOf(p1), { ...alone, threaded: true }, RULES)
         expect(await isDue(AT_ONCE)).toBe(true)

@@ -88,6 +88,47 @@ export function webhookContract(name: string, make: (keepMs?: number) => Promise
       expect([await take(), await store.webhooks.counts()]).toEqual([[], { waiting: 0, parked: 0, oldestMs: null }])
     })
 
+    it('are left out where their tenant would hold more with them, and retractions never are', async () => {
+      const size = 500 + 'body of p1 r1'.length + 'bare p1 r1'.length
+      const lane = 300 + 'p1'.length
+      const room = { queued: 2 * size, withNotice: null }
+      const all = ['p1', 'p2', 'p3'].map((postId) => delivery(postId, 1))
+      for (const one of all.slice(0, 2)) expect(await store.webhooks.put([one], room)).toEqual([])
+      expect(await store.webhooks.put(all, room)).toEqual(all.slice(2))
+      const other = delivery('p3', 1, { ref: thread('p3', 'other') })
+      expect(await store.webhooks.put([other], room)).toEqual([])
+      expect(await store.webhooks.put([delivery('p1', 2, { retracts: true })], { queued: 0, withNotice: 0 })).toEqual(
+        [],
+      )
+      // What was sent leaves room, and the lanes of what was sent keep none but notices out.
+      for (const claim of await take()) await store.webhooks.settle(claim, 'sent')
+      for (const claim of await take()) await store.webhooks.settle(claim, 'sent')
+      const notice = delivery('p3', 1, { retracts: true, isNotice: true })
+      expect(await store.webhooks.put([notice], { queued: size - 1, withNotice: null })).toEqual([notice])
+      expect(await store.webhooks.put([notice], { queued: size, withNotice: 3 * lane + size - 1 })).toEqual([notice])
+      expect(await store.webhooks.put([notice], { queued: size, withNotice: 3 * lane + size })).toEqual([])
+      expect(await store.webhooks.put([delivery('p4', 1)], { queued: 2 * size, withNotice: 0 })).toEqual([])
+    })
+
+    it('have room by their receiver: what waits for one that is down keeps nothing from another', async () => {
+      const size = 500 + 'body of p1 r1'.length + 'bare p1 r1'.length
+      const room = { queued: 2 * size, withNotice: null }
+      const all = ['p1', 'p2', 'p3'].map((postId) => delivery(postId, 1))
+      expect(await store.webhooks.put(all, room)).toHaveLength(1)
+      const others = all.map((one) => ({ ...one, hook: 'club' }))
+      expect(await store.webhooks.put(others.slice(0, 2), room)).toEqual([])
+      for (const claim of await take(9, LEASE, ['club'])) await store.webhooks.settle(claim, 'sent')
+      expect(await store.webhooks.put(others, room)).toEqual([])
+    })
+
+    it('are not queued for a receiver that is gone, nor left out, until it may be asked again', async () => {
+      await store.webhooks.setGone('shop', true)
+      const put = () => store.webhooks.put([delivery('p1', 1), delivery('p1', 1, { hook: 'club' })])
+      expect([await put(), (await take()).map(({ hook }) => hook)]).toEqual([[], ['club']])
+      await store.webhooks.setGone('shop', false)
+      expect([await put(), (await take()).map(({ hook }) => hook)]).toEqual([[], ['shop']])
+    })
+
     it('have the same id at each try, and are tried again at their time', async () => {
       await store.webhooks.put([delivery('p1', 1), delivery('p1', 2)])
       const claim = await first()

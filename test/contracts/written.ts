@@ -78,7 +78,10 @@ export function writtenContract(where: string, make: () => ReopenedRecord): void
   it(`looks through what an earlier version wrote, and says until then that it has not, ${where}`, async () => {
     const record = make()
     const before = await record.open()
-    await judged(before, feed(before), 'p', { post: 'ann', c1: 'ben' })
+    const topics = feed(before)
+    await judged(before, topics, 'p', { post: 'ann', c1: 'ben' })
+    const of = { protocol: 'hate', subjectKind: 'comment', subjectId: 'c2', postId: 'q' } as const
+    const shown = await topics.judged({ ...of, seconds: 1 }, 'a comment', { c1: 'what it answers' })
     await before.close()
     await record.asEarlier()
     const store = await record.open()
@@ -87,6 +90,10 @@ export function writtenContract(where: string, make: () => ReopenedRecord): void
     for (let step = 0; step < 3; step++) await store.tidy(Date.now() + 700_000)
     expect(await writtenBy(store, 'ben')).toEqual({ all: [comment('p', 'c1')], isComplete: true })
     expect((await writtenBy(store, 'ann')).all).toEqual([post('p')])
+    // Nor is there what comments show.
+    expect(await store.transcript(shown.id)).not.toBeNull()
+    await feed(store, topics.ends).send('comments', 'q', { id: 'c1', postId: 'q', createdAt: at(1), deleted: true }, 5)
+    expect(await store.transcript(shown.id)).toBeNull()
     await store.close()
   })
 }

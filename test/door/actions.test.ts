@@ -25,6 +25,7 @@ function acting(write = async (_: readonly OutgoingMessage[]) => {}) {
   const route = actionsRoute({
     sending: sending({ writer, timeoutMs: 1_000, report: () => {} }),
     topic: 'gavel.actions',
+    overRate: () => null,
     clock: () => NOW,
   })
   const door = testDoor({ alsoRoutes: [route] })
@@ -67,4 +68,17 @@ test('a key without the scope tells nothing', async () => {
   const { act, keyOf, records } = acting()
   const answer = await act(ACTION, { authorization: `Bearer ${keyOf('acme', ['send', 'decide'])}` })
   expect([answer.status, records]).toEqual([403, []])
+})
+
+test('thousands of wrong entries are refused by a few, and the answer is owed', async () => {
+  const { act, records } = acting()
+  const small = await act({ ...ACTION, countries: Array(25).fill(1) })
+  expect(small.body.errors).toHaveLength(20)
+  expect(small.body.errors.at(-1)).toEqual({ path: '', message: 'and 6 more' })
+  const large = await act({ ...ACTION, countries: Array(19_000).fill(1) })
+  expect([large.status, large.body.errors.at(-1)]).toEqual([400, { path: '', message: 'and 282 more' }])
+  expect(Number(large.headers.get('content-length'))).toBeLessThan(5_000)
+  const many = await act({ ...ACTION, countries: Array(301).fill('DE') })
+  expect(many.body.detail).toBe('countries: more than 300')
+  expect(records).toEqual([])
 })

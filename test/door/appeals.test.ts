@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { appealsRoute } from '../../src/door/appeals.ts'
+import { tenantRate } from '../../src/door/decision-rate.ts'
 import { NOW, testDoor } from './door-for-tests.ts'
 
 const APPEAL = { id: 'e1', verdictId: 'rumor@acme~p1~r2', by: 'author', text: 'It is true', contact: 'case 1' }
@@ -13,7 +14,9 @@ function aDoor(outcome: 'acknowledged' | 'refused' = 'acknowledged') {
       return records.map(() => outcome)
     },
   }
-  const door = testDoor({ routes: [appealsRoute({ sending, topic: 'appeals', clock: () => NOW })] })
+  const door = testDoor({
+    routes: [appealsRoute({ sending, topic: 'appeals', overRate: () => null, clock: () => NOW })],
+  })
   return { door, sent }
 }
 
@@ -44,4 +47,19 @@ it('refuses what is none, of another tenant, with fields that nobody knows, or t
   expect((await door.ask('POST', '/v1/appeals', { ...APPEAL, tenant: 'other' })).status).toBe(403)
   expect(sent).toEqual([])
   expect((await aDoor('refused').door.ask('POST', '/v1/appeals', APPEAL)).status).toBe(413)
+})
+
+it('takes a hundredth of a key’s rate from one tenant, whichever of its keys sends them', async () => {
+  const sent: unknown[] = []
+  const sending = {
+    withinMs: 1_000,
+    send: async (_: string, all: readonly unknown[]) => all.map(() => 'acknowledged' as const),
+  }
+  const overRate = tenantRate('appeals', { perSecond: 100, burst: 200 }, () => NOW)
+  const door = testDoor({ routes: [appealsRoute({ sending, topic: 'appeals', overRate, clock: () => NOW })] })
+  for (const tenant of ['acme', 'acme', 'acme', 'other']) {
+    const as = { authorization: `Bearer ${door.keyOf(tenant, ['send'])}` }
+    sent.push((await door.ask('POST', '/v1/appeals', { ...APPEAL, id: `e${sent.length}` }, as)).status)
+  }
+  expect(sent).toEqual([200, 200, 429, 200])
 })

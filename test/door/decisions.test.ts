@@ -2,7 +2,7 @@ import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
 import type { DecisionMessage } from '../../src/contracts/facts/decision-messages.ts'
 import type { DecisionResult } from '../../src/contracts/ports/decisions.ts'
-import { type DecisionRate, decisionRate, feedbackRate } from '../../src/door/decision-rate.ts'
+import { type DecisionRate, decisionRate, tenantRate } from '../../src/door/decision-rate.ts'
 import { decisionRoutes } from '../../src/door/decisions.ts'
 import type { Dependency } from '../../src/door/in-time.ts'
 import { DECISION_FIELDS } from '../../src/door/messages.ts'
@@ -107,7 +107,9 @@ describe('decisions of one tenant', () => {
 
 test('feedback of one tenant has a tenth of a key’s rate, and is refused by itself in a list', async () => {
   let now = NOW
-  const { ask, keyOf, records } = testDoor({ overFed: feedbackRate({ perSecond: 20, burst: 30 }, () => now) })
+  const { ask, keyOf, records } = testDoor({
+    overFed: tenantRate('words of feedback', { perSecond: 20, burst: 30 }, () => now),
+  })
   const word = (by: string) => ({
     type: 'feedback',
     subjectId: 'p1',

@@ -1,7 +1,7 @@
 import { type ApiKey, newApiKey, type Scope } from '../../src/contracts/facts/api-key.ts'
 import type { Events } from '../../src/contracts/ports/report.ts'
 import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
-import type { DecisionRate, FeedbackRate } from '../../src/door/decision-rate.ts'
+import type { DecisionRate, TenantRate } from '../../src/door/decision-rate.ts'
 import { door } from '../../src/door/door.ts'
 import type { Dependency } from '../../src/door/in-time.ts'
 import { messagesRoute } from '../../src/door/messages.ts'
@@ -23,7 +23,7 @@ export interface TestDoorOptions {
   readonly items?: number
   readonly pressure?: () => string | null
   readonly overDecided?: DecisionRate
-  readonly overFed?: FeedbackRate
+  readonly overFed?: TenantRate
   readonly takesComments?: boolean
   isOverDue?: (tenant: string) => boolean
   readonly isOverShare?: (tenant: string) => boolean

@@ -109,6 +109,16 @@ test('the rate of one key is no other’s', async () => {
   ])
 })
 
+test('more keys give a tenant no more than one, unless they have rates of their own', async () => {
+  const { ask, keyOf } = testDoor({ rate: { perSecond: 1, burst: 2 } })
+  const [first, second] = [keyOf('acme', ['send']), keyOf('acme', ['send'])]
+  const own = keyOf('acme', ['send'], { rate: { perSecond: 1, burst: 1 } })
+  const statuses: number[] = []
+  for (const key of [first, second, second, first, own, keyOf('other', ['send'])])
+    statuses.push((await ask('POST', '/v1/messages', [POST], { authorization: `Bearer ${key}` })).status)
+  expect(statuses).toEqual([200, 200, 429, 429, 200, 200])
+})
+
 test('a file of keys that changes is read again, and one that can’t be read changes nothing', async () => {
   const path = join(ownFolder('keys'), 'deep', 'keys.json')
   expect(() => openKeyFile(path, () => NOW)).toThrow('gavel keys create')

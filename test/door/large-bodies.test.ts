@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { moderationsRoute } from '../../src/door/moderations.ts'
 import type { TextScorer } from '../../src/door/scoring/score-text.ts'
-import { testDoor } from './door-for-tests.ts'
+import { POST, testDoor } from './door-for-tests.ts'
 
 const TEXTS = Array.from({ length: 32 }, () => 'x'.repeat(90_000))
 const SCORES = { language: 'en' }
@@ -29,7 +29,8 @@ function moderatingDoor() {
     },
   }
   const route = moderationsRoute({ scorer: scorer as TextScorer, flagAt: 0.5, promptsHash: '' })
-  return { ...testDoor({ routes: [route], bodyBytes: 4_000_000, bodies: 200_000_000 }), read, model }
+  const rate = { perSecond: 1e6, burst: 1e6 }
+  return { ...testDoor({ routes: [route], bodyBytes: 4_000_000, bodies: 200_000_000, rate }), read, model }
 }
 
 describe('large bodies', () => {
@@ -45,6 +46,24 @@ describe('large bodies', () => {
     model.resolve()
     expect((await Promise.all(flood)).map(({ status }) => status)).toEqual(Array(20).fill(200))
     expect(Math.max(...read)).toBeLessThanOrEqual(twoBodies + 5)
+  })
+
+  it('of messages are read one at a time of a tenant, and a small one of another comes in between', async () => {
+    let isRead = 0
+    const { ask, keyOf } = testDoor({
+      bodyBytes: 300_000,
+      pressure: () => {
+        isRead++
+        return null
+      },
+    })
+    const list = Array.from({ length: 20 }, (_, nth) => ({ ...POST, id: `p${nth}`, text: 'x'.repeat(10_000) }))
+    const flood = Array.from({ length: 30 }, () => ask('POST', '/v1/messages', list))
+    while (isRead === 0) await new Promise((resolve) => setImmediate(resolve))
+    const authorization = `Bearer ${keyOf('other', ['send'])}`
+    expect((await ask('POST', '/v1/messages', [POST], { authorization })).status).toBe(200)
+    expect(isRead).toBeLessThan(15)
+    expect((await Promise.all(flood)).map(({ status }) => status)).toEqual(Array(30).fill(200))
   })
 
   it('with images, twenty at once, are answered in a small heap', async () => {

@@ -18,7 +18,12 @@ const gateway = {
 }
 const scoring = scoringPart(loadSettings({}), { gateway, secret: 'a secret of sixteen', clock: Date.now })
 const route = moderationsRoute({ ...scoring, flagAt: 0.5 })
-const { ask } = testDoor({ routes: [route], bodyBytes: 4_000_000, bodies: 200_000_000 })
+const { ask } = testDoor({
+  routes: [route],
+  bodyBytes: 4_000_000,
+  bodies: 200_000_000,
+  rate: { perSecond: 1e6, burst: 1e6 },
+})
 const url = `data:image/png;base64,${'A'.repeat(1_750_000)}`
 const image = { type: 'image_url', image_url: { url } }
 const body = JSON.stringify({ input: [{ type: 'text', text: 'Look.' }, image, image] })

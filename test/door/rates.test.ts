@@ -72,10 +72,10 @@ describe('the rate of a key', () => {
     expect(statuses).toEqual(new Set([200]))
   })
 
-  test('is charged for each 16 KiB of a body, also of a refused one, and no request is refused for its own', async () => {
+  test('is charged for each 4 KiB of a body, also of a refused one, and no request is refused for its own', async () => {
     let now = NOW
     const door = testDoor({ rate: { perSecond: 1, burst: 5 }, clock: () => now })
-    const pad = ' '.repeat(6 * 16_384)
+    const pad = ' '.repeat(6 * 4_096)
     const two = JSON.stringify([POST, { ...POST, id: 'p2' }])
     const ask = async (body: string) => {
       const { status, headers } = await door.ask('POST', '/v1/messages', body)
@@ -86,6 +86,14 @@ describe('the rate of a key', () => {
     now += 7_000
     expect(await ask(two + pad)).toEqual([200, null])
     expect(await ask(two)).toEqual([429, '4'])
+  })
+
+  test('is charged for what a refusal says', async () => {
+    const { post } = ratedDoor({ perSecond: 1, burst: 301 })
+    const refused = await post('/v1/messages', new Array(300).fill({ type: 'post', id: 'p1' }))
+    expect(refused.status).toBe(422)
+    // The first unit was left: the answer names each of the messages, and is some units long.
+    expect(await post('/v1/messages', POST)).toMatchObject({ status: 429 })
   })
 
   test('is charged for a body that does not come, too', async () => {

@@ -9,7 +9,7 @@ import { PermanentError, RetryLaterError } from '../../src/contracts/facts/error
 import type { OutgoingMessage } from '../../src/contracts/ports/topic.ts'
 import { jsonOf } from '../../src/door/body.ts'
 import type { DebateStarter } from '../../src/door/debates.ts'
-import type { FeedbackRate } from '../../src/door/decision-rate.ts'
+import type { TenantRate } from '../../src/door/decision-rate.ts'
 import { discoveryRoute } from '../../src/door/discovery.ts'
 import { moderationsRoute } from '../../src/door/moderations.ts'
 import { perspectiveRoutes } from '../../src/door/perspective.ts'
@@ -40,7 +40,7 @@ function scoringDoor(
   ask: (context: AskContext) => Promise<AskResult> | AskResult = answering,
   became: SendOutcome = 'acknowledged',
   openAs: string | null = null,
-  overFed: FeedbackRate = () => null,
+  overFed: TenantRate = () => null,
 ) {
   const asked: AskContext[] = []
   const sent: OutgoingMessage[] = []
@@ -626,7 +626,7 @@ describe('towards the rate of its key', () => {
       { input: [{ type: 'text', text: 'Well.' }, image, image, image] },
       { units: 4, calls: 1 },
     ],
-    ['a text that prompts make longer, all its pieces', '/v1/moderations', { input: brackets }, { units: 2, calls: 2 }],
+    ['a text that prompts make longer, all its pieces', '/v1/moderations', { input: brackets }, { units: 4, calls: 2 }],
     [
       'six suggested scores, the message of each',
       '/v1alpha1/comments:suggestscore',

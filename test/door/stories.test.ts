@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Verdict } from '../../src/contracts/facts/verdict.ts'
 import { storiesRoute } from '../../src/door/stories.ts'
+import { readTurns } from '../../src/platform/asked-for.ts'
 import { at, feed } from '../contracts/record.ts'
 import { recordInMemory } from '../support/record-in-memory.ts'
 import { aVerdict } from '../support/verdicts.ts'
@@ -55,4 +56,29 @@ it('tells stories of the key’s tenant from the record, by language and contrad
 it('says where no record is kept', async () => {
   const door = testDoor({ routes: [storiesRoute({ record: async () => null })] })
   expect((await door.ask('GET', '/v1/stories')).status).toBe(501)
+})
+
+it('reads one story after the other, and none for who has left', async () => {
+  const record = await planted()
+  const leaving = new AbortController()
+  let [atOnce, most, read] = [0, 0, 0]
+  const inTurn = readTurns()
+  const find: typeof record.find = (...asked) =>
+    inTurn(async () => {
+      most = Math.max(most, ++atOnce)
+      if (++read === 2) leaving.abort()
+      try {
+        return await record.find(...asked)
+      } finally {
+        atOnce--
+      }
+    })
+  const door = testDoor({ routes: [storiesRoute({ record: async () => ({ find }) })] })
+  const headers = { authorization: `Bearer ${door.key}` }
+  const request = new Request('http://localhost/v1/stories', { headers, signal: leaving.signal })
+  await door.fetch(request, door.from)
+  expect([read, most]).toEqual([2, 1])
+  const whole = new Request('http://localhost/v1/stories', { headers })
+  expect((await door.fetch(whole, door.from)).status).toBe(200)
+  expect([read > 3, most]).toEqual([true, 1])
 })

@@ -1,6 +1,10 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it, vi } from 'vitest'
+import { PROJECT } from '../../config/load.ts'
 import { type DoorRoute, json } from '../../src/door/route.ts'
+import { isAskedFor, readTurns } from '../../src/platform/asked-for.ts'
 import { POST, testDoor } from './door-for-tests.ts'
 
 const OPERATION = { operationId: 'large', summary: 'A large answer', response: { status: 200, description: 'It' } }
@@ -268,5 +272,45 @@ describe('requests that are worked on', () => {
     all(waits)
     await Promise.allSettled([...first, ...left])
     expect(begun).toHaveLength(128)
+  })
+})
+
+describe('whatever a route reads', () => {
+  it('it reads for who asks, and reading costs a unit for each ms, owed', async () => {
+    const inTurn = readTurns()
+    const asked: boolean[] = []
+    const reading = (method: DoorRoute['method'], path: string): DoorRoute => ({
+      method,
+      path,
+      scope: 'read',
+      ...(method === 'POST' ? { takesBody: true } : {}),
+      operation: OPERATION,
+      problems: [],
+      async answer() {
+        await inTurn(async () => {
+          asked.push(isAskedFor())
+          await new Promise((resolve) => setTimeout(resolve, 30))
+        })
+        return json(200, {})
+      },
+    })
+    const routes = [reading('GET', '/one'), reading('POST', '/two'), reading('DELETE', '/three')]
+    const door = testDoor({ routes, rate: { perSecond: 1, burst: 25 } })
+    const statuses = []
+    for (const { method, path } of routes)
+      statuses.push((await door.ask(method, path, method === 'POST' ? {} : undefined)).status)
+    expect([asked, statuses]).toEqual([[true], [200, 429, 429]])
+  })
+
+  it('no route is answered but by the door, and no page but by the console', () => {
+    const answered = globSync('src/{door,console}/**/*.ts', { cwd: PROJECT }).filter((file) =>
+      /\b(?:route|found|page)\.answer\(/.test(readFileSync(join(PROJECT, file), 'utf8')),
+    )
+    expect(answered.sort()).toEqual([
+      'src/console/console.ts',
+      // The earlier path of a route, which answers as that does.
+      'src/door/decisions.ts',
+      'src/door/door.ts',
+    ])
   })
 })

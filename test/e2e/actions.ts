@@ -1,7 +1,4 @@
-import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { topicsOf } from '../../config/topics.ts'
@@ -14,7 +11,6 @@ import { command as report } from '../../src/app/commands/report/report.ts'
 import { command as list } from '../../src/app/commands/review/list.ts'
 import type { Command } from '../../src/cli/command.ts'
 import { type Review, review } from '../../src/contracts/facts/decision-messages.ts'
-import { dsaStatement } from '../../src/contracts/facts/dsa-statement.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
 import { perform } from '../support/commands.ts'
 import { onServers } from '../support/on-servers.ts'
@@ -30,43 +26,7 @@ import {
   silent,
   verdictsOf,
 } from '../support/pipeline.ts'
-
-/** A database that takes each puid once, 100 a call, and whose first answer is lost. */
-async function plantedDatabase() {
-  const taken = new Map<string, number>()
-  const calls: number[] = []
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = []
-    request.on('data', (chunk: Buffer) => chunks.push(chunk))
-    request.on('end', () => {
-      const { statements } = JSON.parse(Buffer.concat(chunks).toString()) as { statements: { puid: string }[] }
-      calls.push(statements.length)
-      const known = statements.map(({ puid }) => puid).filter((puid) => taken.has(puid))
-      const isSound = statements.length <= 100 && statements.every((one) => dsaStatement.safeParse(one).success)
-      if (!isSound || known.length > 0) {
-        response.writeHead(422, { 'content-type': 'application/json' })
-        response.end(JSON.stringify({ errors: { existing_puids: known } }))
-        return
-      }
-      for (const { puid } of statements) taken.set(puid, (taken.get(puid) ?? 0) + 1)
-      if (calls.length === 1) request.socket.destroy()
-      else response.writeHead(201).end('{}')
-    })
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/v1/statements` // It listens on a port.
-  return { url, taken, calls, close: () => void server.close() }
-}
-
-/** The shipped map, in which every label of rumor has words: which one the understudy gives is its own. */
-function mapWithEveryLabel(folder: string): string {
-  const path = join(folder, 'map.yaml')
-  const words = '{ category: STATEMENT_CATEGORY_OTHER_VIOLATION_TC, en: unconfirmed, de: unbestätigt }'
-  const shipped = readFileSync('config/reasons/map.yaml', 'utf8')
-  writeFileSync(path, shipped.replace('  rumor:\n', `  rumor:\n    non-rumor: ${words}\n    unverified: ${words}\n`))
-  return path
-}
+import { mapWithLabels, plantedDatabase } from '../support/planted-statements.ts'
 
 /** What platforms did, from the verdict to the report, through kills, with this record. */
 export function accountsForActions(store: string, variables: () => Readonly<Record<string, string>>): void {
@@ -80,7 +40,7 @@ export function accountsForActions(store: string, variables: () => Readonly<Reco
       GAVEL_DRAIN: '3s',
       GAVEL_REVIEW_AUDIT_SHARE: '0',
       GAVEL_REVIEW_BLIND_SHARE: '0',
-      GAVEL_REVIEW_STATEMENTS: mapWithEveryLabel(folder),
+      GAVEL_REVIEW_STATEMENTS: mapWithLabels(folder, 'rumor', ['non-rumor', 'unverified']),
       GAVEL_RECORD_PATH: join(folder, 'record.sqlite'),
       ...variables(),
     })

@@ -1,3 +1,3 @@
-import { answersAppeals } from './appeals.ts'
+import { accountsForAppeals } from './appeals.ts'
 
-answersAppeals('SQLite', () => ({}))
+accountsForAppeals('SQLite', () => ({}))

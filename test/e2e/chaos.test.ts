@@ -13,7 +13,7 @@ const SHORT = {
 } as const
 
 it('gives every message its one outcome and every call its place, whatever fails', {
-  timeout: 300_000,
+  timeout: 900_000,
 }, async (context) => {
   const quiet = { say: () => {}, signal: new AbortController().signal }
   const outcome = await runSeed(SHORT, quiet).catch((error: unknown) => {

@@ -22,7 +22,7 @@ it('a lane settles what its decider is sure of, through a kill; the debate has t
   const folder = ownFolder('lane')
   const models = await startLaneModels()
   const path = writtenLane(join(folder, 'lane.json'), plantedLane('hate', DECIDER))
-  const { hash } = readLane(JSON.stringify(plantedLane('hate', DECIDER)))
+  const { hash, basis } = readLane(JSON.stringify(plantedLane('hate', DECIDER)))
   const config = join(folder, 'gavel.yaml')
   writeFileSync(
     config,
@@ -123,7 +123,7 @@ it('a lane settles what its decider is sure of, through a kill; the debate has t
     models.state.isAway = false
 
     // It is closed, for all processes.
-    await redis.sadd(`{${environment.GAVEL_REDIS_PREFIX}}:paused`, laneMark(hash))
+    await redis.sadd(`{${environment.GAVEL_REDIS_PREFIX}}:paused`, laneMark(basis))
     await send({ f: 'easy vermin words' })
     const [f] = await judged(['f'], service.log)
     expect(f).toMatchObject({ label: 'hate', decidedBy: 'judge', versions: { lane: `closed-${hash}` } })

@@ -9,8 +9,7 @@ import { loadSettings, PROJECT } from '../../config/load.ts'
 import { kafkaFindings } from '../../src/app/commands/doctor-kafka.ts'
 import { deadLetter } from '../../src/contracts/facts/messages.ts'
 import { readTopic } from '../../src/stream/bounded-reader.ts'
-import type { RegisteredSchema } from '../../src/stream/schema-registry.ts'
-import { REGISTERED, REGISTRY_SHAPES } from '../mapping/registry-shapes.ts'
+import { answerAsRegistry, REGISTRY_SHAPES } from '../mapping/registry-shapes.ts'
 import { SHAPES as PLAIN_SHAPES } from '../mapping/shapes.ts'
 import { commandIn } from '../support/command-in.ts'
 import { createTopics } from '../support/create-topics.ts'
@@ -65,26 +64,13 @@ const SUNK = {
 
 let asked = 0
 
-function answerOf({ type, schema, references }: RegisteredSchema) {
-  return {
-    schema,
-    schemaType: type,
-    references: [...references.keys()].map((name) => ({ name, subject: name, version: 1 })),
-  }
-}
-
 it('judges ten public shapes by their mappings, through a kill -9 and a mended mapping', {
   timeout: 240_000,
 }, async ({ stack, start }) => {
   // Away when it is first needed.
   const registry = createServer((request, response) => {
-    const [, id] = /^\/schemas\/ids\/(\d+)$/.exec(request.url ?? '') ?? []
-    const found = REGISTERED.get(Number(id))
     if (++asked < 3) response.writeHead(503).end()
-    else if (request.url?.startsWith('/subjects/'))
-      response.end(JSON.stringify({ schema: REGISTERED.get(1)?.references.get('forum.Author') }))
-    else if (found === undefined) response.writeHead(404).end('{"error_code": 40403}')
-    else response.end(JSON.stringify(answerOf(found)))
+    else answerAsRegistry(request, response)
   })
   await once(registry.listen(0, '127.0.0.1'), 'listening')
   const environment = environmentOn(stack, {

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import protobuf from 'protobufjs'
 import type { RegisteredSchema } from '../../src/stream/schema-registry.ts'
 import type { Shape, ShapeRecord } from './shapes.ts'
@@ -61,6 +62,19 @@ export const REGISTERED: ReadonlyMap<number, RegisteredSchema> = new Map([
   [3, { type: 'AVRO', schema: COMMENT, references: referenced }],
   [4, { type: 'PROTOBUF', schema: EVENTS, references: new Map() }],
 ])
+
+/** Answers as a registry that has these. */
+export function answerAsRegistry({ url = '' }: IncomingMessage, response: ServerResponse): void {
+  const [, id] = /^\/schemas\/ids\/(\d+)$/.exec(url) ?? []
+  const found = REGISTERED.get(Number(id))
+  if (url.startsWith('/subjects/')) response.end(JSON.stringify({ schema: AUTHOR }))
+  else if (found === undefined) response.writeHead(404).end('{"error_code": 40403}')
+  else {
+    const { schema, type: schemaType } = found
+    const references = [...found.references.keys()].map((name) => ({ name, subject: name, version: 1 }))
+    response.end(JSON.stringify({ schema, schemaType, references }))
+  }
+}
 
 const CREATED_MS = 1_777_629_600_000
 const EDITED = 'The bridge at the mill is closed until Sunday.'

@@ -10,6 +10,7 @@ import { versionsOf } from '../../src/judging/engine/versions.ts'
 import { budgetSettings } from '../../src/operations/capacity.ts'
 import { reloading } from '../../src/operations/reloading.ts'
 import { ownFolder } from '../support/own-folder.ts'
+import { plantedLane, writtenLane } from '../support/planted-lane.ts'
 
 const folder = ownFolder('reload')
 const file = join(folder, 'gavel.yaml')
@@ -87,6 +88,19 @@ it('takes prompts anew of which only the texts have changed', () => {
   reload()
   expect(told).toMatchObject([['settings:reloaded', { changed: ['prompts of hate'] }]])
   expect(versionsOf(hate()).prompts).not.toBe(before.prompts)
+})
+
+it('takes the file of a first lane anew, and names it', () => {
+  const lane = plantedLane('hate', 'small')
+  const path = writtenLane(join(folder, 'lane.json'), lane)
+  const { reload, told, hate } = reloaded(
+    `{ protocols: { hate: { lane: [${path}] } }, models: { roles: { decider: [small] } } }`,
+  )
+  const before = hate().laneFor?.('default')?.hash
+  writtenLane(path, { ...lane, settles: 0.5 })
+  reload()
+  expect(told).toMatchObject([['settings:reloaded', { changed: ['lanes of hate'] }]])
+  expect(hate().laneFor?.('default')?.hash).not.toBe(before)
 })
 
 it('says what needs a restart, and takes nothing of the rest', () => {

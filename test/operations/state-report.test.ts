@@ -30,13 +30,21 @@ function lease() {
   return { exporter, end: () => (holder = null) }
 }
 
-function process(exporter: Exporter, { fail = (): boolean => false } = {}) {
+type Protocols = Parameters<typeof stateReport>[0]['protocols']
+
+function process(
+  exporter: Exporter,
+  {
+    fail = () => false,
+    protocols = [{ name: 'rumor' }],
+  }: { readonly fail?: () => boolean; readonly protocols?: Protocols } = {},
+) {
   const told: string[] = []
   const asked = { queues: 0 }
   const stores = memoryStores(() => 0)
   const state = stateReport({
     redis: { ...stores, exporter },
-    protocols: [{ name: 'rumor' }],
+    protocols,
     queues: {
       backlog: async () => {
         asked.queues++
@@ -97,6 +105,23 @@ it('another takes over when the one leaves, which withdraws what it has reported
   await two.state.close()
   expect(two.told).toEqual(['state:exported false'])
   expect(await one.look()).toEqual([...OWN, 'state:exported true', ...SHARED])
+})
+
+it('a lane that a reload brings is told of, an open one at the start is not', async () => {
+  const lane = {
+    tenant: null,
+    promise: { risk: 0.05, delta: 0.05 },
+    groups: 2,
+    basis: 'x',
+    decider: { asked: 'm', signs: 'm' },
+    isVoid: () => null,
+  }
+  const hate = { name: 'hate', lanes: [{ ...lane, hash: 'a' }] }
+  const one = process(shared.exporter('one'), { protocols: [hate] })
+  expect(await one.look()).not.toContain('lane:changed')
+  hate.lanes = [{ ...lane, hash: 'b' }]
+  expect(await one.look()).toContain('lane:changed')
+  expect(await one.look()).not.toContain('lane:changed')
 })
 
 it('what can’t be read is not known: it is withdrawn, and the look fails', async () => {

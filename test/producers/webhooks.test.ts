@@ -333,9 +333,13 @@ describe('what is due', () => {
       },
       { gone: hook({ url: 'https://gone.example' }), inside: hook({ url: 'https://inside.example' }) },
     )
-    await put('p1', 1, 'gone')
+    // By another process: one that starts asks again.
+    await webhooks.setGone('gone', true)
     await look()
+    await put('p1', 1, 'gone')
     await put('p2', 1, 'gone')
+    await look()
+    await put('p4', 1, 'gone')
     await put('p3', 1, 'inside')
     await look(60_000)
     expect(sent).toEqual(['p1 r1', 'p3 r1'])
@@ -460,4 +464,9 @@ test('outcomes of appeals go to the receivers of their tenant and protocol that 
   // Of one that names no protocol, all of the tenant.
   const { protocol: _, ...unknown } = outcome
   expect(appealDeliveriesOf(hooks, [{ entry: '1-1', outcome: unknown }])).toHaveLength(3)
+  // One that was too many is sent again under its id: what becomes of it then is no repeat.
+  const flood = (hour: string) => ({ ...outcome, outcome: 'too-many', at: `2026-05-01T${hour}:00:00Z` }) as const
+  const all = [outcome, flood('01'), flood('02')].map((one) => ({ entry: '1-1', outcome: one }))
+  const ids = all.map((one) => appealDeliveriesOf({ all: hook({ appeals }) }, [one])[0]?.verdictId)
+  expect(new Set(ids).size).toBe(3)
 })

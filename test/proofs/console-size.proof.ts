@@ -174,6 +174,7 @@ describe.each([inSqlite, inPostgres])('a console over a record that people have 
       settleReversal: unwritten,
       unstated: unwritten,
       settleStatement: unwritten,
+      keepClosed: unwritten,
       tidy: unwritten,
     }
     const ramps = () => [{ protocol: 'hate', variant: 'stricter', ramp: 0.1, judges: 0.1 }]

@@ -104,6 +104,7 @@ export const plainFence: Fence = Object.assign(
   {
     list: (_: string, items: readonly ListItem[]) => items.map(plainLine).join('\n'),
     unread: () => 0,
+    most: () => Number.POSITIVE_INFINITY,
     paper: (): Fence => plainFence,
   },
 )

@@ -1,6 +1,14 @@
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { loadSettings } from '../../config/load.ts'
+import { filePartsOf } from '../../src/app/composition/make-protocols.ts'
+import { fences } from '../../src/contracts/facts/fence.ts'
+import { samplingRanks } from '../../src/contracts/facts/sampling-rank.ts'
 import type { Post } from '../../src/contracts/facts/thread.ts'
+import { questionIn } from '../../src/lab/commands/lane/asked-decider.ts'
+import { deciderQuestion } from '../../src/protocols/decider-question.ts'
+import { readLane } from '../../src/protocols/lane-file.ts'
+import { PROTOCOLS } from '../../src/protocols/registry.ts'
 import { ownFolder } from '../support/own-folder.ts'
 import { LANE_LABELS, type LaneProtocol, plantedLane, protocolWith, writtenLane } from '../support/planted-lane.ts'
 import { By, drive, Failed, MODEL, type Replies } from './drive.ts'
@@ -44,7 +52,7 @@ function run(
 
 it.each(KINDS)('%s: a decider that is sure enough settles it, with one question', (name) => {
   const lane = make(name, { lane: [written(grounds(name))] })
-  const hash = lane.laneFor?.('default')
+  const hash = lane.laneFor?.('default')?.hash
   expect(hash).toMatch(/^[0-9a-f]{16}$/)
   for (const nth of [0, 1] as const) {
     const { asked, ruling } = run(lane, said(name, nth, 0.93))
@@ -81,7 +89,7 @@ it.each(KINDS)(
       expect(asked[0]).toMatchObject({ role: 'decider', stage: 'decide', spared: true })
       expect(JSON.stringify(asked.slice(1))).toBe(JSON.stringify(without.asked))
       // Its failure is no part of the verdict.
-      expect(ruling).toEqual({ ...without.ruling, lane: lane.laneFor?.('default') })
+      expect(ruling).toEqual({ ...without.ruling, lane: lane.laneFor?.('default')?.hash })
     }
   },
 )
@@ -111,7 +119,7 @@ it.each(KINDS)('%s: nobody asks a decider about pictures, clips, and comments: i
 
 it('a closed lane asks nobody, and the verdict says so; a language without a threshold is not settled', () => {
   const lane = make('hate', { lane: [written(grounds('hate'))] })
-  const hash = lane.laneFor?.('default') ?? ''
+  const hash = lane.laneFor?.('default')?.hash ?? ''
   const { asked, ruling } = run(lane, said('hate', 0, 0.99), { closedLane: hash })
   expect(asked.every(({ role }) => role !== 'decider')).toBe(true)
   expect(ruling.lane).toBe(`closed-${hash}`)
@@ -124,7 +132,10 @@ it('a lane is void where its prompts, its policy or its decider are others; noth
   const given = grounds('hate')
   const other = { name: 'hate', version: '1', hash: 'another' }
   for (const [lane, why] of [
-    [{ ...given, decider: { ...given.decider, prompts: 'others' } }, 'the prompts by which its decider was asked'],
+    [
+      { ...given, decider: { ...given.decider, prompts: 'others' } },
+      'the question that its decider was asked is another now',
+    ],
     [{ ...given, decider: { ...given.decider, prompts: null } }, 'its answers are of a file'],
     [{ ...given, policy: other }, 'it holds for the policy hate 1'],
     [{ ...given, policy: null }, 'it holds for the policy (none)'],
@@ -134,6 +145,40 @@ it('a lane is void where its prompts, its policy or its decider are others; noth
     expect(made.laneFor?.('default')).toBeUndefined()
     expect(run(made, said('hate', 0, 0.99)).asked[0]?.role).not.toBe('decider')
   }
+})
+
+it('is void where the same prompts ask in another way: other dialects, and another length of texts', () => {
+  const settings = loadSettings({})
+  const kind = PROTOCOLS.find(({ name }) => name === 'hate')
+  if (kind === undefined) throw new Error('hate')
+  const hashWith = (dialect: object, maxChars = settings.fences.maxChars) =>
+    questionIn(
+      {
+        ...settings,
+        fences: { ...settings.fences, maxChars },
+        models: { ...settings.models, roles: { decider: [MODEL] }, dialects: { [MODEL]: dialect } },
+      },
+      kind,
+    ).promptsHash
+  const other = [{ form: 'text' }, { thinkingTokens: 4_096 }, { effort: 'none' }, { logprobs: 2 }, { system: 'user' }]
+  expect(new Set([hashWith({}), hashWith({}, 14_000), ...other.map((one) => hashWith(one))]).size).toBe(7)
+  expect(hashWith({ decisions: 'openai' })).toBe(hashWith({}))
+  const over = make('hate', {
+    lane: [written({ ...grounds('hate'), decider: { ...grounds('hate').decider, wire: 'openai' } })],
+  })
+  expect(over.lanes?.[0]?.isVoid('default')).toBe('its decider answered over openai, and models.dialects has chat')
+})
+
+it('holds under whatever key a deployment has for its fences', () => {
+  const settings = loadSettings({})
+  const kind = PROTOCOLS.find(({ name }) => name === 'hate')
+  if (kind === undefined) throw new Error('hate')
+  const parts = filePartsOf(kind, settings.protocols.hate ?? { enabled: true })
+  const hashes = Array.from({ length: 100 }, (_, key) => {
+    const fence = fences(`key ${key}`, settings.fences)
+    return deciderQuestion(kind, { ...parts, fence, samplingRank: samplingRanks('any') }).promptsHash
+  })
+  expect(new Set(hashes).size).toBe(1)
 })
 
 it('where another has the role decider it is not asked; settings name it as the file does, however its server says it', () => {
@@ -174,6 +219,46 @@ it('under paper there is none; without one nothing of a protocol is another', ()
   expect(lane.settingsHash).not.toBe(plain.settingsHash)
   expect(lane.mostCalls(POST, 0)).toBe(plain.mostCalls(POST, 0) + 1)
   expect(lane.stages).toEqual(['decide', ...plain.stages])
+})
+
+it('its closing is kept by the decider, how it was asked, and the labels: by no promise, tenant or answers', () => {
+  const given = grounds('hate')
+  const basisOf = (more: object) => readLane(JSON.stringify({ ...given, ...more })).basis
+  const { decider, promise } = given
+  for (const same of [
+    { promise: { ...promise, risk: 0.1 } },
+    { promise: { ...promise, delta: 0.1 } },
+    { tenant: 'acme', policy: null },
+    { decider: { ...decider, answers: 'b' }, thresholds: given.thresholds.slice(1), settles: 0.2 },
+    { data: { ...given.data, items: 9 } },
+  ])
+    expect(basisOf(same), JSON.stringify(same)).toBe(basisOf({}))
+  for (const other of [
+    { decider: { ...decider, model: 'b' } },
+    { decider: { ...decider, prompts: 'b' } },
+    { decider: { ...decider, wire: 'openai' } },
+    { data: { ...given.data, sha256: 'b' } },
+    { protocol: 'safety' },
+  ])
+    expect(basisOf(other), JSON.stringify(other)).not.toBe(basisOf({}))
+})
+
+it('is no surer of a label than its test can show', () => {
+  const given = grounds('hate')
+  const certain = given.thresholds.map((one) => ({
+    ...one,
+    map: { method: 'isotonic', steps: [{ from: 0.9, right: 1 }] },
+  }))
+  const lane = make('hate', { lane: [written({ ...given, thresholds: certain })] })
+  expect(run(lane, said('hate', 0, 0.99)).ruling.confidence).toEqual({ value: 101 / 102, how: 'lane' })
+})
+
+it('takes no file that promises nothing, or what nothing could show', () => {
+  const given = grounds('hate')
+  for (const more of [{ risk: 0 }, { risk: 0.51 }, { risk: 1 }, { delta: 0 }, { delta: 1 }]) {
+    const text = JSON.stringify({ ...given, promise: { ...given.promise, ...more } })
+    expect(() => readLane(text), text).toThrow(`promise.${Object.keys(more)[0]}`)
+  }
 })
 
 it('names every fault of its files', () => {

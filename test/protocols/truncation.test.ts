@@ -154,10 +154,11 @@ describe('a post of which a part was not read', () => {
   })
 
   test.each(['post', 'alt', 'image'])('is one whose %s a block of safety cuts', (kind) => {
-    const { list, paper } = plainFence
+    const { list, paper, most } = plainFence
     const by = Object.assign((...given: Parameters<typeof plainFence>) => plainFence(...given), {
       list,
       paper,
+      most,
       unread: (one: string) => (one === kind ? 3 : 0),
     })
     const media = [{ kind: 'image' as const, url: 'https://images.example/a.png', alt: 'a sign' }]

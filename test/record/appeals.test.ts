@@ -8,7 +8,9 @@ import {
   boundsOn,
   joinedAppeal,
   OF_SUBJECT,
+  OPEN_APPEALS,
   takenAppeal,
+  UNTOLD_APPEALS,
   WAITING_FOR_ACTION,
 } from '../../src/record/appeal-rows.ts'
 import { rebuild } from '../../src/record/rebuild.ts'
@@ -139,7 +141,11 @@ it('of a flood no more is looked at than is taken, however much of it there is',
   // The action's message may come again and again.
   expect(waiting()).toEqual([])
   expect(planOf(ANY_WAITS, 1)).toEqual(['appeals_waiting'])
+  // Each second: of those that were told none is looked at.
+  const due = planOf(UNTOLD_APPEALS[0].tenants, 1, 1).filter((index) => index.startsWith('appeals_'))
+  expect(new Set(due)).toEqual(new Set(['appeals_to_tell']))
   expect(planOf(ANSWERS_OF_OPEN, 1, 1, 500)).toContain('appeals_waiting')
+  expect(planOf(OPEN_APPEALS, 1)).toEqual(['appeals_open', 'appeals_of_no_subject'])
   for (const name of ['appeals_of_party', 'appeals_of_tenant', 'appeals_ended', 'appeals_unjoined'])
     expect(String(db.prepare('SELECT sql FROM sqlite_schema WHERE name = ?').get(name)?.sql)).toContain("<> 'too-many'")
   db.close()
@@ -179,5 +185,10 @@ it('stays open in a record that is made anew where its verdict is gone', async (
   await record.tidy(Date.parse(at(1e6)))
   expect(await record.untoldAppeals(1e15, 9)).toEqual([])
   expect(await record.openAppeals(0)).toMatchObject({ open: 1, unjudged: 1 })
+  // Until its verdict would be kept no longer: nobody can answer it.
+  await record.tidy(Date.parse(at(201 * 86_400)))
+  expect((await record.untoldAppeals(1e15, 9)).map(({ outcome }) => outcome)).toMatchObject([
+    { id: 'e1', outcome: 'unknown' },
+  ])
   await record.close()
 })

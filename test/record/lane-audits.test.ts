@@ -15,6 +15,8 @@ const rows = (tenant: string, count: number, wrongEach: number): LaneAuditRow[] 
     label: 'hate',
     chance: 0.02,
     differs: Number(nth % wrongEach === 0),
+    lost: 0,
+    drawn_at: nth,
   }))
 const CLOSES = 20
 

@@ -535,7 +535,8 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
     await store.close()
     const db = database(address, 2)
     const columns = ['ALTER TABLE said DROP COLUMN seconds', 'ALTER TABLE draws DROP COLUMN lang']
-    for (const statement of [...columns, 'DROP TABLE notes', 'DROP TABLE views']) await db.run(statement)
+    const tables = ['notes', 'views', 'due_statements'].map((name) => `DROP TABLE ${name}`)
+    for (const statement of [...columns, ...tables]) await db.run(statement)
     const queue = reviewReservations(db, { costs: {}, ownCaseAfter: DAY })
     const people = await queue.peopleQuality({ since: 0, until: Date.parse(at(9)) }, undefined)
     expect(people.map(({ by, decisions }) => [by, decisions])).toEqual([['ann', 1]])
@@ -549,6 +550,9 @@ describe.skipIf(postgres === null)('the record in a PostgreSQL', () => {
       await beside.notesOf({ tenant: 'default', kind: 'post', postId: 'p' }),
       await beside.viewsOf('ann'),
     ]).toEqual([[], []])
+    const reader = await postgresRecordReader(address)
+    expect(await reader.givenUp('default')).toEqual([])
+    await reader.close()
     // Once it has started anew, they stand beside what was drawn before.
     await (await open(address)).close()
     expect(await db.rows("SELECT lang FROM draws WHERE item = 'i'")).toEqual([{ lang: 'ko' }])

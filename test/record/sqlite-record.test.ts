@@ -7,6 +7,7 @@ import { compare } from '../../src/record/compared.ts'
 import { gramsOf } from '../../src/record/grams.ts'
 import { decisionsQuery } from '../../src/record/person-decisions.ts'
 import { entriesOf } from '../../src/record/project.ts'
+import { QUEUED } from '../../src/record/queue-filter.ts'
 import { sameThreadHalf } from '../../src/record/sqlite/halves.ts'
 import { RecordReads } from '../../src/record/sqlite/reads.ts'
 import { sqliteRecord, sqliteRecordReader, sqliteReviewQueue } from '../../src/record/sqlite/record.ts'
@@ -394,6 +395,13 @@ it('what filters ask of rulings is found without these, and in a file that has n
   expect(plan.all().map(({ detail }) => detail)).toEqual([
     'SEARCH rulings USING COVERING INDEX rulings_filtered (doc>?)',
   ])
+  // Of one tenant nothing of the others is looked at, nor is anything sorted.
+  const ofOne = db.prepare(
+    "EXPLAIN QUERY PLAN SELECT doc FROM rulings INDEXED BY rulings_filtered_by_tenant WHERE 1 = 1 AND rulings.tenant IN ('acme') AND rulings.protocol = 'none' AND rulings.standing = 1 ORDER BY doc DESC",
+  )
+  expect(ofOne.all().map(({ detail }) => detail)).toEqual([
+    'SEARCH rulings USING COVERING INDEX rulings_filtered_by_tenant (tenant=?)',
+  ])
   db.close()
   const names = indexes.map(({ name }) => name)
   expect(names).toContain('rulings_filtered')
@@ -439,16 +447,85 @@ it('what people say of one subject is read by kind: of a hundred thousand words 
   db.close()
 })
 
-it('a file that does not count pictures yet is brought forward by who first reads it', async () => {
+it('a deletion of a comment reads the transcripts that show it: none of thousands under its post, and none where it is repeated', async () => {
+  const path = pathOf()
+  const store = await open(path)
+  const topics = feed(store)
+  const judged = { protocol: 'hate', subjectKind: 'comment', postId: 'p' } as const
+  for (const [subjectId, shown] of [
+    ['c1', 'a1'],
+    ['c2', 'a2'],
+  ] as const)
+    await topics.judged({ ...judged, subjectId }, 'a comment', { [shown]: 'what it answers' })
+  const beside = new DatabaseSync(path)
+  // What is no list can't be read.
+  const spoil = beside.prepare("UPDATE transcripts SET comments = 'spoiled' WHERE id LIKE ?")
+  spoil.run('%c2~r1')
+  const gone = (id: string, seconds: number) =>
+    topics.send('comments', 'p', { id, postId: 'p', createdAt: at(0), deleted: true }, seconds)
+  const left = () => beside.prepare('SELECT count(*) AS n FROM transcripts WHERE comments IS NOT NULL').get()
+  await gone('never', 60)
+  expect(left()).toEqual({ n: 2 })
+  await gone('a1', 61)
+  expect(left()).toEqual({ n: 1 })
+  beside.exec("UPDATE transcripts SET comments = 'spoiled'")
+  await gone('a1', 62)
+  beside.close()
+  await store.close()
+})
+
+it('a decision looks up what it needs of others on its subject: by reason, its newest opinions and its key', async () => {
+  const path = pathOf()
+  const store = await open(path)
+  const topics = feed(store)
+  await topics.judged({ decidedBy: 'consensus' }, 'a claim')
+  const asked = [vi.spyOn(Sql.prototype, 'all'), vi.spyOn(Sql.prototype, 'get')]
+  const decision = { subjectId: 'p', protocol: 'rumor', label: 'rumor', against: 1, by: 'ann', why: 'w', at: at(1) }
+  await topics.send('decisions', 'p', decision, 1)
+  const selects = new Set(asked.flatMap(({ mock }) => mock.calls.map(([sql]) => sql)))
+  for (const one of asked) one.mockRestore()
+  const db = new DatabaseSync(path, { readOnly: true })
+  const plans = [...selects]
+    .filter((sql) => /FROM said|JOIN said/.test(sql) && sql.includes('json_extract'))
+    .flatMap((sql) => db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all())
+    .flatMap(({ detail }) => /SEARCH said USING INDEX (.*)/.exec(String(detail))?.[1] ?? [])
+  db.close()
+  await store.close()
+  expect(plans.toSorted()).toEqual([
+    'said_asked (s=? AND protocol=? AND <expr>=? AND <expr>=?)',
+    'said_golden (s=? AND protocol=? AND <expr>=? AND label=?)',
+    'said_opinions (s=? AND protocol=? AND <expr>=?)',
+  ])
+})
+
+it('who asks for the review queue is looked up by who they are, whatever thousands of others did about a subject', async () => {
+  const path = pathOf()
+  await (await open(path)).close()
+  const db = new DatabaseSync(path)
+  const plan = db
+    .prepare(`EXPLAIN QUERY PLAN SELECT ${QUEUED} FROM queue`)
+    .all('ann')
+    .map(({ detail }) => String(detail))
+  db.close()
+  const reads = plan.filter((one) => /SEARCH said .*\(s=\?/.test(one))
+  expect(reads).toHaveLength(6)
+  expect(reads.filter((one) => !/said_(party \(s=\? AND by=\?\)|assignments \(s=\?\))/.test(one))).toEqual([])
+})
+
+it.each([
+  ['does not count pictures', 'ALTER TABLE subjects DROP COLUMN images'],
+  ['has no list of statements that are due', 'DROP TABLE due_statements'],
+])('a file that %s yet is brought forward by who first reads it', async (_, made) => {
   const path = pathOf()
   const before = await open(path)
   await feed(before).judged({ subjectId: 'a' }, 'text')
   await before.close()
   const older = new DatabaseSync(path)
-  older.exec('ALTER TABLE subjects DROP COLUMN images')
+  older.exec(made)
   older.close()
   const reader = await sqliteRecordReader(path, sameThreadHalf)
   expect((await reader.find({}, 9)).map(({ pictures }) => pictures)).toEqual([0])
+  expect(await reader.givenUp('default')).toEqual([])
   await reader.close()
   await (await open(path)).close()
 })
@@ -537,6 +614,44 @@ it('a file whose texts were folded by the first rules is searched, and folded an
   for (const id of Object.keys(LETTERS)) await deletions.send('posts', id, { ...deletion, id }, 60)
   expect(inIndex(path, ['duo', 'đuo', 'smo'])).toEqual([])
   await Promise.all([reader.close(), again.close()])
+})
+
+it('lists of some tenants have the newest of all of them, and of no other', async () => {
+  const path = pathOf()
+  await harbours(path, { acme: 3, other: 3, third: 3 })
+  const reader = await sqliteRecordReader(path, sameThreadHalf)
+  const found = async (tenants: string[], limit: number) =>
+    (await reader.find({ tenants, standing: true }, limit)).map(({ subject }) => `${subject.tenant} ${subject.postId}`)
+  expect(await found(['acme', 'third'], 4)).toEqual(['third p2', 'third p1', 'third p0', 'acme p2'])
+  const many = Array.from({ length: 9 }, (_, n) => `t${n}`)
+  expect(await found(['other', ...many], 2)).toEqual(['other p2', 'other p1'])
+  await reader.close()
+})
+
+it('a search of which no text fits looks at its time after each stretch of texts, and a long quotation is found by some of its grams', async () => {
+  const path = pathOf()
+  const quotation = Array.from({ length: 40 }, (_, n) => `word${n}`).join(' ')
+  const store = await open(path)
+  await feed(store).judged({ subjectId: 'q' }, `so it says: ${quotation}, and more`)
+  await feed(store).judged({ subjectId: 'r' }, `so it says: ${quotation.replace('word17', 'another')}`)
+  await store.close()
+  const filler = new DatabaseSync(path)
+  filler.exec(`WITH RECURSIVE c (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 25000)
+    INSERT INTO rulings (doc, s, id, tenant, protocol, number, label, decided_by, degraded, opened_at, decided_at, standing, contested, accepted, hash, json)
+    SELECT o.doc + i, o.s, 'x' || i, 'other', 'hate', 1, 'hate', 'judge', 0, 0, 0, 1, 0, 0, 'h', '{}' FROM c, (SELECT max(doc) AS doc, s FROM rulings) AS o`)
+  filler.close()
+  let [now, looks] = [0, 0]
+  const reads = new RecordReads(path, () => {
+    looks++
+    return now++
+  })
+  expect(reads.search(`"${quotation}"`, {}, 50).found.map(({ subject }) => subject)).toEqual(['q'])
+  expect(looks).toBe(3)
+  now = 0
+  const hurried = new RecordReads(path, () => (now += 300))
+  expect(hurried.search(`"${quotation}"`, {}, 50)).toMatchObject({ found: [], stoppedEarly: true })
+  reads.close()
+  hurried.close()
 })
 
 it('a search that goes on for too long stops, and says so', async () => {

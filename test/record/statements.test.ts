@@ -15,16 +15,21 @@ import {
 } from '../../src/contracts/facts/dsa-statement.ts'
 import type { Snapshot } from '../../src/contracts/facts/thread.ts'
 import { readYaml } from '../../src/protocols/yaml-file.ts'
-import { type Statement, statementOf } from '../../src/record/statement.ts'
+import { needsNone, type Statement, statementOf, untilWithdrawn } from '../../src/record/statement.ts'
 import { dsaForm, statementText } from '../../src/record/statement-forms.ts'
 import { filled, statementMap, statementWords } from '../../src/record/statement-words.ts'
+import { completedMap } from '../support/own-map.ts'
 import { aVerdict } from '../support/verdicts.ts'
 
-const contentOf = (name: string) =>
-  readYaml(readFileSync(`config/reasons/${name}.yaml`, 'utf8'), (why) => expect.fail(why))
+const read = (source: string) => readYaml(source, (why) => expect.fail(why))
+const contentOf = (name: string) => read(readFileSync(`config/reasons/${name}.yaml`, 'utf8'))
+const BECAUSE = { en: 'It threatens people.', de: 'Er droht Menschen.' }
 const map = statementMap.parse({
-  ...(contentOf('map') as object), // A map, as the schema sees.
-  clauses: { H2: { category: 'STATEMENT_CATEGORY_VIOLENCE', en: 'clause H2', de: 'Ziffer H2' } },
+  ...(read(completedMap()) as object), // A map, as the schema sees.
+  clauses: {
+    H2: { category: 'STATEMENT_CATEGORY_VIOLENCE', en: 'clause H2', de: 'Ziffer H2' },
+    H3: { category: 'STATEMENT_CATEGORY_VIOLENCE', en: 'clause H3', de: 'Ziffer H3', because: BECAUSE },
+  },
 })
 const texts = { en: statementWords.parse(contentOf('en')), de: statementWords.parse(contentOf('de')) }
 const LANGS = ['en', 'de'] as const
@@ -32,27 +37,32 @@ const LANGS = ['en', 'de'] as const
 const LEAK = 'Zyzzyva'
 
 const time = (least: string, most: string) => fc.integer({ min: Date.parse(least), max: Date.parse(most) })
-const action: fc.Arbitrary<ActionTaken> = fc.record(
-  {
-    id: fc.string({ minLength: 1, maxLength: 40 }).map((id) => `${LEAK}${id}`),
-    tenant: fc.constantFrom('default', 'other'),
-    subjectId: fc.constant(`${LEAK}-p`),
-    verdictId: fc.constant('hate~p~r1'),
-    what: fc.constantFrom(...Object.keys(map.what), ...Object.values(DSA_DECISIONS).flat()),
-    ground: fc.constantFrom('terms', 'law', undefined),
-    clause: fc.constantFrom('H2', undefined),
-    since: time('2020-01-02T00:00:00Z', '2037-12-30T00:00:00Z'),
-    until: fc.option(time('2020-01-02T00:00:00Z', '2037-12-30T00:00:00Z'), { nil: undefined }),
-    countries: fc.option(fc.uniqueArray(fc.constantFrom(...DSA_COUNTRIES, 'US', 'KR'), { minLength: 1 }), {
-      nil: undefined,
-    }),
-    source: fc.constantFrom(...Object.keys(map.source)),
-    automated: fc.boolean(),
-    by: fc.constant(`${LEAK} the moderator`),
-    at: time('2026-01-01T00:00:00Z', '2026-12-01T00:00:00Z'),
-  },
-  { requiredKeys: ['id', 'tenant', 'subjectId', 'what', 'since', 'source', 'automated', 'by', 'at'] },
-)
+const action: fc.Arbitrary<ActionTaken> = fc
+  .record(
+    {
+      id: fc.string({ minLength: 1, maxLength: 40 }).map((id) => `${LEAK}${id}`),
+      tenant: fc.constantFrom('default', 'other'),
+      subjectId: fc.constant(`${LEAK}-p`),
+      verdictId: fc.constant('hate~p~r1'),
+      what: fc.constantFrom(...Object.keys(map.what), ...Object.values(DSA_DECISIONS).flat()),
+      ground: fc.constantFrom('terms', 'law', undefined),
+      clause: fc.constantFrom('H2', 'H3', undefined),
+      since: time('2020-01-02T00:00:00Z', '2037-12-30T00:00:00Z'),
+      until: fc.option(fc.integer({ min: 0, max: Date.parse('2037-12-30T00:00:00Z') }), { nil: undefined }),
+      countries: fc.option(fc.uniqueArray(fc.constantFrom(...DSA_COUNTRIES, 'US', 'KR'), { minLength: 1 }), {
+        nil: undefined,
+      }),
+      source: fc.constantFrom(...Object.keys(map.source)),
+      automated: fc.boolean(),
+      by: fc.constant(`${LEAK} the moderator`),
+      at: time('2026-01-01T00:00:00Z', '2026-12-01T00:00:00Z'),
+    },
+    { requiredKeys: ['id', 'tenant', 'subjectId', 'what', 'since', 'source', 'automated', 'by', 'at'] },
+  )
+  // It lasts for so long, and ends at the latest when the database's dates do.
+  .map(({ until: lasts, ...one }) =>
+    lasts === undefined ? one : { ...one, until: Math.min(one.since + lasts, Date.parse('2037-12-30T00:00:00Z')) },
+  )
 const found = fc.constantFrom(
   ['hate', 'hate'],
   ['safety', 'unsafe'],
@@ -115,11 +125,14 @@ function grammarsOf(lang: 'en' | 'de') {
   const clause = oneOf(Object.values(map.clauses).map((one) => one[lang]))
   const ground = oneOf(Object.values(map.ground).map((one) => one[lang]))
   const dates = { contentDate: DATE, decidedDate: DATE, since: DATE, until: DATE }
-  const countries = `(?:[A-Z]{2})(?:, [A-Z]{2})*`
+  const regions = new Intl.DisplayNames([lang], { type: 'region' })
+  const country = oneOf([...DSA_COUNTRIES, 'US', 'KR'].map((code) => regions.of(code) ?? code))
+  const countries = `(?:${country})(?:, (?:${country}))*`
   const facts = [words.facts, words.unjudged].map((one) => grammar(one, { ...dates, label })).join('|')
   const groundWords = [words.ground, words.clause].map((one) => grammar(one, { ground, clause })).join('|')
-  const explanation = `${grammar(words.explanation, { label })}|${grammar(words.explanationOfClause, { clause })}`
+  const explanation = `${grammar(words.explanation, { label })}|${grammar(words.explanationOfClause, { clause })}|${escaped(BECAUSE[lang])}`
   const text = grammar(words.text, {
+    about: grammar(words.about, { subject: `${LEAK}-p` }),
     ...{ title: escaped(words.title), puid: '[A-Za-z0-9_-]{43}', facts, groundWords, explanation },
     done: oneOf(Object.values(words.done)),
     when: [words.since, words.until].map((one) => grammar(one, dates)).join('|'),
@@ -127,7 +140,7 @@ function grammarsOf(lang: 'en' | 'de') {
     source: oneOf(Object.values(words.source)),
     detection: oneOf(Object.values(words.detection)),
     decision: oneOf(Object.values(words.decision)),
-    redress: escaped(map.redress[lang]),
+    redress: grammar(map.redress?.[lang] ?? '', { puid: '[A-Za-z0-9_-]{43}' }),
   })
   const closed = {
     decision_visibility: oneOf(DSA_DECISIONS.visibility),
@@ -188,9 +201,11 @@ describe('statements of reasons', () => {
           const { text, fields } = grammars[lang]
           for (const [name, value] of Object.entries(form))
             for (const one of [value].flat()) expect(one, name).toMatch(fields.get(name) ?? /^never$/)
+          expect(JSON.stringify(form)).not.toContain(LEAK)
           expect(statementText(statement, own)).toMatch(text)
         }
-        expect(JSON.stringify(statement)).not.toContain(LEAK)
+        // The subject's own id is no word of a person, and the database gets none of it.
+        expect(JSON.stringify({ ...statement, subject: '' })).not.toContain(LEAK)
       }),
       { numRuns: 8_000, seed: 72 },
     )
@@ -235,6 +250,8 @@ describe('statements of reasons', () => {
     const known = { ...form, content_language: 'DE' }
     expect(dsaStatement.safeParse(known).success).toBe(true)
     expect(Object.keys(wrong).sort()).toEqual(Object.keys(known).sort())
+    for (const name of ['visibility', 'monetary', 'service', 'account'].map((one) => `end_date_${one}_restriction`))
+      expect(dsaStatement.safeParse({ ...known, [name]: '2020-01-01' }).error?.issues[0]?.path, name).toEqual([name])
     for (const [name, values] of Object.entries(wrong))
       for (const value of values)
         expect(dsaStatement.safeParse({ ...known, [name]: value }).success, `${name} ${value}`).toBe(false)
@@ -266,6 +283,41 @@ describe('statements of reasons', () => {
       'countries: none is in the European Economic Area',
       'the record no longer has its content, or has none: its type and date are not known',
     ])
+  })
+
+  it('are none as Gavel ships: a ground is named by its section, and only the platform knows how people may object', () => {
+    const shipped = statementMap.parse(contentOf('map'))
+    const verdict = aVerdict('2026-03-01T00:00:00Z', { protocol: 'hate', label: 'hate' })
+    const given = {
+      id: 'a',
+      tenant: 'default',
+      subjectId: 'p',
+      what: 'remove',
+      source: 'notice',
+      by: 'b',
+      since: 0,
+      at: 0,
+    }
+    const of = (more: Partial<ActionTaken>, by = shipped) =>
+      statementOf({ action: { ...given, automated: true, ...more }, verdict, content: snapshot }, by)
+    const redress = 'redress: the map does not say how people may object'
+    expect(of({})).toEqual(['clause: ground "terms" names no section and no law by itself', redress])
+    expect(of({ ground: 'law', clause: 'H2' }, { ...shipped, clauses: map.clauses })).toEqual([redress])
+    expect(of({ ground: 'law', clause: 'H2' }, { ...map, ground: shipped.ground })).toMatchObject({ clause: 'H2' })
+  })
+
+  it('say which content it is, where the action holds, and how to object', () => {
+    const verdict = aVerdict('2026-03-01T00:00:00Z', { protocol: 'hate', label: 'hate' })
+    const given = { id: 'a', tenant: 'default', what: 'remove', source: 'notice', by: 'b', since: 0, at: 0 }
+    const about = { subjectId: 'c\u202e1\n', subjectKind: 'comment', postId: 'p', countries: ['US', 'AT'] } as const
+    const action = { ...given, ...about, automated: true, countries: [...about.countries] }
+    const statement = statementOf({ action, verdict, content: snapshot }, map)
+    if (!isStated(statement)) throw new Error(statement.join())
+    const text = (lang: 'en' | 'de') => statementText(statement, { lang, words: texts[lang], map })
+    expect(text('en')).toContain('The content in question is p/c?1?. This applies from 1970-01-01 (UTC)')
+    expect(text('en')).toContain('It applies in: Austria, United States.')
+    expect(text('de')).toContain('in folgenden Ländern: Österreich, Vereinigte Staaten.')
+    expect(text('de')).toContain(`Was Sie tun können: Beschwerde unter https://x.example/${statement.puid}.`)
   })
 
   it.each([
@@ -314,6 +366,22 @@ describe('statements of reasons', () => {
       ])
     },
   )
+
+  it('end with a withdrawal, never before they begin nor after their own end; what ends before it begins has none', () => {
+    const own = { since: '2026-03-02', until: null } as Statement // As far as it is read.
+    const at = (day: string) => Date.parse(`${day}T12:00:00Z`)
+    expect(untilWithdrawn(own, null)).toBe(own)
+    expect(untilWithdrawn(own, at('2026-03-05')).until).toBe('2026-03-05')
+    expect(untilWithdrawn(own, at('2026-03-01')).until).toBe('2026-03-02')
+    expect(untilWithdrawn({ ...own, until: '2026-03-04' }, at('2026-03-05')).until).toBe('2026-03-04')
+    const verdict = aVerdict('2026-03-01T00:00:00Z', { protocol: 'hate', label: 'hate' })
+    const given = { id: 'a', tenant: 'default', subjectId: 'p', what: 'remove', source: 'notice', by: 'b', at: 0 }
+    const action = { ...given, automated: true, since: 2, until: 1 }
+    expect(statementOf({ action, verdict, content: snapshot }, map)).toEqual(['until: it ends before it begins'])
+    expect(needsNone({ ...action, countries: ['US'] }, map)).toBe(true)
+    expect(needsNone({ ...action, countries: ['US', 'AT'] }, map)).toBe(false)
+    expect(needsNone(action, { ...map, exempt: { source: ['notice'] } })).toBe(true)
+  })
 
   it('knows every place that a template names, in both languages', () => {
     expect(() => filled('{nothing}', {})).toThrow('{nothing}')

@@ -13,16 +13,23 @@ export type LaneProtocol = keyof typeof LANE_LABELS
 
 /** The protocol by the shipped settings but for these, alone, where this model has the role `decider`. */
 export function protocolWith(name: string, own: Readonly<Record<string, unknown>> = {}, decider = 'nobody') {
-  const { protocols } = loadSettings({})
+  const settings = askedOf(decider)
+  const { protocols } = settings
   const given = Object.fromEntries(
     Object.entries(protocols).map(([one, was]) => [
       one,
       one === name ? { ...was, ...own } : { ...was, enabled: false },
     ]),
   ) as typeof protocols // The settings' own, with switches that are checked as they are read.
-  const [made] = makeProtocols(given, fences('tests', 1_000), samplingRanks('tests'), PROTOCOLS, { decider: [decider] })
+  const [made] = makeProtocols(given, fences('tests', settings.fences), samplingRanks('tests'), PROTOCOLS, settings)
   if (made === undefined) throw new Error('nothing was made')
   return made
+}
+
+/** The shipped settings, where this model has the role. */
+function askedOf(model: string) {
+  const settings = loadSettings({})
+  return { ...settings, models: { ...settings.models, roles: { decider: [model] } } }
 }
 
 /** A lane that holds by the shipped settings: of this model, each label from 0.9 on, of which 98 % are right. */
@@ -32,7 +39,7 @@ export function plantedLane(name: LaneProtocol, model: string, lang = 'en'): Lan
   return {
     schema: 1,
     protocol: name,
-    decider: { model, wire: 'chat', answers: 'a', prompts: questionIn(loadSettings({}), kind).promptsHash },
+    decider: { model, wire: 'chat', answers: 'a', prompts: questionIn(askedOf(model), kind).promptsHash },
     policy: protocolWith(name).policyFor?.('default')?.named ?? null,
     data: { sha256: 'd', items: 1_000 },
     promise: { risk: 0.05, delta: 0.05, coverage: 0.1, among: 2 },

@@ -113,12 +113,13 @@ export async function startRedisSentinel(
   password: string,
   { replicas = 1, sentinels: watchers = 1, minReplicas = 0 }: SentinelOptions = {},
 ): Promise<Sentinels> {
-  const program = (await findOnPath('redis-server')) ?? (await findOnPath('valkey-server'))
-  if (!program) throw new Error('no redis-server on the PATH')
   const masterPort = await freePort()
   const locked = ['--requirepass', password, '--masterauth', password]
   const own = [...locked, '--min-replicas-to-write', String(minReplicas), '--min-replicas-max-lag', '2']
   const master = await startRedis({ say: tell, port: masterPort, args: [...own, '--repl-diskless-sync-delay', '0'] })
+  // Where there was none, the master's start has installed it.
+  const program = await findOnPath('redis-server', 'valkey-server')
+  if (!program) throw new Error('no redis-server on the PATH')
   const followers: { readonly port: number; readonly server: RestartableServer }[] = []
   for (let count = 0; count < replicas; count++) {
     const port = await freePort()

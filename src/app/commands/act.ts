@@ -54,7 +54,7 @@ export const command: Command<ActOptions, { readonly id: string }> = {
     new Option('--post <id>', 'of a comment: its post'),
   ],
   json: true,
-  help: 'It is kept for good. See docs/actions.md.\n\nExamples:\n  $ gavel act 3lbw2k4 --id act-1 --verdict hate~3lbw2k4~r1 --what remove --ground terms --source own-initiative --automated --by rules\n  $ gavel act 3lbw2k4 --id act-1 --withdraw --by ann',
+  help: 'It is kept for good. See docs/actions.md.\n\nExamples:\n  $ gavel act 3lbw2k4 --id act-1 --verdict hate~3lbw2k4~r1 --what remove --ground terms --clause H2 --source own-initiative --automated --by rules\n  $ gavel act 3lbw2k4 --id act-1 --withdraw --by ann',
   async run({ args: [subjectId = ''], options, settings: read, terminal, misused }) {
     const now = new Date().toISOString()
     const { id, by, tenant, kind, post: postId, withdraw, automated, byPerson } = options

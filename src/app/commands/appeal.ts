@@ -20,6 +20,7 @@ interface Options {
   readonly text?: string
   readonly contact?: string
   readonly ground?: string
+  readonly objectsTo?: 'label' | 'measure'
   readonly tenant: string
   readonly withdraw?: true
 }
@@ -37,6 +38,10 @@ export const command: Command<Options, { readonly id: string }> = {
     new Option('--text <words>', 'their words'),
     new Option('--contact <token>', 'how you reach them: yours alone to read'),
     new Option('--ground <word>', 'what they say is wrong, by a word of your own'),
+    new Option('--objects-to <what>', 'beside --action: to the label, or to what was done').choices([
+      'label',
+      'measure',
+    ]),
     new Option('--tenant <name>', 'the tenant').default('default'),
     new Option('--withdraw', 'takes it back, and erases its words'),
   ],

@@ -6,7 +6,7 @@ import { kafkaWriter } from '../../../producers/kafka-writer.ts'
 import type { Command } from '../../cli/command.ts'
 import { positiveWhole, protocolName } from '../../cli/options.ts'
 import { printable, type Terminal } from '../../cli/terminal.ts'
-import { decisionMessage, MAX_WHY_CHARS } from '../../contracts/facts/decision-messages.ts'
+import { decisionMessage, MAX_WHY_CHARS, MEASURES } from '../../contracts/facts/decision-messages.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { jsonOf } from '../../contracts/facts/json-of.ts'
 import { TENANT_RULE, tenantName } from '../../contracts/facts/messages.ts'
@@ -42,6 +42,7 @@ export interface DecideOptions {
   readonly clause?: readonly string[]
   readonly appeal?: readonly string[]
   readonly code?: string
+  readonly measure?: (typeof MEASURES)[number]
   readonly most: number
 }
 
@@ -64,6 +65,10 @@ export function appealOptions(): Option[] {
       (one: string, before: readonly string[] | undefined) => [...(before ?? []), one],
     ),
     new Option('--code <code>', 'the code of the reason (config/review-reasons.yaml)'),
+    new Option(
+      '--measure <what>',
+      'beside --appeal: what is to become of the action that it is against, where the label stays (default: keep)',
+    ).choices(MEASURES),
   ]
 }
 
@@ -116,6 +121,7 @@ export const command: Command<DecideOptions, DecideReport> = {
       misused('--against is the number of a revision, or 0.')
     if (options.appeal !== undefined && (options.code === undefined || opinion))
       misused('--appeal needs --code, and is no opinion.')
+    if (options.measure !== undefined && options.appeal === undefined) misused('--measure goes with --appeal.')
     const settings = read()
     const redis = await commandRedis(settings)
     try {
@@ -150,6 +156,7 @@ export const command: Command<DecideOptions, DecideReport> = {
         ...(golden === undefined ? {} : { golden: golden === true ? 'key' : golden }),
         ...(options.appeal === undefined ? {} : { appeals: options.appeal }),
         ...(options.code === undefined ? {} : { code: options.code }),
+        ...(options.measure === undefined ? {} : { measure: options.measure }),
         ...(options.clause === undefined ? {} : { clauses: options.clause.map(clauseIn) }),
       }
       const checked = decisionMessage.safeParse(decision)

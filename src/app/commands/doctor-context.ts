@@ -3,7 +3,7 @@ import type { Finding } from '../../contracts/facts/finding.ts'
 import type { LocalServerProgram } from '../../models/openai/listed-models.ts'
 import { endpointOf } from '../../models/openai/models-of-endpoints.ts'
 import { FIRST, pasted } from './doctor-lines.ts'
-import type { ModelCheck } from './model-checks.ts'
+import { isDecider, type ModelCheck } from './model-checks.ts'
 import { isOwnServer } from './own-server.ts'
 
 /**
@@ -34,6 +34,8 @@ const UNSEEN = [
 export function contextFindings(what: string, { model, roles, context }: ModelCheck, settings: Settings): Finding[] {
   const isOwn = isOwnServer(endpointOf(settings, model).baseUrl)
   if (roles.every(({ reply }) => reply === null)) return []
+  // Who is the decider alone is asked about one text, as long as five comments with those that they answer.
+  if (context !== null && context.tokens >= ENOUGH_FOR_FEW && roles.every(isDecider)) return []
   if (context === null) {
     if (!isOwn) return []
     const detail = `Gavel could not see how many tokens its context has; ${NEEDED}. Gavel runs; with fewer, ${FEWER}`

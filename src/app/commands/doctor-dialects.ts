@@ -5,7 +5,7 @@ import type { Remark } from '../../contracts/facts/verdict.ts'
 import { dialectLookup } from '../../models/openai/models-of-endpoints.ts'
 import { ENOUGH_CONTEXT } from './doctor-context.ts'
 import { pasted } from './doctor-lines.ts'
-import { hasThought, type ModelCheck, type RoleCheck } from './model-checks.ts'
+import { hasThought, isDecider, type ModelCheck } from './model-checks.ts'
 
 /** Set aside for thoughts where nothing is known of how long they are. */
 const THINKING_TOKENS = 4_096
@@ -85,8 +85,6 @@ function askedFindings(what: string, check: ModelCheck, settings: Settings): Fin
 }
 
 const BOUND = 'thinkingTokens is a bound: only those that are used are billed'
-
-const isDecider = ({ role }: RoleCheck) => /(?:^|\.)decider$/.test(role)
 
 /** What the settings ask for and the model does not have. */
 function lackFindings(what: string, { roles }: ModelCheck): Finding[] {

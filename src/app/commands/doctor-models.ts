@@ -12,6 +12,7 @@ import { NO_IMAGES } from '../../models/openai/learning.ts'
 import { endpointOf } from '../../models/openai/models-of-endpoints.ts'
 import { contextFindings } from './doctor-context.ts'
 import { dialectFindings } from './doctor-dialects.ts'
+import { signatureFindings } from './doctor-lanes.ts'
 import { anotherModelFor, pasted } from './doctor-lines.ts'
 import { keepScales, scaleFindings } from './doctor-scales.ts'
 import { checkModels, LEAST_HARM, type ModelCheck, operatorActionOf, type RoleCheck } from './model-checks.ts'
@@ -49,6 +50,7 @@ function findingsOf(check: ModelCheck, checks: readonly ModelCheck[], settings: 
   const what = `model ${check.model.slice(0, MAX_CHARS)}`
   return [
     ...answerFindings(what, check, settings),
+    ...signatureFindings(what, check, settings),
     ...brokenFindings(what, check, settings),
     ...harmFindings(what, check),
     ...scaleFindings(what, check, settings, isKept),

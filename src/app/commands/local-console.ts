@@ -20,9 +20,10 @@ import { knownSecretOf } from '../../store/redis/shared-key.ts'
 import { auditLog } from '../../stream/audit-log.ts'
 import { topicHistory } from '../../stream/bounded-reader.ts'
 import { consolePart, type Link } from '../composition/console.ts'
+import { boundedAsKept } from '../composition/fresh-budget.ts'
 import { refusalsPart } from '../composition/gate.ts'
 import { appealHearings } from '../composition/hearings.ts'
-import { commandRedis } from '../composition/redis.ts'
+import { commandRedis, redisGatewayStores } from '../composition/redis.ts'
 import { statusPart } from '../composition/status.ts'
 import { readingClient } from './reading-client.ts'
 import { judgedRamps } from './variant/set-ramp.ts'
@@ -65,6 +66,11 @@ export function localConsole(
     const writer = isAlone ? null : await writerOf(settings, { terminal, loops, gate, keep })
     const redis = redisOnDemand(settings, keep)
     const secret = async () => (isAlone ? settings.fences.key : secretIn(settings, redis))
+    const live = reread ?? (() => settings)
+    const stores = async () => {
+      const { client, keys } = await redis()
+      return redisGatewayStores(settings, { working: client, keys }, await boundedAsKept(client, keys, live))
+    }
     const decide = writer === null ? null : decidingOf(settings, writer, redis)
     const audit = writer === null ? null : auditProducer({ writer, topic: topicsOf(settings).audit })
     const casework = writer === null ? null : caseworkProducer({ writer, topic: topicsOf(settings).casework })
@@ -81,9 +87,9 @@ export function localConsole(
         decide,
         audit,
         auditLog: historyUntil === null ? null : auditLog(topicsOf(settings).audit, historyUntil),
-        trials: trialDesk(settings, { reader: record, ramps: () => judgedRamps(reread?.() ?? settings), historyUntil }),
+        trials: trialDesk(settings, { reader: record, ramps: () => judgedRamps(live()), historyUntil }),
         casework,
-        hearings: appealHearings(reread ?? (() => settings), { record, secret, report }),
+        hearings: appealHearings(live, { record, secret, report, ...(isAlone ? {} : { stores }) }),
         link,
         isUnderstudy,
         reread,

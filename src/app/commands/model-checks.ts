@@ -45,6 +45,9 @@ export interface RoleCheck {
 }
 
 /** All that was found out about a model. */
+/** Whether it is asked which label one text has, by a first lane. */
+export const isDecider = ({ role }: Pick<RoleCheck, 'role'>) => /(?:^|\.)decider$/.test(role)
+
 export interface ModelCheck {
   readonly model: string
   readonly roles: readonly RoleCheck[]

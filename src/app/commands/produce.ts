@@ -14,7 +14,7 @@ import { type Format, fileMessages } from '../../data-files/formats.ts'
 import type { OwnReading } from '../../data-files/own-rows.ts'
 import { makeTopics } from '../../operations/make-topics.ts'
 import { checkBrokers, kafkaClient } from '../../stream/client.ts'
-import { produceLines } from './produce-lines.ts'
+import { type KeyOfLine, keyOption, produceLines } from './produce-lines.ts'
 
 interface ProduceOptions extends OwnReading {
   readonly format: Format
@@ -23,6 +23,7 @@ interface ProduceOptions extends OwnReading {
   /** In seconds. */
   readonly maxPause: number
   readonly topic?: string
+  readonly key?: KeyOfLine
 }
 
 export interface ProduceResult {
@@ -49,15 +50,19 @@ export const command: Command<ProduceOptions, ProduceResult> = {
       .argParser(notNegative)
       .default(1),
     new Option('--topic <name>', 'a topic of sources: send the lines there as they are').conflicts(['rate', 'speed']),
+    new Option('--key <path>', 'with --topic: what of each line is its key, such as $.id (default: none)').argParser(
+      keyOption,
+    ),
   ],
   json: true,
-  help: 'Examples:\n  $ gavel produce threads.jsonl --format rumoureval2017 --speed 20000\n  $ gavel produce samples.jsonl --topic forum.events --config own.yaml',
-  async run({ args: [file = ''], options, settings, terminal, signal }) {
-    const { topic, format } = options
+  help: "Records without a key go to any partition: give one by which all that is said of a post comes in order.\n\nExamples:\n  $ gavel produce threads.jsonl --format rumoureval2017 --speed 20000\n  $ gavel produce samples.jsonl --topic forum.events --key '$.id' --config own.yaml",
+  async run({ args: [file = ''], options, settings, terminal, signal, misused }) {
+    const { topic, key, format } = options
+    if (topic === undefined && key !== undefined) misused('--key goes with --topic.')
     if (topic === undefined)
       return produce(settings(), { file, format, reading: readingOf(options) }, paceOf(options), { terminal, signal })
     const started = performance.now()
-    const sent = await produceLines(settings(), { file, topic }, { terminal, signal })
+    const sent = await produceLines(settings(), { file, topic, key }, { terminal, signal })
     const none = { posts: 0, comments: 0, counterspeech: 0, feedback: 0, skipped: [] }
     return { sent, ...none, seconds: (performance.now() - started) / 1000 }
   },

@@ -27,7 +27,7 @@ export interface AskedCase {
 export interface AskingParts {
   readonly model: Model
   /** In place of those in memory. */
-  readonly stores?: Partial<GatewayStores>
+  readonly stores?: Partial<GatewayStores> | undefined
   /** Opened when a lookup is a new one. */
   readonly library: () => Pick<Library, 'find' | 'embedder'>
   readonly secret: string

@@ -30,7 +30,7 @@ import { searchPage } from '../../console/search.ts'
 import { SeenLabels, SeenPosts } from '../../console/seen-by.ts'
 import { Sessions } from '../../console/sessions.ts'
 import { type Way, whyLoopbackOnly } from '../../console/sign-in.ts'
-import { statementPage } from '../../console/statement-page.ts'
+import { answerPage, statementPage } from '../../console/statement-page.ts'
 import { StatusHistory } from '../../console/status-history.ts'
 import { storyPages } from '../../console/stories.ts'
 import { storyDecisionPage } from '../../console/story-decide.ts'
@@ -64,7 +64,7 @@ import { embedderOf } from '../../shelves/embedders/make.ts'
 import { lanesInUse } from './lanes.ts'
 import { everyProtocol } from './protocols.ts'
 import { readReasonCodes } from './reason-codes.ts'
-import { statementsIn } from './statement-texts.ts'
+import { answersIn, statementsIn } from './statement-texts.ts'
 
 /** How often is looked for what has come into the record, in ms. */
 const ARRIVALS_MS = 500
@@ -182,6 +182,7 @@ export function consolePart(
         ...coverPages({ people, clock }),
         searchPage({ record, blinds, ...lists }),
         statementPage({ read: statementsIn(settings, { ...record, word: parts.record.word }), blinds }),
+        answerPage({ read: answersIn(settings, parts.record), blinds }),
         ...storyPages(stories),
         ...samePage(stories),
         ...(parts.auditLog == null ? [] : [auditPage({ log: parts.auditLog, clock, report })]),
@@ -218,7 +219,7 @@ export function consolePart(
                 seenLabels,
                 decided,
                 labelAfter,
-                ...ofAppeals(settings, hearings, clock),
+                ...ofAppeals(settings, hearings, { clock, closing: closing.signal }),
                 casework: parts.casework,
                 codes: readReasonCodes(reasons),
                 view,
@@ -247,8 +248,12 @@ export function consolePart(
 }
 
 /** Until when appeals are to be answered, and what has them heard by the models: null where the settings say never, or nothing can. */
-function ofAppeals({ appeals: { due, debate } }: Settings, hearings: AppealHearings | undefined, clock: Clock) {
-  const heard = debate === 'never' || hearings === undefined ? null : new AppealsHeard(hearings, debate, clock)
+function ofAppeals(
+  { appeals: { due, debate: when } }: Settings,
+  hearings: AppealHearings | undefined,
+  of: { readonly clock: Clock; readonly closing: AbortSignal },
+) {
+  const heard = when === 'never' || hearings === undefined ? null : new AppealsHeard(hearings, { when, ...of })
   return { appealsDue: due, heard }
 }
 

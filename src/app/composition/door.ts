@@ -18,7 +18,7 @@ import type { PlacingWriter, TopicWriter } from '../../contracts/ports/topic.ts'
 import { actionsRoute } from '../../door/actions.ts'
 import { appealsRoute } from '../../door/appeals.ts'
 import { type AuthorParts, authorRoutes } from '../../door/authors.ts'
-import { decisionRate, feedbackRate } from '../../door/decision-rate.ts'
+import { decisionRate, tenantRate } from '../../door/decision-rate.ts'
 import { decisionRoutes } from '../../door/decisions.ts'
 import { discoveryRoute } from '../../door/discovery.ts'
 import { door } from '../../door/door.ts'
@@ -191,7 +191,8 @@ export function doorPart(
     const withinMs = settings.door.produceTimeout + DECISION_WAIT_MS
     const kept = { ...messageKeeper(settings.threads), around: givenAround }
     const overDecided = decisionRate(settings.door.rate, clock)
-    const overFed = feedbackRate(settings.door.rate, clock)
+    const rateOf = (what: Parameters<typeof tenantRate>[0]) => tenantRate(what, settings.door.rate, clock)
+    const overFed = rateOf('words of feedback')
     const takesComments = protocols.some(({ name }) =>
       (entryOf(settings.routes, name) ?? []).some(({ subjects: of }) => of?.includes('comment')),
     )
@@ -208,7 +209,7 @@ export function doorPart(
           decisionsTopic: decisionDesk === null ? null : topics.decisions,
           labels: new Map(protocols.map((one) => [one.name, labelsForPeople(one)])),
         }),
-        appealsRoute({ sending: given.sending, topic: topics.appeals, clock }),
+        appealsRoute({ sending: given.sending, topic: topics.appeals, overRate: rateOf('appeals'), clock }),
         ...judgeRoutes(judging),
         subjectsRoute({ ...subjects, report }),
         reasonsRoute({ record: subjects.record, read: reasonsIn(settings) }),
@@ -227,7 +228,7 @@ export function doorPart(
           clock,
         }),
         moderationsRoute({ ...scoring, flagAt: settings.door.scores.flagAt }),
-        actionsRoute({ sending: given.sending, topic: topics.actions, clock }),
+        actionsRoute({ sending: given.sending, topic: topics.actions, overRate: rateOf('actions'), clock }),
         discoveryRoute(),
       ],
       keys: () => keys.byId,

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Settings } from '../../../config/schema.ts'
 import { fences } from '../../contracts/facts/fence.ts'
 import { samplingRanks } from '../../contracts/facts/sampling-rank.ts'
@@ -11,6 +12,7 @@ import { modelsOfEndpoints } from '../../models/openai/models-of-endpoints.ts'
 import { withAppeals } from '../../protocols/with-appeals.ts'
 import { libraryOf } from '../../shelves/lancedb/library.ts'
 import { askingAnew } from './ask-anew.ts'
+import type { GatewayStores } from './gateway.ts'
 import { askedModelCheck, replayNotes } from './judging.ts'
 import { everyProtocol } from './protocols.ts'
 import { replayable } from './replayable.ts'
@@ -18,16 +20,15 @@ import { replayable } from './replayable.ts'
 /** Longest time that the models have, in ms: a person waits for them. */
 const WITHIN_MS = 120_000
 
-/**
- * Hearings over recorded cases: what was asked then and does not show the appeals has the answer that it had. Nothing of it is kept, nor
- * counted in the budgets of the service.
- */
+/** Hearings over recorded cases: what was asked then and does not show the appeals has the answer that it had. Nothing of it is kept. */
 export function appealHearings(
   now: () => Settings,
   parts: {
     readonly record: Pick<RecordReader, 'verdict' | 'transcript'>
     readonly secret: () => Promise<string>
     readonly report: Report
+    /** The budgets and limits that its calls count in, and the images that were set aside; absent: those in memory, for one hearing. */
+    readonly stores?: () => Promise<GatewayStores>
     /** In place of those that the settings name. */
     readonly model?: Model
   },
@@ -72,6 +73,7 @@ export function appealHearings(
     const signal = AbortSignal.any([given, AbortSignal.timeout(WITHIN_MS)])
     const anew = askingAnew(settings, protocol.name, {
       model: parts.model ?? modelsOfEndpoints(settings),
+      stores: await parts.stores?.(),
       library() {
         const library = opened[0] ?? libraryOf(settings, Date.now)
         if (opened.length === 0) opened.push(library)
@@ -87,7 +89,8 @@ export function appealHearings(
       usd: Number.POSITIVE_INFINITY,
     })
     const isOurs = askedModelCheck(settings, protocol.name, samplingRank)
-    const of = { id: ruled.id, subject: row.subject }
+    const said = hash('sha256', JSON.stringify(appeals), 'base64url')
+    const of = { id: `${ruled.id}~appeal~${said.slice(0, 16)}`, subject: row.subject }
     const replay = await replayCase(told, recorded, isOurs, (question) => anew(of, question))
     return (await isThere(ruled)) ? heardIn(replay) : 'erased'
   }
@@ -101,7 +104,8 @@ function judgeOf(settings: Settings, secret: string, { protocol: name, variant }
 
 function heardIn({ ruling, newQuestions: questions, failed }: CaseReplay): HeardRuling | UnheardReason {
   if (questions === 0) return 'no-place'
-  if (failed.length > 0 && ruling.label === null) return 'failed'
+  if (failed.length > 0 && ruling.label === null)
+    return failed.some((why) => why.startsWith('budget')) ? 'budget' : 'failed'
   const { label, rationale, degraded } = ruling
   return { label, rationale, questions, degraded }
 }

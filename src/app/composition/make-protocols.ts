@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { layeredFiles, loadFiles } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import type { Curation } from '../../contracts/facts/curation.ts'
+import type { Dialect } from '../../contracts/facts/dialect.ts'
 import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import type { Fence } from '../../contracts/facts/fence.ts'
@@ -14,6 +15,7 @@ import { UNKNOWN_CONFIDENCE, type VerdictConfidence } from '../../contracts/fact
 import { otherShape } from '../../judging/engine/generations.ts'
 import type { Protocol } from '../../judging/engine/script.ts'
 import { chainOf } from '../../models/fallback.ts'
+import { dialectLookup } from '../../models/openai/models-of-endpoints.ts'
 import { deciderQuestion } from '../../protocols/decider-question.ts'
 import type { ProtocolKind, ProtocolParts } from '../../protocols/kind.ts'
 import { type Lane, readLane } from '../../protocols/lane-file.ts'
@@ -21,20 +23,20 @@ import { fenceUnder, presetIn } from '../../protocols/preset.ts'
 import { laneFiles, PROTOCOLS, variantsSettings } from '../../protocols/registry.ts'
 import { withLanes } from '../../protocols/with-lane.ts'
 
-/** The protocols that the settings switch on; without roles their first lanes ask nobody. Throws an `OperatorError` that names every fault in their settings and files. */
+/** The protocols that the settings switch on; without models their first lanes ask nobody. Throws an `OperatorError` that names every fault in their settings and files. */
 export function makeProtocols(
   settings: Settings['protocols'],
   fence: Fence,
   samplingRank: SamplingRank,
   kinds: readonly ProtocolKind[] = PROTOCOLS,
-  roles: Settings['models']['roles'] = {},
+  models?: Pick<Settings, 'openai' | 'endpoints' | 'models'>,
 ): Protocol[] {
   const faults: string[] = []
   const made = kinds.flatMap((kind) => {
     const given = entryOf(settings, kind.name)
     if (given?.enabled !== true) return []
     try {
-      const decider = chainOf(roles, kind.name, 'decider')[0]
+      const decider = models === undefined ? undefined : deciderIn(models, kind.name)
       const make = (its: Settings['protocols'][string]) => makeOne(kind, its, { fence, samplingRank, decider })
       const own = make(given)
       return [{ ...own, ...variantsOf({ kind, given, own, make, samplingRank }, faults) }]
@@ -47,6 +49,20 @@ export function makeProtocols(
   return made
 }
 
+/** Who has the role, by its name in settings, and how it is asked. */
+interface DeciderInUse {
+  readonly asked: string
+  readonly dialect: Dialect
+}
+
+function deciderIn(
+  settings: Pick<Settings, 'openai' | 'endpoints' | 'models'>,
+  protocol: string,
+): DeciderInUse | undefined {
+  const [asked] = chainOf(settings.models.roles, protocol, 'decider')
+  return asked === undefined ? undefined : { asked, dialect: dialectLookup(settings)(asked) }
+}
+
 function makeOne(
   kind: ProtocolKind,
   given: Settings['protocols'][string],
@@ -54,7 +70,7 @@ function makeOne(
     fence,
     samplingRank,
     decider,
-  }: { readonly fence: Fence; readonly samplingRank: SamplingRank; readonly decider: string | undefined },
+  }: { readonly fence: Fence; readonly samplingRank: SamplingRank; readonly decider: DeciderInUse | undefined },
 ): Protocol {
   const files = filePartsOf(kind, given)
   const preset = presetIn(files.settings)
@@ -67,8 +83,9 @@ function makeOne(
       ? own
       : withLanes(own, {
           list: lanes,
-          asked: decider,
-          question: deciderQuestion(kind, parts),
+          asked: decider?.asked,
+          over: decider?.dialect.decisions,
+          question: deciderQuestion(kind, parts, decider?.dialect),
           harmful,
           fence: parts.fence,
         })

@@ -17,7 +17,7 @@ import { withSpares } from './overload.ts'
 export function protocolsOf(settings: Settings, secret: string, kinds?: readonly ProtocolKind[]) {
   const samplingRank = samplingRanks(secret)
   const fence = fences(secret, settings.fences)
-  const protocols = makeProtocols(withSpares(settings, kinds), fence, samplingRank, kinds, settings.models.roles)
+  const protocols = makeProtocols(withSpares(settings, kinds), fence, samplingRank, kinds, settings)
   for (const { name, subject } of protocols)
     if (subject !== 'post' && entryOf(settings.routes, name)?.some(({ subjects = [] }) => subjects.includes('comment')))
       throw new OperatorError(`routes.${name}: ${name} judges no comment by itself (subjects: [comment])`)

@@ -32,9 +32,11 @@ import { sinksOf } from './sources.ts'
  */
 export function publicationPart(
   settings: Settings,
-  parts: Pick<ServiceParts, 'redis' | 'protocols' | 'kafka' | 'topics' | 'gate' | 'loops' | 'clock' | 'report'>,
+  parts: Pick<ServiceParts, 'redis' | 'protocols' | 'kafka' | 'topics' | 'gate' | 'loops' | 'clock' | 'report'> & {
+    readonly deliveries: Pick<Webhooks, 'put'>
+  },
 ) {
-  const { redis, protocols, kafka, topics, gate, loops, clock, report } = parts
+  const { redis, protocols, kafka, topics, gate, deliveries, loops, clock, report } = parts
   return closable(async (keep) => {
     // Before anything is published: what comes from now on has a trace.
     if (settings.traces.endpoint !== '')
@@ -45,7 +47,7 @@ export function publicationPart(
     const isCutOff = () => sentinels.silentMs() > settings.redis.sentinelSilence
     const outbox = fencedOutbox(redis.outbox, redis.incarnation, isCutOff)
     keep(webhooksPart(settings, { webhooks, loops, clock, report }))
-    const hooking = hookingOf(settings, webhooks, protocols)
+    const hooking = hookingOf(settings, deliveries, protocols)
     const traceparentOf = traceparents(settings)
     const tryTopic = async (topic: string) => (await tryTopics(kafka, [topic], trialOf(settings, topic))).refusal
     const mapping = await sinksOf(settings, kafka)
@@ -112,8 +114,12 @@ export function hookingOf(
 ): Pick<SendingContext, 'hook' | 'hookAppeals' | 'judgesReplies'> {
   const replies = ofReplies(protocols)
   return {
-    hook: async (published) => webhooks.put(deliveriesOf(to, published)),
-    hookAppeals: async (ended) => webhooks.put(appealDeliveriesOf(to, ended)),
+    async hook(published) {
+      await webhooks.put(deliveriesOf(to, published))
+    },
+    async hookAppeals(ended) {
+      await webhooks.put(appealDeliveriesOf(to, ended))
+    },
     judgesReplies: (protocol) => replies.has(protocol),
   }
 }

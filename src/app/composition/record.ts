@@ -6,7 +6,8 @@ import { reviewProducer } from '../../../producers/reviews.ts'
 import { reversalDeliveriesOf } from '../../../producers/webhooks/matching.ts'
 import { agreementOfGroups } from '../../contracts/facts/agreement.ts'
 import type { RecordReader } from '../../contracts/ports/record.ts'
-import { labelsForPeople, ofReplies } from '../../judging/engine/script.ts'
+import type { Webhooks } from '../../contracts/ports/webhooks.ts'
+import { labelsForPeople, ofReplies, type Protocol } from '../../judging/engine/script.ts'
 import { closable } from '../../operations/closable.ts'
 import { contestedness } from '../../protocols/contestedness.ts'
 import { sameWordsKey } from '../../protocols/same-words.ts'
@@ -14,7 +15,7 @@ import { askReversals } from '../../record/ask-reversals.ts'
 import { LONGEST_OWN_BYTES, type ProjectContext } from '../../record/project.ts'
 import { recordStoreOf, reviewQueueOf } from '../../record/record-store.ts'
 import { startRecordErasing } from './author-erasures.ts'
-import { laneAudits, lanesInUse } from './lanes.ts'
+import { laneAudits, lanesOf } from './lanes.ts'
 import type { ServiceParts } from './parts.ts'
 import { everyProtocol } from './protocols.ts'
 import { sendStatements } from './send-statements.ts'
@@ -39,10 +40,13 @@ export function recordPart(
     loops,
     clock,
     report,
-    now = () => settings,
+    deliveries,
+    protocols,
   }: Pick<ServiceParts, 'redis' | 'kafka' | 'topics' | 'loops' | 'clock' | 'report'> & {
-    /** The settings as they are now. */
-    readonly now?: () => Settings
+    /** Takes what receivers are to hear. */
+    readonly deliveries: Pick<Webhooks, 'put'>
+    /** The protocols in force, which a reload changes in place. */
+    readonly protocols: readonly Pick<Protocol, 'name' | 'lanes'>[]
   },
 ) {
   return closable(async (keep) => {
@@ -70,16 +74,17 @@ export function recordPart(
     loops.start('record reversals', TIDY_MS, () =>
       askReversals(store, async (review) => {
         await reviews.tell(review)
-        await redis.webhooks.put(reversalDeliveriesOf(settings.webhooks.to, review))
+        await deliveries.put(reversalDeliveriesOf(settings.webhooks.to, review))
         report('review:published', { protocol: review.protocol, why: review.why })
       }),
     )
     const statements = {
       hooks: settings.webhooks.to,
-      webhooks: redis.webhooks,
+      webhooks: deliveries,
       read: reasonsIn(settings),
       clock,
       readUntil: consumer.readUntil,
+      report,
     }
     loops.start('record statements', TIDY_MS, () => sendStatements(store, statements))
     loops.start('record size', COUNT_MS, consumer.count)
@@ -88,7 +93,7 @@ export function recordPart(
       report('agreement:counted', { figures: agreementOfGroups(groups).figures })
     }
     loops.start('record agreement', COUNT_MS, sparingly(clock, counted))
-    const audits = laneAudits({ lanes: () => lanesInUse(now()), queue, threads: redis.threads, report })
+    const audits = laneAudits({ lanes: () => lanesOf(protocols), queue, store, threads: redis.threads, clock, report })
     loops.start('record lanes', COUNT_MS, sparingly(clock, audits))
     loops.start('record appeals', TIDY_MS, async () => {
       const untold = await store.untoldAppeals(clock(), MOST_TOLD)

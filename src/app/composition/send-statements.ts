@@ -3,8 +3,10 @@ import { actionMessage } from '../../contracts/facts/action-messages.ts'
 import { readVerdictId } from '../../contracts/facts/verdict-id.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { RecordStore } from '../../contracts/ports/record.ts'
+import type { Report } from '../../contracts/ports/report.ts'
 import { KEEP_DELIVERY_MS, type Webhooks } from '../../contracts/ports/webhooks.ts'
 import type { ReasonsParts } from '../../door/reasons.ts'
+import { GIVEN_UP } from '../../record/actions.ts'
 
 /** Statements that are sent in one step. */
 const MOST = 100
@@ -16,7 +18,8 @@ const NOTHING_DONE = 'none'
 /**
  * Sends the statements of actions that were taken to the receivers that ask for them, each once. One that comes again within the time for
  * which deliveries are remembered is known there; of what was done longer ago none is sent, as where a record is made anew. One that fails is tried again later and holds up no other;
- * rejects then, behind the others.
+ * rejects then, behind the others. One that can't be made within its time, or for what no topic brings, or for which a receiver has no room, is given up, and
+ * reported.
  */
 export async function sendStatements(
   store: RecordStore,
@@ -27,6 +30,7 @@ export async function sendStatements(
     readonly clock: Clock
     /** All that was sent before this time is in the record. */
     readonly readUntil: () => number
+    readonly report: Report
   },
 ): Promise<void> {
   const failed: unknown[] = []
@@ -40,11 +44,11 @@ export async function sendStatements(
   if (failed.length > 0) throw failed[0]
 }
 
-/** When it is tried again; null where that is done, or never will be. */
+/** When it is tried again, or that it is given up; null where it is done, or none is to be sent. */
 async function stated(
   store: RecordStore,
   note: string,
-  { hooks, webhooks, read, clock, readUntil }: Parameters<typeof sendStatements>[1],
+  { hooks, webhooks, read, clock, readUntil, report }: Parameters<typeof sendStatements>[1],
 ): Promise<number | null> {
   const taken = await store.word(note)
   const action = actionMessage.safeParse(taken?.message).data
@@ -52,16 +56,32 @@ async function stated(
   const { id, tenant, at } = action
   const isAskedFor = Object.values(hooks).some((hook) => hook.actions === true && hook.tenant === tenant)
   if (!isAskedFor || clock() - taken.at > KEEP_DELIVERY_MS) return null
-  const [en, de] = await Promise.all((['en', 'de'] as const).map((lang) => read(store, { tenant, id, lang })))
-  if (en == null || de == null || en.isWithdrawn) return null
+  const giveUp = (why: string) => {
+    report('statement:given-up', { tenant, action: id, why })
+    return GIVEN_UP
+  }
+  const [en, de] = await Promise.all((['en', 'de'] as const).map((lang) => read(store, { tenant, id, lang }))).catch(
+    (error: unknown) => {
+      // Next time it would be of long ago.
+      if (clock() + AGAIN_MS - taken.at <= KEEP_DELIVERY_MS) throw error
+      return [String(error)]
+    },
+  )
+  if (typeof en === 'string') return giveUp(en)
+  if (en == null || de == null || typeof de === 'string' || en.isWithdrawn || en.isExempt) return null
   if ('lacks' in en.stated || 'lacks' in de.stated) {
-    const isRead = Math.min(clock(), readUntil()) - taken.at >= WITHIN_MS
-    return isRead ? null : clock() + AGAIN_MS
+    const isWaiting = en.isWaiting || de.isWaiting
+    if (isWaiting && Math.min(clock(), readUntil()) - taken.at < WITHIN_MS) return clock() + AGAIN_MS
+    const lacks = [en, de].flatMap(({ stated }) => ('lacks' in stated ? stated.lacks : []))
+    return giveUp([...new Set(lacks)].join('; '))
   }
   const { statement, text, dsa } = en.stated
   const texts = { en: text, de: de.stated.text }
   const whole = { schema: 1, action: id, tenant, at: new Date(at).toISOString(), statement, text: texts, dsa } as const
   const protocol = action.protocol ?? readVerdictId(action.verdictId ?? '')?.protocol
-  await webhooks.put(statementDeliveriesOf(hooks, whole, protocol))
-  return null
+  const leftOut = await webhooks.put(statementDeliveriesOf(hooks, whole, protocol))
+  if (leftOut.length === 0) return null
+  // Who has it already is queued nothing twice. Room may be wanting for days: the longer it was, the later it is looked for.
+  const later = clock() + Math.min(WITHIN_MS, Math.max(AGAIN_MS, clock() - taken.at))
+  return later - taken.at > KEEP_DELIVERY_MS ? giveUp('over-share') : later
 }

@@ -39,6 +39,7 @@ import { redisLookedAt } from '../../store/veto/redis.ts'
 import { checkBrokers, kafkaClient } from '../../stream/client.ts'
 import { groupProgress, hasHeldRecords, positionsOf } from '../../stream/offsets.ts'
 import { watchPartitions } from '../../stream/partitions.ts'
+import { boundedDeliveries } from './bounded-deliveries.ts'
 import { boundedNow } from './fresh-budget.ts'
 import { gatePart } from './gate.ts'
 import { gatewayOf } from './gateway.ts'
@@ -230,7 +231,9 @@ async function assemble(
   const stores = redisGatewayStores(settings, redis, now, () => watch.isFilling)
   const parts = { ...given, redis, protocols, stores, secret, model, now, loops, clock, report }
   const { gateway, vetoes } = await gatewayPart(settings, roles, parts, keep)
-  const publishing = { redis, kafka, topics, loops, clock, report }
+  const mostKept = await tenantShare(settings, { redis, loops })
+  const deliveries = boundedDeliveries(settings.webhooks.to, { webhooks: redis.webhooks, mostKept, watch, report })
+  const publishing = { redis, kafka, topics, deliveries, loops, clock, report }
   const gate = await gatePart(settings, publishing, { publishes: roles.includes('publish') })
   if (roles.includes('publish')) keep(await publicationPart(settings, { ...publishing, protocols, gate }))
   const { queues } = keep(queuesPart(settings, { redis, protocols, stoppingSince, clock, report }))
@@ -246,7 +249,6 @@ async function assemble(
     startErasing(settings, { ...judging, threads, erasures, memo })
   }
 
-  const mostKept = await tenantShare(settings, { redis, loops })
   const ofDue = { threads, streamNow: opener.now, maxOpen: settings.cases.maxOpen, clock }
   let downSince = (): number | null => null
   const state = keep(
@@ -279,7 +281,7 @@ async function assemble(
   const doorParts = { ...judging, redis, redisAnswers, kafka, topics, signals, gateway, gate, secret }
   const door = servedDoor === undefined ? null : keep(await servedDoor(settings, doorParts))
   if (jetstreamPart !== undefined) keep(await jetstreamPart(settings, { ...publishing, signals, secret }))
-  const record = recordPart === undefined ? null : keep(await recordPart(settings, { ...publishing, now }))
+  const record = recordPart === undefined ? null : keep(await recordPart(settings, { ...publishing, protocols }))
   loops.start('backlog', 1_000, state.poll, QUIET_EXPORT_MS)
   watchLag(settings, { kafka, topics, watches: state.watchesKafka, loops, clock, report }, keep)
   keep(loops)

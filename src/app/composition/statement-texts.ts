@@ -5,9 +5,11 @@ import { PROJECT } from '../../../config/load.ts'
 import type { Settings } from '../../../config/schema.ts'
 import type { ReadStatement } from '../../console/statement-page.ts'
 import { OperatorError } from '../../contracts/facts/errors.ts'
+import type { RecordReader } from '../../contracts/ports/record.ts'
 import type { ReasonsParts } from '../../door/reasons.ts'
 import { readYaml } from '../../protocols/yaml-file.ts'
-import { statementOf } from '../../record/statement.ts'
+import { appealText } from '../../record/appeal-text.ts'
+import { mayCome, needsNone, statementOf, untilWithdrawn } from '../../record/statement.ts'
 import { actionOf, basisOf } from '../../record/statement-basis.ts'
 import { dsaForm, type StatementTexts, statementText } from '../../record/statement-forms.ts'
 import { type StatementLanguage, statementMap, statementWords } from '../../record/statement-words.ts'
@@ -32,8 +34,19 @@ export function statementsIn({ review }: Settings, record: Parameters<typeof bas
     const { subject, ...basis } = await basisOf(record, found.action)
     const texts = statementTexts(lang, review.statements)
     const statement = statementOf(basis, texts.map)
-    const says = 'puid' in statement ? statementText(statement, texts).trim() : statement
+    const says =
+      'puid' in statement ? statementText(untilWithdrawn(statement, found.withdrawnAt), texts).trim() : statement
     return { subject, isWithdrawn: found.isWithdrawn, says }
+  }
+}
+
+/** Reads answers to appeals for the console's page. */
+export function answersIn({ review }: Settings, record: Pick<RecordReader, 'appeals'>): ReadStatement {
+  return async ({ tenant, id, lang }, tenants) => {
+    const [found] = tenants?.includes(tenant) === false ? [] : await record.appeals(tenant, { id })
+    if (found === undefined) return null
+    const { subject, isUndone } = found
+    return { subject, isWithdrawn: isUndone, says: appealText(found, statementTexts(lang, review.statements)) }
   }
 }
 
@@ -43,12 +56,15 @@ export function reasonsIn({ review }: Settings): ReasonsParts['read'] {
     const found = await actionOf(record, tenant, id)
     if (found === null) return null
     const texts = statementTexts(lang, review.statements)
-    const statement = statementOf(await basisOf(record, found.action), texts.map)
-    const { isWithdrawn } = found
-    if (!('puid' in statement)) return { isWithdrawn, stated: { lacks: statement } }
+    const basis = await basisOf(record, found.action)
+    const made = statementOf(basis, texts.map)
+    const { withdrawnAt } = found
+    const of = { isWithdrawn: found.isWithdrawn, isExempt: needsNone(found.action, texts.map) }
+    if (!('puid' in made)) return { ...of, isWaiting: mayCome(basis, texts.map), stated: { lacks: made } }
+    const statement = untilWithdrawn(made, withdrawnAt)
     const form = dsaForm(statement, texts)
     const dsa = 'puid' in form ? form : null
-    return { isWithdrawn, stated: { statement, text: statementText(statement, texts).trimEnd(), dsa } }
+    return { ...of, isWaiting: false, stated: { statement, text: statementText(statement, texts).trimEnd(), dsa } }
   }
 }
 

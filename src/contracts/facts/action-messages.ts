@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { aboutSubject, id, namesItsPost, tenant, WITHOUT_ITS_POST } from './messages.ts'
-import { instant, present } from './odd-fields.ts'
+import { aboutSubject, id, idOfVerdict, namesItsPost, tenant, WITHOUT_ITS_POST } from './messages.ts'
+import { instant, MOST_LISTED, present } from './odd-fields.ts'
 
 // How far posts reach, and what platforms do about subjects. A later version reads the second.
 
@@ -32,7 +32,7 @@ export const actionTaken = z.object({
   subjectId: id.describe('What it was done about.'),
   ...aboutSubject,
   protocol: z.string().min(1).max(64).describe('The protocol whose verdict it rests on.').optional(),
-  verdictId: z.string().min(1).describe('The verdict that it rests on.').optional(),
+  verdictId: idOfVerdict.describe('The verdict that it rests on.').optional(),
   decisionAt: instant.describe('Of a person’s decision that it rests on: its at.').optional(),
   what: named.describe('What was done, by a word of your own: remove, demote, label, suspend.'),
   ground: named.describe('Why it may be done: a law or your terms, by a word of your own.').optional(),
@@ -41,7 +41,8 @@ export const actionTaken = z.object({
   until: instant.describe('Until when; left out where it has no end.').optional(),
   countries: z
     .array(z.string().regex(/^[A-Z]{2}$/))
-    .describe('Where, by ISO 3166-1 codes of two letters; left out where it is everywhere.')
+    .refine(({ length }) => length <= MOST_LISTED, `more than ${MOST_LISTED}`)
+    .describe(`Where, by at most ${MOST_LISTED} ISO 3166-1 codes of two letters; left out where it is everywhere.`)
     .optional(),
   source: named.describe('What led to it, by a word of your own: own-initiative, notice, trusted-flagger.'),
   by: id.describe('Who did it.'),

@@ -17,7 +17,7 @@ const apiKey = z.object({
   scopes: z.array(z.enum(SCOPES)).min(1),
   /** Who acts by it, as decisions name them. */
   by: z.string().min(1).max(256),
-  /** Absent: `door.rate` of the settings. */
+  /** Absent: it counts in `door.rate` of the settings, with all keys of its tenant that have none. */
   rate: rate.optional(),
   createdAt: time,
   expiresAt: time.nullable(),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { aboutSubject, id, namesItsPost, tenant, WITHOUT_ITS_POST } from './messages.ts'
+import { aboutSubject, id, idOfVerdict, namesItsPost, tenant, WITHOUT_ITS_POST } from './messages.ts'
 import { instant, present } from './odd-fields.ts'
 import { STREAMED_KINDS } from './thread.ts'
 import { schemaTwo } from './verdict-fields.ts'
@@ -45,16 +45,22 @@ export const subjectAppeal = z.object({
     .optional(),
   verdictId: absent,
   actionId: absent,
+  objectsTo: absent,
 })
 export const verdictAppeal = z.object({
   ...appeal,
-  verdictId: z.string().min(1).describe('The verdict that it is against.'),
+  verdictId: idOfVerdict.describe('The verdict that it is against.'),
   subjectId: absent,
   actionId: absent,
+  objectsTo: absent,
 })
 export const actionAppeal = z.object({
   ...appeal,
   actionId: id.describe('The action that it is against.'),
+  objectsTo: z
+    .enum(['label', 'measure'])
+    .describe('`measure`: the label may be right, and what was done is too much. By default the label.')
+    .optional(),
   subjectId: absent,
   verdictId: absent,
 })
@@ -81,15 +87,19 @@ export interface AppealWords {
 }
 
 /**
- * `upheld`, `reversed`: a person decided, and the ruling stays, or has another label now; `withdrawn`: by who appealed; `deleted`: its
+ * `upheld`, `reversed`: a person decided, and the ruling stays, or has another label now; `lessened`, `lifted`: a person decided that the
+ * label stays, and that less is to be done about it, or nothing; `withdrawn`: by who appealed; `deleted`: its
  * subject was; `superseded`: another ruling with another label had taken the place of the one it was against; `repeated`: the same
- * party has appealed against the same ruling before; `too-many`: beyond what one party, or one tenant, may send in a day; `unclear`:
+ * party has appealed against the same ruling before; `too-many`: beyond what one party, or one tenant, may send in a day, and not taken: the
+ * same id may be sent again; `unclear`:
  * several protocols have judged the subject, and it names none; `unknown`: nothing is known of what it is
  * against; `invalid`: its message can’t be read.
  */
 export const APPEAL_OUTCOMES = [
   'upheld',
   'reversed',
+  'lessened',
+  'lifted',
   'withdrawn',
   'deleted',
   'superseded',
@@ -99,6 +109,9 @@ export const APPEAL_OUTCOMES = [
   'unknown',
   'invalid',
 ] as const
+
+/** Those that a person gave. */
+export const ANSWERS: readonly string[] = APPEAL_OUTCOMES.slice(0, 4)
 
 /** What became of an appeal: each has one outcome. */
 export const appealOutcome = z.object({
@@ -119,11 +132,17 @@ export const appealOutcome = z.object({
   protocol: z.string().describe('The protocol whose ruling it is against; absent where it is not known.').optional(),
   verdict: z
     .string()
-    .describe('upheld, reversed: the id of the person’s verdict; superseded: that of the ruling in force.')
+    .describe(
+      'upheld, reversed, lessened, lifted: the id of the person’s verdict; superseded: that of the ruling in force.',
+    )
     .optional(),
-  label: z.string().describe('upheld, reversed: the label of that verdict.').optional(),
-  code: z.string().describe('upheld, reversed: the code of the person’s reason.').optional(),
+  label: z.string().describe('Beside a person’s verdict: its label.').optional(),
+  code: z.string().describe('Beside a person’s verdict: the code of their reason.').optional(),
   earlier: z.string().describe('repeated: the id of the earlier appeal.').optional(),
+  after: z
+    .string()
+    .describe('too-many: it was not taken; the same id may be sent again from this time on, ISO 8601.')
+    .optional(),
   at: z.string().describe('When, ISO 8601.'),
 })
 export type AppealOutcome = z.infer<typeof appealOutcome>

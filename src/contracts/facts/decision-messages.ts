@@ -20,6 +20,8 @@ const why = z
 export const MOST_CLAUSES = 10
 /** Most appeals that a decision answers, and that wait on one subject: who has answered some answers no others of it. */
 export const MOST_APPEALS = 200
+/** What is to become of an action that is appealed against. */
+export const MEASURES = ['keep', 'lessen', 'lift'] as const
 /** The longest id of one, in characters. */
 const MAX_CLAUSE_CHARS = 40
 
@@ -110,6 +112,12 @@ export const decisionMessage = z
           .max(MOST_APPEALS)
           .describe('The appeals that it answers, by their ids: it ends them. Give the code of a reason, too.')
           .optional(),
+        measure: z
+          .enum(MEASURES)
+          .describe(
+            'What is to become of the actions that these appeals are against, where the label stays: by default they are kept.',
+          )
+          .optional(),
         unseen: z
           .literal(true)
           .describe(
@@ -128,6 +136,10 @@ export const decisionMessage = z
       .refine(({ appeals, withdraw, golden }) => appeals === undefined || (withdraw ?? golden) === undefined, {
         path: ['appeals'],
         error: 'are answered by a label',
+      })
+      .refine(({ measure, withdraw, golden }) => measure === undefined || (withdraw ?? golden) === undefined, {
+        path: ['measure'],
+        error: 'goes with a label',
       })
       .refine(namesItsPost, WITHOUT_ITS_POST)
       .refine(({ kind, subjectKind }) => kind === undefined || (subjectKind ?? kind) === kind, {
@@ -201,7 +213,8 @@ export type VerdictProposal = z.infer<typeof proposal>
  * `differs`: a machine's label now differs from the human verdict; `edited`: the post was edited after the human verdict, or came
  * again; `refused`: a decision against a revision that was the last no more; `disputed`: a second opinion has another label;
  * `story-differs`: posts in the same words have labels that contradict one another; `story-decided`: a person decided one otherwise;
- * `reversal`: an action is in force, and the verdict that it rests on is no more.
+ * `reversal`: an action is in force, and the verdict that it rests on is no more; `measure`: one is, and who answered an appeal against it
+ * found it too much.
  */
 export const REVIEW_REASONS = [
   'differs',
@@ -211,6 +224,7 @@ export const REVIEW_REASONS = [
   'story-differs',
   'story-decided',
   'reversal',
+  'measure',
 ] as const
 
 /** That people should look at a subject, again or for the first time, and why. */
@@ -240,7 +254,11 @@ export const review = z.object({
     .optional(),
   of: z.string().describe('The decision’s PARTITION@OFFSET, of one that was refused.').optional(),
   by: z.string().describe('Who decided it, of one that was refused.').optional(),
-  action: z.string().describe('The id of the action that is to be reversed.').optional(),
+  action: z.string().describe('The id of the action that is to be reversed, or changed.').optional(),
+  measure: z
+    .string()
+    .describe('measure: what is to become of the action, lessen or lift. Withdraw it, and tell what takes its place.')
+    .optional(),
   at: z.string().describe('When, ISO 8601.'),
 })
 export type Review = z.infer<typeof review>

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 
 // The form in which the European Commission's Transparency Database takes statements of reasons. These are its own rules, restated
-// from github.com/digital-services-act/transparency-database at commit 69e80a0bc8eb3cbfbe8246e898194c3bdf490a4b, its store request.
+// from github.com/digital-services-act/transparency-database at commit 69e80a0bc8eb3cbfbe8246e898194c3bdf490a4b, its store request;
+// and, of its documentation, that no restriction ends before it begins.
 
 /** What was done, by the field that it stands in. */
 export const DSA_DECISIONS = {
@@ -80,6 +81,13 @@ const until = day('').optional()
 const short = z.string().min(1).max(500)
 const explanation = z.string().min(1).max(2_000)
 
+const END_DATES = [
+  'end_date_visibility_restriction',
+  'end_date_monetary_restriction',
+  'end_date_service_restriction',
+  'end_date_account_restriction',
+] as const
+
 /** What every statement has. */
 const common = {
   category: z.enum(DSA_CATEGORIES),
@@ -131,4 +139,9 @@ export const dsaStatement = z
       undefined,
     'says nothing of what was done: one of the four decisions is needed',
   )
+  .superRefine((given, context) => {
+    for (const name of END_DATES)
+      if ((given[name] ?? given.application_date) < given.application_date)
+        context.addIssue({ code: 'custom', path: [name], message: 'is before its application_date' })
+  })
 export type DsaStatement = z.infer<typeof dsaStatement>

@@ -22,8 +22,10 @@ export interface Fence {
    * string, which no text can end, so that none can pose as another line, nor as what we say beside it.
    */
   list(kind: string, items: readonly ListItem[]): string
-  /** How many characters of the text its block leaves out. */
+  /** How many characters of the text its block leaves out: of a long text it depends on the key by a few. */
   unread(kind: string, text: string): number
+  /** The most characters of a text that a block of this kind shows. */
+  most(kind: string): number
   /**
    * The same for what is sent under the preset `paper`, which stays as it was: texts as they were written, and nonces of
    * hexadecimal digits. A model reads decimal ones three at a time, and pays a fifth less for a block.
@@ -51,14 +53,13 @@ export function fences(key: string, bounds: FenceBounds | number): Fence {
   const keyed = hmac(key)
   const made = new Map<string, Block>()
   let characters = 0
+  const most = (kind: string): number => {
+    if (CONTEXT.has(kind)) return Math.min(CONTEXT_CHARS, maxCommentChars)
+    return MANY.has(kind) ? maxCommentChars : maxChars
+  }
   const block = (kind: string, text: string, digest: string, form: TextForm): Block => {
     const place = Number.parseInt(digest.slice(NONCE_DIGITS, NONCE_DIGITS + 8), 16) / 2 ** 32
-    const most = CONTEXT.has(kind)
-      ? Math.min(CONTEXT_CHARS, maxCommentChars)
-      : MANY.has(kind)
-        ? maxCommentChars
-        : maxChars
-    const kept = cut(neutralized(form === 'read' ? asRead(kind, text) : text), most, place)
+    const kept = cut(neutralized(form === 'read' ? asRead(kind, text) : text), most(kind), place)
     return { digest, body: kept.text, left: kept.left }
   }
   const ofKind = new Map<string, (text: string) => string>()
@@ -103,7 +104,7 @@ export function fences(key: string, bounds: FenceBounds | number): Fence {
       const body = lines.join('\n')
       return enclosed(kind, body, keyed(`list\0${kind}\0${body}`, 'hex'))
     }
-    return Object.assign(fence, { list, unread })
+    return Object.assign(fence, { list, unread, most })
   }
   const hexadecimal: Fence = Object.assign(
     withNonces('written', (digest) => digest.slice(0, NONCE_DIGITS)),

@@ -33,6 +33,13 @@ export const id = z
   // For the published schema: bytes can't be said there, and no text has more characters than bytes.
   .meta({ maxLength: MAX_ID_BYTES })
 
+/** Longest id of a verdict, in characters: that of a comment whose ids and whose post's are percent-encoded throughout. */
+const MAX_VERDICT_ID_CHARS = 3_300
+export const idOfVerdict = z
+  .string()
+  .min(1)
+  .refine((value) => value.length <= MAX_VERDICT_ID_CHARS, `longer than ${MAX_VERDICT_ID_CHARS} characters`)
+
 export const TENANT_RULE = 'a tenant is 1 to 64 letters, digits, dots, dashes or underscores'
 export const tenantName = z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/, TENANT_RULE)
 export const tenant = tenantName

@@ -71,10 +71,19 @@ export function readOptional(
   return read
 }
 
-/** A message that is taken whole: of its fields those that are not null. */
+/** Most entries of a list in a message that is taken whole. */
+export const MOST_LISTED = 300
+
+/**
+ * A message that is taken whole: of its fields those that are not null. Of a list that is longer than any may be one entry too many is
+ * left, by which it is refused: each of thousands would have to be looked at before.
+ */
 export function present(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== null && field !== undefined))
+  const given = Object.entries(value).filter(([, field]) => field !== null && field !== undefined)
+  return Object.fromEntries(
+    given.map(([name, field]) => [name, Array.isArray(field) ? field.slice(0, MOST_LISTED + 1) : field]),
+  )
 }
 
 /** At most so many of them as are named; words come first, since on them depends what the rest may be called. */
@@ -145,8 +154,14 @@ function hashed(name: string): string {
   return `sha256:${hash('sha256', name, 'hex').slice(0, 32)}`
 }
 
+/** Longest time that is written down, in characters: a second may have as many digits as somebody likes. */
+const MAX_INSTANT_CHARS = 64
+
 /** A time, ISO 8601. */
-export const instant = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text))
+export const instant = z.iso
+  .datetime({ offset: true })
+  .refine((text) => text.length <= MAX_INSTANT_CHARS, `longer than ${MAX_INSTANT_CHARS} characters`)
+  .transform((text) => Date.parse(text))
 
 export const since: ReadField = (given, odd) => {
   if (instant.safeParse(given).success) return given

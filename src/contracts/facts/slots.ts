@@ -60,8 +60,8 @@ export interface FairSlots {
    * it is aborted while waiting. A task of a `size` takes so many slots, or all there are if it is larger and nothing else runs.
    */
   take(whose: SlotOwner, signal: AbortSignal, size?: number): Promise<{ readonly waited: boolean; free(): void }>
-  /** What gives a slot back, if there is one that nobody waits for; null otherwise. A tenth of the cost of waiting for one. */
-  takeNow(whose: SlotOwner): (() => void) | null
+  /** What gives slots back, if there are as many that nobody waits for; null otherwise. A tenth of the cost of waiting for one. */
+  takeNow(whose: SlotOwner, size?: number): (() => void) | null
   /**
    * Waits for a slot, runs `task`, frees the slot; `waited`: whether it had to wait. Rejects with the signal's reason
    * if it is aborted while waiting.
@@ -258,14 +258,15 @@ export function fairSlots(limits: FairLimits): FairSlots {
 
   return {
     take,
-    takeNow(whose) {
+    takeNow(whose, size = 1) {
       const { name } = whose
       const [named, own] = [names.get(name), find(whose)]
-      const hasRoom = fits(busy, 1, all()) && fits(named?.busy ?? 0, 1, each) && fits(own?.busy ?? 0, 1, ofPart)
+      const hasRoom =
+        fits(busy, size, all()) && fits(named?.busy ?? 0, size, each) && fits(own?.busy ?? 0, size, ofPart)
       if (!able.isEmpty || !hasRoom) return null
       const known = named ?? newName(name)
-      give(known, own ?? newPart(known, whose.part), 1)
-      return freeing(whose, 1)
+      give(known, own ?? newPart(known, whose.part), size)
+      return freeing(whose, size)
     },
     async run(whose, signal, task, size) {
       const { waited, free } = await take(whose, signal, size)

@@ -134,8 +134,10 @@ function withdrawnIn(rows: readonly StoryVerdictRow[]): StorySummary['withdrawn'
 
 /** What comments dispute, by the verdicts that stand, or the machines' beneath what a person decided. */
 function opposedIn(standing: readonly StoryVerdictRow[], rows: readonly StoryVerdictRow[]): StorySummary['opposed'] {
+  const ofPost = Map.groupBy(rows, ({ subject }) => subject.postId)
   const some = standing.flatMap((row) => {
-    const ruled = row.verdict.decidedBy === 'human' ? beneath(row, rows) : row.verdict
+    const own = ofPost.get(row.subject.postId) ?? []
+    const ruled = row.verdict.decidedBy === 'human' ? beneath(row, own) : row.verdict
     const { opposed = ruled.opposed } = row.verdict
     return opposed === undefined ? [] : [{ ruled, ...opposed }]
   })
@@ -146,10 +148,10 @@ function opposedIn(standing: readonly StoryVerdictRow[], rows: readonly StoryVer
   })
 }
 
-/** The machines' last ruling beneath what a person decided; that itself where the rows have none. */
-function beneath({ verdict, subject }: StoryVerdictRow, rows: readonly StoryVerdictRow[]): Verdict {
+/** The machines' last ruling beneath what a person decided, of these rows of its post; that itself where they have none. */
+function beneath({ verdict }: StoryVerdictRow, rows: readonly StoryVerdictRow[]): Verdict {
   return rows
-    .filter((row) => row.subject.postId === subject.postId && row.verdict.protocol === verdict.protocol)
+    .filter((row) => row.verdict.protocol === verdict.protocol)
     .map((row) => row.verdict)
     .filter(({ decidedBy, revision }) => decidedBy !== 'human' && revision < verdict.revision)
     .reduce((last, one) => (last.decidedBy === 'human' || one.revision > last.revision ? one : last), verdict)
@@ -167,16 +169,26 @@ const writtenAt = ({ verdict }: StoryVerdictRow) => Date.parse(writtenOf(verdict
 /** Since when labels of these posts, as they stood, have contradicted one another without a break; null if they do not now. */
 function differSince(rows: readonly StoryVerdictRow[]): string | null {
   const labels = new Map<string, string>()
+  /** How many posts have each label. */
+  const posts = new Map<string, number>()
   const last = new Map<string, number>()
+  const count = (label: string | undefined, by: number) => {
+    if (label === undefined) return
+    const now = (posts.get(label) ?? 0) + by
+    if (now === 0) posts.delete(label)
+    else posts.set(label, now)
+  }
   let since: string | null = null
   for (const { verdict, subject } of inTime(rows)) {
     const { label, decidedBy, timing, revision } = verdict
     // Clocks of two processes may disagree: a later revision stands nonetheless.
     if (revision < (last.get(subject.postId) ?? 0)) continue
     last.set(subject.postId, revision)
+    count(labels.get(subject.postId), -1)
     if (label === null || label === UNVERIFIED || decidedBy === 'deleted') labels.delete(subject.postId)
     else labels.set(subject.postId, label)
-    since = new Set(labels.values()).size > 1 ? (since ?? timing.decidedAt) : null
+    count(labels.get(subject.postId), 1)
+    since = posts.size > 1 ? (since ?? timing.decidedAt) : null
   }
   return since
 }

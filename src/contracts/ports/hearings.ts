@@ -12,11 +12,14 @@ export interface HeardRuling {
   readonly degraded: readonly string[]
 }
 
-/** Why there is none. `no-place`: an objection has no place in this protocol, or nothing that it can bear on is asked here. */
-export type UnheardReason = LeftOutReason | 'no-place'
+/**
+ * Why there is none. `no-place`: an objection has no place in this protocol, or nothing that it can bear on is asked here; `budget`: a
+ * budget has no room for it.
+ */
+export type UnheardReason = LeftOutReason | 'no-place' | 'budget'
 
 /** Has the debate of a machine's ruling go on with what people say against it. */
 export interface AppealHearings {
-  /** Rejects if the signal aborts. */
+  /** Rejects if the signal aborts. What it costs is booked as of a case of its own, whoever asks and however often. */
   hear(ruled: Verdict, appeals: readonly AppealWords[], signal: AbortSignal): Promise<HeardRuling | UnheardReason>
 }

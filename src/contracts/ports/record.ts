@@ -152,6 +152,8 @@ export interface AppealEntry {
   /** The verdict that it names, or the note of the action. */
   readonly against: string | null
   readonly side: 'author' | 'notifier'
+  /** Null: to the label. */
+  readonly objectsTo?: 'measure' | null
   /** Who appeals, by a hash of their contact. */
   readonly party: string
   /** 0 in a record that is made anew: its topic may no longer have the verdict, and it waits nonetheless. */
@@ -169,6 +171,10 @@ export interface AppealEndEntry {
   readonly outcome: string
   readonly at: number
   readonly told: boolean
+  /** Of one that was told: the verdict that answered it, its label, and the code of the reason. */
+  readonly verdict?: string | null | undefined
+  readonly answer?: string | null | undefined
+  readonly code?: string | null | undefined
 }
 
 /** A subject was deleted, at this time by the broker: all that was opened or said until then is erased. */
@@ -409,10 +415,33 @@ export interface UntoldAppeal {
   readonly isNew: boolean
 }
 
-/** A verdict that no longer bears out what was done, and the note of that action. */
+/** A verdict that no longer bears out what was done, or by which a person answered that it is too much, and the note of that action. */
 export interface Reversal {
   readonly verdict: string
   readonly action: string
+  readonly asks: 'reversal' | 'lessen' | 'lift'
+}
+
+export type AppealsAsked =
+  | { readonly id: string }
+  /** `after`: those behind this one, at most `most`. */
+  | { readonly since: number; readonly until: number; readonly after: RecordedAppeal | null; readonly most: number }
+
+/** An appeal, and what became of it, as the record has both. */
+export interface RecordedAppeal {
+  readonly id: string
+  readonly tenant: string
+  /** Empty where that is not known. */
+  readonly by: string
+  readonly protocol: string
+  /** When it came, by the broker, ms since 1970; of one that has no words, when it was told of. */
+  readonly at: number
+  /** Null where it is not known what it is about. */
+  readonly subject: ThreadRef | null
+  /** Null while it waits. */
+  readonly outcome: AppealOutcome | null
+  /** The verdict that answered it was withdrawn. */
+  readonly isUndone: boolean
 }
 
 /** The reading half of the record. */
@@ -424,7 +453,11 @@ export interface RecordReader {
   /** One verdict, if it is of one of these tenants; null if there is none. */
   verdict(id: string, tenants?: readonly string[]): Promise<RecordedRow | null>
   /** The note with this id (a proposal's is its own), if it is of one of these tenants; null if there is none. */
-  word(id: string, tenants?: readonly string[]): Promise<RecordedWord | null>
+  word(id: string, tenants?: readonly string[]): Promise<(RecordedWord & { readonly subject: ThreadRef }) | null>
+  /** What appeals and actions of this id are about, of these tenants. */
+  subjectsNamed(id: string, tenants: readonly string[]): Promise<readonly ThreadRef[]>
+  /** One appeal; or those that came in this time, the oldest first, without such as were one too many: these are forgotten. */
+  appeals(tenant: string, of: AppealsAsked): Promise<readonly RecordedAppeal[]>
   /** The newest verdicts that fit, newest first. */
   find(filter: RecordFilter, limit: number): Promise<readonly RecordedRow[]>
   /** The newest `most` verdicts that fit, counted by when they were decided, in stretches of `width` ms. */
@@ -452,6 +485,8 @@ export interface RecordReader {
   export(only?: 'decided'): AsyncIterable<SubjectRecord>
   /** Every action and withdrawal, in the order in which they were taken, also of subjects that were deleted. */
   actions(): AsyncIterable<RecordedWord>
+  /** The notes of a tenant's actions whose statement was given up, so that no receiver got it. */
+  givenUp(tenant: string): Promise<readonly string[]>
   size(): Promise<RecordSize>
   close(): Promise<void>
 }
@@ -483,8 +518,10 @@ export interface RecordStore extends RecordReader {
   settleReversal(reversal: Reversal): Promise<void>
   /** The notes of actions whose statement is to be sent by now, until that is settled; of each tenant as many, so that none waits for another's. */
   unstated(now: number, most: number): Promise<readonly string[]>
-  /** `again`: when it is tried again, ms since 1970; null: it is done. */
+  /** `again`: when it is tried again, ms since 1970, or that it is given up; null: it is done. */
   settleStatement(action: string, again: number | null): Promise<void>
+  /** Keeps for good that these first lanes are closed (`laneMark`), and tells all that are. */
+  keepClosed(marks: readonly string[]): Promise<readonly string[]>
   /**
    * One step of what is due without a message: expiry, texts without a transcript, erasures that wait for a file. `readUntil`: all that
    * was sent before this time is read; absent: all.

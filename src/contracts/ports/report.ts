@@ -189,8 +189,8 @@ export function casesNamed(caseIds: Iterable<string>): ManyIds {
   return all.length === 0 ? {} : { cases: all.length, caseIds: all.slice(0, MOST_CASES) }
 }
 
-/** How a try to send a verdict to a receiver ended; `parked`: it was the last. */
-export const WEBHOOK_OUTCOMES = ['sent', 'failed', 'parked'] as const
+/** How a try to send a verdict to a receiver ended; `parked`: it was the last; `dropped`: it is not tried, for want of room. */
+export const WEBHOOK_OUTCOMES = ['sent', 'failed', 'parked', 'dropped'] as const
 export type WebhookOutcome = (typeof WEBHOOK_OUTCOMES)[number]
 
 /** What became of a record of a topic of `sources`. */
@@ -345,6 +345,8 @@ export interface Events {
   'stories:counted': { waiting: number; since: number | null; now: number }
   /** Appeals that wait for people, and what became of others. */
   'appeals:counted': { appeals: OpenAppeals; now: number }
+  /** The statement of reasons of an action was given up: no receiver gets it. `why`: what it lacks, in words of the settings. */
+  'statement:given-up': { tenant: string; action: string; why: string }
   'appeals:ended': { outcomes: readonly Pick<AppealOutcome, 'outcome'>[] }
   'agreement:counted': { figures: readonly AgreementFigure[] }
   /** How many messages of each topic the record has still to read. */
@@ -383,7 +385,7 @@ export interface Events {
   /** First lanes as they stand; and one of them when that is another than before. */
   'lane:watched': { states: readonly LaneState[] }
   /** What people say of what lanes settled. */
-  'lane:audited': { audits: readonly (LaneInUse & LaneAudit)[] }
+  'lane:audited': { audits: readonly (LaneInUse & LaneAudit)[]; now: number }
   'lane:changed': LaneState & { advice: string }
   /**
    * The share of its `maxmemory` that Redis uses, or of its machine if it has no limit, null while it does not answer; and
@@ -468,7 +470,7 @@ export interface Events {
   }
   /** A browser blocked something in a page of the console that does not belong there. */
   'console:blocked': Record<never, never>
-  /** A verdict was sent to a receiver, is tried again later, or is tried no more. `caseId` is the verdict's id. */
+  /** A verdict was sent to a receiver, is tried again later, is tried no more, or is not tried. `caseId` is the verdict's id. */
   'webhook:tried': Ids & { hook: string; outcome: WebhookOutcome; why: string }
   /** Waiting and parked deliveries to receivers, in all processes. */
   'webhooks:counted': { waiting: number; parked: number; oldestSeconds: number }

@@ -3,7 +3,7 @@ import type { ThreadRef } from '../facts/thread.ts'
 
 /**
  * Why people should look at a verdict. `appealed`: its author, or who reported it, objects; `undecided`: no label; `contested`: a near thing; `single`: one opinion, without a debate, on a
- * thread with many comments; `degraded`: made from less than its protocol wants; `refused`, `disputed`, `differs`, `edited`: by a request for review of this verdict; `story-decided`, `story-differs`: by one for posts in the same words, of which a person decided one otherwise, or which have labels that contradict one another; `reversal`: an action is in force whose verdict is overruled; `sampled`: drawn for audit;
+ * thread with many comments; `degraded`: made from less than its protocol wants; `refused`, `disputed`, `differs`, `edited`: by a request for review of this verdict; `story-decided`, `story-differs`: by one for posts in the same words, of which a person decided one otherwise, or which have labels that contradict one another; `reversal`: an action is in force whose verdict is overruled; `measure`: one is that was found too much; `sampled`: drawn for audit;
  * `second-opinion`: a person's verdict, drawn to be judged once more by somebody who does not see it.
  */
 export const LOOK_REASONS = [
@@ -19,6 +19,7 @@ export const LOOK_REASONS = [
   'story-differs',
   'edited',
   'reversal',
+  'measure',
   'sampled',
   'second-opinion',
 ] as const
@@ -64,8 +65,9 @@ export interface DrawnRate {
 /** A first lane that the settings name, and what it promises: of each of its groups at most `risk` is wrong, with a chance of 1 − delta. */
 export interface LaneInUse {
   readonly protocol: string
-  /** Its hash. */
+  /** Its hash, and what its closing is kept by. */
   readonly lane: string
+  readonly basis: string
   readonly tenant: string | null
   readonly risk: number
   readonly delta: number
@@ -79,6 +81,8 @@ export interface LaneAudit {
   readonly drawn: number
   readonly audited: number
   readonly wrong: number
+  /** Drawn, and edited, judged anew or erased before anybody had looked: these count neither as right nor as wrong. */
+  readonly lost: number
   /** The weighted share that is wrong, and its 95 % interval. */
   readonly share: DrawnRate['share']
   readonly interval: DrawnRate['interval']
@@ -88,8 +92,9 @@ export interface LaneAudit {
   readonly evidenceOfAll: number
   /** What each tenant's own show. */
   readonly tenants: readonly { readonly tenant: string; readonly evidence: number }[]
-  /** The first that nobody has looked at; null where there is none. */
+  /** The first that nobody has looked at, and since when it waits, ms since 1970; null where there is none. */
   readonly next: string | null
+  readonly nextSince: number | null
 }
 
 /** How one person decided in a period. A share of few items is not told, and is null. */

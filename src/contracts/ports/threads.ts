@@ -71,6 +71,8 @@ export interface Arrival {
   readonly threaded: boolean
   /** Some protocol judges the post by itself, at once. */
   readonly atOnce: boolean
+  /** By itself, it is judged from this stream time on, above 0 ms, and not at once; an edit is judged at once. */
+  readonly notBefore?: number
   /** The post's position in its topic, if known. */
   readonly place?: MessagePlace
   /** How many ms older it counts among its tenant's due threads, for its reach and for the protocols that judge it; absent: 0. */

@@ -17,10 +17,27 @@ export interface Delivery {
   readonly follows: boolean
   /** It retracts what was sent before it: older ones of its lane lose their content. */
   readonly retracts: boolean
+  /** It is told beside verdicts, once: with less memory than Redis needs it is the first to be left out. */
+  readonly isNotice?: boolean
   /** The request's body. */
   readonly body: string
   /** The same without words that may quote the subject: it is sent in its place once some of these were deleted. */
   readonly bare: string
+}
+
+/** Bytes of Redis that a tenant may hold with a further delivery; null: no limit. A retraction is bound by none. */
+export interface DeliveryRoom {
+  /** Of one receiver's deliveries that wait or are parked. */
+  readonly queued: number | null
+  /** Of anything, with a notice. */
+  readonly withNotice: number | null
+}
+
+export const NO_BOUND: DeliveryRoom = { queued: null, withNotice: null }
+
+/** The bounds of one delivery. */
+export function boundsOf({ retracts, isNotice = false }: Delivery, { queued, withNotice }: DeliveryRoom) {
+  return { queued: retracts && !isNotice ? null : queued, all: isNotice ? withNotice : null }
 }
 
 /** A delivery that this process has to itself until its lease ends. */
@@ -57,8 +74,11 @@ export interface Webhooks {
   /**
    * Repeatable: a revision that is not newer than the lane's newest is known. A verdict that a deletion has taken out of the outbox,
    * or whose case is withheld, is queued `bare`; and not at all if its subject was deleted, or the request that it answers dropped.
+   * Returns those that are left out for want of room.
    */
-  put(all: readonly Delivery[]): Promise<void>
+  put(all: readonly Delivery[], room?: DeliveryRoom): Promise<readonly Delivery[]>
+  /** The hook's receiver wants no more, or may be asked again: for one that is gone nothing is queued but retractions of what it was sent, nor left out for want of room. */
+  setGone(hook: string, isGone: boolean): Promise<void>
   /** Heads of the hook's lanes that are due, for this process alone during the lease. */
   take(hook: string, limit: number, leaseMs: number): Promise<readonly LeasedDelivery[]>
   /** False, with nothing done, if the lease has passed to another. */

@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import type { Ask } from '../../contracts/facts/ask.ts'
 import { authorOf } from '../../contracts/facts/author.ts'
 import type { CaseRecord, Journal, JournalEntry } from '../../contracts/facts/case.ts'
-import { weightedSlots } from '../../contracts/facts/slots.ts'
+import { fairSlots } from '../../contracts/facts/slots.ts'
 import { judgedPart, type Snapshot, type ThreadRef } from '../../contracts/facts/thread.ts'
 import { noUsage } from '../../contracts/facts/verdict.ts'
 import { namedIn, verdictId } from '../../contracts/facts/verdict-id.ts'
@@ -129,7 +129,7 @@ export function commentEraser(deps: {
     return true
   }
 
-  const slots = weightedSlots(COMMENTS_AT_ONCE)
+  const slots = fairSlots({ all: () => COMMENTS_AT_ONCE })
 
   async function erase(ref: ThreadRef, deleted: ReadonlySet<string>): Promise<void> {
     // Before the cases restart and ask again: an answer from a batch with a deleted comment may quote it. As long as a
@@ -153,7 +153,10 @@ export function commentEraser(deps: {
     )
   }
 
-  return async (ref, deleted) => slots.run(1 + (await threads.weigh(ref)).weight, () => erase(ref, deleted))
+  return async (ref, deleted) => {
+    const size = 1 + (await threads.weigh(ref)).weight
+    return slots.run({ name: ref.tenant, part: '' }, new AbortController().signal, () => erase(ref, deleted), size)
+  }
 }
 
 /** The deadline of a case that restarts now. */

@@ -1,6 +1,6 @@
 import type { CaseRecord, Journal, JournalEntry } from '../../contracts/facts/case.ts'
 import { withoutItems } from '../../contracts/facts/library.ts'
-import { weightedSlots } from '../../contracts/facts/slots.ts'
+import { fairSlots } from '../../contracts/facts/slots.ts'
 import type { CaseRestart, CaseStore, UnpublishedCase } from '../../contracts/ports/cases.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
 import type { DeletedOwners, ExposedCase } from '../../contracts/ports/erasures.ts'
@@ -55,7 +55,7 @@ export function shownCaseCleaner(deps: {
     return { record: restarted, ...kept, version, seen: null, withheld: true }
   }
 
-  const slots = weightedSlots(COMMENTS_AT_ONCE)
+  const slots = fairSlots({ all: () => COMMENTS_AT_ONCE })
 
   async function clean({ ref, protocol, caseId }: ExposedCase): Promise<boolean> {
     // Before the case asks again: an answer of a question that showed it may quote it. As long as a call with such a
@@ -81,7 +81,11 @@ export function shownCaseCleaner(deps: {
     throw new Error(`the case ${caseId} kept changing while it was cleaned; gave up after ${TRIES} tries`)
   }
 
-  return async (shown) => slots.run(1 + (await threads.weigh(shown.ref)).weight, () => clean(shown))
+  return async (shown) => {
+    const size = 1 + (await threads.weigh(shown.ref)).weight
+    const whose = { name: shown.ref.tenant, part: '' }
+    return slots.run(whose, new AbortController().signal, () => clean(shown), size)
+  }
 }
 
 /**

@@ -61,7 +61,7 @@ export function newCase(
     overloaded: step > 0,
     ...(step > 0 ? { step } : {}),
     carry: before?.carry ?? null,
-    ...(lane !== undefined && isLaneClosed(paused, lane, tenant) ? { closedLane: lane } : {}),
+    ...(lane !== undefined && isLaneClosed(paused, lane.basis, tenant) ? { closedLane: lane.hash } : {}),
     versions: versionsOf(judging),
     createdAt: post.createdAt,
     receivedAt: state.dueSince ?? openedAt,

@@ -73,9 +73,13 @@ export interface CitablePolicy {
 /** A first lane of a protocol: thresholds of a decider that is asked before all others. */
 export interface ProtocolLane {
   readonly hash: string
+  /** What its closing is kept by (`laneMark`): lanes of one decider on the same labels share it. */
+  readonly basis: string
   /** Whose posts alone it settles; null: those of all tenants without one of their own. */
   readonly tenant: string | null
   readonly promise: { readonly risk: number; readonly delta: number }
+  /** Whose answers it settles by: the model's name in settings, and that by which its server signs. */
+  readonly decider: { readonly asked: string | null; readonly signs: string | null }
   /** Labels in languages that it may settle. */
   readonly groups: number
   /** Why it settles nothing for a tenant, in words; null where it does. */
@@ -126,8 +130,8 @@ export interface Protocol {
   readonly steps?: Readonly<Record<string, UsedSteps>>
   /** Its first lanes; absent where it has none. */
   readonly lanes?: readonly ProtocolLane[]
-  /** The hash of the one that is asked about a tenant's posts, unless it is closed. */
-  laneFor?(tenant: string): string | undefined
+  /** The one that is asked about a tenant's posts, unless it is closed. */
+  laneFor?(tenant: string): Pick<ProtocolLane, 'hash' | 'basis'> | undefined
   /** Every question reaches a model, as in its paper: nothing is answered from the memo. */
   readonly faithful?: boolean
   /** The library's shelves that its lookups search. */

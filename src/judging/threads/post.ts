@@ -77,10 +77,14 @@ function withoutComments(thread: Thread): Thread {
 }
 
 /** The post arrives for the first time: comments that waited for it join it. */
-function start(thread: Thread, post: Post, { threaded, atOnce: alone, firstDue, now }: Arrival, rules: ThreadRules) {
-  const due: Thread = alone
-    ? { ...thread, due: atOnce(thread, now), dueSince: thread.dueSince ?? now }
-    : { ...thread, due: firstDue }
+function start(thread: Thread, post: Post, arrival: Arrival, rules: ThreadRules): Thread {
+  const { threaded, atOnce: alone, firstDue, notBefore, now } = arrival
+  const due: Thread =
+    alone && notBefore === undefined
+      ? { ...thread, due: atOnce(thread, now), dueSince: thread.dueSince ?? now }
+      : alone && notBefore !== undefined
+        ? { ...thread, due: notBefore, nextAge: notBefore }
+        : { ...thread, due: firstDue }
   if (!threaded) return { ...due, orphans: new Map() }
   return passCounts(
     { ...withoutLate(due, post.createdAt + rules.finalAge), orphans: new Map(), nextAge: firstDue },

@@ -216,9 +216,9 @@ export function orderDue(
   until: number,
   { now, putBackMs }: { now: number; putBackMs: number },
 ): Thread {
-  const { due, revisions } = thread
+  const { due, dueSince, revisions } = thread
   if (due === null || due < 0 || due > until) return thread
-  return { ...thread, due: atOnce(thread, now) + (revisions.size > 0 ? putBackMs : 0) }
+  return { ...thread, due: atOnce(thread, now) + (revisions.size > 0 ? putBackMs : 0), dueSince: dueSince ?? now }
 }
 
 /** The same of a request: one for which somebody waits comes before all others. */

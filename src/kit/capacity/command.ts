@@ -8,7 +8,7 @@ import { OperatorError } from '../../contracts/facts/errors.ts'
 import { fences } from '../../contracts/facts/fence.ts'
 import { samplingRanks } from '../../contracts/facts/sampling-rank.ts'
 import { shareOfComments, shareOfSubjects } from '../../judging/engine/routes.ts'
-import { COSTS, type JudgingWay, type Load, type Sizes, sizesFor } from './model.ts'
+import { COSTS, type JudgingWay, type Load, OF_A_CORE, type Sizes, sizesFor } from './model.ts'
 import { type AffordableShare, affordable } from './within-budget.ts'
 
 interface Options {
@@ -61,7 +61,7 @@ export const command: Command<Options, Capacity> = {
     ),
   ],
   json: true,
-  help: 'It uses your settings and measured figures; docs/capacity.md gives its errors. The exit code is 1 if one Redis cannot carry the stream.\n\nExamples:\n  $ gavel capacity --posts-per-second 5 --comments-per-post 20 --latency 2s\n  $ gavel capacity --posts-per-second 20 --latency 2s --usd 2000 --within 90s',
+  help: 'It uses your settings and measured figures; docs/capacity.md gives its errors. The exit code is 1 if one Redis cannot carry the stream, or budgets.total does not pay for it.\n\nExamples:\n  $ gavel capacity --posts-per-second 5 --comments-per-post 20 --latency 2s\n  $ gavel capacity --posts-per-second 20 --latency 2s --usd 2000 --within 90s',
   async run({ options, settings, terminal, misused }) {
     if (options.within !== undefined && options.usd === undefined) misused('--within goes with --usd')
     const load = loadUnder(settings(), options)
@@ -88,18 +88,50 @@ export const command: Command<Options, Capacity> = {
       if (gavels > 1) terminal.out(`each of ${gavels} Gavels, with a Redis, a group and topics of its own:`)
       for (const line of linesOf(sizes, load)) terminal.out(line)
     }
+    const faults = overBudget(sizes, settings())
     if (sizes.gavels > 1)
-      throw new OperatorError(
-        `One Redis can't carry this: it works on one core, and this takes ${sizes.redis.cores.toFixed(1)}. Divide the stream by key among ${gavels * sizes.gavels} Gavels, each with its own Redis, group and topics (docs/scale.md), and plan one of them with --gavels ${gavels * sizes.gavels}.`,
+      faults.unshift(
+        `One Redis can't carry this: it works on one core, of which ${OF_A_CORE} may be busy, and this takes ${sizes.redis.cores.toFixed(1)}. Divide the stream by key among ${gavels * sizes.gavels} Gavels, each with its own Redis, group and topics (docs/scale.md), and plan one of them with --gavels ${gavels * sizes.gavels}.`,
       )
+    if (faults.length > 0) throw new OperatorError(faults.join('\n'))
     if (json) return
-    const { total, fresh } = settings().budgets
+    const { total, tenant, fresh } = settings().budgets
+    const ofTenant = dayOf(tenant).usd
+    if (ofTenant !== null && sizes.usdPerDay > ofTenant)
+      terminal.out(
+        `A tenant may spend $${few(ofTenant)} a day (budgets.tenant): with fewer than ${Math.ceil(sizes.usdPerDay / ofTenant)} tenants of one size, some of this is not judged in time.`,
+      )
     if (total.usd === null && total.tokens === null && fresh !== null && sizes.usdPerDay > fresh)
       terminal.out(
         `A new service stops at $${fresh} a day (budgets.fresh): set budgets.total.usd to what a day may cost.`,
       )
   },
 }
+
+/** What a budget allows a day; null: all. */
+function dayOf({ usd, tokens, per }: { usd: number | null; tokens: number | null; per: number }) {
+  const times = DAY_MS / per
+  return { usd: usd === null ? null : usd * times, tokens: tokens === null ? null : tokens * times }
+}
+
+/** What of the plan a day of the total budget does not pay for. */
+function overBudget({ usdPerDay, tokensPerMinute }: Sizes, { budgets }: Settings): string[] {
+  const { usd, tokens } = dayOf(budgets.total)
+  const becomes = budgets.whenSpent === 'hold' ? 'waits until it renews' : 'is judged without a model'
+  const advice = `What is beyond it ${becomes}: raise it, or judge less (--usd says by which routes).`
+  const perDay = tokensPerMinute * 1_440
+  return [
+    ...(usd !== null && usdPerDay > usd
+      ? [`budgets.total.usd allows $${few(usd)} a day, and this takes $${few(usdPerDay)}. ${advice}`]
+      : []),
+    ...(tokens !== null && perDay > tokens
+      ? [`budgets.total.tokens allows ${few(tokens)} tokens a day, and this takes ${few(perDay)}. ${advice}`]
+      : []),
+  ]
+}
+
+const DAY_MS = 86_400_000
+const few = (value: number) => (value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString('en'))
 
 function shareOf(text: string): Record<string, number> {
   const [name = '', given = ''] = text.split('=')
@@ -158,7 +190,6 @@ function budgetLines({ share: afforded, tooSlow, routes }: AffordableShare, usd:
 function linesOf(sizes: Sizes, load: Load): string[] {
   const { protocols, slots, partitions } = load
   const { replicas, redis, judgeBound, partitionsWanted } = sizes
-  const few = (value: number) => (value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString('en'))
   return [
     `judged: ${few(sizes.verdictsPerSecond)} verdicts a second by ${protocols.map(({ name }) => name).join(', ')}; the slowest protocol takes at least ${few(sizes.leastSeconds)} s`,
     `model: ${few(sizes.callsPerSecond)} calls a second, ${few(sizes.tokensPerMinute)} tokens a minute, $${few(sizes.usdPerDay)} a day`,

@@ -38,6 +38,7 @@ export interface Sizes {
   readonly judgeBound: 'slots' | 'processor' | 'two, so that one can fail'
   /** Set if more intake would be needed than there are partitions. */
   readonly partitionsWanted: number | null
+  /** What of a core is busy, and for the memo. */
   readonly redis: { readonly cores: number; readonly memoGiB: number }
   /** How many Gavels the stream needs, each with a Redis of its own: one Redis works on one core. */
   readonly gavels: number
@@ -50,7 +51,7 @@ export interface Sizes {
 }
 
 /** Most of a core that is used in the long run: the rest is for bursts and for collecting garbage. */
-const OF_A_CORE = 0.8
+export const OF_A_CORE = 0.8
 /** Half of what intake was measured at. */
 const OF_INTAKE = 0.5
 const GIB = 2 ** 30
@@ -66,7 +67,7 @@ export function sizesFor(load: Load): Sizes {
   const tokensPerSecond = sum(({ asFirst, cost }) => asFirst * cost.tokens)
   const bySlots = (callsPerSecond * latency) / (MEASURED.slotUtilization * slots)
   const byProcessor = (verdictsPerSecond * MEASURED.nodeMsPerVerdict) / 1000 / OF_A_CORE
-  const redisCores = (verdictsPerSecond * MEASURED.redisMsPerVerdict) / 1000 / OF_A_CORE
+  const redisCores = (verdictsPerSecond * MEASURED.redisMsPerVerdict) / 1000
   const { postsPerSecond: posts, commentsPerPost, repliesPerSecond } = load
   const judge = Math.max(2, Math.ceil(Math.max(bySlots, byProcessor)))
   const messages = posts * (1 + commentsPerPost) + repliesPerSecond
@@ -84,7 +85,7 @@ export function sizesFor(load: Load): Sizes {
           ? 'slots'
           : 'processor',
     partitionsWanted: intake > load.partitions ? intake : null,
-    gavels: Math.max(1, Math.ceil(redisCores)),
+    gavels: Math.max(1, Math.ceil(redisCores / OF_A_CORE)),
     publishMiBPerSecond: (tokensPerSecond * CHARACTERS_A_TOKEN * load.replication) / 2 ** 20,
     redis: {
       cores: redisCores,

@@ -143,7 +143,7 @@ function decision(title: string, gives: 'label' | 'golden' | 'withdraw'): JsonSc
         opinion: { enum: [false, null], description: 'A second opinion has a label.' },
         clauses: { type: 'null' },
       }),
-      ...(gives !== 'label' && { appeals: { type: 'null' } }),
+      ...(gives !== 'label' && { appeals: { type: 'null' }, measure: { type: 'null' } }),
     },
     required: [...required, given, ...(gives === 'golden' ? ['golden', 'opinion'] : [])],
   }
@@ -245,8 +245,13 @@ export const TOPIC_CONTRACTS: readonly TopicContract[] = [
       'Objections of those who wrote or reported something, kept for appeals.keep. People answer them in the review queue.',
     key: 'The appeal’s id.',
     messages: {
-      appeal: naming(without(['verdictId', 'actionId', 'withdraw'], living(subjectAppeal, 'Appeal about a subject'))),
-      verdictAppeal: without(['subjectId', 'actionId', 'withdraw'], living(verdictAppeal, 'Appeal against a verdict')),
+      appeal: naming(
+        without(['verdictId', 'actionId', 'objectsTo', 'withdraw'], living(subjectAppeal, 'Appeal about a subject')),
+      ),
+      verdictAppeal: without(
+        ['subjectId', 'actionId', 'objectsTo', 'withdraw'],
+        living(verdictAppeal, 'Appeal against a verdict'),
+      ),
       actionAppeal: without(['subjectId', 'verdictId', 'withdraw'], living(actionAppeal, 'Appeal against an action')),
       appealWithdrawal: living(appealWithdrawn, 'Withdrawal of an appeal'),
     },

@@ -1,6 +1,6 @@
 import { type CalibrationMap, calibrated, calibrationMap } from '../../protocols/calibration-map.ts'
 import { seededRandom } from '../evaluation/statistics/random.ts'
-import { CANDIDATES, certified, fewestItems, type SettledCount, upperBound } from './threshold-test.ts'
+import { CANDIDATES, certified, fewestItems, type SettledCount, tail, upperBound } from './threshold-test.ts'
 
 /** An item that people labelled, and what a decider said of it; null where it said nothing. */
 export interface DecidedItem {
@@ -182,7 +182,6 @@ function certifiedGroups(strata: readonly Stratum[], { risk, delta }: LanePromis
   const isEnough = ({ tested }: Stratum, among: number) => tested * times >= fewestItems(risk, delta / among)
   const among = Math.max(1, strata.filter((stratum) => isEnough(stratum, Math.max(1, strata.length))).length)
   const each = delta / among
-  const fewest = fewestItems(risk, each)
   const scaled = (settled: readonly SettledCount[], by: number) =>
     settled.map(({ items, errors }) => ({ items: Math.round(items * by), errors: Math.ceil(errors * by) }))
   let total = 0
@@ -196,9 +195,9 @@ function certifiedGroups(strata: readonly Stratum[], { risk, delta }: LanePromis
         `${tested} tested answers are too few: it takes ${fewestItems(risk, delta / Math.max(1, strata.length))}, all of them right`,
       )
     const settled = times === 1 ? stratum.settled : scaled(stratum.settled, times)
-    const at = certified(settled, scaled(stratum.planned, ratio * times), { risk, delta: each })
+    const { first, last: at } = certified(settled, scaled(stratum.planned, ratio * times), { risk, delta: each })
     const reached = at === null ? undefined : settled[at]
-    if (at === null || reached === undefined) return none(whyNone(stratum.settled, { fewest, risk, each }))
+    if (at === null || reached === undefined) return none(whyNone(settled, { first, risk, each }))
     total += reached.items / times
     const threshold = { label, lang, from: CANDIDATES[at] ?? 1, map, ...reached, atMost: upperBound(reached, each) }
     return { label, lang, tested, wrong, threshold, why: null }
@@ -206,15 +205,21 @@ function certifiedGroups(strata: readonly Stratum[], { risk, delta }: LanePromis
   return { among, groups, settled: total }
 }
 
+/** The test has failed at its first candidate; what comes after it is not tested, whatever it would have shown. */
 function whyNone(
   settled: readonly SettledCount[],
-  { fewest, risk, each }: { fewest: number; risk: number; each: number },
+  { first, risk, each }: { first: number; risk: number; each: number },
 ): string {
-  const enough = settled.find(({ items }) => items >= fewest) ?? settled.at(-1)
-  if (enough === undefined || enough.items === 0) return 'no answer is sure enough'
-  const { items, errors } = enough
-  const bound = upperBound(enough, each)
-  return `of its surest ${items} answers ${errors} are wrong: that may be up to ${(100 * bound).toFixed(1)} %, and ${100 * risk} % was to be promised`
+  const { items, errors } = settled[first] ?? { items: 0, errors: 0 }
+  const bound = (100 * upperBound({ items, errors }, each)).toFixed(1)
+  const said =
+    items === 0
+      ? 'no answer is as sure as where the test begins'
+      : `of its surest ${items} answers ${errors} are wrong: that may be up to ${bound} %, and ${100 * risk} % was to be promised`
+  const passing = settled.find((one, at) => at > first && tail(one, risk) <= each)
+  return passing === undefined
+    ? said
+    : `${said}; ${passing.errors} of ${passing.items} would do, but a test that has failed goes no further`
 }
 
 /** Growth of the number of items from one try to the next, and where nobody would label so many. */

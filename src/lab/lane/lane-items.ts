@@ -4,6 +4,7 @@ import { laneLanguage } from '../../contracts/facts/lane-mark.ts'
 import type { Library } from '../../contracts/ports/library.ts'
 import { sameWordsKey } from '../../protocols/same-words.ts'
 import type { GoldItem } from '../evaluation/gold-item.ts'
+import { seededRandom } from '../evaluation/statistics/random.ts'
 import type { DecidedItem } from './fit-lane.ts'
 import type { DeciderAnswers } from './read-answers.ts'
 
@@ -13,6 +14,23 @@ export function mustHaveBoth(file: string, items: readonly Pick<GoldItem, 'label
   if (labels.size > 1) return
   const has = labels.size === 0 ? 'no labelled item' : `the label ${[...labels].join()} alone`
   throw new OperatorError(`${file} has ${has}: a lane needs items of each label.`)
+}
+
+/**
+ * The items of which each is as likely to be there as any other. Where some say by which chance they were drawn, those without one
+ * were chosen by people, and are left out; of those with a greater chance than the least some are, by the seed alone. What a lane
+ * settled is drawn more often than the rest, and is more often right: it would make errors look rarer than they are.
+ */
+export function equallyDrawn<Item extends Pick<GoldItem, 'id' | 'chance'>>(
+  items: readonly Item[],
+  seed: string,
+): readonly Item[] {
+  const least = items.reduce((lowest, { chance = 1 }) => Math.min(lowest, chance), 1)
+  if (items.every(({ chance }) => chance === undefined)) return items
+  const random = seededRandom(`chances ${seed}`)
+  return items
+    .toSorted((one, other) => (one.id < other.id ? -1 : 1))
+    .filter(({ chance }) => chance !== undefined && random.unit() * chance < least)
 }
 
 /** The items with what the decider said of them. Throws an `OperatorError` where it said nothing of any. */
@@ -32,9 +50,9 @@ export function decidedItems(
   return items
 }
 
-/** The hash of what people say, whatever the file's order and form. */
-export function dataHash(items: readonly Pick<GoldItem, 'id' | 'label' | 'text'>[]): string {
-  return hashOf(items.map(({ id, label, text = '' }) => [id, label, text]))
+/** The hash of what people say of which words, whatever the order, the ids and the copies in a file. */
+export function dataHash(items: readonly Pick<GoldItem, 'label' | 'text'>[]): string {
+  return hashOf(items.map(({ label, text = '' }) => [sameWordsKey(text), label]))
 }
 
 /** The hash of what the decider said. */
@@ -43,7 +61,7 @@ export function answersHash({ said }: Pick<DeciderAnswers, 'said'>): string {
 }
 
 function hashOf(rows: readonly (readonly unknown[])[]): string {
-  const lines = rows.map((row) => JSON.stringify(row)).sort()
+  const lines = [...new Set(rows.map((row) => JSON.stringify(row)))].sort()
   return createHash('sha256').update(lines.join('\n')).digest('hex')
 }
 

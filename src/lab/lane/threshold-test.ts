@@ -31,16 +31,16 @@ export function fewestItems(risk: number, delta: number): number {
 }
 
 /**
- * The place in `CANDIDATES` of the loosest threshold that is certified; null where none is. Learn-then-Test by a fixed sequence
- * (Angelopoulos et al. 2021, section 2.2): from one candidate on to looser ones, each tested at `delta`, until one fails. So the
- * chance that a certified one is wrong more often than `risk` is at most `delta`, without a price for the number of candidates.
- * The first is where the *other* part of the data promises most: what is tested must not choose it.
+ * The places in `CANDIDATES` of the `first` threshold that is tested, and of the loosest that is certified (`last`; null where none
+ * is). Learn-then-Test by a fixed sequence (Angelopoulos et al. 2021, section 2.2): from one candidate on to looser ones, each tested
+ * at `delta`, until one fails. So the chance that a certified one is wrong more often than `risk` is at most `delta`, without a price
+ * for the number of candidates. The first is where the *other* part of the data promises most: what is tested must not choose it.
  */
 export function certified(
   tested: readonly SettledCount[],
   planned: readonly SettledCount[],
   { risk, delta }: { risk: number; delta: number },
-): number | null {
+): { readonly first: number; readonly last: number | null } {
   let [first, least] = [0, Number.POSITIVE_INFINITY]
   for (const [at, settled] of planned.entries()) {
     const p = tail(settled, risk)
@@ -52,5 +52,5 @@ export function certified(
     if (settled === undefined || tail(settled, risk) > delta) break
     last = at
   }
-  return last
+  return { first, last }
 }

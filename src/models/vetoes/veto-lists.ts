@@ -2,7 +2,7 @@ import { OperatorError } from '../../contracts/facts/errors.ts'
 import { normalized } from '../../contracts/facts/normalized.ts'
 import type { PictureHashes, VetoHit } from '../../contracts/ports/vetoes.ts'
 import { type HashList, openHashList } from './hash-list.ts'
-import { type AskingTurn, hashService } from './hash-service.ts'
+import { type AskingTurn, hashService, NoAnswerYet } from './hash-service.ts'
 import { openPatterns, type PatternList } from './patterns.ts'
 
 /** What is vetoed, as in the settings: by a file or a service, of which the other is empty. */
@@ -45,6 +45,8 @@ export interface SilentList {
   readonly list: string
   readonly why: string
   readonly isClosed: boolean
+  /** It has failed for moments: who can wait asks it again. */
+  readonly mayAnswerSoon: boolean
 }
 
 /** What came of looking for a picture: found, or which lists have not said that they don't have it. */
@@ -65,8 +67,11 @@ export interface VetoLists {
   /** Whether what can't be looked for leaves nothing harmless: the strictest of the lists that ask for one of these hashes. */
   isClosed(kinds: ReadonlySet<HashKind>): boolean
   findWords(texts: readonly string[], turns?: VetoTurns): Promise<VetoHit | null>
-  /** Looks on the lists whose hash is known; null: there is too little in the picture for one of that kind. */
-  findPicture(hashes: KnownHashes, turns?: VetoTurns): Promise<PictureSearch>
+  /**
+   * Looks on the lists whose hash is known, or of these on those that are named; null: there is too little in the picture for one of
+   * that kind. One that does not answer keeps none from being looked at.
+   */
+  findPicture(hashes: KnownHashes, turns?: VetoTurns, among?: ReadonlySet<string>): Promise<PictureSearch>
   /** Does work that looks several times: the lists are not closed meanwhile. */
   during<T>(work: () => Promise<T>): Promise<T>
   /** Closes the lists, once no work is under way on them. */
@@ -113,17 +118,18 @@ export async function openVetoLists(settings: Readonly<Record<string, OneVeto>>)
       }
       return null
     },
-    async findPicture(hashes, turns = AT_ONCE) {
+    async findPicture(hashes, turns = AT_ONCE, among) {
       const silent: SilentList[] = []
       for (const { name, kind, given, find } of ofHashes) {
         const hash = hashes[kind]
-        if (hash === undefined || hash === null) continue
+        if (hash === undefined || hash === null || among?.has(name) === false) continue
         try {
           const entry = await find(hash, turns)
           if (entry !== null) return hitOf(name, given, entry)
         } catch (error) {
           const why = error instanceof Error ? error.message : String(error)
-          silent.push({ list: name, why, isClosed: given.unavailable === 'fail-closed' })
+          const mayAnswerSoon = error instanceof NoAnswerYet
+          silent.push({ list: name, why, isClosed: given.unavailable === 'fail-closed', mayAnswerSoon })
         }
       }
       return { silent }

@@ -13,15 +13,18 @@ import type {
   UncheckedPicture,
   Vetoes,
   VetoFindings,
+  VetoHit,
   VetoSubject,
 } from '../../contracts/ports/vetoes.ts'
 import type { ImageCache } from '../image-cache.ts'
 import type { DecodeImage } from '../images/decoder.ts'
 import { hashesOfPicture } from './picture-hashes.ts'
-import type { VetoLists, VetoTurns } from './veto-lists.ts'
+import type { KnownHashes, VetoLists, VetoTurns } from './veto-lists.ts'
 
 /** So long a case waits for its findings, in ms, before it gives up its worker to others and asks again. */
 const PATIENCE_MS = 200
+/** So long a list that may answer soon is left alone, in ms; a question to a model, which has its image fetched again, waits for longer. */
+const [AGAIN_MS, QUESTION_AGAIN_MS] = [1_000, 5_000]
 /** What was found is kept for the case that asked, in ms, and of so many cases. */
 const KEPT_MS = 60_000
 const MOST_KEPT = 10_000
@@ -29,6 +32,11 @@ const MOST_KEPT = 10_000
 const LOOKS = { all: () => 4, each: 2 }
 /** Questions to services of hashes at a time, those of one tenant and of one author: a service that is slow answers so many in time. */
 const ASKS = { all: () => 8, each: 4, ofPart: 2 }
+/**
+ * Characters of subjects with pictures that are compared at a time, those of one tenant and of one author: they stay in memory while hosts,
+ * decoders and services are slow. Each counts as so many at least.
+ */
+const [COMPARED, LEAST] = [{ all: () => 16_000_000, each: 2_000_000, ofPart: 500_000 }, 10_000]
 /** Pictures that were on no list, of which that is remembered. */
 const MOST_CLEAR = 10_000
 
@@ -56,16 +64,28 @@ export function vetoChecks(parts: VetoParts): VetoChecks {
     look: (look) => looks.run(whose, new AbortController().signal, look),
     ask: (ask) => asks.run(whose, new AbortController().signal, ask),
   })
+  const room = fairSlots(COMPARED)
   const underWay = new Map<string, Promise<VetoFindings | null>>()
   const kept = new Map<string, { readonly findings: VetoFindings; readonly until: number }>()
   const clear = clearPictures(parts, turnsOf(QUESTIONS))
 
+  function compare(subject: VetoSubject): Promise<VetoFindings | null> {
+    const [lists, turns] = [parts.lists(), turnsOf(ownerOf(subject))]
+    return lists.during(() =>
+      compared({ ...parts, lists, areCurrent: () => lists === parts.lists(), clear, turns }, subject),
+    )
+  }
+
+  /** Null where those that are compared already leave it no room. */
+  function begun(subject: VetoSubject): Promise<VetoFindings | null> | null {
+    const isHeld = parts.lists().wants.size > 0 && picturesIn(subject.post).length > 0
+    const free = isHeld ? room.takeNow(ownerOf(subject), charactersOf(subject)) : () => {}
+    return free === null ? null : run(subject).finally(free)
+  }
+
   async function run(subject: VetoSubject): Promise<VetoFindings | null> {
     try {
-      const lists = parts.lists()
-      const findings = await lists.during(() =>
-        compared({ ...parts, lists, clear, turns: turnsOf(ownerOf(subject)) }, subject),
-      )
+      const findings = await compare(subject)
       if (findings !== null && findings.hit !== null)
         await parts.looked.drop(subject.ref, keptIn(subject.post, findings))
       if (findings !== null) kept.set(subject.caseId, { findings, until: clock() + KEPT_MS })
@@ -85,7 +105,8 @@ export function vetoChecks(parts: VetoParts): VetoChecks {
       const known = kept.get(caseId)
       kept.delete(caseId)
       if (known !== undefined && known.until > clock()) return known.findings
-      const running = underWay.get(caseId) ?? run(subject)
+      const running = underWay.get(caseId) ?? begun(subject)
+      if (running === null) return null
       underWay.set(caseId, running)
       // Who asks again hears of it.
       running.catch(() => {})
@@ -129,6 +150,9 @@ function clearPictures({ lists, decode }: Pick<VetoParts, 'lists' | 'decode'>, t
         now.findPicture(await hashesOfPicture(data, { decode, wants: now.wants, whose: QUESTIONS, signal }), turns),
       )
       if ('list' in search) throw new PermanentError('image', `it is on the list ${search.list}`)
+      const soon = search.silent.find(({ mayAnswerSoon }) => mayAnswerSoon)
+      if (soon !== undefined)
+        throw new RetryLaterError('limited', soon.why, { costsAttempt: false, delayMs: QUESTION_AGAIN_MS })
       const [silent] = search.silent
       if (silent !== undefined) throw new PermanentError('image', unanswered(silent))
       isOnNone(sha256, now)
@@ -140,6 +164,8 @@ function clearPictures({ lists, decode }: Pick<VetoParts, 'lists' | 'decode'>, t
 /** A comparison with the lists as they were when it began. */
 interface Comparison extends Omit<VetoParts, 'lists'> {
   readonly lists: VetoLists
+  /** Whether these are the lists still. */
+  readonly areCurrent: () => boolean
   readonly turns: VetoTurns
   readonly clear: ReturnType<typeof clearPictures>
 }
@@ -147,7 +173,7 @@ interface Comparison extends Omit<VetoParts, 'lists'> {
 /** Who waits where a picture is fetched for a question. */
 const QUESTIONS = { name: '', part: '' }
 
-/** Null where a picture is being looked at by somebody else, or there is no room to fetch it now. */
+/** Null where a picture is being looked at by somebody else, there is no room to fetch it now, or the lists were read anew meanwhile. */
 async function compared(parts: Comparison, subject: VetoSubject): Promise<VetoFindings | null> {
   const { post, around } = subject
   const { lists, turns } = parts
@@ -158,11 +184,12 @@ async function compared(parts: Comparison, subject: VetoSubject): Promise<VetoFi
   const named: string[] = []
   for (const [name, text] of around) if ((await lists.findWords([text], turns)) !== null) named.push(name)
   const pictures = lists.wants.size === 0 ? [] : picturesIn(post)
+  const search = pictureSearch(parts, unchecked)
+  const hitBy = (hit: VetoHit) => ({ hit, unchecked: [], hashes, around: [] })
   // What a message says of its pictures costs no fetch: all of that first.
   for (const picture of pictures) {
-    const search = await lists.findPicture(picture, turns)
-    if ('list' in search) return { hit: search, unchecked: [], hashes, around: [] }
-    for (const one of search.silent) unchecked.push({ url: picture.url, why: unanswered(one), isClosed: one.isClosed })
+    const hit = await search.lookFor({ url: picture.url, hashes: picture })
+    if (hit !== null) return hitBy(hit)
   }
   for (const picture of pictures) {
     const wanted = new Set([...lists.wants].filter((kind) => picture[kind] === undefined))
@@ -176,13 +203,54 @@ async function compared(parts: Comparison, subject: VetoSubject): Promise<VetoFi
       continue
     }
     hashes.set(url, looked)
-    const search = await lists.findPicture(looked, turns)
-    if ('list' in search) return { hit: search, unchecked: [], hashes, around: [] }
-    // The question that shows it need not decode it again.
-    if (search.silent.length === 0) parts.clear.isOnNone(looked.sha256, lists)
-    for (const one of search.silent) unchecked.push({ url, why: unanswered(one), isClosed: one.isClosed })
+    const hit = await search.lookFor({ url, hashes: looked })
+    if (hit !== null) return hitBy(hit)
+    if (!isFor(lists, looked)) unchecked.push({ url, why: DROPPED.why, isClosed: lists.isClosed(wanted) })
   }
+  while (search.isOpen()) {
+    await sleep(AGAIN_MS, undefined, { ref: false })
+    if (!parts.areCurrent()) return null
+    const hit = await search.lookAgain()
+    if (hit !== null) return hitBy(hit)
+  }
+  // The question that shows it need not decode it again.
+  for (const [url, { sha256 }] of hashes)
+    if (!unchecked.some((one) => one.url === url)) parts.clear.isOnNone(sha256, lists)
   return { hit: null, unchecked, hashes, around: named }
+}
+
+/** A picture that is looked for, on the lists that are named or on all. */
+interface SoughtPicture {
+  readonly url: string | undefined
+  readonly hashes: KnownHashes
+  readonly among?: ReadonlySet<string>
+}
+
+/** Looks for pictures. Those of which a list may say more soon are looked for there again; what a list does not say is noted as unchecked. */
+function pictureSearch({ lists, turns }: Comparison, unchecked: UncheckedPicture[]) {
+  let open: SoughtPicture[] = []
+  async function lookFor(sought: SoughtPicture): Promise<VetoHit | null> {
+    const found = await lists.findPicture(sought.hashes, turns, sought.among)
+    if ('list' in found) return found
+    const soon = found.silent.filter(({ mayAnswerSoon }) => mayAnswerSoon)
+    if (soon.length > 0) open.push({ ...sought, among: new Set(soon.map(({ list }) => list)) })
+    for (const one of found.silent)
+      if (!one.mayAnswerSoon) unchecked.push({ url: sought.url, why: unanswered(one), isClosed: one.isClosed })
+    return null
+  }
+  return {
+    lookFor,
+    isOpen: () => open.length > 0,
+    async lookAgain(): Promise<VetoHit | null> {
+      const before = open
+      open = []
+      for (const sought of before) {
+        const hit = await lookFor(sought)
+        if (hit !== null) return hit
+      }
+      return null
+    },
+  }
 }
 
 function unanswered({ list, why }: { readonly list: string; readonly why: string }): string {
@@ -202,7 +270,7 @@ async function lookAt(
     known = await looked.claim(ref, url)
   }
   if (known === 'begun') return null
-  if (known !== null) return (await lacks(lists, known, turns)) ? DROPPED : known
+  if (known !== null) return known
   const askId = `${caseId}/veto`
   const whose = ownerOf(subject)
   const { signal } = new AbortController()
@@ -229,8 +297,12 @@ async function lookAt(
 
 /** Whether it was looked at for lists that asked for less, and is on none by what is known of it. */
 async function lacks(lists: VetoLists, known: LookedAt, turns: VetoTurns): Promise<boolean> {
-  if ('why' in known || [...lists.wants].every((kind) => known[kind] !== undefined)) return false
-  return !('list' in (await lists.findPicture(known, turns)))
+  return !('why' in known || isFor(lists, known)) && !('list' in (await lists.findPicture(known, turns)))
+}
+
+/** Whether all is known of it that these lists ask for. */
+function isFor(lists: VetoLists, known: PictureHashes): boolean {
+  return [...lists.wants].every((kind) => known[kind] !== undefined)
 }
 
 /** Who waits for decoders and lists. */
@@ -240,6 +312,16 @@ function ownerOf({ ref, post }: VetoSubject): SlotOwner {
 
 function isOfImage(error: unknown): error is PermanentError | RetryLaterError {
   return (error instanceof PermanentError || error instanceof RetryLaterError) && error.code === 'image'
+}
+
+/** What stays in memory of it while it is compared. */
+function charactersOf({ post, around }: VetoSubject): number {
+  const beside = [...around.values()].reduce((sum, text) => sum + text.length, 0)
+  const own = [...wordsIn(post), ...picturesIn(post).map(({ url = '' }) => url)]
+  return Math.max(
+    LEAST,
+    own.reduce((sum, text) => sum + text.length, beside),
+  )
 }
 
 /** All words of a post that a model might be shown. */
@@ -263,7 +345,7 @@ function keptIn(post: Post, { hashes }: VetoFindings): Map<string, LookedAt> {
 }
 
 /** What is known of a picture that nobody looked at before it was dropped. */
-const DROPPED: LookedAt = { why: 'it was dropped, for its post was on a list' }
+const DROPPED = { why: 'it was dropped, for its post was on a list' }
 
 function picturesIn({ media = [], clips = [] }: Post): Medium[] {
   return [...media, ...framesOf(clips)]

@@ -16,6 +16,18 @@ export const laneMetrics: MetricGroup = (registry, { protocols }) => {
     labelNames: ['protocol', 'lane', 'bound'],
     registers,
   })
+  const laneLost = new Gauge({
+    name: 'gavel_lane_lost_draws',
+    help: 'Verdicts of a first lane that were drawn for people, and edited, judged anew or erased before anybody had looked: they count neither as right nor as wrong. In the process that keeps the record.',
+    labelNames: ['protocol', 'lane'],
+    registers,
+  })
+  const laneWaiting = new Gauge({
+    name: 'gavel_lane_waiting_seconds',
+    help: 'How long the first drawn verdict of a first lane has waited for somebody to look: what comes after it of its tenant does not count until then; 0: none waits. In the process that keeps the record.',
+    labelNames: ['protocol', 'lane'],
+    registers,
+  })
   const laneEvidence = new Gauge({
     name: 'gavel_lane_evidence',
     help: 'The e-value against the promise of a first lane: from 1/delta on (20 at a delta of 5 %) it closes itself. In the process that keeps the record.',
@@ -32,11 +44,12 @@ export const laneMetrics: MetricGroup = (registry, { protocols }) => {
         if (states.every((one) => one.protocol !== protocol)) lanes.set({ protocol, lane: 'none', state: 'open' }, 0)
       for (const { protocol, lane, state } of states) lanes.set({ protocol, lane, state }, 1)
     },
-    'lane:audited': ({ audits }) => {
-      laneWrong.reset()
-      laneEvidence.reset()
-      for (const { protocol, lane, share, interval, evidence } of audits) {
+    'lane:audited': ({ audits, now }) => {
+      for (const gauge of [laneWrong, laneLost, laneWaiting, laneEvidence]) gauge.reset()
+      for (const { protocol, lane, share, interval, evidence, lost, nextSince } of audits) {
         laneEvidence.set({ protocol, lane }, evidence)
+        laneLost.set({ protocol, lane }, lost)
+        laneWaiting.set({ protocol, lane }, nextSince === null ? 0 : Math.max(0, now - nextSince) / 1000)
         if (share === null) continue
         for (const [bound, value] of Object.entries({ share, ...interval }))
           laneWrong.set({ protocol, lane, bound }, value)

@@ -2,11 +2,11 @@ import { Counter, Gauge } from 'prom-client'
 import { WEBHOOK_OUTCOMES } from '../../contracts/ports/report.ts'
 import type { MetricGroup } from './group.ts'
 
-/** What is sent to webhooks; nothing has a series where no receiver is set. */
+/** What is sent to webhooks, and what never can be; of what is sent nothing has a series where no receiver is set. */
 export const webhookMetrics: MetricGroup = (registry) => {
   const tries = new Counter({
     name: 'gavel_webhook_tries_total',
-    help: 'Tries to send a verdict to a receiver, by how they ended: sent, failed and to be tried again, or parked after the last.',
+    help: 'Tries to send a verdict to a receiver, by how they ended: sent, failed and to be tried again, or parked after the last; dropped: never tried, as its tenant holds its share of Redis.',
     labelNames: ['outcome'],
     registers: [registry],
   })
@@ -28,9 +28,16 @@ export const webhookMetrics: MetricGroup = (registry) => {
     labelNames: [],
     registers: [registry],
   })
+  const givenUp = new Counter({
+    name: 'gavel_statements_given_up_total',
+    help: 'Statements of reasons that could not be made in time, or for which a receiver had no room: it does not get them (gavel report reconcile).',
+    labelNames: [],
+    registers: [registry],
+  })
   for (const gauge of [waiting, parked, oldest]) gauge.remove()
   return {
     'webhook:tried': ({ outcome }) => tries.inc({ outcome }),
+    'statement:given-up': () => givenUp.inc(),
     'webhooks:counted': (counted) => {
       for (const outcome of WEBHOOK_OUTCOMES) tries.inc({ outcome }, 0)
       waiting.set(counted.waiting)

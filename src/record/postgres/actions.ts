@@ -1,6 +1,6 @@
-import type { RecordedWord, RecordStore } from '../../contracts/ports/record.ts'
+import type { RecordedWord, RecordStore, Reversal } from '../../contracts/ports/record.ts'
 import {
-  DUE_REVERSALS,
+  dueReversalsIn,
   FORGET_REVERSALS,
   LATER_UNSTATED,
   NEW_UNSTATED,
@@ -9,10 +9,10 @@ import {
   SETTLE_REVERSAL,
   STATED,
   tenantOfAction,
-  UNSTATED_OF,
-  UNSTATED_TENANTS,
+  UNSTATED,
 } from '../actions.ts'
 import { recordedWord } from '../record-rows.ts'
+import { inTurnLater, type WaitingTenant } from '../turns.ts'
 import type { Database } from './connection.ts'
 import { opened, type SealedNote } from './opened.ts'
 import { touch, type WritingStep } from './writing.ts'
@@ -49,23 +49,27 @@ export async function joinWithdrawal(writing: WritingStep, note: string): Promis
   touch(writing, taken.s, taken.protocol)
 }
 
-/** What is due of actions: their reversals, and their statements. */
+const REVERSALS = dueReversalsIn('text')
+
+/** What is due of actions: their reversals, and their statements, each tenant's in turn. */
 export function dueOfActions(
   db: Database,
 ): Pick<RecordStore, 'reversals' | 'settleReversal' | 'unstated' | 'settleStatement'> {
   return {
-    reversals: (most) => db.rows(DUE_REVERSALS, most),
+    reversals: async (most) =>
+      inTurnLater(most, await db.rows<WaitingTenant>(REVERSALS.tenants, most), (tenant, share) =>
+        db.rows<Reversal>(REVERSALS.of, tenant, share),
+      ),
     async settleReversal({ verdict, action }) {
       await db.run(SETTLE_REVERSAL, verdict, action)
       await db.run(FORGET_REVERSALS, verdict)
     },
     async unstated(now, most) {
-      const tenants = await db.rows<{ tenant: string }>(UNSTATED_TENANTS, now, most)
-      const share = Math.ceil(most / tenants.length)
-      const notes: string[] = []
-      for (const { tenant } of tenants)
-        for (const { action } of await db.rows<{ action: string }>(UNSTATED_OF, tenant, now, share)) notes.push(action)
-      return notes.slice(0, most)
+      const tenants = await db.rows<WaitingTenant>(UNSTATED.tenants, now, most)
+      const due = await inTurnLater(most, tenants, (tenant, share) =>
+        db.rows<{ action: string }>(UNSTATED.of, tenant, now, share),
+      )
+      return due.map(({ action }) => action)
     },
     async settleStatement(action, again) {
       if (again === null) await db.run(STATED, action)

@@ -1,6 +1,7 @@
 import type { OpenAppeals, UntoldAppeal } from '../../contracts/ports/record.ts'
 import { appealNoteId } from '../appeal-note.ts'
 import {
+  ACTIONS_IN_FORCE,
   ANSWERS_OF_OPEN,
   changedAppeal,
   deletedAppeals,
@@ -25,8 +26,9 @@ import {
   type AppealRow,
   answersIn,
   appealChanges,
-  untoldAppeal,
+  untoldAppeals,
 } from '../appeals.ts'
+import { inTurnLater, type WaitingTenant } from '../turns.ts'
 import type { Database, Sql } from './connection.ts'
 import { touch, type WritingStep } from './writing.ts'
 
@@ -46,7 +48,8 @@ export async function isThere(sql: Sql, { s, deletedAt }: AppealedSubject, at: n
 
 /** A decision that answers appeals. */
 export async function takeAnswers({ sql }: WritingStep, s: number, note: string, json: string, at: number) {
-  for (const { id, decision, code } of answersIn(note, json)) await sql.run(NEW_ANSWER, s, id, decision, code, at)
+  for (const { id, decision, code, measure } of answersIn(note, json))
+    await sql.run(NEW_ANSWER, id, decision, code, measure, at, s)
 }
 
 /** An action has come: appeals that came before it are about its subject. Returns the notes whose words are erased with that. */
@@ -81,7 +84,8 @@ export async function settleAppeals(writing: WritingStep): Promise<void> {
     const rulings = await sql.rows<AppealedRuling>(rulingsOn('decider'), s, most)
     const answers = await sql.rows<AppealAnswer>(ANSWERS_OF_OPEN, s, s, most)
     const parties = answers.length === 0 ? [] : await sql.rows<AppealParty>(partiesOn('said.opinion'), s, s, most)
-    for (const one of appealChanges(appeals, { rulings, answers, parties, deletedAt })) {
+    const inForce = (await sql.rows<{ protocol: string }>(ACTIONS_IN_FORCE, s, s)).map(({ protocol }) => protocol)
+    for (const one of appealChanges(appeals, { rulings, answers, parties, inForce, deletedAt })) {
       await runAll(sql, changedAppeal(one))
       touch(writing, s, one.protocol)
     }
@@ -106,12 +110,15 @@ export function appealReads(db: Database) {
   return {
     untoldAppeals: (now: number, most: number): Promise<UntoldAppeal[]> =>
       db.transaction(async (sql) => {
-        // Of processes that ask at a time one has them.
-        const untold = await sql.rows<AppealOutcomeRow>(
-          `${UNTOLD_APPEALS} FOR UPDATE OF appeals SKIP LOCKED`,
-          now,
-          most,
-        )
+        const untold: AppealOutcomeRow[] = []
+        for (const { tenants, of } of UNTOLD_APPEALS) {
+          const left = most - untold.length
+          // Of processes that ask at a time one has them.
+          const some = await inTurnLater(left, await sql.rows<WaitingTenant>(tenants, now, left), (tenant, share) =>
+            sql.rows<AppealOutcomeRow>(`${of} FOR UPDATE OF appeals SKIP LOCKED`, tenant, now, share),
+          )
+          untold.push(...some)
+        }
         await sql.run(
           sentAppeal(
             'FROM unnest(?::text[], ?::text[]) AS of (tenant, id) WHERE (appeals.tenant, appeals.id) = (of.tenant, of.id)',
@@ -120,7 +127,7 @@ export function appealReads(db: Database) {
           untold.map(({ tenant }) => tenant),
           untold.map(({ id }) => id),
         )
-        return untold.map(untoldAppeal)
+        return untoldAppeals(untold)
       }),
     async openAppeals(dueSince: number): Promise<OpenAppeals> {
       const [row] = await db.rows<OpenAppeals>(OPEN_APPEALS, dueSince)

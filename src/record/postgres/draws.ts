@@ -1,7 +1,18 @@
+import { randomUUID } from 'node:crypto'
 import type { RulingEntry } from '../../contracts/ports/record.ts'
 import type { DrawnRate } from '../../contracts/ports/review.ts'
 import { type DrawRow, drawnRates, drawRowsQuery, LANGUAGE_OF_DRAW } from '../drawn-rates.ts'
 import { DRAW_SINCE, drawsOf, scopeOfVerdict } from '../draws.ts'
+import { CLOSED, KEEP_CLOSED } from '../lane-audits.ts'
+import {
+  DETACH_LANE_DRAW,
+  ENTER_LANE_DRAW,
+  type LaterRuling,
+  laneDraw,
+  laneDrawFate,
+  type OpenLaneDraw,
+  SETTLE_LANE_DRAW,
+} from '../lane-draws.ts'
 import { columnsOf, type Sql } from './connection.ts'
 import { HAS_DRAWN_LANGUAGES } from './schema.ts'
 import type { WritingStep } from './writing.ts'
@@ -13,8 +24,11 @@ export async function enterDraws(
   { sql, draw, shares }: WritingStep,
   fresh: readonly (RulingEntry & { readonly s: number; readonly entry: RulingEntry })[],
 ): Promise<ReadonlySet<string>> {
-  for (const { entry, s, protocol, subject, id, openedAt, label } of fresh)
-    for (const { item, purpose, chance, differs } of drawsOf(entry, draw, shares))
+  for (const { entry, s, protocol, subject, id, openedAt, label } of fresh) {
+    const draws = drawsOf(entry, draw, shares)
+    const ofLane = laneDraw(entry, draws, s)
+    if (ofLane !== null) await sql.run(ENTER_LANE_DRAW, ...ofLane)
+    for (const { item, purpose, chance, differs } of draws)
       await sql.run(
         `INSERT INTO draws VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (item, purpose) DO UPDATE SET
          verdict = excluded.verdict, chance = greatest(draws.chance, excluded.chance), label = excluded.label,
@@ -30,6 +44,7 @@ export async function enterDraws(
         label,
         differs === null ? null : Number(differs),
       )
+  }
   await sql.run(
     `UPDATE draws SET lang = ${LANGUAGE_OF_DRAW} WHERE s = ANY (?::bigint[])`,
     fresh.map(({ s }) => s),
@@ -101,6 +116,24 @@ export async function drawnAmong(
   return (of) => rows.find(({ item, purpose }) => item === itemOf(of) && purpose === purposeOf(of))?.at ?? null
 }
 
+/** What is known by now of verdicts that lanes settled, of these subjects and protocols; of a subject alone in all of them. */
+export async function settleLaneDraws(
+  { sql }: Pick<WritingStep, 'sql'>,
+  pairs: readonly (readonly [s: number, protocol: string | null])[],
+): Promise<void> {
+  if (pairs.length === 0) return
+  const rows = await sql.rows<OpenLaneDraw & { readonly rulings: readonly LaterRuling[] }>(
+    `SELECT lane, item, verdict, (SELECT coalesce(json_agg(json_build_object('id', id, 'label', r.label, 'decided_by', decided_by,
+       'restores', restores) ORDER BY number), '[]') FROM rulings r WHERE r.s = l.s AND r.protocol = l.protocol) AS rulings
+     FROM unnest(?::bigint[], ?::text[]) AS of (s, protocol) JOIN lane_draws l ON l.s = of.s AND l.protocol = coalesce(of.protocol, l.protocol)`,
+    ...columnsOf(pairs, 2),
+  )
+  for (const { lane, item, verdict, rulings } of rows) {
+    const fate = laneDrawFate(rulings, verdict)
+    if (fate !== null) await sql.run(SETTLE_LANE_DRAW, fate.differs, fate.lost, Number(fate.stands), lane, item)
+  }
+}
+
 /** Removes the draws of subjects and protocols of which no verdict is left. */
 export async function forgetDraws({ sql }: WritingStep, pairs: readonly (readonly [number, string])[]): Promise<void> {
   if (pairs.length === 0) return
@@ -108,17 +141,33 @@ export async function forgetDraws({ sql }: WritingStep, pairs: readonly (readonl
     'DELETE FROM draws USING unnest(?::bigint[], ?::text[]) AS of (s, protocol) WHERE (draws.s, draws.protocol) = (of.s, of.protocol)',
     ...columnsOf(pairs, 2),
   )
+  await sql.run(
+    'DELETE FROM lane_draws l USING unnest(?::bigint[], ?::text[]) AS of (s, protocol) WHERE (l.s, l.protocol) = (of.s, of.protocol)',
+    ...columnsOf(pairs, 2),
+  )
 }
 
-/** Erases the draws of a subject until `at`. One of its next life stands, from then on. */
+/** Erases the draws of a subject until `at`. One of its next life stands, from then on; what people said of a lane's stays. */
 export async function eraseDraws({ sql }: WritingStep, s: number, at: number): Promise<void> {
+  const ofLanes = await sql.rows<OpenLaneDraw>(
+    'SELECT lane, item, verdict FROM lane_draws WHERE s = ? AND drawn_at <= ?',
+    s,
+    at,
+  )
+  for (const { lane, item } of ofLanes) await sql.run(DETACH_LANE_DRAW, randomUUID(), lane, item)
   await sql.run(`DELETE FROM draws WHERE s = ? AND drawn_at <= ? AND (${DRAW_SINCE}) IS NULL`, s, at)
   await sql.run(`UPDATE draws SET lang = NULL, drawn_at = (${DRAW_SINCE}) WHERE s = ? AND drawn_at <= ?`, s, at)
 }
 
+/** Keeps these marks of first lanes that are closed, and returns all that are kept. */
+export async function keepClosed(sql: Sql, marks: readonly string[]): Promise<string[]> {
+  for (const mark of marks) await sql.run(KEEP_CLOSED, mark)
+  return (await sql.rows<{ k: string }>(CLOSED)).map(({ k }) => k)
+}
+
 /** False while a process of an earlier version keeps the record. */
-export async function hasLedger(sql: Sql): Promise<boolean> {
-  const [ledger] = await sql.rows<{ made: string | null }>("SELECT to_regclass('draws')::text AS made")
+export async function hasLedger(sql: Sql, table = 'draws'): Promise<boolean> {
+  const [ledger] = await sql.rows<{ made: string | null }>('SELECT to_regclass(?)::text AS made', table)
   return ledger?.made != null
 }
 

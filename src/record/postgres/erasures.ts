@@ -3,15 +3,15 @@ import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import { commentKey, commentKeysOf, idsInCommentKey } from '../../contracts/facts/verdict-id.ts'
 import type { CommentDeletionEntry, Entry, RulingEntry } from '../../contracts/ports/record.ts'
 import { OUTLIVES } from '../actions.ts'
+import { DELETED_POST, DELETED_POSTS, type DeletedPost, ERASED_AT_ONCE } from '../deleted-posts.ts'
+import { shownKeys } from '../shown.ts'
+import { inTurnLater, type WaitingTenant } from '../turns.ts'
 import { eraseAppeals } from './appeals.ts'
-import { eraseDraws } from './draws.ts'
+import { eraseDraws, settleLaneDraws } from './draws.ts'
 import { keysOf, unsealed } from './seals.ts'
 import { indexed, unindexed } from './texts.ts'
 import { subjectsOf, touch, type WritingStep } from './writing.ts'
 import { forgetComments, forgetWritten } from './written.ts'
-
-/** Comments and replies of deleted posts that are erased in one step. */
-const ERASED_AT_ONCE = 250
 
 /**
  * Erases what was opened or said of a subject until `at`. Of a deleted post's comments, and of the replies that quote it, it is noted
@@ -20,6 +20,8 @@ const ERASED_AT_ONCE = 250
 export async function erase(writing: WritingStep, of: ThreadRef, at: number): Promise<void> {
   const { sql, counters, seals, hashes } = writing
   const { s, deletedAt } = (await subjectsOf(writing, [of]))(of)
+  // People may have spoken since it was settled last.
+  await settleLaneDraws(writing, [[s, null]])
   if (deletedAt < at) {
     const [before] = await sql.rows<{ k: number | null }>('SELECT k FROM subjects WHERE s = ?', s)
     await seals.shred([before?.k ?? null])
@@ -86,24 +88,36 @@ export async function erase(writing: WritingStep, of: ThreadRef, at: number): Pr
   )
 }
 
-interface DeletedPost {
-  readonly tenant: string
-  readonly post: string
-  readonly at: number
-  readonly after: string
+/** Erases some comments of deleted posts, and replies that quote them, of each tenant its share; the next call goes on after them. */
+export async function eraseDependents(writing: WritingStep): Promise<void> {
+  const { sql } = writing
+  await inTurnLater(
+    ERASED_AT_ONCE,
+    await sql.rows<WaitingTenant>(DELETED_POSTS.tenants, ERASED_AT_ONCE),
+    async (tenant, share) => {
+      const erased: string[] = []
+      while (erased.length < share) {
+        const [of] = await sql.rows<DeletedPost>(DELETED_POSTS.of, tenant, 1)
+        if (of === undefined) break
+        erased.push(...(await eraseUnder(writing, of, share - erased.length)))
+      }
+      return erased
+    },
+  )
 }
 
-/** Erases some comments of deleted posts, and replies that quote them; the next call goes on after them. */
-export async function eraseDependents(writing: WritingStep): Promise<void> {
-  for (let left = ERASED_AT_ONCE; left > 0; ) {
-    const [of] = await writing.sql.rows<DeletedPost>('SELECT tenant, post, at, after FROM deleted_posts LIMIT 1')
-    if (of === undefined) return
-    left -= Math.max(1, await eraseUnder(writing, of, left))
+/** The same of what stands under these posts. */
+export async function eraseUnderAll(writing: WritingStep, posts: readonly ThreadRef[]): Promise<void> {
+  let left = ERASED_AT_ONCE
+  for (const { tenant, postId } of posts) {
+    if (left <= 0) return
+    const [of] = await writing.sql.rows<DeletedPost>(DELETED_POST, tenant, postId)
+    if (of !== undefined) left -= (await eraseUnder(writing, of, left)).length
   }
 }
 
-/** Erases at most so many of what stands under one post, and returns how many. */
-async function eraseUnder(writing: WritingStep, of: DeletedPost, most: number): Promise<number> {
+/** Erases at most so many of what stands under one post, and returns which; where there is nothing, the post itself. */
+async function eraseUnder(writing: WritingStep, of: DeletedPost, most: number): Promise<string[]> {
   const { sql } = writing
   const { tenant, post, at, after } = of
   const comments = await sql.rows<{ id: string }>(
@@ -123,8 +137,8 @@ async function eraseUnder(writing: WritingStep, of: DeletedPost, most: number): 
     most - comments.length,
   )
   for (const { reply } of replies) await erase(writing, { tenant, postId: reply, kind: 'reply' }, at)
-  const erased = comments.length + replies.length
-  if (erased < most) await sql.run('DELETE FROM deleted_posts WHERE tenant = ? AND post = ?', tenant, post)
+  const erased = [...comments.map(({ id }) => id), ...replies.map(({ reply }) => reply)]
+  if (erased.length < most) await sql.run('DELETE FROM deleted_posts WHERE tenant = ? AND post = ?', tenant, post)
   else
     await sql.run(
       'UPDATE deleted_posts SET after = ? WHERE tenant = ? AND post = ?',
@@ -132,7 +146,7 @@ async function eraseUnder(writing: WritingStep, of: DeletedPost, most: number): 
       tenant,
       post,
     )
-  return erased
+  return erased.length === 0 ? [post] : erased
 }
 
 /** Removes these verdicts with their transcripts. */
@@ -196,7 +210,21 @@ export async function dropSaid({ sql, counters, seals }: WritingStep, where: str
   return gone.map(({ s }) => s)
 }
 
-/** Deleted comments of one post are looked for together: what rests on its transcripts is read once. */
+/** Its last value: how many at most. Returns how many there were. */
+export async function dropUnread({ sql, counters, seals }: WritingStep, where: string, ...values: Values) {
+  const gone = await sql.rows<{ k: number }>(
+    `DELETE FROM unread WHERE (topic, part, at_offset) IN (SELECT topic, part, at_offset FROM unread WHERE ${where} LIMIT ?) RETURNING k`,
+    ...values,
+  )
+  counters.add('unread', -gone.length)
+  await seals.shred(gone.map(({ k }) => k))
+  return gone.length
+}
+
+/**
+ * Deleted comments of one post are looked for together: what rests on its transcripts is read once. Since the deletion of one is known,
+ * nothing that shows it comes in.
+ */
 export async function commentsGone(writing: WritingStep, entries: readonly Entry[]): Promise<void> {
   const { sql } = writing
   const gone = entries.filter((entry): entry is CommentDeletionEntry => entry.what === 'comment-deletion')
@@ -207,33 +235,19 @@ export async function commentsGone(writing: WritingStep, entries: readonly Entry
     last.map(({ post }) => post.postId),
     last.map(({ comment }) => comment),
   ] as const
-  await sql.run(
-    `INSERT INTO gone_comments SELECT * FROM unnest(?::text[], ?::text[], ?::text[], ?::bigint[])
-     ON CONFLICT (tenant, post, comment) DO UPDATE SET at = excluded.at`,
+  const fresh = await sql.rows<{ nth: number }>(
+    `WITH given AS (SELECT * FROM unnest(?::text[], ?::text[], ?::text[], ?::bigint[]) WITH ORDINALITY AS given (tenant, post, comment, at, nth)),
+     known AS (SELECT nth FROM given JOIN gone_comments USING (tenant, post, comment)),
+     noted AS (INSERT INTO gone_comments SELECT tenant, post, comment, at FROM given
+       ON CONFLICT (tenant, post, comment) DO UPDATE SET at = excluded.at)
+     SELECT nth FROM given WHERE nth NOT IN (SELECT nth FROM known) ORDER BY nth`,
     ...columns,
     last.map(({ at }) => at),
   )
-  await forgetComments(sql, last)
-  await unquoteElsewhere(
+  await forgetShown(
     writing,
-    last.map(({ post, comment }) => ({ tenant: post.tenant, key: commentKey(post.postId, comment) })),
+    fresh.flatMap(({ nth }) => last[nth - 1] ?? []),
   )
-  const held = await sql.rows<Held>(
-    // The thread's, and those of comments that were judged by themselves and shown with what they answer.
-    `WITH gone AS (SELECT * FROM unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::text[]) AS gone (tenant, post, comment, first, last)),
-     of AS (
-       SELECT subjects.s, gone.comment FROM gone
-       JOIN subjects ON subjects.tenant = gone.tenant AND subjects.kind = 'post' AND subjects.id = gone.post
-       UNION ALL SELECT subjects.s, gone.comment FROM gone
-       JOIN subjects ON subjects.tenant = gone.tenant AND subjects.kind = 'comment' AND subjects.id ~>=~ gone.first AND subjects.id ~<~ gone.last)
-     SELECT DISTINCT t.t, t.id, t.s, t.k, t.at FROM of
-     JOIN transcripts t ON t.s = of.s AND t.comments IS NOT NULL AND (t.cut = 1 OR t.comments @> ARRAY[of.comment])
-     ORDER BY t.t`,
-    ...columns,
-    last.map(({ post }) => commentKeysOf(post.postId)[0]),
-    last.map(({ post }) => commentKeysOf(post.postId)[1]),
-  )
-  if (held.length > 0) await unquote(writing, held)
   const judged = await sql.rows<{ tenant: string; id: string; at: number }>(
     `SELECT subjects.tenant, subjects.id, gone.at FROM unnest(?::text[], ?::text[], ?::bigint[]) AS gone (tenant, id, at)
      JOIN subjects ON subjects.tenant = gone.tenant AND subjects.kind = 'comment' AND subjects.id = gone.id`,
@@ -242,6 +256,43 @@ export async function commentsGone(writing: WritingStep, entries: readonly Entry
     last.map(({ at }) => at),
   )
   for (const { tenant, id, at } of judged) await erase(writing, { tenant, postId: id, kind: 'comment' }, at)
+}
+
+/** Erases what shows these comments. */
+async function forgetShown(writing: WritingStep, gone: readonly CommentDeletionEntry[]): Promise<void> {
+  const { sql } = writing
+  if (gone.length === 0) return
+  const keys = gone.flatMap(({ post, comment }) =>
+    shownKeys(post, [comment]).map((key) => ({ tenant: post.tenant, key, comment })),
+  )
+  // The thread, and comments that were judged by themselves and shown with what they answer.
+  const showing = await sql.rows<{ s: number; comment: string }>(
+    `WITH of AS (SELECT * FROM unnest(?::text[], ?::text[], ?::text[]) AS of (tenant, key, comment)),
+     shown_by AS (DELETE FROM shown USING (SELECT DISTINCT tenant, key FROM of) AS one
+       WHERE shown.tenant = one.tenant AND shown.key = one.key RETURNING shown.tenant, shown.key, s)
+     SELECT s, comment FROM shown_by JOIN of USING (tenant, key)
+     UNION SELECT s, comment FROM unnest(?::text[], ?::text[], ?::text[]) AS gone (tenant, id, comment)
+       JOIN subjects USING (tenant, id) WHERE kind = 'post'`,
+    keys.map(({ tenant }) => tenant),
+    keys.map(({ key }) => key),
+    keys.map(({ comment }) => comment),
+    gone.map(({ post }) => post.tenant),
+    gone.map(({ post }) => post.postId),
+    gone.map(({ comment }) => comment),
+  )
+  await forgetComments(sql, showing)
+  await unquoteElsewhere(
+    writing,
+    gone.map(({ post, comment }) => ({ tenant: post.tenant, key: commentKey(post.postId, comment) })),
+  )
+  const held = await sql.rows<Held>(
+    `SELECT DISTINCT t.t, t.id, t.s, t.k, t.at FROM unnest(?::bigint[], ?::text[]) AS of (s, comment)
+     JOIN transcripts t ON t.s = of.s AND t.comments IS NOT NULL AND (t.cut = 1 OR t.comments @> ARRAY[of.comment])
+     ORDER BY t.t`,
+    showing.map(({ s }) => s),
+    showing.map(({ comment }) => comment),
+  )
+  if (held.length > 0) await unquote(writing, held)
 }
 
 /** Verdicts that were shown comments under other posts, by their keys, lose their words, and their transcripts. */

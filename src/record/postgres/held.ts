@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto'
+import { TENANT_OF } from '../actions.ts'
 import { BY_SUBJECT, bytesOf, DROPPED, type HeldTable, LARGEST, onPages, scanned, tenantIn } from '../held.ts'
 import type { Sql } from './connection.ts'
 
@@ -40,14 +42,32 @@ export const HELD: readonly HeldTable[] = onPages([
     bytes: (row) => `500 + ${bytesOf(row, 'sealed')} + 2 * (${bytesOf(row, 'id')})`,
     changing: ['sealed'],
   },
-  { table: 'appeals', by: null, bytes: (row) => `400 + 3 * (${bytesOf(row, 'tenant', 'id')})`, changing: [] },
+  {
+    table: 'appeals',
+    by: null,
+    bytes: (row) => `400 + 3 * (${bytesOf(row, 'tenant', 'id')}) + 2 * (${bytesOf(row, 'against')})`,
+    changing: ['against'],
+  },
+  {
+    table: 'appeals_answered',
+    by: null,
+    bytes: (row) => `150 + 3 * (${bytesOf(row, 'id', 'decision')}) + ${bytesOf(row, 'tenant')}`,
+    changing: [],
+  },
   {
     table: 'reversals',
     // The action's: the note names it, and its verdict may be gone.
-    by: (row) => `split_part(${row}.action, ' ', 2)`,
+    by: (row) => TENANT_OF.text(`${row}.action`),
     bytes: (row) => `100 + 3 * (${bytesOf(row, 'verdict', 'action')})`,
     changing: [],
   },
+  {
+    table: 'due_statements',
+    by: null,
+    bytes: (row) => `150 + 3 * (${bytesOf(row, 'action', 'tenant')})`,
+    changing: [],
+  },
+  { table: 'shown', by: null, bytes: (row) => `100 + 2 * (${bytesOf(row, 'tenant', 'key')})`, changing: [] },
   { table: 'quotes', by: null, bytes: (row) => `100 + 2 * (${bytesOf(row, 'tenant', 'post', 'reply')})`, changing: [] },
   {
     table: 'gone_comments',
@@ -59,8 +79,19 @@ export const HELD: readonly HeldTable[] = onPages([
 
 /** Counts what is there, and from then on what comes and goes: a row for each change, which `countedTogether` takes together. */
 export async function countHeld(sql: Sql): Promise<void> {
-  const [there] = await sql.rows("SELECT 1 WHERE to_regclass('held_by') IS NOT NULL")
+  // Anew where an earlier version counted less of it, or in another way.
+  const way = hash('sha256', JSON.stringify([scanned(HELD), HELD.map(({ changing }) => changing)]), 'base64url').slice(
+    0,
+    22,
+  )
+  const [there] = await sql.rows(
+    "SELECT 1 FROM meta WHERE k = 'held' AND v = ? AND to_regclass('held_by') IS NOT NULL",
+    way,
+  )
   if (there !== undefined) return
+  for (const { table } of HELD) await sql.run(`DROP FUNCTION IF EXISTS count_${table} CASCADE`)
+  await sql.run('DROP TABLE IF EXISTS held_by, held_changes')
+  await sql.run("INSERT INTO meta VALUES ('held', ?) ON CONFLICT (k) DO UPDATE SET v = excluded.v", way)
   await sql.run(DROPPED('text', 'bigint'))
   await sql.run('CREATE TABLE held_by (tenant text PRIMARY KEY, bytes bigint NOT NULL)')
   await sql.run('CREATE INDEX held_by_none ON held_by (tenant) WHERE bytes = 0')

@@ -1,7 +1,9 @@
+import { NOTHING_READ } from '../held.ts'
 import { SPARED_MS } from '../spare-feedback.ts'
 import type { Database, Sql } from './connection.ts'
+import { dropUnread } from './erasures.ts'
 import { HELD_NOW, largestOf } from './held.ts'
-import { dropSpareFeedback, GIVEN, give } from './room.ts'
+import { dropSpareFeedback, GIVEN, give, ROOM } from './room.ts'
 import type { WritingStep } from './writing.ts'
 
 interface RoomContext {
@@ -21,9 +23,9 @@ interface RoomContext {
 const ENOUGH = 0.95
 
 /**
- * Makes room in a record that is larger than it may be. A tenant that holds more than its share gives first what nobody misses, then its
- * oldest transcripts and texts, then what it noted of deletions, last its actions
- * on what nobody judged, and the oldest of very many on one subject. Where none does, the newest feedback that serves nobody goes, else the
+ * Makes room in a record that is larger than it may be. First goes what nobody is counted for. A tenant that holds more than its share
+ * gives then what nobody misses, then its oldest transcripts and texts, then what it noted of deletions, last its actions on what nobody
+ * judged, and the oldest of very many on one subject. Where none does, the newest feedback that serves nobody goes, else the
  * transcripts of the oldest day. False if there is nothing left.
  */
 export async function madeRoom(context: RoomContext): Promise<boolean> {
@@ -31,6 +33,7 @@ export async function madeRoom(context: RoomContext): Promise<boolean> {
   const free = await reusable(db)
   const over = bytes - free - ENOUGH * maxBytes
   if (bytes - free <= maxBytes) return true
+  if (await hasDroppedUnread(context)) return true
   const [largest, other] = await largestOf(db)
   if (largest !== undefined && other !== undefined && largest.bytes > share)
     if (await hasGiven(context, largest, Math.min(over, largest.bytes - share))) return true
@@ -87,6 +90,11 @@ async function hasGiven(
       if (looked.given > 0 && (await held()) <= bytes - wanted) return true
     }
   return (await held()) < bytes
+}
+
+async function hasDroppedUnread({ step }: RoomContext): Promise<boolean> {
+  for (let dropped = false; ; dropped = true)
+    if ((await step((writing) => dropUnread(writing, NOTHING_READ, ROOM))) === 0) return dropped
 }
 
 async function hasDroppedFeedback({ step, now }: RoomContext, tenant: string | null): Promise<boolean> {

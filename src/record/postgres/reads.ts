@@ -7,16 +7,28 @@ import {
   type RecordReader,
   type RecordSize,
 } from '../../contracts/ports/record.ts'
-import { conditionsOf, marksOf } from '../conditions.ts'
+import { madeInPauses } from '../../platform/pauses.ts'
+import { GIVEN_UP_OF } from '../actions.ts'
+import { appealsRead } from '../appeal-rows.ts'
+import { type AppealReadRow, recordedAppeal } from '../appeals.ts'
+import { conditionsOf, markSoughtBy } from '../conditions.ts'
 import { AUDIT_CHANCE } from '../draws.ts'
 import { FOLDING, gramsOf, readingsOf } from '../grams.ts'
 import { histogramOf, histogramQuery } from '../histogram.ts'
-import { MOST_LEFT, recordedRow, recordedWord } from '../record-rows.ts'
+import {
+  type ListedRow,
+  MOST_LEFT,
+  type NoteOfSubject,
+  recordedRow,
+  subjectsNamed,
+  wordOfSubject,
+} from '../record-rows.ts'
 import { actionsIn } from './actions.ts'
 import type { Database, Sql } from './connection.ts'
 import { type GramHashes, hashing } from './grams-key.ts'
 import { largestOf } from './held.ts'
 import { listed, opened, recordsOf, type SealedNote, type SubjectRow } from './opened.ts'
+import { HAS_DUE_STATEMENTS } from './schema.ts'
 import { keysOf, unsealed } from './seals.ts'
 import { searched } from './search.ts'
 import { heldJson } from './transcript-bytes.ts'
@@ -37,6 +49,7 @@ export function recordReads(db: Database): RecordReader {
     return { hashes: known.hashes, isFolded: meta.get('folding') === FOLDING }
   }
 
+  const word = wordIn(db)
   return {
     name: async () => (await db.rows<{ v: string }>("SELECT v FROM meta WHERE k = 'name'"))[0]?.v ?? '',
     async subject({ tenant, id, kind }) {
@@ -59,23 +72,18 @@ export function recordReads(db: Database): RecordReader {
       })
       return row === undefined ? null : recordedRow(row)
     },
-    async word(id, tenants) {
-      const { rows } = await db.snapshot(async (sql) => {
-        const found = await sql.rows<SealedNote & { tenant: string }>(
-          'SELECT said.*, tenant FROM said JOIN subjects USING (s) WHERE said.id = ?',
-          id,
-        )
-        return opened(sql, found)
-      })
-      const [row] = rows
-      return row === undefined || tenants?.includes(row.tenant) === false ? null : recordedWord(row)
+    word,
+    subjectsNamed: subjectsNamed(word),
+    async appeals(tenant, of) {
+      const [text, ...values] = appealsRead(tenant, of)
+      return (await db.rows<AppealReadRow>(text, ...values)).map(recordedAppeal)
     },
     async find(filter, limit) {
       const rows = await db.snapshot(async (sql) => {
         const { hashes } = await hashesNow(sql)
         const { sql: fits, values } = conditionsOf(filter, hashes.mark)
         // By the rarest that it asks for, newest first: a row that fits is not looked for among all others.
-        const [mark] = marksOf(filter)
+        const mark = markSoughtBy(filter)
         const found = await sql.rows<{ doc: number }>(
           mark === undefined
             ? `SELECT doc FROM rulings WHERE ${fits} ORDER BY doc DESC LIMIT ?`
@@ -87,7 +95,7 @@ export function recordReads(db: Database): RecordReader {
         )
         return listed(sql, docsOf(found))
       })
-      return rows.map(recordedRow)
+      return rowsRead(rows)
     },
     async histogram(filter, of) {
       const { hashes } = await hashesNow(db)
@@ -110,7 +118,7 @@ export function recordReads(db: Database): RecordReader {
       const { hits, stoppedEarly } = await searched(db, sought, limit)
       // A search has no one state: a number may be another verdict's by now.
       const ids = new Map(hits.map(({ doc, id }) => [doc, id]))
-      const found = (await db.snapshot((sql) => listed(sql, docsOf(hits)))).map(recordedRow)
+      const found = await rowsRead(await db.snapshot((sql) => listed(sql, docsOf(hits))))
       const same = found.filter(({ cursor, verdict }) => ids.get(Number(cursor)) === verdict.id)
       return { found: same, stoppedEarly, reindexing: !isFolded }
     },
@@ -153,11 +161,31 @@ export function recordReads(db: Database): RecordReader {
       }
     },
     actions: () => actionsIn(db),
+    async givenUp(tenant) {
+      if ((await db.rows(HAS_DUE_STATEMENTS)).length === 0) return []
+      return (await db.rows<{ action: string }>(GIVEN_UP_OF, tenant)).map(({ action }) => action)
+    },
     size: () => sizeOf(db),
     close: () => db.close(),
   }
 }
 
+/** What somebody said, by its id, with what it is about. */
+function wordIn(db: Database): RecordReader['word'] {
+  return async (id, tenants) => {
+    const { rows } = await db.snapshot(async (sql) => {
+      const found = await sql.rows<SealedNote & Pick<NoteOfSubject, 'tenant' | 'kind' | 'subject'>>(
+        'SELECT said.*, tenant, kind, subjects.id AS subject FROM said JOIN subjects USING (s) WHERE said.id = ?',
+        id,
+      )
+      return opened(sql, found)
+    })
+    const [row] = rows
+    return row === undefined || tenants?.includes(row.tenant) === false ? null : wordOfSubject(row)
+  }
+}
+
+const rowsRead = (rows: readonly ListedRow[]) => madeInPauses(rows, ({ json }) => json.length, recordedRow)
 const docsOf = (rows: readonly { readonly doc: number }[]) => rows.map(({ doc }) => doc)
 
 async function arrivalsIn(sql: Sql, after: string | null, most: number): Promise<Arrivals> {
@@ -186,7 +214,7 @@ async function arrivalsIn(sql: Sql, after: string | null, most: number): Promise
     MOST_LEFT,
   )
   return {
-    rows: (await listed(sql, docsOf(docs))).map(recordedRow),
+    rows: await rowsRead(await listed(sql, docsOf(docs))),
     erased:
       erased.length > MOST_ERASED
         ? null

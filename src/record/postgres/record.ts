@@ -1,11 +1,13 @@
 import type { ReviewPictures } from '../../contracts/ports/pictures.ts'
 import type { RecordReader, RecordStore } from '../../contracts/ports/record.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
+import { readTurns } from '../../platform/asked-for.ts'
 import { TENANT_SHARE } from '../held.ts'
 import type { QueueRules } from '../review-queue.ts'
 import { dueOfActions } from './actions.ts'
 import { appealReads } from './appeals.ts'
 import { type Database, type DatabaseAddress, database } from './connection.ts'
+import { keepClosed } from './draws.ts'
 import { hashing } from './grams-key.ts'
 import { hasRoom } from './make-room.ts'
 import { reviewPictures } from './pictures.ts'
@@ -46,6 +48,7 @@ export async function postgresRecord(settings: PostgresSettings): Promise<Record
     restart: (topic, partition) => tables.restart(topic, partition),
     positions: () => tables.positions(),
     hasDependents: (tenant) => tables.hasDependents(tenant),
+    keepClosed: (marks) => keepClosed(db, marks),
     ...appealReads(db),
     ...dueOfActions(db),
     async tidy(now, readUntil) {
@@ -76,7 +79,7 @@ export async function postgresRecord(settings: PostgresSettings): Promise<Record
 
 /** The reading half alone. Rejects with `NoRecord` if there is none. */
 export async function postgresRecordReader(address: DatabaseAddress): Promise<RecordReader> {
-  const db = database(address, READING)
+  const db = reading(address)
   await opened(db, () => metaOf(db, address.schema))
   return recordReads(db)
 }
@@ -86,16 +89,27 @@ export async function postgresReviewQueue({
   address,
   ...rules
 }: { readonly address: DatabaseAddress } & QueueRules): Promise<ReviewQueue> {
-  const db = database(address, READING)
+  const db = reading(address)
   await opened(db, () => metaOf(db, address.schema))
   return reviewReservations(db, rules)
 }
 
 /** What people look at beside a record that is there. Rejects as `postgresRecordReader` does. */
 export async function postgresPictures(address: DatabaseAddress): Promise<ReviewPictures> {
-  const db = database(address, READING)
+  const db = reading(address)
   await opened(db, () => metaOf(db, address.schema))
   return reviewPictures(db)
+}
+
+/** Connections that read for those who ask, in turn. */
+function reading(address: DatabaseAddress): Database {
+  const [db, inTurn] = [database(address, READING), readTurns()]
+  return {
+    ...db,
+    rows: (sql, ...values) => inTurn(() => db.rows(sql, ...values)),
+    snapshot: (work) => inTurn(() => db.snapshot(work)),
+    transaction: (work) => inTurn(() => db.transaction(work)),
+  }
 }
 
 async function opened(db: Database, first: () => Promise<Meta>): Promise<Meta> {

@@ -7,15 +7,7 @@ import {
   type ReviewQueue,
   type ReviewState,
 } from '../../contracts/ports/review.ts'
-import {
-  ABOUT_PEOPLE,
-  ASSIGNED,
-  firstRows,
-  fittingRows,
-  MAKES_PARTY,
-  MAY_BE_PARTY,
-  WAS_ASSIGNED,
-} from '../queue-filter.ts'
+import { ABOUT_PEOPLE, firstRows, fittingRows, MAY_BE_PARTY, QUEUED, WAS_ASSIGNED } from '../queue-filter.ts'
 import {
   countPosts,
   hasReserved,
@@ -40,11 +32,6 @@ import type { SealedPreview } from './prepared-batch.ts'
 import { reviewFigures, totalsIn } from './review-figures.ts'
 import { keysOf, unsealed } from './seals.ts'
 
-/** Who decided or spoke about the same is looked up where it matters alone. */
-const QUEUED = `s, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until, ${ASSIGNED},
-  CASE WHEN ${ABOUT_PEOPLE} THEN (SELECT coalesce(json_agg(DISTINCT said.by)::text, '[]') FROM said
-    WHERE ${MAKES_PARTY}) ELSE '[]' END AS parties`
-
 /** The queue, and who has reserved what of it. */
 export function reviewReservations(db: Database, queueRules: QueueRules): ReviewQueue {
   const rules = rankingRules(queueRules)
@@ -57,7 +44,7 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
     limit: number | null = null,
   ) => {
     const { sql: fit, values } = fittingRows(filter, now, subjects)
-    return sql.rows<QueueRow>(`SELECT ${QUEUED} FROM queue WHERE ${fit} LIMIT ?`, ...values, limit)
+    return sql.rows<QueueRow>(`SELECT ${QUEUED} FROM queue WHERE ${fit} LIMIT ?`, filter.for ?? '', ...values, limit)
   }
 
   /** The first so many of all that fit. */
@@ -68,7 +55,7 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
     now: number,
     after: QueuePlace | null = null,
   ): Promise<RankedRow[]> {
-    const first = firstRows(filter, { rules, now, after }, { columns: QUEUED, named: 'verdict COLLATE "C"' })
+    const first = firstRows(filter, { rules, now, after }, { named: 'verdict COLLATE "C"' })
     for (let limit = most + ROWS_OF_OTHERS; ; limit *= 4) {
       const rows = await sql.rows<QueueRow>(first.sql, ...first.values, limit)
       const best = ranked(rows, filter, rules, now, after)
@@ -93,8 +80,11 @@ export function reviewReservations(db: Database, queueRules: QueueRules): Review
       `SELECT ${QUEUED} FROM queue WHERE ${fit} AND holder IS NOT NULL
        UNION SELECT ${QUEUED} FROM queue WHERE ${fit} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${MAY_BE_PARTY})
        UNION SELECT ${QUEUED} FROM queue WHERE ${fit} AND ${WAS_ASSIGNED}`,
+      person,
       ...values,
+      person,
       ...values,
+      person,
       person,
       person,
       person,

@@ -10,7 +10,7 @@ import {
 import { type DrawEntryRow, drawEntriesQuery, drawEntry } from '../draw-entries.ts'
 import { type DrawSumRow, drawSum, drawSumsQuery } from '../draw-sums.ts'
 import { LANE_AUDITS, type LaneAuditRow, laneAudit } from '../lane-audits.ts'
-import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf, SAID_SINCE } from '../people-quality.ts'
+import { type HumanRow, MOST_SAID, type PersonNoteRow, peopleQuery, qualityOf } from '../people-quality.ts'
 import { decisionsQuery, type PersonDecisionRow, personDecision } from '../person-decisions.ts'
 import { DECIDERS, totalsQuery } from '../queue-filter.ts'
 import type { Database } from './connection.ts'
@@ -50,7 +50,7 @@ export function reviewFigures(db: Database): ReviewFigures {
     drawSums: (tenants) => drawSumsIn(db, tenants),
     drawnRates: (tenants) => drawnRatesIn(db, tenants),
     laneAudit: async (lane, promise) =>
-      laneAudit((await hasLedger(db)) ? await db.rows<LaneAuditRow>(LANE_AUDITS, lane) : [], promise),
+      laneAudit((await hasLedger(db, 'lane_draws')) ? await db.rows<LaneAuditRow>(LANE_AUDITS, lane) : [], promise),
     async comparedGroups(query) {
       // A process of an earlier version may keep the record yet.
       if ((await db.rows(HAS_COMPARED)).length === 0) return []
@@ -96,14 +96,16 @@ async function peopleQualityIn(
     // A process of an earlier version may keep the record yet.
     const seconds = (await sql.rows(IS_TIMED)).length > 0 ? 'seconds' : 'NULL AS seconds'
     const said = await sql.rows<PersonNoteRow>(
-      `SELECT s, protocol, said.by, at, label, against, opinion, ${seconds} FROM said WHERE ${fits} ORDER BY at, n`,
+      `SELECT s, protocol, said.by, at, label, against, opinion, ${seconds}
+       FROM (SELECT * FROM said WHERE ${fits} ORDER BY at DESC, n DESC LIMIT ${MOST_SAID}) AS said ORDER BY at, n`,
       since,
       ...values,
     )
     const verdicts = await sql.rows<HumanRow>(
       `SELECT s, protocol, number, label, decider, standing FROM rulings
-       WHERE decided_by = 'human' AND s IN (SELECT said.s FROM said WHERE ${SAID_SINCE})`,
+       WHERE decided_by = 'human' AND s IN (SELECT said.s FROM said WHERE ${fits})`,
       since,
+      ...values,
     )
     return qualityOf(said, verdicts, until)
   })

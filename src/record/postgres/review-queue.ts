@@ -1,10 +1,10 @@
-import { isReversed, noteReversals } from '../actions.ts'
+import { isReversed, newestActions, noteReversals } from '../actions.ts'
 import { compare } from '../compared.ts'
 import { GOLDEN_KEY, OPINION, OPINION_UNSEEN } from '../opinion-code.ts'
-import { lookAt } from '../review-queue.ts'
+import { ASKED_FOR, lookAt, NEWEST_OPINIONS } from '../review-queue.ts'
 import { settleAppeals } from './appeals.ts'
 import { columnsOf } from './connection.ts'
-import { drawnAmong, forgetDraws, settleDraws } from './draws.ts'
+import { drawnAmong, forgetDraws, settleDraws, settleLaneDraws } from './draws.ts'
 import type { WritingStep } from './writing.ts'
 
 // This keeps the rows of the queue. Why a verdict is in it is decided in src/record/review-queue.ts.
@@ -37,11 +37,12 @@ interface Standing {
 }
 
 const NOTE_REVERSALS = noteReversals('unnest(?::bigint[], ?::text[]) AS wanted (s, protocol)', {
+  actions: `LATERAL ${newestActions('wanted.s', 'wanted.protocol')}`,
   verdict: 'a.verdict',
   at: 'a.against',
 })
 
-/** The first one counts, and how many there are matters little. */
+/** How many others' opinions are read. */
 const MOST_OPINIONS = 10
 
 /** Writes anew what the queue has of all that was touched. Reservations stay until a person decides. */
@@ -58,7 +59,7 @@ export async function settle(writing: WritingStep): Promise<void> {
   )
   await sql.run(compare('unnest(?::bigint[], ?::text[]) AS wanted (s, protocol)'), ...columns)
   await sql.run(NOTE_REVERSALS, ...columns)
-  // Of one subject thousands may be refused: only what speaks about this verdict is read, and each reason once.
+  // Of one verdict thousands may be refused: of each reason the first is read alone.
   const rows = await sql.rows<Standing>(
     `SELECT r.s, r.protocol, r.id, r.tenant, number, label, decided_by, decider, contested, degraded, confidence, accepted,
        decided_at, sampled, EXISTS (SELECT 1 FROM marks WHERE marks.doc = r.doc AND mark = 'unseen') AS unseen,
@@ -69,17 +70,20 @@ export async function settle(writing: WritingStep): Promise<void> {
        (SELECT min(at) FROM appeals WHERE appeals.s = r.s AND appeals.protocol = r.protocol AND outcome IS NULL
          AND appeals.number > 0) AS appealed,
        (SELECT coalesce(json_agg(json_build_object('why', why, 'at', first) ORDER BY n), '[]') FROM (
-         SELECT why, min(at) AS first, min(n) AS n FROM said WHERE said.s = r.s AND said.protocol = r.protocol
-         AND said = 'review' AND said.verdict = r.id AND NOT ${isReversed('r.id')} GROUP BY why) AS reasons) AS asked,
+         SELECT of.why, first.at AS first, first.n FROM unnest(?::text[]) AS of (why) CROSS JOIN LATERAL (
+           SELECT at, n FROM said WHERE said.s = r.s AND said.protocol = r.protocol AND said = 'review' AND said.verdict = r.id
+           AND said.why = of.why AND NOT ${isReversed('r.id')} ORDER BY at, n LIMIT 1) AS first) AS reasons) AS asked,
        (SELECT coalesce(json_agg(said_of.label ORDER BY first), '[]') FROM (
          SELECT label, first FROM (
            SELECT CASE opinion WHEN ${OPINION} THEN said.label END AS label, row_number() OVER (PARTITION BY by ORDER BY at DESC, n DESC) AS nth,
              min(n) OVER (PARTITION BY by) AS first
-           FROM said WHERE said.s = r.s AND said.protocol = r.protocol AND said = 'decision' AND opinion IN (${OPINION}, ${OPINION_UNSEEN})
-           AND against = r.number AND by IS DISTINCT FROM r.decider AND said.label IS NOT NULL) AS each
+           FROM (SELECT * FROM said WHERE said.s = r.s AND said.protocol = r.protocol AND said = 'decision' AND opinion <> 0
+             AND against = r.number ORDER BY at DESC, n DESC LIMIT ${NEWEST_OPINIONS}) AS said
+           WHERE opinion IN (${OPINION}, ${OPINION_UNSEEN}) AND by IS DISTINCT FROM r.decider AND said.label IS NOT NULL) AS each
          WHERE nth = 1 ORDER BY first LIMIT ?) AS said_of) AS opinions
      FROM unnest(?::bigint[], ?::text[]) AS wanted (s, protocol)
      JOIN rulings r ON r.s = wanted.s AND r.protocol = wanted.protocol AND standing = 1`,
+    ASKED_FOR,
     MOST_OPINIONS,
     ...columns,
   )
@@ -102,6 +106,7 @@ export async function settle(writing: WritingStep): Promise<void> {
       ...columnsOf(agreement, 4),
     )
   await settleDraws(writing, rows)
+  await settleLaneDraws(writing, pairs)
   await forgetDraws(
     writing,
     pairs.filter(([s, protocol]) => !rows.some((row) => row.s === s && row.protocol === protocol)),

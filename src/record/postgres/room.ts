@@ -1,4 +1,5 @@
 import { OUTLIVES, SPARE_ACTION } from '../actions.ts'
+import { SPARE_ANSWERS, SPARE_APPEALS } from '../appeal-rows.ts'
 import { type FeedbackRow, NEWEST_FEEDBACK, NEWS_MS } from '../spare-feedback.ts'
 import { dropSaid, emptied } from './erasures.ts'
 import { unindexed } from './texts.ts'
@@ -7,7 +8,8 @@ import type { WritingStep } from './writing.ts'
 /** Of whatever was deleted the row stays: it says so. */
 const IF_NEVER_DELETED = 1
 /** Rows of a tenant that make room in one step, and those that are looked at for these. */
-const [ROOM, LOOKED_AT] = [500, 5_000]
+export const ROOM = 500
+const LOOKED_AT = 5_000
 
 /** Removes what is left of subjects of which nothing else is, unless they were deleted after this time. */
 export async function forget({ sql, seals }: WritingStep, subjects: readonly number[], time: number): Promise<void> {
@@ -19,7 +21,8 @@ export async function forget({ sql, seals }: WritingStep, subjects: readonly num
        AND NOT EXISTS (SELECT 1 FROM transcripts WHERE transcripts.s = subjects.s) RETURNING s, k),
      theirs AS (DELETE FROM pictures USING gone WHERE pictures.s = gone.s RETURNING pictures.k),
      noted AS (DELETE FROM notes USING gone WHERE notes.s = gone.s RETURNING notes.k),
-     authored AS (DELETE FROM written USING gone WHERE written.s = gone.s)
+     authored AS (DELETE FROM written USING gone WHERE written.s = gone.s),
+     answered AS (DELETE FROM appeals_answered USING gone WHERE appeals_answered.s = gone.s)
      SELECT k FROM gone UNION ALL SELECT k FROM theirs UNION ALL SELECT k FROM noted`,
     subjects,
     time,
@@ -43,7 +46,7 @@ export async function dropSpareFeedback(
 }
 
 /** What a tenant gives, the next only once there is nothing left of the one before. */
-export const GIVEN = ['words', 'transcripts', 'texts', 'notes', 'deletions', 'actions'] as const
+export const GIVEN = ['answers', 'appeals', 'words', 'transcripts', 'texts', 'notes', 'deletions', 'actions'] as const
 
 /** How far it was looked through one of these: `null` at its end. */
 interface Looked {
@@ -59,6 +62,8 @@ export async function give(
 ): Promise<Looked> {
   const { tenant, after, now } = of
   if (what === 'notes') return dropNotes(writing, tenant)
+  if (what === 'answers') return dropSpare(writing, SPARE_ANSWERS, tenant)
+  if (what === 'appeals') return dropSpare(writing, SPARE_APPEALS, tenant)
   const [select, ...values] = OWN_ROWS[what](now)
   const looked = await writing.sql.rows<{ at: number; own: boolean }>(
     `SELECT at, own FROM (${select}) AS looked`,
@@ -98,7 +103,10 @@ const OWN_ROWS = {
      FROM subjects WHERE deleted_at IS NOT NULL AND s > ? ORDER BY s LIMIT ?`,
     now - NEWS_MS,
   ],
-} as const satisfies Record<Exclude<(typeof GIVEN)[number], 'notes'>, (now: number) => readonly [string, ...number[]]>
+} as const satisfies Record<
+  Exclude<(typeof GIVEN)[number], 'answers' | 'appeals' | 'notes'>,
+  (now: number) => readonly [string, ...number[]]
+>
 
 const dropWords = async (writing: WritingStep, own: number[]) =>
   forget(writing, await dropSaid(writing, 'n = ANY (?::bigint[])', own), IF_NEVER_DELETED)
@@ -120,6 +128,13 @@ const TAKEN = {
   keyof typeof OWN_ROWS,
   (writing: WritingStep, own: number[], tenant: string) => Promise<void>
 >
+
+async function dropSpare(writing: WritingStep, rows: string, tenant: string): Promise<Looked> {
+  const spare = await writing.sql.rows<{ s: number | null }>(rows, tenant, ROOM)
+  const about = new Set(spare.flatMap(({ s }) => s ?? []))
+  await forget(writing, [...about], IF_NEVER_DELETED)
+  return { after: spare.length === 0 ? null : 0, given: spare.length }
+}
 
 /** Notes of comments that were deleted, and of replies that quote posts, of what the record has nothing of. */
 async function dropNotes(writing: WritingStep, tenant: string): Promise<Looked> {

@@ -2,13 +2,16 @@ import { randomBytes } from 'node:crypto'
 import { OperatorError } from '../../contracts/facts/errors.ts'
 import { RecordDamaged } from '../../contracts/ports/record.ts'
 import { REVERSALS } from '../actions.ts'
-import { APPEALS } from '../appeal-rows.ts'
+import { ANSWERS_FORWARD, APPEALS, EARLIER_ANSWERS, LATER_COLUMNS } from '../appeal-rows.ts'
 import { COMPARABLE, COMPARED, compare } from '../compared.ts'
 import { PER_DAY } from '../documents.ts'
 import { LANGUAGE_OF_DRAW } from '../drawn-rates.ts'
 import { LEDGER } from '../draws.ts'
 import { FOLDING, GRAMS_VERSION } from '../grams.ts'
+import { LANE_LEDGER } from '../lane-draws.ts'
+import { GOLDEN_KEY } from '../opinion-code.ts'
 import { reviewIndexes } from '../queue-filter.ts'
+import { SHOWN } from '../shown.ts'
 import { FEEDBACK_INDEX } from '../spare-feedback.ts'
 import type { Database, Sql } from './connection.ts'
 import { countedOff, countHeld } from './held.ts'
@@ -22,6 +25,9 @@ const INDEXES = `${reviewIndexes('decider')}
   CREATE INDEX IF NOT EXISTS subjects_comments ON subjects (tenant, id text_pattern_ops) WHERE kind = 'comment';
   CREATE INDEX IF NOT EXISTS rulings_filtered ON rulings (doc, standing, tenant, protocol, label, degraded, decided_at);
   CREATE INDEX IF NOT EXISTS said_kind ON said (s, protocol, said, at, n);
+  CREATE INDEX IF NOT EXISTS said_asked ON said (s, protocol, verdict, why, at, n) WHERE said = 'review';
+  CREATE INDEX IF NOT EXISTS said_opinions ON said (s, protocol, against, at, n) WHERE said = 'decision' AND opinion <> 0;
+  CREATE INDEX IF NOT EXISTS said_golden ON said (s, protocol, against, label) WHERE said = 'decision' AND opinion = ${GOLDEN_KEY};
   ${FEEDBACK_INDEX};
 `
 /** Partitions of the keys, which are written anew one by one after deletions. */
@@ -56,6 +62,35 @@ const NOTED = `
 const DELETED_POSTS = `
   CREATE TABLE IF NOT EXISTS deleted_posts (tenant text, post text, at bigint NOT NULL, after text NOT NULL, PRIMARY KEY (tenant, post));
 `
+/** What the transcripts of comments show; `from`: these, named t. */
+const shownIn = (
+  from: string,
+) => `SELECT subjects.tenant, left(subjects.id, strpos(subjects.id, '~')) || one.comment, t.s
+  FROM ${from} JOIN subjects ON subjects.s = t.s AND subjects.kind = 'comment'
+  CROSS JOIN LATERAL unnest(CASE WHEN t.cut = 1 THEN ARRAY[''] ELSE t.comments END) AS one (comment) WHERE t.comments IS NOT NULL`
+
+/** By triggers: a process of an earlier version may write transcripts beside this one, and remove them. */
+async function beginShown(sql: Sql): Promise<void> {
+  if ((await sql.rows("SELECT 1 WHERE to_regclass('shown') IS NOT NULL")).length > 0) return
+  await statements(sql, SHOWN)
+  const trigger = async (name: string, event: string, work: string) => {
+    await sql.run(`CREATE FUNCTION ${name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${work}; RETURN NULL; END $$`)
+    await sql.run(`CREATE TRIGGER ${name} AFTER ${event} EXECUTE FUNCTION ${name}()`)
+  }
+  const rows = 'ON transcripts REFERENCING'
+  await trigger(
+    'shown_new',
+    `INSERT ${rows} NEW TABLE AS added FOR EACH STATEMENT`,
+    `INSERT INTO shown ${shownIn('added AS t')} ON CONFLICT DO NOTHING`,
+  )
+  await trigger(
+    'shown_gone',
+    `DELETE ${rows} OLD TABLE AS gone FOR EACH STATEMENT`,
+    'DELETE FROM shown USING gone WHERE shown.s = gone.s AND NOT EXISTS (SELECT 1 FROM transcripts WHERE transcripts.s = gone.s)',
+  )
+  await sql.run(`INSERT INTO shown ${shownIn('transcripts AS t')} ON CONFLICT DO NOTHING`)
+}
+
 /** Posts that came with the earlier form are no copies of each other until they are judged again: their words are not read for it. */
 const FORWARD = `
   ALTER TABLE subjects ADD COLUMN same text;
@@ -208,10 +243,15 @@ export const HAS_DRAWN_LANGUAGES =
 /** A row if machines' verdicts stand beside people's words. */
 export const HAS_COMPARED = "SELECT 1 WHERE to_regclass('compared') IS NOT NULL"
 
+/** A row if it stands in a table of its own which statements are due. */
+export const HAS_DUE_STATEMENTS = "SELECT 1 WHERE to_regclass('due_statements') IS NOT NULL"
+const HAS_COLUMN = 'SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(?) AND attname = ?'
+
 /** Makes what is there beside tables of an earlier version. */
 async function laidBeside(sql: Sql): Promise<void> {
-  await statements(sql, LEDGER + INDEXES + NOTED + DELETED_POSTS + WRITTEN + APPEALS + REVERSALS('text'))
+  await statements(sql, LEDGER + LANE_LEDGER + INDEXES + NOTED + DELETED_POSTS + WRITTEN + APPEALS + REVERSALS('text'))
   await beginWritten(sql)
+  await beginShown(sql)
   const [timed] = await sql.rows(IS_TIMED)
   // It waits for all who read the table, and all who come later wait for it: done once, and not at each start.
   if (timed === undefined) await sql.run('ALTER TABLE said ADD COLUMN seconds bigint')
@@ -226,7 +266,12 @@ async function laidBeside(sql: Sql): Promise<void> {
     await statements(sql, COMPARED)
     await sql.run(compare(COMPARABLE))
   }
+  for (const [table, column] of LATER_COLUMNS)
+    if ((await sql.rows(HAS_COLUMN, table, column)).length === 0)
+      await sql.run(`ALTER TABLE ${table} ADD COLUMN ${column} text`)
   await countHeld(sql)
+  if ((await sql.rows('SELECT 1 WHERE to_regclass(?) IS NOT NULL', EARLIER_ANSWERS)).length > 0)
+    await statements(sql, ANSWERS_FORWARD)
 }
 
 async function statements(sql: Sql, all: string): Promise<void> {

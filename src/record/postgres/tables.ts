@@ -10,13 +10,25 @@ import type {
   RulingEntry,
   TranscriptEntry,
 } from '../../contracts/ports/record.ts'
+import { notAppealed } from '../appeal-rows.ts'
 import { ALL_APPEALS, type AppealLimits } from '../appeals.ts'
+import { postsDeletedBy } from '../deleted-posts.ts'
 import { docAt, inOrderOfTime } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
 import { TENANT_SHARE } from '../held.ts'
+import { isFeedback, type PlacedEntry, runsOf } from '../runs.ts'
 import { tidyAppeals } from './appeals.ts'
 import type { Database, Sql } from './connection.ts'
-import { commentsGone, drop, dropSaid, dropTranscripts, erase, eraseDependents } from './erasures.ts'
+import {
+  commentsGone,
+  drop,
+  dropSaid,
+  dropTranscripts,
+  dropUnread,
+  erase,
+  eraseDependents,
+  eraseUnderAll,
+} from './erasures.ts'
 import type { GramHashes } from './grams-key.ts'
 import { countedTogether } from './held.ts'
 import { madeRoom } from './make-room.ts'
@@ -157,7 +169,7 @@ export class RecordTables {
         alone.map(({ doc }) => doc),
       )
       const old = await sql.rows<{ doc: number; s: number; protocol: string }>(
-        'SELECT doc, s, protocol FROM rulings WHERE doc < ? ORDER BY doc LIMIT ?',
+        `SELECT doc, s, protocol FROM rulings WHERE doc < ? AND ${notAppealed('rulings')} ORDER BY doc LIMIT ?`,
         docAt(now - keep),
         STEP,
       )
@@ -170,19 +182,18 @@ export class RecordTables {
         ...old.map(({ s }) => s),
         ...(await dropTranscripts(
           writing,
-          't IN (SELECT t FROM transcripts WHERE at < ? ORDER BY at LIMIT ?)',
+          `t IN (SELECT t FROM transcripts WHERE at < ? AND ${notAppealed('transcripts')} ORDER BY at LIMIT ?)`,
           now - keep,
           STEP,
         )),
-        ...(await dropSaid(writing, 'n IN (SELECT n FROM said WHERE at < ? ORDER BY at LIMIT ?)', now - keep, STEP)),
+        ...(await dropSaid(
+          writing,
+          `n IN (SELECT n FROM said WHERE at < ? AND ${notAppealed('said')} ORDER BY at LIMIT ?)`,
+          now - keep,
+          STEP,
+        )),
       ]
-      const unread = await sql.rows<{ k: number }>(
-        'DELETE FROM unread WHERE (topic, part, at_offset) IN (SELECT topic, part, at_offset FROM unread WHERE at < ? LIMIT ?) RETURNING k',
-        now - keep,
-        STEP,
-      )
-      writing.counters.add('unread', -unread.length)
-      await writing.seals.shred(unread.map(({ k }) => k))
+      await dropUnread(writing, 'at < ?', now - keep, STEP)
       await sql.run('DELETE FROM gone_comments WHERE at < ?', now - sourceKeep)
       await sql.run('DELETE FROM quotes WHERE at < ?', now - keep)
       await sql.run('DELETE FROM dropped_notes WHERE at < ?', now - sourceKeep)
@@ -200,6 +211,7 @@ export class RecordTables {
       )
       await writing.seals.forget(notes.map(({ k }) => k))
       await sql.run('DELETE FROM compared WHERE at < ?', now - keep)
+      await sql.run('DELETE FROM lane_draws WHERE s IS NULL AND drawn_at < ?', now - keep)
       await sql.run('DELETE FROM exposures WHERE minute < ?', Math.floor((now - keep) / MINUTE_MS))
       const deleted = await sql.rows<{ s: number; deleted_at: number }>(
         `SELECT s, deleted_at FROM subjects WHERE deleted_at < ? AND (deleted_at, s) > (?::bigint, ?::bigint)
@@ -213,9 +225,13 @@ export class RecordTables {
       await forget(writing, [...left, ...deleted.map(({ s }) => s)], now - sourceKeep)
       // A step has removed at most so many rows: a day goes when none of its rows is left.
       if (old.length < STEP) {
-        await this.#days.drop(sql, 'texts', docAt(now - keep))
-        await this.#days.drop(sql, 'blocks', docAt(now - keep))
-        await this.#days.drop(sql, 'held', now - keep)
+        const [oldest] = await sql.rows<{ doc: number | null; at: number | null }>(
+          'SELECT (SELECT min(doc) FROM rulings) AS doc, (SELECT min(at) FROM transcripts) AS at',
+        )
+        const doc = Math.min(docAt(now - keep), oldest?.doc ?? Number.POSITIVE_INFINITY)
+        await this.#days.drop(sql, 'texts', doc)
+        await this.#days.drop(sql, 'blocks', doc)
+        await this.#days.drop(sql, 'held', Math.min(now - keep, oldest?.at ?? Number.POSITIVE_INFINITY))
       }
     })
     if (!(await isFolded(this.#db))) await this.#step((writing) => refold(writing, STEP, now))
@@ -263,7 +279,7 @@ async function applied(writing: WritingStep, batch: RecordBatch, ready: Prepared
     fresh.map(({ entry }) => entry),
   )
   for (const run of runsOf(inOrderOfTime(fresh))) await take(writing, batch, run, ready)
-  await eraseDependents(writing)
+  await eraseUnderAll(writing, postsDeletedBy(fresh.map(({ entry }) => entry)))
   await sql.run(
     'INSERT INTO offsets VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next',
     topic,
@@ -273,27 +289,10 @@ async function applied(writing: WritingStep, batch: RecordBatch, ready: Prepared
   return 'applied'
 }
 
-type Placed = RecordBatch['entries'][number]
-
-const isFeedback = ({ entry }: Placed) => entry.what === 'said' && entry.said === 'feedback'
-
-/** Neighbours of one kind, which are taken together; feedback apart from what else was said. */
-function runsOf(entries: readonly Placed[]): Placed[][] {
-  const runs: Placed[][] = []
-  for (const one of entries) {
-    const last = runs.at(-1)
-    const [first] = last ?? []
-    if (first !== undefined && first.entry.what === one.entry.what && isFeedback(first) === isFeedback(one))
-      last?.push(one)
-    else runs.push([one])
-  }
-  return runs
-}
-
 async function take(
   writing: WritingStep,
   { topic, partition }: RecordBatch,
-  run: readonly Placed[],
+  run: readonly PlacedEntry[],
   ready: PreparedBatch,
 ): Promise<void> {
   const of = <Of extends Entry>(what: Of['what']) =>

@@ -5,12 +5,13 @@ import {
   ABOUT_ACTION,
   boundsOn,
   endedAppeal,
+  FORGET_APPEAL,
   KNOWN_APPEAL,
   LABELLED_APPEAL,
   SUBJECT_OF_APPEAL,
   takenAppeal,
 } from '../appeal-rows.ts'
-import { aboutAction, keepsWords, noteOf, type RowOfAppeal, wordsAt } from '../appeals.ts'
+import { aboutAction, isSentAgain, keepsWords, noteOf, type RowOfAppeal, wordsAt } from '../appeals.ts'
 import { isThere } from './appeals.ts'
 import { dropSaid } from './erasures.ts'
 import { takeSaid } from './take-said.ts'
@@ -23,7 +24,11 @@ export async function takeAppeal(writing: WritingStep, given: AppealEntry): Prom
   const entry = aboutAction(given, action)
   const { tenant, id, protocol, at } = entry
   const subject = (await subjectsOf(writing, [entry.subject]))(entry.subject)
-  const [known] = await sql.rows<RowOfAppeal>(KNOWN_APPEAL, tenant, id)
+  let [known] = await sql.rows<RowOfAppeal>(KNOWN_APPEAL, tenant, id)
+  if (isSentAgain(known, entry)) {
+    await sql.run(FORGET_APPEAL, tenant, id)
+    known = undefined
+  }
   if (known !== undefined && known.s !== null) return
   const outcome = known === undefined && (await isTooMany(writing, entry, subject.s)) ? 'too-many' : null
   const [text, ...values] = takenAppeal(entry, subject.s, outcome)

@@ -1,6 +1,4 @@
 import { visibleName } from '../../contracts/facts/author.ts'
-import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import { commentKeysOf } from '../../contracts/facts/verdict-id.ts'
 import type { WrittenPage, WrittenPart } from '../../contracts/ports/record.ts'
 import { cursorOf, placeIn, type WrittenRow, writtenInTranscript, writtenSubject } from '../written.ts'
 import { columnsOf, type Sql } from './connection.ts'
@@ -81,23 +79,15 @@ export async function forgetWritten(sql: Sql, subjects: readonly number[]): Prom
   )
 }
 
-/** Forgets who wrote these comments. */
+/** Forgets who wrote these comments, each of which the subject of its number shows. */
 export async function forgetComments(
   sql: Sql,
-  comments: readonly { readonly post: ThreadRef; readonly comment: string }[],
+  shown: readonly { readonly s: number; readonly comment: string }[],
 ): Promise<void> {
   await sql.run(
-    `WITH gone AS (SELECT * FROM unnest(?::text[], ?::text[], ?::text[], ?::text[], ?::text[]) AS gone (tenant, post, comment, first, last)),
-     of AS (
-       SELECT subjects.s, gone.comment FROM gone
-       JOIN subjects ON subjects.tenant = gone.tenant AND subjects.kind = 'post' AND subjects.id = gone.post
-       UNION ALL SELECT subjects.s, gone.comment FROM gone
-       JOIN subjects ON subjects.tenant = gone.tenant AND subjects.kind = 'comment' AND subjects.id ~>=~ gone.first AND subjects.id ~<~ gone.last)
-     DELETE FROM written USING of WHERE written.s = of.s AND written.comment = of.comment`,
-    ...columnsOf(
-      comments.map(({ post, comment }) => [post.tenant, post.postId, comment, ...commentKeysOf(post.postId)]),
-      5,
-    ),
+    'DELETE FROM written USING unnest(?::bigint[], ?::text[]) AS of (s, comment) WHERE written.s = of.s AND written.comment = of.comment',
+    shown.map(({ s }) => s),
+    shown.map(({ comment }) => comment),
   )
 }
 

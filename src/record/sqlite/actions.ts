@@ -1,6 +1,6 @@
 import type { Reversal } from '../../contracts/ports/record.ts'
 import {
-  DUE_REVERSALS,
+  dueReversalsIn,
   FORGET_REVERSALS,
   LATER_UNSTATED,
   NEW_UNSTATED,
@@ -8,9 +8,9 @@ import {
   SETTLE_REVERSAL,
   STATED,
   tenantOfAction,
-  UNSTATED_OF,
-  UNSTATED_TENANTS,
+  UNSTATED,
 } from '../actions.ts'
+import { inTurn, type WaitingTenant } from '../turns.ts'
 import type { QueueTable } from './review-queue.ts'
 import type { Sql } from './sql.ts'
 
@@ -24,11 +24,13 @@ export function joinWithdrawal(sql: Sql, note: string, queue: QueueTable): void 
   queue.touch(taken.s, taken.protocol)
 }
 
+const REVERSALS = dueReversalsIn('TEXT')
+
 export function dueStatements(sql: Sql, now: number, most: number): string[] {
-  const tenants = sql.all<{ tenant: string }>(UNSTATED_TENANTS, now, most)
-  const share = Math.ceil(most / tenants.length)
-  const due = tenants.flatMap(({ tenant }) => sql.all<{ action: string }>(UNSTATED_OF, tenant, now, share))
-  return due.slice(0, most).map(({ action }) => action)
+  const due = inTurn(most, sql.all<WaitingTenant>(UNSTATED.tenants, now, most), (tenant, share) =>
+    sql.all<{ action: string }>(UNSTATED.of, tenant, now, share),
+  )
+  return due.map(({ action }) => action)
 }
 
 export function settleStatement(sql: Sql, action: string, again: number | null): void {
@@ -37,7 +39,9 @@ export function settleStatement(sql: Sql, action: string, again: number | null):
 }
 
 export function dueReversals(sql: Sql, most: number): Reversal[] {
-  return sql.all<Reversal>(DUE_REVERSALS, most)
+  return inTurn(most, sql.all<WaitingTenant>(REVERSALS.tenants, most), (tenant, share) =>
+    sql.all<Reversal>(REVERSALS.of, tenant, share),
+  )
 }
 
 export function settleReversal(sql: Sql, { verdict, action }: Reversal): void {

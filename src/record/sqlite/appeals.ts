@@ -2,12 +2,14 @@ import type { AppealEndEntry, AppealEntry, NoteEntry, OpenAppeals, UntoldAppeal 
 import { appealNoteId } from '../appeal-note.ts'
 import {
   ABOUT_ACTION,
+  ACTIONS_IN_FORCE,
   ANSWERS_OF_OPEN,
   ANY_WAITS,
   boundsOn,
   changedAppeal,
   deletedAppeals,
   endedAppeal,
+  FORGET_APPEAL,
   IS_JUDGED,
   joinedAppeal,
   KNOWN_APPEAL,
@@ -35,12 +37,14 @@ import {
   aboutAction,
   answersIn,
   appealChanges,
+  isSentAgain,
   keepsWords,
   noteOf,
   type RowOfAppeal,
-  untoldAppeal,
+  untoldAppeals,
   wordsAt,
 } from '../appeals.ts'
+import { inTurn, type WaitingTenant } from '../turns.ts'
 import { OPINION_CODE } from './schema.ts'
 import type { Sql } from './sql.ts'
 
@@ -83,7 +87,11 @@ export class AppealTable {
   /** Null where nothing came of it: it is known, or one too many. `note`: that of its words, null where they are not kept. */
   take(entry: AppealEntry, subject: AppealedSubject): { readonly note: NoteEntry | null } | null {
     const { tenant, id, at } = entry
-    const known = this.#sql.get<RowOfAppeal>(KNOWN_APPEAL, tenant, id)
+    let known = this.#sql.get<RowOfAppeal>(KNOWN_APPEAL, tenant, id)
+    if (isSentAgain(known, entry)) {
+      this.#sql.run(FORGET_APPEAL, tenant, id)
+      known = undefined
+    }
     if (known !== undefined && known.s !== null) return null
     const outcome = known === undefined && this.#isTooMany(entry, subject.s) ? 'too-many' : null
     this.#run([takenAppeal(entry, subject.s, outcome)])
@@ -119,7 +127,8 @@ export class AppealTable {
 
   /** A decision that answers appeals. */
   takeAnswers(s: number, note: string, json: string, at: number): void {
-    for (const { id, decision, code } of answersIn(note, json)) this.#sql.run(NEW_ANSWER, s, id, decision, code, at)
+    for (const { id, decision, code, measure } of answersIn(note, json))
+      this.#sql.run(NEW_ANSWER, id, decision, code, measure, at, s)
   }
 
   /** Does what is known by now of the appeals of a subject; returns the protocols whose items that changes. */
@@ -132,7 +141,8 @@ export class AppealTable {
     const parties = answers.length === 0 ? [] : this.#sql.all<AppealParty>(partiesOn(OPINION_CODE), s, s, most)
     const deletedAt =
       this.#sql.get<{ deleted_at: number | null }>('SELECT deleted_at FROM subjects WHERE s = ?', s)?.deleted_at ?? null
-    const changes = appealChanges(appeals, { rulings, answers, parties, deletedAt })
+    const inForce = this.#sql.all<{ protocol: string }>(ACTIONS_IN_FORCE, s, s).map(({ protocol }) => protocol)
+    const changes = appealChanges(appeals, { rulings, answers, parties, inForce, deletedAt })
     this.#run(changes.flatMap(changedAppeal))
     return [...new Set(changes.map(({ protocol }) => protocol))]
   }
@@ -158,10 +168,18 @@ export class AppealTable {
   }
 
   untold(now: number, most: number): UntoldAppeal[] {
-    const untold = this.#sql.all<AppealOutcomeRow>(UNTOLD_APPEALS, now, most)
+    const untold: AppealOutcomeRow[] = []
+    for (const { tenants, of } of UNTOLD_APPEALS) {
+      const left = most - untold.length
+      untold.push(
+        ...inTurn(left, this.#sql.all<WaitingTenant>(tenants, now, left), (tenant, share) =>
+          this.#sql.all<AppealOutcomeRow>(of, tenant, now, share),
+        ),
+      )
+    }
     const sent = sentAppeal('WHERE tenant = ? AND id = ?')
     for (const { tenant, id } of untold) this.#sql.run(sent, now, tenant, id)
-    return untold.map(untoldAppeal)
+    return untoldAppeals(untold)
   }
 
   open(dueSince: number): OpenAppeals {

@@ -3,20 +3,18 @@ import type { SubjectKind, ThreadRef } from '../../contracts/facts/thread.ts'
 import { commentKey, commentKeysOf, idsInCommentKey } from '../../contracts/facts/verdict-id.ts'
 import type { Entry, NoteEntry, RulingEntry } from '../../contracts/ports/record.ts'
 import { OUTLIVES } from '../actions.ts'
-import { DRAW_SINCE } from '../draws.ts'
+import { ANSWERS_GONE } from '../appeal-rows.ts'
+import { DELETED_POST, DELETED_POSTS, type DeletedPost, ERASED_AT_ONCE } from '../deleted-posts.ts'
+import { inTurn, type WaitingTenant } from '../turns.ts'
 import type { AppealTable } from './appeals.ts'
 import type { ArrivalCounter } from './arrivals.ts'
+import { commentsGone } from './deleted-comments.ts'
+import type { DrawLedger } from './draws.ts'
 import type { FreeSpace } from './free-space.ts'
 import type { QueueTable } from './review-queue.ts'
 import type { Sql } from './sql.ts'
 import type { TextIndex } from './text-index.ts'
-import { type DeletedPost, forgetComments, forgetWritten } from './written.ts'
-
-/** In place of a transcript's comments: any of its post's may be in it. */
-export const ANY = 'any'
-
-/** Comments and replies of deleted posts that are erased in one transaction. */
-const ERASED_AT_ONCE = 250
+import { forgetWritten } from './written.ts'
 
 const QUOTED = 'INSERT INTO quotes VALUES (?, ?, ?, ?) ON CONFLICT (tenant, post, reply) DO UPDATE SET at = excluded.at'
 
@@ -33,13 +31,14 @@ export class RecordErasures {
   readonly #queue: QueueTable
   readonly #freeSpace: FreeSpace
   readonly #appeals: AppealTable
+  readonly #ledger: DrawLedger
 
   constructor(
     sql: Sql,
     texts: TextIndex,
     arrivals: ArrivalCounter,
     queue: QueueTable,
-    { freeSpace, appeals }: { freeSpace: FreeSpace; appeals: AppealTable },
+    { freeSpace, appeals, ledger }: { freeSpace: FreeSpace; appeals: AppealTable; ledger: DrawLedger },
   ) {
     this.#sql = sql
     this.#texts = texts
@@ -47,6 +46,7 @@ export class RecordErasures {
     this.#queue = queue
     this.#freeSpace = freeSpace
     this.#appeals = appeals
+    this.#ledger = ledger
   }
 
   /** Since when what was erased waits to be gone from the log, ms since 1970; null if nothing waits. */
@@ -60,6 +60,8 @@ export class RecordErasures {
    */
   erase(of: ThreadRef, at: number): void {
     const { s, deleted_at } = this.subject(of)
+    // People may have spoken since it was settled last.
+    this.#ledger.settleLanes(s)
     if (deleted_at === null || deleted_at < at)
       this.#note(
         this.#sql.run(
@@ -88,16 +90,12 @@ export class RecordErasures {
       this.#sql.run('DELETE FROM unread WHERE subject = ? AND at <= ?', of.postId, at),
       forgetWritten(this.#sql, s),
     )
-    // A draw of the subject's next life stands, from then on.
-    this.#note(
-      this.#sql.run(`DELETE FROM draws WHERE s = ? AND drawn_at <= ? AND (${DRAW_SINCE}) IS NULL`, s, at),
-      this.#sql.run(`UPDATE draws SET drawn_at = (${DRAW_SINCE}) WHERE s = ? AND drawn_at <= ?`, s, at),
-    )
+    this.#note(...this.#ledger.erase(s, at))
     this.#appeals.erase(s, at)
     // What was judged since stays in the queue, whichever person has reserved it.
     this.#queue.requeueAll(s)
     if (of.kind !== 'post') return
-    this.#stripElsewhere(of.tenant, [commentKey(of.postId, '')])
+    this.stripElsewhere(of.tenant, [commentKey(of.postId, '')])
     const [first, last] = commentKeysOf(of.postId)
     this.#sql.run(
       `INSERT INTO deleted_posts SELECT ?1, ?2, ?3, ?4
@@ -112,12 +110,26 @@ export class RecordErasures {
     )
   }
 
-  /** Erases some comments of deleted posts, and replies that quote them; the next call goes on after them. */
+  /** Erases some comments of deleted posts, and replies that quote them, of each tenant its share; the next call goes on after them. */
   eraseDependents(): void {
-    for (let left = ERASED_AT_ONCE; left > 0; ) {
-      const post = this.#sql.get<DeletedPost>('SELECT tenant, post, at, after FROM deleted_posts LIMIT 1')
-      if (post === undefined) return
-      left -= Math.max(1, this.#eraseUnder(post, left))
+    const tenants = this.#sql.all<WaitingTenant>(DELETED_POSTS.tenants, ERASED_AT_ONCE)
+    inTurn(ERASED_AT_ONCE, tenants, (tenant, share) => {
+      const erased: string[] = []
+      while (erased.length < share) {
+        const post = this.#sql.get<DeletedPost>(DELETED_POSTS.of, tenant, 1)
+        if (post === undefined) break
+        erased.push(...this.#eraseUnder(post, share - erased.length))
+      }
+      return erased
+    })
+  }
+
+  /** The same of what stands under these posts. */
+  eraseUnder(posts: readonly ThreadRef[]): void {
+    let left = ERASED_AT_ONCE
+    for (const { tenant, postId } of posts) {
+      const post = left > 0 ? this.#sql.get<DeletedPost>(DELETED_POST, tenant, postId) : undefined
+      if (post !== undefined) left -= this.#eraseUnder(post, left).length
     }
   }
 
@@ -126,8 +138,8 @@ export class RecordErasures {
     return this.#sql.get('SELECT 1 FROM deleted_posts WHERE tenant = ? LIMIT 1', tenant) !== undefined
   }
 
-  /** Erases at most so many of what stands under one post, and returns how many. */
-  #eraseUnder(post: DeletedPost, most: number): number {
+  /** Erases at most so many of what stands under one post, and returns which; where there is nothing, the post itself. */
+  #eraseUnder(post: DeletedPost, most: number): string[] {
     const { tenant, at } = post
     const comments = this.#sql.all<{ id: string }>(
       "SELECT id FROM subjects WHERE tenant = ? AND kind = 'comment' AND id > ? AND id < ? ORDER BY id LIMIT ?",
@@ -149,74 +161,23 @@ export class RecordErasures {
       this.#sql.run('DELETE FROM quotes WHERE tenant = ? AND post = ? AND reply = ?', tenant, post.post, reply)
     }
     const which = [tenant, post.post] as const
-    const erased = comments.length + replies.length
-    if (erased < most) this.#sql.run('DELETE FROM deleted_posts WHERE tenant = ? AND post = ?', ...which)
+    const erased = [...comments.map(({ id }) => id), ...replies.map(({ reply }) => reply)]
+    if (erased.length < most) this.#sql.run('DELETE FROM deleted_posts WHERE tenant = ? AND post = ?', ...which)
     else
       this.#sql.run(
         'UPDATE deleted_posts SET after = ? WHERE tenant = ? AND post = ?',
         comments.at(-1)?.id ?? post.after,
         ...which,
       )
-    return erased
+    return erased.length === 0 ? [post.post] : erased
   }
 
-  /** Deleted comments of one post are looked for together: each transcript of it is read once. */
   commentsGone(entries: readonly Entry[]): void {
-    const byPost = new Map<string, { post: ThreadRef; ids: Set<string> }>()
-    for (const entry of entries) {
-      if (entry.what !== 'comment-deletion') continue
-      const { post, comment, at } = entry
-      this.#sql.run(
-        'INSERT INTO gone_comments VALUES (?, ?, ?, ?) ON CONFLICT (tenant, post, comment) DO UPDATE SET at = excluded.at',
-        post.tenant,
-        post.postId,
-        comment,
-        at,
-      )
-      const key = `${post.tenant}/${post.postId}`
-      const of = byPost.get(key) ?? { post, ids: new Set() }
-      byPost.set(key, of)
-      of.ids.add(comment)
-    }
-    for (const { post, ids } of byPost.values()) {
-      forgetComments(this.#sql, post, ids)
-      this.#stripElsewhere(
-        post.tenant,
-        [...ids].map((id) => commentKey(post.postId, id)),
-      )
-      const stripped = new Set<number>()
-      // The thread's, and those of comments that were judged by themselves and shown with what they answer.
-      for (const { t, s, id, comments } of this.#sql.all<{ t: number; s: number; id: string; comments: string }>(
-        `SELECT t, s, id, comments FROM transcripts WHERE comments IS NOT NULL AND s IN (
-           SELECT s FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ?
-           UNION ALL SELECT s FROM subjects WHERE tenant = ? AND kind = 'comment' AND id >= ? AND id < ?)`,
-        post.tenant,
-        post.postId,
-        post.tenant,
-        ...commentKeysOf(post.postId),
-      )) {
-        const held = JSON.parse(comments) as readonly string[] | typeof ANY
-        if (held !== ANY && !held.some((one) => ids.has(one))) continue
-        this.#note(this.#sql.run('UPDATE transcripts SET z = NULL, words = NULL, comments = NULL WHERE t = ?', t))
-        this.strip(id)
-        stripped.add(s)
-      }
-      // Those that are found by the words of another's transcript.
-      for (const s of stripped)
-        for (const { doc } of this.#sql.all<{ doc: number }>(
-          'SELECT doc FROM rulings WHERE s = ? AND standing = 1 AND indexed = 1',
-          s,
-        )) {
-          this.#texts.unindex(doc)
-          this.#texts.index(doc)
-        }
-    }
-    for (const entry of entries)
-      if (entry.what === 'comment-deletion' && this.#isKnown(entry.itself)) this.erase(entry.itself, entry.at)
+    commentsGone(entries, { sql: this.#sql, texts: this.#texts, erasures: this })
   }
 
   /** Verdicts that were shown these comments under other posts lose their words, and their transcripts. */
-  #stripElsewhere(tenant: string, keys: readonly string[]): void {
+  stripElsewhere(tenant: string, keys: readonly string[]): void {
     for (const { id } of this.#sql.all<{ id: string }>(
       `SELECT DISTINCT rulings.id FROM json_each(?) AS shown CROSS JOIN marks ON mark = 'elsewhere' AND marks.value = shown.value
        JOIN rulings USING (doc) WHERE rulings.tenant = ?`,
@@ -244,13 +205,6 @@ export class RecordErasures {
         this.#sql.get(post, tenant, postId) !== undefined
       )
     })
-  }
-
-  #isKnown({ tenant, kind, postId }: ThreadRef): boolean {
-    return (
-      this.#sql.get('SELECT 1 FROM subjects WHERE tenant = ? AND kind = ? AND id = ?', tenant, kind, postId) !==
-      undefined
-    )
   }
 
   goneOf({ tenant, postId, kind }: ThreadRef): ReadonlySet<string> {
@@ -384,6 +338,7 @@ export class RecordErasures {
       this.#sql.run('DELETE FROM pictures WHERE s = ? AND s NOT IN (SELECT s FROM subjects WHERE s = ?)', s, s),
       this.#sql.run('DELETE FROM notes WHERE s = ? AND s NOT IN (SELECT s FROM subjects WHERE s = ?)', s, s),
       this.#sql.run('DELETE FROM written WHERE s = ? AND s NOT IN (SELECT s FROM subjects WHERE s = ?)', s, s),
+      this.#sql.run(ANSWERS_GONE, s, s),
     )
   }
 

@@ -1,3 +1,4 @@
+import { TENANT_OF } from '../actions.ts'
 import { BY_SUBJECT, bytesOf, DROPPED, type HeldTable, onPages, scanned, tenantIn } from '../held.ts'
 
 /** A key of an index that is longer than a quarter of a page takes a page of its own beside it. */
@@ -47,12 +48,36 @@ export const HELD: readonly HeldTable[] = onPages([
     bytes: (row) => `250 + ${bytesOf(row, 'json', 'by')} + 2 * (${bytesOf(row, 'id')})`,
     changing: ['json'],
   },
-  { table: 'appeals', by: null, bytes: (row) => `400 + 3 * (${bytesOf(row, 'tenant', 'id')})`, changing: [] },
+  {
+    table: 'appeals',
+    by: null,
+    bytes: (row) =>
+      `400 + 3 * (${bytesOf(row, 'tenant', 'id')}) + 2 * (${bytesOf(row, 'against')} + ${spilled(bytesOf(row, 'against'))})`,
+    changing: ['against'],
+  },
+  {
+    table: 'appeals_answered',
+    by: null,
+    bytes: (row) => `150 + 3 * (${bytesOf(row, 'id', 'decision')}) + ${bytesOf(row, 'tenant')}`,
+    changing: [],
+  },
   {
     table: 'reversals',
     // The action's: the note names it, and its verdict may be gone.
-    by: (row) => `substr(${row}.action, 8, instr(substr(${row}.action, 8), ' ') - 1)`,
+    by: (row) => TENANT_OF.TEXT(`${row}.action`),
     bytes: (row) => `100 + 3 * (${bytesOf(row, 'verdict', 'action')})`,
+    changing: [],
+  },
+  {
+    table: 'due_statements',
+    by: null,
+    bytes: (row) => `100 + 3 * (${bytesOf(row, 'action', 'tenant')})`,
+    changing: [],
+  },
+  {
+    table: 'shown',
+    by: null,
+    bytes: (row) => `80 + 2 * (${bytesOf(row, 'tenant', 'key')})`,
     changing: [],
   },
   noted('quotes', ['tenant', 'post', 'reply']),

@@ -2,23 +2,33 @@ import { statSync } from 'node:fs'
 import { zstdDecompressSync } from 'node:zlib'
 import { SUBJECT_KINDS, type SubjectKind, type ThreadRef } from '../../contracts/facts/thread.ts'
 import {
+  type AppealsAsked,
   MOST_ERASED,
   MOST_VERDICTS,
   MOST_WORDS,
+  type RecordedAppeal,
   type RecordFilter,
   type RecordHistogram,
   type RecordSize,
   type WrittenPage,
 } from '../../contracts/ports/record.ts'
-import { OUTLIVES } from '../actions.ts'
-import { openNotes } from '../appeal-rows.ts'
-import { conditionsOf, marksOf } from '../conditions.ts'
+import { GIVEN_UP_OF, OUTLIVES } from '../actions.ts'
+import { appealsRead, openNotes } from '../appeal-rows.ts'
+import { type AppealReadRow, recordedAppeal } from '../appeals.ts'
+import { conditionsOf, markSoughtBy } from '../conditions.ts'
 import { AUDIT_CHANCE } from '../draws.ts'
 import { gramsOf, readingsOf } from '../grams.ts'
 import { LARGEST } from '../held.ts'
 import { histogramOf, histogramQuery } from '../histogram.ts'
-import { type ListedRow, MOST_CANDIDATES, MOST_LEFT, type NoteRow, type RulingRow } from '../record-rows.ts'
-import { FILTERED, reading } from './schema.ts'
+import {
+  type ListedRow,
+  MOST_CANDIDATES,
+  MOST_LEFT,
+  type NoteOfSubject,
+  type NoteRow,
+  type RulingRow,
+} from '../record-rows.ts'
+import { FILTERED, FILTERED_BY_TENANT, reading } from './schema.ts'
 import { Sql } from './sql.ts'
 import { INDEX_VERSION, isFolded, tenantToken } from './text-index.ts'
 import { writtenBy } from './written.ts'
@@ -39,6 +49,13 @@ const LISTED = `rulings.doc, ${RULING}, subjects.tenant, kind, subjects.id AS su
 
 /** How long a search may go on, in ms, and after how many candidates that is asked. */
 const [MOST_SEARCH_MS, LOOKS_A_TIME] = [200, 100]
+/** Verdicts whose texts are searched at a time, the newest first: where none fits that is asked after these alone. */
+const SEARCHED_AT_A_TIME = 10_000
+/** Grams of a reading that the index is asked for, from all parts of it; a text that has these is looked at whole. */
+const MOST_GRAMS = 24
+
+/** Of more, verdicts are looked for among those of all tenants. */
+const MOST_APART = 8
 
 /** Of more, all tenants' texts are looked at. */
 const MOST_TENANTS = 50
@@ -134,12 +151,17 @@ export class RecordReads {
     })
   }
 
-  word(id: string, tenants: readonly string[] | undefined): NoteRow | null {
-    const [row] = this.#sql.all<NoteRow & { tenant: string }>(
-      'SELECT said, said.id, protocol, label, by, at, json, tenant FROM said JOIN subjects USING (s) WHERE said.id = ?',
+  word(id: string, tenants: readonly string[] | undefined): NoteOfSubject | null {
+    const [row] = this.#sql.all<NoteOfSubject>(
+      'SELECT said, said.id, protocol, label, by, at, json, tenant, kind, subjects.id AS subject FROM said JOIN subjects USING (s) WHERE said.id = ?',
       id,
     )
     return row === undefined || tenants?.includes(row.tenant) === false ? null : row
+  }
+
+  appeals(tenant: string, of: AppealsAsked): RecordedAppeal[] {
+    const [sql, ...values] = appealsRead(tenant, of)
+    return this.#sql.all<AppealReadRow>(sql, ...values).map(recordedAppeal)
   }
 
   actionsAfter(n: number, most: number): (NoteRow & { n: number })[] {
@@ -150,25 +172,38 @@ export class RecordReads {
     )
   }
 
+  givenUp(tenant: string): string[] {
+    return this.#sql.all<{ action: string }>(GIVEN_UP_OF, tenant).map(({ action }) => action)
+  }
+
   find(filter: RecordFilter, limit: number): ListedRow[] {
+    const { tenants = [] } = filter
+    return this.#sql.snapshot(() => {
+      const isApart = tenants.length > 0 && tenants.length <= MOST_APART && this.#has(FILTERED_BY_TENANT)
+      const docs = isApart
+        ? tenants.flatMap((one) => this.#docs({ ...filter, tenants: [one] }, limit, FILTERED_BY_TENANT))
+        : this.#docs(filter, limit, FILTERED)
+      const newest = isApart ? docs.toSorted((a, b) => b - a).slice(0, limit) : docs
+      return newest.flatMap((doc) => this.#listed(doc))
+    })
+  }
+
+  /** The newest that fit, by an index that has all that a filter asks for: a row that fits is not looked for among whole rows. */
+  #docs(filter: RecordFilter, limit: number, index: string): number[] {
     const { sql, values } = conditionsOf(filter)
-    // By the rarest mark that it asks for, newest first; a row that fits is not looked for among whole rows.
-    const [mark] = marksOf(filter)
-    const by = filter.subject === undefined && this.#hasFiltered() ? `INDEXED BY ${FILTERED}` : ''
+    const mark = markSoughtBy(filter)
+    const by = filter.subject === undefined && this.#has(index) ? `INDEXED BY ${index}` : ''
     const wanted =
       mark === undefined
         ? `SELECT doc FROM rulings ${by} WHERE ${sql} ORDER BY doc DESC LIMIT ?`
         : `SELECT rulings.doc FROM marks CROSS JOIN rulings ${by} ON rulings.doc = marks.doc
            WHERE marks.mark = ? AND marks.value = ? AND ${sql} ORDER BY marks.doc DESC LIMIT ?`
-    return this.#sql.snapshot(() => {
-      const docs = this.#sql.all<{ doc: number }>(wanted, ...(mark ?? []), ...values, limit)
-      return docs.flatMap(({ doc }) => this.#listed(doc))
-    })
+    return this.#sql.all<{ doc: number }>(wanted, ...(mark ?? []), ...values, limit).map(({ doc }) => doc)
   }
 
-  /** In a file that its writer has not opened yet since that came, it is not there. */
-  #hasFiltered(): boolean {
-    return this.#sql.get('SELECT 1 FROM sqlite_schema WHERE name = ?', FILTERED) !== undefined
+  /** In a file that its writer has not opened yet since an index came, it is not there. */
+  #has(index: string): boolean {
+    return this.#sql.get('SELECT 1 FROM sqlite_schema WHERE name = ?', index) !== undefined
   }
 
   histogram(filter: RecordFilter, of: { width: number; most: number }): RecordHistogram {
@@ -225,19 +260,41 @@ export class RecordReads {
     const holds = readings.map((terms) => terms.map(() => 'instr(texts.folded, ?) > 0').join(' AND ')).join(' OR ')
     const candidates = this.#sql.prepared(
       `SELECT rulings.doc, (${holds}) AND ${sql} AS fits FROM found CROSS JOIN texts ON texts.doc = found.rowid
-       CROSS JOIN rulings ON rulings.doc = found.rowid WHERE found MATCH ? ORDER BY found.rowid DESC`,
+       CROSS JOIN rulings ON rulings.doc = found.rowid
+       WHERE found MATCH ? AND found.rowid >= CAST(? AS INTEGER) AND found.rowid < CAST(? AS INTEGER)
+       ORDER BY found.rowid DESC`,
     )
     return this.#sql.snapshot(() => {
       const docs: number[] = []
       let [looked, stoppedEarly] = [0, false]
-      for (const row of candidates.iterate(...readings.flat(), ...values, match)) {
-        if (row.fits === 1) docs.push(Number(row.doc))
-        if (docs.length === limit) break
-        stoppedEarly = ++looked === MOST_CANDIDATES || (looked % LOOKS_A_TIME === 0 && this.#now() > until)
+      for (const [from, to] of this.#stretches(filter)) {
+        for (const row of candidates.iterate(...readings.flat(), ...values, match, from, to)) {
+          if (row.fits === 1) docs.push(Number(row.doc))
+          if (docs.length === limit) break
+          stoppedEarly = ++looked === MOST_CANDIDATES || (looked % LOOKS_A_TIME === 0 && this.#now() > until)
+          if (stoppedEarly) break
+        }
+        if (docs.length === limit || from === 0) break
+        stoppedEarly ||= this.#now() > until
         if (stoppedEarly) break
       }
       return { found: docs.flatMap((doc) => this.#listed(doc)), stoppedEarly, reindexing: !isFolded(this.#sql) }
     })
+  }
+
+  /** Where the verdicts lie of which the texts are searched one part after the other: from the first of these on, before the second. */
+  *#stretches({ before }: RecordFilter): Generator<readonly [from: number, to: number]> {
+    const by = this.#has(FILTERED) ? `INDEXED BY ${FILTERED}` : ''
+    for (let to = before === undefined ? Number.MAX_SAFE_INTEGER : Number.parseInt(before, 10) || 0; ; ) {
+      const last = this.#sql.get<{ doc: number }>(
+        `SELECT doc FROM rulings ${by} WHERE doc < ? ORDER BY doc DESC LIMIT 1 OFFSET ?`,
+        to,
+        SEARCHED_AT_A_TIME - 1,
+      )
+      yield [last?.doc ?? 0, to]
+      if (last === undefined) return
+      to = last.doc
+    }
   }
 
   /** Finds texts of the filter's tenants alone. In a file that its writer has not indexed anew yet, all are looked at. */
@@ -294,10 +351,12 @@ interface SubjectRow {
   readonly deleted_at: number | null
 }
 
-/** Texts that have all grams of these terms, as FTS5 is asked for them. */
+/** Texts that have these terms' grams, or of many some, as FTS5 is asked for them. */
 function matchOf(terms: readonly string[]): string {
-  const grams = new Set(terms.flatMap((term) => [...gramsOf(term)]))
-  return `(${[...grams].map((gram) => `"${gram}"`).join(' AND ')})`
+  const grams = [...new Set(terms.flatMap((term) => [...gramsOf(term)]))]
+  const step = Math.max(1, grams.length / MOST_GRAMS)
+  const some = grams.filter((_, nth) => Math.floor(nth / step) !== Math.floor((nth - 1) / step))
+  return `(${some.map((gram) => `"${gram}"`).join(' AND ')})`
 }
 
 /** It was deleted, and not judged since. */

@@ -2,7 +2,16 @@ import { existsSync, statSync } from 'node:fs'
 import type { ReviewPictures } from '../../contracts/ports/pictures.ts'
 import type { RecordReader, RecordStore } from '../../contracts/ports/record.ts'
 import type { ReviewQueue } from '../../contracts/ports/review.ts'
-import { recordedRow, recordedVerdict, recordedWord } from '../record-rows.ts'
+import { readTurns } from '../../platform/asked-for.ts'
+import { madeInPauses } from '../../platform/pauses.ts'
+import {
+  type ListedRow,
+  recordedRow,
+  recordedVerdict,
+  recordedWord,
+  subjectsNamed,
+  wordOfSubject,
+} from '../record-rows.ts'
 import type { QueueRules } from '../review-queue.ts'
 import { type ServedHalf, type StartHalf, threadHalf } from './halves.ts'
 import type { PictureTables } from './pictures.ts'
@@ -34,6 +43,7 @@ export async function sqliteRecord(settings: TableSettings, start: StartHalf = t
     settleReversal: (one) => tables.ask('settleReversal', one),
     unstated: (now, most) => tables.ask('unstated', now, most),
     settleStatement: (action, again) => tables.ask('settleStatement', action, again),
+    keepClosed: (marks) => tables.ask('keepClosed', marks),
     tidy: (now, readUntil) => tables.ask('tidy', now, readUntil),
     async size() {
       const [size, state] = await Promise.all([reader.size(), tables.ask('state')])
@@ -49,29 +59,35 @@ export async function sqliteRecord(settings: TableSettings, start: StartHalf = t
 /** The reading half alone, also beside a process that writes. Rejects if there is no such file. */
 export async function sqliteRecordReader(path: string, start: StartHalf = threadHalf): Promise<RecordReader> {
   const reads = await opened<RecordReads>(start, { half: 'reads', path }, 'name')
+  const searches = readTurns(1)
+  const word: RecordReader['word'] = async (id, tenants) => {
+    const row = await reads.ask('word', id, tenants)
+    return row === null ? null : wordOfSubject(row)
+  }
   return {
     name: () => reads.ask('name'),
     async subject(of) {
       const found = await reads.ask('subject', of)
-      return found === null ? null : subjectOf(found)
+      return found === null ? null : await subjectOf(found)
     },
     async verdict(id, tenants) {
       const row = await reads.ask('verdict', id, tenants)
       return row === null ? null : recordedRow(row)
     },
-    async word(id, tenants) {
-      const row = await reads.ask('word', id, tenants)
-      return row === null ? null : recordedWord(row)
-    },
-    find: async (filter, limit) => (await reads.ask('find', filter, limit)).map(recordedRow),
+    word,
+    subjectsNamed: subjectsNamed(word),
+    appeals: (tenant, of) => reads.ask('appeals', tenant, of),
+    find: async (filter, limit) => rowsOf(await reads.ask('find', filter, limit)),
     histogram: (filter, of) => reads.ask('histogram', filter, of),
     async arrivals(after, most) {
       const { rows, ...others } = await reads.ask('arrivals', after, most)
-      return { ...others, rows: rows.map(recordedRow) }
+      return { ...others, rows: await rowsOf(rows) }
     },
     async search(query, filter, limit) {
-      const { found, ...others } = await reads.ask('search', query, filter, limit)
-      return { ...others, found: found.map(recordedRow) }
+      // One at a time: each may take as long as dozens of other questions, which come in between.
+      const ask = () => reads.ask('search', query, filter, limit)
+      const { found, ...others } = await searches(ask)
+      return { ...others, found: await rowsOf(found) }
     },
     transcript: (id) => reads.ask('transcript', id),
     writtenBy: (author, after, most) => reads.ask('writtenBy', author, after, most),
@@ -79,7 +95,7 @@ export async function sqliteRecordReader(path: string, start: StartHalf = thread
     async *export(only) {
       for (let after = 0; after >= 0; ) {
         const { last, subjects } = await reads.ask('page', after, PAGE, only)
-        yield* subjects.map(subjectOf)
+        for (const one of subjects) yield await subjectOf(one)
         after = last
       }
     },
@@ -91,6 +107,7 @@ export async function sqliteRecordReader(path: string, start: StartHalf = thread
         after = rows.at(-1)?.n ?? after
       }
     },
+    givenUp: (tenant) => reads.ask('givenUp', tenant),
     size: async () => ({ ...(await reads.ask('counts')), full: false, overShare: false, erasingSince: null }),
     close: () => reads.close(),
   }
@@ -164,8 +181,15 @@ export async function sqlitePictures(path: string, start: StartHalf = threadHalf
   }
 }
 
-function subjectOf({ verdicts, said, ...subject }: StoredSubject) {
-  return { ...subject, verdicts: verdicts.map(recordedVerdict), said: said.map(recordedWord) }
+const bytesOf = ({ json }: { readonly json: string }) => json.length
+const rowsOf = (rows: readonly ListedRow[]) => madeInPauses(rows, bytesOf, recordedRow)
+
+async function subjectOf({ verdicts, said, ...subject }: StoredSubject) {
+  return {
+    ...subject,
+    verdicts: await madeInPauses(verdicts, bytesOf, recordedVerdict),
+    said: await madeInPauses(said, bytesOf, recordedWord),
+  }
 }
 
 type Arguments<Method> = Method extends (...args: infer Args) => unknown ? Args : never
@@ -179,6 +203,8 @@ const LOOK_MS = 1_000
  * put in its place.
  */
 async function opened<Methods>(start: StartHalf, served: ServedHalf, first: keyof Methods & string) {
+  // The thread answers one after the other: who waits in its line would pay for those before.
+  const inTurn = readTurns(1)
   let half = start(served)
   let [file, looked] = [fileOf(served), performance.now()]
   try {
@@ -198,8 +224,12 @@ async function opened<Methods>(start: StartHalf, served: ServedHalf, first: keyo
   }
   return {
     ask: <Name extends keyof Methods & string>(method: Name, ...args: Arguments<Methods[Name]>) => {
-      follow()
-      return half.ask({ method, args }) as Promise<Result<Methods[Name]>>
+      const ask = () => {
+        follow()
+        return half.ask({ method, args }) as Promise<Result<Methods[Name]>>
+      }
+      // Batches come one after the other; what is read is read for somebody.
+      return served.half === 'tables' ? ask() : inTurn(ask)
     },
     close: () => half.close(),
   }

@@ -29,16 +29,15 @@ import { type DrawEntryRow, drawEntriesQuery, drawEntry } from '../draw-entries.
 import { type DrawSumRow, drawSum, drawSumsQuery } from '../draw-sums.ts'
 import { type DrawRow, drawnRates, drawRowsQuery } from '../drawn-rates.ts'
 import { LANE_AUDITS, type LaneAuditRow, laneAudit } from '../lane-audits.ts'
-import { type HumanRow, type PersonNoteRow, peopleQuery, qualityOf, SAID_SINCE } from '../people-quality.ts'
+import { type HumanRow, MOST_SAID, type PersonNoteRow, peopleQuery, qualityOf } from '../people-quality.ts'
 import { decisionsQuery, type PersonDecisionRow, personDecision } from '../person-decisions.ts'
 import {
   ABOUT_PEOPLE,
-  ASSIGNED,
   DECIDERS,
   firstRows,
   fittingRows,
-  MAKES_PARTY,
   MAY_BE_PARTY,
+  QUEUED,
   totalsQuery,
   WAS_ASSIGNED,
 } from '../queue-filter.ts'
@@ -64,11 +63,6 @@ import {
 } from '../review-queue.ts'
 import { OPINION_CODE, writingBeside } from './schema.ts'
 import { Sql } from './sql.ts'
-
-/** Who decided or spoke about the same is looked up where it matters alone. */
-const QUEUED = `s, verdict, tenant, protocol, number, label, reasons, weight, since, decider, holder, until, ${ASSIGNED},
-  CASE WHEN ${ABOUT_PEOPLE} THEN (SELECT json_group_array(DISTINCT said.by) FROM said
-    WHERE ${MAKES_PARTY}) ELSE '[]' END AS parties`
 
 /** What of the rows that fit is read. */
 interface RowBounds {
@@ -119,7 +113,7 @@ export class ReviewReservations {
 
   /** The first so many of all that fit. */
   #best(filter: QueueFilter, most: number, now: number, after: QueuePlace | null = null): RankedRow[] {
-    const { sql, values } = firstRows(filter, { rules: this.#rules, now, after }, { columns: QUEUED, named: 'verdict' })
+    const { sql, values } = firstRows(filter, { rules: this.#rules, now, after }, { named: 'verdict' })
     for (let limit = most + ROWS_OF_OTHERS; ; limit *= 4) {
       const rows = this.#sql.all<QueueRow>(sql, ...values, limit)
       const best = ranked(rows, filter, this.#rules, now, after)
@@ -130,7 +124,12 @@ export class ReviewReservations {
   /** Rows that fit, in no order; all of them where no `limit` is set. */
   #rows(filter: QueueFilter, now: number, { subjects, limit = -1 }: RowBounds = {}): QueueRow[] {
     const { sql, values } = fittingRows(filter, now, subjects)
-    return this.#sql.all<QueueRow>(`SELECT ${QUEUED} FROM queue WHERE ${sql} LIMIT ?`, ...values, limit)
+    return this.#sql.all<QueueRow>(
+      `SELECT ${QUEUED} FROM queue WHERE ${sql} LIMIT ?`,
+      filter.for ?? '',
+      ...values,
+      limit,
+    )
   }
 
   #countPosts(filter: QueueFilter, now: number): number {
@@ -157,8 +156,11 @@ export class ReviewReservations {
       `SELECT ${QUEUED} FROM queue WHERE ${sql} AND holder IS NOT NULL
        UNION SELECT ${QUEUED} FROM queue WHERE ${sql} AND ${ABOUT_PEOPLE} AND (decider = ? OR ${MAY_BE_PARTY})
        UNION SELECT ${QUEUED} FROM queue WHERE ${sql} AND ${WAS_ASSIGNED}`,
+      person,
       ...values,
+      person,
       ...values,
+      person,
       person,
       person,
       person,
@@ -270,15 +272,17 @@ export class ReviewReservations {
     const { sql, values } = peopleQuery(tenants)
     return this.#sql.snapshot(() => {
       const said = this.#sql.all<PersonNoteRow>(
-        `SELECT said.s, protocol, said.by, at, label, json_extract(json, '$.against') AS against,
-           ${OPINION_CODE} AS opinion, json_extract(json, '$.seconds') AS seconds FROM said WHERE ${sql} ORDER BY at, n`,
+        `SELECT s, protocol, said.by, at, label, json_extract(json, '$.against') AS against,
+           ${OPINION_CODE} AS opinion, json_extract(json, '$.seconds') AS seconds
+         FROM (SELECT * FROM said WHERE ${sql} ORDER BY at DESC, n DESC LIMIT ${MOST_SAID}) AS said ORDER BY at, n`,
         since,
         ...values,
       )
       const verdicts = this.#sql.all<HumanRow>(
         `SELECT s, protocol, number, label, json_extract(json, '$.decision.by') AS decider, standing FROM rulings INDEXED BY rulings_human
-         WHERE decided_by = 'human' AND s IN (SELECT said.s FROM said WHERE ${SAID_SINCE})`,
+         WHERE decided_by = 'human' AND s IN (SELECT said.s FROM said WHERE ${sql})`,
         since,
+        ...values,
       )
       return qualityOf(said, verdicts, until)
     })

@@ -1,10 +1,10 @@
-import { isReversed, noteReversals } from '../actions.ts'
+import { isReversed, newestActions, noteReversals } from '../actions.ts'
 import { compare } from '../compared.ts'
 import { GOLDEN_KEY, OPINION, OPINION_UNSEEN } from '../opinion-code.ts'
-import { lookAt } from '../review-queue.ts'
+import { ASKED_FOR, lookAt, NEWEST_OPINIONS } from '../review-queue.ts'
 import type { AppealTable } from './appeals.ts'
 import type { DrawLedger } from './draws.ts'
-import { OPINION_CODE } from './schema.ts'
+import { GOLDEN, IS_OPINION, OPINION_CODE } from './schema.ts'
 import type { Sql } from './sql.ts'
 
 // This keeps the rows of the queue. Why a verdict is in it is decided in src/record/review-queue.ts.
@@ -29,12 +29,13 @@ interface StandingRow {
 
 const COMPARE = compare('(SELECT ? AS s, ? AS protocol) AS wanted')
 
-const NOTE_REVERSALS = noteReversals('(SELECT ? AS s, ? AS protocol) AS wanted', {
+const NOTE_REVERSALS = noteReversals('(SELECT ?1 AS s, ?2 AS protocol) AS wanted', {
+  actions: newestActions('?1', '?2'),
   verdict: "json_extract(a.json, '$.verdictId')",
   at: "unixepoch(json_extract(a.json, '$.at'), 'subsec') * 1000",
 })
 
-/** The first one counts, and how many there are matters little. */
+/** How many others' opinions are read. */
 const MOST_OPINIONS = 10
 
 /** What people should look at, a row for each subject and protocol; and how their verdicts compare with others. */
@@ -76,26 +77,33 @@ export class QueueTable {
 
   #requeue(s: number, protocol: string): void {
     this.#sql.run('DELETE FROM compared WHERE s = ? AND protocol = ?', s, protocol)
+    if (this.#sql.get('SELECT 1 FROM rulings WHERE s = ? AND protocol = ? LIMIT 1', s, protocol) === undefined) {
+      for (const table of ['agreement', 'queue'])
+        this.#sql.run(`DELETE FROM ${table} WHERE s = ? AND protocol = ?`, s, protocol)
+      this.#ledger.forget(s, protocol)
+      return
+    }
     this.#sql.run(COMPARE, s, protocol)
     this.#sql.run(NOTE_REVERSALS, s, protocol)
     const row = this.#sql.get<StandingRow>(
       `SELECT id, tenant, number, label, decided_by, contested, degraded, confidence, accepted, decided_at, sampled,
          json_extract(json, '$.decision.by') AS by,
          EXISTS (SELECT 1 FROM marks WHERE marks.doc = rulings.doc AND mark = 'unseen') AS unseen,
-         decided_by = 'human' AND EXISTS (SELECT 1 FROM said WHERE said.s = rulings.s AND said.protocol = rulings.protocol
-           AND said = 'decision' AND ${OPINION_CODE} = ${GOLDEN_KEY} AND json_extract(said.json, '$.against') = number
+         decided_by = 'human' AND EXISTS (SELECT 1 FROM said INDEXED BY said_golden WHERE said.s = rulings.s AND said.protocol = rulings.protocol
+           AND ${GOLDEN} AND ${OPINION_CODE} = ${GOLDEN_KEY} AND json_extract(said.json, '$.against') = +number
            AND said.label = rulings.label) AS golden
          FROM rulings WHERE s = ? AND protocol = ? AND standing = 1`,
       s,
       protocol,
     )
-    // Of one subject thousands may be refused: only what speaks about this verdict is read, and each reason once.
+    // Of one verdict thousands may be refused: of each reason the first is read alone.
     const asked = this.#sql.all<{ why: string; at: number }>(
-      `SELECT json_extract(json, '$.why') AS why, min(at) AS at FROM said WHERE s = ? AND protocol = ? AND said = 'review'
-       AND json_extract(json, '$.verdict') = ? AND NOT ${isReversed('?')} GROUP BY 1 ORDER BY min(n)`,
+      `SELECT value AS why, at FROM json_each(?1) CROSS JOIN said ON n = (SELECT said.n FROM said WHERE s = ?2 AND protocol = ?3
+         AND said.said = 'review' AND json_extract(json, '$.verdict') = ?4 AND json_extract(json, '$.why') = value
+         AND NOT ${isReversed('?4')} ORDER BY said.at, said.n LIMIT 1) ORDER BY n`,
+      JSON.stringify(ASKED_FOR),
       s,
       protocol,
-      row?.id ?? null,
       row?.id ?? null,
     )
     const appealed = this.#appeals.openSince(s, protocol)
@@ -103,8 +111,9 @@ export class QueueTable {
     const opinions = this.#sql.all<{ label: string | null }>(
       `SELECT label FROM (
          SELECT CASE ${OPINION_CODE} WHEN ${OPINION} THEN label END AS label, row_number() OVER (PARTITION BY by ORDER BY at DESC, n DESC) AS nth, min(n) OVER (PARTITION BY by) AS first
-         FROM said WHERE s = ? AND protocol = ? AND said = 'decision' AND ${OPINION_CODE} IN (${OPINION}, ${OPINION_UNSEEN})
-         AND json_extract(json, '$.against') = ? AND by IS NOT ? AND label IS NOT NULL)
+         FROM (SELECT * FROM said WHERE s = ? AND protocol = ? AND ${IS_OPINION} AND json_extract(json, '$.against') = ?
+           ORDER BY at DESC, n DESC LIMIT ${NEWEST_OPINIONS}) AS said
+         WHERE ${OPINION_CODE} IN (${OPINION}, ${OPINION_UNSEEN}) AND by IS NOT ? AND label IS NOT NULL)
        WHERE nth = 1 ORDER BY first LIMIT ?`,
       s,
       protocol,
@@ -118,7 +127,10 @@ export class QueueTable {
       if (row === undefined) this.#ledger.forget(s, protocol)
       else this.#ledger.settle('audit', { verdict: row.id, label: row.label, differs: null })
     }
-    if (row !== undefined) this.#ledger.leaveReplaced(s, protocol, row.id)
+    if (row !== undefined) {
+      this.#ledger.leaveReplaced(s, protocol, row.id)
+      this.#ledger.settleLanes(s, protocol)
+    }
     const drawnAt =
       row === undefined ? null : this.#ledger.drawnAt(row.id, row.decided_by === 'human' ? 'second-opinion' : 'audit')
     const look = row === undefined ? null : lookAt(standingOf(row, drawnAt), asked, opinions.length)

@@ -1,5 +1,6 @@
 import { OUTLIVES, SPARE_ACTION } from '../actions.ts'
-import { LARGEST } from '../held.ts'
+import { SPARE_ANSWERS, SPARE_APPEALS } from '../appeal-rows.ts'
+import { LARGEST, NOTHING_READ } from '../held.ts'
 import { type FeedbackRow, NEWEST_FEEDBACK, NEWS_MS, SPARED_MS } from '../spare-feedback.ts'
 import type { RecordErasures } from './erasures.ts'
 import type { Sql } from './sql.ts'
@@ -51,6 +52,8 @@ export class RoomMaker {
     this.#erasures = parts.erasures
     this.#steps = [
       (tenant) => this.#dropSpareFeedback(tenant),
+      (tenant) => this.#dropSpare(SPARE_ANSWERS, tenant),
+      (tenant) => this.#dropSpare(SPARE_APPEALS, tenant),
       (tenant) => this.#dropWords(tenant, UNJUDGED),
       (tenant) => this.#emptyTranscripts(tenant),
       (tenant) => this.#dropTexts(tenant),
@@ -61,12 +64,13 @@ export class RoomMaker {
   }
 
   /**
-   * A tenant that holds more than its share gives first what nobody misses, then its oldest transcripts and texts, then what it noted of
-   * deletions, last its actions
-   * on what nobody judged, and the oldest of very many on one subject. Where none does, feedback that serves nobody goes, then the oldest transcripts, but for the comments that each held; then
+   * First goes what nobody is counted for. A tenant that holds more than its share gives then what nobody misses, then its oldest
+   * transcripts and texts, then what it noted of deletions, last its actions on what nobody judged, and the oldest of very many on one
+   * subject. Where none does, feedback that serves nobody goes, then the oldest transcripts, but for the comments that each held; then
    * the oldest texts, by whose words verdicts are found no more. False if there is none of these.
    */
   make(): boolean {
+    if (this.#sql.transaction(() => this.#dropUnread())) return true
     const over = this.overShare()
     if (over !== null && this.#makeOf(over)) return true
     if (this.#makeOfAll()) return true
@@ -99,6 +103,14 @@ export class RoomMaker {
     return false
   }
 
+  #dropUnread(): boolean {
+    const dropped = this.#sql.run(
+      `DELETE FROM unread WHERE rowid IN (SELECT rowid FROM unread WHERE ${NOTHING_READ} LIMIT ?)`,
+      ROOM,
+    )
+    return Number(dropped.changes) > 0
+  }
+
   #makeOfAll(): boolean {
     if (this.#sql.transaction(() => this.#dropSpareFeedback(null))) return true
     const emptied = this.#sql.transaction(() =>
@@ -127,6 +139,12 @@ export class RoomMaker {
     this.#feedbackBefore = spare.length === 0 ? null : (looked.at(-1)?.at ?? null)
     for (const { n } of spare) this.#sql.run('DELETE FROM said WHERE n = ?', n)
     for (const s of new Set(spare.map((one) => one.s))) this.#erasures.forget(s, IF_NEVER_DELETED)
+    return spare.length > 0
+  }
+
+  #dropSpare(rows: string, tenant: string): boolean {
+    const spare = this.#sql.all<{ s: number | null }>(rows, tenant, ROOM)
+    for (const s of new Set(spare.map((one) => one.s))) if (s !== null) this.#erasures.forget(s, IF_NEVER_DELETED)
     return spare.length > 0
   }
 

@@ -1,14 +1,16 @@
-import { randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { RecordDamaged, RecordFull } from '../../contracts/ports/record.ts'
 import { REVERSALS } from '../actions.ts'
-import { APPEALS } from '../appeal-rows.ts'
+import { ANSWERS_FORWARD, APPEALS, EARLIER_ANSWERS, LATER_COLUMNS } from '../appeal-rows.ts'
 import { COMPARABLE, COMPARED, compare } from '../compared.ts'
 import { LEDGER } from '../draws.ts'
+import { LANE_LEDGER } from '../lane-draws.ts'
 import { GOLDEN_ANSWER, GOLDEN_KEY, GOLDEN_UNSEEN, OPINION, OPINION_SIGHTED, OPINION_UNSEEN } from '../opinion-code.ts'
 import { reviewIndexes } from '../queue-filter.ts'
+import { SHOWN } from '../shown.ts'
 import { FEEDBACK_INDEX } from '../spare-feedback.ts'
 import { COUNT_HELD } from './held.ts'
 
@@ -17,11 +19,23 @@ const FORM = 3
 const EARLIER = 2
 /** What filters ask of a ruling, in the order of documents: a million of these are read in less time than 50,000 whole rows. */
 export const FILTERED = 'rulings_filtered'
+/** The same of each tenant by itself: of a small one nothing of the others is looked at. */
+export const FILTERED_BY_TENANT = 'rulings_filtered_by_tenant'
+/** Rows of `said` that are opinions, and those with the key of a golden item, as indexes have them. */
+export const IS_OPINION = "said.said = 'decision' AND json_extract(said.json, '$.opinion')"
+export const GOLDEN = "said.said = 'decision' AND json_extract(said.json, '$.golden') = 'key'"
+/** An index names no table. */
+const bare = (condition: string) => condition.replaceAll('said.said', 'said').replaceAll('said.json', 'json')
 const INDEXES = `${reviewIndexes("json_extract(json, '$.decision.by')")}
   CREATE INDEX IF NOT EXISTS rulings_protocol ON rulings (protocol);
   CREATE INDEX IF NOT EXISTS ${FILTERED} ON rulings (doc, standing, tenant, protocol, label, degraded, decided_at);
+  CREATE INDEX IF NOT EXISTS ${FILTERED_BY_TENANT} ON rulings (tenant, doc, standing, protocol, label, degraded, decided_at);
   DROP INDEX IF EXISTS rulings_tenant;
   CREATE INDEX IF NOT EXISTS said_kind ON said (s, protocol, said, at);
+  CREATE INDEX IF NOT EXISTS said_asked ON said (s, protocol, json_extract(json, '$.verdict'), json_extract(json, '$.why'), at, n)
+    WHERE said = 'review';
+  CREATE INDEX IF NOT EXISTS said_opinions ON said (s, protocol, json_extract(json, '$.against'), at, n) WHERE ${bare(IS_OPINION)};
+  CREATE INDEX IF NOT EXISTS said_golden ON said (s, protocol, json_extract(json, '$.against'), label) WHERE ${bare(GOLDEN)};
   ${FEEDBACK_INDEX};
 `
 
@@ -55,6 +69,18 @@ const WRITTEN = `
 const DELETED_POSTS = `
   CREATE TABLE IF NOT EXISTS deleted_posts (tenant TEXT, post TEXT, at INTEGER NOT NULL, after TEXT NOT NULL, PRIMARY KEY (tenant, post)) WITHOUT ROWID;
 `
+/** By triggers: whatever writes transcripts, and removes them. */
+const SHOWN_BY = `
+  CREATE TRIGGER IF NOT EXISTS shown_new AFTER INSERT ON transcripts WHEN new.comments IS NOT NULL
+  BEGIN INSERT OR IGNORE INTO shown ${shownIn('new.s = subjects.s', 'json_each(new.comments)', 'new.comments')}; END;
+  CREATE TRIGGER IF NOT EXISTS shown_gone AFTER DELETE ON transcripts WHEN NOT EXISTS (SELECT 1 FROM transcripts WHERE s = old.s)
+  BEGIN DELETE FROM shown WHERE s = old.s; END;
+`
+/** What the transcripts of comments show. */
+function shownIn(ofSubject: string, each: string, comments: string): string {
+  return `SELECT subjects.tenant, substr(subjects.id, 1, instr(subjects.id, '~')) || CASE WHEN ${comments} = '"any"' THEN '' ELSE value END, subjects.s
+    FROM subjects JOIN ${each} WHERE ${ofSubject} AND subjects.kind = 'comment'`
+}
 /** An action that is dropped has no statement any more. */
 const STATEMENTS_END = `;
   CREATE TRIGGER IF NOT EXISTS statements_end AFTER DELETE ON said WHEN old.said = 'action'
@@ -71,17 +97,38 @@ const FORWARD = `
 
 /** How many pictures a subject has: what was judged before that was known shows none in lists until it is judged again. */
 const COUNTED = 'ALTER TABLE subjects ADD COLUMN images INTEGER'
-const isCounted = (db: DatabaseSync) =>
-  numberOf(db, "SELECT count(*) FROM pragma_table_info('subjects') WHERE name = 'images'") > 0
+const isCounted = (db: DatabaseSync) => hasColumn(db, 'subjects', 'images')
+
+function hasColumn(db: DatabaseSync, table: string, column: string): boolean {
+  return numberOf(db, `SELECT count(*) FROM pragma_table_info('${table}') WHERE name = '${column}'`) > 0
+}
 
 /** Machines' verdicts beside people's words: of what was taken before, clauses and what people had seen are not known. */
 function laidBeside(db: DatabaseSync): void {
-  db.exec(LEDGER + INDEXES + NOTED + DELETED_POSTS + WRITTEN + APPEALS + REVERSALS('TEXT') + STATEMENTS_END)
+  db.exec(
+    LEDGER + LANE_LEDGER + INDEXES + NOTED + DELETED_POSTS + WRITTEN + APPEALS + REVERSALS('TEXT') + STATEMENTS_END,
+  )
   const isThere = (table: string) => numberOf(db, `SELECT count(*) FROM sqlite_schema WHERE name = '${table}'`) > 0
+  if (!isThere('shown'))
+    db.exec(`${SHOWN} ${SHOWN_BY} INSERT OR IGNORE INTO shown
+      ${shownIn('transcripts.s = subjects.s', 'transcripts JOIN json_each(transcripts.comments)', 'transcripts.comments')}
+      AND transcripts.comments IS NOT NULL`)
   if (!isThere('compared'))
     db.exec(`ALTER TABLE rulings ADD COLUMN clauses TEXT; ALTER TABLE rulings ADD COLUMN decision TEXT;
       ALTER TABLE said ADD COLUMN saw INTEGER; ${COMPARED}; ${compare(COMPARABLE)}`)
-  if (!isThere('held_by')) db.exec(COUNT_HELD)
+  for (const [table, column] of LATER_COLUMNS)
+    if (!hasColumn(db, table, column)) db.exec(`ALTER TABLE ${table} ADD COLUMN ${column} TEXT`)
+  recount(db, isThere('held_by'))
+  if (isThere(EARLIER_ANSWERS)) db.exec(ANSWERS_FORWARD)
+}
+
+/** Counts anew what tenants hold, where an earlier version counted less of it, or in another way. */
+function recount(db: DatabaseSync, isCounted: boolean): void {
+  const way = hash('sha256', COUNT_HELD, 'base64url').slice(0, 22)
+  if (isCounted && numberOf(db, `SELECT count(*) FROM meta WHERE k = 'held' AND v = '${way}'`) > 0) return
+  const triggers = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'held_%'").all()
+  for (const { name } of triggers) db.exec(`DROP TRIGGER ${name}`)
+  db.exec(`DROP TABLE IF EXISTS held_by; ${COUNT_HELD}; INSERT OR REPLACE INTO meta VALUES ('held', '${way}')`)
 }
 
 /** `opinionCode` of a row of `said`, in SQL. */
@@ -233,8 +280,10 @@ function isBehind(path: string): boolean {
   const db = new DatabaseSync(path, { readOnly: true })
   try {
     const form = numberOf(db, 'PRAGMA user_version')
-    const laid = numberOf(db, "SELECT count(*) FROM sqlite_schema WHERE name IN ('appeals', 'reversals', 'held_by')")
-    return form === EARLIER || (form === FORM && (!isCounted(db) || laid < 3))
+    const tables = "('appeals', 'reversals', 'held_by', 'shown', 'due_statements')"
+    const laid = numberOf(db, `SELECT count(*) FROM sqlite_schema WHERE name IN ${tables}`)
+    const hasAll = laid === 5 && LATER_COLUMNS.every(([table, column]) => hasColumn(db, table, column))
+    return form === EARLIER || (form === FORM && !(isCounted(db) && hasAll))
   } finally {
     db.close()
   }

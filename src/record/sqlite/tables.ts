@@ -17,6 +17,7 @@ import {
 import { outlivesDeletion } from '../actions.ts'
 import { ALL_APPEALS, type AppealLimits } from '../appeals.ts'
 import { clausesText } from '../compared.ts'
+import { postsDeletedBy } from '../deleted-posts.ts'
 import { inOrderOfTime } from '../documents.ts'
 import type { DrawShares } from '../draws.ts'
 import { mayBeDeleted, TENANT_SHARE } from '../held.ts'
@@ -24,8 +25,9 @@ import { noteSubject } from '../note-subject.ts'
 import { dueReversals, dueStatements, joinWithdrawal, settleReversal, settleStatement } from './actions.ts'
 import { AppealTable } from './appeals.ts'
 import { ArrivalCounter } from './arrivals.ts'
+import { ANY } from './deleted-comments.ts'
 import { DrawLedger } from './draws.ts'
-import { ANY, RecordErasures } from './erasures.ts'
+import { RecordErasures } from './erasures.ts'
 import { freeDoc } from './free-doc.ts'
 import { FreeSpace } from './free-space.ts'
 import { QueueTable } from './review-queue.ts'
@@ -72,7 +74,7 @@ export class RecordTables {
     this.#sql = new Sql(settings.path, writing(settings.path, settings.maxBytes))
     for (const drawn of ['name', 'file'])
       this.#sql.run('INSERT OR IGNORE INTO meta VALUES (?, ?)', drawn, randomBytes(6).toString('hex'))
-    this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('arrivals', '0')")
+    this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('arrivals', '0'), ('grams', ?)", INDEX_VERSION)
     this.#arrivals = new ArrivalCounter(this.#sql)
     this.#texts = new TextIndex(this.#sql, this.#arrivals)
     const drawn = settings.drawKey ?? randomBytes(16).toString('hex')
@@ -86,6 +88,7 @@ export class RecordTables {
     this.#erasures = new RecordErasures(this.#sql, this.#texts, this.#arrivals, this.#queue, {
       freeSpace,
       appeals: this.#appeals,
+      ledger: this.#ledger,
     })
     const { maxBytes, tenantShare = TENANT_SHARE } = settings
     this.#room = new RoomMaker(maxBytes * tenantShare, { sql: this.#sql, texts: this.#texts, erasures: this.#erasures })
@@ -100,7 +103,6 @@ export class RecordTables {
       appeals: this.#appeals,
       room: this.#room,
     })
-    this.#sql.run("INSERT OR IGNORE INTO meta VALUES ('grams', ?)", INDEX_VERSION)
     this.#texts.begin()
     if (this.#sql.get<{ v: string }>("SELECT v FROM meta WHERE k = 'grams'")?.v !== INDEX_VERSION)
       this.#texts.indexAnew()
@@ -120,6 +122,10 @@ export class RecordTables {
     return this.#sql
       .all<{ topic: string; part: number; next: number }>('SELECT * FROM offsets')
       .map(({ topic, part, next }) => [`${topic}/${part}`, next])
+  }
+
+  keepClosed(marks: readonly string[]): string[] {
+    return this.#ledger.keepClosed(marks)
   }
 
   hasDependents(tenant: string): boolean {
@@ -160,7 +166,7 @@ export class RecordTables {
     const fresh = entries.filter(({ offset }) => offset >= at)
     this.#erasures.commentsGone(fresh.map(({ entry }) => entry))
     for (const { offset, entry } of inOrderOfTime(fresh)) this.#take(topic, partition, offset, entry)
-    this.#erasures.eraseDependents()
+    this.#erasures.eraseUnder(postsDeletedBy(fresh.map(({ entry }) => entry)))
     this.#queue.settle()
     this.#sql.run(
       'INSERT INTO offsets VALUES (?, ?, ?) ON CONFLICT (topic, part) DO UPDATE SET next = excluded.next',

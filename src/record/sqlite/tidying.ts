@@ -1,4 +1,5 @@
 import { RecordFull } from '../../contracts/ports/record.ts'
+import { notAppealed } from '../appeal-rows.ts'
 import { docAt } from '../documents.ts'
 import type { AppealTable } from './appeals.ts'
 import type { ArrivalCounter } from './arrivals.ts'
@@ -73,7 +74,7 @@ export class Tidying {
       for (const { doc } of alone) this.#texts.index(doc)
       const left = new Set<number>()
       for (const { doc, s } of this.#sql.all<{ doc: number; s: number }>(
-        'SELECT doc, s FROM rulings WHERE doc < ? LIMIT ?',
+        `SELECT doc, s FROM rulings WHERE doc < ? AND ${notAppealed('rulings')} LIMIT ?`,
         docAt(now - keep),
         STEP,
       )) {
@@ -82,13 +83,14 @@ export class Tidying {
         left.add(s)
       }
       for (const { s } of this.#sql.all<{ s: number }>(
-        'DELETE FROM transcripts WHERE t IN (SELECT t FROM transcripts ORDER BY t LIMIT ?) AND at < ? RETURNING s',
+        `DELETE FROM transcripts WHERE t IN (SELECT t FROM transcripts WHERE ${notAppealed('transcripts')} ORDER BY t LIMIT ?)
+         AND at < ? RETURNING s`,
         STEP,
         now - keep,
       ))
         left.add(s)
       for (const { s } of this.#sql.all<{ s: number }>(
-        'DELETE FROM said WHERE n IN (SELECT n FROM said WHERE at < ? LIMIT ?) RETURNING s',
+        `DELETE FROM said WHERE n IN (SELECT n FROM said WHERE at < ? AND ${notAppealed('said')} LIMIT ?) RETURNING s`,
         now - keep,
         STEP,
       ))
@@ -109,6 +111,7 @@ export class Tidying {
       )
       this.#sql.run('DELETE FROM notes WHERE n IN (SELECT n FROM notes WHERE at < ? LIMIT ?)', now - keep, STEP)
       this.#sql.run('DELETE FROM compared WHERE at < ?', now - keep)
+      this.#sql.run('DELETE FROM lane_draws WHERE s IS NULL AND drawn_at < ?', now - keep)
       this.#sql.run('DELETE FROM exposures WHERE minute < ?', (now - keep) / MINUTE_MS)
       for (const s of [...left, ...this.#deletedBefore(now - sourceKeep)]) this.#erasures.forget(s, now - sourceKeep)
       this.#arrivals.save()

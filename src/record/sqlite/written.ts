@@ -2,19 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { zstdDecompressSync } from 'node:zlib'
 import { visibleName } from '../../contracts/facts/author.ts'
 import { type Hmac, hmac } from '../../contracts/facts/hmac.ts'
-import type { ThreadRef } from '../../contracts/facts/thread.ts'
-import { commentKeysOf } from '../../contracts/facts/verdict-id.ts'
 import type { WrittenPage, WrittenPart } from '../../contracts/ports/record.ts'
 import { cursorOf, placeIn, type WrittenRow, writtenInTranscript, writtenSubject } from '../written.ts'
 import type { Sql } from './sql.ts'
-
-/** A post that was deleted, and the reply after which what stands under it is still to be erased. */
-export interface DeletedPost {
-  readonly tenant: string
-  readonly post: string
-  readonly at: number
-  readonly after: string
-}
 
 /** Transcripts of an earlier version that are looked through at a time. */
 const AT_ONCE = 100
@@ -70,18 +60,13 @@ export function forgetWritten(sql: Sql, s: number) {
   return sql.run('DELETE FROM written WHERE s = ? AND NOT EXISTS (SELECT 1 FROM transcripts WHERE s = ?)', s, s)
 }
 
-/** Forgets who wrote these comments of a post. */
-export function forgetComments(sql: Sql, { tenant, postId }: ThreadRef, comments: ReadonlySet<string>): void {
-  for (const comment of comments)
+/** Forgets who wrote these comments, which the subjects of these numbers show. */
+export function forgetComments(sql: Sql, subjects: readonly number[], comments: ReadonlySet<string>): void {
+  for (const s of subjects)
     sql.run(
-      `DELETE FROM written WHERE comment = ? AND s IN (
-         SELECT s FROM subjects WHERE tenant = ? AND kind = 'post' AND id = ?
-         UNION ALL SELECT s FROM subjects WHERE tenant = ? AND kind = 'comment' AND id >= ? AND id < ?)`,
-      comment,
-      tenant,
-      postId,
-      tenant,
-      ...commentKeysOf(postId),
+      'DELETE FROM written WHERE s = ? AND comment IN (SELECT value FROM json_each(?))',
+      s,
+      JSON.stringify([...comments]),
     )
 }
 

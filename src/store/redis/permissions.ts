@@ -61,6 +61,7 @@ export const COMMANDS = [
   'DEL KEY',
   'ZADD KEY 1 m',
   'ZINCRBY KEY 1 m',
+  'ZSCAN KEY 0',
   'ZCARD KEY',
   'ZCOUNT KEY 0 1',
   'ZLEXCOUNT KEY - +',

@@ -16,7 +16,9 @@ end
 for _, tenant in ipairs(redis.call('ZRANGEBYSCORE', due .. '/tenants', '-inf', until_time, 'LIMIT', 0, 1000)) do
   local members = redis.call('ZRANGEBYSCORE', due .. ':' .. tenant, '0', until_time, 'LIMIT', 0, left)
   for _, member in ipairs(members) do
+    local thread = thread_of(due, member)
     redis.call('ZADD', due .. ':' .. tenant, at_once(due, member, now) + later(member), member)
+    if redis.call('EXISTS', thread) == 1 then redis.call('HSETNX', thread, 'dueSince', now) end
   end
   if #members > 0 then update_earliest(due, tenant) end
   left = left - #members

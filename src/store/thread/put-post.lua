@@ -32,6 +32,7 @@
 --@arg counts[]          count checkpoints, ascending
 --@arg threaded          1 if some protocol reads the post with its comments
 --@arg judged_at_once    1 if some protocol judges the post by itself
+--@arg not_before        stream time in ms before which it is not judged by itself; empty: at once
 --@arg keep              how long a thread that nobody judges is remembered, ms
 --@arg reach_ahead       its head start among due threads, ms: for its reach
 --@arg protocol_ahead    likewise for the protocols that judge it
@@ -183,7 +184,8 @@ if not known_post then
   if base then redis.call('HSETNX', thread, 'base', base) end
   if tonumber(reach_ahead) > 0 then set('reachAhead', reach_ahead) end
   if protocol_ahead ~= '0' then set('protocolAhead', protocol_ahead) end
-  if judged_at_once == '1' and not due_since then set('dueSince', now) end
+  if judged_at_once == '1' and not_before == '' and not due_since then set('dueSince', now) end
+  if threaded == '0' and not_before ~= '' then set('nextAge', not_before) end
 end
 if story ~= '' and story ~= known_story then
   --@functions
@@ -200,7 +202,8 @@ if known_post then
   due_now(thread, due, member, now)
   return 'updated'
 end
-if judged_at_once == '1' then set_due(due, member, tonumber(now) - 1e15 - reach_ahead - tonumber(protocol_ahead))
+if judged_at_once == '1' and not_before ~= '' then set_due(due, member, not_before)
+elseif judged_at_once == '1' then set_due(due, member, tonumber(now) - 1e15 - reach_ahead - tonumber(protocol_ahead))
 else set_due(due, member, first_due) end
 if accepted > 0 then
   --@functions

@@ -2,7 +2,15 @@ import { randomUUID } from 'node:crypto'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import { webhookId } from '../../contracts/facts/webhook-id.ts'
 import type { Clock } from '../../contracts/ports/clock.ts'
-import { type Delivery, KEEP_DELIVERY_MS, type LeasedDelivery, type Webhooks } from '../../contracts/ports/webhooks.ts'
+import {
+  boundsOf,
+  type Delivery,
+  type DeliveryRoom,
+  KEEP_DELIVERY_MS,
+  type LeasedDelivery,
+  NO_BOUND,
+  type Webhooks,
+} from '../../contracts/ports/webhooks.ts'
 import { nameOf } from '../thread/memory-table.ts'
 
 // The twin of redis.ts and the Lua beside it: test/contracts/webhooks.ts holds both to the same promises.
@@ -28,15 +36,18 @@ interface Kept {
 
 /**
  * Deliveries to webhooks in memory. `forget` erases the content of those about a thread, and `strip` its words alone. What may still be
- * sent of a verdict `leftOf` returns. `heldBy` counts what they hold of a tenant, in bytes.
+ * sent of a verdict `leftOf` returns. `heldBy` counts what they hold of a tenant, in bytes, and
+ * `heldInAll` all that it holds.
  */
 export function memoryWebhooks(
   clock: Clock,
   leftOf: (of: Delivery) => 'whole' | 'bare' | 'nothing',
   keepMs = KEEP_DELIVERY_MS,
+  heldInAll?: (tenant: string) => number,
 ): Webhooks & { forget(ref: ThreadRef): void; strip(ref: ThreadRef): void; heldBy(tenant: string): number } {
   const all = new Map<string, Kept>()
   const newest = new Map<string, { readonly ref: ThreadRef; readonly revision: number; readonly at: number }>()
+  const gone = new Set<string>()
   /** What is still kept. */
   function kept(): Kept[] {
     for (const { id, putAt } of all.values()) if (putAt + keepMs <= clock()) all.delete(id)
@@ -54,23 +65,53 @@ export function memoryWebhooks(
       .filter((one) => one.lane === lane)
       .sort((a, b) => a.of.revision - b.of.revision)[0]
 
+  /** Of one hook, or of all. */
+  function queuedOf(tenant: string, hook?: string): number {
+    const own = kept().filter(({ of }) => of.ref.tenant === tenant && (hook ?? of.hook) === of.hook)
+    return own.reduce((sum, { of, body }) => sum + DELIVERY_BYTES + bytesIn(of.bare) + bytesIn(body ?? ''), 0)
+  }
+  function heldBy(tenant: string): number {
+    const lanes = [...newest].map(([lane, { ref }]) =>
+      ref.tenant === tenant && newestOf(lane) !== null ? laneBytes(ref) : 0,
+    )
+    return lanes.reduce((sum, bytes) => sum + bytes, queuedOf(tenant))
+  }
+  function hasRoom(of: Delivery, body: string, room: DeliveryRoom): boolean {
+    const { queued, all: most } = boundsOf(of, room)
+    const { tenant } = of.ref
+    const size = DELIVERY_BYTES + bytesIn(of.bare) + bytesIn(body)
+    if (most !== null && (heldInAll ?? heldBy)(tenant) + size + laneBytes(of.ref) > most) return false
+    return queued === null || queuedOf(tenant, of.hook) + size <= queued
+  }
+
   return {
-    async put(given) {
+    async put(given, room = NO_BOUND) {
+      const leftOut: Delivery[] = []
       for (const of of given) {
         const lane = `${of.hook} ${of.protocol} ${nameOf(of.ref)}`
         const known = newestOf(lane)
+        if (gone.has(of.hook) && !(of.retracts && known !== null)) continue
         if (known === null ? of.follows : known >= of.revision) continue
         const left = of.retracts ? 'whole' : leftOf(of)
         if (left === 'nothing') continue
+        const body = left === 'whole' ? of.body : of.bare
+        if (!hasRoom(of, body, room)) {
+          leftOut.push(of)
+          continue
+        }
         if (of.retracts) for (const one of all.values()) if (one.lane === lane) one.body = null
         for (let head = headOf(lane); head?.body === null && head.token === null; head = headOf(lane))
           all.delete(head.id)
         const now = clock()
         newest.set(lane, { ref: of.ref, revision: of.revision, at: now })
         const id = webhookId(of.hook, of.verdictId)
-        const body = left === 'whole' ? of.body : of.bare
         all.set(id, { id, lane, of, body, putAt: now, since: now, tries: 0, token: null, at: now, parked: null })
       }
+      return leftOut
+    },
+    async setGone(hook, isGone) {
+      if (isGone) gone.add(hook)
+      else gone.delete(hook)
     },
     async take(hook, limit, leaseMs) {
       const leased: LeasedDelivery[] = []
@@ -125,14 +166,7 @@ export function memoryWebhooks(
         oldestMs: since.length === 0 ? null : Math.max(0, clock() - Math.min(...since)),
       }
     },
-    heldBy(tenant) {
-      const own = kept().filter(({ of }) => of.ref.tenant === tenant)
-      const deliveries = own.map(({ of, body }) => DELIVERY_BYTES + bytesIn(of.bare) + bytesIn(body ?? ''))
-      const lanes = [...newest].flatMap(([lane, { ref }]) =>
-        ref.tenant === tenant && newestOf(lane) !== null ? LANE_BYTES + bytesIn(ref.postId) : [],
-      )
-      return [...deliveries, ...lanes].reduce((sum, bytes) => sum + bytes, 0)
-    },
+    heldBy,
     forget(ref) {
       for (const one of all.values()) if (nameOf(one.of.ref) === nameOf(ref)) one.body = null
     },
@@ -141,6 +175,10 @@ export function memoryWebhooks(
         if (nameOf(one.of.ref) === nameOf(ref) && one.body !== null) one.body = one.of.bare
     },
   }
+}
+
+function laneBytes({ postId }: ThreadRef): number {
+  return LANE_BYTES + bytesIn(postId)
 }
 
 function bytesIn(text: string): number {

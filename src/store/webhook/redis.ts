@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import { z } from 'zod'
 import { webhookId } from '../../contracts/facts/webhook-id.ts'
-import { type Delivery, KEEP_DELIVERY_MS, type Webhooks } from '../../contracts/ports/webhooks.ts'
+import {
+  boundsOf,
+  type Delivery,
+  type DeliveryRoom,
+  KEEP_DELIVERY_MS,
+  NO_BOUND,
+  type Webhooks,
+} from '../../contracts/ports/webhooks.ts'
 import { type Keys, memberOf } from '../redis/keys.ts'
 import { script } from '../redis/script.ts'
 
@@ -22,6 +29,8 @@ const putDelivery = script('webhook/put', {
     'retracts',
     'body',
     'bare',
+    'mostQueued',
+    'most',
     'keep',
   ],
 })
@@ -34,6 +43,9 @@ const countAll = script('webhook/count', { keys: ['root'], args: ['most'] })
 const counted = z.tuple([z.number(), z.number(), z.number().nullable()])
 const retried = z.enum(['queued', 'superseded', 'erased', 'unknown'])
 
+/** What its receiver holds is being counted, in steps that keep nobody else from Redis for long. */
+const COUNTING = -2
+
 /** Most deliveries that are forgotten with one count. */
 const FORGOTTEN_AT_ONCE = 10_000
 
@@ -41,10 +53,13 @@ const FORGOTTEN_AT_ONCE = 10_000
 export function redisWebhooks(client: Redis, keys: Keys, keepMs = KEEP_DELIVERY_MS): Webhooks {
   const root = keys.under('hooks:')
 
-  async function putInLane(lane: string, all: readonly Delivery[]): Promise<void> {
-    for (const { hook, verdictId, from, ref, revision, follows, retracts, body, bare } of all) {
+  async function putInLane(lane: string, all: readonly Delivery[], room: DeliveryRoom): Promise<Delivery[]> {
+    const leftOut: Delivery[] = []
+    for (const delivery of all) {
+      const { hook, verdictId, from, ref, revision, follows, retracts, body, bare } = delivery
       const member = memberOf(ref)
-      await putDelivery(client, {
+      const bounds = boundsOf(delivery, room)
+      const given = {
         root,
         outbox: keys.outbox,
         thread: keys.thread(member),
@@ -62,15 +77,21 @@ export function redisWebhooks(client: Redis, keys: Keys, keepMs = KEEP_DELIVERY_
         retracts,
         body,
         bare,
-      })
+        mostQueued: bounds.queued,
+        most: bounds.all,
+      }
+      let became = await putDelivery(client, given)
+      while (became === COUNTING) became = await putDelivery(client, given)
+      if (became === -1) leftOut.push(delivery)
     }
+    return leftOut
   }
 
   return {
-    async put(all) {
+    async put(all, room = NO_BOUND) {
       const lanes = Map.groupBy(all, ({ hook, protocol, ref }) => `${hook} ${protocol} ${memberOf(ref)}`)
       // Publication waits for this: as many receivers as there are take no longer than one.
-      await Promise.all([...lanes].map(([lane, own]) => putInLane(lane, own)))
+      return (await Promise.all([...lanes].map(([lane, own]) => putInLane(lane, own, room)))).flat()
     },
     async take(hook, limit, leaseMs) {
       const token = randomUUID()
@@ -103,6 +124,9 @@ export function redisWebhooks(client: Redis, keys: Keys, keepMs = KEEP_DELIVERY_
         }),
       )
       return all.flat()
+    },
+    async setGone(hook, isGone) {
+      await (isGone ? client.sadd(`${root}gone`, hook) : client.srem(`${root}gone`, hook))
     },
     retry: async (id) => retried.parse(await retryParked(client, { root, id })),
     async counts() {

@@ -2,7 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { PROJECT } from '../../../config/load.ts'
-import { COMMANDS } from '../../../src/commands.ts'
+import { runCommandLine } from '../../../src/cli/command-line.ts'
+import { terminal } from '../../../src/cli/terminal.ts'
+import { COMMANDS, startStandIn } from '../../../src/commands.ts'
+import { COMMANDS as DOCUMENTED } from '../../clone/commands.ts'
 
 const read = (page: string) => readFileSync(join(PROJECT, page), 'utf8')
 const PAGES = ['.', 'docs', 'docs/runbooks'].flatMap((folder) =>
@@ -45,4 +48,41 @@ describe('a command in a page', () => {
     expect(named.filter((name) => scripts[name] === undefined)).toEqual([])
     expect((await Promise.all(lines.map(faultsIn))).flat()).toEqual([])
   })
+})
+
+/** Every command, as it is declared; none does anything. */
+const IDLE = COMMANDS.map((listed) => {
+  const { load } = listed
+  if (load === undefined) return listed
+  return { ...listed, load: async () => ({ command: { ...(await load()).command, run: async () => {}, print() {} } }) }
+})
+
+/** What `gavel` says of these words as a user types them, before it does anything. */
+async function saidOf(words: readonly string[]): Promise<string> {
+  const said: string[] = []
+  const write = (text: string) => void said.push(text)
+  const code = await runCommandLine(words, {
+    version: '0',
+    commands: IDLE,
+    environment: {},
+    terminal: terminal({ write }, { write }),
+    startStandIn,
+    signal: new AbortController().signal,
+    stopped: new Promise(() => {}),
+    writing: { writeOut: write, writeErr: write },
+    begins() {},
+    lastWords: write,
+  })
+  return code === 0 ? '' : said.join('')
+}
+
+/** The words of a line of a shell, without where it writes to. */
+const wordsOf = (line: string) =>
+  [...line.replace(/ >+ ?\S+/g, '').matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
+
+test('every documented call is understood as it stands', { timeout: 60_000 }, async () => {
+  const lines = Object.keys(DOCUMENTED).filter((line) => /^npx gavel [^|;&<$()`]*$/.test(line))
+  expect(lines.length).toBeGreaterThan(100)
+  const said = await Promise.all(lines.map(async (line) => [line, await saidOf(wordsOf(line).slice(2))]))
+  expect(said.filter(([, what]) => what !== '')).toEqual([])
 })

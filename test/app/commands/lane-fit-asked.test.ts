@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -104,6 +104,24 @@ it('asks a model for the label, and takes the probabilities of its tokens; kept 
   await fitted('--out', again, '--keep', keep)
   expect(calls).toBe(300)
   expect(readFileSync(again, 'utf8')).toBe(readFileSync(file, 'utf8'))
+})
+
+it('asks anew of other labels, and refuses answers that are old: the decider may have changed since', async () => {
+  const keep = join(folder, 'kept')
+  await fitted('--keep', keep)
+  const grown = join(folder, 'grown.jsonl')
+  const more = { ...ITEMS[0], id: 'one more', text: 'one more vermin' }
+  writeFileSync(grown, [...ITEMS, more].map((item) => JSON.stringify(item)).join('\n'))
+  await fitted('--keep', keep, '--data', grown)
+  expect(calls).toBe(300 + 301)
+  for (const folderOf of readdirSync(keep)) {
+    const file = join(keep, folderOf, 'calls.jsonl')
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/"at":"[^"]*"/g, '"at":"2026-01-01T00:00:00.000Z"'))
+  }
+  await expect(fitted('--keep', keep)).rejects.toThrow(
+    /: 300 answers of before, the oldest given on 2026-01-01T00:00:00.000Z\. A promise rests on the decider as it is/,
+  )
+  expect(calls).toBe(601)
 })
 
 it('asks a decision model over its interface, and says so in the file', async () => {

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { COLUMNS, figuresOf, type ReportedAction, rowOf } from '../../../src/app/commands/report/figures.ts'
@@ -9,6 +11,8 @@ import type { DrawnRate } from '../../../src/contracts/ports/review.ts'
 import { seededRandom } from '../../../src/lab/evaluation/statistics/random.ts'
 import { drawnRates } from '../../../src/record/drawn-rates.ts'
 import type { Statement } from '../../../src/record/statement.ts'
+import { commandHere } from '../../support/commands.ts'
+import { ownFolder } from '../../support/own-folder.ts'
 
 const statement = fc.record({
   category: fc.constantFrom('STATEMENT_CATEGORY_VIOLENCE', 'STATEMENT_CATEGORY_SELF_HARM'),
@@ -24,6 +28,7 @@ const action: fc.Arbitrary<ReportedAction> = fc.record({
   tenant: fc.constant('default'),
   at: fc.integer({ min: 0, max: 1e12 }),
   isWithdrawn: fc.boolean(),
+  isExempt: fc.constant(false),
   after: fc.option(fc.integer({ min: 0, max: 1e9 })),
   statement: fc.option(statement),
   why: fc.constant(''),
@@ -190,4 +195,13 @@ test('the error rate equals one reckoned by hand, on planted sets that were draw
         expect(betaBelow(Number(high), hits + 1, effective - hits)).toBeCloseTo(0.975, 3)
       }
     }
+})
+
+test('what a command takes is taken by it, and by no command that it stands under', async () => {
+  const sent = join(ownFolder('report'), 'sent.txt')
+  writeFileSync(sent, '')
+  const period = ['--since', '2026-01-01T00:00:00Z', '--until', '2027-01-01T00:00:00Z']
+  const { code, said } = await commandHere(['report', 'reconcile', ...period, '--sent', sent], {})
+  // It begins, and Kafka is not set here.
+  expect([code, said]).toEqual([1, expect.stringContaining('KAFKA_BROKERS')])
 })

@@ -5,21 +5,23 @@ import { loadSettings, PROJECT } from '../../../config/load.ts'
 import { reversalDeliveriesOf } from '../../../producers/webhooks/matching.ts'
 import { sendStatements } from '../../../src/app/composition/send-statements.ts'
 import { reasonsIn, statementTexts } from '../../../src/app/composition/statement-texts.ts'
-import type { Delivery } from '../../../src/contracts/ports/webhooks.ts'
+import type { Report } from '../../../src/contracts/ports/report.ts'
+import { type Delivery, NO_BOUND } from '../../../src/contracts/ports/webhooks.ts'
 import { reasonsRoute } from '../../../src/door/reasons.ts'
 import { memoryWebhooks } from '../../../src/store/webhook/memory.ts'
 import { at, feed } from '../../contracts/record.ts'
 import { testDoor } from '../../door/door-for-tests.ts'
 import { ownFolder } from '../../support/own-folder.ts'
+import { completedMap, completedMapIn } from '../../support/own-map.ts'
 import { recordInMemory } from '../../support/record-in-memory.ts'
 
-const settings = loadSettings({})
+const settings = loadSettings({ GAVEL_REVIEW_STATEMENTS: completedMapIn(ownFolder('own-map')) })
 const LEAK = 'Zyzzyva'
 const HOOK = { url: 'https://shop.example/', secrets: [], allowPrivate: false }
 const HOUR = 3_600
 
 /** A record with what a tenant did, and what is sent of it. */
-async function acted(hooks: Parameters<typeof sendStatements>[1]['hooks']) {
+async function acted(hooks: Parameters<typeof sendStatements>[1]['hooks'], own = settings) {
   const record = await recordInMemory()
   const topics = feed(record)
   const put: Delivery[] = []
@@ -28,19 +30,21 @@ async function acted(hooks: Parameters<typeof sendStatements>[1]['hooks']) {
     () => 0,
     () => 'nothing',
   )
-  const now = { seconds: 100, read: Number.POSITIVE_INFINITY }
+  const now = { seconds: 100, read: Number.POSITIVE_INFINITY, room: NO_BOUND }
+  const told: unknown[] = []
   const of = {
     hooks,
     read: async (...given: Parameters<ReturnType<typeof reasonsIn>>) => {
       if (given[1].id === 'bad') throw new Error('it can’t be read')
-      return reasonsIn(settings)(...given)
+      return reasonsIn(own)(...given)
     },
     clock: () => Date.parse(at(now.seconds)),
     readUntil: () => Math.min(Date.parse(at(now.seconds)), now.read),
+    report: (...[, event]: Parameters<Report>) => void told.push(event),
     webhooks: {
       async put(all: readonly Delivery[]) {
         put.push(...all)
-        await webhooks.put(all)
+        return webhooks.put(all, now.room)
       },
     },
   }
@@ -55,6 +59,10 @@ async function acted(hooks: Parameters<typeof sendStatements>[1]['hooks']) {
     act,
     webhooks,
     put,
+    told,
+    holds(queued: number | null) {
+      now.room = { ...NO_BOUND, queued }
+    },
     /** The record has read what was sent until then. */
     reads(seconds: number) {
       now.read = Date.parse(at(seconds))
@@ -74,7 +82,7 @@ test('a statement is sent once to each receiver of its tenant that asks, as soon
     verdicts: { ...HOOK, tenant: 'default' },
     others: { ...HOOK, tenant: 'acme', actions: true },
   }
-  const { record, topics, act, webhooks, put, step } = await acted(hooks)
+  const { record, topics, act, webhooks, put, told, step } = await acted(hooks)
   await act('a1', 10)
   // Its verdict is on another topic, and read later.
   expect(await step(100)).toEqual([])
@@ -101,6 +109,9 @@ test('a statement is sent once to each receiver of its tenant that asks, as soon
   await act('unread', 173, { verdictId: 'hate~p~r9' })
   expect(await step(180)).toEqual([])
   expect(await step(175 + HOUR)).toEqual([])
+  const why = expect.stringContaining('hate~p~r9')
+  expect(told).toEqual([{ tenant: 'default', action: 'unread', why }])
+  expect(await record.givenUp('default')).toEqual(['action default unread'])
   await topics.judged({ protocol: 'hate', label: 'hate', revision: 9, seconds: 174, decidedBy: 'judge' }, 'x')
   expect(await step(175 + 9 * HOUR)).toEqual([])
   await act('old', 200)
@@ -125,7 +136,7 @@ test('a statement waits for a record that was away, until this has read an hour 
 })
 
 test('a statement that can’t be made holds up no other, and is told of and tried again', async () => {
-  const { record, topics, act, put, step } = await acted({ all: { ...HOOK, tenant: 'default', actions: true } })
+  const { record, topics, act, put, told, step } = await acted({ all: { ...HOOK, tenant: 'default', actions: true } })
   await topics.judged({ protocol: 'hate', label: 'hate', decidedBy: 'judge' }, 'words')
   await act('bad', 10)
   await act('good', 11)
@@ -133,6 +144,54 @@ test('a statement that can’t be made holds up no other, and is told of and tri
   expect(put.map(({ verdictId }) => verdictId)).toEqual(['statement good'])
   expect(await record.unstated(Date.parse(at(79)), 9)).toEqual([])
   expect(await record.unstated(Date.parse(at(80)), 9)).toEqual(['action default bad'])
+  put.splice(0)
+  // In the last minute in which it could be sent, it is given up.
+  expect([await step(7 * 24 * HOUR), told]).toEqual([
+    [],
+    [{ tenant: 'default', action: 'bad', why: 'Error: it can’t be read' }],
+  ])
+  expect(await record.givenUp('default')).toEqual(['action default bad'])
+  await record.close()
+})
+
+test('a statement for which there is no room is tried again, later each time, and given up at the end', async () => {
+  const { record, topics, act, webhooks, told, holds, step } = await acted({
+    all: { ...HOOK, tenant: 'default', actions: true },
+  })
+  await topics.judged({ protocol: 'hate', label: 'hate', decidedBy: 'judge' }, 'words')
+  holds(0)
+  await act('a1', 10)
+  await act('never', 11)
+  for (const seconds of [100, 190]) expect(await step(seconds)).toHaveLength(2)
+  expect(await step(360)).toEqual([])
+  holds(null)
+  expect((await step(371)).sort()).toContainEqual(['all', 'a1'])
+  expect((await webhooks.counts()).waiting).toBe(2)
+  expect(await step(9_999)).toEqual([])
+  holds(0)
+  await act('late', 10_000)
+  expect(await step(10_000 + HOUR)).toHaveLength(1)
+  expect(told).toEqual([])
+  expect(await step(9_999 + 7 * 24 * HOUR)).toHaveLength(1)
+  expect(told).toEqual([{ tenant: 'default', action: 'late', why: 'over-share' }])
+  expect(await record.givenUp('default')).toEqual(['action default late'])
+  await record.close()
+})
+
+test('no statement is sent of an action that needs none, nor waited for where no topic brings what it lacks', async () => {
+  const map = join(ownFolder('exempt-map'), 'map.yaml')
+  writeFileSync(map, `${completedMap()}exempt: { source: [notice] }\n`)
+  const own = loadSettings({ GAVEL_REVIEW_STATEMENTS: map })
+  const { record, topics, act, told, step } = await acted({ all: { ...HOOK, tenant: 'default', actions: true } }, own)
+  await topics.judged({ protocol: 'hate', label: 'hate', decidedBy: 'judge' }, 'words')
+  await act('exempt', 10, { source: 'notice' })
+  await act('abroad', 11, { countries: ['US'] })
+  await act('unmapped', 12, { what: 'frobnicate' })
+  await act('early', 13, { what: 'frobnicate', verdictId: 'hate~p~r2' })
+  expect(await step(100)).toEqual([])
+  expect(told).toEqual([{ tenant: 'default', action: 'unmapped', why: 'what "frobnicate" is not in the map' }])
+  expect(await record.givenUp('default')).toEqual(['action default unmapped'])
+  expect(await record.unstated(Number.MAX_SAFE_INTEGER, 9)).toEqual(['action default early'])
   await record.close()
 })
 

@@ -706,4 +706,22 @@ describe.each(WAYS)('a comment that others answer, which is deleted, %s', (_, se
     expect(scored.map((text) => text.match(/<comment/g)?.length)).toEqual([1])
     expect(scored[0]).toContain('words of number 11')
   })
+
+  it('is erased in turn by tenant, however many large threads one of them has', async () => {
+    const begun: string[] = []
+    const { threads, cases } = stores
+    const erase = commentEraser({
+      threads: { ...threads, weigh: async () => ({ weight: 1_000, share: '' }) },
+      cases,
+      memo: { forget: async ({ tenant }) => begun.push(tenant) },
+      queues: null,
+      protocols: [],
+      clock: () => clock.now,
+      settings: { checkpoints: CHECKPOINTS, cases: { deadline: DEADLINE } },
+    })
+    const many = Array.from({ length: 9 }, (_, nth) => erase(thread(`p${nth}`, 'big'), new Set([GONE])))
+    await erase(thread('p', 'small'), new Set([GONE]))
+    expect(begun.indexOf('small')).toBeLessThan(3)
+    await Promise.all(many)
+  })
 })

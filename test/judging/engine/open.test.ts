@@ -4,6 +4,7 @@ import { caseRecord } from '../../../src/contracts/facts/case.ts'
 import { NEVER_OVERLOADED } from '../../../src/contracts/facts/overload.ts'
 import { samplingRanks } from '../../../src/contracts/facts/sampling-rank.ts'
 import type { Post, ThreadRef } from '../../../src/contracts/facts/thread.ts'
+import { commentKey } from '../../../src/contracts/facts/verdict-id.ts'
 import type { StreamPartitions } from '../../../src/contracts/ports/threads.ts'
 import { opener } from '../../../src/judging/engine/open.ts'
 import { type Route, router } from '../../../src/judging/engine/routes.ts'
@@ -152,6 +153,21 @@ test('comments without their post expire once there is room for their letters, a
   wall += MINUTE
   await openAll()
   expect((await stores.outbox.backlog()).letters).toBe(2)
+})
+
+test('a comment that waits for its post is opened once the stream has come so far, and is shown what came meanwhile', async () => {
+  const { put, openAll } = setUp([hate], { hate: [{ subjects: ['post', 'comment'] }] })
+  const ref = thread(commentKey('p', 'c'), 'default', 'comment')
+  const arrival = { firstDue: 1, now: T0, threaded: false, atOnce: true, notBefore: T0 + 5_000 }
+  await stores.threads.putPost(ref, postOf(ref), arrival, rules)
+  streamNow = T0 + 4_999
+  expect(await openAll()).toEqual([])
+  await put(thread('p'), { text: 'the post' })
+  streamNow = T0 + 5_000
+  const ids = await openAll()
+  const cases = await Promise.all(ids.map(async (id) => (await stores.cases.take(id))?.record))
+  const opened = cases.find((one) => one?.kind === 'comment')
+  expect(opened).toMatchObject({ subject: { under: { text: 'the post' } } })
 })
 
 describe('the stream’s clock', () => {

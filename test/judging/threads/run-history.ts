@@ -341,6 +341,7 @@ function arrivalOf(step: Extract<Step, { do: 'post' }>, now: number): Arrival {
     story: ['s', null, 't', 's'][step.text] ?? null,
     threaded: routing === 'threaded' || routing === 'both',
     atOnce: routing === 'both' || routing === 'alone',
+    ...(step.text === 3 ? { notBefore: T0 + 7 * MINUTE + step.thread } : {}),
   }
 }
 

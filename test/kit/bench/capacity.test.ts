@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadSettings, PROJECT } from '../../../config/load.ts'
-import { COSTS, judgeRate, type Load, MEASURED, sizesFor, WAYS } from '../../../src/kit/capacity/model.ts'
+import { COSTS, judgeRate, type Load, MEASURED, OF_A_CORE, sizesFor, WAYS } from '../../../src/kit/capacity/model.ts'
 import { performWords } from '../../support/commands.ts'
 import { DOCUMENTED } from '../../support/documented-protocols.ts'
 
@@ -118,6 +118,15 @@ test('routes, samples, presets, held debates and what the memo knows change the 
   ).toBeCloseTo(plain.callsPerSecond)
 })
 
+test('what Redis takes is what was measured, of a core of which a fifth stays free', () => {
+  const most = OF_A_CORE / (MEASURED.redisMsPerVerdict / 1000)
+  const at = (postsPerSecond: number) => sizesFor({ ...load, postsPerSecond })
+  expect(at(100).redis.cores).toBeCloseTo((100 * MEASURED.redisMsPerVerdict) / 1000)
+  expect([at(most * 0.99).gavels, at(most * 1.01).gavels]).toEqual([1, 2])
+  const [, row] = readFileSync(join(PROJECT, 'docs', 'scale.md'), 'utf8').match(/one Redis \| (\d+) verdicts/) ?? []
+  expect(Number(row)).toBe(Math.floor(most))
+})
+
 test('what one Redis cannot carry is refused, with how many Gavels it takes; one of these is no longer refused', async () => {
   await expect(capacity('--posts-per-second 400')).rejects.toThrow(/One Redis can't carry this.* among (\d+) Gavels/)
   const refusal = await capacity('--posts-per-second 400').catch(String)
@@ -139,6 +148,20 @@ test('a budget is turned into the share that it pays for, and routes by which th
   const slow = await capacity(`${stream} --usd 2000 --within 3s`)
   expect(slow.affordable).toMatchObject({ tooSlow: ['rumor'], routes: { rumor: [{ sample: 0 }] } })
   expect((await capacity(`${stream} --usd 1000000`)).affordable?.share).toBe(1)
+})
+
+test('a day that the total budget does not pay for is refused, and one beyond a tenant’s own is told', async () => {
+  const stream = '--posts-per-second 1'
+  const { usdPerDay } = await capacity(stream)
+  const hourly = (usd: number) => ({ GAVEL_BUDGETS_TOTAL_USD: String(usd), GAVEL_BUDGETS_TOTAL_PER: '1h' })
+  await expect(capacity(stream, hourly(usdPerDay / 25))).rejects.toThrow(/^budgets.total.usd allows .* waits/)
+  expect((await capacity(stream, hourly(usdPerDay / 23))).usdPerDay).toBe(usdPerDay)
+  const tokens = { GAVEL_BUDGETS_TOTAL_TOKENS: '9', GAVEL_BUDGETS_WHEN_SPENT: 'degrade' }
+  await expect(capacity(stream, tokens)).rejects.toThrow(/^budgets.total.tokens allows 9.0 tokens .* without a model/)
+  await expect(capacity('--posts-per-second 400', hourly(1))).rejects.toThrow(/One Redis.*\nbudgets.total.usd/)
+  const words = `capacity --latency 2s ${stream}`.split(' ')
+  const { out } = await performWords(words, loadSettings({ GAVEL_BUDGETS_TENANT_USD: String(usdPerDay / 24 / 2.5) }))
+  expect(out.find((line) => line.startsWith('A tenant may spend'))).toContain('fewer than 3 tenants')
 })
 
 test('the load grows in proportion to the stream', () => {

@@ -22,10 +22,10 @@ it('takes the exact binomial tail, and its bound', () => {
 it('goes from the candidate that promises most to looser ones until one fails, and never over it', () => {
   const settled = (...errors: readonly number[]) => errors.map((one, at) => ({ items: 100 * (at + 1), errors: one }))
   const promise = { risk: 0.05, delta: 0.05 }
-  expect(certified(settled(0, 3, 30, 5), settled(0, 2, 40, 80), promise)).toBe(1)
+  expect(certified(settled(0, 3, 30, 5), settled(0, 2, 40, 80), promise).last).toBe(1)
   // What was planned says where to begin, whatever is tested.
-  expect(certified(settled(9, 3, 4, 80), settled(9, 9, 2, 80), promise)).toBe(2)
-  expect(certified(settled(0, 0, 30, 80), settled(9, 9, 2, 80), promise)).toBeNull()
+  expect(certified(settled(9, 3, 4, 80), settled(9, 9, 2, 80), promise).last).toBe(2)
+  expect(certified(settled(0, 0, 30, 80), settled(9, 9, 2, 80), promise)).toEqual({ first: 2, last: null })
 })
 
 it('calibrates by steps where there are many answers, by a curve where there are few, and never falls', () => {
@@ -84,4 +84,14 @@ it('says of each group how many of its tested answers are wrong', () => {
   expect(hate).toMatchObject({ label: 'hate', wrong: 0 })
   expect(other).toMatchObject({ label: 'non-hate', wrong: other?.tested })
   expect((hate?.tested ?? 0) + (other?.tested ?? 0)).toBe(tested)
+})
+
+it('says of a group that is refused what its test found, which breaks the promise', () => {
+  const promise = { risk: 0.05, delta: 0.05, coverage: 0.1 }
+  const fits = Array.from({ length: 40 }, (_, seed) =>
+    fitLane(plantedItems('ordinary', 0.05, { seed, count: 600 }), promise, seed),
+  )
+  const bounds = fits.flatMap(({ groups }) => groups.flatMap(({ why }) => why?.match(/up to ([\d.]+) %/)?.[1] ?? []))
+  expect(bounds.length).toBeGreaterThan(10)
+  expect(bounds.filter((bound) => Number(bound) < 5)).toEqual([])
 })

@@ -169,7 +169,7 @@ describe('a service', () => {
     ] as const) {
       const lists = await listsOf({ unavailable })
       const search = await lists.findPicture({ pdq: A })
-      expect(search).toEqual({ silent: [{ list: 'theirs', why: expect.any(String), isClosed }] })
+      expect(search).toEqual({ silent: [{ list: 'theirs', why: expect.any(String), isClosed, mayAnswerSoon: true }] })
     }
   })
 })

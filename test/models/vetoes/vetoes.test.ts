@@ -5,6 +5,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { vetoes } from '../../../config/vetoes.ts'
 import { imageHash } from '../../../src/contracts/facts/image-bytes.ts'
@@ -33,14 +34,28 @@ async function fileOf(name: string, ...hashes: readonly string[]): Promise<strin
   return path
 }
 
-/** Checks of one post with a picture, with lists that can be exchanged. */
-async function checking(given: object, load: () => Promise<string> = async () => PICTURE) {
+/** Checks of one post with pictures, with lists that can be exchanged. */
+async function checking(
+  given: object,
+  load: (url: string) => Promise<string> = async () => PICTURE,
+  addresses: readonly string[] = [ADDRESS],
+) {
   const clock = () => T0
-  let lists = await openVetoLists(vetoes.parse(given))
-  const seen = { fetches: 0, decodes: 0 }
-  const fetching = async () => {
+  const seen = { scans: 0, fetches: 0, decodes: 0 }
+  const opened = async (settings: object): Promise<VetoLists> => {
+    const own = await openVetoLists(vetoes.parse(settings))
+    return {
+      ...own,
+      findWords(...texts) {
+        seen.scans++
+        return own.findWords(...texts)
+      },
+    }
+  }
+  let lists = await opened(given)
+  const fetching = async (url: string) => {
     seen.fetches++
-    return load()
+    return load(url)
   }
   const decode = async () => {
     seen.decodes++
@@ -49,13 +64,13 @@ async function checking(given: object, load: () => Promise<string> = async () =>
   const images = imageCache(fetching, GATEWAY.images, clock)
   const checks = vetoChecks({ lists: () => lists, looked: memoryLookedAt(clock), images, decode, clock })
   const ref = thread('P')
-  const post = postOf(ref, { media: [{ kind: 'image', url: ADDRESS }] })
+  const post = postOf(ref, { media: addresses.map((url) => ({ kind: 'image', url })) })
   return {
     seen,
     guarded: checks.guard(async () => PICTURE),
     async reload(next: object) {
       const before = lists
-      lists = await openVetoLists(vetoes.parse(next))
+      lists = await opened(next)
       await before.close()
     },
     close: () => lists.close(),
@@ -92,7 +107,7 @@ test('a list of another kind that is added by a reload is compared with pictures
   await reload({ other, alike })
   expect(await check('2')).toMatchObject({ hit: { list: 'alike' } })
   expect(await check('3')).toMatchObject({ hit: { list: 'alike' } })
-  expect(seen).toEqual({ fetches: 2, decodes: 1 })
+  expect(seen).toEqual({ scans: 3, fetches: 2, decodes: 1 })
 })
 
 test('a picture that was compared is not decoded again for its question, until the lists change', async () => {
@@ -120,6 +135,8 @@ function checkingPosts(lists: VetoLists, hashOf: (nth: number) => string) {
     for (;;) {
       const found = await checks.check({ ...subject, mayFetch: async () => {} })
       if (found !== null) return found
+      // As the opener, which comes back to it later: what answers meanwhile is heard.
+      await sleep(10)
     }
   }
 }
@@ -155,6 +172,126 @@ test('what waits for its turn at a list makes no other wait longer: no signal is
   expect(listeners.size).toBeGreaterThanOrEqual(16)
   expect(Math.max(...listeners.values())).toBe(1)
   await lists.close()
+})
+
+test('a service that fails once, or for some seconds, leaves nothing uncompared', async () => {
+  // It runs on between: a failure that is noticed late is tried again a second after that.
+  const begun = performance.now()
+  let passed = 0
+  const now = vi.spyOn(Date, 'now').mockImplementation(() => T0 + passed + performance.now() - begun)
+  let asked = 0
+  let answer = (response: ServerResponse) => void response.destroy()
+  const server = createServer((_, response) => {
+    asked++
+    answer(response)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const service = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const lists = await openVetoLists(vetoes.parse({ alike: { kind: 'pdq', service } }))
+  const check = checkingPosts(lists, (nth) => createHash('sha256').update(`hash ${nth}`).digest('hex'))
+  const many = Array.from({ length: 20 }, (_, nth) => check('alpha', 1 + nth))
+  await vi.waitFor(() => expect(asked).toBeGreaterThanOrEqual(5))
+  answer = (response) => void response.end('{"match": false}')
+  passed = 6_000
+  for (const found of await Promise.all(many)) expect(found.unchecked).toEqual([])
+  // One that stays away is told, also to who has asked before.
+  answer = (response) => void response.destroy()
+  const before = asked
+  const late = Array.from({ length: 6 }, (_, nth) => check('beta', 101 + nth))
+  await vi.waitFor(() => expect(asked).toBeGreaterThanOrEqual(before + 5))
+  passed = 30_000
+  await vi.waitFor(() => expect(asked).toBeGreaterThanOrEqual(before + 6), 10_000)
+  passed = 60_000
+  for (const found of await Promise.all(late)) expect(found.unchecked).toHaveLength(1)
+  now.mockRestore()
+  await lists.close()
+  server.close()
+})
+
+/** A service of hashes that fails, the hashes it was asked about, and the picture of each address. */
+async function failing() {
+  const asked: string[] = []
+  const server = createServer(async (request, response) => {
+    asked.push(JSON.parse(await text(request)).hash)
+    response.writeHead(500).end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const service = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const pictureAt = (url: string) => `data:image/png;base64,${Buffer.from(url).toString('base64')}`
+  return { asked, server, theirs: { kind: 'sha256', service }, pictureAt }
+}
+const TWO = [ADDRESS, 'https://a.example/2'] as const
+
+test('pictures that a service has no answer to are fetched once, and wait no longer than one, in the next case not at all', async () => {
+  const now = vi.spyOn(Date, 'now').mockReturnValue(T0)
+  const { asked, server, theirs, pictureAt } = await failing()
+  const { check, seen, close } = await checking({ theirs }, async (url) => pictureAt(url), TWO)
+  const checked = check('1')
+  await vi.waitFor(() => expect(new Set(asked).size).toBe(2), 20_000)
+  now.mockReturnValue(T0 + 30_000)
+  expect((await checked).unchecked.map(({ url }) => url).sort()).toEqual(TWO)
+  expect(seen).toEqual({ scans: 1, fetches: 2, decodes: 0 })
+  now.mockReturnValue(T0 + 89_000)
+  expect((await check('2')).unchecked).toHaveLength(2)
+  expect(seen).toEqual({ scans: 2, fetches: 2, decodes: 0 })
+  now.mockRestore()
+  await close()
+  server.close()
+})
+
+test('a picture that is on a list is found at once beside a service that fails, and beside a picture that waits for it', async () => {
+  const { server, theirs, pictureAt } = await failing()
+  const known = { kind: 'sha256', list: await fileOf('second.txt', imageHash(pictureAt(TWO[1]))) }
+  const { check, seen, close } = await checking({ theirs, known }, async (url) => pictureAt(url), TWO)
+  expect(await check('1')).toMatchObject({ hit: { list: 'known' }, unchecked: [] })
+  expect(seen).toEqual({ scans: 1, fetches: 2, decodes: 0 })
+  await close()
+  server.close()
+})
+
+test('a tenant whose pictures wait for a service keeps no more in memory, and no other tenant out; so does an author', async () => {
+  const server = createServer(() => {})
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const service = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const lists = await openVetoLists(vetoes.parse({ alike: { kind: 'pdq', service, timeout: '60s' } }))
+  let looked = 0
+  const findWords: VetoLists['findWords'] = (...given) => {
+    looked++
+    return lists.findWords(...given)
+  }
+  const clock = () => T0
+  const parts = { looked: memoryLookedAt(clock), images: imageCache(async () => PICTURE, GATEWAY.images, clock) }
+  const checks = vetoChecks({
+    lists: () => ({ ...lists, findWords }),
+    ...parts,
+    decode: async () => Buffer.of(),
+    clock,
+  })
+  const ask = (tenant: string, nth: number, isSeen = true, author = `author ${nth}`) => {
+    const ref = { ...thread(`p${nth}`), tenant }
+    const media = isSeen ? { media: [{ kind: 'image' as const, pdq: LOOK }] } : {}
+    return checks.check({
+      ref,
+      caseId: `${tenant} ${nth}`,
+      post: postOf(ref, { author, ...media }),
+      around: new Map(),
+      mayFetch: async () => {},
+    })
+  }
+  await Promise.all(Array.from({ length: 300 }, (_, nth) => ask('alpha', nth)))
+  expect(looked).toBe(200)
+  expect(await ask('alpha', 999, false)).toMatchObject({ hit: null })
+  await ask('beta', 1)
+  expect(looked).toBe(202)
+  await Promise.all(Array.from({ length: 100 }, (_, nth) => ask('gamma', nth, true, 'one')))
+  expect(looked).toBe(252)
+  await ask('gamma', 999)
+  expect(looked).toBe(253)
+  server.closeAllConnections()
+  server.close()
 })
 
 test('a tenant that has very much asked of a service holds up no other’s question to it', async () => {

@@ -81,6 +81,7 @@ it('counts tries of webhooks by how they ended, and says nothing of what waits w
     '{outcome="sent"} 0',
     '{outcome="failed"} 0',
     '{outcome="parked"} 1',
+    '{outcome="dropped"} 0',
   ])
   const gauges = ['gavel_webhooks_waiting', 'gavel_webhooks_parked', 'gavel_webhook_oldest_seconds']
   expect(await Promise.all(gauges.map(valuesOf))).toEqual([[' 3'], [' 2'], [' 7']])

@@ -53,7 +53,7 @@ describe('what a tenant holds in Redis', () => {
   }
   /** An earlier version has none. */
   const forgetAccount = async () => {
-    await client.del(...['parts:default', 'ends', 'tenants'].map((name) => keys.kept + name))
+    await client.del(...['parts:default', 'ends', 'tenants', 'deliveries'].map((name) => keys.kept + name))
   }
   const recovery = () => redisRecovery(client, keys, { keepTombstoneMs: 60_000, clock: () => T0, allAgain: true })
 

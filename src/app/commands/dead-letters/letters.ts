@@ -75,6 +75,11 @@ export function stopIfAsked({ signal }: LettersIo): void {
   if (signal.aborted) throw new OperatorError('Stopped before everything was read.')
 }
 
+/** Of a record that Gavel could not make, or a topic did not take: it has no place. */
+export function isNotWritten({ partition }: Pick<DeadLetter, 'partition'>): boolean {
+  return partition === -1
+}
+
 /** `TOPIC/PARTITION@OFFSET`, as people name a letter. */
 export function placeOf({ topic, partition, offset }: Pick<DeadLetter, 'topic' | 'partition' | 'offset'>): string {
   return `${topic}/${partition}@${offset}`

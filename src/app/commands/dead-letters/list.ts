@@ -3,7 +3,7 @@ import type { Command } from '../../../cli/command.ts'
 import { printable, printableJson } from '../../../cli/terminal.ts'
 import type { DeadLetter } from '../../../contracts/facts/messages.ts'
 import { readingClient } from '../reading-client.ts'
-import { among, choosing, type LetterFilter, placeOf, readLetters } from './letters.ts'
+import { among, choosing, isNotWritten, type LetterFilter, placeOf, readLetters } from './letters.ts'
 
 interface Listed {
   /** Those that are selected. */
@@ -27,7 +27,7 @@ export const command: Command<LetterFilter, Listed> = {
       terminal.out(
         json
           ? printableJson(JSON.stringify(letter))
-          : `${printable(letter.at, 30)}  ${printable(placeOf(letter), 280)}  ${letter.reason}  ${printable(letter.detail, 120)}  (${letter.rawBytes} bytes${replayedSo(letter)})`,
+          : `${printable(letter.at, 30)}  ${printable(namedIn(letter), 280)}  ${letter.reason}  ${printable(letter.detail, 120)}  (${letter.rawBytes} bytes${replayedSo(letter)})`,
       )
     if (all === 0) terminal.say('There are no dead letters.')
     else if (letters.length === 0)
@@ -37,6 +37,11 @@ export const command: Command<LetterFilter, Listed> = {
           : `None of the ${all} dead letters matches your filters.`,
       )
   },
+}
+
+/** Its place; of what could not be written, whose record it would have been. */
+function namedIn(letter: DeadLetter): string {
+  return isNotWritten(letter) ? `to ${letter.topic}, key ${letter.key ?? '(none)'}` : placeOf(letter)
 }
 
 function replayedSo({ headers }: DeadLetter): string {

@@ -19,6 +19,7 @@ import {
   among,
   choosing,
   INPUTS,
+  isNotWritten,
   type LetterFilter,
   type LettersIo,
   placeOf,
@@ -40,6 +41,7 @@ const STATES = {
   unmapped: 'can’t be mapped by today’s settings either',
   'passed-over': 'no entry of today’s sources means them',
   'no-input': 'not from a topic that Gavel reads',
+  'not-written': 'records that Gavel writes, to a sink or to its own topics, of which none is sent again',
   refused: 'refused by Kafka',
   left: 'left when it was stopped',
 } as const
@@ -83,8 +85,14 @@ async function replay({ options, json, settings: read, terminal, signal }: Invoc
   const kafka = await readingClient(settings, terminal)
   const inputs = new Set<string>(INPUTS.map((name) => topicsOf(settings)[name]))
   const letters = await readLetters(kafka, settings, io)
+  const isRead = (letter: DeadLetter) => !isNotWritten(letter)
   // In the order in which their topics had them: an older text must not come after a newer one.
-  const byPlace = new Map(letters.toSorted(inOrder).map((letter) => [placeOf(letter), letter]))
+  const byPlace = new Map(
+    letters
+      .filter(isRead)
+      .toSorted(inOrder)
+      .map((letter) => [placeOf(letter), letter]),
+  )
   const isChosen = among(options, settings)
   const chosen = [...byPlace.values()].filter((letter) => isChosen(letter) && inputs.has(letter.topic))
   const originals = await fetchOriginals(kafka, chosen, io)
@@ -100,6 +108,7 @@ async function replay({ options, json, settings: read, terminal, signal }: Invoc
 
   const stateOf = (letter: DeadLetter): State => {
     if (!isChosen(letter)) return 'not-chosen'
+    if (isNotWritten(letter)) return 'not-written'
     const made = mapped.get(placeOf(letter))
     if (made !== undefined) return made.state === 'replayed' && again ? 'sent' : made.state
     if (!inputs.has(letter.topic)) return 'no-input'
@@ -114,7 +123,8 @@ async function replay({ options, json, settings: read, terminal, signal }: Invoc
 
   const writer = dryRun ? null : await kafkaWriter(kafka, settings.kafka.compression)
   try {
-    for (const letter of byPlace.values()) {
+    // Of what could not be written, nothing tells the letters apart.
+    for (const letter of [...byPlace.values(), ...letters.filter(isNotWritten)]) {
       let state = stateOf(letter)
       if (state === 'sent' && signal.aborted) state = 'left'
       const records = mapped.get(placeOf(letter))?.records ?? copyOf(letter, originals.get(placeOf(letter))?.message)

@@ -1,4 +1,4 @@
-import type { DecodeValue } from '../../../../consumers/registry-values.ts'
+import type { DecodedValue, DecodeValue } from '../../../../consumers/registry-values.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import type { TopicMapping } from '../../../mapping/mapping.ts'
 import type { RawRecord, RecordMapping } from '../../../mapping/source.ts'
@@ -11,10 +11,19 @@ export async function mappedBy(
   decode: DecodeValue | undefined,
 ): Promise<RecordMapping | null> {
   if (mapping === undefined) return null
-  if (mapping.format === 'json' || record.value === null || decode === undefined) return mapping.map(record)
+  const decoded = await decodedBy(mapping, record, decode)
+  return decoded === undefined || decoded.ok ? mapping.map(record, decoded) : decoded
+}
+
+/** A record's value by the schema of the registry; undefined where it is JSON, or nothing. Throws like {@link mappedBy}. */
+export async function decodedBy(
+  { format }: Pick<TopicMapping, 'format'>,
+  { value }: RawRecord,
+  decode: DecodeValue | undefined,
+): Promise<DecodedValue | undefined> {
+  if (format === 'json' || value === null || decode === undefined) return undefined
   try {
-    const decoded = await decode(record.value)
-    return decoded.ok ? await mapping.map(record, decoded) : decoded
+    return await decode(value)
   } catch (error) {
     if (error instanceof RegistryAway)
       throw new OperatorError(`${error.message} (schemaRegistry.url).`, { cause: error })

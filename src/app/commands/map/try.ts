@@ -1,23 +1,20 @@
 import { Option } from 'commander'
 import type { Settings } from '../../../../config/schema.ts'
-import { topicsOf } from '../../../../config/topics.ts'
 import type { Command, Invocation } from '../../../cli/command.ts'
 import { positiveWhole } from '../../../cli/options.ts'
 import { counted, printable, printableJson } from '../../../cli/terminal.ts'
-import { didYouMean } from '../../../contracts/facts/did-you-mean.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { jsonOf } from '../../../contracts/facts/json-of.ts'
 import type { IncomingMessage } from '../../../contracts/ports/topic.ts'
 import { linesOf, mustBeReadable } from '../../../data-files/lines.ts'
-import { type TopicMapping, topicMappings } from '../../../mapping/mapping.ts'
-import type { RawRecord, RecordMapping } from '../../../mapping/source.ts'
+import type { RawRecord } from '../../../mapping/source.ts'
 import { newestRanges, topicHistory } from '../../../stream/bounded-reader.ts'
-import { registryOf } from '../../composition/sources.ts'
 import { readingClient } from '../reading-client.ts'
-import { mappedBy } from './mapped-by.ts'
+import { type MappingResult, sinkTried, sourceTried } from './tried.ts'
 
 interface TryOptions {
   readonly topic?: string
+  readonly sink?: string
   readonly take: number
   readonly records?: boolean
 }
@@ -39,71 +36,56 @@ interface TriedRecord extends RawRecord {
 /** Longest record or message that is shown, in characters. */
 const SHOWN = 500
 
-/** `gavel map try`: what the mappings of `sources` make of the records of a file or a topic. It changes nothing. */
+/** `gavel map try`: what the mappings of `sources` make of records, or those of `sinks` of verdicts, of a file or a topic. It changes nothing. */
 export const command: Command<TryOptions, MappingTrial> = {
   options: [
     new Option(
       '--topic <name>',
       'the topic of sources by whose mapping, and where no file is given, whose newest records',
     ),
+    new Option(
+      '--sink <name>',
+      'the topic of sinks by whose mapping; verdicts of the file, or the newest of their topic',
+    ).conflicts('topic'),
     new Option('--take <n>', 'so many records').argParser(positiveWhole).default(100),
     new Option('--records', 'each line is a record with its "key", "headers", "time" and "value", not a value alone'),
   ],
   json: true,
-  help: 'Ends with exit code 1 if a record could not be mapped. See docs/sources.md.\n\nExamples:\n  $ gavel map try samples.jsonl --config own.yaml\n  $ gavel map try --topic forum.events --take 100',
+  help: 'Ends with exit code 1 if a record could not be mapped. See docs/sources.md.\n\nExamples:\n  $ gavel map try samples.jsonl --config own.yaml\n  $ gavel map try --topic forum.events --take 100\n  $ gavel map try --sink forum.flags --config own.yaml',
   async run(invocation) {
-    const { options, json, terminal } = invocation
+    const { args, options, json, terminal } = invocation
     const settings = invocation.settings()
-    const [topic, mapping] = chosenMapping(settings, options.topic)
-    const topics = topicsOf(settings)
-    const [decode, isOnTopic] = [registryOf(settings), invocation.args[0] === undefined]
-    const tally = { records: 0, mapped: 0, messages: 0, passedOver: 0 }
+    const { sink, topic } = options
+    const mapping = sink === undefined ? sourceTried(settings, topic) : sinkTried(settings, sink)
+    const [tally, isOnTopic] = [{ records: 0, mapped: 0, messages: 0, passedOver: 0 }, args[0] === undefined]
     const unmapped = new Map<string, number>()
-    for await (const record of recordsOf(invocation, settings, topic)) {
-      const made = await (isOnTopic
-        ? mappedBy(mapping, record, decode)
-        : mapping.map(record, decodedIn(mapping, record)))
-      if (made === null) continue
+    for await (const record of recordsOf(invocation, settings, mapping.topic)) {
+      const tried = await mapping.tried(record, isOnTopic)
+      const { made, why } = tried
       tally.records++
-      if (!made.ok) unmapped.set(made.why, (unmapped.get(made.why) ?? 0) + 1)
-      else if (made.messages.length === 0) tally.passedOver++
-      else {
-        tally.mapped++
-        tally.messages += made.messages.length
-      }
-      if (json) terminal.out(printableJson(JSON.stringify({ place: record.place, ...shown(made, topics) })))
-      else for (const line of inWords(record, made, topics)) terminal.out(line)
+      tally.messages += made.length
+      if (why !== undefined) unmapped.set(why, (unmapped.get(why) ?? 0) + 1)
+      else if (made.length === 0) tally.passedOver++
+      else tally.mapped++
+      if (json) terminal.out(printableJson(JSON.stringify({ place: record.place, ...shown(tried) })))
+      else for (const line of inWords(record, tried)) terminal.out(line)
     }
     return { ...tally, unmapped: Object.fromEntries(unmapped) }
   },
-  print(done, { json, terminal }) {
+  print(done, { json, options: { sink }, terminal }) {
     const { records, mapped, messages, passedOver, unmapped } = done
     const failed = Object.entries(unmapped).sort(([, one], [, other]) => other - one)
     const all = failed.reduce((sum, [, times]) => sum + times, 0)
+    const [taken, made] = sink === undefined ? ['record', 'message'] : ['verdict', 'record']
     if (json) terminal.out(JSON.stringify(done))
     else
       terminal.out(
-        `${counted(records, 'record')}: ${mapped} mapped to ${counted(messages, 'message')}, ${passedOver} passed over, ${all} not mapped.`,
+        `${counted(records, taken)}: ${mapped} mapped to ${counted(messages, made)}, ${passedOver} passed over, ${all} not mapped.`,
       )
     if (all === 0) return
     const reasons = failed.map(([why, times]) => `  ${times} ×  ${printable(why, 300)}`)
-    throw new OperatorError([`${counted(all, 'record')} could not be mapped:`, ...reasons].join('\n'))
+    throw new OperatorError([`${counted(all, taken)} could not be mapped:`, ...reasons].join('\n'))
   },
-}
-
-function chosenMapping(settings: Settings, wanted: string | undefined): [string, TopicMapping] {
-  const mappings = topicMappings(settings.sources)
-  const names = [...mappings.keys()]
-  const topic = wanted ?? (names.length === 1 ? names[0] : undefined)
-  const mapping = topic === undefined ? undefined : mappings.get(topic)
-  if (topic !== undefined && mapping !== undefined) return [topic, mapping]
-  if (names.length === 0)
-    throw new OperatorError('The settings have no sources: give the file that has them with --config.')
-  throw new OperatorError(
-    wanted === undefined
-      ? `sources has several topics: choose one with --topic: ${names.join(', ')}`
-      : `No entry of sources has the topic ${wanted}.${didYouMean(wanted, names)}`,
-  )
 }
 
 async function* recordsOf(
@@ -148,24 +130,24 @@ function recordIn(text: string, line: number): RawRecord {
   }
 }
 
-/** A file holds what is decoded elsewhere as JSON. */
-function decodedIn({ format }: TopicMapping, { value }: RawRecord): { readonly value: unknown } | undefined {
-  return format === 'json' || value === null ? undefined : { value: jsonOf({ value }) }
-}
-
-function shown(made: RecordMapping, topics: ReturnType<typeof topicsOf>) {
-  if (!made.ok) return { ok: false, why: made.why }
+function shown({ made, why }: MappingResult) {
   return {
-    ok: true,
-    messages: made.messages.map(({ topic, key, value }) => ({ topic: topics[topic], key, value: jsonOf({ value }) })),
+    ok: why === undefined,
+    ...(why === undefined ? {} : { why }),
+    ...(why === undefined || made.length > 0
+      ? { messages: made.map((one) => ({ ...one, value: jsonOf({ value: one.value }) })) }
+      : {}),
   }
 }
 
-function* inWords(record: TriedRecord, made: RecordMapping, topics: ReturnType<typeof topicsOf>): Generator<string> {
-  yield `${record.place}  ${printable(record.value?.toString() ?? '(no value)', SHOWN)}`
-  if (!made.ok) yield `  NOT MAPPED  ${printable(made.why, SHOWN)}`
-  else if (made.messages.length === 0) yield '  passed over: no entry means it'
-  else
-    for (const { topic, key, value } of made.messages)
-      yield `  → ${topics[topic]} ${printable(key, 200)}  ${printable(value, SHOWN)}`
+function* inWords({ place, value }: TriedRecord, { made, why, decoded }: MappingResult): Generator<string> {
+  const text = decoded === undefined ? value?.toString() : JSON.stringify(decoded)
+  yield `${place}  ${printable(text ?? '(no value)', SHOWN)}`
+  for (const { topic, key, value: record, follows } of made) {
+    yield `  → ${topic} ${printable(key ?? '(no key)', 200)}  ${printable(record, SHOWN)}`
+    if (follows === true)
+      yield '    only if the sink has had one that it takes the place of: its when does not mean this one'
+  }
+  if (why !== undefined) yield `  NOT MAPPED  ${printable(why, SHOWN)}`
+  else if (made.length === 0) yield '  passed over: no entry means it'
 }

@@ -3,7 +3,7 @@ import type { Command } from '../../../cli/command.ts'
 import { printable } from '../../../cli/terminal.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import { recordReaderOf } from '../../../record/record-store.ts'
-import { type Statement, statementOf } from '../../../record/statement.ts'
+import { type Statement, statementOf, untilWithdrawn } from '../../../record/statement.ts'
 import { actionOf, basisOf } from '../../../record/statement-basis.ts'
 import { dsaForm, type StatementTexts, statementText } from '../../../record/statement-forms.ts'
 import { STATEMENT_LANGUAGES, type StatementLanguage } from '../../../record/statement-words.ts'
@@ -20,7 +20,10 @@ interface Stated {
   readonly texts: StatementTexts
 }
 
-/** Of `gavel reasons` and `gavel reasons send`. */
+/** Of `gavel reasons` and `gavel reasons appeal`. */
+export const TENANT_OPTION = new Option('--tenant <name>', 'the tenant of the id').default('default')
+
+/** Of all commands of `gavel reasons`. */
 export const LANGUAGE_OPTION = new Option('--lang <lang>', 'its language').choices(STATEMENT_LANGUAGES).default('en')
 
 /** `gavel reasons`: the statement of reasons for one action. */
@@ -30,11 +33,11 @@ export const command: Command<Options, Stated> = {
       .choices(['text', 'json', 'dsa'])
       .default('text'),
     LANGUAGE_OPTION,
-    new Option('--tenant <name>', 'the tenant of the action').default('default'),
+    TENANT_OPTION,
   ],
   json: false,
   help: 'It has ids, dates and words of the map alone: no word of the post, of models or of people. See docs/reasons.md.\n\nExamples:\n  $ gavel reasons act-1\n  $ gavel reasons act-1 --format dsa',
-  async run({ args: [id = ''], options: { lang, tenant }, settings: read }) {
+  async run({ args: [id = ''], options: { lang, tenant }, settings: read, terminal }) {
     const settings = read()
     const texts = statementTexts(lang, settings.review.statements)
     const record = await recordReaderOf(settings)
@@ -42,8 +45,9 @@ export const command: Command<Options, Stated> = {
       const found = await actionOf(record, tenant, id)
       if (found === null)
         throw new OperatorError(`The record has no action ${printable(id, 200)} (tenant ${printable(tenant, 100)}).`)
+      if (found.isWithdrawn) terminal.say('The action was withdrawn: it is no longer in force.')
       const statement = statementOf(await basisOf(record, found.action), texts.map)
-      if ('puid' in statement) return { statement, texts }
+      if ('puid' in statement) return { statement: untilWithdrawn(statement, found.withdrawnAt), texts }
       throw new OperatorError(`No statement of ${printable(id, 200)}: ${printable(statement.join('; '), 1_000)}.`)
     } finally {
       await record.close()

@@ -6,8 +6,16 @@ import { printableJson } from '../../../cli/terminal.ts'
 import { csvTable } from '../../../contracts/facts/csv-table.ts'
 import { recordReaderOf, reviewQueueOf } from '../../../record/record-store.ts'
 import { statementTexts } from '../../composition/statement-texts.ts'
-import { COLUMNS, figuresOf, type ReportedAction, rowOf } from './figures.ts'
-import { reportedActions, warnOfExpired } from './reported.ts'
+import {
+  appealFiguresOf,
+  appealRowOf,
+  COLUMNS,
+  figuresOf,
+  type ReportedAction,
+  type ReportedAppeal,
+  rowOf,
+} from './figures.ts'
+import { reportedActions, reportedAppeals, warnOfExpired } from './reported.ts'
 
 interface Options {
   readonly since: number
@@ -25,7 +33,7 @@ export const PERIOD_OPTIONS = [
 
 /** `gavel report`: the figures of a transparency report, as CSV. */
 export const command: Command<Options, Parameters<typeof csvTable>[0]> = {
-  options: [...PERIOD_OPTIONS, new Option('--rows', 'the actions that the figures count, one a line')],
+  options: [...PERIOD_OPTIONS, new Option('--rows', 'the actions and appeals that the figures count, one a line')],
   json: false,
   help: 'Each figure counts the lines of --rows that have its words in the same columns. The error rate is of all that was drawn for audit so far, with its 95 % interval. See docs/reasons.md.\n\nExample:\n  $ gavel report --since 2026-01-01T00:00:00Z --until 2027-01-01T00:00:00Z > report.csv',
   async run({ options: { since, until, tenant, rows = false }, settings: read, terminal }) {
@@ -37,8 +45,13 @@ export const command: Command<Options, Parameters<typeof csvTable>[0]> = {
     try {
       const actions: ReportedAction[] = []
       for await (const one of reportedActions(record, { tenant, since, until, map: words })) actions.push(one)
-      if (rows) return { head: ROW_COLUMNS, rows: actions.map(rowCells) }
-      const figures = figuresOf(actions, await queue.drawnRates([tenant]))
+      const appeals: ReportedAppeal[] = []
+      for await (const one of reportedAppeals(record, { tenant, since, until })) appeals.push(one)
+      if (rows) return { head: ROW_COLUMNS, rows: [...actions.map(rowCells), ...appeals.map(appealCells)] }
+      const rates = await queue.drawnRates([tenant])
+      if (rates.length === 0)
+        terminal.say('There is no error rate of automated means: nothing that was drawn for audit is decided so far.')
+      const figures = [...figuresOf(actions, rates), ...appealFiguresOf(appeals)]
       return { head: COLUMNS, rows: figures.map((one) => COLUMNS.map((name) => one[name])) }
     } finally {
       await queue.close()
@@ -60,7 +73,17 @@ function csvFor(
 }
 
 const WORDS = COLUMNS.slice(1, COLUMNS.indexOf('value'))
-const ROW_COLUMNS = ['action', 'puid', 'at', 'withdrawn', 'seconds_to_act', ...WORDS, 'without_a_statement_because']
+const ROW_COLUMNS = [
+  'action',
+  'puid',
+  'at',
+  'withdrawn',
+  'seconds_to_act',
+  ...WORDS,
+  'without_a_statement_because',
+  'appeal',
+  'seconds_to_answer',
+]
 
 function rowCells(one: ReportedAction): string[] {
   const { action, at, isWithdrawn, after, statement, why } = one
@@ -73,5 +96,14 @@ function rowCells(one: ReportedAction): string[] {
     after === null ? '' : String(Math.round(after / 1_000)),
     ...WORDS.map((name) => row[name] ?? ''),
     why,
+    '',
+    '',
   ]
+}
+
+function appealCells(one: ReportedAppeal): string[] {
+  const row = appealRowOf(one)
+  const at = new Date(one.at).toISOString()
+  const after = one.after === null ? '' : String(Math.round(one.after / 1_000))
+  return ['', '', at, '', '', ...WORDS.map((name) => row[name] ?? ''), '', one.appeal, after]
 }

@@ -1,10 +1,11 @@
 import type { Terminal } from '../../../cli/terminal.ts'
 import { actionMessage } from '../../../contracts/facts/action-messages.ts'
-import type { RecordReader } from '../../../contracts/ports/record.ts'
-import { statementOf } from '../../../record/statement.ts'
+import { ANSWERS } from '../../../contracts/facts/appeal-messages.ts'
+import type { RecordedAppeal, RecordReader } from '../../../contracts/ports/record.ts'
+import { needsNone, statementOf } from '../../../record/statement.ts'
 import { actionOf, basisOf } from '../../../record/statement-basis.ts'
 import type { StatementMap } from '../../../record/statement-words.ts'
-import type { ReportedAction } from './figures.ts'
+import type { ReportedAction, ReportedAppeal } from './figures.ts'
 
 /** Since when the record has actions, by how long it keeps them. */
 export const keptSince = (keep: number) => Date.now() - keep
@@ -36,9 +37,37 @@ export async function* reportedActions(
       tenant,
       at,
       isWithdrawn: found?.isWithdrawn === true,
+      isExempt: needsNone(read.data, map),
       after: basis.content === null ? null : Math.max(0, at - basis.content.post.createdAt),
       statement: stated ? statement : null,
       why: stated ? '' : statement.join('; '),
     }
+  }
+}
+
+/** Appeals that are read at once. */
+const MOST_READ = 1_000
+
+/** Every appeal of a tenant that came in this time, the oldest first, but for those that were one too many and not taken. */
+export async function* reportedAppeals(
+  record: Pick<RecordReader, 'appeals'>,
+  { tenant, since, until }: { tenant: string; since: number; until: number },
+): AsyncGenerator<ReportedAppeal> {
+  for (let after: RecordedAppeal | null = null; ; ) {
+    const some: readonly RecordedAppeal[] = await record.appeals(tenant, { since, until, after, most: MOST_READ })
+    for (const { id: appeal, at, by: side, protocol, outcome, isUndone } of some) {
+      const answeredAt = outcome === null || !ANSWERS.includes(outcome.outcome) ? null : Date.parse(outcome.at)
+      yield {
+        appeal,
+        at,
+        side,
+        protocol,
+        outcome: outcome === null ? 'open' : isUndone ? 'undone' : outcome.outcome,
+        ended: outcome?.outcome ?? null,
+        after: answeredAt === null || isUndone ? null : Math.max(0, answeredAt - at),
+      }
+    }
+    if (some.length < MOST_READ) return
+    after = some.at(-1) ?? null
   }
 }

@@ -13,6 +13,7 @@ interface Options {
   readonly clause?: readonly string[]
   readonly appeal?: readonly string[]
   readonly code?: string
+  readonly measure?: NonNullable<DecideOptions['measure']>
 }
 
 /** `gavel review decide`: a person's verdict on an item that they have, against the revision that they were shown. */

@@ -3,7 +3,7 @@ import { printable, type Terminal } from '../../../cli/terminal.ts'
 import { OperatorError } from '../../../contracts/facts/errors.ts'
 import type { SubjectKind } from '../../../contracts/facts/thread.ts'
 import { nameIn } from '../../../contracts/facts/verdict-id.ts'
-import type { RecordedWord, SubjectRecord } from '../../../contracts/ports/record.ts'
+import type { RecordedWord, RecordReader, SubjectRecord } from '../../../contracts/ports/record.ts'
 import { recordReaderOf } from '../../../record/record-store.ts'
 import { verdictLine } from '../verdict-line.ts'
 
@@ -14,13 +14,19 @@ export async function ofRecord(
 ): Promise<SubjectRecord> {
   const record = await recordReaderOf(settings)
   try {
-    const found = await record.subject({ tenant, id, kind })
+    const found = (await record.subject({ tenant, id, kind })) ?? (await subjectNamed(record, tenant, id))
     if (found === null)
       throw new OperatorError(`The record has nothing of ${printable(id, 200)} (tenant ${printable(tenant, 100)}).`)
     return found
   } finally {
     await record.close()
   }
+}
+
+/** What an appeal or an action of this id is about. */
+async function subjectNamed(record: RecordReader, tenant: string, id: string): Promise<SubjectRecord | null> {
+  const [about] = await record.subjectsNamed(id, [tenant])
+  return about === undefined ? null : record.subject({ tenant, id: about.postId, kind: about.kind })
 }
 
 export function printRecord({ subject, deletedAt, verdicts, said }: SubjectRecord, terminal: Terminal): void {

@@ -116,6 +116,7 @@ interface Installation {
 
 // A short-lived broker on a busy machine: quick to start matters more than top speed or a small pause.
 const JVM = ['-Xms128m', '-Xmx512m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1']
+const READY_WITHIN_MS = 180_000
 const ERRORS_ONLY = '-Dorg.slf4j.simpleLogger.defaultLogLevel=error'
 // By its full name, so that Maven's message explains why it could not be fetched.
 const COPY_JARS = 'org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies'
@@ -147,7 +148,7 @@ async function startNode(
     args: [...JVM, ...flags, ERRORS_ONLY, '-cp', await classPath(kafka), 'kafka.Kafka', properties],
     temporaryFolder: directory === undefined ? folder : undefined,
     ready: () => describesCluster(address),
-    readyWithinMs: 180_000,
+    readyWithinMs: READY_WITHIN_MS,
     stopWithinMs: 30_000,
     say,
   })
@@ -162,6 +163,15 @@ async function copyFormatted(kafka: Installation, data: string, id: number): Pro
   const own = (await readFile(file, 'utf8')).replace(/^node\.id=.*$/m, `node.id=${id}`)
   await writeFile(file, own.replace(/^directory\.id=.*$/m, `directory.id=${base64Id()}`))
 }
+
+/**
+ * Rights may be tried: who has been given none on something has all. On one node alone: until a quorum has agreed there are no rights,
+ * and so nobody's vote would be taken.
+ */
+const RIGHTS = {
+  'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+  'allow.everyone.if.no.acl.found': true,
+} as const
 
 function serverProperties(
   listener: string,
@@ -195,9 +205,6 @@ function serverProperties(
     ],
     'log.dirs': data,
     'auto.create.topics.enable': false,
-    // Rights may be tried: who has been given none on something has all.
-    'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
-    'allow.everyone.if.no.acl.found': true,
     'group.initial.rebalance.delay.ms': 0,
     // One node can't hold replicas; one partition starts faster than fifty.
     'offsets.topic.num.partitions': 1,
@@ -212,12 +219,15 @@ function serverProperties(
     // After a crash the broker is let in again only when its old session is over: 9 s by default.
     'broker.session.timeout.ms': 3000,
     'broker.heartbeat.interval.ms': 500,
+    // A quorum takes longer than the usual minute to agree where the machine is busy; the broker would end itself before.
+    'initial.broker.registration.timeout.ms': READY_WITHIN_MS,
     'num.network.threads': 2,
     'num.io.threads': 2,
     'num.recovery.threads.per.data.dir': 1,
     'background.threads': 2,
     'group.coordinator.threads': 1,
     'log.cleaner.dedupe.buffer.size': 8 * 1024 * 1024,
+    ...(controllers.length === 1 ? RIGHTS : {}),
     ...(secured ? guards(secured) : {}),
   }
   return Object.entries(properties)

@@ -7,6 +7,8 @@ import { OperatorError, PermanentError, RetryLaterError } from '../../../contrac
 import { fences } from '../../../contracts/facts/fence.ts'
 import { samplingRanks } from '../../../contracts/facts/sampling-rank.ts'
 import { askContext } from '../../../models/context.ts'
+import { chainOf } from '../../../models/fallback.ts'
+import { dialectLookup } from '../../../models/openai/models-of-endpoints.ts'
 import { type DeciderQuestion, deciderQuestion } from '../../../protocols/decider-question.ts'
 import type { ProtocolKind } from '../../../protocols/kind.ts'
 import { surest } from '../../../protocols/lane-file.ts'
@@ -23,11 +25,13 @@ const NO_DEADLINE_MS = 30 * 86_400_000
 /** What a decider is asked of a text by these settings. */
 export function questionIn(settings: Settings, kind: ProtocolKind): DeciderQuestion {
   const parts = filePartsOf(kind, entryOf(settings.protocols, kind.name) ?? { enabled: true })
-  return deciderQuestion(kind, {
+  const [asked] = chainOf(settings.models.roles, kind.name, 'decider')
+  const own = {
     ...parts,
     fence: fenceUnder(presetIn(parts.settings), fences(SECRET, settings.fences)),
     samplingRank: samplingRanks(SECRET),
-  })
+  }
+  return deciderQuestion(kind, own, asked === undefined ? undefined : dialectLookup(settings)(asked))
 }
 
 /** So many answers without probabilities, and none with, show that the model gives none. */

@@ -1,5 +1,5 @@
--- What tenants hold, in bytes: a hash for each (kept/parts:TENANT) by part; kept/tenants, a sorted set of the tenants by their sums; and
--- kept/ends, a sorted set of the parts that expire (TENANT PART) by when, ms. A part is a thread or a question (its member), an answer, the
+-- What tenants hold, in bytes: a hash for each (kept/parts:TENANT) by part; kept/tenants, a sorted set of the tenants by their sums;
+-- and kept/ends, a sorted set of the parts that expire (TENANT PART) by when, ms. A part is a thread or a question (its member), an answer, the
 -- trails of an hour's questions, an hour's posts that nobody judges, an hour's links of replies and comments to what they stand under, the reach of a post that has not come, the trace contexts of a
 -- subject, what became of a decision, a delivery or its lane, the sinks that have had a
 -- subject's verdict, or all that is noted of who wrote what. The parts leave the account as

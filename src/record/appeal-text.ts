@@ -1,0 +1,40 @@
+import { ANSWERS } from '../contracts/facts/appeal-messages.ts'
+import { entryOf } from '../contracts/facts/entry-of.ts'
+import { nameIn } from '../contracts/facts/verdict-id.ts'
+import type { RecordedAppeal } from '../contracts/ports/record.ts'
+import type { StatementTexts } from './statement-forms.ts'
+import { filled } from './statement-words.ts'
+
+/**
+ * A person's answer to an appeal, as the one who appealed reads it, or everything that is missing for it: words of the map and the
+ * templates, ids and dates, and no word of a person. Dates are in UTC.
+ */
+export function appealText(
+  { id, at, by, subject, outcome, isUndone }: RecordedAppeal,
+  { words: { answer: words, about }, map, lang }: StatementTexts,
+): string | readonly string[] {
+  if (outcome === null) return ['an answer: it waits for one']
+  if (!ANSWERS.includes(outcome.outcome)) return [`an answer by a person: it ended as ${outcome.outcome}`]
+  const code = outcome.code ?? ''
+  const reason = entryOf(map.reasons ?? {}, code)?.[lang]
+  const redress = map.furtherRedress?.[lang]
+  const lacks = [
+    ...(isUndone ? ['an answer that is in force: the decision was withdrawn'] : []),
+    ...(reason === undefined ? [`reasons: the code ${JSON.stringify(code)} is not in the map`] : []),
+    ...(redress === undefined ? ['furtherRedress: the map does not say what they may do then'] : []),
+    ...(subject === null ? ['its subject'] : []),
+    // Its own topic has it no longer.
+    ...(by === '' ? ['who appealed, and when'] : []),
+  ]
+  if (lacks.length > 0 || subject === null || reason === undefined || redress === undefined) return lacks
+  return filled(words.text, {
+    title: words.title,
+    received: filled(words.received, { at: new Date(at).toISOString().slice(0, 10) }),
+    about: filled(about, { subject: nameIn(subject).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?') }),
+    outcome: entryOf(by === 'author' ? words.author : words.notifier, outcome.outcome) ?? '',
+    person: words.person,
+    reason,
+    redress: filled(redress, { id }),
+    id,
+  }).trimEnd()
+}
