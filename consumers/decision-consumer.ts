@@ -3,6 +3,7 @@ import { deadLetterOf } from '../producers/dead-letter.ts'
 import { decisionMessage } from '../src/contracts/facts/decision-messages.ts'
 import { type DeadLetterReason, type Outcome, subjectKeyOf } from '../src/contracts/facts/messages.ts'
 import type { ReadLimits } from '../src/contracts/facts/read-value.ts'
+import { slots } from '../src/contracts/facts/slots.ts'
 import type { Outbox } from '../src/contracts/ports/cases.ts'
 import type { Clock } from '../src/contracts/ports/clock.ts'
 import {
@@ -28,9 +29,11 @@ interface DecisionContext {
 
 /** A verdict that is on its way out is waited for, and looked at so often, in ms. */
 const LOOK_MS = 100
+/** Subjects of one batch whose decisions are carried out at a time: none waits for a verdict of another. */
+const SIDE_BY_SIDE = 64
 
 /**
- * Carries out what people decide, in the order of each partition, as a group of its own: no backlog of posts or models holds it up.
+ * Carries out what people decide, of each subject in the order of its partition, as a group of its own: no backlog of posts or models holds it up.
  * An offset is committed when what the decision means is durable.
  */
 export function decisionsConsumer(
@@ -60,18 +63,31 @@ async function handleDecisions(
   heartbeat: Heartbeat,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const from of messages) {
-    const decided = await attempt(from)
-    const ended = decided === 'waiting' ? await untilDecided(from) : decided
-    await heartbeat()
-    context.report('messages:settled', { topic, outcome: OUTCOME_OF[ended], count: 1 })
+  const waits = new Map<IncomingMessage, number>()
+  const turns = slots(() => SIDE_BY_SIDE)
+  const subjects = [...Map.groupBy(messages, ({ key }) => key).values()]
+  const ends = await Promise.allSettled(subjects.map(inOrder))
+  for (const end of ends) if (end.status === 'rejected') throw end.reason
+
+  async function inOrder(ofSubject: readonly IncomingMessage[]): Promise<void> {
+    await turns.acquire(signal)
+    try {
+      for (const from of ofSubject) {
+        const decided = await attempt(from)
+        const ended = decided === 'waiting' ? await untilDecided(from) : decided
+        await heartbeat()
+        context.report('messages:settled', { topic, outcome: OUTCOME_OF[ended], count: 1 })
+      }
+    } finally {
+      turns.release()
+    }
   }
 
   async function untilDecided(from: IncomingMessage): Promise<Exclude<DecisionResult['outcome'], 'waiting'>> {
-    const { partition } = from
     try {
       for (;;) {
-        context.report('decision:waits', { partition, seconds: Math.max(0, context.clock() - from.timestamp) / 1000 })
+        waits.set(from, Math.max(0, context.clock() - from.timestamp) / 1000)
+        reportLongest(from)
         await sleep(LOOK_MS, undefined, { signal })
         await heartbeat()
         const decided = await attempt(from)
@@ -79,8 +95,13 @@ async function handleDecisions(
       }
     } finally {
       // Also where the partition has moved to another process, which now reports how long it waits.
-      context.report('decision:waits', { partition, seconds: 0 })
+      waits.delete(from)
+      reportLongest(from)
     }
+  }
+
+  function reportLongest({ partition }: IncomingMessage): void {
+    context.report('decision:waits', { partition, seconds: Math.max(0, ...waits.values()) })
   }
 
   /** Until the store has what it means. */

@@ -6,6 +6,8 @@ export interface DecidedSubject {
   readonly tenant?: unknown
   readonly subjectId?: unknown
   readonly postId?: unknown
+  readonly kind?: unknown
+  readonly subjectKind?: unknown
   readonly protocol?: unknown
 }
 
@@ -16,9 +18,12 @@ const OF_SUBJECT: Rate = { perSecond: 1, burst: 5 }
 export function decisionRates(rate: Rate, clock: Clock) {
   const [made, madeOnOne] = [rates(), rates()]
   /** Counts a decision: null, or why that is too many, and in how many seconds it is not. */
-  const count = (by: string, { tenant, subjectId, postId, protocol }: DecidedSubject) => {
+  const count = (by: string, { tenant, subjectId, postId, kind, subjectKind, protocol }: DecidedSubject) => {
     const one = { units: 1, own: 0 }
-    const onOne = madeOnOne.take(JSON.stringify([by, tenant, subjectId, postId, protocol]), OF_SUBJECT, one, clock())
+    // Only a comment goes by its post, too: any other's may be whatever its writer likes.
+    const under = (kind ?? subjectKind) === 'comment' ? [postId] : []
+    const subject = JSON.stringify([by, tenant, subjectId, under, protocol])
+    const onOne = madeOnOne.take(subject, OF_SUBJECT, one, clock())
     const retryAfter = onOne ?? made.take(by, rate, one, clock())
     if (retryAfter === null) return null
     const [of, { perSecond, burst }] = onOne === null ? ['', rate] : [' on one subject', OF_SUBJECT]

@@ -82,15 +82,23 @@ async function reading(over: Partial<Protocol> = {}) {
   await conclude('good')
   await entries()
   let offset = 0
-  const send = async (value: object | string, change: Partial<IncomingMessage> = {}, heartbeat = async () => {}) => {
-    const body = Buffer.from(typeof value === 'string' ? value : JSON.stringify({ at: AT, ...value }))
-    const place = { topic: 'decisions', partition: 0, offset: String(offset++), timestamp: T0 + offset }
-    const messages = [{ ...place, key: 'p1', value: body, headers: {}, ...change }]
+  const sendAll = async (
+    all: readonly (readonly [value: object | string, change?: Partial<IncomingMessage>])[],
+    heartbeat = async () => {},
+  ) => {
+    const messages = all.map(([value, change = {}]) => {
+      const body = Buffer.from(typeof value === 'string' ? value : JSON.stringify({ at: AT, ...value }))
+      const place = { topic: 'decisions', partition: 0, offset: String(offset++), timestamp: T0 + offset }
+      return { ...place, key: 'p1', value: body, headers: {}, ...change }
+    })
     const batch: MessageBatch = { topic: 'decisions', partition: 0, messages, next: String(offset), atEnd: true }
     await handle(batch, heartbeat, () => {})
+  }
+  const send = async (value: object | string, change: Partial<IncomingMessage> = {}, heartbeat = async () => {}) => {
+    await sendAll([[value, change]], heartbeat)
     return decisions.told(`0@${offset - 1}`)
   }
-  return { send, entries, conclude, reports, threads, decisions }
+  return { send, sendAll, entries, conclude, reports, threads, decisions }
 }
 
 describe('what people decide', () => {
@@ -292,6 +300,24 @@ describe('what people decide', () => {
       expect.stringContaining('decision:handled'),
     ])
     expect(reports.at(-1)).toBe('decision:waits {"partition":0,"seconds":0}')
+  })
+
+  it('holds up no decision on another subject while it waits, and the next one on its own', async () => {
+    const { sendAll, entries, conclude, threads, decisions } = await reading()
+    const post = { ...postOf(thread('p1')), text: 'edited' }
+    await threads.putPost(thread('p1'), post, { ...ARRIVAL, atOnce: true }, RULES)
+    await threads.putPost(thread('p2'), postOf(thread('p2')), { ...ARRIVAL, atOnce: true }, RULES)
+    await conclude('good')
+    const own = { ...SAID, against: 2 }
+    const told = () => Promise.all([0, 1, 2].map(async (offset) => (await decisions.told(`0@${offset}`))?.outcome))
+    let [looks, meanwhile] = [0, [] as unknown[]]
+    await sendAll([[own], [own], [{ ...SAID, subjectId: 'p2', against: 0 }, { key: 'p2' }]], async () => {
+      if (++looks !== 3) return
+      meanwhile = await told()
+      await entries()
+    })
+    expect(meanwhile).toEqual([undefined, undefined, 'stands'])
+    expect(await told()).toEqual(['stands', 'stands', 'stands'])
   })
 
   it('waits no longer where its partition has moved to another process', async () => {
