@@ -222,7 +222,9 @@ function refusalTeller({ report, clock }: Pick<DoorParts, 'report' | 'clock'>) {
     { status }: Response,
     of: Omit<Events['door:refused'], 'problem' | 'status' | 'why'>,
   ): void => {
-    const isTold = of.key !== '' || told.take(of.network, SELDOM, { units: 1, own: 0 }, clock()) === null
+    // What is refused for its rate costs its key nothing.
+    const isBounded = of.key === '' || problem === 'rate'
+    const isTold = !isBounded || told.take(of.key || of.network, SELDOM, { units: 1, own: 0 }, clock()) === null
     const why = cause instanceof Error ? withServersWords(cause) : cause
     if (isTold) report('door:refused', { ...of, status, problem, ...(why === undefined ? {} : { why: String(why) }) })
   }

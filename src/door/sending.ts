@@ -15,7 +15,7 @@ export interface RecordSender {
   /** Longest time until that is known or given up, in ms. */
   readonly withinMs: number
   /**
-   * Sends records of a tenant, after all that came before; one entry for each of them. Rejects with a `RequestRefused` where that is not known within
+   * Sends records of a tenant, after all of theirs that came before; one entry for each of them. Rejects with a `RequestRefused` where that is not known within
    * the time: they may arrive all the same, which does no harm, since a repeat of a message counts once.
    */
   send(tenant: string, records: readonly OutgoingMessage[]): Promise<SendOutcome[]>
@@ -42,8 +42,8 @@ interface Request {
 }
 
 /**
- * One batch at a time is on its way to Kafka; what comes meanwhile goes with the next one, in the order in which it came, so that
- * messages about one subject stay in order however many clients send them.
+ * One batch at a time is on its way to Kafka; what comes meanwhile goes with the next one, of each tenant in the order in which it came,
+ * so that messages about one subject stay in order however many clients send them. Tenants take turns.
  */
 export function sending({
   writer,
@@ -54,7 +54,7 @@ export function sending({
   timeoutMs: number
   report: Report
 }): RecordSender {
-  const waiting = new Set<Request>()
+  const waiting = sendTurns()
   const waitingOf = new Map<string, number>()
   let waitingBytes = 0
   let isSending = false
@@ -63,7 +63,7 @@ export function sending({
     if (isSending) return
     isSending = true
     try {
-      for (let batch = nextBatch(waiting); batch.length > 0; batch = nextBatch(waiting)) {
+      for (let batch = waiting.next(); batch.length > 0; batch = waiting.next()) {
         const began = performance.now()
         await sendBatch(batch)
         report('door:sent', { records: batch.length, seconds: (performance.now() - began) / 1000 })
@@ -132,12 +132,12 @@ export function sending({
               request.isOver = true
               clearTimeout(late)
               // Behind a writer that hangs, what was given up would be held without being counted.
-              waiting.delete(request)
+              waiting.delete(tenant, request)
               if (error === undefined) resolve()
               else reject(unsent(error))
             },
           }
-          waiting.add(request)
+          waiting.add(tenant, request)
           void drain()
         })
         return became
@@ -158,21 +158,46 @@ interface RequestPart {
   readonly record: OutgoingMessage
 }
 
-/** The next records to send; requests that nobody waits for any more are left out. */
-function nextBatch(waiting: Set<Request>): RequestPart[] {
-  const batch: RequestPart[] = []
-  let bytes = 0
-  for (const request of waiting) {
-    for (let record = request.records[request.next]; !request.isOver && record !== undefined; ) {
-      const size = sizeOf(record)
-      if (batch.length === MOST_RECORDS || (batch.length > 0 && bytes + size > MOST_BYTES)) return batch
-      bytes += size
-      batch.push({ request, at: request.next++, record })
-      record = request.records[request.next]
+/** Requests that wait, of each tenant in the order in which they came. */
+function sendTurns() {
+  const turns = new Map<string, Set<Request>>()
+
+  /** The next record of these requests; those that nobody waits for any more are left out. */
+  function nextOf(requests: Set<Request>): RequestPart | null {
+    for (const request of requests) {
+      const record = request.records[request.next]
+      if (!request.isOver && record !== undefined) return { request, at: request.next, record }
+      requests.delete(request)
     }
-    waiting.delete(request)
+    return null
   }
-  return batch
+
+  return {
+    add(tenant: string, request: Request): void {
+      const own = turns.get(tenant) ?? new Set()
+      turns.set(tenant, own.add(request))
+    },
+    delete(tenant: string, request: Request): void {
+      turns.get(tenant)?.delete(request)
+    },
+    /** The next records to send, one of each tenant after the other. */
+    next(): RequestPart[] {
+      const batch: RequestPart[] = []
+      let bytes = 0
+      for (const [tenant, requests] of turns) {
+        const part = nextOf(requests)
+        turns.delete(tenant)
+        if (part === null) continue
+        turns.set(tenant, requests)
+        const size = sizeOf(part.record)
+        if (batch.length === MOST_RECORDS || (batch.length > 0 && bytes + size > MOST_BYTES)) return batch
+        bytes += size
+        batch.push(part)
+        part.request.next++
+      }
+      return batch
+    },
+  }
 }
 
 function sizeOf({ key, value }: OutgoingMessage): number {

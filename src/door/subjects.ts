@@ -48,8 +48,9 @@ export function subjectsRoute(parts: SubjectParts): DoorRoute {
           ])
           if (status === null && recorded === null) continue
           const known = { ref, status, state, recorded, record }
-          if (!wants.transcript) return json(200, await shown(known, false))
-          return await call.inTurn(async () => json(200, await shown(known, true)))
+          const answered = async () => json(200, await shown(known, wants.transcript))
+          // An open case is read whole, as are transcripts.
+          return wants.transcript || openIdsOf(state).length > 0 ? await call.inTurn(answered) : await answered()
         }
       } catch (error) {
         if (error instanceof RequestRefused) throw error
@@ -73,8 +74,7 @@ export function subjectsRoute(parts: SubjectParts): DoorRoute {
     const { ref, status, state, recorded, record } = known
     const { subjectId, postId } = namedIn(ref)
     const deleted = status === 'deleted' || (status === null && recorded !== null && recorded.deletedAt !== null)
-    const openIds = [...(state?.revisions.values() ?? [])].flatMap(({ openId }) => openId ?? [])
-    const open = deleted ? [] : await Promise.all(openIds.map((id) => parts.cases.unpublished(id)))
+    const open = deleted ? [] : await Promise.all(openIdsOf(state).map((id) => parts.cases.unpublished(id)))
     const revisions = [...(state?.revisions ?? [])].map(async ([protocol, { revision, final }]) => {
       const published = await parts.decisions.published(ref, protocol)
       return [protocol, { revision, final, published }] as const
@@ -104,6 +104,10 @@ export function subjectsRoute(parts: SubjectParts): DoorRoute {
       ...(record !== null && withTranscripts ? { transcripts: await transcriptsOf(record, standing) } : {}),
     }
   }
+}
+
+function openIdsOf(state: ThreadOutline | null): string[] {
+  return [...(state?.revisions.values() ?? [])].flatMap(({ openId }) => openId ?? [])
 }
 
 async function transcriptsOf(

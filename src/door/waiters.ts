@@ -51,7 +51,7 @@ export function openQuestions(answers: Pick<Answers, 'read' | 'changed'>) {
         while (!signal.aborted) {
           // Waited for before it is read: what comes in between is heard.
           const changed = answers.changed(id, signal)
-          const answer = await answers.read(tenant, id)
+          const answer = await answers.read(tenant, id, { transcripts: false })
           if (answer === null || answer.erased || answer.verdicts.size >= answer.protocols.length) break
           await changed
         }

@@ -75,3 +75,27 @@ test('a topic that a broker refuses fails its own requests, and no others that w
   await first
   expect(taken.toSorted()).toEqual(['first', 'five', 'four', 'one', 'three'].toSorted())
 })
+
+test('tenants take turns, and each one’s own stays in order', async () => {
+  const batches: string[][] = []
+  const { send } = sending({
+    timeoutMs: 5_000,
+    report: () => {},
+    writer: {
+      async send(records) {
+        batches.push(records.map(({ value }) => String(value).slice(0, 2)))
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      },
+    },
+  })
+  const large = (name: string) => record(name.padEnd(400_000, '.'))
+  const all = [
+    send('acme', [record('a0')]),
+    send('acme', [large('a1'), large('a2'), large('a3')]),
+    send('acme', [large('a4')]),
+    send('other', [record('o1')]),
+    send('other', [record('o2')]),
+  ]
+  await Promise.all(all)
+  expect(batches).toEqual([['a0'], ['a1', 'o1', 'a2', 'o2'], ['a3', 'a4']])
+})

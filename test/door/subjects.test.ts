@@ -12,7 +12,7 @@ const VERDICT = { id: 'rumor~p1~r1', protocol: 'rumor', label: 'rumor', revision
 /** A door that knows these subjects, by `TENANT KIND ID`. */
 function knowing(
   known: Readonly<Record<string, { status?: ThreadStatus; recorded?: { deletedAt: number | null } }>>,
-  { recorded = true, fails = false } = {},
+  { recorded = true, fails = false, whileRead = async () => {} } = {},
 ) {
   const state = {
     accepted: 3,
@@ -48,11 +48,11 @@ function knowing(
           },
         },
         cases: {
-          unpublished: async (id) =>
-            ({
-              record: { id, protocol: 'rumor', revision: 2, final: false, openedAt: NOW },
-              concluded: false,
-            }) as never,
+          async unpublished(id) {
+            await whileRead()
+            const record = { id, protocol: 'rumor', revision: 2, final: false, openedAt: NOW }
+            return { record, concluded: false } as never
+          },
         },
         decisions: { published: async (_, protocol) => (protocol === 'rumor' ? 1 : 0) },
         record: async () => (recorded ? record : null),
@@ -97,6 +97,20 @@ describe('a subject', () => {
       '/problems/invalid',
       expect.stringContaining(detail),
     ])
+  })
+
+  test('with open cases, which are read whole, is read for each caller in turn', async () => {
+    let [reading, most] = [0, 0]
+    const whileRead = async () => {
+      most = Math.max(most, ++reading)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      reading--
+    }
+    const { ask, keyOf } = knowing({ 'acme post p1': { status: 'threaded' } }, { recorded: false, whileRead })
+    const as = { authorization: `Bearer ${keyOf('acme', ['read'])}` }
+    const answers = await Promise.all(Array.from({ length: 8 }, () => ask('GET', '/v1/subjects/p1', undefined, as)))
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 200))
+    expect(most).toBeLessThanOrEqual(2)
   })
 
   test('without a record is told as far as it is on its way; what stands is a 501 that names the record', async () => {
