@@ -14,6 +14,8 @@ export type DecidedLabel = z.infer<typeof decided>
 export interface DeciderQuestion {
   /** Of its prompts, of how much of a text it shows, and of how it is sent. */
   readonly promptsHash: string
+  /** Whether it shows a text whole. */
+  isWhole(text: string): boolean
   /** Of the post its text alone is shown. */
   ask(post: Pick<Post, 'id' | 'text'>): Ask<DecidedLabel>
 }
@@ -32,6 +34,7 @@ export function deciderQuestion(kind: ProtocolKind, parts: ProtocolParts, sent?:
       ...[version, prompts, settingsHash, parts.fence.most('post')],
       ...[form, system, effort, thinkingTokens, logprobs],
     ]),
+    isWhole: (text) => parts.fence.unread('post', text) === 0,
     ask({ id, text }) {
       const { value } = protocol
         .script(snapshot.parse({ post: { id, text, createdAt: 0 }, comments: [], leftOut: 0 }), null)

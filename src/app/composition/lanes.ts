@@ -49,18 +49,29 @@ export function laneAudits({
   return async () => {
     const known = lanes()
     if (known.length === 0) return
-    const paused = await threads.paused()
+    const paused = new Set(await threads.paused())
     // No script and no settings open it again: further labels have another mark.
     const close = async (marks: readonly string[]) => {
-      for (const mark of await store.keepClosed(marks)) if (!paused.has(mark)) await threads.pause(mark)
+      for (const mark of marks) {
+        if (!paused.has(mark)) await threads.pause(mark)
+        paused.add(mark)
+      }
     }
-    await close([...paused].filter(isLaneMark))
+    const keep = async (marks: readonly string[]) => close(await store.keepClosed(marks))
+    try {
+      await keep([...paused].filter(isLaneMark))
+    } catch (error) {
+      // A record that is full is read all the same.
+      report('error', { where: 'record lanes', error })
+    }
     const audits = await Promise.all(known.map(async (one) => ({ ...one, ...(await queue.laneAudit(one.lane, one)) })))
     report('lane:audited', { audits, now: clock() })
     const shown = audits.flatMap(({ basis, delta, evidenceOfAll, tenants }) => [
       ...(evidenceOfAll >= 1 / delta ? [laneMark(basis)] : []),
       ...tenants.flatMap(({ tenant, evidence }) => (evidence >= 1 / delta ? [laneMark(basis, tenant)] : [])),
     ])
-    if (shown.length > 0) await close(shown)
+    // First closed, then kept.
+    await close(shown)
+    if (shown.length > 0) await keep(shown)
   }
 }

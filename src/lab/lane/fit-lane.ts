@@ -71,17 +71,17 @@ export interface LaneFit {
 const CALIBRATING = 1 / 3
 
 /**
- * Thresholds of a decider for each label that it gives in each language, with the promise that of what a threshold settles at most
- * `risk` is wrong: with a chance of at most `delta` does any of them break it (over draws of the data). It holds for items like
+ * Thresholds of a decider for each label that it gives in each language, with the promise that of the distinct texts that a threshold
+ * settles at most `risk` is wrong: with a chance of at most `delta` does any of them break it (over draws of the data). It holds for items like
  * these, drawn one by one. Which groups are tested is known from the decider's answers alone, and each is tested at an equal share of `delta`.
  */
 export function fitLane(items: readonly DecidedItem[], promise: LanePromise, seed: string | number): LaneFit {
   // By their ids, so that the file's order does not matter.
   const ordered = items.toSorted((one, other) => (one.id < other.id ? -1 : 1))
-  const independent = onePerGroup(seededRandom(seed).shuffled(ordered))
+  const independent = grouped(seededRandom(seed).shuffled(ordered))
   const cut = Math.round(independent.length * CALIBRATING)
-  const [calibrating, tested] = [independent.slice(0, cut), independent.slice(cut)]
-  const strata = strataOf(calibrating, tested)
+  const [calibrating, tested] = [firstOf(independent.slice(0, cut)), firstOf(independent.slice(cut))]
+  const strata = strataOf(calibrating, tested, ordered)
   const { among, groups, settled } = certifiedGroups(strata, promise, 1)
   const coverage = tested.length === 0 ? 0 : settled / tested.length
   const accepted = settled > 0 && coverage >= promise.coverage
@@ -99,8 +99,11 @@ export function fitLane(items: readonly DecidedItem[], promise: LanePromise, see
   }
 }
 
-/** The first item of each group that is connected by keys: the order is random, so that labels don't choose it. */
-function onePerGroup(items: readonly DecidedItem[]): DecidedItem[] {
+/**
+ * Items that are connected by keys, each time in the items' order, which is random: labels don't choose which is the first. The order of
+ * groups is that of their items with the least ids, so that a text that is repeated comes no sooner than others.
+ */
+function grouped(items: readonly DecidedItem[]): DecidedItem[][] {
   const parents = new Map<string, string>()
   const rootOf = (key: string): string => {
     let root = key
@@ -113,11 +116,15 @@ function onePerGroup(items: readonly DecidedItem[]): DecidedItem[] {
     // What is new goes under what is known: a unit of many items is no chain.
     for (const other of others) if (rootOf(other) !== rootOf(first)) parents.set(rootOf(first), rootOf(other))
   }
-  const seen = new Set<string>()
-  return items.filter(({ keys: [key = ''] }) => {
-    const root = rootOf(key)
-    return !seen.has(root) && seen.add(root)
-  })
+  const groups = [...Map.groupBy(items, ({ keys: [key = ''] }) => rootOf(key)).values()]
+  const places = new Map(items.map(({ id }, place) => [id, place]))
+  const placeOf = (group: readonly DecidedItem[]) => places.get(group.map(({ id }) => id).sort()[0] ?? '') ?? 0
+  const placed = groups.map((group) => ({ group, place: placeOf(group) }))
+  return placed.sort((one, other) => one.place - other.place).map(({ group }) => group)
+}
+
+function firstOf(groups: readonly DecidedItem[][]): DecidedItem[] {
+  return groups.flatMap(([first]) => first ?? [])
 }
 
 /** A label in a language: its map, and by candidate what it settles of both parts of the data. */
@@ -130,6 +137,8 @@ interface Stratum {
   readonly ratio: number
   readonly planned: readonly SettledCount[]
   readonly settled: readonly SettledCount[]
+  /** What it settles of all items: what spreads weighs as much as it does in the stream. */
+  readonly withCopies: readonly SettledCount[]
 }
 
 interface GroupedAnswer {
@@ -139,7 +148,11 @@ interface GroupedAnswer {
   readonly right: boolean
 }
 
-function strataOf(calibrating: readonly DecidedItem[], tested: readonly DecidedItem[]): Stratum[] {
+function strataOf(
+  calibrating: readonly DecidedItem[],
+  tested: readonly DecidedItem[],
+  items: readonly DecidedItem[],
+): Stratum[] {
   const answersIn = (items: readonly DecidedItem[]) =>
     Map.groupBy(
       items.flatMap(({ said, lang, gold }): GroupedAnswer[] =>
@@ -147,7 +160,7 @@ function strataOf(calibrating: readonly DecidedItem[], tested: readonly DecidedI
       ),
       ({ label, lang }) => JSON.stringify([label, lang]),
     )
-  const known = answersIn(calibrating)
+  const [known, all] = [answersIn(calibrating), answersIn(items)]
   return [...answersIn(tested)]
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .flatMap(([name, answers]) => {
@@ -160,7 +173,16 @@ function strataOf(calibrating: readonly DecidedItem[], tested: readonly DecidedI
       const { label, lang } = first
       const ratio = learnt.length === 0 ? 0 : answers.length / learnt.length
       return [
-        { label, lang, map, tested: answers.length, ratio, planned: settledOf(learnt), settled: settledOf(answers) },
+        {
+          label,
+          lang,
+          map,
+          tested: answers.length,
+          ratio,
+          planned: settledOf(learnt),
+          settled: settledOf(answers),
+          withCopies: settledOf(all.get(name) ?? []),
+        },
       ]
     })
 }
@@ -198,6 +220,12 @@ function certifiedGroups(strata: readonly Stratum[], { risk, delta }: LanePromis
     const { first, last: at } = certified(settled, scaled(stratum.planned, ratio * times), { risk, delta: each })
     const reached = at === null ? undefined : settled[at]
     if (at === null || reached === undefined) return none(whyNone(settled, { first, risk, each }))
+    // The test is of distinct texts; one that everybody repeats is one of these, and most of what is settled.
+    const copies = stratum.withCopies[at] ?? { items: 0, errors: 0 }
+    if (copies.errors > risk * copies.items)
+      return none(
+        `its answers can be promised of distinct texts alone: with copies counted ${copies.errors} of ${copies.items} are wrong, and ${100 * risk} % was to be promised`,
+      )
     total += reached.items / times
     const threshold = { label, lang, from: CANDIDATES[at] ?? 1, map, ...reached, atMost: upperBound(reached, each) }
     return { label, lang, tested, wrong, threshold, why: null }

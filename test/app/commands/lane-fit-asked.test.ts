@@ -10,13 +10,15 @@ import { ownFolder } from '../../support/own-folder.ts'
 const folder = ownFolder('lane-asked')
 
 /** A chat model that is sure of what has the word "vermin", and of what has not; it tells log-probabilities unless told otherwise. */
-let [calls, decisions, tells, decides] = [0, 0, true, false]
+let [calls, tells, decides] = [0, true, false]
+/** Questions over the interface for decisions: one that is sent again on a busy machine is the same. */
+const decisions = new Set<string>()
 const server = createServer(async (request, response) => {
   let body = ''
   for await (const piece of request) body += piece
   response.setHeader('content-type', 'application/json')
   if (decides && request.url?.endsWith('/decisions')) {
-    decisions++
+    decisions.add(body)
     return void response.end(JSON.stringify(decided(body.includes('vermin') ? 0.93 : 0.07)))
   }
   if (!request.url?.endsWith('/chat/completions')) return void response.writeHead(404).end()
@@ -60,7 +62,8 @@ function decided(hate: number) {
 beforeAll(() => new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve)))
 afterAll(() => new Promise((resolve) => server.close(resolve)))
 beforeEach(() => {
-  ;[calls, decisions, tells, decides] = [0, 0, true, false]
+  ;[calls, tells, decides] = [0, true, false]
+  decisions.clear()
 })
 
 const WORDS = 'river stone bridge garden letter window candle market harbour meadow'.split(' ')
@@ -124,11 +127,30 @@ it('asks anew of other labels, and refuses answers that are old: the decider may
   expect(calls).toBe(601)
 })
 
+it('counts a benign answer about a text that is not shown whole as none, and says what it left out', async () => {
+  const file = join(folder, 'long.jsonl')
+  const long = ITEMS.slice(0, 80).map(({ id, text, ...item }) => {
+    const words = Array.from({ length: 3_000 }, (_, at) => `${WORDS[(at * 7) % 10]}${at}`)
+    return { ...item, id: `long ${id}`, text: `${text} ${words.join(' ')}` }
+  })
+  const none = { id: 'none', text: 'nobody said what this is', lang: 'en' }
+  writeFileSync(file, [...ITEMS, ...long, none].map((item) => JSON.stringify(item)).join('\n'))
+  const { out } = await fitted('--data', file, '--json')
+  const { fit, unlabelled } = JSON.parse(out[0] ?? '')
+  expect(unlabelled).toBe(1)
+  expect(fit.tested).toBe(253)
+  // Two thirds of the forty benign ones; the harmful ones count.
+  expect(fit.unanswered).toBeGreaterThan(15)
+  expect(fit.unanswered).toBeLessThanOrEqual(40)
+  const ofHate = fit.groups.find(({ label }: { label: string }) => label === 'hate').tested
+  expect(ofHate).toBeGreaterThan(fit.tested - fit.unanswered - ofHate)
+})
+
 it('asks a decision model over its interface, and says so in the file', async () => {
   decides = true
   const file = join(folder, 'decided.json')
   await fitted('--out', file)
-  expect(decisions).toBe(300)
+  expect(decisions.size).toBe(300)
   expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ decider: { wire: 'openai' } })
 })
 

@@ -87,3 +87,19 @@ it('closes again in an emptied Redis what the record keeps as closed, before it 
   await expect(look(emptied, () => Promise.reject(new Error('away')))).rejects.toThrow('away')
   expect([...(await emptied.paused())]).toEqual([laneMark('x', 'acme')])
 })
+
+it('closes a lane also where the record is too full to keep that', async () => {
+  const { threads } = memoryStores(() => 0)
+  const told: string[] = []
+  const look = laneAudits({
+    lanes: () => [LANE],
+    queue: { laneAudit: async () => ({ ...AUDIT, evidenceOfAll: 20 }) },
+    store: { keepClosed: () => Promise.reject(new Error('full')) },
+    threads,
+    clock: () => 0,
+    report: (name) => void told.push(name),
+  })
+  await expect(look()).rejects.toThrow('full')
+  expect([...(await threads.paused())]).toEqual([laneMark('x')])
+  expect(told).toEqual(['error', 'lane:audited'])
+})

@@ -95,3 +95,31 @@ it('says of a group that is refused what its test found, which breaks the promis
   expect(bounds.length).toBeGreaterThan(10)
   expect(bounds.filter((bound) => Number(bound) < 5)).toEqual([])
 })
+
+it('promises nothing of answers that are wrong about what is repeated, though each distinct text counts once', () => {
+  const distinct = Array.from({ length: 600 }, (_, at) => ({
+    id: `i${at}`,
+    keys: [`id i${at}`, `words ${at}`],
+    lang: 'en',
+    gold: 'hate',
+    said: { label: 'hate', confidence: 0.99 },
+  }))
+  // One wrong text, which is a tenth of all that is said.
+  const copies = Array.from({ length: 66 }, (_, at) => ({
+    ...{ lang: 'en', gold: 'non-hate', said: { label: 'hate', confidence: 0.99 } },
+    id: `copy ${at}`,
+    keys: [`id copy ${at}`, 'words of a campaign'],
+  }))
+  const promise = { risk: 0.05, delta: 0.05, coverage: 0.1 }
+  expect(fitLane(distinct, promise, 1).accepted).toBe(true)
+  const fits = Array.from({ length: 60 }, (_, seed) => fitLane([...distinct, ...copies], promise, seed))
+  for (const { accepted, independent, groups } of fits) {
+    expect([accepted, independent]).toEqual([false, 601])
+    expect(groups.map(({ why }) => why)).toEqual([
+      'its answers can be promised of distinct texts alone: with copies counted 66 of 666 are wrong, and 5 % was to be promised',
+    ])
+  }
+  // It is tested as often as any other text: in two thirds of fits.
+  const tested = fits.filter(({ groups }) => groups[0]?.wrong === 1).length
+  expect([tested > 30, tested < 50]).toEqual([true, true])
+})

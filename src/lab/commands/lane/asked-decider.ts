@@ -41,10 +41,10 @@ const MOST_LOST = { least: 20, share: 0.1 }
 
 /**
  * Asks a decider about each text, through the gateway: slots, limits, breaker, the repair question. An item whose question fails is
- * not answered. Throws an `OperatorError` where the model gives no probabilities, several models answered, or too many questions failed.
+ * not answered, nor is one with a benign label of a text that it was not shown whole. Throws an `OperatorError` where the model gives no probabilities, several models answered, or too many questions failed.
  */
 export async function askedDecider(
-  protocol: string,
+  { name: protocol, labels }: Pick<ProtocolKind, 'name' | 'labels'>,
   question: DeciderQuestion,
   items: readonly GoldItem[],
   { settings: given, model, signal, done }: PaidRun,
@@ -60,7 +60,7 @@ export async function askedDecider(
   const { attempts, backoff } = settings.stages.default ?? { attempts: 1, backoff: 0 }
   const said: DeciderAnswers['said'] extends ReadonlyMap<infer Id, infer Said> ? Map<Id, Said> : never = new Map()
   const [models, wires] = [new Set<string>(), new Set<DecisionWire>()]
-  let [lost, plain] = [0, 0]
+  let [lost, plain, unread] = [0, 0, 0]
   const answered = async (item: GoldItem) => {
     const ask = question.ask({ id: item.id, text: item.text ?? '' })
     const context = (attempt: number) =>
@@ -87,7 +87,12 @@ export async function askedDecider(
     models.add(settled.model)
     if (wire !== undefined) wires.add(wire)
     if (probabilities === undefined) plain++
-    else said.set(item.id, surest(new Map(Object.entries(probabilities))))
+    else {
+      const surely = surest(new Map(Object.entries(probabilities)))
+      // In use no benign label is settled where something was not read.
+      if (surely.label === labels?.harmful || question.isWhole(item.text ?? '')) said.set(item.id, surely)
+      else unread++
+    }
   }
   const waiting = items.values()
   /** Nothing more is asked, and paid for, where one has found that it leads to nothing. */
@@ -102,7 +107,7 @@ export async function askedDecider(
         signal.throwIfAborted()
         if (!(error instanceof PermanentError || error instanceof RetryLaterError)) throw error
         lost++
-        if (lost > MOST_LOST.least && lost > (lost + plain + said.size) * MOST_LOST.share)
+        if (lost > MOST_LOST.least && lost > (lost + plain + unread + said.size) * MOST_LOST.share)
           throw new OperatorError(`${lost} questions have no answer; the last: ${error.message}`, { cause: error })
       }
       if (plain >= SHOWN_BY && said.size === 0)

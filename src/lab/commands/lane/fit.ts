@@ -67,6 +67,8 @@ interface FitResult extends LaneGrounds {
   readonly onShelves: number
   /** Items with images or clips, or without words; they are left out: in use the decider is asked about none. */
   readonly notTextAlone: number
+  /** Items without a label of the protocol, or on which people were divided; they are left out. */
+  readonly unlabelled: number
   /** Items that were likelier to be there than others, or chosen by people, where the file says by which chance items were drawn; they are left out. */
   readonly likelier: number
   /** Whether people have closed a lane of this decider on these labels, and with it this one; null where no Redis says it. */
@@ -184,6 +186,7 @@ async function fitted(settings: Settings, invocation: Invocation<FitOptions>): P
     closed: paused === null ? null : isClosedFor(paused, basisOf({ protocol: name, decider, data: labels }), tenant),
     onShelves: shelved.size,
     notTextAlone: labelled.length - alone.length,
+    unlabelled: gold.length - labelled.length,
     likelier: alone.length - drawn.length,
     fit: fitLane(items, { risk, delta, coverage }, seed),
   }
@@ -211,7 +214,7 @@ async function answersOf(
   const folder = keep === undefined ? undefined : join(keep, dataHash(given.items).slice(0, 16))
   if (folder !== undefined) await mustBeRecent(folder, invocation.terminal)
   const of = { texts: given.items.length, did: 'decided', keep: folder, keepOption: '--keep', maxCost }
-  const said = await paidRun(own, invocation, of, (run) => askedDecider(kind.name, question, given.items, run))
+  const said = await paidRun(own, invocation, of, (run) => askedDecider(kind, question, given.items, run))
   const [asked] = chainOf(roles, kind.name, 'decider')
   return { ...said, prompts: question.promptsHash, ...(asked === undefined ? {} : { asked }) }
 }
@@ -236,7 +239,15 @@ async function mustBeRecent(folder: string, { say }: Invocation['terminal']): Pr
 }
 
 /** What the file holds: the promise, what it holds for, and the thresholds. */
-function fileOf({ fit, onShelves: _, notTextAlone: __, likelier: ___, closed: ____, ...grounds }: FitResult) {
+function fileOf({
+  fit,
+  onShelves: _,
+  notTextAlone: __,
+  unlabelled: ___,
+  likelier: ____,
+  closed: _____,
+  ...grounds
+}: FitResult) {
   const { promise, among, coverage, groups } = fit
   const thresholds = groups.flatMap(({ threshold }) => threshold ?? [])
   return { schema: 1, ...grounds, promise: { ...promise, among }, settles: coverage, thresholds }
@@ -245,7 +256,7 @@ function fileOf({ fit, onShelves: _, notTextAlone: __, likelier: ___, closed: __
 const percent = (part: number) => `${(100 * part).toFixed(1)} %`
 
 function show(result: FitResult, terminal: Invocation['terminal']) {
-  const { protocol, decider, data, onShelves: shelved, notTextAlone, likelier, fit } = result
+  const { protocol, decider, data, onShelves: shelved, notTextAlone, unlabelled, likelier, fit } = result
   const { promise, independent, calibrating, tested, unanswered, groups } = fit
   const by = decider.model === null ? '' : ` by ${printable(decider.model, 80)}`
   terminal.say(
@@ -254,6 +265,10 @@ function show(result: FitResult, terminal: Invocation['terminal']) {
   if (shelved > 0) terminal.say(`${counted(shelved, 'item')} left out: the text stands on a shelf.`)
   if (notTextAlone > 0)
     terminal.say(`${counted(notTextAlone, 'item')} left out: a lane settles texts without images or clips alone.`)
+  if (unlabelled > 0)
+    terminal.say(
+      `${counted(unlabelled, 'item')} left out: without a label, or with as many people for one as for another.`,
+    )
   if (likelier > 0)
     terminal.say(
       `${counted(likelier, 'item')} left out: chosen by people, or drawn by a greater chance than others, of which they would be too many.`,
