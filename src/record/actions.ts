@@ -24,6 +24,8 @@ export function notesOfAction(id: string): { readonly action: string; readonly w
 export const outlivesDeletion = (said: string) => said === 'action' || said === 'withdrawal'
 /** Notes that outlive the deletion of what they are about: nothing of it stands in them. */
 export const OUTLIVES = "said IN ('action', 'withdrawal')"
+/** All others, by an index of their own: of one subject thousands of actions may be told. */
+export const ERASABLE = "said NOT IN ('action', 'withdrawal')"
 
 /** Actions of one subject whose reversal is asked for, and that are kept where a full record needs room: no subject has so many. */
 const OF_ONE_SUBJECT = 100
@@ -34,6 +36,7 @@ export const SPARE_ACTION = `(NOT EXISTS (SELECT 1 FROM rulings WHERE rulings.s 
 /** Reversals that were found, and whether they were asked for (`done`: `yes`, or what is asked for, `no` where it is all), and actions without a statement; beside tables of an earlier version, too. `verdict`: the one that no longer bears out the action. */
 export const REVERSALS = (text: keyof typeof TENANT_OF) => `
   CREATE INDEX IF NOT EXISTS said_actions ON said (n) WHERE ${OUTLIVES};
+  CREATE INDEX IF NOT EXISTS said_erasable ON said (s, at) WHERE ${ERASABLE};
   CREATE TABLE IF NOT EXISTS reversals (verdict ${text}, action ${text}, done ${text} NOT NULL, PRIMARY KEY (verdict, action));
   DROP INDEX IF EXISTS reversals_due;
   DROP INDEX IF EXISTS reversals_turn;
@@ -99,8 +102,9 @@ export const noteReversals = (
       AND l.decided_at <= ${at} ORDER BY l.number DESC LIMIT 1))))
   ON CONFLICT DO NOTHING`
 
-/** What a request for review asks for is done, where the action that was to be reversed is withdrawn. By an index: of one subject thousands may be said. */
-export const isReversed = (
-  verdict: string,
-) => `EXISTS (SELECT 1 FROM said w WHERE w.s = said.s AND w.protocol = '' AND w.said = 'withdrawal'
-  AND said.id IN ('review ' || ${verdict} || '~reversal~' || w.label, 'review ' || ${verdict} || '~measure~' || w.label))`
+/** What a request for review asks for is done, where the action that was to be reversed is withdrawn. By its name: of one subject thousands may be said. */
+export const isReversed = (verdict: string, tenant: string) => `EXISTS (SELECT 1 FROM said w WHERE w.s = said.s
+  AND w.id = 'withdrawal ' || ${tenant} || ' ' || CASE ${['reversal', 'measure']
+    .map((asks) => `'review ' || ${verdict} || '~${asks}~'`)
+    .map((start) => `WHEN substr(said.id, 1, length(${start})) = ${start} THEN substr(said.id, length(${start}) + 1)`)
+    .join(' ')} END)`

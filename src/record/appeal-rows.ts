@@ -239,8 +239,8 @@ export function tidiedAppeals({ now, keep, readUntil }: { now: number; keep: num
   return [
     ...unknown('IS NULL', KNOWN_WITHIN_MS, before),
     ...unknown('= 0', keep, Math.min(now, readUntil) - keep),
-    [`DELETE FROM appeals WHERE ${FLOOD} AND told = 1 AND at < ?`, now - COUNTED_MS],
     // What its own topic has of one, the record may be reading again, from its beginning.
+    [`DELETE FROM appeals WHERE ${FLOOD} AND told = 1 AND at < ?`, Math.min(now, readUntil) - COUNTED_MS],
     [`DELETE FROM appeals WHERE ${OF_NOTHING} AND told = 1 AND at < ?`, Math.min(now, readUntil) - COUNTED_MS],
     // None that waits, and none that ended of late: that is still to be told.
     ['DELETE FROM appeals WHERE at < ? AND ended_at < ?', now - keep, now - keep],

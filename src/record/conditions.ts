@@ -4,6 +4,14 @@ import { docAt } from './documents.ts'
 /** A second that is full goes on in the next ones: so far behind its own time a document may stand, in ms. */
 const OVERFLOW_MS = 60_000
 
+/** The numbers that verdicts of a time may have: from the first of these on, before the second. */
+export function docsBetween({ since, until }: Pick<RecordFilter, 'since' | 'until'>): [first: number, end: number] {
+  return [
+    since === undefined ? 0 : docAt(since),
+    until === undefined ? Number.MAX_SAFE_INTEGER : docAt(until + OVERFLOW_MS),
+  ]
+}
+
 /** The marks that a filter asks for, the rarest first. */
 function marksOf({
   author,
@@ -51,8 +59,8 @@ export function conditionsOf(filter: RecordFilter, markOf = (_mark: string, valu
   else if (label !== undefined) all.push(['rulings.label = ?', label])
   if (degraded !== undefined) all.push(['rulings.degraded = 1'])
   // The bounds on documents let a page far back begin there, and one of what is new end.
-  if (since !== undefined) all.push(['rulings.decided_at >= ? AND rulings.doc >= ?', since, docAt(since)])
-  if (until !== undefined) all.push(['rulings.decided_at < ? AND rulings.doc < ?', until, docAt(until + OVERFLOW_MS)])
+  if (since !== undefined) all.push(['rulings.decided_at >= ? AND rulings.doc >= ?', since, docsBetween({ since })[0]])
+  if (until !== undefined) all.push(['rulings.decided_at < ? AND rulings.doc < ?', until, docsBetween({ until })[1]])
   if (standing !== undefined) all.push(['rulings.standing = 1'])
   if (subject !== undefined) {
     const ids = [subject].flat()

@@ -636,7 +636,7 @@ it('a search of which no text fits looks at its time after each stretch of texts
   await feed(store).judged({ subjectId: 'r' }, `so it says: ${quotation.replace('word17', 'another')}`)
   await store.close()
   const filler = new DatabaseSync(path)
-  filler.exec(`WITH RECURSIVE c (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 25000)
+  filler.exec(`WITH RECURSIVE c (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < 35000)
     INSERT INTO rulings (doc, s, id, tenant, protocol, number, label, decided_by, degraded, opened_at, decided_at, standing, contested, accepted, hash, json)
     SELECT o.doc + i, o.s, 'x' || i, 'other', 'hate', 1, 'hate', 'judge', 0, 0, 0, 1, 0, 0, 'h', '{}' FROM c, (SELECT max(doc) AS doc, s FROM rulings) AS o`)
   filler.close()

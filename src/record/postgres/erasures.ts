@@ -2,7 +2,7 @@ import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { ThreadRef } from '../../contracts/facts/thread.ts'
 import { commentKey, commentKeysOf, idsInCommentKey } from '../../contracts/facts/verdict-id.ts'
 import type { CommentDeletionEntry, Entry, RulingEntry } from '../../contracts/ports/record.ts'
-import { OUTLIVES } from '../actions.ts'
+import { ERASABLE } from '../actions.ts'
 import { DELETED_POST, DELETED_POSTS, type DeletedPost, ERASED_AT_ONCE } from '../deleted-posts.ts'
 import { shownKeys } from '../shown.ts'
 import { inTurnLater, type WaitingTenant } from '../turns.ts'
@@ -41,7 +41,7 @@ export async function erase(writing: WritingStep, of: ThreadRef, at: number): Pr
     writing,
     docs.map(({ doc }) => doc),
   )
-  await dropSaid(writing, `s = ? AND at <= ? AND NOT ${OUTLIVES}`, s, at)
+  await dropSaid(writing, `s = ? AND at <= ? AND ${ERASABLE}`, s, at)
   const pictures = await sql.rows<{ k: number }>('DELETE FROM pictures WHERE s = ? RETURNING k', s)
   await seals.shred(pictures.map(({ k }) => k))
   const notes = await sql.rows<{ k: number }>('DELETE FROM notes WHERE s = ? RETURNING k', s)

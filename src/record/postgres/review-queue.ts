@@ -72,7 +72,7 @@ export async function settle(writing: WritingStep): Promise<void> {
        (SELECT coalesce(json_agg(json_build_object('why', why, 'at', first) ORDER BY n), '[]') FROM (
          SELECT of.why, first.at AS first, first.n FROM unnest(?::text[]) AS of (why) CROSS JOIN LATERAL (
            SELECT at, n FROM said WHERE said.s = r.s AND said.protocol = r.protocol AND said = 'review' AND said.verdict = r.id
-           AND said.why = of.why AND NOT ${isReversed('r.id')} ORDER BY at, n LIMIT 1) AS first) AS reasons) AS asked,
+           AND said.why = of.why AND NOT ${isReversed('r.id', 'r.tenant')} ORDER BY at, n LIMIT 1) AS first) AS reasons) AS asked,
        (SELECT coalesce(json_agg(said_of.label ORDER BY first), '[]') FROM (
          SELECT label, first FROM (
            SELECT CASE opinion WHEN ${OPINION} THEN said.label END AS label, row_number() OVER (PARTITION BY by ORDER BY at DESC, n DESC) AS nth,

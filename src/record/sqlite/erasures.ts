@@ -2,7 +2,7 @@ import { redactWords } from '../../contracts/facts/redact-words.ts'
 import type { SubjectKind, ThreadRef } from '../../contracts/facts/thread.ts'
 import { commentKey, commentKeysOf, idsInCommentKey } from '../../contracts/facts/verdict-id.ts'
 import type { Entry, NoteEntry, RulingEntry } from '../../contracts/ports/record.ts'
-import { OUTLIVES } from '../actions.ts'
+import { ERASABLE } from '../actions.ts'
 import { ANSWERS_GONE } from '../appeal-rows.ts'
 import { DELETED_POST, DELETED_POSTS, type DeletedPost, ERASED_AT_ONCE } from '../deleted-posts.ts'
 import { inTurn, type WaitingTenant } from '../turns.ts'
@@ -78,11 +78,11 @@ export class RecordErasures {
     ))
       this.drop(doc)
     this.#note(
-      this.#sql.run(`DELETE FROM said WHERE s = ? AND at <= ? AND NOT ${OUTLIVES}`, s, at),
+      this.#sql.run(`DELETE FROM said WHERE s = ? AND at <= ? AND ${ERASABLE}`, s, at),
       this.#sql.run('DELETE FROM pictures WHERE s = ?', s),
       this.#sql.run('DELETE FROM notes WHERE s = ?', s),
       this.#sql.run(
-        'DELETE FROM transcripts WHERE s = ? AND id NOT IN (SELECT id FROM rulings WHERE s = ? UNION ALL SELECT id FROM said WHERE s = ?)',
+        `DELETE FROM transcripts WHERE s = ? AND id NOT IN (SELECT id FROM rulings WHERE s = ? UNION ALL SELECT id FROM said WHERE s = ? AND ${ERASABLE})`,
         s,
         s,
         s,

@@ -15,7 +15,7 @@ import {
 import { GIVEN_UP_OF, OUTLIVES } from '../actions.ts'
 import { appealsRead, openNotes } from '../appeal-rows.ts'
 import { type AppealReadRow, recordedAppeal } from '../appeals.ts'
-import { conditionsOf, markSoughtBy } from '../conditions.ts'
+import { conditionsOf, docsBetween, markSoughtBy } from '../conditions.ts'
 import { AUDIT_CHANCE } from '../draws.ts'
 import { gramsOf, readingsOf } from '../grams.ts'
 import { LARGEST } from '../held.ts'
@@ -49,8 +49,8 @@ const LISTED = `rulings.doc, ${RULING}, subjects.tenant, kind, subjects.id AS su
 
 /** How long a search may go on, in ms, and after how many candidates that is asked. */
 const [MOST_SEARCH_MS, LOOKS_A_TIME] = [200, 100]
-/** Verdicts whose texts are searched at a time, the newest first: where none fits that is asked after these alone. */
-const SEARCHED_AT_A_TIME = 10_000
+/** The newest verdicts whose texts are searched first, and then twice as many: after each part it is asked whether that is enough. */
+const SEARCHED_FIRST = 10_000
 /** Grams of a reading that the index is asked for, from all parts of it; a text that has these is looked at whole. */
 const MOST_GRAMS = 24
 
@@ -62,6 +62,13 @@ const MOST_TENANTS = 50
 
 /** The kinds are named: by tenant and id alone every subject of the tenant would be looked at. */
 const SUBJECTS = `SELECT * FROM subjects WHERE tenant = ? AND kind IN (${SUBJECT_KINDS.map(() => '?').join(', ')}) AND id = ? ORDER BY kind`
+
+/** Numbers of verdicts, from the first of these on and before the second. */
+interface Stretch {
+  readonly from: number
+  readonly to: number
+  readonly isLast: boolean
+}
 
 /** Questions to the record's file, over a connection that only reads. Each is short: who reads holds up erasure from the log. */
 export class RecordReads {
@@ -267,14 +274,14 @@ export class RecordReads {
     return this.#sql.snapshot(() => {
       const docs: number[] = []
       let [looked, stoppedEarly] = [0, false]
-      for (const [from, to] of this.#stretches(filter)) {
+      for (const { from, to, isLast } of this.#stretches(filter)) {
         for (const row of candidates.iterate(...readings.flat(), ...values, match, from, to)) {
           if (row.fits === 1) docs.push(Number(row.doc))
           if (docs.length === limit) break
           stoppedEarly = ++looked === MOST_CANDIDATES || (looked % LOOKS_A_TIME === 0 && this.#now() > until)
           if (stoppedEarly) break
         }
-        if (docs.length === limit || from === 0) break
+        if (docs.length === limit || isLast) break
         stoppedEarly ||= this.#now() > until
         if (stoppedEarly) break
       }
@@ -283,16 +290,18 @@ export class RecordReads {
   }
 
   /** Where the verdicts lie of which the texts are searched one part after the other: from the first of these on, before the second. */
-  *#stretches({ before }: RecordFilter): Generator<readonly [from: number, to: number]> {
+  *#stretches(filter: RecordFilter): Generator<Stretch> {
     const by = this.#has(FILTERED) ? `INDEXED BY ${FILTERED}` : ''
-    for (let to = before === undefined ? Number.MAX_SAFE_INTEGER : Number.parseInt(before, 10) || 0; ; ) {
+    const [first, end] = docsBetween(filter)
+    const newest = filter.before === undefined ? end : Number.parseInt(filter.before, 10) || 0
+    for (let [to, many] = [Math.min(newest, end), SEARCHED_FIRST]; ; many *= 2) {
       const last = this.#sql.get<{ doc: number }>(
         `SELECT doc FROM rulings ${by} WHERE doc < ? ORDER BY doc DESC LIMIT 1 OFFSET ?`,
         to,
-        SEARCHED_AT_A_TIME - 1,
+        many - 1,
       )
-      yield [last?.doc ?? 0, to]
-      if (last === undefined) return
+      if (last === undefined || last.doc <= first) return yield { from: first, to, isLast: true }
+      yield { from: last.doc, to, isLast: false }
       to = last.doc
     }
   }

@@ -100,11 +100,12 @@ export class QueueTable {
     const asked = this.#sql.all<{ why: string; at: number }>(
       `SELECT value AS why, at FROM json_each(?1) CROSS JOIN said ON n = (SELECT said.n FROM said WHERE s = ?2 AND protocol = ?3
          AND said.said = 'review' AND json_extract(json, '$.verdict') = ?4 AND json_extract(json, '$.why') = value
-         AND NOT ${isReversed('?4')} ORDER BY said.at, said.n LIMIT 1) ORDER BY n`,
+         AND NOT ${isReversed('?4', '?5')} ORDER BY said.at, said.n LIMIT 1) ORDER BY n`,
       JSON.stringify(ASKED_FOR),
       s,
       protocol,
       row?.id ?? null,
+      row?.tenant ?? null,
     )
     const appealed = this.#appeals.openSince(s, protocol)
     if (appealed !== null) asked.push({ why: 'appealed', at: appealed })

@@ -63,8 +63,12 @@ export class Tidying {
   /** One step: what is older than its time goes, at most so many rows of each kind. */
   tidy(now: number, readUntil: number): void {
     const { keep, sourceKeep } = this.#settings
-    const unindexed = this.#sql.transaction(() => {
+    // By themselves: what is indexed below finds no room in a full record.
+    this.#sql.transaction(() => {
       this.#erasures.eraseDependents()
+      this.#arrivals.save()
+    })
+    const unindexed = this.#sql.transaction(() => {
       this.#appeals.tidy(now, keep, readUntil)
       const alone = this.#sql.all<{ doc: number }>(
         'SELECT doc FROM rulings WHERE standing = 1 AND indexed = 0 AND erased = 0 AND doc < ? LIMIT ?',
