@@ -144,10 +144,9 @@ export function erasesAuthors(what: string, place: (folder: string) => Record<st
       // A replay does not bring the letter back.
       expect(await printed(environment, replay, {})).toContain('has been deleted')
       const audit = (await recordsOf(environment, 'audit')).map((entry) => JSON.parse(entry))
-      expect(audit.map(({ by, asked }) => [by, asked.state])).toEqual([
-        ['ann', 'begun'],
-        ['ann', 'done'],
-      ])
+      // A process that dies between its word and its next step says it once more.
+      const states = audit.map(({ by, asked }) => `${by} ${asked.state}`)
+      expect(states.filter((state, at) => state !== states[at - 1])).toEqual(['ann begun', 'ann done'])
       expect(JSON.stringify(audit)).not.toContain(zebra)
       redis.disconnect()
     })

@@ -154,6 +154,7 @@ it('a person has the last word, through late comments, a kill and an edit, until
   // Redis is emptied, and with it what stands: a recovery knows it from the topics.
   expect(await decide('q', '--label', 'rumor')).toMatchObject({ code: 0 })
   await eventually(async () => (await outcomesOf('q')).length === 1, 10_000)
+  await eventually(async () => (await of('q')).at(-1)?.decidedBy === 'human', 10_000)
   const before = await of('q')
   await service.kill('SIGKILL')
   await client.flushall()

@@ -10,6 +10,7 @@ import { topicsOf } from '../../config/topics.ts'
 import { vetoes as vetoSettings } from '../../config/vetoes.ts'
 import { kafkaWriter } from '../../producers/kafka-writer.ts'
 import { startApp } from '../../src/app/composition/service.ts'
+import { IMAGE_GONE } from '../../src/models/image-cache.ts'
 import { imageLoader } from '../../src/models/images/images.ts'
 import { lightOf, pdqOf } from '../../src/models/images/pdq.ts'
 import { connect } from '../../src/store/redis/connect.ts'
@@ -146,7 +147,9 @@ export async function vetoedStream(stack: Servers, { posts, seed }: { readonly p
             .filter(
               (protocol) =>
                 (newest.get(`${protocol} ${one.id}`)?.decidedBy === 'veto') !== isBad(one) ||
-                !newest.has(`${protocol} ${one.id}`),
+                !newest.has(`${protocol} ${one.id}`) ||
+                // Its picture went while it was looked at: the revision of the edit is still to come.
+                newest.get(`${protocol} ${one.id}`)?.degraded.some((why) => why.includes(IMAGE_GONE)),
             )
             .map((protocol) => `${protocol} ${one.id}`),
         )
