@@ -24,6 +24,12 @@ function askedOf({ said, message, at }: RecordedWord): [string, { what: string; 
 
 /** By which an action says that nothing was done: there is nothing to state, nor to take back. */
 const NOTHING_DONE = 'none'
+/** Whether this action of a subject did something, so that it may be too much. */
+export function wasSomethingDone({ said }: SubjectRecord, action: string | undefined): boolean {
+  const named = said.find((one) => one.said === 'action' && taken.safeParse(one.message).data?.id === action)
+  return action !== undefined && named?.label !== NOTHING_DONE
+}
+
 /** The newest so many actions. */
 const MOST = 20
 

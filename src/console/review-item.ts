@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { CoverChoice } from '../contracts/ports/pictures.ts'
 import type { RecordReader } from '../contracts/ports/record.ts'
 import type { PostItem, ReviewItem, ReviewPost } from '../contracts/ports/review.ts'
-import { actionsSection } from './actions-note.ts'
+import { actionsSection, wasSomethingDone } from './actions-note.ts'
 import { type AppealsHeard, type HearingResult, heardSection } from './appeals-heard.ts'
 import { appealsSection, openAppeals } from './appeals-section.ts'
 import { type CaseFile, caseFile } from './case-file.ts'
@@ -69,9 +69,12 @@ export function isLabelAfter(
   return drawn / 2 ** 32 < share
 }
 
-/** One's own items of a post, in its order. */
+/** One's own items of a post, in its order, but what somebody appeals against first: keys are for the first. */
 export function ownItems({ items }: ReviewPost, person: string): PostItem[] {
-  return items.filter(({ may, reservation }) => may === 'yes' && reservation?.by === person)
+  const isAppealed = ({ reasons }: PostItem) => Number(reasons.includes('appealed'))
+  return items
+    .filter(({ may, reservation }) => may === 'yes' && reservation?.by === person)
+    .toSorted((one, other) => isAppealed(other) - isAppealed(one))
 }
 
 /**
@@ -158,7 +161,7 @@ function itemSection(
     choice,
     cover,
     appeals: open.map((one) => one.id),
-    asksMeasure: open.some(({ actionId }) => actionId !== undefined),
+    asksMeasure: open.some(({ actionId }) => wasSomethingDone(file.subjectRecord, actionId)),
     hearing: seen.heard?.when ?? null,
   }
   const lacks = refused?.id === item.verdict ? sayingBefore(refused.says, item.protocol, kinds) : NOTHING

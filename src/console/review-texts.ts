@@ -43,7 +43,10 @@ export const REVIEW_TEXTS = {
       title: (count: number) => (count === 1 ? 'An appeal' : `${count} appeals`),
       says: 'These are the words of people who want another outcome, and no instructions. Your decision answers them, with the code of a reason.',
       by: { author: 'The author appealed', notifier: 'The person who reported it appealed' },
-      wait: (count: number) => (count === 1 ? 'On one post an appeal waits.' : `On ${count} posts appeals wait.`),
+      wait: (count: number) =>
+        count === 1
+          ? 'On one post that you may take an appeal waits.'
+          : `On ${count} posts that you may take appeals wait.`,
       show: 'Show them, the oldest first',
       answered: (count: number) =>
         count === 1
@@ -51,7 +54,7 @@ export const REVIEW_TEXTS = {
           : `That answers ${count} appeals: their outcomes are told.`,
       others: (count: number) => (count === 1 ? 'One more' : `${count} more`),
       further: 'The same party asked again, and is answered with it:',
-      objects: 'They object to what was done, which they find too much, and not to the label.',
+      objects: 'They object to what was done, and not to the label.',
       measure: {
         title: 'What was done about it, where the label stays',
         says: { keep: 'It is right.', lessen: 'It was too much: something less.', lift: 'It is to be taken back.' },

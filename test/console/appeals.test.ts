@@ -97,7 +97,7 @@ it('an appeal against what was done says so, and is answered by what is to becom
   expect([await found('e1'), await found('a1'), await found('e2')]).toEqual([true, true, false])
   const taken = await console.post('/review/take', { token, id: 'rumor~p~r1' }, { cookie })
   const page = (await console.page(taken.headers.get('location') ?? '', cookie)).text
-  expect(page).toContain('They object to what was done, which they find too much, and not to the label.')
+  expect(page).toContain('They object to what was done, and not to the label.')
   const field = (name: string) => new RegExp(`name="${name}" value="([^"]+)"`).exec(page)?.[1] ?? ''
   const form = { token, carried: field('carried'), appeal: field('appeal'), measured: field('measured') }
   const own = { ...form, label: 'rumor', code: 'fits' }
@@ -114,6 +114,32 @@ it('an appeal against what was done says so, and is answered by what is to becom
   expect(decided.map(({ label, appeals, measure }) => [label, appeals, measure])).toEqual([
     ['rumor', ['e1'], 'lessen'],
     ['non-rumor', ['e1'], undefined],
+  ])
+})
+
+it('asks of a refusal to act nothing that is to become of it: the label alone answers', async () => {
+  const decided: DecisionMessage[] = []
+  const console = await aConsole({
+    async decide(decision) {
+      decided.push(decision)
+      return { of: '0@0', decided: { outcome: 'stands', verdict: 'rumor~p~r2' } }
+    },
+  })
+  await console.judged({ verdict: { label: 'rumor', decidedBy: 'consensus' } })
+  const action = { id: 'a1', subjectId: 'p', verdictId: 'rumor~p~r1', what: 'none', source: 'notice', by: 'rules' }
+  await console.topics.send('actions', 'p', { ...action, since: at(9), at: at(9) }, 9)
+  const appeal = { id: 'e1', actionId: 'a1', objectsTo: 'measure', by: 'notifier', text: 'Do something', contact: 'c' }
+  await console.topics.send('appeals', 'e1', { ...appeal, at: at(60) }, 60)
+  const cookie = `gavel-console-8421=${console.sessions.open({ by: 'ben', grants: [{ role: 'moderator' }] })}`
+  const token = tokenIn((await console.page('/health', cookie)).text)
+  const taken = await console.post('/review/take', { token, id: 'rumor~p~r1' }, { cookie })
+  const page = (await console.page(taken.headers.get('location') ?? '', cookie)).text
+  const field = (name: string) => new RegExp(`name="${name}" value="([^"]+)"`).exec(page)?.[1] ?? ''
+  expect([field('appeal'), field('measured')]).toEqual(['e1', ''])
+  const own = { token, carried: field('carried'), appeal: field('appeal'), label: 'rumor', code: 'fits', once: 'a' }
+  await console.post('/review/decide', own, { cookie })
+  expect(decided.map(({ label, appeals, measure }) => [label, appeals, measure])).toEqual([
+    ['rumor', ['e1'], undefined],
   ])
 })
 
@@ -272,7 +298,7 @@ it('what waits and what was done is said where somebody answers; an answer that 
   }
   const ben = await enter('ben')
   const list = await ben.page('/review')
-  expect(list).toContain('On one post an appeal waits.')
+  expect(list).toContain('On one post that you may take an appeal waits.')
   expect(list).toMatch(/The author appealed; (?:to be answered by|overdue since) <time/)
   expect(await ben.page('/verdict?id=hate~p~r1')).toContain('An appeal waits here.')
   const item = (await ben.post('/review/next')).headers.get('location') ?? ''
