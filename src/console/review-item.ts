@@ -161,7 +161,7 @@ function itemSection(
     choice,
     cover,
     appeals: open.map((one) => one.id),
-    asksMeasure: open.some(({ actionId }) => wasSomethingDone(file.subjectRecord, actionId)),
+    asksMeasure: open.some(({ actionId }) => file !== null && wasSomethingDone(file.subjectRecord, actionId)),
     hearing: seen.heard?.when ?? null,
   }
   const lacks = refused?.id === item.verdict ? sayingBefore(refused.says, item.protocol, kinds) : NOTHING
