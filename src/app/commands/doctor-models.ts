@@ -15,7 +15,14 @@ import { dialectFindings } from './doctor-dialects.ts'
 import { signatureFindings } from './doctor-lanes.ts'
 import { anotherModelFor, pasted } from './doctor-lines.ts'
 import { keepScales, scaleFindings } from './doctor-scales.ts'
-import { checkModels, LEAST_HARM, type ModelCheck, operatorActionOf, type RoleCheck } from './model-checks.ts'
+import {
+  checkModels,
+  isDecider,
+  LEAST_HARM,
+  type ModelCheck,
+  operatorActionOf,
+  type RoleCheck,
+} from './model-checks.ts'
 import { isOffScale } from './model-scales.ts'
 import { isOwnServer } from './own-server.ts'
 
@@ -177,6 +184,8 @@ function adviceOn(role: RoleCheck | undefined, model: string, settings: Settings
     return `If it can't look at images, name one that can:\n${pasted(`models.roles: { "${role.role}": ["ENDPOINT/MODEL"] }`)}`
   if (role?.error == null && !isBlank(role?.reply?.thoughts ?? '') && isBlank(role?.reply?.text ?? ''))
     return 'All that it wrote is in the reasoning of its answer, and the answer (content) is empty: no setting here mends that. Start its server without a reasoning parser (vLLM: without --reasoning-parser), or in a version whose parser ends the thoughts.'
+  if (role?.error == null && role !== undefined && isDecider(role))
+    return "What it answers to the question of a first lane can't be read: name another model for this role. Another form, or another question, is another decider: fit its lane again (docs/lane.md)."
   if (role?.error == null)
     return [
       'Its answer does not fit the form. Try this, or form: text; else a larger answerTokens, or another model for this role:',

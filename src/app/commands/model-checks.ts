@@ -14,7 +14,7 @@ import { wasCutInThought, withThoughtsApart } from '../../models/thinking.ts'
 import { tierOf, timeoutOf } from '../../models/time-limits.ts'
 import { checkScale, isOffScale, type RightScale, type ScaleFault } from './model-scales.ts'
 import { isOwnServer } from './own-server.ts'
-import { COLOUR_OF_IMAGE, plainPairs, roleQuestions } from './role-questions.ts'
+import { COLOUR_OF_IMAGE, isDeciderRole, plainPairs, roleQuestions } from './role-questions.ts'
 
 /** Fewer readers of a hundred than this would call a threat of murder harmful only by another scale, or by no judgement. */
 export const LEAST_HARM = 50
@@ -46,7 +46,7 @@ export interface RoleCheck {
 
 /** All that was found out about a model. */
 /** Whether it is asked which label one text has, by a first lane. */
-export const isDecider = ({ role }: Pick<RoleCheck, 'role'>) => /(?:^|\.)decider$/.test(role)
+export const isDecider = ({ role }: Pick<RoleCheck, 'role'>) => isDeciderRole(role)
 
 export interface ModelCheck {
   readonly model: string

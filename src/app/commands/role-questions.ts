@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Settings } from '../../../config/schema.ts'
 import type { AnswerOrFailure, Ask } from '../../contracts/facts/ask.ts'
+import { entryOf } from '../../contracts/facts/entry-of.ts'
 import { type Fence, fences } from '../../contracts/facts/fence.ts'
 import { samplingRanks } from '../../contracts/facts/sampling-rank.ts'
 import type { Snapshot } from '../../contracts/facts/thread.ts'
@@ -9,9 +10,11 @@ import { attributeQuestions, harmQuestion, MODERATOR, SCORE_PROMPTS } from '../.
 import type { Protocol } from '../../judging/engine/script.ts'
 import { chainOf } from '../../models/fallback.ts'
 import { scalesOf } from '../../models/scales.ts'
+import { deciderQuestion } from '../../protocols/decider-question.ts'
+import { fenceUnder, presetIn } from '../../protocols/preset.ts'
 import { readPrompts } from '../../protocols/prompts.ts'
 import { PROTOCOLS } from '../../protocols/registry.ts'
-import { makeProtocols, promptsOf } from '../composition/make-protocols.ts'
+import { filePartsOf, makeProtocols, promptsOf } from '../composition/make-protocols.ts'
 
 /** A small question in the form of a role's own, and who may be asked it. */
 export interface RoleQuestion {
@@ -266,9 +269,29 @@ export function roleQuestions(settings: Settings): RoleQuestion[] {
   const others = Object.entries(roles).flatMap(([role, models]) =>
     known.has(role) || role === 'default'
       ? []
-      : [{ role, ask: tiny(/(?:^|\.)decider$/.test(role) ? DECISION : PLAIN), models }],
+      : [{ role, ask: isDeciderRole(role) ? deciderAsk(settings, role) : tiny(PLAIN), models }],
   )
   return [...asked, score, ...others]
+}
+
+/** Whether this is the role that first lanes ask. */
+export function isDeciderRole(role: string): boolean {
+  return /(?:^|\.)decider$/.test(role)
+}
+
+/** What a first lane in use asks whoever has this role: a classifier answers nothing else. Where there is none, a question of its form. */
+function deciderAsk(settings: Settings, role: string): Ask {
+  const kind = PROTOCOLS.find(({ name, labels }) => {
+    const lanes = entryOf(settings.protocols[name] ?? {}, 'lane')
+    const isOfRole = role === 'decider' || role === `${name}.decider`
+    return labels !== undefined && isOfRole && Array.isArray(lanes) && lanes.length > 0
+  })
+  const given = kind === undefined ? undefined : settings.protocols[kind.name]
+  if (kind === undefined || given === undefined) return tiny(DECISION)
+  const parts = filePartsOf(kind, given)
+  const fence = fenceUnder(presetIn(parts.settings), fences('doctor', settings.fences))
+  const question = deciderQuestion(kind, { ...parts, fence, samplingRank: samplingRanks('doctor') })
+  return question.ask({ id: 'check', text: HARMLESS })
 }
 
 /** The same, with every debate and every brief: else some of their roles would have no question. */

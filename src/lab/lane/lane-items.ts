@@ -33,6 +33,18 @@ export function equallyDrawn<Item extends Pick<GoldItem, 'id' | 'chance'>>(
     .filter(({ chance }) => chance !== undefined && random.unit() * chance < least)
 }
 
+/**
+ * Throws an `OperatorError` where all that was drawn is what a first lane settled: of what it did not settle these say nothing, and a
+ * lane is asked about that, too.
+ */
+export function mustHaveUnsettled(file: string, items: readonly Pick<GoldItem, 'chance' | 'slices'>[]): void {
+  if (items.length === 0 || items.some(({ chance, slices }) => chance === undefined || slices.settled !== 'lane'))
+    return
+  throw new OperatorError(
+    `${file} has only what a first lane settled (settled: lane): of all else nobody has decided on what was drawn. Decide on that in Review, with review.auditShare above 0, and export again.`,
+  )
+}
+
 /** The items with what the decider said of them. Throws an `OperatorError` where it said nothing of any. */
 export function decidedItems(
   file: string,

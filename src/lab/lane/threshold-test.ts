@@ -34,15 +34,19 @@ export function fewestItems(risk: number, delta: number): number {
  * The places in `CANDIDATES` of the `first` threshold that is tested, and of the loosest that is certified (`last`; null where none
  * is). Learn-then-Test by a fixed sequence (Angelopoulos et al. 2021, section 2.2): from one candidate on to looser ones, each tested
  * at `delta`, until one fails. So the chance that a certified one is wrong more often than `risk` is at most `delta`, without a price
- * for the number of candidates. The first is where the *other* part of the data promises most: what is tested must not choose it.
+ * for the number of candidates. The first is where the *other* part of the data promises most, of those that settle as many tested items
+ * as a promise takes: no label of what is tested chooses it.
  */
 export function certified(
   tested: readonly SettledCount[],
   planned: readonly SettledCount[],
   { risk, delta }: { risk: number; delta: number },
 ): { readonly first: number; readonly last: number | null } {
-  let [first, least] = [0, Number.POSITIVE_INFINITY]
+  const fewest = fewestItems(risk, delta)
+  const enough = tested.findIndex(({ items }) => items >= fewest)
+  let [first, least] = [Math.max(0, enough), Number.POSITIVE_INFINITY]
   for (const [at, settled] of planned.entries()) {
+    if (at < first) continue
     const p = tail(settled, risk)
     if (p < least) [first, least] = [at, p]
   }

@@ -5,6 +5,7 @@ import { loadSettings } from '../../../config/load.ts'
 import { contextFindings } from '../../../src/app/commands/doctor-context.ts'
 import { laneFindings, signatureFindings } from '../../../src/app/commands/doctor-lanes.ts'
 import type { ModelCheck } from '../../../src/app/commands/model-checks.ts'
+import { roleQuestions } from '../../../src/app/commands/role-questions.ts'
 import { laneMark } from '../../../src/contracts/facts/lane-mark.ts'
 import { readLane } from '../../../src/protocols/lane-file.ts'
 import { recordStoreOf } from '../../../src/record/record-store.ts'
@@ -84,6 +85,14 @@ it('a decider that signs by another name than its lane has settles nothing, and 
   expect(of('hate.decider', 'another')).toEqual([
     expect.stringContaining(`answers as another, and the first lane ${hash}`),
   ])
+})
+
+it('asks a decider what its lane asks, as a classifier has no other labels; without a lane anything of that form', () => {
+  const asked = (path?: string) => roleQuestions(loadSettings({}, path)).find(({ role }) => role === 'decider')?.ask
+  expect(asked(config)?.decision?.options?.map(({ value }) => value)).toEqual(['hate', 'non-hate'])
+  const none = join(folder, 'no-lane.yaml')
+  writeFileSync(none, JSON.stringify({ models: { roles: { decider: [DECIDER] } } }))
+  expect(asked(none)?.decision?.options?.map(({ value }) => value)).toEqual(['yes', 'no'])
 })
 
 it('who is the decider alone needs no room for twenty comments', () => {

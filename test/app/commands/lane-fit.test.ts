@@ -120,6 +120,15 @@ it('takes items that are as likely as each other: not those that people chose, n
   )
   const { out } = await performWords([...words, equal], settings)
   expect(out).toEqual((await fitBy(answers, '--json')).out)
+  // Of what a lane did not settle nothing is there: what it would do with that, nobody knows.
+  const slices = { drawn: 'audit', settled: 'lane' }
+  const ofLane = ITEMS.map((item) => ({ ...item, chance: 0.02, slices }))
+  await expect(performWords([...words, fileOf('of-lane.jsonl', ofLane)], settings)).rejects.toThrow(
+    'has only what a first lane settled (settled: lane)',
+  )
+  const withOther = ofLane.map((item, at) => (at === 0 ? { ...item, slices: { drawn: 'audit' } } : item))
+  const { out: other } = await performWords([...words, fileOf('with-other.jsonl', withOther)], settings)
+  expect(other).toEqual(out)
 })
 
 it('refuses where little can be promised, says how many more labels it takes, and writes nothing', async () => {

@@ -26,6 +26,16 @@ it('goes from the candidate that promises most to looser ones until one fails, a
   // What was planned says where to begin, whatever is tested.
   expect(certified(settled(9, 3, 4, 80), settled(9, 9, 2, 80), promise).last).toBe(2)
   expect(certified(settled(0, 0, 30, 80), settled(9, 9, 2, 80), promise)).toEqual({ first: 2, last: null })
+  // Where so few are settled that no promise could be shown, nothing is begun, whatever is wrong of them.
+  const few = [
+    { items: 47, errors: 3 },
+    { items: 94, errors: 0 },
+  ]
+  const planned = [
+    { items: 23, errors: 0 },
+    { items: 47, errors: 1 },
+  ]
+  expect(certified(few, planned, promise)).toEqual({ first: 1, last: 1 })
 })
 
 it('calibrates by steps where there are many answers, by a curve where there are few, and never falls', () => {

@@ -83,7 +83,7 @@ async function goldLines(record: RecordReader, of: SubjectRecord, protocol: stri
     reach,
     label,
     labels: [label, ...opinions.map((one) => one.label)],
-    slices: { drawn: audited ? 'audit' : 'chosen' },
+    slices: { drawn: audited ? 'audit' : 'chosen', ...(wasSettledByLane(of, protocol) ? { settled: 'lane' } : {}) },
     ...(chance === null ? {} : { chance }),
   }
   const comments = heard.comments.map((one) => ({
@@ -97,6 +97,14 @@ async function goldLines(record: RecordReader, of: SubjectRecord, protocol: stri
     createdAt: isoOf(one.createdAt),
   }))
   return [post, ...comments]
+}
+
+/** Whether a first lane settled the last ruling of machines, on which people decided. */
+function wasSettledByLane({ verdicts }: SubjectRecord, protocol: string): boolean {
+  const machines = verdicts.flatMap(({ verdict }) =>
+    verdict.protocol === protocol && verdict.decidedBy !== 'human' ? [verdict] : [],
+  )
+  return machines.toSorted((one, other) => other.revision - one.revision)[0]?.decidedBy === 'lane'
 }
 
 /** A post's media, as a message has them. */

@@ -22,7 +22,15 @@ import { DEFAULT_TENANT } from '../../../shelves/names.ts'
 import { goldOf } from '../../evaluation/gold.ts'
 import type { GoldItem } from '../../evaluation/gold-item.ts'
 import { fitLane, type LaneFit } from '../../lane/fit-lane.ts'
-import { answersHash, dataHash, decidedItems, equallyDrawn, mustHaveBoth, onShelves } from '../../lane/lane-items.ts'
+import {
+  answersHash,
+  dataHash,
+  decidedItems,
+  equallyDrawn,
+  mustHaveBoth,
+  mustHaveUnsettled,
+  onShelves,
+} from '../../lane/lane-items.ts'
 import { type DeciderAnswers, readAnswers } from '../../lane/read-answers.ts'
 import { labelAsOption, type StandIn } from '../eval/options.ts'
 import { kindNamed, protocolOf } from '../eval/tables.ts'
@@ -153,6 +161,7 @@ async function fitted(settings: Settings, invocation: Invocation<FitOptions>): P
   const labelled = gold.filter(({ label, why }) => label !== null && why === undefined)
   const alone = labelled.filter(({ text = '', hasMedia }) => hasMedia === undefined && text.trim() !== '')
   const drawn = equallyDrawn(alone, seed)
+  mustHaveUnsettled(data, drawn)
   mustHaveBoth(data, drawn)
   const { signal } = invocation
   const sourceOf = (id: string) => sourceIdOf(data, format, id)
